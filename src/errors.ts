@@ -1,0 +1,181 @@
+/**
+ * Every error that Gatehouse itself answers with. One shape, one catalogue (DESIGN §2): a status, a stable
+ * code, a sentence for people, causes that name the trouble, and a private `cause` that is logged, never sent.
+ */
+export class BrokerError extends Error {
+  override readonly name = 'BrokerError'
+  readonly status: number
+  readonly code: string
+  readonly causes: readonly string[]
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(status: number, code: string, summary: string, details: ErrorDetails = {}) {
+    super(summary, { cause: details.cause })
+    this.status = status
+    this.code = code
+    this.causes = details.causes ?? []
+    this.headers = details.headers ?? {}
+  }
+}
+
+export interface ErrorDetails {
+  /** Sentences for the caller, each naming what is wrong. */
+  readonly causes?: readonly string[]
+  /** Response headers that belong to the error, such as `Allow` or `Retry-After`. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** What really happened; for the log's eyes only. */
+  readonly cause?: unknown
+}
+
+/** The body of every error answer, in the sign-in API's own shape. `errorLink` repeats the code. */
+export interface ErrorObject {
+  errorCode: string
+  errorSummary: string
+  errorLink: string
+  errorId: string
+  errorCauses: { errorSummary: string }[]
+}
+
+export function toErrorObject(error: BrokerError, errorId: string): ErrorObject {
+  return {
+    errorCode: error.code,
+    errorSummary: error.message,
+    errorLink: error.code,
+    errorId,
+    errorCauses: error.causes.map((errorSummary) => ({ errorSummary })),
+  }
+}
+
+// 400: the request is wrong
+
+/** A field is missing, of the wrong type, too long. Each cause begins with the field's name. */
+export const invalidField = (...causes: string[]) =>
+  new BrokerError(400, 'E0000001', `Api validation failed: ${fieldOf(causes[0])}`, { causes })
+
+export const bodyTooLarge = (limitBytes: number) =>
+  new BrokerError(413, 'E0000001', 'Api validation failed: body', {
+    causes: [`body: larger than ${limitBytes} bytes`],
+  })
+
+export const notJson = (cause?: unknown) =>
+  new BrokerError(400, 'E0000003', 'The request body was not well-formed.', {
+    causes: ['body: not a JSON object'],
+    cause,
+  })
+
+export const wrongContentType = () =>
+  new BrokerError(415, 'E0000021', 'Bad request. Accept and/or Content-Type headers likely do not match supported values.', {
+    causes: ['Content-Type: must be application/json in UTF-8'],
+  })
+
+export const malformedRequest = (cause?: unknown) =>
+  new BrokerError(400, 'E0000001', 'Api validation failed: request', { causes: ['request: malformed'], cause })
+
+// 401, 403: who is asking, and may they
+
+export const noSession = () => new BrokerError(401, 'E0000005', 'Invalid session')
+
+/** An unknown, expired or foreign handle. `cause` says so when the device cookie did not come back. */
+export const unknownHandle = (deviceCookieReturned = true) =>
+  new BrokerError(401, 'E0000011', 'Invalid token provided', {
+    causes: deviceCookieReturned ? [] : ['device cookie not returned'],
+  })
+
+export const notAllowed = (...causes: string[]) =>
+  new BrokerError(403, 'E0000006', 'You do not have permission to perform the requested action', { causes })
+
+/** The upstream never offered this step in this transaction. */
+export const stepNotOffered = () =>
+  new BrokerError(403, 'E0000079', 'This operation is not allowed in the current authentication state.')
+
+// 404, 405, 409
+
+export const notFound = (what: string) =>
+  new BrokerError(404, 'E0000007', `Not found: Resource not found: ${what}`)
+
+export const wrongMethod = (allow: string) =>
+  new BrokerError(405, 'E0000022', 'The endpoint does not support the provided HTTP method', {
+    headers: { Allow: allow },
+  })
+
+/** The page speaks for a session that another tab has replaced by now (`X-Gatehouse-Session`). */
+export const otherSession = () =>
+  new BrokerError(409, 'E0000006', 'The session of this browser has changed', {
+    causes: ['X-Gatehouse-Session: another session is open in this browser by now'],
+  })
+
+// 429
+
+export const rateLimited = (limit: { limit: number; resetAtSeconds: number; retryAfterSeconds: number }) =>
+  new BrokerError(429, 'E0000047', 'API call exceeded rate limit due to too many requests.', {
+    headers: {
+      'Retry-After': String(limit.retryAfterSeconds),
+      'X-Rate-Limit-Limit': String(limit.limit),
+      'X-Rate-Limit-Remaining': '0',
+      'X-Rate-Limit-Reset': String(limit.resetAtSeconds),
+    },
+  })
+
+// 5xx: us, the store, the upstream. Never a host name, never a stack.
+
+export const internalError = (cause?: unknown) =>
+  new BrokerError(500, 'E0000009', 'Internal Server Error', { cause })
+
+/** Redis is out of reach or too slow: never an answer about the session itself. */
+export const storeUnavailable = (cause?: unknown) =>
+  new BrokerError(503, 'E0000009', 'The service is temporarily unavailable', {
+    headers: { 'Retry-After': '2' },
+    cause,
+  })
+
+/** The upstream could not be reached, cut the connection or answered with something that is no API answer. */
+export const upstreamUnavailable = (cause?: unknown) =>
+  new BrokerError(502, 'E0000009', 'The sign-in service did not answer as expected', { cause })
+
+export const upstreamTimeout = (cause?: unknown) =>
+  new BrokerError(504, 'E0000009', 'The sign-in service did not answer in time', { cause })
+
+/** We do not call the upstream now: its breaker is open, our token is refused, or we are stopping. */
+export const temporarilyUnavailable = (retryAfterSeconds: number, cause?: unknown) =>
+  new BrokerError(503, 'E0000009', 'The service is temporarily unavailable', {
+    headers: { 'Retry-After': String(retryAfterSeconds) },
+    cause,
+  })
+
+/** Another step of the same transaction took longer than we wait for it. */
+export const stepInProgress = () =>
+  new BrokerError(503, 'E0000009', 'Another step of this sign-in is still in progress', {
+    headers: { 'Retry-After': '1' },
+  })
+
+/** PAM trouble, by the names of DESIGN §6; never the SPA's 401. */
+export const pamError = (
+  status: 404 | 502 | 503 | 504,
+  code: `pam_${string}`,
+  details: { retryAfterSeconds?: number; cause?: unknown } = {},
+) =>
+  new BrokerError(status, code, PAM_SUMMARY[code] ?? 'The access service is not available', {
+    ...(details.retryAfterSeconds === undefined
+      ? {}
+      : { headers: { 'Retry-After': String(details.retryAfterSeconds) } }),
+    cause: details.cause,
+  })
+
+const PAM_SUMMARY: Readonly<Record<string, string>> = {
+  pam_bad_request: 'The access service refused the request',
+  pam_credentials: 'The access service did not accept our credentials',
+  pam_not_permitted: 'The access service does not permit this lookup',
+  pam_unexpected: 'The access service answered unexpectedly',
+  pam_quota: 'The team has exceeded its allotment at the access service',
+  pam_team_disabled: 'The team is disabled at the access service',
+  pam_user_unknown: 'This person is not known to the access service',
+  pam_misconfigured: 'The access service is not configured correctly',
+  pam_deprecated: 'The access service no longer offers this resource',
+  pam_rate_limited: 'The access service limits our requests for now',
+  pam_unavailable: 'The access service is not available',
+  pam_timeout: 'The access service did not answer in time',
+}
+
+function fieldOf(cause: string | undefined): string {
+  return cause?.split(':', 1)[0] ?? 'request'
+}

@@ -1,0 +1,77 @@
+/**
+ * The store contract: what Gatehouse needs of Redis and nothing more. Two forms keep it, `redis-store.ts` and
+ * `memory-store.ts` (embedded, one process), and one suite of tests holds both to it.
+ *
+ * Every key has a time to live. No operation touches keys of two Redis Cluster slots: operations on several keys
+ * demand that they share a hash tag (`{…}`). Every operation ends within a bounded time; when the store is out of
+ * reach it throws `storeUnavailable` (503), never an answer that could be taken for "not there".
+ */
+export interface Store {
+  get(key: string): Promise<string | undefined>
+
+  /** Writes, and says whether it did: with `when: 'absent'` or `'present'` it may not. */
+  set(key: string, value: string, ttlMs: number, when?: 'absent' | 'present'): Promise<boolean>
+
+  /** Reads and deletes in one step, for what may be used once. */
+  take(key: string): Promise<string | undefined>
+
+  /** Says whether there was something to delete. */
+  delete(key: string): Promise<boolean>
+
+  /** Deletes only what still holds this very value: how a lock is let go. */
+  deleteIf(key: string, expected: string): Promise<boolean>
+
+  /** Sets a new time to live; false when the key is gone (it is not brought back). */
+  expire(key: string, ttlMs: number): Promise<boolean>
+
+  /**
+   * Takes the lock of a record and reads the record, in one round trip. `token` names the claim; a claim by the
+   * same token succeeds again (a command may be sent twice when a connection breaks).
+   */
+  claim(claim: ClaimRequest): Promise<Claim>
+
+  /**
+   * Ends a claim in one round trip: writes or deletes the record, leaves the result for those who wait, and lets
+   * the lock go. `settled` is false, and nothing is written, when the record is no longer the one that was
+   * claimed: a late holder never overwrites a newer state. The lock is let go only if it is still ours.
+   */
+  settle(settlement: Settlement): Promise<boolean>
+
+  /** One field of a small index (a Redis hash); the whole index gets the new time to live if that is longer. */
+  indexPut(key: string, field: string, value: string, ttlMs: number): Promise<void>
+  indexAll(key: string): Promise<Record<string, string>>
+  indexRemove(key: string, field: string): Promise<boolean>
+
+  /** Resolves when the store answers and can be written to; throws `storeUnavailable` otherwise. */
+  ping(): Promise<void>
+
+  /** Lets running commands finish, then leaves. */
+  close(): Promise<void>
+}
+
+export interface ClaimRequest {
+  readonly lockKey: string
+  readonly recordKey: string
+  readonly token: string
+  readonly lockTtlMs: number
+}
+
+export interface Claim {
+  readonly claimed: boolean
+  /** Whose claim holds the lock now: ours, or the other's token. */
+  readonly holder: string
+  /** The record as it stands, also when the claim failed; undefined when there is none. */
+  readonly value: string | undefined
+}
+
+export interface Settlement {
+  readonly lockKey: string
+  readonly recordKey: string
+  readonly token: string
+  /** The raw value that was claimed; undefined: there was none and there must still be none. */
+  readonly expected: string | undefined
+  /** `keep` leaves the record as it is, `delete` removes it. */
+  readonly record: { readonly write: string; readonly ttlMs: number } | 'keep' | 'delete'
+  /** Left under `key` for those who wait for this claim; written even when the record was not. */
+  readonly result?: { readonly key: string; readonly value: string; readonly ttlMs: number }
+}
