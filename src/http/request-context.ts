@@ -1,0 +1,23 @@
+import type { IncomingMessage } from 'node:http'
+
+/** What is known of a request before any route looks at it. */
+export interface RequestContext {
+  /** In `X-Request-Id`, in our errors' `errorId` and in every log line of the request. */
+  readonly requestId: string
+  /** W3C trace id, when a trusted proxy sent a well-formed `traceparent`. */
+  readonly traceId: string | undefined
+  /** The client's one clean address: feeds the upstream, the limits and the logs alike. */
+  readonly address: string
+}
+
+const contexts = new WeakMap<IncomingMessage, RequestContext>()
+
+export function setContext(req: IncomingMessage, context: RequestContext): void {
+  contexts.set(req, context)
+}
+
+export function contextOf(req: IncomingMessage): RequestContext {
+  const context = contexts.get(req)
+  if (context === undefined) throw new Error('the request context is set before any route runs')
+  return context
+}

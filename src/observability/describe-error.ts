@@ -1,0 +1,32 @@
+/** What a log line tells of an error: its name and code, where it came from, and the same of its cause. */
+export interface ErrorDescription {
+  readonly name: string
+  readonly code?: string
+  readonly at?: readonly string[]
+  readonly cause?: ErrorDescription
+}
+
+const MAX_DEPTH = 4
+const MAX_FRAMES = 8
+
+/** Messages are left out on purpose: parsers, clients and stores quote their input in them. */
+export function describeError(error: unknown, depth = 0): ErrorDescription {
+  if (!(error instanceof Error)) return { name: typeof error }
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
+  const cause =
+    error.cause === undefined || depth >= MAX_DEPTH ? undefined : describeError(error.cause, depth + 1)
+  return {
+    name: error.name,
+    ...(code === undefined ? {} : { code }),
+    ...(depth === 0 ? { at: framesOf(error) } : {}),
+    ...(cause === undefined ? {} : { cause }),
+  }
+}
+
+function framesOf(error: Error): string[] {
+  return (error.stack ?? '')
+    .split('\n')
+    .filter((line) => /^\s+at /.test(line))
+    .slice(0, MAX_FRAMES)
+    .map((line) => line.trim())
+}

@@ -1,0 +1,79 @@
+/** Every field that may stand in a log line. A new one is added here, with what it may hold, or it is not written. */
+export interface LogFields {
+  /** Our id of the request, also in `X-Request-Id` and in our errors' `errorId`. */
+  readonly requestId?: string | undefined
+  readonly traceId?: string | undefined
+  readonly method?: string | undefined
+  /** The route's template, such as `/api/v1/authn/factors/:id/verify`; never the path itself. */
+  readonly route?: string | undefined
+  readonly status?: number | undefined
+  readonly durationMs?: number | undefined
+  /** The client's address as found through TRUST_PROXY. */
+  readonly address?: string | undefined
+  readonly errorCode?: string | undefined
+  readonly upstream?: 'authn' | 'pam' | undefined
+  readonly upstreamStatus?: number | undefined
+  /** The upstream's own error id, for its support. */
+  readonly upstreamErrorId?: string | undefined
+  readonly upstreamErrorCode?: string | undefined
+  readonly upstreamRequestId?: string | undefined
+  /** A word from our own code: why something was done. */
+  readonly reason?: string | undefined
+  /** The upstream's opaque user id. */
+  readonly userId?: string | undefined
+  /** Keyed hashes, to follow one person, device or transaction through the lines. */
+  readonly loginHash?: string | undefined
+  readonly deviceHash?: string | undefined
+  readonly transactionHash?: string | undefined
+  readonly sessionId?: string | undefined
+  readonly operation?: string | undefined
+  readonly transactionStatus?: string | undefined
+  readonly factorType?: string | undefined
+  readonly count?: number | undefined
+  readonly name?: string | undefined
+  readonly port?: number | undefined
+  readonly signal?: string | undefined
+  readonly version?: string | undefined
+  readonly state?: string | undefined
+  readonly retryAfterSeconds?: number | undefined
+  readonly ageMs?: number | undefined
+  readonly audit?: boolean | undefined
+}
+
+const NAMES: Readonly<Record<keyof LogFields, true>> = {
+  requestId: true,
+  traceId: true,
+  method: true,
+  route: true,
+  status: true,
+  durationMs: true,
+  address: true,
+  errorCode: true,
+  upstream: true,
+  upstreamStatus: true,
+  upstreamErrorId: true,
+  upstreamErrorCode: true,
+  upstreamRequestId: true,
+  reason: true,
+  userId: true,
+  loginHash: true,
+  deviceHash: true,
+  transactionHash: true,
+  sessionId: true,
+  operation: true,
+  transactionStatus: true,
+  factorType: true,
+  count: true,
+  name: true,
+  port: true,
+  signal: true,
+  version: true,
+  state: true,
+  retryAfterSeconds: true,
+  ageMs: true,
+  audit: true,
+}
+
+export function isLogField(name: string): name is keyof LogFields {
+  return Object.hasOwn(NAMES, name)
+}

@@ -1,0 +1,90 @@
+import winston from 'winston'
+import { describeError } from './describe-error.ts'
+import { isLogField, type LogFields } from './log-fields.ts'
+
+/**
+ * JSON lines, one event a line: `{time, level, event, …fields}`. Fields come from an allow-list (`log-fields.ts`);
+ * anything else is dropped. No body, cookie, token, password, code, link or login ever. Errors are described by
+ * name, code and stack frames, never by message: messages quote what they were given.
+ *
+ * error = someone must act · warn = healed itself · info = one line a request · debug = local.
+ */
+export interface Logger {
+  error(event: string, fields?: LogFields, error?: unknown): void
+  warn(event: string, fields?: LogFields, error?: unknown): void
+  info(event: string, fields?: LogFields): void
+  debug(event: string, fields?: LogFields): void
+  /** Who did what (DESIGN §5); written whatever the level. */
+  audit(event: AuditEvent, fields: LogFields): void
+}
+
+export type AuditEvent =
+  | 'sign_in_started'
+  | 'factor_challenged'
+  | 'factor_failed'
+  | 'sign_in_succeeded'
+  | 'sign_in_failed'
+  | 'password_changed'
+  | 'recovery_started'
+  | 'signed_out'
+  | 'sessions_revoked'
+  | 'limit_hit'
+  | 'group_lookup'
+  | 'admin_call'
+
+export type LogLevel = 'error' | 'warn' | 'info' | 'debug'
+
+export interface LoggerOptions {
+  readonly level: LogLevel
+  /** A longer text is cut there and marked with `…`. */
+  readonly maxFieldChars: number
+  /** Where lines go; standard output unless told otherwise. */
+  readonly stream?: NodeJS.WritableStream
+  readonly now?: () => number
+}
+
+export function createLogger({ level, maxFieldChars, stream, now = Date.now }: LoggerOptions): Logger {
+  const lines = winston.createLogger({
+    level: 'debug',
+    format: winston.format.printf((info) => String(info.message)),
+    transports: [
+      stream === undefined ? new winston.transports.Console() : new winston.transports.Stream({ stream }),
+    ],
+  })
+  const rank = RANK[level]
+
+  const write = (lineLevel: LogLevel, event: string, fields: LogFields, error?: unknown) => {
+    const line = {
+      time: new Date(now()).toISOString(),
+      level: lineLevel,
+      event,
+      ...allowed(fields, maxFieldChars),
+      ...(error === undefined ? {} : { error: describeError(error) }),
+    }
+    lines.log(lineLevel, JSON.stringify(line))
+  }
+  const writeFrom =
+    (lineLevel: LogLevel) =>
+    (event: string, fields: LogFields = {}, error?: unknown) => {
+      if (RANK[lineLevel] <= rank) write(lineLevel, event, fields, error)
+    }
+
+  return {
+    error: writeFrom('error'),
+    warn: writeFrom('warn'),
+    info: writeFrom('info'),
+    debug: writeFrom('debug'),
+    audit: (event, fields) => write('info', event, { ...fields, audit: true }),
+  }
+}
+
+const RANK: Readonly<Record<LogLevel, number>> = { error: 0, warn: 1, info: 2, debug: 3 }
+
+function allowed(fields: LogFields, maxChars: number): Record<string, unknown> {
+  const kept: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined || !isLogField(name)) continue
+    kept[name] = typeof value === 'string' && value.length > maxChars ? `${value.slice(0, maxChars)}…` : value
+  }
+  return kept
+}

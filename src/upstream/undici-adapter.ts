@@ -1,0 +1,94 @@
+import {
+  type AxiosAdapter,
+  AxiosError,
+  AxiosHeaders,
+  type AxiosResponse,
+  type InternalAxiosRequestConfig,
+} from 'axios'
+import type { Dispatcher } from 'undici'
+import { UpstreamFailure, type UpstreamFailureKind } from './upstream-failure.ts'
+
+/**
+ * Lets axios send through an undici dispatcher: connection pool, connect time-out, egress proxy and private
+ * certificate authorities are undici's; a request costs half of what axios' own adapter takes. Redirects are
+ * never followed. The answer's `data` is a Buffer of at most `maxContentLength` bytes.
+ */
+export function createUndiciAdapter(dispatcher: Dispatcher): AxiosAdapter {
+  return async (config) => {
+    const url = new URL(config.url ?? '/', config.baseURL)
+    try {
+      const answer = await dispatcher.request({
+        origin: url.origin,
+        path: url.pathname + url.search,
+        method: (config.method ?? 'GET').toUpperCase() as Dispatcher.HttpMethod,
+        headers: AxiosHeaders.from(config.headers).toJSON() as Record<string, string>,
+        body: typeof config.data === 'string' ? config.data : null,
+        signal: AbortSignal.timeout(config.timeout ?? 0),
+      })
+      const data = await readBody(answer.body, config.maxContentLength ?? 0)
+      return toResponse(config, answer, data)
+    } catch (error) {
+      throw error instanceof UpstreamFailure ? error : toFailure(error)
+    }
+  }
+}
+
+async function readBody(body: Dispatcher.ResponseData['body'], maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of body) {
+    if (!Buffer.isBuffer(chunk)) continue
+    size += chunk.length
+    if (size > maxBytes) throw new UpstreamFailure('too-large') // leaving the loop destroys the stream
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+function toResponse(
+  config: InternalAxiosRequestConfig,
+  answer: Dispatcher.ResponseData,
+  data: Buffer,
+): AxiosResponse<Buffer> {
+  return {
+    data,
+    status: answer.statusCode,
+    statusText: '',
+    headers: answer.headers as AxiosResponse['headers'],
+    config,
+  }
+}
+
+/** undici and Node name what happened in `code`; everything after the connection counts as "may have arrived". */
+const KIND_BY_CODE: Readonly<Record<string, UpstreamFailureKind>> = {
+  UND_ERR_CONNECT_TIMEOUT: 'unreachable',
+  ECONNREFUSED: 'unreachable',
+  ENOTFOUND: 'unreachable',
+  EAI_AGAIN: 'unreachable',
+  EHOSTUNREACH: 'unreachable',
+  ENETUNREACH: 'unreachable',
+  EADDRNOTAVAIL: 'unreachable',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'unreachable',
+  SELF_SIGNED_CERT_IN_CHAIN: 'unreachable',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'unreachable',
+  CERT_HAS_EXPIRED: 'unreachable',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'unreachable',
+  UND_ERR_HEADERS_TIMEOUT: 'timeout',
+  UND_ERR_BODY_TIMEOUT: 'timeout',
+  UND_ERR_RES_EXCEEDED_MAX_SIZE: 'too-large',
+  TimeoutError: 'timeout',
+}
+
+function toFailure(error: unknown): UpstreamFailure {
+  const code = codeOf(error)
+  return new UpstreamFailure(KIND_BY_CODE[code] ?? 'cut', { code })
+}
+
+/** The error's code, or that of the first error inside it, or its name; never its message, which names hosts. */
+function codeOf(error: unknown): string {
+  if (error instanceof AxiosError) return error.code ?? error.name
+  if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0])
+  if (!(error instanceof Error)) return 'unknown'
+  if ('code' in error && typeof error.code === 'string') return error.code
+  return error.cause instanceof Error ? codeOf(error.cause) : error.name
+}

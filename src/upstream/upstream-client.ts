@@ -1,0 +1,129 @@
+import { rootCertificates } from 'node:tls'
+import axios from 'axios'
+import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici'
+import { type BreakerOptions, createBreaker } from './breaker.ts'
+import { createUndiciAdapter } from './undici-adapter.ts'
+import { UpstreamFailure } from './upstream-failure.ts'
+
+/** The one way out. Calls go to one origin, end within a bound, follow no redirect and are never sent twice. */
+export interface UpstreamClient {
+  /** Throws `UpstreamFailure` when there is no whole answer; any status is an answer. */
+  send(request: UpstreamRequest): Promise<UpstreamAnswer>
+  breakerIsOpen(): boolean
+  close(): Promise<void>
+}
+
+export interface UpstreamRequest {
+  readonly method: 'GET' | 'POST'
+  /** Begins with `/`; may have a query. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  /** Sent as JSON. */
+  readonly body?: unknown
+  /** Shorter than the client's own bound, in milliseconds. */
+  readonly timeoutMs?: number
+}
+
+export interface UpstreamAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** The parsed body; undefined when it is empty, not JSON or not called so. */
+  readonly json: unknown
+  readonly bytes: Buffer
+}
+
+export interface UpstreamClientOptions {
+  readonly baseUrl: string
+  readonly connectTimeoutMs: number
+  readonly totalTimeoutMs: number
+  readonly maxResponseBytes: number
+  readonly maxConnections: number
+  readonly breaker: BreakerOptions
+  /** PEM of private certificate authorities, beside the public ones. */
+  readonly ca?: readonly string[] | undefined
+  readonly httpsProxy?: string | undefined
+  readonly noProxy?: string | undefined
+  /** Called after every call, for metrics; `outcome` is the status or the kind of failure. */
+  readonly onCall?: (outcome: string, durationMs: number) => void
+}
+
+export function createUpstreamClient(options: UpstreamClientOptions): UpstreamClient {
+  const { origin } = new URL(options.baseUrl)
+  const dispatcher = createDispatcher(options)
+  const breaker = createBreaker(options.breaker)
+  const http = axios.create({
+    adapter: createUndiciAdapter(dispatcher),
+    baseURL: origin,
+    maxContentLength: options.maxResponseBytes,
+    maxRedirects: 0,
+    proxy: false,
+    validateStatus: () => true,
+    transformRequest: [],
+    transformResponse: [],
+  })
+
+  return {
+    breakerIsOpen: breaker.isOpen,
+    close: () => dispatcher.destroy(),
+
+    async send({ method, path, headers, body, timeoutMs = options.totalTimeoutMs }) {
+      const url = new URL(path, origin)
+      if (url.origin !== origin) throw new Error('an upstream path must stay on its origin')
+      const startedAt = performance.now()
+      const report = (outcome: string) => options.onCall?.(outcome, performance.now() - startedAt)
+      try {
+        const answer = await breaker.run(() =>
+          http.request<Buffer>({
+            method,
+            url: url.pathname + url.search,
+            headers: { ...headers, 'Accept-Encoding': 'identity' },
+            data: body === undefined ? undefined : JSON.stringify(body),
+            timeout: Math.min(timeoutMs, options.totalTimeoutMs),
+          }),
+        )
+        report(String(answer.status))
+        const answerHeaders = answer.headers as UpstreamAnswer['headers']
+        return {
+          status: answer.status,
+          headers: answerHeaders,
+          json: parseJson(answerHeaders['content-type'], answer.data),
+          bytes: answer.data,
+        }
+      } catch (error) {
+        report(error instanceof UpstreamFailure ? error.kind : 'error')
+        throw error
+      }
+    },
+  }
+}
+
+function createDispatcher(options: UpstreamClientOptions): Dispatcher {
+  const settings = {
+    connections: options.maxConnections,
+    connect: {
+      timeout: options.connectTimeoutMs,
+      ...(options.ca === undefined ? {} : { ca: [...rootCertificates, ...options.ca] }),
+    },
+    headersTimeout: options.totalTimeoutMs,
+    bodyTimeout: options.totalTimeoutMs,
+    maxResponseSize: options.maxResponseBytes,
+  }
+  if (options.httpsProxy === undefined) return new Agent(settings)
+  return new EnvHttpProxyAgent({
+    ...settings,
+    httpProxy: options.httpsProxy,
+    httpsProxy: options.httpsProxy,
+    noProxy: options.noProxy ?? '',
+  })
+}
+
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i
+
+function parseJson(contentType: string | string[] | undefined, bytes: Buffer): unknown {
+  if (typeof contentType !== 'string' || !JSON_TYPE.test(contentType) || bytes.length === 0) return undefined
+  try {
+    return JSON.parse(bytes.toString('utf8'))
+  } catch {
+    return undefined // called JSON and is not: the caller treats it like any answer that says nothing
+  }
+}

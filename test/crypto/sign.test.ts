@@ -1,0 +1,33 @@
+import { expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { createSigner } from '../../src/crypto/sign.ts'
+
+const key = (fill: number) => Buffer.alloc(32, fill)
+const signerUnder = (keys: Buffer[], label = 'device-cookie') => createSigner(() => keys, label)
+
+test('a signature fits its value, its label and no other', () => {
+  const signer = signerUnder([key(1)])
+  const signature = signer.sign('device')
+  expect(signature).toMatch(/^[\w-]{43}$/)
+  expect(signer.verify('device', signature)).toBe('current')
+  expect(signer.verify('devicf', signature)).toBe('wrong')
+  expect(signerUnder([key(1)], 'other').verify('device', signature)).toBe('wrong')
+})
+
+test('a signature by a retired key is known as such, one by a removed key is wrong', () => {
+  const signature = signerUnder([key(1)]).sign('device')
+  expect(signerUnder([key(2), key(1)]).verify('device', signature)).toBe('retired')
+  expect(signerUnder([key(2)]).verify('device', signature)).toBe('wrong')
+})
+
+test('signAll names every place a thing may lie, the newest first', () => {
+  const all = signerUnder([key(2), key(1)]).signAll('handle')
+  expect(all).toEqual([signerUnder([key(2)]).sign('handle'), signerUnder([key(1)]).sign('handle')])
+})
+
+test('noise is never a signature, and other spellings of the same bytes are refused', () => {
+  const signer = signerUnder([key(1)])
+  fc.assert(fc.property(fc.string(), (noise) => signer.verify('device', noise) === 'wrong'))
+  expect(signer.verify('device', `${signer.sign('device')}=`)).toBe('wrong')
+  expect(signer.verify('device', ` ${signer.sign('device')}`)).toBe('wrong')
+})
