@@ -1,0 +1,20 @@
+/** What both forms of the store demand of keys and times, so that a slip shows on the embedded one as well. */
+
+/** Redis Cluster: keys of one command must share a slot, and two keys do when they have the same hash tag. */
+export function assertOneSlot(...keys: readonly string[]): void {
+  const tags = new Set(keys.map(hashTag))
+  if (tags.size > 1) throw new TypeError('the keys of one store operation must share a hash tag')
+}
+
+/** The part of the key that decides its slot: what stands in the first `{…}`, else the whole key. */
+export function hashTag(key: string): string {
+  const open = key.indexOf('{')
+  const close = open < 0 ? -1 : key.indexOf('}', open + 1)
+  return close > open + 1 ? key.slice(open + 1, close) : key
+}
+
+/** Redis takes whole milliseconds above zero; what has run out all but lives for one more. */
+export function wholeMs(ttlMs: number): number {
+  if (!Number.isFinite(ttlMs)) throw new TypeError('a time to live must be a finite number of milliseconds')
+  return Math.max(1, Math.ceil(ttlMs))
+}

@@ -1,0 +1,152 @@
+import { storeUnavailable } from '../errors.ts'
+import { assertOneSlot, wholeMs } from './keys.ts'
+import type { Claim, ClaimRequest, Settlement, Store } from './store.ts'
+
+export interface MemoryStoreParts {
+  /** Milliseconds on a clock that never jumps; default: the process's monotonic one. */
+  readonly now?: () => number
+  /** Where it keeps what it holds; given by those who want to look past the operations. */
+  readonly entries?: Map<string, MemoryEntry>
+}
+
+export interface MemoryEntry {
+  /** A value, or the fields of an index. */
+  readonly content: string | Map<string, string>
+  /** On the clock of `now`. */
+  expiresAt: number
+}
+
+/**
+ * The embedded store of one process: `memory:`. For the demo, for tests and for development; what it holds is gone
+ * with the process. Every operation is atomic because its body never awaits.
+ */
+export function createMemoryStore({
+  now = () => performance.now(),
+  entries = new Map(),
+}: MemoryStoreParts = {}): Store {
+  const sweep = startSweep(entries, now)
+  let closed = false
+
+  function entryAt(key: string): MemoryEntry | undefined {
+    if (closed) throw storeUnavailable(new Error('store: closed'))
+    const entry = entries.get(key)
+    if (entry === undefined || entry.expiresAt > now()) return entry
+    entries.delete(key)
+    return undefined
+  }
+
+  function textAt(key: string): string | undefined {
+    const content = entryAt(key)?.content
+    if (content instanceof Map) throw new TypeError('store: this key holds an index')
+    return content
+  }
+
+  function fieldsAt(key: string): Map<string, string> | undefined {
+    const content = entryAt(key)?.content
+    if (typeof content === 'string') throw new TypeError('store: this key holds no index')
+    return content
+  }
+
+  function put(key: string, content: MemoryEntry['content'], ttlMs: number): void {
+    entries.set(key, { content, expiresAt: now() + wholeMs(ttlMs) })
+  }
+
+  return {
+    async get(key) {
+      return textAt(key)
+    },
+
+    async set(key, value, ttlMs, when) {
+      const present = entryAt(key) !== undefined
+      if ((when === 'absent' && present) || (when === 'present' && !present)) return false
+      put(key, value, ttlMs)
+      return true
+    },
+
+    async take(key) {
+      const value = textAt(key)
+      entries.delete(key)
+      return value
+    },
+
+    async delete(key) {
+      return entryAt(key) !== undefined && entries.delete(key)
+    },
+
+    async deleteIf(key, expected) {
+      return textAt(key) === expected && entries.delete(key)
+    },
+
+    async expire(key, ttlMs) {
+      const entry = entryAt(key)
+      if (entry === undefined) return false
+      entry.expiresAt = now() + wholeMs(ttlMs)
+      return true
+    },
+
+    async claim({ lockKey, recordKey, token, lockTtlMs }: ClaimRequest): Promise<Claim> {
+      assertOneSlot(lockKey, recordKey)
+      const value = textAt(recordKey)
+      const holder = textAt(lockKey) ?? token
+      if (holder === token) put(lockKey, token, lockTtlMs)
+      return { claimed: holder === token, holder, value }
+    },
+
+    async settle({ lockKey, recordKey, token, expected, record, result }: Settlement): Promise<boolean> {
+      assertOneSlot(lockKey, recordKey, ...(result ? [result.key] : []))
+      const current = textAt(recordKey)
+      const settled = current === expected || (typeof record === 'object' && current === record.write)
+      if (settled && typeof record === 'object') put(recordKey, record.write, record.ttlMs)
+      if (settled && record === 'delete') entries.delete(recordKey)
+      if (result) put(result.key, result.value, result.ttlMs)
+      if (textAt(lockKey) === token) entries.delete(lockKey)
+      return settled
+    },
+
+    async indexPut(key, field, value, ttlMs) {
+      const fields = fieldsAt(key) ?? new Map<string, string>()
+      const expiresAt = Math.max(entries.get(key)?.expiresAt ?? 0, now() + wholeMs(ttlMs))
+      entries.set(key, { content: fields.set(field, value), expiresAt })
+    },
+
+    async indexAll(key) {
+      return Object.fromEntries(fieldsAt(key) ?? [])
+    },
+
+    async indexRemove(key, field) {
+      const fields = fieldsAt(key)
+      const removed = fields?.delete(field) ?? false
+      if (fields?.size === 0) entries.delete(key)
+      return removed
+    },
+
+    async ping() {
+      if (closed) throw storeUnavailable(new Error('store: closed'))
+    },
+
+    async close() {
+      closed = true
+      clearInterval(sweep)
+      entries.clear()
+    },
+  }
+}
+
+const SWEEP_INTERVAL_MS = 1000
+const SWEEP_KEYS = 1000
+
+/** Walks through all keys, a bounded number at a time, so that what nobody reads again goes away as well. */
+function startSweep(entries: Map<string, MemoryEntry>, now: () => number): NodeJS.Timeout {
+  let walk = entries.entries()
+  return setInterval(() => {
+    for (let looked = 0; looked < SWEEP_KEYS; looked++) {
+      const next = walk.next()
+      if (next.done) {
+        walk = entries.entries()
+        return
+      }
+      const [key, entry] = next.value
+      if (entry.expiresAt <= now()) entries.delete(key)
+    }
+  }, SWEEP_INTERVAL_MS).unref()
+}

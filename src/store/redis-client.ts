@@ -1,0 +1,100 @@
+import { X509Certificate } from 'node:crypto'
+import type { DNSLookupFunction, RedisOptions } from 'ioredis'
+import { Cluster, Redis } from 'ioredis'
+import { defineScripts } from './redis-scripts.ts'
+import type { Credentials, RedisTarget, SentinelTarget } from './redis-url.ts'
+
+export interface RedisClientParts {
+  readonly target: RedisTarget
+  /** A private certificate authority, as PEM text; used by the TLS schemes. */
+  readonly ca?: string
+  readonly commandTimeoutMs: number
+  readonly connectTimeoutMs: number
+}
+
+/**
+ * A client for the form that the target names. It connects by itself, again and again for ever, and never holds
+ * commands back for later: what cannot be sent now fails now, and what was under way when a connection broke fails
+ * with it. (A command that waits in a queue would be carried out long after its caller was told that it failed.)
+ */
+export function createRedisClient({
+  target,
+  ca,
+  commandTimeoutMs,
+  connectTimeoutMs,
+}: RedisClientParts): Redis | Cluster {
+  if (ca !== undefined) new X509Certificate(ca) // throws now, not on every attempt to connect
+  const common = {
+    ...credentialsOf(target.credentials),
+    ...(target.tls ? { tls: ca === undefined ? {} : { ca } } : {}),
+    connectTimeout: connectTimeoutMs,
+    commandTimeout: commandTimeoutMs,
+    // A server that takes our bytes and answers nothing: give the connection up, so that nothing piles up in it.
+    socketTimeout: 2 * commandTimeoutMs,
+    disconnectTimeout: DISCONNECT_TIMEOUT_MS,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+  } satisfies Options
+
+  const client =
+    target.form === 'cluster'
+      ? new Cluster([...target.nodes], clusterOptions(common, connectTimeoutMs))
+      : new Redis({
+          ...common,
+          ...(target.form === 'sentinel' ? sentinelOptions(target, common) : target.address),
+          db: target.db,
+          enableOfflineQueue: false,
+          enableAutoPipelining: true,
+          retryStrategy: (attempt) => backoffMs(attempt),
+          // A primary that became a replica keeps our connection: leave it, and find the new primary.
+          reconnectOnError: (error) => error.message.startsWith('READONLY'),
+        })
+  defineScripts(client)
+  return client
+}
+
+/** 50 ms, doubled with every attempt up to 2 s, and by chance up to half of it less, so that replicas spread. */
+export function backoffMs(attempt: number, random: () => number = Math.random): number {
+  const full = Math.min(2000, 50 * 2 ** Math.min(attempt - 1, 10))
+  return Math.round(full * (0.5 + random() / 2))
+}
+
+const DISCONNECT_TIMEOUT_MS = 500
+
+/** ioredis types a client by its reply mapping; ours is always the default. */
+type Options = Omit<RedisOptions, 'replyMapping'>
+
+function credentialsOf(credentials: Credentials | undefined): { username?: string; password?: string } {
+  return credentials ? { ...credentials } : {}
+}
+
+function sentinelOptions(target: SentinelTarget, common: Options): Options {
+  const { sentinelCredentials } = target
+  return {
+    sentinels: target.sentinels.map((address) => ({ ...address })),
+    name: target.masterName,
+    ...(sentinelCredentials?.username === undefined
+      ? {}
+      : { sentinelUsername: sentinelCredentials.username }),
+    ...(sentinelCredentials === undefined ? {} : { sentinelPassword: sentinelCredentials.password }),
+    ...(common.tls ? { enableTLSForSentinelMode: true, sentinelTLS: common.tls } : {}),
+    ...(common.connectTimeout === undefined ? {} : { sentinelCommandTimeout: common.connectTimeout }),
+    sentinelRetryStrategy: (attempt) => backoffMs(attempt),
+    failoverDetector: true,
+  }
+}
+
+function clusterOptions(redisOptions: Options, connectTimeoutMs: number) {
+  return {
+    redisOptions,
+    enableOfflineQueue: false,
+    enableAutoPipelining: true,
+    // Certificates name hosts, so let the names stand; the sockets resolve them.
+    dnsLookup: ((address, callback) => callback(null, address)) satisfies DNSLookupFunction,
+    slotsRefreshTimeout: connectTimeoutMs,
+    slotsRefreshInterval: 5000,
+    clusterRetryStrategy: (attempt: number) => backoffMs(attempt),
+    // Sending again what may have been carried out is the store's decision, not the client's.
+    retryDelayOnFailover: 0,
+  }
+}

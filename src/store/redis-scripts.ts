@@ -1,0 +1,80 @@
+import type { Cluster, Redis, Result } from 'ioredis'
+
+/** The operations that Redis has no command for. Each takes keys of one slot only. */
+const SCRIPTS = {
+  gatehouseDeleteIf: {
+    numberOfKeys: 1,
+    lua: `
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0`,
+  },
+
+  /** lock, record; token, lock's time to live → holder, record */
+  gatehouseClaim: {
+    numberOfKeys: 2,
+    lua: `
+local value = redis.call('GET', KEYS[2])
+local holder = redis.call('GET', KEYS[1]) or ARGV[1]
+if holder == ARGV[1] then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
+return {holder, value}`,
+  },
+
+  /** lock, record, result; token, expected or '' + its presence, what to do, value, ttl, result's presence, value, ttl */
+  gatehouseSettle: {
+    numberOfKeys: 3,
+    lua: `
+local current = redis.call('GET', KEYS[2])
+local settled
+if ARGV[3] == '1' then settled = current == ARGV[2] else settled = not current end
+if ARGV[4] == 'write' then
+  settled = settled or current == ARGV[5]
+  if settled then redis.call('SET', KEYS[2], ARGV[5], 'PX', ARGV[6]) end
+elseif ARGV[4] == 'delete' and settled then
+  redis.call('DEL', KEYS[2])
+end
+if ARGV[7] == '1' then redis.call('SET', KEYS[3], ARGV[8], 'PX', ARGV[9]) end
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+return settled and 1 or 0`,
+  },
+
+  /** index; field, value, time to live */
+  gatehouseIndexPut: {
+    numberOfKeys: 1,
+    lua: `
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
+return 1`,
+  },
+} as const
+
+/** Sent as EVALSHA; ioredis sends the whole script where the server does not have it. */
+export function defineScripts(client: Redis | Cluster): void {
+  for (const [name, script] of Object.entries(SCRIPTS)) client.defineCommand(name, script)
+}
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    gatehouseDeleteIf(key: string, expected: string): Result<number, Context>
+    gatehouseClaim(
+      lockKey: string,
+      recordKey: string,
+      token: string,
+      lockTtlMs: number,
+    ): Result<[holder: string, value: string | null], Context>
+    gatehouseSettle(
+      lockKey: string,
+      recordKey: string,
+      resultKey: string,
+      token: string,
+      expected: string,
+      expectsValue: '0' | '1',
+      action: 'write' | 'keep' | 'delete',
+      value: string,
+      ttlMs: number,
+      hasResult: '0' | '1',
+      result: string,
+      resultTtlMs: number,
+    ): Result<number, Context>
+    gatehouseIndexPut(key: string, field: string, value: string, ttlMs: number): Result<number, Context>
+  }
+}

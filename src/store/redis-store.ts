@@ -1,0 +1,198 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Cluster, Redis } from 'ioredis'
+import { storeUnavailable } from '../errors.ts'
+import { assertOneSlot, wholeMs } from './keys.ts'
+import { createRedisClient } from './redis-client.ts'
+import { createRedisLink, type StoreEvent } from './redis-link.ts'
+import { troubleOf } from './redis-trouble.ts'
+import { parseRedisUrl } from './redis-url.ts'
+import type { Store } from './store.ts'
+
+export interface RedisStoreParts {
+  readonly url: string
+  /** A private certificate authority, as PEM text; used by the TLS schemes. */
+  readonly ca?: string
+  /** No operation takes longer than this, whatever happens. */
+  readonly commandTimeoutMs: number
+  readonly connectTimeoutMs: number
+  /** Told when the connection comes and goes; the event never carries the URL, an address or a password. */
+  readonly onEvent?: (event: StoreEvent) => void
+}
+
+export interface RedisStore {
+  readonly store: Store
+  /** For libraries that bring their own commands. It fails at once while there is no connection: it never queues. */
+  readonly client: Redis | Cluster
+  /** Resolves when commands can be sent; throws `storeUnavailable` after the bound. Await it before using `client`. */
+  whenReady(): Promise<void>
+  status(): 'ready' | 'connecting' | 'closed'
+}
+
+/**
+ * The store on Redis 6.2 or later: standalone, behind sentinels, or a cluster. It returns at once and connects in
+ * the background, so Redis need not be there yet.
+ *
+ * Every failure of Redis or of the way to it is `storeUnavailable`. An operation is sent again within its time only
+ * when that cannot change its meaning: never when a use-once read may already have been carried out.
+ */
+export function createRedisStore({
+  url,
+  ca,
+  commandTimeoutMs,
+  connectTimeoutMs,
+  onEvent,
+}: RedisStoreParts): RedisStore {
+  const client = createRedisClient({
+    target: parseRedisUrl(url),
+    ...(ca === undefined ? {} : { ca }),
+    commandTimeoutMs,
+    connectTimeoutMs,
+  })
+  const link = createRedisLink({ client, patienceMs: commandTimeoutMs, ...(onEvent ? { onEvent } : {}) })
+  const run = createRunner({ link, commandTimeoutMs })
+
+  return { store: createOperations(client, run, link.close), client, whenReady, status: link.status }
+
+  async function whenReady(): Promise<void> {
+    try {
+      await link.ready(performance.now() + commandTimeoutMs)
+    } catch (cause) {
+      throw storeUnavailable(cause)
+    }
+  }
+}
+
+function createOperations(client: Redis | Cluster, run: Runner, close: () => Promise<void>): Store {
+  return {
+    async get(key) {
+      return (await run('repeatable', () => client.get(key))) ?? undefined
+    },
+
+    async set(key, value, ttlMs, when) {
+      const ms = wholeMs(ttlMs)
+      if (when === undefined)
+        return (await run('repeatable', () => client.set(key, value, 'PX', ms))) === 'OK'
+      if (when === 'present')
+        return (await run('repeatable', () => client.set(key, value, 'PX', ms, 'XX'))) === 'OK'
+      return (await run('once', () => client.set(key, value, 'PX', ms, 'NX'))) === 'OK'
+    },
+
+    async take(key) {
+      return (await run('once', () => client.getdel(key))) ?? undefined
+    },
+
+    async delete(key) {
+      return (await run('once', () => client.del(key))) === 1
+    },
+
+    async deleteIf(key, expected) {
+      return (await run('once', () => client.gatehouseDeleteIf(key, expected))) === 1
+    },
+
+    async expire(key, ttlMs) {
+      return (await run('repeatable', () => client.pexpire(key, wholeMs(ttlMs)))) === 1
+    },
+
+    async claim({ lockKey, recordKey, token, lockTtlMs }) {
+      assertOneSlot(lockKey, recordKey)
+      const lockMs = wholeMs(lockTtlMs)
+      const [holder, value] = await run('repeatable', () =>
+        client.gatehouseClaim(lockKey, recordKey, token, lockMs),
+      )
+      return { claimed: holder === token, holder, value: value ?? undefined }
+    },
+
+    async settle({ lockKey, recordKey, token, expected, record, result }) {
+      assertOneSlot(lockKey, recordKey, ...(result ? [result.key] : []))
+      const action = typeof record === 'object' ? 'write' : record
+      const settled = await run(action === 'delete' ? 'once' : 'repeatable', () =>
+        client.gatehouseSettle(
+          lockKey,
+          recordKey,
+          result?.key ?? recordKey,
+          token,
+          expected ?? '',
+          expected === undefined ? '0' : '1',
+          action,
+          typeof record === 'object' ? record.write : '',
+          typeof record === 'object' ? wholeMs(record.ttlMs) : 0,
+          result ? '1' : '0',
+          result?.value ?? '',
+          result ? wholeMs(result.ttlMs) : 0,
+        ),
+      )
+      return settled === 1
+    },
+
+    async indexPut(key, field, value, ttlMs) {
+      await run('repeatable', () => client.gatehouseIndexPut(key, field, value, wholeMs(ttlMs)))
+    },
+
+    async indexAll(key) {
+      return run('repeatable', () => client.hgetall(key))
+    },
+
+    async indexRemove(key, field) {
+      return (await run('once', () => client.hdel(key, field))) === 1
+    },
+
+    async ping() {
+      await run('repeatable', () => client.set(PING_KEY, '1', 'PX', PING_TTL_MS))
+    },
+
+    close,
+  }
+}
+
+/** Written by every ping, because a replica or a full Redis answers reads and yet cannot be written to. */
+const PING_KEY = 'gatehouse:ping'
+const PING_TTL_MS = 10_000
+
+type Runner = <Reply>(effect: 'repeatable' | 'once', command: () => Promise<Reply>) => Promise<Reply>
+
+interface RunnerParts {
+  readonly link: ReturnType<typeof createRedisLink>
+  readonly commandTimeoutMs: number
+}
+
+/** Runs a command within the bound: waits for a connection, sends, and sends again where that is sound. */
+function createRunner({ link, commandTimeoutMs }: RunnerParts): Runner {
+  return async function run(effect, command) {
+    const deadline = performance.now() + commandTimeoutMs
+    const leave = link.enter()
+    try {
+      for (;;) {
+        await link.ready(deadline)
+        try {
+          return await within(command(), deadline)
+        } catch (error) {
+          const trouble = troubleOf(error)
+          if (trouble.effect === 'bug') throw error
+          const again =
+            trouble.effect === 'refused' || (trouble.effect === 'unknown' && effect === 'repeatable')
+          if (!again || performance.now() + RETRY_MS >= deadline)
+            throw storeUnavailable(new Error(`redis: ${trouble.reason}`))
+          await delay(RETRY_MS)
+        }
+      }
+    } finally {
+      leave()
+    }
+  }
+}
+
+const RETRY_MS = 25
+
+async function within<Reply>(reply: Promise<Reply>, deadline: number): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error('timed out')), deadline - performance.now())
+    const settle = (act: () => void) => {
+      clearTimeout(timer)
+      act()
+    }
+    reply.then(
+      (value) => settle(() => resolve(value)),
+      (error: unknown) => settle(() => reject(error)),
+    )
+  })
+}

@@ -1,0 +1,56 @@
+/**
+ * What an error of the Redis client means. The client's errors carry the command's arguments (a password among
+ * them when it is HELLO or AUTH), so only the short `reason` leaves this room.
+ */
+export interface Trouble {
+  /** Such as `ECONNREFUSED`, `WRONGPASS`, `timeout`; never an address, a key or a value. */
+  readonly reason: string
+  /**
+   * - `refused`: the command was certainly not carried out, and may be sent again;
+   * - `unknown`: the connection broke under way; it may or may not have been carried out;
+   * - `final`: Redis cannot serve us now, sending again at once would not help;
+   * - `bug`: Redis served us and found the command wrong.
+   */
+  readonly effect: 'refused' | 'unknown' | 'final' | 'bug'
+}
+
+export function troubleOf(error: unknown): Trouble {
+  if (!(error instanceof Error)) return { reason: 'error', effect: 'final' }
+  if (error.name === 'ReplyError') return troubleOfReply(error.message)
+  const known = CLIENT_MESSAGES.find(([pattern]) => pattern.test(error.message))
+  if (known) return known[1]
+  if ('code' in error && typeof error.code === 'string') return { reason: error.code, effect: 'unknown' }
+  return { reason: 'connection lost', effect: 'unknown' }
+}
+
+function troubleOfReply(message: string): Trouble {
+  // Redis before 7 wraps what happened within a script: "ERR Error running script …: -READONLY You can't …".
+  const code = /^(?!ERR\b)[A-Z]+\b/.exec(message)?.[0] ?? /-([A-Z]{3,})\b/.exec(message)?.[1]
+  if (code === undefined) {
+    return /max number of clients/i.test(message)
+      ? { reason: 'MAXCLIENTS', effect: 'final' }
+      : { reason: 'ERR', effect: 'bug' }
+  }
+  if (REFUSED.has(code)) return { reason: code, effect: 'refused' }
+  return { reason: code, effect: BUGS.has(code) ? 'bug' : 'final' }
+}
+
+/** Replies that pass when a fail-over, a resharding or a start has come to its end. */
+const REFUSED = new Set([
+  'MOVED',
+  'ASK',
+  'TRYAGAIN',
+  'CLUSTERDOWN',
+  'LOADING',
+  'READONLY',
+  'MASTERDOWN',
+  'UNBLOCKED',
+])
+const BUGS = new Set(['WRONGTYPE', 'CROSSSLOT', 'NOSCRIPT'])
+
+const CLIENT_MESSAGES: readonly (readonly [RegExp, Trouble])[] = [
+  [/timed? ?out/i, { reason: 'timeout', effect: 'final' }],
+  [/enableOfflineQueue/, { reason: 'not connected', effect: 'refused' }],
+  [/sentinels? (is|are) unreachable/i, { reason: 'sentinels unreachable', effect: 'refused' }],
+  [/startup nodes|refresh slots cache/i, { reason: 'cluster unreachable', effect: 'refused' }],
+]

@@ -1,0 +1,437 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import type { Settlement, Store } from '../../src/store/store.ts'
+
+export interface StoreUnderTest {
+  readonly store: Store
+  /** Milliseconds until the key goes away; undefined when it is not there. Looks past the store. */
+  timeToLive(key: string): Promise<number | undefined>
+  /** Makes so much time pass, or as much of it as has passed when the promise resolves. */
+  letPass(ms: number, isOver: () => Promise<boolean>): Promise<void>
+  close(): Promise<void>
+}
+
+/** What every form of the store must do. Each test has keys of its own, so one store serves them all. */
+export function describeStoreContract(name: string, open: () => Promise<StoreUnderTest>): void {
+  describe(`the store contract: ${name}`, () => {
+    let tested: StoreUnderTest
+    let store: Store
+    beforeAll(async () => {
+      tested = await open()
+      store = tested.store
+    })
+    afterAll(() => tested.close())
+
+    const ttlOf = async (key: string) => (await tested.timeToLive(key)) ?? Number.NaN
+
+    describe('get and set', () => {
+      test('what was never written is not there', async () => {
+        expect(await store.get(someKey())).toBeUndefined()
+      })
+
+      test('what was written is read back, with its time to live', async () => {
+        const key = someKey()
+        expect(await store.set(key, 'one', 60_000)).toBe(true)
+        expect(await store.get(key)).toBe('one')
+        expectWithin(await ttlOf(key), 55_000, 60_000)
+      })
+
+      test('a second write replaces value and time to live', async () => {
+        const key = someKey()
+        await store.set(key, 'one', 60_000)
+        expect(await store.set(key, 'two', 20_000)).toBe(true)
+        expect(await store.get(key)).toBe('two')
+        expectWithin(await ttlOf(key), 15_000, 20_000)
+      })
+
+      test.each([
+        ['an empty value', ''],
+        ['control characters and a null byte', '\u0000\r\n$3\r\nfoo\u0007'],
+        ['characters beyond the first plane', 'grüße 漢字 👩‍🚀'],
+        ['a lone percent sign and quotes', `%"'\\`],
+        ['a value of a megabyte', 'x'.repeat(1_000_000)],
+      ])('%s comes back as it was', async (_what, value) => {
+        const key = someKey()
+        await store.set(key, value, 60_000)
+        expect(await store.get(key)).toBe(value)
+        expect(await store.deleteIf(key, value)).toBe(true)
+      })
+
+      test('when absent: only the first write counts', async () => {
+        const key = someKey()
+        expect(await store.set(key, 'one', 60_000, 'absent')).toBe(true)
+        expect(await store.set(key, 'two', 20_000, 'absent')).toBe(false)
+        expect(await store.get(key)).toBe('one')
+        expect(await ttlOf(key)).toBeGreaterThan(20_000)
+      })
+
+      test('when absent, a hundred at once: exactly one writes', async () => {
+        const key = someKey()
+        const wrote = await Promise.all(numbers(100).map((n) => store.set(key, `${n}`, 60_000, 'absent')))
+        expect(wrote.filter(Boolean)).toHaveLength(1)
+        expect(await store.get(key)).toBe(`${wrote.indexOf(true)}`)
+      })
+
+      test('when present: nothing is brought back', async () => {
+        const key = someKey()
+        expect(await store.set(key, 'one', 60_000, 'present')).toBe(false)
+        expect(await store.get(key)).toBeUndefined()
+        await store.set(key, 'one', 60_000)
+        expect(await store.set(key, 'two', 60_000, 'present')).toBe(true)
+        expect(await store.get(key)).toBe('two')
+      })
+
+      test('a time to live with a fraction, of zero or below zero is no error', async () => {
+        const key = someKey()
+        await store.set(key, 'one', 1500.5)
+        expectWithin(await ttlOf(key), 1, 1501)
+        await store.set(key, 'two', -5)
+        await tested.letPass(5, async () => (await store.get(key)) === undefined)
+        expect(await store.get(key)).toBeUndefined()
+      })
+
+      test('a time to live that is no number is refused', async () => {
+        await expect(store.set(someKey(), 'one', Number.NaN)).rejects.toThrow(TypeError)
+        await expect(store.set(someKey(), 'one', Number.POSITIVE_INFINITY)).rejects.toThrow(TypeError)
+      })
+
+      test('what has expired is gone for every operation', async () => {
+        const [key, index] = [someKey(), someKey()]
+        await store.set(key, 'one', 40)
+        await store.indexPut(index, 'field', 'one', 40)
+        await tested.letPass(41, async () => (await store.get(key)) === undefined)
+        expect(await store.get(key)).toBeUndefined()
+        expect(await store.take(key)).toBeUndefined()
+        expect(await store.delete(key)).toBe(false)
+        expect(await store.deleteIf(key, 'one')).toBe(false)
+        expect(await store.expire(key, 1000)).toBe(false)
+        expect(await store.set(key, 'two', 1000, 'present')).toBe(false)
+        expect(await store.set(key, 'two', 1000, 'absent')).toBe(true)
+        await tested.letPass(41, async () => Object.keys(await store.indexAll(index)).length === 0)
+        expect(await store.indexAll(index)).toEqual({})
+      })
+    })
+
+    describe('take, delete, expire', () => {
+      test('take gives the value once', async () => {
+        const key = someKey()
+        await store.set(key, 'once', 60_000)
+        expect(await store.take(key)).toBe('once')
+        expect(await store.take(key)).toBeUndefined()
+        expect(await store.get(key)).toBeUndefined()
+      })
+
+      test('take, a hundred at once: exactly one gets it', async () => {
+        const key = someKey()
+        await store.set(key, 'once', 60_000)
+        const taken = await Promise.all(numbers(100).map(() => store.take(key)))
+        expect(taken.filter((value) => value !== undefined)).toEqual(['once'])
+      })
+
+      test('delete says whether there was something', async () => {
+        const key = someKey()
+        await store.set(key, 'one', 60_000)
+        expect(await store.delete(key)).toBe(true)
+        expect(await store.delete(key)).toBe(false)
+        expect(await store.get(key)).toBeUndefined()
+      })
+
+      test('deleteIf leaves another value alone', async () => {
+        const key = someKey()
+        expect(await store.deleteIf(key, 'mine')).toBe(false)
+        await store.set(key, 'theirs', 60_000)
+        expect(await store.deleteIf(key, 'mine')).toBe(false)
+        expect(await store.get(key)).toBe('theirs')
+        expect(await store.deleteIf(key, 'theirs')).toBe(true)
+        expect(await store.get(key)).toBeUndefined()
+      })
+
+      test('expire moves the time to live, longer and shorter, and brings nothing back', async () => {
+        const key = someKey()
+        expect(await store.expire(key, 60_000)).toBe(false)
+        expect(await store.get(key)).toBeUndefined()
+        await store.set(key, 'one', 60_000)
+        expect(await store.expire(key, 90_000)).toBe(true)
+        expectWithin(await ttlOf(key), 85_000, 90_000)
+        expect(await store.expire(key, 10_000)).toBe(true)
+        expectWithin(await ttlOf(key), 5_000, 10_000)
+      })
+    })
+
+    describe('claim', () => {
+      test('a claim takes the lock and reads the record', async () => {
+        const { lockKey, recordKey } = someRecord()
+        await store.set(recordKey, 'v1', 60_000)
+        const claim = await store.claim({ lockKey, recordKey, token: 'a', lockTtlMs: 5000 })
+        expect(claim).toEqual({ claimed: true, holder: 'a', value: 'v1' })
+        expectWithin(await ttlOf(lockKey), 1, 5000)
+        expect(await ttlOf(recordKey)).toBeGreaterThan(55_000)
+      })
+
+      test('a record that is not there can be claimed as well', async () => {
+        const claim = await store.claim({ ...someRecord(), token: 'a', lockTtlMs: 5000 })
+        expect(claim).toEqual({ claimed: true, holder: 'a', value: undefined })
+      })
+
+      test('a second claim fails, names the holder, reads the record and does not move the lock', async () => {
+        const { lockKey, recordKey } = someRecord()
+        await store.set(recordKey, 'v1', 60_000)
+        await store.claim({ lockKey, recordKey, token: 'a', lockTtlMs: 5000 })
+        const second = await store.claim({ lockKey, recordKey, token: 'b', lockTtlMs: 60_000 })
+        expect(second).toEqual({ claimed: false, holder: 'a', value: 'v1' })
+        expectWithin(await ttlOf(lockKey), 1, 5000)
+      })
+
+      test('the same token claims again: a command may have been sent twice', async () => {
+        const claim = { ...someRecord(), token: 'a', lockTtlMs: 5000 }
+        await store.claim(claim)
+        expect((await store.claim({ ...claim, lockTtlMs: 9000 })).claimed).toBe(true)
+        expectWithin(await ttlOf(claim.lockKey), 5000, 9000)
+      })
+
+      test('a hundred at once: exactly one claims, and all the others see who', async () => {
+        const record = someRecord()
+        await store.set(record.recordKey, 'v1', 60_000)
+        const claims = await Promise.all(
+          numbers(100).map((n) => store.claim({ ...record, token: `t${n}`, lockTtlMs: 5000 })),
+        )
+        const winners = claims.filter(({ claimed }) => claimed)
+        expect(winners).toHaveLength(1)
+        expect(new Set(claims.map(({ holder }) => holder))).toEqual(new Set([winners[0]?.holder]))
+        expect(claims.every(({ value }) => value === 'v1')).toBe(true)
+      })
+
+      test('a lock frees itself when its holder is lost', async () => {
+        const record = someRecord()
+        await store.claim({ ...record, token: 'lost', lockTtlMs: 40 })
+        await tested.letPass(41, async () => (await store.get(record.lockKey)) === undefined)
+        expect((await store.claim({ ...record, token: 'b', lockTtlMs: 5000 })).claimed).toBe(true)
+      })
+
+      test('keys of two slots are refused', async () => {
+        const claim = { lockKey: someKey(), recordKey: someKey(), token: 'a', lockTtlMs: 5000 }
+        await expect(store.claim(claim)).rejects.toThrow('hash tag')
+      })
+    })
+
+    describe('settle', () => {
+      test('writes the record and its time to live, leaves the result, lets the lock go', async () => {
+        const claimed = await someClaim(store, 'v1')
+        const settled = await store.settle({
+          ...claimed,
+          record: { write: 'v2', ttlMs: 30_000 },
+          result: { key: claimed.resultKey, value: 'the answer', ttlMs: 5000 },
+        })
+        expect(settled).toBe(true)
+        expect(await store.get(claimed.recordKey)).toBe('v2')
+        expectWithin(await ttlOf(claimed.recordKey), 25_000, 30_000)
+        expect(await store.get(claimed.resultKey)).toBe('the answer')
+        expectWithin(await ttlOf(claimed.resultKey), 1, 5000)
+        expect(await store.get(claimed.lockKey)).toBeUndefined()
+      })
+
+      test('keeps the record as it is, its time to live too', async () => {
+        const claimed = await someClaim(store, 'v1')
+        expect(await store.settle({ ...claimed, record: 'keep' })).toBe(true)
+        expect(await store.get(claimed.recordKey)).toBe('v1')
+        expect(await ttlOf(claimed.recordKey)).toBeGreaterThan(55_000)
+        expect(await store.get(claimed.lockKey)).toBeUndefined()
+        expect(await store.get(claimed.resultKey)).toBeUndefined()
+      })
+
+      test('deletes the record', async () => {
+        const claimed = await someClaim(store, 'v1')
+        expect(await store.settle({ ...claimed, record: 'delete' })).toBe(true)
+        expect(await store.get(claimed.recordKey)).toBeUndefined()
+        expect(await store.get(claimed.lockKey)).toBeUndefined()
+      })
+
+      test('writes a record where there was none', async () => {
+        const claimed = await someClaim(store, undefined)
+        expect(await store.settle({ ...claimed, record: { write: 'v1', ttlMs: 60_000 } })).toBe(true)
+        expect(await store.get(claimed.recordKey)).toBe('v1')
+      })
+
+      test.each<[string, string | undefined, string | undefined]>([
+        ['has changed', 'v1', 'v1b'],
+        ['is gone', 'v1', undefined],
+        ['has come into being', undefined, 'v0'],
+        ['has come into being, empty', undefined, ''],
+        ['was empty and is gone', '', undefined],
+      ])(
+        'nothing is written when the record %s since; the result is, and the lock goes',
+        async (_what, was, is) => {
+          for (const record of [
+            { write: 'late', ttlMs: 60_000 },
+            'delete',
+            'keep',
+          ] satisfies Settlement['record'][]) {
+            const claimed = await someClaim(store, was)
+            if (is === undefined) await store.delete(claimed.recordKey)
+            else await store.set(claimed.recordKey, is, 60_000)
+            const result = { key: claimed.resultKey, value: 'the answer', ttlMs: 5000 }
+            expect(await store.settle({ ...claimed, record, result })).toBe(false)
+            expect(await store.get(claimed.recordKey)).toBe(is)
+            expect(await store.get(claimed.resultKey)).toBe('the answer')
+            expect(await store.get(claimed.lockKey)).toBeUndefined()
+          }
+        },
+      )
+
+      test('the lock of another is not let go: a late holder', async () => {
+        const late = await someClaim(store, 'v1', 40)
+        await tested.letPass(41, async () => (await store.get(late.lockKey)) === undefined)
+        const next = { ...late, token: 'next' }
+        expect((await store.claim({ ...next, lockTtlMs: 60_000 })).claimed).toBe(true)
+        expect(await store.settle({ ...late, record: 'keep' })).toBe(true)
+        expect(await store.get(late.lockKey)).toBe('next')
+
+        expect(await store.settle({ ...next, record: { write: 'v2', ttlMs: 60_000 } })).toBe(true)
+        expect(await store.settle({ ...late, record: { write: 'late', ttlMs: 60_000 } })).toBe(false)
+        expect(await store.get(late.recordKey)).toBe('v2')
+      })
+
+      test('a settlement sent twice settles twice', async () => {
+        const claimed = await someClaim(store, 'v1')
+        const settlement = { ...claimed, record: { write: 'v2', ttlMs: 60_000 } }
+        expect(await store.settle(settlement)).toBe(true)
+        expect(await store.settle(settlement)).toBe(true)
+        expect(await store.get(claimed.recordKey)).toBe('v2')
+      })
+
+      test('keys of two slots are refused', async () => {
+        const claimed = await someClaim(store, 'v1')
+        const result = { key: someKey(), value: 'the answer', ttlMs: 5000 }
+        await expect(store.settle({ ...claimed, record: 'keep', result })).rejects.toThrow('hash tag')
+      })
+
+      test('twenty workers, one counter: no step is lost', async () => {
+        const record = someRecord()
+        await store.set(record.recordKey, '0', 60_000)
+        const step = async (token: string): Promise<void> => {
+          for (;;) {
+            const { claimed, value } = await store.claim({ ...record, token, lockTtlMs: 60_000 })
+            if (!claimed || value === undefined) continue
+            const write = String(Number(value) + 1)
+            expect(
+              await store.settle({ ...record, token, expected: value, record: { write, ttlMs: 60_000 } }),
+            ).toBe(true)
+            return
+          }
+        }
+        await Promise.all(numbers(20).map((n) => step(`worker-${n}`)))
+        expect(await store.get(record.recordKey)).toBe('20')
+      })
+    })
+
+    describe('the index', () => {
+      test('fields are put, replaced, listed and removed', async () => {
+        const key = someKey()
+        expect(await store.indexAll(key)).toEqual({})
+        await store.indexPut(key, 'a', '1', 60_000)
+        await store.indexPut(key, 'b', '', 60_000)
+        await store.indexPut(key, 'a', '2', 60_000)
+        expect(await store.indexAll(key)).toEqual({ a: '2', b: '' })
+        expect(await store.indexRemove(key, 'a')).toBe(true)
+        expect(await store.indexRemove(key, 'a')).toBe(false)
+        expect(await store.indexAll(key)).toEqual({ b: '' })
+        expect(await store.indexRemove(key, 'b')).toBe(true)
+        expect(await store.indexAll(key)).toEqual({})
+        expect(await tested.timeToLive(key)).toBeUndefined()
+      })
+
+      test('the time to live grows, and never shrinks', async () => {
+        const key = someKey()
+        await store.indexPut(key, 'a', '1', 30_000)
+        expectWithin(await ttlOf(key), 25_000, 30_000)
+        await store.indexPut(key, 'b', '1', 60_000)
+        expectWithin(await ttlOf(key), 55_000, 60_000)
+        await store.indexPut(key, 'c', '1', 10_000)
+        expectWithin(await ttlOf(key), 55_000, 60_000)
+      })
+
+      test('a hundred puts at once are all there', async () => {
+        const key = someKey()
+        await Promise.all(numbers(100).map((n) => store.indexPut(key, `f${n}`, `${n}`, 60_000)))
+        expect(Object.keys(await store.indexAll(key))).toHaveLength(100)
+      })
+
+      test('it is deleted and given a time like every key', async () => {
+        const key = someKey()
+        await store.indexPut(key, 'a', '1', 30_000)
+        expect(await store.expire(key, 90_000)).toBe(true)
+        expectWithin(await ttlOf(key), 85_000, 90_000)
+        expect(await store.delete(key)).toBe(true)
+        expect(await store.indexAll(key)).toEqual({})
+      })
+
+      test('a key that holds an index is no value, and the other way round', async () => {
+        const [index, value] = [someKey(), someKey()]
+        await store.indexPut(index, 'a', '1', 60_000)
+        await store.set(value, 'one', 60_000)
+        await expect(store.get(index)).rejects.toThrow()
+        await expect(store.indexAll(value)).rejects.toThrow()
+      })
+
+      test('a field may be named as a part of every object', async () => {
+        const key = someKey()
+        await store.indexPut(key, '__proto__', '1', 60_000)
+        await store.indexPut(key, 'constructor', '2', 60_000)
+        expect(Object.entries(await store.indexAll(key)).sort()).toEqual([
+          ['__proto__', '1'],
+          ['constructor', '2'],
+        ])
+      })
+    })
+
+    test('a thousand operations at once, on keys of many slots, all come back right', async () => {
+      const keys = numbers(500).map(() => someKey())
+      await Promise.all(keys.map((key, n) => store.set(key, `${n}`, 60_000)))
+      const values = await Promise.all(keys.map((key) => store.get(key)))
+      expect(values).toEqual(keys.map((_key, n) => `${n}`))
+    })
+
+    test('it can be pinged', async () => {
+      await expect(store.ping()).resolves.toBeUndefined()
+    })
+
+    test('what it leaves has a time to live, all of it', async () => {
+      for (const key of madeKeys) {
+        const ttl = await tested.timeToLive(key)
+        if (ttl !== undefined) expect(ttl).toBeGreaterThan(0)
+      }
+    })
+  })
+}
+
+/** Every key that a test made up, for the look at their times to live. */
+const madeKeys: string[] = []
+
+function someKey(tag: string = randomUUID()): string {
+  const key = `gatehouse:test:${tag}:${madeKeys.length}`
+  madeKeys.push(key)
+  return key
+}
+
+function someRecord() {
+  const tag = `{${randomUUID()}}`
+  return { lockKey: someKey(tag), recordKey: someKey(tag) }
+}
+
+async function someClaim(store: Store, value: string | undefined, lockTtlMs = 60_000) {
+  const tag = `{${randomUUID()}}`
+  const record = { lockKey: someKey(tag), recordKey: someKey(tag) }
+  if (value !== undefined) await store.set(record.recordKey, value, 60_000)
+  const token = randomUUID()
+  expect(await store.claim({ ...record, token, lockTtlMs })).toEqual({ claimed: true, holder: token, value })
+  return { ...record, resultKey: someKey(tag), token, expected: value }
+}
+
+function expectWithin(value: number, least: number, most: number): void {
+  expect(value).toBeGreaterThanOrEqual(least)
+  expect(value).toBeLessThanOrEqual(most)
+}
+
+function numbers(count: number): number[] {
+  return Array.from({ length: count }, (_, n) => n)
+}

@@ -1,0 +1,31 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+export interface UntilParts {
+  readonly timeoutMs?: number
+  readonly everyMs?: number
+  /** What one waited for, for the message when it never came. */
+  readonly what?: string
+}
+
+/**
+ * Asks again and again until the condition holds (a truthy answer, which is returned) and fails when it does not
+ * within the bound. A condition that throws does not hold yet; its last error is the failure's cause.
+ */
+export async function until<Answer>(
+  condition: () => Answer | Promise<Answer>,
+  { timeoutMs = 10_000, everyMs = 10, what = 'the condition' }: UntilParts = {},
+): Promise<Answer> {
+  const deadline = performance.now() + timeoutMs
+  let cause: unknown
+  do {
+    try {
+      const answer = await condition()
+      if (answer) return answer
+      cause = undefined
+    } catch (error) {
+      cause = error
+    }
+    await delay(everyMs)
+  } while (performance.now() < deadline)
+  throw new Error(`${what} did not come true within ${timeoutMs} ms`, { cause })
+}
