@@ -1,0 +1,151 @@
+import { z } from 'zod'
+import { ConfigError } from './config-error.ts'
+import { deepFreeze } from './deep-freeze.ts'
+
+/** The figures of `config/default.json`: no secrets, each with its unit in its name, grouped by room. */
+export type Tunables = DeepReadonly<z.infer<typeof SHAPE>>
+
+export const TUNABLES_FILE = 'config/default.json'
+
+/** Checks the parsed file; throws ConfigError with every problem by its path, such as `http.bodyLimitBytes`. */
+export function parseTunables(data: unknown): Tunables {
+  const result = SHAPE.safeParse(data)
+  if (!result.success) throw new ConfigError(result.error.issues.flatMap(problemsOf))
+  const contradictions = contradictionsIn(result.data)
+  if (contradictions.length > 0) throw new ConfigError(contradictions)
+  return deepFreeze(result.data)
+}
+
+const count = z.int().min(1).max(1_000_000)
+const bytes = z.int().min(1024).max(16_777_216)
+const ms = z.int().min(1).max(86_400_000)
+const msOrNone = z.int().min(0).max(86_400_000)
+const minutes = z.int().min(1).max(1440)
+const share = z.number().min(0).max(1)
+
+const UPSTREAM = z.strictObject({
+  connectTimeoutMs: ms,
+  totalTimeoutMs: ms,
+  maxResponseBytes: bytes,
+  maxConnections: count,
+  breaker: z.strictObject({ consecutiveFailures: count, halfOpenAfterMs: ms }),
+})
+
+const SHAPE = z.strictObject({
+  http: z.strictObject({
+    bodyLimitBytes: bytes,
+    maxHeaderBytes: bytes,
+    maxUrlBytes: bytes,
+    headersTimeoutMs: ms,
+    requestTimeoutMs: ms,
+    connectionsCheckIntervalMs: ms,
+    keepAliveTimeoutMs: ms,
+    readinessLeadMs: msOrNone,
+    shutdownGraceMs: ms,
+  }),
+  upstream: z.strictObject({ authn: UPSTREAM, pam: UPSTREAM }),
+  transaction: z.strictObject({
+    minTtlMinutes: minutes,
+    maxTtlMinutes: minutes,
+    defaultTtlMinutes: minutes,
+    remnantMinutes: minutes,
+    stepLockMs: ms,
+    stepWaitMs: ms,
+    sharedAnswerMs: ms,
+    maxOfferedSteps: count,
+  }),
+  device: z.strictObject({
+    cookieDays: z.int().min(1).max(400), // browsers cut longer ones (RFC 6265bis, section 5.6)
+    renewAfterHours: z.int().min(0).max(9600),
+    knownDays: z.int().min(1).max(400),
+  }),
+  session: z.strictObject({ moveEverySeconds: z.int().min(0).max(3600), maxPerPerson: count }),
+  store: z.strictObject({ connectTimeoutMs: ms, commandTimeoutMs: ms }),
+  pam: z.strictObject({
+    token: z.strictObject({
+      refreshBeforeMs: ms,
+      refreshBeforeShare: share,
+      jitterShare: share,
+      refusedPauseMinMs: ms,
+      refusedPauseMaxMs: ms,
+    }),
+    lists: z.strictObject({
+      freshMs: msOrNone,
+      staleMs: msOrNone,
+      onErrorMs: msOrNone,
+      meOnErrorMs: msOrNone,
+      maxPages: count,
+      maxItems: count,
+      maxTotalMs: ms,
+      maxLinkHeaderBytes: bytes,
+    }),
+    rateLimit: z.strictObject({ maxWaitMs: msOrNone, jitterMs: msOrNone }),
+    directoryMaxAgeMs: ms,
+    unknownUserMs: ms,
+    teamDisabledMs: ms,
+  }),
+  recovery: z.strictObject({ recoveryAnswerMs: msOrNone }),
+  secrets: z.strictObject({ checkFilesEveryMs: ms }),
+  log: z.strictObject({ maxFieldChars: count }),
+  limits: z.strictObject({}),
+})
+
+/** Figures that only make sense together. */
+function contradictionsIn({ http, upstream, transaction, pam }: z.infer<typeof SHAPE>): string[] {
+  const rules: [boolean, string, string][] = [
+    [http.maxUrlBytes <= http.maxHeaderBytes, 'http.maxUrlBytes', 'is more than http.maxHeaderBytes'],
+    [
+      http.headersTimeoutMs <= http.requestTimeoutMs,
+      'http.headersTimeoutMs',
+      'is more than http.requestTimeoutMs',
+    ],
+    [
+      http.readinessLeadMs + upstream.authn.totalTimeoutMs <= http.shutdownGraceMs,
+      'http.shutdownGraceMs',
+      'leaves no time for a running upstream call after http.readinessLeadMs',
+    ],
+    ...(['authn', 'pam'] as const).map((name): [boolean, string, string] => [
+      upstream[name].connectTimeoutMs <= upstream[name].totalTimeoutMs,
+      `upstream.${name}.connectTimeoutMs`,
+      `is more than upstream.${name}.totalTimeoutMs`,
+    ]),
+    [
+      transaction.minTtlMinutes <= transaction.defaultTtlMinutes &&
+        transaction.defaultTtlMinutes <= transaction.maxTtlMinutes,
+      'transaction.defaultTtlMinutes',
+      'does not lie between transaction.minTtlMinutes and transaction.maxTtlMinutes',
+    ],
+    [
+      transaction.stepLockMs > upstream.authn.totalTimeoutMs,
+      'transaction.stepLockMs',
+      'must be more than upstream.authn.totalTimeoutMs, or the lock ends before the call does',
+    ],
+    [pam.lists.freshMs <= pam.lists.staleMs, 'pam.lists.staleMs', 'is less than pam.lists.freshMs'],
+    [pam.lists.staleMs <= pam.lists.onErrorMs, 'pam.lists.onErrorMs', 'is less than pam.lists.staleMs'],
+    [pam.lists.freshMs <= pam.lists.meOnErrorMs, 'pam.lists.meOnErrorMs', 'is less than pam.lists.freshMs'],
+    [
+      pam.token.refusedPauseMinMs <= pam.token.refusedPauseMaxMs,
+      'pam.token.refusedPauseMaxMs',
+      'is less than pam.token.refusedPauseMinMs',
+    ],
+  ]
+  return rules.filter(([holds]) => !holds).map(([, path, why]) => `${TUNABLES_FILE}: ${path} ${why}`)
+}
+
+function problemsOf(issue: z.core.$ZodIssue): string[] {
+  const at = (...more: string[]) => `${TUNABLES_FILE}: ${[...issue.path, ...more].join('.') || 'the file'}`
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return issue.keys.map((key) => `${at(key)} is not known`)
+    case 'too_small':
+      return [`${at()} must be at least ${issue.minimum}`]
+    case 'too_big':
+      return [`${at()} must be at most ${issue.maximum}`]
+    case 'invalid_type':
+      return [`${at()} must be there and be of type ${issue.expected}`]
+    default:
+      return [`${at()} is not valid`]
+  }
+}
+
+type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T
