@@ -1,0 +1,33 @@
+import type { ErrorRequestHandler, RequestHandler } from 'express'
+import { BrokerError, internalError, malformedRequest, notFound, toErrorObject } from '../errors.ts'
+import type { Logger } from '../observability/logger.ts'
+import { contextOf } from './request-context.ts'
+
+/** A path that is not listed. */
+export function noSuchPath(): RequestHandler {
+  return function noSuchPath() {
+    throw notFound('path')
+  }
+}
+
+/** The last of all: every error becomes the one shape, and what we did not foresee an opaque 500. */
+export function presentError({ log }: { log: Logger }): ErrorRequestHandler {
+  return function presentError(error, req, res, next) {
+    const { requestId } = contextOf(req)
+    const known = asBrokerError(error)
+    if (known.status >= 500) {
+      const level = known.status === 500 ? 'error' : 'warn'
+      const event = known.status === 500 ? 'unexpected_error' : 'dependency_trouble'
+      log[level](event, { requestId, errorCode: known.code, status: known.status }, known.cause ?? known)
+    }
+    if (res.headersSent) return next(error) // too late for an answer: Express cuts the connection
+    res.locals.errorCode = known.code
+    res.status(known.status).set(known.headers).json(toErrorObject(known, requestId))
+  }
+}
+
+function asBrokerError(error: unknown): BrokerError {
+  if (error instanceof BrokerError) return error
+  if (error instanceof URIError) return malformedRequest(error)
+  return internalError(error)
+}

@@ -1,0 +1,56 @@
+import type { IncomingMessage } from 'node:http'
+import type { RequestHandler } from 'express'
+import { notAllowed } from '../errors.ts'
+import type { Metrics } from '../observability/metrics.ts'
+
+export interface RefuseCrossSiteParts {
+  /** PUBLIC_URL's origin and ALLOWED_ORIGINS. */
+  readonly origins: readonly string[]
+  readonly bearsSessionCookie: (req: IncomingMessage) => boolean
+  readonly metrics: Metrics
+}
+
+const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
+const OWN_SITE = new Set<unknown>(['same-origin', 'none'])
+const MAX_SHOWN = 100
+
+/**
+ * Cross-site requests (DESIGN §4; OWASP CSRF cheat sheet): for unsafe methods, signing in among them, the browser
+ * must say that the request is our own page's, or name an allowed origin. A refusal says which header and which
+ * setting it was, for the portal team that meets it first.
+ */
+export function refuseCrossSite({
+  origins,
+  bearsSessionCookie,
+  metrics,
+}: RefuseCrossSiteParts): RequestHandler {
+  const allowed = new Set<unknown>(origins)
+
+  return function refuseCrossSite(req, res, next) {
+    res.vary('Origin')
+    res.vary('Sec-Fetch-Site')
+    if (SAFE_METHODS.has(req.method)) return next()
+    const site = req.headers['sec-fetch-site']
+    const { origin } = req.headers
+    if (OWN_SITE.has(site)) return next()
+    if (origin !== undefined) {
+      if (allowed.has(origin)) return next()
+      metrics.refusals.inc({ reason: 'cross_site' })
+      throw notAllowed(`Origin: ${shown(origin)} is neither PUBLIC_URL nor one of ALLOWED_ORIGINS`)
+    }
+    if (site !== undefined) {
+      metrics.refusals.inc({ reason: 'cross_site' })
+      throw notAllowed(`Sec-Fetch-Site: ${shown(String(site))} without an Origin header`)
+    }
+    if (bearsSessionCookie(req)) {
+      metrics.refusals.inc({ reason: 'cross_site' })
+      throw notAllowed('Origin: missing, and Sec-Fetch-Site too, on a request with a session cookie')
+    }
+    next()
+  }
+}
+
+/** The caller's own header, cut short and without anything that is not visible ASCII. */
+function shown(value: string): string {
+  return value.replace(/[^\x21-\x7e]/g, '?').slice(0, MAX_SHOWN)
+}

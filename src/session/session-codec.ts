@@ -1,0 +1,31 @@
+import { z } from 'zod'
+import type { Session } from './session.ts'
+
+/**
+ * What a stored session looks like. It holds its own id, and the `cookie` that express-session keeps in every
+ * record. A record of another version or shape, or one copied from another id, is no session.
+ */
+const StoredSession = z.object({
+  version: z.literal(1),
+  id: z.string(),
+  publicId: z.string(),
+  userId: z.string(),
+  login: z.string(),
+  profile: z.record(z.string(), z.unknown()),
+  amr: z.array(z.string()),
+  device: z.string(),
+  userAgent: z.string(),
+  createdAtMs: z.number(),
+  lastSeenAtMs: z.number(),
+})
+
+export function decodeSession(record: unknown, id: string): Session | undefined {
+  const { success, data } = StoredSession.safeParse(record)
+  if (!success || data.id !== id) return undefined
+  const { version: _version, id: _id, ...session } = data
+  return session
+}
+
+export function encodeSession(session: Session, id: string): string {
+  return JSON.stringify({ version: 1, id, ...session, cookie: { path: '/', originalMaxAge: null } })
+}

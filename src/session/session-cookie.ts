@@ -1,0 +1,56 @@
+import type { IncomingMessage } from 'node:http'
+import { parseCookie, stringifySetCookie } from 'cookie'
+import { sign, unsign } from 'cookie-signature'
+import { labelledKeys, type MasterKeys } from '../crypto/keys.ts'
+
+/**
+ * The session cookie in express-session's own form, so that it reads what we write: `s:<id>.<signature>`. We write
+ * it ourselves because equal steps in flight over several replicas must all answer with the same cookie.
+ */
+export interface SessionCookie {
+  readonly name: string
+  /** Base64 signing secrets, newest first, in the form express-session takes. */
+  secrets(): string[]
+  /** The `Set-Cookie` header that opens a session in the browser. */
+  opening(id: string): string
+  /** The `Set-Cookie` header that ends it there. */
+  closing(): string
+  isIn(req: IncomingMessage): boolean
+  /** The session id of a well-signed cookie; says nothing of whether that session still exists. */
+  idIn(req: IncomingMessage): string | undefined
+}
+
+export interface SessionCookieOptions {
+  readonly masterKeys: MasterKeys
+  /** By PUBLIC_URL: `__Host-` and Secure over https; neither on http://localhost. */
+  readonly secure: boolean
+  readonly sameSite: 'lax' | 'strict'
+}
+
+const SIGNED = 's:'
+
+export function createSessionCookie({ masterKeys, secure, sameSite }: SessionCookieOptions): SessionCookie {
+  const name = secure ? '__Host-gatehouse' : 'gatehouse'
+  const keys = labelledKeys(masterKeys, 'sign/session-cookie')
+  const secrets = () => keys().map(({ key }) => key.toString('base64url'))
+  const attributes = { path: '/', httpOnly: true, secure, sameSite }
+  const valueIn = (req: IncomingMessage) => parseCookie(req.headers.cookie ?? '')[name]
+
+  return {
+    name,
+    secrets,
+    opening: (id) => stringifySetCookie(name, SIGNED + sign(id, secrets()[0] ?? ''), attributes),
+    closing: () => stringifySetCookie(name, '', { ...attributes, maxAge: 0 }),
+    isIn: (req) => valueIn(req) !== undefined,
+    idIn(req) {
+      const value = valueIn(req)
+      if (value?.startsWith(SIGNED) !== true) return undefined
+      const signed = value.slice(SIGNED.length)
+      for (const secret of secrets()) {
+        const id = unsign(signed, secret)
+        if (id !== false) return id
+      }
+      return undefined
+    },
+  }
+}

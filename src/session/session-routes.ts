@@ -1,0 +1,76 @@
+import type { Request, RequestHandler, Response } from 'express'
+import { notFound } from '../errors.ts'
+import { contextOf } from '../http/request-context.ts'
+import type { Route } from '../http/routes.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Session } from './session.ts'
+import type { SessionCookie } from './session-cookie.ts'
+import type { Sessions } from './sessions.ts'
+
+export interface SessionRoutesParts {
+  readonly sessions: Sessions
+  readonly cookie: SessionCookie
+  /** Gives the browser its device cookie if it has none yet. */
+  readonly ensureDevice: (req: Request, res: Response) => unknown
+  readonly log: Logger
+}
+
+export function createSessionRoutes({ sessions, cookie, ensureDevice, log }: SessionRoutesParts): Route[] {
+  const present = (session: Session) => ({
+    id: session.publicId,
+    userId: session.userId,
+    login: session.login,
+    profile: session.profile,
+    status: 'ACTIVE',
+    createdAt: new Date(session.createdAtMs).toISOString(),
+    expiresAt: new Date(sessions.expiresAtMs(session)).toISOString(),
+    idleExpiresAt: new Date(sessions.idleExpiresAtMs(session)).toISOString(),
+    amr: session.amr,
+  })
+
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/sessions/me',
+      async handle(req, res) {
+        ensureDevice(req, res) // an SPA calls this first: the device is known before anybody signs in
+        const session = await sessions.find(req, res)
+        if (session === undefined) throw notFound('me (Session)')
+        res.json(present(session))
+      },
+    },
+    {
+      method: 'DELETE',
+      path: '/api/v1/sessions/me',
+      async handle(req, res) {
+        const session = await sessions.find(req, res)
+        if (session === undefined) throw notFound('me (Session)')
+        await sessions.end(req.sessionID, 'signed_out')
+        log.audit('signed_out', {
+          requestId: contextOf(req).requestId,
+          address: contextOf(req).address,
+          userId: session.userId,
+          deviceHash: session.device,
+        })
+        res.append('Set-Cookie', cookie.closing()).status(204).end()
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/sessions/me/lifecycle/refresh',
+      async handle(req, res) {
+        const session = await sessions.refresh(req, res)
+        if (session === undefined) throw notFound('me (Session)')
+        res.json(present(session))
+      },
+    },
+  ]
+}
+
+/** Any request may say which session its page speaks for; when it is another by now, nothing is done (409). */
+export function refuseOtherSession({ sessions }: { sessions: Sessions }): RequestHandler {
+  return async function refuseOtherSession(req, res, next) {
+    if (req.headers['x-gatehouse-session'] !== undefined) await sessions.find(req, res)
+    next()
+  }
+}

@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto'
+import type { Request, Response } from 'express'
+import { v4 as uuid } from 'uuid'
+import { noSession, otherSession } from '../errors.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import { createLoadSession } from './load-session.ts'
+import type { Session } from './session.ts'
+import { encodeSession } from './session-codec.ts'
+import type { SessionCookie } from './session-cookie.ts'
+import type { SessionRecords } from './session-records.ts'
+
+/** Opens, reads, moves and ends sessions. Idle and absolute limits are kept here, by our clock. */
+export interface Sessions {
+  /** The request's session, not moved; undefined when there is none. */
+  find(req: Request, res: Response): Promise<Session | undefined>
+  /** The request's session, moved when it is time; 401 E0000005 when there is none. */
+  require(req: Request, res: Response): Promise<Session>
+  /** Moves the session now, whatever the time; undefined when there is none. */
+  refresh(req: Request, res: Response): Promise<Session | undefined>
+  /** Opens a session under a new id; the one that this browser had before ends. Returns the id for the cookie. */
+  open(grant: SessionGrant, previousId: string | undefined): Promise<string>
+  end(id: string, reason: 'signed_out' | 'replaced' | 'orphaned'): Promise<boolean>
+  idleExpiresAtMs(session: Session): number
+  expiresAtMs(session: Session): number
+}
+
+/** What sign-in knows of the person when it is done. */
+export type SessionGrant = Pick<Session, 'userId' | 'login' | 'profile' | 'amr' | 'device' | 'userAgent'>
+
+export interface SessionsParts {
+  readonly records: SessionRecords
+  readonly cookie: SessionCookie
+  readonly idleMs: number
+  readonly absoluteMs: number
+  /** A session is written at most this often when it is merely used. */
+  readonly moveEveryMs: number
+  readonly metrics: Metrics
+  readonly now?: () => number
+}
+
+const ID_BYTES = 32
+
+export function createSessions(parts: SessionsParts): Sessions {
+  const { records, cookie, idleMs, absoluteMs, moveEveryMs, metrics, now = Date.now } = parts
+  const load = createLoadSession(records, cookie)
+  const expiresAtMs = (session: Session) => session.createdAtMs + absoluteMs
+  const idleExpiresAtMs = (session: Session) => Math.min(session.lastSeenAtMs + idleMs, expiresAtMs(session))
+
+  const find: Sessions['find'] = async (req, res) => {
+    const session = await load(req, res)
+    if (session === undefined || now() >= idleExpiresAtMs(session)) return undefined
+    const expected = req.headers['x-gatehouse-session']
+    if (expected !== undefined && expected !== session.publicId) throw otherSession()
+    return session
+  }
+
+  const move = async (session: Session, id: string): Promise<Session | undefined> => {
+    const moved = { ...session, lastSeenAtMs: now() }
+    const ttlMs = idleExpiresAtMs(moved) - now()
+    const isThere = await records.write(id, encodeSession(moved, id), ttlMs, 'present')
+    return isThere ? moved : undefined // signed out in the meantime, and it stays so
+  }
+
+  return {
+    find,
+    expiresAtMs,
+    idleExpiresAtMs,
+
+    async require(req, res) {
+      const session = await find(req, res)
+      if (session === undefined) throw noSession()
+      if (now() - session.lastSeenAtMs < moveEveryMs) return session
+      const moved = await move(session, req.sessionID)
+      if (moved === undefined) throw noSession()
+      return moved
+    },
+
+    async refresh(req, res) {
+      const session = await find(req, res)
+      return session === undefined ? undefined : move(session, req.sessionID)
+    },
+
+    async open(grant, previousId) {
+      const id = randomBytes(ID_BYTES).toString('base64url')
+      const at = now()
+      const session: Session = { ...grant, publicId: uuid(), createdAtMs: at, lastSeenAtMs: at }
+      await records.write(id, encodeSession(session, id), idleExpiresAtMs(session) - at)
+      metrics.sessionsOpened.inc()
+      if (previousId !== undefined && (await records.remove(previousId))) {
+        metrics.sessionsEnded.inc({ reason: 'replaced' })
+      }
+      return id
+    },
+
+    async end(id, reason) {
+      const ended = await records.remove(id)
+      if (ended) metrics.sessionsEnded.inc({ reason })
+      return ended
+    },
+  }
+}
