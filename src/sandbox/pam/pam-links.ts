@@ -1,0 +1,183 @@
+import { offsetOfKey } from './pam-pages.ts'
+
+/** What a link header can be made of. Targets are absolute, without user info. */
+export type LinkParts = {
+  /** Scheme, host and port. */
+  origin: string
+  path: string
+  /** The query of the request at hand, without `?`. */
+  query: string
+  /** The true targets beside this page. */
+  next: string | undefined
+  prev: string | undefined
+}
+
+/** Odd but legal (RFC 8288): whoever reads these gets the whole list. */
+export const LEGAL_LINK_FORMS = [
+  'plain',
+  'several-headers',
+  'commas-in-urls',
+  'unquoted',
+  'upper-case',
+  'param-order',
+  'extra-params',
+  'several-relations',
+  'second-rel-ignored',
+  'whitespace',
+  'empty-elements',
+  'relative',
+] as const
+
+/** Nothing that a client may follow. They are sent on every page, also where there is no next one. */
+export const HOSTILE_LINK_FORMS = [
+  'other-origin',
+  'other-scheme',
+  'other-port',
+  'lookalike-host',
+  'other-path',
+  'dot-segments',
+  'userinfo',
+  'itself',
+  'loop',
+  'endless',
+  'malformed',
+  'not-a-url',
+  'long',
+  'two-next',
+] as const
+
+export type LegalLinkForm = (typeof LEGAL_LINK_FORMS)[number]
+export type HostileLinkForm = (typeof HOSTILE_LINK_FORMS)[number]
+/** Or the header's own text, `{origin}`, `{path}` and `{next}` filled in. */
+export type LinkForm = LegalLinkForm | HostileLinkForm | { raw: string | string[] }
+
+/** Where a hostile link points: `origin` for other-origin, `path` for other-path. */
+export type LinkTarget = { origin?: string | undefined; path?: string | undefined }
+
+/** The values of the Link header, none when the page has no neighbours. */
+export function linkHeaders(form: LinkForm, parts: LinkParts, target: LinkTarget = {}): string[] {
+  if (typeof form !== 'string') return [form.raw].flat().map((text) => filledIn(text, parts))
+  if (isHostile(form)) return [HOSTILE[form](parts, target)].flat()
+  const links = relationsOf(parts)
+  return links.length === 0 ? [] : LEGAL[form](links, parts)
+}
+
+type Link = { rel: 'next' | 'prev'; url: string }
+
+const LEGAL: Record<LegalLinkForm, (links: Link[], parts: LinkParts) => string[]> = {
+  plain: (links) => [links.map(plainLink).join(', ')],
+  'several-headers': (links) => links.map(plainLink),
+  'commas-in-urls': (links) => [
+    links.map(({ rel, url }) => `<${url}&fields=id,name,roles>; rel="${rel}"`).join(','),
+  ],
+  unquoted: (links) => [links.map(({ rel, url }) => `<${url}>;rel=${rel}`).join(',')],
+  'upper-case': (links) => [links.map(({ rel, url }) => `<${url}>; REL="${rel.toUpperCase()}"`).join(', ')],
+  'param-order': (links) => [
+    links
+      .toReversed()
+      .map(({ rel, url }) => `<${url}>; type="application/json"; hreflang=en; rel="${rel}"`)
+      .join(', '),
+  ],
+  'extra-params': (links) => [
+    links
+      .map(
+        ({ rel, url }) =>
+          `<${url}>; title="a \\"page\\", <x>; rel=\\"last\\""; rel="${rel}"; crossorigin; n=1`,
+      )
+      .join(', '),
+  ],
+  'several-relations': (links) => [
+    links.map(({ rel, url }) => `<${url}>; rel="nofollow ${rel} item"`).join(', '),
+  ],
+  'second-rel-ignored': (links) => [
+    links.map(({ rel, url }) => `<${url}>; rel="${rel}"; rel="last"`).join(', '),
+  ],
+  whitespace: (links) => [links.map(({ rel, url }) => `<${url}>  ;\t rel = "${rel}" `).join(' ,\t')],
+  'empty-elements': (links) => [`, ,${links.map(plainLink).join(', ,')},`],
+  relative: (links, { origin }) => [
+    links.map(({ rel, url }) => plainLink({ rel, url: url.slice(origin.length) })).join(', '),
+  ],
+}
+
+const HOSTILE: Record<HostileLinkForm, (parts: LinkParts, target: LinkTarget) => string | string[]> = {
+  'other-origin': (parts, { origin = 'https://collector.example.org' }) =>
+    nextLink(`${origin}${parts.path}?${nextQuery(parts)}`),
+  'other-scheme': (parts) => {
+    const other = parts.origin.startsWith('https:') ? 'http:' : 'https:'
+    return nextLink(`${other}//${hostOf(parts)}${parts.path}?${nextQuery(parts)}`)
+  },
+  'other-port': (parts) => {
+    const url = new URL(parts.origin)
+    url.port = url.port === '1' ? '2' : '1'
+    return nextLink(`${url.origin}${parts.path}?${nextQuery(parts)}`)
+  },
+  'lookalike-host': (parts) => {
+    const scheme = new URL(parts.origin).protocol
+    return nextLink(`${scheme}//${hostOf(parts)}.collector.example.org${parts.path}?${nextQuery(parts)}`)
+  },
+  'other-path': (parts, { path = '/v1/teams/other-team/groups' }) =>
+    nextLink(`${parts.origin}${path}?${nextQuery(parts)}`),
+  'dot-segments': (parts) =>
+    nextLink(`${parts.origin}${parts.path}/../../other-team/groups?${nextQuery(parts)}`),
+  userinfo: (parts) => {
+    const scheme = new URL(parts.origin).protocol
+    return nextLink(`${scheme}//svc:secret@${hostOf(parts)}${parts.path}?${nextQuery(parts)}`)
+  },
+  itself: (parts) => nextLink(`${parts.origin}${parts.path}${parts.query === '' ? '' : `?${parts.query}`}`),
+  loop: (parts) => nextLink(withParam(parts, 'lap', (numberIn(parts, 'lap') + 1) % 3)),
+  endless: (parts) => nextLink(withParam(parts, 'lap', numberIn(parts, 'lap') + 1)),
+  malformed: (parts) => `<${parts.origin}${parts.path}?${nextQuery(parts)}; rel="next`,
+  'not-a-url': () => nextLink('http://[not-a-host]:port/%zz'),
+  long: (parts) =>
+    nextLink(`${parts.origin}${parts.path}?${nextQuery(parts)}&padding=${'x'.repeat(9 * 1024)}`),
+  'two-next': (parts) => [
+    nextLink(`${parts.origin}${parts.path}?${nextQuery(parts)}`),
+    nextLink(`${parts.origin}${parts.path}?offset=${offsetOfKey('zzz')}`),
+  ],
+}
+
+function isHostile(form: LegalLinkForm | HostileLinkForm): form is HostileLinkForm {
+  return (HOSTILE_LINK_FORMS as readonly string[]).includes(form)
+}
+
+function relationsOf({ next, prev }: LinkParts): Link[] {
+  return [
+    ...(next === undefined ? [] : [{ rel: 'next' as const, url: next }]),
+    ...(prev === undefined ? [] : [{ rel: 'prev' as const, url: prev }]),
+  ]
+}
+
+function plainLink({ rel, url }: Link): string {
+  return `<${url}>; rel="${rel}"`
+}
+
+function nextLink(url: string): string {
+  return plainLink({ rel: 'next', url })
+}
+
+/** The true next page where there is one, else a place after every group's. */
+function nextQuery(parts: LinkParts): string {
+  return parts.next === undefined ? `offset=${offsetOfKey('\uffff')}` : parts.next.replace(/^[^?]*\?/, '')
+}
+
+function hostOf(parts: LinkParts): string {
+  return parts.origin.replace(/^[a-z]+:\/\//, '')
+}
+
+function numberIn(parts: LinkParts, name: string): number {
+  return Number(new URLSearchParams(parts.query).get(name) ?? 0)
+}
+
+/** The same page again, told apart by one more parameter. */
+function withParam(parts: LinkParts, name: string, value: number): string {
+  const query = new URLSearchParams(parts.query)
+  query.set(name, String(value))
+  return `${parts.origin}${parts.path}?${query}`
+}
+
+function filledIn(text: string, parts: LinkParts): string {
+  return text
+    .replaceAll('{origin}', parts.origin)
+    .replaceAll('{path}', parts.path)
+    .replaceAll('{next}', parts.next ?? '')
+}

@@ -1,0 +1,116 @@
+import type { PamGroup } from './pam-config.ts'
+import { compareKeys, sortKey } from './pam-directory.ts'
+import { type FieldProblem, PamError } from './pam-errors.ts'
+
+/** The query of a list call (count, offset, prev, contains, id, descending, include_deleted). */
+export type ListQuery = {
+  count: number | undefined
+  /** The sort key that the page begins after (or, with `prev`, ends before). */
+  after: string | undefined
+  prev: boolean
+  contains: string | undefined
+  id: string | undefined
+  descending: boolean
+  includeDeleted: boolean
+}
+
+/** One page; `next` and `prev` are the queries of the pages beside it, without a leading `?`. */
+export type Page = { groups: PamGroup[]; next: string | undefined; prev: string | undefined }
+
+/** @throws invalid_request naming the parameters that are wrong; unknown ones are left alone */
+export function parseListQuery(query: URLSearchParams): ListQuery {
+  const problems: FieldProblem[] = []
+  const text = (name: string) => query.get(name) ?? undefined
+  function flag(name: string): boolean {
+    const value = query.get(name)
+    if (value !== null && value !== 'true' && value !== 'false')
+      problems.push({ path: name, message: 'must be true or false' })
+    return value === 'true'
+  }
+  const count = text('count')
+  if (count !== undefined && !/^[1-9]\d{0,8}$/.test(count))
+    problems.push({ path: 'count', message: 'must be a positive integer' })
+  const offset = text('offset')
+  const after = offset === undefined ? undefined : keyOfOffset(offset)
+  if (offset !== undefined && after === undefined)
+    problems.push({ path: 'offset', message: 'is not one that a link gave' })
+
+  const parsed = {
+    count: count === undefined ? undefined : Number(count),
+    after,
+    prev: flag('prev'),
+    contains: text('contains'),
+    id: text('id'),
+    descending: flag('descending'),
+    includeDeleted: flag('include_deleted'),
+  }
+  if (problems.length > 0) throw new PamError('invalid_request', problems)
+  return parsed
+}
+
+/**
+ * Takes one page out of a sorted list. Offsets stand for a place in the order, not for a number of
+ * groups: a list that changes between two pages neither skips nor repeats what stays.
+ */
+export function takePage(
+  all: readonly PamGroup[],
+  query: ListQuery,
+  { pageSize, showDeleted }: { pageSize: number; showDeleted: boolean },
+): Page {
+  const shown = all.filter((group) => isAskedFor(group, query, showDeleted))
+  if (query.descending) shown.reverse()
+  const size = Math.min(query.count ?? pageSize, pageSize)
+  const [from, to] = boundsOf(shown, query, size)
+  const groups = shown.slice(from, to)
+  const first = groups.at(0)
+  const last = groups.at(-1)
+  return {
+    groups,
+    next: last !== undefined && to < shown.length ? queryFor(query, last, false) : undefined,
+    prev: first !== undefined && from > 0 ? queryFor(query, first, true) : undefined,
+  }
+}
+
+function isAskedFor(group: PamGroup, query: ListQuery, showDeleted: boolean): boolean {
+  return (
+    (group.deletedAt === undefined || query.includeDeleted || showDeleted) &&
+    (query.id === undefined || group.id === query.id) &&
+    (query.contains === undefined || group.name.toLowerCase().includes(query.contains.toLowerCase()))
+  )
+}
+
+function boundsOf(shown: readonly PamGroup[], query: ListQuery, size: number): [number, number] {
+  const { after } = query
+  if (after === undefined) return [0, size]
+  const way = query.descending ? -1 : 1
+  const place = shown.findIndex((group) => {
+    const order = compareKeys(sortKey(group), after) * way
+    return query.prev ? order >= 0 : order > 0
+  })
+  const at = place < 0 ? shown.length : place
+  return query.prev ? [Math.max(0, at - size), at] : [at, at + size]
+}
+
+/** Everything that was asked for rides along, so that `count` and the filters are supplied only once. */
+function queryFor(query: ListQuery, beside: PamGroup, prev: boolean): string {
+  const params = new URLSearchParams()
+  params.set('offset', offsetOfKey(sortKey(beside)))
+  if (prev) params.set('prev', 'true')
+  if (query.count !== undefined) params.set('count', String(query.count))
+  if (query.contains !== undefined) params.set('contains', query.contains)
+  if (query.id !== undefined) params.set('id', query.id)
+  if (query.descending) params.set('descending', 'true')
+  if (query.includeDeleted) params.set('include_deleted', 'true')
+  return params.toString()
+}
+
+const OFFSET_MARK = 'o1:'
+
+export function offsetOfKey(key: string): string {
+  return Buffer.from(OFFSET_MARK + key).toString('base64url')
+}
+
+function keyOfOffset(offset: string): string | undefined {
+  const text = Buffer.from(offset, 'base64url').toString()
+  return text.startsWith(OFFSET_MARK) ? text.slice(OFFSET_MARK.length) : undefined
+}

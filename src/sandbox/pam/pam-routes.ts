@@ -1,0 +1,123 @@
+import { type Request, type Response, Router } from 'express'
+import type { PamGroup } from './pam-config.ts'
+import { groupBody } from './pam-directory.ts'
+import { type FieldProblem, PamError } from './pam-errors.ts'
+import { linkHeaders } from './pam-links.ts'
+import { bearerOf, jsonObjectOf, targetOf } from './pam-middleware.ts'
+import { parseListQuery, takePage } from './pam-pages.ts'
+import type { PamState } from './pam-state.ts'
+
+/** The operations of the API. Paths and fields: pam-api.md, and what real clients show. */
+export function createPamRoutes({ state }: { state: () => PamState }): Router {
+  const router = Router({ caseSensitive: true, strict: true })
+
+  router.post('/v1/teams/:team/service_token', (req, res) => {
+    const { tokens, counts, reportedTeam, clockOffsetMs } = state()
+    counts.tokenRequests += 1
+    const { key_id, key_secret } = stringsOf(jsonObjectOf(req), ['key_id', 'key_secret'])
+    checkTeamName(state(), req.params.team)
+    const holder = tokens.checkKey(key_id, key_secret)
+    checkTeamEnabled(state())
+    const { token, expiresAt } = tokens.mint(holder)
+    counts.tokensMinted += 1
+    const expires_at = new Date(expiresAt + clockOffsetMs).toISOString()
+    res.json({ bearer_token: token, expires_at, team_name: reportedTeam })
+  })
+
+  router.get('/v1/teams/:team/groups', (req, res) => {
+    admit(state(), req)
+    const { counts, directory } = state()
+    const isFirst = sendPage(state(), directory.groups(), req, res)
+    counts.groupPages += 1
+    if (isFirst) counts.groupLists += 1
+  })
+
+  router.get('/v1/teams/:team/users/:user/groups', (req, res) => {
+    admit(state(), req)
+    const { counts, directory } = state()
+    const { user } = req.params
+    const isFirst = sendPage(state(), directory.groupsOf(user), req, res)
+    counts.personPages[user] = (counts.personPages[user] ?? 0) + 1
+    if (isFirst) counts.personLists[user] = (counts.personLists[user] ?? 0) + 1
+  })
+
+  /** Stands in for every creating operation: it is what resource_already_exists and quota_exceeded need. */
+  router.post('/v1/teams/:team/groups', (req, res) => {
+    admit(state(), req)
+    const { directory, groupQuota, groupForm } = state()
+    const body = jsonObjectOf(req)
+    const { name } = stringsOf(body, ['name'])
+    const roles = rolesOf(body)
+    if (directory.groups().filter((group) => group.deletedAt === undefined).length >= groupQuota)
+      throw new PamError('quota_exceeded')
+    res.status(201).json(groupBody(directory.create(name, roles), groupForm))
+  })
+
+  router.use(() => {
+    throw new PamError('resource_does_not_exist')
+  })
+
+  return router
+}
+
+/** Who is calling, and may they: in the order in which a server learns it. */
+function admit(state: PamState, req: Request): void {
+  const token = bearerOf(req)
+  if (token === undefined) throw new PamError('authentication_error')
+  if (state.deletedServerTokens.has(token)) throw new PamError('server_authorization_revoked')
+  const serviceUser = state.tokens.ownerOf(token)
+  if (serviceUser === undefined) throw new PamError('authentication_error')
+  const access = state.access.get(serviceUser)
+  checkTeamName(state, req.params.team)
+  checkTeamEnabled(state)
+  if (access === 'none') throw new PamError('authorization_error')
+  if (access === 'own') throw new PamError('forbidden_error')
+}
+
+function checkTeamName(state: PamState, team: unknown): void {
+  if (team !== state.team) throw new PamError('resource_does_not_exist')
+}
+
+function checkTeamEnabled(state: PamState): void {
+  if (state.teamDisabled) throw new PamError('disabled_team')
+}
+
+/** Sends one page with its links. @returns whether it was a list's first page */
+function sendPage(state: PamState, all: readonly PamGroup[], req: Request, res: Response): boolean {
+  const { path, search } = targetOf(req)
+  const query = parseListQuery(new URLSearchParams(search))
+  const { pageSize = Number.POSITIVE_INFINITY, showDeleted, groupForm } = state
+  const page = takePage(all, query, { pageSize, showDeleted })
+
+  const origin = state.linkOrigin ?? `${req.protocol}://${req.headers.host}`
+  const absolute = (query: string | undefined) => query && `${origin}${path}?${query}`
+  const links = linkHeaders(
+    state.linkForm,
+    { origin, path, query: search, next: absolute(page.next), prev: absolute(page.prev) },
+    state.linkTarget,
+  )
+  if (links.length > 0) res.setHeader('Link', links)
+  res.json({ list: page.groups.map((group) => groupBody(group, groupForm)) })
+  return query.after === undefined
+}
+
+/** @throws invalid_request naming each field that is missing, empty or no text */
+function stringsOf<Name extends string>(
+  body: Record<string, unknown>,
+  names: readonly Name[],
+): Record<Name, string> {
+  const problems: FieldProblem[] = []
+  const found: Partial<Record<Name, string>> = {}
+  for (const name of names) {
+    const value = body[name]
+    if (typeof value === 'string' && value !== '') found[name] = value
+    else problems.push({ path: name, message: 'must be a text that is not empty' })
+  }
+  if (problems.length > 0) throw new PamError('invalid_request', problems)
+  return found as Record<Name, string>
+}
+
+function rolesOf({ roles = [] }: Record<string, unknown>): string[] {
+  if (Array.isArray(roles) && roles.every((role) => typeof role === 'string')) return roles
+  throw new PamError('invalid_request', [{ path: 'roles', message: 'must be a list of texts' }])
+}

@@ -1,0 +1,97 @@
+import type { Access, GroupForm, PamConfig } from './pam-config.ts'
+import { createPamDirectory, type PamDirectory } from './pam-directory.ts'
+import type { ErrorShape, PamErrorName } from './pam-errors.ts'
+import type { LinkForm, LinkTarget } from './pam-links.ts'
+import { createRateLimiter, type RateLimiter } from './pam-rate-limit.ts'
+import { createPamTokens, type PamTokens } from './pam-tokens.ts'
+
+/** An error that is asked for, and how often it is still to come. */
+export type Failure = {
+  error: PamErrorName
+  shape: ErrorShape | undefined
+  path: string | undefined
+  method: string | undefined
+  headers: Record<string, string>
+  retrySeconds: number
+  left: number
+}
+
+/** What was served, and what was refused by the error's name. A list's first page counts as the list. */
+export type PamCounts = {
+  requests: number
+  tokenRequests: number
+  tokensMinted: number
+  groupLists: number
+  groupPages: number
+  personLists: Record<string, number>
+  personPages: Record<string, number>
+  errors: Partial<Record<PamErrorName, number>>
+}
+
+/** Everything that a sandbox remembers or can be told. Times are in ms. */
+export type PamState = {
+  readonly team: string
+  readonly groupQuota: number
+  readonly linkOrigin: string | undefined
+  readonly deletedServerTokens: ReadonlySet<string>
+  readonly deprecatedPaths: Set<string>
+  readonly access: Map<string, Access>
+  readonly directory: PamDirectory
+  readonly tokens: PamTokens
+  readonly counts: PamCounts
+  limiter: RateLimiter
+  teamDisabled: boolean
+  /** The `team_name` in token answers. */
+  reportedTeam: string
+  clockOffsetMs: number
+  /** undefined: lists come whole, on one page. */
+  pageSize: number | undefined
+  showDeleted: boolean
+  groupForm: GroupForm
+  errorShape: ErrorShape
+  linkForm: LinkForm
+  linkTarget: LinkTarget
+  failures: Failure[]
+}
+
+export function createPamState({
+  config,
+  now,
+  random,
+}: {
+  config: PamConfig
+  now: () => number
+  random: (bytes: number) => Buffer
+}): PamState {
+  return {
+    team: config.team,
+    groupQuota: config.groupQuota,
+    linkOrigin: config.linkOrigin === undefined ? undefined : new URL(config.linkOrigin).origin,
+    deletedServerTokens: new Set(config.deletedServerTokens),
+    deprecatedPaths: new Set(config.deprecatedPaths.map((path) => path.replace('{team}', config.team))),
+    access: new Map(Object.entries(config.serviceUsers).map(([user, { access }]) => [user, access])),
+    directory: createPamDirectory({ groups: config.groups, users: config.users }),
+    tokens: createPamTokens({ keys: config.keys, lifetimeSeconds: config.tokenLifetimeSeconds, now, random }),
+    counts: {
+      requests: 0,
+      tokenRequests: 0,
+      tokensMinted: 0,
+      groupLists: 0,
+      groupPages: 0,
+      personLists: {},
+      personPages: {},
+      errors: {},
+    },
+    limiter: createRateLimiter({ rule: config.rateLimit, now }),
+    teamDisabled: config.teamDisabled,
+    reportedTeam: config.team,
+    clockOffsetMs: 0,
+    pageSize: config.pageSize,
+    showDeleted: false,
+    groupForm: config.groupForm,
+    errorShape: config.errorShape,
+    linkForm: 'plain',
+    linkTarget: {},
+    failures: [],
+  }
+}
