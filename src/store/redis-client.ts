@@ -80,7 +80,6 @@ function sentinelOptions(target: SentinelTarget, common: Options): Options {
     ...(common.tls ? { enableTLSForSentinelMode: true, sentinelTLS: common.tls } : {}),
     ...(common.connectTimeout === undefined ? {} : { sentinelCommandTimeout: common.connectTimeout }),
     sentinelRetryStrategy: (attempt) => backoffMs(attempt),
-    failoverDetector: true,
   }
 }
 

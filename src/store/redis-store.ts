@@ -90,7 +90,8 @@ function createOperations(client: Redis | Cluster, run: Runner, close: () => Pro
     },
 
     async expire(key, ttlMs) {
-      return (await run('repeatable', () => client.pexpire(key, wholeMs(ttlMs)))) === 1
+      const ms = wholeMs(ttlMs)
+      return (await run('repeatable', () => client.pexpire(key, ms))) === 1
     },
 
     async claim({ lockKey, recordKey, token, lockTtlMs }) {
@@ -105,6 +106,8 @@ function createOperations(client: Redis | Cluster, run: Runner, close: () => Pro
     async settle({ lockKey, recordKey, token, expected, record, result }) {
       assertOneSlot(lockKey, recordKey, ...(result ? [result.key] : []))
       const action = typeof record === 'object' ? 'write' : record
+      const recordMs = typeof record === 'object' ? wholeMs(record.ttlMs) : 0
+      const resultMs = result ? wholeMs(result.ttlMs) : 0
       const settled = await run(action === 'delete' ? 'once' : 'repeatable', () =>
         client.gatehouseSettle(
           lockKey,
@@ -115,17 +118,18 @@ function createOperations(client: Redis | Cluster, run: Runner, close: () => Pro
           expected === undefined ? '0' : '1',
           action,
           typeof record === 'object' ? record.write : '',
-          typeof record === 'object' ? wholeMs(record.ttlMs) : 0,
+          recordMs,
           result ? '1' : '0',
           result?.value ?? '',
-          result ? wholeMs(result.ttlMs) : 0,
+          resultMs,
         ),
       )
       return settled === 1
     },
 
     async indexPut(key, field, value, ttlMs) {
-      await run('repeatable', () => client.gatehouseIndexPut(key, field, value, wholeMs(ttlMs)))
+      const ms = wholeMs(ttlMs)
+      await run('repeatable', () => client.gatehouseIndexPut(key, field, value, ms))
     },
 
     async indexAll(key) {

@@ -16,6 +16,7 @@ export interface Trouble {
 
 export function troubleOf(error: unknown): Trouble {
   if (!(error instanceof Error)) return { reason: 'error', effect: 'final' }
+  if (error instanceof TypeError) return { reason: 'slot not served', effect: 'refused' } // a cluster with a hole
   if (error.name === 'ReplyError') return troubleOfReply(error.message)
   const known = CLIENT_MESSAGES.find(([pattern]) => pattern.test(error.message))
   if (known) return known[1]
@@ -49,8 +50,8 @@ const REFUSED = new Set([
 const BUGS = new Set(['WRONGTYPE', 'CROSSSLOT', 'NOSCRIPT'])
 
 const CLIENT_MESSAGES: readonly (readonly [RegExp, Trouble])[] = [
+  [/sentinels? (is|are) unreachable/i, { reason: 'sentinels unreachable', effect: 'refused' }],
   [/timed? ?out/i, { reason: 'timeout', effect: 'final' }],
   [/enableOfflineQueue/, { reason: 'not connected', effect: 'refused' }],
-  [/sentinels? (is|are) unreachable/i, { reason: 'sentinels unreachable', effect: 'refused' }],
   [/startup nodes|refresh slots cache/i, { reason: 'cluster unreachable', effect: 'refused' }],
 ]

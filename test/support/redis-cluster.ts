@@ -1,0 +1,107 @@
+import type { Redis } from 'ioredis'
+import { type RedisServer, startRedis } from './redis-server.ts'
+import { until } from './until.ts'
+
+export interface RedisCluster {
+  /** `redis+cluster://…` with all the nodes. */
+  readonly url: string
+  readonly masters: readonly RedisServer[]
+  /** Replica n follows master n modulo the number of masters. */
+  readonly replicas: readonly RedisServer[]
+  stop(): Promise<void>
+}
+
+export interface RedisClusterOptions {
+  readonly password?: string
+  /** After so long without an answer a node counts as lost, and a replica takes over. */
+  readonly nodeTimeoutMs?: number
+}
+
+const SLOTS = 16_384
+
+/** A Redis Cluster of the test's own, that serves every slot when this resolves. */
+export async function startRedisCluster(
+  masterCount: number,
+  replicaCount = 0,
+  { password, nodeTimeoutMs = 1000 }: RedisClusterOptions = {},
+): Promise<RedisCluster> {
+  const args = ['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeoutMs)]
+  const auth = password === undefined ? [] : ['--masterauth', password]
+  const start = () =>
+    startRedis({ args: [...args, ...auth], ...(password === undefined ? {} : { password }) })
+  const servers: RedisServer[] = []
+  const stop = async () => {
+    await Promise.all(servers.map((server) => server.stop()))
+  }
+
+  try {
+    for (let n = 0; n < masterCount + replicaCount; n++) servers.push(await start())
+    const clients = servers.map((server) => server.client())
+    const masters = clients.slice(0, masterCount)
+    await shareSlots(masters)
+    await introduce(clients, servers)
+    await follow(masters, clients.slice(masterCount))
+    await until(
+      async () => (await Promise.all(clients.map((client) => sees(client, servers.length)))).every(Boolean),
+      {
+        timeoutMs: 20_000,
+        what: 'a cluster that serves every slot',
+      },
+    )
+    for (const client of clients) client.disconnect()
+  } catch (error) {
+    await stop()
+    throw error
+  }
+
+  const user = password === undefined ? '' : `:${encodeURIComponent(password)}@`
+  return {
+    url: `redis+cluster://${user}${servers.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
+    masters: servers.slice(0, masterCount),
+    replicas: servers.slice(masterCount),
+    stop,
+  }
+}
+
+async function shareSlots(masters: readonly Redis[]): Promise<void> {
+  await Promise.all(
+    masters.map(async (master, n) => {
+      const first = Math.floor((n * SLOTS) / masters.length)
+      const last = Math.floor(((n + 1) * SLOTS) / masters.length) - 1
+      await master.call('CLUSTER', 'ADDSLOTSRANGE', first, last)
+      await master.call('CLUSTER', 'SET-CONFIG-EPOCH', n + 1)
+    }),
+  )
+}
+
+async function introduce(clients: readonly Redis[], servers: readonly RedisServer[]): Promise<void> {
+  for (const client of clients) {
+    for (const { port } of servers) await client.call('CLUSTER', 'MEET', '127.0.0.1', port)
+  }
+}
+
+async function follow(masters: readonly Redis[], replicas: readonly Redis[]): Promise<void> {
+  await Promise.all(
+    replicas.map(async (replica, n) => {
+      const id = await masters[n % masters.length]?.call('CLUSTER', 'MYID')
+      // It must have heard of its master before it can follow it.
+      await until(async () => (await replica.call('CLUSTER', 'REPLICATE', String(id))) === 'OK')
+    }),
+  )
+}
+
+/** Whether this node knows all the others, serves, and, as a replica, has its master's data. */
+async function sees(client: Redis, count: number): Promise<boolean> {
+  const [cluster, nodes, replication] = await Promise.all([
+    client.call('CLUSTER', 'INFO'),
+    client.call('CLUSTER', 'NODES'),
+    client.info('replication'),
+  ])
+  const lines = String(nodes).trim().split('\n')
+  return (
+    /cluster_state:ok/.test(String(cluster)) &&
+    lines.length === count &&
+    !/handshake|fail|noaddr/.test(String(nodes)) &&
+    !/master_link_status:down/.test(replication)
+  )
+}
