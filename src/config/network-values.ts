@@ -1,0 +1,59 @@
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
+import { Refusal } from './refusal.ts'
+
+/** What a listener binds to: an address, or a name that the system resolves. */
+export function listenHost(text: string): string {
+  if (isIP(text) === 0 && !/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i.test(text)) {
+    throw new Refusal('must be an IP address or a host name')
+  }
+  return text
+}
+
+/** Ports 0–65535; 0 lets the system choose. Kubernetes sets `<SERVICE>_PORT` to a URL, hence the hint. */
+export function port(text: string): number {
+  const value = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
+  if (value <= 65535) return value
+  const hint = /^[a-z]+:\/\//i.test(text)
+    ? ' (Kubernetes sets it for a service of that name: enableServiceLinks: false)'
+    : ''
+  throw new Refusal(`must be a port from 0 to 65535${hint}`)
+}
+
+/**
+ * One entry of `TRUST_PROXY` as a CIDR. What would trust everybody is refused: then anybody could write the
+ * address that limits, logs and the upstream go by.
+ */
+export function trustedProxy(text: string): string {
+  if (/^(\*|true|yes|on|all)$/i.test(text)) {
+    throw new Refusal('must name the proxies: trusting everybody lets anybody forge the client address')
+  }
+  if (/^\d+$/.test(text)) {
+    throw new Refusal(
+      'must not be a number of hops: who comes by a shorter way could forge the client address',
+    )
+  }
+  const [address = '', bits, ...more] = text.split('/')
+  const family = address.includes('%') ? 0 : isIP(address)
+  const max = family === 6 ? 128 : 32
+  if (
+    family === 0 ||
+    more.length > 0 ||
+    (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= max))
+  ) {
+    throw new Refusal('must be an IP address or a CIDR, such as 10.0.0.0/8')
+  }
+  if (family === 6 && ipaddr.IPv6.parse(address).isIPv4MappedAddress()) {
+    throw new Refusal('must be written as IPv4, not as an IPv4-mapped address')
+  }
+  if (bits !== undefined && Number(bits) === 0) {
+    throw new Refusal('must not hold every address: trusting everybody lets anybody forge the client address')
+  }
+  return `${address.toLowerCase()}/${bits === undefined ? max : Number(bits)}`
+}
+
+/** One entry of `NO_PROXY`: a host, a domain with or without a leading dot, an address, with or without a port. */
+export function proxyException(text: string): string {
+  if (!/^[\x21-\x7e]+$/.test(text)) throw new Refusal('must be a host name, a domain or an address')
+  return text.toLowerCase()
+}

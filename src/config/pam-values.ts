@@ -1,0 +1,56 @@
+import type { PamDirectory } from './config.ts'
+import { Refusal } from './refusal.ts'
+import { hasTrickyPath } from './url-values.ts'
+
+/** A team's name as it stands in paths: one segment that needs no encoding. */
+export function teamName(text: string): string {
+  if (!/^[A-Za-z0-9][A-Za-z0-9._~-]{0,254}$/.test(text)) {
+    throw new Refusal('must be a team name: letters, digits, and . _ ~ - after the first one')
+  }
+  return text
+}
+
+/** An absolute path; `{team_name}` is its only placeholder. */
+export function tokenPath(text: string): string {
+  if (/[?#]/.test(text)) throw new Refusal('must have no query and no fragment')
+  const path = text.replaceAll('{team_name}', 'team')
+  if (/[{}]/.test(path)) throw new Refusal('must have no placeholder but {team_name}')
+  if (hasTrickyPath(path))
+    throw new Refusal('must have no dot segments, no empty ones and no encoded slashes')
+  if (!/^\/([A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})+$/.test(path)) {
+    throw new Refusal('must be an absolute path, such as /v1/teams/{team_name}/service_token')
+  }
+  return text
+}
+
+/** A date and time of RFC 3339, offset included, in milliseconds since 1970. */
+export function instant(text: string): number {
+  const parts = RFC_3339.exec(text)?.groups
+  const ms = parts === undefined ? Number.NaN : Date.parse(text.toUpperCase().replace(' ', 'T'))
+  const day = `${parts?.date}T00:00:00Z`
+  // The platform takes 30 February for 2 March.
+  if (Number.isNaN(ms) || new Date(day).toISOString().slice(0, 10) !== parts?.date) {
+    throw new Refusal('must be a date and time of RFC 3339, such as 2027-01-31T00:00:00Z')
+  }
+  return ms
+}
+
+const RFC_3339 =
+  /^(?<date>\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))[Tt ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
+
+/** `none`, `all`, or rules: `role:<role>` and `group:<uuid>`, comma-separated. */
+export function directory(text: string): PamDirectory {
+  if (text === 'none' || text === 'all') return { kind: text }
+  const rules = text
+    .split(',')
+    .map((rule) => rule.trim())
+    .filter((rule) => rule !== '')
+  const roles = rules.flatMap((rule) => /^role:([a-z][a-z0-9_]{0,63})$/.exec(rule)?.[1] ?? [])
+  const groups = rules.flatMap((rule) => UUID_RULE.exec(rule)?.[1]?.toLowerCase() ?? [])
+  if (rules.length === 0 || roles.length + groups.length !== rules.length) {
+    throw new Refusal('must be none, all, or a list of role:<role> and group:<uuid>')
+  }
+  return { kind: 'rules', roles: [...new Set(roles)], groups: [...new Set(groups)] }
+}
+
+const UUID_RULE = /^group:([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/i

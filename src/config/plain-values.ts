@@ -1,0 +1,61 @@
+import { Refusal } from './refusal.ts'
+
+/** Parsers of the simple values; each throws a Refusal that does not hold the value. */
+
+/** A whole number in decimal digits. */
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+    if (!(value >= min && value <= max)) throw new Refusal(`must be a whole number from ${min} to ${max}`)
+    return value
+  }
+}
+
+export function oneOf<const T extends string>(...choices: readonly T[]): (text: string) => T {
+  return (text) => {
+    const choice = choices.find((each) => each === text)
+    if (choice === undefined) throw new Refusal(`must be ${choices.join(' or ')}`)
+    return choice
+  }
+}
+
+export const onOrOff = (text: string): boolean => oneOf('on', 'off')(text) === 'on'
+
+/** Comma-separated; empty entries do not count, double ones count once. A refusal names the entry by its place. */
+export function listOf<T>(parse: (entry: string) => T, separator = /,/): (text: string) => readonly T[] {
+  return (text) => {
+    const entries = text.split(separator).map((entry) => entry.trim())
+    const given = [...new Set(entries.filter((entry) => entry !== ''))]
+    if (given.length === 0) throw new Refusal('holds no entry')
+    const reasons: string[] = []
+    const values = given.flatMap((entry, index) => {
+      try {
+        return [parse(entry)]
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        const place = given.length > 1 ? `entry ${index + 1} ` : ''
+        reasons.push(...error.reasons.map((reason) => `${place}${reason}`))
+        return []
+      }
+    })
+    if (reasons.length > 0) throw new Refusal(...reasons)
+    return values
+  }
+}
+
+/** Lower case; a single label is allowed, as Windows domains have it. */
+export function domain(text: string): string {
+  if (text.startsWith('@')) throw new Refusal('must be a domain without the @')
+  const name = text.toLowerCase()
+  if (name.length > 253 || !DOMAIN.test(name)) throw new Refusal('must be a domain, such as example.com')
+  return name
+}
+
+const LABEL = '[\\p{L}\\p{N}](?:[\\p{L}\\p{M}\\p{N}_-]{0,61}[\\p{L}\\p{M}\\p{N}])?'
+const DOMAIN = new RegExp(`^${LABEL}(?:\\.${LABEL})*$`, 'u')
+
+/** One line to do with secrets that go into a header or a body as they are. */
+export function visibleAscii(text: string): string {
+  if (!/^[\x21-\x7e]+$/.test(text)) throw new Refusal('must be visible ASCII characters without spaces')
+  return text
+}

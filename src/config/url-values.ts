@@ -1,0 +1,94 @@
+import type { RedirectPrefix } from './config.ts'
+import { Refusal } from './refusal.ts'
+
+/** Parsers of URLs; each throws a Refusal that does not hold the value. Origins come out as browsers write them. */
+
+/** `https://host[:port]`, or plain http on localhost, where browsers treat it as secure enough for cookies. */
+export function publicOrigin(text: string): string {
+  return originOf(httpUrl(text, isLocalhost, 'must be https; plain http only for localhost'))
+}
+
+/** `https://host[:port]`, or plain http on a loopback address. */
+export function upstreamOrigin(text: string): string {
+  return originOf(httpUrl(text, isLoopback, 'must be https; plain http only on loopback'))
+}
+
+/** Any http or https origin: whether it suits `PUBLIC_URL` is another rule (same-site.ts). */
+export function webOrigin(text: string): string {
+  return originOf(httpUrl(text, () => true, ''))
+}
+
+/** An absolute URL; a path, a query and a fragment are fine. */
+export function pageUrl(text: string): URL {
+  const url = httpUrl(text, () => true, '')
+  if (url.searchParams.has('stateToken')) {
+    throw new Refusal('must not have a stateToken in its query: the broker adds it')
+  }
+  return url
+}
+
+/** Origin and path, as `SSO_REDIRECTS` lists them. */
+export function redirectPrefix(text: string): RedirectPrefix {
+  const url = httpUrl(text, isLoopback, 'must be https; plain http only on loopback')
+  if (hasQueryOrFragment(text)) throw new Refusal('must have no query and no fragment')
+  const path = text.replace(/^[a-z]+:\/\/[^/]*/i, '')
+  if (hasTrickyPath(path)) throw new Refusal('must have no dot segments and no encoded slashes in its path')
+  return { origin: url.origin, pathPrefix: url.pathname.replace(/\/+$/, '') || '/' }
+}
+
+/** The egress proxy; user and password are allowed. */
+export function proxyUrl(text: string): string {
+  const url = parseUrl(text)
+  if (!/^https?:$/.test(url.protocol)) throw new Refusal('must be an http or https URL')
+  if (url.pathname !== '/' || hasQueryOrFragment(text)) throw new Refusal('must have no path and no query')
+  return url.href
+}
+
+/** `/./`, `/../` and their encoded forms; `%2f` and `%5c`, which some servers take for slashes. */
+export function hasTrickyPath(path: string): boolean {
+  return /(^|\/)(\.|%2e){1,2}(\/|$)/i.test(path) || /%2f|%5c|\\|\/\//i.test(path)
+}
+
+function httpUrl(text: string, plainHttpAllowed: (host: string) => boolean, otherwise: string): URL {
+  const url = parseUrl(text)
+  if (!/^https?:$/.test(url.protocol)) throw new Refusal('must begin with https://')
+  if (url.protocol === 'http:' && !plainHttpAllowed(url.hostname)) throw new Refusal(otherwise)
+  if (url.username !== '' || url.password !== '' || /^[a-z]+:\/\/[^/?#]*@/i.test(text)) {
+    throw new Refusal('must have no user name and no password in it')
+  }
+  return url
+}
+
+/** The platform's parser, without its leniency: `https:host`, backslashes and white space are no URL here. */
+function parseUrl(text: string): URL {
+  if (/^([a-z]+:\/\/([^@/?#]*@)?)?[^/?#@]*\*/i.test(text)) {
+    throw new Refusal('must not have a wildcard: list each one')
+  }
+  const url = /^[a-z]+:\/\/[^/\\\s]/i.test(text) && !/[\s\\]/.test(text) ? tryUrl(text) : undefined
+  if (url === undefined) throw new Refusal('must be an absolute URL, such as https://host.example.com')
+  if (!/^(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)$/.test(url.hostname)) {
+    throw new Refusal('must have a plain host name or address in it')
+  }
+  return url
+}
+
+function tryUrl(text: string): URL | undefined {
+  try {
+    return new URL(text)
+  } catch {
+    return undefined // the platform's error quotes the value
+  }
+}
+
+function originOf(url: URL): string {
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || /[?#]$/.test(url.href)) {
+    throw new Refusal('must be an origin only: scheme, host and port, without path, query and fragment')
+  }
+  return url.origin
+}
+
+const hasQueryOrFragment = (text: string) => /[?#]/.test(text)
+
+const isLocalhost = (host: string) => ['localhost', '127.0.0.1', '[::1]'].includes(host)
+
+const isLoopback = (host: string) => isLocalhost(host) || /^127(\.\d{1,3}){3}$/.test(host)
