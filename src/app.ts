@@ -1,0 +1,64 @@
+import express, { type Express, type Request, type Response } from 'express'
+import type { AuthnRoutesParts } from './authn/authn-routes.ts'
+import { createAuthnRoutes } from './authn/authn-routes.ts'
+import { beginRequest } from './http/begin-request.ts'
+import type { TrustedProxies } from './http/client-address.ts'
+import { crossOrigin } from './http/cross-origin.ts'
+import { jsonBody } from './http/json-body.ts'
+import { noSuchPath, presentError } from './http/present-error.ts'
+import { refuseCrossSite } from './http/refuse-cross-site.ts'
+import { mountRoutes, type Route } from './http/routes.ts'
+import { securityHeaders } from './http/security-headers.ts'
+import type { Logger } from './observability/logger.ts'
+import type { Metrics } from './observability/metrics.ts'
+import type { SessionCookie } from './session/session-cookie.ts'
+import { createSessionRoutes, refuseOtherSession } from './session/session-routes.ts'
+import type { Sessions } from './session/sessions.ts'
+
+export interface AppParts {
+  readonly publicOrigin: string
+  readonly secure: boolean
+  readonly allowedOrigins: readonly string[]
+  readonly isTrustedProxy: TrustedProxies
+  readonly bodyLimitBytes: number
+  readonly sessions: Sessions
+  readonly sessionCookie: SessionCookie
+  readonly ensureDevice: (req: Request, res: Response) => unknown
+  readonly authn: AuthnRoutesParts
+  readonly pamRoutes: readonly Route[]
+  readonly log: Logger
+  readonly metrics: Metrics
+}
+
+/** The public listener, from top to bottom: what happens to a request, and every route there is. */
+export function createApp(parts: AppParts): Express {
+  const { log, metrics, sessions, sessionCookie, isTrustedProxy } = parts
+  const origins = [parts.publicOrigin, ...parts.allowedOrigins]
+  const app = express()
+  app.disable('x-powered-by')
+  app.disable('etag')
+  app.set('query parser', 'simple')
+
+  app.use(beginRequest({ isTrustedProxy, log, metrics }))
+  app.use(securityHeaders({ secure: parts.secure }))
+  app.use(crossOrigin({ origins }))
+  app.use(refuseCrossSite({ origins, bearsSessionCookie: sessionCookie.isIn, metrics }))
+  app.use(jsonBody({ limitBytes: parts.bodyLimitBytes }))
+  app.use(refuseOtherSession({ sessions }))
+
+  mountRoutes(app, publicRoutes(parts))
+
+  app.use(noSuchPath())
+  app.use(presentError({ log }))
+  return app
+}
+
+/** The public surface (DESIGN §2). */
+export function publicRoutes(parts: AppParts): Route[] {
+  const { sessions, sessionCookie: cookie, ensureDevice, log } = parts
+  return [
+    ...createAuthnRoutes(parts.authn),
+    ...createSessionRoutes({ sessions, cookie, ensureDevice, log }),
+    ...parts.pamRoutes,
+  ]
+}

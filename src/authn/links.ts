@@ -1,0 +1,173 @@
+/**
+ * What comes back from the upstream, made fit for a browser (DESIGN §1). Pure: no package, no input or output.
+ * Links to the API move to our own address, tokens give way to the handle, and what was offered is remembered.
+ */
+
+/** A step that the upstream offered: where it leads, by which methods. */
+export interface OfferedStep {
+  /** The upstream's own path, normalized. */
+  readonly path: string
+  /** The upstream's own query with its `?`, or empty: only redirects are sent with it. */
+  readonly query: string
+  /** From `hints.allow`; empty when the link gave no hints, then any method is meant. */
+  readonly methods: readonly string[]
+}
+
+export interface RewriteOptions {
+  /** Origins that are the upstream: its base address first, then its other names. */
+  readonly upstreamOrigins: readonly [string, ...string[]]
+  /** Our own origin. */
+  readonly publicOrigin: string
+  /** Takes the place of the transaction's state token. */
+  readonly handle: string
+  /** Tokens that were known before this answer, to be looked for too. */
+  readonly knownTokens: readonly string[]
+}
+
+export interface Rewritten {
+  readonly body: Record<string, unknown>
+  readonly offered: readonly OfferedStep[]
+  /** Tokens taken out of links that are not steps of ours. */
+  readonly cutFromLinks: number
+  /** Every upstream token that the answer held, for the last guard. */
+  readonly tokens: readonly string[]
+}
+
+/** Below this a string is too short to be a token: cutting it would harm honest text. */
+const MIN_TOKEN_CHARS = 16
+
+/** Routes of the public surface outside `/api/v1/` that the upstream's links may name. */
+const OTHER_ROUTES = [/^\/login\/step-up\/redirect$/, /^\/login\/token\/redirect$/, /^\/sso\/idps\/[^/]+$/]
+
+export function rewriteAnswer(answer: Readonly<Record<string, unknown>>, options: RewriteOptions): Rewritten {
+  const tokens = [...new Set([...options.knownTokens, ...tokensIn(answer)])].filter(isTokenLike)
+  const offered: OfferedStep[] = []
+  let cutFromLinks = 0
+
+  const rewriteHref = (href: string, link: Readonly<Record<string, unknown>>): string => {
+    const url = upstreamUrl(href, options.upstreamOrigins)
+    if (url !== undefined && isOurs(url.pathname)) {
+      offered.push({ path: url.pathname, query: url.search, methods: allowedMethods(link) })
+      return options.publicOrigin + url.pathname + swapTokens(url.search, tokens, options.handle) + url.hash
+    }
+    const clean = withoutTokens(href, tokens)
+    if (clean !== href) cutFromLinks += 1
+    return clean
+  }
+
+  const rewrite = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(rewrite)
+    if (!isRecord(value)) return value
+    const out: Record<string, unknown> = {}
+    for (const [key, member] of Object.entries(value)) {
+      if (key === 'sessionToken' || key === 'recoveryToken') continue
+      if (key === 'stateToken' && typeof member === 'string') define(out, key, options.handle)
+      else if (key === 'href' && typeof member === 'string') define(out, key, rewriteHref(member, value))
+      else define(out, key, rewrite(member))
+    }
+    return out
+  }
+
+  const body = rewrite(answer)
+  return { body: isRecord(body) ? body : {}, offered: mergeSteps([], offered), cutFromLinks, tokens }
+}
+
+/** The last guard: the answer as it would go out is searched for real tokens, and what is found is cut. */
+export function cutTokens(serialized: string, tokens: readonly string[]): { text: string; cut: number } {
+  let text = serialized
+  let cut = 0
+  for (const token of tokens.filter(isTokenLike)) {
+    for (const form of new Set([token, encodeURIComponent(token), JSON.stringify(token).slice(1, -1)])) {
+      const parts = text.split(form)
+      cut += parts.length - 1
+      text = parts.join('')
+    }
+  }
+  return { text, cut }
+}
+
+/** Adds steps to those offered before; one entry a path and query, with the methods of all. The newest are kept. */
+export function mergeSteps(
+  before: readonly OfferedStep[],
+  added: readonly OfferedStep[],
+  max = Number.POSITIVE_INFINITY,
+): OfferedStep[] {
+  const merged = new Map<string, OfferedStep>()
+  for (const step of [...before, ...added]) {
+    const key = step.path + step.query
+    const known = merged.get(key)
+    merged.delete(key) // the newest mention stands last
+    merged.set(
+      key,
+      known === undefined ? step : { ...step, methods: joinMethods(known.methods, step.methods) },
+    )
+  }
+  return [...merged.values()].slice(-Math.min(max, merged.size))
+}
+
+/** The offered step of a path that this method may take; undefined: it was not offered. */
+export function findStep(
+  offered: readonly OfferedStep[],
+  method: string,
+  path: string,
+): OfferedStep | undefined {
+  return offered.findLast(
+    (step) => step.path === path && (step.methods.length === 0 || step.methods.includes(method)),
+  )
+}
+
+/** Every token the answer holds, at any depth. */
+function tokensIn(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(tokensIn)
+  if (!isRecord(value)) return []
+  return Object.entries(value).flatMap(([key, member]) =>
+    TOKEN_FIELDS.has(key) && typeof member === 'string' ? [member] : tokensIn(member),
+  )
+}
+
+const TOKEN_FIELDS = new Set(['stateToken', 'sessionToken', 'recoveryToken'])
+
+/** The link's URL when it leads to the upstream; a relative one is taken as the upstream's own. */
+function upstreamUrl(href: string, origins: RewriteOptions['upstreamOrigins']): URL | undefined {
+  try {
+    const url = new URL(href, origins[0])
+    return origins.includes(url.origin) ? url : undefined
+  } catch {
+    return undefined // no URL at all: not a link that anybody can follow
+  }
+}
+
+function isOurs(path: string): boolean {
+  return path.startsWith('/api/v1/') || OTHER_ROUTES.some((route) => route.test(path))
+}
+
+function allowedMethods(link: Readonly<Record<string, unknown>>): string[] {
+  const hints = isRecord(link.hints) ? link.hints.allow : undefined
+  if (!Array.isArray(hints)) return []
+  return hints.filter((method) => typeof method === 'string').map((method) => method.toUpperCase())
+}
+
+function joinMethods(one: readonly string[], other: readonly string[]): string[] {
+  return one.length === 0 || other.length === 0 ? [] : [...new Set([...one, ...other])]
+}
+
+function swapTokens(text: string, tokens: readonly string[], handle: string): string {
+  return tokens.reduce((swapped, token) => swapped.replaceAll(token, handle), text)
+}
+
+function withoutTokens(text: string, tokens: readonly string[]): string {
+  return tokens.reduce((clean, token) => clean.replaceAll(token, ''), text)
+}
+
+function isTokenLike(token: string): boolean {
+  return token.length >= MIN_TOKEN_CHARS
+}
+
+/** Sets an own property whatever its name: `__proto__` stays a plain field. */
+function define(target: Record<string, unknown>, key: string, value: unknown): void {
+  Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true })
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

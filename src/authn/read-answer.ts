@@ -1,0 +1,46 @@
+import type { Answer, AnsweredUser } from './transaction.ts'
+
+/** Takes out of an upstream answer what the rules look at. Nothing is assumed: a wrong type counts as missing. */
+export function readAnswer(body: Readonly<Record<string, unknown>>): Answer {
+  const embedded = record(body._embedded)
+  return {
+    status: text(body.status) ?? '',
+    factorResult: text(body.factorResult),
+    stateToken: nonEmpty(body.stateToken),
+    hasSessionToken: nonEmpty(body.sessionToken) !== undefined,
+    type: text(body.type),
+    user: readUser(embedded.user),
+    factorTypes: readFactorTypes(embedded),
+    expiresAt: text(body.expiresAt),
+  }
+}
+
+function readUser(value: unknown): AnsweredUser | undefined {
+  const user = record(value)
+  const id = nonEmpty(user.id)
+  return id === undefined ? undefined : { id, profile: record(user.profile) }
+}
+
+/** Clients see the list as `factors`, the specification says `factor`, which is elsewhere one object: all count. */
+function readFactorTypes(embedded: Readonly<Record<string, unknown>>): Record<string, string> {
+  const types: Record<string, string> = {}
+  for (const value of [embedded.factors, embedded.factor].flat()) {
+    const factor = record(value)
+    const id = nonEmpty(factor.id)
+    const type = nonEmpty(factor.factorType)
+    if (id !== undefined && type !== undefined) types[id] = type
+  }
+  return types
+}
+
+export function record(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+function nonEmpty(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}

@@ -1,0 +1,80 @@
+import type { Signer } from '../crypto/sign.ts'
+import type { AuditEvent, Logger } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { AuthnReply } from './authn-upstream.ts'
+import type { Client } from './client.ts'
+import type { Answer, Transaction } from './transaction.ts'
+
+/** Who did what in a sign-in, for the audit log: opaque user id, address, keyed hashes; never a name or a code. */
+export interface StepAudit {
+  started(operation: string, login: string | undefined, client: Client): void
+  refused(
+    operation: string,
+    reply: AuthnReply,
+    before: Transaction,
+    client: Client,
+    factorType?: string,
+  ): void
+  answered(operation: string, answer: Answer, after: Transaction, client: Client, factorType?: string): void
+  succeeded(userId: string, after: Transaction, client: Client): void
+  /** Logs an upstream error under our own request id. */
+  upstreamError(reply: AuthnReply, client: Client): void
+  hash(value: string): string
+}
+
+const HASH_CHARS = 16
+const WRONG_CODE = new Set(['E0000068', 'E0000069', 'E0000087'])
+const FACTOR_REFUSED = new Set(['REJECTED', 'TIMEOUT', 'TIME_WINDOW_EXCEEDED', 'PASSCODE_REPLAYED'])
+const CHALLENGED = new Set(['CHALLENGE', 'WAITING'])
+
+export interface StepAuditParts {
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly hashes: Signer
+}
+
+export function createStepAudit({ log, metrics, hashes }: StepAuditParts): StepAudit {
+  const hash = (value: string) => hashes.sign(value).slice(0, HASH_CHARS)
+
+  const write = (event: AuditEvent, client: Client, login: string | undefined, fields = {}) =>
+    log.audit(event, {
+      requestId: client.requestId,
+      address: client.address,
+      deviceHash: hash(client.device.id),
+      loginHash: login === undefined ? undefined : hash(login),
+      ...fields,
+    })
+
+  return {
+    hash,
+    started: (operation, login, client) => write('sign_in_started', client, login, { operation }),
+
+    refused(operation, reply, before, client, factorType) {
+      metrics.signInSteps.inc({ operation, status: reply.errorCode ?? 'error' })
+      const fields = { operation, factorType, userId: before.userId, upstreamErrorCode: reply.errorCode }
+      if (reply.errorCode === 'E0000004') write('sign_in_failed', client, before.login, fields)
+      if (WRONG_CODE.has(reply.errorCode ?? '')) write('factor_failed', client, before.login, fields)
+    },
+
+    answered(operation, answer, after, client, factorType) {
+      const fields = { operation, factorType, userId: after.userId, transactionStatus: answer.status }
+      if (FACTOR_REFUSED.has(answer.factorResult ?? '')) write('factor_failed', client, after.login, fields)
+      else if (CHALLENGED.has(answer.factorResult ?? ''))
+        write('factor_challenged', client, after.login, fields)
+      if (operation === 'change_password') write('password_changed', client, after.login, fields)
+    },
+
+    succeeded: (userId, after, client) => write('sign_in_succeeded', client, after.login, { userId }),
+
+    upstreamError(reply, client) {
+      const { errorId } = reply.body
+      log.info('upstream_error', {
+        requestId: client.requestId,
+        upstream: 'authn',
+        upstreamStatus: reply.status,
+        upstreamErrorCode: reply.errorCode,
+        upstreamErrorId: typeof errorId === 'string' ? errorId.slice(0, 64) : undefined,
+      })
+    },
+  }
+}

@@ -1,0 +1,149 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { v4 as uuid } from 'uuid'
+import type { Seal } from '../crypto/seal.ts'
+import { BrokerError, stepInProgress } from '../errors.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { Claim, Settlement, Store } from '../store/store.ts'
+import { decodeOutcome, encodeOutcome, errorOf, refusalOf, type StepOutcome } from './step-outcome.ts'
+import { transactionPlace } from './transaction-store.ts'
+
+/**
+ * One step at a time in a transaction, over all replicas; equal steps in flight at once are one upstream call, and
+ * all of them get its outcome. A later equal step is a new attempt. A holder that was too slow never overwrites
+ * what came after it.
+ */
+export interface StepFlights {
+  run(flight: Flight, work: StepWork): Promise<StepOutcome>
+}
+
+export interface Flight {
+  /** Where the transaction may lie (see `TransactionStore.names`), newest key first. */
+  readonly names: readonly [string, ...string[]]
+  /** Equal steps have equal fingerprints: device, handle, path, query and body in it. */
+  readonly fingerprint: string
+}
+
+/** Does the step. `place` and `raw` are the record as claimed; what it returns is written in one go. */
+export type StepWork = (place: string, raw: string | undefined) => Promise<StepDone>
+
+export interface StepDone {
+  readonly outcome: StepOutcome
+  readonly record: Settlement['record']
+  /** Takes back what the step did beside the record, when the record turned out to be a newer one by now. */
+  readonly undo?: () => Promise<void>
+}
+
+export interface StepFlightsParts {
+  readonly store: Store
+  readonly seal: Seal
+  readonly metrics: Metrics
+  readonly lockTtlMs: number
+  readonly waitMs: number
+  readonly sharedAnswerMs: number
+  readonly monotonic?: () => number
+}
+
+const POLL_MS = 25
+
+export function createStepFlights(parts: StepFlightsParts): StepFlights {
+  const {
+    store,
+    seal,
+    metrics,
+    lockTtlMs,
+    waitMs,
+    sharedAnswerMs,
+    monotonic = () => performance.now(),
+  } = parts
+  const inFlight = new Map<string, Promise<StepOutcome>>()
+
+  const lockKey = (name: string) => `gatehouse:lock:{${name}}`
+  const resultKey = (name: string, token: string) => `gatehouse:lock:{${name}}:${token}`
+
+  const sharedOutcome = async (name: string, token: string): Promise<StepOutcome | undefined> => {
+    const key = resultKey(name, token)
+    const sealed = await store.get(key)
+    const text = sealed === undefined ? undefined : seal.open(sealed, key)
+    return text === undefined ? undefined : decodeOutcome(text)
+  }
+
+  /** Claims where the record lies; where there is none, under the newest name. */
+  const claim = async (names: Flight['names'], token: string): Promise<Claim & { name: string }> => {
+    for (const name of names) {
+      const made = await store.claim({
+        lockKey: lockKey(name),
+        recordKey: transactionPlace(name),
+        token,
+        lockTtlMs,
+      })
+      if (!made.claimed || made.value !== undefined || name === names.at(-1)) return { ...made, name }
+      await store.deleteIf(lockKey(name), token)
+    }
+    throw new Error('a flight has at least one name')
+  }
+
+  const perform = async (name: string, token: string, raw: string | undefined, work: StepWork) => {
+    let done: StepDone
+    try {
+      done = await work(transactionPlace(name), raw)
+    } catch (error) {
+      if (!(error instanceof BrokerError)) {
+        await store.deleteIf(lockKey(name), token)
+        throw error
+      }
+      done = { outcome: refusalOf(error), record: 'keep' }
+      await settle(name, token, raw, done)
+      throw error // with its cause, for our own log
+    }
+    if (await settle(name, token, raw, done)) return done.outcome
+    await done.undo?.()
+    throw stepInProgress()
+  }
+
+  const settle = (name: string, token: string, raw: string | undefined, { record, outcome }: StepDone) => {
+    const key = resultKey(name, token)
+    return store.settle({
+      lockKey: lockKey(name),
+      recordKey: transactionPlace(name),
+      token,
+      expected: raw,
+      record,
+      result: { key, value: seal.seal(encodeOutcome(outcome), key), ttlMs: sharedAnswerMs },
+    })
+  }
+
+  /** Takes the step, or waits for the equal one that is being taken, or for another one to end. */
+  const take = async ({ names, fingerprint }: Flight, work: StepWork): Promise<StepOutcome> => {
+    const token = `${fingerprint}.${uuid()}`
+    const deadline = monotonic() + waitMs
+    let equal: { name: string; token: string } | undefined
+    for (;;) {
+      const { claimed, holder, value, name } = await claim(names, token)
+      const shared = equal === undefined ? undefined : await sharedOutcome(equal.name, equal.token)
+      if (shared !== undefined) {
+        if (claimed) await store.deleteIf(lockKey(name), token)
+        metrics.sharedAnswers.inc({ scope: 'replicas' })
+        return shared
+      }
+      if (claimed) return perform(name, token, value, work)
+      if (holder.startsWith(`${fingerprint}.`)) equal = { name, token: holder }
+      if (monotonic() > deadline) throw stepInProgress()
+      await pause(POLL_MS + Math.random() * POLL_MS)
+    }
+  }
+
+  return {
+    async run(flight, work) {
+      const equal = inFlight.get(flight.fingerprint)
+      if (equal !== undefined) {
+        metrics.sharedAnswers.inc({ scope: 'process' })
+        return equal
+      }
+      const flying = take(flight, work).finally(() => inFlight.delete(flight.fingerprint))
+      inFlight.set(flight.fingerprint, flying)
+      const outcome = await flying
+      if (outcome.kind === 'refusal') throw errorOf(outcome)
+      return outcome
+    },
+  }
+}

@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import type { Seal } from '../crypto/seal.ts'
+import type { Signer } from '../crypto/sign.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { Store } from '../store/store.ts'
+import type { Transaction } from './transaction.ts'
+
+/**
+ * Where transactions lie: under an HMAC of the handle, sealed with that place as associated data. Nobody can get
+ * from the store to a handle, or from one record to another.
+ */
+export interface TransactionStore {
+  /** Where this handle's transaction may lie, newest key first; the same names serve its lock and its results. */
+  names(handle: string): readonly [string, ...string[]]
+  create(handle: string, transaction: Transaction, ttlMs: number): Promise<void>
+  encode(transaction: Transaction, place: string): string
+  /** undefined: none, or one that can't be read (another version, a removed key): an expired transaction. */
+  decode(raw: string | undefined, place: string): Transaction | undefined
+}
+
+export interface TransactionStoreParts {
+  readonly store: Store
+  readonly seal: Seal
+  readonly names: Signer
+  readonly log: Logger
+  readonly metrics: Metrics
+}
+
+const HANDLE = /^00[\w-]{43}$/
+const HANDLE_BYTES = 32
+
+/** `00` and 32 random bytes in base64url. Never `01…`: clients take that for another engine. */
+export function newHandle(): string {
+  return `00${randomBytes(HANDLE_BYTES).toString('base64url')}`
+}
+
+export function isHandle(value: string): boolean {
+  return HANDLE.test(value)
+}
+
+/** The hash tag keeps a transaction, its lock and its shared answers in one Redis Cluster slot. */
+export const transactionPlace = (name: string) => `gatehouse:txn:{${name}}`
+
+export function createTransactionStore(parts: TransactionStoreParts): TransactionStore {
+  const { store, seal, names, log, metrics } = parts
+
+  const encode: TransactionStore['encode'] = (transaction, place) =>
+    seal.seal(JSON.stringify(transaction), place)
+
+  return {
+    names: (handle) => names.signAll(handle),
+    encode,
+
+    async create(handle, transaction, ttlMs) {
+      const place = transactionPlace(names.sign(handle))
+      await store.set(place, encode(transaction, place), ttlMs)
+    },
+
+    decode(raw, place) {
+      if (raw === undefined) return undefined
+      const transaction = parseRecord(seal.open(raw, place))
+      if (transaction === undefined) {
+        metrics.unreadableRecords.inc({ kind: 'transaction' })
+        log.warn('unreadable_record', { name: 'transaction' })
+      }
+      return transaction
+    },
+  }
+}
+
+const StoredTransaction = z.object({
+  version: z.literal(1),
+  stateToken: z.string(),
+  status: z.string(),
+  userId: z.string().optional(),
+  login: z.string().optional(),
+  offered: z.array(z.object({ path: z.string(), query: z.string(), methods: z.array(z.string()) })),
+  factorTypes: z.record(z.string(), z.string()),
+  device: z.string(),
+  createdAtMs: z.number(),
+  expiresAtMs: z.number(),
+  credentialAccepted: z.boolean(),
+  amr: z.array(z.string()),
+})
+
+function parseRecord(text: string | undefined): Transaction | undefined {
+  if (text === undefined) return undefined
+  const { success, data } = StoredTransaction.safeParse(parseJson(text))
+  return success ? { ...data, userId: data.userId, login: data.login } : undefined
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined // sealed by us and still not JSON: a version we do not know
+  }
+}

@@ -1,0 +1,167 @@
+import { findStep, mergeSteps, type OfferedStep } from './links.ts'
+
+/**
+ * A sign-in transaction as Gatehouse keeps it, and the rules of what may happen to it (DESIGN §4). Pure: no
+ * package, no input or output, time as a parameter.
+ */
+export interface Transaction {
+  readonly version: 1
+  /** The upstream's state token; it never leaves the broker. */
+  readonly stateToken: string
+  readonly status: string
+  /** Once the upstream has named the person. */
+  readonly userId: string | undefined
+  /** Who this was begun for, as typed; for the log's hashes and the session only. */
+  readonly login: string | undefined
+  /** Every step offered so far. */
+  readonly offered: readonly OfferedStep[]
+  /** Factor id → factor type, from every list the upstream has shown. */
+  readonly factorTypes: Readonly<Record<string, string>>
+  /** The device it is bound to. */
+  readonly device: string
+  readonly createdAtMs: number
+  readonly expiresAtMs: number
+  /** A password, activation token or factor was accepted through this broker, by this device, here. */
+  readonly credentialAccepted: boolean
+  /** What was accepted, RFC 8176 names. */
+  readonly amr: readonly string[]
+}
+
+/** The parts of an upstream answer that rules look at. */
+export interface Answer {
+  readonly status: string
+  readonly factorResult: string | undefined
+  readonly stateToken: string | undefined
+  readonly hasSessionToken: boolean
+  readonly type: string | undefined
+  readonly user: AnsweredUser | undefined
+  readonly factorTypes: Readonly<Record<string, string>>
+  readonly expiresAt: string | undefined
+}
+
+export interface AnsweredUser {
+  readonly id: string
+  readonly profile: Readonly<Record<string, unknown>>
+}
+
+export interface Lifetime {
+  readonly minMs: number
+  readonly maxMs: number
+  readonly defaultMs: number
+}
+
+export function begin(device: string, login: string | undefined, nowMs: number): Transaction {
+  return {
+    version: 1,
+    stateToken: '',
+    status: '',
+    userId: undefined,
+    login,
+    offered: [],
+    factorTypes: {},
+    device,
+    createdAtMs: nowMs,
+    expiresAtMs: nowMs,
+    credentialAccepted: false,
+    amr: [],
+  }
+}
+
+/** The transaction after an answer; the handle stays whatever the upstream does with its own token. */
+export function advance(
+  transaction: Transaction,
+  answer: Answer,
+  step: {
+    offered: readonly OfferedStep[]
+    proof: Proof | undefined
+    expiresAtMs: number
+    maxOffered: number
+  },
+): Transaction {
+  const accepted = isAccepted(answer) ? step.proof : undefined
+  return {
+    ...transaction,
+    stateToken: answer.stateToken ?? transaction.stateToken,
+    status: answer.status,
+    userId: answer.user?.id ?? transaction.userId,
+    offered: mergeSteps(transaction.offered, step.offered, step.maxOffered),
+    factorTypes: { ...transaction.factorTypes, ...answer.factorTypes },
+    expiresAtMs: step.expiresAtMs,
+    credentialAccepted: transaction.credentialAccepted || accepted !== undefined,
+    amr: accepted === undefined ? transaction.amr : [...new Set([...transaction.amr, accepted.amr])],
+  }
+}
+
+/** What a step proves if the upstream accepts it; undefined: a step that shows no credential. */
+export interface Proof {
+  readonly amr: string
+}
+
+/** Answers under which a shown credential is still being looked at, or was not taken. */
+const STILL_OPEN: ReadonlySet<string> = new Set([
+  'MFA_CHALLENGE',
+  'RECOVERY_CHALLENGE',
+  'MFA_ENROLL_ACTIVATE',
+])
+const NOT_TAKEN: ReadonlySet<string> = new Set([
+  'WAITING',
+  'CHALLENGE',
+  'REJECTED',
+  'TIMEOUT',
+  'TIME_WINDOW_EXCEEDED',
+  'PASSCODE_REPLAYED',
+  'CANCELLED',
+  'ERROR',
+])
+
+function isAccepted({ status, factorResult }: Answer): boolean {
+  return !STILL_OPEN.has(status) && !(factorResult !== undefined && NOT_TAKEN.has(factorResult))
+}
+
+/**
+ * A session opens only on SUCCESS with a user, and either a session token or type SESSION_STEP_UP, and only if a
+ * credential was accepted through this broker, by this device, in this transaction. An imported token alone never
+ * opens or replaces a session.
+ */
+export function opensSession(after: Transaction, answer: Answer): answer is Answer & { user: AnsweredUser } {
+  return (
+    answer.status === 'SUCCESS' &&
+    answer.user !== undefined &&
+    (answer.hasSessionToken || answer.type === 'SESSION_STEP_UP') &&
+    after.credentialAccepted
+  )
+}
+
+/** The upstream changed its mind about who this is: never a session, always an alarm. */
+export function personChanged(before: Transaction, answer: Answer): boolean {
+  return before.userId !== undefined && answer.user !== undefined && before.userId !== answer.user.id
+}
+
+/** Statuses after which nothing is left to do in the transaction; any other one goes on, known to us or not. */
+const ENDS: ReadonlySet<string> = new Set(['SUCCESS', 'LOCKED_OUT', ''])
+
+/** False: the record goes. A transaction without a state token can't go on either. */
+export function goesOn(after: Transaction): boolean {
+  return after.stateToken !== '' && !ENDS.has(after.status)
+}
+
+export function mayTake(transaction: Transaction, method: string, path: string): boolean {
+  return findStep(transaction.offered, method, path) !== undefined
+}
+
+/**
+ * When the transaction ends by our clock: `expiresAt` minus the answer's own `Date`, kept within bounds, so that a
+ * clock that differs from the upstream's does no harm. Missing, unreadable or past: the default.
+ */
+export function lifetimeMs(
+  expiresAt: string | undefined,
+  date: string | undefined,
+  bounds: Lifetime,
+  nowMs: number,
+): number {
+  const end = Date.parse(expiresAt ?? '')
+  const sent = Date.parse(date ?? '')
+  const left = end - (Number.isNaN(sent) ? nowMs : sent)
+  if (Number.isNaN(left) || left <= 0) return bounds.defaultMs
+  return Math.min(Math.max(left, bounds.minMs), bounds.maxMs)
+}

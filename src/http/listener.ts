@@ -1,0 +1,60 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** One HTTP listener with bounded patience, that can be stopped without cutting anybody off. */
+export interface Listener {
+  /** Resolves with the port in use once it listens; rejects when the port can't be had. */
+  listen(port: number, host: string): Promise<number>
+  /** Takes no new connection, lets running requests finish, and after `graceMs` cuts what is left. */
+  drain(graceMs: number): Promise<void>
+}
+
+export interface ListenerOptions {
+  readonly maxHeaderBytes: number
+  readonly headersTimeoutMs: number
+  readonly requestTimeoutMs: number
+  readonly connectionsCheckIntervalMs: number
+  readonly keepAliveTimeoutMs: number
+}
+
+export function createListener(handle: RequestListener, options: ListenerOptions): Listener {
+  let draining = false
+  const server = createServer(
+    {
+      maxHeaderSize: options.maxHeaderBytes,
+      headersTimeout: options.headersTimeoutMs,
+      requestTimeout: options.requestTimeoutMs,
+      connectionsCheckingInterval: options.connectionsCheckIntervalMs,
+      keepAliveTimeout: options.keepAliveTimeoutMs,
+    },
+    (req, res) => {
+      if (draining) res.setHeader('Connection', 'close') // the next request goes to another replica
+      handle(req, res)
+    },
+  )
+
+  return {
+    listen: (port, host) => listen(server, port, host),
+
+    async drain(graceMs) {
+      draining = true
+      const closed = new Promise<void>((resolve) => {
+        server.close(() => resolve())
+      })
+      server.closeIdleConnections()
+      const cut = setTimeout(() => server.closeAllConnections(), graceMs)
+      await closed
+      clearTimeout(cut)
+    },
+  }
+}
+
+function listen(server: Server, port: number, host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ port, host, backlog: 1024 }, () => {
+      server.off('error', reject)
+      resolve((server.address() as AddressInfo).port) // listening on TCP: an address of this form
+    })
+  })
+}

@@ -1,0 +1,64 @@
+import express, { type Express } from 'express'
+import { BrokerError, internalError, notFound, toErrorObject } from './errors.ts'
+import { mountRoutes, type Route } from './http/routes.ts'
+import type { Health } from './observability/health.ts'
+import type { Metrics } from './observability/metrics.ts'
+
+export interface OpsParts {
+  readonly health: Health
+  readonly metrics: Metrics
+}
+
+/** The ops listener: for the platform and the people who run it, never published. */
+export function createOps(parts: OpsParts): Express {
+  const app = express()
+  app.disable('x-powered-by')
+  app.disable('etag')
+  app.use((_req, res, next) => {
+    res.setHeader('Cache-Control', 'no-store')
+    next()
+  })
+  mountRoutes(app, opsRoutes(parts))
+  app.use(() => {
+    throw notFound('path')
+  })
+  app.use(presentOpsError)
+  return app
+}
+
+function opsRoutes({ health, metrics }: OpsParts): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/livez',
+      handle(_req, res) {
+        res.json({ status: 'alive' })
+      },
+    },
+    {
+      method: 'GET',
+      path: '/readyz',
+      async handle(_req, res) {
+        const readiness = await health.readiness()
+        res.status(readiness.ready ? 200 : 503).json(readiness)
+      },
+    },
+    {
+      method: 'GET',
+      path: '/metrics',
+      async handle(_req, res) {
+        res.type(metrics.registry.contentType).send(await metrics.registry.metrics())
+      },
+    },
+  ]
+}
+
+function presentOpsError(
+  error: unknown,
+  _req: express.Request,
+  res: express.Response,
+  _next: express.NextFunction,
+) {
+  const known = error instanceof BrokerError ? error : internalError(error)
+  res.status(known.status).set(known.headers).json(toErrorObject(known, ''))
+}

@@ -1,0 +1,193 @@
+import type { RequestListener } from 'node:http'
+import { createApp } from './app.ts'
+import { createAuthnUpstream } from './authn/authn-upstream.ts'
+import { createBroker } from './authn/broker.ts'
+import { createClientOf } from './authn/client.ts'
+import { createDeviceCookie } from './authn/device-cookie.ts'
+import { createStepAudit } from './authn/step-audit.ts'
+import { createStepFlights } from './authn/step-flights.ts'
+import { createTransactionStore } from './authn/transaction-store.ts'
+import type { Config } from './config/config.ts'
+import { createSeal } from './crypto/seal.ts'
+import { createSigner } from './crypto/sign.ts'
+import { trustProxies } from './http/client-address.ts'
+import { createHealth, type Health } from './observability/health.ts'
+import { createLogger, type Logger } from './observability/logger.ts'
+import { createMetrics, type Metrics } from './observability/metrics.ts'
+import { createOps } from './ops.ts'
+import { createSessionCookie } from './session/session-cookie.ts'
+import { createSessionRecords } from './session/session-records.ts'
+import { createSessions } from './session/sessions.ts'
+import { openStore } from './store/open-store.ts'
+import type { Store } from './store/store.ts'
+import { createUpstreamClient } from './upstream/upstream-client.ts'
+
+/** A whole broker, wired and not yet listening. */
+export interface Wired {
+  readonly app: RequestListener
+  readonly ops: RequestListener
+  readonly health: Health
+  readonly log: Logger
+  /** Lets go of the store and of every upstream connection. */
+  close(): Promise<void>
+}
+
+export interface WireOptions {
+  /** Where log lines go; standard output unless told otherwise. */
+  readonly logStream?: NodeJS.WritableStream
+  readonly now?: () => number
+}
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 3_600_000
+
+/** The one place that says "new": every part gets what it needs, and nothing else, from here. */
+export function wire(config: Config, { logStream, now = Date.now }: WireOptions = {}): Wired {
+  const { tunables } = config
+  const log = createLogger({
+    level: config.logLevel,
+    maxFieldChars: tunables.log.maxFieldChars,
+    now,
+    ...(logStream === undefined ? {} : { stream: logStream }),
+  })
+  const metrics = createMetrics()
+  const masterKeys = () => config.secretKeys.current()
+  const { secure } = config.publicUrl
+  const store = wireStore(config, log, metrics)
+
+  const sessionCookie = createSessionCookie({ masterKeys, secure, sameSite: config.session.sameSite })
+  const sessions = createSessions({
+    records: createSessionRecords({
+      store,
+      seal: createSeal(masterKeys, 'session'),
+      names: createSigner(masterKeys, 'session-names'),
+      log,
+      metrics,
+    }),
+    cookie: sessionCookie,
+    idleMs: config.session.idleMinutes * MINUTE_MS,
+    absoluteMs: config.session.absoluteHours * HOUR_MS,
+    moveEveryMs: tunables.session.moveEverySeconds * 1000,
+    metrics,
+    now,
+  })
+  const deviceCookie = createDeviceCookie({
+    signer: createSigner(masterKeys, 'device-cookie'),
+    secure,
+    maxAgeDays: tunables.device.cookieDays,
+    renewAfterHours: tunables.device.renewAfterHours,
+    now,
+  })
+  const upstream = createAuthnUpstream({
+    client: wireClient('authn', config.authn.baseUrl, config, log, metrics),
+    apiTokens: () => config.authn.apiTokens.current(),
+    log,
+    metrics,
+  })
+  const transactions = createTransactionStore({
+    store,
+    seal: createSeal(masterKeys, 'transaction'),
+    names: createSigner(masterKeys, 'transaction-names'),
+    log,
+    metrics,
+  })
+  const broker = createBroker({
+    upstream,
+    transactions,
+    flights: createStepFlights({
+      store,
+      seal: createSeal(masterKeys, 'shared-answer'),
+      metrics,
+      lockTtlMs: tunables.transaction.stepLockMs,
+      waitMs: tunables.transaction.stepWaitMs,
+      sharedAnswerMs: tunables.transaction.sharedAnswerMs,
+    }),
+    sessions,
+    audit: createStepAudit({ log, metrics, hashes: createSigner(masterKeys, 'log-hashes') }),
+    fingerprints: createSigner(masterKeys, 'step-fingerprints'),
+    upstreamOrigins: [config.authn.baseUrl, ...config.authn.linkOrigins],
+    publicOrigin: config.publicUrl.origin,
+    ownSecrets: () => config.authn.apiTokens.current(),
+    lifetime: {
+      minMs: tunables.transaction.minTtlMinutes * MINUTE_MS,
+      maxMs: tunables.transaction.maxTtlMinutes * MINUTE_MS,
+      defaultMs: tunables.transaction.defaultTtlMinutes * MINUTE_MS,
+    },
+    maxOfferedSteps: tunables.transaction.maxOfferedSteps,
+    log,
+    metrics,
+    now,
+  })
+  const health = createHealth([
+    { name: 'store', run: () => store.ping() },
+    { name: 'authn_token', run: () => refusedIf(upstream.tokenIsRefused()), informs: true },
+  ])
+
+  const app = createApp({
+    publicOrigin: config.publicUrl.origin,
+    secure,
+    allowedOrigins: config.allowedOrigins,
+    isTrustedProxy: trustProxies(config.trustProxy),
+    bodyLimitBytes: tunables.http.bodyLimitBytes,
+    sessions,
+    sessionCookie,
+    ensureDevice: deviceCookie.ensure,
+    authn: {
+      broker,
+      clientOf: createClientOf({ deviceCookie, sessionIdIn: sessionCookie.idIn }),
+      sessionCookie: sessionCookie.opening,
+    },
+    pamRoutes: [],
+    log,
+    metrics,
+  })
+
+  return {
+    app,
+    ops: createOps({ health, metrics }),
+    health,
+    log,
+    async close() {
+      await Promise.all([upstream.close(), store.close()])
+    },
+  }
+}
+
+function wireStore(config: Config, log: Logger, metrics: Metrics): Store {
+  const { store } = openStore({
+    url: config.redis.url.current(),
+    ...(config.redis.ca === undefined ? {} : { ca: config.redis.ca }),
+    connectTimeoutMs: config.tunables.store.connectTimeoutMs,
+    commandTimeoutMs: config.tunables.store.commandTimeoutMs,
+    onEvent(event) {
+      if (event.event === 'store_connected') return log.info(event.event)
+      metrics.storeFailures.inc()
+      log.warn(event.event, { reason: event.reason })
+    },
+  })
+  return store
+}
+
+function wireClient(name: 'authn' | 'pam', baseUrl: string, config: Config, log: Logger, metrics: Metrics) {
+  const { breaker, ...limits } = config.tunables.upstream[name]
+  return createUpstreamClient({
+    baseUrl,
+    ...limits,
+    breaker: {
+      ...breaker,
+      onChange(state) {
+        metrics.upstreamBreakerOpen.set({ upstream: name }, state === 'open' ? 1 : 0)
+        log.warn('upstream_breaker', { upstream: name, state })
+      },
+    },
+    ca: config.egress.ca === undefined ? undefined : [config.egress.ca],
+    httpsProxy: config.egress.httpsProxy?.current(),
+    noProxy: config.egress.noProxy.join(','),
+    onCall: (outcome, durationMs) =>
+      metrics.upstreamCalls.observe({ upstream: name, outcome }, durationMs / 1000),
+  })
+}
+
+async function refusedIf(refused: boolean): Promise<void> {
+  if (refused) throw new Error('refused')
+}
