@@ -1,0 +1,115 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type CallLog, createCallLog } from '../../../src/sandbox/call-log.ts'
+import { createFaults, type Faults } from '../../../src/sandbox/faults.ts'
+import type { PamControl } from '../../../src/sandbox/pam/pam-control.ts'
+import { createPamSandbox } from '../../../src/sandbox/pam/pam-sandbox.ts'
+
+export const TEAM = '/v1/teams/example-team'
+export const KEY = { key_id: 'sandbox-key-1', key_secret: 'sandbox-secret-1-9pVb3LwY' }
+
+export type WireGroup = { id: string; name: string; roles: string[]; deleted_at?: string | null }
+export type Answer = { status: number; headers: Headers; body: Record<string, unknown>; text: string }
+
+export type PamServer = {
+  origin: string
+  control: PamControl
+  calls: CallLog
+  faults: Faults
+  /** Moves the sandbox's time on. */
+  advance(ms: number): void
+  now(): number
+  /** Any request; `body` as JSON. */
+  send(
+    method: string,
+    path: string,
+    options?: { token?: string; body?: unknown; headers?: Record<string, string> },
+  ): Promise<Answer>
+  mint(key?: { key_id: string; key_secret: string }): Promise<string>
+  close(): Promise<void>
+}
+
+export const START = Date.parse('2026-11-02T08:00:00.000Z')
+
+/** The PAM part of config/sandbox.json, with `changes` over it. */
+export function sandboxConfig(changes: Record<string, unknown> = {}): Record<string, unknown> {
+  const file: unknown = JSON.parse(
+    readFileSync(new URL('../../../config/sandbox.json', import.meta.url), 'utf8'),
+  )
+  if (typeof file !== 'object' || file === null || !('pam' in file))
+    throw new Error('no "pam" in config/sandbox.json')
+  return { ...(file.pam as Record<string, unknown>), ...changes }
+}
+
+/** The sandbox over HTTP on a free port, with a clock that only `advance` moves. */
+export async function startPamServer(changes: Record<string, unknown> = {}): Promise<PamServer> {
+  let time = START
+  const now = () => time
+  const calls = createCallLog({ now })
+  const faults = createFaults()
+  const { app, control } = createPamSandbox({ config: sandboxConfig(changes), now, faults, calls })
+  const server = createServer(app).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+
+  async function send(
+    method: string,
+    path: string,
+    { token, body, headers = {} }: { token?: string; body?: unknown; headers?: Record<string, string> } = {},
+  ): Promise<Answer> {
+    const response = await fetch(new URL(path, origin), {
+      method,
+      redirect: 'manual',
+      headers: {
+        ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, body: asObject(text), text }
+  }
+
+  return {
+    origin,
+    control,
+    calls,
+    faults,
+    advance(ms) {
+      time += ms
+    },
+    now,
+    send,
+    async mint(key = KEY) {
+      const answer = await send('POST', `${TEAM}/service_token`, { body: key })
+      if (typeof answer.body.bearer_token !== 'string') throw new Error(`no token: ${answer.text}`)
+      return answer.body.bearer_token
+    },
+    async close() {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+export function listOf(answer: Answer): WireGroup[] {
+  if (!Array.isArray(answer.body.list)) throw new Error(`no list: ${answer.status} ${answer.text}`)
+  return answer.body.list as WireGroup[]
+}
+
+export function namesOf(answer: Answer): string[] {
+  return listOf(answer).map((group) => group.name)
+}
+
+function asObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+  } catch {
+    return {} // Not JSON: the test looks at the text.
+  }
+}
