@@ -80,6 +80,6 @@ export function createEnvReader({ env, readFile }: { env: Environment; readFile:
 }
 
 function codeOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
   return typeof code === 'string' && /^E[A-Z]+$/.test(code) ? ` (${code})` : ''
 }

@@ -61,10 +61,9 @@ function httpUrl(text: string, plainHttpAllowed: (host: string) => boolean, othe
 
 /** The platform's parser, without its leniency: `https:host`, backslashes and white space are no URL here. */
 function parseUrl(text: string): URL {
-  if (/^([a-z]+:\/\/([^@/?#]*@)?)?[^/?#@]*\*/i.test(text)) {
-    throw new Refusal('must not have a wildcard: list each one')
-  }
-  const url = /^[a-z]+:\/\/[^/\\\s]/i.test(text) && !/[\s\\]/.test(text) ? tryUrl(text) : undefined
+  const host = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i.exec(text)?.[1]?.split('@').at(-1) ?? text
+  if (host.includes('*')) throw new Refusal('must not have a wildcard: list each one')
+  const url = /^[a-z][a-z0-9+.-]*:\/\/[^/\\\s]/i.test(text) && !/[\s\\]/.test(text) ? tryUrl(text) : undefined
   if (url === undefined) throw new Refusal('must be an absolute URL, such as https://host.example.com')
   if (!/^(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)$/.test(url.hostname)) {
     throw new Refusal('must have a plain host name or address in it')

@@ -1,0 +1,203 @@
+import { inspect } from 'node:util'
+import { expect, test } from '@jest/globals'
+import { ConfigError } from '../../src/config/config-error.ts'
+import { newKey } from '../../src/config/new-key.ts'
+import { parseRedisUrl } from '../../src/store/redis-url.ts'
+import { KEY, load, PAM, problemsOf } from './sound-environment.ts'
+
+test('the required variables alone make a sound configuration', () => {
+  const { secretKeys, authn, redis, tunables, ...rest } = load()
+
+  expect(rest).toMatchObject({
+    production: false,
+    publicUrl: { origin: 'https://portal.example.com', secure: true },
+    listen: { port: 8080, host: '0.0.0.0' },
+    ops: { port: 9090, host: '127.0.0.1', token: undefined },
+    allowedOrigins: [],
+    signInUrl: 'https://portal.example.com/',
+    trustProxy: [],
+    pam: undefined,
+    egress: { ca: undefined, httpsProxy: undefined, noProxy: [] },
+    session: { idleMinutes: 30, absoluteHours: 12, sameSite: 'lax' },
+    logLevel: 'info',
+    secretFiles: [],
+  })
+  expect(authn).toMatchObject({ stepUp: false, ssoRedirects: [], linkOrigins: [], loginDomains: [] })
+  expect(authn.baseUrl).toBe('https://org.vendor.example')
+  expect(authn.apiTokens.current()).toEqual(['marked-api-token'])
+  expect(redis.url.current()).toBe('redis://:marked-password@redis.internal:6379/0')
+  expect(secretKeys.current()).toEqual([Buffer.from(KEY, 'base64')])
+  expect(tunables.http.bodyLimitBytes).toBe(65536)
+})
+
+test('what can be set is taken over in one form', () => {
+  const config = load({
+    ...PAM,
+    NODE_ENV: 'production',
+    PUBLIC_URL: 'HTTPS://Portal.Example.com:443/',
+    PORT: '0',
+    OPS_PORT: '9000',
+    OPS_HOST: '::1',
+    OPS_TOKEN: 'an-ops-token-of-some-length',
+    ALLOWED_ORIGINS: 'https://app.example.com, https://APP.example.com:8443/,https://portal.example.com',
+    SIGN_IN_URL: 'https://app.example.com/#/login',
+    TRUST_PROXY: '10.0.0.0/8, 192.0.2.1, 2001:DB8::1',
+    AUTHN_API_TOKEN: 'current,standby',
+    AUTHN_LINK_ORIGINS: 'https://id.example.com',
+    STEP_UP: 'on',
+    SSO_REDIRECTS: 'https://app.example.com, https://app.example.org/home/',
+    LOGIN_DOMAINS: 'Example.com,corp',
+    PAM_KEY_ID: 'key-1,key-2',
+    PAM_KEY_SECRET: 'secret-1,secret-2',
+    PAM_KEY_EXPIRES_AT: '2027-01-31T02:00:00+02:00',
+    PAM_USER_NAME: 'login-local-part',
+    PAM_USER_DOMAINS: 'EXAMPLE.com',
+    PAM_DIRECTORY: 'role:pam_admin,group:0F3B0C6E-7B8E-4B0A-9E53-0D3B8F0A1C2D',
+    HTTPS_PROXY: 'http://user:p*ss@proxy.internal:3128',
+    NO_PROXY: '.svc,localhost,10.0.0.0/8',
+    SESSION_SAME_SITE: 'strict',
+    LOG_LEVEL: 'debug',
+  })
+
+  expect(config).toMatchObject({
+    production: true,
+    publicUrl: { origin: 'https://portal.example.com', secure: true },
+    listen: { port: 0 },
+    ops: { port: 9000, host: '::1' },
+    allowedOrigins: ['https://app.example.com', 'https://app.example.com:8443'],
+    signInUrl: 'https://app.example.com/#/login',
+    trustProxy: ['10.0.0.0/8', '192.0.2.1/32', '2001:db8::1/128'],
+    authn: {
+      linkOrigins: ['https://id.example.com'],
+      stepUp: true,
+      ssoRedirects: [
+        { origin: 'https://app.example.com', pathPrefix: '/' },
+        { origin: 'https://app.example.org', pathPrefix: '/home' },
+      ],
+      loginDomains: ['example.com', 'corp'],
+    },
+    pam: {
+      baseUrl: 'https://team.pam.example',
+      team: 'acme',
+      keyExpiresAtMs: Date.UTC(2027, 0, 31),
+      tokenPath: '/v1/teams/{team_name}/service_token',
+      userName: { kind: 'login-local-part', domains: ['example.com'] },
+      directory: { kind: 'rules', roles: ['pam_admin'], groups: ['0f3b0c6e-7b8e-4b0a-9e53-0d3b8f0a1c2d'] },
+    },
+    egress: { noProxy: ['.svc', 'localhost', '10.0.0.0/8'] },
+    session: { sameSite: 'strict' },
+    logLevel: 'debug',
+  })
+  expect(config.ops.token?.current()).toBe('an-ops-token-of-some-length')
+  expect(config.authn.apiTokens.current()).toEqual(['current', 'standby'])
+  expect(config.pam?.keys.current()).toEqual([
+    { id: 'key-1', secret: 'secret-1' },
+    { id: 'key-2', secret: 'secret-2' },
+  ])
+})
+
+test.each(['http://localhost:8080', 'http://127.0.0.1:8080', 'http://[::1]:8080'])(
+  'plain http is fine at %s, and the cookies are not Secure then',
+  (url) => {
+    expect(load({ PUBLIC_URL: url }).publicUrl).toEqual({ origin: url, secure: false })
+  },
+)
+
+test('another port of localhost is the same site', () => {
+  const config = load({ PUBLIC_URL: 'http://localhost:8080', ALLOWED_ORIGINS: 'http://localhost:3000' })
+  expect(config.allowedOrigins).toEqual(['http://localhost:3000'])
+})
+
+test('an upstream on loopback may speak plain http', () => {
+  expect(load({ AUTHN_BASE_URL: 'http://127.0.0.2:9999' }).authn.baseUrl).toBe('http://127.0.0.2:9999')
+})
+
+test.each([
+  'redis://localhost',
+  'rediss://user:p%40ss@redis:6380/1',
+  'redis+sentinel://s1:26379,s2:26379/0?name=mymaster',
+  'rediss+sentinel://:pw@s1/0?name=mymaster',
+  'redis+cluster://h1:6379,h2:6379',
+  'redis://[::1]:6379',
+  'memory:',
+])('REDIS_URL may be %s, by the store, too', (url) => {
+  expect(load({ REDIS_URL: url }, { parseRedisUrl }).redis.url.current()).toBe(url)
+})
+
+test('several keys are taken in order, URL-safe and unpadded ones too', () => {
+  const second = Buffer.alloc(32, 0xfb)
+  second[0] = 1
+  const config = load({ SECRET_KEYS: `${KEY}, ${second.toString('base64url')}` })
+  expect(config.secretKeys.current()).toEqual([Buffer.from(KEY, 'base64'), second])
+})
+
+test('a new key is one that the loader takes', () => {
+  const key = newKey()
+  expect(load({ SECRET_KEYS: key }).secretKeys.current()).toEqual([Buffer.from(key, 'base64')])
+  expect(newKey()).not.toBe(key)
+})
+
+test('nothing in it can be changed', () => {
+  const config = load({ ...PAM, SSO_REDIRECTS: 'https://app.example.com/' })
+  const frozen = (value: unknown): boolean =>
+    typeof value !== 'object' ||
+    value === null ||
+    (Object.isFrozen(value) && Object.values(value).every(frozen))
+  expect(frozen(config)).toBe(true)
+})
+
+test('no secret shows when the configuration is printed', () => {
+  const config = load({
+    ...PAM,
+    HTTPS_PROXY: 'http://user:marked-proxy@proxy:3128',
+    OPS_TOKEN: 'marked-ops-token',
+  })
+  for (const text of [JSON.stringify(config), inspect(config, { depth: 9, showHidden: true })]) {
+    expect(text).toContain('[secret]')
+    expect(text).not.toContain('marked')
+    expect(text).not.toContain(KEY)
+  }
+})
+
+test('the error names every problem and asks for exit code 78', () => {
+  const error = new ConfigError(['PORT: a', 'HOST: b'])
+  expect(error.exitCode).toBe(78)
+  expect(error.message).toBe('The configuration is not sound:\n  PORT: a\n  HOST: b')
+})
+
+test.each([
+  ['AUTNH_API_TOKEN', 'AUTHN_API_TOKEN', { AUTHN_API_TOKEN: undefined }],
+  ['SECRET_KEY', 'SECRET_KEYS', { SECRET_KEYS: undefined }],
+  ['ALLOWED_ORIGIN', 'ALLOWED_ORIGINS', {}],
+  ['GATEHOUSE_LOG_LEVEL', 'LOG_LEVEL', {}],
+  ['log_level', 'LOG_LEVEL', {}],
+  ['OPS_TOKENFILE', 'OPS_TOKEN_FILE', {}],
+])('%s is taken for a misspelt %s', (name, meant, without) => {
+  expect(problemsOf({ ...without, [name]: 'x' })).toContainEqual(
+    `${name}: is not known; did you mean ${meant}?`,
+  )
+})
+
+test('a variable that is no secret is not read from a file', () => {
+  expect(problemsOf({ TRUST_PROXY_FILE: '/x' })).toEqual([
+    'TRUST_PROXY_FILE: TRUST_PROXY is no secret and is not read from a file',
+  ])
+})
+
+test('variables of the platform around us do not matter', () => {
+  const platform = {
+    HTTP_PROXY: 'http://proxy:3128',
+    https_proxy: 'http://proxy:3128',
+    no_proxy: 'localhost',
+    HOSTNAME: 'gatehouse-0',
+    REDIS_PORT: 'tcp://10.0.0.1:6379',
+    REDIS_SERVICE_HOST: '10.0.0.1',
+    PAM_SERVICE_PORT: '80',
+    GATEHOUSE_PORT: 'tcp://10.0.0.1:8080',
+    GATEHOUSE_SERVICE_HOST: '10.0.0.1',
+    SESSION_MANAGER: 'local',
+    NODE_VERSION: '24.0.0',
+    SECRET_KEY: 'another program reads this one', // SECRET_KEYS is set too
+  }
+  expect(problemsOf(platform)).toEqual([])
+})

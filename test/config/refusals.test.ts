@@ -1,0 +1,223 @@
+import { expect, test } from '@jest/globals'
+import { KEY, PAM, problemsOf } from './sound-environment.ts'
+
+type Case = [name: string, value: string, reason: string | RegExp, more?: Record<string, string>]
+
+const RULES = 'must be none, all, or a list'
+const ZERO_KEY = Buffer.alloc(32).toString('base64')
+
+const CASES: Case[] = [
+  ['PUBLIC_URL', 'portal.example.com', 'must be an absolute URL'],
+  ['PUBLIC_URL', 'https:portal.example.com', 'must be an absolute URL'],
+  ['PUBLIC_URL', 'https://portal example.com', 'must be an absolute URL'],
+  ['PUBLIC_URL', 'https:\\\\portal.example.com', 'must be an absolute URL'],
+  ['PUBLIC_URL', 'https://portal.example.com:99999', 'must be an absolute URL'],
+  ['PUBLIC_URL', 'ftp://portal.example.com', 'must begin with https://'],
+  ['PUBLIC_URL', 'http://portal.example.com', 'plain http only for localhost'],
+  ['PUBLIC_URL', 'http://localhost.example.com', 'plain http only for localhost'],
+  ['PUBLIC_URL', 'http://127.0.0.2', 'plain http only for localhost'],
+  ['PUBLIC_URL', 'https://portal.example.com/app', 'must be an origin only'],
+  ['PUBLIC_URL', 'https://portal.example.com/?a=b', 'must be an origin only'],
+  ['PUBLIC_URL', 'https://portal.example.com?', 'must be an origin only'],
+  ['PUBLIC_URL', 'https://portal.example.com#a', 'must be an origin only'],
+  ['PUBLIC_URL', 'https://user@portal.example.com', 'no user name'],
+  ['PUBLIC_URL', 'https://@portal.example.com', 'no user name'],
+  ['PUBLIC_URL', 'https://portal.example.com.', 'plain host name'],
+  ['PUBLIC_URL', 'https://*.example.com', 'wildcard'],
+
+  ['PORT', '65536', 'must be a port from 0 to 65535'],
+  ['PORT', '-1', 'must be a port'],
+  ['PORT', '80.5', 'must be a port'],
+  ['PORT', '0x50', 'must be a port'],
+  ['OPS_PORT', 'tcp://10.0.0.1:9090', 'enableServiceLinks: false'],
+  ['OPS_PORT', '8080', 'must be another port than PORT'],
+  ['HOST', 'not a host', 'must be an IP address or a host name'],
+  ['OPS_HOST', 'http://0.0.0.0', 'must be an IP address or a host name'],
+  ['OPS_TOKEN', 'too-short', '16 characters or more'],
+  ['OPS_TOKEN', 'long enough but with spaces', 'visible ASCII'],
+
+  ['ALLOWED_ORIGINS', '*', 'wildcard'],
+  ['ALLOWED_ORIGINS', 'null', 'must be an absolute URL'],
+  ['ALLOWED_ORIGINS', 'https://app.example.com/path', 'must be an origin only'],
+  ['ALLOWED_ORIGINS', 'https://app.example.org', /not on the same site.*the cookies would not come back/],
+  ['ALLOWED_ORIGINS', 'http://app.example.com', /another scheme.*the cookies would not come back/],
+  ['ALLOWED_ORIGINS', 'https://app.example.com,https://app.example.org', 'entry 2 is not on the same site'],
+  ['ALLOWED_ORIGINS', 'https://b.github.io', 'not on the same site', { PUBLIC_URL: 'https://a.github.io' }],
+  ['ALLOWED_ORIGINS', 'https://b.co.uk', 'not on the same site', { PUBLIC_URL: 'https://a.co.uk' }],
+  ['ALLOWED_ORIGINS', 'https://10.0.0.2', 'not on the same site', { PUBLIC_URL: 'https://10.0.0.1' }],
+  [
+    'ALLOWED_ORIGINS',
+    'http://127.0.0.1:3000',
+    'not on the same site',
+    { PUBLIC_URL: 'http://localhost:8080' },
+  ],
+  ['ALLOWED_ORIGINS', 'https://localhost:3000', 'another scheme', { PUBLIC_URL: 'http://localhost:8080' }],
+  ['ALLOWED_ORIGINS', ',', 'holds no entry'],
+
+  ['SIGN_IN_URL', '/login', 'must be an absolute URL'],
+  ['SIGN_IN_URL', 'https://login.example.org/', 'must be on PUBLIC_URL or on one of ALLOWED_ORIGINS'],
+  ['SIGN_IN_URL', 'http://portal.example.com/', 'must be on PUBLIC_URL'],
+  ['SIGN_IN_URL', 'https://portal.example.com/?stateToken=a', 'stateToken'],
+  ['SIGN_IN_URL', 'https://u:p@portal.example.com/', 'no user name'],
+
+  ['TRUST_PROXY', '*', 'forge the client address'],
+  ['TRUST_PROXY', 'true', 'forge the client address'],
+  ['TRUST_PROXY', '1', 'must not be a number of hops'],
+  ['TRUST_PROXY', '0.0.0.0/0', 'must not hold every address'],
+  ['TRUST_PROXY', '::/0', 'must not hold every address'],
+  ['TRUST_PROXY', '10.0.0.0/8,::/0', 'entry 2 must not hold every address'],
+  ['TRUST_PROXY', '10.0.0.0/33', 'must be an IP address or a CIDR'],
+  ['TRUST_PROXY', '10.0.0.0/8/8', 'must be an IP address or a CIDR'],
+  ['TRUST_PROXY', '10.0.0.0/', 'must be an IP address or a CIDR'],
+  ['TRUST_PROXY', 'loopback', 'must be an IP address or a CIDR'],
+  ['TRUST_PROXY', 'fe80::1%eth0', 'must be an IP address or a CIDR'],
+  ['TRUST_PROXY', '::ffff:0:0/96', 'must be written as IPv4'],
+
+  ['AUTHN_BASE_URL', 'http://org.vendor.example', 'plain http only on loopback'],
+  ['AUTHN_BASE_URL', 'https://org.vendor.example/api/v1', 'must be an origin only'],
+  ['AUTHN_BASE_URL', 'https://portal.example.com', 'must not be PUBLIC_URL'],
+  ['AUTHN_API_TOKEN', 'SSWS abc', 'without SSWS before it'],
+  ['AUTHN_API_TOKEN', 'with space', 'visible ASCII'],
+  ['AUTHN_API_TOKEN', 'a,b,c', 'the current one and a standby'],
+  ['AUTHN_LINK_ORIGINS', 'https://id.example.com/x', 'must be an origin only'],
+  ['AUTHN_LINK_ORIGINS', 'http://id.example.com', 'plain http only on loopback'],
+  ['STEP_UP', 'true', 'must be on or off'],
+  ['SSO_REDIRECTS', 'http://app.example.com/', 'plain http only on loopback'],
+  ['SSO_REDIRECTS', 'https://app.example.com/?x=1', 'no query and no fragment'],
+  ['SSO_REDIRECTS', 'https://app.example.com/#x', 'no query and no fragment'],
+  ['SSO_REDIRECTS', 'https://u@app.example.com/', 'no user name'],
+  ['SSO_REDIRECTS', 'https://app.example.com/a/../b', 'no dot segments'],
+  ['SSO_REDIRECTS', 'https://app.example.com/a/%2E%2e/b', 'no dot segments'],
+  ['SSO_REDIRECTS', 'https://app.example.com/a%2fb', 'encoded slashes'],
+  ['SSO_REDIRECTS', 'https://*.example.com/', 'wildcard'],
+  ['LOGIN_DOMAINS', '@example.com', 'without the @'],
+  ['LOGIN_DOMAINS', 'exa mple.com', 'must be a domain'],
+  ['LOGIN_DOMAINS', '-example.com', 'must be a domain'],
+
+  ['PAM_BASE_URL', 'http://team.pam.example', 'plain http only on loopback', PAM],
+  ['PAM_TEAM', '../other', 'must be a team name', PAM],
+  ['PAM_TEAM', 'a/b', 'must be a team name', PAM],
+  ['PAM_KEY_SECRET', 'one,two', 'as many values as PAM_KEY_ID', PAM],
+  ['PAM_KEY_ID', 'one,two,three', 'the current one and a standby', PAM],
+  ['PAM_KEY_EXPIRES_AT', '2027-01-31', 'RFC 3339', PAM],
+  ['PAM_KEY_EXPIRES_AT', '2027-02-30T00:00:00Z', 'RFC 3339', PAM],
+  ['PAM_KEY_EXPIRES_AT', '2027-01-31T00:00:00', 'RFC 3339', PAM],
+  ['PAM_TOKEN_PATH', 'v1/token', 'must be an absolute path', PAM],
+  ['PAM_TOKEN_PATH', '/v1/{team}/token', 'no placeholder but {team_name}', PAM],
+  ['PAM_TOKEN_PATH', '/v1/../token', 'no dot segments', PAM],
+  ['PAM_TOKEN_PATH', '//evil.example/token', 'no dot segments', PAM],
+  ['PAM_TOKEN_PATH', '/v1/token?x=1', 'no query', PAM],
+  ['PAM_USER_NAME', 'email', 'must be login or login-local-part', PAM],
+  ['PAM_USER_DOMAINS', 'a b', 'must be a domain', { ...PAM, PAM_USER_NAME: 'login-local-part' }],
+  ['PAM_USER_DOMAINS', 'example.com', 'only goes with PAM_USER_NAME=login-local-part', PAM],
+  ['PAM_DIRECTORY', 'everybody', RULES, PAM],
+  ['PAM_DIRECTORY', 'role:', RULES, PAM],
+  ['PAM_DIRECTORY', 'role:pam_admin,group:not-a-uuid', RULES, PAM],
+  ['PAM_DIRECTORY', 'all,role:pam_admin', RULES, PAM],
+
+  ['REDIS_URL', 'http://redis:6379', 'must begin with one of redis'],
+  ['REDIS_URL', 'redis://', 'must name a host'],
+  ['REDIS_URL', 'redis+sentinel://s1:26379,s2:26379/0', 'must have ?name='],
+  ['REDIS_URL', 'memory:', 'must not be memory: in production', { NODE_ENV: 'production' }],
+  ['REDIS_URL', 'memory://x', 'must begin with one of redis'],
+  ['HTTPS_PROXY', 'proxy:3128', 'must be an absolute URL'],
+  ['HTTPS_PROXY', 'socks5://proxy:1080', 'must be an http or https URL'],
+  ['HTTPS_PROXY', 'http://proxy:3128/path', 'no path'],
+  ['NO_PROXY', 'a b', 'must be a host name'],
+  ['SECRET_KEYS', 'c2hvcnQ=', 'exactly 32 bytes'],
+  ['SECRET_KEYS', `${KEY}AA`, 'exactly 32 bytes'],
+  ['SECRET_KEYS', `${KEY},${KEY}`, 'the same key twice'],
+  ['SECRET_KEYS', `${KEY},${KEY.replace('=', '')}`, 'the same key twice'],
+  ['SECRET_KEYS', ZERO_KEY, 'must be random keys'],
+  ['SECRET_KEYS', ',', 'holds no key'],
+
+  ['SESSION_IDLE_MINUTES', '0', 'from 1 to 1440'],
+  ['SESSION_IDLE_MINUTES', '1441', 'from 1 to 1440'],
+  ['SESSION_IDLE_MINUTES', '30m', 'must be a whole number'],
+  [
+    'SESSION_IDLE_MINUTES',
+    '90',
+    'must not be more than SESSION_ABSOLUTE_HOURS',
+    { SESSION_ABSOLUTE_HOURS: '1' },
+  ],
+  ['SESSION_ABSOLUTE_HOURS', '169', 'from 1 to 168'],
+  ['SESSION_SAME_SITE', 'none', 'every site could send the session cookie'],
+  ['SESSION_SAME_SITE', 'loose', 'must be lax or strict'],
+  ['LOG_LEVEL', 'trace', 'must be error or warn or info or debug'],
+]
+
+test.each(CASES)('%s=%s is refused: %s', (name, value, reason, more = {}) => {
+  const problems = problemsOf({ ...more, [name]: value })
+
+  expect(problems).toHaveLength(1)
+  expect(problems[0]).toMatch(new RegExp(`^${name}: `))
+  expect(problems[0]).toMatch(reason)
+})
+
+test.each(['PUBLIC_URL', 'AUTHN_BASE_URL', 'AUTHN_API_TOKEN', 'REDIS_URL', 'SECRET_KEYS'])(
+  '%s is required, and an empty value counts as not set',
+  (name) => {
+    for (const value of [undefined, '', '  ']) {
+      expect(problemsOf({ [name]: value })).toEqual([expect.stringContaining(`${name}: is required`)])
+    }
+  },
+)
+
+test.each(['PAM_TEAM', 'PAM_KEY_ID', 'PAM_KEY_SECRET'])('%s is required with PAM_BASE_URL', (name) => {
+  expect(problemsOf({ ...PAM, [name]: '' })).toEqual([expect.stringContaining(`${name}: is required`)])
+})
+
+test('PAM_USER_DOMAINS is required with PAM_USER_NAME=login-local-part', () => {
+  expect(problemsOf({ ...PAM, PAM_USER_NAME: 'login-local-part' })).toEqual([
+    'PAM_USER_DOMAINS: is required with PAM_USER_NAME=login-local-part',
+  ])
+})
+
+test('a PAM variable without PAM_BASE_URL is refused, from a file too', () => {
+  expect(problemsOf({ PAM_DIRECTORY: 'all', PAM_TEAM: 'acme', PAM_KEY_ID_FILE: '/nowhere' })).toEqual([
+    'PAM_TEAM: is set, but PAM_BASE_URL is not',
+    'PAM_KEY_ID_FILE: is set, but PAM_BASE_URL is not',
+    'PAM_DIRECTORY: is set, but PAM_BASE_URL is not',
+  ])
+})
+
+test('every problem is reported at once', () => {
+  const problems = problemsOf({
+    PUBLIC_URL: '',
+    PORT: 'x',
+    AUTHN_API_TOKEN: '',
+    LOG_LEVEL: 'loud',
+    PAM_TEAM: 'a',
+  })
+
+  expect(problems.map((problem) => problem.split(':', 1)[0]).sort()).toEqual([
+    'AUTHN_API_TOKEN',
+    'LOG_LEVEL',
+    'PAM_TEAM',
+    'PORT',
+    'PUBLIC_URL',
+  ])
+})
+
+test('no problem repeats a value, whatever is wrong with it', () => {
+  const mark = 'MARKEDvalue'
+  for (const [name, , , more = {}] of CASES) {
+    for (const value of [
+      mark,
+      `https://${mark}@${mark}`,
+      `${mark}://u:${mark}@h`,
+      `\u0000${mark}`,
+      `%${mark}%,\n${mark}`,
+    ]) {
+      const text = JSON.stringify(problemsOf({ ...more, [name]: value }))
+      expect(text.toLowerCase()).not.toContain(mark.toLowerCase())
+    }
+  }
+})
+
+test("the store's own reader of REDIS_URL has its say", () => {
+  const parseRedisUrl = () => {
+    throw new Error('port: must be a number')
+  }
+  expect(problemsOf({}, { parseRedisUrl })).toEqual(['REDIS_URL: port: must be a number'])
+})

@@ -1,0 +1,41 @@
+import { format, inspect } from 'node:util'
+import { expect, test } from '@jest/globals'
+import { createSecret } from '../../src/config/secret.ts'
+
+test('the value shows nowhere but where it is asked for', () => {
+  const secret = createSecret('marked')
+  const texts = [
+    JSON.stringify({ secret }),
+    `${secret}`,
+    String(secret),
+    inspect({ secret }, { showHidden: true, depth: 9 }),
+    inspect(secret, { customInspect: false, showHidden: true }),
+    format('%s %o %j', secret, secret, secret),
+    JSON.stringify({ ...secret }),
+  ]
+  for (const text of texts) expect(text).not.toContain('marked')
+  expect(String(secret)).toBe('[secret]')
+  expect(secret.current()).toBe('marked')
+})
+
+test('who listens hears of the next value, until they stop', () => {
+  const secret = createSecret(1)
+  const heard: number[] = []
+  const stop = secret.onChange((value) => heard.push(value))
+  secret.replace(2)
+  stop()
+  secret.replace(3)
+  expect(heard).toEqual([2])
+  expect(secret.current()).toBe(3)
+})
+
+test('a listener that throws keeps no other one from hearing', () => {
+  const secret = createSecret('old')
+  const heard: string[] = []
+  secret.onChange(() => {
+    throw new Error('no')
+  })
+  secret.onChange((value) => heard.push(value))
+  expect(() => secret.replace('new')).toThrow(AggregateError)
+  expect(heard).toEqual(['new'])
+})

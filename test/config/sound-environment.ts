@@ -1,0 +1,45 @@
+import { randomBytes } from 'node:crypto'
+import { ConfigError } from '../../src/config/config-error.ts'
+import { type LoadConfigOptions, loadConfig } from '../../src/config/load-config.ts'
+
+export const KEY = randomBytes(32).toString('base64')
+
+/** What must be set, soundly; `more` adds to it, and takes away with undefined. */
+export function soundEnvironment(more: Record<string, string | undefined> = {}) {
+  return {
+    PUBLIC_URL: 'https://portal.example.com',
+    AUTHN_BASE_URL: 'https://org.vendor.example',
+    AUTHN_API_TOKEN: 'marked-api-token',
+    REDIS_URL: 'redis://:marked-password@redis.internal:6379/0',
+    SECRET_KEYS: KEY,
+    ...more,
+  }
+}
+
+export const PAM = {
+  PAM_BASE_URL: 'https://team.pam.example',
+  PAM_TEAM: 'acme',
+  PAM_KEY_ID: 'key-1',
+  PAM_KEY_SECRET: 'marked-key-secret',
+}
+
+export function load(
+  more: Record<string, string | undefined> = {},
+  options: Partial<LoadConfigOptions> = {},
+) {
+  return loadConfig({ env: soundEnvironment(more), ...options })
+}
+
+/** The problems of a configuration that is not sound; empty when it is. */
+export function problemsOf(
+  more: Record<string, string | undefined>,
+  options: Partial<LoadConfigOptions> = {},
+): readonly string[] {
+  try {
+    load(more, options)
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+}
