@@ -21,6 +21,7 @@ export const LEGAL_LINK_FORMS = [
   'upper-case',
   'param-order',
   'extra-params',
+  'flag-param',
   'several-relations',
   'second-rel-ignored',
   'whitespace',
@@ -86,6 +87,7 @@ const LEGAL: Record<LegalLinkForm, (links: Link[], parts: LinkParts) => string[]
       )
       .join(', '),
   ],
+  'flag-param': (links) => [links.map(({ rel, url }) => `<${url}>; crossorigin; rel="${rel}"`).join(', ')],
   'several-relations': (links) => [
     links.map(({ rel, url }) => `<${url}>; rel="nofollow ${rel} item"`).join(', '),
   ],

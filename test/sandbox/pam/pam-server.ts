@@ -105,6 +105,17 @@ export function namesOf(answer: Answer): string[] {
   return listOf(answer).map((group) => group.name)
 }
 
+/** A Link header by the letter of RFC 8288, section 3: the first `rel` of each link counts, names have no case. */
+export function readLinks(header: string): { target: string; rels: string[] }[] {
+  const links = header.matchAll(/<([^>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s",;]+))?)*)/g)
+  return [...links].map(([, target = '', params = '']) => {
+    const rel = [...params.matchAll(/;\s*([\w*-]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s",;]+))?/g)].find(
+      ([, name]) => name?.toLowerCase() === 'rel',
+    )
+    return { target, rels: (rel?.[2] ?? '').replaceAll('"', '').toLowerCase().split(' ') }
+  })
+}
+
 function asObject(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text)

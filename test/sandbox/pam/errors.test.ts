@@ -1,0 +1,140 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { ERROR_SHAPES, PAM_ERROR_NAMES, PAM_ERRORS } from '../../../src/sandbox/pam/pam-errors.ts'
+import { KEY, type PamServer, startPamServer, TEAM } from './pam-server.ts'
+
+let server: PamServer
+let token: string
+beforeAll(async () => {
+  server = await startPamServer()
+})
+beforeEach(async () => {
+  server.control.reset()
+  server.faults.clear()
+  token = await server.mint()
+})
+afterAll(() => server.close())
+
+const groups = () => server.send('GET', `${TEAM}/groups`, { token })
+
+test.each(PAM_ERROR_NAMES)('%s comes in every shape of body', async (error) => {
+  const { status, message } = PAM_ERRORS[error]
+  const bodies: Record<(typeof ERROR_SHAPES)[number], unknown> = {
+    error: { code: status, error, error_cause: [] },
+    message: { message: `${error}: ${message}`, errors: [] },
+    name: { name: error, message, errors: [] },
+    code: { code: error, message },
+    'unnamed-error': { code: status, error: message, error_cause: [] },
+    'unnamed-message': { message, errors: [] },
+    html: {},
+    empty: {},
+  }
+  for (const shape of ERROR_SHAPES) {
+    server.control.failNext({ error, shape })
+    const answer = await groups()
+    expect([shape, answer.status, answer.body]).toEqual([shape, status, bodies[shape]])
+    if (shape === 'html') {
+      expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8')
+      expect(answer.text).toContain('<!DOCTYPE html>')
+    }
+    if (shape === 'empty') expect([answer.text, answer.headers.has('content-type')]).toEqual(['', false])
+    if (/unnamed|html|empty/.test(shape)) expect(answer.text).not.toContain(error)
+  }
+})
+
+test('the shape of natural errors can be chosen, and names the fields that are wrong', async () => {
+  server.control.setErrorShape('message')
+  const answer = await server.send('POST', `${TEAM}/service_token`, { body: { key_id: 'a' } })
+  expect(answer.body).toEqual({
+    message: expect.stringMatching(/^invalid_request: /),
+    errors: [{ path: 'key_secret', message: 'must be a text that is not empty' }],
+  })
+})
+
+test('an error comes as often as it was asked for, where it was asked for', async () => {
+  server.control.failNext({ error: 'service_offline', times: 2, headers: { 'Retry-After': '7' } })
+  server.control.failNext({ error: 'gateway_timeout', path: `${TEAM}/service_token`, method: 'post' })
+  const answers = [await groups(), await groups(), await groups()]
+  expect(answers.map(({ status }) => status)).toEqual([503, 503, 200])
+  expect(answers[0]?.headers.get('retry-after')).toBe('7')
+  expect((await server.send('POST', `${TEAM}/service_token`, { body: KEY })).status).toBe(504)
+  expect((await server.send('POST', `${TEAM}/service_token`, { body: KEY })).status).toBe(200)
+  server.control.failNext({ error: 'unknown_error', times: 'always' })
+  for (let at = 0; at < 5; at += 1) expect((await groups()).status).toBe(500)
+  server.control.clearFailures()
+  expect((await groups()).status).toBe(200)
+  expect(server.control.counts().errors).toEqual({ service_offline: 2, gateway_timeout: 1, unknown_error: 5 })
+})
+
+test('a failure that was asked for wrongly is refused, the field named', () => {
+  const ask = server.control.failNext as (failure: unknown) => void
+  expect(() => ask({ error: 'no_such_error' })).toThrow(/^failNext\.error: /)
+  expect(() => ask({ error: 'unknown_error', times: 0 })).toThrow(/^failNext\.times: /)
+})
+
+test('too_many_requests on request says when to come back, and so does the fault of that kind', async () => {
+  server.control.failNext({ error: 'too_many_requests', retrySeconds: 30 })
+  server.faults.set({ kind: 'rate-limited', retrySeconds: 90, method: 'POST', times: 1 })
+  const told = await groups()
+  const faulty = await server.send('POST', `${TEAM}/service_token`, { body: KEY })
+  for (const [answer, seconds] of [[told, 30] as const, [faulty, 90] as const]) {
+    expect([answer.status, answer.body.error]).toEqual([429, 'too_many_requests'])
+    expect(answer.headers.get('x-ratelimit-limit')).toBe('10000')
+    expect(answer.headers.get('x-ratelimit-remaining')).toBe('0')
+    for (const name of ['x-ratelimit-retry-at', 'x-ratelimit-reset'])
+      expect(answer.headers.get(name)).toBe(String(server.now() / 1000 + seconds))
+  }
+})
+
+test('every answer carries rate limit headers: served, refused, unknown, broken, failing', async () => {
+  server.faults.add({ kind: 'html', path: `${TEAM}/users` })
+  server.control.failNext({ error: 'unknown_error', shape: 'empty', path: `${TEAM}/service_token` })
+  const answers = [
+    await groups(),
+    await server.send('GET', `${TEAM}/groups`),
+    await server.send('GET', '/nowhere', { token }),
+    await server.send('GET', '/%ff', { token }),
+    await server.send('GET', `${TEAM}/users/a/groups`, { token }),
+    await server.send('POST', `${TEAM}/service_token`, { body: 'x'.repeat(300_000) }),
+    await server.send('POST', `${TEAM}/service_token`, { body: KEY }),
+  ]
+  expect(answers.map(({ status }) => status)).toEqual([200, 401, 404, 404, 500, 400, 500])
+  for (const { headers } of answers)
+    for (const name of ['limit', 'remaining', 'reset', 'retry-at'])
+      expect(headers.get(`x-ratelimit-${name}`)).toMatch(/^\d+$/)
+})
+
+test('client_closed_connection: a client that leaves before its request was read is counted', async () => {
+  const socket = connect(Number(new URL(server.origin).port), '127.0.0.1')
+  await once(socket, 'connect')
+  socket.write(
+    `POST ${TEAM}/service_token HTTP/1.1\r\nHost: sandbox\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n{"key_id"`,
+  )
+  while (!server.calls.entries.some(({ headers }) => headers['content-length'] === '999')) await nextTurn()
+  socket.destroy()
+  while (server.control.counts().errors.client_closed_connection === undefined) await nextTurn()
+  expect(server.control.counts().errors).toEqual({ client_closed_connection: 1 })
+})
+
+test('the allowance comes back in parts, for each service user by itself', async () => {
+  server.control.setRateLimit({ limit: 4, periodSeconds: 60, parts: 2 })
+  const statuses = async (times: number) => {
+    const found: number[] = []
+    for (let at = 0; at < times; at += 1) found.push((await groups()).status)
+    return found
+  }
+  expect(await statuses(5)).toEqual([200, 200, 200, 200, 429])
+  expect((await server.send('GET', `${TEAM}/groups`)).status).toBe(401)
+  server.advance(29_999)
+  expect(await statuses(1)).toEqual([429])
+  server.advance(1)
+  expect(await statuses(3)).toEqual([200, 200, 429])
+  server.advance(60_000)
+  const answer = await groups()
+  expect([answer.status, answer.headers.get('x-ratelimit-remaining')]).toEqual([200, '3'])
+})
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}

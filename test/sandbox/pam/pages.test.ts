@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { HOSTILE_LINK_FORMS, LEGAL_LINK_FORMS } from '../../../src/sandbox/pam/pam-links.ts'
+import {
+  type Answer,
+  listOf,
+  namesOf,
+  type PamServer,
+  readLinks,
+  startPamServer,
+  TEAM,
+} from './pam-server.ts'
+
+let server: PamServer
+let token: string
+beforeAll(async () => {
+  server = await startPamServer()
+})
+beforeEach(async () => {
+  server.control.reset()
+  token = await server.mint()
+})
+afterAll(() => server.close())
+
+const get = (path: string) => server.send('GET', path, { token })
+const groups = (query = '') => get(`${TEAM}/groups${query}`)
+
+function linkTo(rel: string, answer: Answer): string | undefined {
+  const link = readLinks(answer.headers.get('link') ?? '').find(({ rels }) => rels.includes(rel))
+  return link && new URL(link.target, server.origin).href
+}
+
+async function walk(path: string, rel = 'next'): Promise<{ names: string[]; pages: Answer[] }> {
+  const pages = [await get(path)]
+  for (let url = linkTo(rel, pages[0] as Answer); url !== undefined; ) {
+    const page = await get(url)
+    pages.push(page)
+    url = linkTo(rel, page)
+    if (pages.length > 500) throw new Error('this list never ends')
+  }
+  return { names: pages.flatMap(namesOf), pages }
+}
+
+const BAD_QUERIES: [query: string, fields: string[]][] = [
+  ['count=0', ['count']],
+  ['count=-1', ['count']],
+  ['count=ten', ['count']],
+  ['offset=20', ['offset']],
+  ['descending=yes&include_deleted=1&prev=', ['prev', 'descending', 'include_deleted']],
+]
+test.each(BAD_QUERIES)('a wrong parameter is refused and named: %s', async (query, fields) => {
+  const answer = await groups(`?${query}`)
+  expect(answer.status).toBe(400)
+  expect((answer.body.error_cause as { path: string }[]).map(({ path }) => path)).toEqual(fields)
+})
+
+test.each([1, 2, 3, 7, 24, 25, 26, 100])('pages of %i give every group once, in order', async (count) => {
+  const all = namesOf(await groups())
+  const { names, pages } = await walk(`${TEAM}/groups?count=${count}`)
+  expect(names).toEqual(all)
+  expect(pages).toHaveLength(Math.ceil(25 / count))
+})
+
+test('prev leads back the same way, page by page', async () => {
+  const forth = await walk(`${TEAM}/groups?count=6`)
+  const last = linkTo('next', forth.pages.at(-2) as Answer) as string
+  const back = await walk(last, 'prev')
+  expect(back.pages.map(namesOf).reverse()).toEqual(forth.pages.map(namesOf))
+})
+
+test('contains, descending and include_deleted ride along in every link', async () => {
+  const { names } = await walk(`${TEAM}/groups?count=2&contains=ADMIN&descending=true&include_deleted=true`)
+  expect(names).toEqual(['Platform Admins', 'Database Administrators', 'Acquired Company Admins'])
+})
+
+test('id picks one group, and contains may hold any character', async () => {
+  const [group] = listOf(await groups('?contains=toolchain%2C%20e'))
+  expect(group?.name).toBe('Toolchain, Early Access')
+  expect(namesOf(await groups(`?id=${group?.id}`))).toEqual(['Toolchain, Early Access'])
+  expect(namesOf(await groups('?contains=a?b'))).toEqual([])
+})
+
+test('a list that changes between two pages neither skips nor repeats what stays', async () => {
+  const first = await groups('?count=5')
+  const gone = namesOf(first)[4] as string
+  const rest = namesOf(await groups()).slice(5)
+  server.control.deleteGroup(gone)
+  server.control.putGroup({ id: '00000000-0000-4000-8000-000000000001', name: 'Aardvarks' })
+  const { names } = await walk(linkTo('next', first) as string)
+  expect(names).toEqual(rest)
+})
+
+test('10,000 groups come as 100 pages, the same ones each time', async () => {
+  server.control.setUserGroups('walter.warn@example.test', [])
+  server.control.growGroups(10_000, 'walter.warn@example.test')
+  const { names, pages } = await walk(`${TEAM}/users/walter.warn%40example.test/groups`)
+  expect(pages).toHaveLength(100)
+  expect(new Set(names).size).toBe(10_000)
+  const [first] = listOf(pages[0] as Answer)
+  server.control.growGroups(0)
+  server.control.growGroups(10)
+  expect(listOf(await groups('?contains=Generated'))[0]).toEqual(first)
+  expect(server.control.counts()).toMatchObject({
+    personLists: { 'walter.warn@example.test': 1 },
+    personPages: { 'walter.warn@example.test': 100 },
+    groupLists: 1,
+  })
+})
+
+test.each(LEGAL_LINK_FORMS)('links in the legal form %s lead through the whole list', async (form) => {
+  const all = namesOf(await groups())
+  server.control.setLinkForm(form)
+  const { names, pages } = await walk(`${TEAM}/groups?count=10`)
+  expect(names).toEqual(all)
+  expect(linkTo('prev', pages[2] as Answer)).toBeDefined()
+})
+
+test('links name the listening origin, or the configured one', async () => {
+  expect(new URL(linkTo('next', await groups('?count=1')) as string).origin).toBe(server.origin)
+  const other = await startPamServer({ linkOrigin: 'https://pam.example.test' })
+  const answer = await other.send('GET', `${TEAM}/groups?count=1`, { token: await other.mint() })
+  expect(new URL(linkTo('next', answer) as string).origin).toBe('https://pam.example.test')
+  await other.close()
+})
+
+const TARGET = { origin: 'http://127.0.0.1:9', path: '/v1/teams/example-team/users' }
+const HOSTILE: Record<(typeof HOSTILE_LINK_FORMS)[number], (link: string, url: string) => void> = {
+  'other-origin': (link) => expect(link).toContain(`<http://127.0.0.1:9${TEAM}/groups?offset=`),
+  'other-scheme': (link) => expect(link).toContain('<https://127.0.0.1:'),
+  'other-port': (link) => expect(link).toContain(`<http://127.0.0.1:1${TEAM}/groups?`),
+  'lookalike-host': (link) =>
+    expect(link).toContain(`<${server.origin}.collector.example.org${TEAM}/groups?`),
+  'other-path': (link) => expect(link).toContain(`<${server.origin}${TARGET.path}?offset=`),
+  'dot-segments': (link) => expect(link).toContain('/groups/../../other-team/groups?'),
+  userinfo: (link) => expect(link).toContain('<http://svc:secret@127.0.0.1:'),
+  itself: (link, url) => expect(link).toBe(`<${url}>; rel="next"`),
+  loop: (link) => expect(link).toMatch(/lap=1>; rel="next"$/),
+  endless: (link) => expect(link).toMatch(/lap=1>; rel="next"$/),
+  malformed: (link) => expect(link).not.toContain('>'),
+  'not-a-url': (link) => expect(URL.canParse(/<(.*)>/.exec(link)?.[1] ?? '')).toBe(false),
+  long: (link) => expect(link.length).toBeGreaterThan(9 * 1024),
+  'two-next': (link) => expect(new Set(link.match(/offset=\w+/g)).size).toBe(2),
+}
+test.each(HOSTILE_LINK_FORMS)('links in the hostile form %s stand on every page', async (form) => {
+  server.control.setLinkForm(form, TARGET)
+  for (const query of ['?count=10', '?contains=Security']) {
+    const answer = await groups(query)
+    expect(answer.status).toBe(200)
+    HOSTILE[form](answer.headers.get('link') ?? '', `${server.origin}${TEAM}/groups${query}`)
+  }
+})
+
+test('the loop closes after three links, the endless list never does', async () => {
+  const seen = async (form: 'loop' | 'endless') => {
+    server.control.setLinkForm(form)
+    const urls: (string | undefined)[] = [`${server.origin}${TEAM}/groups`]
+    for (let at = 0; at < 7; at += 1) urls.push(linkTo('next', await get(urls[at] as string)))
+    return new Set(urls).size
+  }
+  expect(await seen('loop')).toBe(4)
+  expect(await seen('endless')).toBe(8)
+})
+
+test('a Link header can be given word for word', async () => {
+  server.control.setLinkForm({
+    raw: ['<{next}>; rel="next"; anchor="#elsewhere"', '<{origin}{path}>; rel="up"'],
+  })
+  const link = (await groups('?count=10')).headers.get('link')
+  expect(link).toMatch(/^<http:.*&count=10>; rel="next"; anchor="#elsewhere", <http:.*\/groups>; rel="up"$/)
+})

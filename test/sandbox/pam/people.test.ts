@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { listOf, namesOf, type PamServer, startPamServer, TEAM, type WireGroup } from './pam-server.ts'
+
+let server: PamServer
+let token: string
+beforeAll(async () => {
+  server = await startPamServer()
+})
+beforeEach(async () => {
+  server.control.reset()
+  token = await server.mint()
+})
+afterAll(() => server.close())
+
+const groupsOf = (user: string, query = '') =>
+  server.send('GET', `${TEAM}/users/${encodeURIComponent(user)}/groups${query}`, { token })
+
+test.each(['nobody@example.test', 'Amelia.Stone@example.test', 'amelia.stone', 'a/b'])(
+  'there is no such person: %s',
+  async (user) => {
+    const answer = await groupsOf(user)
+    expect(answer.status).toBe(404)
+  },
+)
+
+test('a name that is no percent-encoding is an invalid request', async () => {
+  const answer = await server.send('GET', `${TEAM}/users/%E0%A4%A/groups`, { token })
+  expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request'])
+})
+
+const PEOPLE: [user: string, roles: string[]][] = [
+  ['amelia.stone@example.test', ['end_user', 'resource_admin']],
+  ['tomas.berg@example.test', ['delegated_resource_admin', 'end_user', 'security_admin']],
+  ['priya.nair@example.test', ['devops_admin', 'pam_admin']],
+  ['olga.expired@example.test', ['end_user']],
+  ['walter.warn@example.test', []],
+  ['ines.both@example.test', []],
+]
+test.each(PEOPLE)('the groups of %s carry the roles %j', async (user, roles) => {
+  const answer = await groupsOf(user)
+  expect(answer.status).toBe(200)
+  expect([...new Set(listOf(answer).flatMap((group) => group.roles))].sort()).toEqual(roles)
+})
+
+test("two of one person's roles come from two groups", async () => {
+  const admin = listOf(await groupsOf('tomas.berg@example.test')).filter(
+    (group) => group.roles[0] !== 'end_user',
+  )
+  expect(admin.map((group) => group.roles)).toEqual([['delegated_resource_admin'], ['security_admin']])
+})
+
+test('a deleted group shows only when it is asked for, or when the API shows it anyway', async () => {
+  expect(namesOf(await groupsOf('ines.both@example.test'))).toEqual(['Build Agents'])
+  const asked = await groupsOf('ines.both@example.test', '?include_deleted=true')
+  expect(namesOf(asked)).toEqual(['Build Agents', 'Mainframe Operators'])
+  server.control.showDeleted()
+  expect(namesOf(await groupsOf('ines.both@example.test'))).toEqual(['Build Agents', 'Mainframe Operators'])
+})
+
+const LIVING: [form: 'null' | 'missing' | 'empty' | 'zero', fields: Partial<WireGroup>][] = [
+  ['null', { deleted_at: null }],
+  ['missing', {}],
+  ['empty', { deleted_at: '' }],
+  ['zero', { deleted_at: '0001-01-01T00:00:00Z' }],
+]
+test.each(LIVING)(
+  'deleted_at of a living group can be %s; of a deleted one it is a time',
+  async (living, fields) => {
+    server.control.setGroupForm({ living })
+    const [alive, deleted] = listOf(await groupsOf('ines.both@example.test', '?include_deleted=true'))
+    expect(alive).toEqual({ id: expect.any(String), name: 'Build Agents', roles: [], ...fields })
+    expect(deleted?.deleted_at).toBe('2025-11-03T09:14:27Z')
+  },
+)
+
+test('an older deployment adds its two federation fields', async () => {
+  server.control.setGroupForm({ living: 'zero', federation: true })
+  server.control.setUserGroups('walter.warn@example.test', ['Visiting Researchers', 'Everyone'])
+  expect(listOf(await groupsOf('walter.warn@example.test'))).toEqual([
+    {
+      id: expect.any(String),
+      name: 'Everyone',
+      roles: [],
+      federated_from_team: null,
+      federation_approved_at: null,
+      deleted_at: '0001-01-01T00:00:00Z',
+    },
+    {
+      id: expect.any(String),
+      name: 'Visiting Researchers',
+      roles: ['end_user'],
+      federated_from_team: 'partner-lab',
+      federation_approved_at: '2026-01-20T08:00:00Z',
+      deleted_at: '0001-01-01T00:00:00Z',
+    },
+  ])
+})
+
+test('a person is moved to other groups, and removed', async () => {
+  server.control.setUserGroups('walter.warn@example.test', ['Security'])
+  expect(namesOf(await groupsOf('walter.warn@example.test'))).toEqual(['Security'])
+  server.control.setUserGroups('walter.warn@example.test', null)
+  expect((await groupsOf('walter.warn@example.test')).status).toBe(404)
+  expect(() => server.control.setUserGroups('walter.warn@example.test', ['Nope'])).toThrow('no group "Nope"')
+})
+
+test('a group is made, found, and not made twice', async () => {
+  const make = (body: unknown) => server.send('POST', `${TEAM}/groups`, { token, body })
+  const made = await make({ name: 'Newcomers', roles: ['end_user'] })
+  expect([made.status, made.body]).toEqual([
+    201,
+    { id: expect.any(String), name: 'Newcomers', roles: ['end_user'], deleted_at: null },
+  ])
+  expect((await make({ name: 'Newcomers' })).status).toBe(409)
+  expect((await make({ name: 'Mainframe Operators' })).status).toBe(201)
+  expect((await make({ name: 'Others', roles: 'end_user' })).status).toBe(400)
+})
+
+test('reset takes everything back', async () => {
+  server.control.setUserGroups('walter.warn@example.test', null)
+  server.control.growGroups(50)
+  server.control.disableTeam()
+  server.control.failNext({ error: 'service_offline', times: 'always' })
+  server.control.reset()
+  expect(server.control.bearerTokens()).toEqual([])
+  token = await server.mint()
+  expect(namesOf(await groupsOf('walter.warn@example.test'))).toEqual([])
+  expect(server.control.groups()).toHaveLength(27)
+})
