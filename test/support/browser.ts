@@ -1,0 +1,70 @@
+import { Cookie, CookieJar } from 'tough-cookie'
+
+/** What a browser's page can see of an answer, and what the wire carried beside it. */
+export interface PageAnswer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** The body as JSON; an empty object when there is none. */
+  readonly json: JsonObject
+  readonly setCookies: readonly string[]
+}
+
+export type JsonObject = Record<string, unknown>
+
+export interface Browser {
+  get(path: string, options?: CallOptions): Promise<PageAnswer>
+  post(path: string, body?: unknown, options?: CallOptions): Promise<PageAnswer>
+  delete(path: string, options?: CallOptions): Promise<PageAnswer>
+  readonly jar: CookieJar
+  /** Everything that came over the wire, for those who look for what must not be in it. */
+  readonly received: string[]
+}
+
+export interface CallOptions {
+  readonly headers?: Record<string, string>
+  /** Sent as it is instead of a JSON body. */
+  readonly raw?: string
+}
+
+/** A browser whose page lies on the broker's own origin: it keeps cookies and says `Sec-Fetch-Site: same-origin`. */
+export function openBrowser(origin: string): Browser {
+  const jar = new CookieJar()
+  const received: string[] = []
+
+  const call = async (method: string, path: string, body: unknown, options: CallOptions = {}) => {
+    const url = new URL(path, origin)
+    const cookie = await jar.getCookieString(url.href)
+    const response = await fetch(url, {
+      method,
+      redirect: 'manual',
+      headers: {
+        'sec-fetch-site': 'same-origin',
+        'user-agent': 'Testbrowser/1.0',
+        ...(cookie === '' ? {} : { cookie }),
+        ...(body === undefined && options.raw === undefined ? {} : { 'content-type': 'application/json' }),
+        ...options.headers,
+      },
+      body: options.raw ?? (body === undefined ? null : JSON.stringify(body)),
+    })
+    const setCookies = response.headers.getSetCookie()
+    for (const setCookie of setCookies) await jar.setCookie(Cookie.parse(setCookie) ?? setCookie, url.href)
+    const text = await response.text()
+    received.push([...response.headers].map(([name, value]) => `${name}: ${value}`).join('\n'), text)
+    return { status: response.status, headers: response.headers, text, json: parseObject(text), setCookies }
+  }
+
+  return {
+    jar,
+    received,
+    get: (path, options) => call('GET', path, undefined, options),
+    post: (path, body, options) => call('POST', path, body, options),
+    delete: (path, options) => call('DELETE', path, undefined, options),
+  }
+}
+
+function parseObject(text: string): JsonObject {
+  if (text === '') return {}
+  const value: unknown = JSON.parse(text)
+  return typeof value === 'object' && value !== null ? { ...value } : {}
+}

@@ -1,0 +1,94 @@
+import { createServer } from 'node:net'
+import { PassThrough } from 'node:stream'
+import { defaultTunables, loadConfig } from '../../src/config/load-config.ts'
+import type { Tunables } from '../../src/config/tunables.ts'
+import { createListener } from '../../src/http/listener.ts'
+import { parseRedisUrl } from '../../src/store/redis-url.ts'
+import { wire } from '../../src/wiring.ts'
+
+/** A whole broker, from configuration to listener, in this process. */
+export interface Gatehouse {
+  /** What browsers use: PUBLIC_URL. */
+  readonly url: string
+  readonly opsUrl: string
+  /** Every log line so far, as text. */
+  logText(): string
+  logLines(): Record<string, unknown>[]
+  metrics(): Promise<string>
+  stop(): Promise<void>
+}
+
+export interface GatehouseOptions {
+  readonly env: Record<string, string>
+  readonly tunables?: (tunables: Tunables) => Tunables
+  readonly now?: () => number
+}
+
+export const TEST_KEY = Buffer.alloc(32, 'plainly-fake-test-key').toString('base64')
+
+/** `env` is what differs from a small sound configuration with the embedded store. */
+export async function startGatehouse({
+  env,
+  tunables = (same) => same,
+  now,
+}: GatehouseOptions): Promise<Gatehouse> {
+  const port = await freePort()
+  const url = `http://localhost:${port}`
+  const config = loadConfig({
+    env: {
+      PUBLIC_URL: url,
+      AUTHN_API_TOKEN: 'plainly-fake-ssws-token',
+      REDIS_URL: 'memory:',
+      SECRET_KEYS: TEST_KEY,
+      LOG_LEVEL: 'debug',
+      ...env,
+    },
+    parseRedisUrl,
+    tunables: tunables(defaultTunables()),
+  })
+  const logStream = new PassThrough()
+  const chunks: string[] = []
+  logStream.on('data', (chunk: Buffer) => chunks.push(chunk.toString('utf8')))
+
+  const wired = wire(config, { logStream, ...(now === undefined ? {} : { now }) })
+  const app = createListener(wired.app, config.tunables.http)
+  const ops = createListener(wired.ops, config.tunables.http)
+  await app.listen(port, '127.0.0.1')
+  const opsUrl = `http://127.0.0.1:${await ops.listen(0, '127.0.0.1')}`
+
+  return {
+    url,
+    opsUrl,
+    logText: () => chunks.join(''),
+    logLines: () =>
+      chunks
+        .join('')
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line) as Record<string, unknown>),
+    async metrics() {
+      return (await fetch(`${opsUrl}/metrics`)).text()
+    },
+    async stop() {
+      await app.drain(0)
+      await ops.drain(0)
+      await wired.close()
+    },
+  }
+}
+
+/** A port that was free a moment ago: PUBLIC_URL must be known before anything listens. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.once('error', reject)
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address()
+      probe.close(() =>
+        address !== null && typeof address === 'object'
+          ? resolve(address.port)
+          : reject(new Error('no port')),
+      )
+    })
+  })
+}
