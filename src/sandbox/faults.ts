@@ -92,11 +92,20 @@ export class BadFaultRule extends Error {
   }
 }
 
+/** Rings once after so many ms, unless the function that it returns was called before. */
+export type StartTimer = (ring: () => void, ms: number) => () => void
+
 /**
  * Faults on request. Rules are tried in the order in which they were added: a `delay`, and an
  * `error-rate` that spares the request, let it go on to the next rule; every other kind answers.
  */
-export function createFaults({ random = seededRandom(1) }: { random?: () => number } = {}): Faults {
+export function createFaults({
+  random = seededRandom(1),
+  startTimer = startRealTimer,
+}: {
+  random?: () => number
+  startTimer?: StartTimer
+} = {}): Faults {
   let rules: { rule: CheckedRule; left: number }[] = []
 
   function checked(input: FaultRule) {
@@ -121,8 +130,8 @@ export function createFaults({ random = seededRandom(1) }: { random?: () => numb
           if (entry.left <= 0 || !matches(entry.rule, req)) continue
           if (entry.rule.kind === 'error-rate' && random() >= entry.rule.share) continue
           entry.left -= 1
-          if (entry.rule.kind !== 'delay') return answer(entry.rule, req, res, rateLimited)
-          if (!(await waited(entry.rule.ms, res))) return
+          if (entry.rule.kind !== 'delay') return answer(entry.rule, { req, res, rateLimited, startTimer })
+          if (!(await waited(entry.rule.ms, res, startTimer))) return
         }
         next()
       }
@@ -163,10 +172,13 @@ const HTML_PAGE = `<!DOCTYPE html>
 <body><h1>Something went wrong</h1><p>gateway-7.internal.example.test</p></body></html>
 `
 
-type AnswerFault<K extends Kind> = (
-  rule: RuleOf<K>,
-  parts: { req: Request; res: Response; rateLimited: (retrySeconds: number) => CannedAnswer },
-) => void | Promise<void>
+type Parts = {
+  req: Request
+  res: Response
+  rateLimited: (retrySeconds: number) => CannedAnswer
+  startTimer: StartTimer
+}
+type AnswerFault<K extends Kind> = (rule: RuleOf<K>, parts: Parts) => void | Promise<void>
 
 const ANSWERS: { [K in Exclude<Kind, 'delay'>]: AnswerFault<K> } = {
   status: (rule, { res }) => sendCanned(res, canned(rule)),
@@ -210,22 +222,17 @@ const ANSWERS: { [K in Exclude<Kind, 'delay'>]: AnswerFault<K> } = {
       // The client has had enough and went away: nothing is left to answer.
     }
   },
-  drip: (rule, { res }) => drip(bodyOf(rule), rule.everyMs, res),
+  drip: (rule, { res, startTimer }) => drip(bodyOf(rule), rule.everyMs, res, startTimer),
   'wrong-type': (rule, { res }) => {
     res.writeHead(200, { 'Content-Type': 'text/plain; charset=utf-8' })
     res.end(bodyOf(rule))
   },
 }
 
-function answer(
-  rule: Exclude<CheckedRule, { kind: 'delay' }>,
-  req: Request,
-  res: Response,
-  rateLimited: (retrySeconds: number) => CannedAnswer,
-): void | Promise<void> {
+function answer(rule: Exclude<CheckedRule, { kind: 'delay' }>, parts: Parts): void | Promise<void> {
   // One entry a kind, each typed for its own rule; the compiler cannot see that the key picks the pair.
   const send = ANSWERS[rule.kind] as AnswerFault<Kind>
-  return send(rule, { req, res, rateLimited })
+  return send(rule, parts)
 }
 
 function canned(rule: RuleOf<'status'> | RuleOf<'error-rate'>): CannedAnswer {
@@ -255,26 +262,31 @@ function setHeaders(res: Response, headers: CannedAnswer['headers']): void {
   for (const [name, value] of Object.entries(headers ?? {})) res.setHeader(name, value)
 }
 
+function startRealTimer(ring: () => void, ms: number): () => void {
+  const timer = setTimeout(ring, ms)
+  return () => clearTimeout(timer)
+}
+
 /** True after the time; false as soon as the client is gone. */
-function waited(ms: number, res: Response): Promise<boolean> {
+function waited(ms: number, res: Response, startTimer: StartTimer): Promise<boolean> {
   if (res.req.socket.destroyed) return Promise.resolve(false)
   return new Promise((resolve) => {
-    const timer = setTimeout(() => done(true), ms)
+    const stop = startTimer(() => done(true), ms)
     const gone = () => done(false)
     res.once('close', gone)
     function done(stillThere: boolean) {
-      clearTimeout(timer)
+      stop()
       res.off('close', gone)
       resolve(stillThere)
     }
   })
 }
 
-async function drip(body: Buffer, everyMs: number, res: Response): Promise<void> {
+async function drip(body: Buffer, everyMs: number, res: Response, startTimer: StartTimer): Promise<void> {
   res.writeHead(200, { 'Content-Type': JSON_TYPE, 'Content-Length': body.length })
   for (const byte of body) {
     res.write(Buffer.of(byte))
-    if (!(await waited(everyMs, res))) return
+    if (!(await waited(everyMs, res, startTimer))) return
   }
   res.end()
 }
