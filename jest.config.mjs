@@ -14,6 +14,7 @@ export default {
       },
     ],
   },
+  reporters: ['default', '<rootDir>/scripts/jest-result.mjs'],
   testTimeout: 30_000,
   maxWorkers: 2,
   restoreMocks: true,

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Cluster, Redis } from 'ioredis'
 import { storeUnavailable } from '../errors.ts'
 import { backoffMs } from './redis-client.ts'
-import { troubleOf } from './redis-trouble.ts'
+import { SENTINELS_UNREACHABLE, troubleOf } from './redis-trouble.ts'
 
 /** For the log. `reason` is a short code such as `ECONNREFUSED` or `WRONGPASS`. */
 export type StoreEvent =
@@ -51,10 +51,7 @@ export function createRedisLink({ client, patienceMs, onEvent = () => {} }: Redi
     if (wasConnected && !closing) onEvent({ event: 'store_lost', reason })
     wasConnected = false
   })
-  client.on('reconnecting', () => {
-    attempts += 1
-    onEvent({ event: 'store_reconnecting', attempt: attempts, reason })
-  })
+  client.on('reconnecting', noteAttempt)
   client.on('end', () => {
     if (closing) return
     // The client gave up, which it does where the way to the server could not even be tried. We do not.
@@ -89,6 +86,13 @@ export function createRedisLink({ client, patienceMs, onEvent = () => {} }: Redi
 
   function noteTrouble(error: unknown): void {
     reason = troubleOf(error).reason
+    // Looking for a sentinel that answers goes on within the client, without an event for every round.
+    if (reason === SENTINELS_UNREACHABLE) noteAttempt()
+  }
+
+  function noteAttempt(): void {
+    attempts += 1
+    onEvent({ event: 'store_reconnecting', attempt: attempts, reason })
   }
 
   function waitUntilReady(deadline: number): Promise<void> {
@@ -117,7 +121,7 @@ export function createRedisLink({ client, patienceMs, onEvent = () => {} }: Redi
         bound,
       ])
     if (client.status === 'ready') await Promise.race([client.quit().catch(noteTrouble), bound])
-    client.disconnect()
+    if (client.status !== 'end') client.disconnect()
   }
 }
 

@@ -15,13 +15,20 @@ export interface Trouble {
 }
 
 export function troubleOf(error: unknown): Trouble {
-  if (!(error instanceof Error)) return { reason: 'error', effect: 'final' }
-  if (error instanceof TypeError) return { reason: 'slot not served', effect: 'refused' } // a cluster with a hole
-  if (error.name === 'ReplyError') return troubleOfReply(error.message)
-  const known = CLIENT_MESSAGES.find(([pattern]) => pattern.test(error.message))
+  // By its shape, not by instanceof: errors of the sockets may come from another realm.
+  const { name, message, code } = typeof error === 'object' && error !== null ? (error as ErrorShape) : {}
+  const text = typeof message === 'string' ? message : ''
+  if (name === 'ReplyError') return troubleOfReply(text)
+  if (name === 'TypeError') return { reason: 'slot not served', effect: 'refused' } // a cluster with a hole
+  const known = CLIENT_MESSAGES.find(([pattern]) => pattern.test(text))
   if (known) return known[1]
-  if ('code' in error && typeof error.code === 'string') return { reason: error.code, effect: 'unknown' }
-  return { reason: 'connection lost', effect: 'unknown' }
+  return { reason: typeof code === 'string' ? code : 'connection lost', effect: 'unknown' }
+}
+
+interface ErrorShape {
+  readonly name?: unknown
+  readonly message?: unknown
+  readonly code?: unknown
 }
 
 function troubleOfReply(message: string): Trouble {
@@ -49,8 +56,10 @@ const REFUSED = new Set([
 ])
 const BUGS = new Set(['WRONGTYPE', 'CROSSSLOT', 'NOSCRIPT'])
 
+export const SENTINELS_UNREACHABLE = 'sentinels unreachable'
+
 const CLIENT_MESSAGES: readonly (readonly [RegExp, Trouble])[] = [
-  [/sentinels? (is|are) unreachable/i, { reason: 'sentinels unreachable', effect: 'refused' }],
+  [/sentinels? (is|are) unreachable/i, { reason: SENTINELS_UNREACHABLE, effect: 'refused' }],
   [/timed? ?out/i, { reason: 'timeout', effect: 'final' }],
   [/enableOfflineQueue/, { reason: 'not connected', effect: 'refused' }],
   [/startup nodes|refresh slots cache/i, { reason: 'cluster unreachable', effect: 'refused' }],

@@ -47,8 +47,8 @@ interface Access {
  */
 export function parseRedisUrl(url: string): RedisTarget {
   const parts = SHAPE.exec(url)?.groups
-  const scheme = SCHEMES[parts?.scheme?.toLowerCase() ?? '']
-  if (!parts || !scheme) throw new Error(`scheme: must be one of ${Object.keys(SCHEMES).join(', ')}`)
+  const scheme = SCHEMES.get(parts?.scheme?.toLowerCase() ?? '')
+  if (!parts || !scheme) throw new Error(`scheme: must be one of ${[...SCHEMES.keys()].join(', ')}`)
   const access = { tls: scheme.tls, credentials: parseUserInfo(parts.userinfo) }
   const hosts = parts.hosts ?? ''
   const query = parseQuery(parts.query, scheme.form === 'sentinel' ? SENTINEL_PARAMETERS : [])
@@ -83,14 +83,14 @@ export function parseRedisUrl(url: string): RedisTarget {
 const SHAPE =
   /^(?<scheme>[a-z+]+):\/\/(?:(?<userinfo>[^/?#]*)@)?(?<hosts>[^/?#@]*)(?<path>\/[^?#]*)?(?:\?(?<query>[^#]*))?$/i
 
-const SCHEMES: Readonly<Record<string, { form: RedisTarget['form']; tls: boolean }>> = {
-  redis: { form: 'standalone', tls: false },
-  rediss: { form: 'standalone', tls: true },
-  'redis+sentinel': { form: 'sentinel', tls: false },
-  'rediss+sentinel': { form: 'sentinel', tls: true },
-  'redis+cluster': { form: 'cluster', tls: false },
-  'rediss+cluster': { form: 'cluster', tls: true },
-}
+const SCHEMES: ReadonlyMap<string, { form: RedisTarget['form']; tls: boolean }> = new Map([
+  ['redis', { form: 'standalone', tls: false }],
+  ['rediss', { form: 'standalone', tls: true }],
+  ['redis+sentinel', { form: 'sentinel', tls: false }],
+  ['rediss+sentinel', { form: 'sentinel', tls: true }],
+  ['redis+cluster', { form: 'cluster', tls: false }],
+  ['rediss+cluster', { form: 'cluster', tls: true }],
+])
 
 const SENTINEL_PARAMETERS = ['name', 'sentinelUsername', 'sentinelPassword']
 

@@ -68,7 +68,8 @@ async function shareSlots(masters: readonly Redis[]): Promise<void> {
     masters.map(async (master, n) => {
       const first = Math.floor((n * SLOTS) / masters.length)
       const last = Math.floor(((n + 1) * SLOTS) / masters.length) - 1
-      await master.call('CLUSTER', 'ADDSLOTSRANGE', first, last)
+      const slots = Array.from({ length: last - first + 1 }, (_, slot) => first + slot)
+      await master.call('CLUSTER', 'ADDSLOTS', ...slots)
       await master.call('CLUSTER', 'SET-CONFIG-EPOCH', n + 1)
     }),
   )

@@ -30,7 +30,7 @@ export async function startSentinels({
   replicas: replicaCount = 1,
   sentinels: sentinelCount = 3,
   password,
-  downAfterMs = 1000,
+  downAfterMs = 500,
 }: WatchedRedisOptions = {}): Promise<WatchedRedis> {
   const servers: RedisServer[] = []
   const stop = async () => {
@@ -46,7 +46,7 @@ export async function startSentinels({
   }
 
   try {
-    const primary = await keep(startRedis({ ...secret, args: [...auth, '--repl-diskless-sync-delay', '0'] }))
+    const primary = await keep(startRedis({ ...secret, args: auth }))
     const follow = ['--replicaof', '127.0.0.1', String(primary.port)]
     const replicas: RedisServer[] = []
     for (let n = 0; n < replicaCount; n++) {

@@ -43,6 +43,7 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
     ...(tls ? tlsArguments(tls, port) : ['--port', String(port)]),
     ...['--bind', '127.0.0.1', '--dir', directory, '--save', ''],
     ...['--appendonly', persist ? 'yes' : 'no', '--appendfsync', 'always'],
+    ...['--repl-diskless-sync-delay', '0'],
     ...(password === undefined ? [] : ['--requirepass', password]),
     ...args,
   ])
@@ -101,7 +102,7 @@ async function startServerOn(
     },
     log: () => running.log(),
     async stop() {
-      for (const client of clients) client.disconnect()
+      for (const client of clients) if (client.status !== 'end') client.disconnect()
       await running.end()
       removeDirectory(directory)
     },

@@ -1,0 +1,164 @@
+/**
+ * `npm run setup`: sees to it that the programs are there which the tests and the proxy examples start: Redis, nginx,
+ * a Chromium and openssl. What is missing is installed with the system's own package manager. `--check` only looks.
+ *
+ * The tests start these programs themselves, on free ports. Where the package manager starts a service with the
+ * package it installs (Debian on a machine with systemd), that service is switched off again: nobody asked for it.
+ */
+import { spawnSync } from 'node:child_process'
+import { accessSync, constants, existsSync } from 'node:fs'
+import { delimiter, isAbsolute, join } from 'node:path'
+
+/** Packages by package manager; where a distribution has another name for one, the names are tried in turn. */
+const TOOLS = [
+  {
+    name: 'redis-server',
+    commands: ['redis-server'],
+    packages: {
+      'apt-get': ['redis-server'],
+      dnf: ['redis', 'valkey-compat-redis'],
+      apk: ['redis'],
+      brew: ['redis'],
+    },
+    service: ['redis-server', 'redis'],
+    problem: redisProblem,
+  },
+  {
+    name: 'nginx',
+    commands: ['nginx'],
+    packages: { 'apt-get': ['nginx'], dnf: ['nginx'], apk: ['nginx'], brew: ['nginx'] },
+    service: ['nginx'],
+  },
+  {
+    name: 'chromium',
+    commands: [
+      'chromium',
+      'chromium-browser',
+      'google-chrome',
+      'google-chrome-stable',
+      '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+      '/Applications/Chromium.app/Contents/MacOS/Chromium',
+    ],
+    packages: {
+      'apt-get': ['chromium', 'chromium-browser'],
+      dnf: ['chromium'],
+      apk: ['chromium'],
+      brew: ['google-chrome'],
+    },
+  },
+  {
+    name: 'openssl',
+    commands: ['openssl'],
+    packages: { 'apt-get': ['openssl'], dnf: ['openssl'], apk: ['openssl'], brew: ['openssl'] },
+  },
+]
+
+const INSTALL = {
+  'apt-get': (name) => ['apt-get', 'install', '-y', '--no-install-recommends', name],
+  dnf: (name) => ['dnf', 'install', '-y', '--setopt=install_weak_deps=False', name],
+  apk: (name) => ['apk', 'add', '--no-cache', name],
+  brew: (name) => ['brew', 'install', ...(name === 'google-chrome' ? ['--cask'] : []), name],
+}
+
+process.exitCode = main(process.argv.slice(2))
+
+function main(args) {
+  const unknown = args.filter((arg) => arg !== '--check')
+  if (unknown.length > 0)
+    return fail(`Unknown argument ${unknown.join(' ')}. Known: --check (look, install nothing)`)
+
+  const missing = report()
+  if (missing.length === 0) return 0
+  if (args.includes('--check')) return fail(whatToInstall(missing))
+
+  const manager = Object.keys(INSTALL).find((command) => find(command) !== undefined)
+  if (manager === undefined) return fail(whatToInstall(missing))
+  const runner = asAdministrator(manager)
+  if (runner === undefined) {
+    return fail(
+      `${whatToInstall(missing)}\n${manager} needs root, and sudo does not let us without a password.`,
+    )
+  }
+
+  if (manager === 'apt-get') run([...runner, 'apt-get', 'update'])
+  for (const tool of missing) install(tool, manager, runner)
+  console.log('')
+  const stillMissing = report()
+  return stillMissing.length === 0 ? 0 : fail(whatToInstall(stillMissing))
+}
+
+/** Says for each program whether it is there, and gives those that are not. */
+function report() {
+  return TOOLS.filter((tool) => {
+    const path = tool.commands.map(find).find((found) => found !== undefined)
+    const problem = path === undefined ? 'not found' : tool.problem?.(path)
+    console.log(`${problem === undefined ? 'ok      ' : 'missing '} ${tool.name}: ${problem ?? path}`)
+    return problem !== undefined
+  })
+}
+
+function install(tool, manager, runner) {
+  for (const name of tool.packages[manager]) {
+    console.log(`\nInstalling ${name} with ${manager}`)
+    if (run([...runner, ...INSTALL[manager](name)])) break
+  }
+  if (existsSync('/run/systemd/system')) {
+    for (const service of tool.service ?? []) {
+      if (!run(['systemctl', 'is-active', '--quiet', service])) continue
+      console.log(
+        `Switching the service ${service} off: it came with the package, and the tests start their own`,
+      )
+      run([...runner, 'systemctl', 'disable', '--now', service])
+    }
+  }
+}
+
+/** What to put before a command of the package manager; undefined when we may not use it. */
+function asAdministrator(manager) {
+  const environment = ['env', 'DEBIAN_FRONTEND=noninteractive']
+  if (manager === 'brew') return []
+  if (process.getuid?.() === 0) return environment
+  const maySudo = find('sudo') !== undefined && run(['sudo', '-n', 'true'], 'ignore')
+  return maySudo ? ['sudo', '-n', ...environment] : undefined
+}
+
+/** GETDEL, which the store needs, came with 6.2. */
+function redisProblem(path) {
+  const output = spawnSync(path, ['--version'], { encoding: 'utf8' }).stdout ?? ''
+  const version = /v=(\d+)\.(\d+)/.exec(output)
+  const isTooOld = version !== null && Number(version[1]) * 100 + Number(version[2]) < 602
+  return isTooOld ? `version ${version[1]}.${version[2]} is too old, 6.2 or later is needed` : undefined
+}
+
+/** Where a program is. Those for administrators are not on everybody's PATH, and yet everybody may start them. */
+function find(command) {
+  if (isAbsolute(command)) return isExecutable(command) ? command : undefined
+  const directories = [...(process.env.PATH ?? '').split(delimiter), '/usr/local/sbin', '/usr/sbin', '/sbin']
+  return directories.map((directory) => join(directory, command)).find(isExecutable)
+}
+
+function isExecutable(path) {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false // not there, or not for us: either way we look on
+  }
+}
+
+function run([command, ...args], stdio = 'inherit') {
+  return spawnSync(command, args, { stdio }).status === 0
+}
+
+function whatToInstall(missing) {
+  const lines = missing.map(({ name, packages }) => {
+    const hints = Object.entries(packages).map(([manager, names]) => `${manager}: ${names[0]}`)
+    return `  ${name}  (${hints.join(', ')})`
+  })
+  return `Please install:\n${lines.join('\n')}`
+}
+
+function fail(message) {
+  console.error(`\n${message}`)
+  return 1
+}

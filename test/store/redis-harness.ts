@@ -1,0 +1,91 @@
+import { expect } from '@jest/globals'
+import { BrokerError } from '../../src/errors.ts'
+import type { StoreEvent } from '../../src/store/redis-link.ts'
+import { createRedisStore, type RedisStore, type RedisStoreParts } from '../../src/store/redis-store.ts'
+import type { Store } from '../../src/store/store.ts'
+import { type RedisServer, type RedisServerOptions, startRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+
+/** What no operation may take longer than; and what the test grants a busy machine on top of it. */
+export const BOUND_MS = 500
+export const SLACK_MS = 400
+
+const cleanUps: (() => Promise<void>)[] = []
+
+/** Ends what the test has started, the last first: for `afterEach`. */
+export async function cleanUpAll(): Promise<void> {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+}
+
+export async function server(options?: RedisServerOptions): Promise<RedisServer> {
+  return stopped(await startRedis(options))
+}
+
+export function stopped<Server extends { stop(): Promise<void> }>(started: Server): Server {
+  cleanUps.push(() => started.stop())
+  return started
+}
+
+export function connect(
+  url: string,
+  parts: Partial<RedisStoreParts> = {},
+): RedisStore & { events: StoreEvent[] } {
+  const events: StoreEvent[] = []
+  const opened = createRedisStore({
+    url,
+    commandTimeoutMs: BOUND_MS,
+    connectTimeoutMs: BOUND_MS,
+    onEvent: (event) => events.push(event),
+    ...parts,
+  })
+  cleanUps.push(() => opened.store.close())
+  return { ...opened, events }
+}
+
+const record = { lockKey: 'gatehouse:lock:{r}', recordKey: 'gatehouse:txn:{r}' }
+export const OPERATIONS: readonly [name: string, run: (store: Store) => Promise<unknown>][] = [
+  ['get', (store) => store.get('gatehouse:a')],
+  ['set', (store) => store.set('gatehouse:a', '1', 1000)],
+  ['set when absent', (store) => store.set('gatehouse:a', '1', 1000, 'absent')],
+  ['set when present', (store) => store.set('gatehouse:a', '1', 1000, 'present')],
+  ['take', (store) => store.take('gatehouse:a')],
+  ['delete', (store) => store.delete('gatehouse:a')],
+  ['deleteIf', (store) => store.deleteIf('gatehouse:a', '1')],
+  ['expire', (store) => store.expire('gatehouse:a', 1000)],
+  ['claim', (store) => store.claim({ ...record, token: 't', lockTtlMs: 1000 })],
+  ['settle', (store) => store.settle({ ...record, token: 't', expected: undefined, record: 'keep' })],
+  [
+    'settle, deleting',
+    (store) => store.settle({ ...record, token: 't', expected: undefined, record: 'delete' }),
+  ],
+  ['indexPut', (store) => store.indexPut('gatehouse:i', 'f', '1', 1000)],
+  ['indexAll', (store) => store.indexAll('gatehouse:i')],
+  ['indexRemove', (store) => store.indexRemove('gatehouse:i', 'f')],
+  ['ping', (store) => store.ping()],
+]
+
+/** Each on its own and all at once: 503 every time, and never later than the bound. */
+export async function expectUnavailable(store: Store, operations = OPERATIONS): Promise<string[]> {
+  const started = performance.now()
+  const outcomes = await Promise.all(
+    operations.map(([, run]) => run(store).then(() => undefined, unavailableReason)),
+  )
+  const tookMs = performance.now() - started
+  expect(operations.filter((_, n) => outcomes[n] === undefined).map(([name]) => name)).toEqual([])
+  expect(tookMs).toBeLessThan(BOUND_MS + SLACK_MS)
+  return outcomes.map((outcome) => outcome ?? '')
+}
+
+export function unavailableReason(error: unknown): string | undefined {
+  if (!(error instanceof BrokerError) || error.status !== 503) return undefined
+  expect(error.headers).toHaveProperty('Retry-After')
+  return error.cause instanceof Error ? error.cause.message : 'no cause'
+}
+
+export async function expectWorking(store: Store): Promise<void> {
+  await until(() => store.ping().then(() => true), { what: 'a store that works again' })
+  for (const [, run] of OPERATIONS) await run(store)
+}
+
+export const secretIn = (events: StoreEvent[], ...secrets: string[]) =>
+  secrets.filter((secret) => JSON.stringify(events).includes(secret))

@@ -1,0 +1,246 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { makeCertificates } from '../support/redis-certificates.ts'
+import { freePort } from '../support/redis-process.ts'
+import { until } from '../support/until.ts'
+import {
+  BOUND_MS,
+  cleanUpAll,
+  connect,
+  expectUnavailable,
+  expectWorking,
+  OPERATIONS,
+  SLACK_MS,
+  secretIn,
+  server,
+  unavailableReason,
+} from './redis-harness.ts'
+
+afterEach(cleanUpAll)
+
+describe('Redis that is away', () => {
+  test('killed: every operation is 503 within the bound, and works again after a restart', async () => {
+    const redis = await server({ persist: true })
+    const { store, status, events } = connect(redis.url)
+    await store.set('gatehouse:kept', 'still here', 60_000)
+    await redis.kill()
+    await expectUnavailable(store)
+    await expectUnavailable(store)
+    expect(status()).toBe('connecting')
+    await redis.restart()
+    await expectWorking(store)
+    expect(await store.get('gatehouse:kept')).toBe('still here')
+    expect(status()).toBe('ready')
+    expect(events.map(({ event }) => event)).toEqual(
+      expect.arrayContaining(['store_connected', 'store_lost', 'store_reconnecting']),
+    )
+    expect(events.at(-1)).toEqual({ event: 'store_connected' })
+    expect(secretIn(events, '127.0.0.1', String(redis.port))).toEqual([])
+  })
+
+  test('killed under load: what was under way is answered or 503, nothing hangs', async () => {
+    const redis = await server()
+    const { store } = connect(redis.url)
+    await store.ping()
+    let [answered, refused, other] = [0, 0, 0]
+    let isOver = false
+    const worker = async (n: number) => {
+      while (!isOver) {
+        const started = performance.now()
+        await store.set(`gatehouse:load:${n}`, 'x'.repeat(1000), 1000).then(
+          () => answered++,
+          (error: unknown) => (unavailableReason(error) === undefined ? other++ : refused++),
+        )
+        if (performance.now() - started > BOUND_MS + SLACK_MS) other++
+        await nextTurn()
+      }
+    }
+    const workers = Array.from({ length: 50 }, (_, n) => worker(n))
+    await until(() => answered > 200)
+    await redis.kill()
+    await until(() => refused > 50)
+    await redis.restart()
+    const before = answered
+    await until(() => answered > before + 200)
+    isOver = true
+    await Promise.all(workers)
+    expect(other).toBe(0)
+  })
+
+  test('a blink of the connection is not seen by what can be sent again', async () => {
+    const redis = await server()
+    const { store } = connect(redis.url, { commandTimeoutMs: 3000 })
+    await store.set('gatehouse:a', '1', 60_000)
+    const outside = redis.client()
+    for (let n = 0; n < 5; n++) {
+      const [value] = await Promise.all([
+        store.get('gatehouse:a'),
+        outside.call('CLIENT', 'KILL', 'TYPE', 'normal'),
+      ])
+      expect(value).toBe('1')
+    }
+  })
+
+  test('paused: 503 within the bound, no pile of commands, none carried out late; then it works again', async () => {
+    const redis = await server()
+    const { store, client, status } = connect(redis.url)
+    await store.ping()
+    redis.pause()
+    await expectUnavailable(store)
+    await until(() => status() !== 'ready', { what: 'the dead connection being given up' })
+    for (let n = 0; n < 200; n++) {
+      await expect(store.set(`gatehouse:late:${n}`, '1', 60_000)).rejects.toMatchObject({ status: 503 })
+    }
+    expect(client.autoPipelineQueueSize).toBe(0)
+    redis.resume()
+    await expectWorking(store)
+    expect(await redis.client().keys('gatehouse:late:*')).toEqual([])
+  })
+
+  test('not there yet at the start: 503, and it works when Redis comes', async () => {
+    const port = await freePort()
+    const { store, whenReady, events } = connect(`redis://127.0.0.1:${port}`)
+    await expectUnavailable(store)
+    await expect(whenReady()).rejects.toMatchObject({ status: 503 })
+    expect(events).toContainEqual({ event: 'store_reconnecting', attempt: 1, reason: 'ECONNREFUSED' })
+    await server({ port })
+    await expectWorking(store)
+    await whenReady()
+  })
+
+  test('a host that has no address: 503', async () => {
+    const { store } = connect('redis://no-such-host.invalid')
+    await expectUnavailable(store)
+  })
+
+  test('a closed store: 503 at once, closing twice is harmless, and nothing is left behind', async () => {
+    const redis = await server()
+    const { store, status, client } = connect(redis.url)
+    const last = store.set('gatehouse:last', 'written', 60_000)
+    await Promise.all([store.close(), store.close()])
+    expect(await last).toBe(true)
+    expect(await redis.client().get('gatehouse:last')).toBe('written')
+    expect(status()).toBe('closed')
+    await expectUnavailable(store)
+    await until(() => client.status === 'end')
+  })
+
+  test('closing while Redis is away ends within the bound', async () => {
+    const { store } = connect(`redis://127.0.0.1:${await freePort()}`)
+    const waiting = expect(store.get('gatehouse:a')).rejects.toMatchObject({ status: 503 })
+    const started = performance.now()
+    await store.close()
+    expect(performance.now() - started).toBeLessThan(BOUND_MS + SLACK_MS)
+    await waiting
+  })
+})
+
+describe('Redis that refuses', () => {
+  test('a wrong password: 503, named in the events, not written anywhere', async () => {
+    const redis = await server({ password: 'the-right-one' })
+    const { store, events } = connect(redis.url.replace('the-right-one', 'the-wrong-one'))
+    await expectUnavailable(store)
+    expect(events).toContainEqual({ event: 'store_reconnecting', attempt: 1, reason: 'WRONGPASS' })
+    expect(secretIn(events, 'the-wrong-one', 'the-right-one')).toEqual([])
+  })
+
+  test('no password where one is asked for: 503', async () => {
+    const redis = await server({ password: 'the-right-one' })
+    const { store, events } = connect(`redis://127.0.0.1:${redis.port}`)
+    const reasons = await expectUnavailable(store)
+    expect(
+      new Set([...reasons, ...events.map((event) => ('reason' in event ? `redis: ${event.reason}` : ''))]),
+    ).toContain('redis: NOAUTH')
+  })
+
+  test('an ACL user that may touch our keys only: everything works', async () => {
+    const acl = ['--user', 'gate', 'on', '>s3cret', '~gatehouse:*', '+@all', '-@dangerous', '+info']
+    const redis = await server({ args: [...acl, '--user', 'default', 'on', 'nopass', '~*', '+@all'] })
+    const { store, client } = connect(`redis://gate:s3cret@127.0.0.1:${redis.port}`)
+    await expectWorking(store)
+    expect(await client.call('ACL', 'WHOAMI').catch(() => 'gate')).toBe('gate')
+    await expect(client.get('other:key')).rejects.toThrow('NOPERM')
+  })
+
+  test('an ACL user that may not write: 503', async () => {
+    const acl = ['--user', 'gate', 'on', '>s3cret', '~gatehouse:*', '+@read', '+@connection', '+info']
+    const redis = await server({ args: [...acl, '--user', 'default', 'on', 'nopass', '~*', '+@all'] })
+    const { store } = connect(`redis://gate:s3cret@127.0.0.1:${redis.port}`)
+    expect(await store.get('gatehouse:a')).toBeUndefined()
+    const writing = OPERATIONS.filter(([name]) => name !== 'get' && name !== 'indexAll')
+    expect(new Set(await expectUnavailable(store, writing))).toEqual(new Set(['redis: NOPERM']))
+  })
+
+  test('a read-only replica: 503 for all that writes, also within scripts, and ping says so', async () => {
+    const primary = await server()
+    const replica = await server({ args: ['--replicaof', '127.0.0.1', String(primary.port)] })
+    await until(async () => (await replica.client().info('replication')).includes('master_link_status:up'))
+    const { store } = connect(replica.url)
+    const writing = OPERATIONS.filter(
+      // These change nothing where there is nothing, and a replica says the same as its primary then.
+      ([name]) => !['get', 'indexAll', 'deleteIf', 'settle', 'settle, deleting'].includes(name),
+    )
+    expect(new Set(await expectUnavailable(store, writing))).toEqual(new Set(['redis: READONLY']))
+    await replica.client().call('REPLICAOF', 'NO', 'ONE')
+    await expectWorking(store)
+  })
+
+  test('a full Redis: 503, and works again when there is room', async () => {
+    const redis = await server()
+    const { store } = connect(redis.url)
+    await store.ping()
+    await redis.client().call('CONFIG', 'SET', 'maxmemory', '1')
+    const growing = OPERATIONS.filter(([name]) => ['set', 'claim', 'indexPut', 'ping'].includes(name))
+    expect(new Set(await expectUnavailable(store, growing))).toEqual(new Set(['redis: OOM']))
+    await redis.client().call('CONFIG', 'SET', 'maxmemory', '0')
+    await expectWorking(store)
+  })
+
+  test('a Redis that is full of connections: 503', async () => {
+    const redis = await server({ args: ['--maxclients', '1'] })
+    const outside = redis.client()
+    await outside.ping()
+    const { store } = connect(redis.url)
+    await expectUnavailable(store)
+    outside.disconnect()
+    await expectWorking(store)
+  })
+
+  test('a server that has forgotten the scripts gets them again', async () => {
+    const redis = await server()
+    const { store } = connect(redis.url)
+    await expectWorking(store)
+    await redis.client().script('FLUSH')
+    await expectWorking(store)
+  })
+})
+
+describe('Redis over TLS', () => {
+  const certificates = makeCertificates()
+
+  test('with the own authority it works', async () => {
+    const redis = await server({ tls: certificates, password: 'pw' })
+    const { store } = connect(redis.url, { ca: certificates.ca })
+    await expectWorking(store)
+    const byName = connect(redis.url.replace('127.0.0.1', 'localhost'), { ca: certificates.ca })
+    await expectWorking(byName.store)
+  })
+
+  test('a certificate by an authority that we do not trust: 503', async () => {
+    const redis = await server({ tls: certificates })
+    const { store, events } = connect(redis.url)
+    await expectUnavailable(store)
+    const reasons = events.map((event) => ('reason' in event ? event.reason : ''))
+    expect(reasons.some((reason) => /CERT|VERIFY|SIGNATURE/.test(reason))).toBe(true)
+  })
+
+  test('plain talk to a TLS server, and TLS to a plain one: 503', async () => {
+    const [secret, plain] = [await server({ tls: certificates }), await server()]
+    await expectUnavailable(connect(`redis://127.0.0.1:${secret.port}`).store)
+    await expectUnavailable(connect(`rediss://127.0.0.1:${plain.port}`, { ca: certificates.ca }).store)
+  })
+
+  test('an authority that is no certificate is refused at the start', () => {
+    expect(() => connect('rediss://127.0.0.1', { ca: 'nonsense' })).toThrow()
+  })
+})

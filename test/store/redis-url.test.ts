@@ -1,0 +1,107 @@
+import { describe, expect, test } from '@jest/globals'
+import { parseRedisUrl } from '../../src/store/redis-url.ts'
+
+describe('a Redis URL that is wrong is refused by the name of its part', () => {
+  test.each([
+    ['', /^scheme: must be one of redis, rediss, redis\+sentinel/],
+    ['localhost:6379', /^scheme: /],
+    ['http://topsecret:6379', /^scheme: /],
+    ['constructor://topsecret', /^scheme: /],
+    ['redis:topsecret', /^scheme: /],
+    ['redis://', /^host: is missing/],
+    ['redis://:6379', /^host: is missing/],
+    ['redis://a b:6379', /^host: is missing or malformed/],
+    ['redis://a,b', /^host: exactly one is needed/],
+    ['redis+cluster://a,,b', /^host: is missing/],
+    ['redis://a:0', /^port: /],
+    ['redis://a:65536', /^port: /],
+    ['redis://a:12ab', /^port: /],
+    ['redis://a:', /^port: /],
+    ['redis://topsecret@a', /^password: missing/],
+    ['redis://topsecret:@a', /^password: is empty/],
+    ['redis://app:topsecret%zz@a', /^password: is not percent-encoded/],
+    ['redis://topsecret%zz:pw@a', /^user: is not percent-encoded/],
+    ['redis://a/topsecret', /^path: must be the number/],
+    ['redis://a/1/2', /^path: /],
+    ['redis+cluster://a/1', /^path: a cluster has database 0 only/],
+    ['redis://a?topsecret=1', /^query: has a parameter other than none at all$/],
+    ['redis+sentinel://a', /^query: name is missing/],
+    ['redis+sentinel://a?name=', /^query: name is missing/],
+    ['redis+sentinel://a?name=x&name=y', /^query: name stands twice/],
+    ['redis+sentinel://a?name=x&topsecret=1', /^query: has a parameter other than name, sentinelUsername/],
+    [
+      'redis+sentinel://a?name=x&sentinelUsername=topsecret',
+      /^query: sentinelUsername needs a sentinelPassword/,
+    ],
+    ['redis://a#topsecret', /^scheme: /],
+  ])('%s', (url, message) => {
+    expect(() => parseRedisUrl(url)).toThrow(message)
+    expect(() => parseRedisUrl(url)).not.toThrow(/topsecret/)
+  })
+})
+
+describe('a Redis URL says', () => {
+  const none = { tls: false, credentials: undefined }
+
+  test('where a standalone Redis is', () => {
+    expect(parseRedisUrl('redis://cache.internal')).toEqual({
+      form: 'standalone',
+      ...none,
+      address: { host: 'cache.internal', port: 6379 },
+      db: 0,
+    })
+    expect(parseRedisUrl('REDISS://[::1]:7000/3')).toEqual({
+      form: 'standalone',
+      tls: true,
+      credentials: undefined,
+      address: { host: '::1', port: 7000 },
+      db: 3,
+    })
+  })
+
+  test('who we are, percent-decoded', () => {
+    expect(parseRedisUrl('redis://:p%40ss%2Fw%3Ard%25@a').credentials).toEqual({ password: 'p@ss/w:rd%' })
+    expect(parseRedisUrl('redis://:p@ss@a').credentials).toEqual({ password: 'p@ss' })
+    expect(parseRedisUrl('redis://ap%70:a:b@a/').credentials).toEqual({ username: 'app', password: 'a:b' })
+  })
+
+  test('which sentinels to ask, and for what', () => {
+    expect(parseRedisUrl('redis+sentinel://app:pw@h1,h2:26380/2?name=mymaster')).toEqual({
+      form: 'sentinel',
+      tls: false,
+      credentials: { username: 'app', password: 'pw' },
+      sentinels: [
+        { host: 'h1', port: 26379 },
+        { host: 'h2', port: 26380 },
+      ],
+      masterName: 'mymaster',
+      db: 2,
+      sentinelCredentials: { username: 'app', password: 'pw' },
+    })
+  })
+
+  test.each([
+    ['sentinelPassword=', undefined],
+    ['sentinelPassword=s%20p', { password: 's p' }],
+    ['sentinelUsername=watch&sentinelPassword=sp', { username: 'watch', password: 'sp' }],
+  ])('who we are at the sentinels: %s', (query, sentinelCredentials) => {
+    expect(parseRedisUrl(`rediss+sentinel://app:pw@h1/0?name=m&${query}`)).toMatchObject({
+      tls: true,
+      credentials: { username: 'app', password: 'pw' },
+      sentinelCredentials,
+    })
+  })
+
+  test('where the nodes of a cluster are', () => {
+    expect(parseRedisUrl('rediss+cluster://:pw@h1:1,[fe80::2]:2,h3')).toEqual({
+      form: 'cluster',
+      tls: true,
+      credentials: { password: 'pw' },
+      nodes: [
+        { host: 'h1', port: 1 },
+        { host: 'fe80::2', port: 2 },
+        { host: 'h3', port: 6379 },
+      ],
+    })
+  })
+})
