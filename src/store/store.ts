@@ -2,8 +2,8 @@
  * The store contract: what Gatehouse needs of Redis and nothing more. Two forms keep it, `redis-store.ts` and
  * `memory-store.ts` (embedded, one process), and one suite of tests holds both to it.
  *
- * Every key has a time to live. No operation touches keys of two Redis Cluster slots: operations on several keys
- * demand that they share a hash tag (`{…}`). Every operation ends within a bounded time; when the store is out of
+ * Every key has a time to live, in milliseconds; a fraction is rounded up, and zero or less ends at once. No operation touches keys of two Redis Cluster slots: operations on several keys
+ * demand that they share a hash tag (`{…}`), and throw a TypeError otherwise. Every operation ends within a bounded time; when the store is out of
  * reach it throws `storeUnavailable` (503), never an answer that could be taken for "not there".
  */
 export interface Store {
@@ -33,7 +33,8 @@ export interface Store {
   /**
    * Ends a claim in one round trip: writes or deletes the record, leaves the result for those who wait, and lets
    * the lock go. `settled` is false, and nothing is written, when the record is no longer the one that was
-   * claimed: a late holder never overwrites a newer state. The lock is let go only if it is still ours.
+   * claimed: a late holder never overwrites a newer state. The lock is let go only if it is still ours. A settlement
+   * that writes or keeps may be sent twice, and settles both times.
    */
   settle(settlement: Settlement): Promise<boolean>
 

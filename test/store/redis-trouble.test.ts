@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { afterEach, describe, expect, test } from '@jest/globals'
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals'
 import { makeCertificates } from '../support/redis-certificates.ts'
 import { freePort } from '../support/redis-process.ts'
 import { until } from '../support/until.ts'
@@ -217,6 +217,7 @@ describe('Redis that refuses', () => {
 
 describe('Redis over TLS', () => {
   const certificates = makeCertificates()
+  afterAll(() => certificates.remove())
 
   test('with the own authority it works', async () => {
     const redis = await server({ tls: certificates, password: 'pw' })

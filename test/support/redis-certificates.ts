@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeDirectory } from './redis-process.ts'
+import { makeDirectory, removeDirectory } from './redis-process.ts'
 
 export interface Certificates {
   /** The authority's certificate, PEM. */
@@ -10,6 +10,8 @@ export interface Certificates {
   /** For `localhost` and 127.0.0.1, signed by that authority. */
   readonly certFile: string
   readonly keyFile: string
+  /** Removes the files. */
+  remove(): void
 }
 
 /** A certificate authority of the test's own and one certificate by it, made with openssl in a moment. */
@@ -53,6 +55,7 @@ export function makeCertificates(): Certificates {
     caFile: file('ca.pem'),
     certFile: file('server.pem'),
     keyFile: file('server.key'),
+    remove: () => removeDirectory(directory),
   }
 }
 

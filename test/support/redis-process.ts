@@ -1,50 +1,55 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** One running process of redis-server. Whatever happens to the test, it ends with it. */
+/** One running process of redis-server. It ends with the process that started it, whatever becomes of that. */
 export interface RedisProcess {
   readonly pid: number
-  /** Resolves when it has ended, for whatever reason. */
-  readonly ended: Promise<void>
   hasEnded(): boolean
   /** What it has written so far; or why it could not be started. */
   log(): string
-  signal(name: NodeJS.Signals): void
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void
+  /** As a crash would: SIGKILL. */
+  kill(): Promise<void>
   /** Politely, then firmly. */
   end(): Promise<void>
 }
 
 export function startProcess(args: readonly string[], directory: string): RedisProcess {
-  const child = spawn('redis-server', args, { cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] })
-  const lines: string[] = []
-  child.stdout.on('data', (chunk: Buffer) => lines.push(chunk.toString('utf8')))
-  child.stderr.on('data', (chunk: Buffer) => lines.push(chunk.toString('utf8')))
+  const logFile = join(directory, 'server.log')
+  const log = openSync(logFile, 'a')
+  const child = spawn('redis-server', args, { cwd: directory, stdio: ['ignore', log, log] })
+  closeSync(log)
+  child.unref() // a test that forgets to stop it must not keep the runner waiting
+  const dismissGuard = child.pid === undefined ? () => {} : startGuard(child.pid, directory)
+
   let hasEnded = false
-  running.add(child)
+  let failure = ''
   const ended = new Promise<void>((resolve) => {
     const leave = () => {
       hasEnded = true
-      running.delete(child)
+      dismissGuard()
       resolve()
     }
     child.once('exit', leave)
     child.once('error', (error: NodeJS.ErrnoException) => {
-      lines.push(
-        error.code === 'ENOENT' ? 'redis-server is not installed: run "npm run setup"' : error.message,
-      )
+      failure = error.code === 'ENOENT' ? 'redis-server is not installed: run "npm run setup"' : error.message
       leave()
     })
   })
 
   return {
     pid: child.pid ?? 0,
-    ended,
     hasEnded: () => hasEnded,
-    log: () => lines.join(''),
+    log: () => failure || readLog(logFile),
     signal: (name) => void child.kill(name),
+    async kill() {
+      child.ref()
+      child.kill('SIGKILL')
+      await ended
+    },
     async end() {
       if (hasEnded) return
       child.kill('SIGCONT') // one that is stopped takes no other signal
@@ -56,24 +61,40 @@ export function startProcess(args: readonly string[], directory: string): RedisP
   }
 }
 
-/** A directory of the server's own, gone when this process ends. */
+/**
+ * A shell that waits for a word from us. When our end of the pipe closes without one, we have died, and it ends the
+ * server and removes its directory. (An exit hook would not do: the test runner gives tests a `process` of their own
+ * that never emits `exit`, and nothing runs on SIGKILL.)
+ */
+function startGuard(pid: number, directory: string): () => void {
+  const script = 'trap "" INT TERM HUP; read -r word || { kill -KILL "$0"; rm -rf "$1"; }'
+  const guard = spawn('sh', ['-c', script, String(pid), directory], { stdio: ['pipe', 'ignore', 'ignore'] })
+  guard.once('error', () => {}) // without a shell there is no guard; everything else works
+  guard.stdin.once('error', () => {})
+  guard.unref()
+  unref(guard.stdin)
+  return () => guard.stdin.end('done\n')
+}
+
+function unref(stream: NonNullable<ChildProcess['stdin']>): void {
+  if ('unref' in stream && typeof stream.unref === 'function') stream.unref()
+}
+
+function readLog(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return '' // the server was stopped, and its directory is gone
+  }
+}
+
 export function makeDirectory(): string {
-  const directory = mkdtempSync(join(tmpdir(), 'gatehouse-redis-'))
-  directories.add(directory)
-  return directory
+  return mkdtempSync(join(tmpdir(), 'gatehouse-redis-'))
 }
 
 export function removeDirectory(directory: string): void {
   rmSync(directory, { recursive: true, force: true })
-  directories.delete(directory)
 }
-
-const running = new Set<ChildProcess>()
-const directories = new Set<string>()
-process.once('exit', () => {
-  for (const child of running) child.kill('SIGKILL')
-  for (const directory of directories) rmSync(directory, { recursive: true, force: true })
-})
 
 /**
  * A port that is free now, and so is its cluster bus port, ten thousand higher. Both lie below the range from which

@@ -106,10 +106,7 @@ async function startServerOn(
       await running.end()
       removeDirectory(directory)
     },
-    async kill() {
-      running.signal('SIGKILL')
-      await running.ended
-    },
+    kill: () => running.kill(),
     pause: () => running.signal('SIGSTOP'),
     resume: () => running.signal('SIGCONT'),
     async restart() {
@@ -139,11 +136,12 @@ function plainClient(access: RedisAccess): Redis {
 async function untilAnswering(running: RedisProcess, access: RedisAccess): Promise<void> {
   const client = plainClient({ ...access, retryStrategy: () => 10 })
   let isUp = false
-  const greet = client.info('server').then((info) => {
-    isUp = info.includes(`process_id:${running.pid}\r`)
-    return isUp ? undefined : running.ended
-  })
-  greet.catch(() => {}) // the client left before an answer came: the process has ended, and its log says why
+  client.info('server').then(
+    (info) => {
+      isUp = info.includes(`process_id:${running.pid}\r`)
+    },
+    () => {}, // the client left before an answer came: the process has ended, and its log says why
+  )
   try {
     await until(() => isUp || running.hasEnded(), { what: `redis-server on port ${access.port}` })
     if (!isUp) throw new Error(`redis-server did not start: ${running.log()}`)
