@@ -40,7 +40,8 @@ const MIN_TOKEN_CHARS = 16
 const OTHER_ROUTES = [/^\/login\/step-up\/redirect$/, /^\/login\/token\/redirect$/, /^\/sso\/idps\/[^/]+$/]
 
 export function rewriteAnswer(answer: Readonly<Record<string, unknown>>, options: RewriteOptions): Rewritten {
-  const tokens = [...new Set([...options.knownTokens, ...tokensIn(answer)])].filter(isTokenLike)
+  const found = [...tokensIn(answer), ...tokensInLinks(answer, options.upstreamOrigins)]
+  const tokens = longestFirst([...options.knownTokens, ...found].filter(isTokenLike))
   const offered: OfferedStep[] = []
   let cutFromLinks = 0
 
@@ -76,8 +77,8 @@ export function rewriteAnswer(answer: Readonly<Record<string, unknown>>, options
 export function cutTokens(serialized: string, tokens: readonly string[]): { text: string; cut: number } {
   let text = serialized
   let cut = 0
-  for (const token of tokens.filter(isTokenLike)) {
-    for (const form of new Set([token, encodeURIComponent(token), JSON.stringify(token).slice(1, -1)])) {
+  for (const token of longestFirst(tokens.filter(isTokenLike))) {
+    for (const form of new Set([...formsOf(token), JSON.stringify(token).slice(1, -1)])) {
       const parts = text.split(form)
       cut += parts.length - 1
       text = parts.join('')
@@ -125,6 +126,17 @@ function tokensIn(value: unknown): string[] {
   )
 }
 
+/** State tokens in the queries of links to the upstream: some answers name them nowhere else (field notes). */
+function tokensInLinks(value: unknown, origins: RewriteOptions['upstreamOrigins']): string[] {
+  if (Array.isArray(value)) return value.flatMap((member) => tokensInLinks(member, origins))
+  if (!isRecord(value)) return []
+  return Object.entries(value).flatMap(([key, member]) =>
+    key === 'href' && typeof member === 'string'
+      ? (upstreamUrl(member, origins)?.searchParams.getAll('stateToken') ?? [])
+      : tokensInLinks(member, origins),
+  )
+}
+
 const TOKEN_FIELDS = new Set(['stateToken', 'sessionToken', 'recoveryToken'])
 
 /** The link's URL when it leads to the upstream; a relative one is taken as the upstream's own. */
@@ -152,11 +164,21 @@ function joinMethods(one: readonly string[], other: readonly string[]): string[]
 }
 
 function swapTokens(text: string, tokens: readonly string[], handle: string): string {
-  return tokens.reduce((swapped, token) => swapped.replaceAll(token, handle), text)
+  return tokens.flatMap(formsOf).reduce((swapped, form) => swapped.replaceAll(form, handle), text)
 }
 
 function withoutTokens(text: string, tokens: readonly string[]): string {
-  return tokens.reduce((clean, token) => clean.replaceAll(token, ''), text)
+  return swapTokens(text, tokens, '')
+}
+
+/** A token may stand in a query as it is or percent-encoded. */
+function formsOf(token: string): string[] {
+  return [...new Set([token, encodeURIComponent(token)])]
+}
+
+/** A token that begins with another one is looked for first, or its rest would stay. */
+function longestFirst(tokens: readonly string[]): string[] {
+  return [...new Set(tokens)].sort((one, other) => other.length - one.length)
 }
 
 function isTokenLike(token: string): boolean {

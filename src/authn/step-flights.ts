@@ -67,7 +67,7 @@ export function createStepFlights(parts: StepFlightsParts): StepFlights {
     return text === undefined ? undefined : decodeOutcome(text)
   }
 
-  /** Claims where the record lies; where there is none, under the newest name. */
+  /** Claims where the record lies; where there is none, under the last name that was tried. */
   const claim = async (names: Flight['names'], token: string): Promise<Claim & { name: string }> => {
     for (const name of names) {
       const made = await store.claim({
@@ -96,6 +96,7 @@ export function createStepFlights(parts: StepFlightsParts): StepFlights {
       throw error // with its cause, for our own log
     }
     if (await settle(name, token, raw, done)) return done.outcome
+    await store.delete(resultKey(name, token)) // what is undone is not shared either
     await done.undo?.()
     throw stepInProgress()
   }
@@ -135,12 +136,9 @@ export function createStepFlights(parts: StepFlightsParts): StepFlights {
   return {
     async run(flight, work) {
       const equal = inFlight.get(flight.fingerprint)
-      if (equal !== undefined) {
-        metrics.sharedAnswers.inc({ scope: 'process' })
-        return equal
-      }
-      const flying = take(flight, work).finally(() => inFlight.delete(flight.fingerprint))
-      inFlight.set(flight.fingerprint, flying)
+      if (equal !== undefined) metrics.sharedAnswers.inc({ scope: 'process' })
+      const flying = equal ?? take(flight, work).finally(() => inFlight.delete(flight.fingerprint))
+      if (equal === undefined) inFlight.set(flight.fingerprint, flying)
       const outcome = await flying
       if (outcome.kind === 'refusal') throw errorOf(outcome)
       return outcome

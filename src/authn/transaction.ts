@@ -102,6 +102,8 @@ const STILL_OPEN: ReadonlySet<string> = new Set([
   'MFA_CHALLENGE',
   'RECOVERY_CHALLENGE',
   'MFA_ENROLL_ACTIVATE',
+  'UNAUTHENTICATED',
+  'LOCKED_OUT',
 ])
 const NOT_TAKEN: ReadonlySet<string> = new Set([
   'WAITING',
