@@ -1,0 +1,48 @@
+import express, { type Express, type Request, type Router } from 'express'
+import type { CallLog } from '../call-log.ts'
+import type { Faults } from '../faults.ts'
+import {
+  answerErrors,
+  checkApiToken,
+  keepRateLimit,
+  rateLimitedAnswer,
+  readJson,
+  unknownPath,
+} from './authn-middleware.ts'
+import { createAuthnRoutes } from './authn-routes.ts'
+import { createPageRoutes } from './page-routes.ts'
+import type { World } from './world.ts'
+
+/** The sign-in API's listener, step by step. Control routes stand outside of log, limits and faults. */
+export function createAuthnApp({
+  world,
+  calls,
+  faults,
+  control,
+  originOf,
+}: {
+  world: World
+  calls: CallLog
+  faults: Faults
+  control: Router
+  originOf: (req: Request) => string
+}): Express {
+  const app = express()
+  app.disable('x-powered-by')
+  app.disable('etag')
+  app.enable('case sensitive routing')
+  app.enable('strict routing')
+  app.set('query parser', 'simple')
+
+  app.use('/sandbox', control)
+  app.use(calls.middleware())
+  app.use(keepRateLimit(world))
+  app.use(readJson())
+  app.use(faults.middleware({ rateLimited: rateLimitedAnswer(world) }))
+  app.use(checkApiToken(world))
+  app.use(createAuthnRoutes({ world, originOf }))
+  app.use(createPageRoutes({ world }))
+  app.use(unknownPath)
+  app.use(answerErrors(world.random))
+  return app
+}

@@ -1,0 +1,86 @@
+/** An Error object of the sign-in API: status, stable code, summary, and causes for people. */
+export class AuthnError extends Error {
+  readonly status: number
+  readonly code: string
+  readonly summary: string
+  readonly causes: readonly string[]
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(
+    status: number,
+    code: string,
+    summary: string,
+    causes: readonly string[] = [],
+    headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(`${code} ${summary}`)
+    this.name = 'AuthnError'
+    this.status = status
+    this.code = code
+    this.summary = summary
+    this.causes = causes
+    this.headers = headers
+  }
+}
+
+const ONCE = 'Please wait 30 seconds before trying again.'
+const NOT_ALLOWED_NOW = 'This operation is not allowed in the current authentication state.'
+
+export const validationFailed = (what: string, causes: readonly string[]) =>
+  new AuthnError(400, 'E0000001', `Api validation failed: ${what}`, causes)
+export const notJson = () => new AuthnError(400, 'E0000003', 'The request body was not well-formed.')
+export const authenticationFailed = () => new AuthnError(401, 'E0000004', 'Authentication failed')
+export const notFound = (what: string) =>
+  new AuthnError(404, 'E0000007', `Not found: Resource not found: ${what}`)
+export const internalError = () => new AuthnError(500, 'E0000009', 'Internal Server Error')
+export const invalidToken = () => new AuthnError(401, 'E0000011', 'Invalid token provided')
+export const oldPasswordWrong = () =>
+  new AuthnError(403, 'E0000014', 'Update of credentials failed', [
+    'oldPassword: The credentials provided were incorrect.',
+  ])
+/** The summary's missing "not" is the real API's. */
+export const passwordTooWeak = (causes: readonly string[]) =>
+  new AuthnError(
+    403,
+    'E0000014',
+    'The password does meet the complexity requirements of the current password policy.',
+    causes,
+  )
+export const wrongContentType = () =>
+  new AuthnError(
+    415,
+    'E0000021',
+    'Bad request. Accept and/or Content-Type headers likely do not match supported values.',
+  )
+export const wrongMethod = (allowed: string) =>
+  new AuthnError(405, 'E0000022', 'The endpoint does not support the provided HTTP method', [], {
+    Allow: allowed,
+  })
+export const unlockNotAllowed = () => new AuthnError(403, 'E0000032', 'Unlock is not allowed for this user.')
+export const recoveryNotAllowed = () =>
+  new AuthnError(403, 'E0000034', 'Forgot password not allowed on specified user.')
+export const rateLimited = () =>
+  new AuthnError(429, 'E0000047', 'API call exceeded rate limit due to too many requests.')
+export const wrongCode = (cause: string) =>
+  new AuthnError(403, 'E0000068', 'Invalid Passcode/Answer', [cause])
+export const factorLocked = () =>
+  new AuthnError(403, 'E0000069', 'User Locked', ['Too many wrong codes: this factor is locked.'])
+export const notAllowedNow = () => new AuthnError(403, 'E0000079', NOT_ALLOWED_NOW, [NOT_ALLOWED_NOW])
+export const wrongAnswer = () =>
+  new AuthnError(403, 'E0000087', 'The recovery question answer did not match our records.')
+export const unknownPerson = () => new AuthnError(403, 'E0000095', 'Recovery not allowed for unknown user.')
+export const smsSentRecently = () =>
+  new AuthnError(429, 'E0000109', `An SMS message was recently sent. ${ONCE}`)
+export const callMadeRecently = () =>
+  new AuthnError(429, 'E0000133', `A phone call was recently made. ${ONCE}`)
+
+/** The body as it goes over the wire; errorLink equals the code. */
+export function errorBody(error: AuthnError, errorId: string) {
+  return {
+    errorCode: error.code,
+    errorSummary: error.summary,
+    errorLink: error.code,
+    errorId,
+    errorCauses: error.causes.map((errorSummary) => ({ errorSummary })),
+  }
+}

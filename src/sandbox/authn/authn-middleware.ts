@@ -1,0 +1,93 @@
+import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express'
+import express from 'express'
+import {
+  AuthnError,
+  errorBody,
+  internalError,
+  notFound,
+  notJson,
+  rateLimited,
+  wrongContentType,
+} from './authn-error.ts'
+import { type Caller, callerOf, requireSoundToken } from './caller.ts'
+import { type RandomBytes, randomErrorId } from './issued-tokens.ts'
+import type { World } from './world.ts'
+
+/** The client as the sandbox sees it: its API token, address, device and browser. */
+export function callerIn(world: World, req: Request): Caller {
+  return callerOf(seen(req), trust(world))
+}
+
+/** Rate-limit headers on every answer, the 429 too. */
+export function keepRateLimit(world: World): RequestHandler {
+  return function countRequest(req, res, next) {
+    const { exceeded, headers } = world.rateLimit.count(callerIn(world, req))
+    res.set(headers)
+    if (exceeded) throw rateLimited()
+    next()
+  }
+}
+
+/** 401 E0000011 for an API token that is not valid, whatever the call. */
+export function checkApiToken(world: World): RequestHandler {
+  return function refuseInvalidToken(req, _res, next) {
+    requireSoundToken(seen(req), trust(world))
+    next()
+  }
+}
+
+/** JSON bodies of up to 1 MB: E0000021 for another type, E0000003 for what is not JSON. */
+export function readJson(): RequestHandler[] {
+  return [
+    function refuseOtherTypes(req, _res, next) {
+      const hasBody =
+        req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length']) > 0
+      if (hasBody && !/^application\/(\S+\+)?json\s*(;|$)/i.test(req.headers['content-type'] ?? ''))
+        throw wrongContentType()
+      next()
+    },
+    express.json({ limit: '1mb', type: () => true, strict: true }),
+  ]
+}
+
+/** Every error as an Error object with an id of its own. */
+export function answerErrors(random: RandomBytes): ErrorRequestHandler {
+  return function sendErrorObject(error: unknown, req, res, _next) {
+    const known = toAuthnError(error, req)
+    res.status(known.status).set(known.headers)
+    res.json(errorBody(known, randomErrorId(random)))
+  }
+}
+
+/** How this API says 429, for faults on request. */
+export function rateLimitedAnswer(world: World) {
+  return (retrySeconds: number) => ({
+    status: 429,
+    headers: {
+      'X-Rate-Limit-Limit': String(world.config.rateLimits.trustedPerWindow),
+      'X-Rate-Limit-Remaining': '0',
+      'X-Rate-Limit-Reset': String(Math.ceil(world.now() / 1000 + retrySeconds)),
+    },
+    body: errorBody(rateLimited(), randomErrorId(world.random)),
+  })
+}
+
+export function unknownPath(req: Request, _res: Response): void {
+  throw notFound(`${req.path} (Path)`)
+}
+
+function toAuthnError(error: unknown, req: Request): AuthnError {
+  if (error instanceof AuthnError) return error
+  const type = error !== null && typeof error === 'object' ? Reflect.get(error, 'type') : undefined
+  if (typeof type === 'string' && /^(entity|encoding|charset|request)\./.test(type)) return notJson()
+  if (error instanceof URIError) return notFound(`${req.path} (Path)`)
+  return internalError()
+}
+
+function seen(req: Request) {
+  return { headers: req.headers, socketAddress: req.socket.remoteAddress ?? '' }
+}
+
+function trust(world: World) {
+  return { apiTokens: world.apiTokens, gatewayAddresses: world.config.gatewayAddresses }
+}

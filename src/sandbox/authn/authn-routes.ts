@@ -1,0 +1,186 @@
+import { type Request, type RequestHandler, Router } from 'express'
+import type { z } from 'zod'
+import { invalidToken, wrongMethod } from './authn-error.ts'
+import { callerIn } from './authn-middleware.ts'
+import {
+  changePasswordBody,
+  enrolBody,
+  factorBody,
+  parseBody,
+  primaryBody,
+  recoveryAnswerBody,
+  recoveryBody,
+  recoveryCodeBody,
+  recoveryTokenBody,
+  resetPasswordBody,
+  stateBody,
+} from './bodies.ts'
+import { activateFactor, enrolFactor, pollActivation, resendEnrolment, sendActivationLink } from './enrol.ts'
+import { cancel, goBack, skip } from './navigation.ts'
+import { changePassword, resetPassword } from './passwords.ts'
+import type { Person } from './person.ts'
+import { present } from './present.ts'
+import { authenticate } from './primary.ts'
+import {
+  answerQuestion,
+  redeemRecoveryToken,
+  resendRecovery,
+  startRecovery,
+  verifyRecovery,
+} from './recovery.ts'
+import { type Operation, requireAllowed } from './statuses.ts'
+import type { Transaction } from './transaction.ts'
+import { resendChallenge, verifyFactor } from './verify.ts'
+import type { World } from './world.ts'
+
+type Parts = { world: World; originOf: (req: Request) => string }
+type Step<Body> = {
+  world: World
+  transaction: Transaction
+  body: Body
+  req: Request
+  origin: string
+}
+type StepWithPerson<Body> = Step<Body> & { person: Person }
+
+const AUTHN = '/api/v1/authn'
+const FACTOR = `${AUTHN}/factors/:factorId`
+const FACTOR_OF_USER = '/api/v1/users/:userId/factors/:factorId'
+
+/** Every operation of the sign-in API: path by path, the state it needs, and what it does. */
+export function createAuthnRoutes({ world, originOf }: Parts): Router {
+  const router = Router({ caseSensitive: true, strict: true })
+
+  post([AUTHN], (req) =>
+    show(req, authenticate(world, parseBody(primaryBody, req.body), callerIn(world, req))),
+  )
+  step([`${AUTHN}/introspect`], 'state', stateBody, () => {})
+  post([`${AUTHN}/cancel`], (req) => {
+    const transaction = world.transactions.find(parseBody(stateBody, req.body).stateToken)
+    requireAllowed(transaction.status, 'cancel')
+    return cancel(world, transaction)
+  })
+  step([`${AUTHN}/previous`], 'previous', stateBody, ({ transaction }) => goBack(transaction))
+  personal([`${AUTHN}/skip`], 'skip', stateBody, ({ transaction, person }) =>
+    skip(world, transaction, person),
+  )
+
+  personal([`${AUTHN}/credentials/change_password`], 'change-password', changePasswordBody, (one) =>
+    changePassword(world, one.transaction, one.person, one.body),
+  )
+  personal([`${AUTHN}/credentials/reset_password`], 'reset-password', resetPasswordBody, (one) =>
+    resetPassword(world, one.transaction, one.person, one.body),
+  )
+
+  personal([`${AUTHN}/factors`], 'enrol', enrolBody, (one) =>
+    enrolFactor({ ...one, updatePhone: isTrue(one.req.query.updatePhone) }),
+  )
+  personal([`${FACTOR}/verify`], 'verify', factorBody, (one) =>
+    verifyFactor(factorCall(one), {
+      rememberDevice: isTrue(one.req.query.rememberDevice),
+      autoPush: isTrue(one.req.query.autoPush),
+    }),
+  )
+  personal([`${FACTOR}/verify/resend`], 'resend-challenge', factorBody, (one) =>
+    resendChallenge(factorCall(one)),
+  )
+  for (const factor of [FACTOR, FACTOR_OF_USER]) {
+    const lifecycle = `${factor}/lifecycle`
+    personal([`${lifecycle}/activate`], 'activate', factorBody, (one) => activateFactor(factorCall(one)))
+    personal([`${lifecycle}/activate/poll`], 'activation-poll', factorBody, (one) =>
+      pollActivation(factorCall(one)),
+    )
+    personal([`${lifecycle}/activate/email`], 'send-activation', factorBody, (one) =>
+      sendActivationLink(factorCall(one), 'email'),
+    )
+    personal([`${lifecycle}/activate/sms`], 'send-activation', factorBody, (one) =>
+      sendActivationLink(factorCall(one), 'sms'),
+    )
+  }
+  personal([`${FACTOR}/lifecycle/resend`], 'resend-enrolment', factorBody, (one) =>
+    resendEnrolment(factorCall(one)),
+  )
+
+  post([`${AUTHN}/recovery/password`], (req) => recover(req, 'PASSWORD'))
+  post([`${AUTHN}/recovery/unlock`], (req) => recover(req, 'UNLOCK'))
+  post([`${AUTHN}/recovery/token`], (req) =>
+    show(req, redeemRecoveryToken(world, parseBody(recoveryTokenBody, req.body), callerIn(world, req))),
+  )
+  step([`${AUTHN}/recovery/factors/:type/verify`], 'verify-recovery', recoveryCodeBody, (one) =>
+    verifyRecovery(world, ofType(one), one.body.passCode),
+  )
+  step([`${AUTHN}/recovery/factors/:type/resend`], 'resend-recovery', stateBody, (one) =>
+    resendRecovery(world, ofType(one)),
+  )
+  personal([`${AUTHN}/recovery/answer`], 'answer', recoveryAnswerBody, (one) =>
+    answerQuestion(world, one.transaction, one.person, one.body.answer),
+  )
+  return router
+
+  function post(paths: string[], answer: (req: Request) => Record<string, unknown>): void {
+    router.post(paths, (req, res) => {
+      res.json(answer(req))
+    })
+    router.all(paths, refuseMethod('POST'))
+  }
+
+  /** An operation on a transaction that exists, in a state that takes it. */
+  function step<S extends z.ZodType<{ stateToken: string }>>(
+    paths: string[],
+    operation: Operation,
+    schema: S,
+    take: (one: Step<z.output<S>>) => void,
+  ): void {
+    post(paths, (req) => {
+      const body = parseBody(schema, req.body)
+      const transaction = world.transactions.find(body.stateToken)
+      requireAllowed(transaction.status, operation)
+      const { userId } = req.params
+      if (userId !== undefined && userId !== transaction.person?.id) throw invalidToken()
+      take({ world, transaction, body, req, origin: originOf(req) })
+      return show(req, transaction)
+    })
+  }
+
+  function personal<S extends z.ZodType<{ stateToken: string }>>(
+    paths: string[],
+    operation: Operation,
+    schema: S,
+    take: (one: StepWithPerson<z.output<S>>) => void,
+  ): void {
+    step(paths, operation, schema, (one) => {
+      const { person } = one.transaction
+      if (person === undefined) throw invalidToken()
+      take({ ...one, person })
+    })
+  }
+
+  function recover(req: Request, recoveryType: 'PASSWORD' | 'UNLOCK') {
+    const body = parseBody(recoveryBody, req.body)
+    return startRecovery({ world, body, caller: callerIn(world, req), origin: originOf(req), recoveryType })
+  }
+
+  function show(req: Request, transaction: Transaction) {
+    return present({ world, transaction, origin: originOf(req) })
+  }
+}
+
+export function refuseMethod(allowed: string): RequestHandler {
+  return function methodNotAllowed() {
+    throw wrongMethod(allowed)
+  }
+}
+
+function factorCall(one: StepWithPerson<z.output<typeof factorBody>>) {
+  return { ...one, factorId: String(one.req.params.factorId) }
+}
+
+/** SMS or CALL in the path must be the transaction's own. */
+function ofType({ transaction, req }: Step<unknown>): Transaction {
+  if (String(req.params.type).toUpperCase() !== transaction.recoveryFactor) throw invalidToken()
+  return transaction
+}
+
+function isTrue(value: unknown): boolean {
+  return value === 'true'
+}

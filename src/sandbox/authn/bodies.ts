@@ -1,0 +1,87 @@
+import { z } from 'zod'
+import { validationFailed } from './authn-error.ts'
+
+const flag = z.boolean().nullish()
+const text = z.string().max(10_000)
+const optional = text.nullish().transform((value) => value ?? undefined)
+
+/** Request bodies. Unknown members are left alone, as the real API does; null counts as missing. */
+export const primaryBody = z.object({
+  username: optional,
+  password: optional,
+  token: optional,
+  stateToken: optional,
+  audience: optional,
+  relayState: optional,
+  options: z.object({ warnBeforePasswordExpired: flag, multiOptionalFactorEnroll: flag }).nullish(),
+  context: z.object({ deviceToken: text.nullish() }).nullish(),
+})
+export type PrimaryBody = z.output<typeof primaryBody>
+
+const required = text.min(1)
+export const stateBody = z.object({ stateToken: required })
+
+export const changePasswordBody = stateBody.extend({
+  oldPassword: required,
+  newPassword: required,
+  revokeSessions: flag,
+})
+export type ChangePasswordBody = z.output<typeof changePasswordBody>
+
+export const resetPasswordBody = stateBody.extend({
+  newPassword: required,
+  revokeSessions: flag,
+  /** The recovery question's answer once more; checked when it is there. */
+  answer: optional,
+})
+export type ResetPasswordBody = z.output<typeof resetPasswordBody>
+
+export const factorBody = stateBody.extend({
+  passCode: optional,
+  answer: optional,
+  clientData: optional,
+  signatureData: optional,
+  authenticatorData: optional,
+  attestation: optional,
+  registrationData: optional,
+  profile: z
+    .record(z.string(), z.unknown())
+    .nullish()
+    .transform((value) => value ?? undefined),
+})
+
+export const enrolBody = factorBody.extend({ factorType: required, provider: required })
+export type EnrolBody = z.output<typeof enrolBody>
+
+export const recoveryBody = z.object({ username: required, factorType: optional, relayState: optional })
+export type RecoveryBody = z.output<typeof recoveryBody>
+
+export const recoveryTokenBody = z.object({
+  recoveryToken: required,
+  options: primaryBody.shape.options,
+})
+export type RecoveryTokenBody = z.output<typeof recoveryTokenBody>
+
+export const recoveryCodeBody = stateBody.extend({ passCode: required })
+export const recoveryAnswerBody = stateBody.extend({ answer: required })
+
+/** Throws E0000001 with one cause for each member that is wrong, naming it. */
+export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
+  const result = schema.safeParse(body)
+  if (result.success) return result.data
+  const causes = result.error.issues.map((issue) => ({
+    field: issue.path.map(String).join('.') || 'body',
+    says: body !== null && typeof body === 'object' && isMissing(body, issue.path) ? MISSING : issue.message,
+  }))
+  throw validationFailed(
+    causes[0]?.field ?? 'body',
+    causes.map(({ field, says }) => `${field}: ${says}`),
+  )
+}
+
+const MISSING = 'The field cannot be left blank'
+
+function isMissing(body: object, path: readonly PropertyKey[]): boolean {
+  const [first] = path
+  return path.length === 1 && first !== undefined && ['', null, undefined].includes(Reflect.get(body, first))
+}

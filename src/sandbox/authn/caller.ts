@@ -1,0 +1,52 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { invalidToken } from './authn-error.ts'
+
+/** The client as the sandbox saw it. deviceToken and fingerprint count with a valid API token only. */
+export type Caller = {
+  trusted: boolean
+  address: string
+  deviceToken: string | undefined
+  fingerprint: string | undefined
+  userAgent: string | undefined
+}
+
+type Seen = { headers: IncomingHttpHeaders; socketAddress: string }
+type Trust = { apiTokens: ReadonlySet<string>; gatewayAddresses: readonly string[] }
+
+/** An API token that is not valid is refused whatever the call; none at all is a public application. */
+export function requireSoundToken(seen: Seen, trust: Trust): void {
+  if (seen.headers.authorization !== undefined && !isTrusted(seen, trust)) throw invalidToken()
+}
+
+export function callerOf(seen: Seen, trust: Trust): Caller {
+  const trusted = isTrusted(seen, trust)
+  const fingerprint = seen.headers['x-device-fingerprint']
+  return {
+    trusted,
+    address: addressOf(seen, trust, trusted),
+    deviceToken: undefined,
+    fingerprint: trusted && typeof fingerprint === 'string' ? fingerprint : undefined,
+    userAgent: seen.headers['user-agent'],
+  }
+}
+
+function isTrusted({ headers }: Seen, { apiTokens }: Trust): boolean {
+  const match = /^SSWS (\S+)$/.exec(headers.authorization ?? '')
+  return match?.[1] !== undefined && apiTokens.has(match[1])
+}
+
+/** X-Forwarded-For counts from a trusted app behind a gateway address: its last entry that is no gateway. */
+function addressOf({ headers, socketAddress }: Seen, { gatewayAddresses }: Trust, trusted: boolean): string {
+  const forwarded = headers['x-forwarded-for']
+  const direct = plainAddress(socketAddress)
+  if (!trusted || forwarded === undefined || !gatewayAddresses.includes(direct)) return direct
+  const entries = String(forwarded)
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '')
+  return entries.findLast((entry) => !gatewayAddresses.includes(entry)) ?? direct
+}
+
+function plainAddress(address: string): string {
+  return address.replace(/^::ffff:/, '')
+}

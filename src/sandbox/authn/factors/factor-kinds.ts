@@ -1,0 +1,45 @@
+import type { FactorConfig } from '../../sandbox-config.ts'
+import { idFor } from '../issued-tokens.ts'
+import type { Factor } from '../person.ts'
+import type { FactorKinds, Owner } from './factor-kind.ts'
+import { serialToken, softwareToken } from './otp-factors.ts'
+import { push } from './push-factor.ts'
+import { question } from './question-factor.ts'
+import { sentCode } from './sent-code-factors.ts'
+import { u2f } from './u2f-factor.ts'
+import { webauthn } from './webauthn-factor.ts'
+
+/** Every factor type and what it does. */
+export const FACTOR_KINDS: FactorKinds = {
+  question,
+  sms: sentCode('sms', 'sms'),
+  call: sentCode('call', 'clf'),
+  email: sentCode('email', 'emf'),
+  'token:software:totp': softwareToken,
+  push,
+  token: serialToken({ RSA: 'rsa', SYMANTEC: 'vip' }),
+  'token:hardware': serialToken({ YUBICO: 'ykf' }),
+  webauthn,
+  u2f,
+}
+
+/** An enrolled factor as config/sandbox.json has it. */
+export function factorFromConfig(config: FactorConfig, owner: Owner, seed: string): Factor {
+  const kind = FACTOR_KINDS[config.type]
+  return { ...newFactor(config, owner, seed), publicKey: kind.publicKey?.(owner) }
+}
+
+/** A factor that is being enrolled: a security key has no public key yet. */
+export function newFactor(config: FactorConfig, owner: Owner, seed: string): Factor {
+  const kind = FACTOR_KINDS[config.type]
+  return {
+    id: idFor(kind.idPrefix(config.provider), seed),
+    factorType: config.type,
+    provider: config.provider,
+    profile: kind.profile(config, owner),
+    config,
+    wrongCodes: 0,
+    usedSteps: new Set(),
+    publicKey: undefined,
+  }
+}

@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto'
+import { Secret, TOTP } from 'otpauth'
+
+const STEP_SECONDS = 30
+/** How far a clock may be off, in steps; beyond that, and up to FAR, the code is known but out of its time. */
+const NEAR = 1
+const FAR = 10
+
+export type OtpResult = 'right' | 'replayed' | 'out-of-time' | 'wrong'
+
+/** Checks a time-based code of RFC 6238 and marks its step as used. */
+export function checkOtp({
+  secret,
+  code,
+  nowMs,
+  usedSteps,
+}: {
+  secret: string
+  code: string
+  nowMs: number
+  usedSteps: Set<number>
+}): OtpResult {
+  if (!/^\d{6}$/.test(code)) return 'wrong'
+  const delta = totp(secret).validate({ token: code, timestamp: nowMs, window: FAR })
+  if (delta === null) return 'wrong'
+  const step = stepAt(nowMs) + delta
+  if (usedSteps.has(step)) return 'replayed'
+  if (Math.abs(delta) > NEAR) return 'out-of-time'
+  usedSteps.add(step)
+  return 'right'
+}
+
+/** A code that is accepted now: the current one, or a neighbour when that was used already. */
+export function currentCode({
+  secret,
+  nowMs,
+  usedSteps = new Set(),
+}: {
+  secret: string
+  nowMs: number
+  usedSteps?: ReadonlySet<number>
+}): string {
+  const unused = [0, 1, -1].find((delta) => !usedSteps.has(stepAt(nowMs) + delta)) ?? 0
+  return totp(secret).generate({ timestamp: nowMs + unused * STEP_SECONDS * 1000 })
+}
+
+/** The secret inside a hardware token, made from its credential id: the sandbox has no real ones. */
+export function hardwareSecret(credentialId: string): string {
+  const digest = createHash('sha256').update(`hardware token ${credentialId}`).digest()
+  return new Secret({ buffer: Uint8Array.from(digest.subarray(0, 20)).buffer }).base32
+}
+
+export function randomSecret(random: (count: number) => Buffer): string {
+  return new Secret({ buffer: Uint8Array.from(random(10)).buffer }).base32
+}
+
+/** What an authenticator app reads out of the QR picture. */
+export function otpauthUri({ login, secret }: { login: string; secret: string }): string {
+  return new TOTP({ issuer: 'Gatehouse sandbox', label: login, secret: Secret.fromBase32(secret) }).toString()
+}
+
+function totp(secret: string): TOTP {
+  return new TOTP({ secret: Secret.fromBase32(secret), digits: 6, period: STEP_SECONDS })
+}
+
+function stepAt(nowMs: number): number {
+  return Math.floor(nowMs / 1000 / STEP_SECONDS)
+}

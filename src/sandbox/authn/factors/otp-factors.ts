@@ -1,0 +1,72 @@
+import { validationFailed } from '../authn-error.ts'
+import type { Factor } from '../person.ts'
+import { type FactorKind, type FactorStep, type Outcome, WRONG_CODE } from './factor-kind.ts'
+import { checkOtp, hardwareSecret, type OtpResult, randomSecret } from './otp-check.ts'
+
+/** Authenticator apps: Google's and the vendor's own. */
+export const softwareToken: FactorKind = {
+  idPrefix: (provider) => (provider === 'OKTA' ? 'ost' : 'uft'),
+  profile: (_config, owner) => ({ credentialId: owner.login }),
+  enrol: (_body, _owner, world) => ({ secret: randomSecret(world.random) }),
+  immediate: false,
+  begin({ world, challenge }) {
+    challenge.qrToken ??= world.tokens.long()
+  },
+  answers: (body) => body.passCode !== undefined,
+  check,
+  poll: () => ({ kind: 'waiting' }),
+  activationObject({ person, factor, challenge, origin }) {
+    const qr = `${origin}/api/v1/users/${person.id}/factors/${factor.id}/qr/${challenge.qrToken}`
+    return {
+      timeStep: 30,
+      sharedSecret: secretOf(factor),
+      encoding: 'base32',
+      keyLength: 6,
+      _links: { qrcode: { href: qr, type: 'image/png' } },
+    }
+  },
+}
+
+/** Enterprise tokens (RSA, Symantec) and hardware tokens: a serial number and a code, enrolled in one call. */
+export function serialToken(idPrefixes: Readonly<Record<string, string>>): FactorKind {
+  return {
+    idPrefix: (provider) => idPrefixes[provider] ?? 'tok',
+    profile: (config, owner) => ({ credentialId: config.credentialId ?? owner.login }),
+    enrol(body) {
+      const credentialId = body.profile?.credentialId
+      const missing = [
+        ...(typeof credentialId === 'string' && credentialId !== '' ? [] : ['profile.credentialId']),
+        ...(body.passCode === undefined ? ['passCode'] : []),
+      ]
+      if (missing.length > 0 || typeof credentialId !== 'string')
+        throw validationFailed(
+          'factorEnrollRequest',
+          missing.map((field) => `${field}: The field cannot be left blank`),
+        )
+      return { credentialId }
+    },
+    immediate: true,
+    begin: () => {},
+    answers: (body) => body.passCode !== undefined,
+    check,
+    poll: () => ({ kind: 'waiting' }),
+  }
+}
+
+/** The secret that makes this factor's codes. */
+export function secretOf(factor: Factor): string {
+  return factor.config.secret ?? hardwareSecret(String(factor.profile.credentialId))
+}
+
+const OUTCOMES: Record<OtpResult, Outcome> = {
+  right: { kind: 'verified' },
+  wrong: { kind: 'wrong', cause: WRONG_CODE },
+  replayed: { kind: 'waiting', result: 'PASSCODE_REPLAYED' },
+  'out-of-time': { kind: 'waiting', result: 'TIME_WINDOW_EXCEEDED' },
+}
+
+function check({ world, factor, body }: FactorStep): Outcome {
+  const usedSteps = factor.config.allowReplay ? new Set<number>() : factor.usedSteps
+  const code = body.passCode ?? ''
+  return OUTCOMES[checkOtp({ secret: secretOf(factor), code, nowMs: world.now(), usedSteps })]
+}

@@ -1,0 +1,83 @@
+import type { FactorResult, PushAnswer } from '../transaction.ts'
+import type { FactorKind, FactorStep, Outcome } from './factor-kind.ts'
+
+const RESULTS: Record<Exclude<PushAnswer, 'approve'>, FactorResult> = {
+  reject: 'REJECTED',
+  cancel: 'CANCELLED',
+  error: 'ERROR',
+}
+
+/**
+ * The vendor's verification app. Polling repeats the call; polls are counted, not time: the phone
+ * answers when somebody makes it (control API) or after the number of polls its owner has set.
+ */
+export const push: FactorKind = {
+  idPrefix: () => 'opf',
+  profile: (_config, owner) => ({
+    credentialId: owner.login,
+    deviceType: 'SmartPhone_IPhone',
+    keys: [{ kty: 'PKIX', use: 'sig', kid: 'default', x5c: ['c2FuZGJveA'] }],
+    name: 'Sandbox phone',
+    platform: 'IOS',
+    version: '18.0',
+  }),
+  enrol: () => ({}),
+  immediate: false,
+  begin({ world, transaction, factor, challenge }) {
+    challenge.polls = 0
+    challenge.pushAnswer = undefined
+    if (transaction.status === 'MFA_ENROLL_ACTIVATE') challenge.qrToken ??= world.tokens.long()
+    challenge.correctAnswer = factor.config.numberChallenge
+      ? 10 + ((world.random(1)[0] ?? 0) % 90)
+      : undefined
+    transaction.factorResult = 'WAITING'
+  },
+  /** A call never brings an answer: the phone does. */
+  answers: () => false,
+  check: () => ({ kind: 'waiting', result: 'WAITING' }),
+  poll,
+  challengeObject: ({ challenge, transaction }) =>
+    challenge.correctAnswer === undefined || transaction.factorResult !== 'WAITING'
+      ? undefined
+      : { challenge: { correctAnswer: challenge.correctAnswer } },
+  activationObject({ world, transaction, person, factor, challenge, origin }) {
+    const ofUser = `${origin}/api/v1/users/${person.id}/factors/${factor.id}`
+    const post = { hints: { allow: ['POST'] } }
+    const send = ['email', 'sms'].map((name) => ({
+      name,
+      href: `${ofUser}/lifecycle/activate/${name}`,
+      ...post,
+    }))
+    if (transaction.factorResult === 'TIMEOUT')
+      return {
+        factorResult: 'TIMEOUT',
+        _links: { activate: { href: `${ofUser}/lifecycle/activate`, ...post }, send },
+      }
+    return {
+      expiresAt: new Date(world.now() + 5 * 60_000).toISOString(),
+      factorResult: 'WAITING',
+      _links: { qrcode: { href: `${ofUser}/qr/${challenge.qrToken}`, type: 'image/png' }, send },
+    }
+  },
+  resend: 'push',
+}
+
+function poll(step: FactorStep): Outcome {
+  const { transaction, challenge, factor, world } = step
+  // After an answer that was no approval, the next call sends a new push.
+  if (transaction.factorResult !== 'WAITING') {
+    push.begin(step)
+    return { kind: 'waiting', result: 'WAITING' }
+  }
+  challenge.polls += 1
+  const answer = challenge.pushAnswer ?? answerByItself(step)
+  if (answer === 'approve') return { kind: 'verified' }
+  if (answer !== undefined) return { kind: 'waiting', result: RESULTS[answer] }
+  const timeout = factor.config.timeoutAfterPolls ?? world.config.limits.pushPolls
+  return { kind: 'waiting', result: challenge.polls >= timeout ? 'TIMEOUT' : 'WAITING' }
+}
+
+function answerByItself({ factor, challenge }: FactorStep): PushAnswer | undefined {
+  const after = factor.config.answersAfterPolls
+  return after !== undefined && challenge.polls > after ? factor.config.answers : undefined
+}

@@ -1,0 +1,82 @@
+import { callMadeRecently, smsSentRecently, validationFailed } from '../authn-error.ts'
+import { randomCode } from '../issued-tokens.ts'
+import type { World } from '../world.ts'
+import { type FactorBody, type FactorKind, type FactorStep, WRONG_CODE } from './factor-kind.ts'
+
+type Channel = 'sms' | 'call' | 'email'
+const MESSAGE_KIND = { sms: 'sms', call: 'call', email: 'mail' } as const
+const TOO_SOON = { sms: smsSentRecently, call: callMadeRecently }
+
+/** A code by text message, call or mail. Calling verify without a code sends it. */
+export function sentCode(channel: Channel, idPrefix: string): FactorKind {
+  return {
+    idPrefix: () => idPrefix,
+    profile: (config, owner) =>
+      channel === 'email'
+        ? { email: maskedMail(config.email ?? owner.login) }
+        : { phoneNumber: maskedPhone(config.phoneNumber ?? '') },
+    enrol: (body, owner) =>
+      channel === 'email'
+        ? { email: typeof body.profile?.email === 'string' ? body.profile.email : owner.login }
+        : { phoneNumber: phoneNumberOf(body) },
+    immediate: false,
+    begin: (step) => sendCode(step, channel),
+    answers: (body) => body.passCode !== undefined,
+    check: ({ challenge, body }) =>
+      challenge.code !== undefined && body.passCode === challenge.code
+        ? { kind: 'verified' }
+        : { kind: 'wrong', cause: WRONG_CODE },
+    poll(step) {
+      sendCode(step, channel)
+      return { kind: 'waiting' }
+    },
+    resend: channel,
+  }
+}
+
+/** One message in 30 seconds and transaction, for text messages and calls. */
+export function refuseTooSoon(
+  world: World,
+  channel: Channel,
+  challenge: { sentAtMs: number | undefined },
+): void {
+  const soon =
+    challenge.sentAtMs !== undefined &&
+    world.now() - challenge.sentAtMs < world.config.limits.resendSeconds * 1000
+  if (soon && channel !== 'email') throw TOO_SOON[channel]()
+}
+
+/** +1 XXX-XXX-1337: what answers show of a phone number. */
+export function maskedPhone(phoneNumber: string): string {
+  return `${phoneNumber.slice(0, 2)} XXX-XXX-${phoneNumber.slice(-4)}`
+}
+
+/** d...y@example.test */
+export function maskedMail(address: string): string {
+  const [name = '', domain = ''] = address.split('@')
+  return `${name.slice(0, 1)}...${name.slice(-1)}@${domain}`
+}
+
+export function phoneNumberOf(body: FactorBody): string {
+  const phoneNumber = body.profile?.phoneNumber
+  const digits = typeof phoneNumber === 'string' ? phoneNumber.replace(/[\s().-]/g, '') : ''
+  if (!/^\+\d{7,15}$/.test(digits))
+    throw validationFailed('profile.phoneNumber', ['profile.phoneNumber: Invalid Phone Number.'])
+  return digits
+}
+
+function sendCode({ world, transaction, person, factor, challenge }: FactorStep, channel: Channel): void {
+  refuseTooSoon(world, channel, challenge)
+  const code = randomCode(world.random)
+  challenge.code = code
+  challenge.sentAtMs = world.now()
+  const to = channel === 'email' ? (factor.config.email ?? person.login) : factor.config.phoneNumber
+  world.outbox.send({
+    kind: MESSAGE_KIND[channel],
+    login: person.login,
+    to: to ?? '',
+    purpose: transaction.status === 'MFA_ENROLL_ACTIVATE' ? 'factor-activation' : 'factor-code',
+    text: `Your verification code is ${code}.`,
+    code,
+  })
+}

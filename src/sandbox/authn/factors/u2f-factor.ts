@@ -1,0 +1,80 @@
+import { z } from 'zod'
+import { randomChallenge } from '../issued-tokens.ts'
+import { type FactorKind, type FactorStep, type Outcome, WRONG_CODE } from './factor-kind.ts'
+import { createVirtualAuthenticator, sha256 } from './virtual-authenticator.ts'
+import { signatureFits } from './webauthn-factor.ts'
+
+const WRONG: Outcome = { kind: 'wrong', cause: WRONG_CODE }
+const POINT_BYTES = 65
+
+/** The older security keys (U2F): raw messages of the FIDO alliance, signatures over the page's own address. */
+export const u2f: FactorKind = {
+  idPrefix: () => 'fuf',
+  profile: (_config, owner) => ({
+    credentialId: createVirtualAuthenticator({ seed: owner.login }).credentialId,
+    version: 'U2F_V2',
+  }),
+  publicKey: (owner) => createVirtualAuthenticator({ seed: owner.login }).publicKey,
+  enrol: () => ({}),
+  immediate: false,
+  begin({ world, challenge }) {
+    challenge.nonce = randomChallenge(world.random)
+  },
+  answers: (body) => body.clientData !== undefined,
+  check: (step) =>
+    step.transaction.status === 'MFA_ENROLL_ACTIVATE' ? checkRegistration(step) : checkSignature(step),
+  poll: () => ({ kind: 'waiting' }),
+  challengeObject: ({ challenge }) => ({ challenge: { nonce: challenge.nonce, timeoutSeconds: 20 } }),
+  activationObject: ({ challenge, origin }) => ({
+    version: 'U2F_V2',
+    appId: origin,
+    nonce: challenge.nonce,
+    timeoutSeconds: 20,
+  }),
+}
+
+const clientDataShape = z.object({ typ: z.string(), challenge: z.string(), origin: z.string() })
+
+/** 0x05, the key's point, a length and that long a key handle, then certificate and signature. */
+function checkRegistration({ factor, challenge, body }: FactorStep): Outcome {
+  try {
+    const client = readClientData(body.clientData)
+    if (client.typ !== 'navigator.id.finishEnrollment' || client.challenge !== challenge.nonce) return WRONG
+    const data = Buffer.from(body.registrationData ?? '', 'base64')
+    const point = data.subarray(1, 1 + POINT_BYTES)
+    const handleLength = data.readUInt8(1 + POINT_BYTES)
+    const handle = data.subarray(2 + POINT_BYTES, 2 + POINT_BYTES + handleLength)
+    if (data[0] !== 5 || point[0] !== 4 || handle.length !== handleLength || handleLength === 0) return WRONG
+    factor.publicKey = JSON.stringify({
+      kty: 'EC',
+      crv: 'P-256',
+      x: point.subarray(1, 33).toString('base64url'),
+      y: point.subarray(33).toString('base64url'),
+    })
+    factor.profile = { credentialId: handle.toString('base64url'), appId: client.origin, version: 'U2F_V2' }
+    return { kind: 'verified' }
+  } catch {
+    return WRONG // not readable as a registration: the same answer as for a wrong one
+  }
+}
+
+/** The signature is over the address, the presence byte and counter, and the client data. */
+function checkSignature({ factor, challenge, body }: FactorStep): Outcome {
+  try {
+    const client = readClientData(body.clientData)
+    if (client.typ !== 'navigator.id.getAssertion' || client.challenge !== challenge.nonce) return WRONG
+    const data = Buffer.from(body.signatureData ?? '', 'base64')
+    const presence = data.subarray(0, 5)
+    const clientHash = sha256(Buffer.from(body.clientData ?? '', 'base64'))
+    const signed = Buffer.concat([sha256(client.origin), presence, clientHash])
+    return presence[0] === 1 && signatureFits(factor.publicKey, signed, data.subarray(5))
+      ? { kind: 'verified' }
+      : WRONG
+  } catch {
+    return WRONG // not readable as a signature: the same answer as for a wrong one
+  }
+}
+
+function readClientData(clientData: string | undefined): z.output<typeof clientDataShape> {
+  return clientDataShape.parse(JSON.parse(Buffer.from(clientData ?? '', 'base64').toString('utf8')))
+}

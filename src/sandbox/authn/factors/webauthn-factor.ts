@@ -1,0 +1,131 @@
+import { createPublicKey, type JsonWebKey, verify } from 'node:crypto'
+import { z } from 'zod'
+import { randomChallenge } from '../issued-tokens.ts'
+import { type Cbor, decodeCbor } from './cbor.ts'
+import { type FactorKind, type FactorStep, type Outcome, WRONG_CODE } from './factor-kind.ts'
+import { createVirtualAuthenticator, sha256 } from './virtual-authenticator.ts'
+
+const WRONG: Outcome = { kind: 'wrong', cause: WRONG_CODE }
+
+/** Security keys of the W3C's kind, with real signatures: ES256 and RS256. */
+export const webauthn: FactorKind = {
+  idPrefix: () => 'fwf',
+  profile: (config, owner) => ({
+    credentialId: createVirtualAuthenticator({ seed: owner.login }).credentialId,
+    authenticatorName: config.authenticatorName ?? 'Sandbox key',
+  }),
+  publicKey: (owner) => createVirtualAuthenticator({ seed: owner.login }).publicKey,
+  enrol: () => ({}),
+  immediate: false,
+  begin({ world, transaction, challenge }) {
+    challenge.nonce = randomChallenge(world.random)
+    transaction.factorResult = transaction.status === 'MFA_ENROLL_ACTIVATE' ? undefined : 'CHALLENGE'
+  },
+  answers: (body) => body.clientData !== undefined,
+  check: (step) =>
+    step.transaction.status === 'MFA_ENROLL_ACTIVATE' ? checkAttestation(step) : checkAssertion(step),
+  poll: () => ({ kind: 'waiting', result: 'CHALLENGE' }),
+  challengeObject: ({ challenge }) => ({
+    challenge: { challenge: challenge.nonce, userVerification: 'preferred', extensions: {} },
+  }),
+  activationObject: ({ person, challenge, origin }) => ({
+    attestation: 'direct',
+    authenticatorSelection: { userVerification: 'preferred', requireResidentKey: false },
+    challenge: challenge.nonce,
+    excludeCredentials: person.factors
+      .filter((factor) => factor.factorType === 'webauthn' && factor.publicKey !== undefined)
+      .map((factor) => ({ type: 'public-key', id: factor.profile.credentialId })),
+    pubKeyCredParams: [
+      { type: 'public-key', alg: -7 },
+      { type: 'public-key', alg: -257 },
+    ],
+    rp: { name: 'Gatehouse sandbox' },
+    u2fParams: { appid: origin },
+    user: {
+      displayName: `${person.config.firstName} ${person.config.lastName}`,
+      name: person.login,
+      id: person.id,
+    },
+  }),
+}
+
+const clientDataShape = z.object({ type: z.string(), challenge: z.string(), origin: z.url() })
+
+function checkAttestation({ factor, challenge, body }: FactorStep): Outcome {
+  try {
+    const client = readClientData(body.clientData)
+    const object = decodeCbor(Buffer.from(body.attestation ?? '', 'base64'))
+    const authData = object instanceof Map ? object.get('authData') : undefined
+    if (!Buffer.isBuffer(authData)) return WRONG
+    if (!isFor(client, 'webauthn.create', challenge.nonce, authData)) return WRONG
+    const idLength = authData.readUInt16BE(53)
+    const coseKey = decodeCbor(authData.subarray(55 + idLength))
+    const jwk = jwkOf(coseKey)
+    createPublicKey({ key: jwk, format: 'jwk' })
+    factor.publicKey = JSON.stringify(jwk)
+    factor.profile = {
+      credentialId: authData.subarray(55, 55 + idLength).toString('base64url'),
+      authenticatorName: 'Security key',
+    }
+    return { kind: 'verified' }
+  } catch {
+    return WRONG // not readable as an attestation: the same answer as for a wrong one
+  }
+}
+
+function checkAssertion({ factor, challenge, body }: FactorStep): Outcome {
+  try {
+    const client = readClientData(body.clientData)
+    const authData = Buffer.from(body.authenticatorData ?? '', 'base64')
+    if (!isFor(client, 'webauthn.get', challenge.nonce, authData)) return WRONG
+    const signed = Buffer.concat([authData, sha256(Buffer.from(body.clientData ?? '', 'base64'))])
+    return signatureFits(factor.publicKey, signed, body.signatureData) ? { kind: 'verified' } : WRONG
+  } catch {
+    return WRONG // not readable as an assertion: the same answer as for a wrong one
+  }
+}
+
+/** Throws on a key or signature that cannot be read. */
+export function signatureFits(
+  publicKey: string | undefined,
+  signed: Buffer,
+  signature: string | Buffer | undefined,
+): boolean {
+  if (publicKey === undefined || signature === undefined) return false
+  const jwk: JsonWebKey = z.record(z.string(), z.string()).parse(JSON.parse(publicKey))
+  const bytes = typeof signature === 'string' ? Buffer.from(signature, 'base64') : signature
+  return verify('sha256', signed, createPublicKey({ key: jwk, format: 'jwk' }), bytes)
+}
+
+/** The answer belongs to this challenge, this purpose, and to the site whose page made it. */
+function isFor(
+  client: z.output<typeof clientDataShape>,
+  type: string,
+  nonce: string,
+  authData: Buffer,
+): boolean {
+  const presentFlag = 0x01
+  return (
+    client.type === type &&
+    client.challenge === nonce &&
+    authData.subarray(0, 32).equals(sha256(new URL(client.origin).hostname)) &&
+    ((authData[32] ?? 0) & presentFlag) !== 0
+  )
+}
+
+function readClientData(clientData: string | undefined): z.output<typeof clientDataShape> {
+  return clientDataShape.parse(JSON.parse(Buffer.from(clientData ?? '', 'base64').toString('utf8')))
+}
+
+/** A COSE key (RFC 9053) of ES256 or RS256. */
+function jwkOf(coseKey: Cbor): Record<string, string> {
+  const part = (label: number): string => {
+    const value = coseKey instanceof Map ? coseKey.get(label) : undefined
+    if (!Buffer.isBuffer(value)) throw new TypeError('not a COSE key')
+    return value.toString('base64url')
+  }
+  const kty = coseKey instanceof Map ? coseKey.get(1) : undefined
+  if (kty === 2) return { kty: 'EC', crv: 'P-256', x: part(-2), y: part(-3) }
+  if (kty === 3) return { kty: 'RSA', n: part(-1), e: part(-2) }
+  throw new TypeError('not a COSE key')
+}

@@ -1,0 +1,103 @@
+import { type Request, type Response, Router } from 'express'
+import { toBuffer } from 'qrcode'
+import { appStartingStepUp } from './apps.ts'
+import { invalidToken, notFound } from './authn-error.ts'
+import { callerIn } from './authn-middleware.ts'
+import { refuseMethod } from './authn-routes.ts'
+import { otpauthUri } from './factors/otp-check.ts'
+import { secretOf } from './factors/otp-factors.ts'
+import { beginStepUp } from './step-up.ts'
+import type { World } from './world.ts'
+
+const SESSION_COOKIE = 'sid'
+const POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'"
+
+/** What browsers GET: questions, QR pictures, redirects at the end of a sign-in, and links in mails. */
+export function createPageRoutes({ world }: { world: World }): Router {
+  const router = Router({ caseSensitive: true, strict: true })
+
+  get('/api/v1/users/:userId/factors/questions', (req, res) => {
+    if (world.people.withId(String(req.params.userId)) === undefined)
+      throw notFound(`${req.params.userId} (User)`)
+    res.json(
+      Object.entries(world.config.questions).map(([question, questionText]) => ({ question, questionText })),
+    )
+  })
+
+  get('/api/v1/users/:userId/factors/:factorId/qr/:token', async (req, res) => {
+    const { userId, factorId, token } = req.params
+    const enrolling = world.transactions.all().find(({ person, factor, challenge }) => {
+      return person?.id === userId && factor?.id === factorId && challenge?.qrToken === token
+    })
+    const { person, factor } = enrolling ?? {}
+    if (person === undefined || factor === undefined) throw notFound(`${factorId} (UserFactor)`)
+    const text =
+      factor.factorType === 'push'
+        ? `gatehouse-sandbox://push?factor=${factor.id}&login=${encodeURIComponent(person.login)}`
+        : otpauthUri({ login: person.login, secret: secretOf(factor) })
+    const png: Buffer = await toBuffer(text)
+    res.type('image/png').send(png)
+  })
+
+  /** The end of a step-up: the browser arrives with the state token, once, and is signed in to the app. */
+  get('/login/step-up/redirect', (req, res) => {
+    const transaction = world.transactions.find(String(req.query.stateToken))
+    const { app, person, status } = transaction
+    if (status !== 'SUCCESS' || app === undefined || person === undefined) throw invalidToken()
+    world.transactions.end(transaction)
+    openSession(res, person)
+    page(res, `Signed in to the app: ${app.label}`)
+  })
+
+  /** Exchanges a session token, once, for a session cookie. */
+  get('/login/sessionCookieRedirect', (req, res) => {
+    const person = world.sessionTokens.take(String(req.query.token))
+    if (person === undefined) throw invalidToken()
+    openSession(res, person)
+    const { redirectUrl } = req.query
+    if (typeof redirectUrl === 'string' && URL.canParse(redirectUrl)) res.redirect(302, redirectUrl)
+    else page(res, 'Signed in')
+  })
+
+  /** An app asks for a sign-in: the browser is sent to the app's custom sign-in page with a state token. */
+  get('/app/:app/sso', (req, res) => {
+    const app = appStartingStepUp(world, String(req.params.app))
+    const person = world.sessions.read(cookie(req, SESSION_COOKIE) ?? '')
+    const { redirectUrl } = beginStepUp(world, { app, person, caller: callerIn(world, req) })
+    res.redirect(302, redirectUrl)
+  })
+
+  /** The link of a mail or text message that sets up the verification app. */
+  get('/signin/push-activation/:token', (req, res) => {
+    const stateToken = world.pushLinks.take(String(req.params.token))
+    const challenge = stateToken === undefined ? undefined : world.transactions.find(stateToken).challenge
+    if (challenge === undefined) throw invalidToken()
+    challenge.pushAnswer = 'approve'
+    page(res, 'The verification app is set up')
+  })
+  return router
+
+  function get(path: string, answer: (req: Request, res: Response) => void | Promise<void>): void {
+    router.get(path, answer)
+    router.all(path, refuseMethod('GET'))
+  }
+
+  function openSession(res: Response, person: Parameters<World['sessions']['put']>[1]): void {
+    const sid = world.tokens.long()
+    world.sessions.put(sid, person)
+    res.cookie(SESSION_COOKIE, sid, { httpOnly: true, sameSite: 'lax', path: '/' })
+  }
+}
+
+function page(res: Response, title: string): void {
+  const safe = title.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
+  res.set('Content-Security-Policy', POLICY).type('html')
+  res.send(
+    `<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>${safe}</title><h1>${safe}</h1></html>\n`,
+  )
+}
+
+function cookie(req: Request, name: string): string | undefined {
+  const pairs = (req.headers.cookie ?? '').split(';').map((pair) => pair.trim().split('='))
+  return pairs.find(([key]) => key === name)?.[1]
+}

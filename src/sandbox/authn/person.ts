@@ -1,0 +1,103 @@
+import type { FactorConfig, FactorType, PersonConfig } from '../sandbox-config.ts'
+import { idFor } from './issued-tokens.ts'
+
+/** One enrolled (or half enrolled) factor with what is needed to check it. */
+export type Factor = {
+  id: string
+  factorType: FactorType
+  provider: string
+  profile: Record<string, unknown>
+  config: FactorConfig
+  wrongCodes: number
+  /** Time steps whose code was used already. */
+  usedSteps: Set<number>
+  /** Security keys: the public key as JWK text. */
+  publicKey: string | undefined
+}
+
+/** What the org remembers of a device that brought this deviceToken. */
+export type DeviceMemory = { mfaAtMs: number | undefined; rememberedUntilMs: number | undefined }
+
+export type Person = {
+  id: string
+  login: string
+  config: PersonConfig
+  password: string | undefined
+  passwordChanged: string
+  passwordExpired: boolean
+  passwordExpiresInDays: number | undefined
+  lockedOut: boolean
+  wrongPasswords: number
+  activated: boolean
+  factors: Factor[]
+  recoveryPhone: string | undefined
+  devices: Map<string, DeviceMemory>
+  lastDeviceToken: string | undefined
+  fingerprints: Set<string>
+  autoPush: boolean
+  sessionsRevoked: number
+}
+
+/** `factors/` fills in what a factor of this type shows of itself. */
+export type NewFactor = (config: FactorConfig, person: { login: string; id: string }, seed: string) => Factor
+
+export function createPerson(config: PersonConfig, newFactor: NewFactor): Person {
+  const id = idFor('00u', `person ${config.login}`)
+  const factors = config.factors.map((factor, at) =>
+    newFactor(factor, { login: config.login, id }, `${config.login} ${factor.type} ${factor.provider} ${at}`),
+  )
+  return {
+    id,
+    login: config.login,
+    config,
+    password: config.password,
+    passwordChanged: config.passwordChanged,
+    passwordExpired: config.passwordExpired,
+    passwordExpiresInDays: config.passwordExpiresInDays,
+    lockedOut: config.lockedOut,
+    wrongPasswords: 0,
+    activated: !config.activation,
+    factors,
+    recoveryPhone: config.recoveryPhone ?? config.factors.find((one) => one.type === 'sms')?.phoneNumber,
+    devices: new Map(),
+    lastDeviceToken: undefined,
+    fingerprints: new Set(),
+    autoPush: false,
+    sessionsRevoked: 0,
+  }
+}
+
+export type People = {
+  all(): Person[]
+  /** By the full sign-in name or an unambiguous short one, in any letter case. */
+  named(username: string): Person | undefined
+  withId(id: string): Person | undefined
+  reset(): void
+}
+
+export function createPeople(configs: readonly PersonConfig[], newFactor: NewFactor): People {
+  let people = configs.map((config) => createPerson(config, newFactor))
+  let index = indexOf(people)
+  return {
+    all: () => people,
+    named: (username) => index.get(username.trim().toLowerCase()),
+    withId: (id) => people.find((person) => person.id === id),
+    reset() {
+      people = configs.map((config) => createPerson(config, newFactor))
+      index = indexOf(people)
+    },
+  }
+}
+
+function indexOf(people: readonly Person[]): Map<string, Person> {
+  const index = new Map<string, Person>()
+  const ambiguous = new Set<string>()
+  for (const person of people) {
+    const short = person.login.replace(/@.*/, '').toLowerCase()
+    if (index.has(short)) ambiguous.add(short)
+    index.set(short, person)
+  }
+  for (const short of ambiguous) index.delete(short)
+  for (const person of people) index.set(person.login.toLowerCase(), person)
+  return index
+}

@@ -1,0 +1,109 @@
+import { mayLeaveEnrolment } from './advance.ts'
+import { FACTOR_KINDS } from './factors/factor-kinds.ts'
+import { action, type Link } from './links.ts'
+import type { Status } from './statuses.ts'
+import type { Transaction } from './transaction.ts'
+import type { World } from './world.ts'
+
+type View = { world: World; transaction: Transaction; origin: string }
+type Links = Record<string, Link | Link[]>
+
+const AUTHN = '/api/v1/authn'
+
+/** `_links` of the transaction; undefined when there are none. */
+export function presentLinks(view: View): Links | undefined {
+  const links = LINKS[view.transaction.status](view)
+  return Object.keys(links).length === 0 ? undefined : links
+}
+
+const LINKS: Record<Status, (view: View) => Links> = {
+  SUCCESS: ({ transaction, origin }) =>
+    transaction.app === undefined
+      ? {}
+      : {
+          next: action(
+            origin,
+            `/login/step-up/redirect?stateToken=${transaction.stateToken}`,
+            'GET',
+            'original',
+          ),
+        },
+  PASSWORD_EXPIRED: (view) => ({
+    next: next(view, 'changePassword', '/credentials/change_password'),
+    ...cancel(view),
+  }),
+  PASSWORD_WARN: (view) => ({
+    next: next(view, 'changePassword', '/credentials/change_password'),
+    skip: action(view.origin, `${AUTHN}/skip`, 'POST', 'skip'),
+    ...cancel(view),
+  }),
+  PASSWORD_RESET: (view) => ({
+    next: next(
+      view,
+      view.transaction.recoveryType === 'ACCOUNT_ACTIVATION' ? 'resetPassword' : 'password',
+      '/credentials/reset_password',
+    ),
+    ...cancel(view),
+  }),
+  MFA_REQUIRED: (view) => cancel(view),
+  MFA_CHALLENGE: (view) => challengeLinks(view),
+  MFA_ENROLL: (view) => ({ ...skipEnrolment(view), ...cancel(view) }),
+  MFA_ENROLL_ACTIVATE: (view) => activationLinks(view),
+  LOCKED_OUT: (view) => ({ next: next(view, 'unlock', '/recovery/unlock') }),
+  RECOVERY: (view) => ({ next: next(view, 'answer', '/recovery/answer'), ...cancel(view) }),
+  RECOVERY_CHALLENGE: (view) => recoveryLinks(view),
+  UNAUTHENTICATED: ({ origin }) => ({ next: action(origin, AUTHN, 'POST', 'authenticate') }),
+}
+
+function next({ origin }: View, name: string, path: string): Link {
+  return action(origin, AUTHN + path, 'POST', name)
+}
+
+function cancel({ origin }: View): Links {
+  return { cancel: action(origin, `${AUTHN}/cancel`) }
+}
+
+function cancelAndPrevious(view: View): Links {
+  return { ...cancel(view), prev: action(view.origin, `${AUTHN}/previous`) }
+}
+
+function challengeLinks(view: View): Links {
+  const { factor, challengeByType, factorResult } = view.transaction
+  if (factor === undefined) return cancelAndPrevious(view)
+  const path = `/factors/${challengeByType ? factor.factorType : factor.id}/verify`
+  const polls = factor.factorType === 'push' && factorResult === 'WAITING'
+  const { resend } = FACTOR_KINDS[factor.factorType]
+  return {
+    next: next(view, polls ? 'poll' : 'verify', path),
+    ...cancelAndPrevious(view),
+    ...(resend === undefined ? {} : { resend: [next(view, resend, `${path}/resend`)] }),
+  }
+}
+
+function activationLinks(view: View): Links {
+  const { factor, factorResult } = view.transaction
+  if (factor === undefined) return cancelAndPrevious(view)
+  const path = `/factors/${factor.id}/lifecycle`
+  const { resend } = FACTOR_KINDS[factor.factorType]
+  const polls = factor.factorType === 'push' && factorResult === 'WAITING'
+  return {
+    next: polls ? next(view, 'poll', `${path}/activate/poll`) : next(view, 'activate', `${path}/activate`),
+    ...cancelAndPrevious(view),
+    ...(resend === undefined || resend === 'push' ? {} : { resend: [next(view, resend, `${path}/resend`)] }),
+  }
+}
+
+function skipEnrolment({ world, transaction, origin }: View): Links {
+  const { person } = transaction
+  const maySkip = person !== undefined && mayLeaveEnrolment(world, person)
+  return maySkip ? { skip: action(origin, `${AUTHN}/skip`, 'POST', 'skip') } : {}
+}
+
+function recoveryLinks(view: View): Links {
+  const type = view.transaction.recoveryFactor ?? 'SMS'
+  return {
+    next: next(view, 'verify', `/recovery/factors/${type}/verify`),
+    ...cancel(view),
+    resend: next(view, type.toLowerCase(), `/recovery/factors/${type}/resend`),
+  }
+}

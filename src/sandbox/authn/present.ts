@@ -1,0 +1,230 @@
+import { activeFactors, enrolmentOffers, signOnPolicyOf } from './advance.ts'
+import { FACTOR_KINDS } from './factors/factor-kinds.ts'
+import { action, type Link } from './links.ts'
+import type { Factor, Person } from './person.ts'
+import { presentLinks } from './present-links.ts'
+import type { Status } from './statuses.ts'
+import type { Transaction } from './transaction.ts'
+import type { World } from './world.ts'
+
+type Json = Record<string, unknown>
+type View = { world: World; transaction: Transaction; origin: string }
+
+/** The Authentication Transaction object, member by member as recordings show it. */
+export function present(view: View): Json {
+  const { transaction, world } = view
+  const { status, app } = transaction
+  if (status === 'LOCKED_OUT')
+    return compact({ status, relayState: transaction.relayState, _links: presentLinks(view) })
+  const stepUpDone = status === 'SUCCESS' && app !== undefined
+  const embedded = { ...userPart(view), ...EMBEDDED[status](view), ...appPart(view) }
+  return compact({
+    stateToken: status !== 'SUCCESS' || stepUpDone ? transaction.stateToken : undefined,
+    type: app === undefined ? undefined : 'SESSION_STEP_UP',
+    expiresAt: new Date(expiryOf(world, transaction)).toISOString(),
+    status,
+    relayState: transaction.relayState,
+    factorResult: transaction.factorResult,
+    ...challengeTypePart(transaction),
+    sessionToken: transaction.sessionToken,
+    factorType: typeChallenged(transaction),
+    recoveryType: transaction.recoveryType,
+    _embedded: Object.keys(embedded).length === 0 ? undefined : embedded,
+    _links: presentLinks(view),
+  })
+}
+
+/** "SMS" in capitals and "call" in small letters is how the real API writes them. */
+const RECOVERY_FACTOR_SHOWN = { SMS: 'SMS', CALL: 'call' } as const
+
+/** What stands in `_embedded` beside user and app, status by status. */
+const EMBEDDED: Record<Status, (view: View) => Json> = {
+  SUCCESS: () => ({}),
+  PASSWORD_EXPIRED: (view) => ({ policy: compact({ complexity: passwordPolicy(view)?.complexity }) }),
+  PASSWORD_WARN: (view) => ({ policy: expiringPolicy(view) }),
+  PASSWORD_RESET: (view) => ({
+    policy: { ...expiringPolicy(view), age: { minAgeMinutes: 0, historyCount: 0 } },
+  }),
+  MFA_REQUIRED: (view) => ({
+    [view.world.settings.factorListName]: factorsToVerify(view),
+    policy: factorPolicy(view),
+  }),
+  MFA_CHALLENGE: (view) =>
+    view.transaction.challengeByType
+      ? challengeByType(view)
+      : { factor: factorInHand(view, 'challengeObject'), policy: factorPolicy(view) },
+  MFA_ENROLL: (view) => ({ [view.world.settings.factorListName]: factorsToEnrol(view) }),
+  MFA_ENROLL_ACTIVATE: (view) => ({ factor: factorInHand(view, 'activationObject') }),
+  LOCKED_OUT: () => ({}),
+  RECOVERY: () => ({}),
+  RECOVERY_CHALLENGE: () => ({}),
+  UNAUTHENTICATED: () => ({}),
+}
+
+/** Before authentication nobody's data is shown. */
+const SHOWS_USER: Record<Status, boolean> = {
+  SUCCESS: true,
+  PASSWORD_EXPIRED: true,
+  PASSWORD_WARN: true,
+  PASSWORD_RESET: true,
+  MFA_REQUIRED: true,
+  MFA_CHALLENGE: true,
+  MFA_ENROLL: true,
+  MFA_ENROLL_ACTIVATE: true,
+  LOCKED_OUT: false,
+  RECOVERY: true,
+  RECOVERY_CHALLENGE: false,
+  UNAUTHENTICATED: false,
+}
+
+export function presentUser(person: Person, withQuestion = false): Json {
+  const { firstName, lastName, locale, timeZone, recoveryQuestion } = person.config
+  return compact({
+    id: person.id,
+    passwordChanged: person.passwordChanged,
+    profile: { login: person.login, firstName, lastName, locale, timeZone },
+    recovery_question:
+      withQuestion && recoveryQuestion !== undefined ? { question: recoveryQuestion.question } : undefined,
+  })
+}
+
+function userPart({ transaction: { person, status } }: View): Json {
+  if (person === undefined || !SHOWS_USER[status]) return {}
+  return { user: presentUser(person, status === 'RECOVERY') }
+}
+
+function appPart({ transaction: { app }, origin }: View): Json {
+  if (app === undefined) return {}
+  const logo = { name: 'medium', href: `${origin}/assets/img/logos/${app.name}.png`, type: 'image/png' }
+  return {
+    target: { type: 'APP', name: app.name, label: app.label, _links: { logo } },
+    authentication: {
+      protocol: app.protocol,
+      issuer: { id: app.id, name: app.label, uri: app.issuerUri },
+    },
+  }
+}
+
+function passwordPolicy({ world, transaction: { person } }: View) {
+  return person === undefined ? undefined : world.config.passwordPolicies[person.config.passwordPolicy]
+}
+
+function expiringPolicy(view: View): Json {
+  const days = view.transaction.person?.passwordExpiresInDays ?? 0
+  return compact({
+    expiration: { passwordExpireDays: days },
+    complexity: passwordPolicy(view)?.complexity,
+  })
+}
+
+function factorPolicy({ world, transaction: { person, autoPush } }: View): Json {
+  if (person === undefined) return {}
+  const policy = signOnPolicyOf(world, person)
+  const pushes = activeFactors(world, person).filter((factor) => factor.factorType === 'push')
+  const autoPushEnabled = person.autoPush || autoPush
+  return {
+    allowRememberDevice: policy?.allowRememberDevice ?? false,
+    rememberDeviceLifetimeInMinutes: policy?.rememberDeviceLifetimeInMinutes ?? 0,
+    rememberDeviceByDefault: policy?.rememberDeviceByDefault ?? false,
+    factorsPolicyInfo: Object.fromEntries(pushes.map((factor) => [factor.id, { autoPushEnabled }])),
+  }
+}
+
+function factorsToVerify({ world, transaction, origin }: View): Json[] {
+  if (transaction.person === undefined) return []
+  return activeFactors(world, transaction.person).map((factor) => ({
+    ...presentFactor(factor, transaction),
+    _links: { verify: action(origin, `/api/v1/authn/factors/${factor.id}/verify`) },
+  }))
+}
+
+function factorsToEnrol({ world, transaction: { person }, origin }: View): Json[] {
+  if (person === undefined) return []
+  return enrolmentOffers(world, person).map(({ type, provider, enrollment, factor }) => {
+    const links: Record<string, Link> = {}
+    if (type === 'question')
+      links.questions = action(origin, `/api/v1/users/${person.id}/factors/questions`, 'GET')
+    if (factor === undefined) links.enroll = action(origin, '/api/v1/authn/factors')
+    return compact({
+      factorType: type,
+      provider,
+      vendorName: provider,
+      _links: Object.keys(links).length === 0 ? undefined : links,
+      status: factor === undefined ? 'NOT_SETUP' : 'ACTIVE',
+      enrollment,
+    })
+  })
+}
+
+/** The one factor that is being verified or enrolled. */
+function factorInHand(view: View, part: 'challengeObject' | 'activationObject'): Json {
+  const { world, transaction, origin } = view
+  const { person, factor, challenge } = transaction
+  if (person === undefined || factor === undefined || challenge === undefined) return {}
+  const object = FACTOR_KINDS[factor.factorType][part]?.({
+    world,
+    transaction,
+    person,
+    factor,
+    challenge,
+    origin,
+  })
+  const embedded = part === 'activationObject' && object !== undefined ? { activation: object } : object
+  const shown = presentFactor(factor, transaction)
+  if (part === 'activationObject' && HIDES_PROFILE_WHILE_ENROLLED.has(factor.factorType)) delete shown.profile
+  return compact({ ...shown, _embedded: embedded })
+}
+
+const HIDES_PROFILE_WHILE_ENROLLED: ReadonlySet<string> = new Set(['push', 'webauthn', 'u2f'])
+
+function challengeByType(view: View): Json {
+  const { world, transaction } = view
+  const { person, challenge } = transaction
+  if (person === undefined || challenge === undefined) return {}
+  const keys = activeFactors(world, person).filter((factor) => factor.factorType === 'webauthn')
+  return {
+    challenge: { challenge: challenge.nonce, extensions: {} },
+    [world.settings.factorListName]: keys.map((factor) => presentFactor(factor, transaction)),
+    policy: factorPolicy(view),
+  }
+}
+
+function challengeTypePart({ status, factor, challengeByType: byType }: Transaction): Json {
+  if (status !== 'MFA_CHALLENGE' || factor?.factorType !== 'webauthn') return {}
+  return { challengeType: byType ? 'FACTOR_TYPE' : 'FACTOR' }
+}
+
+function typeChallenged(transaction: Transaction): string | undefined {
+  const { status, factor, challengeByType: byType, recoveryFactor } = transaction
+  if (status === 'RECOVERY_CHALLENGE' && recoveryFactor !== undefined)
+    return RECOVERY_FACTOR_SHOWN[recoveryFactor]
+  return status === 'MFA_CHALLENGE' && byType ? factor?.factorType : undefined
+}
+
+/** The vendor's own verification app shows nothing of itself before it was verified. */
+function presentFactor(factor: Factor, transaction: Transaction): Json {
+  const isVerificationApp =
+    factor.provider === 'OKTA' &&
+    (factor.factorType === 'push' || factor.factorType === 'token:software:totp')
+  const verified = transaction.mfaDone || transaction.fromSession
+  const enrolling = transaction.status === 'MFA_ENROLL_ACTIVATE'
+  return {
+    id: factor.id,
+    factorType: factor.factorType,
+    provider: factor.provider,
+    vendorName: factor.provider,
+    profile: isVerificationApp && !verified && !enrolling ? {} : factor.profile,
+  }
+}
+
+function expiryOf(world: World, { status, app, expiresAtMs }: Transaction): number {
+  const endsWithSessionToken = status === 'SUCCESS' && app === undefined
+  return endsWithSessionToken
+    ? world.now() + world.config.lifetimes.sessionTokenMinutes * 60_000
+    : expiresAtMs
+}
+
+/** Leaves out what is undefined, so that key order is the order of writing. */
+export function compact(json: Json): Json {
+  return Object.fromEntries(Object.entries(json).filter(([, value]) => value !== undefined))
+}

@@ -1,0 +1,45 @@
+import type { SandboxConfig } from '../sandbox-config.ts'
+import type { Caller } from './caller.ts'
+
+export type RateLimit = {
+  /** Counts one request; the headers belong on every answer, also on the 429. */
+  count(caller: Caller): { exceeded: boolean; headers: Record<string, string> }
+  clear(): void
+}
+
+/** So many requests a window, for each client address; public applications have a stricter limit of their own. */
+export function createRateLimit({
+  limits,
+  now,
+}: {
+  limits: SandboxConfig['rateLimits']
+  now: () => number
+}): RateLimit {
+  const windowMs = limits.windowSeconds * 1000
+  let windowStart = 0
+  let counts = new Map<string, number>()
+  return {
+    count(caller) {
+      const start = now() - (now() % windowMs)
+      if (start !== windowStart) {
+        windowStart = start
+        counts = new Map()
+      }
+      const key = `${caller.trusted ? 'trusted' : 'public'} ${caller.address}`
+      const used = (counts.get(key) ?? 0) + 1
+      counts.set(key, used)
+      const limit = caller.trusted ? limits.trustedPerWindow : limits.publicPerWindow
+      return {
+        exceeded: used > limit,
+        headers: {
+          'X-Rate-Limit-Limit': String(limit),
+          'X-Rate-Limit-Remaining': String(Math.max(0, limit - used)),
+          'X-Rate-Limit-Reset': String(Math.ceil((start + windowMs) / 1000)),
+        },
+      }
+    },
+    clear() {
+      counts = new Map()
+    },
+  }
+}

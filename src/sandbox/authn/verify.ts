@@ -1,0 +1,99 @@
+import { activeFactors, advance } from './advance.ts'
+import { factorLocked, notFound, wrongCode } from './authn-error.ts'
+import type { FactorBody, FactorStep, Outcome } from './factors/factor-kind.ts'
+import { FACTOR_KINDS } from './factors/factor-kinds.ts'
+import type { Factor, Person } from './person.ts'
+import { dropChallenge, newChallenge, type Transaction } from './transaction.ts'
+import type { World } from './world.ts'
+
+/** What verify takes from the query. */
+export type VerifyQuery = { rememberDevice: boolean; autoPush: boolean }
+
+export type FactorCall = {
+  world: World
+  transaction: Transaction
+  person: Person
+  factorId: string
+  body: FactorBody
+  origin: string
+}
+
+/** POST /factors/{id}/verify: asks for the challenge, polls it, or answers it. */
+export function verifyFactor(call: FactorCall, query: VerifyQuery): void {
+  const { world, transaction, person, body } = call
+  const factor = factorToVerify(call)
+  if (query.rememberDevice) transaction.rememberDevice = true
+  if (query.autoPush) transaction.autoPush = true
+  const kind = FACTOR_KINDS[factor.factorType]
+  const fresh = transaction.factor?.id !== factor.id || transaction.challenge === undefined
+  const step = stepOf(call, factor, fresh)
+  const answers = kind.answers(body)
+  if (fresh && !answers) {
+    takeUp(transaction, step, call)
+    kind.begin(step)
+    return
+  }
+  const outcome = answers ? checkedOutcome(step, kind.check) : kind.poll(step)
+  if (outcome.kind === 'verified') {
+    transaction.mfaDone = true
+    advance(world, transaction, person)
+    return
+  }
+  takeUp(transaction, step, call)
+  transaction.factorResult = outcome.kind === 'waiting' ? outcome.result : undefined
+}
+
+/** POST /factors/{id}/verify/resend: once more the text message, call, mail or push. */
+export function resendChallenge(call: FactorCall): void {
+  const factor = factorToVerify(call)
+  const { resend, begin } = FACTOR_KINDS[factor.factorType]
+  if (resend === undefined) throw notFound(`${factor.id} (UserFactor)`)
+  const step = stepOf(call, factor, call.transaction.factor?.id !== factor.id)
+  takeUp(call.transaction, step, call)
+  begin(step)
+}
+
+/** Counts wrong answers; after so many the factor takes none, not even the right one. */
+export function checkedOutcome(step: FactorStep, check: (step: FactorStep) => Outcome): Outcome {
+  const { factor, world } = step
+  if (factor.wrongCodes >= world.config.limits.wrongCodes) throw factorLocked()
+  const outcome = check(step)
+  if (outcome.kind === 'wrong') {
+    factor.wrongCodes += 1
+    throw wrongCode(outcome.cause)
+  }
+  if (outcome.kind === 'verified') factor.wrongCodes = 0
+  return outcome
+}
+
+function takeUp(transaction: Transaction, step: FactorStep, { factorId }: FactorCall): void {
+  if (transaction.challenge !== step.challenge) dropChallenge(transaction)
+  transaction.status = 'MFA_CHALLENGE'
+  transaction.factor = step.factor
+  transaction.challenge = step.challenge
+  transaction.challengeByType = factorId === 'webauthn'
+}
+
+function stepOf(call: FactorCall, factor: Factor, fresh: boolean): FactorStep {
+  const { world, transaction, person, body, origin } = call
+  const current = fresh ? undefined : transaction.challenge
+  return { world, transaction, person, factor, challenge: current ?? newChallenge(), body, origin }
+}
+
+/** By id; `webauthn` in its place stands for any security key of the person, the newest one first. */
+function factorToVerify({ world, person, factorId, body }: FactorCall): Factor {
+  const factors = activeFactors(world, person)
+  if (factorId !== 'webauthn') {
+    const factor = factors.find((one) => one.id === factorId)
+    if (factor === undefined) throw notFound(`${factorId} (UserFactor)`)
+    return factor
+  }
+  const keys = factors.filter((one) => one.factorType === 'webauthn')
+  const factor = keys.find((one) => one.profile.credentialId === credentialIdOf(body)) ?? keys[0]
+  if (factor === undefined) throw notFound(`${factorId} (UserFactor)`)
+  return factor
+}
+
+function credentialIdOf(body: FactorBody): unknown {
+  return body.profile?.credentialId
+}

@@ -1,0 +1,120 @@
+import express, { type ErrorRequestHandler, Router } from 'express'
+import { z } from 'zod'
+import type { Person } from './authn/person.ts'
+import type { World } from './authn/world.ts'
+import type { CallLog } from './call-log.ts'
+import { type AuthnControl, codeNow } from './control.ts'
+import { BadFaultRule, type FaultRule, type Faults } from './faults.ts'
+
+type Apis<Thing> = { authn: Thing; pam: Thing }
+
+const api = z.enum(['authn', 'pam'])
+const pushBody = z.object({ answer: z.enum(['approve', 'reject', 'cancel', 'error']) })
+const keyBody = z.object({ challenge: z.string(), origin: z.string() })
+const stepUpBody = z.object({
+  app: z.string(),
+  login: z.string().optional(),
+  signInPage: z.string().optional(),
+})
+const settingsBody = z.object({ factorListName: z.enum(['factors', 'factor']) })
+const faultsBody = z.object({
+  api: api.default('authn'),
+  // createFaults checks the rules themselves and names what is wrong in them.
+  rules: z.array(z.custom<FaultRule>((rule) => rule !== null && typeof rule === 'object')),
+})
+
+/** The control of a running sandbox over HTTP, under /sandbox/ of the sign-in API's listener. */
+export function createControlRoutes({
+  world,
+  control,
+  calls,
+  faults,
+  reset,
+}: {
+  world: World
+  control: AuthnControl
+  calls: Apis<CallLog>
+  faults: Apis<Faults>
+  reset: () => void
+}): Router {
+  const router = Router()
+  router.use(express.json())
+
+  router.get('/people', (_req, res) => {
+    res.json(control.people().map(describe))
+  })
+  router.get('/people/:login', (req, res) => {
+    res.json(describe(control.person(req.params.login)))
+  })
+  router.post('/people/:login/push', (req, res) => {
+    control.answerPush(req.params.login, pushBody.parse(req.body).answer)
+    res.status(204).end()
+  })
+  router.post('/people/:login/key', (req, res) => {
+    const { challenge, origin } = keyBody.parse(req.body)
+    res.json(control.authenticator(req.params.login).signWebauthn(challenge, origin))
+  })
+  router.post('/people/:login/activation-token', (req, res) => {
+    res.json({ token: control.activationToken(req.params.login) })
+  })
+  router.post('/people/:login/recovery-token', (req, res) => {
+    res.json({ token: control.recoveryToken(req.params.login) })
+  })
+  router.get('/tokens/:credentialId', (req, res) => {
+    res.json({ code: control.tokenCode(req.params.credentialId) })
+  })
+  router.post('/step-up', (req, res) => {
+    const { app, login, signInPage } = stepUpBody.parse(req.body)
+    res.json(control.startStepUp(app, login, signInPage))
+  })
+
+  router.get('/outbox', (_req, res) => {
+    res.json(control.outbox.messages)
+  })
+  router.get('/sign-ins', (_req, res) => {
+    res.json(control.signIns)
+  })
+  router.get('/calls', (req, res) => {
+    res.json(calls[api.parse(req.query.api ?? 'authn')].entries)
+  })
+  router.post('/faults', (req, res) => {
+    const body = faultsBody.parse(req.body)
+    faults[body.api].set(body.rules)
+    res.status(204).end()
+  })
+  router.delete('/faults', (_req, res) => {
+    faults.authn.clear()
+    faults.pam.clear()
+    res.status(204).end()
+  })
+  router.post('/settings', (req, res) => {
+    Object.assign(control.settings, settingsBody.parse(req.body))
+    res.status(204).end()
+  })
+  router.post('/expire', (_req, res) => {
+    control.expireTransactions()
+    res.status(204).end()
+  })
+  router.post('/reset', (_req, res) => {
+    reset()
+    res.status(204).end()
+  })
+
+  router.use((req, res) => {
+    res.status(404).json({ error: `no control route ${req.method} ${req.originalUrl}` })
+  })
+  router.use(answerError)
+  return router
+
+  function describe(person: Person) {
+    const { login, config, id } = person
+    return { id, login, password: person.password, code: codeNow(world, person), says: config.says }
+  }
+}
+
+/** A control call goes wrong because of what was asked: always 400, with a sentence. */
+const answerError: ErrorRequestHandler = (error: unknown, _req, res, _next) => {
+  if (error instanceof z.ZodError) res.status(400).json({ error: z.prettifyError(error) })
+  else if (error instanceof BadFaultRule) res.status(400).json({ error: error.message, fields: error.fields })
+  else res.status(400).json({ error: error instanceof Error ? error.message : 'not understood' })
+}

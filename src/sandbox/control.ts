@@ -1,0 +1,125 @@
+import { appNamed, appStartingStepUp } from './authn/apps.ts'
+import { currentCode, hardwareSecret } from './authn/factors/otp-check.ts'
+import { secretOf } from './authn/factors/otp-factors.ts'
+import {
+  createVirtualAuthenticator,
+  type VirtualAuthenticator,
+} from './authn/factors/virtual-authenticator.ts'
+import type { Person } from './authn/person.ts'
+import { beginStepUp, type StepUpStart } from './authn/step-up.ts'
+import type { PushAnswer } from './authn/transaction.ts'
+import type { SignIn, World } from './authn/world.ts'
+import type { Outbox } from './outbox.ts'
+
+/** What a test or a demo can look at and do, beside calling the API. Logins may be short names. */
+export type AuthnControl = {
+  /** A valid API token, the first of the configuration. */
+  apiToken: string
+  /** The valid API tokens. Deleting one is how an org takes it back. */
+  apiTokens: Set<string>
+  /** `factorListName: 'factor'` is the form of the written specification. */
+  settings: World['settings']
+  /** Mails, text messages and calls that were "sent", with codes and links. */
+  outbox: Outbox
+  /** Each primary authentication and the client as the sandbox saw it. */
+  signIns: readonly SignIn[]
+  /** The live record of a person; throws for an unknown one. */
+  person(login: string): Person
+  people(): Person[]
+  /**
+   * A code that the person's authenticator app (or hardware token) shows and that will be accepted: the
+   * current one, or its neighbour when that was used already. Up to three sign-ins in 30 seconds.
+   */
+  totpCode(login: string): string
+  /** The code of the enterprise or hardware token with this serial number. */
+  tokenCode(credentialId: string): string
+  pushIsWaiting(login: string): boolean
+  /** Answers every push that waits for this person; throws when none does. */
+  answerPush(login: string, answer: PushAnswer): void
+  /** The person's security key. */
+  authenticator(login: string): VirtualAuthenticator
+  /** A valid activation token for this person, for one use. */
+  activationToken(login: string): string
+  /** A valid recovery token, as a mail brings it, for one use. */
+  recoveryToken(login: string, recoveryType?: 'PASSWORD' | 'UNLOCK'): string
+  /** What an app does that sends the browser to its custom sign-in page; with a login there is a session already. */
+  startStepUp(app: string, login?: string, signInPage?: string): StepUpStart
+  /** Every state, session, recovery, activation and QR token that was ever handed out (the last 200,000). */
+  tokensIssued(): string[]
+  /** From now on every state token handed out so far is expired. */
+  expireTransactions(): void
+}
+
+export function createAuthnControl(world: World): AuthnControl {
+  function person(login: string): Person {
+    const found = world.people.named(login)
+    if (found === undefined) throw new Error(`nobody is called ${login}`)
+    return found
+  }
+
+  function waitingPushes(owner: Person) {
+    return world.transactions.all().filter((one) => one.person === owner && one.factorResult === 'WAITING')
+  }
+
+  return {
+    apiToken: world.config.apiTokens[0] ?? '',
+    apiTokens: world.apiTokens,
+    settings: world.settings,
+    outbox: world.outbox,
+    signIns: world.signIns,
+    person,
+    people: () => world.people.all(),
+    totpCode(login) {
+      const code = codeNow(world, person(login))
+      if (code === undefined) throw new Error(`${login} has no factor with codes`)
+      return code
+    },
+    tokenCode: (credentialId) => currentCode({ secret: hardwareSecret(credentialId), nowMs: world.now() }),
+    pushIsWaiting: (login) => waitingPushes(person(login)).length > 0,
+    answerPush(login, answer) {
+      const waiting = waitingPushes(person(login))
+      if (waiting.length === 0) throw new Error(`no push waits for ${login}`)
+      for (const { challenge } of waiting) if (challenge !== undefined) challenge.pushAnswer = answer
+    },
+    authenticator: (login) => createVirtualAuthenticator({ seed: person(login).login }),
+    activationToken(login) {
+      const token = world.tokens.short()
+      world.activations.put(token, person(login))
+      return token
+    },
+    recoveryToken(login, recoveryType = 'PASSWORD') {
+      const token = world.tokens.short()
+      world.recoveries.put(token, { person: person(login), recoveryType, relayState: undefined })
+      return token
+    },
+    startStepUp(name, login, signInPage) {
+      const app = signInPage === undefined ? appStartingStepUp(world, name) : appNamed(world, name)
+      return beginStepUp(world, {
+        app,
+        person: login === undefined ? undefined : person(login),
+        caller: {
+          trusted: false,
+          address: '127.0.0.1',
+          deviceToken: undefined,
+          fingerprint: undefined,
+          userAgent: undefined,
+        },
+        ...(signInPage === undefined ? {} : { signInPage }),
+      })
+    },
+    tokensIssued: () => world.tokens.all(),
+    expireTransactions: () => world.transactions.expireAll(),
+  }
+}
+
+const HAS_CODES: ReadonlySet<string> = new Set(['token:software:totp', 'token', 'token:hardware'])
+
+/** undefined: no factor of this person shows codes. Also while an authenticator app is being enrolled. */
+export function codeNow(world: World, person: Person): string | undefined {
+  const enrolling = world.transactions.all().find((one) => one.person === person)?.factor
+  const factor = [...person.factors, enrolling].find(
+    (one) => one !== undefined && HAS_CODES.has(one.factorType),
+  )
+  if (factor === undefined) return undefined
+  return currentCode({ secret: secretOf(factor), nowMs: world.now(), usedSteps: factor.usedSteps })
+}

@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto'
+import type { Express, Request } from 'express'
+import { createAuthnApp } from './authn/authn-app.ts'
+import type { RandomBytes } from './authn/issued-tokens.ts'
+import { createWorld } from './authn/world.ts'
+import { type CallLog, createCallLog } from './call-log.ts'
+import { type AuthnControl, createAuthnControl } from './control.ts'
+import { createControlRoutes } from './control-routes.ts'
+import { createFaults, type Faults } from './faults.ts'
+import { type Listening, listen } from './listen.ts'
+import type { PamControl } from './pam/pam-control.ts'
+import { createPamSandbox } from './pam/pam-sandbox.ts'
+import type { SandboxConfig } from './sandbox-config.ts'
+
+export type Apis<Thing> = { authn: Thing; pam: Thing }
+
+export type SandboxAddresses = {
+  authnUrl: string
+  pamUrl: string
+  /** Ends both listeners and every open connection. */
+  close(): Promise<void>
+}
+
+export type Sandbox = AuthnControl & {
+  authn: Express
+  pam: Express
+  pamControl: PamControl
+  /** What arrived at each API, oldest first. Control calls are not in it. */
+  calls: Apis<CallLog>
+  faults: Apis<Faults>
+  /** Everybody and everything as in the configuration; logs and faults of both APIs are emptied. */
+  reset(): void
+  /** Port 0, the default, is a free port; the host is 127.0.0.1 unless given. */
+  listen(where?: { authnPort?: number; pamPort?: number; host?: string }): Promise<SandboxAddresses>
+}
+
+/**
+ * Both upstream APIs, stateful and in one process.
+ *
+ * @param config of `loadSandboxConfig()` or `parseSandboxConfig(data)`
+ * @param now milliseconds; every lifetime, limit and code goes by it
+ * @param random so many random bytes, for tokens, codes and challenges
+ * @param linkOrigin what links in answers begin with; default: where the sandbox listens
+ */
+export function createSandbox({
+  config,
+  now = Date.now,
+  random = randomBytes,
+  linkOrigin,
+}: {
+  config: SandboxConfig
+  now?: () => number
+  random?: RandomBytes
+  linkOrigin?: string
+}): Sandbox {
+  const world = createWorld({ config, now, random })
+  const calls = { authn: createCallLog({ now }), pam: createCallLog({ now }) }
+  const faults = { authn: createFaults(), pam: createFaults() }
+  let listening: Listening | undefined
+  const originOf = (req: Request) => linkOrigin ?? listening?.url ?? `http://${req.headers.host}`
+
+  const pam = createPamSandbox({ config: config.pam, now, random, faults: faults.pam, calls: calls.pam })
+  const control = createAuthnControl(world)
+  const routes = createControlRoutes({ world, control, calls, faults, reset })
+  const authn = createAuthnApp({ world, calls: calls.authn, faults: faults.authn, control: routes, originOf })
+
+  function reset() {
+    world.reset()
+    pam.control.reset()
+    for (const api of ['authn', 'pam'] as const) {
+      calls[api].clear()
+      faults[api].clear()
+    }
+  }
+
+  return {
+    ...control,
+    authn,
+    pam: pam.app,
+    pamControl: pam.control,
+    calls,
+    faults,
+    reset,
+    async listen({ authnPort = 0, pamPort = 0, host = '127.0.0.1' } = {}) {
+      const authnListening = await listen(authn, { port: authnPort, host })
+      listening = authnListening
+      try {
+        const pamListening = await listen(pam.app, { port: pamPort, host })
+        return {
+          authnUrl: authnListening.url,
+          pamUrl: pamListening.url,
+          async close() {
+            await Promise.all([authnListening.close(), pamListening.close()])
+          },
+        }
+      } catch (error) {
+        await authnListening.close()
+        throw error
+      }
+    },
+  }
+}

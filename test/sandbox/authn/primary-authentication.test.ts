@@ -1,0 +1,251 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { type Client, DEVICE, outcome, PASSWORD, startSandbox } from './sandbox-client.ts'
+
+let client: Client
+beforeAll(async () => {
+  client = await startSandbox()
+})
+beforeEach(() => client.sandbox.reset())
+afterAll(() => client.close())
+
+/** authn-api.md, "States and transitions": the rows of POST /api/v1/authn with username and password. */
+const PRIMARY_ROWS: [row: string, login: string, more: object, leadsTo: string, links: string[]][] = [
+  ['valid password, no further requirement → SUCCESS', 'amelia.stone@example.test', {}, '200 SUCCESS', []],
+  [
+    'password expired → PASSWORD_EXPIRED',
+    'olga.expired@example.test',
+    {},
+    '200 PASSWORD_EXPIRED',
+    ['next', 'cancel'],
+  ],
+  [
+    'warnBeforePasswordExpired within warn period → PASSWORD_WARN',
+    'walter.warn@example.test',
+    { options: { warnBeforePasswordExpired: true } },
+    '200 PASSWORD_WARN',
+    ['next', 'skip', 'cancel'],
+  ],
+  ['warnBeforePasswordExpired omitted → SUCCESS', 'walter.warn@example.test', {}, '200 SUCCESS', []],
+  [
+    'warnBeforePasswordExpired null → SUCCESS',
+    'walter.warn@example.test',
+    { options: { warnBeforePasswordExpired: null } },
+    '200 SUCCESS',
+    [],
+  ],
+  [
+    'an active factor comes before PASSWORD_EXPIRED',
+    'ines.both@example.test',
+    {},
+    '200 MFA_REQUIRED',
+    ['cancel'],
+  ],
+  [
+    'policy requires verification → MFA_REQUIRED',
+    'tomas.berg@example.test',
+    {},
+    '200 MFA_REQUIRED',
+    ['cancel'],
+  ],
+  ['policy requires enrollment → MFA_ENROLL', 'erin.enrol@example.test', {}, '200 MFA_ENROLL', ['cancel']],
+  ['locked out, lockout shown → LOCKED_OUT', 'luis.locked@example.test', {}, '200 LOCKED_OUT', ['next']],
+  ['locked out, lockout hidden → 401', 'lena.locked@example.test', {}, '401 E0000004', []],
+  ['invalid credentials → 401', 'amelia.stone@example.test', { password: 'Wrong-1' }, '401 E0000004', []],
+  ['nobody of that name → 401', 'nobody@example.test', {}, '401 E0000004', []],
+  ['sign-on policy denies → 401', 'dora.denied@example.test', {}, '401 E0000004', []],
+  ['the non-qualified short name works too', 'amelia.stone', {}, '200 SUCCESS', []],
+]
+
+test.each(PRIMARY_ROWS)('%s', async (_row, login, more, leadsTo, links) => {
+  const answer = await client.signIn(login, { ...more })
+  expect(outcome(answer)).toBe(leadsTo)
+  expect(Object.keys(answer.body._links ?? {})).toEqual(links)
+})
+
+test('SUCCESS carries a session token for 5 minutes and the user, and no state token', async () => {
+  const { body } = await client.signIn('amelia.stone@example.test')
+  expect(body).toEqual({
+    expiresAt: '2026-06-01T10:05:00.000Z',
+    status: 'SUCCESS',
+    sessionToken: expect.stringMatching(/^00[\w-]{40}$/),
+    _embedded: {
+      user: {
+        id: expect.stringMatching(/^00u\w{17}$/),
+        passwordChanged: '2026-03-02T08:00:00.000Z',
+        profile: {
+          login: 'amelia.stone@example.test',
+          firstName: 'Amelia',
+          lastName: 'Stone',
+          locale: 'en_US',
+          timeZone: 'Europe/Berlin',
+        },
+      },
+    },
+  })
+})
+
+test('PASSWORD_EXPIRED carries a state token, the user and the complexity; next is changePassword', async () => {
+  const { body } = await client.signIn('olga.expired@example.test')
+  expect(body).toMatchObject({
+    stateToken: expect.stringMatching(/^00[\w-]{40}$/),
+    _embedded: { user: { profile: { login: 'olga.expired@example.test' } } },
+    _links: {
+      next: {
+        name: 'changePassword',
+        href: `${client.url}/api/v1/authn/credentials/change_password`,
+        hints: { allow: ['POST'] },
+      },
+      cancel: { href: `${client.url}/api/v1/authn/cancel`, hints: { allow: ['POST'] } },
+    },
+  })
+  expect(body._embedded).toHaveProperty('policy', {
+    complexity: {
+      minLength: 8,
+      minLowerCase: 1,
+      minUpperCase: 1,
+      minNumber: 1,
+      minSymbol: 0,
+      excludeUsername: true,
+    },
+  })
+})
+
+test('PASSWORD_WARN carries expiration and complexity', async () => {
+  const answer = await client.signIn('walter.warn', { options: { warnBeforePasswordExpired: true } })
+  expect(answer.at('_embedded.policy.expiration')).toEqual({ passwordExpireDays: 5 })
+  expect(answer.at('_embedded.policy.complexity.minLength')).toBe(8)
+  expect(answer.at('_links.skip.name')).toBe('skip')
+})
+
+test('LOCKED_OUT is a status and the unlock link, and nothing else', async () => {
+  const { body } = await client.signIn('luis.locked')
+  expect(body).toEqual({
+    status: 'LOCKED_OUT',
+    _links: {
+      next: {
+        name: 'unlock',
+        href: `${client.url}/api/v1/authn/recovery/unlock`,
+        hints: { allow: ['POST'] },
+      },
+    },
+  })
+})
+
+test('MFA_REQUIRED lists factors with verify links, and the policy', async () => {
+  const answer = await client.signIn('priya.nair')
+  expect(answer.at('_embedded.factors.push')).toMatchObject({
+    factorType: 'push',
+    provider: 'OKTA',
+    vendorName: 'OKTA',
+    profile: {},
+  })
+  const id = String(answer.at('_embedded.factors.push.id'))
+  expect(answer.at('_embedded.factors.push._links.verify')).toEqual({
+    href: `${client.url}/api/v1/authn/factors/${id}/verify`,
+    hints: { allow: ['POST'] },
+  })
+  expect(answer.at('_embedded.policy')).toEqual({
+    allowRememberDevice: true,
+    rememberDeviceLifetimeInMinutes: 1440,
+    rememberDeviceByDefault: false,
+    factorsPolicyInfo: { [id]: { autoPushEnabled: false } },
+  })
+})
+
+test('told so, the list stands under the name that the written specification gives it', async () => {
+  client.sandbox.settings.factorListName = 'factor'
+  const answer = await client.signIn('tomas.berg')
+  expect(answer.at('_embedded.factor.0.factorType')).toBe('token:software:totp')
+  expect(answer.at('_embedded.factors')).toBeUndefined()
+})
+
+test('MFA_ENROLL offers factors with enroll links, a question with a questions link too', async () => {
+  const answer = await client.signIn('erin.enrol')
+  const userId = answer.at('_embedded.user.id')
+  expect(answer.at('_embedded.factors.question')).toEqual({
+    factorType: 'question',
+    provider: 'OKTA',
+    vendorName: 'OKTA',
+    _links: {
+      questions: {
+        href: `${client.url}/api/v1/users/${userId}/factors/questions`,
+        hints: { allow: ['GET'] },
+      },
+      enroll: { href: `${client.url}/api/v1/authn/factors`, hints: { allow: ['POST'] } },
+    },
+    status: 'NOT_SETUP',
+    enrollment: 'OPTIONAL',
+  })
+})
+
+test('relayState comes back in every answer', async () => {
+  const first = await client.signIn('tomas.berg', { relayState: '/deep/link' })
+  expect(first.body.relayState).toBe('/deep/link')
+  const id = first.at('_embedded.factors.0.id')
+  const done = await client.post(`/api/v1/authn/factors/${id}/verify`, {
+    stateToken: first.body.stateToken,
+    passCode: client.sandbox.totpCode('tomas.berg'),
+  })
+  expect(done.body).toMatchObject({ status: 'SUCCESS', relayState: '/deep/link' })
+})
+
+/** authn-api.md, "Primary authentication": either username with password, or token. */
+test.each<[string, object, string]>([
+  ['username alone', { username: 'amelia.stone' }, 'password: The field cannot be left blank'],
+  ['password alone', { password: PASSWORD }, 'username: The field cannot be left blank'],
+  ['username null', { username: null, password: PASSWORD }, 'username: The field cannot be left blank'],
+])('%s is 400 E0000001 and names what is missing', async (_what, body, cause) => {
+  const answer = await client.post('/api/v1/authn', body)
+  expect(outcome(answer)).toBe('400 E0000001')
+  expect(answer.body.errorCauses).toContainEqual({ errorSummary: cause })
+})
+
+test('a member of a wrong type is 400 E0000001 and named', async () => {
+  const answer = await client.post('/api/v1/authn', { username: 7, password: PASSWORD })
+  expect(outcome(answer)).toBe('400 E0000001')
+  expect(answer.at('errorCauses.0.errorSummary')).toMatch(/^username: /)
+})
+
+/** authn-api.md, "States and transitions": lockout after wrong passwords. */
+test('after so many wrong passwords the right one no longer helps, and the answer hides why', async () => {
+  for (let attempt = 0; attempt < 10; attempt += 1) await client.signIn('amelia.stone', { password: 'No-1' })
+  expect(outcome(await client.signIn('amelia.stone'))).toBe('401 E0000004')
+})
+
+test('where the policy shows lockout, the attempt that locks says LOCKED_OUT', async () => {
+  const wrong = { password: 'No-1' }
+  expect(outcome(await client.signIn('liv.lockable', wrong))).toBe('401 E0000004')
+  expect(outcome(await client.signIn('liv.lockable', wrong))).toBe('401 E0000004')
+  expect(outcome(await client.signIn('liv.lockable', wrong))).toBe('200 LOCKED_OUT')
+  expect(outcome(await client.signIn('liv.lockable'))).toBe('200 LOCKED_OUT')
+})
+
+test('a right password in between forgives the wrong ones', async () => {
+  for (const password of ['No-1', 'No-1', PASSWORD, 'No-1', 'No-1'])
+    await client.signIn('liv.lockable', { password })
+  expect(outcome(await client.signIn('liv.lockable'))).toBe('200 SUCCESS')
+})
+
+test('each sign-in is recorded with the client that the sandbox saw', async () => {
+  await client.signIn(
+    'amelia.stone',
+    { context: { deviceToken: DEVICE } },
+    {
+      authorization: `SSWS ${client.sandbox.apiToken}`,
+      'user-agent': 'browser-of-amelia',
+      'x-forwarded-for': '198.51.100.7',
+    },
+  )
+  expect(client.sandbox.signIns).toEqual([
+    {
+      at: expect.any(Number),
+      login: 'amelia.stone@example.test',
+      outcome: 'SUCCESS',
+      trusted: true,
+      address: '198.51.100.7',
+      deviceToken: DEVICE,
+      fingerprint: undefined,
+      userAgent: 'browser-of-amelia',
+    },
+  ])
+})

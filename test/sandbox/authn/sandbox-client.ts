@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto'
+import { createSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
+import { loadSandboxConfig, type SandboxConfig } from '../../../src/sandbox/sandbox-config.ts'
+
+type Json = Record<string, unknown>
+
+/** An answer, with a way to read deep members without a cast at every step. */
+export type Answer = { status: number; headers: Headers; body: Json; at(path: string): unknown }
+
+export type Client = {
+  sandbox: Sandbox
+  url: string
+  /** Moves the sandbox's clock. */
+  pass(ms: number): void
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>
+  get(path: string, headers?: Record<string, string>): Promise<Response>
+  /** POST /api/v1/authn as a trusted app. */
+  signIn(login: string, more?: Json, headers?: Record<string, string>): Promise<Answer>
+  /** Follows a link of an answer, with its state token. */
+  follow(answer: Answer, link: string, body?: Json, query?: string): Promise<Answer>
+  close(): Promise<void>
+}
+
+export const PASSWORD = 'Demo-Password-1'
+export const DEVICE = '0123456789abcdef0123456789abcdef'
+export const OTHER_DEVICE = 'fedcba9876543210fedcba9876543210'
+export const START = Date.parse('2026-06-01T10:00:00.000Z')
+
+/** A sandbox on free ports with a clock that stands still until it is moved. */
+export async function startSandbox(change: (config: SandboxConfig) => void = () => {}): Promise<Client> {
+  const config = loadSandboxConfig()
+  change(config)
+  let clock = START
+  const sandbox = createSandbox({ config, now: () => clock, random: randomBytes })
+  const { authnUrl: url, close } = await sandbox.listen()
+  const trusted = () => ({ authorization: `SSWS ${sandbox.apiToken}` })
+
+  async function post(path: string, body: unknown, headers: Record<string, string> = trusted()) {
+    const response = await fetch(path.startsWith('http') ? path : url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+      redirect: 'manual',
+    })
+    return answerOf(response)
+  }
+
+  return {
+    sandbox,
+    url,
+    pass: (ms) => {
+      clock += ms
+    },
+    post,
+    get: (path, headers = {}) =>
+      fetch(path.startsWith('http') ? path : url + path, { headers, redirect: 'manual' }),
+    signIn: (login, more = {}, headers) =>
+      post('/api/v1/authn', { username: login, password: PASSWORD, ...more }, headers),
+    follow(answer, link, body = {}, query = '') {
+      const href = answer.at(`${link}.href`)
+      if (typeof href !== 'string') throw new Error(`no link ${link} in ${JSON.stringify(answer.body)}`)
+      return post(href + query, { stateToken: answer.body.stateToken, ...body })
+    },
+    close,
+  }
+}
+
+export async function answerOf(response: Response): Promise<Answer> {
+  const body = (await response.json()) as Json
+  return { status: response.status, headers: response.headers, body, at: (path) => memberAt(body, path) }
+}
+
+/** `_embedded.factors.0.id`, or `_embedded.factors.push.id` for the entry of that factorType. */
+function memberAt(body: unknown, path: string): unknown {
+  return path.split('.').reduce<unknown>((value, key) => {
+    if (Array.isArray(value))
+      return value.find((entry, at) => String(at) === key || Reflect.get(Object(entry), 'factorType') === key)
+    return value === null || typeof value !== 'object' ? undefined : Reflect.get(value, key)
+  }, body)
+}
+
+/** Status code and error code, or status code and transaction status: what a row of the tables leads to. */
+export function outcome({ status, body }: Answer): string {
+  return `${status} ${body.errorCode ?? body.status ?? 'nothing'}`
+}
