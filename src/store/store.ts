@@ -2,8 +2,9 @@
  * The store contract: what Gatehouse needs of Redis and nothing more. Two forms keep it, `redis-store.ts` and
  * `memory-store.ts` (embedded, one process), and one suite of tests holds both to it.
  *
- * Every key has a time to live, in milliseconds; a fraction is rounded up, and zero or less ends at once. No operation touches keys of two Redis Cluster slots: operations on several keys
- * demand that they share a hash tag (`{…}`), and throw a TypeError otherwise. Every operation ends within a bounded time; when the store is out of
+ * Every key has a time to live, in milliseconds; a fraction is rounded up, and zero or less ends at once. No
+ * operation touches keys of two Redis Cluster slots: operations on several keys demand that they share a hash tag
+ * (`{…}`), and throw a TypeError otherwise. Every operation ends within a bounded time; when the store is out of
  * reach it throws `storeUnavailable` (503), never an answer that could be taken for "not there".
  */
 export interface Store {

@@ -180,7 +180,8 @@ describe('Redis that refuses', () => {
       // These change nothing where there is nothing, and a replica says the same as its primary then.
       ([name]) => !['get', 'indexAll', 'deleteIf', 'settle', 'settle, deleting'].includes(name),
     )
-    expect(new Set(await expectUnavailable(store, writing))).toEqual(new Set(['redis: READONLY']))
+    // On that answer the client looks for the primary anew, so some may meet a connection that is just being made.
+    expect(await expectUnavailable(store, writing)).toContain('redis: READONLY')
     await replica.client().call('REPLICAOF', 'NO', 'ONE')
     await expectWorking(store)
   })

@@ -1,0 +1,60 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
+import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
+import { openStore } from '../../src/store/open-store.ts'
+
+describe('the embedded store', () => {
+  beforeEach(() => void jest.useFakeTimers())
+  afterEach(() => void jest.useRealTimers())
+
+  test('what has expired goes away though nobody reads it, a bounded number of keys at a time', async () => {
+    let time = 0
+    const entries = new Map<string, MemoryEntry>()
+    const store = createMemoryStore({ now: () => time, entries })
+    for (let n = 0; n < 2500; n++) await store.set(`gatehouse:${n}`, '1', 1000)
+    await store.set('gatehouse:stays', '1', 60_000)
+    time = 1001
+    jest.advanceTimersByTime(1000)
+    expect(entries.size).toBe(1501)
+    jest.advanceTimersByTime(5000)
+    expect([...entries.keys()]).toEqual(['gatehouse:stays'])
+    await store.close()
+    expect(jest.getTimerCount()).toBe(0)
+  })
+
+  test('closed, it is out of reach like any other', async () => {
+    const store = createMemoryStore()
+    await store.set('gatehouse:a', '1', 1000)
+    await store.close()
+    await expect(store.get('gatehouse:a')).rejects.toMatchObject({ status: 503 })
+    await expect(store.set('gatehouse:a', '1', 1000)).rejects.toMatchObject({ status: 503 })
+    await expect(store.indexPut('gatehouse:i', 'f', '1', 1000)).rejects.toMatchObject({ status: 503 })
+    await expect(store.ping()).rejects.toMatchObject({ status: 503 })
+  })
+
+  test('its default clock is the monotonic one', async () => {
+    const store = createMemoryStore()
+    await store.set('gatehouse:a', '1', 1000)
+    jest.setSystemTime(Date.now() + 3_600_000)
+    expect(await store.get('gatehouse:a')).toBe('1')
+    await store.close()
+  })
+})
+
+describe('opening a store', () => {
+  const bounds = { commandTimeoutMs: 100, connectTimeoutMs: 100 }
+
+  test('memory: is the embedded one, and has no client', async () => {
+    const { store, client } = openStore({ url: 'memory:', ...bounds })
+    expect(client).toBeUndefined()
+    await store.ping()
+    await store.close()
+  })
+
+  test('everything else is Redis, and a wrong URL is refused without repeating it', async () => {
+    expect(() => openStore({ url: 'memory:topsecret', ...bounds })).toThrow(/^scheme: /)
+    const { store, client } = openStore({ url: 'redis://127.0.0.1:1', ...bounds })
+    expect(client).toBeDefined()
+    await expect(store.ping()).rejects.toMatchObject({ status: 503 })
+    await store.close()
+  })
+})
