@@ -1,0 +1,332 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { type Answer, type Client, outcome, startSandbox } from './sandbox-client.ts'
+
+let client: Client
+beforeAll(async () => {
+  client = await startSandbox()
+})
+beforeEach(() => client.sandbox.reset())
+afterAll(() => client.close())
+
+const link = (type: string) => `_embedded.factors.${type}._links.verify`
+
+/** field-notes.md, operations: "verify …" where one call with the answer leads to SUCCESS. */
+const ONE_CALL: [
+  row: string,
+  login: string,
+  type: string,
+  right: () => object,
+  wrong: object,
+  cause: string,
+][] = [
+  [
+    'verify question',
+    'quentin.query',
+    'question',
+    () => ({ answer: ' Lighthouse ' }),
+    { answer: 'tower' },
+    "Your answer doesn't match our records. Please try again.",
+  ],
+  [
+    'verify totp (Google)',
+    'tomas.berg',
+    'token:software:totp',
+    codeOf('tomas.berg'),
+    wrongCode(),
+    codeCause(),
+  ],
+  [
+    "verify totp (the vendor's)",
+    'otto.token',
+    'token:software:totp',
+    codeOf('otto.token'),
+    wrongCode(),
+    codeCause(),
+  ],
+  [
+    'verify hardware token',
+    'yuki.hardware',
+    'token:hardware',
+    codeOf('yuki.hardware'),
+    wrongCode(),
+    codeCause(),
+  ],
+  [
+    'verify enterprise token',
+    'rosa.enterprise',
+    'token',
+    codeOf('rosa.enterprise'),
+    wrongCode(),
+    codeCause(),
+  ],
+]
+
+test.each(ONE_CALL)('%s: a right answer leads to SUCCESS', async (_row, login, type, right) => {
+  const required = await client.signIn(login)
+  const done = await client.follow(required, link(type), right())
+  expect(outcome(done)).toBe('200 SUCCESS')
+  expect(done.body).toHaveProperty('sessionToken')
+  expect(done.body).not.toHaveProperty('stateToken')
+})
+
+test.each(ONE_CALL)('%s: a wrong answer is 403 E0000068 and can be tried again', async (...row) => {
+  const [, login, type, right, wrong, cause] = row
+  const required = await client.signIn(login)
+  const refused = await client.follow(required, link(type), wrong)
+  expect(outcome(refused)).toBe('403 E0000068')
+  expect(refused.body).toMatchObject({
+    errorSummary: 'Invalid Passcode/Answer',
+    errorCauses: [{ errorSummary: cause }],
+  })
+  expect(outcome(await client.follow(required, link(type), right()))).toBe('200 SUCCESS')
+})
+
+/** field-notes.md, operations: "verify sms, call, email": nothing = send; passCode = check. */
+const SENT: [type: 'sms' | 'call' | 'email', login: string, shown: object][] = [
+  ['sms', 'sana.sms', { phoneNumber: '+1 XXX-XXX-0003' }],
+  ['call', 'carl.call', { phoneNumber: '+1 XXX-XXX-0004' }],
+  ['email', 'emma.mail', { email: 'e...l@example.test' }],
+]
+
+test.each(SENT)('verify %s: sends a code, MFA_CHALLENGE, then SUCCESS', async (type, login, shown) => {
+  const required = await client.signIn(login)
+  const challenge = await client.follow(required, link(type))
+  expect(outcome(challenge)).toBe('200 MFA_CHALLENGE')
+  expect(challenge.body.stateToken).toBe(required.body.stateToken)
+  const id = challenge.at('_embedded.factor.id')
+  expect(challenge.at('_embedded.factor.profile')).toEqual(shown)
+  expect(challenge.body._links).toEqual({
+    next: {
+      name: 'verify',
+      href: `${client.url}/api/v1/authn/factors/${id}/verify`,
+      hints: { allow: ['POST'] },
+    },
+    cancel: { href: `${client.url}/api/v1/authn/cancel`, hints: { allow: ['POST'] } },
+    prev: { href: `${client.url}/api/v1/authn/previous`, hints: { allow: ['POST'] } },
+    resend: [
+      {
+        name: type,
+        href: `${client.url}/api/v1/authn/factors/${id}/verify/resend`,
+        hints: { allow: ['POST'] },
+      },
+    ],
+  })
+  const { code } = sent(login)
+  expect(outcome(await client.follow(challenge, '_links.next', { passCode: '' }))).toBe('403 E0000068')
+  expect(outcome(await client.follow(challenge, '_links.next', { passCode: code }))).toBe('200 SUCCESS')
+})
+
+/** field-notes.md, error codes: 109 and 133, a message was sent in the last 30 seconds. */
+test.each<[string, string, string, string]>([
+  ['resend while verifying: sms within 30 s', 'sms', 'sana.sms', '429 E0000109'],
+  ['resend while verifying: call within 30 s', 'call', 'carl.call', '429 E0000133'],
+  ['resend while verifying: email', 'email', 'emma.mail', '200 MFA_CHALLENGE'],
+])('%s', async (_row, type, login, leadsTo) => {
+  const challenge = await client.follow(await client.signIn(login), link(type))
+  const first = sent(login).code
+  expect(outcome(await client.follow(challenge, '_links.resend.0'))).toBe(leadsTo)
+  client.pass(30_000)
+  const again = await client.follow(challenge, '_links.resend.0')
+  expect(outcome(again)).toBe('200 MFA_CHALLENGE')
+  const { code } = sent(login)
+  if (code !== first)
+    expect(outcome(await client.follow(challenge, '_links.next', { passCode: first }))).toBe('403 E0000068')
+  expect(outcome(await client.follow(challenge, '_links.next', { passCode: code }))).toBe('200 SUCCESS')
+})
+
+/** field-notes.md, operations: "verify push": polling repeats the same call. */
+test('verify push: WAITING until it is approved by hand, then SUCCESS', async () => {
+  const required = await client.signIn('priya.nair')
+  const waiting = await client.follow(required, link('push'))
+  expect(waiting.body).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: 'WAITING' })
+  expect(waiting.at('_links.next.name')).toBe('poll')
+  expect(waiting.at('_links.resend.0.name')).toBe('push')
+  expect(waiting.at('_embedded.factor.profile')).toEqual({})
+  expect(await client.follow(waiting, '_links.next')).toHaveProperty('body.factorResult', 'WAITING')
+  client.sandbox.answerPush('priya.nair', 'approve')
+  expect(outcome(await client.follow(waiting, '_links.next'))).toBe('200 SUCCESS')
+})
+
+test.each<['reject' | 'cancel' | 'error', string]>([
+  ['reject', 'REJECTED'],
+  ['cancel', 'CANCELLED'],
+  ['error', 'ERROR'],
+])('verify push: the answer %s is %s, and the next verify sends a new one', async (answer, result) => {
+  const waiting = await client.follow(await client.signIn('priya.nair'), link('push'))
+  client.sandbox.answerPush('priya.nair', answer)
+  const over = await client.follow(waiting, '_links.next')
+  expect(over.body).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: result })
+  expect(over.at('_links.next.name')).toBe('verify')
+  expect(await client.follow(over, '_links.next')).toHaveProperty('body.factorResult', 'WAITING')
+})
+
+test.each<[string, string, string[]]>([
+  ['approved by itself', 'penny.patient', ['WAITING', 'WAITING', 'SUCCESS']],
+  ['rejected by itself', 'rita.reject', ['WAITING', 'REJECTED', 'WAITING']],
+  ['TIMEOUT', 'theo.timeout', ['WAITING', 'WAITING', 'TIMEOUT']],
+])('verify push: %s, poll by poll', async (_row, login, results) => {
+  const waiting = await client.follow(await client.signIn(login), link('push'))
+  const seen: unknown[] = []
+  for (const _ of results) {
+    const { body } = await client.follow(waiting, '_links.next')
+    seen.push(body.factorResult ?? body.status)
+  }
+  expect(seen).toEqual(results)
+})
+
+test('verify push: resend starts the waiting anew', async () => {
+  const waiting = await client.follow(await client.signIn('theo.timeout'), link('push'))
+  for (let poll = 0; poll < 3; poll += 1) await client.follow(waiting, '_links.next')
+  const again = await client.follow(waiting, '_links.resend.0')
+  expect(again.body).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: 'WAITING' })
+})
+
+test('verify push with a number to compare carries it while it waits', async () => {
+  const waiting = await client.follow(await client.signIn('nina.number'), link('push'))
+  expect(waiting.at('_embedded.factor._embedded.challenge.correctAnswer')).toEqual(expect.any(Number))
+})
+
+test('autoPush=true is kept: from then on the policy says so', async () => {
+  const waiting = await client.follow(await client.signIn('priya.nair'), link('push'), {}, '?autoPush=true')
+  client.sandbox.answerPush('priya.nair', 'approve')
+  await client.follow(waiting, '_links.next')
+  const next = await client.signIn('priya.nair')
+  const id = next.at('_embedded.factors.push.id')
+  expect(next.at('_embedded.policy.factorsPolicyInfo')).toEqual({ [String(id)]: { autoPushEnabled: true } })
+})
+
+/** field-notes.md, operations: "verify webauthn, u2f". */
+test('verify webauthn: MFA_CHALLENGE with a challenge, then SUCCESS by a real signature', async () => {
+  const challenge = await client.follow(await client.signIn('wanda.key'), link('webauthn'))
+  expect(challenge.body).toMatchObject({
+    status: 'MFA_CHALLENGE',
+    factorResult: 'CHALLENGE',
+    challengeType: 'FACTOR',
+  })
+  const nonce = String(challenge.at('_embedded.factor._embedded.challenge.challenge'))
+  const key = client.sandbox.authenticator('wanda.key')
+  const stale = key.signWebauthn('another-challenge', 'https://portal.example.test')
+  expect(outcome(await client.follow(challenge, '_links.next', stale))).toBe('403 E0000068')
+  const foreign = client.sandbox.authenticator('uwe.key').signWebauthn(nonce, 'https://portal.example.test')
+  expect(outcome(await client.follow(challenge, '_links.next', foreign))).toBe('403 E0000068')
+  const signed = key.signWebauthn(nonce, 'https://portal.example.test')
+  expect(outcome(await client.follow(challenge, '_links.next', signed))).toBe('200 SUCCESS')
+})
+
+test('verify webauthn by type: one challenge for all keys of the person', async () => {
+  const { body } = await client.signIn('wanda.key')
+  const path = '/api/v1/authn/factors/webauthn/verify'
+  const challenge = await client.post(path, { stateToken: body.stateToken })
+  expect(challenge.body).toMatchObject({ challengeType: 'FACTOR_TYPE', factorType: 'webauthn' })
+  const nonce = String(challenge.at('_embedded.challenge.challenge'))
+  const signed = client.sandbox.authenticator('wanda.key').signWebauthn(nonce, 'https://portal.example.test')
+  expect(outcome(await client.follow(challenge, '_links.next', signed))).toBe('200 SUCCESS')
+})
+
+test('verify u2f: MFA_CHALLENGE with a nonce, then SUCCESS by a real signature', async () => {
+  const challenge = await client.follow(await client.signIn('uwe.key'), link('u2f'))
+  expect(outcome(challenge)).toBe('200 MFA_CHALLENGE')
+  const nonce = String(challenge.at('_embedded.factor._embedded.challenge.nonce'))
+  const key = client.sandbox.authenticator('uwe.key')
+  const stale = key.signU2f('another-nonce', client.url)
+  expect(outcome(await client.follow(challenge, '_links.next', stale))).toBe('403 E0000068')
+  const signed = key.signU2f(nonce, client.url)
+  expect(outcome(await client.follow(challenge, '_links.next', signed))).toBe('200 SUCCESS')
+})
+
+test('a request that is no security-key message at all is 403 E0000068', async () => {
+  const challenge = await client.follow(await client.signIn('wanda.key'), link('webauthn'))
+  const refused = await client.follow(challenge, '_links.next', { clientData: 'e30', signatureData: 'AA' })
+  expect(outcome(refused)).toBe('403 E0000068')
+})
+
+/** field-notes.md: factorResult PASSCODE_REPLAYED and TIME_WINDOW_EXCEEDED, error code 69. */
+test('a code that was used already is refused with PASSCODE_REPLAYED', async () => {
+  const passCode = client.sandbox.totpCode('tomas.berg')
+  await client.follow(await client.signIn('tomas.berg'), link('token:software:totp'), { passCode })
+  const again = await client.signIn('tomas.berg')
+  const replayed = await client.follow(again, link('token:software:totp'), { passCode })
+  expect(replayed.body).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: 'PASSCODE_REPLAYED' })
+  const fresh = { passCode: client.sandbox.totpCode('tomas.berg') }
+  expect(outcome(await client.follow(replayed, '_links.next', fresh))).toBe('200 SUCCESS')
+})
+
+test('a code of some minutes ago is refused with TIME_WINDOW_EXCEEDED', async () => {
+  const passCode = client.sandbox.totpCode('tomas.berg')
+  client.pass(3 * 60_000)
+  const late = await client.follow(await client.signIn('tomas.berg'), link('token:software:totp'), {
+    passCode,
+  })
+  expect(late.body).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: 'TIME_WINDOW_EXCEEDED' })
+})
+
+test('after 5 wrong codes the factor is locked: 403 E0000069, for the right code too', async () => {
+  const required = await client.signIn('tomas.berg')
+  const verify = (passCode: string) => client.follow(required, link('token:software:totp'), { passCode })
+  for (let attempt = 0; attempt < 5; attempt += 1) expect(outcome(await verify('000'))).toBe('403 E0000068')
+  expect(outcome(await verify(client.sandbox.totpCode('tomas.berg')))).toBe('403 E0000069')
+})
+
+test('a factor that is not the person’s is 404 E0000007', async () => {
+  const { body } = await client.signIn('tomas.berg')
+  const answer = await client.post('/api/v1/authn/factors/nosuchfactor/verify', {
+    stateToken: body.stateToken,
+    passCode: '123456',
+  })
+  expect(outcome(answer)).toBe('404 E0000007')
+})
+
+/** authn-api.md, header rule 3: factors must be enabled and a sign-on policy assigned. */
+test('without a sign-on policy an enrolled factor is never asked for', async () => {
+  expect(outcome(await client.signIn('nora.nopolicy'))).toBe('200 SUCCESS')
+})
+
+test('a factor that is switched off is neither listed nor verified', async () => {
+  const off = await startSandbox((config) => {
+    config.enabledFactors = config.enabledFactors.filter((one) => one !== 'push:OKTA')
+  })
+  try {
+    const required = await off.signIn('priya.nair')
+    expect(required.at('_embedded.factors.push')).toBeUndefined()
+    const id = off.sandbox.person('priya.nair').factors.find((one) => one.factorType === 'push')?.id
+    const { stateToken } = required.body
+    expect(outcome(await off.post(`/api/v1/authn/factors/${id}/verify`, { stateToken }))).toBe('404 E0000007')
+  } finally {
+    await off.close()
+  }
+})
+
+test('MFA_CHALLENGE: previous goes back to MFA_REQUIRED, and another factor can be taken', async () => {
+  const challenge = await client.follow(await client.signIn('max.many'), link('sms'))
+  const back: Answer = await client.follow(challenge, '_links.prev')
+  expect(outcome(back)).toBe('200 MFA_REQUIRED')
+  const done = await client.follow(back, link('question'), { answer: 'lighthouse' })
+  expect(outcome(done)).toBe('200 SUCCESS')
+})
+
+test('a factor before an expired password: SUCCESS comes only after the change', async () => {
+  const required = await client.signIn('ines.both')
+  const passCode = client.sandbox.totpCode('ines.both')
+  const expired = await client.follow(required, link('token:software:totp'), { passCode })
+  expect(outcome(expired)).toBe('200 PASSWORD_EXPIRED')
+  const passwords = { oldPassword: 'Demo-Password-1', newPassword: 'Brand-New-Word-2' }
+  expect(outcome(await client.follow(expired, '_links.next', passwords))).toBe('200 SUCCESS')
+})
+
+function sent(login: string): { code: string } {
+  const code = client.sandbox.outbox.latest(client.sandbox.person(login).login)?.code
+  if (code === undefined) throw new Error(`no code was sent to ${login}`)
+  return { code }
+}
+
+function codeOf(login: string) {
+  return () => ({ passCode: client.sandbox.totpCode(login) })
+}
+
+function wrongCode() {
+  return { passCode: '12345' }
+}
+
+function codeCause() {
+  return "Your passcode doesn't match our records. Please try again."
+}

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { type Client, outcome, PASSWORD, startSandbox } from './sandbox-client.ts'
+
+let client: Client
+beforeAll(async () => {
+  client = await startSandbox()
+})
+beforeEach(() => client.sandbox.reset())
+afterAll(() => client.close())
+
+const GOOD = 'Brand-New-Word-2'
+const warned = () => client.signIn('walter.warn', { options: { warnBeforePasswordExpired: true } })
+const expired = () => client.signIn('olga.expired')
+
+/** authn-api.md, "States and transitions": the two rows of change_password. */
+test.each([
+  ['PASSWORD_EXPIRED → change_password → SUCCESS', expired],
+  ['PASSWORD_WARN → change_password → SUCCESS', warned],
+] as const)('%s', async (_row, start) => {
+  const body = { oldPassword: PASSWORD, newPassword: GOOD }
+  const done = await client.follow(await start(), '_links.next', body)
+  expect(outcome(done)).toBe('200 SUCCESS')
+  expect(done.body.sessionToken).toMatch(/^00/)
+  expect(done.at('_embedded.user.passwordChanged')).toBe('2026-06-01T10:00:00.000Z')
+})
+
+test('afterwards the new password signs in, without a warning, and the old one does not', async () => {
+  await client.follow(await warned(), '_links.next', { oldPassword: PASSWORD, newPassword: GOOD })
+  expect(outcome(await warned())).toBe('401 E0000004')
+  const options = { warnBeforePasswordExpired: true }
+  expect(outcome(await client.signIn('walter.warn', { password: GOOD, options }))).toBe('200 SUCCESS')
+})
+
+/** authn-api.md, "Change password": Errors. */
+test('a wrong oldPassword is 403 E0000014 and named', async () => {
+  const refused = await client.follow(await expired(), '_links.next', {
+    oldPassword: 'No',
+    newPassword: GOOD,
+  })
+  expect(outcome(refused)).toBe('403 E0000014')
+  expect(refused.body).toMatchObject({
+    errorSummary: 'Update of credentials failed',
+    errorCauses: [{ errorSummary: 'oldPassword: The credentials provided were incorrect.' }],
+  })
+})
+
+test.each<[string, string[]]>([
+  ['Ab1', ['at least 8 characters']],
+  ['ABCDEFG1', ['a lowercase letter']],
+  ['abcdefg1', ['an uppercase letter']],
+  ['Abcdefgh', ['a number']],
+  ['Expired-Word-7', ['no parts of your username']],
+  ['ab', ['at least 8 characters', 'an uppercase letter', 'a number']],
+])('newPassword %s is 403 E0000014, cause by cause', async (newPassword, unmet) => {
+  const start = await expired()
+  const refused = await client.follow(start, '_links.next', { oldPassword: PASSWORD, newPassword })
+  expect(outcome(refused)).toBe('403 E0000014')
+  expect(refused.body).toMatchObject({
+    errorSummary: 'The password does meet the complexity requirements of the current password policy.',
+    errorCauses: unmet.map((rule) => ({ errorSummary: `Passwords must have ${rule}` })),
+  })
+})
+
+test('the current password is not taken as the new one', async () => {
+  const body = { oldPassword: PASSWORD, newPassword: PASSWORD }
+  expect(outcome(await client.follow(await expired(), '_links.next', body))).toBe('403 E0000014')
+})
+
+test('after a refused change the transaction goes on', async () => {
+  const start = await expired()
+  await client.follow(start, '_links.next', { oldPassword: PASSWORD, newPassword: 'short' })
+  const done = await client.follow(start, '_links.next', { oldPassword: PASSWORD, newPassword: GOOD })
+  expect(outcome(done)).toBe('200 SUCCESS')
+})
+
+test.each([
+  ['oldPassword', { newPassword: GOOD }],
+  ['newPassword', { oldPassword: PASSWORD }],
+])('%s missing is 400 E0000001 and named', async (field, body) => {
+  const refused = await client.follow(await expired(), '_links.next', body)
+  expect(outcome(refused)).toBe('400 E0000001')
+  expect(refused.at('errorCauses.0.errorSummary')).toBe(`${field}: The field cannot be left blank`)
+})
+
+/** authn-api.md, "Change password": revokeSessions. */
+test.each([
+  ['revokeSessions true ends the other sessions', true, 401],
+  ['revokeSessions left out keeps them', undefined, 302],
+])('%s', async (_row, revokeSessions, status) => {
+  const before = await client.signIn('walter.warn')
+  const body = { oldPassword: PASSWORD, newPassword: GOOD, revokeSessions }
+  const done = await client.follow(await warned(), '_links.next', body)
+  const exchange = (token: unknown) =>
+    client.get(`/login/sessionCookieRedirect?token=${token}&redirectUrl=https://portal.example.test/`)
+  expect(await exchange(before.body.sessionToken)).toHaveProperty('status', status)
+  expect(await exchange(done.body.sessionToken)).toHaveProperty('status', 302)
+})
+
+/** authn-api.md, "Link targets": skip and cancel. */
+test('PASSWORD_WARN → skip → SUCCESS', async () => {
+  expect(outcome(await client.follow(await warned(), '_links.skip'))).toBe('200 SUCCESS')
+})
+
+test.each([
+  ['cancel answers {}', {}, {}],
+  ['cancel answers the relayState', { relayState: '/back' }, { relayState: '/back' }],
+])('%s, and the state token is over', async (_row, more, body) => {
+  const start = await client.signIn('olga.expired', more)
+  expect(await client.follow(start, '_links.cancel')).toMatchObject({ status: 200, body })
+  expect(outcome(await client.follow(start, '_links.cancel'))).toBe('401 E0000011')
+})
