@@ -1,0 +1,178 @@
+import type { Metrics } from '../observability/metrics.ts'
+import type { Group } from './group.ts'
+import type { CachedList, GroupLists, KnownList } from './group-lists.ts'
+import type { ListOf, PamClient } from './pam-client.ts'
+import type { PamClock } from './pam-clock.ts'
+import { PamFailure } from './pam-errors.ts'
+import type { SharedFlight } from './shared-flight.ts'
+import type { TeamSwitch } from './team-switch.ts'
+
+/** Lists with their age: fresh, stale while one is fetched, stale when that fails, else the failure (DESIGN §6). */
+export interface GroupCache {
+  /** Throws `PamFailure`. With `maxAgeMs`, never an older list: for decisions. */
+  get(list: ListOf, options?: { maxAgeMs?: number }): Promise<ServedList>
+}
+
+export interface ServedList {
+  /** The same object as long as the list is: what is made of it can be kept. */
+  readonly list: KnownList
+  readonly ageMs: number
+  readonly stale: boolean
+}
+
+export interface ListTunables {
+  readonly freshMs: number
+  readonly staleMs: number
+  readonly onErrorMs: number
+  readonly meOnErrorMs: number
+}
+
+export interface GroupCacheParts {
+  readonly client: PamClient
+  readonly lists: GroupLists
+  readonly flights: SharedFlight<CachedList>
+  readonly team: TeamSwitch
+  readonly clock: PamClock
+  readonly monotonic: () => number
+  readonly tunables: ListTunables
+  readonly unknownUserMs: number
+  readonly metrics: Metrics
+}
+
+/** After a refresh in the background that failed, that list is left alone for a moment. */
+const REFRESH_AGAIN_MS = 2000
+/** A list from the near future is new; one from further away was dated by a clock that is wrong. */
+const FUTURE_MS = 5000
+
+export function createGroupCache(parts: GroupCacheParts): GroupCache {
+  const { client, lists, flights, team, clock, monotonic, tunables, unknownUserMs, metrics } = parts
+  const refreshNotBefore = new Map<string, number>()
+
+  return {
+    async get(list, { maxAgeMs } = {}) {
+      const { kind } = list
+      const { voidBeforeMs } = await team.check()
+      const limits = limitsOf(kind, maxAgeMs)
+      const cached = usable(await lists.look(list), voidBeforeMs)
+
+      if (cached?.groups === undefined) {
+        if (cached !== undefined && ageOf(cached) <= unknownUserMs) throw new PamFailure('unknown_person')
+      } else {
+        const ageMs = ageOf(cached)
+        if (ageMs <= limits.freshMs) return serve(kind, 'fresh', cached)
+        if (ageMs <= limits.staleMs) {
+          refreshInBackground(list, cached)
+          return serve(kind, 'stale', cached)
+        }
+      }
+      try {
+        return serve(kind, 'miss', known(await refresh(list, cached, { background: false, ...limits })))
+      } catch (error) {
+        if (!(error instanceof PamFailure) || !error.rule.stale || cached?.groups === undefined) throw error
+        if (ageOf(cached) > limits.onErrorMs) throw error
+        return serve(kind, 'error', cached)
+      }
+    },
+  }
+
+  /** A list that is stale on error no longer is not given while it is refreshed either: that may fail. */
+  function limitsOf(kind: ListOf['kind'], maxAgeMs: number | undefined) {
+    if (maxAgeMs !== undefined) {
+      const freshMs = Math.min(maxAgeMs, tunables.freshMs)
+      return { freshMs, staleMs: -1, onErrorMs: maxAgeMs }
+    }
+    const onErrorMs = kind === 'me' ? tunables.meOnErrorMs : tunables.onErrorMs
+    return { freshMs: tunables.freshMs, staleMs: Math.min(tunables.staleMs, onErrorMs), onErrorMs }
+  }
+
+  function ageOf({ fetchedAtMs }: CachedList): number {
+    return Math.max(0, clock.now() - fetchedAtMs)
+  }
+
+  function usable(cached: CachedList | undefined, voidBeforeMs: number): CachedList | undefined {
+    if (cached === undefined || cached.fetchedAtMs <= voidBeforeMs) return undefined
+    return cached.fetchedAtMs > clock.now() + FUTURE_MS ? undefined : cached
+  }
+
+  function serve(
+    kind: ListOf['kind'],
+    outcome: 'fresh' | 'stale' | 'miss' | 'error',
+    list: KnownList,
+  ): ServedList {
+    metrics.pamCache.inc({ list: kind, outcome })
+    return { list, ageMs: ageOf(list), stale: outcome === 'stale' || outcome === 'error' }
+  }
+
+  function refreshInBackground(list: ListOf, cached: CachedList): void {
+    const name = lists.nameOf(list)
+    if (monotonic() < (refreshNotBefore.get(name) ?? Number.NEGATIVE_INFINITY)) return
+    refreshNotBefore.set(name, Number.POSITIVE_INFINITY)
+    refresh(list, cached, { background: true, freshMs: tunables.freshMs }).then(
+      () => refreshNotBefore.delete(name),
+      (error: unknown) => {
+        // Logged and counted where it happened; whoever comes later than the stale time sees it.
+        const pauseMs = error instanceof PamFailure ? (error.retryAfterMs ?? 0) : 0
+        refreshNotBefore.set(name, monotonic() + Math.max(pauseMs, REFRESH_AGAIN_MS))
+        forgetPauses()
+      },
+    )
+  }
+
+  function forgetPauses(): void {
+    for (const [name, until] of refreshNotBefore) if (until <= monotonic()) refreshNotBefore.delete(name)
+  }
+
+  /** One fetch over all replicas: what another one has left since is as good. */
+  function refresh(
+    list: ListOf,
+    seen: CachedList | undefined,
+    { background, freshMs }: { background: boolean; freshMs: number },
+  ): Promise<CachedList> {
+    return flights.run(lists.lockKeyOf(list), {
+      background,
+      async read() {
+        const found = await lists.lookAgain(list)
+        const { voidBeforeMs } = await team.check()
+        const newer = usable(found, voidBeforeMs)
+        if (newer === undefined || newer.id === seen?.id) return undefined
+        return ageOf(newer) <= (newer.groups === undefined ? unknownUserMs : freshMs) ? newer : undefined
+      },
+      fetch: () => fetchList(list, background),
+    })
+  }
+
+  async function fetchList(list: ListOf, background: boolean): Promise<CachedList> {
+    const startedAt = monotonic()
+    try {
+      const groups = await client.groups(list, { background })
+      return await lists.put(list, sorted(groups), fetchedAt(startedAt))
+    } catch (error) {
+      if (error instanceof PamFailure) await clearUp(list, error, startedAt)
+      throw error
+    }
+  }
+
+  /** A list is as old as its first page: whatever changed since may be missing. */
+  function fetchedAt(startedAt: number): number {
+    return clock.now() - (monotonic() - startedAt)
+  }
+
+  async function clearUp(list: ListOf, { trouble, rule }: PamFailure, startedAt: number): Promise<void> {
+    if (trouble === 'unknown_person') await lists.putUnknown(list, fetchedAt(startedAt))
+    if (rule.purges === 'list') await lists.remove(list)
+    if (rule.purges === 'team') {
+      await team.switchOff()
+      lists.clearMemory()
+    }
+  }
+}
+
+function known(cached: CachedList): KnownList {
+  if (cached.groups === undefined) throw new PamFailure('unknown_person')
+  return cached
+}
+
+/** By id, so that a cursor is a place in the list whatever comes and goes. */
+function sorted(groups: Group[]): Group[] {
+  return groups.sort((one, other) => (one.id < other.id ? -1 : 1))
+}

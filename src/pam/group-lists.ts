@@ -1,0 +1,175 @@
+import { randomUUID } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import { type Group, parseGroup } from './group.ts'
+import type { ListOf } from './pam-client.ts'
+import type { SealedRecords } from './sealed-records.ts'
+
+/** A list as it was read once, or the memory that there is no such person. Times are the API's. */
+export type CachedList = KnownList | UnknownPerson
+
+export interface KnownList {
+  readonly id: string
+  readonly fetchedAtMs: number
+  /** Living groups, by id. */
+  readonly groups: readonly Group[]
+}
+
+export interface UnknownPerson {
+  readonly id: string
+  readonly fetchedAtMs: number
+  readonly groups?: undefined
+}
+
+/**
+ * Where lists are kept: sealed in the store for all replicas, and in this process's memory. A list lies in two
+ * records: a small head (which one is it, how old) and its body under the head's id. Memory is trusted for
+ * `confirmMs`, then the head is looked at: what another replica renewed or purged shows here within that time.
+ */
+export interface GroupLists {
+  look(list: ListOf): Promise<CachedList | undefined>
+  /** The same, whatever memory says. */
+  lookAgain(list: ListOf): Promise<CachedList | undefined>
+  put(list: ListOf, groups: readonly Group[], fetchedAtMs: number): Promise<KnownList>
+  putUnknown(list: ListOf, fetchedAtMs: number): Promise<void>
+  remove(list: ListOf): Promise<void>
+  clearMemory(): void
+  nameOf(list: ListOf): string
+  lockKeyOf(list: ListOf): string
+}
+
+export interface GroupListsParts {
+  readonly records: SealedRecords
+  /** Names the team and its API in the keyed hashes. */
+  readonly scope: string
+  /** How long a list is of any use, by kind; and the memory of an unknown person. */
+  readonly keptMs: Readonly<Record<ListOf['kind'], number>>
+  readonly unknownUserMs: number
+  readonly confirmMs: number
+  readonly maxMemoryBytes: number
+  readonly monotonic: () => number
+}
+
+interface Held {
+  readonly cached: CachedList
+  readonly bytes: number
+  confirmedAt: number
+}
+
+export function createGroupLists(parts: GroupListsParts): GroupLists {
+  const { records, scope, keptMs, unknownUserMs, confirmMs, monotonic } = parts
+  const memory = new LRUCache<string, Held>({
+    maxSize: parts.maxMemoryBytes,
+    sizeCalculation: ({ bytes }) => bytes,
+  })
+
+  return {
+    nameOf,
+    lockKeyOf: (list) => records.keyBeside('lock:pam-groups', nameOf(list)),
+
+    async look(list) {
+      const held = memory.get(nameOf(list))
+      if (held !== undefined && monotonic() - held.confirmedAt < confirmMs) return held.cached
+      return lookAgain(list)
+    },
+    lookAgain,
+
+    async put(list, groups, fetchedAtMs) {
+      const cached: KnownList = { id: randomUUID(), fetchedAtMs, groups }
+      const body = JSON.stringify(groups)
+      const name = nameOf(list)
+      remember(name, cached, body.length)
+      try {
+        await records.write(bodyName(name, cached.id), body, keptMs[list.kind])
+        await records.write(name, headOf(cached), keptMs[list.kind])
+      } catch {
+        // The store is away: this process has it.
+      }
+      return cached
+    },
+
+    async putUnknown(list, fetchedAtMs) {
+      const cached: UnknownPerson = { id: randomUUID(), fetchedAtMs }
+      remember(nameOf(list), cached, 0)
+      try {
+        await records.write(nameOf(list), headOf(cached), unknownUserMs)
+      } catch {
+        // The store is away: this process knows.
+      }
+    },
+
+    async remove(list) {
+      const name = nameOf(list)
+      const id = memory.peek(name)?.cached.id
+      memory.delete(name)
+      try {
+        await records.remove(name) // without its head a body is never found again
+        if (id !== undefined) await records.remove(bodyName(name, id))
+      } catch {
+        // The store is away: what lies there ends by itself.
+      }
+    },
+
+    clearMemory: () => memory.clear(),
+  }
+
+  function nameOf(list: ListOf): string {
+    return JSON.stringify(list.kind === 'me' ? [scope, 'me', list.user] : [scope, 'directory'])
+  }
+
+  async function lookAgain(list: ListOf): Promise<CachedList | undefined> {
+    const name = nameOf(list)
+    const held = memory.get(name)
+    try {
+      const head = parseHead((await records.read(name))?.text)
+      if (head !== undefined && head.id === held?.cached.id) {
+        held.confirmedAt = monotonic()
+        return held.cached
+      }
+      memory.delete(name)
+      return head === undefined ? undefined : await load(name, head)
+    } catch {
+      return held?.cached // the store is away: what this process has, by its age
+    }
+  }
+
+  async function load(name: string, head: Head): Promise<CachedList | undefined> {
+    const { id, fetchedAtMs } = head
+    if (head.unknown) return remember(name, { id, fetchedAtMs }, 0)
+    const body = (await records.read(bodyName(name, id)))?.text
+    if (body === undefined) return undefined
+    return remember(name, { id, fetchedAtMs, groups: parseBody(body) }, body.length)
+  }
+
+  function remember(name: string, cached: CachedList, chars: number): CachedList {
+    // Strings in the heap take about twice their JSON, and what is rendered from them once more.
+    memory.set(name, { cached, bytes: 512 + 3 * chars, confirmedAt: monotonic() })
+    return cached
+  }
+}
+
+interface Head {
+  readonly id: string
+  readonly fetchedAtMs: number
+  readonly unknown: boolean
+}
+
+function bodyName(name: string, id: string): string {
+  return `${name} ${id}`
+}
+
+function headOf({ id, fetchedAtMs, groups }: CachedList): string {
+  return JSON.stringify({ id, fetchedAtMs, unknown: groups === undefined })
+}
+
+function parseHead(text: string | undefined): Head | undefined {
+  if (text === undefined) return undefined
+  const { id, fetchedAtMs, unknown }: Record<string, unknown> = JSON.parse(text)
+  if (typeof id !== 'string' || typeof fetchedAtMs !== 'number' || typeof unknown !== 'boolean')
+    return undefined // written by another version
+  return { id, fetchedAtMs, unknown }
+}
+
+function parseBody(text: string): Group[] {
+  const list: unknown = JSON.parse(text)
+  return Array.isArray(list) ? list.flatMap((item) => parseGroup(item) ?? []) : []
+}

@@ -1,0 +1,133 @@
+import { notAllowed, notFound, pamError } from '../errors.ts'
+import type { Session } from '../session/session.ts'
+import { selectGroups } from './directory-page.ts'
+import type { Group } from './group.ts'
+import type { GroupCache, ServedList } from './group-cache.ts'
+import type { KnownList } from './group-lists.ts'
+import type { ListOf } from './pam-client.ts'
+import { PamFailure } from './pam-errors.ts'
+import { type PamUserName, pamUserOf } from './pam-user.ts'
+import { combineRoles } from './roles.ts'
+
+/** Who may list the team's groups: nobody, every signed-in person, or who has one of the roles or groups. */
+export type PamDirectory =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'all' }
+  | { readonly kind: 'rules'; readonly roles: readonly string[]; readonly groups: readonly string[] }
+
+export interface DirectoryQuery {
+  /** Part of a name, in any case. */
+  readonly search: string | undefined
+  readonly role: string | undefined
+  readonly limit: number
+  /** The id of the last group that the caller has. */
+  readonly cursor: string | undefined
+}
+
+/** What is shown, and how old it is. `kept` is the same object as long as `data` says the same; if it can be kept. */
+export interface Shown {
+  readonly data: Readonly<Record<string, unknown>>
+  readonly fetchedAtMs: number
+  readonly ageMs: number
+  readonly stale: boolean
+  readonly kept: object | undefined
+}
+
+/** The lookups behind the routes. Throw `BrokerError`. */
+export interface Groups {
+  me(session: Session): Promise<Shown>
+  list(session: Session, query: DirectoryQuery): Promise<Shown>
+  one(session: Session, id: string): Promise<Shown>
+}
+
+export interface GroupsParts {
+  readonly cache: GroupCache
+  readonly userName: PamUserName
+  readonly directory: PamDirectory
+  readonly directoryMaxAgeMs: number
+}
+
+export function createGroups({ cache, userName, directory, directoryMaxAgeMs }: GroupsParts): Groups {
+  const ofMe = new WeakMap<KnownList, Readonly<Record<string, unknown>>>()
+
+  return {
+    async me(session) {
+      const user = userOf(session)
+      const served = await lookUp({ kind: 'me', user })
+      const data = ofMe.get(served.list) ?? accessOf(user, served.list.groups)
+      ofMe.set(served.list, data)
+      return shown(served, data, data)
+    },
+
+    async list(session, query) {
+      await demandDirectory(session)
+      const served = await lookUp({ kind: 'directory' })
+      return shown(served, selectGroups(served.list, query), undefined)
+    },
+
+    async one(session, id) {
+      await demandDirectory(session)
+      const served = await lookUp({ kind: 'directory' })
+      const group = served.list.groups.find((candidate) => candidate.id === id.toLowerCase())
+      if (group === undefined) throw notFound('group (Group)')
+      return shown(served, { ...group }, undefined)
+    },
+  }
+
+  async function lookUp(list: ListOf, options?: { maxAgeMs: number }): Promise<ServedList> {
+    try {
+      return await cache.get(list, options)
+    } catch (error) {
+      throw error instanceof PamFailure ? error.toBrokerError() : error
+    }
+  }
+
+  function userOf({ login }: Session): string {
+    const user = pamUserOf(login, userName)
+    if (user === undefined) throw new PamFailure('unknown_person').toBrokerError()
+    return user
+  }
+
+  /** Throws unless this person may see the team's groups; decided on a recent answer, or not at all (503). */
+  async function demandDirectory(session: Session): Promise<void> {
+    if (directory.kind === 'all') return
+    if (directory.kind === 'none') throw notAllowed('PAM_DIRECTORY: nobody may list groups')
+    const groups = await groupsForDecision(session)
+    const { roles, unknownRoles } = combineRoles(groups.map((group) => group.roles))
+    const allowed =
+      directory.roles.some(
+        (role) => (roles as readonly string[]).includes(role) || unknownRoles.includes(role),
+      ) || directory.groups.some((id) => groups.some((group) => group.id === id.toLowerCase()))
+    if (!allowed) throw notAllowed('PAM_DIRECTORY: this person may not list groups')
+  }
+
+  async function groupsForDecision(session: Session): Promise<readonly Group[]> {
+    const user = pamUserOf(session.login, userName)
+    if (user === undefined) throw notAllowed('PAM_DIRECTORY: this person is not known to the access service')
+    try {
+      const { list } = await cache.get({ kind: 'me', user }, { maxAgeMs: directoryMaxAgeMs })
+      return list.groups
+    } catch (error) {
+      if (!(error instanceof PamFailure)) throw error
+      if (error.trouble === 'unknown_person')
+        throw notAllowed('PAM_DIRECTORY: this person is not known to the access service')
+      throw undecided(error)
+    }
+  }
+}
+
+/** The trouble keeps its own name; that it cannot be decided now is always a 503. */
+function undecided(failure: PamFailure) {
+  const { code } = failure.rule
+  const retryAfterSeconds = Math.ceil((failure.retryAfterMs ?? 5000) / 1000)
+  return pamError(503, code, { retryAfterSeconds, cause: failure })
+}
+
+function accessOf(user: string, groups: readonly Group[]): Readonly<Record<string, unknown>> {
+  const { roles, maximalRoles, unknownRoles } = combineRoles(groups.map((group) => group.roles))
+  return { user, groups, roles, maximalRoles, unknownRoles }
+}
+
+function shown({ list, ageMs, stale }: ServedList, data: Shown['data'], kept: object | undefined): Shown {
+  return { data, fetchedAtMs: list.fetchedAtMs, ageMs, stale, kept }
+}

@@ -1,0 +1,72 @@
+/** One link of a `Link` header (RFC 8288, section 3); parameter names in lower case, the first of a name counts. */
+export interface HeaderLink {
+  readonly target: string
+  readonly parameters: ReadonlyMap<string, string>
+}
+
+/**
+ * Reads `Link` headers to the letter of RFC 8288, and refuses what does not fit. A list is whole or an error, so a
+ * parser may not skip what it does not understand: the common ones lose a link after a parameter without a value or
+ * after a space before a comma.
+ *
+ * @returns undefined when the header is malformed
+ */
+export function parseLinkHeader(header: string): HeaderLink[] | undefined {
+  const links: HeaderLink[] = []
+  const at = { text: header, index: 0 }
+  for (;;) {
+    take(at, EMPTY_ELEMENTS)
+    if (at.index === header.length) return links
+    const link = takeLink(at)
+    if (link === undefined) return undefined
+    links.push(link)
+    if (at.index < header.length && header[at.index] !== ',') return undefined
+  }
+}
+
+/** Whether the link is of this relation type; `rel` may name several, in any case. */
+export function hasRelation(link: HeaderLink, relation: string): boolean {
+  const relations = (link.parameters.get('rel') ?? '').toLowerCase().split(/[ \t]+/)
+  return relations.includes(relation)
+}
+
+interface Place {
+  readonly text: string
+  index: number
+}
+
+const EMPTY_ELEMENTS = /[ \t,]*/y
+const TARGET = /<([^<>\s]*)>[ \t]*/y
+const PARAMETER_START = /;[ \t]*/y
+const NAME = /[!#$%&'*+\-.^_`|~\dA-Za-z]+[ \t]*/y
+const EQUALS = /=[ \t]*/y
+const QUOTED = /"((?:[^"\\]|\\.)*)"[ \t]*/y
+/** Wider than a token: unquoted media types and URLs are met in the wild (RFC 8288, appendix B.3). */
+const UNQUOTED = /([^\s",;<>]+)[ \t]*/y
+
+function takeLink(at: Place): HeaderLink | undefined {
+  const target = take(at, TARGET)?.[1]
+  if (target === undefined) return undefined
+  const parameters = new Map<string, string>()
+  while (take(at, PARAMETER_START) !== undefined) {
+    const name = take(at, NAME)?.[0].trim().toLowerCase()
+    if (name === undefined) continue // an empty parameter, `;;`: what follows must fit all the same
+    const value = take(at, EQUALS) === undefined ? '' : takeValue(at)
+    if (value === undefined) return undefined
+    if (!parameters.has(name)) parameters.set(name, value)
+  }
+  return { target, parameters }
+}
+
+function takeValue(at: Place): string | undefined {
+  const quoted = take(at, QUOTED)?.[1]
+  return quoted === undefined ? take(at, UNQUOTED)?.[1] : quoted.replace(/\\(.)/g, '$1')
+}
+
+function take(at: Place, pattern: RegExp): RegExpExecArray | undefined {
+  pattern.lastIndex = at.index
+  const match = pattern.exec(at.text)
+  if (match === null) return undefined
+  at.index = pattern.lastIndex
+  return match
+}

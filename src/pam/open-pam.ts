@@ -1,0 +1,199 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { MasterKeys } from '../crypto/keys.ts'
+import { createSeal } from '../crypto/seal.ts'
+import { createSigner } from '../crypto/sign.ts'
+import type { Route } from '../http/routes.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { Store } from '../store/store.ts'
+import type { BreakerOptions } from '../upstream/breaker.ts'
+import type { UpstreamClient } from '../upstream/upstream-client.ts'
+import { createGroupCache, type ListTunables } from './group-cache.ts'
+import { type CachedList, createGroupLists } from './group-lists.ts'
+import { createGroups, type PamDirectory } from './groups.ts'
+import { watchKeyExpiry } from './key-expiry.ts'
+import { createKeyPauses, type KeyPausesParts } from './key-pauses.ts'
+import type { PageLimits } from './pages.ts'
+import { createPamCall } from './pam-call.ts'
+import { createPamClient } from './pam-client.ts'
+import { createPamClock } from './pam-clock.ts'
+import { createPamRoutes, type RequireSession } from './pam-routes.ts'
+import type { PamUserName } from './pam-user.ts'
+import { createRateLimitGate } from './rate-limit-gate.ts'
+import { createSealedRecords } from './sealed-records.ts'
+import { createSharedFlight } from './shared-flight.ts'
+import { createTeamSwitch } from './team-switch.ts'
+import { createPamToken, type HeldToken, type PamKey, type PamTokenTunables } from './token.ts'
+
+/** The room's tunables, as `config/default.json` groups them. */
+export interface PamTunables {
+  readonly token: PamTokenTunables & Omit<KeyPausesParts, 'monotonic'>
+  readonly lists: ListTunables & PageLimits
+  readonly rateLimit: { readonly maxWaitMs: number; readonly jitterMs: number }
+  readonly directoryMaxAgeMs: number
+  readonly unknownUserMs: number
+  readonly teamDisabledMs: number
+}
+
+export interface PamParts {
+  readonly client: UpstreamClient
+  /** An origin, without a slash at the end. */
+  readonly baseUrl: string
+  readonly team: string
+  /** The current key, then the standby. */
+  readonly keys: () => readonly PamKey[]
+  readonly keyExpiresAtMs?: number | undefined
+  /** With the placeholder `{team_name}`. */
+  readonly tokenPath: string
+  readonly userName: PamUserName
+  readonly directory: PamDirectory
+  readonly tunables: PamTunables
+  /** For an API that answers, but only that it is offline. */
+  readonly breaker: Pick<BreakerOptions, 'consecutiveFailures' | 'halfOpenAfterMs'>
+  readonly store: Store
+  readonly secretKeys: MasterKeys
+  readonly requireSession: RequireSession
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly now?: () => number
+  readonly monotonic?: () => number
+  readonly random?: () => number
+  readonly sleep?: (ms: number) => Promise<void>
+}
+
+export interface Pam {
+  readonly routes: Route[]
+  /** Ends timers; running requests go on. */
+  stop(): void
+}
+
+/** How long this process trusts its memory before it looks into the store for a purge or a newer list. */
+const CONFIRM_MS = 1000
+const MAX_MEMORY_BYTES = 64 * 1024 * 1024
+/** Locks outlive what they guard by this. */
+const LOCK_MARGIN_MS = 5000
+
+/** Puts the room together. */
+export function createPam(parts: PamParts): Pam {
+  const { client, baseUrl, team, keys, tunables, store, secretKeys, requireSession, log, metrics } = parts
+  const { now = Date.now, monotonic = () => performance.now(), random = Math.random } = parts
+  const { sleep = (ms) => delay(ms) } = parts
+  const { lists: listTunables, rateLimit } = tunables
+  const { origin } = new URL(baseUrl)
+
+  const signer = createSigner(secretKeys, 'pam')
+  const name = JSON.stringify([origin, team])
+  const scope = () => signer.sign(name)
+  const clock = createPamClock({ now, monotonic })
+  const gate = createRateLimitGate({
+    store,
+    clock,
+    scope,
+    jitterMs: rateLimit.jitterMs,
+    random,
+    sleep,
+    metrics,
+  })
+  const call = createPamCall({
+    client,
+    gate,
+    clock,
+    breaker: parts.breaker,
+    monotonic,
+    random,
+    sleep,
+    log,
+    metrics,
+  })
+  const flightParts = { store, monotonic, sleep, lockMs: listTunables.maxTotalMs + LOCK_MARGIN_MS }
+
+  const token = createPamToken({
+    call,
+    clock,
+    records: createSealedRecords({
+      store,
+      seal: createSeal(secretKeys, 'pam-token'),
+      signer,
+      metrics,
+      kind: 'pam-token',
+    }),
+    flights: createSharedFlight<HeldToken>({ ...flightParts, waitMs: listTunables.maxTotalMs }),
+    keys,
+    pauses: createKeyPauses({ ...tunables.token, monotonic }),
+    team,
+    name,
+    path: parts.tokenPath.replaceAll('{team_name}', encodeURIComponent(team)),
+    tunables: tunables.token,
+    maxWaitMs: rateLimit.maxWaitMs,
+    timeoutMs: listTunables.maxTotalMs,
+    monotonic,
+    random,
+    log,
+    metrics,
+  })
+  const keptMs = {
+    directory: Math.max(listTunables.onErrorMs, listTunables.freshMs),
+    me: Math.max(listTunables.meOnErrorMs, listTunables.freshMs),
+  }
+  const cache = createGroupCache({
+    client: createPamClient({
+      call,
+      token,
+      team,
+      origin,
+      limits: listTunables,
+      maxWaitMs: rateLimit.maxWaitMs,
+      monotonic,
+      log,
+      metrics,
+    }),
+    lists: createGroupLists({
+      records: createSealedRecords({
+        store,
+        seal: createSeal(secretKeys, 'pam-groups'),
+        signer,
+        metrics,
+        kind: 'pam-groups',
+      }),
+      scope: name,
+      keptMs,
+      unknownUserMs: tunables.unknownUserMs,
+      confirmMs: CONFIRM_MS,
+      maxMemoryBytes: MAX_MEMORY_BYTES,
+      monotonic,
+    }),
+    flights: createSharedFlight<CachedList>({ ...flightParts, waitMs: listTunables.maxTotalMs }),
+    team: createTeamSwitch({
+      store,
+      clock,
+      monotonic,
+      scope,
+      disabledMs: tunables.teamDisabledMs,
+      keptMs: Math.max(keptMs.directory, keptMs.me),
+      confirmMs: CONFIRM_MS,
+    }),
+    clock,
+    monotonic,
+    tunables: listTunables,
+    unknownUserMs: tunables.unknownUserMs,
+    metrics,
+  })
+  const keyExpiry = watchKeyExpiry({ expiresAtMs: parts.keyExpiresAtMs, now, log, metrics })
+
+  return {
+    routes: createPamRoutes({
+      groups: createGroups({
+        cache,
+        userName: parts.userName,
+        directory: parts.directory,
+        directoryMaxAgeMs: tunables.directoryMaxAgeMs,
+      }),
+      requireSession,
+      log,
+    }),
+    stop() {
+      token.stop()
+      keyExpiry.stop()
+    },
+  }
+}

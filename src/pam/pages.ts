@@ -1,0 +1,110 @@
+import type { UpstreamAnswer } from '../upstream/upstream-client.ts'
+import { type Group, parseGroup } from './group.ts'
+import { hasRelation, parseLinkHeader } from './link-header.ts'
+import { PamFailure } from './pam-errors.ts'
+
+export interface PageLimits {
+  readonly maxPages: number
+  readonly maxItems: number
+  readonly maxTotalMs: number
+  readonly maxLinkHeaderBytes: number
+}
+
+export interface PagesParts {
+  /** Of the API; a link must stay on it. */
+  readonly origin: string
+  readonly limits: PageLimits
+  readonly monotonic: () => number
+}
+
+/** Asks for one page; `path` has its query. `timeoutMs` is what is left for the whole list. */
+export type FetchPage = (path: string, timeoutMs: number) => Promise<UpstreamAnswer>
+
+/**
+ * Reads a list over all of its pages: first without pagination parameters, then after each `Link rel="next"` until
+ * there is none (PAM spec, "Limits"). Whole or an error: a link that must not be followed, a loop, two different
+ * next pages, a malformed group or a cap that is reached all fail the list.
+ */
+export async function readPages(path: string, fetchPage: FetchPage, parts: PagesParts): Promise<Group[]> {
+  const { limits, monotonic } = parts
+  const deadline = monotonic() + limits.maxTotalMs
+  const groups = new Map<string, Group>()
+  const asked = new Set<string>()
+  let items = 0
+
+  for (let query: string | undefined = ''; query !== undefined; ) {
+    if (asked.has(query)) throw refused('loop')
+    if (asked.size >= limits.maxPages) throw refused('too many pages')
+    asked.add(query)
+    const leftMs = deadline - monotonic()
+    if (leftMs <= 0) throw new PamFailure('no_answer', { reason: 'the list took too long' })
+
+    const answer = await fetchPage(path + query, leftMs)
+    const list = listOf(answer.json)
+    items += list.length
+    if (items > limits.maxItems) throw refused('too many items')
+    for (const item of list) {
+      const group = parseGroup(item)
+      // A list that changes between two pages may show a group twice: the later word counts.
+      if (group !== undefined) groups.set(group.id, group)
+    }
+    query = nextQuery(answer, path + query, path, parts)
+  }
+  return [...groups.values()]
+}
+
+function listOf(json: unknown): readonly unknown[] {
+  if (typeof json !== 'object' || json === null || !('list' in json) || !Array.isArray(json.list))
+    throw refused('no list')
+  return json.list
+}
+
+/** The query of the next page; undefined on the last one. Only the query is taken from a link, the path is ours. */
+function nextQuery(
+  { headers }: UpstreamAnswer,
+  current: string,
+  path: string,
+  { origin, limits }: PagesParts,
+): string | undefined {
+  const lines = headers.link === undefined ? [] : [headers.link].flat()
+  if (lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0) > limits.maxLinkHeaderBytes)
+    throw refused('link header too long')
+
+  const queries = new Set<string>()
+  for (const line of lines) {
+    const links = parseLinkHeader(line)
+    if (links === undefined) throw refused('malformed link header')
+    for (const link of links) {
+      if (!hasRelation(link, 'next')) continue
+      if (link.parameters.has('anchor')) throw refused('next page of something else')
+      queries.add(queryOf(link.target, new URL(current, origin), path))
+    }
+  }
+  if (queries.size > 1) throw refused('two next pages')
+  const [query] = queries
+  return query
+}
+
+function queryOf(target: string, base: URL, path: string): string {
+  if (!URL.canParse(target, base.href)) throw refused('not a URL')
+  const url = new URL(target, base)
+  if (url.origin !== base.origin) throw refused('link to another origin')
+  if (url.username !== '' || url.password !== '') throw refused('link with user info')
+  if (!isSamePath(url.pathname, path)) throw refused('link to another path')
+  return url.search
+}
+
+/** Segment by segment, because a server may write `@` where we wrote `%40`. */
+function isSamePath(one: string, other: string): boolean {
+  try {
+    const segments = other.split('/').map(decodeURIComponent)
+    const found = one.split('/').map(decodeURIComponent)
+    return found.length === segments.length && found.every((segment, index) => segment === segments[index])
+  } catch {
+    return false // a broken percent sequence: not ours
+  }
+}
+
+function refused(reason: string): PamFailure {
+  return new PamFailure('unreadable', { reason })
+}

@@ -1,0 +1,121 @@
+import type { Logger } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import { type BreakerOptions, createBreaker } from '../upstream/breaker.ts'
+import type { UpstreamAnswer, UpstreamClient } from '../upstream/upstream-client.ts'
+import { UpstreamFailure } from '../upstream/upstream-failure.ts'
+import type { PamClock } from './pam-clock.ts'
+import { errorNameOf, failureOf, failureOfCall, PamFailure, type PamSubject } from './pam-errors.ts'
+import type { RateLimitGate } from './rate-limit-gate.ts'
+
+/** One operation of the API: gate, send, read the time and the limits, tell what the answer means, send again. */
+export type PamCall = (request: PamRequest) => Promise<UpstreamAnswer>
+
+export interface PamRequest {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: unknown
+  readonly subject: PamSubject
+  readonly background: boolean
+  /** What may still be spent waiting for the rate limit. */
+  readonly budget: { leftMs: number }
+  /** For this operation as a whole. */
+  readonly timeoutMs: number
+}
+
+export interface PamCallParts {
+  readonly client: UpstreamClient
+  readonly gate: RateLimitGate
+  readonly clock: PamClock
+  readonly breaker: Pick<BreakerOptions, 'consecutiveFailures' | 'halfOpenAfterMs'>
+  readonly monotonic: () => number
+  readonly random: () => number
+  readonly sleep: (ms: number) => Promise<void>
+  readonly log: Logger
+  readonly metrics: Metrics
+}
+
+/** Before a call is sent again: this long, and as long again by chance. */
+const RETRY_PAUSE_MS = 100
+
+export function createPamCall(parts: PamCallParts): PamCall {
+  const { client, gate, clock, monotonic, random, sleep, log, metrics } = parts
+  const breaker = createBreaker(parts.breaker)
+
+  return async function call(request) {
+    const deadline = monotonic() + request.timeoutMs
+    for (let sent = 1; ; ) {
+      try {
+        return await sendOnce(request, deadline)
+      } catch (error) {
+        if (!(error instanceof PamFailure)) throw error
+        // The gate is closed by now: wait there if there is time, without counting it as another try.
+        if (error.trouble === 'too_many_requests' && error.retryAfterMs === undefined) continue
+        if (sent > error.rule.retries || !maySendAgain(request, error)) throw told(request, error)
+        const pauseMs = RETRY_PAUSE_MS * (1 + random())
+        if (monotonic() + pauseMs >= deadline) throw told(request, error)
+        await sleep(pauseMs)
+        sent += 1
+      }
+    }
+  }
+
+  async function sendOnce(request: PamRequest, deadline: number): Promise<UpstreamAnswer> {
+    const pass = await gate.enter(request)
+    try {
+      const timeoutMs = deadline - monotonic()
+      if (timeoutMs <= 0) throw new PamFailure('no_answer', { reason: 'out of time' })
+      return await breaker.run(() => exchange(request, timeoutMs))
+    } catch (error) {
+      if (error instanceof CountedFailure) throw error.failure
+      throw error instanceof UpstreamFailure ? failureOfCall(error) : error
+    } finally {
+      await pass.leave()
+    }
+  }
+
+  async function exchange(request: PamRequest, timeoutMs: number): Promise<UpstreamAnswer> {
+    const { method, path, headers, body, subject } = request
+    const answer = await client.send({
+      method,
+      path,
+      headers: { Accept: 'application/json', ...headers },
+      ...(body === undefined ? {} : { body }),
+      timeoutMs,
+    })
+    clock.observe(answer)
+    const failure = failureOf(answer, subject)
+    await gate.observe(answer, failure?.trouble === 'too_many_requests')
+    if (failure === undefined) return answer
+    metrics.pamErrors.inc({ name: answer.status < 400 ? 'redirect' : errorNameOf(answer) })
+    log.debug('pam_error', { upstream: 'pam', upstreamStatus: answer.status, name: failure.trouble })
+    throw failure.rule.breaker ? new CountedFailure(failure) : failure
+  }
+
+  /** A POST is sent again only when it was answered, or certainly did not arrive. */
+  function maySendAgain({ method }: PamRequest, { trouble, cause }: PamFailure): boolean {
+    if (method === 'GET' || trouble !== 'no_answer') return true
+    return cause instanceof UpstreamFailure && cause.kind === 'unreachable'
+  }
+
+  function told({ subject }: PamRequest, failure: PamFailure): PamFailure {
+    const { trouble, cause } = failure
+    if (cause instanceof UpstreamFailure) metrics.pamErrors.inc({ name: cause.kind })
+    const level = failure.rule.alarm ? 'error' : 'warn'
+    // A token that ran out is renewed, and a person may be unknown: neither is anybody's trouble yet.
+    const isOrdinary = trouble === 'unknown_person' || (failure.rule.renewsToken && subject !== 'token')
+    if (!failure.gaveWay && !isOrdinary)
+      log[level]('pam_call_failed', { upstream: 'pam', name: trouble, reason: subject }, failure)
+    return failure
+  }
+}
+
+/** Lets the breaker see an answer that says "offline" as the failure that it is. */
+class CountedFailure extends UpstreamFailure {
+  readonly failure: PamFailure
+
+  constructor(failure: PamFailure) {
+    super('unreachable', { code: failure.trouble })
+    this.failure = failure
+  }
+}

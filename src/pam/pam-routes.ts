@@ -1,0 +1,158 @@
+import { createHash } from 'node:crypto'
+import type { Request, Response } from 'express'
+import { BrokerError, invalidField, notFound } from '../errors.ts'
+import { contextOf } from '../http/request-context.ts'
+import type { Route } from '../http/routes.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Session } from '../session/session.ts'
+import { isUuid } from './group.ts'
+import type { DirectoryQuery, Groups, Shown } from './groups.ts'
+
+/** Finds the session of a request and moves it; throws `noSession` when there is none. */
+export type RequireSession = (req: Request, res: Response) => Promise<Session>
+
+export interface PamRoutesParts {
+  readonly groups: Groups
+  readonly requireSession: RequireSession
+  readonly log: Logger
+}
+
+const PATHS = {
+  me: '/api/v1/pam/me',
+  list: '/api/v1/pam/groups',
+  one: '/api/v1/pam/groups/:id',
+} as const
+
+type Lookup = keyof typeof PATHS
+
+export function createPamRoutes({ groups, requireSession, log }: PamRoutesParts): Route[] {
+  const present = createPresenter()
+
+  return [
+    route('me', (session) => groups.me(session)),
+    route('list', (session, req) => groups.list(session, parseQuery(req.query))),
+    route('one', async (session, req) => {
+      const { id } = req.params
+      if (typeof id !== 'string' || !isUuid(id)) throw notFound('group (Group)')
+      return groups.one(session, id)
+    }),
+  ]
+
+  function route(lookup: Lookup, find: (session: Session, req: Request) => Promise<Shown>): Route {
+    return {
+      method: 'GET',
+      path: PATHS[lookup],
+      async handle(req, res) {
+        res.setHeader('Cache-Control', 'private, no-cache')
+        const session = await requireSession(req, res)
+        try {
+          const shown = await find(session, req)
+          audit(req, session, lookup, { status: 200, ageMs: shown.ageMs })
+          present(req, res, shown)
+        } catch (error) {
+          if (error instanceof BrokerError)
+            audit(req, session, lookup, { status: error.status, errorCode: error.code })
+          throw error
+        }
+      },
+    }
+  }
+
+  function audit(
+    req: Request,
+    { userId, device, publicId }: Session,
+    operation: Lookup,
+    outcome: { status: number; ageMs?: number; errorCode?: string },
+  ): void {
+    const { requestId, address } = contextOf(req)
+    log.audit('group_lookup', {
+      requestId,
+      address,
+      userId,
+      deviceHash: device,
+      sessionId: publicId,
+      operation,
+      ...outcome,
+    })
+  }
+}
+
+/** When PAM is not configured (DESIGN §3): the paths are there and say so. */
+export function pamAbsentRoutes(): Route[] {
+  return Object.values(PATHS).map((path) => ({
+    method: 'GET' as const,
+    path,
+    handle() {
+      throw notFound('access service: not configured')
+    },
+  }))
+}
+
+const DEFAULT_LIMIT = 100
+const MAX_LIMIT = 1000
+const MAX_TEXT = 200
+
+/** @throws E0000001 that names every parameter that is wrong */
+function parseQuery(query: Request['query']): DirectoryQuery {
+  const problems: string[] = []
+  const text = (name: string): string | undefined => {
+    const value = query[name]
+    if (value === undefined || value === '') return undefined
+    if (typeof value === 'string' && value.length <= MAX_TEXT) return value
+    problems.push(`${name}: must stand once and have ${MAX_TEXT} characters at most`)
+    return undefined
+  }
+  const search = text('search')
+  const role = text('role')
+  const cursor = text('cursor')?.toLowerCase()
+  if (cursor !== undefined && !isUuid(cursor)) problems.push('cursor: must be a nextCursor of this list')
+  const limitText = text('limit') ?? String(DEFAULT_LIMIT)
+  const limit = /^\d{1,4}$/.test(limitText) ? Number(limitText) : 0
+  if (limit < 1 || limit > MAX_LIMIT) problems.push(`limit: must be a whole number from 1 to ${MAX_LIMIT}`)
+  if (problems.length > 0) throw invalidField(...problems)
+  return { search, role, limit, cursor }
+}
+
+interface Rendered {
+  readonly body: Buffer
+  readonly etag: string
+}
+
+/** Bytes and ETag are kept beside the list that they were made of: rendering costs more than all the rest. */
+function createPresenter() {
+  const kept = { fresh: new WeakMap<object, Rendered>(), stale: new WeakMap<object, Rendered>() }
+
+  return function present(req: Request, res: Response, shown: Shown): void {
+    const rendered = kept[shown.stale ? 'stale' : 'fresh']
+    const known = shown.kept === undefined ? undefined : rendered.get(shown.kept)
+    const { body, etag } = known ?? render(shown)
+    if (shown.kept !== undefined && known === undefined) rendered.set(shown.kept, { body, etag })
+
+    res.setHeader('ETag', etag)
+    res.setHeader('Age', String(Math.floor(shown.ageMs / 1000)))
+    if (isKnown(req.headers['if-none-match'], etag)) {
+      res.status(304).end()
+      return
+    }
+    res.setHeader('Content-Type', 'application/json; charset=utf-8')
+    res.setHeader('Content-Length', body.length)
+    res.end(req.method === 'HEAD' ? undefined : body)
+  }
+}
+
+/**
+ * Weak comparison (RFC 9110, section 13.1.2). Not Express's `req.fresh`, which heeds the request's `no-cache`: every
+ * `fetch` that sets this header itself sends that along, and it is meant for caches, not for us.
+ */
+function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false
+  const opaque = etag.slice(2)
+  return ifNoneMatch.split(',').some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === opaque)
+}
+
+/** The ETag is over the data and its stale mark, not the times: an equal list read anew is the same. */
+function render({ data, stale, fetchedAtMs }: Shown): Rendered {
+  const hash = createHash('sha256').update(JSON.stringify({ data, stale })).digest('base64url').slice(0, 27)
+  const meta = { fetchedAt: new Date(fetchedAtMs).toISOString(), stale }
+  return { body: Buffer.from(JSON.stringify({ ...data, meta })), etag: `W/"${hash}"` }
+}

@@ -1,0 +1,77 @@
+import type { Store } from '../store/store.ts'
+import type { PamClock } from './pam-clock.ts'
+import { PamFailure } from './pam-errors.ts'
+
+/**
+ * A disabled team is left alone for a while, by all replicas, and everything that was read before is void. Without
+ * the store each process goes by what it was told itself.
+ */
+export interface TeamSwitch {
+  /** Throws `disabled_team` while the team is left alone. Otherwise: lists read before this time are void. */
+  check(): Promise<{ readonly voidBeforeMs: number }>
+  switchOff(): Promise<void>
+}
+
+export interface TeamSwitchParts {
+  readonly store: Store
+  readonly clock: PamClock
+  readonly monotonic: () => number
+  readonly scope: () => string
+  readonly disabledMs: number
+  /** How long a list may be kept, stale and all. */
+  readonly keptMs: number
+  /** How long a look into the store holds. */
+  readonly confirmMs: number
+}
+
+interface SwitchRecord {
+  readonly offAtMs: number
+  readonly untilMs: number
+}
+
+export function createTeamSwitch(parts: TeamSwitchParts): TeamSwitch {
+  const { store, clock, monotonic, disabledMs, keptMs, confirmMs } = parts
+  const key = () => `gatehouse:limit:pam-team:${parts.scope()}`
+  let known: SwitchRecord | undefined
+  let confirmedAt = Number.NEGATIVE_INFINITY
+
+  async function confirm(): Promise<void> {
+    if (monotonic() - confirmedAt < confirmMs) return
+    confirmedAt = monotonic()
+    try {
+      const found = parseRecord(await store.get(key()))
+      if (found !== undefined && found.offAtMs > (known?.offAtMs ?? Number.NEGATIVE_INFINITY)) known = found
+    } catch {
+      // The store is away: what this process was told still holds.
+    }
+  }
+
+  return {
+    async check() {
+      await confirm()
+      if (known === undefined) return { voidBeforeMs: Number.NEGATIVE_INFINITY }
+      const leftMs = known.untilMs - clock.now()
+      if (leftMs > 0) throw new PamFailure('disabled_team', { retryAfterMs: Math.min(leftMs, disabledMs) })
+      return { voidBeforeMs: known.offAtMs }
+    },
+
+    async switchOff() {
+      const offAtMs = clock.now()
+      known = { offAtMs, untilMs: offAtMs + disabledMs }
+      try {
+        await store.set(key(), JSON.stringify(known), Math.max(disabledMs, keptMs))
+      } catch {
+        // The store is away: the others find out for themselves.
+      }
+    },
+  }
+}
+
+function parseRecord(text: string | undefined): SwitchRecord | undefined {
+  if (text === undefined) return undefined
+  const data: unknown = JSON.parse(text)
+  if (typeof data !== 'object' || data === null || !('offAtMs' in data) || !('untilMs' in data))
+    return undefined
+  const { offAtMs, untilMs } = data
+  return typeof offAtMs === 'number' && typeof untilMs === 'number' ? { offAtMs, untilMs } : undefined
+}

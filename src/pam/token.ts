@@ -1,0 +1,237 @@
+import type { Logger } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { KeyPauses } from './key-pauses.ts'
+import type { PamCall } from './pam-call.ts'
+import type { PamClock } from './pam-clock.ts'
+import { PamFailure } from './pam-errors.ts'
+import type { SealedRecord, SealedRecords } from './sealed-records.ts'
+import type { SharedFlight } from './shared-flight.ts'
+import { type IssuedToken, parseIssuedToken, parseStoredToken } from './token-answer.ts'
+
+/** A service user's key, as it goes into the token request. */
+export interface PamKey {
+  readonly id: string
+  readonly secret: string
+}
+
+/**
+ * The bearer token of the service user: from memory, else from the store, else minted, once over all replicas. It is
+ * renewed in the background before it ends; the old one serves meanwhile, also when that fails (DESIGN §6).
+ */
+export interface PamToken {
+  get(options?: { background?: boolean }): Promise<string>
+  /** Forgets that very token, here and in the store; a newer one stays. */
+  forget(token: string): Promise<void>
+  stop(): void
+}
+
+export interface PamTokenTunables {
+  readonly refreshBeforeMs: number
+  readonly refreshBeforeShare: number
+  /** Of the time before the end: the most that a refresh comes earlier than it must. */
+  readonly jitterShare: number
+}
+
+export interface PamTokenParts {
+  readonly call: PamCall
+  readonly clock: PamClock
+  readonly records: SealedRecords
+  readonly flights: SharedFlight<HeldToken>
+  /** The current key, then the standby; asked each time, so that a changed file counts at once. */
+  readonly keys: () => readonly PamKey[]
+  readonly pauses: KeyPauses
+  /** `PAM_TEAM`; another one in the answer is refused. */
+  readonly team: string
+  /** Names the token in the store, with the API it is for. */
+  readonly name: string
+  /** Of the issuing operation, `{team_name}` filled in. */
+  readonly path: string
+  readonly tunables: PamTokenTunables
+  readonly maxWaitMs: number
+  readonly timeoutMs: number
+  readonly monotonic: () => number
+  readonly random: () => number
+  readonly log: Logger
+  readonly metrics: Metrics
+}
+
+/** A token in this process's memory. Times are the API's. */
+export interface HeldToken extends IssuedToken {
+  /** From here on it is renewed in the background. */
+  readonly softEndMs: number
+}
+
+/** After a refresh that failed. */
+const REFRESH_AGAIN_MS = 15_000
+/** Node's timers hold no more than 2^31 ms; looking once an hour costs nothing. */
+const LONGEST_TIMER_MS = 3_600_000
+/** Refused tokens that may still lie in a store that was away when we forgot them. */
+const FORGOTTEN_KEPT = 16
+
+export function createPamToken(parts: PamTokenParts): PamToken {
+  const { call, clock, records, flights, keys, pauses, team, name, path, tunables } = parts
+  const { maxWaitMs, timeoutMs, monotonic, random, log, metrics } = parts
+  const lockKey = () => records.keyBeside('lock:pam-token', name)
+  const forgotten: string[] = []
+  let held: HeldToken | undefined
+  let refreshNotBefore = Number.NEGATIVE_INFINITY
+  let timer: NodeJS.Timeout | undefined
+  let stopped = false
+
+  return {
+    async get({ background = false } = {}) {
+      if (held !== undefined && isAlive(held)) {
+        if (isDue(held)) refreshSoon(held)
+        return held.token
+      }
+      held = undefined
+      const got = await flights.run(lockKey(), {
+        background,
+        read: () => readStored('foreground'),
+        fetch: () => mint(background),
+      })
+      return hold(got).token
+    },
+
+    async forget(token) {
+      if (held?.token === token) held = undefined
+      if (!forgotten.includes(token)) {
+        forgotten.unshift(token)
+        forgotten.length = Math.min(forgotten.length, FORGOTTEN_KEPT)
+        metrics.pamTokens.inc({ outcome: 'forgotten' })
+      }
+      try {
+        const record = await records.read(name)
+        if (record !== undefined && parseStoredToken(record.text)?.token === token)
+          await records.removeIf(record)
+      } catch {
+        // The store is away: `forgotten` keeps us from taking it up again.
+      }
+    },
+
+    stop() {
+      stopped = true
+      clearTimeout(timer)
+    },
+  }
+
+  /** Before the first answer there is no telling; what lies in the store has not ended, it would be gone. */
+  function isAlive({ expiresAtMs }: HeldToken): boolean {
+    return !clock.isSet() || clock.now() < expiresAtMs
+  }
+
+  function isDue({ softEndMs }: HeldToken): boolean {
+    return clock.isSet() && clock.now() >= softEndMs
+  }
+
+  function hold(token: HeldToken): HeldToken {
+    if (held?.token === token.token || forgotten.includes(token.token)) return held ?? token
+    held = token
+    arm(token.softEndMs - clock.now())
+    return token
+  }
+
+  function arm(delayMs: number): void {
+    clearTimeout(timer)
+    if (stopped) return
+    const tick = () => {
+      if (held === undefined) return
+      if (isDue(held)) refreshSoon(held)
+      else arm(held.softEndMs - clock.now())
+    }
+    timer = setTimeout(tick, Math.min(Math.max(delayMs, 1000), LONGEST_TIMER_MS))
+    timer.unref()
+  }
+
+  function refreshSoon(old: HeldToken): void {
+    if (stopped || monotonic() < refreshNotBefore) return
+    refreshNotBefore = monotonic() + REFRESH_AGAIN_MS
+    refresh(old).catch((error: unknown) => {
+      metrics.pamTokens.inc({ outcome: 'refresh_failed' })
+      log.warn('pam_token_refresh_failed', { upstream: 'pam' }, error)
+      if (held !== undefined) arm(REFRESH_AGAIN_MS)
+    })
+  }
+
+  async function refresh(old: HeldToken): Promise<void> {
+    const newer = async () => {
+      const found = await readStored('background')
+      return found !== undefined && found.expiresAtMs > old.expiresAtMs ? found : undefined
+    }
+    const fetch = () => mint(true)
+    const token = (await newer()) ?? (await flights.run(lockKey(), { background: true, read: newer, fetch }))
+    if (held === undefined || held.token === old.token) hold(token)
+    refreshNotBefore = Number.NEGATIVE_INFINITY
+  }
+
+  async function readStored(by: 'foreground' | 'background'): Promise<HeldToken | undefined> {
+    let record: SealedRecord | undefined
+    try {
+      record = await records.read(name)
+    } catch {
+      return undefined // the store is away: each process mints its own
+    }
+    const issued = record === undefined ? undefined : parseStoredToken(record.text)
+    if (issued === undefined || forgotten.includes(issued.token)) return undefined
+    const token = withSoftEnd(issued)
+    if (!isAlive(token)) return undefined
+    if (by === 'foreground') metrics.pamTokens.inc({ outcome: 'shared' })
+    return token
+  }
+
+  /** The keys in turn; a refused one is left alone for a growing while. */
+  async function mint(background: boolean): Promise<HeldToken> {
+    for (const key of pauses.usable(keys())) {
+      try {
+        return await mintWith(key, background)
+      } catch (error) {
+        metrics.pamTokens.inc({ outcome: isRefusal(error) ? 'refused' : 'failed' })
+        if (!isRefusal(error)) throw tellUnusable(error)
+        const pauseMs = pauses.refuse(key)
+        log.error('pam_key_refused', { upstream: 'pam', retryAfterSeconds: Math.ceil(pauseMs / 1000) })
+      }
+    }
+    throw new PamFailure('authentication_error', { reason: 'no key is accepted' })
+  }
+
+  /** Answered, and yet no token of ours: somebody must look. */
+  function tellUnusable(error: unknown): unknown {
+    if (error instanceof PamFailure && (error.trouble === 'other_team' || error.trouble === 'unreadable')) {
+      metrics.pamErrors.inc({ name: error.trouble })
+      log.error('pam_token_unusable', { upstream: 'pam', name: error.trouble }, error)
+    }
+    return error
+  }
+
+  async function mintWith(key: PamKey, background: boolean): Promise<HeldToken> {
+    const answer = await call({
+      method: 'POST',
+      path,
+      headers: { 'Content-Type': 'application/json' },
+      body: { key_id: key.id, key_secret: key.secret },
+      subject: 'token',
+      background,
+      budget: { leftMs: maxWaitMs },
+      timeoutMs,
+    })
+    const issued = parseIssuedToken(answer, team, clock.now())
+    pauses.accept(key)
+    metrics.pamTokens.inc({ outcome: background ? 'refreshed' : 'minted' })
+    log.info('pam_token_minted', { upstream: 'pam', durationMs: issued.lifetimeMs })
+    try {
+      await records.write(name, JSON.stringify(issued), issued.expiresAtMs - clock.now())
+    } catch {
+      // The store is away: the token serves this process alone.
+    }
+    return withSoftEnd(issued)
+  }
+
+  function withSoftEnd(issued: IssuedToken): HeldToken {
+    const before = Math.min(tunables.refreshBeforeMs, issued.lifetimeMs * tunables.refreshBeforeShare)
+    return { ...issued, softEndMs: issued.expiresAtMs - before * (1 + random() * tunables.jitterShare) }
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof PamFailure && error.trouble === 'authentication_error'
+}

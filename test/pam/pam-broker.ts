@@ -1,0 +1,219 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { PassThrough } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import express from 'express'
+import { noSession } from '../../src/errors.ts'
+import { beginRequest } from '../../src/http/begin-request.ts'
+import { noSuchPath, presentError } from '../../src/http/present-error.ts'
+import { mountRoutes } from '../../src/http/routes.ts'
+import { createLogger } from '../../src/observability/logger.ts'
+import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
+import { createPam, type PamParts, type PamTunables } from '../../src/pam/open-pam.ts'
+import type { Session } from '../../src/session/session.ts'
+import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
+import type { Store } from '../../src/store/store.ts'
+import { createUpstreamClient } from '../../src/upstream/upstream-client.ts'
+
+/** The room on a listener of its own, over a real HTTP upstream. */
+export interface PamBroker {
+  readonly metrics: Metrics
+  /** GET as this login; none: without a session. */
+  get(path: string, options?: GetOptions): Promise<BrokerAnswer>
+  logText(): string
+  logLines(): Record<string, unknown>[]
+  close(): Promise<void>
+}
+
+export interface GetOptions {
+  readonly login?: string | undefined
+  readonly method?: string
+  readonly headers?: Record<string, string>
+}
+
+export interface BrokerAnswer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly body: Record<string, unknown>
+}
+
+export interface PamBrokerOptions extends Partial<Omit<PamParts, 'tunables' | 'requireSession'>> {
+  readonly baseUrl: string
+  readonly tunables?: (same: PamTunables) => PamTunables
+  readonly totalTimeoutMs?: number
+}
+
+export const KEY = { id: 'sandbox-key-1', secret: 'sandbox-secret-1-9pVb3LwY' }
+export const STANDBY_KEY = { id: 'sandbox-key-2', secret: 'sandbox-secret-2-Xq7RtM5c' }
+export const LOGIN = 'ada.lindqvist@example.com'
+
+/** As in config/default.json, without spreading by chance. */
+export const TUNABLES: PamTunables = {
+  token: {
+    refreshBeforeMs: 300_000,
+    refreshBeforeShare: 0.2,
+    jitterShare: 0.1,
+    refusedPauseMinMs: 60_000,
+    refusedPauseMaxMs: 900_000,
+  },
+  lists: {
+    freshMs: 60_000,
+    staleMs: 600_000,
+    onErrorMs: 900_000,
+    meOnErrorMs: 300_000,
+    maxPages: 500,
+    maxItems: 50_000,
+    maxTotalMs: 30_000,
+    maxLinkHeaderBytes: 4096,
+  },
+  rateLimit: { maxWaitMs: 2000, jitterMs: 1000 },
+  directoryMaxAgeMs: 60_000,
+  unknownUserMs: 60_000,
+  teamDisabledMs: 300_000,
+}
+
+const MASTER_KEYS = [Buffer.alloc(32, 'plainly-fake-test-key')]
+
+export async function startPamBroker(options: PamBrokerOptions): Promise<PamBroker> {
+  const { baseUrl, tunables = (same) => same, totalTimeoutMs = 5000, ...parts } = options
+  const chunks: string[] = []
+  const stream = new PassThrough()
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk.toString('utf8')))
+  const log = createLogger({ level: 'debug', maxFieldChars: 200, stream })
+  const metrics = parts.metrics ?? createMetrics({ processMetrics: false })
+  const client = createUpstreamClient({
+    baseUrl,
+    connectTimeoutMs: 1000,
+    totalTimeoutMs,
+    maxResponseBytes: 4_194_304,
+    maxConnections: 32,
+    breaker: { consecutiveFailures: 1000, halfOpenAfterMs: 1000 },
+  })
+  const pam = createPam({
+    client,
+    baseUrl,
+    team: 'example-team',
+    keys: () => [KEY],
+    tokenPath: '/v1/teams/{team_name}/service_token',
+    userName: { kind: 'login' },
+    directory: { kind: 'all' },
+    tunables: tunables(TUNABLES),
+    breaker: { consecutiveFailures: 1000, halfOpenAfterMs: 1000 },
+    store: createMemoryStore(),
+    secretKeys: () => MASTER_KEYS,
+    requireSession: async (req) => sessionOf(req.headers['x-test-login']),
+    log,
+    metrics,
+    random: () => 0,
+    sleep: (ms) => delay(Math.min(ms, 5)),
+    ...parts,
+  })
+
+  const app = express()
+  app.disable('etag')
+  app.set('query parser', 'simple')
+  app.use(beginRequest({ isTrustedProxy: () => false, log, metrics }))
+  mountRoutes(app, pam.routes)
+  app.use(noSuchPath())
+  app.use(presentError({ log }))
+  const listener = await listen(app)
+
+  return {
+    metrics,
+    async get(path, { login = LOGIN, method = 'GET', headers = {} } = {}) {
+      const response = await fetch(new URL(path, listener.origin), {
+        method,
+        headers: { 'x-test-login': encodeURIComponent(login), ...headers },
+      })
+      const text = await response.text()
+      return { status: response.status, headers: response.headers, text, body: asObject(text) }
+    },
+    logText: () => chunks.join(''),
+    logLines: () =>
+      chunks
+        .join('')
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => asObject(line)),
+    async close() {
+      pam.stop()
+      await listener.close()
+      await client.close()
+    },
+  }
+}
+
+/** Any HTTP server on a free port. */
+export async function listen(handler: RequestListener): Promise<{ origin: string; close(): Promise<void> }> {
+  const server = createServer(handler).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async close() {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** A store whose connection can be lost; `entries` is what lies in it, raw. */
+export function breakableStore(now: () => number, entries = new Map<string, MemoryEntry>()) {
+  const store = createMemoryStore({ now, entries })
+  let away: Error | undefined
+  const wrapped = new Proxy(store, {
+    get: (target, name, receiver) =>
+      away === undefined
+        ? Reflect.get(target, name, receiver)
+        : async () => {
+            throw away
+          },
+  })
+  return {
+    store: wrapped as Store,
+    entries,
+    /** Every operation throws this from now on. */
+    lose(error: Error) {
+      away = error
+    },
+    find() {
+      away = undefined
+    },
+  }
+}
+
+export function counted(metrics: Metrics, name: string): Promise<Record<string, number>> {
+  return metrics.registry.getMetricsAsJSON().then((all) => {
+    const metric = all.find((one) => one.name === `gatehouse_${name}`)
+    const values = metric?.values ?? []
+    return Object.fromEntries(
+      values.map(({ labels, value }) => [Object.values(labels).join(' '), value] as [string, number]),
+    )
+  })
+}
+
+function sessionOf(login: string | string[] | undefined): Session {
+  if (typeof login !== 'string' || login === '') throw noSession()
+  return {
+    publicId: 'public-id',
+    userId: '00u-opaque',
+    login: decodeURIComponent(login),
+    profile: {},
+    amr: ['pwd'],
+    device: 'device-hash',
+    userAgent: 'test',
+    createdAtMs: 0,
+    lastSeenAtMs: 0,
+  }
+}
+
+function asObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+  } catch {
+    return {} // not JSON: the test looks at the text
+  }
+}
