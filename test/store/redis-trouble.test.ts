@@ -174,15 +174,17 @@ describe('Redis that refuses', () => {
   test('a read-only replica: 503 for all that writes, also within scripts, and ping says so', async () => {
     const primary = await server()
     const replica = await server({ args: ['--replicaof', '127.0.0.1', String(primary.port)] })
-    await until(async () => (await replica.client().info('replication')).includes('master_link_status:up'))
-    const { store } = connect(replica.url)
+    const outside = replica.client()
+    await until(async () => (await outside.info('replication')).includes('master_link_status:up'))
+    const { store, whenReady } = connect(replica.url)
+    await until(() => whenReady().then(() => true))
     const writing = OPERATIONS.filter(
       // These change nothing where there is nothing, and a replica says the same as its primary then.
       ([name]) => !['get', 'indexAll', 'deleteIf', 'settle', 'settle, deleting'].includes(name),
     )
     // On that answer the client looks for the primary anew, so some may meet a connection that is just being made.
     expect(await expectUnavailable(store, writing)).toContain('redis: READONLY')
-    await replica.client().call('REPLICAOF', 'NO', 'ONE')
+    await outside.call('REPLICAOF', 'NO', 'ONE')
     await expectWorking(store)
   })
 
