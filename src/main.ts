@@ -62,7 +62,7 @@ async function run(config: Config): Promise<void> {
     log.info('stopping', { signal })
     health.drain()
     await pause(http.readinessLeadMs) // the load balancer sees it, and sends new requests elsewhere
-    await app.drain(http.shutdownGraceMs)
+    await app.drain(http.shutdownGraceMs - http.readinessLeadMs)
     await ops.drain(0)
     watch.stop()
     await broker.close()

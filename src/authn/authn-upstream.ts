@@ -57,7 +57,7 @@ export function createAuthnUpstream({ client, apiTokens, log, metrics }: AuthnUp
       else log.warn('upstream_token_accepted_again', { upstream: 'authn' })
     }
     refused = now
-    metrics.upstreamTokenRefused.set({ upstream: 'authn' }, now ? 1 : 0)
+    metrics.upstreamTokenRefused.set(now ? 1 : 0)
   }
 
   const inTurn = () => {

@@ -21,7 +21,7 @@ const READABLE_HEADERS = [
   'Age',
 ]
 
-/** CORS with credentials for exactly the listed origins (ASVS 3.4.2); any other origin gets no permission. */
+/** CORS with credentials for exactly the listed origins (ASVS 3.4.2); any other origin gets no permission at all. */
 export function crossOrigin({ origins }: { origins: readonly string[] }): RequestHandler {
   const permit = cors({
     origin: [...origins],
@@ -32,10 +32,13 @@ export function crossOrigin({ origins }: { origins: readonly string[] }): Reques
     maxAge: 600,
   })
   return function crossOrigin(req, res, next) {
-    const isPlainOptions =
-      req.method === 'OPTIONS' && req.headers['access-control-request-method'] === undefined
-    if (isPlainOptions)
-      next() // no preflight: answered 405 like any method that is not offered
-    else permit(req, res, next)
+    const isPreflight = req.method === 'OPTIONS' && req.headers['access-control-request-method'] !== undefined
+    res.vary('Origin')
+    if (origins.includes(req.headers.origin ?? '')) {
+      if (req.method === 'OPTIONS' && !isPreflight) return next() // 405, like any method that is not offered
+      return permit(req, res, next)
+    }
+    if (isPreflight) res.status(204).end()
+    else next()
   }
 }

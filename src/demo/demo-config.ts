@@ -1,0 +1,37 @@
+import type { Config } from '../config/config.ts'
+import { loadConfig } from '../config/load-config.ts'
+import { parsePamConfig } from '../sandbox/pam/pam-config.ts'
+import type { Sandbox, SandboxAddresses } from '../sandbox/sandbox.ts'
+import type { SandboxConfig } from '../sandbox/sandbox-config.ts'
+import { parseRedisUrl } from '../store/redis-url.ts'
+
+export interface DemoConfigParts {
+  readonly port: number
+  readonly sandbox: Sandbox
+  readonly sandboxConfig: SandboxConfig
+  readonly upstreams: SandboxAddresses
+  readonly secretKey: string
+}
+
+/** The broker's configuration for the demo: everything points at the sandbox, nothing is read from outside. */
+export function demoConfig({ port, sandbox, sandboxConfig, upstreams, secretKey }: DemoConfigParts): Config {
+  const { team, keys } = parsePamConfig(sandboxConfig.pam)
+  const [key] = keys
+  return loadConfig({
+    env: {
+      PUBLIC_URL: `http://localhost:${port}`,
+      PORT: String(port),
+      AUTHN_BASE_URL: upstreams.authnUrl,
+      AUTHN_API_TOKEN: sandbox.apiToken,
+      PAM_BASE_URL: upstreams.pamUrl,
+      PAM_TEAM: team,
+      PAM_KEY_ID: key?.keyId,
+      PAM_KEY_SECRET: key?.keySecret,
+      PAM_DIRECTORY: 'all',
+      REDIS_URL: 'memory:',
+      SECRET_KEYS: secretKey,
+      LOG_LEVEL: 'warn',
+    },
+    parseRedisUrl,
+  })
+}

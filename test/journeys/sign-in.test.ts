@@ -1,0 +1,326 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { openBrowser } from '../support/browser.ts'
+import {
+  AMELIA,
+  type House,
+  INES,
+  OLGA,
+  PASSWORD,
+  PRIYA,
+  startHouse,
+  TOMAS,
+  WALTER,
+} from '../support/house.ts'
+import { handleOf, hrefAt, valueAt, verifyHref } from '../support/transaction-view.ts'
+import { until } from '../support/until.ts'
+
+let house: House
+beforeAll(async () => {
+  house = await startHouse()
+})
+afterAll(() => house.stop())
+beforeEach(() => house.sandbox.reset())
+
+const credentials = (username: string) => ({ username, password: PASSWORD })
+const HANDLE = /^00[\w-]{43}$/
+
+describe('signing in', () => {
+  test('with a password alone opens a session', async () => {
+    const browser = await house.visit()
+    const answer = await browser.post('/api/v1/authn', credentials(AMELIA))
+    expect(answer.status).toBe(200)
+    expect(answer.json.status).toBe('SUCCESS')
+    expect(answer.json.sessionToken).toBeUndefined()
+
+    const session = await browser.get('/api/v1/sessions/me')
+    expect(session.status).toBe(200)
+    expect(session.json).toMatchObject({ login: AMELIA, status: 'ACTIVE', amr: ['pwd'] })
+    expect(session.json.userId).toBe(house.sandbox.person(AMELIA).id)
+  })
+
+  test('with a wrong password is refused as the upstream refuses it, and no session cookie is set', async () => {
+    const browser = await house.visit()
+    const answer = await browser.post('/api/v1/authn', { username: AMELIA, password: 'not-the-password' })
+    expect(answer.status).toBe(401)
+    expect(answer.json).toMatchObject({ errorCode: 'E0000004', errorLink: 'E0000004', errorCauses: [] })
+    expect(answer.setCookies).toEqual([])
+  })
+
+  test('with a code: the handle is the same from first answer to last, and a wrong code can be tried again', async () => {
+    const browser = await house.visit()
+    const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
+    expect(asked.json.status).toBe('MFA_REQUIRED')
+    const stateToken = handleOf(asked)
+    expect(stateToken).toMatch(HANDLE)
+    const verify = verifyHref(asked, 'token:software:totp')
+    expect(verify.startsWith(`${house.gatehouse.url}/api/v1/authn/factors/`)).toBe(true)
+
+    const wrong = await browser.post(verify, { stateToken, passCode: '000000' })
+    expect(wrong.status).toBe(403)
+    expect(wrong.json.errorCode).toBe('E0000068')
+    const whereAmI = await browser.post('/api/v1/authn', { stateToken })
+    expect(whereAmI.json).toMatchObject({ status: 'MFA_REQUIRED', stateToken })
+    const introspected = await browser.post('/api/v1/authn/introspect', { stateToken })
+    expect(introspected.json).toMatchObject({ status: 'MFA_REQUIRED', stateToken })
+
+    const right = await browser.post(verify, { stateToken, passCode: house.sandbox.totpCode(TOMAS) })
+    expect(right.json.status).toBe('SUCCESS')
+    const session = await browser.get('/api/v1/sessions/me')
+    expect(session.json).toMatchObject({ login: TOMAS, amr: ['pwd', 'otp', 'mfa'] })
+
+    const over = await browser.post('/api/v1/authn', { stateToken })
+    expect(over.status).toBe(401)
+    expect(over.json.errorCode).toBe('E0000011')
+  })
+
+  test('rememberDevice passes on as a query parameter; a value that is neither true nor false is refused', async () => {
+    const browser = await house.visit()
+    const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
+    const verify = verifyHref(asked, 'token:software:totp')
+    const body = { stateToken: handleOf(asked), passCode: house.sandbox.totpCode(TOMAS) }
+    const refused = await browser.post(`${verify}?rememberDevice=maybe`, body)
+    expect(refused.status).toBe(400)
+    expect(refused.json.errorCauses).toEqual([
+      { errorSummary: 'rememberDevice: must be true or false, once' },
+    ])
+    const answer = await browser.post(`${verify}?rememberDevice=true&unknown=1`, body)
+    expect(answer.json.status).toBe('SUCCESS')
+    expect(house.upstreamCalls().at(-1)?.query).toEqual({ rememberDevice: 'true' })
+  })
+})
+
+describe('push', () => {
+  test('is polled while WAITING, resent, and ends in a session once approved', async () => {
+    const browser = await house.visit()
+    const asked = await browser.post('/api/v1/authn', credentials(PRIYA))
+    const stateToken = handleOf(asked)
+    const waiting = await browser.post(verifyHref(asked, 'push'), { stateToken })
+    expect(waiting.json).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: 'WAITING', stateToken })
+
+    const poll = hrefAt(waiting, '_links.next')
+    const again = await browser.post(poll, { stateToken })
+    expect(again.json).toMatchObject({ factorResult: 'WAITING', stateToken })
+    expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
+
+    house.sandbox.answerPush(PRIYA, 'reject')
+    const rejected = await browser.post(poll, { stateToken })
+    expect(rejected.json).toMatchObject({ factorResult: 'REJECTED', stateToken })
+    const resent = await browser.post(hrefAt(rejected, '_links.resend.0'), { stateToken })
+    expect(resent.json).toMatchObject({ factorResult: 'WAITING', stateToken })
+
+    house.sandbox.answerPush(PRIYA, 'approve')
+    const done = await browser.post(hrefAt(resent, '_links.next'), { stateToken })
+    expect(done.json.status).toBe('SUCCESS')
+    expect((await browser.get('/api/v1/sessions/me')).json).toMatchObject({ amr: ['pwd', 'swk', 'mfa'] })
+  })
+
+  test('begun at one replica goes on at another that shares the Redis', async () => {
+    const other = await house.replica()
+    const browser = await house.visit()
+    const asked = await browser.post('/api/v1/authn', credentials(PRIYA))
+    const stateToken = handleOf(asked)
+    const waiting = await browser.post(verifyHref(asked, 'push'), { stateToken })
+    house.sandbox.answerPush(PRIYA, 'approve')
+
+    const path = new URL(hrefAt(waiting, '_links.next')).pathname
+    const elsewhere = openBrowser(other.url)
+    for (const cookie of await browser.jar.getCookies(house.gatehouse.url)) {
+      await elsewhere.jar.setCookie(cookie.cookieString(), other.url)
+    }
+    const done = await elsewhere.post(path, { stateToken })
+    expect(done.json.status).toBe('SUCCESS')
+    expect((await elsewhere.get('/api/v1/sessions/me')).json.login).toBe(PRIYA)
+  })
+
+  test('previous goes back to the choice of factors', async () => {
+    const browser = await house.visit()
+    const asked = await browser.post('/api/v1/authn', credentials(PRIYA))
+    const stateToken = handleOf(asked)
+    await browser.post(verifyHref(asked, 'push'), { stateToken })
+    const back = await browser.post('/api/v1/authn/previous', { stateToken })
+    expect(back.json).toMatchObject({ status: 'MFA_REQUIRED', stateToken })
+  })
+})
+
+describe('passwords', () => {
+  test('an expired one is changed; what is wrong with the new one is said cause by cause', async () => {
+    const browser = await house.visit()
+    const expired = await browser.post('/api/v1/authn', credentials(OLGA))
+    expect(expired.json.status).toBe('PASSWORD_EXPIRED')
+    const stateToken = handleOf(expired)
+    const change = hrefAt(expired, '_links.next')
+
+    const weak = await browser.post(change, { stateToken, oldPassword: PASSWORD, newPassword: 'short' })
+    expect(weak.status).toBe(403)
+    expect(weak.json.errorCode).toBe('E0000014')
+    expect(weak.json.errorCauses).not.toEqual([])
+    const wrong = await browser.post(change, {
+      stateToken,
+      oldPassword: 'nope',
+      newPassword: 'Another-Password-2',
+    })
+    expect(wrong.json.errorCode).toBe('E0000014')
+
+    const changed = await browser.post(change, {
+      stateToken,
+      oldPassword: PASSWORD,
+      newPassword: 'Another-Password-2',
+    })
+    expect(changed.json.status).toBe('SUCCESS')
+    expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(OLGA)
+  })
+
+  test('an expiring one is warned of when asked for, and the warning can be skipped or taken', async () => {
+    const silent = await house.visit()
+    expect((await silent.post('/api/v1/authn', credentials(WALTER))).json.status).toBe('SUCCESS')
+
+    const options = { warnBeforePasswordExpired: true, multiOptionalFactorEnroll: null }
+    const browser = await house.visit()
+    const warned = await browser.post('/api/v1/authn', { ...credentials(WALTER), options, context: null })
+    expect(warned.json.status).toBe('PASSWORD_WARN')
+    const skipped = await browser.post(hrefAt(warned, '_links.skip'), { stateToken: handleOf(warned) })
+    expect(skipped.json.status).toBe('SUCCESS')
+    expect((await browser.get('/api/v1/sessions/me')).status).toBe(200)
+
+    const warnedAgain = await browser.post('/api/v1/authn', { ...credentials(WALTER), options })
+    const changed = await browser.post(hrefAt(warnedAgain, '_links.next'), {
+      stateToken: handleOf(warnedAgain),
+      oldPassword: PASSWORD,
+      newPassword: 'Another-Password-2',
+    })
+    expect(changed.json.status).toBe('SUCCESS')
+  })
+
+  test('with an active factor the code comes first, the expired password after it', async () => {
+    const browser = await house.visit()
+    const asked = await browser.post('/api/v1/authn', credentials(INES))
+    const stateToken = handleOf(asked)
+    const expired = await browser.post(verifyHref(asked, 'token:software:totp'), {
+      stateToken,
+      passCode: house.sandbox.totpCode(INES),
+    })
+    expect(expired.json).toMatchObject({ status: 'PASSWORD_EXPIRED', stateToken })
+    expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
+    const changed = await browser.post(hrefAt(expired, '_links.next'), {
+      stateToken,
+      oldPassword: PASSWORD,
+      newPassword: 'Another-Password-2',
+    })
+    expect(changed.json.status).toBe('SUCCESS')
+  })
+})
+
+describe('leaving', () => {
+  test('cancel ends the transaction, and gives relayState back', async () => {
+    const browser = await house.visit()
+    const asked = await browser.post('/api/v1/authn', { ...credentials(TOMAS), relayState: '/deep/link' })
+    const stateToken = handleOf(asked)
+    const cancelled = await browser.post(hrefAt(asked, '_links.cancel'), { stateToken })
+    expect(cancelled.json).toEqual({ relayState: '/deep/link' })
+    house.forget()
+    const after = await browser.post('/api/v1/authn', { stateToken })
+    expect(after.json.errorCode).toBe('E0000011')
+    expect(house.upstreamCalls()).toEqual([])
+  })
+
+  test('signing out ends the session on the server: the cookie, replayed, is no session', async () => {
+    const browser = await house.visit()
+    await browser.post('/api/v1/authn', credentials(AMELIA))
+    const cookie = await browser.jar.getCookieString(house.gatehouse.url)
+    const out = await browser.delete('/api/v1/sessions/me')
+    expect(out.status).toBe(204)
+    expect(out.setCookies.join()).toMatch(/^gatehouse=; Max-Age=0/)
+    const replayed = await browser.get('/api/v1/sessions/me', { headers: { cookie } })
+    expect(replayed.status).toBe(404)
+  })
+
+  test('a second sign-in opens a new session under a new id and ends the first', async () => {
+    const browser = await house.visit()
+    await browser.post('/api/v1/authn', credentials(AMELIA))
+    const first = await browser.jar.getCookieString(house.gatehouse.url)
+    const before = await browser.get('/api/v1/sessions/me')
+    await browser.post('/api/v1/authn', credentials(AMELIA))
+    const after = await browser.get('/api/v1/sessions/me')
+    expect(after.json.id).not.toBe(before.json.id)
+    expect((await browser.get('/api/v1/sessions/me', { headers: { cookie: first } })).status).toBe(404)
+  })
+})
+
+describe('one step at a time', () => {
+  test('a double click is one upstream call, on one replica and over two', async () => {
+    const other = await house.replica()
+    for (const secondOrigin of [house.gatehouse.url, other.url]) {
+      house.sandbox.reset()
+      const browser = await house.visit()
+      const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
+      const verify = verifyHref(asked, 'token:software:totp')
+      const body = { stateToken: handleOf(asked), passCode: house.sandbox.totpCode(TOMAS) }
+      const cookie = await browser.jar.getCookieString(house.gatehouse.url)
+      house.sandbox.faults.authn.set({ kind: 'delay', ms: 300, path: '/api/v1/authn/factors' })
+      house.forget()
+      const answers = await Promise.all(
+        [verify, secondOrigin + new URL(verify).pathname].map((url) =>
+          openBrowser(house.gatehouse.url).post(url, body, { headers: { cookie } }),
+        ),
+      )
+      expect(answers.map(({ status }) => status)).toEqual([200, 200])
+      expect(answers[0]?.text).toBe(answers[1]?.text)
+      expect(answers[0]?.setCookies).toEqual(answers[1]?.setCookies)
+      expect(answers[0]?.setCookies.join()).toContain('gatehouse=')
+      expect(house.upstreamCalls()).toHaveLength(1)
+      house.sandbox.faults.authn.clear()
+    }
+  })
+
+  test('a double click on the sign-in button is one upstream call', async () => {
+    const browser = await house.visit()
+    house.sandbox.faults.authn.set({ kind: 'delay', ms: 200 })
+    house.forget()
+    const answers = await Promise.all([
+      browser.post('/api/v1/authn', credentials(TOMAS)),
+      browser.post('/api/v1/authn', credentials(TOMAS)),
+    ])
+    expect(house.upstreamCalls()).toHaveLength(1)
+    expect(answers[0]?.text).toBe(answers[1]?.text)
+  })
+
+  test('a later equal step is a new attempt', async () => {
+    const browser = await house.visit()
+    const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
+    const verify = verifyHref(asked, 'token:software:totp')
+    const body = { stateToken: handleOf(asked), passCode: '000000' }
+    house.forget()
+    await browser.post(verify, body)
+    await browser.post(verify, body)
+    expect(house.upstreamCalls()).toHaveLength(2)
+  })
+
+  test('different steps of one transaction wait for each other', async () => {
+    const browser = await house.visit()
+    const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
+    const stateToken = handleOf(asked)
+    const verify = verifyHref(asked, 'token:software:totp')
+    house.sandbox.faults.authn.set({ kind: 'delay', ms: 200, path: '/api/v1/authn/factors', times: 1 })
+    house.forget()
+    const slow = browser.post(verify, { stateToken, passCode: '000000' })
+    await until(() => house.upstreamCalls().length === 1)
+    const quick = browser.post('/api/v1/authn', { stateToken })
+    const [wrong, state] = await Promise.all([slow, quick])
+    expect(wrong.json.errorCode).toBe('E0000068')
+    expect(state.json.status).toBe('MFA_REQUIRED')
+  })
+
+  test('two tabs sign in side by side, each in its own transaction', async () => {
+    const browser = await house.visit()
+    const one = await browser.post('/api/v1/authn', credentials(TOMAS))
+    const two = await browser.post('/api/v1/authn', credentials(PRIYA))
+    expect(handleOf(one)).not.toBe(handleOf(two))
+    const done = await browser.post(verifyHref(one, 'token:software:totp'), {
+      stateToken: handleOf(one),
+      passCode: house.sandbox.totpCode(TOMAS),
+    })
+    expect(done.json.status).toBe('SUCCESS')
+    const still = await browser.post('/api/v1/authn', { stateToken: handleOf(two) })
+    expect(valueAt(still.json, '_embedded.user.profile.login')).toBe(PRIYA)
+  })
+})
