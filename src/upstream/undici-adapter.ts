@@ -1,10 +1,4 @@
-import {
-  type AxiosAdapter,
-  AxiosError,
-  AxiosHeaders,
-  type AxiosResponse,
-  type InternalAxiosRequestConfig,
-} from 'axios'
+import { type AxiosAdapter, AxiosHeaders, type AxiosResponse, type InternalAxiosRequestConfig } from 'axios'
 import type { Dispatcher } from 'undici'
 import { UpstreamFailure, type UpstreamFailureKind } from './upstream-failure.ts'
 
@@ -15,11 +9,10 @@ import { UpstreamFailure, type UpstreamFailureKind } from './upstream-failure.ts
  */
 export function createUndiciAdapter(dispatcher: Dispatcher): AxiosAdapter {
   return async (config) => {
-    const url = new URL(config.url ?? '/', config.baseURL)
     try {
       const answer = await dispatcher.request({
-        origin: url.origin,
-        path: url.pathname + url.search,
+        origin: config.baseURL ?? '',
+        path: config.url ?? '/', // joined to nothing: `//host/path` is a path like any other here
         method: (config.method ?? 'GET').toUpperCase() as Dispatcher.HttpMethod,
         headers: AxiosHeaders.from(config.headers).toJSON() as Record<string, string>,
         body: typeof config.data === 'string' ? config.data : null,
@@ -69,10 +62,14 @@ const KIND_BY_CODE: Readonly<Record<string, UpstreamFailureKind>> = {
   ENETUNREACH: 'unreachable',
   EADDRNOTAVAIL: 'unreachable',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'unreachable',
+  UNABLE_TO_GET_ISSUER_CERT: 'unreachable',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'unreachable',
   SELF_SIGNED_CERT_IN_CHAIN: 'unreachable',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'unreachable',
   CERT_HAS_EXPIRED: 'unreachable',
+  CERT_NOT_YET_VALID: 'unreachable',
   ERR_TLS_CERT_ALTNAME_INVALID: 'unreachable',
+  UND_ERR_PRX_TLS: 'unreachable',
   UND_ERR_HEADERS_TIMEOUT: 'timeout',
   UND_ERR_BODY_TIMEOUT: 'timeout',
   UND_ERR_RES_EXCEEDED_MAX_SIZE: 'too-large',
@@ -84,11 +81,15 @@ function toFailure(error: unknown): UpstreamFailure {
   return new UpstreamFailure(KIND_BY_CODE[code] ?? 'cut', { code })
 }
 
-/** The error's code, or that of the first error inside it, or its name; never its message, which names hosts. */
+/**
+ * The error's code, or that of the first error inside it, or its name; never its message, which names hosts. Looks
+ * at properties and not at classes: what Node itself throws may come from another realm.
+ */
 function codeOf(error: unknown): string {
-  if (error instanceof AxiosError) return error.code ?? error.name
-  if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0])
-  if (!(error instanceof Error)) return 'unknown'
+  if (typeof error !== 'object' || error === null) return 'unknown'
   if ('code' in error && typeof error.code === 'string') return error.code
-  return error.cause instanceof Error ? codeOf(error.cause) : error.name
+  if ('errors' in error && Array.isArray(error.errors) && error.errors.length > 0)
+    return codeOf(error.errors[0])
+  if ('cause' in error && typeof error.cause === 'object' && error.cause !== null) return codeOf(error.cause)
+  return 'name' in error && typeof error.name === 'string' ? error.name : 'unknown'
 }

@@ -76,7 +76,11 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
           http.request<Buffer>({
             method,
             url: url.pathname + url.search,
-            headers: { ...headers, 'Accept-Encoding': 'identity' },
+            headers: {
+              ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+              ...headers,
+              'Accept-Encoding': 'identity',
+            },
             data: body === undefined ? undefined : JSON.stringify(body),
             timeout: Math.min(timeoutMs, options.totalTimeoutMs),
           }),
@@ -97,13 +101,15 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
   }
 }
 
+/** A proxy is for https alone: plain http only ever goes to this very host, and its credentials stay here. */
 function createDispatcher(options: UpstreamClientOptions): Dispatcher {
+  const connect = {
+    timeout: options.connectTimeoutMs,
+    ...(options.ca === undefined ? {} : { ca: [...rootCertificates, ...options.ca] }),
+  }
   const settings = {
     connections: options.maxConnections,
-    connect: {
-      timeout: options.connectTimeoutMs,
-      ...(options.ca === undefined ? {} : { ca: [...rootCertificates, ...options.ca] }),
-    },
+    connect,
     headersTimeout: options.totalTimeoutMs,
     bodyTimeout: options.totalTimeoutMs,
     maxResponseSize: options.maxResponseBytes,
@@ -111,7 +117,9 @@ function createDispatcher(options: UpstreamClientOptions): Dispatcher {
   if (options.httpsProxy === undefined) return new Agent(settings)
   return new EnvHttpProxyAgent({
     ...settings,
-    httpProxy: options.httpsProxy,
+    requestTls: connect,
+    proxyTls: connect,
+    httpProxy: '',
     httpsProxy: options.httpsProxy,
     noProxy: options.noProxy ?? '',
   })

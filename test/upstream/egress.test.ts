@@ -1,0 +1,212 @@
+import { readFileSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import { connect, type Socket } from 'node:net'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import type { UpstreamClientOptions } from '../../src/upstream/upstream-client.ts'
+import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
+import { type Certificates, makeCertificates } from '../support/redis-certificates.ts'
+import { clientFor, deadPort, listen, stubUpstream } from './stub-upstream.ts'
+
+let certificates: Certificates
+beforeAll(() => {
+  certificates = makeCertificates()
+})
+afterAll(() => certificates.remove())
+
+const open: (() => Promise<void> | void)[] = []
+afterEach(async () => {
+  for (const close of open.splice(0).reverse()) await close()
+})
+
+const GET = {
+  method: 'GET',
+  path: '/very-secret-path',
+  headers: { Authorization: 'SSWS very-secret' },
+} as const
+
+function client(baseUrl: string, options: Partial<UpstreamClientOptions> = {}) {
+  const made = clientFor(baseUrl, options)
+  open.push(() => made.close())
+  return made
+}
+
+async function secureUpstream() {
+  let arrived = 0
+  const server = createHttpsServer(
+    { cert: readFileSync(certificates.certFile), key: readFileSync(certificates.keyFile) },
+    (_req, res) => {
+      arrived += 1
+      res.writeHead(200, { 'Content-Type': 'application/json' }).end('{"secure":true}')
+    },
+  )
+  const port = await listen(server)
+  open.push(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { port, arrived: () => arrived }
+}
+
+/** An egress proxy; `targets` are the hosts that were asked for, `plain` the requests that came without a tunnel. */
+async function proxy({ refuses = false } = {}) {
+  const targets: string[] = []
+  const plain: string[] = []
+  const credentials: (string | undefined)[] = []
+  const sockets = new Set<Socket>()
+  const server = createHttpServer((req, res) => {
+    plain.push(req.url ?? '')
+    res.writeHead(200, { 'Content-Type': 'application/json' }).end('{"by":"proxy"}')
+  })
+  server.on('connect', (req, near: Socket) => {
+    targets.push(req.url ?? '')
+    credentials.push(req.headers['proxy-authorization'])
+    sockets.add(near)
+    near.on('error', () => undefined)
+    if (refuses) return near.end('HTTP/1.1 403 Forbidden\r\n\r\n')
+    const far = connect(Number(req.url?.split(':').at(-1)), '127.0.0.1', () => {
+      near.write('HTTP/1.1 200 Connection established\r\n\r\n')
+      far.pipe(near).pipe(far)
+    })
+    sockets.add(far)
+    far.on('error', () => near.destroy())
+  })
+  const port = await listen(server)
+  open.push(() => {
+    for (const socket of sockets) socket.destroy()
+    server.closeAllConnections()
+    server.close()
+  })
+  return { port, url: `http://127.0.0.1:${port}/`, targets, plain, credentials }
+}
+
+async function failureOf(sending: Promise<unknown>): Promise<UpstreamFailure> {
+  const error = await sending.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  expect(error).toBeInstanceOf(UpstreamFailure)
+  return error as UpstreamFailure // just checked
+}
+
+describe('private certificate authorities', () => {
+  test('a certificate of an unknown authority is refused, and nothing is sent', async () => {
+    const upstream = await secureUpstream()
+    const failure = await failureOf(client(`https://localhost:${upstream.port}`).send(GET))
+    expect(failure.kind).toBe('unreachable')
+    expect(failure.message).not.toMatch(/localhost|secret/)
+    expect(upstream.arrived()).toBe(0)
+  })
+
+  test('the configured authority is trusted, beside the public ones', async () => {
+    const upstream = await secureUpstream()
+    const answer = await client(`https://localhost:${upstream.port}`, { ca: [certificates.ca] }).send(GET)
+    expect(answer.json).toEqual({ secure: true })
+  })
+
+  test('a certificate for another name is refused, whoever signed it', async () => {
+    const upstream = await secureUpstream()
+    const other = client(`https://127.0.0.2:${upstream.port}`, { ca: [certificates.ca] })
+    expect((await failureOf(other.send(GET))).kind).toBe('unreachable')
+    expect(upstream.arrived()).toBe(0)
+  })
+
+  test('a server that speaks no TLS gets no request', async () => {
+    const stub = await stubUpstream((_req, res) => res.end())
+    open.push(() => stub.close())
+    const failure = await failureOf(
+      client(`https://127.0.0.1:${stub.port}`, { ca: [certificates.ca] }).send(GET),
+    )
+    expect(failure.message).not.toContain(String(stub.port))
+    expect(stub.arrived()).toBe(0)
+  })
+})
+
+describe('an egress proxy', () => {
+  test('tunnels https, and a private authority holds through the tunnel', async () => {
+    const upstream = await secureUpstream()
+    const egress = await proxy()
+    const through = client(`https://localhost:${upstream.port}`, {
+      ca: [certificates.ca],
+      httpsProxy: egress.url,
+    })
+    expect((await through.send(GET)).json).toEqual({ secure: true })
+    expect(egress.targets).toEqual([`localhost:${upstream.port}`])
+    expect(egress.plain).toEqual([])
+  })
+
+  test('does not make an unknown authority trusted', async () => {
+    const upstream = await secureUpstream()
+    const egress = await proxy()
+    const through = client(`https://localhost:${upstream.port}`, { httpsProxy: egress.url })
+    expect((await failureOf(through.send(GET))).message).not.toMatch(/localhost|secret/)
+    expect(upstream.arrived()).toBe(0)
+  })
+
+  test('gets its own credentials and never those for the upstream', async () => {
+    const upstream = await secureUpstream()
+    const egress = await proxy()
+    const through = client(`https://localhost:${upstream.port}`, {
+      ca: [certificates.ca],
+      httpsProxy: `http://user:word@127.0.0.1:${egress.port}/`,
+    })
+    await through.send(GET)
+    expect(egress.credentials).toEqual([`Basic ${Buffer.from('user:word').toString('base64')}`])
+  })
+
+  test('that refuses, or is not there, is no answer, and its address is not told', async () => {
+    const upstream = await secureUpstream()
+    const refusing = await proxy({ refuses: true })
+    for (const httpsProxy of [refusing.url, `http://127.0.0.1:${await deadPort()}/`]) {
+      const failure = await failureOf(
+        client(`https://localhost:${upstream.port}`, { ca: [certificates.ca], httpsProxy }).send(GET),
+      )
+      expect(failure.message).not.toMatch(/127\.0\.0\.1|localhost|secret/)
+    }
+    expect(upstream.arrived()).toBe(0)
+  })
+
+  test('never gets plain http: that only goes to this very host', async () => {
+    const stub = await stubUpstream((_req, res) => {
+      res.writeHead(200, { 'Content-Type': 'application/json' }).end('{"by":"upstream"}')
+    })
+    open.push(() => stub.close())
+    const egress = await proxy()
+    expect((await client(stub.origin, { httpsProxy: egress.url }).send(GET)).json).toEqual({ by: 'upstream' })
+    expect([egress.targets, egress.plain]).toEqual([[], []])
+  })
+
+  test.each(['localhost', 'LOCALHOST', 'other.example, localhost', '*', '.example.com,localhost'])(
+    'is left out for a host in NO_PROXY (%s)',
+    async (noProxy) => {
+      const upstream = await secureUpstream()
+      const egress = await proxy()
+      const straight = client(`https://localhost:${upstream.port}`, {
+        ca: [certificates.ca],
+        httpsProxy: egress.url,
+        noProxy,
+      })
+      expect((await straight.send(GET)).json).toEqual({ secure: true })
+      expect(egress.targets).toEqual([])
+    },
+  )
+
+  test('NO_PROXY with a port holds for that port only', async () => {
+    const upstream = await secureUpstream()
+    const egress = await proxy()
+    const options = { ca: [certificates.ca], httpsProxy: egress.url }
+    const origin = `https://localhost:${upstream.port}`
+    await client(origin, { ...options, noProxy: `localhost:${upstream.port}` }).send(GET)
+    expect(egress.targets).toEqual([])
+    await client(origin, { ...options, noProxy: 'localhost:1' }).send(GET)
+    expect(egress.targets.length).toBe(1)
+  })
+
+  test('a name that only ends like one in NO_PROXY goes through the proxy', async () => {
+    const egress = await proxy({ refuses: true })
+    await client('https://evilexample.invalid', { httpsProxy: egress.url, noProxy: 'example.invalid' })
+      .send(GET)
+      .catch(() => undefined)
+    expect(egress.targets).toEqual(['evilexample.invalid:443'])
+  })
+})

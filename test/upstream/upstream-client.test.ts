@@ -1,0 +1,540 @@
+import type { RequestListener } from 'node:http'
+import type { Socket } from 'node:net'
+import { afterEach, describe, expect, test } from '@jest/globals'
+import type { UpstreamClient, UpstreamClientOptions } from '../../src/upstream/upstream-client.ts'
+import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
+import { until } from '../support/until.ts'
+import { clientFor, deadPort, rawUpstream, type Stub, stubUpstream } from './stub-upstream.ts'
+
+const open: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const thing of open.splice(0).reverse()) await thing.close()
+})
+
+function keep<Thing extends { close(): Promise<void> }>(thing: Thing): Thing {
+  open.push(thing)
+  return thing
+}
+
+async function upstream(answer: RequestListener, options: Partial<UpstreamClientOptions> = {}) {
+  const stub = keep(await stubUpstream(answer))
+  return { stub, client: keep(clientFor(stub.origin, options)) }
+}
+
+async function rawly(onRequest: (socket: Socket) => void, options: Partial<UpstreamClientOptions> = {}) {
+  const stub = keep(await rawUpstream(onRequest))
+  return { stub, client: keep(clientFor(stub.origin, options)) }
+}
+
+const SECRET_PATH = '/api/v1/authn/very-secret-path'
+const POST = {
+  method: 'POST',
+  path: SECRET_PATH,
+  headers: { Authorization: 'SSWS very-secret-token' },
+  body: { password: 'very-secret-password' },
+} as const
+
+async function failureOf(sending: Promise<unknown>): Promise<UpstreamFailure> {
+  const error = await sending.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  expect(error).toBeInstanceOf(UpstreamFailure)
+  return error as UpstreamFailure // just checked
+}
+
+/** What may stand in a log: kind and code, and nothing of where, what and with what. */
+function expectTellsNothing(failure: UpstreamFailure, stub?: Stub) {
+  const told = `${failure.message} ${JSON.stringify(failure)} ${JSON.stringify(Object.entries(failure))}`
+  expect(told).not.toMatch(/secret|127\.0\.0\.1|localhost|http:/)
+  if (stub !== undefined) expect(told).not.toContain(String(stub.port))
+  expect(failure.cause).toBeUndefined()
+}
+
+const json = (body: unknown, status = 200): RequestListener => {
+  return (_req, res) => {
+    res.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body))
+  }
+}
+
+describe('there is no answer', () => {
+  test('a refused connection: nothing arrived', async () => {
+    const client = keep(clientFor(`http://127.0.0.1:${await deadPort()}`))
+    const failure = await failureOf(client.send(POST))
+    expect(failure.kind).toBe('unreachable')
+    expect(failure.message).toBe('unreachable (ECONNREFUSED)')
+    expectTellsNothing(failure)
+  })
+
+  test('no headers in time', async () => {
+    const { stub, client } = await upstream(() => undefined, { totalTimeoutMs: 200 })
+    const failure = await failureOf(client.send(POST))
+    expect(failure.kind).toBe('timeout')
+    expectTellsNothing(failure, stub)
+    expect(stub.arrived()).toBe(1)
+  })
+
+  test('a caller may be less patient than the client, and never more', async () => {
+    const { client } = await upstream(() => undefined, { totalTimeoutMs: 300 })
+    const startedAt = performance.now()
+    expect((await failureOf(client.send({ ...POST, timeoutMs: 100 }))).kind).toBe('timeout')
+    expect((await failureOf(client.send({ ...POST, timeoutMs: 60_000 }))).kind).toBe('timeout')
+    expect(performance.now() - startedAt).toBeLessThan(3000)
+  })
+
+  test('a body that drips byte by byte ends at the whole time-out, though every single byte is in time', async () => {
+    let drip: NodeJS.Timeout | undefined
+    const { stub, client } = await upstream(
+      (_req, res) => {
+        res.writeHead(200, { 'Content-Type': 'application/json' })
+        drip = setInterval(() => res.write(' '), 20)
+        res.on('close', () => clearInterval(drip))
+      },
+      { totalTimeoutMs: 300 },
+    )
+    const failure = await failureOf(client.send(POST))
+    expect(failure.kind).toBe('timeout')
+    expectTellsNothing(failure, stub)
+    expect(stub.arrived()).toBe(1)
+  })
+
+  test('a connection cut before any header: the request may have arrived', async () => {
+    const { stub, client } = await rawly((socket) => socket.destroy())
+    const failure = await failureOf(client.send(POST))
+    expect(failure.kind).toBe('cut')
+    expectTellsNothing(failure, stub)
+    expect(stub.arrived()).toBe(1)
+  })
+
+  test('a connection reset', async () => {
+    const { client } = await rawly((socket) => socket.resetAndDestroy())
+    expect((await failureOf(client.send(POST))).kind).toBe('cut')
+  })
+
+  test('a connection cut in the middle of the headers', async () => {
+    const { stub, client } = await rawly((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Ty'))
+    expect((await failureOf(client.send(POST))).kind).toBe('cut')
+    expect(stub.arrived()).toBe(1)
+  })
+
+  test('a connection cut after the headers', async () => {
+    const { client } = await rawly((socket) => {
+      socket.end('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n')
+    })
+    expect((await failureOf(client.send(POST))).kind).toBe('cut')
+  })
+
+  test('half a body is no answer, although the half may be well-formed JSON', async () => {
+    const { stub, client } = await rawly((socket) => {
+      socket.end('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"a":1}')
+    })
+    const failure = await failureOf(client.send(POST))
+    expect(failure.kind).toBe('cut')
+    expectTellsNothing(failure, stub)
+  })
+
+  test('a chunked body without its end is no answer', async () => {
+    const { client } = await rawly((socket) => {
+      socket.end(
+        'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n{"a":1}\r\n',
+      )
+    })
+    expect((await failureOf(client.send(POST))).kind).toBe('cut')
+  })
+
+  test('more body than its Content-Length says never reaches the next answer', async () => {
+    const { stub, client } = await rawly((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 7\r\n\r\n{"a":1}XYZ')
+    })
+    const first = await client.send(POST).then(
+      ({ json: body }) => body,
+      (error: UpstreamFailure) => error.kind,
+    )
+    expect([{ a: 1 }, 'cut']).toContainEqual(first)
+    const second = await client.send(POST).then(
+      ({ json: body }) => body,
+      (error: UpstreamFailure) => error.kind,
+    )
+    expect([{ a: 1 }, 'cut']).toContainEqual(second)
+    expect(stub.connections()).toBe(stub.arrived())
+  })
+
+  test('two different lengths', async () => {
+    const { client } = await rawly((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}')
+    })
+    expect((await failureOf(client.send(POST))).kind).toBe('cut')
+  })
+
+  test('something that is not HTTP', async () => {
+    const { stub, client } = await rawly((socket) => socket.end('SSH-2.0-OpenSSH_9.7 very-secret\r\n'))
+    const failure = await failureOf(client.send(POST))
+    expect(failure.kind).toBe('cut')
+    expectTellsNothing(failure, stub)
+  })
+
+  test.each([
+    ['with its length told', true],
+    ['in chunks', false],
+  ])('a body over the cap, %s, is not read to its end', async (_how, told) => {
+    let sent = 0
+    const { stub, client } = await upstream(
+      (_req, res) => {
+        const chunk = Buffer.alloc(10_000, 'x')
+        res.writeHead(200, {
+          'Content-Type': 'application/json',
+          ...(told ? { 'Content-Length': 50_000_000 } : {}),
+        })
+        const pump = () => {
+          while (!res.destroyed && sent < 50_000_000) {
+            sent += chunk.length
+            if (!res.write(chunk)) return void res.once('drain', pump)
+          }
+        }
+        pump()
+      },
+      { maxResponseBytes: 100_000 },
+    )
+    const failure = await failureOf(client.send(POST))
+    expect(failure.kind).toBe('too-large')
+    expectTellsNothing(failure, stub)
+    expect(sent).toBeLessThan(50_000_000)
+  })
+
+  test('headers without end', async () => {
+    const { client } = await rawly((socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\n${'X-A: b\r\n'.repeat(10_000)}\r\n`)
+    })
+    expect((await failureOf(client.send(POST))).kind).toBe('cut')
+  })
+})
+
+describe('whatever happens, a request is sent once', () => {
+  test.each<[string, (socket: Socket) => void]>([
+    ['cut before headers', (socket) => socket.destroy()],
+    ['reset', (socket) => socket.resetAndDestroy()],
+    ['half a body', (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{')],
+    ['503', (socket) => socket.end('HTTP/1.1 503 Busy\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n')],
+    ['408', (socket) => socket.end('HTTP/1.1 408 Time\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')],
+    ['425', (socket) => socket.end('HTTP/1.1 425 Early\r\nContent-Length: 0\r\n\r\n')],
+    ['429', (socket) => socket.end('HTTP/1.1 429 Many\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n')],
+  ])('%s', async (_name, onRequest) => {
+    const { stub, client } = await rawly(onRequest)
+    for (const method of ['POST', 'GET'] as const) {
+      await client.send({ method, path: '/', headers: {} }).catch(() => undefined)
+    }
+    expect(stub.arrived()).toBe(2)
+  })
+
+  test('a kept connection that is cut under the next request', async () => {
+    let requests = 0
+    const { stub, client } = await rawly((socket) => {
+      requests += 1
+      if (requests === 1) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+      else socket.destroy()
+    })
+    await client.send(POST)
+    expect((await failureOf(client.send(POST))).kind).toBe('cut')
+    expect(stub.arrived()).toBe(2)
+  })
+})
+
+describe('calls stay on their origin', () => {
+  test.each([
+    '//evil.example/x',
+    '/\\evil.example/x',
+    '\\\\evil.example/x',
+    'http://evil.example/x',
+    'https://evil.example/x',
+    'http:\\\\evil.example',
+    '///evil.example/x',
+    'ftp://evil.example/x',
+    '\t//evil.example/x',
+    '/\n/evil.example/x',
+  ])('%j is refused before anything is sent', async (path) => {
+    const { stub, client } = await upstream(json({}))
+    await expect(client.send({ ...POST, path })).rejects.toThrow('an upstream path must stay on its origin')
+    expect(stub.arrived()).toBe(0)
+  })
+
+  test.each(['/.//evil.invalid/x', '/a/..//evil.invalid/x', '/%2e//evil.invalid/x'])(
+    '%j looks like another host only after it was normalized, and still goes to this one',
+    async (path) => {
+      const seen: (string | undefined)[] = []
+      const { client } = await upstream((req, res) => {
+        seen.push(req.url, req.headers.host)
+        res.end()
+      })
+      expect((await client.send({ ...POST, path })).status).toBe(200)
+      expect(seen[0]).toBe('//evil.invalid/x')
+      expect(seen[1]).toMatch(/^127\.0\.0\.1:/)
+    },
+  )
+
+  test('an absolute URL of the same origin, and a query, are fine', async () => {
+    const seen: (string | undefined)[] = []
+    const { stub, client } = await upstream((req, res) => {
+      seen.push(req.url)
+      res.end()
+    })
+    await client.send({ ...POST, path: `${stub.origin}/a?b=c` })
+    await client.send({ ...POST, path: '/a/../b?rememberDevice=true' })
+    expect(seen).toEqual(['/a?b=c', '/b?rememberDevice=true'])
+  })
+
+  test.each([301, 302, 303, 307, 308])(
+    'a redirect (%i) is an answer, and is not followed',
+    async (status) => {
+      const other = keep(await stubUpstream(json({})))
+      const { stub, client } = await upstream((_req, res) => {
+        res.writeHead(status, { Location: `${other.origin}/elsewhere` }).end()
+      })
+      const answer = await client.send(POST)
+      expect(answer.status).toBe(status)
+      expect(answer.json).toBeUndefined()
+      expect(stub.arrived()).toBe(1)
+      expect(other.arrived()).toBe(0)
+    },
+  )
+})
+
+describe('an answer', () => {
+  test('of any status, with its JSON, its bytes and its headers', async () => {
+    const outcomes: string[] = []
+    const { client } = await upstream(
+      (_req, res) => {
+        res.writeHead(403, { 'Content-Type': 'application/json;charset=UTF-8', 'X-Rate-Limit-Limit': '600' })
+        res.end('{"errorCode":"E0000068"}')
+      },
+      { onCall: (outcome) => outcomes.push(outcome) },
+    )
+    const answer = await client.send(POST)
+    expect(answer.status).toBe(403)
+    expect(answer.json).toEqual({ errorCode: 'E0000068' })
+    expect(answer.bytes.toString()).toBe('{"errorCode":"E0000068"}')
+    expect(answer.headers['x-rate-limit-limit']).toBe('600')
+    expect(outcomes).toEqual(['403'])
+  })
+
+  test.each<[string, string | undefined, string]>([
+    ['HTML', 'text/html', '<html>very-secret</html>'],
+    ['HTML called JSON', 'application/json', '<html></html>'],
+    ['JSON called HTML', 'text/html', '{"status":"SUCCESS"}'],
+    ['JSON called text', 'text/plain', '{"status":"SUCCESS"}'],
+    ['JSON without a type', undefined, '{"status":"SUCCESS"}'],
+    ['a type that only begins like JSON', 'application/jsonsomething', '{}'],
+    ['nothing', 'application/json', ''],
+    ['half of JSON', 'application/json', '{"a":'],
+  ])('that is %s has no JSON', async (_name, type, body) => {
+    const { client } = await upstream((_req, res) => {
+      res.writeHead(200, type === undefined ? {} : { 'Content-Type': type }).end(body)
+    })
+    const answer = await client.send(POST)
+    expect(answer.status).toBe(200)
+    expect(answer.json).toBeUndefined()
+    expect(answer.bytes.toString()).toBe(body)
+  })
+
+  test.each(['[1]', '"text"', 'null', '17'])(
+    'that is JSON but no object (%s) comes as it is',
+    async (body) => {
+      const { client } = await upstream((_req, res) => {
+        res.writeHead(200, { 'Content-Type': 'application/hal+json; charset=utf-8' }).end(body)
+      })
+      expect((await client.send(POST)).json).toEqual(JSON.parse(body))
+    },
+  )
+
+  test('204 has no body', async () => {
+    const { client } = await upstream((_req, res) => {
+      res.writeHead(204, { 'Content-Type': 'application/json' }).end()
+    })
+    const answer = await client.send(POST)
+    expect([answer.status, answer.json, answer.bytes.length]).toEqual([204, undefined, 0])
+  })
+
+  test('of exactly the cap passes', async () => {
+    const body = JSON.stringify('x'.repeat(998))
+    const { client } = await upstream(
+      (_req, res) => res.writeHead(200, { 'Content-Type': 'application/json' }).end(body),
+      { maxResponseBytes: 1000 },
+    )
+    expect((await client.send(POST)).bytes.length).toBe(1000)
+  })
+
+  test('an interim answer (103) is not taken for the answer', async () => {
+    const { client } = await upstream((_req, res) => {
+      res.writeEarlyHints({ link: '</a.css>; rel=preload' })
+      res.writeHead(200, { 'Content-Type': 'application/json' }).end('{"a":1}')
+    })
+    expect((await client.send(POST)).json).toEqual({ a: 1 })
+  })
+})
+
+describe('what is sent', () => {
+  test('JSON byte for byte, our headers and no others of note', async () => {
+    const seen: { url?: string | undefined; headers?: NodeJS.Dict<string | string[]>; body?: string } = {}
+    const { client } = await upstream(async (req, res) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of req) chunks.push(chunk)
+      Object.assign(seen, { url: req.url, headers: req.headers, body: Buffer.concat(chunks).toString() })
+      res.end()
+    })
+    const body = { password: '  p\u0000ä😀" ', stateToken: null }
+    await client.send({ ...POST, path: '/api?x=1', body })
+    expect(seen.url).toBe('/api?x=1')
+    expect(JSON.parse(seen.body ?? '')).toEqual(body)
+    expect(Object.keys(seen.headers ?? {}).sort()).toEqual(
+      [
+        'accept',
+        'accept-encoding',
+        'authorization',
+        'connection',
+        'content-length',
+        'content-type',
+        'host',
+      ].sort(),
+    )
+    expect(seen.headers?.['content-type']).toBe('application/json')
+    expect(seen.headers?.['accept-encoding']).toBe('identity')
+  })
+
+  test('a value that could end a header does not make another one', async () => {
+    const seen: unknown[] = []
+    const { client } = await upstream((req, res) => {
+      seen.push(req.headers.injected, req.url)
+      res.end()
+    })
+    const headers = { 'User-Agent': 'a\r\nInjected: b\r\n\r\nGET /smuggled HTTP/1.1' }
+    await client.send({ method: 'GET', path: '/', headers }).catch(() => undefined)
+    await client
+      .send({ method: 'GET', path: '/ HTTP/1.1\r\nInjected: b', headers: {} })
+      .catch(() => undefined)
+    expect(seen).not.toContain('b')
+    expect(seen).not.toContain('/smuggled')
+  })
+
+  test('connections are kept and used again', async () => {
+    const { stub, client } = await upstream(json({ ok: true }))
+    for (let call = 0; call < 5; call++) await client.send(POST)
+    expect(stub.arrived()).toBe(5)
+    expect(stub.connections()).toBeLessThanOrEqual(2) // the first one may not be free yet when the second call comes
+  })
+
+  test('no more connections than allowed', async () => {
+    let running = 0
+    let most = 0
+    const { stub, client } = await upstream(
+      (_req, res) => {
+        running += 1
+        most = Math.max(most, running)
+        setTimeout(() => {
+          running -= 1
+          res.end()
+        }, 20)
+      },
+      { maxConnections: 2 },
+    )
+    await Promise.all(Array.from({ length: 8 }, () => client.send(POST)))
+    expect([most, stub.connections(), stub.arrived()]).toEqual([2, 2, 8])
+  })
+
+  test('after close nothing is sent', async () => {
+    const { stub, client } = await upstream(json({}))
+    await client.close()
+    await failureOf(client.send(POST))
+    expect(stub.arrived()).toBe(0)
+  })
+})
+
+describe('the breaker', () => {
+  async function breakable(mode: { cut: boolean }, options: Partial<UpstreamClientOptions> = {}) {
+    const states: string[] = []
+    const { stub, client } = await rawly(
+      (socket) => {
+        if (mode.cut) socket.destroy()
+        else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+      },
+      {
+        breaker: {
+          consecutiveFailures: 3,
+          halfOpenAfterMs: 150,
+          onChange: (state) => states.push(state),
+        },
+        ...options,
+      },
+    )
+    return { stub, client, states }
+  }
+  const fail = (client: UpstreamClient) => client.send(POST).catch((error: UpstreamFailure) => error.kind)
+
+  test('opens after as many failures in a row, then nothing is sent, and it says how long to stay away', async () => {
+    const { stub, client, states } = await breakable({ cut: true })
+    expect([await fail(client), await fail(client)]).toEqual(['cut', 'cut'])
+    expect(client.breakerIsOpen()).toBe(false)
+    expect(await fail(client)).toBe('cut')
+    expect(client.breakerIsOpen()).toBe(true)
+    const failure = await failureOf(client.send(POST))
+    expect([failure.kind, failure.retryAfterMs]).toEqual(['breaker-open', 150])
+    expectTellsNothing(failure, stub)
+    expect(stub.arrived()).toBe(3)
+    expect(states).toEqual(['open'])
+  })
+
+  test('a failing probe keeps it open, a good one closes it', async () => {
+    const mode = { cut: true }
+    const { stub, client, states } = await breakable(mode)
+    for (let call = 0; call < 3; call++) await fail(client)
+
+    expect(await until(async () => (await fail(client)) === 'cut')).toBe(true)
+    expect([stub.arrived(), client.breakerIsOpen()]).toEqual([4, true])
+    expect(await fail(client)).toBe('breaker-open')
+
+    mode.cut = false
+    await until(async () => typeof (await fail(client)) === 'object')
+    expect(client.breakerIsOpen()).toBe(false)
+    expect(stub.arrived()).toBe(5)
+    expect(states.at(-1)).toBe('closed')
+  })
+
+  test('while it probes, others wait for the probe and do not pile up on a failing upstream', async () => {
+    const { stub, client } = await breakable({ cut: true })
+    for (let call = 0; call < 3; call++) await fail(client)
+    await until(async () => {
+      const outcomes = await Promise.all(Array.from({ length: 10 }, () => fail(client)))
+      return outcomes.includes('cut')
+    })
+    expect(stub.arrived()).toBe(4)
+  })
+
+  test('an answer in between starts the count anew', async () => {
+    const mode = { cut: true }
+    const { client } = await breakable(mode)
+    await fail(client)
+    await fail(client)
+    mode.cut = false
+    await fail(client)
+    mode.cut = true
+    await fail(client)
+    await fail(client)
+    expect(client.breakerIsOpen()).toBe(false)
+  })
+
+  test('answers of any status and answers over the cap are no failures', async () => {
+    const breaker = { consecutiveFailures: 2, halfOpenAfterMs: 1000 }
+    const { client } = await upstream(json({ errorCode: 'E0000009' }, 500), { breaker })
+    for (let call = 0; call < 5; call++) expect((await client.send(POST)).status).toBe(500)
+    const large = await upstream(json('x'.repeat(2000)), { breaker, maxResponseBytes: 1000 })
+    for (let call = 0; call < 5; call++) {
+      expect((await failureOf(large.client.send(POST))).kind).toBe('too-large')
+    }
+    expect([client.breakerIsOpen(), large.client.breakerIsOpen()]).toEqual([false, false])
+  })
+
+  test('every call is reported with its kind of end', async () => {
+    const outcomes: string[] = []
+    const { client } = await breakable({ cut: true }, { onCall: (outcome) => outcomes.push(outcome) })
+    for (let call = 0; call < 4; call++) await fail(client)
+    expect(outcomes).toEqual(['cut', 'cut', 'cut', 'breaker-open'])
+  })
+})
