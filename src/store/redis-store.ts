@@ -4,7 +4,7 @@ import { storeUnavailable } from '../errors.ts'
 import { assertOneSlot, wholeMs } from './keys.ts'
 import { createRedisClient } from './redis-client.ts'
 import { createRedisLink, type StoreEvent } from './redis-link.ts'
-import { troubleOf } from './redis-trouble.ts'
+import { type Trouble, troubleOf } from './redis-trouble.ts'
 import { parseRedisUrl } from './redis-url.ts'
 import type { Store } from './store.ts'
 
@@ -164,25 +164,32 @@ function createRunner({ link, commandTimeoutMs }: RunnerParts): Runner {
   return async function run(effect, command) {
     const deadline = performance.now() + commandTimeoutMs
     const leave = link.enter()
+    let lastTrouble: Trouble | undefined
     try {
       for (;;) {
         await link.ready(deadline)
         try {
           return await within(command(), deadline)
         } catch (error) {
-          const trouble = troubleOf(error)
-          if (trouble.effect === 'bug') throw error
-          const again =
-            trouble.effect === 'refused' || (trouble.effect === 'unknown' && effect === 'repeatable')
-          if (!again || performance.now() + RETRY_MS >= deadline)
-            throw storeUnavailable(new Error(`redis: ${trouble.reason}`))
+          lastTrouble = troubleOf(error)
+          if (lastTrouble.effect === 'bug') throw error
+          const { effect: done } = lastTrouble
+          const again = done === 'refused' || (done === 'unknown' && effect === 'repeatable')
+          if (!again || performance.now() + RETRY_MS >= deadline) throw error
           await delay(RETRY_MS)
         }
       }
+    } catch (error) {
+      // What Redis said to the command says more than that there was no second chance in time.
+      throw lastTrouble !== undefined && lastTrouble.effect !== 'bug' ? unavailable(lastTrouble) : error
     } finally {
       leave()
     }
   }
+}
+
+function unavailable(trouble: Trouble) {
+  return storeUnavailable(new Error(`redis: ${trouble.reason}`))
 }
 
 const RETRY_MS = 25
