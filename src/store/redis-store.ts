@@ -172,7 +172,6 @@ function createRunner({ link, commandTimeoutMs }: RunnerParts): Runner {
           return await within(command(), deadline)
         } catch (error) {
           lastTrouble = troubleOf(error)
-          if (lastTrouble.effect === 'bug') throw error
           const { effect: done } = lastTrouble
           const again = done === 'refused' || (done === 'unknown' && effect === 'repeatable')
           if (!again || performance.now() + RETRY_MS >= deadline) throw error
@@ -181,15 +180,17 @@ function createRunner({ link, commandTimeoutMs }: RunnerParts): Runner {
       }
     } catch (error) {
       // What Redis said to the command says more than that there was no second chance in time.
-      throw lastTrouble !== undefined && lastTrouble.effect !== 'bug' ? unavailable(lastTrouble) : error
+      throw lastTrouble === undefined ? error : toError(lastTrouble)
     } finally {
       leave()
     }
   }
 }
 
-function unavailable(trouble: Trouble) {
-  return storeUnavailable(new Error(`redis: ${trouble.reason}`))
+/** A new error, because the client's own holds the command's arguments. */
+function toError({ effect, reason }: Trouble): Error {
+  const cause = new Error(`redis: ${reason}`)
+  return effect === 'bug' ? cause : storeUnavailable(cause)
 }
 
 const RETRY_MS = 25
