@@ -10,14 +10,15 @@ export type Answer = { status: number; headers: Headers; body: Json; at(path: st
 export type Client = {
   sandbox: Sandbox
   url: string
+  now(): number
   /** Moves the sandbox's clock. */
   pass(ms: number): void
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>
   get(path: string, headers?: Record<string, string>): Promise<Response>
   /** POST /api/v1/authn as a trusted app. */
-  signIn(login: string, more?: Json, headers?: Record<string, string>): Promise<Answer>
+  signIn(login: string, more?: object, headers?: Record<string, string>): Promise<Answer>
   /** Follows a link of an answer, with its state token. */
-  follow(answer: Answer, link: string, body?: Json, query?: string): Promise<Answer>
+  follow(answer: Answer, link: string, body?: object, query?: string): Promise<Answer>
   close(): Promise<void>
 }
 
@@ -48,6 +49,7 @@ export async function startSandbox(change: (config: SandboxConfig) => void = () 
   return {
     sandbox,
     url,
+    now: () => clock,
     pass: (ms) => {
       clock += ms
     },

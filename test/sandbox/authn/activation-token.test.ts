@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { type Client, outcome, startSandbox } from './sandbox-client.ts'
+
+let client: Client
+beforeAll(async () => {
+  client = await startSandbox()
+})
+beforeEach(() => client.sandbox.reset())
+afterAll(() => client.close())
+
+const AUTHN = '/api/v1/authn'
+
+/** authn-api.md, "States and transitions": the rows of POST /api/v1/authn with an activation token. */
+const ROWS = [
+  ['user has password, no MFA → SUCCESS', 'anna.activate', '200 SUCCESS'],
+  ['user has password, MFA configured → MFA_ENROLL', 'arno.activate', '200 MFA_ENROLL'],
+  ['user created without credentials → PASSWORD_RESET', 'aida.nopassword', '200 PASSWORD_RESET'],
+] as const
+
+test.each(ROWS)('activation token with an API token: %s', async (_row, login, leadsTo) => {
+  const answer = await client.post(AUTHN, { token: client.sandbox.activationToken(login) })
+  expect(outcome(answer)).toBe(leadsTo)
+})
+
+/** authn-api.md, "Primary authentication": Authorization is optional for activation tokens. */
+test.each(ROWS)('activation token without an API token: %s', async (_row, login, leadsTo) => {
+  const answer = await client.post(AUTHN, { token: client.sandbox.activationToken(login) }, {})
+  expect(outcome(answer)).toBe(leadsTo)
+})
+
+test('MFA_ENROLL after an activation token offers a question, with its questions link', async () => {
+  const answer = await client.post(AUTHN, { token: client.sandbox.activationToken('arno.activate') })
+  expect(answer.at('_embedded.factors.question._links.questions.hints.allow')).toEqual(['GET'])
+})
+
+test('PASSWORD_RESET is an ACCOUNT_ACTIVATION; the new password leads to SUCCESS', async () => {
+  const answer = await client.post(AUTHN, { token: client.sandbox.activationToken('aida.nopassword') })
+  expect(answer.body.recoveryType).toBe('ACCOUNT_ACTIVATION')
+  expect(answer.at('_links.next')).toEqual({
+    name: 'resetPassword',
+    href: `${client.url}${AUTHN}/credentials/reset_password`,
+    hints: { allow: ['POST'] },
+  })
+  expect(answer.at('_embedded.policy.complexity.minLength')).toBe(8)
+  const newPassword = 'Chosen-Word-3'
+  expect(outcome(await client.follow(answer, '_links.next', { newPassword }))).toBe('200 SUCCESS')
+  expect(outcome(await client.signIn('aida.nopassword', { password: newPassword }))).toBe('200 SUCCESS')
+})
+
+test('…or to MFA enrolment, where that is required', async () => {
+  const demanding = await startSandbox((config) => {
+    for (const person of config.people) if (person.login.startsWith('aida')) person.signOnPolicy = 'always'
+  })
+  try {
+    const answer = await demanding.post(AUTHN, {
+      token: demanding.sandbox.activationToken('aida.nopassword'),
+    })
+    const done = await demanding.follow(answer, '_links.next', { newPassword: 'Chosen-Word-3' })
+    expect(outcome(done)).toBe('200 MFA_ENROLL')
+  } finally {
+    await demanding.close()
+  }
+})
+
+test.each<[string, () => Promise<string>]>([
+  ['invalid', async () => 'no-such-activation-tok'],
+  [
+    'used',
+    async () => {
+      const token = client.sandbox.activationToken('anna.activate')
+      await client.post(AUTHN, { token })
+      return token
+    },
+  ],
+  [
+    'expired',
+    async () => {
+      const token = client.sandbox.activationToken('anna.activate')
+      client.pass(8 * 24 * 60 * 60_000)
+      return token
+    },
+  ],
+])('an activation token that is %s: 401 E0000004', async (_what, tokenOf) => {
+  expect(outcome(await client.post(AUTHN, { token: await tokenOf() }))).toBe('401 E0000004')
+})
+
+test('before the activation the password does not sign in', async () => {
+  expect(outcome(await client.signIn('anna.activate'))).toBe('401 E0000004')
+})

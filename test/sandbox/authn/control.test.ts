@@ -1,0 +1,210 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { peopleTable } from '../../../src/sandbox/people-table.ts'
+import { createSandbox } from '../../../src/sandbox/sandbox.ts'
+import { loadSandboxConfig, parseSandboxConfig } from '../../../src/sandbox/sandbox-config.ts'
+import { answerOf, type Client, outcome, startSandbox } from './sandbox-client.ts'
+
+let client: Client
+beforeAll(async () => {
+  client = await startSandbox()
+})
+beforeEach(() => client.sandbox.reset())
+afterAll(() => client.close())
+
+async function control(method: string, path: string, body?: object) {
+  return fetch(`${client.url}/sandbox${path}`, {
+    method,
+    headers: body === undefined ? {} : { 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+}
+
+const push = async () =>
+  client.follow(await client.signIn('priya.nair'), '_embedded.factors.push._links.verify')
+
+test('GET /sandbox/people: who there is, with which password, code and what happens', async () => {
+  const people: unknown = await (await control('GET', '/people')).json()
+  expect(people).toContainEqual({
+    id: expect.any(String),
+    login: 'tomas.berg@example.test',
+    password: 'Demo-Password-1',
+    code: client.sandbox.totpCode('tomas.berg'),
+    says: 'Is asked for a code of an authenticator app.',
+  })
+})
+
+test('POST /sandbox/people/{login}/push answers a push', async () => {
+  const waiting = await push()
+  const answered = await control('POST', '/people/priya.nair/push', { answer: 'approve' })
+  expect(answered.status).toBe(204)
+  expect(outcome(await client.follow(waiting, '_links.next'))).toBe('200 SUCCESS')
+})
+
+test.each([
+  ['no push waits', '/people/priya.nair/push', { answer: 'approve' }],
+  ['an answer that does not exist', '/people/priya.nair/push', { answer: 'maybe' }],
+  ['nobody of that name', '/people/nobody/push', { answer: 'approve' }],
+  ['a fault that does not exist', '/faults', { rules: [{ kind: 'earthquake' }] }],
+])('a control call that makes no sense is 400 and says why: %s', async (_what, path, body) => {
+  const answer = await control('POST', path, body)
+  expect(answer.status).toBe(400)
+  expect(await answer.json()).toHaveProperty('error')
+})
+
+test('GET /sandbox/outbox: what was sent', async () => {
+  await client.follow(await client.signIn('sana.sms'), '_embedded.factors.sms._links.verify')
+  const messages: unknown = await (await control('GET', '/outbox')).json()
+  expect(messages).toEqual([
+    expect.objectContaining({ kind: 'sms', to: '+15550100003', code: expect.stringMatching(/^\d{6}$/) }),
+  ])
+})
+
+test('POST /sandbox/faults and DELETE: faults of the sign-in API on request', async () => {
+  await control('POST', '/faults', { rules: [{ kind: 'html', path: '/api/v1/authn', times: 1 }] })
+  const html = await fetch(`${client.url}/api/v1/authn`, { method: 'POST' })
+  expect(html.headers.get('content-type')).toMatch(/html/)
+  await control('POST', '/faults', { rules: [{ kind: 'rate-limited' }] })
+  const limited = await client.signIn('amelia.stone')
+  expect(outcome(limited)).toBe('429 E0000047')
+  expect(limited.headers.get('x-rate-limit-remaining')).toBe('0')
+  await control('DELETE', '/faults')
+  expect(outcome(await client.signIn('amelia.stone'))).toBe('200 SUCCESS')
+})
+
+test('a cut connection is a failure of the network for the caller', async () => {
+  client.sandbox.faults.authn.set({ kind: 'cut', times: 1 })
+  await expect(client.signIn('amelia.stone')).rejects.toThrow()
+  expect(outcome(await client.signIn('amelia.stone'))).toBe('200 SUCCESS')
+})
+
+test('GET /sandbox/calls: what arrived, but not the control calls', async () => {
+  await client.signIn('amelia.stone')
+  const calls: unknown = await (await control('GET', '/calls')).json()
+  expect(calls).toEqual([
+    expect.objectContaining({
+      method: 'POST',
+      path: '/api/v1/authn',
+      body: { username: 'amelia.stone', password: 'Demo-Password-1' },
+    }),
+  ])
+  expect(client.sandbox.calls.authn.entries).toHaveLength(1)
+})
+
+test('POST /sandbox/settings: the specification’s name for the list of factors', async () => {
+  await control('POST', '/settings', { factorListName: 'factor' })
+  expect((await client.signIn('tomas.berg')).at('_embedded.factor')).toHaveLength(1)
+})
+
+test('POST /sandbox/expire: every transaction is over', async () => {
+  const waiting = await push()
+  await control('POST', '/expire')
+  expect(outcome(await client.follow(waiting, '_links.next'))).toBe('401 E0000011')
+})
+
+test('POST /sandbox/reset: everybody as in the configuration, nothing logged', async () => {
+  const expired = await client.signIn('olga.expired')
+  const passwords = { oldPassword: 'Demo-Password-1', newPassword: 'Brand-New-Word-2' }
+  await client.follow(expired, '_links.next', passwords)
+  await control('POST', '/reset')
+  expect(client.sandbox.calls.authn.entries).toEqual([])
+  expect(client.sandbox.tokensIssued()).toEqual([])
+  expect(outcome(await client.signIn('olga.expired'))).toBe('200 PASSWORD_EXPIRED')
+})
+
+test('activation and recovery tokens, token codes, step-ups and keys over HTTP', async () => {
+  const activation = await answerOf(await control('POST', '/people/anna.activate/activation-token'))
+  expect(outcome(await client.post('/api/v1/authn', activation.body))).toBe('200 SUCCESS')
+  const recovery = await answerOf(await control('POST', '/people/amelia.stone/recovery-token'))
+  const recoveryToken = recovery.body.token
+  expect(outcome(await client.post('/api/v1/authn/recovery/token', { recoveryToken }))).toBe('200 RECOVERY')
+  expect(await (await control('GET', '/tokens/HW-0001')).json()).toEqual({
+    code: client.sandbox.totpCode('yuki.hardware'),
+  })
+  const stepUp = await answerOf(await control('POST', '/step-up', { app: 'payroll', login: 'amelia.stone' }))
+  const { stateToken } = stepUp.body
+  expect(outcome(await client.post('/api/v1/authn', { stateToken }))).toBe('200 SUCCESS')
+  const asked = await client.follow(
+    await client.signIn('wanda.key'),
+    '_embedded.factors.webauthn._links.verify',
+  )
+  const challenge = asked.at('_embedded.factor._embedded.challenge.challenge')
+  const key = { challenge, origin: 'https://portal.example.test' }
+  const signed = await answerOf(await control('POST', '/people/wanda.key/key', key))
+  expect(outcome(await client.follow(asked, '_links.next', signed.body))).toBe('200 SUCCESS')
+})
+
+test('an unknown control path is 404', async () => {
+  expect((await control('GET', '/nothing')).status).toBe(404)
+})
+
+test('every token in an answer is among the tokens issued', async () => {
+  const { body } = await client.signIn('tomas.berg')
+  const done = await client.signIn('amelia.stone')
+  const { stateToken } = body
+  const { sessionToken } = done.body
+  expect(client.sandbox.tokensIssued()).toEqual(expect.arrayContaining([stateToken, sessionToken]))
+})
+
+test('the same clock and randomness give the same answers', async () => {
+  const run = async () => {
+    let count = 0
+    const random = (bytes: number) => {
+      count += 1
+      return Buffer.alloc(bytes, count)
+    }
+    const sandbox = createSandbox({
+      config: loadSandboxConfig(),
+      now: () => 0,
+      random,
+      linkOrigin: 'https://org.example.test',
+    })
+    const { authnUrl, close } = await sandbox.listen()
+    const response = await fetch(`${authnUrl}/api/v1/authn`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `SSWS ${sandbox.apiToken}` },
+      body: JSON.stringify({ username: 'max.many', password: 'Demo-Password-1' }),
+    })
+    const text = await response.text()
+    await close()
+    return text
+  }
+  const first = await run()
+  expect(await run()).toBe(first)
+  expect(first).toContain('https://org.example.test/api/v1/authn/cancel')
+})
+
+test('close() ends open connections', async () => {
+  const sandbox = createSandbox({ config: loadSandboxConfig() })
+  const { authnUrl, close } = await sandbox.listen()
+  const socket = connect(Number(new URL(authnUrl).port), '127.0.0.1')
+  await once(socket, 'connect')
+  const ended = once(socket, 'close')
+  await close()
+  socket.destroy()
+  await ended
+  await expect(fetch(authnUrl)).rejects.toThrow()
+})
+
+test('the table of people has a line for each', () => {
+  const { people } = loadSandboxConfig()
+  const lines = peopleTable(people).split('\n')
+  expect(lines).toHaveLength(people.length + 2)
+  for (const { login, says } of people)
+    expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^  ${login} .*${says.slice(0, 10)}`)))
+})
+
+test('a configuration that names a policy nobody defines is refused, by name', () => {
+  const config = loadSandboxConfig()
+  const people = config.people.map((person) => ({ ...person, passwordPolicy: 'imaginary' }))
+  expect(() => parseSandboxConfig({ ...config, people })).toThrow(/policy imaginary/)
+})
+
+test('docs/sandbox.md lists every person, with what happens', () => {
+  const page = readFileSync(new URL('../../../docs/sandbox.md', import.meta.url), 'utf8')
+  const cells = page.split('\n').map((line) => line.split('|').map((cell) => cell.trim()))
+  const listed = cells.filter((row) => /@example\.test/.test(row[1] ?? '')).map((row) => [row[1], row[2]])
+  expect(listed).toEqual(loadSandboxConfig().people.map(({ login, says }) => [`\`${login}\``, says]))
+})

@@ -1,0 +1,288 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { currentCode } from '../../../src/sandbox/authn/factors/otp-check.ts'
+import { createVirtualAuthenticator } from '../../../src/sandbox/authn/factors/virtual-authenticator.ts'
+import { type Answer, type Client, outcome, startSandbox } from './sandbox-client.ts'
+
+let client: Client
+beforeAll(async () => {
+  client = await startSandbox()
+})
+beforeEach(() => client.sandbox.reset())
+afterAll(() => client.close())
+
+const FACTORS = '/api/v1/authn/factors'
+const LOGIN = 'erin.enrol'
+
+async function enrol(body: object, login = LOGIN, more: Record<string, unknown> = {}, query = '') {
+  const start = await client.signIn(login, more)
+  return client.post(FACTORS + query, { stateToken: start.body.stateToken, ...body })
+}
+
+const phone = { phoneNumber: '+1 555 010 7788' }
+const sms = { factorType: 'sms', provider: 'OKTA', profile: phone }
+const google = { factorType: 'token:software:totp', provider: 'GOOGLE' }
+const push = { factorType: 'push', provider: 'OKTA' }
+const question = {
+  factorType: 'question',
+  provider: 'OKTA',
+  profile: { question: 'favorite_toy', answer: 'a kite' },
+}
+const serial = (factorType: string, provider: string, credentialId: string) => ({
+  factorType,
+  provider,
+  profile: { credentialId },
+  passCode: client.sandbox.tokenCode(credentialId),
+})
+
+/** field-notes.md, operations: "enrol" that leads to SUCCESS at once. */
+test.each<[string, () => object]>([
+  ['question', () => question],
+  ['token of RSA', () => serial('token', 'RSA', 'RSA-7')],
+  ['token of Symantec', () => serial('token', 'SYMANTEC', 'VIP-7')],
+  ['token:hardware', () => serial('token:hardware', 'YUBICO', 'HW-7')],
+])('enrol %s → SUCCESS', async (_type, body) => {
+  const done = await enrol(body())
+  expect(outcome(done)).toBe('200 SUCCESS')
+  expect(outcome(await client.signIn(LOGIN))).toBe('200 MFA_REQUIRED')
+})
+
+/** field-notes.md, operations: "enrol" → MFA_ENROLL_ACTIVATE → "activate". */
+test.each<[string, object, string, object]>([
+  ['sms', sms, 'sms', { phoneNumber: '+1 XXX-XXX-7788' }],
+  ['call', { ...sms, factorType: 'call' }, 'call', { phoneNumber: '+1 XXX-XXX-7788' }],
+  ['email', { factorType: 'email', provider: 'OKTA' }, 'email', { email: 'e...l@example.test' }],
+])(
+  'enrol %s → MFA_ENROLL_ACTIVATE, activate with the code sent → SUCCESS',
+  async (_row, body, name, profile) => {
+    const activating = await enrol(body)
+    expect(outcome(activating)).toBe('200 MFA_ENROLL_ACTIVATE')
+    expect(activating.at('_embedded.factor.profile')).toEqual(profile)
+    expect(activating.at('_links.next.name')).toBe('activate')
+    expect(activating.at('_links.resend.0.name')).toBe(name)
+    const passCode = client.sandbox.outbox.latest('erin.enrol@example.test', 'factor-activation')?.code
+    expect(outcome(await client.follow(activating, '_links.next', { passCode: 'x' }))).toBe('403 E0000068')
+    expect(outcome(await client.follow(activating, '_links.next', { passCode }))).toBe('200 SUCCESS')
+  },
+)
+
+test.each([
+  ['sms', sms, '429 E0000109'],
+  ['call', { ...sms, factorType: 'call' }, '429 E0000133'],
+  ['email', { factorType: 'email', provider: 'OKTA' }, '200 MFA_ENROLL_ACTIVATE'],
+])('resend while enrolling %s', async (_type, body, atOnce) => {
+  const activating = await enrol(body)
+  expect(outcome(await client.follow(activating, '_links.resend.0', body))).toBe(atOnce)
+  client.pass(30_000)
+  expect(outcome(await client.follow(activating, '_links.resend.0', body))).toBe('200 MFA_ENROLL_ACTIVATE')
+})
+
+test.each(['GOOGLE', 'OKTA'])('enrol totp of %s: secret, QR picture, activate', async (provider) => {
+  const activating = await enrol({ ...google, provider })
+  expect(activating.at('_embedded.factor._embedded.activation')).toEqual({
+    timeStep: 30,
+    sharedSecret: expect.stringMatching(/^[A-Z2-7]{16}$/),
+    encoding: 'base32',
+    keyLength: 6,
+    _links: { qrcode: { href: expect.stringContaining('/qr/00'), type: 'image/png' } },
+  })
+  const qr = await client.get(
+    String(activating.at('_embedded.factor._embedded.activation._links.qrcode.href')),
+  )
+  expect(qr.headers.get('content-type')).toBe('image/png')
+  const png = Buffer.from(await qr.arrayBuffer())
+  expect(png.subarray(1, 4).toString()).toBe('PNG')
+  const secret = String(activating.at('_embedded.factor._embedded.activation.sharedSecret'))
+  const passCode = currentCode({ secret, nowMs: client.now() })
+  expect(outcome(await client.follow(activating, '_links.next', { passCode: '12345' }))).toBe('403 E0000068')
+  const done = await client.follow(activating, '_links.next', { passCode })
+  expect(outcome(done)).toBe('200 SUCCESS')
+})
+
+test('a QR picture that is not being offered is 404 E0000007', async () => {
+  const answer = await client.get('/api/v1/users/00unobody/factors/uftnothing/qr/00nothing')
+  expect(answer.status).toBe(404)
+})
+
+/** field-notes.md, operations: "activation poll". */
+test('enrol push: WAITING with QR and send links, poll, SUCCESS when the phone says so', async () => {
+  const activating = await enrol(push)
+  expect(activating.body).toMatchObject({ status: 'MFA_ENROLL_ACTIVATE', factorResult: 'WAITING' })
+  expect(activating.at('_links.next.name')).toBe('poll')
+  expect(activating.at('_embedded.factor.profile')).toBeUndefined()
+  expect(activating.at('_embedded.factor._embedded.activation._links.send.0.name')).toBe('email')
+  expect(await client.follow(activating, '_links.next')).toHaveProperty('body.factorResult', 'WAITING')
+  client.sandbox.answerPush(LOGIN, 'approve')
+  expect(outcome(await client.follow(activating, '_links.next'))).toBe('200 SUCCESS')
+})
+
+test('enrol push: polling the activate path does the same', async () => {
+  const activating = await enrol(push)
+  client.sandbox.answerPush(LOGIN, 'approve')
+  const path = `${FACTORS}/${activating.at('_embedded.factor.id')}/lifecycle/activate`
+  const done = await client.post(path, { stateToken: activating.body.stateToken })
+  expect(outcome(done)).toBe('200 SUCCESS')
+})
+
+test('enrol push: TIMEOUT offers activate, which starts again', async () => {
+  let answer: Answer = await enrol(push)
+  for (let poll = 0; poll < 75; poll += 1) answer = await client.follow(answer, '_links.next')
+  expect(answer.body).toMatchObject({ status: 'MFA_ENROLL_ACTIVATE', factorResult: 'TIMEOUT' })
+  expect(answer.at('_links.next.name')).toBe('activate')
+  const again = await client.follow(answer, '_embedded.factor._embedded.activation._links.activate')
+  expect(again.body).toMatchObject({ status: 'MFA_ENROLL_ACTIVATE', factorResult: 'WAITING' })
+})
+
+/** field-notes.md, operations: "send a push activation link", both paths. */
+test.each([
+  ['email', 'of the user', {}],
+  ['sms', 'of the user', { profile: phone }],
+  ['email', 'of the transaction', {}],
+  ['sms', 'of the transaction', { profile: phone }],
+])('activate/%s by the path %s: the link that is sent sets up the phone', async (by, path, body) => {
+  const activating = await enrol(push)
+  const send = `_embedded.factor._embedded.activation._links.send.${by === 'email' ? 0 : 1}`
+  const id = activating.at('_embedded.factor.id')
+  const answer =
+    path === 'of the user'
+      ? await client.follow(activating, send, body)
+      : await client.post(`${FACTORS}/${id}/lifecycle/activate/${by}`, {
+          stateToken: activating.body.stateToken,
+          ...body,
+        })
+  expect(answer.body).toMatchObject({ status: 'MFA_ENROLL_ACTIVATE', factorResult: 'WAITING' })
+  const link = client.sandbox.outbox.latest('erin.enrol@example.test', 'push-activation')?.link
+  expect(await client.get(String(link))).toHaveProperty('status', 200)
+  expect(outcome(await client.follow(activating, '_links.next'))).toBe('200 SUCCESS')
+})
+
+test('activate/sms without a phone number is 400 E0000001', async () => {
+  const activating = await enrol(push)
+  const answer = await client.follow(activating, '_embedded.factor._embedded.activation._links.send.1')
+  expect(outcome(answer)).toBe('400 E0000001')
+})
+
+test('enrol webauthn: activation data, a real attestation, and then a real sign-in with that key', async () => {
+  const activating = await enrol({ factorType: 'webauthn', provider: 'FIDO' })
+  expect(activating.at('_embedded.factor._embedded.activation')).toMatchObject({
+    pubKeyCredParams: [
+      { type: 'public-key', alg: -7 },
+      { type: 'public-key', alg: -257 },
+    ],
+    user: { name: 'erin.enrol@example.test' },
+  })
+  const key = createVirtualAuthenticator({ seed: 'a key of erin' })
+  const origin = 'https://portal.example.test'
+  const challenge = String(activating.at('_embedded.factor._embedded.activation.challenge'))
+  const wrong = key.registerWebauthn('another-challenge', origin)
+  expect(outcome(await client.follow(activating, '_links.next', wrong))).toBe('403 E0000068')
+  const right = key.registerWebauthn(challenge, origin)
+  expect(outcome(await client.follow(activating, '_links.next', right))).toBe('200 SUCCESS')
+
+  const required = await client.signIn(LOGIN)
+  const asked = await client.follow(required, '_embedded.factors.webauthn._links.verify')
+  expect(asked.at('_embedded.factor.profile.credentialId')).toBe(key.credentialId)
+  const nonce = String(asked.at('_embedded.factor._embedded.challenge.challenge'))
+  const signed = key.signWebauthn(nonce, origin)
+  expect(outcome(await client.follow(asked, '_links.next', signed))).toBe('200 SUCCESS')
+})
+
+test('enrol u2f: a registration message, and then a real sign-in with that key', async () => {
+  const activating = await enrol({ factorType: 'u2f', provider: 'FIDO' })
+  const activation = activating.at('_embedded.factor._embedded.activation')
+  expect(activation).toMatchObject({ version: 'U2F_V2', appId: client.url, timeoutSeconds: 20 })
+  const key = createVirtualAuthenticator({ seed: 'an old key of erin' })
+  const nonce = String(activating.at('_embedded.factor._embedded.activation.nonce'))
+  const wrong = key.registerU2f('another-nonce', client.url)
+  expect(outcome(await client.follow(activating, '_links.next', wrong))).toBe('403 E0000068')
+  const right = key.registerU2f(nonce, client.url)
+  expect(outcome(await client.follow(activating, '_links.next', right))).toBe('200 SUCCESS')
+
+  const asked = await client.follow(await client.signIn(LOGIN), '_embedded.factors.u2f._links.verify')
+  const signed = key.signU2f(String(asked.at('_embedded.factor._embedded.challenge.nonce')), client.url)
+  expect(outcome(await client.follow(asked, '_links.next', signed))).toBe('200 SUCCESS')
+})
+
+/** authn-api.md, "Link targets": GET …/factors/questions. */
+test('the questions link lists questions that can be enrolled', async () => {
+  const start = await client.signIn(LOGIN)
+  const questions = await client.get(String(start.at('_embedded.factors.question._links.questions.href')))
+  expect(await questions.json()).toContainEqual({
+    question: 'favorite_toy',
+    questionText: 'What is your favourite toy?',
+  })
+})
+
+/** authn-api.md, options: multiOptionalFactorEnroll. */
+test('multiOptionalFactorEnroll: back to MFA_ENROLL while optional factors remain, skip ends it', async () => {
+  const again = await enrol(question, LOGIN, { options: { multiOptionalFactorEnroll: true } })
+  expect(outcome(again)).toBe('200 MFA_ENROLL')
+  expect(again.at('_embedded.factors.question.status')).toBe('ACTIVE')
+  expect(again.at('_embedded.factors.push.status')).toBe('NOT_SETUP')
+  expect(outcome(await client.follow(again, '_links.skip'))).toBe('200 SUCCESS')
+})
+
+test('without it one factor is enough', async () => {
+  expect(outcome(await enrol(question))).toBe('200 SUCCESS')
+})
+
+test('a required factor has to be set up, whatever else is; it cannot be skipped', async () => {
+  const more = await enrol(question, 'reggie.required')
+  expect(outcome(more)).toBe('200 MFA_ENROLL')
+  expect(more.at('_embedded.factors.0.enrollment')).toBe('REQUIRED')
+  expect(more.at('_links.skip')).toBeUndefined()
+  const skipped = await client.post('/api/v1/authn/skip', { stateToken: more.body.stateToken })
+  expect(outcome(skipped)).toBe('403 E0000079')
+})
+
+test('a factor is demanded and none may be set up: 401 E0000004', async () => {
+  expect(outcome(await client.signIn('felix.nofactor'))).toBe('401 E0000004')
+})
+
+test('MFA_ENROLL_ACTIVATE: previous goes back to MFA_ENROLL, and nothing was enrolled', async () => {
+  const back = await client.follow(await enrol(sms), '_links.prev')
+  expect(outcome(back)).toBe('200 MFA_ENROLL')
+  expect(back.at('_embedded.factors.sms.status')).toBe('NOT_SETUP')
+})
+
+/** field-notes.md: updatePhone is a query parameter. */
+test.each([
+  ['another phone number without updatePhone', '', '400 E0000001'],
+  ['another phone number with updatePhone=true', '?updatePhone=true', '200 MFA_ENROLL_ACTIVATE'],
+])('%s', async (_row, query, leadsTo) => {
+  client.sandbox.person(LOGIN).factors.length = 0
+  const first = await enrol(sms, LOGIN, { options: { multiOptionalFactorEnroll: true } })
+  const passCode = client.sandbox.outbox.latest('erin.enrol@example.test')?.code
+  const more = await client.follow(first, '_links.next', { passCode })
+  const call = { factorType: 'call', provider: 'OKTA', profile: { phoneNumber: '+15550109999' } }
+  const answer = await client.post(FACTORS + query, { stateToken: more.body.stateToken, ...call })
+  expect(outcome(answer)).toBe(leadsTo)
+})
+
+/** authn-api.md, header rule 3: factors must be enabled before enrolment. */
+test.each<[string, object]>([
+  ['not offered', { factorType: 'push', provider: 'NOBODY' }],
+  ['a phone number that is none', { ...sms, profile: { phoneNumber: '12' } }],
+  ['a question that does not exist', { ...question, profile: { question: 'x', answer: 'long enough' } }],
+  ['an answer that is too short', { ...question, profile: { question: 'favorite_toy', answer: 'abc' } }],
+  ['a hardware token without serial number', { factorType: 'token', provider: 'RSA', passCode: '123456' }],
+])('enrol %s is 400 E0000001', async (_what, body) => {
+  expect(outcome(await enrol(body))).toBe('400 E0000001')
+})
+
+test('a hardware token with a wrong code is 403 E0000068', async () => {
+  expect(outcome(await enrol({ ...serial('token', 'RSA', 'RSA-7'), passCode: '12345' }))).toBe('403 E0000068')
+})
+
+test('a factor that is switched off is not offered, and enrolling it is 400 E0000001', async () => {
+  const off = await startSandbox((config) => {
+    config.enabledFactors = config.enabledFactors.filter((one) => one !== 'push:OKTA')
+  })
+  try {
+    const start = await off.signIn(LOGIN)
+    expect(start.at('_embedded.factors.push')).toBeUndefined()
+    const { stateToken } = start.body
+    expect(outcome(await off.post(FACTORS, { stateToken, ...push }))).toBe('400 E0000001')
+  } finally {
+    await off.close()
+  }
+})

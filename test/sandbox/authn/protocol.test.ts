@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { answerOf, type Client, outcome, startSandbox } from './sandbox-client.ts'
+
+let client: Client
+beforeAll(async () => {
+  client = await startSandbox()
+})
+beforeEach(() => client.sandbox.reset())
+afterAll(() => client.close())
+
+async function raw(method: string, path: string, body?: string, type = 'application/json') {
+  const headers = body === undefined ? {} : { 'content-type': type }
+  return answerOf(
+    await fetch(client.url + path, { method, headers, ...(body === undefined ? {} : { body }) }),
+  )
+}
+
+/** authn-api.md, "Errors": body shape. */
+test('every error is an Error object; errorLink equals the code, no causes is an empty array', async () => {
+  const { body } = await client.signIn('nobody')
+  expect(body).toEqual({
+    errorCode: 'E0000004',
+    errorSummary: 'Authentication failed',
+    errorLink: 'E0000004',
+    errorId: expect.stringMatching(/^oae[\w-]{22}$/),
+    errorCauses: [],
+  })
+})
+
+test.each<[string, string, string, string | undefined, string | undefined, string]>([
+  ['not JSON', 'POST', '/api/v1/authn', '{"username":', undefined, '400 E0000003'],
+  ['JSON, but no object', 'POST', '/api/v1/authn', '"text"', undefined, '400 E0000003'],
+  ['an array', 'POST', '/api/v1/authn', '[]', undefined, '400 E0000001'],
+  [
+    'a wrong content type',
+    'POST',
+    '/api/v1/authn',
+    'a=b',
+    'application/x-www-form-urlencoded',
+    '415 E0000021',
+  ],
+  ['a wrong method', 'GET', '/api/v1/authn', undefined, undefined, '405 E0000022'],
+  ['a wrong method on a GET', 'POST', '/app/payroll/sso', '{}', undefined, '405 E0000022'],
+  ['an unknown path', 'POST', '/api/v1/nothing', '{}', undefined, '404 E0000007'],
+  ['too large a body', 'POST', '/api/v1/authn', `"${'x'.repeat(1_100_000)}"`, undefined, '400 E0000003'],
+  ['no body at all', 'POST', '/api/v1/authn', undefined, undefined, '400 E0000001'],
+  [
+    'a path that is not percent-encoded',
+    'GET',
+    '/api/v1/users/%E0%A4%A/factors/questions',
+    undefined,
+    undefined,
+    '404 E0000007',
+  ],
+])('%s', async (_what, method, path, body, type, leadsTo) => {
+  expect(outcome(await raw(method, path, body, type))).toBe(leadsTo)
+})
+
+test('405 says which method there is', async () => {
+  const answer = await raw('PUT', '/api/v1/authn/skip', '{}')
+  expect(answer.headers.get('allow')).toBe('POST')
+})
+
+/** authn-api.md, "Limits" and "Errors": rate limits. */
+test('rate limit headers are on every answer', async () => {
+  for (const answer of [
+    await client.signIn('amelia.stone'),
+    await client.signIn('nobody'),
+    await raw('GET', '/x'),
+  ]) {
+    expect(Number(answer.headers.get('x-rate-limit-limit'))).toBeGreaterThan(0)
+    expect(answer.headers.get('x-rate-limit-remaining')).not.toBeNull()
+    expect(Number(answer.headers.get('x-rate-limit-reset'))).toBeGreaterThan(client.now() / 1000)
+  }
+})
+
+test('over the limit: 429 E0000047 with the headers; after the window it goes on', async () => {
+  const limited = await startSandbox((config) => {
+    config.rateLimits = { windowSeconds: 60, trustedPerWindow: 3, publicPerWindow: 1 }
+  })
+  try {
+    const trusted = () => limited.signIn('amelia.stone')
+    const other = { authorization: `SSWS ${limited.sandbox.apiToken}`, 'x-forwarded-for': '198.51.100.9' }
+    for (let call = 0; call < 3; call += 1) expect(outcome(await trusted())).toBe('200 SUCCESS')
+    const refused = await trusted()
+    expect(outcome(refused)).toBe('429 E0000047')
+    expect(refused.body.errorSummary).toBe('API call exceeded rate limit due to too many requests.')
+    expect(refused.headers.get('x-rate-limit-limit')).toBe('3')
+    expect(refused.headers.get('x-rate-limit-remaining')).toBe('0')
+    const reset = Number(refused.headers.get('x-rate-limit-reset'))
+    expect(reset).toBeGreaterThan(limited.now() / 1000)
+    // Each client has its own allowance; a public app a stricter one.
+    expect(outcome(await limited.signIn('amelia.stone', {}, other))).toBe('200 SUCCESS')
+    expect(outcome(await limited.signIn('amelia.stone', {}, {}))).toBe('200 SUCCESS')
+    expect(outcome(await limited.signIn('amelia.stone', {}, {}))).toBe('429 E0000047')
+    limited.pass(60_000)
+    expect(outcome(await trusted())).toBe('200 SUCCESS')
+  } finally {
+    await limited.close()
+  }
+})
+
+/** authn-api.md, "What the service does": public apps are strictly rate-limited. */
+test('the public limit of the default configuration is the stricter one', async () => {
+  const limit = async (headers?: Record<string, string>) =>
+    Number((await client.signIn('amelia.stone', {}, headers)).headers.get('x-rate-limit-limit'))
+  expect(await limit({})).toBeLessThan(await limit())
+})
+
+test('links begin with linkOrigin when one is given, else with where the sandbox listens', async () => {
+  const { body } = await client.signIn('olga.expired')
+  expect(JSON.stringify(body._links)).toContain(client.url)
+})

@@ -1,0 +1,236 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { type Answer, type Client, outcome, startSandbox } from './sandbox-client.ts'
+
+let client: Client
+beforeAll(async () => {
+  client = await startSandbox()
+})
+beforeEach(() => client.sandbox.reset())
+afterAll(() => client.close())
+
+const RECOVERY = '/api/v1/authn/recovery'
+const NEW = { newPassword: 'Chosen-Word-3' }
+const PUBLIC = {}
+
+function start(kind: 'password' | 'unlock', body: object, headers?: Record<string, string>) {
+  return client.post(`${RECOVERY}/${kind}`, body, headers)
+}
+
+function sentTo(login: string) {
+  const message = client.sandbox.outbox.latest(client.sandbox.person(login).login, 'recovery')
+  if (message === undefined) throw new Error(`nothing was sent to ${login}`)
+  return message
+}
+
+/** field-notes.md, operations: "forgot password, unlock" → RECOVERY_CHALLENGE. */
+test.each([
+  ['forgot password by EMAIL', 'password', 'amelia.stone', 'PASSWORD'],
+  ['unlock by EMAIL', 'unlock', 'luis.locked', 'UNLOCK'],
+] as const)(
+  '%s: RECOVERY_CHALLENGE without a state token, and a mail',
+  async (_row, kind, username, type) => {
+    const answer = await start(kind, { username, factorType: 'EMAIL' })
+    expect(answer.body).toEqual({
+      status: 'RECOVERY_CHALLENGE',
+      factorResult: 'WAITING',
+      factorType: 'EMAIL',
+      recoveryType: type,
+    })
+    expect(sentTo(username)).toMatchObject({ kind: 'mail', token: expect.stringMatching(/^[\w-]{20}$/) })
+  },
+)
+
+test.each([
+  ['forgot password by SMS', 'password', 'amelia.stone', 'PASSWORD', 'SMS', 'SMS', 'sms'],
+  ['forgot password by CALL', 'password', 'amelia.stone', 'PASSWORD', 'CALL', 'call', 'call'],
+  ['unlock by SMS', 'unlock', 'lena.locked', 'UNLOCK', 'SMS', 'SMS', 'sms'],
+  ['unlock by CALL', 'unlock', 'lena.locked', 'UNLOCK', 'CALL', 'call', 'call'],
+] as const)('%s: RECOVERY_CHALLENGE with verify, cancel and a plain resend', async (...row) => {
+  const [, kind, username, recoveryType, factorType, shown, name] = row
+  const { body } = await start(kind, { username, factorType, relayState: '/back' })
+  const link = (path: string) => ({ href: client.url + path, hints: { allow: ['POST'] } })
+  expect(body).toEqual({
+    stateToken: expect.stringMatching(/^00/),
+    expiresAt: expect.any(String),
+    status: 'RECOVERY_CHALLENGE',
+    relayState: '/back',
+    factorType: shown,
+    recoveryType,
+    _links: {
+      next: { name: 'verify', ...link(`${RECOVERY}/factors/${factorType}/verify`) },
+      cancel: link('/api/v1/authn/cancel'),
+      resend: { name, ...link(`${RECOVERY}/factors/${factorType}/resend`) },
+    },
+  })
+})
+
+/** field-notes.md, operations: verify recovery factor → RECOVERY, recovery answer → PASSWORD_RESET, reset → SUCCESS. */
+test.each(['SMS', 'CALL'])('forgot password by %s, all the way', async (factorType) => {
+  const challenge = await start('password', { username: 'amelia.stone', factorType })
+  const wrong = await client.follow(challenge, '_links.next', { passCode: 'no' })
+  expect(outcome(wrong)).toBe('403 E0000068')
+  const recovery = await client.follow(challenge, '_links.next', { passCode: sentTo('amelia.stone').code })
+  expect(recovery.body).toMatchObject({
+    status: 'RECOVERY',
+    recoveryType: 'PASSWORD',
+    stateToken: challenge.body.stateToken,
+    _embedded: { user: { recovery_question: { question: 'What is the name of the sandbox?' } } },
+  })
+  expect(recovery.at('_links.next.name')).toBe('answer')
+  const refused = await client.follow(recovery, '_links.next', { answer: 'castle' })
+  expect(outcome(refused)).toBe('403 E0000087')
+  expect(refused.body.errorSummary).toBe('The recovery question answer did not match our records.')
+  const reset = await client.follow(recovery, '_links.next', { answer: 'Gatehouse' })
+  expect(outcome(reset)).toBe('200 PASSWORD_RESET')
+  expect(reset.at('_links.next.name')).toBe('password')
+  expect(reset.at('_embedded.policy.age')).toEqual({ minAgeMinutes: 0, historyCount: 0 })
+  expect(outcome(await client.follow(reset, '_links.next', { newPassword: 'x' }))).toBe('403 E0000014')
+  const badAnswer = { ...NEW, answer: 'castle' }
+  expect(outcome(await client.follow(reset, '_links.next', badAnswer))).toBe('403 E0000087')
+  expect(outcome(await client.follow(reset, '_links.next', NEW))).toBe('200 SUCCESS')
+})
+
+test('forgot password by mail: the token of the mail leads to RECOVERY, once', async () => {
+  await start('password', { username: 'amelia.stone', factorType: 'EMAIL', relayState: '/back' })
+  const recoveryToken = sentTo('amelia.stone').token
+  const recovery = await client.post(`${RECOVERY}/token`, { recoveryToken })
+  expect(recovery.body).toMatchObject({ status: 'RECOVERY', relayState: '/back' })
+  expect(recovery.body).toHaveProperty('stateToken')
+  expect(recovery.body).not.toHaveProperty('recoveryToken')
+  expect(outcome(await client.post(`${RECOVERY}/token`, { recoveryToken }))).toBe('401 E0000011')
+})
+
+test('a person without a recovery question goes straight to PASSWORD_RESET', async () => {
+  const recoveryToken = client.sandbox.recoveryToken('mila.nophone')
+  const reset = await client.post(`${RECOVERY}/token`, { recoveryToken })
+  expect(outcome(reset)).toBe('200 PASSWORD_RESET')
+  expect(outcome(await client.follow(reset, '_links.next', NEW))).toBe('200 SUCCESS')
+})
+
+/** field-notes.md, operations: reset password leads to SUCCESS or MFA. */
+test('reset password leads to MFA_REQUIRED where a factor is needed', async () => {
+  const recovery = await client.post(`${RECOVERY}/token`, {
+    recoveryToken: client.sandbox.recoveryToken('tomas.berg'),
+  })
+  const reset = await client.follow(recovery, '_links.next', { answer: 'gatehouse' })
+  expect(outcome(await client.follow(reset, '_links.next', NEW))).toBe('200 MFA_REQUIRED')
+})
+
+/** field-notes.md, operations: recovery answer → SUCCESS with recoveryType UNLOCK. */
+test('unlock, all the way: SUCCESS with recoveryType UNLOCK and no session token; then the password works', async () => {
+  const challenge = await start('unlock', { username: 'lena.locked', factorType: 'SMS' })
+  const recovery = await client.follow(challenge, '_links.next', { passCode: sentTo('lena.locked').code })
+  const done = await client.follow(recovery, '_links.next', { answer: 'gatehouse' })
+  expect(done.body).toMatchObject({ status: 'SUCCESS', recoveryType: 'UNLOCK' })
+  expect(done.body).not.toHaveProperty('sessionToken')
+  expect(outcome(await client.signIn('lena.locked'))).toBe('200 SUCCESS')
+})
+
+test.each<[string, () => Promise<string>]>([
+  ['an unknown recovery token', async () => 'no-such-recovery-tok'],
+  [
+    'an expired recovery token',
+    async () => {
+      const token = client.sandbox.recoveryToken('amelia.stone')
+      client.pass(61 * 60_000)
+      return token
+    },
+  ],
+])('%s: 401 E0000011', async (_what, tokenOf) => {
+  expect(outcome(await client.post(`${RECOVERY}/token`, { recoveryToken: await tokenOf() }))).toBe(
+    '401 E0000011',
+  )
+})
+
+/** field-notes.md, operations: resend of a recovery factor. */
+test.each([
+  ['SMS', '429 E0000109'],
+  ['CALL', '429 E0000133'],
+])('recovery by %s: resend within 30 s is %s', async (factorType, atOnce) => {
+  const challenge = await start('password', { username: 'amelia.stone', factorType })
+  expect(outcome(await client.follow(challenge, '_links.resend'))).toBe(atOnce)
+  client.pass(30_000)
+  expect(outcome(await client.follow(challenge, '_links.resend'))).toBe('200 RECOVERY_CHALLENGE')
+})
+
+test('after 5 wrong recovery codes the right one is refused too: 403 E0000069', async () => {
+  const challenge = await start('password', { username: 'amelia.stone', factorType: 'SMS' })
+  for (let attempt = 0; attempt < 5; attempt += 1)
+    await client.follow(challenge, '_links.next', { passCode: 'no' })
+  const passCode = sentTo('amelia.stone').code
+  expect(outcome(await client.follow(challenge, '_links.next', { passCode }))).toBe('403 E0000069')
+})
+
+/** field-notes.md, "The trap of the trusted app". */
+test.each([
+  ['password', 'amelia.stone', 'PASSWORD'],
+  ['unlock', 'lena.locked', 'UNLOCK'],
+] as const)(
+  'the trap: recovery/%s of a trusted app without factorType',
+  async (kind, username, recoveryType) => {
+    const answer: Answer = await start(kind, { username })
+    expect(answer.body).toEqual({
+      expiresAt: expect.any(String),
+      status: 'RECOVERY',
+      recoveryToken: expect.stringMatching(/^[\w-]{20}$/),
+      recoveryType,
+      _embedded: { user: expect.objectContaining({ profile: expect.any(Object) }) },
+      _links: {
+        next: {
+          name: 'recovery',
+          href: `${client.url}${RECOVERY}/token`,
+          hints: { allow: ['POST'] },
+        },
+        cancel: { href: `${client.url}/api/v1/authn/cancel`, hints: { allow: ['POST'] } },
+      },
+    })
+    const { recoveryToken } = answer.body
+    expect(outcome(await client.post(`${RECOVERY}/token`, { recoveryToken }))).toBe('200 RECOVERY')
+  },
+)
+
+/** What a trusted app learns about people who cannot be recovered. */
+test.each([
+  ['nobody', 'password', { username: 'nobody' }, '403 E0000095'],
+  ['nobody, by mail', 'password', { username: 'nobody', factorType: 'EMAIL' }, '403 E0000095'],
+  ['nobody, by SMS', 'unlock', { username: 'nobody', factorType: 'SMS' }, '403 E0000095'],
+  ['policy forbids it', 'password', { username: 'hugo.norecovery', factorType: 'EMAIL' }, '403 E0000034'],
+  ['no phone', 'password', { username: 'mila.nophone', factorType: 'SMS' }, '403 E0000034'],
+  ['not locked out', 'unlock', { username: 'amelia.stone', factorType: 'EMAIL' }, '403 E0000032'],
+] as const)('trusted app, %s: recovery/%s', async (_who, kind, body, leadsTo) => {
+  expect(outcome(await start(kind, body))).toBe(leadsTo)
+})
+
+/** A public app learns nothing: no user data before primary authentication. */
+test.each(['EMAIL', 'SMS', 'CALL'])(
+  'public app, by %s: nobody and somebody get the same answer',
+  async (factorType) => {
+    const one = await start('password', { username: 'amelia.stone', factorType }, PUBLIC)
+    const other = await start('password', { username: 'nobody', factorType }, PUBLIC)
+    const hidden = (answer: Answer) => ({ ...answer.body, stateToken: typeof answer.body.stateToken })
+    expect(other.status).toBe(one.status)
+    expect(JSON.stringify(hidden(other))).toBe(JSON.stringify(hidden(one)))
+    expect(JSON.stringify(one.body)).not.toContain('Amelia')
+  },
+)
+
+test('public app without factorType: 400 E0000001', async () => {
+  expect(outcome(await start('password', { username: 'amelia.stone' }, PUBLIC))).toBe('400 E0000001')
+})
+
+test.each([
+  ['no username', { factorType: 'SMS' }, 'username'],
+  ['an unknown factorType', { username: 'amelia.stone', factorType: 'PIGEON' }, 'factorType'],
+])('%s is 400 E0000001 and named', async (_what, body, field) => {
+  const answer = await start('password', body)
+  expect(outcome(answer)).toBe('400 E0000001')
+  expect(answer.at('errorCauses.0.errorSummary')).toMatch(new RegExp(`^${field}: `))
+})
+
+test('resetting a password unlocks the account too', async () => {
+  const recoveryToken = client.sandbox.recoveryToken('lena.locked')
+  const recovery = await client.post(`${RECOVERY}/token`, { recoveryToken })
+  const reset = await client.follow(recovery, '_links.next', { answer: 'gatehouse' })
+  await client.follow(reset, '_links.next', NEW)
+  expect(outcome(await client.signIn('lena.locked', { password: NEW.newPassword }))).toBe('200 SUCCESS')
+})

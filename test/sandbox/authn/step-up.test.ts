@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { type Client, outcome, PASSWORD, startSandbox } from './sandbox-client.ts'
+
+let client: Client
+beforeAll(async () => {
+  client = await startSandbox()
+})
+beforeEach(() => client.sandbox.reset())
+afterAll(() => client.close())
+
+const AUTHN = '/api/v1/authn'
+const TARGET = {
+  type: 'APP',
+  name: 'payroll',
+  label: 'Payroll',
+  _links: { logo: { name: 'medium', href: expect.any(String), type: 'image/png' } },
+}
+const AUTHENTICATION = {
+  protocol: 'SAML2.0',
+  issuer: { id: '0oasandboxpayroll01', name: 'Payroll', uri: 'exksandboxpayroll01' },
+}
+
+async function begin(login?: string) {
+  const { stateToken } = client.sandbox.startStepUp('payroll', login)
+  return client.post(AUTHN, { stateToken })
+}
+
+function authenticate(stateToken: unknown, username: string, password = PASSWORD) {
+  return client.post(AUTHN, { stateToken, username, password })
+}
+
+/** authn-api.md, "States and transitions": step-up, no session. */
+test('step-up without a session → UNAUTHENTICATED, with the app and nobody’s data', async () => {
+  const { body } = await begin()
+  expect(body).toEqual({
+    stateToken: expect.stringMatching(/^00[\w-]{40}$/),
+    type: 'SESSION_STEP_UP',
+    expiresAt: expect.any(String),
+    status: 'UNAUTHENTICATED',
+    _embedded: { target: TARGET, authentication: AUTHENTICATION },
+    _links: {
+      next: { name: 'authenticate', href: `${client.url}${AUTHN}`, hints: { allow: ['POST'] } },
+    },
+  })
+})
+
+test.each([
+  ['no further requirement → SUCCESS', 'amelia.stone', '200 SUCCESS'],
+  ['verification required → MFA_REQUIRED', 'tomas.berg', '200 MFA_REQUIRED'],
+  ['enrollment required → MFA_ENROLL', 'erin.enrol', '200 MFA_ENROLL'],
+  ['password expired → PASSWORD_EXPIRED', 'olga.expired', '200 PASSWORD_EXPIRED'],
+  ['locked out → LOCKED_OUT', 'luis.locked', '200 LOCKED_OUT'],
+  ['denied → 401', 'dora.denied', '401 E0000004'],
+])('UNAUTHENTICATED with credentials: %s', async (_row, login, leadsTo) => {
+  const { body } = await begin()
+  const answer = await authenticate(body.stateToken, login)
+  expect(outcome(answer)).toBe(leadsTo)
+  if (answer.status === 200 && leadsTo !== '200 LOCKED_OUT')
+    expect(answer.body).toMatchObject({ type: 'SESSION_STEP_UP', stateToken: body.stateToken })
+})
+
+test('UNAUTHENTICATED with a wrong password is 401, and can be tried again', async () => {
+  const { stateToken } = (await begin()).body
+  expect(outcome(await authenticate(stateToken, 'amelia.stone', 'No-1'))).toBe('401 E0000004')
+  expect(outcome(await authenticate(stateToken, 'amelia.stone'))).toBe('200 SUCCESS')
+})
+
+/** authn-api.md, "States and transitions": step-up with an existing session. */
+test.each([
+  ['policy requires enrollment → MFA_ENROLL', 'erin.enrol', '200 MFA_ENROLL'],
+  ['policy requires verification → MFA_REQUIRED', 'priya.nair', '200 MFA_REQUIRED'],
+  ['complete → SUCCESS', 'amelia.stone', '200 SUCCESS'],
+])('step-up with an existing session: %s', async (_row, login, leadsTo) => {
+  const answer = await begin(login)
+  expect(outcome(answer)).toBe(leadsTo)
+  expect(answer.body).toMatchObject({ type: 'SESSION_STEP_UP', _embedded: { target: TARGET } })
+})
+
+test('with a session the verification app shows its profile', async () => {
+  const answer = await begin('priya.nair')
+  expect(answer.at('_embedded.factors.push.profile.platform')).toBe('IOS')
+})
+
+test('after factors are complete → SUCCESS with the link original', async () => {
+  const required = await begin('tomas.berg')
+  const done = await client.follow(required, '_embedded.factors.0._links.verify', {
+    passCode: client.sandbox.totpCode('tomas.berg'),
+  })
+  expect(outcome(done)).toBe('200 SUCCESS')
+  expect(done.body).not.toHaveProperty('sessionToken')
+  expect(done.at('_links.next')).toEqual({
+    name: 'original',
+    href: `${client.url}/login/step-up/redirect?stateToken=${done.body.stateToken}`,
+    hints: { allow: ['GET'] },
+  })
+})
+
+/** authn-api.md, "Link targets": GET /login/step-up/redirect. */
+test('the redirect signs in to the app, once, and opens a session at the org', async () => {
+  const done = await begin('amelia.stone')
+  const href = String(done.at('_links.next.href'))
+  const first = await client.get(href)
+  expect(first.status).toBe(200)
+  expect(await first.text()).toContain('Signed in to the app: Payroll')
+  expect(first.headers.get('set-cookie')).toMatch(/^sid=00/)
+  expect((await client.get(href)).status).toBe(401)
+})
+
+test('the redirect before the end of the step-up is refused', async () => {
+  const { body } = await begin()
+  expect((await client.get(`/login/step-up/redirect?stateToken=${body.stateToken}`)).status).toBe(401)
+})
+
+/** authn-api.md, "Step-up notes": SP-initiated only for SAML apps with a custom sign-in page. */
+test('an app with a custom sign-in page sends the browser there with a state token', async () => {
+  const answer = await client.get('/app/payroll/sso')
+  expect(answer.status).toBe(302)
+  const location = new URL(String(answer.headers.get('location')))
+  expect(location.origin + location.pathname).toBe('http://localhost:8080/signin/step-up')
+  const state = await client.post(AUTHN, { stateToken: location.searchParams.get('stateToken') })
+  expect(outcome(state)).toBe('200 UNAUTHENTICATED')
+})
+
+test('a browser with a session at the org begins its next step-up with it', async () => {
+  const done = await begin('amelia.stone')
+  const cookie = (await client.get(String(done.at('_links.next.href')))).headers.get('set-cookie')
+  const answer = await client.get('/app/payroll/sso', { cookie: String(cookie).split(';')[0] ?? '' })
+  const { searchParams } = new URL(String(answer.headers.get('location')))
+  const state = await client.post(AUTHN, { stateToken: searchParams.get('stateToken') })
+  expect(outcome(state)).toBe('200 SUCCESS')
+})
+
+test.each([
+  ['SAML without a custom sign-in page', 'travel'],
+  ['WS-Federation', 'intranet'],
+  ['neither SAML nor WS-Federation', 'library'],
+])('started by the app, %s is 400 E0000001', async (_what, app) => {
+  expect((await client.get(`/app/${app}/sso`)).status).toBe(400)
+})
+
+/** authn-api.md, "States and transitions": identity-provider-initiated step-up. */
+test.each([
+  ['SAML with a custom sign-in page, no MFA → SUCCESS', 'payroll', 'amelia.stone', '200 SUCCESS'],
+  ['SAML without a custom sign-in page', 'travel', 'amelia.stone', '200 SUCCESS'],
+  ['WS-Federation', 'intranet', 'amelia.stone', '200 SUCCESS'],
+  ['by the id of the app', '0oasandboxtravel001', 'amelia.stone', '200 SUCCESS'],
+  ['verification required → MFA_REQUIRED', 'travel', 'tomas.berg', '200 MFA_REQUIRED'],
+  ['enrollment required → MFA_ENROLL', 'travel', 'erin.enrol', '200 MFA_ENROLL'],
+])('audience: %s', async (_row, audience, login, leadsTo) => {
+  const answer = await client.signIn(login, { audience })
+  expect(outcome(answer)).toBe(leadsTo)
+  expect(answer.body.type).toBe('SESSION_STEP_UP')
+  if (leadsTo === '200 SUCCESS') expect(answer.at('_links.next.name')).toBe('original')
+})
+
+test.each([
+  ['App not supported', 'library', '0oasandboxlibrary01'],
+  ['App not known', 'no-such-app', 'no-such-app'],
+])('audience: %s → 400 E0000001, naming the app', async (_row, audience, named) => {
+  const answer = await client.signIn('amelia.stone', { audience })
+  expect(outcome(answer)).toBe('400 E0000001')
+  expect(answer.body).toMatchObject({
+    errorSummary: 'Api validation failed: authRequest',
+    errorCauses: [{ errorSummary: `Sign in not allowed for app '${named}'.` }],
+  })
+})
+
+/** field-notes.md: a sessionToken lives 5 minutes; the single sign-on hand-over uses it once. */
+test('sessionCookieRedirect: sends the browser on, once', async () => {
+  const { body } = await client.signIn('amelia.stone')
+  const path = `/login/sessionCookieRedirect?token=${body.sessionToken}&redirectUrl=https%3A%2F%2Fapp.example.test%2Fx`
+  const answer = await client.get(path)
+  expect(answer.status).toBe(302)
+  expect(answer.headers.get('location')).toBe('https://app.example.test/x')
+  expect((await client.get(path)).status).toBe(401)
+})
+
+test('sessionCookieRedirect: a session token is over after 5 minutes', async () => {
+  const { body } = await client.signIn('amelia.stone')
+  client.pass(5 * 60_000)
+  const answer = await client.get(`/login/sessionCookieRedirect?token=${body.sessionToken}`)
+  expect(answer.status).toBe(401)
+})
