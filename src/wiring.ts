@@ -15,12 +15,13 @@ import { createHealth, type Health } from './observability/health.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { createOps } from './ops.ts'
+import { createPam, type Pam } from './pam/open-pam.ts'
 import { createSessionCookie } from './session/session-cookie.ts'
 import { createSessionRecords } from './session/session-records.ts'
 import { createSessions } from './session/sessions.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
-import { createUpstreamClient } from './upstream/upstream-client.ts'
+import { createUpstreamClient, type UpstreamClient } from './upstream/upstream-client.ts'
 
 /** A whole broker, wired and not yet listening. */
 export interface Wired {
@@ -118,6 +119,15 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     metrics,
     now,
   })
+  const pamClient =
+    config.pam === undefined ? undefined : wireClient('pam', config.pam.baseUrl, config, log, metrics)
+  const pam = wirePam(config, pamClient, {
+    store,
+    secretKeys: masterKeys,
+    requireSession: sessions.require,
+    log,
+    metrics,
+  })
   const health = createHealth([
     { name: 'store', run: () => store.ping() },
     { name: 'authn_token', run: () => refusedIf(upstream.tokenIsRefused()), informs: true },
@@ -137,7 +147,7 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
       clientOf: createClientOf({ deviceCookie, sessionIdIn: sessionCookie.idIn }),
       sessionCookie: sessionCookie.opening,
     },
-    pamRoutes: [],
+    pamRoutes: pam?.routes ?? [], // without PAM its paths are not listed: 404
     log,
     metrics,
   })
@@ -148,7 +158,8 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     health,
     log,
     async close() {
-      await Promise.all([upstream.close(), store.close()])
+      pam?.stop()
+      await Promise.all([upstream.close(), pamClient?.close(), store.close()])
     },
   }
 }
@@ -166,6 +177,23 @@ function wireStore(config: Config, log: Logger, metrics: Metrics): Store {
     },
   })
   return store
+}
+
+function wirePam(
+  { pam, tunables }: Config,
+  client: UpstreamClient | undefined,
+  parts: Pick<Parameters<typeof createPam>[0], 'store' | 'secretKeys' | 'requireSession' | 'log' | 'metrics'>,
+): Pam | undefined {
+  if (pam === undefined || client === undefined) return undefined
+  const { breaker } = tunables.upstream.pam
+  return createPam({
+    ...parts,
+    ...pam,
+    client,
+    keys: () => pam.keys.current(),
+    tunables: tunables.pam,
+    breaker,
+  })
 }
 
 function wireClient(name: 'authn' | 'pam', baseUrl: string, config: Config, log: Logger, metrics: Metrics) {

@@ -43,7 +43,7 @@ export function openBrowser(origin: string): Browser {
         'user-agent': 'Testbrowser/1.0',
         ...(cookie === '' ? {} : { cookie }),
         ...(body === undefined && options.raw === undefined ? {} : { 'content-type': 'application/json' }),
-        ...options.headers,
+        ...Object.fromEntries(new Headers(options.headers)), // in lower case, so that they replace
       },
       body: options.raw ?? (body === undefined ? null : JSON.stringify(body)),
     })

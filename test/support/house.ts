@@ -3,13 +3,15 @@ import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { defaultConfigPath, loadSandboxConfig, type SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { type Browser, openBrowser } from './browser.ts'
 import { type Gatehouse, type GatehouseOptions, startGatehouse } from './gatehouse.ts'
-import { type RedisServer, startRedis } from './redis-server.ts'
+import { type RedisServer, type RedisServerOptions, startRedis } from './redis-server.ts'
 
 /** Sandbox, real Redis and one broker or more in front of them: what the journeys drive. */
 export interface House {
   readonly sandbox: Sandbox
   readonly redis: RedisServer
   readonly gatehouse: Gatehouse
+  /** Where the sandbox's sign-in API listens. */
+  readonly authnUrl: string
   /** A fresh browser that has asked for its session first, as a portal's page does. */
   visit(): Promise<Browser>
   /** Another replica on the same Redis and upstream. */
@@ -23,14 +25,15 @@ export interface House {
 export interface HouseOptions extends Partial<GatehouseOptions> {
   readonly sandboxConfig?: (config: SandboxConfig) => SandboxConfig
   readonly sandboxNow?: () => number
+  readonly redis?: RedisServerOptions
 }
 
 export async function startHouse(options: HouseOptions = {}): Promise<House> {
-  const { sandboxConfig = (same) => same, sandboxNow, env, ...rest } = options
+  const { sandboxConfig = (same) => same, sandboxNow, env, redis: redisOptions, ...rest } = options
   const config = sandboxConfig(loadSandboxConfig(defaultConfigPath))
   const sandbox = createSandbox({ config, ...(sandboxNow === undefined ? {} : { now: sandboxNow }) })
   const upstreams = await sandbox.listen()
-  const redis = await startRedis()
+  const redis = await startRedis(redisOptions)
   const { team, keys } = parsePamConfig(config.pam)
   const brokers: Gatehouse[] = []
 
@@ -59,6 +62,7 @@ export async function startHouse(options: HouseOptions = {}): Promise<House> {
     sandbox,
     redis,
     gatehouse,
+    authnUrl: upstreams.authnUrl,
     replica: (extra) => start({ PUBLIC_URL: gatehouse.url, ...extra }),
     upstreamCalls: () => sandbox.calls.authn.entries,
     forget: () => sandbox.calls.authn.clear(),

@@ -1,0 +1,156 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { openBrowser } from '../support/browser.ts'
+import { freePort, TEST_KEY } from '../support/gatehouse.ts'
+import { AMELIA, type House, PASSWORD, startHouse } from '../support/house.ts'
+import { until } from '../support/until.ts'
+
+/** The broker as it is run: its own process, from the built files and the environment alone. */
+
+let house: House
+const children: ChildProcess[] = []
+beforeAll(async () => {
+  house = await startHouse()
+})
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL')
+})
+afterAll(() => house.stop())
+
+function start(env: Record<string, string>, ...args: string[]) {
+  const child = spawn(process.execPath, ['build/main.js', ...args], {
+    env: { PATH: process.env.PATH, ...env },
+  })
+  children.push(child)
+  const output = { out: '', err: '' }
+  child.stdout.on('data', (chunk) => {
+    output.out += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    output.err += chunk
+  })
+  const exited = once(child, 'close').then(([code]) => code as number)
+  return { child, output, exited }
+}
+
+async function environment(): Promise<Record<string, string>> {
+  const port = await freePort()
+  return {
+    PUBLIC_URL: `http://localhost:${port}`,
+    PORT: String(port),
+    OPS_PORT: String(await freePort()),
+    HOST: '127.0.0.1',
+    AUTHN_BASE_URL: house.authnUrl,
+    AUTHN_API_TOKEN: house.sandbox.apiToken,
+    REDIS_URL: house.redis.url,
+    SECRET_KEYS: TEST_KEY,
+  }
+}
+
+describe('the command', () => {
+  test('reports every configuration problem by name and no value, and exits 78', async () => {
+    const { output, exited } = start({ PUBLIC_URL: 'ftp://not-this-value', SECRET_KEYS: 'not-this-key' })
+    expect(await exited).toBe(78)
+    for (const name of ['PUBLIC_URL', 'AUTHN_BASE_URL', 'AUTHN_API_TOKEN', 'REDIS_URL', 'SECRET_KEYS']) {
+      expect(output.err).toContain(name)
+    }
+    expect(output.err + output.out).not.toMatch(/not-this/)
+  })
+
+  test('--check-config says that a sound configuration is sound, and stops', async () => {
+    const { output, exited } = start(await environment(), '--check-config')
+    expect(await exited).toBe(0)
+    expect(output.out).toMatch(/sound/)
+  })
+
+  test('--new-key makes a key that the configuration takes', async () => {
+    const { output, exited } = start({}, '--new-key')
+    expect(await exited).toBe(0)
+    expect(Buffer.from(output.out.trim(), 'base64')).toHaveLength(32)
+  })
+
+  test('SIGTERM: readiness fails first, the running request finishes, then exit 0', async () => {
+    const env = await environment()
+    const { child, output, exited } = start(env)
+    const ops = `http://127.0.0.1:${env.OPS_PORT}`
+    await until(async () => (await fetch(`${ops}/readyz`)).ok)
+
+    const browser = openBrowser(String(env.PUBLIC_URL))
+    house.sandbox.faults.authn.set({ kind: 'delay', ms: 4500, times: 1 })
+    house.forget()
+    const running = browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+    await until(() => house.upstreamCalls().length === 1)
+    child.kill('SIGTERM')
+
+    const notReady = await until(async () => {
+      const answer = await fetch(`${ops}/readyz`)
+      return answer.status === 503 ? ((await answer.json()) as { draining: boolean }) : undefined
+    })
+    expect(notReady?.draining).toBe(true)
+    expect((await running).json.status).toBe('SUCCESS')
+    expect(await exited).toBe(0)
+    expect(output.err).toBe('')
+    const events = output.out
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { event: string }).event)
+    expect(events.at(-1)).toBe('stopped')
+    await expect(fetch(`${ops}/livez`)).rejects.toThrow()
+  })
+
+  test('a port that is taken is an error line and exit 1', async () => {
+    const env = await environment()
+    const first = start(env)
+    await until(async () => (await fetch(`http://127.0.0.1:${env.OPS_PORT}/livez`)).ok)
+    const second = start({ ...env, OPS_PORT: String(await freePort()) })
+    expect(await second.exited).toBe(1)
+    expect(second.output.out).toContain('"event":"cannot_listen"')
+    first.child.kill('SIGKILL')
+    await first.exited
+  })
+})
+
+describe('logs, ids and metrics', () => {
+  test('every request is one line with its id, route template and status; nothing of its path or body', async () => {
+    const browser = await house.visit()
+    const answer = await browser.get('/api/v1/sessions/me?secret=in-the-query')
+    await browser.get('/some/unknown/path-with-a-secret')
+    const id = answer.headers.get('x-request-id')
+    await until(() => house.gatehouse.logText().includes(String(id)))
+    const line = house.gatehouse.logLines().find((one) => one.event === 'request' && one.requestId === id)
+    expect(line).toMatchObject({
+      route: '/api/v1/sessions/me',
+      status: 404,
+      method: 'GET',
+      address: '127.0.0.1',
+    })
+    expect(house.gatehouse.logText()).not.toContain('secret')
+    const metrics = await house.gatehouse.metrics()
+    expect(metrics).toContain('gatehouse_http_request_seconds_count')
+    expect(metrics).toContain('route="none"')
+    expect(metrics).not.toContain('path-with-a-secret')
+  })
+
+  test('an id from outside is taken over only from a trusted proxy and when well-formed', async () => {
+    const trusting = await house.replica({ TRUST_PROXY: '127.0.0.1/32' })
+    const idFrom = async (url: string, given: string) =>
+      (await fetch(`${url}/api/v1/sessions/me`, { headers: { 'x-request-id': given } })).headers.get(
+        'x-request-id',
+      )
+    expect(await idFrom(house.gatehouse.url, 'proxy-id-12345')).not.toBe('proxy-id-12345')
+    expect(await idFrom(trusting.url, 'proxy-id-12345')).toBe('proxy-id-12345')
+    expect(await idFrom(trusting.url, 'not well formed')).not.toBe('not well formed')
+  })
+
+  test('the ops listener knows its three paths, and the public one none of them', async () => {
+    const statusOf = async (url: string) => (await fetch(url)).status
+    const { opsUrl, url } = house.gatehouse
+    expect(
+      await Promise.all(['/livez', '/readyz', '/metrics', '/other'].map((path) => statusOf(opsUrl + path))),
+    ).toEqual([200, 200, 200, 404])
+    expect(await Promise.all(['/livez', '/readyz', '/metrics'].map((path) => statusOf(url + path)))).toEqual([
+      404, 404, 404,
+    ])
+  })
+})

@@ -1,0 +1,157 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import type { PageAnswer } from '../support/browser.ts'
+import { AMELIA, type House, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
+import { handleOf, verifyHref } from '../support/transaction-view.ts'
+import { until } from '../support/until.ts'
+
+/** Short patience, so that the bound itself is what the tests see. */
+const IMPATIENT = 600
+
+let house: House
+beforeEach(async () => {
+  house = await startHouse({
+    tunables: (tunables) => ({
+      ...tunables,
+      upstream: {
+        ...tunables.upstream,
+        authn: {
+          ...tunables.upstream.authn,
+          totalTimeoutMs: IMPATIENT,
+          breaker: { consecutiveFailures: 1000, halfOpenAfterMs: 100 },
+        },
+      },
+      store: { ...tunables.store, commandTimeoutMs: IMPATIENT, connectTimeoutMs: IMPATIENT },
+    }),
+  })
+})
+afterEach(() => house.stop())
+
+function expectTrouble(answer: PageAnswer, statuses: number[]) {
+  expect(statuses).toContain(answer.status)
+  expect(answer.json).toMatchObject({ errorCode: 'E0000009', errorLink: 'E0000009', errorCauses: [] })
+  expect(answer.text).not.toMatch(/127\.0\.0\.1|localhost|ECONN|undici|redis|node_modules| at /i)
+  expect(answer.setCookies.join()).not.toContain('gatehouse=')
+}
+
+describe('an upstream in trouble', () => {
+  test.each([
+    ['answers HTML', { kind: 'html', status: 500 }, [502]],
+    ['answers HTML with 200', { kind: 'html', status: 200 }, [502]],
+    ['cuts the connection', { kind: 'cut' }, [502]],
+    ['sends half an answer', { kind: 'half' }, [502, 504]],
+    ['lies about the length', { kind: 'wrong-length' }, [502, 504]],
+    ['is too slow', { kind: 'delay', ms: 5 * IMPATIENT }, [504]],
+    ['sends a byte at a time', { kind: 'drip', everyMs: 50 }, [504, 502]],
+    ['sends far too much', { kind: 'huge', bytes: 2_000_000 }, [502]],
+    ['calls JSON something else', { kind: 'wrong-type' }, [502]],
+    ['redirects', { kind: 'status', status: 302, headers: { location: 'https://evil.example/' } }, [502]],
+  ] as const)(
+    'that %s is 502 or 504 in time, and the transaction goes on afterwards',
+    async (_, fault, statuses) => {
+      const browser = await house.visit()
+      const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
+      const stateToken = handleOf(asked)
+      const verify = verifyHref(asked, 'token:software:totp')
+
+      house.sandbox.faults.authn.set(fault)
+      expectTrouble(await browser.post(verify, { stateToken, passCode: '000000' }), [...statuses])
+      house.sandbox.faults.authn.clear()
+
+      const done = await browser.post(verify, { stateToken, passCode: house.sandbox.totpCode(TOMAS) })
+      expect(done.json.status).toBe('SUCCESS')
+    },
+  )
+
+  test('that is down is 502, and signing in works when it is back', async () => {
+    const down = await house.replica({ AUTHN_BASE_URL: 'http://127.0.0.1:1' })
+    const browser = await house.visit()
+    const cookie = await browser.jar.getCookieString(house.gatehouse.url)
+    const answer = await browser.post(
+      `${down.url}/api/v1/authn`,
+      { username: AMELIA, password: PASSWORD },
+      { headers: { cookie } },
+    )
+    expectTrouble(answer, [502])
+    const back = await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+    expect(back.json.status).toBe('SUCCESS')
+  })
+
+  test('its own errors pass on as they are, rate limit and all', async () => {
+    const browser = await house.visit()
+    const limited = {
+      errorCode: 'E0000047',
+      errorSummary: 'API call exceeded rate limit due to too many requests.',
+      errorLink: 'E0000047',
+      errorId: 'oaeUpstreamId',
+      errorCauses: [],
+    }
+    const reset = String(Math.floor(Date.now() / 1000) + 30)
+    house.sandbox.faults.authn.set({
+      kind: 'status',
+      status: 429,
+      body: limited,
+      headers: { 'X-Rate-Limit-Limit': '10', 'X-Rate-Limit-Remaining': '0', 'X-Rate-Limit-Reset': reset },
+    })
+    const answer = await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+    expect(answer.status).toBe(429)
+    expect(answer.json).toEqual(limited)
+    expect(answer.headers.get('x-rate-limit-reset')).toBe(reset)
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(25)
+  })
+
+  test('an SSWS token that is refused is 503 and an alarm, and transactions are kept', async () => {
+    const browser = await house.visit()
+    const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
+    const token = house.sandbox.apiToken
+    house.sandbox.apiTokens.delete(token)
+    expectTrouble(await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }), [503])
+    expectTrouble(await browser.post('/api/v1/authn', { stateToken: handleOf(asked) }), [503])
+    expect(house.gatehouse.logText()).toContain('"event":"upstream_token_refused"')
+    expect(await house.gatehouse.metrics()).toContain('gatehouse_upstream_token_refused 1')
+
+    house.sandbox.apiTokens.add(token)
+    expect((await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })).json.status).toBe(
+      'SUCCESS',
+    )
+    const done = await browser.post(verifyHref(asked, 'token:software:totp'), {
+      stateToken: handleOf(asked),
+      passCode: house.sandbox.totpCode(TOMAS),
+    })
+    expect(done.json.status).toBe('SUCCESS')
+  })
+})
+
+describe('Redis in trouble', () => {
+  test('down is 503 and no sign-out; when it is back, the session and the transaction go on', async () => {
+    const kept = await startHouse({ redis: { persist: true } })
+    try {
+      const browser = await kept.visit()
+      await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+      const tab = await kept.visit()
+      const asked = await tab.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
+      expect((await browser.get('/api/v1/sessions/me')).status).toBe(200)
+
+      await kept.redis.kill()
+      const away = await browser.get('/api/v1/sessions/me')
+      expectTrouble(away, [503])
+      expect(away.headers.get('retry-after')).toMatch(/^\d+$/)
+      expectTrouble(await browser.delete('/api/v1/sessions/me'), [503])
+      kept.forget()
+      expectTrouble(await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }), [503])
+      expect(kept.upstreamCalls()).toEqual([])
+      expect((await fetch(`${kept.gatehouse.opsUrl}/readyz`)).status).toBe(503)
+      expect((await fetch(`${kept.gatehouse.opsUrl}/livez`)).status).toBe(200)
+
+      await kept.redis.restart()
+      await until(async () => (await fetch(`${kept.gatehouse.opsUrl}/readyz`)).status === 200)
+      expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA)
+      const done = await tab.post(verifyHref(asked, 'token:software:totp'), {
+        stateToken: handleOf(asked),
+        passCode: kept.sandbox.totpCode(TOMAS),
+      })
+      expect(done.json.status).toBe('SUCCESS')
+    } finally {
+      await kept.stop()
+    }
+  })
+})
