@@ -1,0 +1,52 @@
+import { newKey } from '../config/new-key.ts'
+import { createListener } from '../http/listener.ts'
+import { createSandbox, type Sandbox } from '../sandbox/sandbox.ts'
+import { loadSandboxConfig, type SandboxConfig } from '../sandbox/sandbox-config.ts'
+import { wire } from '../wiring.ts'
+import { demoConfig } from './demo-config.ts'
+import { createDemoSite } from './demo-site.ts'
+
+/** Sandbox, broker and page in one process on the embedded store. */
+export interface Demo {
+  readonly url: string
+  readonly opsUrl: string
+  readonly sandboxUrl: string
+  readonly sandbox: Sandbox
+  readonly sandboxConfig: SandboxConfig
+  stop(): Promise<void>
+}
+
+export interface DemoOptions {
+  readonly port: number
+  readonly sandboxConfigPath: string
+  readonly logStream: NodeJS.WritableStream
+}
+
+const HOST = '127.0.0.1'
+
+/** Rejects when the port is taken. */
+export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOptions): Promise<Demo> {
+  const sandboxConfig = loadSandboxConfig(sandboxConfigPath)
+  const sandbox = createSandbox({ config: sandboxConfig })
+  const upstreams = await sandbox.listen()
+  const config = demoConfig({ port, sandbox, sandboxConfig, upstreams, secretKey: newKey() })
+  const broker = wire(config, { logStream })
+  const site = createListener(createDemoSite({ broker: broker.app, sandbox }), config.tunables.http)
+  const ops = createListener(broker.ops, config.tunables.http)
+  await site.listen(port, HOST)
+  const opsPort = await ops.listen(0, HOST)
+
+  return {
+    url: `http://localhost:${port}`,
+    opsUrl: `http://localhost:${opsPort}`,
+    sandboxUrl: upstreams.authnUrl,
+    sandbox,
+    sandboxConfig,
+    async stop() {
+      await site.drain(1000)
+      await ops.drain(0)
+      await broker.close()
+      await upstreams.close()
+    },
+  }
+}
