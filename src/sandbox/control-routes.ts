@@ -1,4 +1,4 @@
-import express, { type ErrorRequestHandler, Router } from 'express'
+import express, { type ErrorRequestHandler, type RequestHandler, Router } from 'express'
 import { z } from 'zod'
 import type { Person } from './authn/person.ts'
 import type { World } from './authn/world.ts'
@@ -16,7 +16,10 @@ const stepUpBody = z.object({
   login: z.string().optional(),
   signInPage: z.string().optional(),
 })
-const settingsBody = z.object({ factorListName: z.enum(['factors', 'factor']) })
+const settingsBody = z.object({
+  factorListName: z.enum(['factors', 'factor']).optional(),
+  resetPasswordName: z.enum(['resetPassword', 'password']).optional(),
+})
 const faultsBody = z.object({
   api: api.default('authn'),
   // createFaults checks the rules themselves and names what is wrong in them.
@@ -38,6 +41,7 @@ export function createControlRoutes({
   reset: () => void
 }): Router {
   const router = Router()
+  router.use(allowLocalPages)
   router.use(express.json())
 
   router.get('/people', (_req, res) => {
@@ -110,6 +114,24 @@ export function createControlRoutes({
     const { login, config, id } = person
     return { id, login, password: person.password, code: codeNow(world, person), says: config.says }
   }
+}
+
+/** A page on this machine (a demo, a portal under development) may call the control from another port. */
+const allowLocalPages: RequestHandler = (req, res, next) => {
+  const { origin } = req.headers
+  if (origin === undefined || !isLocal(origin)) return next()
+  res.set({
+    'Access-Control-Allow-Origin': origin,
+    'Access-Control-Allow-Headers': 'content-type',
+    'Access-Control-Allow-Methods': 'GET, POST, DELETE',
+    Vary: 'Origin',
+  })
+  if (req.method === 'OPTIONS') res.status(204).end()
+  else next()
+}
+
+function isLocal(origin: string): boolean {
+  return URL.canParse(origin) && ['localhost', '127.0.0.1', '[::1]'].includes(new URL(origin).hostname)
 }
 
 /** A control call goes wrong because of what was asked: always 400, with a sentence. */

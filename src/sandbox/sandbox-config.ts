@@ -145,19 +145,19 @@ export type AppConfig = SandboxConfig['apps'][number]
 export type PasswordPolicy = SandboxConfig['passwordPolicies'][string]
 export type SignOnPolicy = SandboxConfig['signOnPolicies'][string]
 
+const POLICIES = [
+  ['passwordPolicies', 'passwordPolicy'],
+  ['signOnPolicies', 'signOnPolicy'],
+  ['enrollmentPolicies', 'enrollmentPolicy'],
+] as const
+
 /** Throws with every field that is wrong, also a policy that a person names and nobody defines. */
 export function parseSandboxConfig(input: unknown): SandboxConfig {
   const config = sandboxConfig.parse(input)
   const missing = config.people.flatMap((one) =>
-    [
-      one.passwordPolicy in config.passwordPolicies ? [] : [one.passwordPolicy],
-      one.signOnPolicy === null || one.signOnPolicy in config.signOnPolicies ? [] : [one.signOnPolicy],
-      one.enrollmentPolicy === null || one.enrollmentPolicy in config.enrollmentPolicies
-        ? []
-        : [one.enrollmentPolicy],
-    ]
-      .flat()
-      .map((policy) => `${one.login} names the policy ${policy}, which is not defined`),
+    POLICIES.map(([kind, key]) => ({ name: one[key], known: config[kind] }))
+      .filter(({ name, known }) => name !== null && !Object.hasOwn(known, name))
+      .map(({ name }) => `${one.login} names the policy ${name}, which is not defined`),
   )
   if (missing.length > 0) throw new Error(missing.join('; '))
   return config

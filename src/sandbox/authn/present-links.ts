@@ -38,11 +38,7 @@ const LINKS: Record<Status, (view: View) => Links> = {
     ...cancel(view),
   }),
   PASSWORD_RESET: (view) => ({
-    next: next(
-      view,
-      view.transaction.recoveryType === 'ACCOUNT_ACTIVATION' ? 'resetPassword' : 'password',
-      '/credentials/reset_password',
-    ),
+    next: next(view, view.world.settings.resetPasswordName, '/credentials/reset_password'),
     ...cancel(view),
   }),
   MFA_REQUIRED: (view) => cancel(view),

@@ -57,7 +57,9 @@ function continueTransaction(
   const transaction = world.transactions.find(stateToken)
   const withCredentials = body.username !== undefined || body.password !== undefined
   requireAllowed(transaction.status, withCredentials ? 'authenticate' : 'state')
-  if (client.deviceToken !== undefined) transaction.caller = client
+  // A step-up was begun by the browser itself; from here on the caller speaks for it.
+  const { deviceToken } = transaction.caller
+  transaction.caller = { ...client, deviceToken: client.deviceToken ?? deviceToken }
   if (withCredentials) {
     const { username, password } = requireCredentials(body)
     applyOptions(transaction, body)

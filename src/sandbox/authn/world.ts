@@ -18,12 +18,20 @@ export type Recovery = {
 /** One attempt at primary authentication and what the sandbox saw of the client. */
 export type SignIn = Caller & { at: number; login: string; outcome: string }
 
+/** Shapes of the wild that answers can be switched to. */
+export type Settings = {
+  /** `factors` is what recordings show; `factor` is the form of the written specification. */
+  factorListName: 'factors' | 'factor'
+  /** The name of the link that resets a password; both are met. */
+  resetPasswordName: 'resetPassword' | 'password'
+}
+
 /** Everything that the org remembers. */
 export type World = {
   config: SandboxConfig
   now: () => number
   random: RandomBytes
-  settings: { factorListName: 'factor' | 'factors' }
+  settings: Settings
   apiTokens: Set<string>
   tokens: IssuedTokens
   people: People
@@ -59,7 +67,7 @@ export function createWorld({
     config,
     now,
     random,
-    settings: { factorListName: config.factorListName },
+    settings: { factorListName: config.factorListName, resetPasswordName: 'resetPassword' },
     apiTokens: new Set(config.apiTokens),
     tokens,
     people: createPeople(config.people, factorFromConfig),
@@ -74,6 +82,7 @@ export function createWorld({
     signIns: [],
     reset() {
       world.settings.factorListName = config.factorListName
+      world.settings.resetPasswordName = 'resetPassword'
       world.apiTokens.clear()
       for (const token of config.apiTokens) world.apiTokens.add(token)
       for (const store of [

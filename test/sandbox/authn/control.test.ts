@@ -98,6 +98,22 @@ test('POST /sandbox/settings: the specification’s name for the list of factors
   expect((await client.signIn('tomas.berg')).at('_embedded.factor')).toHaveLength(1)
 })
 
+test('POST /sandbox/settings: the other name of the link that resets a password', async () => {
+  await control('POST', '/settings', { resetPasswordName: 'password' })
+  const token = client.sandbox.activationToken('aida.nopassword')
+  const answer = await client.post('/api/v1/authn', { token })
+  expect(answer.at('_links.next.name')).toBe('password')
+})
+
+test.each([
+  ['http://localhost:5173', 'http://localhost:5173'],
+  ['https://portal.example.test', null],
+])('a page of %s may call the control: %s', async (origin, allowed) => {
+  const headers = { origin, 'access-control-request-method': 'POST' }
+  const answer = await fetch(`${client.url}/sandbox/reset`, { method: 'OPTIONS', headers })
+  expect(answer.headers.get('access-control-allow-origin')).toBe(allowed)
+})
+
 test('POST /sandbox/expire: every transaction is over', async () => {
   const waiting = await push()
   await control('POST', '/expire')

@@ -82,7 +82,7 @@ test.each(['SMS', 'CALL'])('forgot password by %s, all the way', async (factorTy
   expect(refused.body.errorSummary).toBe('The recovery question answer did not match our records.')
   const reset = await client.follow(recovery, '_links.next', { answer: 'Gatehouse' })
   expect(outcome(reset)).toBe('200 PASSWORD_RESET')
-  expect(reset.at('_links.next.name')).toBe('password')
+  expect(reset.at('_links.next.name')).toBe('resetPassword')
   expect(reset.at('_embedded.policy.age')).toEqual({ minAgeMinutes: 0, historyCount: 0 })
   expect(outcome(await client.follow(reset, '_links.next', { newPassword: 'x' }))).toBe('403 E0000014')
   const badAnswer = { ...NEW, answer: 'castle' }

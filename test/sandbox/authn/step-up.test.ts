@@ -111,6 +111,18 @@ test('the redirect before the end of the step-up is refused', async () => {
   expect((await client.get(`/login/step-up/redirect?stateToken=${body.stateToken}`)).status).toBe(401)
 })
 
+test('the client of a step-up is the one that authenticates it', async () => {
+  const { stateToken } = (await begin()).body
+  const context = { deviceToken: '0123456789abcdef0123456789abcdef' }
+  const headers = {
+    authorization: `SSWS ${client.sandbox.apiToken}`,
+    'x-forwarded-for': '203.0.113.66',
+  }
+  const body = { stateToken, username: 'oscar.office', password: PASSWORD, context }
+  expect(outcome(await client.post(AUTHN, body, headers))).toBe('401 E0000004')
+  expect(client.sandbox.signIns.at(-1)).toMatchObject({ ...context, address: '203.0.113.66' })
+})
+
 /** authn-api.md, "Step-up notes": SP-initiated only for SAML apps with a custom sign-in page. */
 test('an app with a custom sign-in page sends the browser there with a state token', async () => {
   const answer = await client.get('/app/payroll/sso')

@@ -8,7 +8,7 @@ export const question: FactorKind = {
   enrol(body, _owner, world) {
     const { question: name, answer } = body.profile ?? {}
     const causes = [
-      ...(typeof name === 'string' && name in world.config.questions
+      ...(typeof name === 'string' && Object.hasOwn(world.config.questions, name)
         ? []
         : ['profile.question: Invalid question']),
       ...(typeof answer === 'string' && answer.trim().length >= 4
