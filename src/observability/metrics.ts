@@ -7,10 +7,16 @@ export function createMetrics({ processMetrics = true }: { processMetrics?: bool
   const registry = new Registry()
   if (processMetrics) collectDefaultMetrics({ register: registry, prefix: 'gatehouse_' })
   const registers = [registry]
-  const counter = <Label extends string = never>(name: string, help: string, labelNames: readonly Label[] = []) =>
-    new Counter({ name: `gatehouse_${name}`, help, labelNames, registers })
-  const gauge = <Label extends string = never>(name: string, help: string, labelNames: readonly Label[] = []) =>
-    new Gauge({ name: `gatehouse_${name}`, help, labelNames, registers })
+  const counter = <Label extends string = never>(
+    name: string,
+    help: string,
+    labelNames: readonly Label[] = [],
+  ) => new Counter({ name: `gatehouse_${name}`, help, labelNames, registers })
+  const gauge = <Label extends string = never>(
+    name: string,
+    help: string,
+    labelNames: readonly Label[] = [],
+  ) => new Gauge({ name: `gatehouse_${name}`, help, labelNames, registers })
   const histogram = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
     new Histogram({ name: `gatehouse_${name}`, help, labelNames, registers, buckets: SECONDS })
 
