@@ -5,6 +5,7 @@ import type { World } from './authn/world.ts'
 import type { CallLog } from './call-log.ts'
 import { type AuthnControl, codeNow } from './control.ts'
 import { BadFaultRule, type FaultRule, type Faults } from './faults.ts'
+import type { PamControl } from './pam/pam-control.ts'
 
 type Apis<Thing> = { authn: Thing; pam: Thing }
 
@@ -16,6 +17,7 @@ const stepUpBody = z.object({
   login: z.string().optional(),
   signInPage: z.string().optional(),
 })
+const pamBody = z.object({ args: z.array(z.unknown()).default([]) })
 const settingsBody = z.object({
   factorListName: z.enum(['factors', 'factor']).optional(),
   resetPasswordName: z.enum(['resetPassword', 'password']).optional(),
@@ -32,12 +34,14 @@ export function createControlRoutes({
   control,
   calls,
   faults,
+  pamControl,
   reset,
 }: {
   world: World
   control: AuthnControl
   calls: Apis<CallLog>
   faults: Apis<Faults>
+  pamControl: PamControl
   reset: () => void
 }): Router {
   const router = Router()
@@ -90,6 +94,17 @@ export function createControlRoutes({
     faults.authn.clear()
     faults.pam.clear()
     res.status(204).end()
+  })
+  /** Any operation of PamControl by its name, with its arguments in order. */
+  router.post('/pam/:operation', (req, res) => {
+    const { operation } = req.params
+    const call: unknown = Object.hasOwn(pamControl, operation)
+      ? Reflect.get(pamControl, operation)
+      : undefined
+    if (typeof call !== 'function') throw new Error(`the PAM API's control has no ${operation}`)
+    const answer: unknown = Reflect.apply(call, pamControl, pamBody.parse(req.body ?? {}).args)
+    if (answer === undefined) res.status(204).end()
+    else res.json(answer)
   })
   router.post('/settings', (req, res) => {
     Object.assign(control.settings, settingsBody.parse(req.body))

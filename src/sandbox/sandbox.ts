@@ -61,7 +61,14 @@ export function createSandbox({
 
   const pam = createPamSandbox({ config: config.pam, now, random, faults: faults.pam, calls: calls.pam })
   const control = createAuthnControl(world)
-  const routes = createControlRoutes({ world, control, calls, faults, reset })
+  const routes = createControlRoutes({
+    world,
+    control,
+    calls,
+    faults,
+    pamControl: pam.control,
+    reset,
+  })
   const authn = createAuthnApp({ world, calls: calls.authn, faults: faults.authn, control: routes, originOf })
 
   function reset() {

@@ -14,9 +14,15 @@ export const primaryBody = z.object({
   audience: optional,
   relayState: optional,
   options: z.object({ warnBeforePasswordExpired: flag, multiOptionalFactorEnroll: flag }).nullish(),
-  context: z.object({ deviceToken: text.nullish() }).nullish(),
+  /** Looked at for a trusted app only. */
+  context: z.unknown().optional(),
 })
 export type PrimaryBody = z.output<typeof primaryBody>
+
+const MAX_DEVICE_TOKEN = 32
+export const contextMember = z.object({
+  context: z.object({ deviceToken: z.string().max(MAX_DEVICE_TOKEN).nullish() }).nullish(),
+})
 
 const required = text.min(1)
 export const stateBody = z.object({ stateToken: required })

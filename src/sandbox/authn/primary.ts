@@ -1,14 +1,12 @@
 import { advance } from './advance.ts'
 import { appNamed } from './apps.ts'
 import { authenticationFailed, validationFailed } from './authn-error.ts'
-import type { PrimaryBody } from './bodies.ts'
+import { contextMember, type PrimaryBody, parseBody } from './bodies.ts'
 import type { Caller } from './caller.ts'
 import type { Person } from './person.ts'
 import { requireAllowed } from './statuses.ts'
 import type { Transaction } from './transaction.ts'
 import { recordSignIn, type World } from './world.ts'
-
-const MAX_DEVICE_TOKEN = 32
 
 /** POST /api/v1/authn in all its forms: credentials, activation token, step-up, and "where am I?". */
 export function authenticate(world: World, body: PrimaryBody, caller: Caller): Transaction {
@@ -25,13 +23,9 @@ export function authenticate(world: World, body: PrimaryBody, caller: Caller): T
 
 /** The body's deviceToken counts for a trusted app only; and only there is its length looked at. */
 function withDeviceToken(caller: Caller, { context }: PrimaryBody): Caller {
-  const deviceToken = context?.deviceToken ?? undefined
-  if (!caller.trusted || deviceToken === undefined || deviceToken === '') return caller
-  if (deviceToken.length > MAX_DEVICE_TOKEN)
-    throw validationFailed('context.deviceToken', [
-      `context.deviceToken: The field is longer than ${MAX_DEVICE_TOKEN} characters`,
-    ])
-  return { ...caller, deviceToken }
+  if (!caller.trusted) return caller
+  const deviceToken = parseBody(contextMember, { context }).context?.deviceToken
+  return deviceToken ? { ...caller, deviceToken } : caller
 }
 
 function requireCredentials({ username, password }: PrimaryBody): { username: string; password: string } {

@@ -104,6 +104,14 @@ test('a deviceToken of 33 characters is 400 E0000001 and named; a public app’s
   expect(outcome(await client.signIn('amelia.stone', long, {}))).toBe('200 SUCCESS')
 })
 
+test('a deviceToken that is no text is 400 E0000001 and named; a public app’s is not looked at', async () => {
+  const odd = { context: { deviceToken: 7 } }
+  const refused = await client.signIn('amelia.stone', odd)
+  expect(outcome(refused)).toBe('400 E0000001')
+  expect(refused.at('errorCauses.0.errorSummary')).toMatch(/^context\.deviceToken: /)
+  expect(outcome(await client.signIn('amelia.stone', odd, {}))).toBe('200 SUCCESS')
+})
+
 test('context and deviceToken may be null', async () => {
   expect(outcome(await client.signIn('amelia.stone', { context: null }))).toBe('200 SUCCESS')
   const none = { context: { deviceToken: null } }

@@ -152,6 +152,13 @@ test('activation and recovery tokens, token codes, step-ups and keys over HTTP',
   expect(outcome(await client.follow(asked, '_links.next', signed.body))).toBe('200 SUCCESS')
 })
 
+test('POST /sandbox/pam/{operation}: the control of the PAM API', async () => {
+  expect((await control('POST', '/pam/expireTokens')).status).toBe(204)
+  expect((await control('POST', '/pam/setPageSize', { args: [2] })).status).toBe(204)
+  expect(await (await control('POST', '/pam/bearerTokens')).json()).toEqual([])
+  expect((await control('POST', '/pam/toString')).status).toBe(400)
+})
+
 test('an unknown control path is 404', async () => {
   expect((await control('GET', '/nothing')).status).toBe(404)
 })

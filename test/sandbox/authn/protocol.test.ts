@@ -111,3 +111,36 @@ test('links begin with linkOrigin when one is given, else with where the sandbox
   const { body } = await client.signIn('olga.expired')
   expect(JSON.stringify(body._links)).toContain(client.url)
 })
+
+/** Whatever the body's members are, the answer is a 4xx Error object or the operation's own. */
+test.each([7, true, null, [], {}, '', '\u0000', 'x'.repeat(20_000), { toString: 1 }, ['a']])(
+  'a member of %j never makes it fail inside',
+  async (odd) => {
+    const paths = [
+      '',
+      '/factors',
+      '/factors/x/verify',
+      '/factors/x/lifecycle/activate',
+      '/factors/x/lifecycle/activate/sms',
+      '/credentials/change_password',
+      '/recovery/password',
+      '/recovery/token',
+      '/recovery/answer',
+      '/recovery/factors/SMS/verify',
+      '/skip',
+    ]
+    const members = ['username', 'password', 'token', 'stateToken', 'passCode', 'profile', 'factorType']
+    const bodies = [...members, 'options', 'context', 'audience', 'recoveryToken', 'provider'].map(
+      (member) => ({
+        username: 'amelia.stone',
+        [member]: odd,
+      }),
+    )
+    const { stateToken } = (await client.signIn('erin.enrol')).body
+    for (const path of paths)
+      for (const body of bodies) {
+        const answer = await client.post(`/api/v1/authn${path}`, { stateToken, ...body })
+        expect(answer.status).toBeLessThan(500)
+      }
+  },
+)
