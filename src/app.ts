@@ -38,6 +38,8 @@ export function createApp(parts: AppParts): Express {
   app.disable('x-powered-by')
   app.disable('etag')
   app.set('query parser', 'simple')
+  app.enable('case sensitive routing') // a path that is not listed letter by letter is a 404
+  app.enable('strict routing')
 
   app.use(beginRequest({ isTrustedProxy, log, metrics }))
   app.use(securityHeaders({ secure: parts.secure }))

@@ -14,6 +14,8 @@ export function createOps(parts: OpsParts): Express {
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
+  app.enable('case sensitive routing')
+  app.enable('strict routing')
   app.use((_req, res, next) => {
     res.setHeader('Cache-Control', 'no-store')
     next()

@@ -39,7 +39,7 @@ export function beginRequest({ isTrustedProxy, log, metrics }: BeginRequestParts
 }
 
 const REQUEST_ID = /^[\w.:-]{8,128}$/
-const TRACEPARENT = /^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/
+const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 
 /** Ids from outside are taken over only from a trusted proxy and when well-formed. */
 function contextFrom(req: IncomingMessage, isTrustedProxy: TrustedProxies): RequestContext {

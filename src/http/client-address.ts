@@ -41,7 +41,7 @@ function forwardedFor(req: IncomingMessage): string[] {
 /** IPv4-mapped addresses become IPv4; `1.2.3.4:567` and `[::1]:567` lose their ports, IPv6 its zone. */
 function cleanAddress(entry: string): string | undefined {
   const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry
-  const address = bare.replace(/%.*$/, '')
+  const address = bare.includes(':') ? bare.replace(/%.*$/, '') : bare
   if (!ipaddr.IPv4.isValidFourPartDecimal(address) && !ipaddr.IPv6.isValid(address)) return undefined
   return ipaddr.process(address).toString()
 }

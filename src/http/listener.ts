@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 /** One HTTP listener with bounded patience, that can be stopped without cutting anybody off. */
@@ -19,6 +19,7 @@ export interface ListenerOptions {
 
 export function createListener(handle: RequestListener, options: ListenerOptions): Listener {
   let draining = false
+  const running = new Set<ServerResponse>()
   const server = createServer(
     {
       maxHeaderSize: options.maxHeaderBytes,
@@ -28,7 +29,12 @@ export function createListener(handle: RequestListener, options: ListenerOptions
       keepAliveTimeout: options.keepAliveTimeoutMs,
     },
     (req, res) => {
-      if (draining) res.setHeader('Connection', 'close') // the next request goes to another replica
+      if (draining) sendElsewhere(res)
+      running.add(res)
+      res.once('close', () => {
+        running.delete(res)
+        if (draining) server.closeIdleConnections() // the headers of this answer were out before the drain began
+      })
       handle(req, res)
     },
   )
@@ -42,11 +48,17 @@ export function createListener(handle: RequestListener, options: ListenerOptions
         server.close(() => resolve())
       })
       server.closeIdleConnections()
+      for (const res of running) sendElsewhere(res)
       const cut = setTimeout(() => server.closeAllConnections(), graceMs)
       await closed
       clearTimeout(cut)
     },
   }
+}
+
+/** The next request of this connection goes to another replica; without it a kept connection outlives the drain. */
+function sendElsewhere(res: ServerResponse): void {
+  if (!res.headersSent) res.setHeader('Connection', 'close')
 }
 
 function listen(server: Server, port: number, host: string): Promise<number> {

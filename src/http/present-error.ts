@@ -12,7 +12,7 @@ export function noSuchPath(): RequestHandler {
 
 /** The last of all: every error becomes the one shape, and what we did not foresee an opaque 500. */
 export function presentError({ log }: { log: Logger }): ErrorRequestHandler {
-  return function presentError(error, req, res, next) {
+  return function presentError(error, req, res, _next) {
     const { requestId } = contextOf(req)
     const known = asBrokerError(error)
     if (known.status >= 500) {
@@ -20,9 +20,12 @@ export function presentError({ log }: { log: Logger }): ErrorRequestHandler {
       const event = known.status === 500 ? 'unexpected_error' : 'dependency_trouble'
       log[level](event, { requestId, errorCode: known.code, status: known.status }, known.cause ?? known)
     }
-    if (res.headersSent) return next(error) // too late for an answer: Express cuts the connection
+    if (res.headersSent) {
+      req.socket.destroy() // too late for an answer: half a one must not look whole
+      return
+    }
     res.locals.errorCode = known.code
-    res.status(known.status).set(known.headers).json(toErrorObject(known, requestId))
+    res.status(known.status).set(known.headers).type('json').json(toErrorObject(known, requestId))
   }
 }
 

@@ -1,0 +1,121 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { contextOf } from '../../src/http/request-context.ts'
+import type { Route } from '../../src/http/routes.ts'
+import { until } from '../support/until.ts'
+import { keeper, rawExchange, serve } from './serve.ts'
+
+const { keep, closeAll } = keeper()
+afterEach(closeAll)
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+const context: Route = {
+  method: 'GET',
+  path: '/context/:id',
+  handle: (req, res) => void res.json(contextOf(req)),
+}
+const LOOPBACK = ['127.0.0.0/8', '::1']
+const TRACE = '0af7651916cd43dd8448eb211c80319c'
+const TRACEPARENT = `00-${TRACE}-b7ad6b7169203331-01`
+
+describe('the request id', () => {
+  test('from outside is not taken over when the sender is no trusted proxy', async () => {
+    const { ask } = keep(await serve({ routes: [context] }))
+    const headers = { 'X-Request-Id': 'chosen-by-caller', traceparent: TRACEPARENT }
+    const answer = await ask({ path: '/context/1', headers })
+    expect(answer.headers['x-request-id']).toMatch(UUID)
+    expect(answer.json).toEqual({ requestId: answer.headers['x-request-id'], address: '127.0.0.1' })
+  })
+
+  test.each([
+    'short',
+    'x'.repeat(129),
+    'has space inside',
+    'semi;colon;inside',
+    'quote"inside"it',
+    'slash/inside',
+    '{{jndi:ldap://x}}',
+    '<script>alert(1)</script>',
+    'ümlaut-inside',
+    '',
+  ])('%j from a trusted proxy is not well-formed and is replaced', async (id) => {
+    const { ask } = keep(await serve({ routes: [context], trusted: LOOPBACK }))
+    const headers = { 'X-Request-Id': Buffer.from(id).toString('latin1') }
+    expect((await ask({ path: '/context/1', headers })).headers['x-request-id']).toMatch(UUID)
+  })
+
+  test('sent twice is replaced', async () => {
+    const { ask } = keep(await serve({ routes: [context], trusted: LOOPBACK }))
+    const headers = { 'X-Request-Id': ['first-id-1', 'second-id-2'] }
+    expect((await ask({ path: '/context/1', headers })).headers['x-request-id']).toMatch(UUID)
+  })
+
+  test('well-formed and from a trusted proxy is taken over, into the answer, the error and the log', async () => {
+    const { ask, lines } = keep(await serve({ routes: [context], trusted: LOOPBACK }))
+    const headers = { 'X-Request-Id': 'edge:2026-11.abc_1', traceparent: TRACEPARENT }
+    const answer = await ask({ method: 'DELETE', path: '/context/1', headers })
+    expect(answer.headers['x-request-id']).toBe('edge:2026-11.abc_1')
+    expect(answer.json).toMatchObject({ errorId: 'edge:2026-11.abc_1' })
+    const [line] = await until(() => lines().length > 0 && lines())
+    expect(line).toMatchObject({ requestId: 'edge:2026-11.abc_1', traceId: TRACE, errorCode: 'E0000022' })
+  })
+})
+
+test.each([
+  'garbage',
+  `01-${TRACE}-b7ad6b7169203331-01`,
+  `00-${TRACE.toUpperCase()}-b7ad6b7169203331-01`,
+  `00-${'0'.repeat(32)}-b7ad6b7169203331-01`,
+  `00-${TRACE}-${'0'.repeat(16)}-01`,
+  `${TRACEPARENT}-extra`,
+])('a traceparent like %j names no trace', async (traceparent) => {
+  const { ask } = keep(await serve({ routes: [context], trusted: LOOPBACK }))
+  expect((await ask({ path: '/context/1', headers: { traceparent } })).json).not.toHaveProperty('traceId')
+})
+
+describe('one line and one measurement a request', () => {
+  test('with the route template and never the path, its query or a header', async () => {
+    const { ask, lines, logText, metrics } = keep(await serve({ routes: [context] }))
+    await ask({
+      path: '/context/very-secret-id?token=very-secret-token',
+      headers: { Cookie: 'very-secret=1', 'User-Agent': 'very-secret' },
+    })
+    const [line] = await until(() => lines().length > 0 && lines())
+    expect(line).toEqual({
+      time: expect.any(String),
+      level: 'info',
+      event: 'request',
+      requestId: expect.stringMatching(UUID),
+      address: '127.0.0.1',
+      method: 'GET',
+      route: '/context/:id',
+      status: 200,
+      durationMs: expect.any(Number),
+    })
+    expect(logText()).not.toContain('very-secret')
+    const measured = await metrics.registry.metrics()
+    expect(measured).toContain(
+      'gatehouse_http_request_seconds_count{method="GET",route="/context/:id",status="200"} 1',
+    )
+    expect(measured).not.toContain('very-secret')
+  })
+
+  test('an unlisted path and a made-up method become neither label nor field', async () => {
+    const { ask, lines, metrics } = keep(await serve({}))
+    await ask({ path: '/very-secret-path' })
+    await ask({ method: 'PROPFIND', path: '/very-secret-path' })
+    await until(() => lines().length === 2)
+    expect(lines().map(({ method, route }) => [method, route])).toEqual([
+      ['GET', 'none'],
+      ['other', 'none'],
+    ])
+    expect(await metrics.registry.metrics()).not.toMatch(/very-secret|PROPFIND/)
+  })
+
+  test('a client that goes away before its answer is a 499', async () => {
+    const hang: Route = { method: 'GET', path: '/hang', handle: (req) => void req.socket.destroy() }
+    const { port, lines } = keep(await serve({ routes: [hang] }))
+    await rawExchange(port, 'GET /hang HTTP/1.1\r\nHost: x\r\n\r\n')
+    const [line] = await until(() => lines().length > 0 && lines())
+    expect(line).toMatchObject({ route: '/hang', status: 499 })
+  })
+})

@@ -1,0 +1,167 @@
+import { IncomingMessage } from 'node:http'
+import { isIP, Socket } from 'node:net'
+import { afterEach, describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { clientAddress, trustProxies } from '../../src/http/client-address.ts'
+import { contextOf } from '../../src/http/request-context.ts'
+import { keeper, serve } from './serve.ts'
+
+const { keep, closeAll } = keeper()
+afterEach(closeAll)
+
+/** A request as Node gives it: several headers of this name arrive joined. */
+function requestFrom(socketAddress: string | undefined, forwardedFor?: string): IncomingMessage {
+  const socket = new Socket()
+  Object.defineProperty(socket, 'remoteAddress', { value: socketAddress })
+  const req = new IncomingMessage(socket)
+  if (forwardedFor !== undefined) req.headers['x-forwarded-for'] = forwardedFor
+  return req
+}
+
+const addressOf = (socketAddress: string | undefined, header: string | undefined, trusted: string[] = []) =>
+  clientAddress(requestFrom(socketAddress, header), trustProxies(trusted))
+
+const EDGE = '10.0.0.1'
+const INNER = '10.0.0.2'
+const TRUSTED = ['10.0.0.0/24']
+
+describe('who may say', () => {
+  test('nobody, when no proxy is trusted', () => {
+    expect(addressOf('203.0.113.9', '198.51.100.1')).toBe('203.0.113.9')
+    expect(addressOf('127.0.0.1', '198.51.100.1')).toBe('127.0.0.1')
+    expect(addressOf('10.0.0.1', '198.51.100.1', ['10.0.0.2'])).toBe('10.0.0.1')
+  })
+
+  test('one trusted proxy: the entry that it wrote, whatever stands left of it', () => {
+    expect(addressOf(EDGE, '198.51.100.1', TRUSTED)).toBe('198.51.100.1')
+    expect(addressOf(EDGE, '1.1.1.1, 2.2.2.2, 198.51.100.1', TRUSTED)).toBe('198.51.100.1')
+  })
+
+  test('two trusted proxies: the entry that the outer one wrote', () => {
+    expect(addressOf(INNER, `198.51.100.1, ${EDGE}`, TRUSTED)).toBe('198.51.100.1')
+    expect(addressOf(INNER, `6.6.6.6, 198.51.100.1, ${EDGE}`, TRUSTED)).toBe('198.51.100.1')
+  })
+
+  test('a caller who writes addresses of proxies gains nothing', () => {
+    expect(addressOf(EDGE, `6.6.6.6, ${INNER}, ${EDGE}, 198.51.100.1`, TRUSTED)).toBe('198.51.100.1')
+  })
+
+  test('a caller who goes around the proxy is who it is', () => {
+    expect(addressOf('198.51.100.7', `6.6.6.6, ${EDGE}`, TRUSTED)).toBe('198.51.100.7')
+  })
+
+  test('proxies all the way: the outermost that is named', () => {
+    expect(addressOf(INNER, `10.0.0.7, ${EDGE}`, TRUSTED)).toBe('10.0.0.7')
+  })
+})
+
+describe('what is no address ends the walk at the last one we can stand for', () => {
+  test.each([
+    undefined,
+    '',
+    ' ',
+    ',',
+    ',,,',
+    'unknown',
+    '_hidden',
+    'for=198.51.100.1',
+    'localhost',
+    '198.51.100',
+    '198.51.100.256',
+    '198.51.100.01',
+    '0x7f000001',
+    '2130706433',
+    '198.51.100.1/24',
+    '198.51.100.1 ; drop',
+    '198.51.100.1%eth0',
+    '198.51.100.1:port',
+    '[198.51.100.1',
+    '::g',
+    ':::',
+    '[::1',
+    '[]',
+    'fe80::1::2',
+    '１９８.51.100.1',
+    'a'.repeat(10_000),
+  ])('%j', (header) => {
+    expect(addressOf(EDGE, header, TRUSTED)).toBe(EDGE)
+    expect(addressOf(EDGE, `6.6.6.6, ${header ?? ''}`, TRUSTED)).toBe(EDGE)
+  })
+
+  test('a proxy that appends to garbage is still believed', () => {
+    expect(addressOf(INNER, `garbage, ${EDGE}`, TRUSTED)).toBe(EDGE)
+    expect(addressOf(INNER, `garbage, 198.51.100.1, ${EDGE}`, TRUSTED)).toBe('198.51.100.1')
+  })
+
+  test('no socket address at all', () => {
+    expect(addressOf(undefined, '198.51.100.1', TRUSTED)).toBe('0.0.0.0')
+  })
+})
+
+describe('one clean form', () => {
+  test.each([
+    ['198.51.100.1:4711', '198.51.100.1'],
+    ['[2001:db8::1]', '2001:db8::1'],
+    ['[2001:db8::1]:4711', '2001:db8::1'],
+    ['2001:DB8:0:0:0:0:0:1', '2001:db8::1'],
+    ['::ffff:198.51.100.1', '198.51.100.1'],
+    ['::FFFF:c633:6401', '198.51.100.1'],
+    ['[::ffff:198.51.100.1]:1', '198.51.100.1'],
+    ['fe80::1%eth0', 'fe80::1'],
+    ['  198.51.100.1\t', '198.51.100.1'],
+    ['::', '::'],
+  ])('%j is %j', (entry, address) => {
+    expect(addressOf(EDGE, entry, TRUSTED)).toBe(address)
+  })
+
+  test('a dual-stack socket names its IPv4 peers in mapped form', () => {
+    expect(addressOf('::ffff:10.0.0.1', '198.51.100.1', TRUSTED)).toBe('198.51.100.1')
+    expect(addressOf('::ffff:203.0.113.9', '198.51.100.1', TRUSTED)).toBe('203.0.113.9')
+  })
+
+  test('networks are matched in their own family, single addresses and prefixes alike', () => {
+    expect(addressOf('2001:db8::5', '198.51.100.1', ['2001:db8::/64'])).toBe('198.51.100.1')
+    expect(addressOf('2001:db8:1::5', '198.51.100.1', ['2001:db8::/64'])).toBe('2001:db8:1::5')
+    expect(addressOf('2001:db8::5', '198.51.100.1', ['2001:DB8:0::5'])).toBe('198.51.100.1')
+    expect(addressOf('10.0.0.5', '198.51.100.1', ['::/1', '10.0.0.5'])).toBe('198.51.100.1')
+    expect(addressOf('10.0.1.0', '198.51.100.1', ['10.0.0.0/24'])).toBe('10.0.1.0')
+    expect(addressOf('fe80::1%eth0', '198.51.100.1', ['fe80::/10'])).toBe('198.51.100.1')
+  })
+
+  test('over a real connection, with the header sent several times', async () => {
+    const show = {
+      method: 'GET',
+      path: '/',
+      handle: (req: Parameters<typeof contextOf>[0], res: { end(text: string): void }) =>
+        res.end(contextOf(req).address),
+    } as const
+    const behind = keep(await serve({ routes: [show], trusted: ['127.0.0.0/8', '10.0.0.0/24'] }))
+    const headers = { 'X-Forwarded-For': ['6.6.6.6', '198.51.100.1', EDGE] }
+    expect((await behind.ask({ headers })).text).toBe('198.51.100.1')
+    const alone = keep(await serve({ routes: [show] }))
+    expect((await alone.ask({ headers })).text).toBe('127.0.0.1')
+  })
+})
+
+test('whatever is sent, the answer is the socket or an address that only trusted hops vouched for', () => {
+  const ip = fc.oneof(fc.ipV4(), fc.ipV6(), fc.constantFrom('10.0.0.3', '10.0.0.4', '10.0.0.5'))
+  const entry = fc.oneof(ip, ip, fc.string(), fc.constantFrom('', 'unknown', '[::1]:80', '10.0.0.9:1'))
+  const isTrusted = trustProxies(TRUSTED)
+  const isProxy = (text: string) => /^10\.0\.0\.\d+$/.test(text)
+  fc.assert(
+    fc.property(ip, fc.array(entry, { maxLength: 8 }), (socketAddress, entries) => {
+      const address = clientAddress(requestFrom(socketAddress, entries.join(',')), isTrusted)
+      expect(isIP(address)).toBeGreaterThan(0)
+
+      const hops = entries.join(',').split(',')
+      let believed = addressOf(socketAddress, undefined)
+      while (isProxy(believed) && hops.length > 0) {
+        const next = addressOf(EDGE, hops.pop()?.trim(), [EDGE]) // one entry alone, in its clean form
+        if (next === EDGE) break // no address, or the proxy itself again
+        believed = next
+      }
+      expect(address).toBe(believed)
+    }),
+    { numRuns: 2000 },
+  )
+})

@@ -1,0 +1,126 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { crossOrigin } from '../../src/http/cross-origin.ts'
+import type { Route } from '../../src/http/routes.ts'
+import { keeper, serve } from './serve.ts'
+
+const { keep, closeAll } = keeper()
+afterEach(closeAll)
+
+const PUBLIC = 'https://portal.example.com'
+const SPA = 'https://spa.example.com'
+let handled = 0
+const routes: Route[] = (['GET', 'POST'] as const).map((method) => ({
+  method,
+  path: '/',
+  handle(_req, res) {
+    handled += 1
+    res.json({})
+  },
+}))
+
+async function site(origins = [PUBLIC, SPA]) {
+  handled = 0
+  return keep(await serve({ before: [crossOrigin({ origins })], routes }))
+}
+const PREFLIGHT = {
+  'Access-Control-Request-Method': 'POST',
+  'Access-Control-Request-Headers': 'content-type,x-okta-user-agent-extended',
+}
+const OTHERS = [
+  'https://evil.example',
+  'null',
+  `${SPA}.evil.example`,
+  `https://evil${SPA.slice('https://'.length)}`,
+  'http://spa.example.com',
+  `${SPA}:8443`,
+  'https://SPA.example.com',
+  `${SPA}/`,
+  '*',
+]
+
+describe('another origin gets no permission', () => {
+  test.each(OTHERS)('%s', async (Origin) => {
+    const { ask } = await site()
+    const preflight = await ask({ method: 'OPTIONS', headers: { Origin, ...PREFLIGHT } })
+    expect(preflight.headers['access-control-allow-origin']).toBeUndefined()
+    expect(preflight.headers.vary).toMatch(/Origin/)
+    expect(handled).toBe(0)
+    const answer = await ask({ headers: { Origin } })
+    expect(answer.headers['access-control-allow-origin']).toBeUndefined()
+    expect(answer.headers.vary).toMatch(/Origin/)
+  })
+
+  test('nor does one when only one origin is allowed: the header is not a constant', async () => {
+    const { ask } = await site([PUBLIC])
+    const answer = await ask({ headers: { Origin: 'https://evil.example' } })
+    expect(answer.headers['access-control-allow-origin']).toBeUndefined()
+  })
+})
+
+describe('an allowed origin', () => {
+  test.each([PUBLIC, SPA])('%s may ask with credentials', async (Origin) => {
+    const { ask } = await site()
+    const { status, headers } = await ask({ method: 'OPTIONS', headers: { Origin, ...PREFLIGHT } })
+    expect(status).toBe(204)
+    expect(handled).toBe(0)
+    expect(headers['access-control-allow-origin']).toBe(Origin)
+    expect(headers['access-control-allow-credentials']).toBe('true')
+    expect(headers['access-control-allow-methods']?.split(',')).toEqual(['GET', 'HEAD', 'POST', 'DELETE'])
+    expect(headers['access-control-max-age']).toBe('600')
+    expect(headers.vary).toMatch(/Origin/)
+  })
+
+  test('is let send what the browser library asks for, and nothing else', async () => {
+    const { ask } = await site()
+    const { headers } = await ask({ method: 'OPTIONS', headers: { Origin: SPA, ...PREFLIGHT } })
+    const allowed = headers['access-control-allow-headers']?.split(',')
+    for (const name of [
+      'content-type',
+      'x-okta-user-agent-extended',
+      'x-device-fingerprint',
+      'x-okta-xsrftoken',
+      'x-gatehouse-session',
+    ]) {
+      expect(allowed).toContain(name)
+    }
+    expect(allowed).not.toContain('authorization')
+    expect(allowed).not.toContain('*')
+    expect(allowed).not.toContain('x-forwarded-for')
+  })
+
+  test('can read the limits, the request id and the freshness of an answer', async () => {
+    const { ask } = await site()
+    const { headers, status } = await ask({ headers: { Origin: SPA } })
+    expect([status, handled]).toEqual([200, 1])
+    expect(headers['access-control-allow-origin']).toBe(SPA)
+    expect(headers['access-control-allow-credentials']).toBe('true')
+    expect(headers['access-control-expose-headers']?.split(',')).toEqual([
+      'X-Request-Id',
+      'X-Rate-Limit-Limit',
+      'X-Rate-Limit-Remaining',
+      'X-Rate-Limit-Reset',
+      'Retry-After',
+      'ETag',
+      'Age',
+    ])
+  })
+
+  test('can read an error too', async () => {
+    const { ask } = await site()
+    const { status, headers } = await ask({ method: 'DELETE', headers: { Origin: SPA } })
+    expect([status, headers['access-control-allow-origin']]).toEqual([405, SPA])
+  })
+})
+
+test('OPTIONS that is no preflight is a method like any other that is not offered', async () => {
+  const { ask } = await site()
+  const answer = await ask({ method: 'OPTIONS', headers: { Origin: SPA } })
+  expect([answer.status, answer.headers.allow]).toEqual([405, 'GET, HEAD, POST'])
+})
+
+test('a request without Origin gets no permission headers and still varies by it', async () => {
+  const { ask } = await site()
+  const { headers } = await ask({})
+  expect(headers['access-control-allow-origin']).toBeUndefined()
+  expect(headers.vary).toMatch(/Origin/)
+})

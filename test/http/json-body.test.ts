@@ -1,0 +1,193 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { jsonBody } from '../../src/http/json-body.ts'
+import type { Route } from '../../src/http/routes.ts'
+import { type Ask, keeper, serve } from './serve.ts'
+
+const { keep, closeAll } = keeper()
+afterEach(closeAll)
+
+const LIMIT = 1000
+let handled = 0
+const echo = (method: Route['method']): Route => ({
+  method,
+  path: '/echo',
+  handle(req, res) {
+    handled += 1
+    res.type('application/json').send(JSON.stringify({ body: req.body ?? 'none' }))
+  },
+})
+
+async function send(ask: Ask) {
+  handled = 0
+  const { ask: to } = keep(
+    await serve({
+      before: [jsonBody({ limitBytes: LIMIT })],
+      routes: [echo('GET'), echo('POST'), echo('DELETE')],
+    }),
+  )
+  return to({ method: 'POST', path: '/echo', ...ask })
+}
+const JSON_TYPE = { 'Content-Type': 'application/json' }
+
+const error = (errorCode: string, cause: string) =>
+  expect.objectContaining({
+    errorCode,
+    errorLink: errorCode,
+    errorId: expect.any(String),
+    errorCauses: [{ errorSummary: cause }],
+  })
+
+describe('not JSON: 400 E0000003', () => {
+  test.each<[string, string | Buffer]>([
+    ['text', 'very-secret'],
+    ['half an object', '{"password":"very-secret'],
+    ['an array', '[{"a":1}]'],
+    ['null', 'null'],
+    ['a number', '17'],
+    ['a string', '"very-secret"'],
+    ['true', 'true'],
+    ['white space', '   '],
+    ['two objects', '{}{}'],
+    ['a trailing comma', '{"a":1,}'],
+    ['single quotes', "{'a':1}"],
+    ['a comment', '{"a":1}//x'],
+    ['NaN', '{"a":NaN}'],
+    ['a raw line break in a string', '{"a":"x\ny"}'],
+    ['a form', 'username=a&password=very-secret'],
+    ['UTF-16', Buffer.from('\uFEFF{"a":1}', 'utf16le')],
+    [
+      'bytes that are not UTF-8',
+      Buffer.from([...Buffer.from('{"password":"'), 0xff, 0xfe, ...Buffer.from('"}')]),
+    ],
+    ['overlong UTF-8', Buffer.from([...Buffer.from('{"a":"'), 0xc0, 0xaf, ...Buffer.from('"}')])],
+    ['an endless nesting of arrays', '['.repeat(900)],
+  ])('%s', async (_name, body) => {
+    const answer = await send({ headers: JSON_TYPE, body })
+    expect([answer.status, handled]).toEqual([400, 0])
+    expect(answer.json).toEqual(error('E0000003', 'body: not a JSON object'))
+    expect(answer.text).not.toContain('secret')
+  })
+})
+
+describe('too large: 413 E0000001', () => {
+  const large = JSON.stringify({ a: 'x'.repeat(LIMIT) })
+  const refusal = error('E0000001', 'body: larger than 1000 bytes')
+
+  test('with its length told', async () => {
+    const answer = await send({ headers: JSON_TYPE, body: large })
+    expect([answer.status, handled]).toEqual([413, 0])
+    expect(answer.json).toEqual(refusal)
+  })
+
+  test('in chunks', async () => {
+    const answer = await send({ headers: JSON_TYPE, body: large, chunked: true })
+    expect([answer.status, handled]).toEqual([413, 0])
+    expect(answer.json).toEqual(refusal)
+  })
+
+  test('a length of gigabytes is refused before the bytes are sent', async () => {
+    const { raw } = keep(await serve({ before: [jsonBody({ limitBytes: LIMIT })], routes: [echo('POST')] }))
+    const startedAt = performance.now()
+    const answer = await raw(
+      'POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n' +
+        'Content-Length: 9999999999\r\n\r\n{',
+    )
+    expect(answer).toMatch(/^HTTP\/1\.1 413 /)
+    expect(performance.now() - startedAt).toBeLessThan(5000)
+  })
+
+  test('one byte less passes, counted in bytes and not in characters', async () => {
+    const fits = `{"a":"${'ä'.repeat((LIMIT - 8) / 2)}"}`
+    expect(Buffer.byteLength(fits)).toBe(LIMIT)
+    expect((await send({ headers: JSON_TYPE, body: fits })).status).toBe(200)
+    expect((await send({ headers: JSON_TYPE, body: `${fits} ` })).status).toBe(413)
+  })
+})
+
+describe('wrong content type: 415 E0000021', () => {
+  test.each<[string, Record<string, string>]>([
+    ['none', {}],
+    ['form', { 'Content-Type': 'application/x-www-form-urlencoded' }],
+    ['multipart', { 'Content-Type': 'multipart/form-data; boundary=x' }],
+    ['text, as a page may send without a preflight', { 'Content-Type': 'text/plain' }],
+    ['text called JSON in a parameter', { 'Content-Type': 'text/plain; application/json' }],
+    ['a type that begins like JSON', { 'Content-Type': 'application/jsonx' }],
+    ['JSON of another kind', { 'Content-Type': 'application/json-patch+json' }],
+    ['two types', { 'Content-Type': 'application/json, text/plain' }],
+    ['another charset', { 'Content-Type': 'application/json; charset=iso-8859-1' }],
+    ['UTF-16', { 'Content-Type': 'application/json; charset=utf-16' }],
+    ['UTF-7', { 'Content-Type': 'application/json; charset=utf-7' }],
+    ['two charsets', { 'Content-Type': 'application/json; charset=utf-8; charset=utf-16' }],
+    ['gzip', { ...JSON_TYPE, 'Content-Encoding': 'gzip' }],
+    ['br', { ...JSON_TYPE, 'Content-Encoding': 'br' }],
+    ['an unknown encoding', { ...JSON_TYPE, 'Content-Encoding': 'x-own' }],
+  ])('%s', async (_name, headers) => {
+    const answer = await send({ headers, body: '{"a":1}' })
+    expect([answer.status, handled]).toEqual([415, 0])
+    expect(answer.json).toEqual(error('E0000021', 'Content-Type: must be application/json in UTF-8'))
+  })
+
+  test('DELETE with a body is held to the same', async () => {
+    const answer = await send({ method: 'DELETE', headers: { 'Content-Type': 'text/plain' }, body: 'x' })
+    expect(answer.status).toBe(415)
+  })
+})
+
+describe('what passes', () => {
+  const bodyOf = (json: unknown) => (json as { body: unknown }).body // what `echo` answers
+
+  test.each([
+    'application/json',
+    'Application/JSON',
+    'application/json;charset=UTF-8',
+    'application/json; charset=utf-8',
+    'application/json; charset="utf-8"',
+    'application/json ; charset=utf-8 ;',
+    'application/json;',
+  ])('content type %j', async (type) => {
+    const answer = await send({ headers: { 'Content-Type': type }, body: '{"a":1}' })
+    expect([answer.status, bodyOf(answer.json)]).toEqual([200, { a: 1 }])
+  })
+
+  test.each<[string, Ask]>([
+    ['none at all', {}],
+    ['length 0', { headers: { 'Content-Length': 0 } }],
+    ['length 0 with some content type', { headers: { 'Content-Length': 0, 'Content-Type': 'text/plain' } }],
+  ])('an empty body is an empty object: %s', async (_name, ask) => {
+    const answer = await send(ask)
+    expect([answer.status, bodyOf(answer.json)]).toEqual([200, {}])
+  })
+
+  test('an empty chunked body', async () => {
+    const answer = await send({ headers: { ...JSON_TYPE, 'Transfer-Encoding': 'chunked' } })
+    expect([answer.status, bodyOf(answer.json)]).toEqual([200, {}])
+  })
+
+  test('a byte order mark before the object', async () => {
+    const answer = await send({ headers: JSON_TYPE, body: '\uFEFF{"a":1}' })
+    expect([answer.status, bodyOf(answer.json)]).toEqual([200, { a: 1 }])
+  })
+
+  test('text byte for byte: spaces, NUL, emoji, combining marks, a lone surrogate', async () => {
+    const password = '  pä\u0000ß😀e\u0301\u2028\ud800 '
+    const answer = await send({ headers: JSON_TYPE, body: JSON.stringify({ password }) })
+    expect(bodyOf(answer.json)).toEqual({ password })
+  })
+
+  test('deep nesting is read without harm', async () => {
+    const deep = `${'{"a":'.repeat(160)}1${'}'.repeat(160)}`
+    expect((await send({ headers: JSON_TYPE, body: deep })).text).toBe(`{"body":${deep}}`)
+  })
+
+  test('`__proto__` and `constructor` are plain fields and change no object', async () => {
+    const body = '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}'
+    const answer = await send({ headers: JSON_TYPE, body })
+    expect(answer.text).toBe(`{"body":${body}}`)
+    expect({}).not.toHaveProperty('polluted')
+  })
+
+  test('GET reads no body, whatever it is', async () => {
+    const answer = await send({ method: 'GET', headers: { 'Content-Type': 'text/plain' }, body: 'x' })
+    expect([answer.status, bodyOf(answer.json)]).toEqual([200, 'none'])
+  })
+})

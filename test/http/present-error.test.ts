@@ -1,0 +1,142 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { rateLimited, storeUnavailable, upstreamUnavailable, wrongMethod } from '../../src/errors.ts'
+import type { Route } from '../../src/http/routes.ts'
+import { until } from '../support/until.ts'
+import { keeper, serve } from './serve.ts'
+
+const { keep, closeAll } = keeper()
+afterEach(closeAll)
+
+async function failing(handle: Route['handle']) {
+  return keep(await serve({ routes: [{ method: 'GET', path: '/:id', handle }] }))
+}
+const throwing = (error: unknown) =>
+  failing(() => {
+    throw error
+  })
+
+describe('what is not a BrokerError is an opaque 500', () => {
+  const secretive = Object.assign(new Error('very-secret message'), {
+    status: 418,
+    statusCode: 418,
+    expose: true,
+    headers: { 'X-Very-Secret': '1' },
+    code: 'ESECRET',
+  })
+
+  test.each<[string, unknown]>([
+    ['an error that wants a status and headers of its own', secretive],
+    ['an error with a cause', new Error('very-secret', { cause: new Error('very-secret') })],
+    ['a string', 'very-secret'],
+    ['an object', { status: 404, message: 'very-secret' }],
+    ['a TypeError', new TypeError('very-secret')],
+  ])('%s', async (_name, error) => {
+    const { ask, lines, logText } = await throwing(error)
+    const answer = await ask({ path: '/1' })
+    expect(answer.status).toBe(500)
+    expect(answer.json).toEqual({
+      errorCode: 'E0000009',
+      errorSummary: 'Internal Server Error',
+      errorLink: 'E0000009',
+      errorId: answer.headers['x-request-id'],
+      errorCauses: [],
+    })
+    expect(JSON.stringify(answer)).not.toContain('very-secret')
+    expect(answer.headers).not.toHaveProperty('x-very-secret')
+    await until(() => lines().length === 2)
+    expect(lines()[0]).toMatchObject({
+      level: 'error',
+      event: 'unexpected_error',
+      requestId: answer.headers['x-request-id'],
+    })
+    expect(logText()).not.toContain('very-secret')
+  })
+
+  test('thrown later, in a promise, just the same', async () => {
+    const { ask } = await failing(async () => {
+      await new Promise((resolve) => setImmediate(resolve))
+      throw new Error('very-secret')
+    })
+    expect((await ask({ path: '/1' })).status).toBe(500)
+  })
+})
+
+describe('a BrokerError is answered as it is', () => {
+  test('with its headers, and its cause goes to the log and not to the caller', async () => {
+    const { ask, lines, logText } = await throwing(storeUnavailable(new RangeError('very-secret')))
+    const answer = await ask({ path: '/1' })
+    expect([answer.status, answer.headers['retry-after']]).toEqual([503, '2'])
+    expect(answer.text).not.toContain('secret')
+    await until(() => lines().length === 2)
+    expect(lines()[0]).toMatchObject({
+      level: 'warn',
+      event: 'dependency_trouble',
+      status: 503,
+      error: { name: 'RangeError' },
+    })
+    expect(lines()[1]).toMatchObject({ event: 'request', status: 503, errorCode: 'E0000009' })
+    expect(logText()).not.toContain('very-secret')
+  })
+
+  test('trouble of an upstream without a cause is told by its own name', async () => {
+    const { ask, lines } = await throwing(upstreamUnavailable())
+    expect((await ask({ path: '/1' })).status).toBe(502)
+    await until(() => lines().length === 2)
+    expect(lines()[0]).toMatchObject({ level: 'warn', error: { name: 'BrokerError' } })
+  })
+
+  test('a refusal is one line of info and no trouble', async () => {
+    const { ask, lines } = await throwing(wrongMethod('POST'))
+    const answer = await ask({ path: '/1' })
+    expect([answer.status, answer.headers.allow]).toEqual([405, 'POST'])
+    await until(() => lines().length > 0)
+    expect(lines().map(({ level }) => level)).toEqual(['info'])
+  })
+
+  test('rate limit headers', async () => {
+    const { ask } = await throwing(
+      rateLimited({ limit: 5, resetAtSeconds: 1_800_000_000, retryAfterSeconds: 7 }),
+    )
+    const answer = await ask({ path: '/1' })
+    expect(answer.status).toBe(429)
+    expect(answer.headers).toMatchObject({
+      'retry-after': '7',
+      'x-rate-limit-limit': '5',
+      'x-rate-limit-remaining': '0',
+      'x-rate-limit-reset': '1800000000',
+    })
+  })
+
+  test('it is JSON, whatever type the handler had begun with', async () => {
+    const { ask } = await failing((_req, res) => {
+      res.type('image/png')
+      throw wrongMethod('POST')
+    })
+    expect((await ask({ path: '/1' })).headers['content-type']).toBe('application/json; charset=utf-8')
+  })
+})
+
+describe('too late for an answer', () => {
+  test('the connection is cut, so that half an answer does not look whole, and nothing is told', async () => {
+    const { raw, lines, logText } = await failing((_req, res) => {
+      res.write('{"half":')
+      throw new Error('very-secret')
+    })
+    const received = await raw('GET /1 HTTP/1.1\r\nHost: x\r\n\r\n')
+    expect(received).not.toMatch(/0\r\n\r\n$/) // the end of a chunked body
+    expect(received).not.toContain('very-secret')
+    await until(() => lines().length === 2)
+    expect(lines().map(({ event }) => event)).toEqual(['unexpected_error', 'request'])
+    expect(logText()).not.toContain('very-secret')
+  })
+
+  test('an answer that was already complete stays as it is', async () => {
+    const { ask, lines } = await failing((_req, res) => {
+      res.json({ whole: true })
+      throw new Error('very-secret')
+    })
+    const answer = await ask({ path: '/1' }).catch(() => undefined)
+    if (answer !== undefined) expect(answer.json).toEqual({ whole: true })
+    await until(() => lines().some(({ event }) => event === 'unexpected_error'))
+  })
+})

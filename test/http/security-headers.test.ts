@@ -1,0 +1,36 @@
+import { afterEach, expect, test } from '@jest/globals'
+import type { Route } from '../../src/http/routes.ts'
+import { securityHeaders } from '../../src/http/security-headers.ts'
+import { keeper, serve } from './serve.ts'
+
+const { keep, closeAll } = keeper()
+afterEach(closeAll)
+
+const routes: Route[] = [{ method: 'GET', path: '/', handle: (_req, res) => void res.json({}) }]
+const site = async (secure: boolean) => keep(await serve({ before: [securityHeaders({ secure })], routes }))
+
+test('every answer, an error too, may be neither framed, sniffed, stored nor loaded from', async () => {
+  const { ask } = await site(true)
+  for (const path of ['/', '/nowhere']) {
+    const { headers } = await ask({ path })
+    expect(headers).toMatchObject({
+      'cache-control': 'no-store',
+      'content-security-policy':
+        "default-src 'none';frame-ancestors 'none';base-uri 'none';form-action 'none'",
+      'cross-origin-resource-policy': 'same-origin',
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      'strict-transport-security': 'max-age=31536000',
+    })
+  }
+})
+
+test('no HSTS over plain http, whatever a proxy says of the connection', async () => {
+  const { ask } = await site(false)
+  const { headers } = await ask({ headers: { 'X-Forwarded-Proto': 'https' } })
+  expect(headers['strict-transport-security']).toBeUndefined()
+  const secure = await site(true)
+  const answer = await secure.ask({ headers: { 'X-Forwarded-Proto': 'http' } })
+  expect(answer.headers['strict-transport-security']).toBe('max-age=31536000')
+})

@@ -1,0 +1,120 @@
+import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
+import { connect } from 'node:net'
+import express, { type Express, type RequestHandler } from 'express'
+import { beginRequest } from '../../src/http/begin-request.ts'
+import { trustProxies } from '../../src/http/client-address.ts'
+import { createListener } from '../../src/http/listener.ts'
+import { noSuchPath, presentError } from '../../src/http/present-error.ts'
+import { mountRoutes, type Route } from '../../src/http/routes.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
+import { collectLog } from '../observability/collect-log.ts'
+
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  /** The body as JSON; undefined when it is none. */
+  readonly json: unknown
+}
+
+export interface Ask {
+  readonly method?: string
+  readonly path?: string
+  readonly headers?: OutgoingHttpHeaders
+  readonly body?: string | Buffer
+  /** Sent without a Content-Length. */
+  readonly chunked?: boolean
+}
+
+export interface ServeParts {
+  readonly before?: readonly RequestHandler[]
+  readonly routes?: readonly Route[]
+  readonly trusted?: readonly string[]
+}
+
+export const PATIENCE = {
+  maxHeaderBytes: 16_384,
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 20_000,
+  connectionsCheckIntervalMs: 2000,
+  keepAliveTimeoutMs: 75_000,
+}
+
+/** A real server on a free port with the middleware under test between the first and the last of the real ones. */
+export async function serve({ before = [], routes = [], trusted = [] }: ServeParts) {
+  const { log, lines, text } = collectLog('debug')
+  const metrics = createMetrics({ processMetrics: false })
+  const app: Express = express()
+  app.enable('case sensitive routing')
+  app.enable('strict routing')
+  app.use(beginRequest({ isTrustedProxy: trustProxies(trusted), log, metrics }))
+  for (const middleware of before) app.use(middleware)
+  mountRoutes(app, routes)
+  app.use(noSuchPath())
+  app.use(presentError({ log }))
+  const { ask, raw, port, close } = await listenFor(app)
+  return { ask, raw, port, close, lines, logText: text, metrics }
+}
+
+/** Any Express application on a free port. */
+export async function listenFor(app: Express) {
+  const listener = createListener(app, PATIENCE)
+  const port = await listener.listen(0, '127.0.0.1')
+  return {
+    port,
+    ask: (ask: Ask = {}) => askPort(port, ask),
+    raw: (text: string | Buffer) => rawExchange(port, text),
+    close: () => listener.drain(0),
+  }
+}
+
+export function askPort(port: number, { method = 'GET', path = '/', headers = {}, body, chunked }: Ask) {
+  return new Promise<Answer>((resolve, reject) => {
+    const req = request({ host: '127.0.0.1', port, method, path, headers, agent: false }, (res) => {
+      const chunks: Buffer[] = []
+      res.on('data', (chunk: Buffer) => chunks.push(chunk))
+      res.on('error', reject)
+      res.on('end', () => {
+        const text = Buffer.concat(chunks).toString()
+        resolve({ status: res.statusCode ?? 0, headers: res.headers, text, json: jsonOf(text) })
+      })
+    })
+    req.on('error', reject)
+    if (body !== undefined && chunked !== true) req.setHeader('Content-Length', Buffer.byteLength(body))
+    if (body !== undefined) req.write(body)
+    req.end()
+  })
+}
+
+/** Sends bytes as they are and gives what came back until the server closed the connection. */
+export function rawExchange(port: number, text: string | Buffer): Promise<string> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    const socket = connect(port, '127.0.0.1', () => socket.write(text))
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+    socket.on('error', () => undefined)
+    socket.on('close', () => resolve(Buffer.concat(chunks).toString()))
+  })
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined // not every answer is JSON
+  }
+}
+
+/** Keeps what has to be closed after each test. */
+export function keeper() {
+  const kept: (() => Promise<unknown> | unknown)[] = []
+  return {
+    keep<Thing extends { close(): Promise<unknown> | unknown }>(thing: Thing): Thing {
+      kept.push(() => thing.close())
+      return thing
+    },
+    async closeAll() {
+      for (const close of kept.splice(0).reverse()) await close()
+    },
+  }
+}

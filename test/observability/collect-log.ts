@@ -1,0 +1,27 @@
+import { Writable } from 'node:stream'
+import { createLogger, type LogLevel } from '../../src/observability/logger.ts'
+
+/** A real logger whose lines can be read. */
+export function collectLog(
+  level: LogLevel = 'info',
+  options: { maxFieldChars?: number; now?: () => number } = {},
+) {
+  let text = ''
+  const stream = new Writable({
+    decodeStrings: false,
+    write(chunk, _encoding, done) {
+      text += String(chunk)
+      done()
+    },
+  })
+  const log = createLogger({ level, maxFieldChars: 1024, ...options, stream })
+  return {
+    log,
+    text: () => text,
+    lines: (): Record<string, unknown>[] =>
+      text
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line)),
+  }
+}
