@@ -23,10 +23,14 @@ export function describeError(error: unknown, depth = 0): ErrorDescription {
   }
 }
 
-function framesOf(error: Error): string[] {
-  return (error.stack ?? '')
+const FRAME = /^\s+at .*(:\d+:\d+|<anonymous>|native)\)?$/
+
+/** A message may have lines that look like frames: it is taken out of the stack before frames are looked for. */
+function framesOf({ stack = '', message }: Error): string[] {
+  return stack
+    .replace(message, '')
     .split('\n')
-    .filter((line) => /^\s+at /.test(line))
+    .filter((line) => FRAME.test(line))
     .slice(0, MAX_FRAMES)
     .map((line) => line.trim())
 }

@@ -61,7 +61,7 @@ export function createLogger({ level, maxFieldChars, stream, now = Date.now }: L
       ...allowed(fields, maxFieldChars),
       ...(error === undefined ? {} : { error: describeError(error) }),
     }
-    lines.log(lineLevel, JSON.stringify(line))
+    lines.log(lineLevel, oneLine(JSON.stringify(line)))
   }
   const writeFrom =
     (lineLevel: LogLevel) =>
@@ -80,10 +80,20 @@ export function createLogger({ level, maxFieldChars, stream, now = Date.now }: L
 
 const RANK: Readonly<Record<LogLevel, number>> = { error: 0, warn: 1, info: 2, debug: 3 }
 
+/** JSON escapes what is below U+0020; terminals and some readers act upon these as well. */
+function oneLine(json: string): string {
+  return json.replace(
+    /[\u007f-\u009f\u2028\u2029]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+const LOGGABLE: ReadonlySet<string> = new Set(['string', 'number', 'boolean'])
+
 function allowed(fields: LogFields, maxChars: number): Record<string, unknown> {
   const kept: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(fields)) {
-    if (value === undefined || !isLogField(name)) continue
+    if (!isLogField(name) || !LOGGABLE.has(typeof value)) continue
     kept[name] = typeof value === 'string' && value.length > maxChars ? `${value.slice(0, maxChars)}…` : value
   }
   return kept

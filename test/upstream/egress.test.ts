@@ -63,7 +63,10 @@ async function proxy({ refuses = false } = {}) {
     credentials.push(req.headers['proxy-authorization'])
     sockets.add(near)
     near.on('error', () => undefined)
-    if (refuses) return near.end('HTTP/1.1 403 Forbidden\r\n\r\n')
+    if (refuses) {
+      near.end('HTTP/1.1 403 Forbidden\r\n\r\n')
+      return
+    }
     const far = connect(Number(req.url?.split(':').at(-1)), '127.0.0.1', () => {
       near.write('HTTP/1.1 200 Connection established\r\n\r\n')
       far.pipe(near).pipe(far)

@@ -1,0 +1,52 @@
+import { expect, test } from '@jest/globals'
+import { createHealth } from '../../src/observability/health.ts'
+
+const good = async () => undefined
+const bad = () => Promise.reject(new Error('down'))
+
+test('one check that fails takes the replica out', async () => {
+  const health = createHealth([
+    { name: 'store', run: bad },
+    { name: 'other', run: good },
+  ])
+  expect(await health.readiness()).toEqual({
+    ready: false,
+    draining: false,
+    checks: { store: 'failing', other: 'ok' },
+  })
+})
+
+test('a check that throws at once fails like one that rejects', async () => {
+  const run = () => {
+    throw new Error('at once')
+  }
+  expect(await createHealth([{ name: 'store', run }]).readiness()).toMatchObject({
+    ready: false,
+    checks: { store: 'failing' },
+  })
+})
+
+test('a check that only informs is shown, and takes nobody out', async () => {
+  const health = createHealth([{ name: 'authn_token', run: bad, informs: true }])
+  expect(await health.readiness()).toEqual({
+    ready: true,
+    draining: false,
+    checks: { authn_token: 'failing' },
+  })
+})
+
+test('who drains is not ready any more, however well everything is', async () => {
+  const health = createHealth([{ name: 'store', run: good }])
+  expect(await health.readiness()).toMatchObject({ ready: true, draining: false })
+  health.drain()
+  expect(health.isDraining()).toBe(true)
+  expect(await health.readiness()).toEqual({ ready: false, draining: true, checks: { store: 'ok' } })
+})
+
+test('what was failing and is well again counts at once', async () => {
+  let down = true
+  const health = createHealth([{ name: 'store', run: () => (down ? bad() : good()) }])
+  expect((await health.readiness()).ready).toBe(false)
+  down = false
+  expect((await health.readiness()).ready).toBe(true)
+})

@@ -1,0 +1,140 @@
+import { describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import type { LogFields } from '../../src/observability/log-fields.ts'
+import { collectLog } from './collect-log.ts'
+
+/** Fields that types would refuse, as a slip or a cast would let them in. */
+const slipped = (fields: Record<string, unknown>) => fields as LogFields // on purpose: see above
+
+describe('what is never written', () => {
+  test('a field that is not on the list', () => {
+    const { log, lines, text } = collectLog()
+    log.info('request', slipped({ password: 'very-secret', body: { a: 1 }, stateToken: 'x', userId: '00u1' }))
+    log.info('request', slipped(JSON.parse('{"__proto__":"very-secret","constructor":"very-secret"}')))
+    expect(lines().map(({ time: _time, ...rest }) => rest)).toEqual([
+      { level: 'info', event: 'request', userId: '00u1' },
+      { level: 'info', event: 'request' },
+    ])
+    expect(text()).not.toContain('very-secret')
+  })
+
+  test('a listed field that holds something other than text, a number or a flag', () => {
+    const { log, lines, text } = collectLog()
+    const values = [
+      { a: 'very-secret' },
+      ['very-secret'],
+      null,
+      () => 'very-secret',
+      Symbol('very-secret'),
+      10n,
+    ]
+    for (const reason of values) log.warn('event', slipped({ reason, count: 1 }))
+    expect(lines().length).toBe(values.length)
+    for (const line of lines()) expect(line).not.toHaveProperty('reason')
+    expect(text()).not.toContain('very-secret')
+  })
+
+  test('the message of an error, of its cause, or lines of a message that look like frames', () => {
+    const { log, lines, text } = collectLog()
+    const cause = Object.assign(new TypeError('very-secret cause'), { code: 'ECODE', token: 'very-secret' })
+    log.error('event', {}, new Error('very-secret\n    at very-secret (file:1:1)\nsecond line', { cause }))
+    log.error('event', {}, new SyntaxError('"very-secret\n    at very-secret:1:2" is not JSON'))
+    expect(text()).not.toContain('very-secret')
+    expect(lines()[0]).toMatchObject({
+      error: { name: 'Error', cause: { name: 'TypeError', code: 'ECODE' } },
+    })
+    expect(JSON.stringify(lines()[0])).toMatch(/logger\.test\.ts/) // frames are there
+  })
+
+  test('what was thrown and is no error', () => {
+    const { log, lines, text } = collectLog()
+    for (const thrown of ['very-secret', { message: 'very-secret' }, null, 17]) log.error('event', {}, thrown)
+    expect(text()).not.toContain('very-secret')
+    expect(lines().map(({ error }) => error)).toEqual([
+      { name: 'string' },
+      { name: 'object' },
+      { name: 'object' },
+      { name: 'number' },
+    ])
+  })
+})
+
+describe('one event is one line', () => {
+  test.each([
+    'line\nfeed',
+    'carriage\r\nreturn',
+    '\u2028 and \u2029',
+    '\u0085',
+    '\u0000',
+    '\u001b[31mred\u001b[0m',
+    '\u009b31mred',
+    '\u007f',
+    '\ud800 alone',
+    '"}\n{"level":"error","event":"forged"}',
+  ])('%j', (reason) => {
+    const { log, lines, text } = collectLog()
+    log.info('event', { reason })
+    expect(text()).toMatch(/^[^\n]*\n$/)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: that none is there is what is tested
+    expect(text().slice(0, -1)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/)
+    expect(lines()).toMatchObject([{ event: 'event', reason }])
+  })
+
+  test('whatever the fields hold', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (reason, userId) => {
+        const { log, text } = collectLog('info', { maxFieldChars: 20 })
+        log.info('event', { reason, userId })
+        expect(text().split('\n').length).toBe(2)
+        expect(JSON.parse(text()).reason.length).toBeLessThanOrEqual(21)
+      }),
+    )
+  })
+
+  test('a field of a megabyte is cut, and marked', () => {
+    const { log, lines, text } = collectLog('info', { maxFieldChars: 100 })
+    log.info('event', { reason: 'x'.repeat(1_000_000), userId: 'y'.repeat(100) })
+    expect(lines()[0]).toMatchObject({ reason: `${'x'.repeat(100)}…`, userId: 'y'.repeat(100) })
+    expect(text().length).toBeLessThan(500)
+  })
+
+  test('an error with a cause that is itself, or a very long chain, ends', () => {
+    const { log, lines } = collectLog()
+    const own = new Error('own')
+    own.cause = own
+    let chain = new Error('end')
+    for (let depth = 0; depth < 100; depth++) chain = new Error('link', { cause: chain })
+    log.error('event', {}, own)
+    log.error('event', {}, chain)
+    expect(lines().length).toBe(2)
+  })
+})
+
+describe('levels', () => {
+  const ALL = ['error', 'warn', 'info', 'debug'] as const
+
+  test.each([
+    ['error', ['error']],
+    ['warn', ['error', 'warn']],
+    ['info', ['error', 'warn', 'info']],
+    ['debug', ['error', 'warn', 'info', 'debug']],
+  ] as const)('%s', (level, expected) => {
+    const { log, lines } = collectLog(level)
+    for (const name of ALL) log[name]('event')
+    expect(lines().map((line) => line.level)).toEqual(expected)
+  })
+
+  test.each(ALL)('an audit event is written at level %s, and is marked', (level) => {
+    const { log, lines } = collectLog(level, { now: () => Date.parse('2026-11-05T06:07:08.009Z') })
+    log.audit('sign_in_succeeded', { userId: '00u1', audit: false })
+    expect(lines()).toEqual([
+      {
+        time: '2026-11-05T06:07:08.009Z',
+        level: 'info',
+        event: 'sign_in_succeeded',
+        userId: '00u1',
+        audit: true,
+      },
+    ])
+  })
+})
