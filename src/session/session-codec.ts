@@ -3,11 +3,13 @@ import type { Session } from './session.ts'
 
 /**
  * What a stored session looks like. It holds its own id, and the `cookie` that express-session keeps in every
- * record. A record of another version or shape, or one copied from another id, is no session.
+ * record. A record of another version or shape, or one copied from another id, is no session. The field is not
+ * called `id`: express-session puts the id that was asked for in the place of that one, and takes the record for
+ * a changed one that must be saved.
  */
 const StoredSession = z.object({
   version: z.literal(1),
-  id: z.string(),
+  ownId: z.string(),
   publicId: z.string(),
   userId: z.string(),
   login: z.string(),
@@ -21,11 +23,11 @@ const StoredSession = z.object({
 
 export function decodeSession(record: unknown, id: string): Session | undefined {
   const { success, data } = StoredSession.safeParse(record)
-  if (!success || data.id !== id) return undefined
-  const { version: _version, id: _id, ...session } = data
+  if (!success || data.ownId !== id) return undefined
+  const { version: _version, ownId: _ownId, ...session } = data
   return session
 }
 
 export function encodeSession(session: Session, id: string): string {
-  return JSON.stringify({ version: 1, id, ...session, cookie: { path: '/', originalMaxAge: null } })
+  return JSON.stringify({ version: 1, ownId: id, ...session, cookie: { path: '/', originalMaxAge: null } })
 }

@@ -1,0 +1,160 @@
+import { createSeal } from '../../src/crypto/seal.ts'
+import { createSigner } from '../../src/crypto/sign.ts'
+import { storeUnavailable } from '../../src/errors.ts'
+import type { Route } from '../../src/http/routes.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
+import { createSessionCookie } from '../../src/session/session-cookie.ts'
+import { createSessionRecords } from '../../src/session/session-records.ts'
+import { createSessionRoutes, refuseOtherSession } from '../../src/session/session-routes.ts'
+import { createSessions, type SessionGrant } from '../../src/session/sessions.ts'
+import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
+import type { Store } from '../../src/store/store.ts'
+import { type Answer, serve } from '../http/serve.ts'
+import { collectLog } from '../observability/collect-log.ts'
+
+export const IDLE_MS = 30 * 60_000
+export const ABSOLUTE_MS = 12 * 3_600_000
+export const MOVE_EVERY_MS = 60_000
+export const START = Date.parse('2026-11-05T06:00:00Z')
+
+export const GRANT: SessionGrant = {
+  userId: '00u1person',
+  login: 'ada@example.com',
+  profile: { firstName: 'Ada', login: 'ada@example.com' },
+  amr: ['pwd', 'otp', 'mfa'],
+  device: 'hash-of-device',
+  userAgent: 'Test/1',
+}
+
+export interface HouseOptions {
+  readonly secure?: boolean
+  readonly sameSite?: 'lax' | 'strict'
+}
+
+/** Sessions over a real server, on the embedded store, by a clock that the test holds. */
+export async function sessionHouse({ secure = true, sameSite = 'lax' }: HouseOptions = {}) {
+  const clock = { now: START }
+  const now = () => clock.now
+  const keyring = { keys: [Buffer.alloc(32, 1)] }
+  const masterKeys = () => keyring.keys
+  const entries = new Map<string, MemoryEntry>()
+  const traffic = { writes: 0, reads: 0, away: false }
+  const store = watched(createMemoryStore({ now, entries }), traffic)
+  const { log, lines } = collectLog()
+  const metrics = createMetrics({ processMetrics: false })
+  const cookie = createSessionCookie({ masterKeys, secure, sameSite })
+  const records = createSessionRecords({
+    store,
+    seal: createSeal(masterKeys, 'session'),
+    names: createSigner(masterKeys, 'session-names'),
+    log,
+    metrics,
+  })
+  const sessions = createSessions({
+    records,
+    cookie,
+    idleMs: IDLE_MS,
+    absoluteMs: ABSOLUTE_MS,
+    moveEveryMs: MOVE_EVERY_MS,
+    metrics,
+    now,
+  })
+  const routes: Route[] = [
+    ...createSessionRoutes({ sessions, cookie, ensureDevice: () => undefined, log }),
+    {
+      method: 'POST',
+      path: '/open',
+      async handle(req, res) {
+        const id = await sessions.open(GRANT, cookie.idIn(req))
+        res.append('Set-Cookie', cookie.opening(id)).json({ id })
+      },
+    },
+    {
+      method: 'GET',
+      path: '/need',
+      async handle(req, res) {
+        res.json(await sessions.require(req, res))
+      },
+    },
+    {
+      method: 'GET',
+      path: '/fail',
+      async handle(req, res) {
+        await sessions.require(req, res)
+        throw new Error('after the session was read')
+      },
+    },
+  ]
+  const pieces = { written: 0 }
+  const served = await serve({
+    before: [
+      function countPieces(_req, res, next) {
+        const write = res.write.bind(res)
+        res.write = (...args: Parameters<typeof write>) => {
+          pieces.written += 1
+          return write(...args)
+        }
+        next()
+      },
+      refuseOtherSession({ sessions }),
+    ],
+    routes,
+  })
+  const call = (method: string, path: string, cookieHeader?: string, headers = {}): Promise<Answer> =>
+    served.ask({
+      method,
+      path,
+      headers: { ...headers, ...(cookieHeader === undefined ? {} : { Cookie: cookieHeader }) },
+    })
+
+  return {
+    ...served,
+    call,
+    /** Opens a session; gives the `Cookie` header that bears it, and its id. */
+    async signIn(cookieHeader?: string) {
+      const answer = await call('POST', '/open', cookieHeader)
+      const [setCookie = ''] = answer.headers['set-cookie'] ?? []
+      const { id } = answer.json as { id: string } // what `/open` answers
+      return { bearer: setCookie.split(';')[0] ?? '', setCookie, id }
+    },
+    clock,
+    keyring,
+    entries,
+    traffic,
+    pieces,
+    records,
+    cookie,
+    metrics,
+    lines,
+    async close() {
+      await served.close()
+      await store.close()
+    },
+  }
+}
+
+function watched(store: Store, traffic: { writes: number; reads: number; away: boolean }): Store {
+  const meet = (kind: 'reads' | 'writes') => {
+    traffic[kind] += 1
+    if (traffic.away) throw storeUnavailable(new Error('away'))
+  }
+  return {
+    ...store,
+    async get(key) {
+      meet('reads')
+      return store.get(key)
+    },
+    async set(...args) {
+      meet('writes')
+      return store.set(...args)
+    },
+    async delete(key) {
+      meet('writes')
+      return store.delete(key)
+    },
+    async expire(...args) {
+      meet('writes')
+      return store.expire(...args)
+    },
+  }
+}

@@ -1,0 +1,471 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { keeper } from '../http/serve.ts'
+import {
+  ABSOLUTE_MS,
+  GRANT,
+  type HouseOptions,
+  IDLE_MS,
+  MOVE_EVERY_MS,
+  START,
+  sessionHouse,
+} from './session-house.ts'
+
+const { keep, closeAll } = keeper()
+afterEach(closeAll)
+const house = async (options?: HouseOptions) => keep(await sessionHouse(options))
+
+const ME = '/api/v1/sessions/me'
+const REFRESH = `${ME}/lifecycle/refresh`
+const SESSION_KEY = /^gatehouse:sess:[\w-]{43}$/
+
+describe('no session', () => {
+  test('is 404 where one asks for it, 401 where one is needed, and sets no cookie', async () => {
+    const { call, traffic } = await house()
+    for (const [method, path, status, errorCode] of [
+      ['GET', ME, 404, 'E0000007'],
+      ['DELETE', ME, 404, 'E0000007'],
+      ['POST', REFRESH, 404, 'E0000007'],
+      ['GET', '/need', 401, 'E0000005'],
+    ] as const) {
+      const answer = await call(method, path)
+      expect([answer.status, answer.json]).toEqual([status, expect.objectContaining({ errorCode })])
+      expect(answer.headers).not.toHaveProperty('set-cookie')
+    }
+    expect(traffic).toMatchObject({ reads: 0, writes: 0 })
+  })
+
+  test('an id that nobody opened, though well signed, is none', async () => {
+    const { call, cookie } = await house()
+    const bearer = cookie.opening('some-id-of-an-attacker').split(';')[0]
+    expect((await call('GET', ME, bearer)).status).toBe(404)
+    expect((await call('GET', '/need', bearer)).status).toBe(401)
+  })
+})
+
+describe('a cookie that is not ours', () => {
+  test.each<[string, (bearer: string) => string]>([
+    ['an id alone', (bearer) => bearer.replace(/=.*$/, '=x')],
+    ['empty', (bearer) => bearer.replace(/=.*$/, '=')],
+    ['without `s:`', (bearer) => bearer.replace(/=s%3A/, '=')],
+    ['without its signature', (bearer) => bearer.replace(/\..*$/, '')],
+    ['with an empty signature', (bearer) => bearer.replace(/\..*$/, '.')],
+    ['cut', (bearer) => bearer.slice(0, -1)],
+    ['one character longer', (bearer) => `${bearer}A`],
+    ['with one character changed', (bearer) => bearer.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'))],
+    ['with another id under the same signature', (bearer) => bearer.replace(/s%3A./, 's%3A_')],
+    ['under another name', (bearer) => bearer.replace('__Host-gatehouse=', 'gatehouse=')],
+    ['under the name in another case', (bearer) => bearer.replace('__Host-gatehouse=', '__host-gatehouse=')],
+    ['as JSON', (bearer) => bearer.replace('s%3A', 'j%3A')],
+    ['in percent signs that mean nothing', (bearer) => bearer.replace(/=.*$/, '=%zz%')],
+    ['very long', (bearer) => bearer + 'A'.repeat(8000)],
+  ])('%s: no session, no cookie set, nothing written', async (_name, forge) => {
+    const { call, signIn, traffic } = await house()
+    const { bearer } = await signIn()
+    traffic.writes = 0
+    for (const [method, path] of [
+      ['GET', ME],
+      ['DELETE', ME],
+      ['POST', REFRESH],
+      ['GET', '/need'],
+    ] as const) {
+      const answer = await call(method, path, forge(bearer))
+      expect([401, 404]).toContain(answer.status)
+      expect(answer.headers).not.toHaveProperty('set-cookie')
+    }
+    expect(traffic.writes).toBe(0)
+    expect((await call('GET', ME, bearer)).status).toBe(200)
+  })
+
+  test('signed by a key that was removed', async () => {
+    const { call, signIn, keyring } = await house()
+    const { bearer } = await signIn()
+    keyring.keys = [Buffer.alloc(32, 2)]
+    expect((await call('GET', ME, bearer)).status).toBe(404)
+  })
+})
+
+describe('keys are rotated', () => {
+  test('a cookie and a record of the retired key still count, and can be moved and ended', async () => {
+    const { call, signIn, keyring, clock, entries } = await house()
+    const { bearer } = await signIn()
+    keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
+    expect((await call('GET', ME, bearer)).status).toBe(200)
+    clock.now += MOVE_EVERY_MS
+    expect((await call('GET', '/need', bearer)).status).toBe(200)
+    expect(entries.size).toBe(1)
+    clock.now += IDLE_MS - 1
+    expect((await call('GET', ME, bearer)).status).toBe(200)
+    expect((await call('DELETE', ME, bearer)).status).toBe(204)
+    expect(entries.size).toBe(0)
+  })
+
+  test('a new session is signed, named and sealed by the new key', async () => {
+    const { call, signIn, keyring } = await house()
+    keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
+    const { bearer } = await signIn()
+    keyring.keys = [Buffer.alloc(32, 2)]
+    expect((await call('GET', ME, bearer)).status).toBe(200)
+  })
+})
+
+describe('opening', () => {
+  test('the cookie bears a long random id, and the store neither it nor anything readable', async () => {
+    const { signIn, entries } = await house()
+    const [one, two] = [await signIn(), await signIn()]
+    expect(one.id).toMatch(/^[\w-]{43}$/)
+    expect(one.id).not.toBe(two.id)
+    expect([...entries.keys()].every((key) => SESSION_KEY.test(key))).toBe(true)
+    const stored = JSON.stringify([...entries])
+    for (const secret of [one.id, 'ada', 'Ada', '00u1person']) expect(stored).not.toContain(secret)
+  })
+
+  test('what one sees of it: a public id and never the cookie’s', async () => {
+    const { call, signIn } = await house()
+    const { bearer, id } = await signIn()
+    const answer = await call('GET', ME, bearer)
+    expect(answer.json).toEqual({
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      userId: '00u1person',
+      login: 'ada@example.com',
+      profile: GRANT.profile,
+      status: 'ACTIVE',
+      createdAt: '2026-11-05T06:00:00.000Z',
+      expiresAt: '2026-11-05T18:00:00.000Z',
+      idleExpiresAt: '2026-11-05T06:30:00.000Z',
+      amr: ['pwd', 'otp', 'mfa'],
+    })
+    expect(JSON.stringify(answer)).not.toContain(id)
+  })
+
+  test('ends the session that this browser had before, and no other one', async () => {
+    const { call, signIn, metrics } = await house()
+    const elsewhere = await signIn()
+    const before = await signIn()
+    const after = await signIn(before.bearer)
+    expect((await call('GET', ME, before.bearer)).status).toBe(404)
+    expect((await call('GET', ME, after.bearer)).status).toBe(200)
+    expect((await call('GET', ME, elsewhere.bearer)).status).toBe(200)
+    expect((await metrics.sessionsEnded.get()).values).toEqual([
+      expect.objectContaining({ labels: { reason: 'replaced' }, value: 1 }),
+    ])
+  })
+
+  test('a forged cookie ends nobody’s session', async () => {
+    const { call, signIn } = await house()
+    const victim = await signIn()
+    await signIn(`__Host-gatehouse=s%3A${victim.id}.forged`)
+    await signIn(`__Host-gatehouse=${victim.id}`)
+    expect((await call('GET', ME, victim.bearer)).status).toBe(200)
+  })
+})
+
+describe('idle and absolute limits are kept here, by our clock', () => {
+  test('idle: alive to the last moment, then none', async () => {
+    const { call, signIn, clock } = await house()
+    const { bearer } = await signIn()
+    clock.now = START + IDLE_MS - 1
+    expect((await call('GET', ME, bearer)).status).toBe(200)
+    clock.now = START + IDLE_MS
+    expect((await call('GET', ME, bearer)).status).toBe(404)
+    expect((await call('GET', '/need', bearer)).status).toBe(401)
+    expect((await call('POST', REFRESH, bearer)).status).toBe(404)
+  })
+
+  test('the record itself goes with it: nothing is left to steal', async () => {
+    const { call, signIn, clock, entries } = await house()
+    const { bearer } = await signIn()
+    clock.now = START + IDLE_MS
+    await call('GET', ME, bearer)
+    expect(entries.size).toBe(0)
+  })
+
+  test('a store that keeps a record too long does not lengthen a session', async () => {
+    const { call, signIn, clock, entries } = await house()
+    const { bearer } = await signIn()
+    for (const entry of entries.values()) entry.expiresAt = Number.POSITIVE_INFINITY
+    clock.now = START + IDLE_MS
+    expect((await call('GET', ME, bearer)).status).toBe(404)
+  })
+
+  test('absolute: however often it is used', async () => {
+    const { call, signIn, clock } = await house()
+    const { bearer } = await signIn()
+    while (clock.now + IDLE_MS / 2 < START + ABSOLUTE_MS) {
+      clock.now += IDLE_MS / 2
+      expect((await call('GET', '/need', bearer)).status).toBe(200)
+    }
+    expect((await call('GET', ME, bearer)).json).toMatchObject({
+      expiresAt: '2026-11-05T18:00:00.000Z',
+      idleExpiresAt: '2026-11-05T18:00:00.000Z',
+    })
+    clock.now = START + ABSOLUTE_MS
+    expect((await call('GET', '/need', bearer)).status).toBe(401)
+    expect((await call('POST', REFRESH, bearer)).status).toBe(404)
+  })
+})
+
+describe('moving', () => {
+  test('looking at it moves nothing and writes nothing', async () => {
+    const { call, signIn, clock, traffic } = await house()
+    const { bearer } = await signIn()
+    traffic.writes = 0
+    clock.now += IDLE_MS / 2
+    for (let look = 0; look < 3; look++) await call('GET', ME, bearer)
+    expect(traffic.writes).toBe(0)
+    expect((await call('GET', ME, bearer)).json).toMatchObject({ idleExpiresAt: '2026-11-05T06:30:00.000Z' })
+  })
+
+  test('using it moves it, with at most one write a minute', async () => {
+    const { call, signIn, clock, traffic } = await house()
+    const { bearer } = await signIn()
+    traffic.writes = 0
+    for (let second = 1; second <= 180; second += 10) {
+      clock.now = START + second * 1000
+      expect((await call('GET', '/need', bearer)).status).toBe(200)
+    }
+    expect(traffic.writes).toBe(2)
+    expect((await call('GET', ME, bearer)).json).toMatchObject({ idleExpiresAt: '2026-11-05T06:32:01.000Z' })
+  })
+
+  test('a refresh moves it now', async () => {
+    const { call, signIn, clock } = await house()
+    const { bearer } = await signIn()
+    clock.now += 1000
+    const answer = await call('POST', REFRESH, bearer)
+    expect([answer.status, answer.json]).toEqual([
+      200,
+      expect.objectContaining({ idleExpiresAt: '2026-11-05T06:30:01.000Z' }),
+    ])
+    expect(answer.headers).not.toHaveProperty('set-cookie')
+  })
+
+  test('a clock that was set back does no harm', async () => {
+    const { call, signIn, clock } = await house()
+    const { bearer } = await signIn()
+    clock.now -= 3_600_000
+    expect((await call('GET', '/need', bearer)).status).toBe(200)
+  })
+})
+
+describe('ending', () => {
+  test('is at once, for good, and takes the cookie away', async () => {
+    const { call, signIn, entries, lines } = await house()
+    const { bearer } = await signIn()
+    const answer = await call('DELETE', ME, bearer)
+    expect([answer.status, answer.text]).toEqual([204, ''])
+    expect(answer.headers['set-cookie']).toEqual([
+      '__Host-gatehouse=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax',
+    ])
+    expect(entries.size).toBe(0)
+    expect((await call('GET', ME, bearer)).status).toBe(404)
+    expect((await call('DELETE', ME, bearer)).status).toBe(404)
+    expect(lines()).toContainEqual(
+      expect.objectContaining({
+        event: 'signed_out',
+        audit: true,
+        userId: '00u1person',
+        deviceHash: 'hash-of-device',
+        address: '127.0.0.1',
+      }),
+    )
+    expect(JSON.stringify(lines())).not.toContain('ada@')
+  })
+
+  test('a move that is late does not bring it back', async () => {
+    const { call, signIn, clock, entries } = await house()
+    const { bearer } = await signIn()
+    clock.now += MOVE_EVERY_MS
+    const [used, refreshed, ended] = await Promise.all([
+      call('GET', '/need', bearer),
+      call('POST', REFRESH, bearer),
+      call('DELETE', ME, bearer),
+    ])
+    expect(ended.status).toBe(204)
+    expect([200, 401]).toContain(used.status)
+    expect([200, 404]).toContain(refreshed.status)
+    expect(entries.size).toBe(0)
+    expect((await call('GET', '/need', bearer)).status).toBe(401)
+  })
+})
+
+describe('a record that was tampered with in the store', () => {
+  test('copied to the place of another session does not open there', async () => {
+    const { call, signIn, entries, lines, metrics } = await house()
+    const admin = await signIn()
+    const attacker = await signIn()
+    const [from, to] = [...entries.keys()]
+    const stolen = entries.get(from ?? '')
+    if (stolen === undefined || to === undefined) throw new Error('two records are there')
+    entries.set(to, stolen)
+    expect((await call('GET', ME, attacker.bearer)).status).toBe(404)
+    expect((await call('GET', ME, admin.bearer)).status).toBe(200)
+    expect(lines()).toContainEqual(expect.objectContaining({ event: 'unreadable_record', name: 'session' }))
+    expect((await metrics.unreadableRecords.get()).values[0]?.value).toBe(1)
+  })
+
+  test.each(['', 'garbage', '{}', '{"version":1}', 'AAAA'])(
+    'replaced by %j is no session',
+    async (content) => {
+      const { call, signIn, entries } = await house()
+      const { bearer } = await signIn()
+      const [key = ''] = entries.keys()
+      entries.set(key, { content, expiresAt: Number.POSITIVE_INFINITY })
+      const answer = await call('GET', ME, bearer)
+      expect(answer.status).toBe(404)
+      expect(answer.headers).not.toHaveProperty('set-cookie')
+    },
+  )
+})
+
+describe('the store is away', () => {
+  test('that is 503 and never "signed out", and the cookie stays', async () => {
+    const { call, signIn, traffic } = await house()
+    const { bearer } = await signIn()
+    traffic.away = true
+    for (const [method, path] of [
+      ['GET', ME],
+      ['DELETE', ME],
+      ['POST', REFRESH],
+      ['GET', '/need'],
+    ] as const) {
+      const answer = await call(method, path, bearer)
+      expect([answer.status, answer.headers['retry-after']]).toEqual([503, '2'])
+      expect(answer.json).toMatchObject({ errorCode: 'E0000009' })
+      expect(answer.headers).not.toHaveProperty('set-cookie')
+    }
+    const opening = await call('POST', '/open', bearer)
+    expect([opening.status, opening.headers['set-cookie']]).toEqual([503, undefined])
+    traffic.away = false
+    expect((await call('GET', ME, bearer)).status).toBe(200)
+  })
+
+  test('who bears no cookie of ours does not notice', async () => {
+    const { call, traffic } = await house()
+    traffic.away = true
+    expect((await call('GET', ME)).status).toBe(404)
+    expect((await call('GET', ME, 'other=1')).status).toBe(404)
+  })
+})
+
+describe('express-session only reads', () => {
+  test('it writes nothing, sets no cookie, and asks the store once a request', async () => {
+    const { call, signIn, traffic } = await house()
+    const { bearer } = await signIn()
+    Object.assign(traffic, { reads: 0, writes: 0 })
+    for (const path of [ME, '/need', '/fail', ME]) {
+      expect((await call('GET', path, bearer)).headers).not.toHaveProperty('set-cookie')
+    }
+    expect(traffic).toMatchObject({ reads: 4, writes: 0 })
+  })
+
+  test('an error after the session was read sets no session cookie either', async () => {
+    const { call, signIn, clock } = await house()
+    const { bearer } = await signIn()
+    clock.now += MOVE_EVERY_MS
+    const answer = await call('GET', '/fail', bearer)
+    expect([answer.status, answer.headers['set-cookie']]).toEqual([500, undefined])
+  })
+
+  test('an answer leaves in one piece: nothing is saved or touched while it goes out', async () => {
+    const { call, signIn, pieces } = await house()
+    const { bearer } = await signIn()
+    for (const path of [ME, '/need', '/fail']) await call('GET', path, bearer)
+    await call('HEAD', ME, bearer)
+    await call('DELETE', ME, bearer)
+    expect(pieces.written).toBe(0)
+  })
+
+  test('a record that names another id is no session, wherever it was found', async () => {
+    const { call, signIn, records } = await house()
+    const [one, other] = [await signIn(), await signIn()]
+    const record = await records.read(other.id)
+    await records.write(one.id, record ?? '', 60_000)
+    expect((await call('GET', ME, one.bearer)).status).toBe(404)
+  })
+})
+
+describe('X-Gatehouse-Session', () => {
+  const publicIdOf = (json: unknown) => (json as { id: string }).id // what `sessions/me` answers
+
+  test('of another session: 409, and nothing is done', async () => {
+    const { call, signIn, entries, clock } = await house()
+    const { bearer } = await signIn()
+    const other = publicIdOf((await call('GET', ME, (await signIn()).bearer)).json)
+    clock.now += MOVE_EVERY_MS
+    for (const [method, path] of [
+      ['GET', ME],
+      ['DELETE', ME],
+      ['POST', REFRESH],
+      ['GET', '/need'],
+      ['POST', '/open'],
+      ['GET', '/nowhere'],
+    ] as const) {
+      const answer = await call(method, path, bearer, { 'X-Gatehouse-Session': other })
+      expect([answer.status, answer.json]).toEqual([409, expect.objectContaining({ errorCode: 'E0000006' })])
+      expect(answer.headers).not.toHaveProperty('set-cookie')
+    }
+    expect(entries.size).toBe(2)
+  })
+
+  test.each([['twice'], ['empty'], ['garbage']])('%s: 409', async (how) => {
+    const { call, signIn } = await house()
+    const { bearer } = await signIn()
+    const own = publicIdOf((await call('GET', ME, bearer)).json)
+    const value = { twice: [own, own], empty: '', garbage: 'x'.repeat(500) }[how]
+    expect((await call('GET', ME, bearer, { 'X-Gatehouse-Session': value })).status).toBe(409)
+  })
+
+  test('of this session, or where there is none any more, changes nothing', async () => {
+    const { call, signIn } = await house()
+    const { bearer } = await signIn()
+    const own = { 'X-Gatehouse-Session': publicIdOf((await call('GET', ME, bearer)).json) }
+    expect((await call('GET', ME, bearer, own)).status).toBe(200)
+    expect((await call('DELETE', ME, bearer, own)).status).toBe(204)
+    expect((await call('GET', ME, bearer, own)).status).toBe(404)
+    expect((await call('GET', '/need', undefined, own)).status).toBe(401)
+  })
+
+  test('with the store away: 503', async () => {
+    const { call, signIn, traffic } = await house()
+    const { bearer } = await signIn()
+    traffic.away = true
+    expect((await call('GET', ME, bearer, { 'X-Gatehouse-Session': 'x' })).status).toBe(503)
+  })
+})
+
+describe('the cookie', () => {
+  test('over https', async () => {
+    const { signIn } = await house()
+    const { setCookie } = await signIn()
+    expect(setCookie).toMatch(
+      /^__Host-gatehouse=s%3A[\w-]{43}\.[\w%-]+; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+    )
+    expect(Buffer.byteLength(setCookie)).toBeLessThanOrEqual(4096)
+  })
+
+  test('over http on localhost it has another name and is not Secure, or browsers would drop it', async () => {
+    const { signIn, call } = await house({ secure: false })
+    const { setCookie, bearer } = await signIn()
+    expect(setCookie).toMatch(/^gatehouse=s%3A[\w-]{43}\.[\w%-]+; Path=\/; HttpOnly; SameSite=Lax$/)
+    expect((await call('GET', ME, bearer)).status).toBe(200)
+  })
+
+  test('may be strict', async () => {
+    const { signIn } = await house({ sameSite: 'strict' })
+    expect((await signIn()).setCookie).toMatch(/; SameSite=Strict$/)
+  })
+
+  test('of one name twice: the first one counts, as for everybody else in the chain', async () => {
+    const { call, signIn } = await house()
+    const { bearer } = await signIn()
+    expect((await call('GET', ME, `${bearer}; __Host-gatehouse=other`)).status).toBe(200)
+    const shadowed = await call('GET', ME, `__Host-gatehouse=other; ${bearer}`)
+    expect([shadowed.status, shadowed.headers['set-cookie']]).toEqual([404, undefined])
+  })
+
+  test('is found among many others', async () => {
+    const { call, signIn } = await house()
+    const { bearer } = await signIn()
+    expect((await call('GET', ME, `a=b; ${'c=d; '.repeat(200)}${bearer}; e="f"`)).status).toBe(200)
+  })
+})
