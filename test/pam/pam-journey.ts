@@ -1,6 +1,13 @@
+import type { RequestListener } from 'node:http'
 import type { PamServer } from '../sandbox/pam/pam-server.ts'
 import { START, startPamServer } from '../sandbox/pam/pam-server.ts'
-import { breakableStore, type PamBroker, type PamBrokerOptions, startPamBroker } from './pam-broker.ts'
+import {
+  breakableStore,
+  listen,
+  type PamBroker,
+  type PamBrokerOptions,
+  startPamBroker,
+} from './pam-broker.ts'
 
 /** Sandbox and brokers on one clock that only `advance` moves, sharing one store. */
 export interface Journey {
@@ -8,6 +15,8 @@ export interface Journey {
   readonly store: ReturnType<typeof breakableStore>
   readonly broker: PamBroker
   advance(ms: number): void
+  /** Another server, such as one that must never be called. */
+  listen(handler: RequestListener): Promise<{ origin: string }>
   /** Another replica. */
   replica(changes?: Partial<PamBrokerOptions>): Promise<PamBroker>
   close(): Promise<void>
@@ -28,6 +37,7 @@ export async function startJourney({
   const elapsed = () => pam.now() - START
   const store = breakableStore(elapsed)
   const brokers: PamBroker[] = []
+  const servers: { close(): Promise<void> }[] = []
   const replica = async (changes: Partial<PamBrokerOptions> = {}) => {
     const broker = await startPamBroker({
       baseUrl: pam.origin,
@@ -45,8 +55,14 @@ export async function startJourney({
     store,
     broker: await replica(),
     advance: (ms) => pam.advance(ms),
+    async listen(handler) {
+      const server = await listen(handler)
+      servers.push(server)
+      return server
+    },
     replica,
     async close() {
+      for (const server of servers) await server.close()
       for (const broker of brokers) await broker.close()
       await pam.close()
     },

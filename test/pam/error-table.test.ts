@@ -1,0 +1,246 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { errorNameOf, PAM_ERROR_NAMES, type PamErrorName } from '../../src/pam/pam-errors.ts'
+import { ERROR_SHAPES, PAM_ERRORS } from '../../src/sandbox/pam/pam-errors.ts'
+import { counted, LOGIN } from './pam-broker.ts'
+import { type Journey, startJourney } from './pam-journey.ts'
+
+/** DESIGN §6, row by row: what the SPA gets without anything kept, how often is called, and whether stale serves. */
+interface Row {
+  readonly status: number
+  readonly code: string
+  readonly calls: number
+  readonly mints: number
+  readonly stale: boolean
+  readonly purged?: boolean
+  readonly retryAfter?: boolean
+}
+
+const ROWS: Readonly<Record<PamErrorName, Row>> = {
+  invalid_request: { status: 502, code: 'pam_bad_request', calls: 1, mints: 1, stale: false },
+  unsupported_content_type: { status: 502, code: 'pam_bad_request', calls: 1, mints: 1, stale: false },
+  authentication_error: { status: 502, code: 'pam_credentials', calls: 2, mints: 2, stale: true },
+  authorization_error: {
+    status: 502,
+    code: 'pam_not_permitted',
+    calls: 2,
+    mints: 2,
+    stale: false,
+    purged: true,
+  },
+  forbidden_error: { status: 502, code: 'pam_not_permitted', calls: 1, mints: 1, stale: false, purged: true },
+  server_authorization_revoked: { status: 502, code: 'pam_unexpected', calls: 1, mints: 1, stale: false },
+  resource_already_exists: { status: 502, code: 'pam_unexpected', calls: 1, mints: 1, stale: false },
+  quota_exceeded: { status: 502, code: 'pam_quota', calls: 1, mints: 1, stale: true },
+  disabled_team: {
+    status: 503,
+    code: 'pam_team_disabled',
+    calls: 1,
+    mints: 1,
+    stale: false,
+    purged: true,
+    retryAfter: true,
+  },
+  resource_does_not_exist: { status: 404, code: 'pam_user_unknown', calls: 1, mints: 1, stale: false },
+  resource_deprecated: { status: 502, code: 'pam_deprecated', calls: 1, mints: 1, stale: false },
+  too_many_requests: {
+    status: 503,
+    code: 'pam_rate_limited',
+    calls: 1,
+    mints: 1,
+    stale: true,
+    retryAfter: true,
+  },
+  client_closed_connection: { status: 502, code: 'pam_unavailable', calls: 2, mints: 1, stale: true },
+  unknown_error: { status: 502, code: 'pam_unavailable', calls: 3, mints: 1, stale: true },
+  service_offline: {
+    status: 503,
+    code: 'pam_unavailable',
+    calls: 3,
+    mints: 1,
+    stale: true,
+    retryAfter: true,
+  },
+  gateway_timeout: { status: 504, code: 'pam_timeout', calls: 2, mints: 1, stale: true },
+}
+
+const LIST = '/v1/teams/example-team/users'
+/** Within the 5 minutes of `/me`. */
+const JUST_KEPT_MS = 299_000
+
+let journey: Journey
+beforeEach(async () => {
+  journey = await startJourney()
+  journey.pam.control.setUserGroups(LOGIN, ['Platform Admins'])
+})
+afterEach(() => journey.close())
+
+function fail(error: PamErrorName) {
+  journey.pam.control.failNext({ error, path: LIST, times: 'always', retrySeconds: 100 })
+}
+const listCalls = () => journey.pam.calls.entries.filter(({ path }) => path.startsWith(LIST)).length
+const listKeys = () =>
+  [...journey.store.entries.keys()].filter((key) => key.startsWith('gatehouse:pam-groups'))
+
+test.each(PAM_ERROR_NAMES)('%s, with nothing kept', async (name) => {
+  const row = ROWS[name]
+  fail(name)
+  const { status, body, headers } = await journey.broker.get('/api/v1/pam/me')
+  expect([status, body.errorCode]).toEqual([row.status, row.code])
+  expect(body).toMatchObject({ errorLink: row.code, errorCauses: [] })
+  expect(headers.get('retry-after') !== null).toBe(row.retryAfter === true)
+  expect(headers.get('cache-control')).toBe('private, no-cache')
+  expect(listCalls()).toBe(row.calls)
+  expect(journey.pam.control.counts().tokensMinted).toBe(row.mints)
+  expect(await counted(journey.broker.metrics, 'pam_errors_total')).toEqual({ [name]: row.calls })
+})
+
+test.each(PAM_ERROR_NAMES)(
+  '%s, with an answer kept: stale, or the error and what was kept is gone',
+  async (name) => {
+    const row = ROWS[name]
+    const broker = await journey.replica({
+      tunables: (same) => ({ ...same, lists: { ...same.lists, staleMs: 60_000 } }),
+    })
+    await broker.get('/api/v1/pam/me')
+    journey.advance(JUST_KEPT_MS)
+    fail(name)
+    const { status, body } = await broker.get('/api/v1/pam/me')
+    if (row.stale) {
+      expect([status, body.meta]).toEqual([200, { fetchedAt: '2026-11-02T08:00:00.000Z', stale: true }])
+      journey.advance(2000) // older than it may be on error
+      expect((await broker.get('/api/v1/pam/me')).status).not.toBe(200)
+    } else {
+      expect([status, body.errorCode]).toEqual([row.status, row.code])
+      if (row.purged && name !== 'disabled_team') expect(listKeys()).toEqual([])
+    }
+  },
+)
+
+test('a refresh in the background that is forbidden purges what was kept, for every replica', async () => {
+  const other = await journey.replica()
+  await journey.broker.get('/api/v1/pam/me')
+  await other.get('/api/v1/pam/me')
+  journey.advance(100_000)
+  fail('forbidden_error')
+  expect((await journey.broker.get('/api/v1/pam/me')).body.meta).toMatchObject({ stale: true })
+  for (let answer = 200; answer === 200; ) answer = (await journey.broker.get('/api/v1/pam/me')).status
+  expect((await other.get('/api/v1/pam/me')).body.errorCode).toBe('pam_not_permitted')
+})
+
+test('a disabled team is left alone for five minutes by every replica, and what was kept stays gone', async () => {
+  const other = await journey.replica()
+  await journey.broker.get('/api/v1/pam/groups')
+  await other.get('/api/v1/pam/groups')
+  journey.advance(1000)
+  journey.pam.control.disableTeam()
+  await journey.broker.get('/api/v1/pam/me')
+  const calls = journey.pam.calls.entries.length
+
+  for (const broker of [journey.broker, other]) {
+    const answer = await broker.get('/api/v1/pam/groups')
+    expect([answer.status, answer.body.errorCode]).toEqual([503, 'pam_team_disabled'])
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(290)
+  }
+  expect(journey.pam.calls.entries.length).toBe(calls)
+
+  journey.advance(301_000)
+  journey.pam.control.disableTeam(false)
+  journey.pam.control.failNext({ error: 'unknown_error', times: 3 })
+  expect((await other.get('/api/v1/pam/groups')).status).toBe(502) // and not the list of before
+  expect((await other.get('/api/v1/pam/groups')).status).toBe(200)
+})
+
+test('an unknown person is remembered for a minute, and asked for again afterwards', async () => {
+  const login = 'nobody@example.com'
+  for (const broker of [journey.broker, await journey.replica()]) {
+    const answer = await broker.get('/api/v1/pam/me', { login })
+    expect([answer.status, answer.body.errorCode]).toEqual([404, 'pam_user_unknown'])
+  }
+  expect(listCalls()).toBe(1)
+  journey.advance(61_000)
+  journey.pam.control.setUserGroups(login, [])
+  expect((await journey.broker.get('/api/v1/pam/me', { login })).body.groups).toEqual([])
+})
+
+test('a team that does not exist is a matter of configuration, not of the person', async () => {
+  journey.pam.control.failNext({ error: 'resource_does_not_exist', path: '/v1/teams/example-team/groups' })
+  const answer = await journey.broker.get('/api/v1/pam/groups')
+  expect([answer.status, answer.body.errorCode]).toEqual([502, 'pam_misconfigured'])
+  expect(journey.broker.logLines().find(({ event }) => event === 'pam_call_failed')?.level).toBe('error')
+})
+
+test.each(ERROR_SHAPES)(
+  'in the shape %s each of the 16 is known by its name, else by its status',
+  async (shape) => {
+    const unnamed: Partial<Record<PamErrorName, PamErrorName>> = {
+      authorization_error: 'authentication_error',
+      server_authorization_revoked: 'authentication_error',
+      quota_exceeded: 'forbidden_error',
+      disabled_team: 'forbidden_error',
+      resource_deprecated: 'resource_does_not_exist',
+    }
+    for (const error of PAM_ERROR_NAMES) {
+      journey.pam.control.failNext({ error, shape, path: '/v1/probe' })
+      const answer = await journey.pam.send('GET', '/v1/probe')
+      const json: unknown = answer.headers.get('content-type')?.includes('json') ? answer.body : undefined
+      const named = ['error', 'message', 'name', 'code'].includes(shape)
+      const expected = named ? error : (unnamed[error] ?? error)
+      expect(errorNameOf({ status: PAM_ERRORS[error].status, json })).toBe(expected)
+    }
+  },
+)
+
+test.each([
+  [418, undefined, 'invalid_request'],
+  [422, { message: 'nonsense' }, 'invalid_request'],
+  [502, undefined, 'unknown_error'],
+  [500, ['disabled_team'], 'unknown_error'],
+  [403, { message: 'not_a_disabled_team_at_all' }, 'forbidden_error'],
+  [403, { message: 'refused (disabled_team).' }, 'disabled_team'],
+  [500, { code: 500, error: 'quota_exceeded' }, 'quota_exceeded'],
+  [403, { error: { name: 'disabled_team' } }, 'forbidden_error'],
+])('status %i with %j is %s', (status, json, name) => {
+  expect(errorNameOf({ status, json })).toBe(name)
+})
+
+test.each([
+  [
+    'html',
+    { kind: 'status', status: 200, body: '<html>sign in</html>', headers: { 'Content-Type': 'text/html' } },
+  ],
+  ['a redirect', { kind: 'status', status: 302, headers: { Location: 'https://collector.example.org/' } }],
+  ['text', { kind: 'wrong-type' }],
+] as const)(
+  '%s instead of a list: pam_unexpected, and the next answer is taken again',
+  async (_name, fault) => {
+    journey.pam.faults.set({ ...fault, path: LIST, times: 1 })
+    const answer = await journey.broker.get('/api/v1/pam/me')
+    expect([answer.status, answer.body.errorCode]).toEqual([502, 'pam_unexpected'])
+    expect((await journey.broker.get('/api/v1/pam/me')).status).toBe(200)
+  },
+)
+
+test.each([
+  ['cut', { kind: 'cut' }],
+  ['half an answer', { kind: 'half' }],
+  ['a wrong length', { kind: 'wrong-length' }],
+] as const)('%s is tried once more, then a time-out', async (_name, fault) => {
+  journey.pam.faults.set({ ...fault, path: LIST, times: 1 })
+  expect((await journey.broker.get('/api/v1/pam/me')).status).toBe(200)
+  journey.advance(600_000)
+  journey.pam.faults.set({ ...fault, path: LIST })
+  const answer = await journey.broker.get('/api/v1/pam/me')
+  expect([answer.status, answer.body.errorCode]).toEqual([504, 'pam_timeout'])
+  expect(answer.text).not.toMatch(/127\.0\.0\.1|ECONN|socket/)
+})
+
+test('an API that is offline again and again is left alone for a moment', async () => {
+  const broker = await journey.replica({ breaker: { consecutiveFailures: 3, halfOpenAfterMs: 60_000 } })
+  fail('service_offline')
+  await broker.get('/api/v1/pam/me')
+  const calls = listCalls()
+  const answer = await broker.get('/api/v1/pam/me')
+  expect([answer.status, answer.body.errorCode]).toEqual([503, 'pam_unavailable'])
+  expect(answer.headers.get('retry-after')).toBe('60')
+  expect(listCalls()).toBe(calls)
+})

@@ -1,0 +1,252 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import type { Group } from '../../src/pam/group.ts'
+import { hasRelation, parseLinkHeader } from '../../src/pam/link-header.ts'
+import { type PageLimits, readPages } from '../../src/pam/pages.ts'
+import { PamFailure } from '../../src/pam/pam-errors.ts'
+import { HOSTILE_LINK_FORMS, LEGAL_LINK_FORMS } from '../../src/sandbox/pam/pam-links.ts'
+import type { UpstreamAnswer } from '../../src/upstream/upstream-client.ts'
+import { LOGIN } from './pam-broker.ts'
+import { type Journey, startJourney } from './pam-journey.ts'
+
+const ORIGIN = 'https://pam.example.test'
+const PATH = '/v1/teams/example-team/groups'
+const LIMITS: PageLimits = { maxPages: 20, maxItems: 1000, maxTotalMs: 1000, maxLinkHeaderBytes: 4096 }
+
+const answerOf = (list: unknown, link?: string | string[]): UpstreamAnswer => ({
+  status: 200,
+  headers: { 'content-type': 'application/json', ...(link === undefined ? {} : { link }) },
+  json: { list },
+  bytes: Buffer.alloc(0),
+})
+const group = (n: number): Group => ({
+  id: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`,
+  name: `Group ${n}`,
+  roles: ['end_user'],
+})
+
+async function read(link: string | string[], limits: Partial<PageLimits> = {}) {
+  const asked: string[] = []
+  const fetchPage = async (path: string) => {
+    asked.push(path)
+    return answerOf([group(asked.length)], asked.length === 1 ? link : undefined)
+  }
+  const parts = { origin: ORIGIN, limits: { ...LIMITS, ...limits }, monotonic: () => 0 }
+  return readPages(PATH, fetchPage, parts).then(
+    (groups) => ({ asked, groups: groups.length, reason: undefined }),
+    (error: unknown) => {
+      if (!(error instanceof PamFailure)) throw error
+      return { asked, groups: 0, reason: error.message }
+    },
+  )
+}
+
+test.each([
+  [`<https://pam.example.test.collector.org${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],
+  [`<http://pam.example.test${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],
+  [`<https://pam.example.test:444${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],
+  [`<//collector.example.org${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],
+  [`<javascript:alert(1)>; rel=next`, 'unreadable: link to another origin'],
+  [`<https://svc:pw@pam.example.test${PATH}?o=1>; rel=next`, 'unreadable: link with user info'],
+  [`<https://pam.example.test@collector.org${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],
+  [`</v1/teams/other-team/groups?o=1>; rel=next`, 'unreadable: link to another path'],
+  [`<${PATH}/?o=1>; rel=next`, 'unreadable: link to another path'],
+  [`<${PATH}/../../other-team/groups?o=1>; rel=next`, 'unreadable: link to another path'],
+  [`<${PATH}/%2e%2e/%2e%2e/other-team/groups?o=1>; rel=next`, 'unreadable: link to another path'],
+  [`</v1/teams%2Fexample-team/groups?o=1>; rel=next`, 'unreadable: link to another path'],
+  [`</v1/teams/%zz/groups?o=1>; rel=next`, 'unreadable: link to another path'],
+  [`<${PATH}>; rel=next`, 'unreadable: loop'],
+  [`<${PATH}?o=1>; rel=next, <${PATH}?o=2>; rel=next`, 'unreadable: two next pages'],
+  [`<${PATH}?o=1>; rel=next; anchor="/elsewhere"`, 'unreadable: next page of something else'],
+  [`<${PATH}?o=1; rel=next`, 'unreadable: malformed link header'],
+  [`<${PATH}?o=1>; rel="next`, 'unreadable: malformed link header'],
+  [`<${PATH}?o=1>; rel=`, 'unreadable: malformed link header'],
+  [`<${PATH}?o=1> rel=next`, 'unreadable: malformed link header'],
+  [`${PATH}?o=1; rel=next`, 'unreadable: malformed link header'],
+  [`<${PATH}?o=1>; rel=next <${PATH}?o=1>`, 'unreadable: malformed link header'],
+  [`<http://[oops]:x/>; rel=next`, 'unreadable: not a URL'],
+  [`<${PATH}?o=${'x'.repeat(9000)}>; rel=next`, 'unreadable: link header too long'],
+  [`<${PATH}?o=${'x'.repeat(9000)}>; rel=prev`, 'unreadable: link header too long'],
+])('a link that must not be followed fails the list: %#', async (link, reason) => {
+  expect(await read(link)).toEqual({ asked: [PATH], groups: 0, reason })
+})
+
+test.each([
+  `<${PATH}?o=1>; rel=next`,
+  `<https://pam.example.test:443${PATH}?o=1>; rel="next"`,
+  `<HTTPS://PAM.EXAMPLE.TEST${PATH}?o=1>; rel="next"`,
+  `<?o=1>;rel=NEXT`,
+  `<?o=1#part>;rel=next`,
+  `<?p=1> ; rel="prev" , <?o=1>\t;\trel = "prev-x  next"`,
+  `<?p=1>; foo, <?o=1>; rel=next`,
+  `, ,<?o=1>;; title="a, <b>; rel=\\"last\\"" ;rel=next;,`,
+  `<?o=1>; rel=next; rel=prev; title*=UTF-8''x%20y`,
+  `<?o=1>; type=application/json; rel=next, <?o=1>; rel=next`,
+  [`<?p=1>; rel=prev`, `<?o=1>; rel=next`],
+])('a legal header leads on: %#', async (link) => {
+  expect(await read(link)).toEqual({ asked: [PATH, `${PATH}?o=1`], groups: 2, reason: undefined })
+})
+
+test.each([`<${PATH}?o=1>; rel=prev`, '<?o=1>; rel=last; rel=next', '<?o=1>', '<?o=1>; rev=next', ''])(
+  'without a next link the list ends: %j',
+  async (link) => {
+    expect(await read(link)).toEqual({ asked: [PATH], groups: 1, reason: undefined })
+  },
+)
+
+test('a parser that follows the letter: names, values, relations', () => {
+  const [link] = parseLinkHeader('<a,b;c>; REL="x  NEXT"; title="\\"q\\""; n') ?? []
+  expect(link?.target).toBe('a,b;c')
+  expect([...(link?.parameters ?? [])]).toEqual([
+    ['rel', 'x  NEXT'],
+    ['title', '"q"'],
+    ['n', ''],
+  ])
+  expect(link !== undefined && hasRelation(link, 'next')).toBe(true)
+})
+
+test('too many pages, too many groups, too much time: an error', async () => {
+  const parts = { origin: ORIGIN, limits: LIMITS, monotonic: () => 0 }
+  let page = 0
+  const endless = async () => answerOf([group(page)], `<?o=${++page}>; rel=next`)
+  await expect(readPages(PATH, endless, parts)).rejects.toThrow('unreadable: too many pages')
+  expect(page).toBe(20)
+
+  const many = async () => answerOf(Array.from({ length: 1001 }, (_, n) => group(n)))
+  await expect(readPages(PATH, many, parts)).rejects.toThrow('unreadable: too many items')
+
+  let time = 0
+  const slow = async (_path: string, timeoutMs: number) => {
+    time += 600
+    return answerOf([], `<?o=${timeoutMs}>; rel=next`)
+  }
+  await expect(readPages(PATH, slow, { ...parts, monotonic: () => time })).rejects.toThrow('no_answer')
+})
+
+test.each([
+  [{ list: null }],
+  [{}],
+  [undefined],
+  [[group(1)]],
+  [{ list: [null] }],
+  [{ list: [{ ...group(1), id: 'not-a-uuid' }] }],
+  [{ list: [{ ...group(1), id: undefined }] }],
+  [{ list: [{ ...group(1), name: 7 }] }],
+  [{ list: [{ ...group(1), name: '' }] }],
+  [{ list: [{ ...group(1), roles: 'end_user' }] }],
+  [{ list: [{ ...group(1), roles: ['end_user', null] }] }],
+  [{ list: [{ ...group(1), deleted_at: 12 }] }],
+])('a body that is no list of groups is an error, not a shorter list: %j', async (json) => {
+  const fetchPage = async () => ({ ...answerOf([]), json })
+  const reading = readPages(PATH, fetchPage, { origin: ORIGIN, limits: LIMITS, monotonic: () => 0 })
+  await expect(reading).rejects.toThrow('unreadable')
+})
+
+test('null, missing, empty and the zero time mean alive; anything else means deleted', async () => {
+  const forms: [unknown, boolean][] = [
+    [null, true],
+    [undefined, true],
+    ['', true],
+    ['0001-01-01T00:00:00Z', true],
+    ['2025-11-03T09:14:27Z', false],
+    ['yesterday', false],
+  ]
+  const list = forms.map(([deleted_at], n) => ({ ...group(n), deleted_at }))
+  const groups = await readPages(PATH, async () => answerOf(list), {
+    origin: ORIGIN,
+    limits: LIMITS,
+    monotonic: () => 0,
+  })
+  expect(groups).toEqual(forms.flatMap(([, alive], n) => (alive ? [group(n)] : [])))
+})
+
+const parameters = fc.shuffledSubarray(
+  [
+    'type="application/json"',
+    'title="a, <b>; rel=\\"last\\""',
+    'crossorigin',
+    'hreflang=en',
+    "title*=UTF-8''z",
+  ],
+  { minLength: 0 },
+)
+const layout = fc.record({
+  before: parameters,
+  after: parameters,
+  rel: fc.constantFrom('rel=next', 'rel="next"', 'REL="Next"', 'rel = "item next"'),
+  comma: fc.constantFrom(',', ', ', ' ,\t', ',,'),
+  prevFirst: fc.boolean(),
+  split: fc.boolean(),
+  absolute: fc.boolean(),
+})
+
+test('any list, any page size, any order of link parameters: the same groups once each', async () => {
+  const property = fc.asyncProperty(
+    fc.uniqueArray(fc.nat(99_999), { maxLength: 60 }),
+    fc.integer({ min: 1, max: 20 }),
+    fc.array(layout, { minLength: 1, maxLength: 5 }),
+    async (numbers, size, layouts) => {
+      const linkOf = (offset: number) => {
+        const { before, after, rel, comma, prevFirst, split, absolute } =
+          layouts[offset % layouts.length] ?? layouts[0] ?? {}
+        const target = `${absolute ? ORIGIN : ''}${PATH}?offset=${offset}`
+        const next = [`<${target}>`, ...(before ?? []), rel, ...(after ?? [])].join('; ')
+        const prev = `<${PATH}?offset=${offset - 2 * size}&prev=true>; rel="prev"`
+        const links = prevFirst ? [prev, next] : [next, prev]
+        return split ? links : links.join(comma)
+      }
+      const fetchPage = async (path: string) => {
+        const offset = Number(new URL(path, ORIGIN).searchParams.get('offset') ?? 0)
+        const more = offset + size < numbers.length
+        return answerOf(
+          numbers.slice(offset, offset + size).map(group),
+          more ? linkOf(offset + size) : undefined,
+        )
+      }
+      const limits = { ...LIMITS, maxPages: 100 }
+      const groups = await readPages(PATH, fetchPage, { origin: ORIGIN, limits, monotonic: () => 0 })
+      expect(groups).toEqual(numbers.map(group))
+    },
+  )
+  await fc.assert(property, { numRuns: 300 })
+})
+
+let journey: Journey
+beforeEach(async () => {
+  journey = await startJourney()
+})
+afterEach(() => journey.close())
+
+test.each(LEGAL_LINK_FORMS)('over the wire, links in the form %s give the whole list', async (form) => {
+  journey.pam.control.growGroups(250, LOGIN)
+  journey.pam.control.setLinkForm(form)
+  const { status, body } = await journey.broker.get('/api/v1/pam/me')
+  expect(status).toBe(200)
+  expect(new Set((body.groups as Group[]).map(({ id }) => id)).size).toBe(250)
+})
+
+test.each(HOSTILE_LINK_FORMS)(
+  'over the wire, links in the form %s fail the list; the token goes nowhere else and nothing is kept',
+  async (form) => {
+    const elsewhere: string[] = []
+    const other = await journey.listen((req, res) => {
+      elsewhere.push(`${req.url} ${req.headers.authorization}`)
+      res.end('{"list": []}')
+    })
+    journey.pam.control.growGroups(250, LOGIN)
+    journey.pam.control.setLinkForm(form, { origin: other.origin })
+
+    const broker = await journey.replica({
+      tunables: (same) => ({ ...same, lists: { ...same.lists, maxPages: 10 } }),
+    })
+    const answer = await broker.get('/api/v1/pam/me')
+    expect([answer.status, answer.body.errorCode]).toEqual([502, 'pam_unexpected'])
+    expect(elsewhere).toEqual([])
+    expect(
+      journey.pam.calls.entries.every(({ path }) => /service_token$|\/users\/[^/]+\/groups$/.test(path)),
+    ).toBe(true)
+    expect([...journey.store.entries.keys()].filter((key) => key.startsWith('gatehouse:pam-groups'))).toEqual(
+      [],
+    )
+  },
+)

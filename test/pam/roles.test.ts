@@ -1,0 +1,62 @@
+import { expect, test } from '@jest/globals'
+import { combineRoles, ROLES } from '../../src/pam/roles.ts'
+
+const cases: [granted: string[][], roles: string[], maximal: string[], unknown: string[]][] = [
+  [[], ['end_user'], ['end_user'], []],
+  [[[]], ['end_user'], ['end_user'], []],
+  [[['end_user']], ['end_user'], ['end_user'], []],
+  [[['devops_admin']], ['end_user'], ['end_user'], ['devops_admin']],
+  [[['resource_admin']], ['resource_admin', 'end_user'], ['resource_admin'], []],
+  [
+    [['resource_admin'], ['delegated_resource_admin']],
+    ['resource_admin', 'delegated_resource_admin', 'end_user'],
+    ['resource_admin'],
+    [],
+  ],
+  [
+    [['security_admin', 'delegated_security_admin']],
+    ['security_admin', 'delegated_security_admin', 'end_user'],
+    ['security_admin'],
+    [],
+  ],
+  [
+    [['resource_admin'], ['security_admin']],
+    ['resource_admin', 'security_admin', 'end_user'],
+    ['resource_admin', 'security_admin'],
+    [],
+  ],
+  [
+    [['resource_admin'], ['delegated_security_admin']],
+    ['resource_admin', 'delegated_security_admin', 'end_user'],
+    ['resource_admin', 'delegated_security_admin'],
+    [],
+  ],
+  [
+    [['delegated_security_admin'], ['delegated_resource_admin', 'end_user']],
+    ['delegated_resource_admin', 'delegated_security_admin', 'end_user'],
+    ['delegated_resource_admin', 'delegated_security_admin'],
+    [],
+  ],
+  [[['security_admin'], ['pam_admin']], ['pam_admin', 'security_admin', 'end_user'], ['pam_admin'], []],
+  [[[...ROLES]], [...ROLES], ['pam_admin'], []],
+  [
+    [
+      ['zebra', 'END_USER'],
+      ['zebra', 'security_admin'],
+    ],
+    ['security_admin', 'end_user'],
+    ['security_admin'],
+    ['END_USER', 'zebra'],
+  ],
+]
+
+test.each(cases)(
+  'groups that grant %j: %j, effectively %j, unknown %j',
+  (granted, roles, maximal, unknown) => {
+    expect(combineRoles(granted)).toEqual({ roles, maximalRoles: maximal, unknownRoles: unknown })
+  },
+)
+
+test('a role named like a member of every object is just an unknown one', () => {
+  expect(combineRoles([['constructor', '__proto__']]).unknownRoles).toEqual(['__proto__', 'constructor'])
+})
