@@ -64,12 +64,20 @@ export const notJson = (cause?: unknown) =>
   })
 
 export const wrongContentType = () =>
-  new BrokerError(415, 'E0000021', 'Bad request. Accept and/or Content-Type headers likely do not match supported values.', {
-    causes: ['Content-Type: must be application/json in UTF-8'],
-  })
+  new BrokerError(
+    415,
+    'E0000021',
+    'Bad request. Accept and/or Content-Type headers likely do not match supported values.',
+    {
+      causes: ['Content-Type: must be application/json in UTF-8'],
+    },
+  )
 
 export const malformedRequest = (cause?: unknown) =>
-  new BrokerError(400, 'E0000001', 'Api validation failed: request', { causes: ['request: malformed'], cause })
+  new BrokerError(400, 'E0000001', 'Api validation failed: request', {
+    causes: ['request: malformed'],
+    cause,
+  })
 
 // 401, 403: who is asking, and may they
 
@@ -87,6 +95,18 @@ export const notAllowed = (...causes: string[]) =>
 /** The upstream never offered this step in this transaction. */
 export const stepNotOffered = () =>
   new BrokerError(403, 'E0000079', 'This operation is not allowed in the current authentication state.')
+
+/** The same words as the upstream's own for a wrong code or answer. */
+export const wrongCode = () =>
+  new BrokerError(403, 'E0000068', 'Invalid Passcode/Answer', {
+    causes: ["Your token doesn't match our records. Please try again."],
+  })
+
+/** Too many wrong codes in this transaction. */
+export const codesExhausted = () =>
+  new BrokerError(403, 'E0000069', 'User Locked', {
+    causes: ['Maximum number of verification attempts exceeded.'],
+  })
 
 // 404, 405, 409
 
@@ -115,6 +135,17 @@ export const rateLimited = (limit: { limit: number; resetAtSeconds: number; retr
       'X-Rate-Limit-Reset': String(limit.resetAtSeconds),
     },
   })
+
+/** A code was sent a moment ago; by text message and by call the codes differ (field notes). */
+export const sentRecently = (factorType: 'SMS' | 'CALL', retryAfterSeconds: number) =>
+  new BrokerError(429, factorType === 'SMS' ? 'E0000109' : 'E0000133', SENT_RECENTLY[factorType], {
+    headers: { 'Retry-After': String(retryAfterSeconds) },
+  })
+
+const SENT_RECENTLY = {
+  SMS: 'An SMS message was recently sent. Please wait 30 seconds before trying again.',
+  CALL: 'A voice call was recently made. Please wait 30 seconds before trying again.',
+} as const
 
 // 5xx: us, the store, the upstream. Never a host name, never a stack.
 

@@ -2,11 +2,17 @@ import type { RequestListener } from 'node:http'
 import { createApp } from './app.ts'
 import { createAuthnUpstream } from './authn/authn-upstream.ts'
 import { createBroker } from './authn/broker.ts'
+import { createCanonicalLogin } from './authn/canonical-login.ts'
 import { createClientOf } from './authn/client.ts'
 import { createDeviceCookie } from './authn/device-cookie.ts'
+import { createExchange } from './authn/exchange.ts'
+import { createOfferedGets } from './authn/offered-gets.ts'
+import { createOffers } from './authn/offers.ts'
+import { createRecovery } from './authn/recovery.ts'
 import { createStepAudit } from './authn/step-audit.ts'
 import { createStepFlights } from './authn/step-flights.ts'
 import { createTransactionStore } from './authn/transaction-store.ts'
+import { createUnknownSteps } from './authn/unknown-steps.ts'
 import type { Config } from './config/config.ts'
 import { createSeal } from './crypto/seal.ts'
 import { createSigner } from './crypto/sign.ts'
@@ -19,6 +25,7 @@ import { createPam, type Pam } from './pam/open-pam.ts'
 import { createSessionCookie } from './session/session-cookie.ts'
 import { createSessionRecords } from './session/session-records.ts'
 import { createSessions } from './session/sessions.ts'
+import { createUserSessions } from './session/user-sessions.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { createUpstreamClient, type UpstreamClient } from './upstream/upstream-client.ts'
@@ -65,6 +72,11 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
       log,
       metrics,
     }),
+    userSessions: createUserSessions({
+      store,
+      seal: createSeal(masterKeys, 'user-session'),
+      names: createSigner(masterKeys, 'user-session-names'),
+    }),
     cookie: sessionCookie,
     idleMs: config.session.idleMinutes * MINUTE_MS,
     absoluteMs: config.session.absoluteHours * HOUR_MS,
@@ -92,8 +104,53 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     log,
     metrics,
   })
-  const broker = createBroker({
+  const audit = createStepAudit({ log, metrics, hashes: createSigner(masterKeys, 'log-hashes') })
+  const upstreamOrigins = [config.authn.baseUrl, ...config.authn.linkOrigins] as const
+  const publicOrigin = config.publicUrl.origin
+  const ownSecrets = () => config.authn.apiTokens.current()
+  const offers = createOffers({
+    store,
+    seal: createSeal(masterKeys, 'offer'),
+    names: createSigner(masterKeys, 'offer-names'),
+    metrics,
+  })
+  const exchange = createExchange({
     upstream,
+    sessions,
+    offers,
+    audit,
+    unknownSteps: createUnknownSteps({ log, metrics }),
+    upstreamOrigins: [...upstreamOrigins],
+    publicOrigin,
+    ownSecrets,
+    lifetime: {
+      minMs: tunables.transaction.minTtlMinutes * MINUTE_MS,
+      maxMs: tunables.transaction.maxTtlMinutes * MINUTE_MS,
+      defaultMs: tunables.transaction.defaultTtlMinutes * MINUTE_MS,
+    },
+    maxOfferedSteps: tunables.transaction.maxOfferedSteps,
+    log,
+    metrics,
+    now,
+  })
+  const broker = createBroker({
+    exchange,
+    recovery: createRecovery({
+      upstream,
+      exchange,
+      store,
+      names: createSigner(masterKeys, 'limit-names'),
+      canonicalLogin: createCanonicalLogin(config.authn.loginDomains),
+      audit,
+      publicOrigin,
+      answerMs: tunables.recovery.recoveryAnswerMs,
+      challengeMinutes: tunables.recovery.challengeMinutes,
+      resendAfterMs: tunables.recovery.resendAfterMs,
+      maxWrongCodes: tunables.recovery.maxWrongCodes,
+      log,
+      metrics,
+      now,
+    }),
     transactions,
     flights: createStepFlights({
       store,
@@ -103,19 +160,8 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
       waitMs: tunables.transaction.stepWaitMs,
       sharedAnswerMs: tunables.transaction.sharedAnswerMs,
     }),
-    sessions,
-    audit: createStepAudit({ log, metrics, hashes: createSigner(masterKeys, 'log-hashes') }),
+    audit,
     fingerprints: createSigner(masterKeys, 'step-fingerprints'),
-    upstreamOrigins: [config.authn.baseUrl, ...config.authn.linkOrigins],
-    publicOrigin: config.publicUrl.origin,
-    ownSecrets: () => config.authn.apiTokens.current(),
-    lifetime: {
-      minMs: tunables.transaction.minTtlMinutes * MINUTE_MS,
-      maxMs: tunables.transaction.maxTtlMinutes * MINUTE_MS,
-      defaultMs: tunables.transaction.defaultTtlMinutes * MINUTE_MS,
-    },
-    maxOfferedSteps: tunables.transaction.maxOfferedSteps,
-    log,
     metrics,
     now,
   })
@@ -144,6 +190,14 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     ensureDevice: deviceCookie.ensure,
     authn: {
       broker,
+      offeredGets: createOfferedGets({
+        upstream,
+        offers,
+        upstreamOrigins: [...upstreamOrigins],
+        publicOrigin,
+        ownSecrets,
+        maxPictureBytes: tunables.transaction.maxPictureBytes,
+      }),
       clientOf: createClientOf({ deviceCookie, sessionIdIn: sessionCookie.idIn }),
       sessionCookie: sessionCookie.opening,
     },

@@ -2,18 +2,35 @@ import type { Request, Response } from 'express'
 import type { Route } from '../http/routes.ts'
 import type { Broker } from './broker.ts'
 import type { Client } from './client.ts'
+import type { OfferedGets } from './offered-gets.ts'
 import { OPERATIONS, type Operation } from './operations.ts'
-import { type PrimaryBody, parse, primaryBody, type QueryFlags, queryFlags, stateBody } from './schemas.ts'
+import type { RecoveryType } from './recovery.ts'
+import {
+  type PrimaryBody,
+  parse,
+  primaryBody,
+  type QueryFlags,
+  queryFlags,
+  recoveryBody,
+  recoveryTokenBody,
+  stateBody,
+} from './schemas.ts'
 import type { StepOutcome } from './step-outcome.ts'
 
 export interface AuthnRoutesParts {
   readonly broker: Broker
+  readonly offeredGets: OfferedGets
   readonly clientOf: (req: Request, res: Response) => Client
   /** The `Set-Cookie` header that opens a session in the browser. */
   readonly sessionCookie: (sessionId: string) => string
 }
 
-export function createAuthnRoutes({ broker, clientOf, sessionCookie }: AuthnRoutesParts): Route[] {
+export function createAuthnRoutes({
+  broker,
+  offeredGets,
+  clientOf,
+  sessionCookie,
+}: AuthnRoutesParts): Route[] {
   const present = (res: Response, outcome: StepOutcome) => {
     if (outcome.kind === 'refusal') throw new Error('a refusal is thrown, not presented')
     if (outcome.sessionId !== undefined) res.append('Set-Cookie', sessionCookie(outcome.sessionId))
@@ -29,6 +46,15 @@ export function createAuthnRoutes({ broker, clientOf, sessionCookie }: AuthnRout
       const body = parse(operation.body, req.body)
       const query = flagsOf(operation, req)
       present(res, await broker.take({ operation, params: paramsOf(req), query, body }, client))
+    },
+  })
+
+  const recoveryRoute = (recoveryType: RecoveryType, path: string): Route => ({
+    method: 'POST',
+    path,
+    async handle(req, res) {
+      const client = clientOf(req, res)
+      present(res, await broker.recover(recoveryType, parse(recoveryBody, req.body), client))
     },
   })
 
@@ -50,7 +76,32 @@ export function createAuthnRoutes({ broker, clientOf, sessionCookie }: AuthnRout
         present(res, await broker.state(parse(stateBody, req.body), client))
       },
     },
+    recoveryRoute('PASSWORD', '/api/v1/authn/recovery/password'),
+    recoveryRoute('UNLOCK', '/api/v1/authn/recovery/unlock'),
+    {
+      method: 'POST',
+      path: '/api/v1/authn/recovery/token',
+      async handle(req, res) {
+        const client = clientOf(req, res)
+        present(res, await broker.redeem(parse(recoveryTokenBody, req.body), client))
+      },
+    },
     ...OPERATIONS.map(stepRoute),
+    {
+      method: 'GET',
+      path: '/api/v1/users/:uid/factors/questions',
+      async handle(req, res) {
+        present(res, await offeredGets.questions(req.path, clientOf(req, res)))
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/users/:uid/factors/:id/qr/:token',
+      async handle(req, res) {
+        const { type, bytes } = await offeredGets.picture(req.path, clientOf(req, res))
+        res.set('Cross-Origin-Resource-Policy', 'same-site').type(type).send(bytes)
+      },
+    },
   ]
 }
 

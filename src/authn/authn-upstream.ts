@@ -13,6 +13,8 @@ export interface AuthnUpstream {
    * redirect, half a body) throws 502, 503 or 504.
    */
   send(call: AuthnCall, client: Client): Promise<AuthnReply>
+  /** Fetches what a link offered to a GET; the raw answer, whatever it is. */
+  fetch(path: string, accept: string, client: Client): Promise<UpstreamAnswer>
   /** True while every SSWS token that we hold is refused. */
   tokenIsRefused(): boolean
   close(): Promise<void>
@@ -79,6 +81,14 @@ export function createAuthnUpstream({ client, apiTokens, log, metrics }: AuthnUp
     tokenIsRefused: () => refused,
     close: () => client.close(),
 
+    async fetch(path, accept, from) {
+      const [token] = inTurn()
+      const headers = { ...headersFor(token ?? '', from), Accept: accept }
+      return client.send({ method: 'GET', path, headers }).catch((error: unknown) => {
+        throw asBrokerError(error)
+      })
+    },
+
     async send(call, from) {
       const tokens = inTurn()
       for (const token of tokens) {
@@ -121,7 +131,8 @@ function headersFor(token: string, from: Client): Record<string, string> {
   }
 }
 
-function toReply(answer: UpstreamAnswer): AuthnReply {
+/** Throws 502 when the answer is no answer of the API. */
+export function toReply(answer: UpstreamAnswer): AuthnReply {
   const { status, json } = answer
   if (typeof json !== 'object' || json === null || Array.isArray(json)) {
     throw upstreamUnavailable(new Error(`status ${status} without a JSON object`))

@@ -22,6 +22,8 @@ export interface RewriteOptions {
   readonly handle: string
   /** Tokens that were known before this answer, to be looked for too. */
   readonly knownTokens: readonly string[]
+  /** What stands in the path of an enrolment picture in place of the upstream's token. */
+  readonly pictureHandle: (upstreamPath: string) => string
 }
 
 export interface Rewritten {
@@ -39,17 +41,24 @@ const MIN_TOKEN_CHARS = 16
 /** Routes of the public surface outside `/api/v1/` that the upstream's links may name. */
 const OTHER_ROUTES = [/^\/login\/step-up\/redirect$/, /^\/login\/token\/redirect$/, /^\/sso\/idps\/[^/]+$/]
 
+/** An enrolment picture; the last segment of its path is a token of the upstream. */
+export const PICTURE = /^(\/api\/v1\/users\/[^/]+\/factors\/[^/]+\/qr\/)([^/]+)$/
+
 export function rewriteAnswer(answer: Readonly<Record<string, unknown>>, options: RewriteOptions): Rewritten {
   const found = [...tokensIn(answer), ...tokensInLinks(answer, options.upstreamOrigins)]
   const tokens = longestFirst([...options.knownTokens, ...found].filter(isTokenLike))
   const offered: OfferedStep[] = []
+  const pictureTokens: string[] = []
   let cutFromLinks = 0
 
   const rewriteHref = (href: string, link: Readonly<Record<string, unknown>>): string => {
     const url = upstreamUrl(href, options.upstreamOrigins)
     if (url !== undefined && isOurs(url.pathname)) {
       offered.push({ path: url.pathname, query: url.search, methods: allowedMethods(link) })
-      return options.publicOrigin + url.pathname + swapTokens(url.search, tokens, options.handle) + url.hash
+      const [, folder, token] = PICTURE.exec(url.pathname) ?? []
+      if (token !== undefined) pictureTokens.push(token)
+      const path = folder === undefined ? url.pathname : folder + options.pictureHandle(url.pathname)
+      return options.publicOrigin + path + swapTokens(url.search, tokens, options.handle) + url.hash
     }
     const clean = withoutTokens(href, tokens)
     if (clean !== href) cutFromLinks += 1
@@ -70,7 +79,12 @@ export function rewriteAnswer(answer: Readonly<Record<string, unknown>>, options
   }
 
   const body = rewrite(answer)
-  return { body: isRecord(body) ? body : {}, offered: mergeSteps([], offered), cutFromLinks, tokens }
+  return {
+    body: isRecord(body) ? body : {},
+    offered: mergeSteps([], offered),
+    cutFromLinks,
+    tokens: [...tokens, ...pictureTokens],
+  }
 }
 
 /** The last guard: the answer as it would go out is searched for real tokens, and what is found is cut. */

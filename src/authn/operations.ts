@@ -1,5 +1,17 @@
 import type { z } from 'zod'
-import { changePasswordBody, type QueryFlag, stateBody, verifyBody } from './schemas.ts'
+import {
+  activateBody,
+  answerBody,
+  changePasswordBody,
+  enrollBody,
+  enrollResendBody,
+  type QueryFlag,
+  recoveryCodeBody,
+  resetPasswordBody,
+  sendLinkBody,
+  stateBody,
+  verifyBody,
+} from './schemas.ts'
 import type { Proof } from './transaction.ts'
 
 /** A step inside a transaction: its body bears the handle. The path is ours and the upstream's alike. */
@@ -16,6 +28,9 @@ export interface Operation {
 }
 
 const API = '/api/v1/authn'
+const FACTOR = `${API}/factors/:id`
+/** The activation links of a push factor stand at a second path too. */
+const USER_FACTOR = '/api/v1/users/:uid/factors/:id'
 
 export const OPERATIONS: readonly Operation[] = [
   step('cancel', `${API}/cancel`, { allowed: 'always' }),
@@ -25,12 +40,36 @@ export const OPERATIONS: readonly Operation[] = [
     body: changePasswordBody,
     proves: 'password',
   }),
-  step('verify', `${API}/factors/:id/verify`, {
+  step('reset_password', `${API}/credentials/reset_password`, {
+    body: resetPasswordBody,
+    proves: 'password',
+  }),
+  step('recovery_answer', `${API}/recovery/answer`, { body: answerBody }),
+  step('recovery_verify', `${API}/recovery/factors/:type/verify`, { body: recoveryCodeBody }),
+  step('recovery_resend', `${API}/recovery/factors/:type/resend`),
+  step('enroll', `${API}/factors`, { body: enrollBody, query: ['updatePhone'] }),
+  step('verify', `${FACTOR}/verify`, {
     body: verifyBody,
     query: ['rememberDevice', 'autoPush'],
     proves: 'factor',
   }),
-  step('resend', `${API}/factors/:id/verify/resend`),
+  step('resend', `${FACTOR}/verify/resend`),
+  step('activate', `${FACTOR}/lifecycle/activate`, { body: activateBody, query: ['updatePhone'] }),
+  step('activate_poll', `${FACTOR}/lifecycle/activate/poll`, { query: ['updatePhone'] }),
+  step('activate_resend', `${FACTOR}/lifecycle/resend`, { body: enrollResendBody, query: ['updatePhone'] }),
+  step('activate_email', `${FACTOR}/lifecycle/activate/email`, {
+    body: sendLinkBody,
+    query: ['updatePhone'],
+  }),
+  step('activate_sms', `${FACTOR}/lifecycle/activate/sms`, { body: sendLinkBody, query: ['updatePhone'] }),
+  step('activate_email', `${USER_FACTOR}/lifecycle/activate/email`, {
+    body: sendLinkBody,
+    query: ['updatePhone'],
+  }),
+  step('activate_sms', `${USER_FACTOR}/lifecycle/activate/sms`, {
+    body: sendLinkBody,
+    query: ['updatePhone'],
+  }),
 ]
 
 function step(name: string, path: string, rest: Partial<Operation> = {}): Operation {

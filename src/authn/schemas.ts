@@ -70,6 +70,66 @@ export const changePasswordBody = stateBody.extend({
   revokeSessions: flag.optional(),
 })
 
+export const resetPasswordBody = stateBody.extend({
+  newPassword: password,
+  revokeSessions: flag.optional(),
+  answer: nonEmpty(1024).optional(),
+})
+
+export const answerBody = stateBody.extend({ answer: nonEmpty(1024) })
+
+export const recoveryCodeBody = stateBody.extend({ passCode: plain(256) })
+
+/** Exactly these: without one the upstream would hand the recovery token itself to a trusted application. */
+export const recoveryBody = z.object({
+  username,
+  factorType: z.enum(['EMAIL', 'SMS', 'CALL'], { error: 'must be EMAIL, SMS or CALL' }),
+  relayState: text(2048).nullish(),
+})
+export type RecoveryBody = z.infer<typeof recoveryBody>
+
+export const recoveryTokenBody = z.object({ recoveryToken: plain(1024), options })
+export type RecoveryTokenBody = z.infer<typeof recoveryTokenBody>
+
+/** What a factor is set up with; which of these a factor needs, the upstream says. */
+const profile = z
+  .object(
+    {
+      question: plain(256).optional(),
+      questionText: plain(256).optional(),
+      answer: nonEmpty(1024).optional(),
+      phoneNumber: plain(64).optional(),
+      phoneExtension: plain(32).optional(),
+      email: plain(320).optional(),
+      credentialId: plain(320).optional(),
+    },
+    { error: 'must be an object' },
+  )
+  .optional()
+
+export const enrollBody = stateBody.extend({
+  factorType: plain(64),
+  provider: plain(64),
+  profile,
+  passCode: plain(256).optional(),
+  nextPassCode: plain(256).optional(),
+})
+
+export const enrollResendBody = stateBody.extend({
+  factorType: plain(64).optional(),
+  provider: plain(64).optional(),
+  profile,
+})
+
+export const activateBody = stateBody.extend({
+  passCode: plain(256).optional(),
+  attestation: plain(32_768).optional(),
+  clientData: plain(16_384).optional(),
+  registrationData: plain(16_384).optional(),
+})
+
+export const sendLinkBody = stateBody.extend({ profile })
+
 /** One shape for every factor: which fields a factor needs, the upstream says. */
 export const verifyBody = stateBody.extend({
   passCode: plain(256).optional(),

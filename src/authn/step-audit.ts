@@ -4,10 +4,12 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { AuthnReply } from './authn-upstream.ts'
 import type { Client } from './client.ts'
 import type { Answer, Transaction } from './transaction.ts'
+import { STATUSES } from './unknown-steps.ts'
 
 /** Who did what in a sign-in, for the audit log: opaque user id, address, keyed hashes; never a name or a code. */
 export interface StepAudit {
   started(operation: string, login: string | undefined, client: Client): void
+  recoveryStarted(login: string, factorType: string, client: Client): void
   refused(
     operation: string,
     reply: AuthnReply,
@@ -15,7 +17,13 @@ export interface StepAudit {
     client: Client,
     factorType?: string,
   ): void
-  answered(operation: string, answer: Answer, after: Transaction, client: Client, factorType?: string): void
+  answered(
+    operation: string,
+    answer: Answer,
+    after: Transaction,
+    client: Client,
+    factorType?: string | undefined,
+  ): void
   succeeded(userId: string, after: Transaction, client: Client): void
   /** Logs an upstream error under our own request id. */
   upstreamError(reply: AuthnReply, client: Client): void
@@ -49,6 +57,8 @@ export function createStepAudit({ log, metrics, hashes }: StepAuditParts): StepA
     hash,
     started: (operation, login, client) => write('sign_in_started', client, login, { operation }),
 
+    recoveryStarted: (login, factorType, client) => write('recovery_started', client, login, { factorType }),
+
     refused(operation, reply, before, client, factorType) {
       metrics.signInSteps.inc({ operation, status: reply.errorCode ?? 'error' })
       const fields = { operation, factorType, userId: before.userId, upstreamErrorCode: reply.errorCode }
@@ -57,11 +67,13 @@ export function createStepAudit({ log, metrics, hashes }: StepAuditParts): StepA
     },
 
     answered(operation, answer, after, client, factorType) {
+      metrics.signInSteps.inc({ operation, status: statusLabel(answer.status) })
       const fields = { operation, factorType, userId: after.userId, transactionStatus: answer.status }
       if (FACTOR_REFUSED.has(answer.factorResult ?? '')) write('factor_failed', client, after.login, fields)
       else if (CHALLENGED.has(answer.factorResult ?? ''))
         write('factor_challenged', client, after.login, fields)
-      if (operation === 'change_password') write('password_changed', client, after.login, fields)
+      if (operation === 'change_password' || operation === 'reset_password')
+        write('password_changed', client, after.login, fields)
     },
 
     succeeded: (userId, after, client) => write('sign_in_succeeded', client, after.login, { userId }),
@@ -77,4 +89,10 @@ export function createStepAudit({ log, metrics, hashes }: StepAuditParts): StepA
       })
     },
   }
+}
+
+/** Bounded: a status that we have never heard of is counted by name elsewhere. */
+function statusLabel(status: string): string {
+  if (status === '') return 'none'
+  return STATUSES.has(status) ? status : 'other'
 }

@@ -83,12 +83,29 @@ const StoredTransaction = z.object({
   expiresAtMs: z.number(),
   credentialAccepted: z.boolean(),
   amr: z.array(z.string()),
+  recovery: z
+    .object({
+      decoy: z.boolean(),
+      factorType: z.enum(['SMS', 'CALL']),
+      recoveryType: z.enum(['PASSWORD', 'UNLOCK']),
+      relayState: z.string().optional(),
+      sentAtMs: z.number(),
+      wrongCodes: z.number(),
+    })
+    .optional(),
 })
 
 function parseRecord(text: string | undefined): Transaction | undefined {
   if (text === undefined) return undefined
   const { success, data } = StoredTransaction.safeParse(parseJson(text))
-  return success ? { ...data, userId: data.userId, login: data.login } : undefined
+  if (!success) return undefined
+  const { userId, login, recovery } = data
+  return {
+    ...data,
+    userId,
+    login,
+    recovery: recovery === undefined ? undefined : { ...recovery, relayState: recovery.relayState },
+  }
 }
 
 function parseJson(text: string): unknown {

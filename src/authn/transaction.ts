@@ -25,6 +25,18 @@ export interface Transaction {
   readonly credentialAccepted: boolean
   /** What was accepted, RFC 8176 names. */
   readonly amr: readonly string[]
+  /** Set while a recovery code is asked for: then everybody gets the same answers (DESIGN §4, "Recovery, safely"). */
+  readonly recovery: RecoveryChallenge | undefined
+}
+
+export interface RecoveryChallenge {
+  /** Nobody was sent a code: the name is unknown, may not recover, or has no phone. */
+  readonly decoy: boolean
+  readonly factorType: 'SMS' | 'CALL'
+  readonly recoveryType: 'PASSWORD' | 'UNLOCK'
+  readonly relayState: string | undefined
+  readonly sentAtMs: number
+  readonly wrongCodes: number
 }
 
 /** The parts of an upstream answer that rules look at. */
@@ -64,6 +76,7 @@ export function begin(device: string, login: string | undefined, nowMs: number):
     expiresAtMs: nowMs,
     credentialAccepted: false,
     amr: [],
+    recovery: undefined,
   }
 }
 
@@ -88,6 +101,7 @@ export function advance(
     factorTypes: { ...transaction.factorTypes, ...answer.factorTypes },
     expiresAtMs: step.expiresAtMs,
     credentialAccepted: transaction.credentialAccepted || accepted !== undefined,
+    recovery: undefined, // an answer of the upstream passes on: the code was right
     amr: accepted === undefined ? transaction.amr : [...new Set([...transaction.amr, accepted.amr])],
   }
 }

@@ -53,6 +53,7 @@ const SHAPE = z.strictObject({
     stepWaitMs: ms,
     sharedAnswerMs: ms,
     maxOfferedSteps: count,
+    maxPictureBytes: bytes,
   }),
   device: z.strictObject({
     cookieDays: z.int().min(1).max(400), // browsers cut longer ones (RFC 6265bis, section 5.6)
@@ -84,7 +85,12 @@ const SHAPE = z.strictObject({
     unknownUserMs: ms,
     teamDisabledMs: ms,
   }),
-  recovery: z.strictObject({ recoveryAnswerMs: msOrNone }),
+  recovery: z.strictObject({
+    recoveryAnswerMs: msOrNone,
+    challengeMinutes: minutes,
+    resendAfterMs: ms,
+    maxWrongCodes: count,
+  }),
   secrets: z.strictObject({ checkFilesEveryMs: ms }),
   log: z.strictObject({ maxFieldChars: count }),
   limits: z.strictObject({}),

@@ -8,6 +8,7 @@ import type { Session } from './session.ts'
 import { encodeSession } from './session-codec.ts'
 import type { SessionCookie } from './session-cookie.ts'
 import type { SessionRecords } from './session-records.ts'
+import type { UserSessions } from './user-sessions.ts'
 
 /** Opens, reads, moves and ends sessions. Idle and absolute limits are kept here, by our clock. */
 export interface Sessions {
@@ -19,16 +20,21 @@ export interface Sessions {
   refresh(req: Request, res: Response): Promise<Session | undefined>
   /** Opens a session under a new id; the one that this browser had before ends. Returns the id for the cookie. */
   open(grant: SessionGrant, previousId: string | undefined): Promise<string>
-  end(id: string, reason: 'signed_out' | 'replaced' | 'orphaned'): Promise<boolean>
+  end(id: string, reason: EndReason): Promise<boolean>
+  /** Ends every session of a person, but for the one of `exceptId`; says how many there were. */
+  endAllOf(userId: string, exceptId?: string): Promise<number>
   idleExpiresAtMs(session: Session): number
   expiresAtMs(session: Session): number
 }
+
+export type EndReason = 'signed_out' | 'replaced' | 'orphaned' | 'revoked'
 
 /** What sign-in knows of the person when it is done. */
 export type SessionGrant = Pick<Session, 'userId' | 'login' | 'profile' | 'amr' | 'device' | 'userAgent'>
 
 export interface SessionsParts {
   readonly records: SessionRecords
+  readonly userSessions: UserSessions
   readonly cookie: SessionCookie
   readonly idleMs: number
   readonly absoluteMs: number
@@ -41,7 +47,7 @@ export interface SessionsParts {
 const ID_BYTES = 32
 
 export function createSessions(parts: SessionsParts): Sessions {
-  const { records, cookie, idleMs, absoluteMs, moveEveryMs, metrics, now = Date.now } = parts
+  const { records, userSessions, cookie, idleMs, absoluteMs, moveEveryMs, metrics, now = Date.now } = parts
   const load = createLoadSession(records, cookie)
   const expiresAtMs = (session: Session) => session.createdAtMs + absoluteMs
   const idleExpiresAtMs = (session: Session) => Math.min(session.lastSeenAtMs + idleMs, expiresAtMs(session))
@@ -84,12 +90,29 @@ export function createSessions(parts: SessionsParts): Sessions {
       const id = randomBytes(ID_BYTES).toString('base64url')
       const at = now()
       const session: Session = { ...grant, publicId: uuid(), createdAtMs: at, lastSeenAtMs: at }
-      await records.write(id, encodeSession(session, id), idleExpiresAtMs(session) - at)
+      await Promise.all([
+        records.write(id, encodeSession(session, id), idleExpiresAtMs(session) - at),
+        userSessions.add(grant.userId, { publicId: session.publicId, id }, absoluteMs),
+      ])
       metrics.sessionsOpened.inc()
       if (previousId !== undefined && (await records.remove(previousId))) {
         metrics.sessionsEnded.inc({ reason: 'replaced' })
       }
       return id
+    },
+
+    async endAllOf(userId, exceptId) {
+      const others = (await userSessions.all(userId)).filter(({ id }) => id !== exceptId)
+      const ended = await Promise.all(
+        others.map(async ({ id, publicId }) => {
+          const wasThere = await records.remove(id)
+          await userSessions.remove(userId, publicId)
+          return wasThere
+        }),
+      )
+      const count = ended.filter(Boolean).length
+      if (count > 0) metrics.sessionsEnded.inc({ reason: 'revoked' }, count)
+      return count
     },
 
     async end(id, reason) {

@@ -10,6 +10,7 @@ import { createOps } from '../../src/ops.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
 import { createSessionRecords } from '../../src/session/session-records.ts'
 import { createSessions } from '../../src/session/sessions.ts'
+import { createUserSessions } from '../../src/session/user-sessions.ts'
 import { createMemoryStore } from '../../src/store/memory-store.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { keeper, listenFor, serve } from './serve.ts'
@@ -53,6 +54,11 @@ async function publicListener() {
     bodyLimitBytes: 1000,
     sessions: createSessions({
       records,
+      userSessions: createUserSessions({
+        store,
+        seal: createSeal(keys, 'user-session'),
+        names: createSigner(keys, 'user-session-names'),
+      }),
       cookie: sessionCookie,
       idleMs: 1000,
       absoluteMs: 1000,
@@ -62,7 +68,8 @@ async function publicListener() {
     sessionCookie,
     ensureDevice: () => undefined,
     authn: {
-      broker: { start: nobody, state: nobody, take: nobody },
+      broker: { start: nobody, recover: nobody, redeem: nobody, state: nobody, take: nobody },
+      offeredGets: { questions: nobody, picture: nobody },
       clientOf: nobody,
       sessionCookie: () => '',
     },

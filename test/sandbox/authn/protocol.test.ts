@@ -113,7 +113,7 @@ test('links begin with linkOrigin when one is given, else with where the sandbox
 })
 
 /** Whatever the body's members are, the answer is a 4xx Error object or the operation's own. */
-test.each([7, true, null, [], {}, '', '\u0000', 'x'.repeat(20_000), { toString: 1 }, ['a']])(
+test.each<unknown>([7, true, null, [], {}, '', '\u0000', 'x'.repeat(20_000), { toString: 1 }, ['a']])(
   'a member of %j never makes it fail inside',
   async (odd) => {
     const paths = [

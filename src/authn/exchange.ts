@@ -1,0 +1,159 @@
+import { unknownHandle, upstreamUnavailable } from '../errors.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { Sessions } from '../session/sessions.ts'
+import type { AuthnCall, AuthnReply, AuthnUpstream } from './authn-upstream.ts'
+import type { Client } from './client.ts'
+import { cutTokens, rewriteAnswer } from './links.ts'
+import type { Offers } from './offers.ts'
+import { readAnswer } from './read-answer.ts'
+import type { StepAudit } from './step-audit.ts'
+import type { StepAnswer, StepOutcome } from './step-outcome.ts'
+import {
+  advance,
+  goesOn,
+  type Lifetime,
+  lifetimeMs,
+  opensSession,
+  type Proof,
+  personChanged,
+  type Transaction,
+} from './transaction.ts'
+import type { UnknownSteps } from './unknown-steps.ts'
+
+/** Sends a step, and turns its answer into what the browser gets, what is kept, and a session if it is earned. */
+export type Exchange = (
+  before: Transaction,
+  handle: string,
+  sending: Sending,
+  client: Client,
+) => Promise<Exchanged>
+
+/** What is sent, and what it means if the upstream takes it. */
+export interface Sending {
+  readonly operation: string
+  readonly call: AuthnCall
+  readonly proof: Proof | undefined
+  readonly factorType?: string | undefined
+  /** The person asked for all other sessions to end. */
+  readonly revokesSessions?: boolean | undefined
+}
+
+export interface Exchanged {
+  readonly outcome: StepOutcome
+  /** `before` itself: nothing changed; undefined: the transaction is over. */
+  readonly after: Transaction | undefined
+  /** Ends the session that was opened, when the step turned out to be too late. */
+  readonly undo?: () => Promise<void>
+}
+
+export interface ExchangeParts {
+  readonly upstream: AuthnUpstream
+  readonly sessions: Pick<Sessions, 'open' | 'end' | 'endAllOf'>
+  readonly offers: Offers
+  readonly audit: StepAudit
+  readonly unknownSteps: UnknownSteps
+  readonly upstreamOrigins: readonly [string, ...string[]]
+  readonly publicOrigin: string
+  /** Secrets that must never be in an answer, whatever the upstream does. */
+  readonly ownSecrets: () => readonly string[]
+  readonly lifetime: Lifetime
+  readonly maxOfferedSteps: number
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly now: () => number
+}
+
+export function createExchange(parts: ExchangeParts): Exchange {
+  const { upstream, sessions, offers, audit, unknownSteps, log, metrics, now } = parts
+
+  /** The last guard, over what is really sent. */
+  const guarded = (body: unknown, tokens: readonly string[], client: Client): string => {
+    const { text, cut } = cutTokens(JSON.stringify(body), [...tokens, ...parts.ownSecrets()])
+    if (cut > 0) {
+      metrics.tokensCut.inc({ by: 'guard' }, cut)
+      log.error('token_cut_by_guard', { requestId: client.requestId, count: cut })
+    }
+    return text
+  }
+
+  return async (before, handle, sending, client) => {
+    const { operation, factorType } = sending
+    const reply = await upstream.send(sending.call, client)
+    const rewritten = rewriteAnswer(reply.body, {
+      upstreamOrigins: parts.upstreamOrigins,
+      publicOrigin: parts.publicOrigin,
+      handle,
+      knownTokens: before.stateToken === '' ? [] : [before.stateToken],
+      pictureHandle: (path) => offers.pictureHandle(client.device.id, path),
+    })
+    if (rewritten.cutFromLinks > 0) metrics.tokensCut.inc({ by: 'link' }, rewritten.cutFromLinks)
+    const body = guarded(rewritten.body, rewritten.tokens, client)
+    const { status, headers, errorCode } = reply
+    const outcome: StepAnswer = { kind: 'answer', status, body, headers, errorCode, sessionId: undefined }
+
+    if (reply.isError) {
+      audit.upstreamError(reply, client)
+      audit.refused(operation, reply, before, client, factorType)
+      return { outcome, after: stateIsGone(reply) ? undefined : before }
+    }
+
+    const answer = readAnswer(reply.body)
+    if (personChanged(before, answer)) {
+      log.error('person_changed', { requestId: client.requestId, operation })
+      throw upstreamUnavailable(new Error('the answer is about another person'))
+    }
+    unknownSteps.note(reply.body, client.requestId)
+    const ttlMs = lifetimeMs(answer.expiresAt, reply.date, parts.lifetime, now())
+    const after = advance(before, answer, {
+      offered: rewritten.offered,
+      proof: sending.proof,
+      expiresAtMs: now() + ttlMs,
+      maxOffered: parts.maxOfferedSteps,
+    })
+    await offers.keep(client.device.id, rewritten.offered, ttlMs)
+    audit.answered(operation, answer, after, client, factorType)
+    const kept = goesOn(after) ? after : undefined
+
+    if (!opensSession(after, answer)) {
+      if (sending.revokesSessions === true && after.userId !== undefined)
+        await sessions.endAllOf(after.userId)
+      return { outcome, after: kept }
+    }
+    const { id: userId, profile } = answer.user
+    const sessionId = await sessions.open(
+      {
+        userId,
+        login: loginOf(profile) ?? after.login ?? '',
+        profile,
+        amr: amrOf(after),
+        device: audit.hash(client.device.id),
+        userAgent: client.userAgent,
+      },
+      client.sessionId,
+    )
+    if (sending.revokesSessions === true) await sessions.endAllOf(userId, sessionId)
+    audit.succeeded(userId, after, client)
+    return {
+      outcome: { ...outcome, sessionId },
+      after: kept,
+      undo: async () => {
+        await sessions.end(sessionId, 'orphaned')
+      },
+    }
+  }
+}
+
+/** The upstream no longer knows the state token: the transaction is over. */
+function stateIsGone({ status, errorCode }: AuthnReply): boolean {
+  return status === 401 && errorCode === unknownHandle().code
+}
+
+function loginOf(profile: Readonly<Record<string, unknown>>): string | undefined {
+  return typeof profile.login === 'string' && profile.login !== '' ? profile.login : undefined
+}
+
+/** `mfa` when more than one kind of proof was taken (RFC 8176 §2). */
+function amrOf({ amr }: Transaction): string[] {
+  return amr.length > 1 ? [...new Set([...amr, 'mfa'])] : [...amr]
+}
