@@ -1,0 +1,394 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { createStepFlights, type StepDone, type StepFlights } from '../../src/authn/step-flights.ts'
+import type { StepAnswer } from '../../src/authn/step-outcome.ts'
+import { createSeal } from '../../src/crypto/seal.ts'
+import { BrokerError, storeUnavailable, unknownHandle } from '../../src/errors.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
+import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
+import type { Store } from '../../src/store/store.ts'
+import { until } from '../support/until.ts'
+
+const open: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const store of open.splice(0)) await store.close()
+})
+
+const NAMES = ['newest'] as const
+const RECORD = 'gatehouse:txn:{newest}'
+const LOCK = 'gatehouse:lock:{newest}'
+const answer = (body: string, rest: Partial<StepAnswer> = {}): StepAnswer => ({
+  kind: 'answer',
+  status: 200,
+  body,
+  headers: { 'X-Rate-Limit-Limit': '5' },
+  errorCode: undefined,
+  sessionId: undefined,
+  ...rest,
+})
+const done = (body: string, record: StepDone['record'] = 'keep'): StepDone => ({
+  outcome: answer(body),
+  record,
+})
+
+interface HouseOptions {
+  readonly lockTtlMs?: number
+  readonly waitMs?: number
+  readonly sharedAnswerMs?: number
+}
+
+/** One store, and as many replicas on it as a test asks for. */
+function house({ lockTtlMs = 15_000, waitMs = 12_000, sharedAnswerMs = 5000 }: HouseOptions = {}) {
+  const entries = new Map<string, MemoryEntry>()
+  const memory = createMemoryStore({ entries })
+  const refusedClaims: string[] = []
+  const store: Store = {
+    ...memory,
+    async claim(request) {
+      const claim = await memory.claim(request)
+      if (!claim.claimed) refusedClaims.push(`${request.lockKey} ${request.token.split('.')[0]}`)
+      return claim
+    },
+  }
+  open.push(store)
+  const metrics = createMetrics({ processMetrics: false })
+  const replica = (): StepFlights =>
+    createStepFlights({
+      store,
+      seal: createSeal(() => [Buffer.alloc(32, 1)], 'shared-answer'),
+      metrics,
+      lockTtlMs,
+      waitMs,
+      sharedAnswerMs,
+    })
+  return { store, entries, metrics, replica, refusedClaims }
+}
+
+/** Work that waits until it is let go. */
+function gate() {
+  let started = 0
+  let release: (result: StepDone) => void = () => undefined
+  let fail: (error: unknown) => void = () => undefined
+  const result = new Promise<StepDone>((resolve, reject) => {
+    release = resolve
+    fail = reject
+  })
+  result.catch(() => undefined)
+  return {
+    started: () => started,
+    release: (value: StepDone) => release(value),
+    fail: (error: unknown) => fail(error),
+    work: () => {
+      started += 1
+      return result
+    },
+  }
+}
+
+const failureOf = (flying: Promise<unknown>): Promise<unknown> =>
+  flying.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+
+describe('equal steps in flight', () => {
+  test('on one replica are one work, and all get its outcome', async () => {
+    const { replica, metrics } = house()
+    const flights = replica()
+    const { work, started, release } = gate()
+    const flying = Array.from({ length: 5 }, () => flights.run({ names: NAMES, fingerprint: 'same' }, work))
+    await until(() => started() === 1)
+    release({ outcome: answer('{"a":1}', { sessionId: 'cookie-id', status: 200 }), record: 'keep' })
+    for (const outcome of await Promise.all(flying)) {
+      expect(outcome).toEqual(answer('{"a":1}', { sessionId: 'cookie-id' }))
+    }
+    expect(started()).toBe(1)
+    expect((await metrics.sharedAnswers.get()).values).toEqual([
+      expect.objectContaining({ labels: { scope: 'process' }, value: 4 }),
+    ])
+  })
+
+  test('on several replicas too: status, body, headers and session alike', async () => {
+    const { replica, entries, metrics } = house()
+    const { work, started, release } = gate()
+    const holder = replica().run({ names: NAMES, fingerprint: 'same' }, work)
+    await until(() => started() === 1)
+    const others = [replica(), replica()].map((flights) =>
+      flights.run({ names: NAMES, fingerprint: 'same' }, work),
+    )
+    release({
+      outcome: answer('{"errorCode":"E0000068"}', {
+        status: 403,
+        errorCode: 'E0000068',
+        sessionId: 'very-secret',
+      }),
+      record: 'keep',
+    })
+    const expected = await holder
+    for (const outcome of await Promise.all(others)) expect(outcome).toEqual(expected)
+    expect(started()).toBe(1)
+    expect(JSON.stringify([...entries])).not.toMatch(/very-secret|E0000068/)
+    expect((await metrics.sharedAnswers.get()).values).toEqual([
+      expect.objectContaining({ labels: { scope: 'replicas' }, value: 2 }),
+    ])
+    expect(entries.has(LOCK)).toBe(false)
+  })
+
+  test('a refusal is shared as a refusal, by all on all replicas', async () => {
+    const { replica } = house()
+    const { work, started, fail } = gate()
+    const flight = { names: NAMES, fingerprint: 'same' } as const
+    const holder = failureOf(replica().run(flight, work))
+    await until(() => started() === 1)
+    const second = replica()
+    const others = [second, second, second, replica()].map((flights) => failureOf(flights.run(flight, work)))
+    fail(unknownHandle(false))
+    for (const error of await Promise.all([holder, ...others])) {
+      expect(error).toBeInstanceOf(BrokerError)
+      expect(error).toMatchObject({
+        status: 401,
+        code: 'E0000011',
+        message: 'Invalid token provided',
+        causes: ['device cookie not returned'],
+      })
+    }
+    expect(started()).toBe(1)
+  })
+
+  test('a later equal step is a new attempt', async () => {
+    const { replica } = house()
+    const flights = replica()
+    let attempts = 0
+    const work = async () => done(String(++attempts))
+    for (const expected of ['1', '2', '3']) {
+      expect(await flights.run({ names: NAMES, fingerprint: 'same' }, work)).toMatchObject({ body: expected })
+    }
+    expect(await replica().run({ names: NAMES, fingerprint: 'same' }, work)).toMatchObject({ body: '4' })
+  })
+
+  test('after a failure too', async () => {
+    const { replica } = house()
+    const flights = replica()
+    const flight = { names: NAMES, fingerprint: 'same' } as const
+    const failing = () => Promise.reject(unknownHandle())
+    expect(await failureOf(flights.run(flight, failing))).toMatchObject({ status: 401 })
+    expect(await flights.run(flight, async () => done('fine'))).toMatchObject({ body: 'fine' })
+  })
+})
+
+describe('different steps of one transaction', () => {
+  test.each([
+    ['one replica', true],
+    ['several replicas', false],
+  ])('are taken one after the other on %s, each on what the one before left', async (_name, same) => {
+    const { replica, store } = house()
+    const one = replica()
+    let running = 0
+    let most = 0
+    const seen: (string | undefined)[] = []
+    const step = (name: string) => {
+      const flights = same ? one : replica()
+      return flights.run({ names: NAMES, fingerprint: name }, async (place, raw) => {
+        running += 1
+        most = Math.max(most, running)
+        seen.push(raw)
+        await new Promise((resolve) => setImmediate(resolve))
+        running -= 1
+        expect(place).toBe(RECORD)
+        return done(name, { write: `${raw ?? ''}+`, ttlMs: 60_000 })
+      })
+    }
+    await store.set(RECORD, 'start', 60_000)
+    const outcomes = await Promise.all(['a', 'b', 'c', 'd'].map(step))
+    expect(outcomes.map((outcome) => outcome.kind === 'answer' && outcome.body)).toEqual(['a', 'b', 'c', 'd'])
+    expect(most).toBe(1)
+    expect(seen).toEqual(['start', 'start+', 'start++', 'start+++'])
+    expect(await store.get(RECORD)).toBe('start++++')
+  })
+
+  test('of different transactions do not wait for each other', async () => {
+    const { replica } = house()
+    const { work, started, release } = gate()
+    const slow = replica().run({ names: ['one'], fingerprint: 'a' }, work)
+    await until(() => started() === 1)
+    const other = await replica().run({ names: ['other'], fingerprint: 'b' }, async () => done('quick'))
+    expect(other).toMatchObject({ body: 'quick' })
+    release(done('slow'))
+    await slow
+  })
+
+  test('one that waits too long is told so, and its work was never begun', async () => {
+    const { replica } = house({ waitMs: 80 })
+    const { work, started, release } = gate()
+    const slow = replica().run({ names: NAMES, fingerprint: 'a' }, work)
+    await until(() => started() === 1)
+    let begun = false
+    const failure = await failureOf(
+      replica().run({ names: NAMES, fingerprint: 'b' }, async () => {
+        begun = true
+        return done('b')
+      }),
+    )
+    expect(failure).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
+    expect(begun).toBe(false)
+    release(done('a'))
+    expect(await slow).toMatchObject({ body: 'a' })
+  })
+})
+
+describe('the record', () => {
+  test('is written, deleted or left as the work says, with its time to live', async () => {
+    const { replica, store, entries } = house()
+    const flights = replica()
+    const run = (record: StepDone['record']) =>
+      flights.run({ names: NAMES, fingerprint: 'x' }, async () => done('', record))
+    await run({ write: 'v1', ttlMs: 60_000 })
+    expect(await store.get(RECORD)).toBe('v1')
+    expect((entries.get(RECORD)?.expiresAt ?? 0) - performance.now()).toBeGreaterThan(50_000)
+    await run('keep')
+    expect(await store.get(RECORD)).toBe('v1')
+    await run('delete')
+    expect(await store.get(RECORD)).toBeUndefined()
+  })
+
+  test('that lies under a retired name is found there, and stays there', async () => {
+    const { replica, store } = house()
+    await store.set('gatehouse:txn:{retired}', 'old', 60_000)
+    const names = ['newest', 'retired'] as const
+    await replica().run({ names, fingerprint: 'x' }, async (place, raw) => {
+      expect([place, raw]).toEqual(['gatehouse:txn:{retired}', 'old'])
+      return done('', { write: 'new', ttlMs: 60_000 })
+    })
+    expect(await store.get('gatehouse:txn:{retired}')).toBe('new')
+    expect(await store.get(RECORD)).toBeUndefined()
+    expect(await store.get(LOCK)).toBeUndefined()
+  })
+
+  test('is guarded by one lock under whichever name it lies', async () => {
+    const { replica, store, refusedClaims } = house()
+    await store.set('gatehouse:txn:{retired}', 'old', 60_000)
+    const flight = { names: ['newest', 'retired'], fingerprint: 'x' } as const
+    const { work, started, release } = gate()
+    const first = replica().run(flight, work)
+    await until(() => started() === 1)
+    const second = replica().run({ ...flight, fingerprint: 'y' }, async () => done('y'))
+    const third = replica().run(flight, work)
+    for (const waiting of ['x', 'y']) {
+      await until(() => refusedClaims.includes(`gatehouse:lock:{retired} ${waiting}`))
+    }
+    release(done('x'))
+    expect(await Promise.all([first, second, third])).toMatchObject([
+      { body: 'x' },
+      { body: 'y' },
+      { body: 'x' },
+    ])
+    expect(started()).toBe(1)
+  })
+})
+
+describe('a holder that is too slow', () => {
+  test('does not overwrite what came after it: it takes back what it did, and says so', async () => {
+    const { replica, store } = house({ lockTtlMs: 60 })
+    await store.set(RECORD, 'start', 60_000)
+    const { work, started, release } = gate()
+    const late = failureOf(replica().run({ names: NAMES, fingerprint: 'late' }, work))
+    await until(() => started() === 1)
+    const quick = await replica().run({ names: NAMES, fingerprint: 'quick' }, async () =>
+      done('quick', { write: 'newer', ttlMs: 60_000 }),
+    )
+    expect(quick).toMatchObject({ body: 'quick' })
+    let undone = 0
+    release({
+      outcome: answer('late', { sessionId: 'opened-too-late' }),
+      record: { write: 'stale', ttlMs: 60_000 },
+      undo: async () => {
+        undone += 1
+      },
+    })
+    expect(await late).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
+    expect(undone).toBe(1)
+    expect(await store.get(RECORD)).toBe('newer')
+  })
+
+  test('does not share what it took back', async () => {
+    const { replica, store, entries } = house({ lockTtlMs: 60, sharedAnswerMs: 60_000 })
+    await store.set(RECORD, 'start', 60_000)
+    const { work, started, release } = gate()
+    const late = failureOf(replica().run({ names: NAMES, fingerprint: 'late' }, work))
+    await until(() => started() === 1)
+    await replica().run({ names: NAMES, fingerprint: 'quick' }, async () => done('', 'delete'))
+    release({ outcome: answer('late', { sessionId: 'undone' }), record: { write: 'stale', ttlMs: 60_000 } })
+    await late
+    const leftOf = [...entries.keys()].filter((key) => key.includes(':late.'))
+    expect(leftOf).toEqual([])
+    expect(await store.get(RECORD)).toBeUndefined()
+  })
+
+  test('does not let go of the lock that another one holds by now', async () => {
+    const { replica, store } = house({ lockTtlMs: 60 })
+    const first = gate()
+    const second = gate()
+    const late = failureOf(replica().run({ names: NAMES, fingerprint: 'first' }, first.work))
+    await until(() => first.started() === 1)
+    const now = replica().run({ names: NAMES, fingerprint: 'second' }, second.work)
+    await until(() => second.started() === 1)
+    await store.expire(LOCK, 60_000) // the second holder is in good time
+    first.release(done('first'))
+    await late
+    expect(await store.get(LOCK)).toMatch(/^second\./)
+    second.release(done('second'))
+    expect(await now).toMatchObject({ body: 'second' })
+    expect(await store.get(LOCK)).toBeUndefined()
+  })
+
+  test('that died is waited for until its lock ends, then the equal step is taken anew', async () => {
+    const { replica, store } = house({ lockTtlMs: 15_000 })
+    await store.set(LOCK, 'same.of-a-replica-that-died', 80)
+    const outcome = await replica().run({ names: NAMES, fingerprint: 'same' }, async () => done('anew'))
+    expect(outcome).toMatchObject({ body: 'anew' })
+  })
+})
+
+describe('what fails inside', () => {
+  test('lets go of the lock, and nothing is remembered', async () => {
+    const { replica, entries } = house()
+    const flights = replica()
+    const bug = new TypeError('a bug')
+    const flight = { names: NAMES, fingerprint: 'same' } as const
+    expect(await failureOf(flights.run(flight, () => Promise.reject(bug)))).toBe(bug)
+    expect(entries.size).toBe(0)
+    expect(await replica().run(flight, async () => done('fine'))).toMatchObject({ body: 'fine' })
+  })
+
+  test('a refusal keeps its private cause for the one who met it, and shares none', async () => {
+    const { replica, entries } = house()
+    const cause = new Error('very-secret')
+    const failure = await failureOf(
+      replica().run({ names: NAMES, fingerprint: 'same' }, () => Promise.reject(storeUnavailable(cause))),
+    )
+    expect(failure).toMatchObject({ status: 503, cause })
+    expect(JSON.stringify([...entries])).not.toContain('very-secret')
+  })
+
+  test('a shared answer that can not be read is none: the step is taken anew', async () => {
+    const { replica, store } = house()
+    const token = 'same.other-replica'
+    await store.set(LOCK, token, 80)
+    await store.set(`${LOCK}:${token}`, 'garbage', 60_000)
+    const outcome = await replica().run({ names: NAMES, fingerprint: 'same' }, async () => done('anew'))
+    expect(outcome).toMatchObject({ body: 'anew' })
+  })
+
+  test('the store away is 503, and no work is begun', async () => {
+    const { replica, store } = house()
+    await store.close()
+    let begun = false
+    const failure = await failureOf(
+      replica().run({ names: NAMES, fingerprint: 'x' }, async () => {
+        begun = true
+        return done('')
+      }),
+    )
+    expect(failure).toMatchObject({ status: 503, code: 'E0000009' })
+    expect(begun).toBe(false)
+  })
+})
