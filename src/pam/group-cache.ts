@@ -159,7 +159,7 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
 
   async function clearUp(list: ListOf, { trouble, rule }: PamFailure, startedAt: number): Promise<void> {
     if (trouble === 'unknown_person') await lists.putUnknown(list, fetchedAt(startedAt))
-    if (rule.purges === 'list') await lists.remove(list)
+    if (rule.purges === 'list') await lists.remove(list, clock.now())
     if (rule.purges === 'team') {
       await team.switchOff()
       lists.clearMemory()

@@ -31,7 +31,8 @@ export interface GroupLists {
   lookAgain(list: ListOf): Promise<CachedList | undefined>
   put(list: ListOf, groups: readonly Group[], fetchedAtMs: number): Promise<KnownList>
   putUnknown(list: ListOf, fetchedAtMs: number): Promise<void>
-  remove(list: ListOf): Promise<void>
+  /** Purges it; what was fetched before that time is void, wherever it may still lie. */
+  remove(list: ListOf, voidBeforeMs: number): Promise<void>
   clearMemory(): void
   nameOf(list: ListOf): string
   lockKeyOf(list: ListOf): string
@@ -49,6 +50,9 @@ export interface GroupListsParts {
   readonly monotonic: () => number
 }
 
+/** Purges that a store which was away did not take. */
+const MAX_REMOVED = 10_000
+
 interface Held {
   readonly cached: CachedList
   readonly bytes: number
@@ -61,6 +65,7 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
     maxSize: parts.maxMemoryBytes,
     sizeCalculation: ({ bytes }) => bytes,
   })
+  const removed = new LRUCache<string, number>({ max: MAX_REMOVED })
 
   return {
     nameOf,
@@ -97,15 +102,15 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
       }
     },
 
-    async remove(list) {
+    async remove(list, voidBeforeMs) {
       const name = nameOf(list)
-      const id = memory.peek(name)?.cached.id
       memory.delete(name)
       try {
-        await records.remove(name) // without its head a body is never found again
-        if (id !== undefined) await records.remove(bodyName(name, id))
+        const head = parseHead((await records.read(name))?.text)
+        await records.remove(name)
+        if (head !== undefined) await records.remove(bodyName(name, head.id))
       } catch {
-        // The store is away: what lies there ends by itself.
+        removed.set(name, voidBeforeMs) // the store is away: what lies there is void when it is back
       }
     },
 
@@ -120,7 +125,7 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
     const name = nameOf(list)
     const held = memory.get(name)
     try {
-      const head = parseHead((await records.read(name))?.text)
+      const head = notRemoved(name, parseHead((await records.read(name))?.text))
       if (head !== undefined && head.id === held?.cached.id) {
         held.confirmedAt = monotonic()
         return held.cached
@@ -130,6 +135,12 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
     } catch {
       return held?.cached // the store is away: what this process has, by its age
     }
+  }
+
+  function notRemoved(name: string, head: Head | undefined): Head | undefined {
+    return head !== undefined && head.fetchedAtMs <= (removed.get(name) ?? Number.NEGATIVE_INFINITY)
+      ? undefined
+      : head
   }
 
   async function load(name: string, head: Head): Promise<CachedList | undefined> {

@@ -1,0 +1,221 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import express from 'express'
+import { noSuchPath, presentError } from '../../src/http/present-error.ts'
+import { setContext } from '../../src/http/request-context.ts'
+import { mountRoutes } from '../../src/http/routes.ts'
+import type { Group } from '../../src/pam/group.ts'
+import type { PamDirectory } from '../../src/pam/groups.ts'
+import { pamAbsentRoutes } from '../../src/pam/pam-routes.ts'
+import { LOGIN } from './pam-broker.ts'
+import { type Journey, startJourney } from './pam-journey.ts'
+
+let journey: Journey
+beforeEach(async () => {
+  journey = await startJourney()
+  journey.pam.control.setUserGroups(LOGIN, ['Toolchain, Early Access', 'Platform Admins'])
+})
+afterEach(() => journey.close())
+
+const SECURITY = 'a18d3843-0593-5dff-b310-f5c854b775df'
+const TOOLCHAIN = '78c18450-aead-52b9-a6a7-9ad7c7d07b56'
+const get = (query: string, login = LOGIN) => journey.broker.get(`/api/v1/pam/groups${query}`, { login })
+const groupsIn = (body: Record<string, unknown>) => body.list as Group[]
+const lists = () => journey.pam.control.counts().groupLists
+const rules = (roles: string[], groups: string[] = []): PamDirectory => ({ kind: 'rules', roles, groups })
+
+async function statusUnder(directory: PamDirectory, login = LOGIN) {
+  const broker = await journey.replica({ directory })
+  const paths = ['/api/v1/pam/groups', `/api/v1/pam/groups/${SECURITY}`]
+  const answers = await Promise.all(paths.map((path) => broker.get(path, { login })))
+  return answers.map(({ status, body }) => (status === 200 ? 200 : `${status} ${body.errorCode}`))
+}
+
+test('nobody may list groups unless the configuration says so, and nothing is asked', async () => {
+  expect(await statusUnder({ kind: 'none' })).toEqual(['403 E0000006', '403 E0000006'])
+  expect(journey.pam.calls.entries).toEqual([])
+})
+
+test.each([
+  [rules(['security_admin']), 403],
+  [rules(['delegated_resource_admin']), 403], // the role itself, not one that stands below it
+  [rules([], [SECURITY]), 403],
+  [rules(['resource_admin']), 200],
+  [rules(['nothing', 'devops_admin']), 200],
+  [rules(['end_user']), 200],
+  [rules([], [TOOLCHAIN.toUpperCase()]), 200],
+])('by rule %#, one who is in two groups', async (directory, status) => {
+  const answer = status === 200 ? 200 : '403 E0000006'
+  expect(await statusUnder(directory)).toEqual([answer, answer])
+  expect(lists()).toBe(status === 200 ? 1 : 0)
+})
+
+test('who assigns roles does not hold them: pam_admin stands above all for display only', async () => {
+  journey.pam.control.setUserGroups(LOGIN, ['Access Governance'])
+  expect(await statusUnder(rules(['resource_admin']))).toEqual(['403 E0000006', '403 E0000006'])
+})
+
+test('a person whom the access service does not know may not, by a rule', async () => {
+  expect(await statusUnder(rules(['end_user']), 'nobody@example.com')).toEqual([
+    '403 E0000006',
+    '403 E0000006',
+  ])
+})
+
+test('a decision is taken on an answer of the last 60 s, or not at all', async () => {
+  const broker = await journey.replica({ directory: rules(['resource_admin']) })
+  expect((await broker.get('/api/v1/pam/groups')).status).toBe(200)
+  journey.advance(61_000)
+  journey.pam.faults.set({ kind: 'status', status: 500, path: '/v1/teams/example-team/users' })
+  const answer = await broker.get('/api/v1/pam/groups')
+  expect([answer.status, answer.body.errorCode]).toEqual([503, 'pam_unavailable'])
+  expect(answer.headers.get('retry-after')).toBe('5')
+  journey.pam.faults.clear()
+  journey.pam.control.setUserGroups(LOGIN, [])
+  expect((await broker.get('/api/v1/pam/groups')).status).toBe(403)
+})
+
+test.each([
+  ['?limit=0', 'limit'],
+  ['?limit=1001', 'limit'],
+  ['?limit=ten', 'limit'],
+  ['?limit=1&limit=2', 'limit'],
+  ['?cursor=1', 'cursor'],
+  ['?search=a&search=b', 'search'],
+  [`?role=${'x'.repeat(201)}`, 'role'],
+])('%s is refused by name, and nothing is asked', async (query, name) => {
+  const { status, body } = await get(query)
+  expect([status, body.errorCode]).toEqual([400, 'E0000001'])
+  expect(body.errorSummary).toBe(`Api validation failed: ${name}`)
+  expect(body.errorCauses).toEqual([{ errorSummary: expect.stringMatching(`^${name}: `) }])
+  expect(journey.pam.calls.entries).toEqual([])
+})
+
+test('every living group is listed, by id; deleted ones never, in whatever form they come', async () => {
+  journey.pam.control.showDeleted()
+  const living = journey.pam.control.groups().filter(({ deletedAt }) => deletedAt === undefined)
+  for (const form of ['null', 'missing', 'empty', 'zero'] as const) {
+    journey.pam.control.setGroupForm({ living: form, federation: true })
+    journey.advance(901_000)
+    const { body } = await get('')
+    expect(groupsIn(body).map(({ id }) => id)).toEqual(living.map(({ id }) => id).sort())
+    expect(Object.keys(groupsIn(body)[0] ?? {})).toEqual(['id', 'name', 'roles'])
+    expect(body).toMatchObject({ nextCursor: null, meta: { stale: false } })
+  }
+})
+
+test('search finds part of a name in any case and writing; role finds those that grant it', async () => {
+  const names = async (query: string) => groupsIn((await get(query)).body).map(({ name }) => name)
+  expect(await names(`?search=${encodeURIComponent('z\u0055\u0308RICH')}`)).toEqual(['Contractors – Zürich'])
+  expect((await names('?search=LINUX&role=delegated_resource_admin')).sort()).toEqual([
+    'Production Linux - Operate',
+    'Staging Linux - Operate',
+  ])
+  expect(await names('?role=Resource_Admin')).toEqual([])
+  expect(await names('?search=&limit=&role=devops_admin&unknown=1')).toEqual(['Toolchain, Early Access'])
+})
+
+test('paging through a list that changes neither skips nor repeats what stays', async () => {
+  const { control } = journey.pam
+  control.growGroups(300)
+  const before = new Set(
+    control
+      .groups()
+      .filter(({ deletedAt }) => deletedAt === undefined)
+      .map(({ id }) => id),
+  )
+  const seen: string[] = []
+  let cursor: string | null = ''
+  for (let page = 0; cursor !== null; page++) {
+    const { body } = await get(`?limit=40&cursor=${cursor}`)
+    seen.push(...groupsIn(body).map(({ id }) => id))
+    cursor = body.nextCursor as string | null
+    const last = control.groups().find(({ id }) => id === cursor)
+    if (page === 1 && last !== undefined) control.deleteGroup(last.name) // the very one that the cursor names
+    control.putGroup({
+      id: `${String(page).padStart(8, 'a')}-0000-4000-8000-000000000000`,
+      name: `New ${page}`,
+    })
+    journey.advance(901_000)
+  }
+  const gone = control
+    .groups()
+    .find(({ name, deletedAt }) => name.startsWith('Generated') && deletedAt !== undefined)
+  expect(new Set(seen).size).toBe(seen.length)
+  const missing = [...before].filter((id) => !seen.includes(id))
+  expect(missing.filter((id) => id !== gone?.id)).toEqual([])
+})
+
+test('10,000 groups are listed whole', async () => {
+  journey.pam.control.growGroups(10_000)
+  let count = 0
+  for (let cursor: unknown = ''; cursor !== null; ) {
+    const { body } = await get(`?limit=1000&search=generated&cursor=${cursor}`)
+    count += groupsIn(body).length
+    cursor = body.nextCursor
+  }
+  expect(count).toBe(10_000)
+  expect(lists()).toBe(1)
+})
+
+test('one group by its id, in any case; an unknown one or no id at all is a 404', async () => {
+  const { body, headers } = await get(`/${SECURITY.toUpperCase()}`)
+  expect(body).toMatchObject({
+    id: SECURITY,
+    name: 'Security',
+    roles: ['security_admin'],
+    meta: { stale: false },
+  })
+  expect(headers.get('etag')).toMatch(/^W\//)
+  for (const id of ['00000000-0000-4000-8000-000000000000', 'security', '..%2f..']) {
+    const answer = await get(`/${id}`)
+    expect([answer.status, answer.body.errorCode]).toEqual([404, 'E0000007'])
+  }
+})
+
+test('HEAD has the headers and no body; another method is a 405', async () => {
+  const head = await journey.broker.get('/api/v1/pam/me', { method: 'HEAD' })
+  expect([head.status, head.text]).toEqual([200, ''])
+  expect(Number(head.headers.get('content-length'))).toBeGreaterThan(100)
+  const post = await journey.broker.get('/api/v1/pam/me', { method: 'POST' })
+  expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+})
+
+test('each lookup is audited, a refused one too, without a name', async () => {
+  await get('?search=Zürich')
+  await get('?limit=0')
+  const audits = journey.broker.logLines().filter(({ event }) => event === 'group_lookup')
+  expect(audits).toMatchObject([
+    { audit: true, userId: '00u-opaque', operation: 'list', status: 200, deviceHash: 'device-hash' },
+    { audit: true, userId: '00u-opaque', operation: 'list', status: 400, errorCode: 'E0000001' },
+  ])
+  expect(JSON.stringify(audits)).not.toMatch(/rich|example/i)
+})
+
+test.each([
+  ['ada@elsewhere.org', undefined],
+  ['..@example.com', undefined],
+  ['a/b?c#d%2e@example.com', '/v1/teams/example-team/users/a%2Fb%3Fc%23d%252e/groups'],
+])('%s as one segment of a path', async (login, path) => {
+  const broker = await journey.replica({ userName: { kind: 'login-local-part', domains: ['example.com'] } })
+  const answer = await broker.get('/api/v1/pam/me', { login })
+  expect([answer.status, answer.body.errorCode]).toEqual([404, 'pam_user_unknown'])
+  const asked = journey.pam.calls.entries.map((call) => call.path).filter((one) => one.includes('/users/'))
+  expect(asked).toEqual(path === undefined ? [] : [path])
+})
+
+test('where no access service is configured the paths answer 404', async () => {
+  const app = express()
+  app.use((req, _res, next) => {
+    setContext(req, { requestId: 'request-1', traceId: undefined, address: '192.0.2.1' })
+    next()
+  })
+  mountRoutes(app, pamAbsentRoutes())
+  app.use(noSuchPath())
+  const log = { error() {}, warn() {}, info() {}, debug() {}, audit() {} }
+  app.use(presentError({ log }))
+  const { origin } = await journey.listen(app)
+  for (const path of ['me', 'groups', `groups/${SECURITY}`]) {
+    const answer = await fetch(`${origin}/api/v1/pam/${path}`)
+    expect([answer.status, await answer.json()]).toMatchObject([404, { errorCode: 'E0000007' }])
+  }
+})

@@ -1,0 +1,129 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { storeUnavailable } from '../../src/errors.ts'
+import { until } from '../support/until.ts'
+import { counted, LOGIN } from './pam-broker.ts'
+import { type Journey, startJourney } from './pam-journey.ts'
+
+let journey: Journey
+beforeEach(async () => {
+  journey = await startJourney()
+  journey.pam.control.setUserGroups(LOGIN, ['Platform Admins'])
+})
+afterEach(() => journey.close())
+
+const lists = () => journey.pam.control.counts()
+const metaOf = (body: Record<string, unknown>) => body.meta as { fetchedAt: string; stale: boolean }
+
+test('fresh for 60 s; then stale at once while one refresh runs; then fresh again', async () => {
+  await journey.broker.get('/api/v1/pam/groups')
+  journey.advance(60_000)
+  expect((await journey.broker.get('/api/v1/pam/groups')).headers.get('age')).toBe('60')
+  expect(lists().groupLists).toBe(1)
+
+  journey.advance(500_000)
+  journey.pam.faults.set({ kind: 'delay', ms: 200 })
+  const answers = await Promise.all(
+    Array.from({ length: 10 }, () => journey.broker.get('/api/v1/pam/groups')),
+  )
+  expect(answers.map(({ headers }) => headers.get('age'))).toEqual(Array(10).fill('560'))
+  expect(answers.every(({ body }) => metaOf(body).stale)).toBe(true)
+  await until(async () => !metaOf((await journey.broker.get('/api/v1/pam/groups')).body).stale)
+  expect(lists().groupLists).toBe(2)
+})
+
+test('older than 10 min the caller waits for a new list; when there is none, 15 min are the most', async () => {
+  await journey.broker.get('/api/v1/pam/groups')
+  journey.advance(899_000)
+  journey.pam.faults.set({ kind: 'status', status: 500 })
+  expect(metaOf((await journey.broker.get('/api/v1/pam/groups')).body).stale).toBe(true)
+  journey.advance(2000)
+  expect((await journey.broker.get('/api/v1/pam/groups')).status).toBe(502)
+  journey.pam.faults.clear()
+  expect(metaOf((await journey.broker.get('/api/v1/pam/groups')).body).stale).toBe(false)
+})
+
+test('stale and fresh answers of the same list have different ETags, for a list that did not change', async () => {
+  const fresh = (await journey.broker.get('/api/v1/pam/groups')).headers.get('etag')
+  journey.advance(100_000)
+  const stale = (await journey.broker.get('/api/v1/pam/groups')).headers.get('etag')
+  expect(stale).not.toBe(fresh)
+})
+
+test('a failing refresh is not repeated with every request', async () => {
+  await journey.broker.get('/api/v1/pam/groups')
+  journey.advance(100_000)
+  journey.pam.faults.set({ kind: 'status', status: 400 })
+  const before = journey.pam.calls.entries.length
+  for (let n = 0; n < 10; n++) await journey.broker.get('/api/v1/pam/groups')
+  await until(() => journey.pam.calls.entries.length > before)
+  for (let n = 0; n < 10; n++) await journey.broker.get('/api/v1/pam/groups')
+  expect(journey.pam.calls.entries.length).toBe(before + 1)
+})
+
+test('what one replica renewed, the others show within a second', async () => {
+  const other = await journey.replica()
+  await other.get('/api/v1/pam/me')
+  journey.advance(400_000)
+  journey.pam.control.setUserGroups(LOGIN, ['Everyone'])
+  await journey.broker.get('/api/v1/pam/me')
+  expect((await other.get('/api/v1/pam/me')).body.groups).toMatchObject([{ name: 'Everyone' }])
+  expect(lists().personLists).toEqual({ [LOGIN]: 2 })
+})
+
+test('one fetch a list over replicas that ask at once; also the failure is shared by those who wait', async () => {
+  const brokers = [journey.broker, await journey.replica(), await journey.replica(), await journey.replica()]
+  await journey.broker.get('/api/v1/pam/me')
+  const before = journey.pam.calls.entries.length
+  const ask = () =>
+    Promise.all(brokers.flatMap((broker) => [broker, broker]).map((b) => b.get('/api/v1/pam/groups')))
+  expect((await ask()).map(({ status }) => status)).toEqual(Array(8).fill(200))
+  expect(lists().groupLists).toBe(1)
+
+  journey.advance(901_000)
+  journey.pam.faults.set([
+    { kind: 'delay', ms: 50 },
+    { kind: 'status', status: 400 },
+  ])
+  const calls = journey.pam.calls.entries.length
+  expect((await ask()).map(({ status }) => status)).toEqual(Array(8).fill(502))
+  expect(journey.pam.calls.entries.length - calls).toBeLessThanOrEqual(2)
+  expect(before).toBeGreaterThan(0)
+})
+
+test('the store goes away and comes back: what is in memory serves, what is not is fetched', async () => {
+  await journey.broker.get('/api/v1/pam/me')
+  journey.store.lose(storeUnavailable())
+  journey.advance(30_000)
+  expect((await journey.broker.get('/api/v1/pam/me')).headers.get('age')).toBe('30')
+  expect((await journey.broker.get('/api/v1/pam/groups')).status).toBe(200)
+  journey.advance(400_000)
+  expect((await journey.broker.get('/api/v1/pam/me')).headers.get('age')).toBe('0')
+  journey.store.find()
+  expect((await journey.broker.get('/api/v1/pam/me')).status).toBe(200)
+})
+
+test('a purge while the store is away holds when it comes back', async () => {
+  await journey.broker.get('/api/v1/pam/me')
+  journey.advance(290_000)
+  journey.store.lose(storeUnavailable())
+  journey.pam.control.failNext({
+    error: 'forbidden_error',
+    path: '/v1/teams/example-team/users',
+    times: 'always',
+  })
+  for (let answer = 200; answer === 200; ) answer = (await journey.broker.get('/api/v1/pam/me')).status
+  journey.store.find()
+  expect((await journey.broker.get('/api/v1/pam/me')).body.errorCode).toBe('pam_not_permitted')
+})
+
+test('hits are counted by list and outcome', async () => {
+  await journey.broker.get('/api/v1/pam/me')
+  await journey.broker.get('/api/v1/pam/me')
+  await journey.broker.get('/api/v1/pam/groups')
+  expect(await counted(journey.broker.metrics, 'pam_cache_total')).toEqual({
+    'me miss': 1,
+    'me fresh': 1,
+    'directory miss': 1,
+  })
+  expect(await counted(journey.broker.metrics, 'pam_pages_total')).toEqual({ me: 1, directory: 1 })
+})

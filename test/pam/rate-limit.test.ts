@@ -1,0 +1,147 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { storeUnavailable } from '../../src/errors.ts'
+import { until } from '../support/until.ts'
+import { counted, LOGIN } from './pam-broker.ts'
+import { type Journey, startJourney } from './pam-journey.ts'
+
+let journey: Journey
+/** Waiting moves the common clock, so that a wait ends when it should and takes no time. */
+const sleep = async (ms: number) => {
+  if (ms > 40) journey.advance(ms)
+  await delay(1)
+}
+const PEOPLE = Array.from({ length: 10 }, (_, n) => `person-${n}@example.com`)
+
+beforeEach(async () => {
+  journey = await startJourney({ sleep })
+  for (const login of [LOGIN, ...PEOPLE]) journey.pam.control.setUserGroups(login, ['Everyone'])
+  await journey.broker.get('/api/v1/pam/groups') // holds a token, knows the API's time
+})
+afterEach(() => journey.close())
+
+const limit = (retrySeconds: number) =>
+  journey.pam.control.failNext({
+    error: 'too_many_requests',
+    path: '/v1/teams/example-team/users',
+    retrySeconds,
+  })
+const me = (login = LOGIN, broker = journey.broker) => broker.get('/api/v1/pam/me', { login })
+
+test('a limit that lasts is told to the caller, and no further call goes out from any replica', async () => {
+  const other = await journey.replica()
+  limit(30)
+  const answer = await me()
+  expect([answer.status, answer.body.errorCode]).toEqual([503, 'pam_rate_limited'])
+  expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(30)
+  const calls = journey.pam.calls.entries.length
+  for (const broker of [journey.broker, other])
+    for (const login of PEOPLE) expect((await me(login, broker)).status).toBe(503)
+  expect(journey.pam.calls.entries.length).toBe(calls)
+
+  journey.advance(31_000)
+  for (const broker of [other, journey.broker]) expect((await me(LOGIN, broker)).status).toBe(200)
+})
+
+test('a limit that ends within 2 s is waited for', async () => {
+  limit(1)
+  const from = journey.pam.now()
+  expect((await me()).status).toBe(200)
+  expect(journey.pam.now() - from).toBeGreaterThanOrEqual(1000)
+  expect(journey.pam.now() - from).toBeLessThanOrEqual(2000)
+  expect(await counted(journey.broker.metrics, 'pam_gate_waits_total')).toEqual({ waited: 1, probe: 1 })
+})
+
+test('while the limit holds, everything that a stale answer can serve is served', async () => {
+  await me()
+  journey.advance(200_000)
+  limit(30)
+  expect((await me('person-0@example.com')).status).toBe(503)
+  for (let n = 0; n < 20; n++) {
+    const answer = await me()
+    expect([answer.status, answer.body.meta]).toMatchObject([200, { stale: true }])
+  }
+  expect(await counted(journey.broker.metrics, 'pam_gate_waits_total')).toMatchObject({ gave_way: 1 })
+})
+
+test('after the limit one call goes first; the others follow it', async () => {
+  limit(30)
+  await me()
+  journey.advance(31_000)
+  let open = 0
+  let atOnce = 0
+  journey.pam.faults.set({ kind: 'delay', ms: 20, times: 1 })
+  const answers = await Promise.all(
+    PEOPLE.map(async (login) => {
+      open += 1
+      atOnce = Math.max(atOnce, open)
+      return me(login)
+    }),
+  )
+  expect(answers.map(({ status }) => status)).toEqual(PEOPLE.map(() => 200))
+  expect((await counted(journey.broker.metrics, 'pam_gate_waits_total')).probe).toBe(1)
+  expect(atOnce).toBe(10)
+})
+
+test('a clock of ours that is off by an hour waits no longer and no shorter', async () => {
+  for (const skewMs of [3_600_000, -3_600_000]) {
+    const broker = await journey.replica({ now: () => journey.pam.now() + skewMs })
+    journey.advance(901_000)
+    limit(30)
+    expect((await me(LOGIN, broker)).headers.get('retry-after')).toBe('30')
+    journey.advance(32_000)
+    expect((await me(LOGIN, broker)).status).toBe(200)
+  }
+})
+
+test('when the allowance runs low, background work gives way and people are served', async () => {
+  const low = { 'X-RateLimit-Limit': '100', 'X-RateLimit-Remaining': '5' }
+  const reset = String(Math.ceil(journey.pam.now() / 1000) + 600)
+  await me()
+  journey.advance(100_000)
+  journey.pam.faults.set({
+    kind: 'status',
+    status: 200,
+    body: { list: [] },
+    headers: { ...low, 'X-RateLimit-Retry-At': reset, 'X-RateLimit-Reset': reset },
+  })
+  expect((await me('person-1@example.com')).status).toBe(200)
+  const calls = journey.pam.calls.entries.length
+  expect((await me()).body.meta).toMatchObject({ stale: true })
+  expect((await me('person-2@example.com')).status).toBe(200)
+  await until(async () => (await counted(journey.broker.metrics, 'pam_gate_waits_total')).gave_way === 1)
+  expect(journey.pam.calls.entries.length).toBe(calls + 1)
+})
+
+test('an allowance that is used up closes the gate before the first 429', async () => {
+  journey.pam.control.setRateLimit({ limit: 2, periodSeconds: 60, parts: 1 })
+  expect([(await me('person-1@example.com')).status, (await me('person-2@example.com')).status]).toEqual([
+    200, 200,
+  ])
+  expect((await me('person-3@example.com')).body.errorCode).toBe('pam_rate_limited')
+  expect(journey.pam.control.counts().errors).toEqual({})
+})
+
+test('without the store each process keeps a gate of its own', async () => {
+  journey.store.lose(storeUnavailable())
+  limit(30)
+  expect((await me()).status).toBe(503)
+  const calls = journey.pam.calls.entries.length
+  expect((await me('person-1@example.com')).status).toBe(503)
+  expect(journey.pam.calls.entries.length).toBe(calls)
+  journey.advance(32_000)
+  expect((await me('person-1@example.com')).status).toBe(200)
+})
+
+test('a 429 that names no time, or one long ago, is a second', async () => {
+  for (const at of ['0', 'soon']) {
+    journey.advance(10_000)
+    journey.pam.faults.set({
+      kind: 'status',
+      status: 429,
+      times: 1,
+      headers: { 'X-RateLimit-Retry-At': at, 'X-RateLimit-Reset': at, 'X-RateLimit-Remaining': '0' },
+    })
+    expect((await me(`person-${at.length}@example.com`)).status).toBe(200)
+  }
+})
