@@ -7,6 +7,7 @@ import { createSessionCookie } from '../../src/session/session-cookie.ts'
 import { createSessionRecords } from '../../src/session/session-records.ts'
 import { createSessionRoutes, refuseOtherSession } from '../../src/session/session-routes.ts'
 import { createSessions, type SessionGrant } from '../../src/session/sessions.ts'
+import { createUserSessions } from '../../src/session/user-sessions.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type Answer, serve } from '../http/serve.ts'
@@ -50,8 +51,14 @@ export async function sessionHouse({ secure = true, sameSite = 'lax' }: HouseOpt
     log,
     metrics,
   })
+  const userSessions = createUserSessions({
+    store,
+    seal: createSeal(masterKeys, 'user-sessions'),
+    names: createSigner(masterKeys, 'user-session-names'),
+  })
   const sessions = createSessions({
     records,
+    userSessions,
     cookie,
     idleMs: IDLE_MS,
     absoluteMs: ABSOLUTE_MS,
@@ -89,11 +96,11 @@ export async function sessionHouse({ secure = true, sameSite = 'lax' }: HouseOpt
   const served = await serve({
     before: [
       function countPieces(_req, res, next) {
-        const write = res.write.bind(res)
-        res.write = (...args: Parameters<typeof write>) => {
+        const { write } = res
+        res.write = ((...args: Parameters<typeof write>) => {
           pieces.written += 1
-          return write(...args)
-        }
+          return write.apply(res, args)
+        }) as typeof write // its overloads differ only in what may be left out
         next()
       },
       refuseOtherSession({ sessions }),
@@ -123,6 +130,9 @@ export async function sessionHouse({ secure = true, sameSite = 'lax' }: HouseOpt
     traffic,
     pieces,
     records,
+    sessions,
+    /** The records of sessions, without the index of whose they are. */
+    stored: () => [...entries.keys()].filter((key) => key.startsWith('gatehouse:sess:')),
     cookie,
     metrics,
     lines,
@@ -155,6 +165,14 @@ function watched(store: Store, traffic: { writes: number; reads: number; away: b
     async expire(...args) {
       meet('writes')
       return store.expire(...args)
+    },
+    async indexPut(...args) {
+      meet('writes')
+      return store.indexPut(...args)
+    },
+    async indexRemove(...args) {
+      meet('writes')
+      return store.indexRemove(...args)
     },
   }
 }

@@ -16,7 +16,7 @@ const house = async (options?: HouseOptions) => keep(await sessionHouse(options)
 
 const ME = '/api/v1/sessions/me'
 const REFRESH = `${ME}/lifecycle/refresh`
-const SESSION_KEY = /^gatehouse:sess:[\w-]{43}$/
+const STORE_KEY = /^gatehouse:(user-)?sess:[\w-]{43}$/
 
 describe('no session', () => {
   test('is 404 where one asks for it, 401 where one is needed, and sets no cookie', async () => {
@@ -86,17 +86,17 @@ describe('a cookie that is not ours', () => {
 
 describe('keys are rotated', () => {
   test('a cookie and a record of the retired key still count, and can be moved and ended', async () => {
-    const { call, signIn, keyring, clock, entries } = await house()
+    const { call, signIn, keyring, clock, stored } = await house()
     const { bearer } = await signIn()
     keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
     expect((await call('GET', ME, bearer)).status).toBe(200)
     clock.now += MOVE_EVERY_MS
     expect((await call('GET', '/need', bearer)).status).toBe(200)
-    expect(entries.size).toBe(1)
+    expect(stored().length).toBe(1)
     clock.now += IDLE_MS - 1
     expect((await call('GET', ME, bearer)).status).toBe(200)
     expect((await call('DELETE', ME, bearer)).status).toBe(204)
-    expect(entries.size).toBe(0)
+    expect(stored().length).toBe(0)
   })
 
   test('a new session is signed, named and sealed by the new key', async () => {
@@ -114,9 +114,13 @@ describe('opening', () => {
     const [one, two] = [await signIn(), await signIn()]
     expect(one.id).toMatch(/^[\w-]{43}$/)
     expect(one.id).not.toBe(two.id)
-    expect([...entries.keys()].every((key) => SESSION_KEY.test(key))).toBe(true)
-    const stored = JSON.stringify([...entries])
-    for (const secret of [one.id, 'ada', 'Ada', '00u1person']) expect(stored).not.toContain(secret)
+    expect([...entries.keys()].every((key) => STORE_KEY.test(key))).toBe(true)
+    const stored = [...entries].map(([key, { content }]) =>
+      typeof content === 'string' ? [key, content] : [key, ...content.values()],
+    )
+    for (const secret of [one.id, 'ada@example.com', '"firstName"', '00u1person']) {
+      expect(stored.join()).not.toContain(secret)
+    }
   })
 
   test('what one sees of it: a public id and never the cookie’s', async () => {
@@ -172,11 +176,11 @@ describe('idle and absolute limits are kept here, by our clock', () => {
   })
 
   test('the record itself goes with it: nothing is left to steal', async () => {
-    const { call, signIn, clock, entries } = await house()
+    const { call, signIn, clock, stored } = await house()
     const { bearer } = await signIn()
     clock.now = START + IDLE_MS
     await call('GET', ME, bearer)
-    expect(entries.size).toBe(0)
+    expect(stored().length).toBe(0)
   })
 
   test('a store that keeps a record too long does not lengthen a session', async () => {
@@ -249,14 +253,14 @@ describe('moving', () => {
 
 describe('ending', () => {
   test('is at once, for good, and takes the cookie away', async () => {
-    const { call, signIn, entries, lines } = await house()
+    const { call, signIn, stored, lines } = await house()
     const { bearer } = await signIn()
     const answer = await call('DELETE', ME, bearer)
     expect([answer.status, answer.text]).toEqual([204, ''])
     expect(answer.headers['set-cookie']).toEqual([
       '__Host-gatehouse=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax',
     ])
-    expect(entries.size).toBe(0)
+    expect(stored().length).toBe(0)
     expect((await call('GET', ME, bearer)).status).toBe(404)
     expect((await call('DELETE', ME, bearer)).status).toBe(404)
     expect(lines()).toContainEqual(
@@ -272,7 +276,7 @@ describe('ending', () => {
   })
 
   test('a move that is late does not bring it back', async () => {
-    const { call, signIn, clock, entries } = await house()
+    const { call, signIn, clock, stored } = await house()
     const { bearer } = await signIn()
     clock.now += MOVE_EVERY_MS
     const [used, refreshed, ended] = await Promise.all([
@@ -283,17 +287,71 @@ describe('ending', () => {
     expect(ended.status).toBe(204)
     expect([200, 401]).toContain(used.status)
     expect([200, 404]).toContain(refreshed.status)
-    expect(entries.size).toBe(0)
+    expect(stored().length).toBe(0)
     expect((await call('GET', '/need', bearer)).status).toBe(401)
+  })
+})
+
+describe('all sessions of a person', () => {
+  test('end at once, but for the one that is excepted, and nobody else’s', async () => {
+    const { call, signIn, sessions, stored, metrics } = await house()
+    const [one, two, here] = [await signIn(), await signIn(), await signIn()]
+    expect(await sessions.endAllOf('00u1other')).toBe(0)
+    expect(await sessions.endAllOf('00u1person', here.id)).toBe(2)
+    for (const { bearer } of [one, two]) expect((await call('GET', ME, bearer)).status).toBe(404)
+    expect((await call('GET', ME, here.bearer)).status).toBe(200)
+    expect(stored().length).toBe(1)
+    expect((await metrics.sessionsEnded.get()).values).toEqual([
+      expect.objectContaining({ labels: { reason: 'revoked' }, value: 2 }),
+    ])
+    expect(await sessions.endAllOf('00u1person')).toBe(1)
+    expect((await call('GET', ME, here.bearer)).status).toBe(404)
+  })
+
+  test('that are signed out or idled out already are not counted, and one gone is forgotten', async () => {
+    const { call, signIn, sessions, clock } = await house()
+    const out = await signIn()
+    await call('DELETE', ME, out.bearer)
+    await signIn()
+    clock.now += IDLE_MS
+    await signIn()
+    expect(await sessions.endAllOf('00u1person')).toBe(1)
+    expect(await sessions.endAllOf('00u1person')).toBe(0)
+  })
+
+  test('are found after a key rotation, under the old name and the new', async () => {
+    const { signIn, sessions, keyring } = await house()
+    await signIn()
+    keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
+    await signIn()
+    expect(await sessions.endAllOf('00u1person')).toBe(2)
+  })
+
+  test('an index entry copied to another person’s index does not open there', async () => {
+    const { signIn, sessions, entries, call } = await house()
+    const { bearer } = await signIn()
+    const [from = ''] = [...entries.keys()].filter((key) => key.startsWith('gatehouse:user-sess:'))
+    const content = entries.get(from)?.content
+    if (!(content instanceof Map)) throw new Error('an index is there')
+    entries.delete(from)
+    entries.set(
+      from.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')),
+      {
+        content,
+        expiresAt: Number.POSITIVE_INFINITY,
+      },
+    )
+    expect(await sessions.endAllOf('00u1person')).toBe(0)
+    expect((await call('GET', ME, bearer)).status).toBe(200)
   })
 })
 
 describe('a record that was tampered with in the store', () => {
   test('copied to the place of another session does not open there', async () => {
-    const { call, signIn, entries, lines, metrics } = await house()
+    const { call, signIn, entries, stored, lines, metrics } = await house()
     const admin = await signIn()
     const attacker = await signIn()
-    const [from, to] = [...entries.keys()]
+    const [from, to] = stored()
     const stolen = entries.get(from ?? '')
     if (stolen === undefined || to === undefined) throw new Error('two records are there')
     entries.set(to, stolen)
@@ -306,9 +364,9 @@ describe('a record that was tampered with in the store', () => {
   test.each(['', 'garbage', '{}', '{"version":1}', 'AAAA'])(
     'replaced by %j is no session',
     async (content) => {
-      const { call, signIn, entries } = await house()
+      const { call, signIn, entries, stored } = await house()
       const { bearer } = await signIn()
-      const [key = ''] = entries.keys()
+      const [key = ''] = stored()
       entries.set(key, { content, expiresAt: Number.POSITIVE_INFINITY })
       const answer = await call('GET', ME, bearer)
       expect(answer.status).toBe(404)
@@ -388,7 +446,7 @@ describe('X-Gatehouse-Session', () => {
   const publicIdOf = (json: unknown) => (json as { id: string }).id // what `sessions/me` answers
 
   test('of another session: 409, and nothing is done', async () => {
-    const { call, signIn, entries, clock } = await house()
+    const { call, signIn, stored, clock } = await house()
     const { bearer } = await signIn()
     const other = publicIdOf((await call('GET', ME, (await signIn()).bearer)).json)
     clock.now += MOVE_EVERY_MS
@@ -404,7 +462,7 @@ describe('X-Gatehouse-Session', () => {
       expect([answer.status, answer.json]).toEqual([409, expect.objectContaining({ errorCode: 'E0000006' })])
       expect(answer.headers).not.toHaveProperty('set-cookie')
     }
-    expect(entries.size).toBe(2)
+    expect(stored().length).toBe(2)
   })
 
   test.each([['twice'], ['empty'], ['garbage']])('%s: 409', async (how) => {
