@@ -1,0 +1,281 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import type { Browser, PageAnswer } from '../support/browser.ts'
+import { AMELIA, type House, startHouse } from '../support/house.ts'
+import { handleOf, hrefAt, valueAt } from '../support/transaction-view.ts'
+
+/** Quick, so that tests are; that answers wait for it is tested apart. */
+const ANSWER_MS = 20
+const RESEND_AFTER_MS = 60_000
+
+/** The broker's clock; moved, so that nobody waits for thirty seconds. */
+let nowMs = Date.now()
+let house: House
+
+beforeEach(async () => {
+  nowMs = Date.now()
+  house = await startHouse({
+    now: () => nowMs,
+    sandboxNow: () => nowMs,
+    tunables: (tunables) => ({
+      ...tunables,
+      recovery: { ...tunables.recovery, recoveryAnswerMs: ANSWER_MS, resendAfterMs: RESEND_AFTER_MS },
+    }),
+  })
+})
+afterEach(() => house.stop())
+
+const UNKNOWN = 'nobody.at.all@example.test'
+const FORBIDDEN = 'hugo.norecovery@example.test'
+const NO_PHONE = 'mila.nophone@example.test'
+const WITH_PHONE = AMELIA
+const NEW_PASSWORD = 'Another-Password-2'
+
+function start(browser: Browser, username: string, factorType: string, kind = 'password') {
+  return browser.post(`/api/v1/authn/recovery/${kind}`, { username, factorType })
+}
+
+/** An answer with its random values taken out: what is left must be the same for everybody. */
+function anonymous({ status, text, headers, json }: PageAnswer): object {
+  const withoutValues = text
+    .replaceAll(String(json.stateToken ?? 'no state token'), '<handle>')
+    .replaceAll(String(json.errorId ?? 'no error id'), '<error id>')
+    .replaceAll(house.gatehouse.url, '<origin>')
+  const names = [...headers.keys()].filter((name) => name !== 'set-cookie').toSorted()
+  const times = /"expiresAt":"[^"]*"/
+  return {
+    status,
+    names,
+    length: headers.get('content-length'),
+    body: withoutValues.replace(times, '<time>'),
+  }
+}
+
+describe('nobody learns who exists', () => {
+  test.each(['EMAIL', 'SMS', 'CALL'])(
+    'by %s: known, unknown, forbidden and phoneless people get one answer',
+    async (factorType) => {
+      const answers: object[] = []
+      const steps: object[][] = []
+      for (const username of [WITH_PHONE, UNKNOWN, FORBIDDEN, NO_PHONE]) {
+        const browser = await house.visit()
+        const started = await start(browser, username, factorType)
+        expect(started.json.status).toBe('RECOVERY_CHALLENGE')
+        expect(started.text).not.toMatch(/recoveryToken|_embedded|"user"/)
+        answers.push(anonymous(started))
+        if (factorType === 'EMAIL') continue
+        steps.push(await wholeConversation(browser, started))
+      }
+      expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1)
+      expect(new Set(steps.map((step) => JSON.stringify(step))).size).toBeLessThanOrEqual(1)
+    },
+  )
+
+  /** Everything one can do with a challenge but know the code. */
+  async function wholeConversation(browser: Browser, started: PageAnswer): Promise<object[]> {
+    const stateToken = handleOf(started)
+    const verify = hrefAt(started, '_links.next')
+    const resend = hrefAt(started, '_links.resend')
+    const answers = [
+      await browser.post('/api/v1/authn', { stateToken }),
+      await browser.post('/api/v1/authn/introspect', { stateToken }),
+      await browser.post(verify, { stateToken, passCode: '000000' }),
+      await browser.post(resend, { stateToken }),
+      await browser.post('/api/v1/authn/previous', { stateToken }),
+      await browser.post('/api/v1/authn/skip', { stateToken }),
+      await browser.post('/api/v1/authn', { stateToken, username: AMELIA, password: 'x' }),
+    ]
+    nowMs += RESEND_AFTER_MS + 1
+    answers.push(await browser.post(resend, { stateToken }))
+    for (let attempt = 0; attempt < 5; attempt += 1) {
+      answers.push(await browser.post(verify, { stateToken, passCode: `00000${attempt}` }))
+    }
+    answers.push(await browser.post(hrefAt(started, '_links.cancel'), { stateToken }))
+    answers.push(await browser.post('/api/v1/authn', { stateToken }))
+    expect(answers.map(({ status }) => status)).toEqual([
+      200, 200, 403, 429, 403, 403, 403, 200, 403, 403, 403, 403, 403, 200, 401,
+    ])
+    return answers.map(anonymous)
+  }
+
+  test.each(['UNLOCK-known', 'UNLOCK-unknown'])('unlocking answers alike: %s', async (who) => {
+    const browser = await house.visit()
+    const username = who === 'UNLOCK-known' ? 'luis.locked@example.test' : UNKNOWN
+    const started = await start(browser, username, 'EMAIL', 'unlock')
+    expect(started.json).toEqual({
+      status: 'RECOVERY_CHALLENGE',
+      factorResult: 'WAITING',
+      factorType: 'EMAIL',
+      recoveryType: 'UNLOCK',
+    })
+  })
+
+  test('a second code for a name within the pause is refused, whoever it is, however it is written', async () => {
+    for (const [first, second] of [
+      [WITH_PHONE, ` ${WITH_PHONE.toUpperCase()} `.trim()],
+      [UNKNOWN, UNKNOWN],
+    ] as const) {
+      const [one, two] = [await house.visit(), await house.visit()]
+      await start(one, first, 'SMS')
+      house.forget()
+      const refused = await start(two, second, 'SMS')
+      expect([refused.status, refused.json.errorCode]).toEqual([429, 'E0000109'])
+      expect(refused.headers.get('retry-after')).toBe('60')
+      expect(house.upstreamCalls()).toEqual([])
+      expect((await start(two, second, 'CALL')).status).toBe(200)
+      expect((await start(two, second, 'CALL')).json.errorCode).toBe('E0000133')
+    }
+  })
+
+  test('no answer comes sooner than it may', async () => {
+    const slow = await startHouse({
+      tunables: (tunables) => ({ ...tunables, recovery: { ...tunables.recovery, recoveryAnswerMs: 400 } }),
+    })
+    try {
+      for (const username of [WITH_PHONE, UNKNOWN]) {
+        const browser = await slow.visit()
+        const before = performance.now()
+        const started = await start(browser, username, 'SMS')
+        const between = performance.now()
+        await browser.post(hrefAt(started, '_links.next'), {
+          stateToken: handleOf(started),
+          passCode: '000000',
+        })
+        expect(between - before).toBeGreaterThanOrEqual(399)
+        expect(performance.now() - between).toBeGreaterThanOrEqual(399)
+      }
+    } finally {
+      await slow.stop()
+    }
+  })
+})
+
+describe('the trap of the trusted application', () => {
+  test.each([
+    ['no factor type', {}],
+    ['an unknown one', { factorType: 'PIGEON' }],
+    ['one in other letters', { factorType: 'email' }],
+    ['null', { factorType: null }],
+  ])('%s is refused, and nothing is sent upstream', async (_, fields) => {
+    const browser = await house.visit()
+    for (const kind of ['password', 'unlock']) {
+      house.forget()
+      const answer = await browser.post(`/api/v1/authn/recovery/${kind}`, { username: AMELIA, ...fields })
+      expect([answer.status, answer.json.errorCode]).toEqual([400, 'E0000001'])
+      expect(answer.json.errorCauses).toEqual([{ errorSummary: 'factorType: must be EMAIL, SMS or CALL' }])
+      expect(house.upstreamCalls()).toEqual([])
+    }
+  })
+
+  test('a recovery token that comes all the same is dropped, alarmed, and answered as for an unknown person', async () => {
+    house.sandbox.faults.authn.set({
+      kind: 'status',
+      status: 200,
+      path: '/api/v1/authn/recovery/password',
+      times: 1,
+      body: {
+        status: 'RECOVERY',
+        recoveryToken: 'planted-recovery-token-123456',
+        _embedded: { user: { id: 'x' } },
+      },
+    })
+    const [browser, other] = [await house.visit(), await house.visit()]
+    const trapped = await start(browser, WITH_PHONE, 'SMS')
+    const unknown = await start(other, UNKNOWN, 'SMS')
+    expect(anonymous(trapped)).toEqual(anonymous(unknown))
+    expect(house.gatehouse.logText()).toContain('"event":"recovery_token_dropped"')
+    expect(house.gatehouse.logText()).not.toContain('planted-recovery-token')
+    expect(await house.gatehouse.metrics()).toContain('gatehouse_tokens_cut_total{by="recovery"} 1')
+  })
+
+  test('trouble of the upstream is told as trouble, to everybody', async () => {
+    house.sandbox.faults.authn.set({ kind: 'html', status: 503 })
+    for (const username of [WITH_PHONE, UNKNOWN]) {
+      const answer = await start(await house.visit(), username, 'EMAIL')
+      expect([answer.status, answer.json.errorCode]).toEqual([502, 'E0000009'])
+    }
+  })
+})
+
+describe('who really is the person gets in', () => {
+  test('by text message: the code, the question, a new password, signed in', async () => {
+    const browser = await house.visit()
+    const started = await start(browser, WITH_PHONE, 'SMS')
+    const stateToken = handleOf(started)
+    const code = house.sandbox.outbox.latest(WITH_PHONE, 'recovery')?.code
+    const verify = hrefAt(started, '_links.next')
+    expect((await browser.post(verify, { stateToken, passCode: '000000' })).json.errorCode).toBe('E0000068')
+
+    let now = await browser.post(verify, { stateToken, passCode: code })
+    expect(now.json.stateToken).toBe(stateToken)
+    const question = house.sandbox.person(WITH_PHONE).config.recoveryQuestion
+    if (question !== undefined) {
+      expect(now.json.status).toBe('RECOVERY')
+      const next = hrefAt(now, '_links.next')
+      expect((await browser.post(next, { stateToken, answer: 'wrong' })).json.errorCode).toBe('E0000087')
+      now = await browser.post(next, { stateToken, answer: question.answer })
+    }
+    expect(now.json.status).toBe('PASSWORD_RESET')
+    expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
+    const done = await browser.post(hrefAt(now, '_links.next'), { stateToken, newPassword: NEW_PASSWORD })
+    expect(done.json.status).toBe('SUCCESS')
+    expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(WITH_PHONE)
+    const again = await house.visit()
+    const signedIn = await again.post('/api/v1/authn', { username: WITH_PHONE, password: NEW_PASSWORD })
+    expect(signedIn.json.status).toBe('SUCCESS')
+  })
+
+  test('by mail: the token of the link is used once and never stored', async () => {
+    const browser = await house.visit()
+    await start(browser, WITH_PHONE, 'EMAIL')
+    const recoveryToken = house.sandbox.outbox.latest(WITH_PHONE, 'recovery')?.token
+    expect(recoveryToken).toEqual(expect.any(String))
+
+    const redeemed = await browser.post('/api/v1/authn/recovery/token', { recoveryToken })
+    expect(['RECOVERY', 'PASSWORD_RESET']).toContain(redeemed.json.status)
+    const client = house.redis.client()
+    for (const key of await client.keys('*')) {
+      expect(await client.get(key).catch(() => '')).not.toContain(recoveryToken)
+    }
+    expect(redeemed.text).not.toContain(recoveryToken)
+    const again = await browser.post('/api/v1/authn/recovery/token', { recoveryToken })
+    expect([again.status, again.json.errorCode]).toEqual([401, 'E0000011'])
+  })
+
+  test('a locked account is unlocked by its owner, and no session opens by that', async () => {
+    const luis = 'luis.locked@example.test'
+    const browser = await house.visit()
+    const locked = await browser.post('/api/v1/authn', { username: luis, password: 'Demo-Password-1' })
+    expect(locked.json.status).toBe('LOCKED_OUT')
+    expect(locked.json.stateToken).toBeUndefined()
+    expect(hrefAt(locked, '_links.next')).toBe(`${house.gatehouse.url}/api/v1/authn/recovery/unlock`)
+
+    await start(browser, luis, 'EMAIL', 'unlock')
+    const recoveryToken = house.sandbox.outbox.latest(luis, 'recovery')?.token
+    let now = await browser.post('/api/v1/authn/recovery/token', { recoveryToken })
+    const question = house.sandbox.person(luis).config.recoveryQuestion
+    if (question !== undefined) {
+      now = await browser.post(hrefAt(now, '_links.next'), {
+        stateToken: handleOf(now),
+        answer: question.answer,
+      })
+    }
+    expect(now.json).toMatchObject({ status: 'SUCCESS', recoveryType: 'UNLOCK' })
+    expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
+    const signedIn = await browser.post('/api/v1/authn', { username: luis, password: 'Demo-Password-1' })
+    expect(signedIn.json.status).toBe('SUCCESS')
+  })
+
+  test("another browser can't go on with somebody's recovery", async () => {
+    const started = await start(await house.visit(), WITH_PHONE, 'SMS')
+    const code = house.sandbox.outbox.latest(WITH_PHONE, 'recovery')?.code
+    const other = await house.visit()
+    house.forget()
+    const answer = await other.post(hrefAt(started, '_links.next'), {
+      stateToken: handleOf(started),
+      passCode: code,
+    })
+    expect([answer.status, answer.json.errorCode]).toEqual([401, 'E0000011'])
+    expect(house.upstreamCalls()).toEqual([])
+    expect(valueAt(answer.json, 'errorCauses')).toEqual([])
+  })
+})
