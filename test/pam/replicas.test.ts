@@ -1,0 +1,112 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { createRedisStore } from '../../src/store/redis-store.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { KEY, type PamBroker } from './pam-broker.ts'
+import { type Journey, startJourney } from './pam-journey.ts'
+
+/** Twenty replicas with connections of their own to one real Redis. */
+const REPLICAS = 20
+const PEOPLE = Array.from({ length: 10 }, (_, n) => `person-${n}@example.com`)
+
+let redis: RedisServer
+beforeAll(async () => {
+  redis = await startRedis()
+})
+afterAll(() => redis.stop())
+
+let journey: Journey
+let brokers: PamBroker[]
+let closers: (() => Promise<void>)[]
+beforeEach(async () => {
+  await redis.client().flushall()
+  journey = await startJourney({ sleep: (ms) => delay(ms) })
+  closers = []
+  brokers = []
+  for (let n = 0; n < REPLICAS; n++) {
+    const { store } = createRedisStore({ url: redis.url, connectTimeoutMs: 5000, commandTimeoutMs: 5000 })
+    closers.push(() => store.close())
+    brokers.push(await journey.replica({ store }))
+  }
+  for (const login of PEOPLE) journey.pam.control.setUserGroups(login, ['Everyone', 'Security'])
+})
+afterEach(async () => {
+  await journey.close()
+  for (const close of closers) await close()
+})
+
+/** So many at once, spread over replicas and people. */
+async function ask(count: number): Promise<Record<number, number>> {
+  const answers = await Promise.all(
+    Array.from({ length: count }, (_, n) => {
+      const login = PEOPLE[Math.floor(n / REPLICAS) % PEOPLE.length]
+      return brokers[n % REPLICAS]?.get('/api/v1/pam/me', { login })
+    }),
+  )
+  const statuses: Record<number, number> = {}
+  for (const answer of answers) statuses[answer?.status ?? 0] = (statuses[answer?.status ?? 0] ?? 0) + 1
+  return statuses
+}
+const counts = () => journey.pam.control.counts()
+const each = (times: number) => Object.fromEntries(PEOPLE.map((login) => [login, times]))
+
+test('started cold under 1,000 requests: one token, one fetch a person', async () => {
+  expect(await ask(1000)).toEqual({ 200: 1000 })
+  expect(counts()).toMatchObject({ tokensMinted: 1, personLists: each(1), requests: 1 + PEOPLE.length })
+})
+
+test('the token ends under load: no request fails, one new token', async () => {
+  await ask(200)
+  journey.advance(400_000)
+  journey.pam.control.expireTokens()
+  expect(await ask(1000)).toEqual({ 200: 1000 })
+  expect(counts()).toMatchObject({ tokensMinted: 2, personLists: each(2) })
+})
+
+test('the API limits for a while: no request fails that a stale answer can serve, and few calls go out', async () => {
+  await ask(200)
+  journey.advance(200_000)
+  const before = counts().requests
+  const limit = { error: 'too_many_requests', retrySeconds: 30, times: 'always' } as const
+  journey.pam.control.failNext(limit)
+  for (let round = 0; round < 3; round++) {
+    expect(await ask(400)).toEqual({ 200: 400 })
+    journey.advance(5000)
+  }
+  // Each of the lists may have been on its way when the first 429 came; nothing follows.
+  expect(counts().requests - before).toBeLessThanOrEqual(PEOPLE.length)
+
+  journey.pam.control.clearFailures()
+  journey.advance(60_000)
+  expect(await ask(400)).toEqual({ 200: 400 })
+})
+
+test('Redis goes away: every replica mints for itself and goes on; comes back: they share again', async () => {
+  await redis.kill()
+  expect(await ask(REPLICAS)).toEqual({ 200: REPLICAS })
+  expect(counts().tokensMinted).toBe(REPLICAS)
+  await redis.restart()
+  journey.advance(400_000)
+  expect(await ask(200)).toEqual({ 200: 200 })
+  expect(counts().tokensMinted).toBe(REPLICAS)
+}, 60_000)
+
+test('what lies in Redis tells nothing, and ends by itself', async () => {
+  await ask(200)
+  await brokers[0]?.get('/api/v1/pam/groups', { login: PEOPLE[0] })
+  const client = redis.client()
+  const keys = await client.keys('*')
+  const values = await Promise.all(keys.map((key) => client.get(key)))
+  const marks = [
+    ...journey.pam.control.bearerTokens(),
+    ...[KEY.id, KEY.secret, 'example-team', ...PEOPLE],
+    ...journey.pam.control.groups().flatMap(({ id, name }) => [id, name]),
+  ]
+  const raw = JSON.stringify([keys, values])
+  expect(marks.filter((mark) => raw.includes(mark))).toEqual([])
+  expect(keys.length).toBeGreaterThan(PEOPLE.length)
+  for (const key of keys) {
+    expect(key).toMatch(/^gatehouse:(pam-token|pam-groups|limit|lock):/)
+    expect(await client.pttl(key)).toBeGreaterThan(0)
+  }
+})
