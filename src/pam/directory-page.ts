@@ -2,9 +2,11 @@ import type { Group } from './group.ts'
 import type { KnownList } from './group-lists.ts'
 
 export interface PageQuery {
+  /** Part of a name, in any case. */
   readonly search: string | undefined
   readonly role: string | undefined
   readonly limit: number
+  /** The id of the last group that the caller has. */
   readonly cursor: string | undefined
 }
 

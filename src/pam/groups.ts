@@ -1,6 +1,6 @@
 import { notAllowed, notFound, pamError } from '../errors.ts'
 import type { Session } from '../session/session.ts'
-import { selectGroups } from './directory-page.ts'
+import { type DirectoryPage, type PageQuery, selectGroups } from './directory-page.ts'
 import type { Group } from './group.ts'
 import type { GroupCache, ServedList } from './group-cache.ts'
 import type { KnownList } from './group-lists.ts'
@@ -15,14 +15,10 @@ export type PamDirectory =
   | { readonly kind: 'all' }
   | { readonly kind: 'rules'; readonly roles: readonly string[]; readonly groups: readonly string[] }
 
-export interface DirectoryQuery {
-  /** Part of a name, in any case. */
-  readonly search: string | undefined
-  readonly role: string | undefined
-  readonly limit: number
-  /** The id of the last group that the caller has. */
-  readonly cursor: string | undefined
-}
+export type DirectoryQuery = PageQuery
+
+/** Of one list. */
+const MAX_PAGES_KEPT = 50
 
 /** What is shown, and how old it is. `kept` is the same object as long as `data` says the same; if it can be kept. */
 export interface Shown {
@@ -49,6 +45,7 @@ export interface GroupsParts {
 
 export function createGroups({ cache, userName, directory, directoryMaxAgeMs }: GroupsParts): Groups {
   const ofMe = new WeakMap<KnownList, Readonly<Record<string, unknown>>>()
+  const pagesOf = new WeakMap<KnownList, Map<string, DirectoryPage>>()
 
   return {
     async me(session) {
@@ -62,7 +59,8 @@ export function createGroups({ cache, userName, directory, directoryMaxAgeMs }: 
     async list(session, query) {
       await demandDirectory(session)
       const served = await lookUp({ kind: 'directory' })
-      return shown(served, selectGroups(served.list, query), undefined)
+      const page = pageOf(served.list, query)
+      return shown(served, page, page)
     },
 
     async one(session, id) {
@@ -72,6 +70,18 @@ export function createGroups({ cache, userName, directory, directoryMaxAgeMs }: 
       if (group === undefined) throw notFound('group (Group)')
       return shown(served, { ...group }, undefined)
     },
+  }
+
+  /** Pages that people turn are kept; what they type is not. */
+  function pageOf(list: KnownList, query: DirectoryQuery): DirectoryPage {
+    if (query.search !== undefined) return selectGroups(list, query)
+    const pages = pagesOf.get(list) ?? new Map<string, DirectoryPage>()
+    pagesOf.set(list, pages)
+    const name = JSON.stringify([query.role, query.limit, query.cursor])
+    const page = pages.get(name) ?? selectGroups(list, query)
+    if (pages.size >= MAX_PAGES_KEPT) pages.clear()
+    pages.set(name, page)
+    return page
   }
 
   async function lookUp(list: ListOf, options?: { maxAgeMs: number }): Promise<ServedList> {

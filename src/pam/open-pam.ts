@@ -11,6 +11,7 @@ import type { UpstreamClient } from '../upstream/upstream-client.ts'
 import { createGroupCache, type ListTunables } from './group-cache.ts'
 import { type CachedList, createGroupLists } from './group-lists.ts'
 import { createGroups, type PamDirectory } from './groups.ts'
+import { createImpatientStore } from './impatient-store.ts'
 import { watchKeyExpiry } from './key-expiry.ts'
 import { createKeyPauses, type KeyPausesParts } from './key-pauses.ts'
 import type { PageLimits } from './pages.ts'
@@ -75,11 +76,12 @@ const LOCK_MARGIN_MS = 5000
 
 /** Puts the room together. */
 export function createPam(parts: PamParts): Pam {
-  const { client, baseUrl, team, keys, tunables, store, secretKeys, requireSession, log, metrics } = parts
+  const { client, baseUrl, team, keys, tunables, secretKeys, requireSession, log, metrics } = parts
   const { now = Date.now, monotonic = () => performance.now(), random = Math.random } = parts
   const { sleep = (ms) => delay(ms) } = parts
   const { lists: listTunables, rateLimit } = tunables
   const { origin } = new URL(baseUrl)
+  const store = createImpatientStore({ store: parts.store, monotonic })
 
   const signer = createSigner(secretKeys, 'pam')
   const name = JSON.stringify([origin, team])

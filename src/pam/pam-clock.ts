@@ -7,7 +7,7 @@ import type { UpstreamAnswer } from '../upstream/upstream-client.ts'
 export interface PamClock {
   /** Milliseconds since 1970 on the API's clock; on ours as long as there was no answer. */
   now(): number
-  /** Whether an answer's `Date` has been seen. */
+  /** Whether there was an answer. */
   isSet(): boolean
   observe(answer: Pick<UpstreamAnswer, 'headers'>): void
 }
@@ -23,7 +23,10 @@ export function createPamClock(parts: { now: () => number; monotonic: () => numb
     isSet: () => offsetMs !== undefined,
     observe({ headers }) {
       const dateMs = typeof headers.date === 'string' ? Date.parse(headers.date) : Number.NaN
-      if (Number.isNaN(dateMs)) return
+      if (Number.isNaN(dateMs)) {
+        offsetMs ??= parts.now() - parts.monotonic() // an API that tells no time: ours must do
+        return
+      }
       const seen = dateMs - parts.monotonic()
       // The header cuts off a second's rest: of estimates that agree, the latest time is the nearest to the truth.
       offsetMs =

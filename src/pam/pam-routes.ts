@@ -152,7 +152,8 @@ function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
 
 /** The ETag is over the data and its stale mark, not the times: an equal list read anew is the same. */
 function render({ data, stale, fetchedAtMs }: Shown): Rendered {
-  const hash = createHash('sha256').update(JSON.stringify({ data, stale })).digest('base64url').slice(0, 27)
-  const meta = { fetchedAt: new Date(fetchedAtMs).toISOString(), stale }
-  return { body: Buffer.from(JSON.stringify({ ...data, meta })), etag: `W/"${hash}"` }
+  const text = JSON.stringify(data)
+  const hash = createHash('sha256').update(`${stale} ${text}`).digest('base64url').slice(0, 27)
+  const meta = JSON.stringify({ fetchedAt: new Date(fetchedAtMs).toISOString(), stale })
+  return { body: Buffer.from(`${text.slice(0, -1)},"meta":${meta}}`), etag: `W/"${hash}"` }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Metrics } from '../observability/metrics.ts'
-import type { Store } from '../store/store.ts'
 import type { UpstreamAnswer } from '../upstream/upstream-client.ts'
+import type { PamStore } from './impatient-store.ts'
 import type { PamClock } from './pam-clock.ts'
 import { PamFailure } from './pam-errors.ts'
 
@@ -29,7 +29,7 @@ export interface GatePass {
 }
 
 export interface RateLimitGateParts {
-  readonly store: Store
+  readonly store: PamStore
   readonly clock: PamClock
   /** Of the team, for the keys; keyed hash. */
   readonly scope: () => string

@@ -1,7 +1,7 @@
 import type { Seal } from '../crypto/seal.ts'
 import type { Signer } from '../crypto/sign.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { Store } from '../store/store.ts'
+import type { PamStore } from './impatient-store.ts'
 
 /** Sealed values in the store, under keyed hashes of their names: neither tells anything to who reads the store. */
 export interface SealedRecords {
@@ -21,7 +21,7 @@ export interface SealedRecord {
 }
 
 export interface SealedRecordsParts {
-  readonly store: Store
+  readonly store: PamStore
   readonly seal: Seal
   readonly signer: Signer
   readonly metrics: Metrics

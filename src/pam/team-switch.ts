@@ -1,4 +1,4 @@
-import type { Store } from '../store/store.ts'
+import type { PamStore } from './impatient-store.ts'
 import type { PamClock } from './pam-clock.ts'
 import { PamFailure } from './pam-errors.ts'
 
@@ -13,7 +13,7 @@ export interface TeamSwitch {
 }
 
 export interface TeamSwitchParts {
-  readonly store: Store
+  readonly store: PamStore
   readonly clock: PamClock
   readonly monotonic: () => number
   readonly scope: () => string

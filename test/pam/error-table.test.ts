@@ -234,6 +234,34 @@ test.each([
   expect(answer.text).not.toMatch(/127\.0\.0\.1|ECONN|socket/)
 })
 
+test('an answer without an end, or without measure: an error within bounds', async () => {
+  const broker = await journey.replica({ totalTimeoutMs: 200 })
+  journey.pam.faults.set({ kind: 'drip', everyMs: 150, path: LIST })
+  expect((await broker.get('/api/v1/pam/me')).body.errorCode).toBe('pam_timeout')
+  journey.pam.faults.set({ kind: 'huge', bytes: 5_000_000, path: LIST })
+  expect((await journey.broker.get('/api/v1/pam/me')).body.errorCode).toBe('pam_unexpected')
+})
+
+test('an API that tells no time: ours must do', async () => {
+  const server = await journey.listen(async (req, res) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of req) chunks.push(chunk as Buffer)
+    const body = Buffer.concat(chunks).toString('utf8')
+    const answer = await journey.pam.send(req.method ?? 'GET', req.url ?? '/', {
+      ...(body === '' ? {} : { body: JSON.parse(body) as unknown }),
+      headers: req.headers.authorization === undefined ? {} : { authorization: req.headers.authorization },
+    })
+    res.sendDate = false
+    res.writeHead(answer.status, { 'Content-Type': 'application/json' }).end(answer.text)
+  })
+  const broker = await journey.replica({ baseUrl: server.origin })
+  for (let elapsed = 0; elapsed < 7_200_000; elapsed += 100_000) {
+    expect((await broker.get('/api/v1/pam/me')).status).toBe(200)
+    journey.advance(100_000)
+  }
+  expect(journey.pam.control.counts().errors).toEqual({})
+})
+
 test('an API that is offline again and again is left alone for a moment', async () => {
   const broker = await journey.replica({ breaker: { consecutiveFailures: 3, halfOpenAfterMs: 60_000 } })
   fail('service_offline')

@@ -113,6 +113,7 @@ test('a purge while the store is away holds when it comes back', async () => {
   })
   for (let answer = 200; answer === 200; ) answer = (await journey.broker.get('/api/v1/pam/me')).status
   journey.store.find()
+  journey.advance(1001) // looks into the store again
   expect((await journey.broker.get('/api/v1/pam/me')).body.errorCode).toBe('pam_not_permitted')
 })
 

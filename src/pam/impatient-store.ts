@@ -1,0 +1,39 @@
+import { storeUnavailable } from '../errors.ts'
+import type { Store } from '../store/store.ts'
+
+/** What the room needs of the store. It goes on without it, each process for itself. */
+export type PamStore = Pick<Store, 'get' | 'set' | 'delete' | 'deleteIf'>
+
+/** After a failure, the store counts as away for so long. */
+const AWAY_MS = 1000
+
+/**
+ * A store that is away is found out once in a while and not at each of the looks that one lookup takes: each of
+ * them would wait as long as a store operation may take.
+ */
+export function createImpatientStore({
+  store,
+  monotonic,
+}: {
+  store: Store
+  monotonic: () => number
+}): PamStore {
+  let awayUntil = Number.NEGATIVE_INFINITY
+
+  async function attempt<Reply>(operation: () => Promise<Reply>): Promise<Reply> {
+    if (monotonic() < awayUntil) throw storeUnavailable()
+    try {
+      return await operation()
+    } catch (error) {
+      awayUntil = monotonic() + AWAY_MS
+      throw error
+    }
+  }
+
+  return {
+    get: (key) => attempt(() => store.get(key)),
+    set: (key, value, ttlMs, when) => attempt(() => store.set(key, value, ttlMs, when)),
+    delete: (key) => attempt(() => store.delete(key)),
+    deleteIf: (key, expected) => attempt(() => store.deleteIf(key, expected)),
+  }
+}
