@@ -1,0 +1,322 @@
+import type { IncomingHttpHeaders, RequestListener, ServerResponse } from 'node:http'
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { type AuthnCall, createAuthnUpstream } from '../../src/authn/authn-upstream.ts'
+import type { Client } from '../../src/authn/client.ts'
+import { BrokerError } from '../../src/errors.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
+import { keeper } from '../http/serve.ts'
+import { collectLog } from '../observability/collect-log.ts'
+import { clientFor, deadPort, rawUpstream, stubUpstream } from '../upstream/stub-upstream.ts'
+
+const { keep, closeAll } = keeper()
+afterEach(closeAll)
+
+const CLIENT: Client = {
+  requestId: 'request-1',
+  address: '198.51.100.7',
+  device: { id: 'd'.repeat(32), returned: true },
+  userAgent: 'Browser/1.0',
+  acceptLanguage: 'de-CH',
+  fingerprint: undefined,
+  sessionId: undefined,
+}
+const STATELESS: AuthnCall = { path: '/api/v1/authn', body: { username: 'ada' }, bearsToken: false }
+const STATEFUL: AuthnCall = { path: '/api/v1/authn/skip', body: { stateToken: '00x' }, bearsToken: true }
+const SUCCESS = { status: 'SUCCESS' }
+const INVALID_TOKEN = { errorCode: 'E0000011', errorSummary: 'Invalid token provided', errorId: 'oae1' }
+
+interface Parts {
+  readonly origin: string
+  readonly tokens?: readonly string[]
+  readonly halfOpenAfterMs?: number
+}
+
+function upstreamAt({ origin, tokens = ['first-token'], halfOpenAfterMs = 1500 }: Parts) {
+  const keyring = { tokens }
+  const { log, lines, text } = collectLog('debug')
+  const metrics = createMetrics({ processMetrics: false })
+  const client = clientFor(origin, {
+    totalTimeoutMs: 300,
+    breaker: { consecutiveFailures: 3, halfOpenAfterMs },
+  })
+  const upstream = keep(createAuthnUpstream({ client, apiTokens: () => keyring.tokens, log, metrics }))
+  const failureOf = async (call: AuthnCall): Promise<BrokerError> => {
+    const error = await upstream.send(call, CLIENT).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    )
+    expect(error).toBeInstanceOf(BrokerError)
+    return error as BrokerError // just checked
+  }
+  const gauge = async () => (await metrics.upstreamTokenRefused.get()).values[0]?.value
+  return { upstream, failureOf, keyring, lines, text, gauge }
+}
+
+async function answering(listener: RequestListener, parts: Partial<Parts> = {}) {
+  const stub = keep(await stubUpstream(listener))
+  return { stub, ...upstreamAt({ origin: stub.origin, ...parts }) }
+}
+
+const json = (res: ServerResponse, status: number, body: unknown, headers = {}) =>
+  res.writeHead(status, { 'Content-Type': 'application/json', ...headers }).end(JSON.stringify(body))
+
+describe('what is no answer of the API', () => {
+  test.each<[string, RequestListener]>([
+    [
+      'HTML',
+      (_req, res) => res.writeHead(200, { 'Content-Type': 'text/html' }).end('<html>very-secret</html>'),
+    ],
+    [
+      'an HTML error',
+      (_req, res) => res.writeHead(503, { 'Content-Type': 'text/html' }).end('<h1>Busy</h1>'),
+    ],
+    ['a redirect', (_req, res) => json(res, 302, SUCCESS, { Location: 'https://evil.example/' })],
+    ['a list', (_req, res) => json(res, 200, [SUCCESS])],
+    ['null', (_req, res) => json(res, 200, null)],
+    ['text', (_req, res) => json(res, 200, 'SUCCESS')],
+    ['an empty body', (_req, res) => res.writeHead(200, { 'Content-Type': 'application/json' }).end()],
+    ['no content', (_req, res) => res.writeHead(204).end()],
+    ['an error without errorCode', (_req, res) => json(res, 400, { message: 'very-secret' })],
+    ['an error whose code is no text', (_req, res) => json(res, 403, { errorCode: 68 })],
+    ['a 500 without errorCode', (_req, res) => json(res, 500, {})],
+    ['not modified', (_req, res) => res.writeHead(304).end()],
+    ['a cut connection', (_req, res) => res.destroy()],
+    ['an answer over the cap', (_req, res) => json(res, 200, { status: 'x'.repeat(200_000) })],
+  ])('%s is 502, sent once, and nothing of it is told', async (_name, listener) => {
+    const { failureOf, stub } = await answering(listener)
+    const failure = await failureOf(STATELESS)
+    expect([failure.status, failure.code]).toEqual([502, 'E0000009'])
+    expect(`${failure.message}${failure.causes}`).not.toMatch(/secret|127\.0\.0\.1/)
+    expect(stub.arrived()).toBe(1)
+  })
+
+  test('no answer in time is 504', async () => {
+    const { failureOf } = await answering(() => undefined)
+    expect(await failureOf(STATELESS)).toMatchObject({ status: 504, code: 'E0000009' })
+  })
+
+  test('nobody there is 502, and while the breaker is open 503 that says when to come again', async () => {
+    const { failureOf } = upstreamAt({ origin: `http://127.0.0.1:${await deadPort()}` })
+    for (let call = 0; call < 3; call++) expect((await failureOf(STATELESS)).status).toBe(502)
+    const failure = await failureOf(STATELESS)
+    expect([failure.status, failure.headers]).toEqual([503, { 'Retry-After': '2' }])
+  })
+
+  test('something that is not HTTP is 502', async () => {
+    const stub = keep(await rawUpstream((socket) => socket.end('nonsense')))
+    expect((await upstreamAt({ origin: stub.origin }).failureOf(STATELESS)).status).toBe(502)
+  })
+})
+
+describe('errors of the API pass as they are', () => {
+  test.each([400, 401, 403, 404, 429, 500, 503])('status %i', async (status) => {
+    const body = {
+      errorCode: 'E0000068',
+      errorSummary: 's',
+      errorLink: 'E0000068',
+      errorId: 'oae1',
+      errorCauses: [],
+    }
+    const { upstream } = await answering((_req, res) => json(res, status, body))
+    const reply = await upstream.send(STATELESS, CLIENT)
+    expect(reply).toMatchObject({ status, isError: true, errorCode: 'E0000068', body })
+  })
+})
+
+describe('the SSWS token is refused', () => {
+  /** Takes the tokens that are valid; a state token is never known. */
+  async function org(valid: Set<string>, tokens: readonly string[] = ['first-token']) {
+    const used: string[] = []
+    const made = await answering(
+      (req, res) => {
+        const token = req.headers.authorization?.replace('SSWS ', '') ?? ''
+        used.push(token)
+        if (!valid.has(token) || (req.url?.includes('gone') ?? false)) json(res, 401, INVALID_TOKEN)
+        else json(res, 200, SUCCESS)
+      },
+      { tokens },
+    )
+    return { ...made, used }
+  }
+  const GONE: AuthnCall = { ...STATEFUL, path: '/api/v1/authn/gone' }
+
+  test('on a call without a state token: 503, an alarm once, the gauge, and no token in the log', async () => {
+    const { failureOf, upstream, lines, text, gauge, used } = await org(new Set())
+    for (let call = 0; call < 3; call++) {
+      expect(await failureOf(STATELESS)).toMatchObject({ status: 503, headers: { 'Retry-After': '30' } })
+    }
+    expect(used.length).toBe(3)
+    expect(upstream.tokenIsRefused()).toBe(true)
+    expect(await gauge()).toBe(1)
+    expect(lines().map(({ level, event }) => [level, event])).toEqual([['error', 'upstream_token_refused']])
+    expect(text()).not.toContain('first-token')
+  })
+
+  test('E0000011 on a call with a state token is about that one, and passes', async () => {
+    const { upstream, lines } = await org(new Set(['first-token']))
+    await upstream.send(STATELESS, CLIENT)
+    expect(await upstream.send(GONE, CLIENT)).toMatchObject({ status: 401, errorCode: 'E0000011' })
+    expect(upstream.tokenIsRefused()).toBe(false)
+    expect(lines()).toEqual([])
+  })
+
+  test('while it is refused, E0000011 on other calls is 503 too: clients keep their transactions', async () => {
+    const { failureOf } = await org(new Set())
+    await failureOf(STATELESS)
+    expect((await failureOf(STATEFUL)).status).toBe(503)
+    expect((await failureOf(GONE)).status).toBe(503)
+  })
+
+  test('the standby is tried, and kept once it was taken', async () => {
+    const { upstream, used, gauge } = await org(new Set(['standby']), ['first-token', 'standby'])
+    expect((await upstream.send(STATELESS, CLIENT)).body).toEqual(SUCCESS)
+    await upstream.send(STATELESS, CLIENT)
+    await upstream.send(STATEFUL, CLIENT)
+    expect(used).toEqual(['first-token', 'standby', 'standby', 'standby'])
+    expect([upstream.tokenIsRefused(), await gauge()]).toEqual([false, 0])
+  })
+
+  test('the standby is not tried with a state token: that call may be spent', async () => {
+    const { upstream, used } = await org(new Set(['standby']), ['first-token', 'standby'])
+    expect((await upstream.send(STATEFUL, CLIENT)).status).toBe(401)
+    expect(used).toEqual(['first-token'])
+  })
+
+  test('both refused: each is tried once, then 503', async () => {
+    const { failureOf, used } = await org(new Set(), ['first-token', 'standby'])
+    expect((await failureOf(STATELESS)).status).toBe(503)
+    expect(used).toEqual(['first-token', 'standby'])
+  })
+
+  test('taken again: all is well, and said so', async () => {
+    const valid = new Set<string>()
+    const { failureOf, upstream, lines, gauge } = await org(valid)
+    await failureOf(STATELESS)
+    valid.add('first-token')
+    expect((await upstream.send(STATELESS, CLIENT)).status).toBe(200)
+    expect(upstream.tokenIsRefused()).toBe(false)
+    expect(await gauge()).toBe(0)
+    expect((await upstream.send(GONE, CLIENT)).status).toBe(401)
+    expect(lines().map(({ event }) => event)).toEqual([
+      'upstream_token_refused',
+      'upstream_token_accepted_again',
+    ])
+  })
+
+  test('a new token in a changed file is used at once', async () => {
+    const { failureOf, upstream, keyring, used } = await org(new Set(['new-token']))
+    await failureOf(STATELESS)
+    keyring.tokens = ['new-token']
+    expect((await upstream.send(STATELESS, CLIENT)).status).toBe(200)
+    expect(used.at(-1)).toBe('new-token')
+  })
+
+  test('another 401 is no refusal of our token', async () => {
+    const { upstream, lines } = await answering((_req, res) => json(res, 401, { errorCode: 'E0000004' }))
+    expect(await upstream.send(STATELESS, CLIENT)).toMatchObject({ status: 401, errorCode: 'E0000004' })
+    expect(upstream.tokenIsRefused()).toBe(false)
+    expect(lines()).toEqual([])
+  })
+})
+
+describe('what is sent', () => {
+  async function seenWith(client: Partial<Client>): Promise<IncomingHttpHeaders> {
+    let seen: IncomingHttpHeaders = {}
+    const { upstream } = await answering((req, res) => {
+      seen = req.headers
+      json(res, 200, SUCCESS)
+    })
+    await upstream.send(STATELESS, { ...CLIENT, ...client })
+    return seen
+  }
+
+  test('our token, the one clean address, what the browser is, and nothing else', async () => {
+    const headers = await seenWith({ fingerprint: 'print|1' })
+    expect(headers).toMatchObject({
+      accept: 'application/json',
+      'content-type': 'application/json',
+      authorization: 'SSWS first-token',
+      'x-forwarded-for': '198.51.100.7',
+      'user-agent': 'Browser/1.0',
+      'accept-language': 'de-CH',
+      'x-device-fingerprint': 'print|1',
+    })
+    expect(Object.keys(headers).sort()).toEqual(
+      [
+        ...['accept', 'accept-encoding', 'accept-language', 'authorization', 'connection', 'content-length'],
+        ...['content-type', 'host', 'user-agent', 'x-device-fingerprint', 'x-forwarded-for'],
+      ].sort(),
+    )
+  })
+
+  test('what the browser did not send is not made up', async () => {
+    const headers = await seenWith({ userAgent: '', acceptLanguage: '', fingerprint: undefined })
+    for (const name of ['user-agent', 'accept-language', 'x-device-fingerprint', 'cookie', 'origin']) {
+      expect(headers).not.toHaveProperty(name)
+    }
+  })
+})
+
+describe('what passes on of the answer’s headers', () => {
+  async function headersOf(status: number, headers: Record<string, string | string[]>) {
+    const { upstream } = await answering((_req, res) =>
+      json(res, status, status === 200 ? SUCCESS : { errorCode: 'E0000047' }, headers),
+    )
+    return (await upstream.send(STATELESS, CLIENT)).headers
+  }
+
+  test('the limits, and no cookie, server, address or policy', async () => {
+    expect(
+      await headersOf(200, {
+        'X-Rate-Limit-Limit': '600',
+        'X-Rate-Limit-Remaining': '599',
+        'X-Rate-Limit-Reset': '1800000000',
+        'Set-Cookie': ['sid=very-secret', 'JSESSIONID=very-secret'],
+        Server: 'org',
+        'X-Okta-Request-Id': 'abc',
+        'Content-Security-Policy': 'x',
+        Link: '<https://org.example.com/>; rel="self"',
+      }),
+    ).toEqual({
+      'X-Rate-Limit-Limit': '600',
+      'X-Rate-Limit-Remaining': '599',
+      'X-Rate-Limit-Reset': '1800000000',
+    })
+  })
+
+  test.each(['', '-1', '1.5', 'many', '1e9', '9'.repeat(16), '1, 2'])(
+    'a limit of %j is none',
+    async (value) => {
+      expect(await headersOf(200, { 'X-Rate-Limit-Limit': value })).toEqual({})
+    },
+  )
+
+  const DATE = 'Thu, 05 Nov 2026 06:00:00 GMT'
+  const SENT_S = Date.parse(DATE) / 1000
+  test.each<[string, Record<string, string>, string]>([
+    [
+      'until the reset, by the upstream’s own clock',
+      { Date: DATE, 'X-Rate-Limit-Reset': String(SENT_S + 42) },
+      '42',
+    ],
+    ['at least a second', { Date: DATE, 'X-Rate-Limit-Reset': String(SENT_S - 100) }, '1'],
+    ['at most an hour', { Date: DATE, 'X-Rate-Limit-Reset': String(SENT_S + 100_000) }, '3600'],
+    ['a minute when there is no reset', { Date: DATE }, '60'],
+    ['a minute when the reset is none', { Date: DATE, 'X-Rate-Limit-Reset': 'soon' }, '60'],
+    ['a minute when the date is none', { Date: 'yesterday', 'X-Rate-Limit-Reset': String(SENT_S) }, '60'],
+  ])('429 says when to come again: %s', async (_name, headers, seconds) => {
+    expect((await headersOf(429, headers))['Retry-After']).toBe(seconds)
+  })
+
+  test('only 429 does', async () => {
+    const headers = { Date: DATE, 'X-Rate-Limit-Reset': String(SENT_S + 42), 'Retry-After': '5' }
+    expect(await headersOf(200, headers)).not.toHaveProperty('Retry-After')
+  })
+})
+
+test('the answer’s own date comes along, to read its times by', async () => {
+  const { upstream } = await answering((_req, res) =>
+    json(res, 200, SUCCESS, { Date: 'Thu, 05 Nov 2026 06:00:00 GMT' }),
+  )
+  expect((await upstream.send(STATELESS, CLIENT)).date).toBe('Thu, 05 Nov 2026 06:00:00 GMT')
+})

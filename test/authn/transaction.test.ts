@@ -1,0 +1,230 @@
+import { describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import {
+  type Answer,
+  advance,
+  begin,
+  goesOn,
+  lifetimeMs,
+  mayTake,
+  opensSession,
+  personChanged,
+  type Transaction,
+} from '../../src/authn/transaction.ts'
+
+const NOW = Date.parse('2026-11-05T06:00:00Z')
+const USER = { id: '00u1', profile: { login: 'ada@example.com' } }
+const ANSWER: Answer = {
+  status: 'MFA_REQUIRED',
+  factorResult: undefined,
+  stateToken: '00state',
+  hasSessionToken: false,
+  type: undefined,
+  user: USER,
+  factorTypes: {},
+  expiresAt: undefined,
+}
+const STEP = { offered: [], proof: undefined, expiresAtMs: NOW + 300_000, maxOffered: 200 }
+const fresh = (): Transaction => begin('device', 'ada', NOW)
+const answeredWith = (answer: Partial<Answer>, step: Partial<Parameters<typeof advance>[2]> = {}) =>
+  advance(fresh(), { ...ANSWER, ...answer }, { ...STEP, ...step })
+
+describe('what counts as an accepted credential', () => {
+  const PASSWORD = { amr: 'pwd' }
+
+  test('nothing that showed none', () => {
+    for (const status of ['SUCCESS', 'MFA_REQUIRED', 'PASSWORD_EXPIRED', '']) {
+      expect(answeredWith({ status })).toMatchObject({ credentialAccepted: false, amr: [] })
+    }
+  })
+
+  test.each(['MFA_CHALLENGE', 'RECOVERY_CHALLENGE', 'MFA_ENROLL_ACTIVATE', 'UNAUTHENTICATED', 'LOCKED_OUT'])(
+    'nothing that was answered with %s: it is still looked at, or was not taken',
+    (status) => {
+      expect(answeredWith({ status }, { proof: PASSWORD })).toMatchObject({
+        credentialAccepted: false,
+        amr: [],
+      })
+    },
+  )
+
+  test.each([
+    'WAITING',
+    'CHALLENGE',
+    'REJECTED',
+    'TIMEOUT',
+    'TIME_WINDOW_EXCEEDED',
+    'PASSCODE_REPLAYED',
+    'CANCELLED',
+    'ERROR',
+  ])('nothing that was answered with factor result %s, whatever the status', (factorResult) => {
+    for (const status of ['SUCCESS', 'MFA_REQUIRED', 'BRAND_NEW']) {
+      expect(answeredWith({ status, factorResult }, { proof: PASSWORD }).credentialAccepted).toBe(false)
+    }
+  })
+
+  test.each(['SUCCESS', 'MFA_REQUIRED', 'MFA_ENROLL', 'PASSWORD_EXPIRED', 'PASSWORD_WARN', 'BRAND_NEW'])(
+    'one that led on to %s',
+    (status) => {
+      expect(answeredWith({ status }, { proof: PASSWORD })).toMatchObject({
+        credentialAccepted: true,
+        amr: ['pwd'],
+      })
+    },
+  )
+
+  test('once accepted it stays so, and methods add up without repeats', () => {
+    let transaction = answeredWith({}, { proof: PASSWORD })
+    for (const [proof, status] of [
+      [{ amr: 'otp' }, 'MFA_CHALLENGE'],
+      [{ amr: 'otp' }, 'SUCCESS'],
+      [PASSWORD, 'SUCCESS'],
+      [undefined, 'LOCKED_OUT'],
+    ] as const) {
+      transaction = advance(transaction, { ...ANSWER, status }, { ...STEP, proof })
+    }
+    expect(transaction).toMatchObject({ credentialAccepted: true, amr: ['pwd', 'otp'] })
+  })
+})
+
+describe('a session opens', () => {
+  test('only when all of it is so: SUCCESS, a person, a session token or step-up, and an accepted credential', () => {
+    for (const status of ['SUCCESS', 'MFA_REQUIRED', 'success', '']) {
+      for (const user of [USER, undefined]) {
+        for (const hasSessionToken of [true, false]) {
+          for (const type of ['SESSION_STEP_UP', 'SESSION_OTHER', undefined]) {
+            for (const credentialAccepted of [true, false]) {
+              const answer = { ...ANSWER, status, user, hasSessionToken, type }
+              const opens = opensSession({ ...fresh(), credentialAccepted }, answer)
+              const expected =
+                status === 'SUCCESS' &&
+                user !== undefined &&
+                (hasSessionToken || type === 'SESSION_STEP_UP') &&
+                credentialAccepted
+              expect({ answer, credentialAccepted, opens }).toEqual({
+                answer,
+                credentialAccepted,
+                opens: expected,
+              })
+            }
+          }
+        }
+      }
+    }
+  })
+
+  test('an imported token that is already at SUCCESS opens none', () => {
+    const imported = answeredWith({ status: 'SUCCESS', hasSessionToken: true })
+    expect(opensSession(imported, { ...ANSWER, status: 'SUCCESS', hasSessionToken: true })).toBe(false)
+  })
+})
+
+describe('the person', () => {
+  test('may be named late, but not become another one', () => {
+    expect(personChanged(fresh(), ANSWER)).toBe(false)
+    expect(personChanged({ ...fresh(), userId: '00u1' }, ANSWER)).toBe(false)
+    expect(personChanged({ ...fresh(), userId: '00u1' }, { ...ANSWER, user: undefined })).toBe(false)
+    expect(personChanged({ ...fresh(), userId: '00u2' }, ANSWER)).toBe(true)
+    expect(personChanged({ ...fresh(), userId: '00U1' }, ANSWER)).toBe(true)
+  })
+
+  test('stays known when an answer does not name anybody', () => {
+    const named = answeredWith({})
+    expect(advance(named, { ...ANSWER, user: undefined }, STEP).userId).toBe('00u1')
+  })
+})
+
+describe('going on', () => {
+  test.each(['SUCCESS', 'LOCKED_OUT', ''])('not after %j', (status) => {
+    expect(goesOn(answeredWith({ status }))).toBe(false)
+  })
+
+  test('not without a state token', () => {
+    expect(goesOn(answeredWith({ stateToken: undefined }))).toBe(false)
+  })
+
+  test.each([
+    'MFA_REQUIRED',
+    'PASSWORD_WARN',
+    'UNAUTHENTICATED',
+    'RECOVERY',
+    'CONSENT_REQUIRED',
+    'BRAND_NEW',
+  ])('after %s, known or not', (status) => {
+    expect(goesOn(answeredWith({ status }))).toBe(true)
+  })
+
+  test('an answer without a state token keeps the one before; another one replaces it', () => {
+    const first = answeredWith({})
+    expect(advance(first, { ...ANSWER, stateToken: undefined }, STEP).stateToken).toBe('00state')
+    expect(advance(first, { ...ANSWER, stateToken: '00next' }, STEP).stateToken).toBe('00next')
+  })
+
+  test('device, beginning and login stay what they were; the end moves', () => {
+    const later = advance(answeredWith({}), ANSWER, { ...STEP, expiresAtMs: NOW + 900_000 })
+    expect(later).toMatchObject({
+      device: 'device',
+      login: 'ada',
+      createdAtMs: NOW,
+      expiresAtMs: NOW + 900_000,
+    })
+  })
+
+  test('factor types of all answers are remembered, the newest word counts', () => {
+    const first = answeredWith({ factorTypes: { a: 'sms', b: 'push' } })
+    const second = advance(first, { ...ANSWER, factorTypes: { b: 'call' } }, STEP)
+    expect(second.factorTypes).toEqual({ a: 'sms', b: 'call' })
+  })
+})
+
+test('a step may be taken only as it was offered, now or before in this transaction', () => {
+  const path = '/api/v1/authn/factors/ost1/verify'
+  const offered = [{ path, query: '', methods: ['POST'] }]
+  const first = advance(fresh(), ANSWER, { ...STEP, offered })
+  const later = advance(first, { ...ANSWER, status: 'MFA_CHALLENGE' }, STEP)
+  expect([mayTake(first, 'POST', path), mayTake(later, 'POST', path)]).toEqual([true, true])
+  expect(mayTake(fresh(), 'POST', path)).toBe(false)
+  expect(mayTake(later, 'GET', path)).toBe(false)
+  expect(mayTake(later, 'POST', '/api/v1/authn/skip')).toBe(false)
+})
+
+describe('how long it lives', () => {
+  const MINUTE = 60_000
+  const BOUNDS = { minMs: MINUTE, maxMs: 60 * MINUTE, defaultMs: 5 * MINUTE }
+  const at = (minutes: number) => new Date(NOW + minutes * MINUTE).toISOString()
+  const http = (minutes: number) => new Date(NOW + minutes * MINUTE).toUTCString()
+
+  test.each<[string, string | undefined, string | undefined, number]>([
+    ['what the upstream says', at(10), http(0), 10],
+    ['by the upstream’s own clock, far from ours', at(1000), http(990), 10],
+    ['by its clock, though by ours it is long past', at(-100), http(-110), 10],
+    ['at most an hour', at(600), http(0), 60],
+    ['at least a minute', new Date(NOW + 1000).toISOString(), http(0), 1],
+    ['past: the default', at(-1), http(0), 5],
+    ['now: the default', at(0), http(0), 5],
+    ['missing: the default', undefined, http(0), 5],
+    ['empty: the default', '', http(0), 5],
+    ['unreadable: the default', 'soon', http(0), 5],
+    ['without the answer’s time: by our clock', at(10), undefined, 10],
+    ['with an unreadable one: by our clock', at(10), 'yesterday', 10],
+  ])('%s', (_name, expiresAt, date, minutes) => {
+    expect(lifetimeMs(expiresAt, date, BOUNDS, NOW)).toBe(minutes * MINUTE)
+  })
+
+  test('always within its bounds', () => {
+    fc.assert(
+      fc.property(
+        fc.option(fc.string(), { nil: undefined }),
+        fc.date(),
+        fc.option(fc.date()),
+        (text, end, sent) => {
+          const written = Number.isNaN(end.getTime()) ? text : end.toISOString()
+          const date = sent === null || Number.isNaN(sent.getTime()) ? text : sent.toUTCString()
+          const ms = lifetimeMs(written, date, BOUNDS, NOW)
+          expect(ms).toBeGreaterThanOrEqual(BOUNDS.minMs)
+          expect(ms).toBeLessThanOrEqual(BOUNDS.maxMs)
+        },
+      ),
+    )
+  })
+})
