@@ -98,8 +98,9 @@ export function createAuthnRoutes({
       method: 'GET',
       path: '/api/v1/users/:uid/factors/:id/qr/:token',
       async handle(req, res) {
-        const { type, bytes } = await offeredGets.picture(req.path, clientOf(req, res))
-        res.set('Cross-Origin-Resource-Policy', 'same-site').type(type).send(bytes)
+        const answer = await offeredGets.picture(req.path, clientOf(req, res))
+        if (answer.kind !== 'picture') return present(res, answer)
+        res.set('Cross-Origin-Resource-Policy', 'same-site').type(answer.type).send(answer.bytes)
       },
     },
   ]

@@ -82,11 +82,15 @@ export function createAuthnUpstream({ client, apiTokens, log, metrics }: AuthnUp
     close: () => client.close(),
 
     async fetch(path, accept, from) {
-      const [token] = inTurn()
-      const headers = { ...headersFor(token ?? '', from), Accept: accept }
-      return client.send({ method: 'GET', path, headers }).catch((error: unknown) => {
-        throw asBrokerError(error)
-      })
+      for (const token of inTurn()) {
+        const headers = { ...headersFor(token, from), Accept: accept }
+        const answer = await client.send({ method: 'GET', path, headers }).catch((error: unknown) => {
+          throw asBrokerError(error)
+        })
+        if (answer.status !== 401) return answer
+      }
+      // no alarm from here: the next step says it for sure; and never a 401, which clients take for the end
+      throw temporarilyUnavailable(RETRY_AFTER_REFUSAL_S, new Error('SSWS token refused'))
     },
 
     async send(call, from) {
@@ -144,19 +148,31 @@ export function toReply(answer: UpstreamAnswer): AuthnReply {
     throw upstreamUnavailable(new Error(`status ${status} that is no answer of the API`))
   }
   const date = one(answer.headers.date)
-  return { status, body, isError, errorCode, date, headers: passedOn(answer, date) }
+  return { status, body, isError, errorCode, date, headers: passedOn(answer, errorCode, date) }
 }
 
 const RATE_LIMIT_HEADERS = ['X-Rate-Limit-Limit', 'X-Rate-Limit-Remaining', 'X-Rate-Limit-Reset'] as const
 
-function passedOn(answer: UpstreamAnswer, date: string | undefined): Record<string, string> {
+/** A text message or a call was made in the last 30 seconds: not the limit that the rate headers speak of. */
+const SENT_RECENTLY = new Set(['E0000109', 'E0000133'])
+const RESEND_AFTER_S = 30
+
+function passedOn(
+  answer: UpstreamAnswer,
+  errorCode: string | undefined,
+  date: string | undefined,
+): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const name of RATE_LIMIT_HEADERS) {
     const value = one(answer.headers[name.toLowerCase()])
     if (value !== undefined && /^\d{1,15}$/.test(value)) headers[name] = value
   }
-  if (answer.status === 429)
-    headers['Retry-After'] = String(retryAfterSeconds(headers['X-Rate-Limit-Reset'], date))
+  if (answer.status === 429) {
+    const waitS = SENT_RECENTLY.has(errorCode ?? '')
+      ? RESEND_AFTER_S
+      : retryAfterSeconds(headers['X-Rate-Limit-Reset'], date)
+    headers['Retry-After'] = String(waitS)
+  }
   return headers
 }
 

@@ -77,6 +77,11 @@ export function createExchange(parts: ExchangeParts): Exchange {
     return text
   }
 
+  const endOtherSessions = async (userId: string | undefined, own: string | undefined, client: Client) => {
+    if (userId === undefined) return
+    audit.sessionsRevoked(userId, await sessions.endAllOf(userId, own), client)
+  }
+
   return async (before, handle, sending, client) => {
     const { operation, factorType } = sending
     const reply = await upstream.send(sending.call, client)
@@ -112,12 +117,11 @@ export function createExchange(parts: ExchangeParts): Exchange {
       maxOffered: parts.maxOfferedSteps,
     })
     await offers.keep(client.device.id, rewritten.offered, ttlMs)
-    audit.answered(operation, answer, after, client, factorType)
+    audit.answered(operation, answer, { before, after }, client, factorType)
     const kept = goesOn(after) ? after : undefined
 
     if (!opensSession(after, answer)) {
-      if (sending.revokesSessions === true && after.userId !== undefined)
-        await sessions.endAllOf(after.userId)
+      if (sending.revokesSessions === true) await endOtherSessions(after.userId, undefined, client)
       return { outcome, after: kept }
     }
     const { id: userId, profile } = answer.user
@@ -132,7 +136,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
       },
       client.sessionId,
     )
-    if (sending.revokesSessions === true) await sessions.endAllOf(userId, sessionId)
+    if (sending.revokesSessions === true) await endOtherSessions(userId, sessionId, client)
     audit.succeeded(userId, after, client)
     return {
       outcome: { ...outcome, sessionId },

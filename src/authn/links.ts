@@ -54,10 +54,11 @@ export function rewriteAnswer(answer: Readonly<Record<string, unknown>>, options
   const rewriteHref = (href: string, link: Readonly<Record<string, unknown>>): string => {
     const url = upstreamUrl(href, options.upstreamOrigins)
     if (url !== undefined && isOurs(url.pathname)) {
-      offered.push({ path: url.pathname, query: url.search, methods: allowedMethods(link) })
-      const [, folder, token] = PICTURE.exec(url.pathname) ?? []
+      const upstreamPath = inOneSpelling(url.pathname)
+      offered.push({ path: upstreamPath, query: url.search, methods: allowedMethods(link) })
+      const [, folder, token] = PICTURE.exec(upstreamPath) ?? []
       if (token !== undefined) pictureTokens.push(token)
-      const path = folder === undefined ? url.pathname : folder + options.pictureHandle(url.pathname)
+      const path = folder === undefined ? upstreamPath : folder + options.pictureHandle(upstreamPath)
       return options.publicOrigin + path + swapTokens(url.search, tokens, options.handle) + url.hash
     }
     const clean = withoutTokens(href, tokens)
@@ -92,11 +93,9 @@ export function cutTokens(serialized: string, tokens: readonly string[]): { text
   let text = serialized
   let cut = 0
   for (const token of longestFirst(tokens.filter(isTokenLike))) {
-    for (const form of new Set([...formsOf(token), JSON.stringify(token).slice(1, -1)])) {
-      const parts = text.split(form)
-      cut += parts.length - 1
-      text = parts.join('')
-    }
+    const parts = splitAt(text, token, jsonForm)
+    cut += parts.length - 1
+    text = parts.join('')
   }
   return { text, cut }
 }
@@ -126,9 +125,26 @@ export function findStep(
   method: string,
   path: string,
 ): OfferedStep | undefined {
+  const wanted = canonicalPath(path)
   return offered.findLast(
-    (step) => step.path === path && (step.methods.length === 0 || step.methods.includes(method)),
+    (step) =>
+      canonicalPath(step.path) === wanted && (step.methods.length === 0 || step.methods.includes(method)),
   )
+}
+
+/** One form for one path: in a segment `:` and `%3A` are the same, and links have the one, our routes the other. */
+function canonicalPath(path: string): string {
+  return PLAIN_PATH.test(path) ? path : path.split('/').map(canonicalSegment).join('/')
+}
+
+const PLAIN_PATH = /^[\w/.~-]*$/
+
+function canonicalSegment(segment: string): string {
+  try {
+    return encodeURIComponent(decodeURIComponent(segment))
+  } catch {
+    return segment // no valid percent-encoding: equal to itself only
+  }
 }
 
 /** Every token the answer holds, at any depth. */
@@ -178,16 +194,52 @@ function joinMethods(one: readonly string[], other: readonly string[]): string[]
 }
 
 function swapTokens(text: string, tokens: readonly string[], handle: string): string {
-  return tokens.flatMap(formsOf).reduce((swapped, form) => swapped.replaceAll(form, handle), text)
+  return tokens.reduce((swapped, token) => splitAt(swapped, token, asItIs).join(handle), text)
 }
 
 function withoutTokens(text: string, tokens: readonly string[]): string {
   return swapTokens(text, tokens, '')
 }
 
-/** A token may stand in a query as it is or percent-encoded. */
-function formsOf(token: string): string[] {
-  return [...new Set([token, encodeURIComponent(token)])]
+/** A token may stand as it is or percent-encoded, any of its characters, once or (a URL in a query) over again. */
+function splitAt(text: string, token: string, written: (character: string) => string): string[] {
+  if (!text.includes('%')) return text.split(written(token))
+  const spelled = [...token].map(
+    (character) => `(?:${escapeForPattern(written(character))}|${percentEncoded(character)})`,
+  )
+  return text.split(new RegExp(spelled.join('')))
+}
+
+const asItIs = (text: string) => text
+const jsonForm = (text: string) => JSON.stringify(text).slice(1, -1)
+
+const BYTES = new TextEncoder()
+
+function percentEncoded(character: string): string {
+  return [...BYTES.encode(character)]
+    .map((byte) => {
+      const [high = '', low = ''] = byte.toString(16).padStart(2, '0')
+      return `%(?:25)*[${high}${high.toUpperCase()}][${low}${low.toUpperCase()}]`
+    })
+    .join('')
+}
+
+function escapeForPattern(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+}
+
+/** One spelling of one path, the one our own routes make: a colon in it may come percent-encoded or not. */
+function inOneSpelling(path: string): string {
+  return path
+    .split('/')
+    .map((segment) => {
+      try {
+        return encodeURIComponent(decodeURIComponent(segment))
+      } catch {
+        return segment // a stray percent sign: no route of ours reads it either
+      }
+    })
+    .join('/')
 }
 
 /** A token that begins with another one is looked for first, or its rest would stay. */

@@ -1,14 +1,22 @@
 import { stepNotOffered, upstreamUnavailable } from '../errors.ts'
+import type { UpstreamAnswer } from '../upstream/upstream-client.ts'
 import { type AuthnUpstream, toReply } from './authn-upstream.ts'
 import type { Client } from './client.ts'
-import { cutTokens, rewriteAnswer } from './links.ts'
+import { cutTokens, PICTURE, rewriteAnswer } from './links.ts'
 import type { Offers } from './offers.ts'
 import type { StepAnswer } from './step-outcome.ts'
 
 /** GETs of a sign-in: security questions and enrolment pictures, for the device that they were offered to. */
 export interface OfferedGets {
   questions(publicPath: string, client: Client): Promise<StepAnswer>
-  picture(publicPath: string, client: Client): Promise<{ type: string; bytes: Buffer }>
+  /** The picture, or the upstream's error: it is gone once the factor is set up. */
+  picture(publicPath: string, client: Client): Promise<Picture | StepAnswer>
+}
+
+export interface Picture {
+  readonly kind: 'picture'
+  readonly type: string
+  readonly bytes: Buffer
 }
 
 export interface OfferedGetsParts {
@@ -32,40 +40,33 @@ export function createOfferedGets(parts: OfferedGetsParts): OfferedGets {
     return path
   }
 
+  /** An Error object of the API as it is; throws 502 for anything else. */
+  const errorIn = (answer: UpstreamAnswer, tokens: readonly string[], what: string): StepAnswer => {
+    const { status, body, headers, errorCode, isError } = toReply(answer)
+    if (!isError) throw upstreamUnavailable(new Error(`${what} is not what was offered`))
+    return answerOf(status, cutTokens(JSON.stringify(body), [...tokens, ...ownSecrets()]).text, {
+      headers,
+      errorCode,
+    })
+  }
+
   return {
     async questions(publicPath, client) {
       const path = await offeredPath(publicPath, client)
       const answer = await upstream.fetch(path, 'application/json', client)
-      if (!Array.isArray(answer.json)) {
-        const { status, body, headers, errorCode, isError } = toReply(answer)
-        if (!isError) throw upstreamUnavailable(new Error('the questions are no list'))
-        return {
-          kind: 'answer',
-          status,
-          body: JSON.stringify(body),
-          headers,
-          errorCode,
-          sessionId: undefined,
-        }
-      }
+      if (!Array.isArray(answer.json) || answer.status !== 200) return errorIn(answer, [], 'the list')
       const { body } = rewriteAnswer(
         { list: answer.json },
         { upstreamOrigins, publicOrigin, handle: '', knownTokens: [], pictureHandle: () => '' },
       )
-      const { text } = cutTokens(JSON.stringify(body.list), ownSecrets())
-      return {
-        kind: 'answer',
-        status: 200,
-        body: text,
-        headers: {},
-        errorCode: undefined,
-        sessionId: undefined,
-      }
+      return answerOf(200, cutTokens(JSON.stringify(body.list), ownSecrets()).text)
     },
 
     async picture(publicPath, client) {
       const path = await offeredPath(publicPath, client)
-      const { status, headers, bytes } = await upstream.fetch(path, 'image/*', client)
+      const answer = await upstream.fetch(path, 'image/*', client)
+      const { status, headers, bytes } = answer
+      if (status >= 400) return errorIn(answer, [PICTURE.exec(path)?.[2] ?? ''], 'the picture')
       const type = String(headers['content-type'] ?? '')
         .toLowerCase()
         .replace(/;.*$/, '')
@@ -73,7 +74,15 @@ export function createOfferedGets(parts: OfferedGetsParts): OfferedGets {
       if (status !== 200 || !PICTURE_TYPE.test(type) || bytes.length > maxPictureBytes) {
         throw upstreamUnavailable(new Error(`status ${status} without a picture`))
       }
-      return { type, bytes }
+      return { kind: 'picture', type, bytes }
     },
   }
+}
+
+function answerOf(
+  status: number,
+  body: string,
+  { headers, errorCode }: Pick<StepAnswer, 'headers' | 'errorCode'> = { headers: {}, errorCode: undefined },
+): StepAnswer {
+  return { kind: 'answer', status, body, headers, errorCode, sessionId: undefined }
 }

@@ -29,7 +29,7 @@ export interface Operation {
 
 const API = '/api/v1/authn'
 const FACTOR = `${API}/factors/:id`
-/** The activation links of a push factor stand at a second path too. */
+/** A push factor is activated at a second path too: its links by mail and text message, and anew after a time-out. */
 const USER_FACTOR = '/api/v1/users/:uid/factors/:id'
 
 export const OPERATIONS: readonly Operation[] = [
@@ -62,6 +62,7 @@ export const OPERATIONS: readonly Operation[] = [
     query: ['updatePhone'],
   }),
   step('activate_sms', `${FACTOR}/lifecycle/activate/sms`, { body: sendLinkBody, query: ['updatePhone'] }),
+  step('activate', `${USER_FACTOR}/lifecycle/activate`, { body: activateBody, query: ['updatePhone'] }),
   step('activate_email', `${USER_FACTOR}/lifecycle/activate/email`, {
     body: sendLinkBody,
     query: ['updatePhone'],

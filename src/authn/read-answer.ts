@@ -21,16 +21,26 @@ function readUser(value: unknown): AnsweredUser | undefined {
   return id === undefined ? undefined : { id, profile: record(user.profile) }
 }
 
-/** Clients see the list as `factors`, the specification says `factor`, which is elsewhere one object: all count. */
 function readFactorTypes(embedded: Readonly<Record<string, unknown>>): Record<string, string> {
   const types: Record<string, string> = {}
-  for (const value of [embedded.factors, embedded.factor].flat()) {
-    const factor = record(value)
+  for (const factor of factorsIn(embedded)) {
     const id = nonEmpty(factor.id)
     const type = nonEmpty(factor.factorType)
     if (id !== undefined && type !== undefined) types[id] = type
   }
   return types
+}
+
+/**
+ * Clients see the list as `factors`, the specification says `factor`, which is elsewhere one object: all count. In
+ * `factorTypes` a type stands for every factor of it, and in paths for their id.
+ */
+export function factorsIn({ factors, factor, factorTypes }: Readonly<Record<string, unknown>>) {
+  const types = [factorTypes].flat().map(record)
+  return [
+    ...[factors, factor].flat().map(record),
+    ...types.map((type): Readonly<Record<string, unknown>> => ({ ...type, id: type.factorType })),
+  ]
 }
 
 export function record(value: unknown): Readonly<Record<string, unknown>> {

@@ -20,11 +20,13 @@ export interface StepAudit {
   answered(
     operation: string,
     answer: Answer,
-    after: Transaction,
+    states: { readonly before: Transaction; readonly after: Transaction },
     client: Client,
     factorType?: string | undefined,
   ): void
   succeeded(userId: string, after: Transaction, client: Client): void
+  /** Other sessions of this person were ended, as the person had asked for. */
+  sessionsRevoked(userId: string, count: number, client: Client): void
   /** Logs an upstream error under our own request id. */
   upstreamError(reply: AuthnReply, client: Client): void
   hash(value: string): string
@@ -33,7 +35,6 @@ export interface StepAudit {
 const HASH_CHARS = 16
 const WRONG_CODE = new Set(['E0000068', 'E0000069', 'E0000087'])
 const FACTOR_REFUSED = new Set(['REJECTED', 'TIMEOUT', 'TIME_WINDOW_EXCEEDED', 'PASSCODE_REPLAYED'])
-const CHALLENGED = new Set(['CHALLENGE', 'WAITING'])
 
 export interface StepAuditParts {
   readonly log: Logger
@@ -66,15 +67,19 @@ export function createStepAudit({ log, metrics, hashes }: StepAuditParts): StepA
       if (WRONG_CODE.has(reply.errorCode ?? '')) write('factor_failed', client, before.login, fields)
     },
 
-    answered(operation, answer, after, client, factorType) {
+    answered(operation, answer, { before, after }, client, factorType) {
       metrics.signInSteps.inc({ operation, status: statusLabel(answer.status) })
       const fields = { operation, factorType, userId: after.userId, transactionStatus: answer.status }
+      if (operation === 'state') return // only looked at: nothing has happened
       if (FACTOR_REFUSED.has(answer.factorResult ?? '')) write('factor_failed', client, after.login, fields)
-      else if (CHALLENGED.has(answer.factorResult ?? ''))
+      else if (isChallenged(operation, before, answer))
         write('factor_challenged', client, after.login, fields)
       if (operation === 'change_password' || operation === 'reset_password')
         write('password_changed', client, after.login, fields)
     },
+
+    sessionsRevoked: (userId, count, client) =>
+      write('sessions_revoked', client, undefined, { userId, count }),
 
     succeeded: (userId, after, client) => write('sign_in_succeeded', client, after.login, { userId }),
 
@@ -89,6 +94,11 @@ export function createStepAudit({ log, metrics, hashes }: StepAuditParts): StepA
       })
     },
   }
+}
+
+/** A code was sent, a push was sent, a key was asked: once each, not at every poll. */
+function isChallenged(operation: string, before: Transaction, { status }: Answer): boolean {
+  return status === 'MFA_CHALLENGE' && (operation === 'resend' || before.status !== status)
 }
 
 /** Bounded: a status that we have never heard of is counted by name elsewhere. */

@@ -1,6 +1,6 @@
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { record } from './read-answer.ts'
+import { factorsIn, record } from './read-answer.ts'
 
 /**
  * Statuses, factor types and links that we have never heard of. They pass on like any other; they are counted by
@@ -90,9 +90,7 @@ export function createUnknownSteps({ log, metrics }: UnknownStepsParts): Unknown
       const { status, _embedded } = answer
       if (typeof status === 'string' && status !== '' && !STATUSES.has(status))
         count('status', status, requestId)
-      const { factors, factor } = record(_embedded)
-      for (const one of [factors, factor].flat()) {
-        const { factorType } = record(one)
+      for (const { factorType } of factorsIn(record(_embedded))) {
         if (typeof factorType === 'string' && !FACTOR_TYPES.has(factorType))
           count('factor', factorType, requestId)
       }

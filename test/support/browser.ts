@@ -5,7 +5,8 @@ export interface PageAnswer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** The body as JSON; an empty object when there is none. */
+  readonly bytes: Buffer
+  /** The body as JSON; an empty object when there is none, or when it is something else. */
   readonly json: JsonObject
   readonly setCookies: readonly string[]
 }
@@ -49,9 +50,12 @@ export function openBrowser(origin: string): Browser {
     })
     const setCookies = response.headers.getSetCookie()
     for (const setCookie of setCookies) await jar.setCookie(Cookie.parse(setCookie) ?? setCookie, url.href)
-    const text = await response.text()
+    const bytes = Buffer.from(await response.arrayBuffer())
+    const text = bytes.toString('utf8')
     received.push([...response.headers].map(([name, value]) => `${name}: ${value}`).join('\n'), text)
-    return { status: response.status, headers: response.headers, text, json: parseObject(text), setCookies }
+    const isPicture = response.headers.get('content-type')?.startsWith('image/') === true
+    const json = isPicture ? {} : parseObject(text)
+    return { status: response.status, headers: response.headers, text, bytes, json, setCookies }
   }
 
   return {

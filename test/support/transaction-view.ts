@@ -23,6 +23,30 @@ export function verifyHref(answer: Pick<PageAnswer, 'json'>, factorType: string)
   return hrefAt(answer, `_embedded.factors.${index}._links.verify`)
 }
 
+/** What an error answer says, in a form to compare: `[403, 'E0000068']`. */
+export function errorOf({ status, json }: Pick<PageAnswer, 'status' | 'json'>): [number, unknown] {
+  return [status, json.errorCode]
+}
+
+/** The sentences of an error answer's causes. */
+export function causesOf({ json }: Pick<PageAnswer, 'json'>): unknown[] {
+  if (!Array.isArray(json.errorCauses)) throw new Error(`no errorCauses in a ${json.errorCode} answer`)
+  return json.errorCauses.map((cause: { errorSummary?: unknown }) => cause.errorSummary)
+}
+
+/** The key path of the factor of this type (and provider) in the list of the answer. */
+export function factorAt({ json }: Pick<PageAnswer, 'json'>, factorType: string, provider?: string): string {
+  const factors = valueAt(json, '_embedded.factors')
+  const index = Array.isArray(factors)
+    ? factors.findIndex(
+        (factor: { factorType?: string; provider?: string }) =>
+          factor.factorType === factorType && (provider === undefined || factor.provider === provider),
+      )
+    : -1
+  if (index < 0) throw new Error(`no ${factorType} in a ${json.status} answer`)
+  return `_embedded.factors.${index}`
+}
+
 export function valueAt(value: unknown, path: string): unknown {
   return path.split('.').reduce<unknown>((at, key) => {
     if (typeof at !== 'object' || at === null) return undefined

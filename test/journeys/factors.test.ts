@@ -1,0 +1,441 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { AMELIA, type House, PASSWORD, PRIYA, startHouse, TOMAS } from '../support/house.ts'
+import { openPage, type PortalPage } from '../support/portal-page.ts'
+import { causesOf, errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
+
+const QUENTIN = 'quentin.query@example.test'
+const SANA = 'sana.sms@example.test'
+const CARL = 'carl.call@example.test'
+const EMMA = 'emma.mail@example.test'
+const OTTO = 'otto.token@example.test'
+const YUKI = 'yuki.hardware@example.test'
+const ROSA = 'rosa.enterprise@example.test'
+const WANDA = 'wanda.key@example.test'
+const UWE = 'uwe.key@example.test'
+const MAX = 'max.many@example.test'
+
+const wrongCode = { passCode: '000000' }
+
+/** The sandbox's clock runs ahead of ours by this much: thirty seconds pass without anybody waiting. */
+let aheadMs = 0
+let house: House
+beforeAll(async () => {
+  house = await startHouse({ sandboxNow: () => Date.now() + aheadMs })
+})
+afterAll(() => house.stop())
+beforeEach(() => {
+  house.sandbox.reset()
+})
+
+const codeSentTo = (login: string) =>
+  house.sandbox.outbox.latest(login, 'factor-code')?.code ?? 'none was sent'
+
+async function pageOf(login: string): Promise<PortalPage> {
+  const page = await openPage(house)
+  const asked = await page.signIn(login)
+  expect(asked.json.status).toBe('MFA_REQUIRED')
+  return page
+}
+
+/** Still on the way: nobody is signed in. */
+async function expectNoSession(page: PortalPage) {
+  expect(await page.session()).toBeUndefined()
+}
+
+async function expectSession(page: PortalPage, login: string, amr: string[]) {
+  expect(page.held.json.status).toBe('SUCCESS')
+  expect(page.held.json.sessionToken).toBeUndefined()
+  expect(await page.session()).toMatchObject({ login, amr })
+}
+
+describe('a factor that is answered at once', () => {
+  test.each([
+    [
+      'a question',
+      QUENTIN,
+      'question',
+      'OKTA',
+      { answer: 'windmill' },
+      () => ({ answer: ' LightHouse ' }),
+      'kba',
+    ],
+    [
+      "an authenticator app of Google's",
+      TOMAS,
+      'token:software:totp',
+      'GOOGLE',
+      wrongCode,
+      totpOf(TOMAS),
+      'otp',
+    ],
+    ["the vendor's own app", OTTO, 'token:software:totp', 'OKTA', wrongCode, totpOf(OTTO), 'otp'],
+    ['a hardware token', YUKI, 'token:hardware', 'YUBICO', wrongCode, tokenCode('HW-0001'), 'hwk'],
+    ['an enterprise token', ROSA, 'token', 'RSA', wrongCode, tokenCode('RSA-0001'), 'hwk'],
+    ['the other enterprise token', ROSA, 'token', 'SYMANTEC', wrongCode, tokenCode('VIP-0001'), 'hwk'],
+  ] as const)('%s: a wrong answer is refused, the right one after it opens a session', async (...row) => {
+    const [, login, factorType, provider, wrong, right, amr] = row
+    const page = await pageOf(login)
+    const verify = `${factorAt(page.held, factorType, provider)}._links.verify`
+    const refused = await page.follow(verify, wrong)
+    expect(errorOf(refused)).toEqual([403, 'E0000068'])
+    expect(causesOf(refused)).toHaveLength(1)
+    expect(refused.setCookies).toEqual([])
+    await expectNoSession(page)
+    await page.follow(verify, right())
+    await expectSession(page, login, ['pwd', amr, 'mfa'])
+  })
+
+  test('a factor of somebody else was never offered here, and nothing is sent upstream', async () => {
+    const others = await pageOf(YUKI)
+    const page = await pageOf(QUENTIN)
+    house.forget()
+    const answer = await page.send(hrefAt(others.held, '_embedded.factors.0._links.verify'), wrongCode)
+    expect(errorOf(answer)).toEqual([403, 'E0000079'])
+    expect(house.upstreamCalls()).toEqual([])
+  })
+
+  test('a code that was used before opens no session; the next one does', async () => {
+    const passCode = house.sandbox.totpCode(TOMAS)
+    const first = await pageOf(TOMAS)
+    await first.verify('token:software:totp', { passCode })
+    await expectSession(first, TOMAS, ['pwd', 'otp', 'mfa'])
+
+    const second = await pageOf(TOMAS)
+    const replayed = await second.verify('token:software:totp', { passCode })
+    expect([replayed.status, replayed.json.factorResult]).toEqual([200, 'PASSCODE_REPLAYED'])
+    expect(replayed.setCookies).toEqual([])
+    await expectNoSession(second)
+    await second.follow('_links.next', { passCode: house.sandbox.totpCode(TOMAS) })
+    await expectSession(second, TOMAS, ['pwd', 'otp', 'mfa'])
+  })
+
+  test('a code out of its time opens no session', async () => {
+    const passCode = house.sandbox.totpCode(TOMAS)
+    aheadMs += 3 * 60_000
+    const page = await pageOf(TOMAS)
+    const late = await page.verify('token:software:totp', { passCode })
+    expect([late.status, late.json.factorResult]).toEqual([200, 'TIME_WINDOW_EXCEEDED'])
+    await expectNoSession(page)
+  })
+
+  test('after five wrong codes the factor is locked, for the right code too', async () => {
+    const page = await pageOf(TOMAS)
+    for (let attempt = 0; attempt < 5; attempt += 1) {
+      expect(errorOf(await page.verify('token:software:totp', wrongCode))).toEqual([403, 'E0000068'])
+    }
+    for (const passCode of ['000000', house.sandbox.totpCode(TOMAS)]) {
+      expect(errorOf(await page.verify('token:software:totp', { passCode }))).toEqual([403, 'E0000069'])
+    }
+    await expectNoSession(page)
+  })
+
+  test('what failed and what was asked for stands in the audit log, the code does not', async () => {
+    const page = await pageOf(SANA)
+    await page.verify('sms')
+    const code = codeSentTo(SANA)
+    await page.follow('_links.next', { passCode: 'notit' })
+    await page.follow('_links.next', { passCode: code })
+    const userId = house.sandbox.person(SANA).id
+    const events = house.gatehouse
+      .logLines()
+      .filter((line) => line.audit === true && line.userId === userId)
+      .map(({ event, factorType, upstreamErrorCode }) => [event, factorType, upstreamErrorCode])
+    expect(events).toEqual([
+      ['factor_challenged', 'sms', undefined],
+      ['factor_failed', 'sms', 'E0000068'],
+      ['sign_in_succeeded', undefined, undefined],
+    ])
+    expect(house.gatehouse.logText()).not.toContain('notit')
+    expect(house.gatehouse.logText()).not.toContain(`"${code}"`)
+  })
+})
+
+describe('a code that is sent', () => {
+  test.each([
+    ['by text message', SANA, 'sms', 'sms', '+15550100003'],
+    ['by call', CARL, 'call', 'tel', '+15550100004'],
+    ['by mail', EMMA, 'email', 'otp', EMMA],
+  ])('%s: asked for without a code, then a wrong code, then the right one', async (...row) => {
+    const [, login, factorType, amr, to] = row
+    const page = await pageOf(login)
+    const sent = await page.verify(factorType)
+    expect(sent.json.status).toBe('MFA_CHALLENGE')
+    expect(house.sandbox.outbox.latest(login)).toMatchObject({ to, purpose: 'factor-code' })
+    expect(sent.text).not.toContain(codeSentTo(login))
+    await expectNoSession(page)
+
+    const wrong = await page.follow('_links.next', { passCode: 'wrong' })
+    expect(errorOf(wrong)).toEqual([403, 'E0000068'])
+    await page.follow('_links.next', { passCode: codeSentTo(login) })
+    await expectSession(page, login, ['pwd', amr, 'mfa'])
+  })
+
+  test.each([
+    ['text message', SANA, 'sms', 'E0000109'],
+    ['call', CARL, 'call', 'E0000133'],
+  ])('a second %s within 30 seconds is refused, and sent after them', async (...row) => {
+    const [, login, factorType, errorCode] = row
+    const page = await pageOf(login)
+    await page.verify(factorType)
+    const first = codeSentTo(login)
+    for (const link of ['_links.next', '_links.resend.0']) {
+      const tooSoon = await page.follow(link)
+      expect(errorOf(tooSoon)).toEqual([429, errorCode])
+      expect(tooSoon.headers.get('retry-after')).toBe('30')
+    }
+    expect(house.sandbox.outbox.messages).toHaveLength(1)
+
+    aheadMs += 31_000
+    const resent = await page.follow('_links.resend.0')
+    expect(resent.json.status).toBe('MFA_CHALLENGE')
+    expect(house.sandbox.outbox.messages).toHaveLength(2)
+    expect(codeSentTo(login)).not.toBe(first)
+    expect(errorOf(await page.follow('_links.next', { passCode: first }))).toEqual([403, 'E0000068'])
+    await page.follow('_links.next', { passCode: codeSentTo(login) })
+    expect(page.held.json.status).toBe('SUCCESS')
+  })
+
+  test('a mail is sent again at once', async () => {
+    const page = await pageOf(EMMA)
+    await page.verify('email')
+    await page.follow('_links.resend.0')
+    expect(house.sandbox.outbox.messages).toHaveLength(2)
+    await page.follow('_links.next', { passCode: codeSentTo(EMMA) })
+    await expectSession(page, EMMA, ['pwd', 'otp', 'mfa'])
+  })
+})
+
+describe('a push', () => {
+  test.each([
+    ['that is rejected', 'rita.reject@example.test', 2, 'REJECTED'],
+    ['that nobody answers', 'theo.timeout@example.test', 3, 'TIMEOUT'],
+  ])('%s opens no session, and another one can be sent', async (_, login, polls, factorResult) => {
+    const page = await pageOf(login)
+    await page.verify('push')
+    for (let poll = 1; poll < polls; poll += 1) {
+      expect((await page.follow('_links.next')).json.factorResult).toBe('WAITING')
+    }
+    expect((await page.follow('_links.next')).json).toMatchObject({ status: 'MFA_CHALLENGE', factorResult })
+    await expectNoSession(page)
+    expect((await page.follow('_links.resend.0')).json.factorResult).toBe('WAITING')
+    house.sandbox.answerPush(login, 'approve')
+    await page.follow('_links.next')
+    await expectSession(page, login, ['pwd', 'swk', 'mfa'])
+  })
+
+  test.each([
+    ['cancel', 'CANCELLED'],
+    ['error', 'ERROR'],
+  ] as const)('that ends in %s opens no session', async (answer, factorResult) => {
+    const page = await pageOf(PRIYA)
+    await page.verify('push')
+    house.sandbox.answerPush(PRIYA, answer)
+    expect((await page.follow('_links.next')).json.factorResult).toBe(factorResult)
+    await expectNoSession(page)
+  })
+
+  test('shows the number to compare while it waits', async () => {
+    const login = 'nina.number@example.test'
+    const page = await pageOf(login)
+    const waiting = await page.verify('push')
+    const number = valueAt(waiting.json, '_embedded.factor._embedded.challenge.correctAnswer')
+    expect(String(number)).toMatch(/^\d\d$/)
+    house.sandbox.answerPush(login, 'approve')
+    await page.follow('_links.next')
+    await expectSession(page, login, ['pwd', 'swk', 'mfa'])
+  })
+
+  test('that is approved after a while ends the polling in a session', async () => {
+    const login = 'penny.patient@example.test'
+    const page = await pageOf(login)
+    await page.verify('push')
+    const statuses = []
+    while (page.held.json.status === 'MFA_CHALLENGE')
+      statuses.push((await page.follow('_links.next')).json.status)
+    expect(statuses).toEqual(['MFA_CHALLENGE', 'MFA_CHALLENGE', 'SUCCESS'])
+    await expectSession(page, login, ['pwd', 'swk', 'mfa'])
+  })
+
+  test('autoPush and rememberDevice reach the upstream as query parameters, and nothing else does', async () => {
+    const page = await pageOf(PRIYA)
+    const verify = hrefAt(page.held, `${factorAt(page.held, 'push')}._links.verify`)
+    house.forget()
+    for (const query of ['?autoPush=yes', '?autoPush=true&autoPush=true', '?rememberDevice=']) {
+      expect(errorOf(await page.send(verify, {}, { query }))).toEqual([400, 'E0000001'])
+    }
+    expect(house.upstreamCalls()).toEqual([])
+
+    const waiting = await page.send(
+      verify,
+      {},
+      { query: '?autoPush=true&rememberDevice=false&updatePhone=true&x=1' },
+    )
+    expect(house.upstreamCalls().map(({ query }) => query)).toEqual([
+      { autoPush: 'true', rememberDevice: 'false' },
+    ])
+    const factorId = String(valueAt(waiting.json, '_embedded.factor.id'))
+    expect(valueAt(waiting.json, '_embedded.policy.factorsPolicyInfo')).toEqual({
+      [factorId]: { autoPushEnabled: true },
+    })
+  })
+})
+
+describe('a security key', () => {
+  test('of the newer kind: another key is refused, the right one opens a session', async () => {
+    const page = await pageOf(WANDA)
+    const challenged = await page.verify('webauthn')
+    expect(challenged.json).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: 'CHALLENGE' })
+    const challenge = String(valueAt(challenged.json, '_embedded.factor._embedded.challenge.challenge'))
+    const signedBy = (login: string) =>
+      house.sandbox.authenticator(login).signWebauthn(challenge, house.gatehouse.url)
+    expect(errorOf(await page.follow('_links.next', signedBy(TOMAS)))).toEqual([403, 'E0000068'])
+    await expectNoSession(page)
+    await page.follow('_links.next', signedBy(WANDA))
+    await expectSession(page, WANDA, ['pwd', 'hwk', 'mfa'])
+  })
+
+  test('of the older kind: another key is refused, the right one opens a session', async () => {
+    const page = await pageOf(UWE)
+    const challenged = await page.verify('u2f')
+    const nonce = String(valueAt(challenged.json, '_embedded.factor._embedded.challenge.nonce'))
+    const signedBy = (login: string) => house.sandbox.authenticator(login).signU2f(nonce, house.gatehouse.url)
+    expect(errorOf(await page.follow('_links.next', signedBy(TOMAS)))).toEqual([403, 'E0000068'])
+    await expectNoSession(page)
+    await page.follow('_links.next', signedBy(UWE))
+    await expectSession(page, UWE, ['pwd', 'hwk', 'mfa'])
+  })
+})
+
+describe('a choice of factors', () => {
+  test('shows all seven, each with its own link at our address, and nothing of the verification app', async () => {
+    const page = await pageOf(MAX)
+    const factors = valueAt(page.held.json, '_embedded.factors')
+    if (!Array.isArray(factors)) throw new Error('no list')
+    expect(factors.map(({ factorType }) => factorType)).toEqual([
+      'token:software:totp',
+      'push',
+      'sms',
+      'call',
+      'email',
+      'question',
+      'webauthn',
+    ])
+    for (const { id, _links } of factors) {
+      expect(_links.verify.href).toBe(`${house.gatehouse.url}/api/v1/authn/factors/${id}/verify`)
+    }
+    expect(valueAt(page.held.json, `${factorAt(page.held, 'push')}.profile`)).toEqual({})
+  })
+
+  test('is returned to by previous; what was begun there opens nothing, another factor does', async () => {
+    const page = await pageOf(MAX)
+    await page.verify('push')
+    house.sandbox.answerPush(MAX, 'approve')
+    const back = await page.follow('_links.prev')
+    expect(back.json.status).toBe('MFA_REQUIRED')
+    await expectNoSession(page)
+
+    await page.verify('sms')
+    const code = codeSentTo(MAX)
+    await page.follow('_links.prev')
+    await page.verify('call')
+    expect(errorOf(await page.follow('_links.next', { passCode: code }))).toEqual([403, 'E0000068'])
+    await page.follow('_links.prev')
+    await page.verify('question', { answer: 'lighthouse' })
+    await expectSession(page, MAX, ['pwd', 'kba', 'mfa'])
+  })
+
+  test('a factor can be changed without going back', async () => {
+    const page = await pageOf(MAX)
+    const question = hrefAt(page.held, `${factorAt(page.held, 'question')}._links.verify`)
+    await page.verify('email')
+    await page.send(question, { answer: 'lighthouse' })
+    await expectSession(page, MAX, ['pwd', 'kba', 'mfa'])
+  })
+})
+
+describe('a policy that looks at the device', () => {
+  /** Signs in with a code when one is asked for; says whether it was. */
+  const signIn = async (page: PortalPage, login: string, query?: string): Promise<'code' | 'no code'> => {
+    const answer = await page.signIn(login)
+    if (answer.json.status === 'SUCCESS') return 'no code'
+    const passCode = house.sandbox.totpCode(login)
+    await page.verify('token:software:totp', { passCode }, query === undefined ? {} : { query })
+    expect(page.held.json.status).toBe('SUCCESS')
+    return 'code'
+  }
+
+  test('asks once a device when it was to be remembered, also after signing out; another browser is asked', async () => {
+    const login = 'dev.device@example.test'
+    const page = await openPage(house)
+    expect(await signIn(page, login)).toBe('code')
+    expect(await signIn(page, login, '?rememberDevice=true')).toBe('code')
+    expect(await signIn(page, login)).toBe('no code')
+    expect(await page.session()).toMatchObject({ amr: ['pwd'] })
+    await page.browser.delete('/api/v1/sessions/me')
+    expect(await signIn(page, login)).toBe('no code')
+
+    const other = await openPage(house)
+    expect(await signIn(other, login)).toBe('code')
+    aheadMs += 25 * 3_600_000
+    expect(await signIn(page, login)).toBe('code')
+  })
+
+  test('asks once in two hours on the same device', async () => {
+    const login = 'sven.session@example.test'
+    const page = await openPage(house)
+    expect(await signIn(page, login)).toBe('code')
+    expect(await signIn(page, login)).toBe('no code')
+    const other = await openPage(house)
+    expect(await signIn(other, login)).toBe('code')
+    expect(await signIn(page, login)).toBe('code') // another device came in between
+    aheadMs += 2 * 3_600_000 + 1000
+    expect(await signIn(page, login)).toBe('code')
+  })
+
+  test('asks on a device that was never seen before', async () => {
+    const login = 'bea.newdevice@example.test'
+    const page = await openPage(house)
+    expect(await signIn(page, login)).toBe('code')
+    expect(await signIn(page, login)).toBe('no code')
+    expect(await signIn(await openPage(house), login)).toBe('code')
+    expect(await signIn(page, login)).toBe('no code')
+  })
+})
+
+describe('the fingerprint of a device', () => {
+  test('that is unknown brings a mail, once; one that is malformed is not passed on', async () => {
+    const page = await openPage(house)
+    const signIn = (fingerprint: string) =>
+      page.browser.post(
+        '/api/v1/authn',
+        { username: AMELIA, password: PASSWORD },
+        { headers: { 'x-device-fingerprint': fingerprint } },
+      )
+    const mails = () => house.sandbox.outbox.messages.filter(({ purpose }) => purpose === 'new-device')
+
+    for (const malformed of ['', 'with space', 'x'.repeat(257), 'caf\u00e9']) {
+      expect((await signIn(malformed)).json.status).toBe('SUCCESS')
+    }
+    expect(house.upstreamCalls().map(({ headers }) => headers['x-device-fingerprint'])).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ])
+    expect(mails()).toEqual([])
+    await signIn('print-1')
+    expect(mails()).toMatchObject([{ to: AMELIA }])
+    await signIn('print-1')
+    expect(mails()).toHaveLength(1)
+    await signIn('print-2')
+    expect(mails()).toHaveLength(2)
+  })
+})
+
+function totpOf(login: string) {
+  return () => ({ passCode: house.sandbox.totpCode(login) })
+}
+
+function tokenCode(serial: string) {
+  return () => ({ passCode: house.sandbox.tokenCode(serial) })
+}
