@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { type Answer, type Client, outcome, PASSWORD, startSandbox } from './authn/sandbox-client.ts'
+
+/** Rows of the sign-in API specification that no other test of the sandbox shows (docs/conformance.md). */
+
+let client: Client
+beforeAll(async () => {
+  client = await startSandbox()
+})
+beforeEach(() => client.sandbox.reset())
+afterAll(() => client.close())
+
+const AUTHN = '/api/v1/authn'
+const ISO_8601 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const stepUp = (login?: string) =>
+  client.post(AUTHN, { stateToken: client.sandbox.startStepUp('payroll', login).stateToken })
+
+/** "Options object": both members may be null; left out, null and false are alike. */
+test.each([undefined, null, false])('Options object: both members %j are no wish', async (wish) => {
+  const options = { warnBeforePasswordExpired: wish, multiOptionalFactorEnroll: wish }
+  expect(outcome(await client.signIn('walter.warn', { options }))).toBe('200 SUCCESS')
+  const start = await client.signIn('erin.enrol', { options })
+  expect(outcome(await enrolQuestion(start))).toBe('200 SUCCESS')
+})
+
+test('Options object: the object itself may be null', async () => {
+  expect(outcome(await client.signIn('walter.warn', { options: null }))).toBe('200 SUCCESS')
+})
+
+/** "States and transitions", last row: wherever the transaction began. */
+const BEGINNINGS: [row: string, begin: () => Promise<Answer>][] = [
+  [
+    'begun with an activation token',
+    () => client.post(AUTHN, { token: client.sandbox.activationToken('arno.activate'), ...WISH }),
+  ],
+  [
+    'begun as a step-up without a session',
+    async () => {
+      const { stateToken } = (await stepUp()).body
+      return client.post(AUTHN, { stateToken, username: 'erin.enrol', password: PASSWORD, ...WISH })
+    },
+  ],
+  ['begun for an app', () => client.signIn('erin.enrol', { audience: 'travel', ...WISH })],
+]
+const WISH = { options: { multiOptionalFactorEnroll: true } }
+test.each(BEGINNINGS)('multiOptionalFactorEnroll, %s: back to MFA_ENROLL', async (_row, begin) => {
+  const start = await begin()
+  expect(outcome(start)).toBe('200 MFA_ENROLL')
+  const again = await enrolQuestion(start)
+  expect(outcome(again)).toBe('200 MFA_ENROLL')
+  expect(outcome(await client.follow(again, '_links.skip'))).toBe('200 SUCCESS')
+})
+
+/** "Authentication Transaction object". */
+const TRANSACTION_FIELDS: [row: string, answer: () => Promise<Answer>, at: string, value: unknown][] = [
+  [
+    'stateToken, of a status that is not terminal',
+    () => client.signIn('tomas.berg'),
+    'stateToken',
+    expect.stringMatching(/^00/),
+  ],
+  ['expiresAt', () => client.signIn('tomas.berg'), 'expiresAt', expect.stringMatching(ISO_8601)],
+  ['type, without a step-up', () => client.signIn('tomas.berg'), 'type', undefined],
+  ['recoveryType, without a recovery', () => client.signIn('tomas.berg'), 'recoveryType', undefined],
+  [
+    '_embedded.user.passwordChanged',
+    () => client.signIn('tomas.berg'),
+    '_embedded.user.passwordChanged',
+    expect.stringMatching(ISO_8601),
+  ],
+  [
+    'sessionToken, at the end of an app’s sign-in',
+    () => client.signIn('amelia.stone', { audience: 'travel' }),
+    'sessionToken',
+    undefined,
+  ],
+]
+test.each(TRANSACTION_FIELDS)('Authentication Transaction object: %s', async (_row, answer, at, value) => {
+  expect((await answer()).at(at)).toEqual(value)
+})
+
+/** "Authentication Transaction object", _links: each { href, hints.allow }, and for next also name. */
+const LINKED: [status: string, answer: () => Promise<Answer>, links: string[]][] = [
+  ['PASSWORD_EXPIRED', () => client.signIn('olga.expired'), ['next', 'cancel']],
+  [
+    'PASSWORD_WARN',
+    () => client.signIn('walter.warn', { options: { warnBeforePasswordExpired: true } }),
+    ['next', 'skip', 'cancel'],
+  ],
+  ['MFA_REQUIRED', () => client.signIn('tomas.berg'), ['cancel']],
+  ['MFA_ENROLL', () => client.signIn('erin.enrol'), ['cancel']],
+  ['LOCKED_OUT', () => client.signIn('luis.locked'), ['next']],
+  ['UNAUTHENTICATED', () => stepUp(), ['next']],
+]
+test.each(LINKED)('_links in %s: href, hints.allow, and a name on next', async (_status, answer, names) => {
+  const links = (await answer()).body._links as Record<string, { name?: string; href: string; hints: object }>
+  expect(Object.keys(links)).toEqual(names)
+  for (const [name, link] of Object.entries(links)) {
+    expect(new URL(link.href)).toHaveProperty('origin', client.url)
+    expect(new URL(link.href).pathname).toMatch(/^\/api\/v1\//)
+    expect(link.hints).toEqual({ allow: [expect.stringMatching(/^(GET|POST)$/)] })
+    if (name === 'next') expect(link.name).toEqual(expect.any(String))
+  }
+})
+
+/** "Factor object", factorType and provider: every value shown. */
+const FACTORS: [factorType: string, login: string, provider: string][] = [
+  ['token', 'rosa.enterprise', 'RSA'],
+  ['token:software:totp', 'tomas.berg', 'GOOGLE'],
+  ['sms', 'sana.sms', 'OKTA'],
+  ['call', 'carl.call', 'OKTA'],
+  ['push', 'penny.patient', 'OKTA'],
+  ['question', 'quentin.query', 'OKTA'],
+  ['token:hardware', 'yuki.hardware', 'YUBICO'],
+]
+test.each(FACTORS)('Factor object: an enrolled %s', async (factorType, login, provider) => {
+  const answer = await client.signIn(login)
+  expect(answer.at('_embedded.factors.0')).toEqual({
+    id: expect.stringMatching(/^\w{20}$/),
+    factorType,
+    provider,
+    vendorName: provider,
+    profile: expect.any(Object),
+    _links: { verify: { href: expect.any(String), hints: { allow: ['POST'] } } },
+  })
+})
+
+test('Factor object: one offered for enrollment has no id and no profile yet', async () => {
+  const factors = (await client.signIn('erin.enrol')).at('_embedded.factors') as Record<string, unknown>[]
+  expect(factors.length).toBeGreaterThan(7)
+  for (const factor of factors) {
+    expect(factor).not.toHaveProperty('id')
+    expect(factor).not.toHaveProperty('profile')
+    expect(factor).toMatchObject({ status: 'NOT_SETUP', enrollment: 'OPTIONAL' })
+    const isQuestion = factor.factorType === 'question'
+    expect(Object.keys(factor._links as object)).toEqual(isQuestion ? ['questions', 'enroll'] : ['enroll'])
+  }
+})
+
+/** "Factor object", profile: each member. */
+const PROFILE_MEMBERS: [member: string, answer: () => Promise<Answer>, type: string, value: unknown][] = [
+  ['credentialId', () => client.signIn('yuki.hardware'), 'token:hardware', 'HW-0001'],
+  ['phoneNumber', () => client.signIn('sana.sms'), 'sms', '+1 XXX-XXX-0003'],
+  ['deviceType', () => stepUp('priya.nair'), 'push', 'SmartPhone_IPhone'],
+  ['name', () => stepUp('priya.nair'), 'push', 'Sandbox phone'],
+  ['platform', () => stepUp('priya.nair'), 'push', 'IOS'],
+  ['version', () => stepUp('priya.nair'), 'push', '18.0'],
+  [
+    'keys',
+    () => stepUp('priya.nair'),
+    'push',
+    [{ kty: 'PKIX', use: 'sig', kid: 'default', x5c: [expect.any(String)] }],
+  ],
+]
+test.each(PROFILE_MEMBERS)('Factor object, profile: %s', async (member, answer, type, value) => {
+  expect((await answer()).at(`_embedded.factors.${type}.profile.${member}`)).toEqual(value)
+})
+
+/** "States and transitions", step-up with an existing session: factor list and policy. */
+test('step-up that requires verification lists factors and the policy', async () => {
+  const { body } = await stepUp('priya.nair')
+  expect(body).toMatchObject({
+    type: 'SESSION_STEP_UP',
+    status: 'MFA_REQUIRED',
+    _embedded: {
+      factors: [{ factorType: 'push' }, { factorType: 'token:software:totp' }],
+      policy: { allowRememberDevice: true, rememberDeviceLifetimeInMinutes: 1440 },
+    },
+  })
+})
+
+/** "Error object". */
+const ERROR_FIELDS: [field: string, value: unknown][] = [
+  ['errorCode', 'E0000001'],
+  ['errorSummary', 'Api validation failed: authRequest'],
+  ['errorLink', 'E0000001'],
+  ['errorId', expect.stringMatching(/^oae/)],
+  ['errorCauses', [{ errorSummary: 'password: The field cannot be left blank' }]],
+]
+test.each(ERROR_FIELDS)('Error object: %s', async (field, value) => {
+  const { body } = await client.post(AUTHN, { username: 'amelia.stone' })
+  expect(body[field]).toEqual(value)
+})
+
+/** "Errors", 401 E0000004: which of the conditions it was does not show. */
+const FAILURES: [condition: string, body: () => object][] = [
+  ['invalid credentials', () => ({ username: 'amelia.stone', password: 'wrong' })],
+  ['locked-out account, hidden', () => ({ username: 'lena.locked', password: PASSWORD })],
+  ['sign-on policy denial', () => ({ username: 'dora.denied', password: PASSWORD })],
+  ['invalid activation token', () => ({ token: 'no-such-activation-tok' })],
+]
+test.each(FAILURES)('401 E0000004 says the same for every condition: %s', async (_condition, body) => {
+  const answer = await client.post(AUTHN, body())
+  expect(answer.status).toBe(401)
+  expect(answer.body).toEqual({
+    errorCode: 'E0000004',
+    errorSummary: 'Authentication failed',
+    errorLink: 'E0000004',
+    errorId: expect.any(String),
+    errorCauses: [],
+  })
+})
+
+/** "Endpoints": all request and response bodies are JSON. */
+test('answers and errors are JSON', async () => {
+  for (const answer of [await client.signIn('amelia.stone'), await client.signIn('nobody')])
+    expect(answer.headers.get('content-type')).toMatch(/^application\/json\b/)
+})
+
+/** "Versioning". */
+test('the version is in the path: another one does not exist', async () => {
+  const answer = await client.post('/api/v2/authn', { username: 'amelia.stone', password: PASSWORD })
+  expect(outcome(answer)).toBe('404 E0000007')
+})
+
+function enrolQuestion(start: Answer): Promise<Answer> {
+  const profile = { question: 'favorite_toy', answer: 'a kite' }
+  return client.follow(start, '_embedded.factors.question._links.enroll', {
+    factorType: 'question',
+    provider: 'OKTA',
+    profile,
+  })
+}
