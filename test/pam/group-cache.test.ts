@@ -98,6 +98,12 @@ test('the store goes away and comes back: what is in memory serves, what is not 
   expect((await journey.broker.get('/api/v1/pam/groups')).status).toBe(200)
   journey.advance(400_000)
   expect((await journey.broker.get('/api/v1/pam/me')).headers.get('age')).toBe('0')
+  journey.advance(299_000)
+  journey.pam.faults.set({ kind: 'status', status: 500 })
+  expect((await journey.broker.get('/api/v1/pam/me')).body.meta).toMatchObject({ stale: true })
+  journey.advance(2000)
+  expect((await journey.broker.get('/api/v1/pam/me')).status).toBe(502) // memory alone goes by the age, too
+  journey.pam.faults.clear()
   journey.store.find()
   expect((await journey.broker.get('/api/v1/pam/me')).status).toBe(200)
 })

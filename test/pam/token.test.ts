@@ -83,15 +83,21 @@ test('replicas share one token through the store, and started cold together mint
 test('a token that was refused is minted anew once, and the call is repeated once', async () => {
   await start()
   const other = await journey.replica()
-  await status()
+  const login = 'other@example.com'
+  journey.pam.control.setUserGroups(login, [])
+  expect([await status(), (await other.get('/api/v1/pam/me', { login })).status]).toEqual([200, 200])
   journey.advance(LISTS_ARE_OLD_MS)
   journey.pam.control.expireTokens()
   expect(await status()).toBe(200)
   expect(minted()).toBe(2)
 
-  journey.advance(LISTS_ARE_OLD_MS)
-  expect(await status(other)).toBe(200) // takes the new one from the store
+  // The other replica still holds the old token: it takes the new one from the store, and leaves it there.
+  expect((await other.get('/api/v1/pam/me', { login })).status).toBe(200)
   expect(minted()).toBe(2)
+  expect(journey.pam.control.counts().errors).toEqual({ authentication_error: 2 })
+  expect(
+    [...journey.store.entries.keys()].filter((key) => key.startsWith('gatehouse:pam-token')),
+  ).toHaveLength(1)
 })
 
 test('many requests that meet the refused token at once mint once', async () => {
