@@ -22,6 +22,7 @@ import { createLogger, type Logger } from './observability/logger.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { createOps } from './ops.ts'
 import { createPam, type Pam } from './pam/open-pam.ts'
+import { pamAbsentRoutes } from './pam/pam-routes.ts'
 import { createSessionCookie } from './session/session-cookie.ts'
 import { createSessionRecords } from './session/session-records.ts'
 import { createSessions } from './session/sessions.ts'
@@ -94,6 +95,7 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
   const upstream = createAuthnUpstream({
     client: wireClient('authn', config.authn.baseUrl, config, log, metrics),
     apiTokens: () => config.authn.apiTokens.current(),
+    timeoutMs: tunables.upstream.authn.totalTimeoutMs,
     log,
     metrics,
   })
@@ -201,7 +203,7 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
       clientOf: createClientOf({ deviceCookie, sessionIdIn: sessionCookie.idIn }),
       sessionCookie: sessionCookie.opening,
     },
-    pamRoutes: pam?.routes ?? [], // without PAM its paths are not listed: 404
+    pamRoutes: pam?.routes ?? pamAbsentRoutes(),
     log,
     metrics,
   })

@@ -1,8 +1,9 @@
 import { temporarilyUnavailable, unknownHandle, upstreamTimeout, upstreamUnavailable } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { UpstreamAnswer, UpstreamClient } from '../upstream/upstream-client.ts'
+import type { UpstreamAnswer, UpstreamClient, UpstreamRequest } from '../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
+import { createApiToken } from './api-token.ts'
 import type { Client } from './client.ts'
 import { record } from './read-answer.ts'
 
@@ -15,6 +16,8 @@ export interface AuthnUpstream {
   send(call: AuthnCall, client: Client): Promise<AuthnReply>
   /** Fetches what a link offered to a GET; the raw answer, whatever it is. */
   fetch(path: string, accept: string, client: Client): Promise<UpstreamAnswer>
+  /** Sends what changes nothing; throws as `send` does when the API can't be used just now. */
+  knock(client: Client): Promise<void>
   /** True while every SSWS token that we hold is refused. */
   tokenIsRefused(): boolean
   close(): Promise<void>
@@ -42,85 +45,109 @@ export interface AuthnUpstreamParts {
   readonly client: UpstreamClient
   /** The SSWS token in use first, then the standby, if any. */
   readonly apiTokens: () => readonly string[]
+  /** For all that one step sends, in milliseconds: shorter than the step's lock. */
+  readonly timeoutMs: number
   readonly log: Logger
   readonly metrics: Metrics
+  readonly monotonic?: () => number
 }
 
+const PRIMARY = '/api/v1/authn'
 const RETRY_AFTER_REFUSAL_S = 30
+/** So long one good answer vouches for our token. */
+const TRUST_MS = 5000
 
-export function createAuthnUpstream({ client, apiTokens, log, metrics }: AuthnUpstreamParts): AuthnUpstream {
-  /** The token that the upstream took last. */
-  let accepted: string | undefined
-  let refused = false
+export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
+  const { client, apiTokens, timeoutMs, log, metrics, monotonic = () => performance.now() } = parts
+  const apiToken = createApiToken({ tokens: apiTokens, monotonic, log, metrics })
+  let knocking: Promise<void> | undefined
 
-  const setRefused = (now: boolean) => {
-    if (now !== refused) {
-      if (now) log.error('upstream_token_refused', { upstream: 'authn' })
-      else log.warn('upstream_token_accepted_again', { upstream: 'authn' })
+  const ask = async (request: UpstreamRequest, deadline: number): Promise<UpstreamAnswer> => {
+    const leftMs = Math.ceil(deadline - monotonic())
+    if (leftMs <= 0) throw upstreamTimeout(new Error('no time is left for this step'))
+    try {
+      return await client.send({ ...request, timeoutMs: leftMs })
+    } catch (error) {
+      throw asBrokerError(error)
     }
-    refused = now
-    metrics.upstreamTokenRefused.set(now ? 1 : 0)
   }
 
-  const inTurn = () => {
-    const tokens = apiTokens()
-    const first = tokens.find((token) => token === accepted)
-    return first === undefined ? tokens : [first, ...tokens.filter((token) => token !== first)]
+  const post = async (token: string, path: string, body: unknown, from: Client, deadline: number) => {
+    const headers = headersFor(token, from)
+    const reply = toReply(await ask({ method: 'POST', path, headers, body }, deadline))
+    if (provesToken(reply)) apiToken.taken(token)
+    return reply
   }
 
-  const sendWith = async (token: string, call: AuthnCall, from: Client): Promise<AuthnReply> => {
-    const answer = await client
-      .send({ method: 'POST', path: call.path, headers: headersFor(token, from), body: call.body })
-      .catch((error: unknown) => {
-        throw asBrokerError(error)
-      })
-    return toReply(answer)
+  /** Whatever a call with every token says: E0000011 from all, or the first other answer. */
+  const postInTurn = async (path: string, body: unknown, from: Client, deadline: number) => {
+    let reply: AuthnReply | undefined
+    for (const token of apiToken.inTurn()) {
+      reply = await post(token, path, body, from, deadline)
+      if (!isInvalidToken(reply)) return reply
+    }
+    if (reply === undefined) throw new Error('there is always an API token')
+    return reply
+  }
+
+  const refuse = () => temporarilyUnavailable(RETRY_AFTER_REFUSAL_S, new Error('SSWS token refused'))
+
+  /** An empty sign-in, which a working API refuses for its form: so it tells whether our token stands. */
+  const knock = async (from: Client, deadline: number): Promise<void> => {
+    const reply = await postInTurn(PRIMARY, { context: { deviceToken: from.device.id } }, from, deadline)
+    if (isInvalidToken(reply)) {
+      apiToken.refused()
+      throw refuse()
+    }
+    if (reply.status === 429 || reply.status >= 500)
+      throw temporarilyUnavailable(1, new Error(`status ${reply.status}`))
+  }
+
+  const knockOnce = (from: Client, deadline: number): Promise<void> => {
+    knocking ??= knock(from, deadline).finally(() => {
+      knocking = undefined
+    })
+    return knocking
   }
 
   return {
-    tokenIsRefused: () => refused,
+    tokenIsRefused: apiToken.isRefused,
     close: () => client.close(),
+    knock: (from) => knock(from, monotonic() + timeoutMs),
 
     async fetch(path, accept, from) {
-      for (const token of inTurn()) {
+      const deadline = monotonic() + timeoutMs
+      for (const token of apiToken.inTurn()) {
         const headers = { ...headersFor(token, from), Accept: accept }
-        const answer = await client.send({ method: 'GET', path, headers }).catch((error: unknown) => {
-          throw asBrokerError(error)
-        })
+        const answer = await ask({ method: 'GET', path, headers }, deadline)
         if (answer.status !== 401) return answer
       }
       // no alarm from here: the next step says it for sure; and never a 401, which clients take for the end
-      throw temporarilyUnavailable(RETRY_AFTER_REFUSAL_S, new Error('SSWS token refused'))
+      throw refuse()
     },
 
-    async send(call, from) {
-      const tokens = inTurn()
-      for (const token of tokens) {
-        const reply = await sendWith(token, call, from)
-        if (!isInvalidToken(reply)) {
-          if (!call.bearsToken) {
-            if (accepted !== undefined && accepted !== token)
-              log.warn('upstream_token_switched', { upstream: 'authn' })
-            accepted = token
-            setRefused(false)
-          }
-          return reply
-        }
-        if (call.bearsToken) {
-          // while our own token is refused this says nothing of the transaction: the client must keep it
-          if (refused) throw temporarilyUnavailable(RETRY_AFTER_REFUSAL_S, new Error('SSWS token refused'))
-          return reply
-        }
+    async send({ path, body, bearsToken }, from) {
+      const deadline = monotonic() + timeoutMs
+      const reply = await postInTurn(path, body, from, deadline)
+      if (!isInvalidToken(reply)) return reply
+      if (!bearsToken) {
+        apiToken.refused()
+        throw refuse()
       }
-      setRefused(true)
-      throw temporarilyUnavailable(RETRY_AFTER_REFUSAL_S, new Error('SSWS token refused'))
+      // is it the transaction's token, or ours? Unless ours stands, the client must keep its transaction
+      if (!apiToken.wasTakenWithin(TRUST_MS)) await knockOnce(from, deadline)
+      return reply
     },
   }
 }
 
-/** On a call that bears no other token, only our own can be the invalid one. */
 function isInvalidToken({ status, errorCode }: AuthnReply): boolean {
   return status === 401 && errorCode === unknownHandle().code
+}
+
+/** A verdict on the person or the step, which only a caller with a good token gets. Limits and failures are none. */
+function provesToken({ status, errorCode }: AuthnReply): boolean {
+  return (status >= 200 && status < 300) || status === 403 || (status === 401 && errorCode === 'E0000004')
 }
 
 function headersFor(token: string, from: Client): Record<string, string> {
@@ -186,7 +213,7 @@ function retryAfterSeconds(reset: string | undefined, date: string | undefined):
 function asBrokerError(error: unknown): unknown {
   if (!(error instanceof UpstreamFailure)) return error
   if (error.kind === 'timeout') return upstreamTimeout(error)
-  if (error.kind === 'breaker-open') {
+  if (error.kind === 'breaker-open' || error.kind === 'busy') {
     return temporarilyUnavailable(Math.ceil((error.retryAfterMs ?? 1000) / 1000), error)
   }
   return upstreamUnavailable(error)

@@ -3,7 +3,7 @@ import { stepNotOffered, unknownHandle } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Client } from './client.ts'
 import type { Exchange, Exchanged, Sending } from './exchange.ts'
-import { type Operation, PASSWORD_PROOF, proofOf, upstreamPath } from './operations.ts'
+import { ACTIVATION_PROOF, type Operation, PASSWORD_PROOF, proofOf, upstreamPath } from './operations.ts'
 import type { Recovery, RecoveryType } from './recovery.ts'
 import type { PrimaryBody, QueryFlags, RecoveryBody, RecoveryTokenBody } from './schemas.ts'
 import type { StepAudit } from './step-audit.ts'
@@ -62,11 +62,11 @@ export function createBroker(parts: BrokerParts): Broker {
   const open = (print: string, work: (handle: string) => Promise<Exchanged>): Promise<StepOutcome> =>
     flights.run({ names: [print], fingerprint: print }, async (): Promise<StepDone> => {
       const handle = newHandle()
-      const { outcome, after, undo } = await work(handle)
+      const { outcome, after, ...hooks } = await work(handle)
       if (after !== undefined && after.status !== '') {
         await transactions.create(handle, after, after.expiresAtMs - now())
       }
-      return { outcome, record: 'keep', ...(undo === undefined ? {} : { undo }) }
+      return { outcome, record: 'keep', ...hooks }
     })
 
   /** A step inside a transaction of this device. */
@@ -86,12 +86,8 @@ export function createBroker(parts: BrokerParts): Broker {
       if (transaction === undefined || transaction.device !== client.device.id) {
         throw refuse('unknown_handle', unknownHandle(client.device.returned))
       }
-      const { outcome, after, undo } = await work(transaction)
-      return {
-        outcome,
-        record: recordFor(transaction, after, place),
-        ...(undo === undefined ? {} : { undo }),
-      }
+      const { outcome, after, ...hooks } = await work(transaction)
+      return { outcome, record: recordFor(transaction, after, place), ...hooks }
     })
   }
 
@@ -111,8 +107,12 @@ export function createBroker(parts: BrokerParts): Broker {
         audit.started('primary', body.username, client)
         const sending: Sending = {
           operation: 'primary',
-          call: { path: PRIMARY, body: primaryCall(body, undefined, client), bearsToken: false },
-          proof: body.token === undefined ? PASSWORD_PROOF : { amr: 'otp' },
+          call: {
+            path: PRIMARY,
+            body: primaryCall(body, undefined, client),
+            bearsToken: body.token !== undefined,
+          },
+          proof: body.token === undefined ? PASSWORD_PROOF : ACTIVATION_PROOF,
         }
         return exchange(begin(client.device.id, body.username, now()), handle, sending, client)
       })
@@ -149,7 +149,8 @@ export function createBroker(parts: BrokerParts): Broker {
           call: { path: PRIMARY, body: primaryCall(body, transaction.stateToken, client), bearsToken: true },
           proof: operation === 'state' ? undefined : PASSWORD_PROOF,
         }
-        return exchange(transaction, stateToken, sending, client)
+        const named = body.username === undefined ? transaction : { ...transaction, login: body.username }
+        return exchange(named, stateToken, sending, client)
       })
     },
 

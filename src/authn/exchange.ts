@@ -4,11 +4,12 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { Sessions } from '../session/sessions.ts'
 import type { AuthnCall, AuthnReply, AuthnUpstream } from './authn-upstream.ts'
 import type { Client } from './client.ts'
-import { cutTokens, rewriteAnswer } from './links.ts'
+import { rewriteAnswer } from './links.ts'
 import type { Offers } from './offers.ts'
-import { readAnswer } from './read-answer.ts'
+import { readAnswer, record } from './read-answer.ts'
 import type { StepAudit } from './step-audit.ts'
 import type { StepAnswer, StepOutcome } from './step-outcome.ts'
+import { cutTokens } from './tokens.ts'
 import {
   advance,
   goesOn,
@@ -43,6 +44,8 @@ export interface Exchanged {
   readonly outcome: StepOutcome
   /** `before` itself: nothing changed; undefined: the transaction is over. */
   readonly after: Transaction | undefined
+  /** Ends other sessions, once the step is settled. */
+  readonly settled?: () => Promise<void>
   /** Ends the session that was opened, when the step turned out to be too late. */
   readonly undo?: () => Promise<void>
 }
@@ -89,7 +92,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
       upstreamOrigins: parts.upstreamOrigins,
       publicOrigin: parts.publicOrigin,
       handle,
-      knownTokens: before.stateToken === '' ? [] : [before.stateToken],
+      knownTokens: [before.stateToken, ...before.retiredTokens],
       pictureHandle: (path) => offers.pictureHandle(client.device.id, path),
     })
     if (rewritten.cutFromLinks > 0) metrics.tokensCut.inc({ by: 'link' }, rewritten.cutFromLinks)
@@ -104,6 +107,9 @@ export function createExchange(parts: ExchangeParts): Exchange {
     }
 
     const answer = readAnswer(reply.body)
+    if (answer.status === '' && operation !== 'cancel') {
+      throw upstreamUnavailable(new Error('an answer without a status'))
+    }
     if (personChanged(before, answer)) {
       log.error('person_changed', { requestId: client.requestId, operation })
       throw upstreamUnavailable(new Error('the answer is about another person'))
@@ -120,27 +126,28 @@ export function createExchange(parts: ExchangeParts): Exchange {
     audit.answered(operation, answer, { before, after }, client, factorType)
     const kept = goesOn(after) ? after : undefined
 
-    if (!opensSession(after, answer)) {
-      if (sending.revokesSessions === true) await endOtherSessions(after.userId, undefined, client)
-      return { outcome, after: kept }
+    const settledWith = (own: string | undefined) => async () => {
+      if (own !== undefined && client.sessionId !== undefined)
+        await sessions.end(client.sessionId, 'replaced')
+      if (sending.revokesSessions === true) await endOtherSessions(after.userId, own, client)
     }
-    const { id: userId, profile } = answer.user
-    const sessionId = await sessions.open(
-      {
-        userId,
-        login: loginOf(profile) ?? after.login ?? '',
-        profile,
-        amr: amrOf(after),
-        device: audit.hash(client.device.id),
-        userAgent: client.userAgent,
-      },
-      client.sessionId,
-    )
-    if (sending.revokesSessions === true) await endOtherSessions(userId, sessionId, client)
-    audit.succeeded(userId, after, client)
+    if (!opensSession(after, answer)) return { outcome, after: kept, settled: settledWith(undefined) }
+
+    // from what goes out, so that no token reaches the session either
+    const profile = readAnswer(record(JSON.parse(body))).user?.profile ?? {}
+    const sessionId = await sessions.open({
+      userId: answer.user.id,
+      login: loginOf(profile) ?? after.login ?? '',
+      profile,
+      amr: amrOf(after),
+      device: audit.hash(client.device.id),
+      userAgent: client.userAgent,
+    })
+    audit.succeeded(answer.user.id, after, client)
     return {
       outcome: { ...outcome, sessionId },
       after: kept,
+      settled: settledWith(sessionId),
       undo: async () => {
         await sessions.end(sessionId, 'orphaned')
       },

@@ -1,3 +1,5 @@
+import { swapTokens, tokenField, tokenList, tokensIn, tokensInUrl } from './tokens.ts'
+
 /**
  * What comes back from the upstream, made fit for a browser (DESIGN §1). Pure: no package, no input or output.
  * Links to the API move to our own address, tokens give way to the handle, and what was offered is remembered.
@@ -35,9 +37,6 @@ export interface Rewritten {
   readonly tokens: readonly string[]
 }
 
-/** Below this a string is too short to be a token: cutting it would harm honest text. */
-const MIN_TOKEN_CHARS = 16
-
 /** Routes of the public surface outside `/api/v1/` that the upstream's links may name. */
 const OTHER_ROUTES = [/^\/login\/step-up\/redirect$/, /^\/login\/token\/redirect$/, /^\/sso\/idps\/[^/]+$/]
 
@@ -45,8 +44,10 @@ const OTHER_ROUTES = [/^\/login\/step-up\/redirect$/, /^\/login\/token\/redirect
 export const PICTURE = /^(\/api\/v1\/users\/[^/]+\/factors\/[^/]+\/qr\/)([^/]+)$/
 
 export function rewriteAnswer(answer: Readonly<Record<string, unknown>>, options: RewriteOptions): Rewritten {
-  const found = [...tokensIn(answer), ...tokensInLinks(answer, options.upstreamOrigins)]
-  const tokens = longestFirst([...options.knownTokens, ...found].filter(isTokenLike))
+  const linkTokens = hrefsIn(answer).flatMap((href) =>
+    tokensInUrl(upstreamUrl(href, options.upstreamOrigins)),
+  )
+  const tokens = tokenList([...options.knownTokens, ...tokensIn(answer), ...linkTokens])
   const offered: OfferedStep[] = []
   const pictureTokens: string[] = []
   let cutFromLinks = 0
@@ -59,9 +60,9 @@ export function rewriteAnswer(answer: Readonly<Record<string, unknown>>, options
       const [, folder, token] = PICTURE.exec(upstreamPath) ?? []
       if (token !== undefined) pictureTokens.push(token)
       const path = folder === undefined ? upstreamPath : folder + options.pictureHandle(upstreamPath)
-      return options.publicOrigin + path + swapTokens(url.search, tokens, options.handle) + url.hash
+      return options.publicOrigin + path + swapTokens(url.search + url.hash, tokens, options.handle)
     }
-    const clean = withoutTokens(href, tokens)
+    const clean = swapTokens(href, tokens, '')
     if (clean !== href) cutFromLinks += 1
     return clean
   }
@@ -71,8 +72,9 @@ export function rewriteAnswer(answer: Readonly<Record<string, unknown>>, options
     if (!isRecord(value)) return value
     const out: Record<string, unknown> = {}
     for (const [key, member] of Object.entries(value)) {
-      if (key === 'sessionToken' || key === 'recoveryToken') continue
-      if (key === 'stateToken' && typeof member === 'string') define(out, key, options.handle)
+      const field = tokenField(key)
+      if (field === 'stateToken' && typeof member === 'string') define(out, key, options.handle)
+      else if (field !== undefined) continue
       else if (key === 'href' && typeof member === 'string') define(out, key, rewriteHref(member, value))
       else define(out, key, rewrite(member))
     }
@@ -86,18 +88,6 @@ export function rewriteAnswer(answer: Readonly<Record<string, unknown>>, options
     cutFromLinks,
     tokens: [...tokens, ...pictureTokens],
   }
-}
-
-/** The last guard: the answer as it would go out is searched for real tokens, and what is found is cut. */
-export function cutTokens(serialized: string, tokens: readonly string[]): { text: string; cut: number } {
-  let text = serialized
-  let cut = 0
-  for (const token of longestFirst(tokens.filter(isTokenLike))) {
-    const parts = splitAt(text, token, jsonForm)
-    cut += parts.length - 1
-    text = parts.join('')
-  }
-  return { text, cut }
 }
 
 /** Adds steps to those offered before; one entry a path and query, with the methods of all. The newest are kept. */
@@ -125,49 +115,19 @@ export function findStep(
   method: string,
   path: string,
 ): OfferedStep | undefined {
-  const wanted = canonicalPath(path)
   return offered.findLast(
-    (step) =>
-      canonicalPath(step.path) === wanted && (step.methods.length === 0 || step.methods.includes(method)),
+    (step) => step.path === path && (step.methods.length === 0 || step.methods.includes(method)),
   )
 }
 
-/** One form for one path: in a segment `:` and `%3A` are the same, and links have the one, our routes the other. */
-function canonicalPath(path: string): string {
-  return PLAIN_PATH.test(path) ? path : path.split('/').map(canonicalSegment).join('/')
-}
-
-const PLAIN_PATH = /^[\w/.~-]*$/
-
-function canonicalSegment(segment: string): string {
-  try {
-    return encodeURIComponent(decodeURIComponent(segment))
-  } catch {
-    return segment // no valid percent-encoding: equal to itself only
-  }
-}
-
-/** Every token the answer holds, at any depth. */
-function tokensIn(value: unknown): string[] {
-  if (Array.isArray(value)) return value.flatMap(tokensIn)
+/** Every link of the answer, at any depth. */
+function hrefsIn(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(hrefsIn)
   if (!isRecord(value)) return []
   return Object.entries(value).flatMap(([key, member]) =>
-    TOKEN_FIELDS.has(key) && typeof member === 'string' ? [member] : tokensIn(member),
+    key === 'href' && typeof member === 'string' ? [member] : hrefsIn(member),
   )
 }
-
-/** State tokens in the queries of links to the upstream: some answers name them nowhere else (field notes). */
-function tokensInLinks(value: unknown, origins: RewriteOptions['upstreamOrigins']): string[] {
-  if (Array.isArray(value)) return value.flatMap((member) => tokensInLinks(member, origins))
-  if (!isRecord(value)) return []
-  return Object.entries(value).flatMap(([key, member]) =>
-    key === 'href' && typeof member === 'string'
-      ? (upstreamUrl(member, origins)?.searchParams.getAll('stateToken') ?? [])
-      : tokensInLinks(member, origins),
-  )
-}
-
-const TOKEN_FIELDS = new Set(['stateToken', 'sessionToken', 'recoveryToken'])
 
 /** The link's URL when it leads to the upstream; a relative one is taken as the upstream's own. */
 function upstreamUrl(href: string, origins: RewriteOptions['upstreamOrigins']): URL | undefined {
@@ -193,41 +153,6 @@ function joinMethods(one: readonly string[], other: readonly string[]): string[]
   return one.length === 0 || other.length === 0 ? [] : [...new Set([...one, ...other])]
 }
 
-function swapTokens(text: string, tokens: readonly string[], handle: string): string {
-  return tokens.reduce((swapped, token) => splitAt(swapped, token, asItIs).join(handle), text)
-}
-
-function withoutTokens(text: string, tokens: readonly string[]): string {
-  return swapTokens(text, tokens, '')
-}
-
-/** A token may stand as it is or percent-encoded, any of its characters, once or (a URL in a query) over again. */
-function splitAt(text: string, token: string, written: (character: string) => string): string[] {
-  if (!text.includes('%')) return text.split(written(token))
-  const spelled = [...token].map(
-    (character) => `(?:${escapeForPattern(written(character))}|${percentEncoded(character)})`,
-  )
-  return text.split(new RegExp(spelled.join('')))
-}
-
-const asItIs = (text: string) => text
-const jsonForm = (text: string) => JSON.stringify(text).slice(1, -1)
-
-const BYTES = new TextEncoder()
-
-function percentEncoded(character: string): string {
-  return [...BYTES.encode(character)]
-    .map((byte) => {
-      const [high = '', low = ''] = byte.toString(16).padStart(2, '0')
-      return `%(?:25)*[${high}${high.toUpperCase()}][${low}${low.toUpperCase()}]`
-    })
-    .join('')
-}
-
-function escapeForPattern(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
-}
-
 /** One spelling of one path, the one our own routes make: a colon in it may come percent-encoded or not. */
 function inOneSpelling(path: string): string {
   return path
@@ -240,15 +165,6 @@ function inOneSpelling(path: string): string {
       }
     })
     .join('/')
-}
-
-/** A token that begins with another one is looked for first, or its rest would stay. */
-function longestFirst(tokens: readonly string[]): string[] {
-  return [...new Set(tokens)].sort((one, other) => other.length - one.length)
-}
-
-function isTokenLike(token: string): boolean {
-  return token.length >= MIN_TOKEN_CHARS
 }
 
 /** Sets an own property whatever its name: `__proto__` stays a plain field. */

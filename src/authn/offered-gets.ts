@@ -2,9 +2,10 @@ import { stepNotOffered, upstreamUnavailable } from '../errors.ts'
 import type { UpstreamAnswer } from '../upstream/upstream-client.ts'
 import { type AuthnUpstream, toReply } from './authn-upstream.ts'
 import type { Client } from './client.ts'
-import { cutTokens, PICTURE, rewriteAnswer } from './links.ts'
+import { PICTURE, rewriteAnswer } from './links.ts'
 import type { Offers } from './offers.ts'
 import type { StepAnswer } from './step-outcome.ts'
+import { cutTokens } from './tokens.ts'
 
 /** GETs of a sign-in: security questions and enrolment pictures, for the device that they were offered to. */
 export interface OfferedGets {

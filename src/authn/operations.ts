@@ -78,25 +78,29 @@ function step(name: string, path: string, rest: Partial<Operation> = {}): Operat
 }
 
 /** Authentication method names of RFC 8176 for the factor types we know; another one is just a second factor. */
-const AMR: Readonly<Record<string, string>> = {
-  question: 'kba',
-  sms: 'sms',
-  call: 'tel',
-  email: 'otp',
-  push: 'swk',
-  token: 'hwk',
-  'token:software:totp': 'otp',
-  'token:hotp': 'otp',
-  'token:hardware': 'hwk',
-  webauthn: 'hwk',
-  u2f: 'hwk',
-}
+const AMR: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    question: 'kba',
+    sms: 'sms',
+    call: 'tel',
+    email: 'otp',
+    push: 'swk',
+    token: 'hwk',
+    'token:software:totp': 'otp',
+    'token:hotp': 'otp',
+    'token:hardware': 'hwk',
+    webauthn: 'hwk',
+    u2f: 'hwk',
+  }),
+)
 
-export const PASSWORD_PROOF: Proof = { amr: 'pwd' }
+export const PASSWORD_PROOF: Proof = { kind: 'password', amr: 'pwd' }
+/** An activation token is a password for one use. */
+export const ACTIVATION_PROOF: Proof = { kind: 'password', amr: 'otp' }
 
 export function proofOf(operation: Operation, factorType: string | undefined): Proof | undefined {
   if (operation.proves === 'password') return PASSWORD_PROOF
-  if (operation.proves === 'factor') return { amr: AMR[factorType ?? ''] ?? 'mfa' }
+  if (operation.proves === 'factor') return { kind: 'factor', amr: AMR.get(factorType ?? '') ?? 'mfa' }
   return undefined
 }
 

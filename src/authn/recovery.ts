@@ -87,10 +87,12 @@ export function createRecovery(parts: RecoveryParts): Recovery {
   const present = (transaction: Transaction, challenge: RecoveryChallenge, handle: string): StepAnswer =>
     answerOf(challengeBody(challenge, { handle, publicOrigin, expiresAtMs: transaction.expiresAtMs }))
 
+  const placeOf = (username: string, factorType: string) =>
+    `gatehouse:limit:recovery-sent:${names.sign(JSON.stringify([canonicalLogin(username), factorType]))}`
+
   /** One code in thirty seconds for a name and a way, whether there is such a person or not. */
-  const refuseSentRecently = async (username: string, factorType: 'SMS' | 'CALL') => {
-    const name = names.sign(JSON.stringify(['recovery', canonicalLogin(username), factorType]))
-    if (await store.set(`gatehouse:limit:recovery-sent:${name}`, '1', parts.resendAfterMs, 'absent')) return
+  const refuseSentRecently = async (place: string, factorType: 'SMS' | 'CALL') => {
+    if (await store.set(place, '1', parts.resendAfterMs, 'absent')) return
     metrics.limitHits.inc({ limit: 'recovery_sent' })
     throw sentRecently(factorType, Math.ceil(parts.resendAfterMs / 1000))
   }
@@ -134,7 +136,10 @@ export function createRecovery(parts: RecoveryParts): Recovery {
     client: Client,
   ): Promise<Exchanged> => {
     if (challenge.wrongCodes >= parts.maxWrongCodes) throw codesExhausted()
-    if (challenge.decoy) return wrong(transaction, challenge)
+    if (challenge.decoy) {
+      await upstream.knock(client) // what is wrong with the upstream is wrong for everybody
+      return wrong(transaction, challenge)
+    }
     const call = { path, body: { stateToken: transaction.stateToken, ...fields }, bearsToken: true }
     const { outcome, after, ...rest } = await exchange(
       transaction,
@@ -159,7 +164,7 @@ export function createRecovery(parts: RecoveryParts): Recovery {
       const body = { stateToken: transaction.stateToken }
       const reply = await upstream.send({ path, body, bearsToken: true }, client)
       if (reply.isError) audit.upstreamError(reply, client)
-    }
+    } else await upstream.knock(client)
     const sent = { ...challenge, sentAtMs: now() }
     const after = { ...transaction, recovery: sent }
     return { outcome: present(after, sent, handle), after }
@@ -173,9 +178,18 @@ export function createRecovery(parts: RecoveryParts): Recovery {
   ): Promise<Exchanged> => {
     if (!challenge.decoy) {
       await upstream.send({ path, body: { stateToken: transaction.stateToken }, bearsToken: true }, client)
-    }
+    } else await upstream.knock(client)
     const { relayState } = challenge
     return { outcome: answerOf(relayState === undefined ? {} : { relayState }), after: undefined }
+  }
+
+  const begun = async (recoveryType: RecoveryType, body: object, client: Client): Promise<AuthnReply> => {
+    const reply = await upstream.send(
+      { path: PATHS[recoveryType], body: { ...body }, bearsToken: false },
+      client,
+    )
+    refuseTrouble(reply)
+    return reply
   }
 
   return {
@@ -183,14 +197,14 @@ export function createRecovery(parts: RecoveryParts): Recovery {
       unhurried(async () => {
         const { username, factorType } = body
         const relayState = body.relayState ?? undefined
-        if (factorType !== 'EMAIL') await refuseSentRecently(username, factorType)
+        const place = placeOf(username, factorType)
+        if (factorType !== 'EMAIL') await refuseSentRecently(place, factorType)
         audit.recoveryStarted(username, factorType, client)
         const sent = { username, factorType, ...(relayState === undefined ? {} : { relayState }) }
-        const reply = await upstream.send(
-          { path: PATHS[recoveryType], body: sent, bearsToken: false },
-          client,
-        )
-        refuseTrouble(reply)
+        const reply = await begun(recoveryType, sent, client).catch(async (error: unknown) => {
+          await store.delete(place) // nothing was sent: the next try need not wait
+          throw error
+        })
         const stateToken = stateTokenOf(reply, client)
         if (factorType === 'EMAIL')
           return { outcome: answerOf(mailBody(recoveryType, relayState)), after: undefined }

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import pLimit, { type LimitFunction } from 'p-limit'
 import { v4 as uuid } from 'uuid'
 import type { Seal } from '../crypto/seal.ts'
 import { BrokerError, stepInProgress } from '../errors.ts'
@@ -29,6 +30,8 @@ export type StepWork = (place: string, raw: string | undefined) => Promise<StepD
 export interface StepDone {
   readonly outcome: StepOutcome
   readonly record: Settlement['record']
+  /** What is to be done only once the record is written. */
+  readonly settled?: () => Promise<void>
   /** Takes back what the step did beside the record, when the record turned out to be a newer one by now. */
   readonly undo?: () => Promise<void>
 }
@@ -43,7 +46,11 @@ export interface StepFlightsParts {
   readonly monotonic?: () => number
 }
 
-const POLL_MS = 25
+/** How often another replica's step is looked at: soon at first, then less and less. */
+const FIRST_POLL_MS = 25
+const LAST_POLL_MS = 250
+/** Steps of one transaction that may wait in this process; more are answered at once. */
+const MAX_WAITING = 5
 
 export function createStepFlights(parts: StepFlightsParts): StepFlights {
   const {
@@ -56,6 +63,7 @@ export function createStepFlights(parts: StepFlightsParts): StepFlights {
     monotonic = () => performance.now(),
   } = parts
   const inFlight = new Map<string, Promise<StepOutcome>>()
+  const lines = new Map<string, LimitFunction>()
 
   const lockKey = (name: string) => `gatehouse:lock:{${name}}`
   const resultKey = (name: string, token: string) => `gatehouse:lock:{${name}}:${token}`
@@ -95,7 +103,10 @@ export function createStepFlights(parts: StepFlightsParts): StepFlights {
       await settle(name, token, raw, done)
       throw error // with its cause, for our own log
     }
-    if (await settle(name, token, raw, done)) return done.outcome
+    if (await settle(name, token, raw, done)) {
+      await done.settled?.()
+      return done.outcome
+    }
     await store.delete(resultKey(name, token)) // what is undone is not shared either
     await done.undo?.()
     throw stepInProgress()
@@ -114,9 +125,13 @@ export function createStepFlights(parts: StepFlightsParts): StepFlights {
   }
 
   /** Takes the step, or waits for the equal one that is being taken, or for another one to end. */
-  const take = async ({ names, fingerprint }: Flight, work: StepWork): Promise<StepOutcome> => {
+  const take = async (
+    { names, fingerprint }: Flight,
+    work: StepWork,
+    deadline: number,
+  ): Promise<StepOutcome> => {
     const token = `${fingerprint}.${uuid()}`
-    const deadline = monotonic() + waitMs
+    let pollMs = FIRST_POLL_MS
     let equal: { name: string; token: string } | undefined
     for (;;) {
       const { claimed, holder, value, name } = await claim(names, token)
@@ -129,15 +144,31 @@ export function createStepFlights(parts: StepFlightsParts): StepFlights {
       if (claimed) return perform(name, token, value, work)
       if (holder.startsWith(`${fingerprint}.`)) equal = { name, token: holder }
       if (monotonic() > deadline) throw stepInProgress()
-      await pause(POLL_MS + Math.random() * POLL_MS)
+      await pause(pollMs * (1 + Math.random()))
+      pollMs = Math.min(pollMs * 1.5, LAST_POLL_MS)
     }
+  }
+
+  /** Steps of one transaction stand in line in this process, so that only the first of them looks at the store. */
+  const inLine = (flight: Flight, work: StepWork): Promise<StepOutcome> => {
+    const [name] = flight.names
+    const deadline = monotonic() + waitMs
+    const line = lines.get(name) ?? pLimit(1)
+    if (line.pendingCount >= MAX_WAITING) return Promise.reject(stepInProgress())
+    lines.set(name, line)
+    return line(() => {
+      if (monotonic() > deadline) throw stepInProgress()
+      return take(flight, work, deadline)
+    }).finally(() => {
+      if (line.activeCount + line.pendingCount === 0) lines.delete(name)
+    })
   }
 
   return {
     async run(flight, work) {
       const equal = inFlight.get(flight.fingerprint)
       if (equal !== undefined) metrics.sharedAnswers.inc({ scope: 'process' })
-      const flying = equal ?? take(flight, work).finally(() => inFlight.delete(flight.fingerprint))
+      const flying = equal ?? inLine(flight, work).finally(() => inFlight.delete(flight.fingerprint))
       if (equal === undefined) inFlight.set(flight.fingerprint, flying)
       const outcome = await flying
       if (outcome.kind === 'refusal') throw errorOf(outcome)

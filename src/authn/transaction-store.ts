@@ -73,6 +73,7 @@ export function createTransactionStore(parts: TransactionStoreParts): Transactio
 const StoredTransaction = z.object({
   version: z.literal(1),
   stateToken: z.string(),
+  retiredTokens: z.array(z.string()),
   status: z.string(),
   userId: z.string().optional(),
   login: z.string().optional(),

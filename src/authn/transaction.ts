@@ -8,6 +8,8 @@ export interface Transaction {
   readonly version: 1
   /** The upstream's state token; it never leaves the broker. */
   readonly stateToken: string
+  /** State tokens that the upstream has replaced, newest first: they must not come out either. */
+  readonly retiredTokens: readonly string[]
   readonly status: string
   /** Once the upstream has named the person. */
   readonly userId: string | undefined
@@ -66,6 +68,7 @@ export function begin(device: string, login: string | undefined, nowMs: number):
   return {
     version: 1,
     stateToken: '',
+    retiredTokens: [],
     status: '',
     userId: undefined,
     login,
@@ -91,10 +94,11 @@ export function advance(
     maxOffered: number
   },
 ): Transaction {
-  const accepted = isAccepted(answer) ? step.proof : undefined
+  const accepted = acceptedProof(step.proof, answer)
   return {
     ...transaction,
     stateToken: answer.stateToken ?? transaction.stateToken,
+    retiredTokens: retire(transaction, answer.stateToken),
     status: answer.status,
     userId: answer.user?.id ?? transaction.userId,
     offered: mergeSteps(transaction.offered, step.offered, step.maxOffered),
@@ -106,32 +110,45 @@ export function advance(
   }
 }
 
+const MAX_RETIRED = 5
+
+function retire({ stateToken, retiredTokens }: Transaction, next: string | undefined): readonly string[] {
+  if (next === undefined || next === stateToken || stateToken === '') return retiredTokens
+  return [stateToken, ...retiredTokens].slice(0, MAX_RETIRED)
+}
+
 /** What a step proves if the upstream accepts it; undefined: a step that shows no credential. */
 export interface Proof {
+  readonly kind: 'password' | 'factor'
+  /** RFC 8176 name. */
   readonly amr: string
 }
 
-/** Answers under which a shown credential is still being looked at, or was not taken. */
-const STILL_OPEN: ReadonlySet<string> = new Set([
-  'MFA_CHALLENGE',
-  'RECOVERY_CHALLENGE',
-  'MFA_ENROLL_ACTIVATE',
-  'UNAUTHENTICATED',
-  'LOCKED_OUT',
-])
-const NOT_TAKEN: ReadonlySet<string> = new Set([
-  'WAITING',
-  'CHALLENGE',
-  'REJECTED',
-  'TIMEOUT',
-  'TIME_WINDOW_EXCEEDED',
-  'PASSCODE_REPLAYED',
-  'CANCELLED',
-  'ERROR',
-])
+const AFTER_A_FACTOR = ['SUCCESS', 'PASSWORD_EXPIRED', 'PASSWORD_WARN', 'PASSWORD_RESET', 'MFA_ENROLL']
 
-function isAccepted({ status, factorResult }: Answer): boolean {
-  return !STILL_OPEN.has(status) && !(factorResult !== undefined && NOT_TAKEN.has(factorResult))
+/**
+ * Under which statuses a shown credential was taken. Lists of what counts, not of what does not: a status that we
+ * have never heard of proves nothing.
+ */
+const TAKEN: Readonly<Record<Proof['kind'], ReadonlySet<string>>> = {
+  factor: new Set(AFTER_A_FACTOR),
+  password: new Set([
+    ...AFTER_A_FACTOR,
+    'MFA_REQUIRED',
+    'MFA_CHALLENGE',
+    'MFA_ENROLL_ACTIVATE',
+    'CONSENT_REQUIRED',
+    'ADMIN_CONSENT_REQUIRED',
+    'FACTOR_REQUIRED',
+    'FACTOR_ENROLL',
+    'PROFILE_REQUIRED',
+  ]),
+}
+
+function acceptedProof(proof: Proof | undefined, { status, factorResult }: Answer): Proof | undefined {
+  if (proof === undefined || !TAKEN[proof.kind].has(status)) return undefined
+  const isFactorOpen = proof.kind === 'factor' && factorResult !== undefined && factorResult !== 'SUCCESS'
+  return isFactorOpen ? undefined : proof
 }
 
 /**

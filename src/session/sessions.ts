@@ -18,8 +18,8 @@ export interface Sessions {
   require(req: Request, res: Response): Promise<Session>
   /** Moves the session now, whatever the time; undefined when there is none. */
   refresh(req: Request, res: Response): Promise<Session | undefined>
-  /** Opens a session under a new id; the one that this browser had before ends. Returns the id for the cookie. */
-  open(grant: SessionGrant, previousId: string | undefined): Promise<string>
+  /** Opens a session under a new id, for the cookie. One that this browser had before is the caller's to end. */
+  open(grant: SessionGrant): Promise<string>
   end(id: string, reason: EndReason): Promise<boolean>
   /** Ends every session of a person, but for the one of `exceptId`; says how many there were. */
   endAllOf(userId: string, exceptId?: string): Promise<number>
@@ -86,7 +86,7 @@ export function createSessions(parts: SessionsParts): Sessions {
       return session === undefined ? undefined : move(session, req.sessionID)
     },
 
-    async open(grant, previousId) {
+    async open(grant) {
       const id = randomBytes(ID_BYTES).toString('base64url')
       const at = now()
       const session: Session = { ...grant, publicId: uuid(), createdAtMs: at, lastSeenAtMs: at }
@@ -95,9 +95,6 @@ export function createSessions(parts: SessionsParts): Sessions {
         userSessions.add(grant.userId, { publicId: session.publicId, id }, absoluteMs),
       ])
       metrics.sessionsOpened.inc()
-      if (previousId !== undefined && (await records.remove(previousId))) {
-        metrics.sessionsEnded.inc({ reason: 'replaced' })
-      }
       return id
     },
 

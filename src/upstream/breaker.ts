@@ -1,15 +1,18 @@
 import {
   BrokenCircuitError,
+  CircuitState,
   ConsecutiveBreaker,
   circuitBreaker,
   handleWhen,
-  IsolatedCircuitError,
+  SamplingBreaker,
+  wrap,
 } from 'cockatiel'
 import { UpstreamFailure } from './upstream-failure.ts'
 
 /**
- * Stops calling an upstream that has failed several times in a row; after a pause one call probes it, and its
- * success closes the breaker again. Failures are time-outs, refused or cut connections; an answer is none.
+ * Stops calling an upstream that does not work, and probes it after a pause. It opens on connections refused or cut
+ * several times in a row, and on time-outs only when they are the greater part of many calls: a few slow answers,
+ * which one browser could bring about, are nobody else's trouble. An answer, whatever its status, is no failure.
  */
 export interface Breaker {
   run<T>(call: () => Promise<T>): Promise<T>
@@ -22,31 +25,52 @@ export interface BreakerOptions {
   readonly onChange?: (state: 'open' | 'closed') => void
 }
 
+/** Time-outs: half of the calls of half a minute, and at least two calls a second in it. */
+const SLOW_SHARE = 0.5
+const SLOW_WINDOW_MS = 30_000
+const SLOW_MIN_CALLS_PER_SECOND = 2
+
+const failedBy =
+  (...kinds: string[]) =>
+  (error: unknown) =>
+    error instanceof UpstreamFailure && kinds.includes(error.kind)
+
 export function createBreaker({ consecutiveFailures, halfOpenAfterMs, onChange }: BreakerOptions): Breaker {
-  const policy = circuitBreaker(
-    handleWhen((error) => error instanceof UpstreamFailure && error.kind !== 'too-large'),
-    { halfOpenAfter: halfOpenAfterMs, breaker: new ConsecutiveBreaker(consecutiveFailures) },
-  )
-  let open = false
-  policy.onBreak(() => {
-    open = true
-    onChange?.('open')
+  const broken = circuitBreaker(handleWhen(failedBy('unreachable', 'cut')), {
+    halfOpenAfter: halfOpenAfterMs,
+    breaker: new ConsecutiveBreaker(consecutiveFailures),
   })
-  policy.onReset(() => {
-    open = false
-    onChange?.('closed')
+  const slow = circuitBreaker(handleWhen(failedBy('timeout')), {
+    halfOpenAfter: halfOpenAfterMs,
+    breaker: new SamplingBreaker({
+      threshold: SLOW_SHARE,
+      duration: SLOW_WINDOW_MS,
+      minimumRps: SLOW_MIN_CALLS_PER_SECOND,
+    }),
   })
+  const both = wrap(broken, slow)
+  const isOpen = () => broken.state !== CircuitState.Closed || slow.state !== CircuitState.Closed
+
+  let wasOpen = false
+  const tell = () => {
+    if (isOpen() === wasOpen) return
+    wasOpen = !wasOpen
+    onChange?.(wasOpen ? 'open' : 'closed')
+  }
+  broken.onStateChange(tell)
+  slow.onStateChange(tell)
 
   return {
-    isOpen: () => open,
+    isOpen,
     async run(call) {
+      // one call probes; nobody waits behind it, for its time would be added to theirs
+      const isProbing = [broken, slow].some(({ state }) => state === CircuitState.HalfOpen)
+      if (isProbing) throw new UpstreamFailure('breaker-open', { retryAfterMs: halfOpenAfterMs })
       try {
-        return await policy.execute(call)
+        return await both.execute(call)
       } catch (error) {
-        if (error instanceof BrokenCircuitError || error instanceof IsolatedCircuitError) {
-          throw new UpstreamFailure('breaker-open', { retryAfterMs: halfOpenAfterMs })
-        }
-        throw error
+        if (!(error instanceof BrokenCircuitError)) throw error
+        throw new UpstreamFailure('breaker-open', { retryAfterMs: halfOpenAfterMs })
       }
     },
   }

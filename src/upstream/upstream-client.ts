@@ -1,5 +1,6 @@
 import { rootCertificates } from 'node:tls'
 import axios from 'axios'
+import { BulkheadRejectedError, bulkhead } from 'cockatiel'
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici'
 import { type BreakerOptions, createBreaker } from './breaker.ts'
 import { createUndiciAdapter } from './undici-adapter.ts'
@@ -51,6 +52,8 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
   const { origin } = new URL(options.baseUrl)
   const dispatcher = createDispatcher(options)
   const breaker = createBreaker(options.breaker)
+  /** As many calls at once as there are connections, and as many again may wait: time in our queue is no answer's. */
+  const lanes = bulkhead(options.maxConnections, options.maxConnections)
   const http = axios.create({
     adapter: createUndiciAdapter(dispatcher),
     baseURL: origin,
@@ -72,19 +75,24 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
       const startedAt = performance.now()
       const report = (outcome: string) => options.onCall?.(outcome, performance.now() - startedAt)
       try {
-        const answer = await breaker.run(() =>
-          http.request<Buffer>({
-            method,
-            url: url.pathname + url.search,
-            headers: {
-              ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-              ...headers,
-              'Accept-Encoding': 'identity',
-            },
-            data: body === undefined ? undefined : JSON.stringify(body),
-            timeout: Math.min(timeoutMs, options.totalTimeoutMs),
-          }),
-        )
+        const deadline = startedAt + Math.min(timeoutMs, options.totalTimeoutMs)
+        const answer = await lanes.execute(() => {
+          const timeout = Math.ceil(deadline - performance.now())
+          if (timeout <= 0) throw new UpstreamFailure('busy', { retryAfterMs: BUSY_RETRY_MS })
+          return breaker.run(() =>
+            http.request<Buffer>({
+              method,
+              url: url.pathname + url.search,
+              headers: {
+                ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+                ...headers,
+                'Accept-Encoding': 'identity',
+              },
+              data: body === undefined ? undefined : JSON.stringify(body),
+              timeout,
+            }),
+          )
+        })
         report(String(answer.status))
         const answerHeaders = answer.headers as UpstreamAnswer['headers']
         return {
@@ -94,12 +102,18 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
           bytes: answer.data,
         }
       } catch (error) {
-        report(error instanceof UpstreamFailure ? error.kind : 'error')
-        throw error
+        const failure =
+          error instanceof BulkheadRejectedError
+            ? new UpstreamFailure('busy', { retryAfterMs: BUSY_RETRY_MS })
+            : error
+        report(failure instanceof UpstreamFailure ? failure.kind : 'error')
+        throw failure
       }
     },
   }
 }
+
+const BUSY_RETRY_MS = 1000
 
 /** A proxy is for https alone: plain http only ever goes to this very host, and its credentials stay here. */
 function createDispatcher(options: UpstreamClientOptions): Dispatcher {

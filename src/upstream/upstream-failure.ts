@@ -5,7 +5,7 @@
 export class UpstreamFailure extends Error {
   override readonly name = 'UpstreamFailure'
   readonly kind: UpstreamFailureKind
-  /** Set when `kind` is `breaker-open`: how long to stay away. */
+  /** Set when nothing was sent (`breaker-open`, `busy`): how long to stay away. */
   readonly retryAfterMs: number | undefined
 
   constructor(kind: UpstreamFailureKind, details: { code?: string; retryAfterMs?: number } = {}) {
@@ -20,6 +20,7 @@ export class UpstreamFailure extends Error {
  * - `cut`: the connection broke or the answer was not HTTP; the request may have arrived;
  * - `timeout`: no whole answer in time; the request may have arrived;
  * - `too-large`: the answer went over the size cap;
- * - `breaker-open`: not even tried, the upstream has just failed several times in a row.
+ * - `breaker-open`: not even tried, the upstream has just failed several times in a row;
+ * - `busy`: not even tried, too many calls are under way or waiting already.
  */
-export type UpstreamFailureKind = 'unreachable' | 'cut' | 'timeout' | 'too-large' | 'breaker-open'
+export type UpstreamFailureKind = 'unreachable' | 'cut' | 'timeout' | 'too-large' | 'breaker-open' | 'busy'

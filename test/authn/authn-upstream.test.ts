@@ -39,7 +39,15 @@ function upstreamAt({ origin, tokens = ['first-token'], halfOpenAfterMs = 1500 }
     totalTimeoutMs: 300,
     breaker: { consecutiveFailures: 3, halfOpenAfterMs },
   })
-  const upstream = keep(createAuthnUpstream({ client, apiTokens: () => keyring.tokens, log, metrics }))
+  const upstream = keep(
+    createAuthnUpstream({
+      timeoutMs: 5000,
+      client,
+      apiTokens: () => keyring.tokens,
+      log,
+      metrics,
+    }),
+  )
   const failureOf = async (call: AuthnCall): Promise<BrokerError> => {
     const error = await upstream.send(call, CLIENT).then(
       () => undefined,
@@ -127,16 +135,23 @@ describe('the SSWS token is refused', () => {
   /** Takes the tokens that are valid; a state token is never known. */
   async function org(valid: Set<string>, tokens: readonly string[] = ['first-token']) {
     const used: string[] = []
+    let next: { status: number; body: object } | undefined
+    const answerNext = (status: number, body: object) => {
+      next = { status, body }
+    }
     const made = await answering(
       (req, res) => {
         const token = req.headers.authorization?.replace('SSWS ', '') ?? ''
         used.push(token)
-        if (!valid.has(token) || (req.url?.includes('gone') ?? false)) json(res, 401, INVALID_TOKEN)
+        const canned = next
+        next = undefined
+        if (canned !== undefined) json(res, canned.status, canned.body)
+        else if (!valid.has(token) || (req.url?.includes('gone') ?? false)) json(res, 401, INVALID_TOKEN)
         else json(res, 200, SUCCESS)
       },
       { tokens },
     )
-    return { ...made, used }
+    return { ...made, used, answerNext }
   }
   const GONE: AuthnCall = { ...STATEFUL, path: '/api/v1/authn/gone' }
 
@@ -176,10 +191,32 @@ describe('the SSWS token is refused', () => {
     expect([upstream.tokenIsRefused(), await gauge()]).toEqual([false, 0])
   })
 
-  test('the standby is not tried with a state token: that call may be spent', async () => {
+  test('the standby is tried with a state token too: what was refused for its token did nothing', async () => {
     const { upstream, used } = await org(new Set(['standby']), ['first-token', 'standby'])
-    expect((await upstream.send(STATEFUL, CLIENT)).status).toBe(401)
-    expect(used).toEqual(['first-token'])
+    expect((await upstream.send(STATEFUL, CLIENT)).status).toBe(200)
+    expect((await upstream.send(STATEFUL, CLIENT)).status).toBe(200)
+    expect(used).toEqual(['first-token', 'standby', 'standby'])
+  })
+
+  test('a limit or a failure is no word on our token: while it is refused it stays so', async () => {
+    const valid = new Set<string>()
+    const { failureOf, upstream, answerNext } = await org(valid)
+    await failureOf(STATELESS)
+    for (const status of [429, 500, 400]) {
+      answerNext(status, { errorCode: 'E0000047', errorSummary: 'later', errorId: 'oae1' })
+      await upstream.send(STATELESS, CLIENT)
+      expect(upstream.tokenIsRefused()).toBe(true)
+    }
+    expect((await failureOf(GONE)).status).toBe(503)
+  })
+
+  test('before anything was answered, a state token that is refused is looked into: whose fault is it?', async () => {
+    const ours = await org(new Set(), ['first-token'])
+    expect((await ours.failureOf(GONE)).status).toBe(503)
+    expect(ours.upstream.tokenIsRefused()).toBe(true)
+    const theirs = await org(new Set(['first-token']))
+    expect((await theirs.upstream.send(GONE, CLIENT)).status).toBe(401)
+    expect(theirs.upstream.tokenIsRefused()).toBe(false)
   })
 
   test('both refused: each is tried once, then 503', async () => {

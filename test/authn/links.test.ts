@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { cutTokens, findStep, mergeSteps, type RewriteOptions, rewriteAnswer } from '../../src/authn/links.ts'
+import { findStep, mergeSteps, type RewriteOptions, rewriteAnswer } from '../../src/authn/links.ts'
+import { cutTokens } from '../../src/authn/tokens.ts'
 
 const UPSTREAM = 'https://org.example.com'
 const ALIAS = 'https://login.example.com'
@@ -50,10 +51,17 @@ describe('tokens never reach the browser', () => {
     expect(tokens).toEqual(expect.arrayContaining([TOKEN, '00anotherStateTokenOfTheUpstream']))
   })
 
-  test('a state token that is no text is left as it is', () => {
-    expect(rewrite({ stateToken: null, other: { stateToken: 17 } }).body).toEqual({
+  test('a token member of any type and letter case goes, and what it holds is looked for elsewhere', () => {
+    const body = {
       stateToken: null,
-      other: { stateToken: 17 },
+      other: { SESSIONTOKEN: ['token-in-a-list-1234'] },
+      note: 'x token-in-a-list-1234',
+    }
+    const rewritten = rewrite(body)
+    expect(rewritten.body).toEqual({ other: {}, note: 'x token-in-a-list-1234' })
+    expect(cutTokens(JSON.stringify(rewritten.body), rewritten.tokens)).toEqual({
+      text: '{"other":{},"note":"x "}',
+      cut: 1,
     })
   })
 

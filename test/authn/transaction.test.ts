@@ -30,7 +30,7 @@ const answeredWith = (answer: Partial<Answer>, step: Partial<Parameters<typeof a
   advance(fresh(), { ...ANSWER, ...answer }, { ...STEP, ...step })
 
 describe('what counts as an accepted credential', () => {
-  const PASSWORD = { amr: 'pwd' }
+  const PASSWORD = { kind: 'password', amr: 'pwd' } as const
 
   test('nothing that showed none', () => {
     for (const status of ['SUCCESS', 'MFA_REQUIRED', 'PASSWORD_EXPIRED', '']) {
@@ -38,15 +38,33 @@ describe('what counts as an accepted credential', () => {
     }
   })
 
-  test.each(['MFA_CHALLENGE', 'RECOVERY_CHALLENGE', 'MFA_ENROLL_ACTIVATE', 'UNAUTHENTICATED', 'LOCKED_OUT'])(
-    'nothing that was answered with %s: it is still looked at, or was not taken',
-    (status) => {
-      expect(answeredWith({ status }, { proof: PASSWORD })).toMatchObject({
-        credentialAccepted: false,
-        amr: [],
-      })
-    },
-  )
+  const FACTOR = { kind: 'factor', amr: 'otp' } as const
+
+  /** Which status says that a password, or a factor, was taken. */
+  test.each([
+    ['SUCCESS', true, true],
+    ['PASSWORD_EXPIRED', true, true],
+    ['PASSWORD_WARN', true, true],
+    ['PASSWORD_RESET', true, true],
+    ['MFA_ENROLL', true, true],
+    ['MFA_REQUIRED', true, false],
+    ['MFA_CHALLENGE', true, false],
+    ['MFA_ENROLL_ACTIVATE', true, false],
+    ['CONSENT_REQUIRED', true, false],
+    ['FACTOR_REQUIRED', true, false],
+    ['PROFILE_REQUIRED', true, false],
+    ['UNAUTHENTICATED', false, false],
+    ['LOCKED_OUT', false, false],
+    ['RECOVERY', false, false],
+    ['RECOVERY_CHALLENGE', false, false],
+    ['POLL', false, false],
+    ['FACTOR_CHALLENGE', false, false],
+    ['BRAND_NEW', false, false],
+    ['', false, false],
+  ])('%s: a password %p, a factor %p', (status, password, factor) => {
+    expect(answeredWith({ status }, { proof: PASSWORD }).credentialAccepted).toBe(password)
+    expect(answeredWith({ status }, { proof: FACTOR }).credentialAccepted).toBe(factor)
+  })
 
   test.each([
     'WAITING',
@@ -57,27 +75,21 @@ describe('what counts as an accepted credential', () => {
     'PASSCODE_REPLAYED',
     'CANCELLED',
     'ERROR',
-  ])('nothing that was answered with factor result %s, whatever the status', (factorResult) => {
+    'BRAND_NEW',
+  ])('no factor that was answered with the result %s, whatever the status', (factorResult) => {
     for (const status of ['SUCCESS', 'MFA_REQUIRED', 'BRAND_NEW']) {
-      expect(answeredWith({ status, factorResult }, { proof: PASSWORD }).credentialAccepted).toBe(false)
+      expect(answeredWith({ status, factorResult }, { proof: FACTOR }).credentialAccepted).toBe(false)
     }
+    expect(answeredWith({ status: 'SUCCESS', factorResult: 'SUCCESS' }, { proof: FACTOR }).amr).toEqual([
+      'otp',
+    ])
   })
-
-  test.each(['SUCCESS', 'MFA_REQUIRED', 'MFA_ENROLL', 'PASSWORD_EXPIRED', 'PASSWORD_WARN', 'BRAND_NEW'])(
-    'one that led on to %s',
-    (status) => {
-      expect(answeredWith({ status }, { proof: PASSWORD })).toMatchObject({
-        credentialAccepted: true,
-        amr: ['pwd'],
-      })
-    },
-  )
 
   test('once accepted it stays so, and methods add up without repeats', () => {
     let transaction = answeredWith({}, { proof: PASSWORD })
     for (const [proof, status] of [
-      [{ amr: 'otp' }, 'MFA_CHALLENGE'],
-      [{ amr: 'otp' }, 'SUCCESS'],
+      [{ kind: 'factor', amr: 'otp' } as const, 'MFA_CHALLENGE'],
+      [{ kind: 'factor', amr: 'otp' } as const, 'SUCCESS'],
       [PASSWORD, 'SUCCESS'],
       [undefined, 'LOCKED_OUT'],
     ] as const) {

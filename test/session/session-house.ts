@@ -72,7 +72,9 @@ export async function sessionHouse({ secure = true, sameSite = 'lax' }: HouseOpt
       method: 'POST',
       path: '/open',
       async handle(req, res) {
-        const id = await sessions.open(GRANT, cookie.idIn(req))
+        const before = cookie.idIn(req)
+        const id = await sessions.open(GRANT)
+        if (before !== undefined) await sessions.end(before, 'replaced')
         res.append('Set-Cookie', cookie.opening(id)).json({ id })
       },
     },

@@ -421,7 +421,7 @@ describe('what is sent', () => {
     expect(stub.connections()).toBeLessThanOrEqual(2) // the first one may not be free yet when the second call comes
   })
 
-  test('no more connections than allowed', async () => {
+  test('no more connections than allowed; as many calls may wait, and more are told at once', async () => {
     let running = 0
     let most = 0
     const { stub, client } = await upstream(
@@ -435,8 +435,13 @@ describe('what is sent', () => {
       },
       { maxConnections: 2 },
     )
-    await Promise.all(Array.from({ length: 8 }, () => client.send(POST)))
-    expect([most, stub.connections(), stub.arrived()]).toEqual([2, 2, 8])
+    const calls = await Promise.allSettled(Array.from({ length: 8 }, () => client.send(POST)))
+    const busy = calls
+      .filter(({ status }) => status === 'rejected')
+      .map((call) => ('reason' in call ? call.reason.kind : ''))
+    expect([most, stub.connections(), stub.arrived()]).toEqual([2, 2, 4]) // two at once, two wait
+    expect(busy).toEqual(['busy', 'busy', 'busy', 'busy'])
+    expect(client.breakerIsOpen()).toBe(false)
   })
 
   test('after close nothing is sent', async () => {

@@ -1,0 +1,90 @@
+/**
+ * Upstream tokens in an answer: which they are, and how they are taken out of text, however they are spelled. Pure:
+ * no package, no input or output.
+ */
+
+/** Below this a string is too short to be a token: cutting it would harm honest text. */
+const MIN_TOKEN_CHARS = 16
+
+const FIELDS = ['stateToken', 'sessionToken', 'recoveryToken'] as const
+export type TokenField = (typeof FIELDS)[number]
+
+const FIELD_BY_NAME: ReadonlyMap<string, TokenField> = new Map(
+  FIELDS.map((field) => [field.toLowerCase(), field]),
+)
+
+/** Which token a member of this name is, in whatever letter case; undefined: none. */
+export function tokenField(name: string): TokenField | undefined {
+  return FIELD_BY_NAME.get(name.toLowerCase())
+}
+
+/** Every token the answer names as one, at any depth, also in lists and objects where a string should be. */
+export function tokensIn(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, member]) =>
+    tokenField(name) === undefined ? tokensIn(member) : stringsIn(member),
+  )
+}
+
+function stringsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsIn) : []
+}
+
+/** Some answers name a token only in the query, or the fragment, of a link to the upstream (field notes). */
+export function tokensInUrl(url: URL | undefined): string[] {
+  if (url === undefined) return []
+  const fragment = new URLSearchParams(url.hash.replace(/^#\/?\??/, ''))
+  return [...url.searchParams, ...fragment].flatMap(([name, value]) =>
+    name === 'token' || tokenField(name) !== undefined ? [value] : [],
+  )
+}
+
+/** Without doubles and what is too short; a token that begins with another one stands first, or its rest would stay. */
+export function tokenList(tokens: readonly string[]): string[] {
+  const real = new Set(tokens.filter((token) => token.length >= MIN_TOKEN_CHARS))
+  return [...real].sort((one, other) => other.length - one.length)
+}
+
+/** The last guard: the answer as it would go out is searched for real tokens, and what is found is cut. */
+export function cutTokens(serialized: string, tokens: readonly string[]): { text: string; cut: number } {
+  let text = serialized
+  let cut = 0
+  for (const token of tokenList(tokens)) {
+    const parts = splitAt(text, token, jsonForm)
+    cut += parts.length - 1
+    text = parts.join('')
+  }
+  return { text, cut }
+}
+
+export function swapTokens(text: string, tokens: readonly string[], handle: string): string {
+  return tokens.reduce((swapped, token) => splitAt(swapped, token, asItIs).join(handle), text)
+}
+
+/** A token may stand as it is or percent-encoded, any of its characters, once or (a URL in a query) over again. */
+function splitAt(text: string, token: string, written: (character: string) => string): string[] {
+  if (!text.includes('%')) return text.split(written(token))
+  const spelled = [...token].map(
+    (character) => `(?:${escapeForPattern(written(character))}|${percentEncoded(character)})`,
+  )
+  return text.split(new RegExp(spelled.join('')))
+}
+
+const asItIs = (text: string) => text
+const jsonForm = (text: string) => JSON.stringify(text).slice(1, -1)
+
+const BYTES = new TextEncoder()
+
+function percentEncoded(character: string): string {
+  return [...BYTES.encode(character)]
+    .map((byte) => {
+      const [high = '', low = ''] = byte.toString(16).padStart(2, '0')
+      return `%(?:25)*[${high}${high.toUpperCase()}][${low}${low.toUpperCase()}]`
+    })
+    .join('')
+}
+
+function escapeForPattern(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+}
