@@ -1,0 +1,327 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { openBrowser } from '../support/browser.ts'
+import { AMELIA, type House, startHouse } from '../support/house.ts'
+import { openPage, type PortalPage } from '../support/portal-page.ts'
+import { causesOf, errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
+
+const ERIN = 'erin.enrol@example.test'
+const REGGIE = 'reggie.required@example.test'
+const PHONE = '+15550107777'
+
+/** The sandbox's clock runs ahead of ours by this much. */
+let aheadMs = 0
+let house: House
+beforeAll(async () => {
+  house = await startHouse({ sandboxNow: () => Date.now() + aheadMs })
+})
+afterAll(() => house.stop())
+beforeEach(() => house.sandbox.reset())
+
+interface Wanted {
+  readonly factorType: string
+  readonly provider?: string
+  readonly [field: string]: unknown
+}
+
+async function pageOf(login: string, options: object = {}): Promise<PortalPage> {
+  const page = await openPage(house)
+  const answer = await page.signIn(login, { options })
+  expect(answer.json.status).toBe('MFA_ENROLL')
+  return page
+}
+
+/** Follows the enroll link of this factor. */
+function enrol(page: PortalPage, { factorType, provider = 'OKTA', ...fields }: Wanted, query = '') {
+  const link = `${factorAt(page.held, factorType, provider)}._links.enroll`
+  return page.follow(link, { factorType, provider, ...fields }, { query })
+}
+
+/** What was set up in this very sign-in proves nothing of who it is: the session says the password alone. */
+async function expectSession(page: PortalPage, login: string) {
+  expect(page.held.json.status).toBe('SUCCESS')
+  expect(await page.session()).toMatchObject({ login, amr: ['pwd'] })
+}
+
+async function expectAskedNextTime(login: string, factorType: string): Promise<PortalPage> {
+  const page = await openPage(house)
+  expect((await page.signIn(login)).json.status).toBe('MFA_REQUIRED')
+  factorAt(page.held, factorType)
+  return page
+}
+
+describe('a factor that is set up in one step', () => {
+  const QUESTION = { question: 'favorite_toy', answer: 'a spinning top' }
+  const token = (serial: string) => () => ({
+    profile: { credentialId: serial },
+    passCode: house.sandbox.tokenCode(serial),
+  })
+  test.each([
+    [
+      'question',
+      'OKTA',
+      { profile: { ...QUESTION, answer: 'top' } },
+      () => ({ profile: QUESTION }),
+      [400, 'E0000001'],
+    ],
+    [
+      'token',
+      'RSA',
+      { profile: { credentialId: 'RSA-77' }, passCode: '000000' },
+      token('RSA-77'),
+      [403, 'E0000068'],
+    ],
+    ['token', 'SYMANTEC', { profile: {}, passCode: '000000' }, token('VIP-77'), [400, 'E0000001']],
+    ['token:hardware', 'YUBICO', { profile: { credentialId: 'HW-77' } }, token('HW-77'), [400, 'E0000001']],
+  ] as const)('%s of %s: refused with its reason, then set up, and asked for next time', async (...row) => {
+    const [factorType, provider, wrong, right, error] = row
+    const page = await pageOf(ERIN)
+    const refused = await enrol(page, { factorType, provider, ...wrong })
+    expect(errorOf(refused)).toEqual(error)
+    expect(causesOf(refused)).not.toEqual([])
+    expect(await page.session()).toBeUndefined()
+    await enrol(page, { factorType, provider, ...right() })
+    await expectSession(page, ERIN)
+    await expectAskedNextTime(ERIN, factorType)
+  })
+
+  test('only what a factor is set up with goes upstream; a wrong type is named', async () => {
+    const page = await pageOf(ERIN)
+    house.forget()
+    const wrong = await enrol(page, { factorType: 'question', profile: { question: 7, answer: 'abcd' } })
+    expect(errorOf(wrong)).toEqual([400, 'E0000001'])
+    expect(causesOf(wrong)).toEqual(['profile.question: must be a string'])
+    expect(house.upstreamCalls()).toEqual([])
+    const profile = { question: 'favorite_toy', answer: 'a top', admin: true }
+    await enrol(page, { factorType: 'question', profile, status: 'ACTIVE', userId: 'somebody' })
+    const stateToken = expect.stringMatching(/^00[\w-]+$/)
+    expect(house.upstreamCalls().map(({ body }) => body)).toEqual([
+      {
+        stateToken,
+        factorType: 'question',
+        provider: 'OKTA',
+        profile: { question: 'favorite_toy', answer: 'a top' },
+      },
+    ])
+  })
+
+  test('a factor that the policy does not offer is refused by the upstream, in its words', async () => {
+    const page = await pageOf(REGGIE)
+    const link = `${factorAt(page.held, 'question')}._links.enroll`
+    const refused = await page.follow(link, { factorType: 'email', provider: 'OKTA' })
+    expect(errorOf(refused)).toEqual([400, 'E0000001'])
+    expect(await page.session()).toBeUndefined()
+  })
+})
+
+describe('the list of security questions', () => {
+  test('is there for the browser that it was offered to, and for nobody else', async () => {
+    const page = await pageOf(ERIN)
+    const href = hrefAt(page.held, `${factorAt(page.held, 'question')}._links.questions`)
+    expect(href.startsWith(`${house.gatehouse.url}/api/v1/users/`)).toBe(true)
+    house.forget()
+    const other = await pageOf(REGGIE)
+    const stranger = await openPage(house)
+    for (const { browser } of [other, stranger]) {
+      expect(errorOf(await browser.get(href))).toEqual([403, 'E0000079'])
+    }
+    expect(errorOf(await openBrowser(house.gatehouse.url).get(href))).toEqual([403, 'E0000079'])
+    const ofAmelia = href.replace(/users\/\w+/, `users/${house.sandbox.person(AMELIA).id}`)
+    expect(errorOf(await page.browser.get(ofAmelia))).toEqual([403, 'E0000079'])
+    expect(house.upstreamCalls().filter(({ method }) => method === 'GET')).toEqual([])
+
+    const list = await page.browser.get(href)
+    expect(list.status).toBe(200)
+    expect(list.headers.get('content-type')).toMatch(/^application\/json/)
+    expect(list.headers.get('cache-control')).toBe('no-store')
+    expect(JSON.parse(list.text)).toContainEqual({
+      question: 'favorite_toy',
+      questionText: 'What is your favourite toy?',
+    })
+    const [call] = house.upstreamCalls().filter(({ method }) => method === 'GET')
+    expect(call?.headers.authorization).toBe(`SSWS ${house.sandbox.apiToken}`)
+  })
+
+  test('an error of the upstream passes on; a refused key of ours is 503, never the 401 that ends a sign-in', async () => {
+    const page = await pageOf(ERIN)
+    const href = hrefAt(page.held, `${factorAt(page.held, 'question')}._links.questions`)
+    house.sandbox.faults.authn.set({ kind: 'rate-limited', retrySeconds: 9, times: 1 })
+    const limited = await page.browser.get(href)
+    expect(errorOf(limited)).toEqual([429, 'E0000047'])
+    expect(limited.headers.get('x-rate-limit-remaining')).toBe('0')
+    house.sandbox.faults.authn.set({ kind: 'status', status: 200, body: { no: 'list' }, times: 1 })
+    expect(errorOf(await page.browser.get(href))).toEqual([502, 'E0000009'])
+
+    house.sandbox.apiTokens.delete(house.sandbox.apiToken)
+    expect(errorOf(await page.browser.get(href))).toEqual([503, 'E0000009'])
+    house.sandbox.apiTokens.add(house.sandbox.apiToken)
+    expect((await page.browser.get(href)).status).toBe(200)
+  })
+})
+
+describe('a factor that is activated with a code', () => {
+  const sentCode = () => house.sandbox.outbox.latest(ERIN, 'factor-activation')?.code ?? 'none was sent'
+  test.each([
+    ['sms', { profile: { phoneNumber: PHONE } }, PHONE],
+    ['call', { profile: { phoneNumber: '+1 (555) 010-7777' } }, PHONE],
+    ['email', {}, ERIN],
+  ])('%s: a wrong code is refused, the right one ends the sign-in', async (factorType, fields, to) => {
+    const page = await pageOf(ERIN)
+    const begun = await enrol(page, { factorType, ...fields })
+    expect(begun.json.status).toBe('MFA_ENROLL_ACTIVATE')
+    expect(house.sandbox.outbox.messages).toMatchObject([{ to, purpose: 'factor-activation' }])
+    expect(begun.text).not.toContain(sentCode())
+    expect(errorOf(await page.follow('_links.next', {}))).toEqual([400, 'E0000001'])
+    expect(errorOf(await page.follow('_links.next', { passCode: 'wrong' }))).toEqual([403, 'E0000068'])
+    expect(await page.session()).toBeUndefined()
+    await page.follow('_links.next', { passCode: sentCode() })
+    await expectSession(page, ERIN)
+    await expectAskedNextTime(ERIN, factorType)
+  })
+
+  test('a number that is none is refused in the words of the upstream', async () => {
+    const page = await pageOf(ERIN)
+    const refused = await enrol(page, { factorType: 'sms', profile: { phoneNumber: '12' } })
+    expect(errorOf(refused)).toEqual([400, 'E0000001'])
+    expect(causesOf(refused)).toEqual(['profile.phoneNumber: Invalid Phone Number.'])
+  })
+
+  test('wrong codes lock it', async () => {
+    const page = await pageOf(ERIN)
+    await enrol(page, { factorType: 'sms', profile: { phoneNumber: PHONE } })
+    for (let attempt = 0; attempt < 5; attempt += 1) {
+      expect(errorOf(await page.follow('_links.next', { passCode: 'wrong' }))).toEqual([403, 'E0000068'])
+    }
+    const locked = await page.follow('_links.next', { passCode: sentCode() })
+    expect(errorOf(locked)).toEqual([403, 'E0000069'])
+    expect(await page.session()).toBeUndefined()
+  })
+
+  test.each([
+    ['sms', 'E0000109'],
+    ['call', 'E0000133'],
+  ])('%s is sent again after 30 seconds, also to another number', async (factorType, errorCode) => {
+    const page = await pageOf(ERIN)
+    await enrol(page, { factorType, profile: { phoneNumber: PHONE } })
+    const first = sentCode()
+    const tooSoon = await page.follow('_links.resend.0', { factorType, provider: 'OKTA' })
+    expect(errorOf(tooSoon)).toEqual([429, errorCode])
+    expect(tooSoon.headers.get('retry-after')).toBe('30')
+
+    aheadMs += 31_000
+    const profile = { phoneNumber: '+15550108888' }
+    const resent = await page.follow(
+      '_links.resend.0',
+      { factorType, provider: 'OKTA', profile },
+      { query: '?updatePhone=true' },
+    )
+    expect(resent.json.status).toBe('MFA_ENROLL_ACTIVATE')
+    expect(house.upstreamCalls().at(-1)?.query).toEqual({ updatePhone: 'true' })
+    expect(house.sandbox.outbox.latest(ERIN)?.to).toBe('+15550108888')
+    expect(errorOf(await page.follow('_links.next', { passCode: first }))).toEqual([403, 'E0000068'])
+    await page.follow('_links.next', { passCode: sentCode() })
+    await expectSession(page, ERIN)
+  })
+
+  test('previous leads back to the choice, and what was begun is gone', async () => {
+    const page = await pageOf(ERIN)
+    await enrol(page, { factorType: 'sms', profile: { phoneNumber: PHONE } })
+    const activate = hrefAt(page.held, '_links.next')
+    const passCode = sentCode()
+    expect((await page.follow('_links.prev')).json.status).toBe('MFA_ENROLL')
+    expect(errorOf(await page.send(activate, { passCode }))).toEqual([403, 'E0000079'])
+    expect(await page.session()).toBeUndefined()
+  })
+})
+
+describe('a security key', () => {
+  const key = () => house.sandbox.authenticator(ERIN)
+  const nonceAt = (page: PortalPage, member: string) =>
+    String(valueAt(page.held.json, `_embedded.factor._embedded.${member}`))
+
+  test('of the newer kind: what answers another challenge is refused; then it is set up and signs in', async () => {
+    const origin = house.gatehouse.url
+    const page = await pageOf(ERIN)
+    await enrol(page, { factorType: 'webauthn', provider: 'FIDO' })
+    const replayed = key().registerWebauthn('another-challenge', origin)
+    expect(errorOf(await page.follow('_links.next', replayed))).toEqual([403, 'E0000068'])
+    await page.follow('_links.next', key().registerWebauthn(nonceAt(page, 'activation.challenge'), origin))
+    await expectSession(page, ERIN)
+
+    const next = await expectAskedNextTime(ERIN, 'webauthn')
+    await next.verify('webauthn')
+    const signed = key().signWebauthn(nonceAt(next, 'challenge.challenge'), origin)
+    await next.follow('_links.next', signed)
+    expect(await next.session()).toMatchObject({ login: ERIN, amr: ['pwd', 'hwk', 'mfa'] })
+  })
+
+  test('of the older kind: the same', async () => {
+    const origin = house.gatehouse.url
+    const page = await pageOf(ERIN)
+    await enrol(page, { factorType: 'u2f', provider: 'FIDO' })
+    const replayed = key().registerU2f('another-nonce', origin)
+    expect(errorOf(await page.follow('_links.next', replayed))).toEqual([403, 'E0000068'])
+    await page.follow('_links.next', key().registerU2f(nonceAt(page, 'activation.nonce'), origin))
+    await expectSession(page, ERIN)
+
+    const next = await expectAskedNextTime(ERIN, 'u2f')
+    await next.verify('u2f')
+    await next.follow('_links.next', key().signU2f(nonceAt(next, 'challenge.nonce'), origin))
+    expect(await next.session()).toMatchObject({ login: ERIN, amr: ['pwd', 'hwk', 'mfa'] })
+  })
+})
+
+describe('several factors', () => {
+  const question = { factorType: 'question', profile: { question: 'favorite_toy', answer: 'a top' } }
+
+  test('a required one cannot be skipped: no link, and the step is refused', async () => {
+    const page = await pageOf(REGGIE)
+    await enrol(page, question)
+    expect(page.held.json.status).toBe('MFA_ENROLL')
+    expect(valueAt(page.held.json, '_links.skip')).toBeUndefined()
+    house.forget()
+    expect(errorOf(await page.send('/api/v1/authn/skip'))).toEqual([403, 'E0000079'])
+    expect(house.upstreamCalls()).toEqual([])
+    expect(await page.session()).toBeUndefined()
+
+    await enrol(page, { factorType: 'token:software:totp', provider: 'GOOGLE' })
+    await page.follow('_links.next', { passCode: house.sandbox.totpCode(REGGIE) })
+    await expectSession(page, REGGIE)
+  })
+
+  test('without the option the first one is enough', async () => {
+    const page = await pageOf(ERIN, { multiOptionalFactorEnroll: false })
+    await enrol(page, question)
+    await expectSession(page, ERIN)
+  })
+
+  test('with the option one goes on with the others, or skips the rest', async () => {
+    const page = await pageOf(ERIN, { multiOptionalFactorEnroll: true })
+    await enrol(page, question)
+    expect(page.held.json.status).toBe('MFA_ENROLL')
+    expect(valueAt(page.held.json, `${factorAt(page.held, 'question')}.status`)).toBe('ACTIVE')
+    expect(await page.session()).toBeUndefined()
+    await enrol(page, { factorType: 'email' })
+    await page.follow('_links.next', { passCode: house.sandbox.outbox.latest(ERIN)?.code ?? '' })
+    expect(page.held.json.status).toBe('MFA_ENROLL')
+    await page.follow('_links.skip')
+    await expectSession(page, ERIN)
+    const next = await expectAskedNextTime(ERIN, 'question')
+    factorAt(next.held, 'email')
+  })
+
+  test('another phone number needs updatePhone, which reaches the upstream', async () => {
+    const page = await pageOf(ERIN, { multiOptionalFactorEnroll: true })
+    await enrol(page, { factorType: 'sms', profile: { phoneNumber: PHONE } })
+    await page.follow('_links.next', { passCode: house.sandbox.outbox.latest(ERIN)?.code ?? '' })
+    const call = { factorType: 'call', profile: { phoneNumber: '+15550108888' } }
+    for (const query of ['', '?updatePhone=false']) {
+      const refused = await enrol(page, call, query)
+      expect(causesOf(refused)).toEqual(['There is an existing verified phone number.'])
+    }
+    expect(errorOf(await enrol(page, call, '?updatePhone=1'))).toEqual([400, 'E0000001'])
+    house.forget()
+    await enrol(page, call, '?updatePhone=true&rememberDevice=true')
+    expect(house.upstreamCalls().at(-1)?.query).toEqual({ updatePhone: 'true' })
+    expect(page.held.json.status).toBe('MFA_ENROLL_ACTIVATE')
+  })
+})

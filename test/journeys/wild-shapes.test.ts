@@ -1,0 +1,408 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { openBrowser } from '../support/browser.ts'
+import { type Gatehouse, startGatehouse } from '../support/gatehouse.ts'
+import { openPage, type PortalPage } from '../support/portal-page.ts'
+import { errorOf, hrefAt, valueAt } from '../support/transaction-view.ts'
+import { StubError, startUpstreamStub, type UpstreamStub } from '../support/upstream-stub.ts'
+
+/** Answers as real orgs and old recordings show them, and some that nobody has seen yet. */
+const TOKEN = '00stateToken_of-the-upstream_0123456789abc'
+const SESSION_TOKEN = '20111sessionToken-of-the-upstream-0123456'
+const USER = { id: '00uwild0000000000001', profile: { login: 'wilma@example.test' } }
+const CREDENTIALS = { username: 'wilma@example.test', password: 'Plainly-Fake-1' }
+const SUCCESS = { status: 'SUCCESS', sessionToken: SESSION_TOKEN, _embedded: { user: USER } }
+const VERIFY = '/api/v1/authn/factors/fct1/verify'
+
+let stub: UpstreamStub
+let gatehouse: Gatehouse
+let house: { visit: () => Promise<ReturnType<typeof openBrowser>> }
+beforeAll(async () => {
+  stub = await startUpstreamStub()
+  gatehouse = await startGatehouse({
+    env: {
+      AUTHN_BASE_URL: stub.url,
+      AUTHN_LINK_ORIGINS: 'https://Login.Example.test, https://org.example.test:8443',
+    },
+    tunables: (tunables) => ({
+      ...tunables,
+      upstream: {
+        ...tunables.upstream,
+        authn: { ...tunables.upstream.authn, breaker: { consecutiveFailures: 1000, halfOpenAfterMs: 1 } },
+      },
+    }),
+  })
+  house = {
+    async visit() {
+      const browser = openBrowser(gatehouse.url)
+      await browser.get('/api/v1/sessions/me')
+      return browser
+    },
+  }
+})
+afterAll(async () => {
+  await gatehouse.stop()
+  await stub.stop()
+})
+beforeEach(() => stub.forget())
+
+/** A page that holds this answer to its password. */
+async function pageWith(answer: object): Promise<PortalPage> {
+  const page = await openPage(house)
+  stub.answers({ stateToken: TOKEN, status: 'MFA_REQUIRED', _embedded: { user: USER }, ...answer })
+  expect((await page.begin('/api/v1/authn', CREDENTIALS)).status).toBe(200)
+  for (const token of [TOKEN, SESSION_TOKEN]) expect(page.held.text).not.toContain(token)
+  return page
+}
+
+const metric = async (line: string): Promise<number> => {
+  const found = (await gatehouse.metrics()).split('\n').find((one) => one.startsWith(`${line} `))
+  return Number(found?.split(' ').at(-1) ?? 0)
+}
+const linesOf = (event: string) => gatehouse.logLines().filter((line) => line.event === event)
+const post = (href: string) => ({ href, hints: { allow: ['POST'] } })
+
+describe('the address of a link', () => {
+  test.each([
+    ['the base address', () => stub.url],
+    ['nothing: a relative one', () => ''],
+    ['another name of the same org', () => 'https://login.example.test'],
+    ['capitals', () => 'HTTPS://LOGIN.EXAMPLE.TEST'],
+    ['the default port', () => 'https://login.example.test:443'],
+    ['a port', () => 'https://org.example.test:8443'],
+  ])('with %s is ours, and leads to the base address', async (_, origin) => {
+    const page = await pageWith({ _links: { next: { name: 'verify', ...post(origin() + VERIFY) } } })
+    expect(hrefAt(page.held, '_links.next')).toBe(gatehouse.url + VERIFY)
+    stub.answers(SUCCESS)
+    await page.follow('_links.next', { passCode: '123456' })
+    expect(stub.calls.at(-1)).toEqual({ path: VERIFY, body: { stateToken: TOKEN, passCode: '123456' } })
+    expect(await page.session()).toMatchObject({ login: 'wilma@example.test' })
+  })
+
+  test.each([
+    ['another port', 'https://org.example.test'],
+    ['another scheme', 'http://login.example.test'],
+    ['a longer host', 'https://login.example.test.evil.test'],
+    ['a host that ends the same', 'https://evil-login.example.test'],
+    ['the host before an at sign', 'https://login.example.test@evil.test'],
+    ['a third party', 'https://api-1.duo.example'],
+  ])('with %s is left as it is, and offers nothing', async (_, origin) => {
+    const page = await pageWith({ _links: { next: { name: 'verify', ...post(origin + VERIFY) } } })
+    expect(hrefAt(page.held, '_links.next')).toBe(origin + VERIFY)
+    stub.forget()
+    expect(errorOf(await page.send(VERIFY, { passCode: '123456' }))).toEqual([403, 'E0000079'])
+    expect(stub.calls).toEqual([])
+  })
+
+  test.each(['/api/v1/authn/factors/token:hotp/verify', '/api/v1/authn/factors/token%3Ahotp/verify'])(
+    'with a colon works in either spelling: %s',
+    async (path) => {
+      const page = await pageWith({ _links: { next: post(stub.url + path) } })
+      expect(decodeURIComponent(hrefAt(page.held, '_links.next'))).toBe(
+        gatehouse.url + decodeURIComponent(path),
+      )
+      stub.answers(SUCCESS)
+      await page.send(gatehouse.url + path, { passCode: '123456' })
+      expect(decodeURIComponent(stub.calls.at(-1)?.path ?? '')).toBe(decodeURIComponent(path))
+      expect(page.held.json.status).toBe('SUCCESS')
+    },
+  )
+
+  test('stands in arrays, deep down, and without hints: each works', async () => {
+    const resend = [
+      { name: 'sms', ...post(`${stub.url}${VERIFY}/resend`) },
+      { name: 'call', href: `${stub.url}/api/v1/authn/factors/fct2/verify/resend` },
+    ]
+    const page = await pageWith({
+      status: 'MFA_CHALLENGE',
+      _links: { resend, next: { href: stub.url + VERIFY } },
+      _embedded: { user: USER, deep: [[{ _links: { odd: [[post(`${stub.url}/api/v1/authn/skip`)]] } }]] },
+    })
+    for (const link of [
+      '_links.resend.0',
+      '_links.resend.1',
+      '_links.next',
+      '_embedded.deep.0.0._links.odd.0.0',
+    ]) {
+      expect(hrefAt(page.held, link).startsWith(`${gatehouse.url}/api/v1/authn/`)).toBe(true)
+      stub.answers({ ...page.held.json, stateToken: TOKEN })
+      const sent = await page.browser.post(hrefAt(page.held, link), { stateToken: page.stateToken })
+      expect(sent.status).toBe(200)
+    }
+    expect(stub.calls.map(({ path }) => path).slice(1)).toEqual([
+      `${VERIFY}/resend`,
+      '/api/v1/authn/factors/fct2/verify/resend',
+      VERIFY,
+      '/api/v1/authn/skip',
+    ])
+  })
+
+  test('that allows GET alone is no step to post', async () => {
+    const page = await pageWith({ _links: { next: { href: stub.url + VERIFY, hints: { allow: ['GET'] } } } })
+    expect(errorOf(await page.follow('_links.next', { passCode: '1' }))).toEqual([403, 'E0000079'])
+  })
+
+  test('to assets and third parties comes out as it is', async () => {
+    const links = {
+      logo: [{ name: 'medium', href: `${stub.url}/assets/img/logo.png`, type: 'image/png' }],
+      script: { href: 'https://api-1.duo.example/frame/v2.js?x=1#top', type: 'text/javascript' },
+      help: { href: 'mailto:help@example.test' },
+    }
+    const page = await pageWith({ _links: links })
+    expect(page.held.json._links).toEqual(links)
+  })
+})
+
+describe('a token inside', () => {
+  test.each([
+    '/login/step-up/redirect?stateToken=',
+    '/login/token/redirect?stateToken=',
+    '/sso/idps/0oa1?fromURI=%2Fhome&stateToken=',
+  ])('a query of our own routes gives way to the handle: %s…', async (path) => {
+    const page = await pageWith({ _links: { next: { href: stub.url + path + TOKEN } } })
+    expect(hrefAt(page.held, '_links.next')).toBe(gatehouse.url + path + page.stateToken)
+  })
+
+  test('a link of a third party or to a page of the org is taken out and counted', async () => {
+    const before = await metric('gatehouse_tokens_cut_total{by="link"}')
+    const errors = linesOf('token_cut_by_guard').length
+    const page = await pageWith({
+      _links: {
+        script: { href: `https://api-1.duo.example/frame?tx=${TOKEN}&x=1` },
+        complete: { href: `${stub.url}/signin/refresh-auth-state/${TOKEN}` },
+      },
+    })
+    expect(hrefAt(page.held, '_links.script')).toBe('https://api-1.duo.example/frame?tx=&x=1')
+    expect(hrefAt(page.held, '_links.complete')).toBe(`${stub.url}/signin/refresh-auth-state/`)
+    expect(await metric('gatehouse_tokens_cut_total{by="link"}')).toBe(before + 2)
+    expect(linesOf('token_cut_by_guard')).toHaveLength(errors)
+  })
+
+  test('any other text is cut by the last guard, counted and alarmed', async () => {
+    const before = await metric('gatehouse_tokens_cut_total{by="guard"}')
+    const errors = linesOf('token_cut_by_guard').length
+    const page = await pageWith({
+      sessionToken: SESSION_TOKEN,
+      relayState: `/deep?t=${TOKEN}`,
+      _embedded: {
+        user: USER,
+        [`key-${TOKEN}`]: [`twice ${SESSION_TOKEN} and ${encodeURIComponent(TOKEN)}`],
+      },
+    })
+    expect(page.held.json.relayState).toBe('/deep?t=')
+    expect(valueAt(page.held.json, '_embedded.key-')).toEqual(['twice  and '])
+    expect(page.held.json.sessionToken).toBeUndefined()
+    expect(await metric('gatehouse_tokens_cut_total{by="guard"}')).toBe(before + 4)
+    const alarms = linesOf('token_cut_by_guard').slice(errors)
+    expect(alarms).toMatchObject([{ level: 'error', count: 4 }])
+    expect(gatehouse.logText()).not.toContain(TOKEN)
+  })
+
+  test('a later answer is found too, by what the transaction knows', async () => {
+    const page = await pageWith({ _links: { next: post(stub.url + VERIFY) } })
+    stub.answers({ status: 'MFA_CHALLENGE', note: `still ${TOKEN}`, _embedded: { user: USER } })
+    const answer = await page.follow('_links.next')
+    expect(answer.json).toMatchObject({ status: 'MFA_CHALLENGE', note: 'still ' })
+  })
+
+  test('cookies and headers of the upstream stay there', async () => {
+    const page = await openPage(house)
+    stub.answers(SUCCESS)
+    const { headers, setCookies } = await page.begin('/api/v1/authn', CREDENTIALS)
+    expect(setCookies.join()).not.toContain('of-the-upstream')
+    expect(headers.get('server')).toBeNull()
+  })
+})
+
+describe('the list of factors', () => {
+  const factor = (id: string, factorType: string) => ({
+    id,
+    factorType,
+    _links: { verify: post(`${stub.url}/api/v1/authn/factors/${id}/verify`) },
+  })
+  test.each([
+    ['under factors', { factors: ['fct1'] }, '_embedded.factors.0'],
+    ['under factor, as the specification has it', { factor: ['fct1'] }, '_embedded.factor.0'],
+    ['under both', { factors: ['fct2'], factor: ['fct1'] }, '_embedded.factor.0'],
+    ['one of them under factor', { factors: ['fct1'], factor: 'fct2' }, '_embedded.factor'],
+  ])('%s passes on as it is, and each factor is known', async (_, lists, place) => {
+    const types: Record<string, string> = { fct1: 'sms', fct2: 'call' }
+    const filled = Object.fromEntries(
+      Object.entries(lists).map(([name, ids]) => [
+        name,
+        Array.isArray(ids) ? ids.map((id) => factor(id, types[id] ?? '')) : factor(ids, types[ids] ?? ''),
+      ]),
+    )
+    const page = await pageWith({ _embedded: { user: USER, ...filled } })
+    const shown = page.held.json._embedded
+    expect(Object.keys(shown as object)).toEqual(['user', ...Object.keys(lists)])
+    stub.answers(SUCCESS)
+    await page.follow(`${place}._links.verify`, { passCode: '1' })
+    const amr = place === '_embedded.factor' ? 'tel' : 'sms'
+    expect(await page.session()).toMatchObject({ amr: ['pwd', amr, 'mfa'] })
+  })
+
+  test('by type names the type in the path: it works and is known', async () => {
+    const next = { name: 'webauthn', ...post(`${stub.url}/api/v1/authn/factors/webauthn/verify`) }
+    const factorTypes = [{ factorType: 'webauthn', _links: { next } }]
+    const page = await pageWith({ _embedded: { user: USER, factors: [], factorTypes } })
+    stub.answers(SUCCESS)
+    await page.follow('_embedded.factorTypes.0._links.next', { clientData: 'e30=' })
+    expect(await page.session()).toMatchObject({ amr: ['pwd', 'hwk', 'mfa'] })
+  })
+
+  test('with a type that nobody knows: it is a second factor all the same', async () => {
+    const page = await pageWith({ _embedded: { user: USER, factors: [factor('fct9', 'constructor')] } })
+    stub.answers(SUCCESS)
+    await page.follow('_embedded.factors.0._links.verify', { passCode: '1' })
+    expect(await page.session()).toMatchObject({ amr: ['pwd', 'mfa'] })
+  })
+})
+
+describe('a status', () => {
+  test.each([
+    'CONSENT_REQUIRED',
+    'ADMIN_CONSENT_REQUIRED',
+    'DEVICE_ACTIVATE',
+    'FACTOR_REQUIRED',
+    'FACTOR_ENROLL',
+    'FACTOR_ENROLL_ACTIVATE',
+    'PROFILE_REQUIRED',
+    'POLL',
+    'NEVER_SEEN_BEFORE',
+  ])('%s of a recording goes on in the same transaction and opens no session', async (status) => {
+    const page = await pageWith({ _links: { next: post(stub.url + VERIFY) } })
+    const odd = { stateToken: TOKEN, status, profitable: null, _embedded: { user: USER, scopes: ['a'] } }
+    stub.answers({ ...odd, sessionToken: SESSION_TOKEN }, odd, odd, SUCCESS)
+    const seen = await page.follow('_links.next', { passCode: '1' })
+    expect(seen.json).toEqual({ ...odd, stateToken: page.stateToken })
+    expect(seen.setCookies).toEqual([])
+    expect(await page.session()).toBeUndefined()
+    for (const path of ['/api/v1/authn', '/api/v1/authn/introspect']) {
+      expect((await page.send(path)).json.status).toBe(status)
+      expect(stub.calls.at(-1)?.body).toMatchObject({ stateToken: TOKEN })
+    }
+    expect((await page.send('/api/v1/authn')).json.status).toBe('SUCCESS')
+    expect(await page.session()).toMatchObject({ userId: USER.id })
+  })
+
+  test('SUCCESS with a state token opens the session; the handle in it is over', async () => {
+    const page = await pageWith({ _links: { next: post(stub.url + VERIFY) } })
+    stub.answers({ ...SUCCESS, stateToken: TOKEN })
+    const done = await page.follow('_links.next', { passCode: '1' })
+    expect(done.json).toEqual({ status: 'SUCCESS', stateToken: page.stateToken, _embedded: { user: USER } })
+    expect(await page.session()).toMatchObject({ userId: USER.id })
+    stub.forget()
+    expect(errorOf(await page.send('/api/v1/authn'))).toEqual([401, 'E0000011'])
+    expect(stub.calls).toEqual([])
+  })
+
+  test.each([
+    ['without a user', { ...SUCCESS, _embedded: {} }],
+    ['without a session token', { status: 'SUCCESS', _embedded: { user: USER } }],
+    ['with a user that has no id', { ...SUCCESS, _embedded: { user: { profile: USER.profile } } }],
+    ['that is spelt otherwise', { ...SUCCESS, status: 'Success' }],
+  ])('SUCCESS %s opens no session', async (_, answer) => {
+    const page = await openPage(house)
+    stub.answers(answer)
+    const { status, setCookies, text } = await page.begin('/api/v1/authn', CREDENTIALS)
+    expect([status, setCookies]).toEqual([200, []])
+    expect(text).not.toContain(SESSION_TOKEN)
+    expect(await page.session()).toBeUndefined()
+  })
+
+  test.each([
+    ['a list', { ...SUCCESS, status: ['SUCCESS'] }],
+    ['a number', { ...SUCCESS, status: 200 }],
+    ['missing', { sessionToken: SESSION_TOKEN, _embedded: { user: USER } }],
+  ])('that is %s opens no session', async (_, answer) => {
+    const page = await openPage(house)
+    stub.answers(answer)
+    const { setCookies, text } = await page.begin('/api/v1/authn', CREDENTIALS)
+    expect(setCookies).toEqual([])
+    expect(text).not.toContain(SESSION_TOKEN)
+    expect(await page.session()).toBeUndefined()
+  })
+
+  test('LOCKED_OUT without a state token ends it, and its link is ours', async () => {
+    const page = await openPage(house)
+    const next = { name: 'unlock', ...post(`${stub.url}/api/v1/authn/recovery/unlock`) }
+    stub.answers({ status: 'LOCKED_OUT', _links: { next } })
+    const locked = await page.begin('/api/v1/authn', CREDENTIALS)
+    expect(locked.json).toEqual({
+      status: 'LOCKED_OUT',
+      _links: { next: { ...next, href: `${gatehouse.url}/api/v1/authn/recovery/unlock` } },
+    })
+    expect(locked.setCookies).toEqual([])
+    const later = await pageWith({ _links: { next: post(stub.url + VERIFY) } })
+    stub.answers({ status: 'LOCKED_OUT' })
+    await later.follow('_links.next', { passCode: '1' })
+    expect(errorOf(await later.send('/api/v1/authn'))).toEqual([401, 'E0000011'])
+  })
+
+  test('that names another person than before is an alarm and opens nothing', async () => {
+    const page = await pageWith({ _links: { next: post(stub.url + VERIFY) } })
+    stub.answers({ ...SUCCESS, _embedded: { user: { ...USER, id: '00uSomebodyElse' } } }, SUCCESS)
+    expect(errorOf(await page.follow('_links.next', { passCode: '1' }))).toEqual([502, 'E0000009'])
+    expect(await page.session()).toBeUndefined()
+    expect(linesOf('person_changed')).toMatchObject([{ level: 'error', operation: 'verify' }])
+  })
+})
+
+describe('a state token that changes inside a transaction', () => {
+  test('changes for us alone: the handle stays, and the newest token goes upstream', async () => {
+    const page = await pageWith({ _links: { next: post(stub.url + VERIFY) } })
+    const second = `${TOKEN}-the-second`
+    const third = '00an-entirely-different-state-token-0123456'
+    const challenge = { status: 'MFA_CHALLENGE', _embedded: { user: USER } }
+    stub.answers(
+      { ...challenge, stateToken: second, note: TOKEN },
+      { ...challenge, stateToken: third, note: second },
+      new StubError(403, 'E0000068'),
+      { ...SUCCESS, note: `${TOKEN} ${third}` },
+    )
+    for (const note of ['', '']) {
+      const answer = await page.send(VERIFY)
+      expect(answer.json).toMatchObject({ stateToken: page.stateToken, note })
+      expect(answer.text).not.toContain('-the-second')
+    }
+    expect(errorOf(await page.send(VERIFY, { passCode: 'wrong' }))).toEqual([403, 'E0000068'])
+    const done = await page.send(VERIFY, { passCode: 'right' })
+    expect(done.json).toEqual({ status: 'SUCCESS', _embedded: { user: USER }, note: ' ' })
+    const sent = stub.calls.slice(1).map(({ body }) => (body as { stateToken: string }).stateToken)
+    expect(sent).toEqual([TOKEN, second, third, third])
+    expect(await page.session()).toMatchObject({ userId: USER.id })
+  })
+
+  test('is over for the upstream: so it is here, and nothing more is sent', async () => {
+    const page = await pageWith({ _links: { next: post(stub.url + VERIFY) } })
+    stub.answers(new StubError(401, 'E0000011'))
+    expect(errorOf(await page.follow('_links.next'))).toEqual([401, 'E0000011'])
+    stub.forget()
+    expect(errorOf(await page.follow('_links.next'))).toEqual([401, 'E0000011'])
+    expect(stub.calls).toEqual([])
+  })
+})
+
+describe('what else an answer may hold', () => {
+  test('comes out unchanged: nulls, lists, numbers, names that JavaScript knows', async () => {
+    const odd = JSON.parse(
+      '{"__proto__": {"polluted": true}, "constructor": [null, 1.5e300, [], {}], "toString": "", "kanji": "漢字", "u": "\\u2028"}',
+    )
+    const page = await pageWith({ odd })
+    expect(page.held.text).toContain('"__proto__":{"polluted":true}')
+    expect(page.held.json.odd).toEqual(odd)
+  })
+
+  test.each([
+    ['no time', {}],
+    ['a time that is none', { expiresAt: 'tomorrow' }],
+    ['a time long past', { expiresAt: '2001-01-01T00:00:00.000Z' }],
+    ['a number for a time', { expiresAt: 17 }],
+  ])('with %s of expiry the transaction lives all the same', async (_, fields) => {
+    const page = await pageWith({ ...fields, _links: { next: post(stub.url + VERIFY) } })
+    expect(page.held.json.expiresAt).toEqual(Object.values(fields)[0])
+    stub.answers(SUCCESS)
+    await page.follow('_links.next', { passCode: '1' })
+    expect(await page.session()).toMatchObject({ userId: USER.id })
+  })
+})
