@@ -1,0 +1,236 @@
+import { findStep, PICTURE, rewriteAnswer } from '../src/authn/links.ts'
+import { OPERATIONS } from '../src/authn/operations.ts'
+import { readAnswer } from '../src/authn/read-answer.ts'
+import { cutTokens } from '../src/authn/tokens.ts'
+import { advance, begin, goesOn } from '../src/authn/transaction.ts'
+
+/**
+ * One recorded answer, sent through the code that the broker sends every upstream answer through, and looked over
+ * by rules of this file's own.
+ */
+export type Verdict =
+  | {
+      readonly kind: 'ok' | 'findings'
+      readonly findings: readonly string[]
+      readonly notes: readonly string[]
+    }
+  /** The broker answers 502 to these, whatever they hold. */
+  | { readonly kind: 'not JSON' | 'not an object' }
+
+export const PUBLIC_ORIGIN = 'https://portal.example.test'
+/** Stands for the org in recordings that name none. */
+export const PLACEHOLDER_ORIGIN = 'https://org.example.test'
+const HANDLE = `00${'replay'.repeat(7)}-`
+const DEVICE = '0'.repeat(32)
+
+/** `https://{yourOktaDomain}`, `https://${org}.example.com`, `{{url}}`: a place that was left to be filled in. */
+const PLACEHOLDER = /(?:https?:\/\/)?(?:[\w.-]*\$?\{\{?[\w .-]+\}\}?[\w.-]*)+(?=[/"?#])/g
+
+export function replayAnswer(text: string): Verdict {
+  const answer = parse(text.replaceAll(PLACEHOLDER, PLACEHOLDER_ORIGIN))
+  if (answer === undefined) return { kind: 'not JSON' }
+  if (!isRecord(answer.value)) return { kind: 'not an object' }
+  const findings: string[] = []
+  const notes: string[] = []
+  try {
+    examine(answer.value, findings, notes)
+  } catch (error) {
+    findings.push(`throws: ${error instanceof Error ? error.message : String(error)}`)
+  }
+  return { kind: findings.length === 0 ? 'ok' : 'findings', findings, notes }
+}
+
+function examine(given: Readonly<Record<string, unknown>>, findings: string[], notes: string[]): void {
+  const origins = originsOf(given)
+  const rewritten = rewriteAnswer(given, {
+    upstreamOrigins: origins,
+    publicOrigin: PUBLIC_ORIGIN,
+    handle: HANDLE,
+    knownTokens: [],
+    pictureHandle: () => 'picture-handle',
+  })
+  const serialized = JSON.stringify(rewritten.body)
+  const { text, cut } = cutTokens(serialized, rewritten.tokens)
+  if (cut > 0) findings.push(`the last guard had to cut ${cut} token(s)`)
+  if (rewritten.cutFromLinks > 0) notes.push(`${rewritten.cutFromLinks} token(s) cut from links`)
+
+  const out = parse(text)?.value
+  if (!isRecord(out)) {
+    findings.push('what comes out is no JSON object')
+    return
+  }
+  const secrets = secretsOf(given)
+  for (const { place, secret } of secrets)
+    if (text.includes(secret) || text.includes(encodeURIComponent(secret)))
+      findings.push(`${place} comes out`)
+  findings.push(
+    ...differences(
+      given,
+      out,
+      '',
+      secrets.map(({ secret }) => secret),
+      origins,
+    ),
+  )
+
+  for (const { href, methods } of linksOf(given)) {
+    const url = ownUrl(href, origins)
+    if (url === undefined) continue
+    for (const method of methods) {
+      if (findStep(rewritten.offered, method, url.pathname) === undefined)
+        findings.push(`${method} ${url.pathname}: offered upstream, not by us`)
+      else if (!hasRoute(method, url.pathname)) notes.push(`${method} ${url.pathname}: no route of ours`)
+    }
+  }
+  examineReading(given, rewritten.offered, findings, notes)
+}
+
+/** What the rules read out of the answer is what stands in it. */
+function examineReading(
+  given: Readonly<Record<string, unknown>>,
+  offered: Parameters<typeof advance>[2]['offered'],
+  findings: string[],
+  notes: string[],
+): void {
+  const answer = readAnswer(given)
+  if (answer.status !== (typeof given.status === 'string' ? given.status : ''))
+    findings.push('status misread')
+  const stateToken = typeof given.stateToken === 'string' ? given.stateToken : ''
+  const after = advance(begin(DEVICE, undefined, 0), answer, {
+    offered,
+    proof: undefined,
+    expiresAtMs: 60_000,
+    maxOffered: 200,
+  })
+  if (after.stateToken !== stateToken) findings.push('stateToken misread')
+  if (after.offered.length !== offered.length) findings.push('an offered step is not remembered')
+  if (after.credentialAccepted) findings.push('a credential counts as accepted, and none was shown')
+  if (answer.status === '') notes.push('no status: an error, or a part of an answer')
+  else notes.push(`${answer.status}${goesOn(after) ? '' : ', ends here'}`)
+}
+
+/** The placeholder's, and every host under which the answer offers steps of the sign-in API. */
+function originsOf(given: unknown): readonly [string, ...string[]] {
+  const named = linksOf(given).flatMap(({ href }) => {
+    const url = URL.canParse(href) ? new URL(href) : undefined
+    return url?.pathname.startsWith('/api/v1/') === true ? [url.origin] : []
+  })
+  return [PLACEHOLDER_ORIGIN, ...new Set(named)]
+}
+
+function ownUrl(href: string, origins: readonly string[]): URL | undefined {
+  const url = URL.canParse(href, origins[0]) ? new URL(href, origins[0]) : undefined
+  if (url === undefined || !origins.includes(url.origin)) return undefined
+  return url.pathname.startsWith('/api/v1/') || REDIRECT.test(url.pathname) ? url : undefined
+}
+
+const REDIRECT = /^\/(login\/(step-up|token)\/redirect|sso\/idps\/[^/]+)$/
+
+const ROUTES: readonly (readonly [method: string, path: RegExp])[] = [
+  ...['', '/introspect', '/recovery/password', '/recovery/unlock', '/recovery/token'].map(
+    (path) => ['POST', new RegExp(`^/api/v1/authn${path}$`)] as const,
+  ),
+  ...OPERATIONS.map(({ path }) => ['POST', new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`)] as const),
+  ['GET', /^\/api\/v1\/users\/[^/]+\/factors\/questions$/],
+  ['GET', PICTURE],
+  ['GET', REDIRECT],
+]
+
+function hasRoute(method: string, path: string): boolean {
+  return ROUTES.some(([allowed, pattern]) => allowed === method && pattern.test(path))
+}
+
+interface Secret {
+  readonly place: string
+  readonly secret: string
+}
+
+const SECRET_FIELD = /^(state|session|recovery)token$/i
+
+/** Tokens in fields, in queries and in the paths of pictures; read anew, not by the code under trial. */
+function secretsOf(value: unknown, place = ''): Secret[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, member]) => {
+    const at = `${place}.${name}`
+    if (typeof member !== 'string') return secretsOf(member, at)
+    if (SECRET_FIELD.test(name)) return member.length < 16 ? [] : [{ place: at, secret: member }]
+    if (name !== 'href') return []
+    const inQuery = /[?&]stateToken=([^&#]{16,})/.exec(member)?.[1]
+    const inPath = /\/qr\/([^/?#]{16,})$/.exec(member)?.[1]
+    return [inQuery, inPath].flatMap((secret) => (secret === undefined ? [] : [{ place: at, secret }]))
+  })
+}
+
+/** Where the answer differs from what was given, beside tokens and links. */
+function differences(
+  given: unknown,
+  out: unknown,
+  place: string,
+  secrets: readonly string[],
+  origins: readonly string[],
+): string[] {
+  if (Array.isArray(given) && Array.isArray(out)) {
+    if (given.length !== out.length) return [`${place}: ${given.length} entries, now ${out.length}`]
+    return given.flatMap((one, index) => differences(one, out[index], `${place}[${index}]`, secrets, origins))
+  }
+  if (isRecord(given) && isRecord(out)) {
+    const kept = Object.keys(given).filter((name) => !/^(session|recovery)token$/i.test(name))
+    if (kept.join() !== Object.keys(out).join()) return [`${place || 'top'}: other members or another order`]
+    return kept.flatMap((name) => {
+      const at = `${place}.${name}`
+      const before = given[name]
+      if (SECRET_FIELD.test(name) && typeof before === 'string')
+        return out[name] === HANDLE ? [] : [`${at}: not the handle`]
+      if (name === 'href' && typeof before === 'string')
+        return hrefDifferences(before, out[name], at, secrets, origins)
+      return differences(before, out[name], at, secrets, origins)
+    })
+  }
+  return given === out ? [] : [`${place}: ${typeof given} changed`]
+}
+
+function hrefDifferences(
+  given: string,
+  out: unknown,
+  place: string,
+  secrets: readonly string[],
+  origins: readonly string[],
+): string[] {
+  if (typeof out !== 'string') return [`${place}: no text any more`]
+  const url = ownUrl(given, origins)
+  if (url === undefined) {
+    return out === given || secrets.some((secret) => given.includes(secret))
+      ? []
+      : [`${place}: a foreign link changed`]
+  }
+  const moved = URL.canParse(out) ? new URL(out) : undefined
+  if (moved?.origin !== PUBLIC_ORIGIN) return [`${place}: not on our own address`]
+  const samePath = moved.pathname === url.pathname || PICTURE.test(url.pathname)
+  const sameQuery = [...moved.searchParams.keys()].join() === [...url.searchParams.keys()].join()
+  return samePath && sameQuery ? [] : [`${place}: another path or query`]
+}
+
+interface RecordedLink {
+  readonly href: string
+  readonly methods: readonly string[]
+}
+
+function linksOf(value: unknown): RecordedLink[] {
+  if (typeof value !== 'object' || value === null) return []
+  const inside = Object.values(value).flatMap(linksOf)
+  if (!isRecord(value) || typeof value.href !== 'string') return inside
+  const allow = isRecord(value.hints) && Array.isArray(value.hints.allow) ? value.hints.allow : ['GET']
+  return [{ href: value.href, methods: allow.map(String) }, ...inside]
+}
+
+function parse(text: string): { value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) }
+  } catch {
+    return undefined // the verdict says so
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

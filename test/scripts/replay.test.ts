@@ -1,0 +1,142 @@
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, describe, expect, test } from '@jest/globals'
+import { replayAnswer } from '../../scripts/replay-answers.ts'
+
+const ORG = 'https://{yourOrg}'
+const TOKEN = '00stateTokenOfTheUpstream_abcdefghijklmnop'
+const POST = { hints: { allow: ['POST'] } }
+
+const SOUND = {
+  stateToken: TOKEN,
+  expiresAt: '2026-06-01T10:05:00.000Z',
+  status: 'MFA_ENROLL_ACTIVATE',
+  _embedded: {
+    user: { id: '00u1', profile: { login: 'amelia@example.test' } },
+    factor: {
+      id: 'opf1',
+      factorType: 'push',
+      _embedded: {
+        activation: {
+          _links: {
+            qrcode: { href: `${ORG}/api/v1/users/00u1/factors/opf1/qr/00pictureTokenOfTheUpstream` },
+            send: [
+              {
+                name: 'sms',
+                href: `${ORG}/api/v1/users/00u1/factors/opf1/lifecycle/activate/sms`,
+                ...POST,
+              },
+            ],
+          },
+        },
+      },
+    },
+    target: { _links: { logo: { href: `${ORG}/assets/logo.png`, type: 'image/png' } } },
+  },
+  _links: {
+    next: { name: 'poll', href: `${ORG}/api/v1/authn/factors/opf1/lifecycle/activate/poll`, ...POST },
+    cancel: { href: 'https://dev-1.example.test/api/v1/authn/cancel', ...POST },
+    third: { href: `https://third.example/?state=${TOKEN}` },
+  },
+}
+
+describe('one recorded answer', () => {
+  test('that comes out sound is ok; hosts left open and hosts of steps are the upstream', () => {
+    expect(replayAnswer(JSON.stringify(SOUND))).toEqual({
+      kind: 'ok',
+      findings: [],
+      notes: ['1 token(s) cut from links', 'MFA_ENROLL_ACTIVATE'],
+    })
+  })
+
+  test.each(['https://{yourOktaDomain}', 'https://{org}.example.com', '{{url}}', 'http://{a b}'])(
+    'a place left open is the upstream: %s',
+    (host) => {
+      const answer = {
+        status: 'MFA_ENROLL',
+        _links: { skip: { href: `${host}/api/v1/authn/skip`, ...POST } },
+      }
+      expect(replayAnswer(JSON.stringify(answer))).toMatchObject({ kind: 'ok' })
+      const page = {
+        status: 'MFA_ENROLL',
+        _links: { skip: { href: `${host}/api/v1/authn/other/x`, ...POST } },
+      }
+      expect(replayAnswer(JSON.stringify(page))).toMatchObject({
+        notes: expect.arrayContaining(['POST /api/v1/authn/other/x: no route of ours']),
+      })
+    },
+  )
+
+  test('a token that only the last guard takes out is a finding', () => {
+    const verdict = replayAnswer(JSON.stringify({ ...SOUND, note: `your token is ${TOKEN}` }))
+    expect(verdict).toMatchObject({
+      kind: 'findings',
+      findings: ['the last guard had to cut 1 token(s)', '.note: string changed'],
+    })
+  })
+
+  test('an error, and an answer that ends the transaction, are ok', () => {
+    const error = { errorCode: 'E0000004', errorSummary: 'Authentication failed', errorCauses: [] }
+    expect(replayAnswer(JSON.stringify(error))).toMatchObject({ kind: 'ok' })
+    expect(replayAnswer('{"status":"SUCCESS","sessionToken":"20sessionTokenOfTheUpstream"}')).toMatchObject({
+      kind: 'ok',
+      notes: ['SUCCESS, ends here'],
+    })
+  })
+
+  test('what is no JSON, and what is no object', () => {
+    expect(replayAnswer('{"status": ...}')).toEqual({ kind: 'not JSON' })
+    expect(replayAnswer('')).toEqual({ kind: 'not JSON' })
+    for (const text of ['[]', 'null', '17', '"text"'])
+      expect(replayAnswer(text)).toEqual({ kind: 'not an object' })
+  })
+})
+
+describe('npm run replay', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'replay-'))
+  afterAll(() => rmSync(folder, { recursive: true }))
+
+  const write = (path: string, text: string) => {
+    mkdirSync(join(folder, path, '..'), { recursive: true })
+    writeFileSync(join(folder, path), text)
+  }
+
+  test('says of each file how it came out, counts, and fails on findings only', async () => {
+    write('sound/one.json', JSON.stringify(SOUND))
+    write('sound/deep/list.json', '[]')
+    write('sound/deep/page.json', '<html>')
+    write('sound/readme.txt', 'not looked at')
+    write('unsound/note.json', JSON.stringify({ ...SOUND, note: TOKEN }))
+    mkdirSync(join(folder, 'empty'))
+
+    const sound = await replay(join(folder, 'sound'))
+    expect(sound.code).toBe(0)
+    expect(sound.out).toMatch(/^ok +\S+one\.json/m)
+    expect(sound.out).toMatch(/^not an object +\S+list\.json$/m)
+    expect(sound.out).toMatch(/^not JSON +\S+page\.json$/m)
+    expect(sound.out).toContain('3 files: 1 ok, 0 findings, 1 not JSON, 1 not an object')
+
+    const unsound = await replay(join(folder, 'sound'), join(folder, 'unsound'))
+    expect(unsound.code).toBe(1)
+    expect(unsound.out).toMatch(/^findings +\S+note\.json.*\n {4}the last guard had to cut 1 token/m)
+    expect(unsound.out).toContain('4 files: 1 ok, 1 findings, 1 not JSON, 1 not an object')
+    expect(unsound.out).not.toContain(TOKEN)
+
+    expect(await replay(join(folder, 'empty'))).toMatchObject({ code: 2, out: '' })
+    const help = await replay()
+    expect(help).toMatchObject({ code: 2, out: '' })
+    expect(help.err).toContain('npm run replay -- DIR')
+  })
+})
+
+function replay(...folders: string[]): Promise<{ code: number; out: string; err: string }> {
+  const cwd = fileURLToPath(new URL('../..', import.meta.url))
+  return new Promise((resolve) => {
+    execFile('npm', ['run', '--silent', 'replay', '--', ...folders], { cwd }, (error, out, err) => {
+      resolve({ code: typeof error?.code === 'number' ? error.code : 0, out, err })
+    })
+  })
+}
