@@ -172,7 +172,7 @@ export function createBroker(parts: BrokerParts): Broker {
             body: { stateToken: transaction.stateToken, ...fields },
             bearsToken: true,
           },
-          proof: proofOf(operation, factorType),
+          proof: proofOf(operation, factorType, transaction.credentialAccepted),
           factorType,
           revokesSessions: fields.revokeSessions === true,
         }

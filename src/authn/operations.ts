@@ -24,7 +24,7 @@ export interface Operation {
   /** `offered`: refused unless the upstream has offered it in this transaction. */
   readonly allowed: 'offered' | 'always'
   /** What it proves when the upstream accepts it. */
-  readonly proves: 'password' | 'factor' | undefined
+  readonly proves: 'password' | 'new-password' | 'factor' | undefined
 }
 
 const API = '/api/v1/authn'
@@ -42,7 +42,7 @@ export const OPERATIONS: readonly Operation[] = [
   }),
   step('reset_password', `${API}/credentials/reset_password`, {
     body: resetPasswordBody,
-    proves: 'password',
+    proves: 'new-password',
   }),
   step('recovery_answer', `${API}/recovery/answer`, { body: answerBody }),
   step('recovery_verify', `${API}/recovery/factors/:type/verify`, { body: recoveryCodeBody }),
@@ -98,7 +98,13 @@ export const PASSWORD_PROOF: Proof = { kind: 'password', amr: 'pwd' }
 /** An activation token is a password for one use. */
 export const ACTIVATION_PROOF: Proof = { kind: 'password', amr: 'otp' }
 
-export function proofOf(operation: Operation, factorType: string | undefined): Proof | undefined {
+/** A password that is chosen once a credential was accepted says nothing more of who it is: no second factor. */
+export function proofOf(
+  operation: Operation,
+  factorType: string | undefined,
+  credentialAccepted: boolean,
+): Proof | undefined {
+  if (operation.proves === 'new-password') return credentialAccepted ? undefined : PASSWORD_PROOF
   if (operation.proves === 'password') return PASSWORD_PROOF
   if (operation.proves === 'factor') return { kind: 'factor', amr: AMR.get(factorType ?? '') ?? 'mfa' }
   return undefined

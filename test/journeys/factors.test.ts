@@ -326,6 +326,15 @@ describe('a choice of factors', () => {
     expect(valueAt(page.held.json, `${factorAt(page.held, 'push')}.profile`)).toEqual({})
   })
 
+  test('is the same under the name that the specification gives to the list', async () => {
+    house.sandbox.settings.factorListName = 'factor'
+    const page = await pageOf(MAX)
+    expect(valueAt(page.held.json, '_embedded.factors')).toBeUndefined()
+    expect(valueAt(page.held.json, '_embedded.factor.5.factorType')).toBe('question')
+    await page.follow('_embedded.factor.5._links.verify', { answer: 'lighthouse' })
+    await expectSession(page, MAX, ['pwd', 'kba', 'mfa'])
+  })
+
   test('is returned to by previous; what was begun there opens nothing, another factor does', async () => {
     const page = await pageOf(MAX)
     await page.verify('push')

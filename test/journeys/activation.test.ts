@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { type House, startHouse } from '../support/house.ts'
+import { openPage, type PortalPage } from '../support/portal-page.ts'
+import { causesOf, errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
+
+const ANNA = 'anna.activate@example.test'
+const ARNO = 'arno.activate@example.test'
+const AIDA = 'aida.nopassword@example.test'
+const NEW_PASSWORD = 'Chosen-By-Myself-7'
+
+let house: House
+beforeAll(async () => {
+  house = await startHouse()
+})
+afterAll(() => house.stop())
+beforeEach(() => house.sandbox.reset())
+
+describe('an activation token', () => {
+  test.each([
+    ['one that nobody has made', 'no-such-activation-token'],
+    ['one of another kind', 'session'],
+    ['one that was used', 'used'],
+  ])('%s is refused as a failed sign-in, and opens nothing', async (_, kind) => {
+    const given: Record<string, () => Promise<string>> = {
+      used: async () => {
+        const token = house.sandbox.activationToken(ANNA)
+        await (await openPage(house)).begin('/api/v1/authn', { token })
+        return token
+      },
+      session: async () => house.sandbox.recoveryToken(ANNA),
+    }
+    const token = (await given[kind]?.()) ?? kind
+    const page = await openPage(house)
+    const refused = await page.begin('/api/v1/authn', { token })
+    expect(errorOf(refused)).toEqual([401, 'E0000004'])
+    expect(refused.setCookies).toEqual([])
+    expect(await page.session()).toBeUndefined()
+  })
+
+  test.each([
+    ['beside a password', { token: 't', username: ANNA, password: 'p' }],
+    ['beside a handle', { token: 't', stateToken: `00${'A'.repeat(43)}` }],
+    ['that is empty', { token: '' }],
+    ['that is no text', { token: 7 }],
+    ['of two kilobytes', { token: 't'.repeat(2048) }],
+  ])('%s is 400, and nothing is sent upstream', async (_, body) => {
+    const page = await openPage(house)
+    house.forget()
+    const refused = await page.begin('/api/v1/authn', body)
+    expect(errorOf(refused)).toEqual([400, 'E0000001'])
+    expect(causesOf(refused).join()).toContain('token')
+    expect(house.upstreamCalls()).toEqual([])
+  })
+
+  test('signs in at once who has a password and needs no factor', async () => {
+    const page = await openPage(house)
+    const token = house.sandbox.activationToken(ANNA)
+    house.forget()
+    const answer = await page.begin('/api/v1/authn', { token })
+    expect(answer.json.status).toBe('SUCCESS')
+    expect(answer.json.sessionToken).toBeUndefined()
+    expect(await page.session()).toMatchObject({ login: ANNA, amr: ['otp'] })
+    const deviceToken = expect.stringMatching(/^[0-9a-f]{32}$/)
+    expect(house.upstreamCalls()[0]?.body).toEqual({ token, context: { deviceToken } })
+  })
+
+  test('of who needs a factor leads to its enrolment, and opens a session only after it', async () => {
+    const page = await openPage(house)
+    const answer = await page.begin('/api/v1/authn', { token: house.sandbox.activationToken(ARNO) })
+    expect(answer.json.status).toBe('MFA_ENROLL')
+    expect(await page.session()).toBeUndefined()
+    const question = factorAt(page.held, 'question')
+    const questions = await page.browser.get(hrefAt(page.held, `${question}._links.questions`))
+    expect(questions.status).toBe(200)
+    await page.follow(`${question}._links.enroll`, {
+      factorType: 'question',
+      provider: 'OKTA',
+      profile: { question: 'first_award', answer: 'a marmalade prize' },
+    })
+    expect(page.held.json.status).toBe('SUCCESS')
+    expect(await page.session()).toMatchObject({ login: ARNO, amr: ['otp'] })
+  })
+
+  test('of who has no password leads to choosing one, policy and all', async () => {
+    const page = await openPage(house)
+    const answer = await page.begin('/api/v1/authn', { token: house.sandbox.activationToken(AIDA) })
+    expect(answer.json).toMatchObject({ status: 'PASSWORD_RESET', recoveryType: 'ACCOUNT_ACTIVATION' })
+    expect(valueAt(answer.json, '_links.next.name')).toBe('resetPassword')
+    expect(await page.session()).toBeUndefined()
+
+    const weak = await page.follow('_links.next', { newPassword: 'short' })
+    expect(errorOf(weak)).toEqual([403, 'E0000014'])
+    expect(causesOf(weak)).toEqual([
+      'Passwords must have at least 8 characters',
+      'Passwords must have an uppercase letter',
+      'Passwords must have a number',
+    ])
+    expect(errorOf(await page.follow('_links.next'))).toEqual([400, 'E0000001'])
+    expect(await page.session()).toBeUndefined()
+
+    await page.follow('_links.next', { newPassword: NEW_PASSWORD })
+    expect(page.held.json.status).toBe('SUCCESS')
+    expect(await page.session()).toMatchObject({ login: AIDA, amr: ['otp'] })
+    const again = await openPage(house)
+    expect((await again.signIn(AIDA, { password: NEW_PASSWORD })).json.status).toBe('SUCCESS')
+  })
+
+  test('cancelled on the way opens nothing, and is used up', async () => {
+    const token = house.sandbox.activationToken(AIDA)
+    const page = await openPage(house)
+    await page.begin('/api/v1/authn', { token })
+    const reset = hrefAt(page.held, '_links.next')
+    await page.follow('_links.cancel')
+    expect(errorOf(await page.send(reset, { newPassword: NEW_PASSWORD }))).toEqual([401, 'E0000011'])
+    expect(errorOf(await page.begin('/api/v1/authn', { token }))).toEqual([401, 'E0000004'])
+    expect(await page.session()).toBeUndefined()
+  })
+
+  test('is found in no answer, log line, metric or Redis value, used or refused', async () => {
+    const pages: PortalPage[] = []
+    const tokens = [ANNA, ARNO, AIDA].map((login) => house.sandbox.activationToken(login))
+    tokens.push('marked-token-that-nobody-made-0123456789')
+    const client = house.redis.client()
+    const stored: string[] = []
+    for (const token of tokens) {
+      const page = await openPage(house)
+      pages.push(page)
+      await page.begin('/api/v1/authn', { token })
+      for (const key of await client.keys('*')) stored.push(key, String(await client.dumpBuffer(key)))
+    }
+    const written = [house.gatehouse.logText(), await house.gatehouse.metrics(), ...stored].join('\n')
+    const answered = pages.flatMap(({ browser }) => browser.received).join('\n')
+    expect(stored.length).toBeGreaterThan(tokens.length)
+    for (const token of tokens) {
+      for (const form of [token, Buffer.from(token).toString('base64url'), encodeURIComponent(token)]) {
+        expect(written.includes(form)).toBe(false)
+        expect(answered.includes(form)).toBe(false)
+      }
+    }
+  })
+})
