@@ -201,6 +201,14 @@ test.each(FAILURES)('401 E0000004 says the same for every condition: %s', async 
   })
 })
 
+/** "What the service does": combined with a sessions API. */
+test('a session token is exchanged for a session cookie, once', async () => {
+  const { body } = await client.signIn('amelia.stone')
+  const exchange = () => client.get(`/login/sessionCookieRedirect?token=${body.sessionToken}`)
+  expect((await exchange()).headers.get('set-cookie')).toMatch(/^sid=00[\w-]+; .*HttpOnly/)
+  expect((await exchange()).headers.get('set-cookie')).toBeNull()
+})
+
 /** "Endpoints": all request and response bodies are JSON. */
 test('answers and errors are JSON', async () => {
   for (const answer of [await client.signIn('amelia.stone'), await client.signIn('nobody')])

@@ -84,8 +84,9 @@ function successors({ api, section, number }: { api: string; section: number; nu
 }
 
 function checkCell(cell: string, readTest: ReadTest): string[] {
-  if (cell === '—' || UNSHOWN.test(cell)) return []
-  return cell.split('<br>').flatMap((test) => checkTest(test.trim(), readTest))
+  if (cell === '—') return []
+  const parts = cell.split('<br>').map((part) => part.trim())
+  return parts.filter((part) => !UNSHOWN.test(part)).flatMap((test) => checkTest(test, readTest))
 }
 
 function checkTest(test: string, readTest: ReadTest): string[] {
