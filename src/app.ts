@@ -7,6 +7,7 @@ import { crossOrigin } from './http/cross-origin.ts'
 import { jsonBody } from './http/json-body.ts'
 import { noSuchPath, presentError } from './http/present-error.ts'
 import { refuseCrossSite } from './http/refuse-cross-site.ts'
+import { refuseLongUrl } from './http/refuse-malformed.ts'
 import { mountRoutes, type Route } from './http/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
 import type { Logger } from './observability/logger.ts'
@@ -21,6 +22,7 @@ export interface AppParts {
   readonly allowedOrigins: readonly string[]
   readonly isTrustedProxy: TrustedProxies
   readonly bodyLimitBytes: number
+  readonly maxUrlBytes: number
   readonly sessions: Sessions
   readonly sessionCookie: SessionCookie
   readonly ensureDevice: (req: Request, res: Response) => unknown
@@ -43,6 +45,7 @@ export function createApp(parts: AppParts): Express {
 
   app.use(beginRequest({ isTrustedProxy, log, metrics }))
   app.use(securityHeaders({ secure: parts.secure }))
+  app.use(refuseLongUrl({ maxUrlBytes: parts.maxUrlBytes }))
   app.use(crossOrigin({ origins }))
   app.use(refuseCrossSite({ origins, bearsSessionCookie: sessionCookie.isIn, metrics }))
   app.use(jsonBody({ limitBytes: parts.bodyLimitBytes }))

@@ -79,6 +79,16 @@ export const malformedRequest = (cause?: unknown) =>
     cause,
   })
 
+/** 414: the URL, 431: the headers. */
+export const tooLong = (what: 'url' | 'headers', status: 414 | 431) =>
+  new BrokerError(status, 'E0000001', `Api validation failed: ${what}`, { causes: [`${what}: too long`] })
+
+/** The request did not arrive in time. */
+export const requestTooSlow = () =>
+  new BrokerError(408, 'E0000001', 'Api validation failed: request', {
+    causes: ['request: not complete in time'],
+  })
+
 // 401, 403: who is asking, and may they
 
 export const noSession = () => new BrokerError(401, 'E0000005', 'Invalid session')

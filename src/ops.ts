@@ -1,12 +1,15 @@
-import express, { type Express } from 'express'
+import express, { type ErrorRequestHandler, type Express } from 'express'
+import { v4 as uuid } from 'uuid'
 import { BrokerError, internalError, notFound, toErrorObject } from './errors.ts'
 import { mountRoutes, type Route } from './http/routes.ts'
 import type { Health } from './observability/health.ts'
+import type { Logger } from './observability/logger.ts'
 import type { Metrics } from './observability/metrics.ts'
 
 export interface OpsParts {
   readonly health: Health
   readonly metrics: Metrics
+  readonly log: Logger
 }
 
 /** The ops listener: for the platform and the people who run it, never published. */
@@ -24,7 +27,7 @@ export function createOps(parts: OpsParts): Express {
   app.use(() => {
     throw notFound('path')
   })
-  app.use(presentOpsError)
+  app.use(presentOpsError(parts.log))
   return app
 }
 
@@ -55,12 +58,12 @@ function opsRoutes({ health, metrics }: OpsParts): Route[] {
   ]
 }
 
-function presentOpsError(
-  error: unknown,
-  _req: express.Request,
-  res: express.Response,
-  _next: express.NextFunction,
-) {
-  const known = error instanceof BrokerError ? error : internalError(error)
-  res.status(known.status).set(known.headers).json(toErrorObject(known, ''))
+function presentOpsError(log: Logger): ErrorRequestHandler {
+  return function presentOpsError(error, _req, res, _next) {
+    const known = error instanceof BrokerError ? error : internalError(error)
+    const errorId = uuid()
+    if (known.status >= 500)
+      log.error('ops_error', { requestId: errorId, status: known.status }, known.cause ?? known)
+    res.status(known.status).set(known.headers).json(toErrorObject(known, errorId))
+  }
 }

@@ -187,6 +187,7 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     allowedOrigins: config.allowedOrigins,
     isTrustedProxy: trustProxies(config.trustProxy),
     bodyLimitBytes: tunables.http.bodyLimitBytes,
+    maxUrlBytes: tunables.http.maxUrlBytes,
     sessions,
     sessionCookie,
     ensureDevice: deviceCookie.ensure,
@@ -210,7 +211,7 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
 
   return {
     app,
-    ops: createOps({ health, metrics }),
+    ops: createOps({ health, metrics, log }),
     health,
     log,
     async close() {

@@ -4,7 +4,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { Sessions } from '../session/sessions.ts'
 import type { AuthnCall, AuthnReply, AuthnUpstream } from './authn-upstream.ts'
 import type { Client } from './client.ts'
-import { rewriteAnswer } from './links.ts'
+import { type RewriteOptions, type Rewritten, rewriteAnswer } from './links.ts'
 import type { Offers } from './offers.ts'
 import { readAnswer, record } from './read-answer.ts'
 import type { StepAudit } from './step-audit.ts'
@@ -88,7 +88,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
   return async (before, handle, sending, client) => {
     const { operation, factorType } = sending
     const reply = await upstream.send(sending.call, client)
-    const rewritten = rewriteAnswer(reply.body, {
+    const rewritten = rewrite(reply.body, {
       upstreamOrigins: parts.upstreamOrigins,
       publicOrigin: parts.publicOrigin,
       handle,
@@ -152,6 +152,15 @@ export function createExchange(parts: ExchangeParts): Exchange {
         await sessions.end(sessionId, 'orphaned')
       },
     }
+  }
+}
+
+/** What is nested so deep that it can't be walked is no answer of the API. */
+function rewrite(body: AuthnReply['body'], options: RewriteOptions): Rewritten {
+  try {
+    return rewriteAnswer(body, options)
+  } catch (error) {
+    throw error instanceof RangeError ? upstreamUnavailable(error) : error
   }
 }
 

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { answerMalformed } from './refuse-malformed.ts'
 
 /** One HTTP listener with bounded patience, that can be stopped without cutting anybody off. */
 export interface Listener {
@@ -23,6 +24,7 @@ export function createListener(handle: RequestListener, options: ListenerOptions
   const server = createServer(
     {
       maxHeaderSize: options.maxHeaderBytes,
+      requireHostHeader: false, // Host is neither checked nor used
       headersTimeout: options.headersTimeoutMs,
       requestTimeout: options.requestTimeoutMs,
       connectionsCheckingInterval: options.connectionsCheckIntervalMs,
@@ -38,6 +40,7 @@ export function createListener(handle: RequestListener, options: ListenerOptions
       handle(req, res)
     },
   )
+  server.on('clientError', answerMalformed)
 
   return {
     listen: (port, host) => listen(server, port, host),

@@ -52,6 +52,8 @@ export function createSessionRoutes({ sessions, cookie, ensureDevice, log }: Ses
           userId: session.userId,
           deviceHash: session.device,
         })
+        // not "cookies": the device cookie outlives sign-out
+        res.set('Clear-Site-Data', '"cache", "storage"')
         res.append('Set-Cookie', cookie.closing()).status(204).end()
       },
     },

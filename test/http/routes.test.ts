@@ -52,6 +52,7 @@ async function publicListener() {
     allowedOrigins: [],
     isTrustedProxy: trustProxies([]),
     bodyLimitBytes: 1000,
+    maxUrlBytes: 8192,
     sessions: createSessions({
       records,
       userSessions: createUserSessions({
@@ -215,15 +216,16 @@ describe('odd requests', () => {
 
   test('what is not HTTP is refused without a word about us', async () => {
     const { raw } = await publicListener()
-    for (const bytes of [
-      'nonsense\r\n\r\n',
-      'GET / HTTP/1.1\r\n\r\n',
-      'GET /\u0000 HTTP/1.1\r\nHost: x\r\n\r\n',
-    ]) {
+    for (const bytes of ['nonsense\r\n\r\n', 'GET /\u0000 HTTP/1.1\r\nHost: x\r\n\r\n']) {
       const answer = await raw(bytes)
       expect(answer).toMatch(/^HTTP\/1\.1 400 /)
       expect(answer).not.toMatch(/at |node_modules|Error:/)
     }
+  })
+
+  test('Host is neither checked nor used: a request without one is answered like any other', async () => {
+    const { raw } = await publicListener()
+    expect(await raw('GET /api/v1/things HTTP/1.1\r\nConnection: close\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /)
   })
 
   test('no header names the software', async () => {
@@ -259,7 +261,11 @@ test('a route that throws reaches the one error shape, and a later route is not 
 describe('the ops listener', () => {
   async function ops(checks: Parameters<typeof createHealth>[0] = []) {
     const health = createHealth(checks)
-    const app = createOps({ health, metrics: createMetrics({ processMetrics: false }) })
+    const app = createOps({
+      health,
+      metrics: createMetrics({ processMetrics: false }),
+      log: collectLog().log,
+    })
     return { ...keep(await listenFor(app)), health }
   }
 

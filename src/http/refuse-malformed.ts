@@ -1,0 +1,41 @@
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { RequestHandler } from 'express'
+import { v4 as uuid } from 'uuid'
+import { type BrokerError, malformedRequest, requestTooSlow, toErrorObject, tooLong } from '../errors.ts'
+
+/** A URL that is longer than any of ours could be. */
+export function refuseLongUrl({ maxUrlBytes }: { maxUrlBytes: number }): RequestHandler {
+  return function refuseLongUrl(req, _res, next) {
+    if (Buffer.byteLength(req.url) > maxUrlBytes) throw tooLong('url', 414)
+    next()
+  }
+}
+
+/**
+ * Requests that Node refuses before any of our code sees them: no HTTP, headers too large, too slow. They get the
+ * one error shape too, and the connection ends.
+ */
+export function answerMalformed(error: Error, socket: Socket): void {
+  if (!socket.writable || ('code' in error && error.code === 'ECONNRESET')) {
+    socket.destroy()
+    return
+  }
+  const refusal = refusalFor('code' in error ? error.code : undefined)
+  const body = JSON.stringify(toErrorObject(refusal, uuid()))
+  const head = [
+    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ''}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Cache-Control: no-store',
+    'X-Content-Type-Options: nosniff',
+    'Connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+}
+
+function refusalFor(code: unknown): BrokerError {
+  if (code === 'HPE_HEADER_OVERFLOW') return tooLong('headers', 431)
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return requestTooSlow()
+  return malformedRequest()
+}
