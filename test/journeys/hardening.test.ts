@@ -1,0 +1,169 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { AMELIA, type House, PASSWORD, PRIYA, startHouse, TOMAS } from '../support/house.ts'
+import { handleOf, verifyHref } from '../support/transaction-view.ts'
+import { until } from '../support/until.ts'
+
+/** What an upstream, a network or one browser could do to everybody else. */
+
+let house: House
+const LOCK_MS = 300
+const TIMEOUT_MS = 1500
+
+beforeEach(async () => {
+  house = await startHouse({
+    tunables: (tunables) => ({
+      ...tunables,
+      upstream: { ...tunables.upstream, authn: { ...tunables.upstream.authn, totalTimeoutMs: TIMEOUT_MS } },
+      transaction: { ...tunables.transaction, stepLockMs: LOCK_MS },
+    }),
+  })
+})
+afterEach(() => house.stop())
+
+const credentials = (username: string) => ({ username, password: PASSWORD })
+
+/** The next answer to this path, whatever is asked. */
+function answerNext(path: string, body: object, status = 200) {
+  house.sandbox.faults.authn.set({ kind: 'status', status, path, body, times: 1 })
+}
+
+describe('tokens in odd places', () => {
+  test('of the answer that opens a session reach neither the page nor the session', async () => {
+    const sessionToken = 'real-session-token-0123456789'
+    const stateToken = 'real-state-token-0123456789'
+    answerNext('/api/v1/authn', {
+      status: 'SUCCESS',
+      sessionToken,
+      stateToken,
+      _embedded: {
+        user: {
+          id: '00uOdd',
+          profile: {
+            login: AMELIA,
+            note: `see ${sessionToken}`,
+            photo: { href: `https://x.example/?a=${stateToken}` },
+          },
+        },
+      },
+    })
+    const browser = await house.visit()
+    const answer = await browser.post('/api/v1/authn', credentials(AMELIA))
+    expect(answer.json.status).toBe('SUCCESS')
+    const session = await browser.get('/api/v1/sessions/me')
+    expect(session.json.login).toBe(AMELIA)
+    for (const token of [sessionToken, stateToken]) expect(answer.text + session.text).not.toContain(token)
+  })
+
+  test('a factor type that is a name every object knows is just a second factor', async () => {
+    const browser = await house.visit()
+    const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
+    const stateToken = handleOf(asked)
+    const verify = verifyHref(asked, 'token:software:totp')
+    const id = /factors\/(\w+)\//.exec(verify)?.[1]
+    answerNext('/api/v1/authn', {
+      status: 'MFA_REQUIRED',
+      stateToken: house.sandbox.tokensIssued().at(-1),
+      _embedded: { factors: [{ id, factorType: 'constructor' }] },
+    })
+    await browser.post('/api/v1/authn', { stateToken })
+    const done = await browser.post(verify, { stateToken, passCode: house.sandbox.totpCode(TOMAS) })
+    expect(done.json.status).toBe('SUCCESS')
+    expect((await browser.get('/api/v1/sessions/me')).json.amr).toEqual(['pwd', 'mfa'])
+  })
+})
+
+describe('an answer that says nothing', () => {
+  test('is 502, and the transaction is kept', async () => {
+    const browser = await house.visit()
+    const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
+    const stateToken = handleOf(asked)
+    const verify = verifyHref(asked, 'token:software:totp')
+    answerNext('/api/v1/authn/factors', { ok: true })
+    expect((await browser.post(verify, { stateToken, passCode: '000000' })).status).toBe(502)
+    const done = await browser.post(verify, { stateToken, passCode: house.sandbox.totpCode(TOMAS) })
+    expect(done.json.status).toBe('SUCCESS')
+  })
+
+  test('one about another person opens no session, and is an alarm', async () => {
+    const browser = await house.visit()
+    const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
+    answerNext('/api/v1/authn/factors', {
+      status: 'SUCCESS',
+      sessionToken: 'real-session-token-0123456789',
+      _embedded: { user: { id: '00uSomebodyElse', profile: { login: PRIYA } } },
+    })
+    const answer = await browser.post(verifyHref(asked, 'token:software:totp'), {
+      stateToken: handleOf(asked),
+      passCode: '000000',
+    })
+    expect(answer.status).toBe(502)
+    expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
+    expect(house.gatehouse.logText()).toContain('"event":"person_changed"')
+  })
+})
+
+describe('a step that comes too late', () => {
+  test('opens no session, and leaves the one that the browser has alone', async () => {
+    const browser = await house.visit()
+    await browser.post('/api/v1/authn', credentials(AMELIA))
+    const before = await browser.get('/api/v1/sessions/me')
+    const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
+    const stateToken = handleOf(asked)
+    const other = await house.replica()
+    const cookie = await browser.jar.getCookieString(house.gatehouse.url)
+
+    house.sandbox.faults.authn.set({
+      kind: 'delay',
+      ms: 3 * LOCK_MS,
+      path: '/api/v1/authn/factors',
+      times: 1,
+    })
+    house.forget()
+    const passCode = house.sandbox.totpCode(TOMAS)
+    const late = browser.post(verifyHref(asked, 'token:software:totp'), { stateToken, passCode })
+    await until(() => house.upstreamCalls().length === 1)
+    const quick = await fetch(`${other.url}/api/v1/authn`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin', cookie },
+      body: JSON.stringify({ stateToken }),
+    })
+    expect(quick.status).toBe(200)
+    expect((await late).status).toBe(503)
+    expect((await late).setCookies).toEqual([])
+    expect((await browser.get('/api/v1/sessions/me')).json.id).toBe(before.json.id)
+  })
+})
+
+describe('one browser', () => {
+  test('with a flood of different steps is told so at once, and only a few of them wait', async () => {
+    const browser = await house.visit()
+    const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
+    const stateToken = handleOf(asked)
+    const verify = verifyHref(asked, 'token:software:totp')
+    house.sandbox.faults.authn.set({ kind: 'delay', ms: 200, path: '/api/v1/authn/factors' })
+    house.forget()
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, code) =>
+        browser.post(verify, { stateToken, passCode: String(100_000 + code) }),
+      ),
+    )
+    expect(house.upstreamCalls().length).toBeLessThanOrEqual(6)
+    const refused = answers.filter(({ status }) => status === 503)
+    expect(refused.length).toBeGreaterThanOrEqual(54)
+    expect(refused[0]?.headers.get('retry-after')).toBe('1')
+  })
+
+  test('whose names the org answers too late closes the door for nobody else', async () => {
+    house.sandbox.faults.authn.set({ kind: 'delay', ms: 2 * TIMEOUT_MS })
+    const slow = await house.visit()
+    const late = await Promise.all(
+      Array.from({ length: 8 }, (_, n) =>
+        slow.post('/api/v1/authn', { username: `slow${n}`, password: 'x' }),
+      ),
+    )
+    expect(new Set(late.map(({ status }) => status))).toEqual(new Set([504]))
+    house.sandbox.faults.authn.clear()
+    const other = await house.visit()
+    expect((await other.post('/api/v1/authn', credentials(AMELIA))).json.status).toBe('SUCCESS')
+  })
+})
