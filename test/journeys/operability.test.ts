@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
-import { freePort, TEST_KEY } from '../support/gatehouse.ts'
+import { TEST_KEY } from '../support/gatehouse.ts'
 import { AMELIA, type House, PASSWORD, startHouse } from '../support/house.ts'
 import { until } from '../support/until.ts'
 
@@ -34,18 +34,32 @@ function start(env: Record<string, string>, ...args: string[]) {
   return { child, output, exited }
 }
 
-async function environment(): Promise<Record<string, string>> {
-  const port = await freePort()
+/** The system chooses the ports; the log tells which they are. */
+function environment(): Record<string, string> {
   return {
-    PUBLIC_URL: `http://localhost:${port}`,
-    PORT: String(port),
-    OPS_PORT: String(await freePort()),
+    PUBLIC_URL: 'http://localhost:8080',
+    PORT: '0',
+    OPS_PORT: '0',
     HOST: '127.0.0.1',
     AUTHN_BASE_URL: house.authnUrl,
     AUTHN_API_TOKEN: house.sandbox.apiToken,
     REDIS_URL: house.redis.url,
     SECRET_KEYS: TEST_KEY,
   }
+}
+
+async function listening(output: { out: string }) {
+  const port = (name: string) =>
+    new RegExp(`"event":"listening","name":"${name}","port":(\\d+)`).exec(output.out)?.[1]
+  return until(() => {
+    const [own, ops] = [port('public'), port('ops')]
+    return own !== undefined && ops !== undefined
+      ? { port: own, url: `http://localhost:${own}`, ops: `http://127.0.0.1:${ops}` }
+      : undefined
+  }).then((found) => {
+    if (found === undefined) throw new Error('it does not listen')
+    return found
+  })
 }
 
 describe('the command', () => {
@@ -59,7 +73,7 @@ describe('the command', () => {
   })
 
   test('--check-config says that a sound configuration is sound, and stops', async () => {
-    const { output, exited } = start(await environment(), '--check-config')
+    const { output, exited } = start(environment(), '--check-config')
     expect(await exited).toBe(0)
     expect(output.out).toMatch(/sound/)
   })
@@ -71,12 +85,11 @@ describe('the command', () => {
   })
 
   test('SIGTERM: readiness fails first, the running request finishes, then exit 0', async () => {
-    const env = await environment()
-    const { child, output, exited } = start(env)
-    const ops = `http://127.0.0.1:${env.OPS_PORT}`
+    const { child, output, exited } = start(environment())
+    const { ops, url } = await listening(output)
     await until(async () => (await fetch(`${ops}/readyz`)).ok)
 
-    const browser = openBrowser(String(env.PUBLIC_URL))
+    const browser = openBrowser(url)
     house.sandbox.faults.authn.set({ kind: 'delay', ms: 4500, times: 1 })
     house.forget()
     const running = browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
@@ -100,10 +113,9 @@ describe('the command', () => {
   })
 
   test('a port that is taken is an error line and exit 1', async () => {
-    const env = await environment()
-    const first = start(env)
-    await until(async () => (await fetch(`http://127.0.0.1:${env.OPS_PORT}/livez`)).ok)
-    const second = start({ ...env, OPS_PORT: String(await freePort()) })
+    const first = start(environment())
+    const { port } = await listening(first.output)
+    const second = start({ ...environment(), PORT: port })
     expect(await second.exited).toBe(1)
     expect(second.output.out).toContain('"event":"cannot_listen"')
     first.child.kill('SIGKILL')
