@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { type House, startHouse } from '../support/house.ts'
+import { startWalk } from '../support/model-walk.ts'
+
+/**
+ * A walk at random through the sandbox by way of the broker, until every operation was asked for in every status and
+ * every one that the sandbox allows has succeeded there. The seed stands in the test's name; MODEL_SEED sets it.
+ * MODEL_SECONDS lets the walk go on for longer than that.
+ */
+const seed = Number(process.env.MODEL_SEED ?? Math.floor(Math.random() * 2 ** 32))
+const LEAST_MS = Number(process.env.MODEL_SECONDS ?? 0) * 1000
+const MAX_MS = 60_000 + LEAST_MS
+
+let clock = Date.now()
+let house: House
+beforeAll(async () => {
+  house = await startHouse({
+    sandboxNow: () => clock,
+    tunables: (tunables) => ({
+      ...tunables,
+      recovery: { ...tunables.recovery, recoveryAnswerMs: 1, resendAfterMs: 20 },
+    }),
+  })
+})
+afterAll(() => house.stop())
+
+test(
+  `every operation in every status: no session without the rule, no dead end, no token (MODEL_SEED=${seed})`,
+  async () => {
+    const walk = await startWalk({
+      house,
+      seed,
+      now: () => clock,
+      pass(ms) {
+        clock += ms
+      },
+    })
+    const started = performance.now()
+    try {
+      const passed = () => performance.now() - started
+      while (passed() < LEAST_MS || (walk.pairs.missing().length > 0 && passed() < MAX_MS)) await walk.step()
+    } catch (error) {
+      throw new Error(`MODEL_SEED=${seed}, step ${walk.steps}`, { cause: error })
+    }
+    expect({ seed, missing: walk.pairs.missing() }).toEqual({ seed, missing: [] })
+  },
+  MAX_MS + 30_000,
+)

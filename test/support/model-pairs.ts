@@ -1,0 +1,97 @@
+import { OPERATIONS } from '../../src/authn/operations.ts'
+import { ALLOWED, type Operation as SandboxOperation, type Status } from '../../src/sandbox/authn/statuses.ts'
+
+/** An operation as a browser can ask for it, and what the sandbox calls it. */
+export interface ModelOperation {
+  readonly name: string
+  /** A template with `:id`, `:uid`, `:type`. */
+  readonly path: string
+  readonly upstream: SandboxOperation
+  /** Taken without having been offered. */
+  readonly always: boolean
+}
+
+const UPSTREAM_NAMES: Readonly<Record<string, SandboxOperation>> = {
+  cancel: 'cancel',
+  previous: 'previous',
+  skip: 'skip',
+  change_password: 'change-password',
+  reset_password: 'reset-password',
+  recovery_answer: 'answer',
+  recovery_verify: 'verify-recovery',
+  recovery_resend: 'resend-recovery',
+  enroll: 'enrol',
+  verify: 'verify',
+  resend: 'resend-challenge',
+  activate: 'activate',
+  activate_poll: 'activation-poll',
+  activate_resend: 'resend-enrolment',
+  activate_email: 'send-activation',
+  activate_sms: 'send-activation',
+}
+
+/** Every step of a transaction: the broker's table, and what `/api/v1/authn` itself does with a handle. */
+export const MODEL_OPERATIONS: readonly ModelOperation[] = [
+  { name: 'state', path: '/api/v1/authn', upstream: 'state', always: true },
+  { name: 'introspect', path: '/api/v1/authn/introspect', upstream: 'state', always: true },
+  { name: 'primary', path: '/api/v1/authn', upstream: 'authenticate', always: true },
+  ...OPERATIONS.map(({ name, path, allowed }) => {
+    const upstream = UPSTREAM_NAMES[name]
+    if (upstream === undefined) throw new Error(`the model does not know ${name}`)
+    return { name, path, upstream, always: allowed === 'always' }
+  }),
+]
+
+/** UNAUTHENTICATED is a step-up's: no other transaction begins there. */
+export const MODEL_STATUSES = (Object.keys(ALLOWED) as Status[]).filter((one) => one !== 'UNAUTHENTICATED')
+
+/** Statuses in which the transaction is over: every operation is E0000011. */
+export const OVER: ReadonlySet<string> = new Set(['SUCCESS', 'LOCKED_OUT'])
+
+export interface Pairs {
+  /** Operations not asked for yet in this status. */
+  unmetIn(status: string): ModelOperation[]
+  /** Statuses with something left to ask for. */
+  unmetStatuses(): Status[]
+  met(status: string, operation: ModelOperation): void
+  /** The operation succeeded in this status. */
+  taken(status: string, operation: ModelOperation): void
+  /** What was never asked for, and what the sandbox allows but never once succeeded. */
+  missing(): string[]
+  readonly count: number
+}
+
+export function createPairs(): Pairs {
+  const label = (status: string, { name, path }: ModelOperation) => `${status} × ${name} ${path}`
+  const unmet = new Map(
+    MODEL_STATUSES.flatMap((status) =>
+      MODEL_OPERATIONS.map((operation) => [label(status, operation), { status, operation }] as const),
+    ),
+  )
+  const untaken = new Set(
+    MODEL_STATUSES.filter((status) => !OVER.has(status)).flatMap((status) =>
+      ALLOWED[status].map((operation) => `${status} × ${operation} succeeds`),
+    ),
+  )
+  return {
+    count: unmet.size,
+    unmetIn(status) {
+      const asked = [...unmet.values()].filter((one) => one.status === status).map((one) => one.operation)
+      const wanted = MODEL_OPERATIONS.filter(({ upstream }) =>
+        untaken.has(`${status} × ${upstream} succeeds`),
+      )
+      return [...new Set([...asked, ...wanted])]
+    },
+    unmetStatuses: () =>
+      MODEL_STATUSES.filter((status) =>
+        [...unmet.keys(), ...untaken].some((one) => one.startsWith(`${status} ×`)),
+      ),
+    met: (status, operation) => {
+      unmet.delete(label(status, operation))
+    },
+    taken: (status, { upstream }) => {
+      untaken.delete(`${status} × ${upstream} succeeds`)
+    },
+    missing: () => [...unmet.keys(), ...untaken],
+  }
+}
