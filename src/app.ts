@@ -13,7 +13,7 @@ import { securityHeaders } from './http/security-headers.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Metrics } from './observability/metrics.ts'
 import type { SessionCookie } from './session/session-cookie.ts'
-import { createSessionRoutes, refuseOtherSession } from './session/session-routes.ts'
+import { createOwnSessionsRoutes, createSessionRoutes, refuseOtherSession } from './session/session-routes.ts'
 import type { Sessions } from './session/sessions.ts'
 
 export interface AppParts {
@@ -64,6 +64,7 @@ export function publicRoutes(parts: AppParts): Route[] {
   return [
     ...createAuthnRoutes(parts.authn),
     ...createSessionRoutes({ sessions, cookie, ensureDevice, log }),
+    ...createOwnSessionsRoutes({ sessions, cookie, log }),
     ...parts.pamRoutes,
   ]
 }

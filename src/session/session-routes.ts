@@ -69,6 +69,65 @@ export function createSessionRoutes({ sessions, cookie, ensureDevice, log }: Ses
   ]
 }
 
+/** One's own sessions: look at them, end one, end all others. */
+export function createOwnSessionsRoutes({
+  sessions,
+  cookie,
+  log,
+}: Omit<SessionRoutesParts, 'ensureDevice'>): Route[] {
+  const audit = (req: Request, session: Session, count: number) =>
+    log.audit('sessions_revoked', {
+      requestId: contextOf(req).requestId,
+      address: contextOf(req).address,
+      userId: session.userId,
+      deviceHash: session.device,
+      count,
+    })
+
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/sessions',
+      async handle(req, res) {
+        const own = await sessions.require(req, res)
+        const list = (await sessions.listOf(own.userId)).map(({ session }) => ({
+          id: session.publicId,
+          createdAt: new Date(session.createdAtMs).toISOString(),
+          lastSeenAt: new Date(session.lastSeenAtMs).toISOString(),
+          expiresAt: new Date(sessions.expiresAtMs(session)).toISOString(),
+          current: session.publicId === own.publicId,
+          userAgent: session.userAgent,
+        }))
+        res.json({ sessions: list })
+      },
+    },
+    {
+      method: 'DELETE',
+      path: '/api/v1/sessions',
+      async handle(req, res) {
+        const own = await sessions.require(req, res)
+        audit(req, own, await sessions.endAllOf(own.userId, req.sessionID))
+        res.status(204).end()
+      },
+    },
+    {
+      method: 'DELETE',
+      path: '/api/v1/sessions/:publicId',
+      async handle(req, res) {
+        const own = await sessions.require(req, res)
+        const found = (await sessions.listOf(own.userId)).find(
+          ({ session }) => session.publicId === req.params.publicId,
+        )
+        if (found === undefined) throw notFound('session')
+        await sessions.end(found.id, 'revoked')
+        audit(req, own, 1)
+        if (found.session.publicId === own.publicId) res.append('Set-Cookie', cookie.closing())
+        res.status(204).end()
+      },
+    },
+  ]
+}
+
 /** Any request may say which session its page speaks for; when it is another by now, nothing is done (409). */
 export function refuseOtherSession({ sessions }: { sessions: Sessions }): RequestHandler {
   return async function refuseOtherSession(req, res, next) {

@@ -5,7 +5,7 @@ import { noSession, otherSession } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { createLoadSession } from './load-session.ts'
 import type { Session } from './session.ts'
-import { encodeSession } from './session-codec.ts'
+import { decodeSession, encodeSession } from './session-codec.ts'
 import type { SessionCookie } from './session-cookie.ts'
 import type { SessionRecords } from './session-records.ts'
 import type { UserSessions } from './user-sessions.ts'
@@ -21,6 +21,8 @@ export interface Sessions {
   /** Opens a session under a new id, for the cookie. One that this browser had before is the caller's to end. */
   open(grant: SessionGrant): Promise<string>
   end(id: string, reason: EndReason): Promise<boolean>
+  /** A person's living sessions, the newest first, each with its own id. */
+  listOf(userId: string): Promise<readonly { readonly id: string; readonly session: Session }[]>
   /** Ends every session of a person, but for the one of `exceptId`; says how many there were. */
   endAllOf(userId: string, exceptId?: string): Promise<number>
   idleExpiresAtMs(session: Session): number
@@ -60,6 +62,13 @@ export function createSessions(parts: SessionsParts): Sessions {
     return session
   }
 
+  /** The living session of an id, without a request. */
+  const read = async (id: string): Promise<Session | undefined> => {
+    const record = await records.read(id)
+    const session = record === undefined ? undefined : decodeSession(JSON.parse(record), id)
+    return session !== undefined && now() < idleExpiresAtMs(session) ? session : undefined
+  }
+
   const move = async (session: Session, id: string): Promise<Session | undefined> => {
     const moved = { ...session, lastSeenAtMs: now() }
     const ttlMs = idleExpiresAtMs(moved) - now()
@@ -96,6 +105,20 @@ export function createSessions(parts: SessionsParts): Sessions {
       ])
       metrics.sessionsOpened.inc()
       return id
+    },
+
+    async listOf(userId) {
+      const entries = await Promise.all(
+        (await userSessions.all(userId)).map(async ({ id, publicId }) => {
+          const session = await read(id)
+          if (session !== undefined) return { id, session }
+          await userSessions.remove(userId, publicId) // it idled out, or was ended
+          return undefined
+        }),
+      )
+      return entries
+        .filter((entry) => entry !== undefined)
+        .toSorted((one, other) => other.session.createdAtMs - one.session.createdAtMs)
     },
 
     async endAllOf(userId, exceptId) {

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import type { Browser } from '../support/browser.ts'
+import { AMELIA, type House, PASSWORD, startHouse, WALTER } from '../support/house.ts'
+
+let house: House
+beforeAll(async () => {
+  house = await startHouse()
+})
+afterAll(() => house.stop())
+
+async function signedIn(login: string): Promise<Browser> {
+  const browser = await house.visit()
+  await browser.post('/api/v1/authn', { username: login, password: PASSWORD })
+  return browser
+}
+const idOf = async (browser: Browser) => (await browser.get('/api/v1/sessions/me')).json.id
+const listOf = async (browser: Browser) =>
+  (await browser.get('/api/v1/sessions')).json.sessions as {
+    id: string
+    current: boolean
+    userAgent: string
+  }[]
+
+test('without a session there is nothing to list or to end', async () => {
+  const browser = await house.visit()
+  for (const answer of [
+    await browser.get('/api/v1/sessions'),
+    await browser.delete('/api/v1/sessions'),
+    await browser.delete('/api/v1/sessions/some-id'),
+  ]) {
+    expect([answer.status, answer.json.errorCode]).toEqual([401, 'E0000005'])
+  }
+})
+
+test('people list their own sessions, end one, and end all others; nobody ends those of somebody else', async () => {
+  const [one, two, three, other] = [
+    await signedIn(AMELIA),
+    await signedIn(AMELIA),
+    await signedIn(AMELIA),
+    await signedIn(WALTER),
+  ]
+  const list = await listOf(one)
+  expect(list.map(({ id }) => id).toSorted()).toEqual(
+    [await idOf(one), await idOf(two), await idOf(three)].map(String).toSorted(),
+  )
+  expect(list.filter(({ current }) => current).map(({ id }) => id)).toEqual([await idOf(one)])
+  expect(list[0]?.userAgent).toBe('Testbrowser/1.0')
+
+  const foreign = await other.delete(`/api/v1/sessions/${await idOf(two)}`)
+  expect([foreign.status, foreign.json.errorCode]).toEqual([404, 'E0000007'])
+  expect((await one.delete(`/api/v1/sessions/${await idOf(two)}`)).status).toBe(204)
+  expect((await two.get('/api/v1/sessions/me')).status).toBe(404)
+  expect(await listOf(one)).toHaveLength(2)
+
+  expect((await one.delete('/api/v1/sessions')).status).toBe(204)
+  expect((await three.get('/api/v1/sessions/me')).status).toBe(404)
+  expect(await listOf(one)).toHaveLength(1)
+  expect((await other.get('/api/v1/sessions/me')).status).toBe(200)
+})
+
+test('ending the current one by its id signs this browser out', async () => {
+  const browser = await signedIn(AMELIA)
+  const ended = await browser.delete(`/api/v1/sessions/${await idOf(browser)}`)
+  expect(ended.setCookies.join()).toMatch(/gatehouse=; Max-Age=0/)
+  expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
+})
