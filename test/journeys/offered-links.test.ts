@@ -1,0 +1,240 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { OPERATIONS } from '../../src/authn/operations.ts'
+import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
+import { type Gatehouse, startGatehouse } from '../support/gatehouse.ts'
+import { handleOf } from '../support/transaction-view.ts'
+
+/**
+ * Transactions with links drawn from every route that the upstream's links may lead to, through the whole broker:
+ * what is offered works when it is followed, and nothing else does.
+ */
+
+interface Arrived {
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly body: Record<string, unknown> | undefined
+}
+
+/** An upstream that answers every sign-in and every step with the transaction it was given. */
+let transaction: Record<string, unknown> = {}
+const arrived: Arrived[] = []
+let upstream: Server
+let upstreamUrl: string
+let gatehouse: Gatehouse
+
+beforeAll(async () => {
+  upstream = createServer(async (req, res) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of req) chunks.push(chunk)
+    const [path = '', query = ''] = (req.url ?? '').split('?')
+    const text = Buffer.concat(chunks).toString()
+    arrived.push({ method: req.method ?? '', path, query, body: text === '' ? undefined : JSON.parse(text) })
+    const isPicture = path.includes('/qr/')
+    res.setHeader('content-type', isPicture ? 'image/png' : 'application/json')
+    res.end(isPicture ? PICTURE : JSON.stringify(req.method === 'GET' ? QUESTIONS : answerAt(path)))
+  })
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
+  upstreamUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}` // listening on TCP
+  gatehouse = await startGatehouse({
+    env: { AUTHN_BASE_URL: upstreamUrl, AUTHN_LINK_ORIGINS: 'https://login.org.example.com' },
+  })
+})
+afterAll(async () => {
+  await gatehouse.stop()
+  upstream.closeAllConnections()
+  await new Promise((resolve) => upstream.close(resolve))
+})
+
+/** Links come with the first answer only: what was offered once stays offered. */
+function answerAt(path: string) {
+  return path === '/api/v1/authn' ? transaction : { ...transaction, _embedded: undefined, _links: undefined }
+}
+
+const PICTURE = Buffer.from('89504e470d0a1a0a', 'hex')
+const QUESTIONS = [{ question: 'favorite_toy', questionText: 'What is your favourite toy?' }]
+
+// what is drawn
+
+interface DrawnLink {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly host: 'upstream' | 'alias' | 'relative' | 'upper case' | 'user info'
+  readonly place: 'links' | 'list of links' | 'factor' | 'deep'
+  readonly hinted: boolean
+  /** Otherwise it is known to the test only. */
+  readonly offered: boolean
+}
+
+const id = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.string({ unit: fc.constantFrom(...'abcXYZ019_-'), minLength: 6, maxLength: 20 }),
+  },
+  { weight: 1, arbitrary: fc.constantFrom('webauthn', 'token:software:totp', 'a%20b', 'a@b', 'x.y~z') },
+)
+
+/** A path of every template of the table, its parameters drawn. */
+const steps = fc
+  .tuple(fc.constantFrom(...OPERATIONS), id, id, fc.constantFrom('SMS', 'CALL'))
+  .map(([{ path }, factor, user, type]) => ({
+    method: 'POST' as const,
+    path: path.replace(':id', factor).replace(':uid', user).replace(':type', type),
+  }))
+const gets = fc.oneof(
+  id.map((user) => `/api/v1/users/${user}/factors/questions`),
+  fc.tuple(id, id, id).map(([user, factor, token]) => `/api/v1/users/${user}/factors/${factor}/qr/${token}`),
+)
+const place = fc.record({
+  host: fc.constantFrom<DrawnLink['host']>('upstream', 'alias', 'relative', 'upper case', 'user info'),
+  place: fc.constantFrom<DrawnLink['place']>('links', 'list of links', 'factor', 'deep'),
+  hinted: fc.boolean(),
+  offered: fc.boolean(),
+})
+const links = fc.uniqueArray(
+  fc
+    .tuple(
+      fc.oneof(
+        { weight: 4, arbitrary: steps },
+        { weight: 1, arbitrary: gets.map((path) => ({ method: 'GET' as const, path })) },
+      ),
+      place,
+    )
+    .map(([step, where]): DrawnLink => ({ ...step, ...where })),
+  {
+    minLength: 4,
+    maxLength: 16,
+    selector: ({ path }) => decodeURIComponent(path).replace(/\/qr\/.*/, '/qr/'),
+  },
+)
+
+const drawing = fc.record({
+  links,
+  status: fc.constantFrom('MFA_REQUIRED', 'MFA_CHALLENGE', 'MFA_ENROLL', 'PASSWORD_EXPIRED', 'BRAND_NEW'),
+  token: fc
+    .string({ unit: fc.constantFrom(...'abcXYZ019_-'), minLength: 16, maxLength: 60 })
+    .map((text) => `00${text}`),
+})
+
+function transactionOf({
+  links: drawn,
+  status,
+  token,
+}: {
+  links: DrawnLink[]
+  status: string
+  token: string
+}) {
+  const shown = drawn.filter(({ offered }) => offered)
+  const at = (where: DrawnLink['place']) => shown.filter((link) => link.place === where).map(linkOf)
+  return {
+    stateToken: token,
+    status,
+    expiresAt: new Date(Date.now() + 300_000).toISOString(),
+    _embedded: {
+      factors: at('factor').map((link, index) => ({ id: `factor-${index}`, _links: { verify: link } })),
+      factor: { _embedded: { activation: { more: [[{ deep: at('deep') }]] } } },
+    },
+    _links: {
+      ...Object.fromEntries(at('links').map((link, index) => [`link-${index}`, link])),
+      resend: at('list of links'),
+    },
+  }
+}
+
+function linkOf({ method, path, host, hinted }: DrawnLink, index: number) {
+  const origin = {
+    upstream: upstreamUrl,
+    alias: 'https://login.org.example.com:443',
+    relative: '',
+    'upper case': upstreamUrl.toUpperCase(),
+    'user info': upstreamUrl.replace('//', '//user:word@'),
+  }[host]
+  return { name: `link ${index}`, href: origin + path, ...(hinted ? { hints: { allow: [method] } } : {}) }
+}
+
+/** What a step needs to be looked at by the upstream. */
+const FIELDS = {
+  oldPassword: 'an-old-password',
+  newPassword: 'a-new-password',
+  answer: 'an answer',
+  passCode: '123456',
+  factorType: 'sms',
+  provider: 'OKTA',
+}
+
+// what holds
+
+test('every offered link works when it is followed, and what was not offered is refused with nothing sent', async () => {
+  await fc.assert(
+    fc.asyncProperty(drawing, async (drawn) => {
+      transaction = transactionOf(drawn)
+      const browser = openBrowser(gatehouse.url)
+      await browser.get('/api/v1/sessions/me')
+      const begun = await browser.post('/api/v1/authn', { username: 'amelia', password: 'a-password' })
+      expect(begun.json).toMatchObject({ status: drawn.status })
+      const handle = handleOf(begun)
+      const hrefs = hrefsIn(begun.json)
+      expect(hrefs.length).toBe(drawn.links.filter(({ offered }) => offered).length)
+      for (const href of hrefs) expect(href).toMatch(`${gatehouse.url}/api/v1/`)
+
+      for (const link of drawn.links.filter(({ offered }) => !offered))
+        await expectRefused(browser, link, handle)
+      const cancelLast = (link: DrawnLink) => Number(link.path.endsWith('/cancel'))
+      const inOrder = drawn.links
+        .filter(({ offered }) => offered)
+        .sort((one, other) => cancelLast(one) - cancelLast(other))
+      for (const link of inOrder) await expectWorks(browser, link, { handle, hrefs, token: drawn.token })
+      expect(browser.received.join('\n')).not.toContain(drawn.token)
+    }),
+    { numRuns: 60 },
+  )
+})
+
+async function expectRefused(browser: Browser, { method, path }: DrawnLink, handle: string) {
+  if (path.endsWith('/cancel') || path.endsWith('/previous')) return // they need no offer
+  arrived.length = 0
+  const answer = await ask(browser, method, path, handle)
+  expect([path, answer.status, answer.json.errorCode]).toEqual([path, 403, 'E0000079'])
+  expect(arrived).toEqual([])
+}
+
+async function expectWorks(
+  browser: Browser,
+  { method, path }: DrawnLink,
+  { handle, hrefs, token }: { handle: string; hrefs: readonly string[]; token: string },
+) {
+  const href = hrefs.find((one) => leadsTo(one, path))
+  if (href === undefined) throw new Error(`no link to ${path}`)
+  arrived.length = 0
+  const answer = await ask(browser, method, href, handle)
+  expect([path, answer.status]).toEqual([path, 200])
+  expect(arrived.map((one) => [one.method, decodeURIComponent(one.path), one.query])).toEqual([
+    [method, decodeURIComponent(path), ''],
+  ])
+  if (method === 'POST') {
+    expect(arrived[0]?.body).toMatchObject({ stateToken: token })
+    expect(answer.json.stateToken).toBe(handle)
+  } else if (path.includes('/qr/')) expect(answer.bytes).toEqual(PICTURE)
+  else expect(JSON.parse(answer.text)).toEqual(QUESTIONS)
+}
+
+function ask(browser: Browser, method: 'GET' | 'POST', url: string, handle: string): Promise<PageAnswer> {
+  return method === 'GET' ? browser.get(url) : browser.post(url, { stateToken: handle, ...FIELDS })
+}
+
+/** The same path, but for the last segment of a picture's, which is a handle. */
+function leadsTo(href: string, path: string): boolean {
+  const plain = (one: string) => decodeURIComponent(one).replace(/\/qr\/.*/, '/qr/')
+  return plain(new URL(href).pathname) === plain(path)
+}
+
+function hrefsIn(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, member]) =>
+    name === 'href' && typeof member === 'string' ? [member] : hrefsIn(member),
+  )
+}
