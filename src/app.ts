@@ -1,6 +1,7 @@
 import express, { type Express, type Request, type Response } from 'express'
 import type { AuthnRoutesParts } from './authn/authn-routes.ts'
 import { createAuthnRoutes } from './authn/authn-routes.ts'
+import { createNavigationRoutes, type NavigationRoutesParts } from './authn/navigation-routes.ts'
 import { beginRequest } from './http/begin-request.ts'
 import type { TrustedProxies } from './http/client-address.ts'
 import { crossOrigin } from './http/cross-origin.ts'
@@ -27,6 +28,7 @@ export interface AppParts {
   readonly sessionCookie: SessionCookie
   readonly ensureDevice: (req: Request, res: Response) => unknown
   readonly authn: AuthnRoutesParts
+  readonly navigation: NavigationRoutesParts
   readonly pamRoutes: readonly Route[]
   readonly log: Logger
   readonly metrics: Metrics
@@ -63,6 +65,7 @@ export function publicRoutes(parts: AppParts): Route[] {
   const { sessions, sessionCookie: cookie, ensureDevice, log } = parts
   return [
     ...createAuthnRoutes(parts.authn),
+    ...createNavigationRoutes(parts.navigation),
     ...createSessionRoutes({ sessions, cookie, ensureDevice, log }),
     ...createOwnSessionsRoutes({ sessions, cookie, log }),
     ...parts.pamRoutes,

@@ -102,6 +102,10 @@ export const unknownHandle = (deviceCookieReturned = true) =>
 export const notAllowed = (...causes: string[]) =>
   new BrokerError(403, 'E0000006', 'You do not have permission to perform the requested action', { causes })
 
+/** A step-up that came from outside is another person's than the session that is open here. */
+export const anothersSession = () =>
+  notAllowed("stateToken: this sign-in is another person's than the open session; sign out first")
+
 /** The upstream never offered this step in this transaction. */
 export const stepNotOffered = () =>
   new BrokerError(403, 'E0000079', 'This operation is not allowed in the current authentication state.')

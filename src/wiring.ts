@@ -6,11 +6,14 @@ import { createCanonicalLogin } from './authn/canonical-login.ts'
 import { createClientOf } from './authn/client.ts'
 import { createDeviceCookie } from './authn/device-cookie.ts'
 import { createExchange } from './authn/exchange.ts'
+import { createHandOver } from './authn/hand-over.ts'
 import { createOfferedGets } from './authn/offered-gets.ts'
 import { createOffers } from './authn/offers.ts'
 import { createRecovery } from './authn/recovery.ts'
+import { createRedirects } from './authn/redirects.ts'
 import { createStepAudit } from './authn/step-audit.ts'
 import { createStepFlights } from './authn/step-flights.ts'
+import { createStepUp } from './authn/step-up.ts'
 import { createTransactionStore } from './authn/transaction-store.ts'
 import { createUnknownSteps } from './authn/unknown-steps.ts'
 import type { Config } from './config/config.ts'
@@ -27,8 +30,8 @@ import { createSessionCookie } from './session/session-cookie.ts'
 import { createSessionRecords } from './session/session-records.ts'
 import { createSessions } from './session/sessions.ts'
 import { createUserSessions } from './session/user-sessions.ts'
-import { openStore } from './store/open-store.ts'
-import type { Store } from './store/store.ts'
+import { createOpenLimiter } from './store/limiter.ts'
+import { type OpenedStore, openStore } from './store/open-store.ts'
 import { createUpstreamClient, type UpstreamClient } from './upstream/upstream-client.ts'
 
 /** A whole broker, wired and not yet listening. */
@@ -62,7 +65,9 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
   const metrics = createMetrics()
   const masterKeys = () => config.secretKeys.current()
   const { secure } = config.publicUrl
-  const store = wireStore(config, log, metrics)
+  const opened = wireStore(config, log, metrics)
+  const { store } = opened
+  const openLimiter = createOpenLimiter(opened)
 
   const sessionCookie = createSessionCookie({ masterKeys, secure, sameSite: config.session.sameSite })
   const sessions = createSessions({
@@ -116,9 +121,17 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     names: createSigner(masterKeys, 'offer-names'),
     metrics,
   })
+  const handOver = createHandOver({
+    allowed: config.authn.ssoRedirects,
+    upstreamOrigin: config.authn.baseUrl,
+    store,
+    seal: createSeal(masterKeys, 'hand-over'),
+    names: createSigner(masterKeys, 'hand-over-names'),
+  })
   const exchange = createExchange({
     upstream,
     sessions,
+    handOver,
     offers,
     audit,
     unknownSteps: createUnknownSteps({ log, metrics }),
@@ -131,9 +144,18 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
       defaultMs: tunables.transaction.defaultTtlMinutes * MINUTE_MS,
     },
     maxOfferedSteps: tunables.transaction.maxOfferedSteps,
+    remnantMs: tunables.transaction.remnantMinutes * MINUTE_MS,
     log,
     metrics,
     now,
+  })
+  const flights = createStepFlights({
+    store,
+    seal: createSeal(masterKeys, 'shared-answer'),
+    metrics,
+    lockTtlMs: tunables.transaction.stepLockMs,
+    waitMs: tunables.transaction.stepWaitMs,
+    sharedAnswerMs: tunables.transaction.sharedAnswerMs,
   })
   const broker = createBroker({
     exchange,
@@ -154,14 +176,7 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
       now,
     }),
     transactions,
-    flights: createStepFlights({
-      store,
-      seal: createSeal(masterKeys, 'shared-answer'),
-      metrics,
-      lockTtlMs: tunables.transaction.stepLockMs,
-      waitMs: tunables.transaction.stepWaitMs,
-      sharedAnswerMs: tunables.transaction.sharedAnswerMs,
-    }),
+    flights,
     audit,
     fingerprints: createSigner(masterKeys, 'step-fingerprints'),
     metrics,
@@ -180,6 +195,19 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     { name: 'store', run: () => store.ping() },
     { name: 'authn_token', run: () => refusedIf(upstream.tokenIsRefused()), informs: true },
   ])
+
+  const clientOf = createClientOf({ deviceCookie, sessionIdIn: sessionCookie.idIn })
+  const stepUp = createStepUp({
+    enabled: config.authn.stepUp,
+    signInUrl: config.signInUrl,
+    transactions,
+    perAddress: openLimiter('step-up', tunables.limits.stepUpPerAddress),
+    names: createSigner(masterKeys, 'limit-names'),
+    ttlMs: tunables.transaction.defaultTtlMinutes * MINUTE_MS,
+    log,
+    metrics,
+    now,
+  })
 
   const app = createApp({
     publicOrigin: config.publicUrl.origin,
@@ -201,8 +229,14 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
         ownSecrets,
         maxPictureBytes: tunables.transaction.maxPictureBytes,
       }),
-      clientOf: createClientOf({ deviceCookie, sessionIdIn: sessionCookie.idIn }),
+      clientOf,
       sessionCookie: sessionCookie.opening,
+    },
+    navigation: {
+      stepUp,
+      redirects: createRedirects({ transactions, flights, metrics, now }),
+      handOver,
+      clientOf,
     },
     pamRoutes: pam?.routes ?? pamAbsentRoutes(),
     log,
@@ -221,8 +255,8 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
   }
 }
 
-function wireStore(config: Config, log: Logger, metrics: Metrics): Store {
-  const { store } = openStore({
+function wireStore(config: Config, log: Logger, metrics: Metrics): OpenedStore {
+  return openStore({
     url: config.redis.url.current(),
     ...(config.redis.ca === undefined ? {} : { ca: config.redis.ca }),
     connectTimeoutMs: config.tunables.store.connectTimeoutMs,
@@ -233,7 +267,6 @@ function wireStore(config: Config, log: Logger, metrics: Metrics): Store {
       log.warn(event.event, { reason: event.reason })
     },
   })
-  return store
 }
 
 function wirePam(

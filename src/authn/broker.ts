@@ -83,7 +83,8 @@ export function createBroker(parts: BrokerParts): Broker {
     }
     return flights.run(flight, async (place, raw): Promise<StepDone> => {
       const transaction = transactions.decode(raw, place)
-      if (transaction === undefined || transaction.device !== client.device.id) {
+      const isGone = transaction === undefined || transaction.origin === 'remnant'
+      if (isGone || transaction.device !== client.device.id) {
         throw refuse('unknown_handle', unknownHandle(client.device.returned))
       }
       const { outcome, after, ...hooks } = await work(transaction)

@@ -1,16 +1,19 @@
-import { unknownHandle, upstreamUnavailable } from '../errors.ts'
+import { anothersSession, unknownHandle, upstreamUnavailable } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Sessions } from '../session/sessions.ts'
 import type { AuthnCall, AuthnReply, AuthnUpstream } from './authn-upstream.ts'
 import type { Client } from './client.ts'
+import type { HandOver } from './hand-over.ts'
 import { type RewriteOptions, type Rewritten, rewriteAnswer } from './links.ts'
 import type { Offers } from './offers.ts'
 import { readAnswer, record } from './read-answer.ts'
 import type { StepAudit } from './step-audit.ts'
-import type { StepAnswer, StepOutcome } from './step-outcome.ts'
+import { refusalOf, type StepAnswer, type StepOutcome } from './step-outcome.ts'
 import { cutTokens } from './tokens.ts'
 import {
+  type Answer,
+  type AnsweredUser,
   advance,
   goesOn,
   type Lifetime,
@@ -18,6 +21,7 @@ import {
   opensSession,
   type Proof,
   personChanged,
+  remnantOf,
   type Transaction,
 } from './transaction.ts'
 import type { UnknownSteps } from './unknown-steps.ts'
@@ -52,7 +56,8 @@ export interface Exchanged {
 
 export interface ExchangeParts {
   readonly upstream: AuthnUpstream
-  readonly sessions: Pick<Sessions, 'open' | 'end' | 'endAllOf'>
+  readonly sessions: Pick<Sessions, 'open' | 'end' | 'endAllOf' | 'ownerOf'>
+  readonly handOver: HandOver
   readonly offers: Offers
   readonly audit: StepAudit
   readonly unknownSteps: UnknownSteps
@@ -62,13 +67,15 @@ export interface ExchangeParts {
   readonly ownSecrets: () => readonly string[]
   readonly lifetime: Lifetime
   readonly maxOfferedSteps: number
+  /** How long a redirect of a finished transaction can be used. */
+  readonly remnantMs: number
   readonly log: Logger
   readonly metrics: Metrics
   readonly now: () => number
 }
 
 export function createExchange(parts: ExchangeParts): Exchange {
-  const { upstream, sessions, offers, audit, unknownSteps, log, metrics, now } = parts
+  const { upstream, sessions, handOver, offers, audit, unknownSteps, log, metrics, now } = parts
 
   /** The last guard, over what is really sent. */
   const guarded = (body: unknown, tokens: readonly string[], client: Client): string => {
@@ -83,6 +90,40 @@ export function createExchange(parts: ExchangeParts): Exchange {
   const endOtherSessions = async (userId: string | undefined, own: string | undefined, client: Client) => {
     if (userId === undefined) return
     audit.sessionsRevoked(userId, await sessions.endAllOf(userId, own), client)
+  }
+
+  const isSomebodyElses = async (sessionId: string | undefined, userId: string | undefined) => {
+    const owner =
+      sessionId === undefined || userId === undefined ? undefined : await sessions.ownerOf(sessionId)
+    return owner !== undefined && owner !== userId
+  }
+
+  /** Opens the session that was earned, and keeps the session token where hand-over is allowed. */
+  const open = async (
+    answer: Answer & { user: AnsweredUser },
+    after: Transaction,
+    body: string,
+    client: Client,
+  ) => {
+    // from what goes out, so that no token reaches the session either
+    const profile = readAnswer(record(JSON.parse(body))).user?.profile ?? {}
+    const sessionId = await sessions.open({
+      userId: answer.user.id,
+      login: loginOf(profile) ?? after.login ?? '',
+      profile,
+      amr: amrOf(after),
+      device: audit.hash(client.device.id),
+      userAgent: client.userAgent,
+    })
+    const { sessionToken: real } = answer
+    const sessionToken =
+      real !== undefined && handOver.enabled ? await handOver.keep(real, client) : undefined
+    audit.succeeded(answer.user.id, after, client)
+    const undo = async () => {
+      await sessions.end(sessionId, 'orphaned')
+      if (sessionToken !== undefined) await handOver.forget(sessionToken)
+    }
+    return { sessionId, sessionToken, undo }
   }
 
   return async (before, handle, sending, client) => {
@@ -114,6 +155,11 @@ export function createExchange(parts: ExchangeParts): Exchange {
       log.error('person_changed', { requestId: client.requestId, operation })
       throw upstreamUnavailable(new Error('the answer is about another person'))
     }
+    if (before.origin === 'imported' && (await isSomebodyElses(client.sessionId, answer.user?.id))) {
+      metrics.refusals.inc({ reason: 'another_persons_step_up' })
+      log.warn('another_persons_step_up', { requestId: client.requestId })
+      return { outcome: refusalOf(anothersSession()), after: undefined }
+    }
     unknownSteps.note(reply.body, client.requestId)
     const ttlMs = lifetimeMs(answer.expiresAt, reply.date, parts.lifetime, now())
     const after = advance(before, answer, {
@@ -124,7 +170,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     })
     await offers.keep(client.device.id, rewritten.offered, ttlMs)
     audit.answered(operation, answer, { before, after }, client, factorType)
-    const kept = goesOn(after) ? after : undefined
+    const kept = goesOn(after) ? after : remnantOf(after, rewritten.offered, now() + parts.remnantMs)
 
     const settledWith = (own: string | undefined) => async () => {
       if (own !== undefined && client.sessionId !== undefined)
@@ -132,27 +178,23 @@ export function createExchange(parts: ExchangeParts): Exchange {
       if (sending.revokesSessions === true) await endOtherSessions(after.userId, own, client)
     }
     if (!opensSession(after, answer)) return { outcome, after: kept, settled: settledWith(undefined) }
-
-    // from what goes out, so that no token reaches the session either
-    const profile = readAnswer(record(JSON.parse(body))).user?.profile ?? {}
-    const sessionId = await sessions.open({
-      userId: answer.user.id,
-      login: loginOf(profile) ?? after.login ?? '',
-      profile,
-      amr: amrOf(after),
-      device: audit.hash(client.device.id),
-      userAgent: client.userAgent,
-    })
-    audit.succeeded(answer.user.id, after, client)
+    const { sessionId, sessionToken, undo } = await open(answer, after, body, client)
     return {
-      outcome: { ...outcome, sessionId },
+      outcome: {
+        ...outcome,
+        body: sessionToken === undefined ? body : withMember(body, { sessionToken }),
+        sessionId,
+      },
       after: kept,
       settled: settledWith(sessionId),
-      undo: async () => {
-        await sessions.end(sessionId, 'orphaned')
-      },
+      undo,
     }
   }
+}
+
+/** Adds to what is already serialized and guarded. */
+function withMember(body: string, member: object): string {
+  return JSON.stringify({ ...record(JSON.parse(body)), ...member })
 }
 
 /** What is nested so deep that it can't be walked is no answer of the API. */

@@ -13,6 +13,8 @@ export interface OfferedStep {
   readonly query: string
   /** From `hints.allow`; empty when the link gave no hints, then any method is meant. */
   readonly methods: readonly string[]
+  /** The whole link, where it is one for the browser to be sent to; undefined: a call. */
+  readonly href?: string | undefined
 }
 
 export interface RewriteOptions {
@@ -38,7 +40,7 @@ export interface Rewritten {
 }
 
 /** Routes of the public surface outside `/api/v1/` that the upstream's links may name. */
-const OTHER_ROUTES = [/^\/login\/step-up\/redirect$/, /^\/login\/token\/redirect$/, /^\/sso\/idps\/[^/]+$/]
+const REDIRECTS = [/^\/login\/step-up\/redirect$/, /^\/login\/token\/redirect$/, /^\/sso\/idps\/[^/]+$/]
 
 /** An enrolment picture; the last segment of its path is a token of the upstream. */
 export const PICTURE = /^(\/api\/v1\/users\/[^/]+\/factors\/[^/]+\/qr\/)([^/]+)$/
@@ -56,7 +58,8 @@ export function rewriteAnswer(answer: Readonly<Record<string, unknown>>, options
     const url = upstreamUrl(href, options.upstreamOrigins)
     if (url !== undefined && isOurs(url.pathname)) {
       const upstreamPath = inOneSpelling(url.pathname)
-      offered.push({ path: upstreamPath, query: url.search, methods: allowedMethods(link) })
+      const step = { path: upstreamPath, query: url.search, methods: allowedMethods(link) }
+      offered.push(isRedirect(upstreamPath) ? { ...step, href: url.href } : step)
       const [, folder, token] = PICTURE.exec(upstreamPath) ?? []
       if (token !== undefined) pictureTokens.push(token)
       const path = folder === undefined ? upstreamPath : folder + options.pictureHandle(upstreamPath)
@@ -120,6 +123,11 @@ export function findStep(
   )
 }
 
+/** The link that the browser is sent to by our route of this path; undefined: none was offered. */
+export function redirectOf(offered: readonly OfferedStep[], path: string): string | undefined {
+  return findStep(offered, 'GET', path)?.href
+}
+
 /** Every link of the answer, at any depth. */
 function hrefsIn(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(hrefsIn)
@@ -140,7 +148,11 @@ function upstreamUrl(href: string, origins: RewriteOptions['upstreamOrigins']): 
 }
 
 function isOurs(path: string): boolean {
-  return path.startsWith('/api/v1/') || OTHER_ROUTES.some((route) => route.test(path))
+  return path.startsWith('/api/v1/') || isRedirect(path)
+}
+
+function isRedirect(path: string): boolean {
+  return REDIRECTS.some((route) => route.test(path))
 }
 
 function allowedMethods(link: Readonly<Record<string, unknown>>): string[] {

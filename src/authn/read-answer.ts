@@ -7,7 +7,7 @@ export function readAnswer(body: Readonly<Record<string, unknown>>): Answer {
     status: text(body.status) ?? '',
     factorResult: text(body.factorResult),
     stateToken: nonEmpty(body.stateToken),
-    hasSessionToken: nonEmpty(body.sessionToken) !== undefined,
+    sessionToken: nonEmpty(body.sessionToken),
     type: text(body.type),
     user: readUser(embedded.user),
     factorTypes: readFactorTypes(embedded),

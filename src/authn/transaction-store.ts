@@ -72,12 +72,20 @@ export function createTransactionStore(parts: TransactionStoreParts): Transactio
 
 const StoredTransaction = z.object({
   version: z.literal(1),
+  origin: z.enum(['begun', 'imported', 'remnant']),
   stateToken: z.string(),
   retiredTokens: z.array(z.string()),
   status: z.string(),
   userId: z.string().optional(),
   login: z.string().optional(),
-  offered: z.array(z.object({ path: z.string(), query: z.string(), methods: z.array(z.string()) })),
+  offered: z.array(
+    z.object({
+      path: z.string(),
+      query: z.string(),
+      methods: z.array(z.string()),
+      href: z.string().optional(),
+    }),
+  ),
   factorTypes: z.record(z.string(), z.string()),
   device: z.string(),
   createdAtMs: z.number(),

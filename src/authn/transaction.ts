@@ -6,6 +6,11 @@ import { findStep, mergeSteps, type OfferedStep } from './links.ts'
  */
 export interface Transaction {
   readonly version: 1
+  /**
+   * `begun` here; `imported` with a state token from outside; `remnant` of a finished one, which lives for the
+   * redirects it still holds.
+   */
+  readonly origin: 'begun' | 'imported' | 'remnant'
   /** The upstream's state token; it never leaves the broker. */
   readonly stateToken: string
   /** State tokens that the upstream has replaced, newest first: they must not come out either. */
@@ -46,7 +51,8 @@ export interface Answer {
   readonly status: string
   readonly factorResult: string | undefined
   readonly stateToken: string | undefined
-  readonly hasSessionToken: boolean
+  /** The real one: it goes no further than the hand-over's sealed record. */
+  readonly sessionToken: string | undefined
   readonly type: string | undefined
   readonly user: AnsweredUser | undefined
   readonly factorTypes: Readonly<Record<string, string>>
@@ -67,6 +73,7 @@ export interface Lifetime {
 export function begin(device: string, login: string | undefined, nowMs: number): Transaction {
   return {
     version: 1,
+    origin: 'begun',
     stateToken: '',
     retiredTokens: [],
     status: '',
@@ -160,7 +167,7 @@ export function opensSession(after: Transaction, answer: Answer): answer is Answ
   return (
     answer.status === 'SUCCESS' &&
     answer.user !== undefined &&
-    (answer.hasSessionToken || answer.type === 'SESSION_STEP_UP') &&
+    (answer.sessionToken !== undefined || answer.type === 'SESSION_STEP_UP') &&
     after.credentialAccepted
   )
 }
@@ -176,6 +183,17 @@ const ENDS: ReadonlySet<string> = new Set(['SUCCESS', 'LOCKED_OUT', ''])
 /** False: the record goes. A transaction without a state token can't go on either. */
 export function goesOn(after: Transaction): boolean {
   return after.stateToken !== '' && !ENDS.has(after.status)
+}
+
+/** What is left of a finished transaction: the redirects of its last answer, for so long; undefined: nothing. */
+export function remnantOf(
+  after: Transaction,
+  lastOffered: readonly OfferedStep[],
+  expiresAtMs: number,
+): Transaction | undefined {
+  const offered = lastOffered.filter(({ href }) => href !== undefined)
+  if (after.status !== 'SUCCESS' || offered.length === 0) return undefined
+  return { ...after, origin: 'remnant', offered, factorTypes: {}, expiresAtMs }
 }
 
 export function mayTake(transaction: Transaction, method: string, path: string): boolean {

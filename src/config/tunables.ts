@@ -93,7 +93,9 @@ const SHAPE = z.strictObject({
   }),
   secrets: z.strictObject({ checkFilesEveryMs: ms }),
   log: z.strictObject({ maxFieldChars: count }),
-  limits: z.strictObject({}),
+  limits: z.strictObject({
+    stepUpPerAddress: z.strictObject({ attempts: count, perSeconds: z.int().min(1).max(86_400) }),
+  }),
 })
 
 /** Figures that only make sense together. */

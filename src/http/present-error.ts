@@ -1,6 +1,7 @@
 import type { ErrorRequestHandler, RequestHandler } from 'express'
 import { BrokerError, internalError, malformedRequest, notFound, toErrorObject } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
+import { errorPage, wantsErrorPage } from './error-page.ts'
 import { contextOf } from './request-context.ts'
 
 /** A path that is not listed. */
@@ -25,7 +26,10 @@ export function presentError({ log }: { log: Logger }): ErrorRequestHandler {
       return
     }
     res.locals.errorCode = known.code
-    res.status(known.status).set(known.headers).type('json').json(toErrorObject(known, requestId))
+    const body = toErrorObject(known, requestId)
+    res.status(known.status).set(known.headers)
+    if (wantsErrorPage(req)) res.type('html').send(errorPage(body))
+    else res.type('json').json(body)
   }
 }
 

@@ -18,6 +18,8 @@ export interface Sessions {
   require(req: Request, res: Response): Promise<Session>
   /** Moves the session now, whatever the time; undefined when there is none. */
   refresh(req: Request, res: Response): Promise<Session | undefined>
+  /** Whose living session this id is; undefined: none. */
+  ownerOf(id: string): Promise<string | undefined>
   /** Opens a session under a new id, for the cookie. One that this browser had before is the caller's to end. */
   open(grant: SessionGrant): Promise<string>
   end(id: string, reason: EndReason): Promise<boolean>
@@ -94,6 +96,8 @@ export function createSessions(parts: SessionsParts): Sessions {
       const session = await find(req, res)
       return session === undefined ? undefined : move(session, req.sessionID)
     },
+
+    ownerOf: async (id) => (await read(id))?.userId,
 
     async open(grant) {
       const id = randomBytes(ID_BYTES).toString('base64url')

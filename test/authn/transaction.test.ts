@@ -18,7 +18,7 @@ const ANSWER: Answer = {
   status: 'MFA_REQUIRED',
   factorResult: undefined,
   stateToken: '00state',
-  hasSessionToken: false,
+  sessionToken: undefined,
   type: undefined,
   user: USER,
   factorTypes: {},
@@ -106,7 +106,8 @@ describe('a session opens', () => {
         for (const hasSessionToken of [true, false]) {
           for (const type of ['SESSION_STEP_UP', 'SESSION_OTHER', undefined]) {
             for (const credentialAccepted of [true, false]) {
-              const answer = { ...ANSWER, status, user, hasSessionToken, type }
+              const sessionToken = hasSessionToken ? 'real-session-token' : undefined
+              const answer = { ...ANSWER, status, user, sessionToken, type }
               const opens = opensSession({ ...fresh(), credentialAccepted }, answer)
               const expected =
                 status === 'SUCCESS' &&
@@ -126,8 +127,10 @@ describe('a session opens', () => {
   })
 
   test('an imported token that is already at SUCCESS opens none', () => {
-    const imported = answeredWith({ status: 'SUCCESS', hasSessionToken: true })
-    expect(opensSession(imported, { ...ANSWER, status: 'SUCCESS', hasSessionToken: true })).toBe(false)
+    const imported = answeredWith({ status: 'SUCCESS', sessionToken: 'real-session-token' })
+    expect(opensSession(imported, { ...ANSWER, status: 'SUCCESS', sessionToken: 'real-session-token' })).toBe(
+      false,
+    )
   })
 })
 

@@ -74,6 +74,12 @@ async function publicListener() {
       clientOf: nobody,
       sessionCookie: () => '',
     },
+    navigation: {
+      stepUp: { take: nobody },
+      redirects: { follow: nobody },
+      handOver: { enabled: false, keep: nobody, forget: nobody, redeem: nobody },
+      clientOf: nobody,
+    },
     pamRoutes: [
       route('GET', '/api/v1/things'),
       route('DELETE', '/api/v1/things'),

@@ -1,0 +1,66 @@
+import { v4 as uuid } from 'uuid'
+import { stepNotOffered, unknownHandle } from '../errors.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { Client } from './client.ts'
+import { redirectOf } from './links.ts'
+import type { StepFlights } from './step-flights.ts'
+import type { Transaction } from './transaction.ts'
+import { isHandle, type TransactionStore } from './transaction-store.ts'
+
+/** The redirects that the protocol itself demands: to the very link that the upstream offered, and once. */
+export interface Redirects {
+  /** Where the browser goes; the real token is in it. */
+  follow(path: string, handle: unknown, client: Client): Promise<string>
+}
+
+export interface RedirectsParts {
+  readonly transactions: TransactionStore
+  readonly flights: StepFlights
+  readonly metrics: Metrics
+  readonly now: () => number
+}
+
+export function createRedirects({ transactions, flights, metrics, now }: RedirectsParts): Redirects {
+  return {
+    async follow(path, handle, client) {
+      if (typeof handle !== 'string' || !isHandle(handle)) {
+        metrics.refusals.inc({ reason: 'unknown_handle' })
+        throw unknownHandle(client.device.returned)
+      }
+      let target: string | undefined
+      // a flight of its own: what may be used once is shared with nobody
+      const flight = { names: transactions.names(handle), fingerprint: uuid() }
+      await flights.run(flight, async (place, raw) => {
+        const transaction = transactions.decode(raw, place)
+        if (transaction === undefined || transaction.device !== client.device.id) {
+          throw unknownHandle(client.device.returned)
+        }
+        target = redirectOf(transaction.offered, path)
+        if (target === undefined) throw stepNotOffered()
+        const rest = without(transaction, target)
+        return {
+          outcome: {
+            kind: 'answer',
+            status: 302,
+            body: '',
+            headers: {},
+            errorCode: undefined,
+            sessionId: undefined,
+          },
+          record:
+            rest === undefined
+              ? 'delete'
+              : { write: transactions.encode(rest, place), ttlMs: rest.expiresAtMs - now() },
+        }
+      })
+      if (target === undefined) throw stepNotOffered()
+      return target
+    },
+  }
+}
+
+/** Without the redirect that was used; a remnant has nothing else to live for. */
+function without(transaction: Transaction, target: string): Transaction | undefined {
+  const offered = transaction.offered.filter(({ href }) => href !== target)
+  return transaction.origin === 'remnant' && offered.length === 0 ? undefined : { ...transaction, offered }
+}

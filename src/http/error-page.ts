@@ -1,0 +1,44 @@
+import type { IncomingMessage } from 'node:http'
+import type { ErrorObject } from '../errors.ts'
+
+/**
+ * An error as a page, for addresses that the browser itself opens: people must not see JSON. It loads nothing, runs
+ * nothing, and shows only what an Error object holds.
+ */
+const asPages = new WeakSet<IncomingMessage>()
+
+export function showErrorPages(req: IncomingMessage): void {
+  asPages.add(req)
+}
+
+export function wantsErrorPage(req: IncomingMessage): boolean {
+  return asPages.has(req) && /\btext\/html\b/i.test(req.headers.accept ?? '')
+}
+
+export function errorPage({ errorCode, errorSummary, errorId }: ErrorObject): string {
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Sign-in</title></head>
+<body>
+<main>
+<h1>This did not work</h1>
+<p>${escapeHtml(errorSummary)}</p>
+<p>Please go back to the portal and sign in again. If it happens again, tell the help desk this:</p>
+<p><code>${escapeHtml(errorCode)} ${escapeHtml(errorId)}</code></p>
+</main>
+</body>
+</html>
+`
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '')
+}

@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { openBrowser } from '../support/browser.ts'
+import { AMELIA, type House, PASSWORD, startHouse } from '../support/house.ts'
+import { navigate } from '../support/navigate.ts'
+
+/** The address that the vendor's library goes to: `session.setCookieAndRedirect(sessionToken, redirectUrl)`. */
+const TARGET = 'http://localhost:3000/home'
+
+let nowMs = Date.now()
+let house: House
+beforeAll(async () => {
+  house = await startHouse({ env: { SSO_REDIRECTS: TARGET }, sandboxNow: () => nowMs })
+})
+afterAll(() => house.stop())
+beforeEach(() => {
+  nowMs = Date.now()
+  house.sandbox.reset()
+})
+
+async function signedIn() {
+  const browser = await house.visit()
+  const answer = await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+  return { browser, handle: String(answer.json.sessionToken), answer }
+}
+const leave = (handle: string, redirectUrl = TARGET) =>
+  `${house.gatehouse.url}/login/sessionCookieRedirect?checkAccountSetupComplete=true&token=${encodeURIComponent(
+    handle,
+  )}&redirectUrl=${encodeURIComponent(redirectUrl)}`
+
+test('SUCCESS carries a handle for the session token, which hands the browser on once', async () => {
+  const { browser, handle, answer } = await signedIn()
+  expect(handle).toMatch(/^00[\w-]{43}$/)
+  expect(house.sandbox.tokensIssued()).not.toContain(handle)
+  for (const token of house.sandbox.tokensIssued()) expect(answer.text).not.toContain(token)
+
+  const out = await navigate(browser, leave(handle, `${TARGET}/deep?x=1`))
+  expect(out.status).toBe(302)
+  const there = new URL(out.location ?? '')
+  expect(there.origin + there.pathname).toBe(`${house.authnUrl}/login/sessionCookieRedirect`)
+  expect(there.searchParams.get('redirectUrl')).toBe(`${TARGET}/deep?x=1`)
+  expect(house.sandbox.tokensIssued()).toContain(there.searchParams.get('token'))
+  const taken = await fetch(there, { redirect: 'manual' })
+  expect([taken.status, taken.headers.get('location')]).toEqual([302, `${TARGET}/deep?x=1`])
+
+  const again = await navigate(browser, leave(handle))
+  expect([again.status, again.location]).toEqual([401, undefined])
+})
+
+test('many at once: one is handed on', async () => {
+  const { browser, handle } = await signedIn()
+  const answers = await Promise.all(Array.from({ length: 10 }, () => navigate(browser, leave(handle))))
+  expect(answers.filter(({ status }) => status === 302)).toHaveLength(1)
+})
+
+test('another device, no device, another target or a look do not use it up', async () => {
+  const { browser, handle } = await signedIn()
+  expect((await navigate(await house.visit(), leave(handle))).status).toBe(401)
+  expect((await navigate(openBrowser(house.gatehouse.url), leave(handle))).status).toBe(401)
+  for (const target of [
+    'https://evil.example/home',
+    'http://localhost:3000/other',
+    '//evil.example',
+    'javascript:alert(1)',
+  ]) {
+    const refused = await navigate(browser, leave(handle, target))
+    expect([refused.status, refused.location]).toEqual([400, undefined])
+    expect(refused.text).not.toMatch(/evil|javascript/)
+  }
+  expect((await navigate(browser, leave(handle), { method: 'HEAD' })).status).toBe(405)
+  expect((await navigate(browser, leave(handle), { headers: { 'sec-fetch-dest': 'iframe' } })).status).toBe(
+    403,
+  )
+  expect((await navigate(browser, leave(handle))).status).toBe(302)
+})
+
+test('without SSO_REDIRECTS there is no handle, and nothing to hand over', async () => {
+  const plain = await house.replica({ SSO_REDIRECTS: '' })
+  const browser = openBrowser(plain.url)
+  await browser.get('/api/v1/sessions/me')
+  const answer = await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+  expect(answer.json.status).toBe('SUCCESS')
+  expect(answer.json).not.toHaveProperty('sessionToken')
+  expect(
+    (await navigate(browser, leave(`00${'A'.repeat(43)}`).replace(house.gatehouse.url, plain.url))).status,
+  ).toBe(400)
+})

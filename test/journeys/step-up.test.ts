@@ -1,0 +1,256 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { openBrowser } from '../support/browser.ts'
+import { AMELIA, type House, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
+import { navigate } from '../support/navigate.ts'
+import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
+
+let house: House
+beforeAll(async () => {
+  house = await startHouse({ env: { STEP_UP: 'on' } })
+})
+afterAll(() => house.stop())
+beforeEach(() => house.sandbox.reset())
+
+const APP = 'payroll'
+const arrival = (stateToken: string) => `${house.gatehouse.url}/signin/step-up?stateToken=${stateToken}`
+
+/** The app sends the browser here; what comes out is a browser with a handle. */
+async function steppedUp(browser = openBrowser(house.gatehouse.url), login?: string) {
+  const { stateToken } = house.sandbox.startStepUp(APP, login, arrival(''))
+  const arrived = await navigate(browser, arrival(stateToken))
+  expect(arrived.status).toBe(303)
+  const handle = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
+  return { browser, handle, real: stateToken, arrived }
+}
+
+describe('a step-up that an app began', () => {
+  test('comes in with a token, goes on with a handle, and ends at the app, once', async () => {
+    const { browser, handle, real, arrived } = await steppedUp()
+    expect(arrived.location?.startsWith(`${house.gatehouse.url}/?stateToken=00`)).toBe(true)
+    expect(arrived.location).not.toContain(real)
+    expect(arrived.headers['referrer-policy']).toBe('no-referrer')
+    expect(arrived.headers['cache-control']).toBe('no-store')
+    expect(arrived.text).toBe('')
+
+    const where = await browser.post('/api/v1/authn', { stateToken: handle })
+    expect(where.json).toMatchObject({
+      status: 'UNAUTHENTICATED',
+      type: 'SESSION_STEP_UP',
+      stateToken: handle,
+    })
+    const done = await browser.post('/api/v1/authn', {
+      stateToken: handle,
+      username: AMELIA,
+      password: PASSWORD,
+    })
+    expect(done.json).toMatchObject({ status: 'SUCCESS', type: 'SESSION_STEP_UP' })
+    expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA)
+
+    const original = hrefAt(done, '_links.next')
+    expect(original).toBe(`${house.gatehouse.url}/login/step-up/redirect?stateToken=${handle}`)
+    const looked = await navigate(browser, original, { method: 'HEAD' })
+    expect([looked.status, looked.location]).toEqual([405, undefined])
+    const out = await navigate(browser, `${original}&evil=https://evil.example/`)
+    expect(out.status).toBe(302)
+    expect(out.location).toBe(`${house.authnUrl}/login/step-up/redirect?stateToken=${real}`)
+    const app = await fetch(out.location ?? '')
+    expect(await app.text()).toContain('Signed in to the app')
+
+    const again = await navigate(browser, original)
+    expect([again.status, again.location]).toEqual([401, undefined])
+    expect(again.headers['content-type']).toMatch(/text\/html/)
+    expect(again.text).toContain('E0000011')
+    expect(again.text).not.toContain(real)
+  })
+
+  test('asks for a factor where the policy wants one', async () => {
+    const { browser, handle } = await steppedUp()
+    const asked = await browser.post('/api/v1/authn', {
+      stateToken: handle,
+      username: TOMAS,
+      password: PASSWORD,
+    })
+    expect(asked.json).toMatchObject({ status: 'MFA_REQUIRED', type: 'SESSION_STEP_UP', stateToken: handle })
+    const done = await browser.post(verifyHref(asked, 'token:software:totp'), {
+      stateToken: handle,
+      passCode: house.sandbox.totpCode(TOMAS),
+    })
+    expect(done.json.status).toBe('SUCCESS')
+    expect((await browser.get('/api/v1/sessions/me')).json.amr).toEqual(['pwd', 'otp', 'mfa'])
+  })
+
+  test('begun at the org (audience): the same way out; an app that is not supported is 400 and named', async () => {
+    const browser = await house.visit()
+    const done = await browser.post('/api/v1/authn', {
+      username: AMELIA,
+      password: PASSWORD,
+      audience: 'payroll',
+    })
+    expect(done.json).toMatchObject({ status: 'SUCCESS', type: 'SESSION_STEP_UP' })
+    expect((await navigate(browser, hrefAt(done, '_links.next'))).status).toBe(302)
+    expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA)
+    const unsupported = await browser.post('/api/v1/authn', {
+      username: AMELIA,
+      password: PASSWORD,
+      audience: 'library',
+    })
+    expect([unsupported.status, unsupported.json.errorCode]).toEqual([400, 'E0000001'])
+    expect(JSON.stringify(unsupported.json.errorCauses)).toMatch(/library/)
+  })
+})
+
+describe('planting is refused', () => {
+  test('a token that is signed in upstream already opens no session', async () => {
+    const { browser, handle } = await steppedUp(undefined, AMELIA)
+    const where = await browser.post('/api/v1/authn', { stateToken: handle })
+    expect(where.json.status).toBe('SUCCESS')
+    expect(where.setCookies.join()).not.toContain('gatehouse=')
+    expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
+  })
+
+  test("another person's than the open session's is refused, and that session stays", async () => {
+    const browser = await house.visit()
+    await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD }).then((asked) =>
+      browser.post(verifyHref(asked, 'token:software:totp'), {
+        stateToken: handleOf(asked),
+        passCode: house.sandbox.totpCode(TOMAS),
+      }),
+    )
+    const before = await browser.get('/api/v1/sessions/me')
+    expect(before.json.login).toBe(TOMAS)
+    const { handle } = await steppedUp(browser, AMELIA)
+    const refused = await browser.post('/api/v1/authn', { stateToken: handle })
+    expect([refused.status, refused.json.errorCode]).toEqual([403, 'E0000006'])
+    expect(refused.text).not.toContain(AMELIA)
+    expect((await browser.get('/api/v1/sessions/me')).json.id).toBe(before.json.id)
+    expect((await browser.post('/api/v1/authn', { stateToken: handle })).json.errorCode).toBe('E0000011')
+
+    const { handle: second } = await steppedUp(browser)
+    const typed = await browser.post('/api/v1/authn', {
+      stateToken: second,
+      username: AMELIA,
+      password: PASSWORD,
+    })
+    expect([typed.status, typed.json.errorCode]).toEqual([403, 'E0000006'])
+    expect((await browser.get('/api/v1/sessions/me')).json.id).toBe(before.json.id)
+  })
+
+  test('the same person may step up in an open session', async () => {
+    const browser = await house.visit()
+    await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+    const before = await browser.get('/api/v1/sessions/me')
+    const { handle } = await steppedUp(browser, AMELIA)
+    const where = await browser.post('/api/v1/authn', { stateToken: handle })
+    expect(where.json.status).toBe('SUCCESS')
+    expect((await navigate(browser, hrefAt(where, '_links.next'))).status).toBe(302)
+    expect((await browser.get('/api/v1/sessions/me')).json.id).toBe(before.json.id)
+  })
+})
+
+describe('the arrival', () => {
+  test.each([
+    ['a fetch', { 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' }],
+    ['a frame', { 'sec-fetch-dest': 'iframe' }],
+    ['a picture', { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' }],
+    ['a prefetch', { 'sec-purpose': 'prefetch' }],
+    ['nobody knows what', { 'sec-fetch-mode': '', 'sec-fetch-dest': '' }],
+  ])('as %s is refused, and keeps nothing', async (_, headers) => {
+    const { stateToken } = house.sandbox.startStepUp(APP, undefined, arrival(''))
+    const browser = openBrowser(house.gatehouse.url)
+    const answer = await navigate(browser, arrival(stateToken), { headers })
+    expect([answer.status, answer.location]).toEqual([403, undefined])
+    expect(answer.text).not.toContain(stateToken)
+  })
+
+  test.each([
+    '',
+    'short',
+    'x'.repeat(513),
+    'with%20space-0123456789',
+    '<script>alert(1)</script>-0123456789',
+  ])('with what is no state token (%s) is 400', async (token) => {
+    const answer = await navigate(openBrowser(house.gatehouse.url), arrival(token))
+    expect([answer.status, answer.location]).toEqual([400, undefined])
+    expect(answer.text).not.toContain('<script>')
+  })
+
+  test('is limited by address', async () => {
+    const limited = await startHouse({
+      env: { STEP_UP: 'on' },
+      tunables: (tunables) => ({
+        ...tunables,
+        limits: { ...tunables.limits, stepUpPerAddress: { attempts: 2, perSeconds: 60 } },
+      }),
+    })
+    try {
+      const browser = openBrowser(limited.gatehouse.url)
+      const go = () =>
+        navigate(browser, `${limited.gatehouse.url}/signin/step-up?stateToken=${'a'.repeat(40)}`)
+      expect([(await go()).status, (await go()).status, (await go()).status]).toEqual([303, 303, 429])
+    } finally {
+      await limited.stop()
+    }
+  })
+
+  test('does not exist unless it was switched on', async () => {
+    const off = await house.replica({ STEP_UP: 'off' })
+    const answer = await navigate(
+      openBrowser(off.url),
+      `${off.url}/signin/step-up?stateToken=${'a'.repeat(40)}`,
+    )
+    expect(answer.status).toBe(404)
+  })
+})
+
+describe('the way out', () => {
+  afterEach(() => house.sandbox.faults.authn.clear())
+
+  test.each([
+    ['another device', 'other'],
+    ['no device', 'none'],
+  ])('is refused to %s, and stays for its own', async (_, who) => {
+    const { browser, handle } = await steppedUp()
+    const done = await browser.post('/api/v1/authn', {
+      stateToken: handle,
+      username: AMELIA,
+      password: PASSWORD,
+    })
+    const original = hrefAt(done, '_links.next')
+    const stranger = who === 'other' ? await house.visit() : openBrowser(house.gatehouse.url)
+    const refused = await navigate(stranger, original)
+    expect([refused.status, refused.location]).toEqual([401, undefined])
+    expect((await navigate(browser, original)).status).toBe(302)
+  })
+
+  test('to what was not offered is refused', async () => {
+    const { browser, handle } = await steppedUp()
+    for (const path of ['/login/step-up/redirect', '/login/token/redirect', '/sso/idps/0oa1']) {
+      const refused = await navigate(browser, `${house.gatehouse.url}${path}?stateToken=${handle}`)
+      expect([refused.status, refused.location]).toEqual([403, undefined])
+      expect(refused.text).toContain('E0000079')
+    }
+  })
+
+  test('of an identity provider in the middle of a sign-in leads to the very link, and the sign-in goes on', async () => {
+    const browser = await house.visit()
+    const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
+    const stateToken = handleOf(asked)
+    const real = house.sandbox.tokensIssued().at(-1)
+    const link = `${house.authnUrl}/sso/idps/0oaIdp1?stateToken=${real}&fromURI=%2Fhome`
+    house.sandbox.faults.authn.set({
+      kind: 'status',
+      status: 200,
+      path: '/api/v1/authn',
+      times: 1,
+      body: {
+        status: 'MFA_REQUIRED',
+        stateToken: real,
+        _links: { next: { href: link, hints: { allow: ['GET'] } } },
+      },
+    })
+    const answer = await browser.post('/api/v1/authn', { stateToken })
+    const out = await navigate(browser, hrefAt(answer, '_links.next'))
+    expect([out.status, out.location]).toEqual([302, link])
+    expect((await browser.post('/api/v1/authn', { stateToken })).json.status).toBe('MFA_REQUIRED')
+  })
+})

@@ -1,0 +1,48 @@
+import { request } from 'node:http'
+import type { Browser } from './browser.ts'
+
+/** What happens when the browser itself opens an address: no page's fetch, and redirects are only looked at. */
+export interface Navigated {
+  readonly status: number
+  readonly location: string | undefined
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly text: string
+}
+
+export interface NavigateOptions {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** With the headers that a top-level navigation has (Fetch metadata); give others to be something else. */
+export async function navigate(
+  browser: Browser,
+  href: string,
+  options: NavigateOptions = {},
+): Promise<Navigated> {
+  const url = new URL(href)
+  const cookie = await browser.jar.getCookieString(url.href)
+  const headers = {
+    accept: 'text/html,application/xhtml+xml',
+    'sec-fetch-mode': 'navigate',
+    'sec-fetch-dest': 'document',
+    'sec-fetch-site': 'cross-site',
+    ...(cookie === '' ? {} : { cookie }),
+    ...options.headers,
+  }
+  const answer = await new Promise<Navigated>((resolve, reject) => {
+    const asked = request(url, { method: options.method ?? 'GET', headers }, (res) => {
+      const chunks: Buffer[] = []
+      res.on('data', (chunk: Buffer) => chunks.push(chunk))
+      res.on('end', () => {
+        const text = Buffer.concat(chunks).toString('utf8')
+        resolve({ status: res.statusCode ?? 0, location: res.headers.location, headers: res.headers, text })
+      })
+    })
+    asked.once('error', reject)
+    asked.end()
+  })
+  for (const setCookie of [answer.headers['set-cookie'] ?? []].flat())
+    await browser.jar.setCookie(setCookie, url.href)
+  return answer
+}
