@@ -5,6 +5,7 @@ import { mountRoutes, type Route } from './http/routes.ts'
 import type { Health } from './observability/health.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Metrics } from './observability/metrics.ts'
+import { openApiDocument } from './openapi.ts'
 
 export interface OpsParts {
   readonly health: Health
@@ -32,6 +33,7 @@ export function createOps(parts: OpsParts): Express {
 }
 
 function opsRoutes({ health, metrics }: OpsParts): Route[] {
+  const openApi = JSON.stringify(openApiDocument())
   return [
     {
       method: 'GET',
@@ -53,6 +55,13 @@ function opsRoutes({ health, metrics }: OpsParts): Route[] {
       path: '/metrics',
       async handle(_req, res) {
         res.type(metrics.registry.contentType).send(await metrics.registry.metrics())
+      },
+    },
+    {
+      method: 'GET',
+      path: '/openapi.json',
+      handle(_req, res) {
+        res.type('json').send(openApi)
       },
     },
   ]

@@ -22,7 +22,19 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['observability', 'errors'],
   ],
   app: ['authn', 'pam', 'session', 'http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
-  ops: ['authn', 'pam', 'session', 'http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
+  ops: [
+    'openapi',
+    'authn',
+    'pam',
+    'session',
+    'http',
+    'upstream',
+    'store',
+    'crypto',
+    'observability',
+    'errors',
+  ],
+  openapi: ['authn', 'pam', 'session', 'http'],
   authn: ['session', 'http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
   pam: ['session', 'http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
   session: ['http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
@@ -34,7 +46,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   errors: [],
   config: ['observability', 'errors'],
   sandbox: [],
-  demo: ['sandbox', 'wiring', 'config', 'http', 'store', 'observability', 'errors'],
+  demo: ['sandbox', 'wiring', 'openapi', 'config', 'http', 'store', 'observability', 'errors'],
 }
 
 /** Rules without input or output: they import nothing but each other. */

@@ -7,6 +7,7 @@ import type { Logger } from '../observability/logger.ts'
 import type { Session } from '../session/session.ts'
 import { isUuid } from './group.ts'
 import type { DirectoryQuery, Groups, Shown } from './groups.ts'
+import { DEFAULT_LIMIT, directoryQuery } from './pam-schemas.ts'
 
 /** Finds the session of a request and moves it; throws `noSession` when there is none. */
 export type RequireSession = (req: Request, res: Response) => Promise<Session>
@@ -88,28 +89,14 @@ export function pamAbsentRoutes(): Route[] {
   }))
 }
 
-const DEFAULT_LIMIT = 100
-const MAX_LIMIT = 1000
-const MAX_TEXT = 200
-
 /** @throws E0000001 that names every parameter that is wrong */
 function parseQuery(query: Request['query']): DirectoryQuery {
-  const problems: string[] = []
-  const text = (name: string): string | undefined => {
-    const value = query[name]
-    if (value === undefined || value === '') return undefined
-    if (typeof value === 'string' && value.length <= MAX_TEXT) return value
-    problems.push(`${name}: must stand once and have ${MAX_TEXT} characters at most`)
-    return undefined
+  const given = Object.entries(query).filter(([, value]) => value !== '') // an empty field of a form
+  const parsed = directoryQuery.safeParse(Object.fromEntries(given))
+  if (!parsed.success) {
+    throw invalidField(...parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`))
   }
-  const search = text('search')
-  const role = text('role')
-  const cursor = text('cursor')?.toLowerCase()
-  if (cursor !== undefined && !isUuid(cursor)) problems.push('cursor: must be a nextCursor of this list')
-  const limitText = text('limit') ?? String(DEFAULT_LIMIT)
-  const limit = /^\d{1,4}$/.test(limitText) ? Number(limitText) : 0
-  if (limit < 1 || limit > MAX_LIMIT) problems.push(`limit: must be a whole number from 1 to ${MAX_LIMIT}`)
-  if (problems.length > 0) throw invalidField(...problems)
+  const { search, role, cursor, limit = DEFAULT_LIMIT } = parsed.data
   return { search, role, limit, cursor }
 }
 

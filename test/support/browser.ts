@@ -1,4 +1,5 @@
 import { Cookie, CookieJar } from 'tough-cookie'
+import { checkAnswer } from './api-contract.ts'
 
 /** What a browser's page can see of an answer, and what the wire carried beside it. */
 export interface PageAnswer {
@@ -17,6 +18,7 @@ export interface Browser {
   get(path: string, options?: CallOptions): Promise<PageAnswer>
   post(path: string, body?: unknown, options?: CallOptions): Promise<PageAnswer>
   delete(path: string, options?: CallOptions): Promise<PageAnswer>
+  readonly origin: string
   readonly jar: CookieJar
   /** Everything that came over the wire, for those who look for what must not be in it. */
   readonly received: string[]
@@ -28,7 +30,10 @@ export interface CallOptions {
   readonly raw?: string
 }
 
-/** A browser whose page lies on the broker's own origin: it keeps cookies and says `Sec-Fetch-Site: same-origin`. */
+/**
+ * A browser whose page lies on the broker's own origin: it keeps cookies and says `Sec-Fetch-Site: same-origin`. An
+ * answer that the OpenAPI document does not allow throws.
+ */
 export function openBrowser(origin: string): Browser {
   const jar = new CookieJar()
   const received: string[] = []
@@ -52,6 +57,9 @@ export function openBrowser(origin: string): Browser {
     for (const setCookie of setCookies) await jar.setCookie(Cookie.parse(setCookie) ?? setCookie, url.href)
     const bytes = Buffer.from(await response.arrayBuffer())
     const text = bytes.toString('utf8')
+    const { status } = response
+    const contentType = response.headers.get('content-type') ?? undefined
+    if (url.origin === origin) checkAnswer(method, url.pathname, { status, contentType, bytes })
     received.push([...response.headers].map(([name, value]) => `${name}: ${value}`).join('\n'), text)
     const isPicture = response.headers.get('content-type')?.startsWith('image/') === true
     const json = isPicture ? {} : parseObject(text)
@@ -59,6 +67,7 @@ export function openBrowser(origin: string): Browser {
   }
 
   return {
+    origin,
     jar,
     received,
     get: (path, options) => call('GET', path, undefined, options),

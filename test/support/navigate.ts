@@ -1,4 +1,5 @@
 import { request } from 'node:http'
+import { checkAnswer } from './api-contract.ts'
 import type { Browser } from './browser.ts'
 
 /** What happens when the browser itself opens an address: no page's fetch, and redirects are only looked at. */
@@ -14,7 +15,10 @@ export interface NavigateOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** With the headers that a top-level navigation has (Fetch metadata); give others to be something else. */
+/**
+ * With the headers that a top-level navigation has (Fetch metadata); give others to be something else. An answer that
+ * the OpenAPI document does not allow throws.
+ */
 export async function navigate(
   browser: Browser,
   href: string,
@@ -42,6 +46,10 @@ export async function navigate(
     asked.once('error', reject)
     asked.end()
   })
+  const { status, text } = answer
+  const [contentType] = [answer.headers['content-type']].flat()
+  if (url.origin === browser.origin && (options.method ?? 'GET') === 'GET')
+    checkAnswer('GET', url.pathname, { status, contentType, bytes: Buffer.from(text) })
   for (const setCookie of [answer.headers['set-cookie'] ?? []].flat())
     await browser.jar.setCookie(setCookie, url.href)
   return answer

@@ -1,0 +1,163 @@
+import { z } from 'zod'
+
+/**
+ * What the routes of this room answer. The upstream's answers pass on with all that is in them, so a schema demands
+ * only what the broker itself sees to, and names what clients go by.
+ */
+const link = z
+  .looseObject({
+    href: z.string().optional().meta({
+      description:
+        'Absolute. To one of the routes here: follow it as it is; or to a page, picture or script.',
+    }),
+    name: z.string().optional(),
+    type: z.string().optional(),
+    hints: z.looseObject({ allow: z.array(z.string()).optional() }).optional(),
+  })
+  .meta({ id: 'Link' })
+
+const links = z.record(z.string(), z.union([link, z.array(link)])).meta({
+  id: 'Links',
+  description:
+    'The steps that are offered now, by name: `next`, `prev`, `cancel`, `skip`, `resend`, and others.',
+})
+
+const handle = z
+  .string()
+  .regex(/^00[\w-]{43}$/)
+  .meta({
+    id: 'Handle',
+    description: 'A handle: worthless without the device cookie of the browser that got it.',
+  })
+
+/** Never in an answer, whatever the upstream does. */
+const never = z
+  .never()
+  .optional()
+  .meta({ override: { not: {} }, description: 'Never there.' })
+
+const userProfile = z.looseObject({
+  login: z.string().nullish(),
+  firstName: z.string().nullish(),
+  lastName: z.string().nullish(),
+  locale: z.string().nullish(),
+  timeZone: z.string().nullish(),
+})
+
+const embedded = z
+  .looseObject({
+    user: z
+      .looseObject({ id: z.string().optional(), profile: userProfile.optional() })
+      .optional()
+      .meta({ description: 'Who is signing in.' }),
+    factors: z
+      .unknown()
+      .optional()
+      .meta({ description: 'The factors to choose from, each with its own `_links`.' }),
+    factor: z.unknown().optional().meta({ description: 'The factor at work.' }),
+    policy: z
+      .unknown()
+      .optional()
+      .meta({ description: 'What a new password must satisfy; may devices be remembered.' }),
+    target: z.unknown().optional().meta({ description: 'Step-up: the app.' }),
+    authentication: z.unknown().optional().meta({ description: 'Step-up: the app’s protocol.' }),
+  })
+  .meta({ id: 'Embedded' })
+
+const transactionFields = {
+  stateToken: handle
+    .optional()
+    .meta({ description: 'The handle: to be sent with every further step; it does not change.' }),
+  expiresAt: z
+    .unknown()
+    .optional()
+    .meta({
+      description: 'When the transaction ends, in ISO 8601; it moves with every step.',
+      examples: ['2026-11-21T10:05:00.000Z'],
+    }),
+  sessionToken: handle.optional().meta({
+    description:
+      'Only with `SUCCESS`, and where single sign-on is switched on: a handle for `/login/sessionCookieRedirect`.',
+  }),
+  recoveryToken: never,
+  relayState: z.unknown().optional().meta({ description: 'As it was sent.' }),
+  type: z.unknown().optional().meta({ description: '`SESSION_STEP_UP` in a step-up.' }),
+  factorResult: z
+    .unknown()
+    .optional()
+    .meta({
+      description: 'Why a factor is not done yet.',
+      examples: ['WAITING', 'REJECTED', 'TIMEOUT', 'CHALLENGE'],
+    }),
+  factorType: z.unknown().optional(),
+  recoveryType: z
+    .unknown()
+    .optional()
+    .meta({ examples: ['PASSWORD', 'UNLOCK', 'ACCOUNT_ACTIVATION'] }),
+  _embedded: embedded.optional(),
+  _links: links.optional(),
+}
+
+/** Where a sign-in stands. */
+export const transactionAnswer = z
+  .looseObject({
+    status: z
+      .string()
+      .min(1)
+      .meta({
+        description:
+          'Where the sign-in stands. `SUCCESS` has opened a session if `Set-Cookie` says so. A page needs to know none by heart: what can be done next stands in `_links`. New ones may come.',
+        examples: [
+          'SUCCESS',
+          'UNAUTHENTICATED',
+          'PASSWORD_EXPIRED',
+          'PASSWORD_WARN',
+          'PASSWORD_RESET',
+          'MFA_ENROLL',
+          'MFA_ENROLL_ACTIVATE',
+          'MFA_REQUIRED',
+          'MFA_CHALLENGE',
+          'RECOVERY',
+          'RECOVERY_CHALLENGE',
+          'LOCKED_OUT',
+        ],
+      }),
+    ...transactionFields,
+  })
+  .meta({
+    id: 'Transaction',
+    description: 'The authentication transaction object, without the upstream’s tokens.',
+  })
+
+/** A cancelled sign-in has no status any more. */
+export const cancelAnswer = z
+  .looseObject({ status: z.unknown().optional(), ...transactionFields })
+  .meta({ id: 'CancelledTransaction' })
+
+/** Known and unknown people get the same; nothing of the upstream's own answer is in it (DESIGN §4). */
+export const recoveryAnswer = z
+  .strictObject({
+    status: z.literal('RECOVERY_CHALLENGE'),
+    stateToken: handle
+      .optional()
+      .meta({ description: 'The handle; not by mail, where the link in the mail leads on.' }),
+    expiresAt: z.iso.datetime().optional(),
+    relayState: z.string().optional().meta({ description: 'As it was sent.' }),
+    factorResult: z.literal('WAITING').optional(),
+    factorType: z.enum(['EMAIL', 'SMS', 'CALL']),
+    recoveryType: z.enum(['PASSWORD', 'UNLOCK']),
+    _links: links.optional(),
+  })
+  .meta({ id: 'RecoveryStarted' })
+
+export const questionsAnswer = z
+  .array(z.looseObject({ question: z.string(), questionText: z.string() }))
+  .meta({ id: 'SecurityQuestions' })
+
+/** What the segments of this room's paths are. */
+export const pathParams = {
+  id: z.string().min(1).meta({ description: 'The factor’s id, or its type, as a link has it.' }),
+  type: z.string().min(1).meta({ description: '`SMS` or `CALL`, as a link has it.' }),
+  uid: z.string().min(1).meta({ description: 'The user’s id, as a link has it.' }),
+  token: handle.meta({ description: 'The picture’s handle, as a link has it.' }),
+} as const

@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import type { RouteDescription } from '../http/route-description.ts'
+import { pathParams } from './answer-schemas.ts'
+
+const PAGE = {
+  method: 'GET',
+  group: 'Redirects',
+  cookies: { device: 'required' },
+  showsErrorPages: true,
+} as const satisfies Partial<RouteDescription>
+
+const OFFERED = {
+  ...PAGE,
+  summary: 'Go to the very link that was offered in this sign-in',
+  details: 'Once. Every other parameter is dropped.',
+  query: z.object({ stateToken: z.string().meta({ description: 'The handle.' }) }),
+  answers: { 302: { says: 'To the upstream, with the real token', headers: ['Location', 'Set-Cookie'] } },
+  refusals: { 401: ['E0000011'], 403: ['E0000006', 'E0000079'] },
+} as const satisfies Partial<RouteDescription>
+
+/** What the OpenAPI document says of the addresses that the browser itself opens. */
+export const NAVIGATION_API: readonly RouteDescription[] = [
+  {
+    ...PAGE,
+    path: '/signin/step-up',
+    id: 'beginStepUp',
+    summary: 'Where the upstream sends the browser for a step-up that an app began',
+    details: 'With `STEP_UP=on`; else it is a 404.',
+    cookies: { device: 'used' },
+    query: z.object({
+      stateToken: z
+        .string()
+        .min(20)
+        .max(512)
+        .meta({ description: 'The upstream’s state token, which is kept here.' }),
+    }),
+    answers: { 303: { says: 'To `SIGN_IN_URL`, with a handle', headers: ['Location', 'Set-Cookie'] } },
+    refusals: { 400: ['E0000001'], 403: ['E0000006'], 404: ['E0000007'], 429: ['E0000047'] },
+  },
+  { ...OFFERED, path: '/login/step-up/redirect', id: 'followStepUp' },
+  { ...OFFERED, path: '/login/token/redirect', id: 'followTokenRedirect' },
+  {
+    ...OFFERED,
+    path: '/sso/idps/:id',
+    id: 'followIdentityProvider',
+    params: z.object({
+      id: pathParams.id.meta({ description: 'The identity provider’s id, as a link has it.' }),
+    }),
+  },
+  {
+    ...PAGE,
+    path: '/login/sessionCookieRedirect',
+    id: 'handOverSession',
+    summary: 'Single sign-on: go on to an app',
+    details: 'With `SSO_REDIRECTS`. Once, and within five minutes.',
+    query: z.object({
+      token: z
+        .string()
+        .meta({ description: 'The handle in the `sessionToken` of the answer that signed in.' }),
+      redirectUrl: z.url().max(2048).meta({ description: 'Where to, under one of `SSO_REDIRECTS`.' }),
+    }),
+    answers: {
+      302: { says: 'To the upstream, with the real session token', headers: ['Location', 'Set-Cookie'] },
+    },
+    refusals: { 400: ['E0000001'], 401: ['E0000011'], 403: ['E0000006'] },
+  },
+]

@@ -1,0 +1,70 @@
+import { z } from 'zod'
+import { isUuid } from './group.ts'
+import { ROLES } from './roles.ts'
+
+/** What the routes of this room take and answer. */
+export const DEFAULT_LIMIT = 100
+const MAX_LIMIT = 1000
+const MAX_TEXT = 200
+
+const ONCE = `must stand once and have ${MAX_TEXT} characters at most`
+const text = z.string({ error: ONCE }).max(MAX_TEXT, { error: ONCE, abort: true })
+
+const isLimit = (value: string) => /^\d{1,4}$/.test(value) && Number(value) >= 1 && Number(value) <= MAX_LIMIT
+
+export const directoryQuery = z.object({
+  search: text.optional().meta({ description: 'Part of a name, in any case.' }),
+  role: text.optional().meta({ description: 'Only groups that grant this role.', examples: [ROLES[0]] }),
+  limit: text
+    .refine(isLimit, { error: `must be a whole number from 1 to ${MAX_LIMIT}` })
+    .transform(Number)
+    .optional()
+    .meta({
+      description: 'How many groups a page has.',
+      override: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT },
+    }),
+  cursor: text
+    .toLowerCase()
+    .refine(isUuid, { error: 'must be a nextCursor of this list' })
+    .optional()
+    .meta({ description: 'The `nextCursor` of the page before.' }),
+})
+
+const groupFields = {
+  id: z.guid(),
+  name: z.string().min(1),
+  roles: z.array(z.string()).meta({ description: 'As the access service names them; new ones may come.' }),
+}
+const group = z.strictObject(groupFields).meta({ id: 'Group' })
+
+const meta = z
+  .strictObject({
+    fetchedAt: z.iso.datetime().meta({ description: 'When the access service said so.' }),
+    stale: z.boolean().meta({ description: 'It could not be asked anew; this is the last that is known.' }),
+  })
+  .meta({ id: 'LookupMeta' })
+
+const role = z.enum(ROLES).meta({ id: 'Role' })
+
+export const accessAnswer = z
+  .strictObject({
+    user: z.string().min(1).meta({ description: 'The name at the access service.' }),
+    groups: z.array(group),
+    roles: z.array(role).meta({ description: 'The union of what the groups grant.' }),
+    maximalRoles: z.array(role).meta({ description: 'Those of them that no other one covers.' }),
+    unknownRoles: z.array(z.string()).meta({ description: 'Roles of which this broker has not heard.' }),
+    meta,
+  })
+  .meta({ id: 'Access' })
+
+export const groupsAnswer = z
+  .strictObject({
+    list: z.array(group),
+    nextCursor: z.guid().nullable().meta({ description: 'Asks for the next page; null on the last one.' }),
+    meta,
+  })
+  .meta({ id: 'GroupPage' })
+
+export const groupAnswer = z.strictObject({ ...groupFields, meta }).meta({ id: 'GroupWithMeta' })
+
+export const groupParam = z.object({ id: z.guid().meta({ description: 'The group’s id.' }) })

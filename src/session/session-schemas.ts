@@ -1,0 +1,43 @@
+import { z } from 'zod'
+
+/** What the routes of this room answer. */
+const publicId = z.uuid().meta({ description: 'A public id, safe to show; never the cookie’s.' })
+const time = (description: string) => z.iso.datetime().meta({ description })
+
+export const sessionAnswer = z
+  .strictObject({
+    id: publicId,
+    userId: z.string().min(1),
+    login: z.string(),
+    profile: z.record(z.string(), z.unknown()).meta({
+      description: 'As the sign-in API says it: firstName, lastName, locale, timeZone, login.',
+    }),
+    status: z.literal('ACTIVE'),
+    createdAt: time('When it was opened.'),
+    expiresAt: time('When it ends, however much it is used.'),
+    idleExpiresAt: time('When it ends if it is not used.'),
+    amr: z.array(z.string()).meta({
+      description: 'Authentication methods by their names in RFC 8176.',
+      examples: [['pwd', 'otp', 'mfa']],
+    }),
+  })
+  .meta({ id: 'Session' })
+
+export const sessionsAnswer = z
+  .strictObject({
+    sessions: z.array(
+      z.strictObject({
+        id: publicId,
+        createdAt: time('When it was opened.'),
+        lastSeenAt: time('When it was used last, to the minute.'),
+        expiresAt: time('When it ends, however much it is used.'),
+        current: z.boolean().meta({ description: 'The one that asks.' }),
+        userAgent: z.string(),
+      }),
+    ),
+  })
+  .meta({ id: 'Sessions', description: 'One’s own living sessions, the newest first.' })
+
+export const publicIdParam = z.object({
+  publicId: publicId.meta({ description: 'The id of one of one’s own sessions.' }),
+})

@@ -1,0 +1,140 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, test } from '@jest/globals'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { type AppParts, publicRoutes } from '../src/app.ts'
+import { isErrorCode } from '../src/http/error-object.ts'
+import { DESCRIPTIONS, openApiDocument } from '../src/openapi.ts'
+import { PAM_RULES } from '../src/pam/pam-errors.ts'
+import { createPamRoutes, type PamRoutesParts, pamAbsentRoutes } from '../src/pam/pam-routes.ts'
+import { checkAnswer } from './support/api-contract.ts'
+import { openBrowser } from './support/browser.ts'
+import { navigate } from './support/navigate.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const read = (path: string): unknown => JSON.parse(readFileSync(join(ROOT, path), 'utf8'))
+const inJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+
+/** Stands for every live part: routes are data, and none of them is asked here. */
+const parts: unknown = new Proxy({}, { get: () => parts })
+const nameOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`
+
+describe('the document', () => {
+  test('describes every route there is, each once, and no other', () => {
+    const pamRoutes = createPamRoutes(parts as PamRoutesParts)
+    const routes = publicRoutes({
+      ...(parts as AppParts),
+      authn: parts,
+      navigation: parts,
+      pamRoutes,
+    } as AppParts)
+    expect(DESCRIPTIONS.map(nameOf).sort()).toEqual(routes.map(nameOf).sort())
+    expect(pamAbsentRoutes().map(nameOf)).toEqual(pamRoutes.map(nameOf))
+    expect(new Set(DESCRIPTIONS.map(({ id }) => id)).size).toBe(DESCRIPTIONS.length)
+  })
+
+  test('describes every parameter of a path', () => {
+    for (const { path, params } of DESCRIPTIONS) {
+      const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name)
+      expect([path, Object.keys(params?.shape ?? {}).sort()]).toEqual([path, names.sort()])
+    }
+  })
+
+  test('knows every code of the access service', () => {
+    for (const { code } of Object.values(PAM_RULES)) expect([code, isErrorCode(code)]).toEqual([code, true])
+  })
+
+  test('is kept in docs/openapi.json; when this is red, run: npm run openapi', () => {
+    expect(read('docs/openapi.json')).toEqual(inJson(openApiDocument()))
+  })
+
+  test('is the same however often it is made', () => {
+    expect(openApiDocument()).toEqual(openApiDocument())
+  })
+
+  test('is valid OpenAPI 3.1 and names the version of the package', async () => {
+    const validator = new Validator()
+    expect(await validator.validate(join(ROOT, 'docs/openapi.json'))).toEqual({ valid: true })
+    expect(validator.version).toBe('3.1')
+    expect(openApiDocument().info.version).toBe((read('package.json') as { version: string }).version)
+  })
+})
+
+describe('an answer that it does not allow is found', () => {
+  const error = {
+    errorCode: 'E0000007',
+    errorSummary: 'x',
+    errorLink: 'E0000007',
+    errorId: 'x',
+    errorCauses: [],
+  }
+  const answer = (status: number, body: unknown, contentType: string | undefined = 'application/json') => ({
+    status,
+    contentType,
+    bytes: Buffer.from(body === undefined ? '' : JSON.stringify(body)),
+  })
+  const ME = '/api/v1/sessions/me'
+  const HANDLE = `00${'a'.repeat(43)}`
+
+  test.each<[string, string, string, ReturnType<typeof answer>]>([
+    ['an error of the route', 'GET', ME, answer(404, error)],
+    ['a path that is not there', 'GET', '/nowhere', answer(404, error)],
+    ['a method that is not there', 'POST', ME, answer(405, { ...error, errorCode: 'E0000022' })],
+    ['no body', 'DELETE', ME, answer(204, undefined)],
+    ['a page', 'GET', '/sso/idps/1', answer(401, 'x', 'text/html; charset=utf-8')],
+    [
+      'a sign-in with more in it',
+      'POST',
+      '/api/v1/authn',
+      answer(200, { status: 'NEW', stateToken: HANDLE, x: 1 }),
+    ],
+    ['a longer path before a template', 'GET', '/api/v1/users/1/factors/questions', answer(200, [])],
+  ])('%s is allowed', (_name, method, path, given) => {
+    expect(() => checkAnswer(method, path, given)).not.toThrow()
+  })
+
+  test.each<[string, string, string, ReturnType<typeof answer>, RegExp]>([
+    ['a status', 'GET', ME, answer(418, error), /not documented/],
+    ['a path', 'GET', '/nowhere', answer(200, {}), /not listed/],
+    ['a method', 'POST', ME, answer(200, {}), /not listed/],
+    ['a code of another route', 'GET', ME, answer(404, { ...error, errorCode: 'E0000004' }), /errorCode/],
+    ['a member too much', 'GET', ME, answer(404, { ...error, more: 1 }), /additional/],
+    ['a member that is missing', 'GET', ME, answer(200, {}), /required/],
+    ['a content type', 'GET', ME, answer(404, error, 'text/html'), /content type/],
+    ['a body where there is none', 'DELETE', ME, answer(204, {}), /has a body/],
+    [
+      'a state token that is no handle',
+      'POST',
+      '/api/v1/authn',
+      answer(200, { status: 'X', stateToken: 'real' }),
+      /stateToken/,
+    ],
+    [
+      'a recovery token',
+      'POST',
+      '/api/v1/authn',
+      answer(200, { status: 'X', recoveryToken: 'real' }),
+      /recoveryToken/,
+    ],
+    ['a page where JSON is due', 'GET', '/nowhere', answer(404, error, 'text/html'), /not JSON/],
+  ])('%s', (_name, method, path, given, says) => {
+    expect(() => checkAnswer(method, path, given)).toThrow(says)
+  })
+
+  test('whatever the browsers of the journeys get is held against it', async () => {
+    const server = createServer((_req, res) => res.writeHead(418).end()).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const browser = openBrowser(origin)
+    try {
+      await expect(browser.get(ME)).rejects.toThrow('the status is not documented')
+      await expect(navigate(browser, `${origin}/signin/step-up`)).rejects.toThrow('not documented')
+    } finally {
+      server.closeAllConnections()
+      server.close()
+    }
+  })
+})
