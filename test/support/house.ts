@@ -12,6 +12,7 @@ export interface House {
   readonly gatehouse: Gatehouse
   /** Where the sandbox's sign-in API listens. */
   readonly authnUrl: string
+  readonly pamUrl: string
   /** A fresh browser that has asked for its session first, as a portal's page does. */
   visit(): Promise<Browser>
   /** Another replica on the same Redis and upstream. */
@@ -63,6 +64,7 @@ export async function startHouse(options: HouseOptions = {}): Promise<House> {
     redis,
     gatehouse,
     authnUrl: upstreams.authnUrl,
+    pamUrl: upstreams.pamUrl,
     replica: (extra) => start({ PUBLIC_URL: gatehouse.url, ...extra }),
     upstreamCalls: () => sandbox.calls.authn.entries,
     forget: () => sandbox.calls.authn.clear(),

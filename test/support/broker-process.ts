@@ -1,0 +1,86 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { defaultTunables } from '../../src/config/load-config.ts'
+import type { Tunables } from '../../src/config/tunables.ts'
+import { until } from './until.ts'
+
+/** The broker as it is run: a process of its own, from the built files and the environment alone. */
+export interface BrokerProcess {
+  readonly url: string
+  readonly opsUrl: string
+  readonly port: string
+  readonly child: ChildProcess
+  readonly output: { out: string; err: string }
+  readonly exited: Promise<number | null>
+}
+
+export interface BrokerHome {
+  /** Starts one; resolves once it listens. PORT and OPS_PORT are the system's choice unless given. */
+  start(env: Readonly<Record<string, string>>): Promise<BrokerProcess>
+  /** Ends every process that was started here, and removes the folder. */
+  remove(): Promise<void>
+}
+
+/** A folder with the built broker and its own `config/default.json`, as in the image. Needs `npm run build:all`. */
+export async function makeBrokerHome(
+  change: (tunables: Tunables) => Tunables = (same) => same,
+): Promise<BrokerHome> {
+  const home = await mkdtemp(join(tmpdir(), 'gatehouse-broker-'))
+  await cp(resolve('build'), join(home, 'build'), { recursive: true })
+  await symlink(resolve('node_modules'), join(home, 'node_modules'))
+  await writeFile(join(home, 'package.json'), '{ "type": "module" }')
+  await mkdir(join(home, 'config'))
+  await writeFile(join(home, 'config', 'default.json'), JSON.stringify(change(defaultTunables())))
+  const children: ChildProcess[] = []
+
+  return {
+    async start(env) {
+      const started = spawnBroker(join(home, 'build', 'main.js'), {
+        PORT: '0',
+        OPS_PORT: '0',
+        HOST: '127.0.0.1',
+        ...env,
+      })
+      children.push(started.child)
+      const ports = await until(() => portsIn(started.output.out), {
+        timeoutMs: 30_000,
+        what: 'a listening broker',
+      })
+      if (ports === undefined) throw new Error(`the broker does not listen: ${started.output.err}`)
+      return {
+        ...started,
+        port: ports.own,
+        url: `http://localhost:${ports.own}`,
+        opsUrl: `http://127.0.0.1:${ports.ops}`,
+      }
+    },
+
+    async remove() {
+      for (const child of children) child.kill('SIGKILL')
+      await rm(home, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Any command line of the broker, for those who want to see it refuse. */
+export function spawnBroker(main: string, env: Readonly<Record<string, string>>, ...args: string[]) {
+  const child = spawn(process.execPath, [main, ...args], { env: { PATH: process.env.PATH, ...env } })
+  const output = { out: '', err: '' }
+  child.stdout.on('data', (chunk) => {
+    output.out += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    output.err += chunk
+  })
+  return { child, output, exited: once(child, 'close').then(([code]) => code as number | null) }
+}
+
+function portsIn(out: string): { own: string; ops: string } | undefined {
+  const port = (name: string) =>
+    new RegExp(`"event":"listening","name":"${name}","port":(\\d+)`).exec(out)?.[1]
+  const [own, ops] = [port('public'), port('ops')]
+  return own === undefined || ops === undefined ? undefined : { own, ops }
+}
