@@ -57,7 +57,16 @@ export async function startHouse(options: HouseOptions = {}): Promise<House> {
     brokers.push(broker)
     return broker
   }
-  const gatehouse = await start()
+  const stop = async () => {
+    await Promise.all(brokers.map((broker) => broker.stop()))
+    await upstreams.close()
+    await redis.stop()
+  }
+  // what was started must not outlive a start that fails: the test's process would never end
+  const gatehouse = await start().catch(async (error: unknown) => {
+    await stop()
+    throw error
+  })
 
   return {
     sandbox,
@@ -73,11 +82,7 @@ export async function startHouse(options: HouseOptions = {}): Promise<House> {
       await browser.get('/api/v1/sessions/me')
       return browser
     },
-    async stop() {
-      await Promise.all(brokers.map((broker) => broker.stop()))
-      await upstreams.close()
-      await redis.stop()
-    },
+    stop,
   }
 }
 
