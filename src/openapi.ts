@@ -206,7 +206,7 @@ function refusalOf(
   const mayBeTheirs = passesErrorsOn && PASSED_ON.includes(Number(status))
   const [first, ...others] = codes
   const schema = mayBeTheirs || first === undefined ? errorObject : errorOf([first, ...others])
-  const sentences = codes.map((code) => `\`${code}\`: ${ERROR_CODES[code]}.`)
+  const sentences = codes.map((code) => `\`${code}\`: ${MEANINGS_HERE[status] ?? ERROR_CODES[code]}.`)
   if (mayBeTheirs) sentences.push('Or another code of the sign-in API, as it is.')
   const content = {
     'application/json': { schema },
@@ -230,6 +230,13 @@ function refusalOf(
       content,
     },
   )
+}
+
+/** Statuses that say more than their code. */
+const MEANINGS_HERE: Readonly<Record<string, string>> = {
+  409: 'another session is open in this browser than `X-Gatehouse-Session` names; nothing was done',
+  413: 'the body is larger than 64 kB',
+  414: 'the URL is too long',
 }
 
 /** Statuses under which the sign-in API's own errors pass on. */

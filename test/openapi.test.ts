@@ -7,9 +7,14 @@ import { describe, expect, test } from '@jest/globals'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { type AppParts, publicRoutes } from '../src/app.ts'
 import { isErrorCode } from '../src/http/error-object.ts'
+import { createHealth } from '../src/observability/health.ts'
+import { createMetrics } from '../src/observability/metrics.ts'
 import { DESCRIPTIONS, openApiDocument } from '../src/openapi.ts'
+import { createOps } from '../src/ops.ts'
 import { PAM_RULES } from '../src/pam/pam-errors.ts'
 import { createPamRoutes, type PamRoutesParts, pamAbsentRoutes } from '../src/pam/pam-routes.ts'
+import { listenFor } from './http/serve.ts'
+import { collectLog } from './observability/collect-log.ts'
 import { checkAnswer } from './support/api-contract.ts'
 import { openBrowser } from './support/browser.ts'
 import { navigate } from './support/navigate.ts'
@@ -61,6 +66,23 @@ describe('the document', () => {
     expect(validator.version).toBe('3.1')
     expect(openApiDocument().info.version).toBe((read('package.json') as { version: string }).version)
   })
+})
+
+test('the operations listener serves it', async () => {
+  const listener = await listenFor(
+    createOps({
+      health: createHealth([]),
+      metrics: createMetrics({ processMetrics: false }),
+      log: collectLog().log,
+    }),
+  )
+  const answer = await listener.ask({ path: '/openapi.json' })
+  await listener.close()
+  expect([answer.status, answer.headers['content-type'], answer.json]).toEqual([
+    200,
+    'application/json; charset=utf-8',
+    inJson(openApiDocument()),
+  ])
 })
 
 describe('an answer that it does not allow is found', () => {

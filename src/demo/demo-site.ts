@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import express from 'express'
 import helmet from 'helmet'
 import { z } from 'zod'
+import { openApiDocument } from '../openapi.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 
 export interface DemoSiteParts {
@@ -34,7 +35,9 @@ function createPage(sandbox: Sandbox): RequestListener {
       strictTransportSecurity: false,
     }),
   )
+  const openApi = openApiDocument()
   site.get('/', (_req, res) => res.sendFile('index.html', { root: PAGE }))
+  site.get('/demo/openapi.json', (_req, res) => res.json(openApi))
   site.use('/demo', express.static(PAGE, { index: false, extensions: [] }))
   site.use('/demo', express.static(SCRIPTS, { index: false, extensions: [] }))
 

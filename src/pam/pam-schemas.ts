@@ -21,7 +21,10 @@ export const directoryQuery = z.object({
     .optional()
     .meta({
       description: 'How many groups a page has.',
-      override: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT },
+      override({ jsonSchema }: { jsonSchema: { maxLength?: number } }) {
+        delete jsonSchema.maxLength // digits in the address, a number to who reads
+        Object.assign(jsonSchema, { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })
+      },
     }),
   cursor: text
     .toLowerCase()

@@ -1,0 +1,85 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { PassThrough } from 'node:stream'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import type { Browser, Page } from 'playwright-core'
+import { type Demo, startDemo } from '../../src/demo/demo.ts'
+import { DESCRIPTIONS, openApiDocument } from '../../src/openapi.ts'
+import { defaultConfigPath } from '../../src/sandbox/sandbox-config.ts'
+import { openChromium } from '../support/chromium.ts'
+import { freePort } from '../support/gatehouse.ts'
+
+/** The page of the API in the demo, as built, in a real browser. */
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+let demo: Demo
+let chromium: Browser
+
+beforeAll(async () => {
+  demo = await startDemo({
+    port: await freePort(),
+    sandboxConfigPath: defaultConfigPath,
+    logStream: new PassThrough().resume(),
+  })
+  chromium = await openChromium()
+}, 60_000)
+afterAll(async () => {
+  await chromium.close()
+  await demo.stop()
+})
+
+async function open(hash = '', options: Parameters<Browser['newPage']>[0] = {}): Promise<Page> {
+  const page = await chromium.newPage(options)
+  page.setDefaultTimeout(5000)
+  page.on('pageerror', (error) => {
+    throw error
+  })
+  await page.goto(`${demo.url}/demo/api.html${hash}`)
+  await page.getByText(`${DESCRIPTIONS.length} operations`).waitFor()
+  return page
+}
+
+test('the document it shows is the broker’s own', async () => {
+  const answer = await fetch(`${demo.url}/demo/openapi.json`)
+  expect([answer.status, await answer.json()]).toEqual([200, JSON.parse(JSON.stringify(openApiDocument()))])
+})
+
+test('every operation is there with its parameters, body and answers, and can be found', async () => {
+  const page = await open()
+  expect(await page.locator('#operations details').count()).toBe(DESCRIPTIONS.length)
+  await page.getByRole('searchbox').fill('pam/groups get')
+  await page.getByText(`2 of ${DESCRIPTIONS.length} operations`).waitFor()
+  await page.getByText('The team’s groups').click()
+  const listed = page.locator('#listGroups')
+  await listed
+    .getByRole('listitem')
+    .filter({ hasText: /^limit/ })
+    .waitFor()
+  await listed.getByText('integer, 1 to 1000, default 100').waitFor()
+  await listed.getByRole('rowheader', { name: '503' }).waitFor()
+  await listed.getByRole('link', { name: 'GroupPage' }).click()
+  await page.locator('#schema-GroupPage').getByText('nextCursor').waitFor()
+  await page.close()
+})
+
+test('an address that names an operation opens it', async () => {
+  const page = await open('#changePassword')
+  await page.locator('#changePassword').getByText('oldPassword').waitFor()
+  await page.close()
+})
+
+test.each(['light', 'dark'] as const)(
+  'in %s mode, on a phone, with all of it open, it has no barrier',
+  async (colorScheme) => {
+    const page = await open('', { colorScheme, viewport: { width: 360, height: 740 } })
+    await page.evaluate('for (const one of document.querySelectorAll("details")) one.open = true')
+    await page.evaluate(AXE)
+    const found: unknown = await page.evaluate(
+      'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.slice(0, 3).map(({ html }) => html)]))',
+    )
+    expect(found).toEqual([])
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
+    await page.close()
+  },
+)
