@@ -153,6 +153,7 @@ function operationOf(description: RouteDescription): ZodOpenApiOperationObject {
     responses: {
       ...mapEntries(description.answers, answerOf),
       ...mapEntries(refusalsOf(description), (codes, status) => refusalOf(status, codes, description)),
+      ...(description.passesErrorsOn === true ? { default: THEIR_ERROR } : {}),
     },
   }
 }
@@ -230,6 +231,13 @@ function refusalOf(
       content,
     },
   )
+}
+
+const THEIR_ERROR: ZodOpenApiResponseObject = {
+  id: 'E-theirs',
+  description: 'Any other error of the sign-in API, as it is.',
+  headers: headersOf(['X-Request-Id']),
+  content: { 'application/json': { schema: errorObject } },
 }
 
 /** Statuses that say more than their code. */

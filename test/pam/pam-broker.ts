@@ -15,6 +15,7 @@ import type { Session } from '../../src/session/session.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { createUpstreamClient } from '../../src/upstream/upstream-client.ts'
+import { checkAnswer } from '../support/api-contract.ts'
 
 /** The room on a listener of its own, over a real HTTP upstream. */
 export interface PamBroker {
@@ -128,6 +129,11 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
         headers: { 'x-test-login': encodeURIComponent(login), ...headers },
       })
       const text = await response.text()
+      const contentType = response.headers.get('content-type') ?? undefined
+      if (method === 'GET') {
+        const { pathname } = new URL(path, listener.origin)
+        checkAnswer(method, pathname, { status: response.status, contentType, bytes: Buffer.from(text) })
+      }
       return { status: response.status, headers: response.headers, text, body: asObject(text) }
     },
     logText: () => chunks.join(''),
