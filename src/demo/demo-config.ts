@@ -23,6 +23,7 @@ export function demoConfig({ port, sandbox, sandboxConfig, upstreams, secretKey 
       PORT: String(port),
       AUTHN_BASE_URL: upstreams.authnUrl,
       AUTHN_API_TOKEN: sandbox.apiToken,
+      STEP_UP: 'on',
       PAM_BASE_URL: upstreams.pamUrl,
       PAM_TEAM: team,
       PAM_KEY_ID: key?.keyId,

@@ -2,36 +2,49 @@ import type { RequestListener } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import express from 'express'
 import helmet from 'helmet'
-import { z } from 'zod'
 import { openApiDocument } from '../openapi.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
+import { createCornerRoutes } from './corner-routes.ts'
 
 export interface DemoSiteParts {
   readonly broker: RequestListener
   readonly sandbox: Sandbox
+  /** Where the sandbox's own pages are. */
+  readonly sandboxUrl: string
 }
 
 /** As they are written, and as they were compiled: the two folders lie the same way from `src/` and `build/`. */
 const PAGE = fileURLToPath(new URL('../../src/demo/page/', import.meta.url))
 const SCRIPTS = fileURLToPath(new URL('../../build/demo/page/', import.meta.url))
 
-const PUSH = z.object({ login: z.string(), answer: z.enum(['approve', 'reject']) })
-
 /** The portal's origin: its page under `/` and `/demo/`, the broker everywhere else, as a proxy would do it. */
-export function createDemoSite({ broker, sandbox }: DemoSiteParts): RequestListener {
-  const site = createPage(sandbox)
+export function createDemoSite({ broker, ...parts }: DemoSiteParts): RequestListener {
+  const site = createPage(parts)
   return (req, res) => {
-    const isPage = req.url === '/' || req.url?.startsWith('/demo/') === true
+    const { url = '' } = req
+    const isPage = url === '/' || url.startsWith('/?') || url.startsWith('/demo/')
     if (isPage) site(req, res)
     else broker(req, res)
   }
 }
 
-function createPage(sandbox: Sandbox): RequestListener {
+function createPage({ sandbox, sandboxUrl }: Omit<DemoSiteParts, 'broker'>): RequestListener {
   const site = express()
   site.use(
     helmet({
-      contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } },
+      contentSecurityPolicy: {
+        useDefaults: false,
+        directives: {
+          defaultSrc: ["'none'"],
+          scriptSrc: ["'self'"],
+          styleSrc: ["'self'"],
+          imgSrc: ["'self'"],
+          connectSrc: ["'self'"],
+          formAction: ["'self'"],
+          baseUri: ["'none'"],
+          frameAncestors: ["'none'"],
+        },
+      },
       strictTransportSecurity: false,
     }),
   )
@@ -41,33 +54,6 @@ function createPage(sandbox: Sandbox): RequestListener {
   site.use('/demo', express.static(PAGE, { index: false, extensions: [] }))
   site.use('/demo', express.static(SCRIPTS, { index: false, extensions: [] }))
 
-  site.get('/demo/people', (_req, res) => {
-    res.json(
-      sandbox.people().map(({ login, password, config }) => ({
-        login,
-        password: password ?? '',
-        says: config.says,
-        code: codeOf(sandbox, login),
-        pushWaiting: sandbox.pushIsWaiting(login),
-      })),
-    )
-  })
-  site.post('/demo/push', express.json(), (req, res) => {
-    const asked = PUSH.safeParse(req.body)
-    if (!asked.success || !sandbox.pushIsWaiting(asked.data.login)) {
-      res.status(400).json({ errorSummary: 'No push waits for this person.' })
-      return
-    }
-    sandbox.answerPush(asked.data.login, asked.data.answer)
-    res.status(204).end()
-  })
+  site.use('/demo', createCornerRoutes({ sandbox, sandboxUrl }))
   return site
-}
-
-function codeOf(sandbox: Sandbox, login: string): string | null {
-  try {
-    return sandbox.totpCode(login)
-  } catch {
-    return null // this person has no factor that shows codes
-  }
 }

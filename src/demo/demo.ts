@@ -26,18 +26,22 @@ const HOST = '127.0.0.1'
 
 /** Rejects when the port is taken. */
 export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOptions): Promise<Demo> {
-  const sandboxConfig = loadSandboxConfig(sandboxConfigPath)
+  const url = `http://localhost:${port}`
+  const sandboxConfig = withSignInPageAt(url, loadSandboxConfig(sandboxConfigPath))
   const sandbox = createSandbox({ config: sandboxConfig })
   const upstreams = await sandbox.listen()
   const config = demoConfig({ port, sandbox, sandboxConfig, upstreams, secretKey: newKey() })
   const broker = wire(config, { logStream })
-  const site = createListener(createDemoSite({ broker: broker.app, sandbox }), config.tunables.http)
+  const site = createListener(
+    createDemoSite({ broker: broker.app, sandbox, sandboxUrl: upstreams.authnUrl }),
+    config.tunables.http,
+  )
   const ops = createListener(broker.ops, config.tunables.http)
   await site.listen(port, HOST)
   const opsPort = await ops.listen(0, HOST)
 
   return {
-    url: `http://localhost:${port}`,
+    url,
     opsUrl: `http://localhost:${opsPort}`,
     sandboxUrl: upstreams.authnUrl,
     sandbox,
@@ -49,4 +53,12 @@ export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOpti
       await upstreams.close()
     },
   }
+}
+
+/** Apps that have a sign-in page of their own send the browser to this demo's. */
+function withSignInPageAt(url: string, config: SandboxConfig): SandboxConfig {
+  const apps = config.apps.map((app) =>
+    app.signInPage === undefined ? app : { ...app, signInPage: `${url}/signin/step-up` },
+  )
+  return { ...config, apps }
 }

@@ -1,50 +1,106 @@
-import { type Access, BrokerTrouble, call, type Session } from './broker.js'
-import { button, element, messageOf } from './elements.js'
+import { createDirectory } from './access-groups.js'
+import { createOwnSessions } from './access-sessions.js'
+import { call } from './broker.js'
+import { type Child, element, text } from './elements.js'
+import { adviceFor } from './errors.js'
+import { actions, button } from './forms.js'
+import { report, show } from './screen.js'
 
-/** "My access": who is signed in, since when, and which groups and roles that gives. */
-export async function showAccess(
-  session: Session,
-  show: (title: string, ...content: HTMLElement[]) => void,
-  signedOut: () => void,
-): Promise<void> {
-  const access = element('div', {}, element('p', {}, 'Looking up your groups…'))
+export interface Session {
+  readonly id: string
+  readonly login: string
+  readonly profile: Readonly<Record<string, string>>
+  readonly amr: readonly string[]
+  readonly createdAt: string
+  readonly expiresAt: string
+  readonly idleExpiresAt: string
+}
+
+interface Access {
+  readonly groups: readonly Group[]
+  readonly roles: readonly string[]
+  readonly maximalRoles: readonly string[]
+  readonly unknownRoles: readonly string[]
+  readonly meta: { readonly fetchedAt: string; readonly stale: boolean }
+}
+
+export interface Group {
+  readonly id: string
+  readonly name: string
+  readonly roles: readonly string[]
+}
+
+/** Asks the broker on behalf of this very session: when another tab has signed somebody else in, it is a 409. */
+export type Ask = <Answer>(method: string, url: string) => Promise<Answer>
+
+/** "My access": who is signed in, since when and where else, and which groups and roles that gives. */
+export async function showAccess(session: Session, signedOut: () => void): Promise<void> {
+  const ask: Ask = (method, url) => call(method, url, { session: session.id })
+  const facts = element('dl', { class: 'facts', 'aria-live': 'polite' }, ...factsOf(session))
+  const access = element('div', {}, text('Looking up your groups…'))
+  const sessions = element('div', {})
   show(
     `Hello ${session.profile.firstName ?? session.login}`,
-    sessionFacts(session),
-    access,
-    element(
-      'p',
-      { class: 'actions' },
+    facts,
+    actions(
       button('Sign out', async () => {
-        await call('DELETE', '/api/v1/sessions/me').catch(() => undefined) // no session left is fine too
+        await ask('DELETE', '/api/v1/sessions/me')
         signedOut()
       }),
+      button('Stay signed in', async () => {
+        const refreshed = await ask<Session>('POST', '/api/v1/sessions/me/lifecycle/refresh')
+        facts.replaceChildren(...factsOf(refreshed))
+      }),
     ),
+    element('h3', {}, 'My roles and groups'),
+    access,
+    element('h3', {}, 'Where I am signed in'),
+    sessions,
+    element('h3', {}, 'All groups'),
+    createDirectory(ask),
   )
+  await Promise.all([
+    fill(access, async () => accessFacts(await ask<Access>('GET', '/api/v1/pam/me'))),
+    fill(sessions, () => createOwnSessions(ask)),
+  ])
+}
+
+/** One part of the page may be in trouble without the others. */
+async function fill(place: HTMLElement, content: () => Promise<readonly Child[]>): Promise<void> {
   try {
-    access.replaceChildren(...accessFacts(await call<Access>('GET', '/api/v1/pam/me')))
+    place.replaceChildren(...(await content()).filter((child) => child !== undefined && child !== false))
   } catch (error) {
-    if (error instanceof BrokerTrouble && error.status === 401) return signedOut()
-    access.replaceChildren(element('p', { class: 'trouble' }, messageOf(error)))
+    const { text: says, remedy } = adviceFor(error)
+    if (remedy === undefined) place.replaceChildren(element('p', { class: 'trouble', role: 'alert' }, says))
+    else if (place.isConnected) report(error)
   }
 }
 
-function sessionFacts(session: Session): HTMLElement {
-  return element(
-    'dl',
-    {},
-    ...facts('Signed in as', session.login),
-    ...facts('Since', time(session.createdAt)),
-    ...facts('Proved by', session.amr.join(', ')),
-    ...facts('Ends when idle at', time(session.idleExpiresAt)),
-    ...facts('Ends at the latest', time(session.expiresAt)),
-  )
+function factsOf(session: Session): HTMLElement[] {
+  return [
+    ...fact('Signed in as', session.login),
+    ...fact('Since', time(session.createdAt)),
+    ...fact('Proved by', session.amr.map((method) => METHODS[method] ?? method).join(', ')),
+    ...fact('Ends when idle', time(session.idleExpiresAt)),
+    ...fact('Ends at the latest', time(session.expiresAt)),
+  ]
 }
 
-function accessFacts(access: Access): HTMLElement[] {
+/** Authentication methods (RFC 8176). */
+const METHODS: Readonly<Record<string, string>> = {
+  pwd: 'password',
+  otp: 'one-time code',
+  sms: 'text message',
+  tel: 'phone call',
+  kba: 'question',
+  swk: 'phone',
+  hwk: 'security key or token',
+  mfa: 'more than one factor',
+}
+
+function accessFacts(access: Access): Child[] {
   const strongest = new Set(access.maximalRoles)
   return [
-    element('h3', {}, 'Roles'),
     element(
       'p',
       {},
@@ -53,33 +109,30 @@ function accessFacts(access: Access): HTMLElement[] {
       ),
       ...access.unknownRoles.map((role) => element('span', { class: 'tag' }, `${role} (unknown)`)),
     ),
-    element('h3', {}, `Groups (${access.groups.length})`),
-    access.groups.length === 0
-      ? element('p', {}, 'You are in no group.')
-      : element(
-          'table',
-          {},
-          element('thead', {}, element('tr', {}, header('Group'), header('Gives'))),
-          element(
-            'tbody',
-            {},
-            ...access.groups.map(({ name, roles }) =>
-              element('tr', {}, element('td', {}, name), element('td', {}, roles.join(', ') || '—')),
-            ),
-          ),
-        ),
-    element('p', {}, access.meta.stale ? `As of ${time(access.meta.fetchedAt)} (not fresh)` : ''),
+    access.groups.length === 0 ? text('You are in no group.') : groupTable('My groups', access.groups),
+    access.meta.stale && text('As of ', time(access.meta.fetchedAt), ': the access service is in trouble.'),
   ]
 }
 
-function facts(name: string, value: string): HTMLElement[] {
+export function groupTable(caption: string, groups: readonly Group[]): HTMLTableElement {
+  const headings = ['Group', 'Gives'].map((heading) => element('th', { scope: 'col' }, heading))
+  const rows = groups.map(({ name, roles }) =>
+    element('tr', {}, element('td', {}, name), element('td', {}, roles.join(', ') || 'nothing')),
+  )
+  return element(
+    'table',
+    {},
+    element('caption', { class: 'unseen' }, caption),
+    element('thead', {}, element('tr', {}, ...headings)),
+    element('tbody', {}, ...rows),
+  )
+}
+
+export function time(iso: string): HTMLTimeElement {
+  const shown = new Date(iso).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' })
+  return element('time', { datetime: iso }, shown)
+}
+
+function fact(name: string, value: Child): HTMLElement[] {
   return [element('dt', {}, name), element('dd', {}, value)]
-}
-
-function header(text: string): HTMLElement {
-  return element('th', { scope: 'col' }, text)
-}
-
-function time(iso: string): string {
-  return new Date(iso).toLocaleString()
 }

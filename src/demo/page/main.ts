@@ -1,27 +1,54 @@
-import { showAccess } from './access.js'
-import { BrokerTrouble, call, type Session } from './broker.js'
-import { element, messageOf } from './elements.js'
-import { showPeople } from './phone.js'
+import { type Session, showAccess } from './access.js'
+import { BrokerTrouble, call } from './broker.js'
+import { actions, button } from './forms.js'
+import { onRemedy, report, say, show } from './screen.js'
 import { createSignIn } from './sign-in.js'
 
-const portal = document.getElementById('portal')
-
-function show(title: string, ...content: HTMLElement[]): void {
-  portal?.replaceChildren(element('h2', { id: 'portal-title' }, title), ...content)
-  portal?.querySelector<HTMLElement>('input, button')?.focus()
+/** What the address brought along is taken out of it at once: it must not stay in the history, or be shared. */
+function takeFromAddress(): { activation?: string; recovery?: string; stateToken?: string } {
+  const brought = {
+    ...Object.fromEntries(new URLSearchParams(location.search)),
+    ...Object.fromEntries(new URLSearchParams(location.hash.slice(1))),
+  }
+  if (location.search !== '' || location.hash !== '') history.replaceState(null, '', location.pathname)
+  return brought
 }
 
-const signIn = createSignIn({ show, done: start })
+export const signIn = createSignIn(() => start())
 
-/** The first thing a page does: is somebody signed in? The same call gives the browser its device cookie. */
-async function start(): Promise<void> {
+onRemedy((remedy, notice) => {
+  if (remedy === 'sign-in') signIn.begin({ notice })
+  else start(notice).catch(report)
+})
+
+/** A link of a mail begins a sign-in of its own; an app's step-up goes on; else: is somebody signed in? */
+async function arrive(): Promise<void> {
+  const { activation, recovery, stateToken } = takeFromAddress()
+  show('One moment…')
   try {
-    await showAccess(await call<Session>('GET', '/api/v1/sessions/me'), show, () => signIn.begin())
+    if (activation !== undefined) await signIn.activate(activation)
+    else if (recovery !== undefined) await signIn.recover(recovery)
+    else if (stateToken !== undefined) await signIn.resume(stateToken)
+    else await start()
   } catch (error) {
-    if (error instanceof BrokerTrouble && error.status === 404) return signIn.begin()
-    show('One moment…', element('p', { class: 'trouble' }, messageOf(error)))
+    show('One moment…', actions(button('Try again', () => location.reload(), '')))
+    report(error)
   }
 }
 
-await start()
-await showPeople((login, password) => signIn.begin(login, password))
+/** The same call gives a browser its device cookie: a page makes it before anything else. */
+async function start(notice = ''): Promise<void> {
+  let session: Session
+  try {
+    session = await call<Session>('GET', '/api/v1/sessions/me')
+  } catch (error) {
+    if (error instanceof BrokerTrouble && error.status === 404) return signIn.begin({ notice })
+    throw error
+  }
+  const shown = showAccess(session, () => signIn.begin())
+  say(notice)
+  return shown
+}
+
+window.addEventListener('hashchange', () => void arrive()) // a mail's link, opened where this page is open already
+await arrive()

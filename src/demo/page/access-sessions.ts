@@ -1,0 +1,66 @@
+import { type Ask, time } from './access.js'
+import { element, text } from './elements.js'
+import { actions, button } from './forms.js'
+
+interface OwnSession {
+  readonly id: string
+  readonly createdAt: string
+  readonly lastSeenAt: string
+  readonly current: boolean
+  readonly userAgent: string
+}
+
+/** Where else one is signed in. Ending a session works at once, on every replica of the broker. */
+export async function createOwnSessions(ask: Ask): Promise<HTMLElement[]> {
+  const place = element('div', { tabindex: '-1' })
+
+  const show = async () => {
+    const { sessions } = await ask<{ sessions: OwnSession[] }>('GET', '/api/v1/sessions')
+    const others = sessions.filter(({ current }) => !current)
+    const end = (path: string) => async () => {
+      await ask('DELETE', `/api/v1/sessions${path}`)
+      await show()
+      place.focus() // the button that had it is gone
+    }
+    place.replaceChildren(
+      element(
+        'ul',
+        { class: 'sessions' },
+        ...sessions.map((session) =>
+          element(
+            'li',
+            {},
+            element(
+              'span',
+              {},
+              element('strong', {}, browserOf(session.userAgent), session.current && ' (this one)'),
+              element('span', { class: 'soft' }, ' last used ', time(session.lastSeenAt)),
+            ),
+            !session.current && endButton(session, end(`/${session.id}`)),
+          ),
+        ),
+      ),
+      others.length === 0
+        ? text('You are signed in nowhere else.')
+        : actions(button(`End all others (${others.length})`, end(''))),
+    )
+  }
+  await show()
+  return [place]
+}
+
+function endButton(session: OwnSession, end: () => Promise<void>): HTMLButtonElement {
+  const made = button('End', end)
+  made.setAttribute(
+    'aria-label',
+    `End the session of ${browserOf(session.userAgent)} on ${session.lastSeenAt}`,
+  )
+  return made
+}
+
+/** Enough of a name to recognize one's own devices. */
+function browserOf(userAgent: string): string {
+  const system = /Android|iPhone|iPad|Windows|Mac OS X|Linux/.exec(userAgent)?.[0] ?? 'an unknown system'
+  const browser = /Edg|Firefox|Chrome|Safari/.exec(userAgent)?.[0] ?? 'Browser'
+  return `${browser === 'Edg' ? 'Edge' : browser} on ${system.replace('Mac OS X', 'macOS')}`
+}

@@ -1,0 +1,42 @@
+import { call } from '../broker.js'
+import { byId } from '../elements.js'
+
+/**
+ * Lends the people of the sandbox a security key: while the box is ticked, the browser's own is left alone and the
+ * sandbox signs. The sign-in page knows nothing of it; it calls `navigator.credentials` as ever.
+ */
+export function lendVirtualKey(login: () => string | undefined): void {
+  const box = byId('virtual-key')
+  const isLent = () => box instanceof HTMLInputElement && box.checked && login() !== undefined
+  const { credentials } = navigator
+  if (credentials === undefined) return
+  const get = credentials.get.bind(credentials)
+  const create = credentials.create.bind(credentials)
+
+  const answer = async (path: string, challenge: BufferSource) => {
+    const fields = await call<Record<string, string>>('POST', path, {
+      body: { login: login(), challenge: base64url(challenge) },
+    })
+    const response = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, bytes(value)]))
+    return { type: 'public-key', response } as unknown as Credential
+  }
+  credentials.get = (options) =>
+    isLent() && options?.publicKey ? answer('/demo/key/sign', options.publicKey.challenge) : get(options)
+  credentials.create = (options) =>
+    isLent() && options?.publicKey
+      ? answer('/demo/key/register', options.publicKey.challenge)
+      : create(options)
+}
+
+function base64url(source: BufferSource): string {
+  const view = ArrayBuffer.isView(source) ? source : new Uint8Array(source)
+  const data = new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
+  return btoa(String.fromCharCode(...data))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replaceAll('=', '')
+}
+
+function bytes(base64: string): ArrayBuffer {
+  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)).buffer
+}

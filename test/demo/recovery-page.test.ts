@@ -1,0 +1,243 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import {
+  type DemoHouse,
+  expectGoodScreen,
+  NEW_PASSWORD,
+  openDemo,
+  PASSWORD,
+  type Visitor,
+} from '../support/demo-page.ts'
+
+/** The reference sign-in page: setting factors up, and getting back into an account. */
+let house: DemoHouse
+beforeAll(async () => {
+  house = await openDemo()
+}, 60_000)
+afterAll(() => house.stop())
+afterEach(() => house.tidy())
+
+const ERIN = 'erin.enrol@example.test'
+const codeSentTo = (login: string) => house.sandbox.outbox.latest(login)?.code ?? 'none was sent'
+
+describe('setting a factor up', () => {
+  async function choiceOf(login: string): Promise<Visitor> {
+    const visitor = await house.visit()
+    await visitor.signIn(login)
+    await visitor.screen(/Set up how/)
+    return visitor
+  }
+
+  async function done(visitor: Visitor, firstName = 'Erin') {
+    await visitor.press('That is enough')
+    await visitor.screen(`Hello ${firstName}`)
+  }
+
+  test('an authenticator app: the picture is shown, a wrong code is refused, the right one activates it', async () => {
+    const visitor = await choiceOf(ERIN)
+    await expectGoodScreen(visitor.page)
+    await visitor.press('Authenticator app')
+    const picture = visitor.main.getByRole('img', { name: 'Picture to scan' })
+    await picture.waitFor()
+    await visitor.page.waitForFunction('document.querySelector("img.qr").naturalWidth > 0')
+    await expectGoodScreen(visitor.page)
+    await visitor.type('Code', '000000')
+    await visitor.press('Activate')
+    await visitor.alert(/not the right code/)
+    await visitor.type('Code', house.sandbox.totpCode(ERIN))
+    await visitor.press('Activate')
+    await visitor.main.getByText('Set up:').waitFor()
+    await expectGoodScreen(visitor.page)
+    await done(visitor)
+  })
+
+  test('a required one cannot be skipped, the others can', async () => {
+    const visitor = await choiceOf('reggie.required')
+    expect(await visitor.main.getByRole('button', { name: 'Not now' }).count()).toBe(0)
+    await visitor.press('Authenticator app (required)')
+    await visitor.main.getByLabel('Code').waitFor()
+    await visitor.type('Code', house.sandbox.totpCode('reggie.required'))
+    await visitor.press('Activate')
+    await done(visitor, 'Reggie')
+  })
+
+  test('a question, from the list that the broker fetches', async () => {
+    const visitor = await choiceOf(ERIN)
+    await visitor.press('Security question')
+    await visitor.main.getByLabel('Question').selectOption({ label: 'What is your favourite toy?' })
+    await visitor.type('Your answer', 'top')
+    await visitor.press('Go on')
+    await visitor.alert(/at least 4 characters/)
+    await expectGoodScreen(visitor.page)
+    await visitor.type('Your answer', 'a spinning top')
+    await visitor.press('Go on')
+    await done(visitor)
+  })
+
+  test('a phone: a number that is none is refused, the code in the message activates it', async () => {
+    const visitor = await choiceOf(ERIN)
+    await visitor.press('Text message')
+    await visitor.type(/Phone number/, '12')
+    await visitor.press('Go on')
+    await visitor.alert(/Invalid Phone Number/)
+    await expectGoodScreen(visitor.page)
+    await visitor.type(/Phone number/, '+15550107777')
+    await visitor.press('Go on')
+    await visitor.main.getByLabel('Code').waitFor()
+    await expectGoodScreen(visitor.page)
+    await visitor.type('Code', codeSentTo(ERIN))
+    await visitor.press('Activate')
+    await done(visitor)
+  })
+
+  test('the verification app: a link by mail, opened on the phone, and the page goes on by itself', async () => {
+    const visitor = await choiceOf(ERIN)
+    await visitor.press('Verification app: requests on my phone')
+    await visitor.main.getByRole('img', { name: 'Picture to scan' }).waitFor()
+    await expectGoodScreen(visitor.page)
+    await visitor.press('Send me a link by e-mail instead')
+    await visitor.alert(/A link is on its way/)
+    await fetch(house.sandbox.outbox.latest(ERIN, 'push-activation')?.link ?? '')
+    await visitor.main.getByText('Set up:').waitFor()
+    await done(visitor)
+  })
+
+  test('a hardware token, by its serial number', async () => {
+    const visitor = await choiceOf(ERIN)
+    await visitor.press('Hardware token')
+    await visitor.type('Serial number', 'HW-77')
+    await visitor.type(/Code/, house.sandbox.tokenCode('HW-77'))
+    await expectGoodScreen(visitor.page)
+    await visitor.press('Go on')
+    await done(visitor)
+  })
+
+  test("a security key of the browser's own, which signs in next time", async () => {
+    const visitor = await choiceOf(ERIN)
+    await visitor.page.getByLabel('a security key of the sandbox').uncheck()
+    const device = await visitor.context.newCDPSession(visitor.page)
+    await device.send('WebAuthn.enable')
+    await device.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        transport: 'usb',
+        isUserVerified: true,
+        automaticPresenceSimulation: true,
+      },
+    })
+    await visitor.press('Security key')
+    await visitor.main.getByText(/Plug your key in/).waitFor()
+    await expectGoodScreen(visitor.page)
+    await visitor.press('Register my security key')
+    await visitor.main.getByText('Set up:').waitFor()
+    await done(visitor)
+    await visitor.press('Sign out')
+    await visitor.signIn(ERIN)
+    await visitor.press('Use my security key')
+    await visitor.screen('Hello Erin')
+  })
+})
+
+describe('a forgotten password', () => {
+  test('by a link in a mail: question, new password, signed in; the token is gone from the address', async () => {
+    const visitor = await house.visit()
+    await visitor.page.getByRole('button', { name: 'amelia.stone@example.test' }).click()
+    await visitor.press('Forgot your password?')
+    await expectGoodScreen(visitor.page)
+    await visitor.type('User name', 'amelia.stone@example.test')
+    await visitor.main.getByLabel('Send me').selectOption('EMAIL')
+    await visitor.press('Send')
+    await visitor.screen('Look into your mail')
+    await expectGoodScreen(visitor.page)
+
+    const link = visitor.page.getByRole('link', { name: 'Open the link' })
+    expect(await link.getAttribute('href')).toMatch(/^\/#recovery=.+/)
+    await link.click()
+    await visitor.screen('Your recovery question')
+    expect(visitor.page.url()).toBe(`${house.demo.url}/`)
+    await expectGoodScreen(visitor.page)
+    const answer = visitor.main.getByLabel('What is the name of the sandbox?')
+    await answer.fill('wrong')
+    await visitor.press('Go on')
+    await visitor.alert(/not the right answer/)
+    await answer.fill('gatehouse')
+    await visitor.press('Go on')
+    await visitor.screen('Choose a new password')
+    await expectGoodScreen(visitor.page)
+    await visitor.type('New password', NEW_PASSWORD)
+    await visitor.press('Change password')
+    await visitor.screen('Hello Amelia')
+  })
+
+  test('a link that was used already is told, and one can begin anew', async () => {
+    const visitor = await house.visit({ path: '/#recovery=no-such-recovery-token' })
+    await visitor.screen('Sign in')
+    await visitor.alert(/used already/)
+    expect(visitor.page.url()).toBe(`${house.demo.url}/`)
+  })
+
+  test.each(['SMS', 'CALL'])('by %s: a wrong code, then the right one', async (way) => {
+    const visitor = await house.visit()
+    await visitor.press('Forgot your password?')
+    await visitor.type('User name', 'tomas.berg@example.test')
+    await visitor.main.getByLabel('Send me').selectOption(way)
+    await visitor.press('Send')
+    await visitor.screen('Enter the code')
+    await expectGoodScreen(visitor.page)
+    await visitor.type('Code', '000000')
+    await visitor.press('Verify')
+    await visitor.alert(/not the right code/)
+    await visitor.type('Code', codeSentTo('tomas.berg@example.test'))
+    await visitor.press('Verify')
+    await visitor.screen('Your recovery question')
+    await visitor.press('Cancel')
+    await visitor.screen('Sign in')
+  })
+})
+
+test('a locked account is unlocked by its owner, who signs in afterwards', async () => {
+  const visitor = await house.visit()
+  await visitor.page.getByRole('button', { name: 'luis.locked@example.test' }).click()
+  await visitor.press(/^Sign in$/)
+  await visitor.screen('Your account is locked')
+  await expectGoodScreen(visitor.page)
+  await visitor.press('Unlock your account')
+  await visitor.type('User name', 'luis.locked@example.test')
+  await visitor.press('Send')
+  await visitor.screen('Look into your mail')
+  await visitor.page.getByRole('link', { name: 'Open the link' }).click()
+  await visitor.main.getByLabel('What is the name of the sandbox?').fill('gatehouse')
+  await visitor.press('Go on')
+  await visitor.screen('Your account is unlocked')
+  await expectGoodScreen(visitor.page)
+  await visitor.press('Sign in')
+  await visitor.signIn('luis.locked@example.test', PASSWORD)
+  await visitor.screen('Hello Luis')
+})
+
+test('a new account is set up by the link of the welcome mail', async () => {
+  const visitor = await house.visit()
+  await visitor.page.getByRole('button', { name: 'aida.nopassword@example.test' }).click()
+  await visitor.page.getByRole('button', { name: 'Open the welcome mail' }).click()
+  await visitor.screen('Choose a new password')
+  expect(visitor.page.url()).toBe(`${house.demo.url}/`)
+  await visitor.type('New password', NEW_PASSWORD)
+  await visitor.press('Change password')
+  await visitor.screen('Hello Aida')
+})
+
+describe('a step-up for an app', () => {
+  test('is signed in to here, with a code, and ends in the app', async () => {
+    const visitor = await house.visit()
+    await visitor.page.getByRole('link', { name: 'Open Payroll' }).click()
+    await visitor.screen('Sign in to go on to Payroll')
+    expect(visitor.page.url()).toBe(`${house.demo.url}/`)
+    await expectGoodScreen(visitor.page)
+    await visitor.type('User name', 'tomas.berg')
+    await visitor.type('Password', PASSWORD)
+    await visitor.press('Sign in')
+    await visitor.screen(/authenticator app/)
+    await visitor.type('Code', house.sandbox.totpCode('tomas.berg'))
+    await visitor.press('Verify')
+    await visitor.page.getByRole('heading', { name: 'Signed in to the app: Payroll' }).waitFor()
+  })
+})

@@ -1,0 +1,307 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import {
+  type DemoHouse,
+  expectGoodScreen,
+  hasFocus,
+  NEW_PASSWORD,
+  openDemo,
+  PASSWORD,
+  type Visitor,
+} from '../support/demo-page.ts'
+
+/** The reference sign-in page, screen by screen; each screen is looked at by axe, in the dark, and on a narrow phone. */
+let house: DemoHouse
+beforeAll(async () => {
+  house = await openDemo()
+}, 60_000)
+afterAll(() => house.stop())
+afterEach(() => house.tidy())
+
+const codeSentTo = (login: string) => house.sandbox.outbox.latest(login)?.code ?? 'none was sent'
+
+async function signedInAs(visitor: Visitor, firstName: string) {
+  await visitor.screen(`Hello ${firstName}`)
+}
+
+describe('a password', () => {
+  test('wrong, then right', async () => {
+    const visitor = await house.visit()
+    await visitor.screen('Sign in')
+    await expectGoodScreen(visitor.page)
+    await visitor.signIn('amelia.stone', 'wrong')
+    await visitor.alert(/do not fit/)
+    await expectGoodScreen(visitor.page)
+    await visitor.signIn('amelia.stone')
+    await signedInAs(visitor, 'Amelia')
+  })
+
+  test('that is missing is asked for, and nothing is sent', async () => {
+    const visitor = await house.visit()
+    await visitor.type('User name', 'amelia.stone')
+    await visitor.press('Sign in')
+    await visitor.alert(/fill in “Password”/)
+    expect(await hasFocus(visitor.main.getByLabel('Password'))).toBe(true)
+    expect(house.sandbox.signIns).toEqual([])
+  })
+
+  test('that is expired is changed; the policy is shown, and what is wrong with a new one', async () => {
+    const visitor = await house.visit()
+    await visitor.signIn('olga.expired')
+    await visitor.screen('Your password has expired')
+    await visitor.main.getByText('at least 8 characters').waitFor()
+    await visitor.type('Current password', PASSWORD)
+    await visitor.type('New password', 'short')
+    await visitor.press('Change password')
+    await visitor.alert(/cannot be used.*at least 8 characters/)
+    await expectGoodScreen(visitor.page)
+    await visitor.main.getByLabel('Show what I type').check()
+    expect(await visitor.main.getByLabel('New password').getAttribute('type')).toBe('text')
+    await visitor.type('New password', NEW_PASSWORD)
+    await visitor.press('Change password')
+    await signedInAs(visitor, 'Olga')
+  })
+
+  test('that expires soon is skipped', async () => {
+    const visitor = await house.visit()
+    await visitor.signIn('walter.warn')
+    await visitor.screen('Your password expires in 5 days')
+    await expectGoodScreen(visitor.page)
+    await visitor.press('Not now')
+    await signedInAs(visitor, 'Walter')
+  })
+})
+
+describe('a second factor', () => {
+  test('a code of an app: wrong, then right', async () => {
+    const visitor = await house.visit()
+    await visitor.signIn('tomas.berg')
+    await visitor.screen(/authenticator app/)
+    await expectGoodScreen(visitor.page)
+    await visitor.type('Code', '000000')
+    await visitor.press('Verify')
+    await visitor.alert(/not the right code/)
+    await expectGoodScreen(visitor.page)
+    await visitor.type('Code', house.sandbox.totpCode('tomas.berg'))
+    await visitor.press('Verify')
+    await signedInAs(visitor, 'Tomas')
+  })
+
+  test('a code that was used already is told apart', async () => {
+    const passCode = house.sandbox.totpCode('tomas.berg')
+    for (const attempt of ['first', 'second']) {
+      const visitor = await house.visit()
+      await visitor.signIn('tomas.berg')
+      await visitor.type('Code', passCode)
+      await visitor.press('Verify')
+      if (attempt === 'first') await signedInAs(visitor, 'Tomas')
+      else await visitor.alert(/can be used once/)
+    }
+  })
+
+  test('a push is approved on the phone in the page', async () => {
+    const visitor = await house.visit()
+    await visitor.page.getByRole('button', { name: 'priya.nair@example.test' }).click()
+    await visitor.press('Sign in')
+    await visitor.screen(/How do you want/)
+    await expectGoodScreen(visitor.page)
+    await visitor.press('A request on my phone')
+    await expectGoodScreen(visitor.page)
+    await visitor.press('Send the request')
+    await visitor.screen('Look at your phone')
+    const approve = visitor.page.getByRole('button', { name: 'Yes, it is me' })
+    await approve.waitFor()
+    await expectGoodScreen(visitor.page)
+    await approve.click()
+    await signedInAs(visitor, 'Priya')
+  })
+
+  test('a push that is rejected is sent again; the number to compare is shown', async () => {
+    const visitor = await house.visit()
+    await visitor.signIn('nina.number')
+    await visitor.press('Send the request')
+    await visitor.main.getByText(/^\d\d$/).waitFor()
+    house.sandbox.answerPush('nina.number', 'reject')
+    await visitor.screen('That did not work')
+    await visitor.main.getByText(/refused on the phone/).waitFor()
+    await expectGoodScreen(visitor.page)
+    await visitor.press('Send another request')
+    await visitor.screen('Look at your phone')
+    house.sandbox.answerPush('nina.number', 'approve')
+    await signedInAs(visitor, 'Nina')
+  })
+
+  test('a lost connection while waiting is told, and the poll goes on by itself', async () => {
+    const visitor = await house.visit()
+    await visitor.signIn('nina.number')
+    await visitor.press('Send the request')
+    await visitor.screen('Look at your phone')
+    await visitor.context.setOffline(true)
+    await visitor.alert(/Are you online/)
+    await visitor.context.setOffline(false)
+    house.sandbox.answerPush('nina.number', 'approve')
+    await signedInAs(visitor, 'Nina')
+  })
+
+  test('a text message is sent when asked for; another too soon is told kindly', async () => {
+    const visitor = await house.visit()
+    await visitor.signIn('sana.sms')
+    await visitor.screen(/A text message to \+1 XXX/)
+    expect(house.sandbox.outbox.messages).toEqual([])
+    await visitor.press('Send the code')
+    await visitor.main.getByLabel('Code').waitFor()
+    await visitor.press('Send it again')
+    await visitor.alert(/may still be on its way\. Please wait 30 seconds/)
+    await visitor.main.getByRole('button', { name: /Send it again \(in \d+ s\)/ }).waitFor()
+    await expectGoodScreen(visitor.page)
+    await visitor.type('Code', codeSentTo('sana.sms@example.test'))
+    await visitor.press('Verify')
+    await signedInAs(visitor, 'Sana')
+  })
+
+  test('a question', async () => {
+    const visitor = await house.visit()
+    await visitor.signIn('quentin.query')
+    await visitor.screen('My security question')
+    await expectGoodScreen(visitor.page)
+    await visitor.main.getByRole('textbox').fill('windmill')
+    await visitor.press('Verify')
+    await visitor.alert(/not the right/)
+    await visitor.main.getByRole('textbox').fill('lighthouse')
+    await visitor.press('Verify')
+    await signedInAs(visitor, 'Quentin')
+  })
+
+  test("a security key of the sandbox's", async () => {
+    const visitor = await house.visit()
+    await visitor.page.getByRole('button', { name: 'wanda.key@example.test' }).click()
+    await visitor.press('Sign in')
+    await visitor.screen(/security key/)
+    await expectGoodScreen(visitor.page)
+    await visitor.press('Use my security key')
+    await signedInAs(visitor, 'Wanda')
+  })
+
+  test('an older key cannot be used, and the page says so', async () => {
+    const visitor = await house.visit()
+    await visitor.signIn('uwe.key')
+    await visitor.screen(/too old for browsers/)
+    await expectGoodScreen(visitor.page)
+    await visitor.press('Cancel')
+    await visitor.screen('Sign in')
+  })
+
+  test('of seven one is chosen, left again, and another one taken; the device is remembered only where it may be', async () => {
+    const visitor = await house.visit()
+    await visitor.signIn('max.many')
+    await visitor.press(/^An e-mail to/)
+    await visitor.press('Send the code')
+    await visitor.main.getByLabel('Code').waitFor()
+    await visitor.press('Choose another way')
+    await visitor.screen(/How do you want/)
+    await visitor.press('My security question')
+    await visitor.main.getByLabel('Do not ask again on this device').check()
+    await visitor.main.getByRole('textbox').fill('lighthouse')
+    await visitor.press('Verify')
+    await signedInAs(visitor, 'Max')
+    await visitor.press('Sign out')
+    await visitor.signIn('max.many')
+    await signedInAs(visitor, 'Max')
+  })
+})
+
+describe('trouble', () => {
+  test('a transaction that is over: the first screen again, and why', async () => {
+    const visitor = await house.visit()
+    await visitor.signIn('tomas.berg')
+    await visitor.screen(/authenticator app/)
+    house.sandbox.expireTransactions()
+    await visitor.type('Code', '123456')
+    await visitor.press('Verify')
+    await visitor.screen('Sign in')
+    await visitor.alert(/took too long/)
+    await expectGoodScreen(visitor.page)
+  })
+
+  test('rate limited: the button counts down, and works again after it', async () => {
+    const visitor = await house.visit()
+    await visitor.page.clock.install()
+    house.sandbox.faults.authn.set({ kind: 'rate-limited', retrySeconds: 20, times: 1 })
+    await visitor.signIn('amelia.stone')
+    await visitor.alert(/Too many attempts\. Please wait (19|20|21) seconds/)
+    await visitor.main.getByRole('button', { name: /Sign in \(in \d+ s\)/ }).waitFor()
+    await expectGoodScreen(visitor.page)
+    await visitor.page.clock.fastForward(25_000)
+    await visitor.main.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await signedInAs(visitor, 'Amelia')
+  })
+
+  test('an upstream in trouble is told as trouble, and one can try again', async () => {
+    const visitor = await house.visit()
+    house.sandbox.faults.authn.set({ kind: 'html', status: 503, times: 1 })
+    await visitor.signIn('amelia.stone')
+    await visitor.alert(/has trouble/)
+    await visitor.press('Sign in')
+    await signedInAs(visitor, 'Amelia')
+  })
+
+  test('a status that nobody has heard of: the page says so, and offers to cancel', async () => {
+    const visitor = await house.visit()
+    const href = `${house.demo.sandboxUrl}/api/v1/authn/cancel`
+    const body = {
+      status: 'CONSENT_REQUIRED',
+      stateToken: '00plainly-fake-state-token-of-a-test',
+      expiresAt: new Date(Date.now() + 600_000).toISOString(),
+      _links: { cancel: { href, hints: { allow: ['POST'] } } },
+    }
+    house.sandbox.faults.authn.set({ kind: 'status', status: 200, body, times: 1 })
+    await visitor.signIn('amelia.stone')
+    await visitor.screen('This page cannot go on')
+    await visitor.main.getByText(/CONSENT_REQUIRED/).waitFor()
+    await expectGoodScreen(visitor.page)
+    await visitor.press('Cancel')
+    await visitor.screen('Sign in')
+  })
+})
+
+describe('with nothing but a keyboard', () => {
+  test('a whole sign-in: the focus is always where typing goes on', async () => {
+    const { page, screen, main, alert } = await house.visit()
+    await screen('Sign in')
+    await page.keyboard.type('max.many')
+    await page.keyboard.press('Tab')
+    await page.keyboard.type(PASSWORD)
+    await page.keyboard.press('Enter')
+    await screen(/How do you want/)
+    const wanted = main.getByRole('button', { name: /authenticator app/ })
+    await tabTo(wanted)
+    await page.keyboard.press('Enter')
+    await main.getByLabel('Code').waitFor()
+    await page.keyboard.type('000000')
+    await page.keyboard.press('Enter')
+    await alert(/not the right code/)
+    await page.keyboard.type(house.sandbox.totpCode('max.many'))
+    await page.keyboard.press('Enter')
+    await screen('Hello Max')
+    await tabTo(main.getByRole('button', { name: 'Sign out' }))
+    await page.keyboard.press('Space')
+    await screen('Sign in')
+    await page.keyboard.type('amelia.stone')
+    expect(await main.getByLabel('User name').inputValue()).toBe('amelia.stone')
+
+    async function tabTo(target: typeof wanted) {
+      for (let presses = 0; presses < 20; presses += 1) {
+        await page.keyboard.press('Tab')
+        if (await hasFocus(target)) return
+      }
+      throw new Error('not reached by Tab')
+    }
+  })
+})
+
+test('the page holds no token: nothing in its storage, and no cookie that scripts can read', async () => {
+  const visitor = await house.visit()
+  await visitor.signIn('amelia.stone')
+  await signedInAs(visitor, 'Amelia')
+  const held = '({ cookies: document.cookie, kept: localStorage.length + sessionStorage.length })'
+  expect(await visitor.page.evaluate(held)).toEqual({ cookies: '', kept: 0 })
+})

@@ -1,0 +1,134 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { PassThrough } from 'node:stream'
+import { expect } from '@jest/globals'
+import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
+import { type Demo, startDemo } from '../../src/demo/demo.ts'
+import type { Sandbox } from '../../src/sandbox/sandbox.ts'
+import { defaultConfigPath } from '../../src/sandbox/sandbox-config.ts'
+import { openChromium } from './chromium.ts'
+import { freePort } from './gatehouse.ts'
+
+/** The demo as people meet it: the page as it was built, in a real browser, the sandbox behind it. */
+export interface DemoHouse {
+  readonly demo: Demo
+  readonly sandbox: Sandbox
+  readonly chromium: Browser
+  /** A browser of its own: nobody's cookies, no session. */
+  visit(options?: VisitOptions): Promise<Visitor>
+  /** Everybody as in the configuration, every browser closed. Fails when a page had an error of its own. */
+  tidy(): Promise<void>
+  stop(): Promise<void>
+}
+
+export interface VisitOptions extends BrowserContextOptions {
+  readonly path?: string
+}
+
+export interface Visitor {
+  readonly page: Page
+  readonly context: BrowserContext
+  /** Fills the first screen in and sends it. */
+  signIn(login: string, password?: string): Promise<void>
+  type(label: string | RegExp, text: string): Promise<void>
+  press(button: string | RegExp): Promise<void>
+  /** Waits for the screen with this title. */
+  screen(title: string | RegExp): Promise<void>
+  /** Waits for an alert with these words. */
+  alert(words: RegExp): Promise<void>
+  main: Locator
+}
+
+export const PASSWORD = 'Demo-Password-1'
+export const NEW_PASSWORD = 'Another-Password-2'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const PHONE_WIDTH = 320
+
+export async function openDemo(): Promise<DemoHouse> {
+  const logStream = new PassThrough().resume()
+  const demo = await startDemo({ port: await freePort(), sandboxConfigPath: defaultConfigPath, logStream })
+  const chromium = await openChromium()
+  const complaints: string[] = []
+
+  return {
+    demo,
+    sandbox: demo.sandbox,
+    chromium,
+    async visit({ path = '/', ...options } = {}) {
+      const context = await chromium.newContext({ reducedMotion: 'reduce', ...options })
+      context.setDefaultTimeout(10_000)
+      const page = await context.newPage()
+      page.on('pageerror', (error) => complaints.push(error.message))
+      page.on('console', (message) => {
+        if (/Content Security Policy|Refused to/.test(message.text())) complaints.push(message.text())
+      })
+      await page.goto(demo.url + path)
+      return visitorOf(page, context)
+    },
+    async tidy() {
+      await Promise.all(chromium.contexts().map((context) => context.close()))
+      demo.sandbox.reset()
+      expect(complaints.splice(0)).toEqual([])
+    },
+    async stop() {
+      await chromium.close()
+      await demo.stop()
+    },
+  }
+}
+
+/**
+ * The screen as it is now has no accessibility fault, in light and in dark, and fits a narrow phone without
+ * scrolling sideways.
+ */
+export async function expectGoodScreen(page: Page): Promise<void> {
+  const before = page.viewportSize()
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    expect(await faultsOf(page)).toEqual([])
+  }
+  await page.setViewportSize({ width: PHONE_WIDTH, height: 640 })
+  const widths = '[document.documentElement.scrollWidth, window.innerWidth]'
+  const [needed = 0, there = 0] = await page.evaluate<number[]>(widths)
+  expect(needed).toBeLessThanOrEqual(there)
+  if (before !== null) await page.setViewportSize(before)
+}
+
+export function hasFocus(element: Locator): Promise<boolean> {
+  return element.evaluate((found) => found.matches(':focus'))
+}
+
+/** What axe-core finds, in a form that can be read: rule and place. */
+async function faultsOf(page: Page): Promise<string[]> {
+  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(AXE)
+  return page.evaluate<string[]>(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
+    violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' at ' + target + ': ' + failureSummary)))`)
+}
+
+function visitorOf(page: Page, context: BrowserContext): Visitor {
+  const main = page.getByRole('main')
+  const visitor: Visitor = {
+    page,
+    context,
+    main,
+    async signIn(login, password = PASSWORD) {
+      await visitor.screen('Sign in')
+      await visitor.type('User name', login)
+      await visitor.type('Password', password)
+      await main.getByRole('button', { name: 'Sign in', exact: true }).click()
+    },
+    type: (label, text) => main.getByLabel(label).fill(text),
+    press: (button) => main.getByRole('button', { name: button, exact: typeof button === 'string' }).click(),
+    screen: (title) =>
+      main
+        .getByRole('heading', {
+          level: 2,
+          name: title,
+          ...(typeof title === 'string' ? { exact: true } : {}),
+        })
+        .waitFor(),
+    alert: (words) => main.getByRole('alert').filter({ hasText: words }).waitFor(),
+  }
+  return visitor
+}
