@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { openBrowser } from '../support/browser.ts'
 import { AMELIA, type House, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
 import { navigate } from '../support/navigate.ts'
-import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
+import { handleOf, hrefAt, valueAt, verifyHref } from '../support/transaction-view.ts'
 
 let house: House
 beforeAll(async () => {
@@ -77,6 +77,19 @@ describe('a step-up that an app began', () => {
     })
     expect(done.json.status).toBe('SUCCESS')
     expect((await browser.get('/api/v1/sessions/me')).json.amr).toEqual(['pwd', 'otp', 'mfa'])
+  })
+
+  test.each([
+    ['policy requires enrollment → MFA_ENROLL', 'erin.enrol@example.test', 'MFA_ENROLL'],
+    ['policy requires verification → MFA_REQUIRED', TOMAS, 'MFA_REQUIRED'],
+    ['complete → SUCCESS', AMELIA, 'SUCCESS'],
+  ])('of somebody who has a session at the org: %s', async (_, login, status) => {
+    const { browser, handle } = await steppedUp(undefined, login)
+    const where = await browser.post('/api/v1/authn', { stateToken: handle })
+    expect(where.json).toMatchObject({ status, type: 'SESSION_STEP_UP' })
+    if (status === 'SUCCESS')
+      expect(hrefAt(where, '_links.next')).toContain('/login/step-up/redirect?stateToken=00')
+    else expect(valueAt(where.json, '_embedded.factors')).not.toEqual([])
   })
 
   test('begun at the org (audience): the same way out; an app that is not supported is 400 and named', async () => {
