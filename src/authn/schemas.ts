@@ -11,8 +11,11 @@ const text = (max: number) =>
 const nonEmpty = (max: number) => text(max).min(1, { error: 'must not be empty' })
 
 /** Names and numbers that people type: no control characters. Passwords are left byte for byte as they are. */
-const plain = (max: number) =>
-  nonEmpty(max).refine((value) => !/\p{Cc}/u.test(value), { error: 'must not contain control characters' })
+const plain = (max: number) => nonEmpty(max).refine(isPlain, { error: 'must not contain control characters' })
+
+/** The sign-in widget asks for a code to be sent with an empty one. */
+const codeOrNone = (max: number) =>
+  text(max).refine(isPlain, { error: 'must not contain control characters' })
 
 const username = plain(320)
 const password = nonEmpty(1024)
@@ -132,7 +135,7 @@ export const sendLinkBody = stateBody.extend({ profile })
 
 /** One shape for every factor: which fields a factor needs, the upstream says. */
 export const verifyBody = stateBody.extend({
-  passCode: plain(256).optional(),
+  passCode: codeOrNone(256).optional(),
   answer: nonEmpty(1024).optional(),
   clientData: plain(16_384).optional(),
   signatureData: plain(16_384).optional(),
@@ -151,4 +154,8 @@ export function parse<Output>(schema: z.ZodType<Output>, value: unknown): Output
   throw invalidField(
     ...parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`),
   )
+}
+
+function isPlain(value: string): boolean {
+  return !/\p{Cc}/u.test(value)
 }

@@ -21,7 +21,7 @@ export function sentCode(channel: Channel, idPrefix: string): FactorKind {
         : { phoneNumber: phoneNumberOf(body) },
     immediate: false,
     begin: (step) => sendCode(step, channel),
-    answers: (body) => body.passCode !== undefined,
+    answers: (body) => body.passCode !== undefined && body.passCode !== '', // an empty one asks for a code
     check: ({ challenge, body }) =>
       challenge.code !== undefined && body.passCode === challenge.code
         ? { kind: 'verified' }

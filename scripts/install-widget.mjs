@@ -1,0 +1,24 @@
+/**
+ * Installs the vendor's sign-in widget into `tools/widget`, apart from the main install: about 130 MB that only its demo
+ * (`npm run demo:widget`) and its tests need. What is there already stays as it is.
+ */
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const FOLDER = fileURLToPath(new URL('../tools/widget', import.meta.url))
+const SCRIPT = `${FOLDER}/node_modules/@okta/okta-signin-widget/dist/js/okta-sign-in.classic.min.js`
+
+/** Whether the widget is there now. */
+export function installWidget() {
+  if (existsSync(SCRIPT)) {
+    console.log(`ok       sign-in widget: ${SCRIPT}`)
+    return true
+  }
+  console.log(
+    'missing  sign-in widget\n\nInstalling the vendor’s sign-in widget into tools/widget: about 130 MB',
+  )
+  return spawnSync('npm', ['ci', '--prefix', FOLDER, '--ignore-scripts'], { stdio: 'inherit' }).status === 0
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = installWidget() ? 0 : 1

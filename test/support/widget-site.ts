@@ -1,0 +1,96 @@
+import { existsSync } from 'node:fs'
+import { createServer, request, type Server } from 'node:http'
+import { fileURLToPath } from 'node:url'
+import express, { type RequestHandler } from 'express'
+
+/** The vendor's own files, as they were published. */
+const WIDGET = fileURLToPath(
+  new URL('../../tools/widget/node_modules/@okta/okta-signin-widget/dist/', import.meta.url),
+)
+const SCRIPT = 'js/okta-sign-in.classic.min.js'
+
+/** What the page's options and its outcome look like; `baseUrl` and the engine are all that it always sets. */
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8"><title>Portal</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/portal/widget/css/okta-sign-in.min.css">
+<script src="/portal/widget/${SCRIPT}"></script>
+</head>
+<body>
+<div id="widget"></div>
+<script src="/portal/page.js"></script>
+</body>
+</html>`
+
+/** Options come as JSON behind the page's address; what the widget reports is kept where a test can read it. */
+const PAGE_SCRIPT = `
+const options = JSON.parse(decodeURIComponent(location.hash.slice(1)))
+window.reports = []
+const widget = new OktaSignIn({ useClassicEngine: true, ...options })
+widget.on('afterError', (_context, error) => reports.push({ kind: 'error', code: error.xhr?.responseJSON?.errorCode ?? error.message }))
+widget.renderEl(
+  { el: '#widget' },
+  (result) => reports.push({ kind: 'done', ...result, user: result.user?.profile?.login }),
+  (error) => reports.push({ kind: 'failed', message: error.message }),
+)
+window.widget = widget
+`
+
+/** The widget's own options that a test sets beside its address. */
+export interface WidgetOptions {
+  readonly stateToken?: string
+  readonly features?: Readonly<Record<string, boolean>>
+}
+
+export interface WidgetSite {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+export interface WidgetSiteOptions {
+  readonly port: number
+  /** Where everything that is not the page's goes, as a portal's proxy would do it; none: 404. */
+  readonly broker?: () => string
+}
+
+/** A portal's origin: its page with the widget under `/portal/`, and the broker under every other path if it has one. */
+export async function startWidgetSite({ port, broker }: WidgetSiteOptions): Promise<WidgetSite> {
+  if (!existsSync(WIDGET + SCRIPT))
+    throw new Error('The sign-in widget is not installed: run "npm run setup"')
+  const site = express()
+  site.get('/portal/', (_req, res) => void res.type('html').send(PAGE))
+  site.get('/portal/page.js', (_req, res) => void res.type('js').send(PAGE_SCRIPT))
+  site.use('/portal/widget', express.static(WIDGET))
+  if (broker !== undefined) site.use(passOn(broker))
+  const server = createServer(site)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, '127.0.0.1', resolve)
+  })
+  return { url: `http://localhost:${port}`, stop: () => close(server) }
+}
+
+function passOn(broker: () => string): RequestHandler {
+  return (req, res) => {
+    const { method, headers } = req
+    const onward = request(
+      new URL(req.originalUrl, broker()),
+      { method: method ?? 'GET', headers },
+      (answer) => {
+        res.writeHead(answer.statusCode ?? 502, answer.rawHeaders)
+        answer.pipe(res)
+      },
+    )
+    onward.on('error', () => res.destroy())
+    req.pipe(onward)
+  }
+}
+
+function close(server: Server): Promise<void> {
+  server.closeAllConnections()
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+  })
+}

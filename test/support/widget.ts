@@ -1,0 +1,190 @@
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
+import { until } from './until.ts'
+import type { WidgetOptions } from './widget-site.ts'
+
+/** The vendor's widget in a fresh browser, with every request that it made. */
+export interface Widget {
+  readonly page: Page
+  readonly context: BrowserContext
+  /** The form under this title; while one slides away and the next one in, there are two. */
+  form(title: RegExp): Locator
+  /** Waits for the form with the user name, fills it in and sends it. */
+  signIn(login: string, password: string): Promise<void>
+  /** Fills in inputs by name. The widget moves the focus to the first one when the form has slid in: what that spilt is filled in again. */
+  fill(form: Locator, fields: Readonly<Record<string, string>>): Promise<void>
+  /** Presses a form's button until the widget sends something: it drops one that comes right after another. */
+  send(form: Locator, button: string): Promise<void>
+  /** What it called at the broker so far, such as `POST /api/v1/authn 200`; a poll that repeats itself counts once. */
+  calls(): string[]
+  /** What it told the page: its success callback, its errors. */
+  reports(): Promise<WidgetReport[]>
+  /** Waits for the success callback with this status; SUCCESS unless given. */
+  done(status?: string): Promise<WidgetReport>
+  /** What nobody expected of a widget that understands its server. */
+  complaints(): Promise<string[]>
+  close(): Promise<void>
+}
+
+export interface WidgetReport {
+  readonly kind: 'done' | 'error' | 'failed'
+  readonly status?: string
+  readonly [field: string]: unknown
+}
+
+export interface OpenWidgetParts {
+  readonly chromium: Browser
+  /** Origin of the page. */
+  readonly pageUrl: string
+  /** The broker's address: the only thing that the widget is told about it. */
+  readonly baseUrl: string
+  /** One that another page has used before; a fresh one unless given. */
+  readonly context?: BrowserContext
+  readonly options?: WidgetOptions
+}
+
+interface Call {
+  readonly method: string
+  readonly path: string
+  readonly status: number
+}
+
+/** Every step that the widget knows of this API, with the statuses that the specification documents for it. */
+const DOCUMENTED: readonly [RegExp, readonly number[]][] = [
+  [/^POST \/api\/v1\/authn$/, [200, 401, 429]],
+  [/^POST \/api\/v1\/authn\/introspect$/, [200, 401]],
+  [/^POST \/api\/v1\/authn\/(cancel|skip|previous)$/, [200, 401]],
+  [/^POST \/api\/v1\/authn\/credentials\/(change|reset)_password$/, [200, 401, 403]],
+  [/^POST \/api\/v1\/authn\/recovery\/(password|unlock)$/, [200, 429]],
+  [/^POST \/api\/v1\/authn\/recovery\/(answer|token)$/, [200, 401, 403]],
+  [/^POST \/api\/v1\/authn\/recovery\/factors\/(SMS|CALL)\/(verify|resend)$/, [200, 401, 403, 429]],
+  [/^POST \/api\/v1\/authn\/factors$/, [200, 400, 401, 403]],
+  [/^POST \/api\/v1\/authn\/factors\/[^/]+\/verify(\/resend)?$/, [200, 401, 403, 429]],
+  [
+    /^POST \/api\/v1\/authn\/factors\/[^/]+\/lifecycle\/(activate|resend)(\/(poll|email|sms))?$/,
+    [200, 401, 403],
+  ],
+  [/^GET \/api\/v1\/users\/[^/]+\/factors\/[^/]+\/qr\/[^/]+$/, [200]],
+  [/^GET \/api\/v1\/users\/[^/]+\/factors\/questions$/, [200]],
+]
+
+export async function openWidget({
+  chromium,
+  pageUrl,
+  baseUrl,
+  options,
+  ...rest
+}: OpenWidgetParts): Promise<Widget> {
+  const context = rest.context ?? (await chromium.newContext())
+  const page = await context.newPage()
+  page.setDefaultTimeout(10_000)
+  const record = recordOf(page, new URL(pageUrl).origin, new URL(baseUrl).origin)
+  const given = encodeURIComponent(JSON.stringify({ baseUrl, ...options }))
+  await page.goto(`${pageUrl}/portal/#${given}`)
+
+  const form = (title: RegExp) =>
+    page.locator('.auth-content form').filter({ has: page.getByRole('heading', { name: title }) })
+  const reports = () => page.evaluate<WidgetReport[]>('reports')
+
+  const send: Widget['send'] = async (form, name) => {
+    const before = record.requests()
+    await until(
+      async () => {
+        if (record.requests() > before) return true
+        await form.getByRole('button', { name }).click({ timeout: 500 })
+        return record.requests() > before
+      },
+      { everyMs: 100, what: `a request after ${name}` },
+    )
+  }
+  const fill: Widget['fill'] = (filled, fields) =>
+    until(async () => {
+      const inputs = Object.entries(fields).map(
+        ([name, value]) => [filled.locator(`input[name=${name}]`), value] as const,
+      )
+      for (const [input, value] of inputs) await input.fill(value)
+      const kept = await Promise.all(
+        inputs.map(async ([input, value]) => (await input.inputValue()) === value),
+      )
+      return kept.every(Boolean)
+    }).then(() => undefined)
+
+  return {
+    page,
+    context,
+    fill,
+    send,
+    form,
+    async signIn(login, password) {
+      const asked = form(/^Sign In$/)
+      await fill(asked, { username: login, password })
+      await send(asked, 'Sign In')
+    },
+    calls: () =>
+      withoutRepeats(record.calls.map(({ method, path, status }) => `${method} ${masked(path)} ${status}`)),
+    reports,
+    async done(status = 'SUCCESS') {
+      await page.waitForFunction(`reports.some(({ status }) => status === ${JSON.stringify(status)})`)
+      const found = (await reports()).find((report) => report.status === status)
+      if (found === undefined) throw new Error('the page has lost its reports')
+      return found
+    },
+    complaints: async () => [
+      ...record.complaints,
+      ...record.calls
+        .filter(isUnexpected)
+        .map(({ method, path, status }) => `${method} ${path} was answered ${status}`),
+      ...(await reports())
+        .filter(({ kind }) => kind === 'failed')
+        .map(({ message }) => `the widget failed: ${message}`),
+    ],
+    close: () => context.close(),
+  }
+}
+
+function recordOf(page: Page, pageOrigin: string, brokerOrigin: string) {
+  const calls: Call[] = []
+  const complaints: string[] = []
+  const isCall = (url: URL) => url.origin === brokerOrigin && !url.pathname.startsWith('/portal/')
+
+  let requests = 0
+  page.on('request', (request) => {
+    const { origin, protocol } = new URL(request.url())
+    if (isCall(new URL(request.url()))) requests += 1
+    const isKnown = origin === pageOrigin || origin === brokerOrigin || protocol === 'data:'
+    if (!isKnown) complaints.push(`a request to ${request.url()}`)
+  })
+  page.on('requestfailed', (request) => {
+    complaints.push(`${request.url()} failed: ${request.failure()?.errorText}`)
+  })
+  page.on('response', (response) => {
+    const url = new URL(response.url())
+    const method = response.request().method()
+    if (isCall(url)) calls.push({ method, path: url.pathname, status: response.status() })
+    else if (response.status() >= 400) complaints.push(`${url.href} was answered ${response.status()}`)
+  })
+  page.on('pageerror', (error) => complaints.push(`script error: ${error.message}`))
+  page.on('console', (message) => {
+    // Chromium writes a line for every answer of 400 or more; those are looked at as calls
+    const isOfCall =
+      message.text().startsWith('Failed to load resource') && isCall(new URL(message.location().url))
+    if (message.type() === 'error' && !isOfCall) complaints.push(`console: ${message.text()}`)
+  })
+  return { calls, complaints, requests: () => requests }
+}
+
+function isUnexpected({ method, path, status }: Call): boolean {
+  const statuses = DOCUMENTED.find(([route]) => route.test(`${method} ${path}`))?.[1]
+  return statuses === undefined || !statuses.includes(status)
+}
+
+/** Ids and tokens differ from run to run. */
+function masked(path: string): string {
+  return path
+    .replace(/\/users\/[^/]+/, '/users/:uid')
+    .replace(/\/factors\/(?!questions|SMS|CALL)[^/]+/, '/factors/:id')
+    .replace(/\/qr\/.*/, '/qr/:token')
+}
+
+function withoutRepeats(lines: readonly string[]): string[] {
+  return lines.filter((line, index) => line !== lines[index - 1])
+}

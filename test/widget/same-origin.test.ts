@@ -1,0 +1,3 @@
+import { widgetContract } from './widget-contract.ts'
+
+widgetContract('on the broker’s origin')
