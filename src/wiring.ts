@@ -1,21 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { createApp } from './app.ts'
-import { createAuthnUpstream } from './authn/authn-upstream.ts'
-import { createBroker } from './authn/broker.ts'
-import { createCanonicalLogin } from './authn/canonical-login.ts'
-import { createClientOf } from './authn/client.ts'
-import { createDeviceCookie } from './authn/device-cookie.ts'
-import { createExchange } from './authn/exchange.ts'
-import { createHandOver } from './authn/hand-over.ts'
-import { createOfferedGets } from './authn/offered-gets.ts'
-import { createOffers } from './authn/offers.ts'
-import { createRecovery } from './authn/recovery.ts'
-import { createRedirects } from './authn/redirects.ts'
-import { createStepAudit } from './authn/step-audit.ts'
-import { createStepFlights } from './authn/step-flights.ts'
-import { createStepUp } from './authn/step-up.ts'
-import { createTransactionStore } from './authn/transaction-store.ts'
-import { createUnknownSteps } from './authn/unknown-steps.ts'
+import { createAuthn } from './authn/open-authn.ts'
 import type { Config } from './config/config.ts'
 import { createSeal } from './crypto/seal.ts'
 import { createSigner } from './crypto/sign.ts'
@@ -67,7 +52,6 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
   const { secure } = config.publicUrl
   const opened = wireStore(config, log, metrics)
   const { store } = opened
-  const openLimiter = createOpenLimiter(opened)
 
   const sessionCookie = createSessionCookie({ masterKeys, secure, sameSite: config.session.sameSite })
   const sessions = createSessions({
@@ -90,95 +74,21 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     metrics,
     now,
   })
-  const deviceCookie = createDeviceCookie({
-    signer: createSigner(masterKeys, 'device-cookie'),
-    secure,
-    maxAgeDays: tunables.device.cookieDays,
-    renewAfterHours: tunables.device.renewAfterHours,
-    now,
-  })
-  const upstream = createAuthnUpstream({
+  const authn = createAuthn({
+    ...config.authn,
     client: wireClient('authn', config.authn.baseUrl, config, log, metrics),
-    apiTokens: () => config.authn.apiTokens.current(),
     timeoutMs: tunables.upstream.authn.totalTimeoutMs,
-    log,
-    metrics,
-  })
-  const transactions = createTransactionStore({
+    apiTokens: () => config.authn.apiTokens.current(),
+    publicOrigin: config.publicUrl.origin,
+    secure,
+    signInUrl: config.signInUrl,
+    tunables,
     store,
-    seal: createSeal(masterKeys, 'transaction'),
-    names: createSigner(masterKeys, 'transaction-names'),
-    log,
-    metrics,
-  })
-  const audit = createStepAudit({ log, metrics, hashes: createSigner(masterKeys, 'log-hashes') })
-  const upstreamOrigins = [config.authn.baseUrl, ...config.authn.linkOrigins] as const
-  const publicOrigin = config.publicUrl.origin
-  const ownSecrets = () => config.authn.apiTokens.current()
-  const offers = createOffers({
-    store,
-    seal: createSeal(masterKeys, 'offer'),
-    names: createSigner(masterKeys, 'offer-names'),
-    metrics,
-  })
-  const handOver = createHandOver({
-    allowed: config.authn.ssoRedirects,
-    upstreamOrigin: config.authn.baseUrl,
-    store,
-    seal: createSeal(masterKeys, 'hand-over'),
-    names: createSigner(masterKeys, 'hand-over-names'),
-  })
-  const exchange = createExchange({
-    upstream,
+    openLimiter: createOpenLimiter(opened),
+    masterKeys,
     sessions,
-    handOver,
-    offers,
-    audit,
-    unknownSteps: createUnknownSteps({ log, metrics }),
-    upstreamOrigins: [...upstreamOrigins],
-    publicOrigin,
-    ownSecrets,
-    lifetime: {
-      minMs: tunables.transaction.minTtlMinutes * MINUTE_MS,
-      maxMs: tunables.transaction.maxTtlMinutes * MINUTE_MS,
-      defaultMs: tunables.transaction.defaultTtlMinutes * MINUTE_MS,
-    },
-    maxOfferedSteps: tunables.transaction.maxOfferedSteps,
-    remnantMs: tunables.transaction.remnantMinutes * MINUTE_MS,
+    sessionCookie,
     log,
-    metrics,
-    now,
-  })
-  const flights = createStepFlights({
-    store,
-    seal: createSeal(masterKeys, 'shared-answer'),
-    metrics,
-    lockTtlMs: tunables.transaction.stepLockMs,
-    waitMs: tunables.transaction.stepWaitMs,
-    sharedAnswerMs: tunables.transaction.sharedAnswerMs,
-  })
-  const broker = createBroker({
-    exchange,
-    recovery: createRecovery({
-      upstream,
-      exchange,
-      store,
-      names: createSigner(masterKeys, 'limit-names'),
-      canonicalLogin: createCanonicalLogin(config.authn.loginDomains),
-      audit,
-      publicOrigin,
-      answerMs: tunables.recovery.recoveryAnswerMs,
-      challengeMinutes: tunables.recovery.challengeMinutes,
-      resendAfterMs: tunables.recovery.resendAfterMs,
-      maxWrongCodes: tunables.recovery.maxWrongCodes,
-      log,
-      metrics,
-      now,
-    }),
-    transactions,
-    flights,
-    audit,
-    fingerprints: createSigner(masterKeys, 'step-fingerprints'),
     metrics,
     now,
   })
@@ -193,21 +103,8 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
   })
   const health = createHealth([
     { name: 'store', run: () => store.ping() },
-    { name: 'authn_token', run: () => refusedIf(upstream.tokenIsRefused()), informs: true },
+    { name: 'authn_token', run: () => refusedIf(authn.tokenIsRefused()), informs: true },
   ])
-
-  const clientOf = createClientOf({ deviceCookie, sessionIdIn: sessionCookie.idIn })
-  const stepUp = createStepUp({
-    enabled: config.authn.stepUp,
-    signInUrl: config.signInUrl,
-    transactions,
-    perAddress: openLimiter('step-up', tunables.limits.stepUpPerAddress),
-    names: createSigner(masterKeys, 'limit-names'),
-    ttlMs: tunables.transaction.defaultTtlMinutes * MINUTE_MS,
-    log,
-    metrics,
-    now,
-  })
 
   const app = createApp({
     publicOrigin: config.publicUrl.origin,
@@ -218,26 +115,9 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     maxUrlBytes: tunables.http.maxUrlBytes,
     sessions,
     sessionCookie,
-    ensureDevice: deviceCookie.ensure,
-    authn: {
-      broker,
-      offeredGets: createOfferedGets({
-        upstream,
-        offers,
-        upstreamOrigins: [...upstreamOrigins],
-        publicOrigin,
-        ownSecrets,
-        maxPictureBytes: tunables.transaction.maxPictureBytes,
-      }),
-      clientOf,
-      sessionCookie: sessionCookie.opening,
-    },
-    navigation: {
-      stepUp,
-      redirects: createRedirects({ transactions, flights, metrics, now }),
-      handOver,
-      clientOf,
-    },
+    ensureDevice: authn.ensureDevice,
+    authn: authn.routes,
+    navigation: authn.navigation,
     pamRoutes: pam?.routes ?? pamAbsentRoutes(),
     log,
     metrics,
@@ -250,7 +130,7 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     log,
     async close() {
       pam?.stop()
-      await Promise.all([upstream.close(), pamClient?.close(), store.close()])
+      await Promise.all([authn.close(), pamClient?.close(), store.close()])
     },
   }
 }

@@ -1,0 +1,217 @@
+import type { Request, Response } from 'express'
+import type { MasterKeys } from '../crypto/keys.ts'
+import { createSeal } from '../crypto/seal.ts'
+import { createSigner } from '../crypto/sign.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { SessionCookie } from '../session/session-cookie.ts'
+import type { Sessions } from '../session/sessions.ts'
+import type { LimitFigures, OpenLimiter } from '../store/limiter.ts'
+import type { Store } from '../store/store.ts'
+import type { UpstreamClient } from '../upstream/upstream-client.ts'
+import type { AuthnRoutesParts } from './authn-routes.ts'
+import { createAuthnUpstream } from './authn-upstream.ts'
+import { createBroker } from './broker.ts'
+import { createCanonicalLogin } from './canonical-login.ts'
+import { createClientOf } from './client.ts'
+import { createDeviceCookie } from './device-cookie.ts'
+import { createExchange } from './exchange.ts'
+import { createHandOver, type RedirectPrefix } from './hand-over.ts'
+import type { NavigationRoutesParts } from './navigation-routes.ts'
+import { createOfferedGets } from './offered-gets.ts'
+import { createOffers } from './offers.ts'
+import { createRecovery } from './recovery.ts'
+import { createRedirects } from './redirects.ts'
+import { createStepAudit } from './step-audit.ts'
+import { createStepFlights } from './step-flights.ts'
+import { createStepUp } from './step-up.ts'
+import { createTransactionStore } from './transaction-store.ts'
+import { createUnknownSteps } from './unknown-steps.ts'
+
+/** The room's tunables, as `config/default.json` groups them. */
+export interface AuthnTunables {
+  readonly transaction: {
+    readonly minTtlMinutes: number
+    readonly maxTtlMinutes: number
+    readonly defaultTtlMinutes: number
+    readonly remnantMinutes: number
+    readonly stepLockMs: number
+    readonly stepWaitMs: number
+    readonly sharedAnswerMs: number
+    readonly maxOfferedSteps: number
+    readonly maxPictureBytes: number
+  }
+  readonly device: { readonly cookieDays: number; readonly renewAfterHours: number }
+  readonly recovery: {
+    readonly recoveryAnswerMs: number
+    readonly challengeMinutes: number
+    readonly resendAfterMs: number
+    readonly maxWrongCodes: number
+  }
+  readonly limits: { readonly stepUpPerAddress: LimitFigures }
+}
+
+export interface AuthnParts {
+  readonly client: UpstreamClient
+  /** For all that one step sends, in milliseconds. */
+  readonly timeoutMs: number
+  /** The org's origin, and its other names. */
+  readonly baseUrl: string
+  readonly linkOrigins: readonly string[]
+  /** The SSWS token in use, then the standby. */
+  readonly apiTokens: () => readonly string[]
+  readonly stepUp: boolean
+  readonly ssoRedirects: readonly RedirectPrefix[]
+  readonly loginDomains: readonly string[]
+  readonly publicOrigin: string
+  readonly secure: boolean
+  readonly signInUrl: string
+  readonly tunables: AuthnTunables
+  readonly store: Store
+  readonly openLimiter: OpenLimiter
+  readonly masterKeys: MasterKeys
+  readonly sessions: Sessions
+  readonly sessionCookie: SessionCookie
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly now: () => number
+}
+
+export interface Authn {
+  readonly routes: AuthnRoutesParts
+  readonly navigation: NavigationRoutesParts
+  /** Gives a browser its device cookie if it has none yet. */
+  readonly ensureDevice: (req: Request, res: Response) => unknown
+  readonly tokenIsRefused: () => boolean
+  close(): Promise<void>
+}
+
+const MINUTE_MS = 60_000
+
+/** Puts the room together. */
+export function createAuthn(parts: AuthnParts): Authn {
+  const { store, masterKeys, sessions, sessionCookie, publicOrigin, apiTokens, log, metrics, now } = parts
+  const { transaction: figures, device, recovery, limits } = parts.tunables
+  const seal = (label: string) => createSeal(masterKeys, label)
+  const signer = (label: string) => createSigner(masterKeys, label)
+  const upstreamOrigins = [parts.baseUrl, ...parts.linkOrigins] as const
+  const ownSecrets = apiTokens
+
+  const deviceCookie = createDeviceCookie({
+    signer: signer('device-cookie'),
+    secure: parts.secure,
+    maxAgeDays: device.cookieDays,
+    renewAfterHours: device.renewAfterHours,
+    now,
+  })
+  const clientOf = createClientOf({ deviceCookie, sessionIdIn: sessionCookie.idIn })
+  const upstream = createAuthnUpstream({
+    client: parts.client,
+    apiTokens,
+    timeoutMs: parts.timeoutMs,
+    log,
+    metrics,
+  })
+  const transactions = createTransactionStore({
+    store,
+    seal: seal('transaction'),
+    names: signer('transaction-names'),
+    log,
+    metrics,
+  })
+  const flights = createStepFlights({
+    store,
+    seal: seal('shared-answer'),
+    metrics,
+    lockTtlMs: figures.stepLockMs,
+    waitMs: figures.stepWaitMs,
+    sharedAnswerMs: figures.sharedAnswerMs,
+  })
+  const audit = createStepAudit({ log, metrics, hashes: signer('log-hashes') })
+  const offers = createOffers({ store, seal: seal('offer'), names: signer('offer-names'), metrics })
+  const handOver = createHandOver({
+    allowed: parts.ssoRedirects,
+    upstreamOrigin: parts.baseUrl,
+    store,
+    seal: seal('hand-over'),
+    names: signer('hand-over-names'),
+  })
+  const exchange = createExchange({
+    upstream,
+    sessions,
+    handOver,
+    offers,
+    audit,
+    unknownSteps: createUnknownSteps({ log, metrics }),
+    upstreamOrigins: [...upstreamOrigins],
+    publicOrigin,
+    ownSecrets,
+    lifetime: {
+      minMs: figures.minTtlMinutes * MINUTE_MS,
+      maxMs: figures.maxTtlMinutes * MINUTE_MS,
+      defaultMs: figures.defaultTtlMinutes * MINUTE_MS,
+    },
+    maxOfferedSteps: figures.maxOfferedSteps,
+    remnantMs: figures.remnantMinutes * MINUTE_MS,
+    log,
+    metrics,
+    now,
+  })
+  const broker = createBroker({
+    exchange,
+    recovery: createRecovery({
+      upstream,
+      exchange,
+      store,
+      names: signer('limit-names'),
+      canonicalLogin: createCanonicalLogin(parts.loginDomains),
+      audit,
+      publicOrigin,
+      answerMs: recovery.recoveryAnswerMs,
+      challengeMinutes: recovery.challengeMinutes,
+      resendAfterMs: recovery.resendAfterMs,
+      maxWrongCodes: recovery.maxWrongCodes,
+      log,
+      metrics,
+      now,
+    }),
+    transactions,
+    flights,
+    audit,
+    fingerprints: signer('step-fingerprints'),
+    metrics,
+    now,
+  })
+  const offeredGets = createOfferedGets({
+    upstream,
+    offers,
+    upstreamOrigins: [...upstreamOrigins],
+    publicOrigin,
+    ownSecrets,
+    maxPictureBytes: figures.maxPictureBytes,
+  })
+  const stepUp = createStepUp({
+    enabled: parts.stepUp,
+    signInUrl: parts.signInUrl,
+    transactions,
+    perAddress: parts.openLimiter('step-up', limits.stepUpPerAddress),
+    names: signer('limit-names'),
+    ttlMs: figures.defaultTtlMinutes * MINUTE_MS,
+    log,
+    metrics,
+    now,
+  })
+
+  return {
+    routes: { broker, offeredGets, clientOf, sessionCookie: sessionCookie.opening },
+    navigation: {
+      stepUp,
+      redirects: createRedirects({ transactions, flights, metrics, now }),
+      handOver,
+      clientOf,
+    },
+    ensureDevice: deviceCookie.ensure,
+    tokenIsRefused: upstream.tokenIsRefused,
+    close: upstream.close,
+  }
+}
