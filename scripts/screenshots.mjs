@@ -67,6 +67,7 @@ async function visit(colorScheme, story) {
   await page.goto(demo.url)
   await story(page, async (name) => {
     const path = `${OUT}${name}-${colorScheme}.png`
+    await page.evaluate('window.scrollTo(0, 0)')
     await page.screenshot({ path })
     const { size } = await stat(path)
     console.log(`${name}-${colorScheme}.png ${Math.round(size / 1000)} kB`)

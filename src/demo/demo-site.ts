@@ -5,6 +5,7 @@ import helmet from 'helmet'
 import { openApiDocument } from '../openapi.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import { createCornerRoutes } from './corner-routes.ts'
+import { createWidgetRoutes } from './widget-routes.ts'
 
 export interface DemoSiteParts {
   readonly broker: RequestListener
@@ -51,6 +52,7 @@ function createPage({ sandbox, sandboxUrl }: Omit<DemoSiteParts, 'broker'>): Req
   const openApi = openApiDocument()
   site.get('/', (_req, res) => res.sendFile('index.html', { root: PAGE }))
   site.get('/demo/openapi.json', (_req, res) => res.json(openApi))
+  site.use('/demo', createWidgetRoutes({ page: PAGE }))
   site.use('/demo', express.static(PAGE, { index: false, extensions: [] }))
   site.use('/demo', express.static(SCRIPTS, { index: false, extensions: [] }))
 

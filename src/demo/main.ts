@@ -1,6 +1,7 @@
 import { peopleTable } from '../sandbox/people-table.ts'
 import { defaultConfigPath } from '../sandbox/sandbox-config.ts'
 import { startDemo } from './demo.ts'
+import { widgetIsInstalled } from './widget-routes.ts'
 
 const PORT = 8080
 
@@ -14,12 +15,12 @@ async function main(): Promise<void> {
 
   process.stdout.write(`
 Gatehouse demo   ${demo.url}
-                 health and metrics: ${demo.opsUrl}/readyz and /metrics
+${widgetIsInstalled() ? `                 with the vendor's sign-in widget: ${demo.url}/demo/widget.html\n` : ''}                 health and metrics: ${demo.opsUrl}/readyz and /metrics
 
 ${peopleTable(demo.sandboxConfig.people)}
 
-Codes of authenticator apps, and push requests to answer, are on the page under “The phone in your hand”;
-the same, with mails and text messages, as JSON: ${demo.sandboxUrl}/sandbox/people and /sandbox/outbox
+Codes, mails, text messages and push requests to answer are on the page under “The phone in your hand”;
+the same as JSON: ${demo.sandboxUrl}/sandbox/people and /sandbox/outbox
 
 Ctrl-C ends it. Nothing is kept.
 

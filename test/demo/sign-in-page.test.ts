@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import {
   type DemoHouse,
@@ -8,6 +9,7 @@ import {
   PASSWORD,
   type Visitor,
 } from '../support/demo-page.ts'
+import { until } from '../support/until.ts'
 
 /** The reference sign-in page, screen by screen; each screen is looked at by axe, in the dark, and on a narrow phone. */
 let house: DemoHouse
@@ -16,6 +18,11 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => house.stop())
 afterEach(() => house.tidy())
+
+/** What the upstream answers with and passes through the broker (the sign-in API's own codes). */
+const UPSTREAM_CODES = [1, 3, 4, 6, 7, 9, 11, 14, 22, 47, 68, 69, 79, 82, 83, 87, 95, 109, 119, 133].map(
+  (code) => `E${String(code).padStart(7, '0')}`,
+)
 
 const codeSentTo = (login: string) => house.sandbox.outbox.latest(login)?.code ?? 'none was sent'
 
@@ -49,6 +56,11 @@ describe('a password', () => {
     await visitor.signIn('olga.expired')
     await visitor.screen('Your password has expired')
     await visitor.main.getByText('at least 8 characters').waitFor()
+    await visitor.type('Current password', 'wrong')
+    await visitor.type('New password', NEW_PASSWORD)
+    await visitor.press('Change password')
+    await visitor.alert(/Current password: The credentials provided were incorrect/)
+    expect(await hasFocus(visitor.main.getByLabel('Current password'))).toBe(true)
     await visitor.type('Current password', PASSWORD)
     await visitor.type('New password', 'short')
     await visitor.press('Change password')
@@ -171,6 +183,29 @@ describe('a second factor', () => {
     await signedInAs(visitor, 'Quentin')
   })
 
+  test.each([
+    ['carl.call', 'Carl', /^A phone call to/, 'Call me'],
+    ['emma.mail', 'Emma', /^An e-mail to/, 'Send the code'],
+  ])('a code that is sent: %s', async (login, firstName, title, send) => {
+    const visitor = await house.visit()
+    await visitor.signIn(login)
+    await visitor.screen(title)
+    await visitor.press(send)
+    await visitor.main.getByLabel('Code').waitFor()
+    await visitor.type('Code', codeSentTo(`${login}@example.test`))
+    await visitor.press('Verify')
+    await signedInAs(visitor, firstName)
+  })
+
+  test('one of two enterprise tokens', async () => {
+    const visitor = await house.visit()
+    await visitor.signIn('rosa.enterprise')
+    await visitor.press(/SYMANTEC token VIP-0001/)
+    await visitor.type('Code', house.sandbox.tokenCode('VIP-0001'))
+    await visitor.press('Verify')
+    await signedInAs(visitor, 'Rosa')
+  })
+
   test("a security key of the sandbox's", async () => {
     const visitor = await house.visit()
     await visitor.page.getByRole('button', { name: 'wanda.key@example.test' }).click()
@@ -261,6 +296,48 @@ describe('trouble', () => {
     await visitor.press('Cancel')
     await visitor.screen('Sign in')
   })
+})
+
+test('every error code of the broker has words of its own on the page', async () => {
+  const catalogue = readFileSync(new URL('../../src/errors.ts', import.meta.url), 'utf8')
+  const codes = new Set([...(catalogue.match(/E0000\d{3}/g) ?? []), ...UPSTREAM_CODES])
+  expect(codes.size).toBeGreaterThan(UPSTREAM_CODES.length)
+  const { page } = await house.visit()
+  const wordless = await page.evaluate<string[]>(
+    `Promise.all([import('/demo/errors.js'), import('/demo/broker.js')]).then(
+      ([{ adviceFor }, { BrokerTrouble }]) => ${JSON.stringify([...codes])}.filter((code) =>
+        adviceFor(new BrokerTrouble({ status: 400, code, summary: 'its own words' })).text === 'its own words'))`,
+  )
+  expect(wordless).toEqual([])
+})
+
+test('a poll that is limited or offline backs off 1, 2, 4, 8, 16 seconds, then gives up', async () => {
+  const { page } = await house.visit()
+  await page.clock.install()
+  const pauses = page.evaluate<
+    number[]
+  >(`Promise.all([import('/demo/poll.js'), import('/demo/broker.js')]).then(
+    ([{ poll }, { BrokerTrouble }]) => new Promise((resolve) => {
+      const asked = []
+      poll({
+        screen: { isShown: () => true },
+        ask() {
+          asked.push(Date.now())
+          throw new BrokerTrouble({ status: asked.length % 2 ? 429 : 0, code: '', summary: '' })
+        },
+        onPause() {},
+        onError: () => resolve(asked.slice(1).map((at, index) => Math.round((at - asked[index]) / 1000))),
+      })
+    }))`)
+  let isOver = false
+  void pauses.then(() => {
+    isOver = true
+  })
+  await until(async () => {
+    if (!isOver) await page.clock.runFor(1000)
+    return isOver
+  })
+  expect(await pauses).toEqual([1, 2, 4, 8, 16])
 })
 
 describe('with nothing but a keyboard', () => {

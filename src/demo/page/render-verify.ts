@@ -115,15 +115,18 @@ function askAnswer(transaction: Transaction, factor: Factor, link: Link, steps: 
   show(
     nameOf(factor),
     form({
-      fields: [
-        { name: 'answer', label: factor.profile?.questionText ?? factor.profile?.question ?? 'Your answer' },
-      ],
+      fields: [{ name: 'answer', label: questionOf(factor) }],
       checkboxes: [rememberBox(transaction, steps)],
       submit: 'Verify',
       others: otherWays(transaction, steps),
       onSubmit: (values) => verify(transaction, link, values, steps),
     }),
   )
+}
+
+/** Some orgs send the question's text, others its name only: `favorite_toy`. */
+function questionOf({ profile }: Factor): string {
+  return profile?.questionText ?? profile?.question?.replaceAll('_', ' ') ?? 'Your answer'
 }
 
 /** Codes of every kind: from an app or a token, or sent. Only what was sent can be sent again. */

@@ -48,10 +48,14 @@ export function report(error: unknown, trigger?: HTMLButtonElement): void {
     applyRemedy(remedy, text)
     return
   }
-  say(text, causes)
+  const form = trigger?.form ?? null
+  say(
+    text,
+    causes.map((cause) => inWords(cause, form)),
+  )
   if (trigger === undefined) return
   if (waitSeconds !== undefined) countDown(trigger, waitSeconds)
-  else if (trigger.type === 'submit' && isAboutInput(error)) pointAt(trigger.form, causes)
+  else if (trigger.type === 'submit' && isAboutInput(error)) pointAt(form, causes)
 }
 
 /**
@@ -94,17 +98,29 @@ function isAboutInput(error: unknown): boolean {
   return error instanceof BrokerTrouble && error.status >= 400 && error.status < 500
 }
 
-/** The cursor goes to the field that is named in a cause ("oldPassword: …"), else to the last one. */
+/** The cursor goes to the field that is named in a cause, else to the last one. */
 function pointAt(form: HTMLFormElement | null, causes: readonly string[]): void {
-  const fields = fieldsOf(form)
-  const named = fields.find(({ name }) => causes.some((cause) => cause.startsWith(`${name}:`)))
-  const field = named ?? fields.at(-1)
+  const named = causes.map((cause) => fieldIn(cause, form)).find((field) => field !== undefined)
+  const field = named ?? fieldsOf(form).at(-1)
   if (field === undefined) return
   field.setAttribute('aria-invalid', 'true')
   field.setAttribute('aria-describedby', 'trouble')
   field.addEventListener('input', () => field.removeAttribute('aria-invalid'), { once: true })
   field.focus()
   if (field instanceof HTMLInputElement) field.select()
+}
+
+const NAMED = /^(?:[\w]+\.)*(\w+): (.+)$/s
+
+/** "oldPassword: …" and "profile.phoneNumber: …" name a field of the request: people know it by its label. */
+function inWords(cause: string, form: HTMLFormElement | null): string {
+  const label = fieldIn(cause, form)?.labels?.[0]?.textContent
+  return label ? `${label}: ${NAMED.exec(cause)?.[2]}` : cause
+}
+
+function fieldIn(cause: string, form: HTMLFormElement | null): HTMLInputElement | undefined {
+  const name = NAMED.exec(cause)?.[1]
+  return fieldsOf(form).find((field) => field.name === name)
 }
 
 function fieldsOf(form: HTMLFormElement | null): HTMLInputElement[] {
