@@ -9,15 +9,16 @@ import { fileURLToPath } from 'node:url'
 const FOLDER = fileURLToPath(new URL('../tools/widget', import.meta.url))
 const SCRIPT = `${FOLDER}/node_modules/@okta/okta-signin-widget/dist/js/okta-sign-in.classic.min.js`
 
+export function widgetIsInstalled() {
+  const isThere = existsSync(SCRIPT)
+  console.log(isThere ? `ok       sign-in widget: ${SCRIPT}` : 'missing  sign-in widget')
+  return isThere
+}
+
 /** Whether the widget is there now. */
 export function installWidget() {
-  if (existsSync(SCRIPT)) {
-    console.log(`ok       sign-in widget: ${SCRIPT}`)
-    return true
-  }
-  console.log(
-    'missing  sign-in widget\n\nInstalling the vendor’s sign-in widget into tools/widget: about 130 MB',
-  )
+  if (widgetIsInstalled()) return true
+  console.log('\nInstalling the vendor’s sign-in widget into tools/widget: about 130 MB\n')
   return spawnSync('npm', ['ci', '--prefix', FOLDER, '--ignore-scripts'], { stdio: 'inherit' }).status === 0
 }
 

@@ -1,6 +1,7 @@
 /**
  * `npm run setup`: sees to it that the programs are there which the tests and the proxy examples start: Redis, nginx,
- * a Chromium and openssl. What is missing is installed with the system's own package manager. `--check` only looks.
+ * a Chromium and openssl. What is missing is installed with the system's own package manager; the sign-in widget that
+ * some tests drive comes from npm into `tools/widget`. `--check` only looks.
  *
  * The tests start these programs themselves, on free ports. Where the package manager starts a service with the
  * package it installs (Debian on a machine with systemd), that service is switched off again: nobody asked for it.
@@ -8,6 +9,7 @@
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, isAbsolute, join } from 'node:path'
+import { installWidget, widgetIsInstalled } from './install-widget.mjs'
 
 /** Packages by package manager; where a distribution has another name for one, the names are tried in turn. */
 const TOOLS = [
@@ -68,8 +70,12 @@ function main(args) {
     return fail(`Unknown argument ${unknown.join(' ')}. Known: --check (look, install nothing)`)
 
   const missing = report()
+  if (args.includes('--check')) {
+    if (missing.length > 0) return fail(whatToInstall(missing))
+    return widgetIsInstalled() ? 0 : fail('Please run npm run setup: it installs the sign-in widget')
+  }
+  if (!installWidget()) return fail('The sign-in widget could not be installed: npm ci --prefix tools/widget')
   if (missing.length === 0) return 0
-  if (args.includes('--check')) return fail(whatToInstall(missing))
 
   const manager = Object.keys(INSTALL).find((command) => find(command) !== undefined)
   if (manager === undefined) return fail(whatToInstall(missing))

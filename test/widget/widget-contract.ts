@@ -181,7 +181,10 @@ export function widgetContract(
     test('sets up an authenticator app with the picture to scan', async () => {
       const widget = await open()
       await widget.signIn(REGGIE, PASSWORD)
-      await chooseFactor(widget, 'Google Authenticator')
+      await widget
+        .form(/^Set up/)
+        .getByRole('button', { name: 'Configure factor' })
+        .click()
       const chosen = widget.form(/Setup Google Authenticator/)
       await chosen.getByText('iPhone').click()
       await chosen.getByRole('link', { name: 'Next' }).click()
