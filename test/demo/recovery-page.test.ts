@@ -225,6 +225,13 @@ test('a new account is set up by the link of the welcome mail', async () => {
   await visitor.screen('Hello Aida')
 })
 
+test('the link of a welcome mail works in a browser that was never here', async () => {
+  const token = house.sandbox.activationToken('anna.activate')
+  const visitor = await house.visit({ path: `/#activation=${token}` })
+  await visitor.screen('Hello Anna')
+  expect(visitor.page.url()).toBe(`${house.demo.url}/`)
+})
+
 describe('a step-up for an app', () => {
   test('is signed in to here, with a code, and ends in the app', async () => {
     const visitor = await house.visit()

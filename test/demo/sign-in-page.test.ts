@@ -142,6 +142,23 @@ describe('a second factor', () => {
     await signedInAs(visitor, 'Nina')
   })
 
+  test('a push that nobody answers times out, and another one can be sent', async () => {
+    const visitor = await house.visit()
+    await visitor.page.clock.install()
+    await visitor.signIn('theo.timeout')
+    await visitor.press('Send the request')
+    await visitor.screen('Look at your phone')
+    const isOver = () => visitor.main.getByText('Nobody answered the request in time.').isVisible()
+    await until(async () => {
+      await visitor.page.clock.runFor(1000)
+      return isOver()
+    })
+    await visitor.press('Send another request')
+    await visitor.screen('Look at your phone')
+    await visitor.press('Cancel')
+    await visitor.screen('Sign in')
+  })
+
   test('a lost connection while waiting is told, and the poll goes on by itself', async () => {
     const visitor = await house.visit()
     await visitor.signIn('nina.number')
