@@ -62,11 +62,11 @@ export function createApp(parts: AppParts): Express {
 
 /** The public surface (DESIGN §2). */
 export function publicRoutes(parts: AppParts): Route[] {
-  const { sessions, sessionCookie: cookie, ensureDevice, log } = parts
+  const { publicOrigin, sessions, sessionCookie: cookie, ensureDevice, log } = parts
   return [
     ...createAuthnRoutes(parts.authn),
     ...createNavigationRoutes(parts.navigation),
-    ...createSessionRoutes({ sessions, cookie, ensureDevice, log }),
+    ...createSessionRoutes({ publicOrigin, sessions, cookie, ensureDevice, log }),
     ...createOwnSessionsRoutes({ sessions, cookie, log }),
     ...parts.pamRoutes,
   ]

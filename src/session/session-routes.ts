@@ -8,6 +8,8 @@ import type { SessionCookie } from './session-cookie.ts'
 import type { Sessions } from './sessions.ts'
 
 export interface SessionRoutesParts {
+  /** What the links of an answer begin with. */
+  readonly publicOrigin: string
   readonly sessions: Sessions
   readonly cookie: SessionCookie
   /** Gives the browser its device cookie if it has none yet. */
@@ -15,7 +17,19 @@ export interface SessionRoutesParts {
   readonly log: Logger
 }
 
-export function createSessionRoutes({ sessions, cookie, ensureDevice, log }: SessionRoutesParts): Route[] {
+export function createSessionRoutes({
+  publicOrigin,
+  sessions,
+  cookie,
+  ensureDevice,
+  log,
+}: SessionRoutesParts): Route[] {
+  /** The vendor's library makes functions of them: `session.get()` answers with a `refresh()`. */
+  const links = {
+    self: { href: `${publicOrigin}/api/v1/sessions/me`, hints: { allow: ['GET', 'DELETE'] } },
+    refresh: { href: `${publicOrigin}/api/v1/sessions/me/lifecycle/refresh`, hints: { allow: ['POST'] } },
+  }
+
   const present = (session: Session) => ({
     id: session.publicId,
     userId: session.userId,
@@ -26,6 +40,7 @@ export function createSessionRoutes({ sessions, cookie, ensureDevice, log }: Ses
     expiresAt: new Date(sessions.expiresAtMs(session)).toISOString(),
     idleExpiresAt: new Date(sessions.idleExpiresAtMs(session)).toISOString(),
     amr: session.amr,
+    _links: links,
   })
 
   return [
@@ -74,7 +89,7 @@ export function createOwnSessionsRoutes({
   sessions,
   cookie,
   log,
-}: Omit<SessionRoutesParts, 'ensureDevice'>): Route[] {
+}: Omit<SessionRoutesParts, 'publicOrigin' | 'ensureDevice'>): Route[] {
   const audit = (req: Request, session: Session, count: number) =>
     log.audit('sessions_revoked', {
       requestId: contextOf(req).requestId,

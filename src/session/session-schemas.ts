@@ -2,6 +2,8 @@ import { z } from 'zod'
 
 /** What the routes of this room answer. */
 const publicId = z.uuid().meta({ description: 'A public id, safe to show; never the cookie’s.' })
+const link = (...allow: readonly string[]) =>
+  z.strictObject({ href: z.url(), hints: z.strictObject({ allow: z.array(z.enum(allow)) }) })
 const time = (description: string) => z.iso.datetime().meta({ description })
 
 export const sessionAnswer = z
@@ -20,6 +22,7 @@ export const sessionAnswer = z
       description: 'Authentication methods by their names in RFC 8176.',
       examples: [['pwd', 'otp', 'mfa']],
     }),
+    _links: z.strictObject({ self: link('GET', 'DELETE'), refresh: link('POST') }),
   })
   .meta({ id: 'Session' })
 

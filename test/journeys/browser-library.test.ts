@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { OktaAuth } from '@okta/okta-auth-js/authn'
-import { type Browser, openBrowser } from '../support/browser.ts'
+import { asTransaction, factor, openLibrary, signIn, step } from '../support/browser-library.ts'
 import { type House, OLGA, PASSWORD, PRIYA, startHouse, TOMAS, WALTER } from '../support/house.ts'
 import { until } from '../support/until.ts'
 
@@ -13,65 +12,7 @@ beforeAll(async () => {
 afterAll(() => house.stop())
 beforeEach(() => house.sandbox.reset())
 
-function library(): { client: OktaAuth; browser: Browser } {
-  const browser = openBrowser(house.gatehouse.url)
-  const client = new OktaAuth({
-    issuer: house.gatehouse.url,
-    pollDelay: 10,
-    httpRequestClient: async (method, url, { headers, data }) => {
-      const raw = typeof data === 'string' ? data : JSON.stringify(data)
-      const options = { headers: { ...(headers as Record<string, string>) } }
-      const answer =
-        method === 'GET'
-          ? await browser.get(url, options)
-          : method === 'DELETE'
-            ? await browser.delete(url, options)
-            : await browser.post(url, undefined, { ...options, ...(raw === undefined ? {} : { raw }) })
-      const response = {
-        status: answer.status,
-        responseText: answer.text,
-        responseType: 'json',
-        responseJSON: answer.json,
-        headers: Object.fromEntries(answer.headers),
-      }
-      if (answer.status >= 400) throw response
-      return response
-    },
-  })
-  return { client, browser }
-}
-
-const credentials = (username: string) => ({ username, password: PASSWORD })
-type Step = (args?: object) => Promise<Transaction>
-interface Transaction {
-  readonly status: string
-  readonly factorResult?: string
-  readonly data?: { readonly stateToken?: string }
-  readonly factors?: readonly { readonly factorType: string; readonly verify: Step }[]
-  readonly changePassword?: Step
-  readonly skip?: Step
-  readonly cancel?: Step
-  readonly poll?: Step
-}
-
-async function signIn(client: OktaAuth, username: string, options = {}): Promise<Transaction> {
-  return asTransaction(await client.signInWithCredentials({ ...credentials(username), ...options }))
-}
-
-/** The library types its answers loosely: one function a link, by the link's name. */
-function asTransaction(answer: unknown): Transaction {
-  return answer as Transaction
-}
-
-function step(given: Step | undefined, name: string): Step {
-  if (given === undefined) throw new Error(`the library offers no ${name}`)
-  return given
-}
-
-function factor(transaction: Transaction, factorType: string): Step {
-  const found = transaction.factors?.find((one) => one.factorType === factorType)
-  return step(found?.verify, `factor ${factorType}`)
-}
+const library = () => openLibrary(house.gatehouse.url)
 
 test('signs in with password and a code, wrong code first', async () => {
   const { client, browser } = library()

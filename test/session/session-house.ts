@@ -67,7 +67,13 @@ export async function sessionHouse({ secure = true, sameSite = 'lax' }: HouseOpt
     now,
   })
   const routes: Route[] = [
-    ...createSessionRoutes({ sessions, cookie, ensureDevice: () => undefined, log }),
+    ...createSessionRoutes({
+      publicOrigin: 'https://portal.example',
+      sessions,
+      cookie,
+      ensureDevice: () => undefined,
+      log,
+    }),
     {
       method: 'POST',
       path: '/open',

@@ -137,6 +137,13 @@ describe('opening', () => {
       expiresAt: '2026-11-05T18:00:00.000Z',
       idleExpiresAt: '2026-11-05T06:30:00.000Z',
       amr: ['pwd', 'otp', 'mfa'],
+      _links: {
+        self: { href: 'https://portal.example/api/v1/sessions/me', hints: { allow: ['GET', 'DELETE'] } },
+        refresh: {
+          href: 'https://portal.example/api/v1/sessions/me/lifecycle/refresh',
+          hints: { allow: ['POST'] },
+        },
+      },
     })
     expect(JSON.stringify(answer)).not.toContain(id)
   })

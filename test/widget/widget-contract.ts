@@ -51,9 +51,7 @@ export function widgetContract(
     opened = []
   })
   afterEach(async () => {
-    for (const widget of opened) {
-      expect(await widget.complaints()).toEqual([])
-    }
+    for (const widget of opened) expect(await widget.complaints()).toEqual([])
     for (const { context } of opened) await context.close()
   })
 

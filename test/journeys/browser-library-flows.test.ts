@@ -1,0 +1,316 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import {
+  asTransaction,
+  type LibraryFactor,
+  openLibrary,
+  signIn,
+  step,
+  type Transaction,
+} from '../support/browser-library.ts'
+import { AMELIA, type House, INES, OLGA, PASSWORD, PRIYA, startHouse, TOMAS } from '../support/house.ts'
+import { until } from '../support/until.ts'
+
+/** Every flow that the vendor's browser library offers on this API, beside the usual ones of `browser-library.test.ts`. */
+
+const NEW_PASSWORD = 'Another-Password-2'
+const [QUENTIN, SANA, CARL, EMMA, YUKI, ERIN, LUIS, ANNA, AIDA] = [
+  'quentin.query',
+  'sana.sms',
+  'carl.call',
+  'emma.mail',
+  'yuki.hardware',
+  'erin.enrol',
+  'luis.locked',
+  'anna.activate',
+  'aida.nopassword',
+].map((name) => `${name}@example.test`) as [
+  string,
+  string,
+  string,
+  string,
+  string,
+  string,
+  string,
+  string,
+  string,
+]
+
+let house: House
+beforeAll(async () => {
+  house = await startHouse({
+    tunables: (all) => ({ ...all, recovery: { ...all.recovery, recoveryAnswerMs: 1, resendAfterMs: 1 } }),
+  })
+})
+afterAll(() => house.stop())
+beforeEach(() => house.sandbox.reset())
+
+async function library() {
+  const opened = openLibrary(house.gatehouse.url)
+  await opened.browser.get('/api/v1/sessions/me')
+  return opened
+}
+
+function factorOf({ factors = [] }: Transaction, factorType: string, provider?: string): LibraryFactor {
+  const found = factors.find(
+    (one) => one.factorType === factorType && (provider === undefined || one.provider === provider),
+  )
+  if (found === undefined) throw new Error(`no ${factorType} is offered`)
+  return found
+}
+
+const codeSentTo = (login: string) => {
+  const code = house.sandbox.outbox.latest(login)?.code
+  if (code === undefined) throw new Error(`nothing was sent to ${login}`)
+  return code
+}
+
+describe('factors', () => {
+  test.each([
+    ['question', QUENTIN, () => ({ answer: 'lighthouse' })],
+    ['token:hardware', YUKI, () => ({ passCode: house.sandbox.tokenCode('HW-0001') })],
+  ])('%s: verified in one step', async (factorType, login, proof) => {
+    const { client } = await library()
+    const asked = await signIn(client, login)
+    const done = await step(factorOf(asked, factorType).verify, 'verify')(proof())
+    expect(done.status).toBe('SUCCESS')
+  })
+
+  test.each([
+    ['sms', SANA],
+    ['call', CARL],
+    ['email', EMMA],
+  ])('%s: sent, sent again, verified', async (factorType, login) => {
+    let now = Date.now()
+    const other = await startHouse({ sandboxNow: () => now })
+    try {
+      const { client, browser } = openLibrary(other.gatehouse.url)
+      await browser.get('/api/v1/sessions/me')
+      const asked = await signIn(client, login)
+      const challenged = await step(factorOf(asked, factorType).verify, 'verify')()
+      expect(challenged.status).toBe('MFA_CHALLENGE')
+      const first = other.sandbox.outbox.messages.length
+      now += 31_000
+      const again = await (challenged.resend ?? fail('resend'))(factorType)
+      expect(again.status).toBe('MFA_CHALLENGE')
+      expect(other.sandbox.outbox.messages.length).toBe(first + 1)
+      const passCode = other.sandbox.outbox.latest(login)?.code
+      expect((await step(again.verify, 'verify')({ passCode, rememberDevice: true })).status).toBe('SUCCESS')
+    } finally {
+      await other.stop()
+    }
+  })
+
+  test('goes back from a challenge, and takes another factor', async () => {
+    const { client } = await library()
+    const asked = await signIn(client, PRIYA)
+    const waiting = await step(factorOf(asked, 'push').verify, 'verify')({ autoPush: true })
+    const back = await step(waiting.prev, 'prev')()
+    expect(back.status).toBe('MFA_REQUIRED')
+    const code = factorOf(back, 'token:software:totp').verify
+    expect((await step(code, 'verify')({ passCode: house.sandbox.totpCode(PRIYA) })).status).toBe('SUCCESS')
+  })
+
+  test('a code first, then the expired password', async () => {
+    const { client } = await library()
+    const asked = await signIn(client, INES)
+    const expired = await step(
+      factorOf(asked, 'token:software:totp').verify,
+      'verify',
+    )({ passCode: house.sandbox.totpCode(INES) })
+    expect(expired.status).toBe('PASSWORD_EXPIRED')
+    const done = await step(
+      expired.changePassword,
+      'changePassword',
+    )({ oldPassword: PASSWORD, newPassword: NEW_PASSWORD })
+    expect(done.status).toBe('SUCCESS')
+  })
+})
+
+describe('enrolment', () => {
+  test('a security question from the list that the library fetches', async () => {
+    const { client } = await library()
+    const asked = await signIn(client, ERIN)
+    expect(asked.status).toBe('MFA_ENROLL')
+    const question = factorOf(asked, 'question')
+    const list = (await question.questions?.()) as { question: string }[]
+    const done = await step(
+      question.enroll,
+      'enroll',
+    )({ profile: { question: list[0]?.question, answer: 'lighthouse' } })
+    expect(done.status).toBe('SUCCESS')
+  })
+
+  test('an authenticator app', async () => {
+    const { client } = await library()
+    const asked = await signIn(client, ERIN)
+    const begun = await step(factorOf(asked, 'token:software:totp', 'GOOGLE').enroll, 'enroll')()
+    expect(begun.status).toBe('MFA_ENROLL_ACTIVATE')
+    const back = await step(begun.prev, 'prev')()
+    expect(back.status).toBe('MFA_ENROLL')
+    const again = await step(factorOf(back, 'token:software:totp', 'GOOGLE').enroll, 'enroll')()
+    const done = await step(again.activate, 'activate')({ passCode: house.sandbox.totpCode(ERIN) })
+    expect(done.status).toBe('SUCCESS')
+  })
+
+  test('a phone for text messages, its number updated on the way', async () => {
+    const { client } = await library()
+    const asked = await signIn(client, ERIN)
+    const begun = await step(
+      factorOf(asked, 'sms').enroll,
+      'enroll',
+    )({ profile: { phoneNumber: '+15550100098', updatePhone: true } })
+    const done = await step(begun.activate, 'activate')({ passCode: codeSentTo(ERIN) })
+    expect(done.status).toBe('SUCCESS')
+    expect(house.upstreamCalls().map(({ query }) => query.updatePhone)).toContain('true')
+  })
+
+  test('a push app, polled until it has been set up', async () => {
+    const { client, browser } = await library()
+    const asked = await signIn(client, ERIN)
+    const begun = await step(factorOf(asked, 'push').enroll, 'enroll')()
+    expect(begun.status).toBe('MFA_ENROLL_ACTIVATE')
+    expect(begun.factorResult).toBe('WAITING')
+    const done = step(begun.poll, 'poll')({ delay: 10 })
+    await until(() => house.upstreamCalls().filter(({ path }) => path.endsWith('/poll')).length > 1)
+    house.sandbox.answerPush(ERIN, 'approve')
+    expect((await done).status).toBe('SUCCESS')
+    expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(ERIN)
+  })
+})
+
+describe('recovery', () => {
+  test('forgotPassword without a factor type is refused, and nothing is sent upstream', async () => {
+    const { client } = await library()
+    house.forget()
+    await expect(client.forgotPassword({ username: AMELIA })).rejects.toMatchObject({
+      errorCode: 'E0000001',
+      errorCauses: [{ errorSummary: expect.stringContaining('factorType') }],
+    })
+    expect(house.upstreamCalls()).toEqual([])
+  })
+
+  test('forgotPassword by mail, then verifyRecoveryToken with the token of the mail', async () => {
+    const { client, browser } = await library()
+    const sent = asTransaction(await client.forgotPassword({ username: AMELIA, factorType: 'EMAIL' }))
+    expect(sent.status).toBe('RECOVERY_CHALLENGE')
+    const recoveryToken = house.sandbox.outbox.latest(AMELIA)?.token ?? ''
+    const recovery = asTransaction(await client.verifyRecoveryToken({ recoveryToken }))
+    expect(recovery.status).toBe('RECOVERY')
+    const reset = await step(recovery.answer, 'answer')({ answer: 'gatehouse' })
+    expect(reset.status).toBe('PASSWORD_RESET')
+    const done = await step(reset.resetPassword, 'resetPassword')({ newPassword: NEW_PASSWORD })
+    expect(done.status).toBe('SUCCESS')
+    expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA)
+  })
+
+  test.each(['SMS', 'CALL'] as const)(
+    'forgotPassword by %s: wrong code, right code, answer, new password',
+    async (factorType) => {
+      const { client } = await library()
+      const challenged = asTransaction(await client.forgotPassword({ username: AMELIA, factorType }))
+      expect(challenged.status).toBe('RECOVERY_CHALLENGE')
+      const verify = step(challenged.verify, 'verify')
+      await expect(verify({ passCode: '000000' })).rejects.toMatchObject({ errorCode: 'E0000068' })
+      const recovery = await verify({ passCode: codeSentTo(AMELIA) })
+      const reset = await step(recovery.answer, 'answer')({ answer: 'gatehouse' })
+      const done = await step(reset.resetPassword, 'resetPassword')({ newPassword: NEW_PASSWORD })
+      expect(done.status).toBe('SUCCESS')
+    },
+  )
+
+  test('unlockAccount by text message', async () => {
+    const { client, browser } = await library()
+    const locked = await signIn(client, LUIS)
+    expect(locked.status).toBe('LOCKED_OUT')
+    const challenged = await step(locked.unlock, 'unlock')({ username: LUIS, factorType: 'SMS' })
+    const recovery = await step(challenged.verify, 'verify')({ passCode: codeSentTo(LUIS) })
+    const done = await step(recovery.answer, 'answer')({ answer: 'gatehouse' })
+    expect(done.status).toBe('SUCCESS')
+    expect((await browser.get('/api/v1/sessions/me')).status).toBe(404) // unlocked is not signed in
+    expect((await signIn(client, LUIS)).status).toBe('SUCCESS')
+  })
+
+  test('unlockAccount by mail', async () => {
+    const { client } = await library()
+    const sent = asTransaction(await client.unlockAccount({ username: LUIS, factorType: 'EMAIL' }))
+    expect(sent.status).toBe('RECOVERY_CHALLENGE')
+    expect(sent.cancel).toBeInstanceOf(Function)
+  })
+})
+
+describe('activation tokens', () => {
+  test('sign in at once', async () => {
+    const { client, browser } = await library()
+    const done = asTransaction(await client.signIn({ token: house.sandbox.activationToken(ANNA) } as object))
+    expect(done.status).toBe('SUCCESS')
+    expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(ANNA)
+  })
+
+  test('ask for a password first, where there is none', async () => {
+    const { client } = await library()
+    const reset = asTransaction(await client.signIn({ token: house.sandbox.activationToken(AIDA) } as object))
+    expect(reset.status).toBe('PASSWORD_RESET')
+    const done = await step(reset.resetPassword, 'resetPassword')({ newPassword: NEW_PASSWORD })
+    expect(done.status).toBe('SUCCESS')
+  })
+})
+
+describe('the transaction that the library keeps', () => {
+  test('exists, resumes and is introspected with the handle it kept, until it is cancelled', async () => {
+    const { client } = await library()
+    expect(client.tx.exists()).toBe(false)
+    await signIn(client, TOMAS)
+    expect(client.tx.exists()).toBe(true)
+    expect(asTransaction(await client.tx.introspect()).status).toBe('MFA_REQUIRED')
+    const resumed = asTransaction(await client.tx.resume())
+    expect(resumed.status).toBe('MFA_REQUIRED')
+    expect(client.tx.exists()).toBe(true)
+    await step(resumed.cancel, 'cancel')()
+    expect(client.tx.exists()).toBe(false)
+  })
+
+  test('is forgotten by the library once it has expired', async () => {
+    const { client } = await library()
+    await signIn(client, TOMAS)
+    house.sandbox.expireTransactions()
+    await expect(client.tx.resume()).rejects.toMatchObject({ errorCode: 'E0000011' })
+    expect(client.tx.exists()).toBe(false)
+  })
+
+  test('goes on to a session after it was resumed', async () => {
+    const { client, browser } = await library()
+    await signIn(client, OLGA)
+    const resumed = asTransaction(await client.tx.resume())
+    const done = await step(
+      resumed.changePassword,
+      'changePassword',
+    )({ oldPassword: PASSWORD, newPassword: NEW_PASSWORD })
+    expect(done.status).toBe('SUCCESS')
+    expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(OLGA)
+  })
+})
+
+describe('the session', () => {
+  test('there is none', async () => {
+    const { client } = await library()
+    expect(await client.session.exists()).toBe(false)
+    expect(await client.session.get()).toEqual({ status: 'INACTIVE' })
+    await expect(client.session.refresh()).rejects.toMatchObject({ errorCode: 'E0000007' })
+  })
+
+  test('get, refresh either way, close', async () => {
+    const { client } = await library()
+    await signIn(client, AMELIA)
+    expect(await client.session.exists()).toBe(true)
+    const session = await client.session.get()
+    expect(session).toMatchObject({ status: 'ACTIVE', login: AMELIA })
+    expect(await session.refresh?.()).toMatchObject({ status: 'ACTIVE', login: AMELIA })
+    expect(await client.session.refresh()).toMatchObject({ status: 'ACTIVE', login: AMELIA })
+    await client.session.close()
+    expect(await client.session.exists()).toBe(false)
+  })
+})
+
+function fail(name: string): never {
+  throw new Error(`the library offers no ${name}`)
+}

@@ -1,0 +1,109 @@
+import { OktaAuth } from '@okta/okta-auth-js/authn'
+import { type Browser, openBrowser } from './browser.ts'
+import { PASSWORD } from './house.ts'
+
+/** The vendor's browser library, unchanged: `issuer` is the broker, and its requests go through a cookie jar. */
+export interface Library {
+  readonly client: OktaAuth
+  readonly browser: Browser
+}
+
+/** In a browser it keeps the handle of its transaction in a cookie of its own; here in a storage that it is given. */
+export function openLibrary(url: string): Library {
+  const browser = openBrowser(url)
+  const kept = new Map<string, string>()
+  const client = new OktaAuth({
+    issuer: url,
+    pollDelay: 10,
+    storageUtil: storageIn(kept),
+    httpRequestClient: async (method, url, { headers, data }) => {
+      const raw = typeof data === 'string' ? data : JSON.stringify(data)
+      const options = { headers: { ...(headers as Record<string, string>) } }
+      const answer =
+        method === 'GET'
+          ? await browser.get(url, options)
+          : method === 'DELETE'
+            ? await browser.delete(url, options)
+            : await browser.post(url, undefined, { ...options, ...(raw === undefined ? {} : { raw }) })
+      const response = {
+        status: answer.status,
+        responseText: answer.text,
+        responseType: 'json',
+        responseJSON: answer.json,
+        headers: Object.fromEntries(answer.headers),
+      }
+      if (answer.status >= 400) throw response
+      return response
+    },
+  })
+  return { client, browser }
+}
+
+type StorageUtil = NonNullable<NonNullable<ConstructorParameters<typeof OktaAuth>[0]>['storageUtil']>
+
+function storageIn(kept: Map<string, string>): StorageUtil {
+  const items = {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => void kept.set(key, value),
+  }
+  return {
+    storage: {
+      get: (name: string) => kept.get(name) ?? '',
+      set: (name: string, value: string) => {
+        kept.set(name, value)
+        return value
+      },
+      delete: (name: string) => String(kept.delete(name)),
+    },
+    testStorageType: (type: string) => type === 'memory',
+    getStorageByType: () => items,
+    findStorageType: () => 'memory',
+  }
+}
+
+const credentials = (username: string) => ({ username, password: PASSWORD })
+export type Step = (args?: object) => Promise<Transaction>
+export interface LibraryFactor {
+  readonly factorType: string
+  readonly provider?: string
+  readonly verify?: Step
+  readonly enroll?: Step
+  readonly questions?: () => Promise<unknown>
+}
+export interface Transaction {
+  readonly status: string
+  readonly factorResult?: string
+  readonly data?: { readonly stateToken?: string }
+  readonly factors?: readonly LibraryFactor[]
+  readonly changePassword?: Step
+  readonly resetPassword?: Step
+  readonly skip?: Step
+  readonly prev?: Step
+  readonly cancel?: Step
+  readonly poll?: Step
+  readonly activate?: Step
+  readonly answer?: Step
+  readonly verify?: Step
+  readonly unlock?: Step
+  /** Of several links: by the name of one. */
+  readonly resend?: (name?: string) => Promise<Transaction>
+}
+
+export async function signIn(client: OktaAuth, username: string, options = {}): Promise<Transaction> {
+  return asTransaction(await client.signInWithCredentials({ ...credentials(username), ...options }))
+}
+
+/** The library types its answers loosely: one function a link, by the link's name. */
+export function asTransaction(answer: unknown): Transaction {
+  return answer as Transaction
+}
+
+export function step(given: Step | undefined, name: string): Step {
+  if (given === undefined) throw new Error(`the library offers no ${name}`)
+  return given
+}
+
+export function factor(transaction: Transaction, factorType: string): Step {
+  const found = transaction.factors?.find((one) => one.factorType === factorType)
+  return step(found?.verify, `factor ${factorType}`)
+}
