@@ -7,7 +7,7 @@ const WIDGET = fileURLToPath(
   new URL('../../tools/widget/node_modules/@okta/okta-signin-widget/dist/', import.meta.url),
 )
 
-/** What the widget needs of a page's policy beyond this demo's own: its font, and styles and pictures that it writes itself. */
+/** What the widget needs of a page's policy beyond this demo's own: its font, and pictures that stand in its styles. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",

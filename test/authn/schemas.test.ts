@@ -183,6 +183,10 @@ describe('every step', () => {
     })
   })
 
+  test('takes an empty code, with which the sign-in widget asks for one to be sent', () => {
+    expect(parse(verifyBody, { stateToken: 'h', passCode: '' })).toEqual({ stateToken: 'h', passCode: '' })
+  })
+
   test.each<[z.ZodType, Record<string, unknown>, string]>([
     [verifyBody, { passCode: 123456 }, 'passCode: must be a string'],
     [verifyBody, { passCode: null }, 'passCode: must be a string'],

@@ -24,6 +24,17 @@ const PAGE = `<!doctype html>
 </body>
 </html>`
 
+/** As strict as a page with the widget can be, its answers and pictures from a broker of another origin among them. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: http://localhost:*",
+  "font-src 'self'",
+  "connect-src 'self' http://localhost:*",
+  "form-action 'self'",
+].join('; ')
+
 /** Options come as JSON behind the page's address; what the widget reports is kept where a test can read it. */
 const PAGE_SCRIPT = `
 const options = JSON.parse(decodeURIComponent(location.hash.slice(1)))
@@ -60,7 +71,9 @@ export async function startWidgetSite({ port, broker }: WidgetSiteOptions): Prom
   if (!existsSync(WIDGET + SCRIPT))
     throw new Error('The sign-in widget is not installed: run "npm run setup"')
   const site = express()
-  site.get('/portal/', (_req, res) => void res.type('html').send(PAGE))
+  site.get('/portal/', (_req, res) => {
+    res.set('Content-Security-Policy', POLICY).type('html').send(PAGE)
+  })
   site.get('/portal/page.js', (_req, res) => void res.type('js').send(PAGE_SCRIPT))
   site.use('/portal/widget', express.static(WIDGET))
   if (broker !== undefined) site.use(passOn(broker))

@@ -122,12 +122,15 @@ export async function openWidget({
     calls: () =>
       withoutRepeats(record.calls.map(({ method, path, status }) => `${method} ${masked(path)} ${status}`)),
     reports,
-    async done(status = 'SUCCESS') {
-      await page.waitForFunction(`reports.some(({ status }) => status === ${JSON.stringify(status)})`)
-      const found = (await reports()).find((report) => report.status === status)
-      if (found === undefined) throw new Error('the page has lost its reports')
-      return found
-    },
+    done: (status = 'SUCCESS') =>
+      until(
+        async (): Promise<WidgetReport> => {
+          const found = (await reports()).find((report) => report.status === status)
+          if (found === undefined) throw new Error('not yet')
+          return found
+        },
+        { what: `the success callback with ${status}` },
+      ),
     complaints: async () => [
       ...record.complaints,
       ...record.calls

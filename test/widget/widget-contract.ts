@@ -187,7 +187,9 @@ export function widgetContract(
       await chosen.getByText('iPhone').click()
       await chosen.getByRole('link', { name: 'Next' }).click()
       await chosen.getByRole('img', { name: 'QR code' }).waitFor()
-      await widget.page.waitForFunction('document.querySelector("img.qrcode-image").naturalWidth > 0')
+      await until(() => widget.page.evaluate('document.querySelector("img.qrcode-image").naturalWidth > 0'), {
+        what: 'the picture',
+      })
       await chosen.getByRole('button', { name: 'Next' }).click()
       await widget.fill(chosen, { passCode: house.sandbox.totpCode(REGGIE) })
       await widget.send(chosen, 'Verify')
