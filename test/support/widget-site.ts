@@ -85,6 +85,11 @@ export async function startWidgetSite({ port, broker }: WidgetSiteOptions): Prom
   return { url: `http://localhost:${port}`, stop: () => close(server) }
 }
 
+export function requireWidget(): void {
+  if (!existsSync(WIDGET + SCRIPT))
+    throw new Error('The sign-in widget is not installed: run "npm run setup"')
+}
+
 function passOn(broker: () => string): RequestHandler {
   return (req, res) => {
     const { method, headers } = req

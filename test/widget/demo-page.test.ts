@@ -6,10 +6,12 @@ import { defaultConfigPath } from '../../src/sandbox/sandbox-config.ts'
 import { openChromium } from '../support/chromium.ts'
 import { freePort } from '../support/gatehouse.ts'
 import { AMELIA, PASSWORD } from '../support/house.ts'
+import { requireWidget } from '../support/widget-site.ts'
 
 let demo: Demo
 let chromium: Browser
 beforeAll(async () => {
+  requireWidget()
   demo = await startDemo({
     port: await freePort(),
     sandboxConfigPath: defaultConfigPath,

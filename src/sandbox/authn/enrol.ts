@@ -35,9 +35,9 @@ export function activateFactor(call: FactorCall): void {
   const step = enrolmentStep(call)
   const { world, transaction, person, factor, body } = step
   const kind = FACTOR_KINDS[factor.factorType]
-  if (factor.factorType !== 'push' && !kind.answers(body))
+  if (factor.factorType !== 'push' && !kind.answers(body, false))
     throw validationFailed('factorActivateRequest', ['passCode: The field cannot be left blank'])
-  const outcome = kind.answers(body) ? checkedOutcome(step, kind.check) : kind.poll(step)
+  const outcome = kind.answers(body, false) ? checkedOutcome(step, kind.check) : kind.poll(step)
   if (outcome.kind === 'verified') keepFactor(world, transaction, person, factor)
   else if (outcome.kind === 'waiting') transaction.factorResult = outcome.result
 }

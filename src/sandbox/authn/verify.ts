@@ -27,7 +27,7 @@ export function verifyFactor(call: FactorCall, query: VerifyQuery): void {
   const kind = FACTOR_KINDS[factor.factorType]
   const fresh = transaction.factor?.id !== factor.id || transaction.challenge === undefined
   const step = stepOf(call, factor, fresh)
-  const answers = kind.answers(body)
+  const answers = kind.answers(body, fresh)
   if (fresh && !answers) {
     takeUp(transaction, step, call)
     kind.begin(step)

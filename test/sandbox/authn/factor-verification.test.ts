@@ -88,6 +88,15 @@ const SENT: [type: 'sms' | 'call' | 'email', login: string, shown: object][] = [
   ['email', 'emma.mail', { email: 'e...l@example.test' }],
 ]
 
+test.each(SENT)('verify %s: an empty code asks for one, as the sign-in widget does', async (type, login) => {
+  const required = await client.signIn(login)
+  const challenge = await client.follow(required, link(type), { passCode: '' })
+  expect(outcome(challenge)).toBe('200 MFA_CHALLENGE')
+  expect(outcome(await client.follow(challenge, '_links.next', { passCode: sent(login).code }))).toBe(
+    '200 SUCCESS',
+  )
+})
+
 test.each(SENT)('verify %s: sends a code, MFA_CHALLENGE, then SUCCESS', async (type, login, shown) => {
   const required = await client.signIn(login)
   const challenge = await client.follow(required, link(type))

@@ -46,8 +46,8 @@ export type FactorKind = {
   immediate: boolean
   /** Begins the challenge or the activation: sends the code, starts the push. */
   begin(step: FactorStep): void
-  /** Whether this request brings an answer (a code, a signature) or asks for the challenge. */
-  answers(body: FactorBody): boolean
+  /** Whether this request brings an answer (a code, a signature) or asks for the challenge; `fresh`: none is on yet. */
+  answers(body: FactorBody, fresh: boolean): boolean
   /** Checks an answer, also the one that activates. */
   check(step: FactorStep): Outcome
   /** A call without an answer while the challenge is on: push polls; the others stand still. */

@@ -21,7 +21,8 @@ export function sentCode(channel: Channel, idPrefix: string): FactorKind {
         : { phoneNumber: phoneNumberOf(body) },
     immediate: false,
     begin: (step) => sendCode(step, channel),
-    answers: (body) => body.passCode !== undefined && body.passCode !== '', // an empty one asks for a code
+    // the sign-in widget sends an empty one to ask for a code; later it is a wrong one
+    answers: ({ passCode }, fresh) => passCode !== undefined && !(fresh && passCode === ''),
     check: ({ challenge, body }) =>
       challenge.code !== undefined && body.passCode === challenge.code
         ? { kind: 'verified' }
