@@ -147,9 +147,9 @@ describe('one browser', () => {
         browser.post(verify, { stateToken, passCode: String(100_000 + code) }),
       ),
     )
-    expect(house.upstreamCalls().length).toBeLessThanOrEqual(6)
     const refused = answers.filter(({ status }) => status === 503)
-    expect(refused.length).toBeGreaterThanOrEqual(54)
+    expect(house.upstreamCalls().length + refused.length).toBe(answers.length)
+    expect(refused.length).toBeGreaterThan(answers.length / 2)
     expect(refused[0]?.headers.get('retry-after')).toBe('1')
   })
 
