@@ -8,6 +8,7 @@ import {
   type Transaction,
 } from '../support/browser-library.ts'
 import { AMELIA, type House, INES, OLGA, PASSWORD, PRIYA, startHouse, TOMAS } from '../support/house.ts'
+import { valueAt } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
 /** Every flow that the vendor's browser library offers on this API, beside the usual ones of `browser-library.test.ts`. */
@@ -98,6 +99,33 @@ describe('factors', () => {
     } finally {
       await other.stop()
     }
+  })
+
+  test.each([
+    ['webauthn', 'wanda.key@example.test'],
+    ['u2f', 'uwe.key@example.test'],
+  ])('%s: challenged, and answered by the key', async (factorType, login) => {
+    const { client } = await library()
+    const challenged = await step(factorOf(await signIn(client, login), factorType).verify, 'verify')()
+    expect(challenged.status).toBe('MFA_CHALLENGE')
+    const asked = valueAt(challenged.data, '_embedded.factor._embedded.challenge')
+    const key = house.sandbox.authenticator(login)
+    const origin = house.gatehouse.url
+    const signed =
+      factorType === 'webauthn'
+        ? key.signWebauthn(String(valueAt(asked, 'challenge')), origin)
+        : key.signU2f(String(valueAt(asked, 'nonce')), origin)
+    expect((await step(challenged.verify, 'verify')(signed)).status).toBe('SUCCESS')
+  })
+
+  test.each([
+    ['RSA', 'RSA-0001'],
+    ['SYMANTEC', 'VIP-0001'],
+  ])('an enterprise token of %s: verified in one step', async (provider, serial) => {
+    const { client } = await library()
+    const asked = await signIn(client, 'rosa.enterprise@example.test')
+    const verify = step(factorOf(asked, 'token', provider).verify, 'verify')
+    expect((await verify({ passCode: house.sandbox.tokenCode(serial) })).status).toBe('SUCCESS')
   })
 
   test('goes back from a challenge, and takes another factor', async () => {

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
+import { openLibrary } from '../support/browser-library.ts'
 import { AMELIA, type House, PASSWORD, startHouse } from '../support/house.ts'
 import { navigate } from '../support/navigate.ts'
+import { REDIRECT_TRICKS } from '../support/redirect-tricks.ts'
 
 /** The address that the vendor's library goes to: `session.setCookieAndRedirect(sessionToken, redirectUrl)`. */
 const TARGET = 'http://localhost:3000/home'
@@ -71,6 +73,47 @@ test('another device, no device, another target or a look do not use it up', asy
     403,
   )
   expect((await navigate(browser, leave(handle))).status).toBe(302)
+})
+
+test('no redirect route can be made to go anywhere but where it should', async () => {
+  const tricked = await house.replica({ SSO_REDIRECTS: 'https://app.example.com/home', STEP_UP: 'on' })
+  const browser = openBrowser(tricked.url)
+  await browser.get('/api/v1/sessions/me')
+  const answer = await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+  const handle = String(answer.json.sessionToken)
+  const go = (path: string, query: Record<string, string>) =>
+    navigate(browser, `${tricked.url}${path}?${new URLSearchParams(query)}`)
+  for (const trick of REDIRECT_TRICKS) {
+    const out = await go('/login/sessionCookieRedirect', { token: handle, redirectUrl: trick })
+    expect([trick, out.status, out.location]).toEqual([trick, 400, undefined])
+    for (const path of ['/login/step-up/redirect', '/login/token/redirect', '/sso/idps/0oa1']) {
+      const refused = await go(path, { stateToken: trick, redirectUrl: trick, fromURI: trick })
+      expect([trick, refused.status, refused.location]).toEqual([trick, 401, undefined])
+    }
+    const arrived = await go('/signin/step-up', { stateToken: trick, redirectUrl: trick })
+    if (arrived.location !== undefined)
+      expect(arrived.location.startsWith(`${house.gatehouse.url}/?stateToken=00`)).toBe(true)
+  }
+  expect(
+    (await go('/login/sessionCookieRedirect', { token: handle, redirectUrl: 'https://app.example.com/home' }))
+      .status,
+  ).toBe(302)
+})
+
+test("the vendor's library hands the browser on with the handle", async () => {
+  const { client, browser } = openLibrary(house.gatehouse.url)
+  await browser.get('/api/v1/sessions/me')
+  const { sessionToken } = await client.signInWithCredentials({ username: AMELIA, password: PASSWORD })
+  const gone: string[] = []
+  const location = { href: TARGET, assign: (url: string) => void gone.push(url) }
+  Object.defineProperty(globalThis, 'window', { value: { location }, configurable: true })
+  try {
+    client.session.setCookieAndRedirect(sessionToken, TARGET)
+  } finally {
+    Reflect.deleteProperty(globalThis, 'window')
+  }
+  const out = await navigate(browser, gone[0] ?? '')
+  expect([out.status, new URL(out.location ?? '').searchParams.get('redirectUrl')]).toEqual([302, TARGET])
 })
 
 test('without SSO_REDIRECTS there is no handle, and nothing to hand over', async () => {

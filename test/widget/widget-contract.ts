@@ -37,7 +37,8 @@ export function widgetContract(
     pageSite = isSameOrigin ? brokerSite : await startWidgetSite({ port: await freePort() })
     if (!isSameOrigin) stops.unshift(pageSite.stop)
     const allowed: Record<string, string> = isSameOrigin ? {} : { ALLOWED_ORIGINS: pageSite.url }
-    house = await startHouse({ env: { PUBLIC_URL: brokerSite.url, ...allowed } })
+    const signInPage = { STEP_UP: 'on', SIGN_IN_URL: `${pageSite.url}/portal/` }
+    house = await startHouse({ env: { PUBLIC_URL: brokerSite.url, ...allowed, ...signInPage } })
     stops.unshift(house.stop)
     broker = house.gatehouse.url
     chromium = await openChromium()
@@ -359,6 +360,22 @@ export function widgetContract(
       await widget.fill(asked, { answer: house.sandbox.totpCode(TOMAS) })
       await widget.send(asked, 'Verify')
       expect(await widget.done()).toMatchObject({ user: TOMAS })
+      expect(widget.calls()).toEqual(['POST /api/v1/authn/introspect 200', `${VERIFY} 200`])
+    })
+
+    test('goes on from the handle of a step-up that an app began', async () => {
+      const context = await chromium.newContext()
+      const { stateToken: real } = house.sandbox.startStepUp('payroll', TOMAS, brokerSite.url)
+      const arrival = await context.newPage()
+      await arrival.goto(`${brokerSite.url}/signin/step-up?stateToken=${real}`)
+      expect(arrival.url().startsWith(`${pageSite.url}/portal/?stateToken=00`)).toBe(true)
+      const stateToken = new URL(arrival.url()).searchParams.get('stateToken') ?? ''
+      await arrival.close()
+      const widget = await open({ stateToken }, context)
+      const asked = widget.form(/Google Authenticator/)
+      await widget.fill(asked, { answer: house.sandbox.totpCode(TOMAS) })
+      await widget.send(asked, 'Verify')
+      expect(await widget.done()).toMatchObject({ user: TOMAS, type: 'SESSION_STEP_UP' })
       expect(widget.calls()).toEqual(['POST /api/v1/authn/introspect 200', `${VERIFY} 200`])
     })
 
