@@ -37,7 +37,7 @@ export function createRedirects({ transactions, flights, metrics, now }: Redirec
         }
         target = redirectOf(transaction.offered, path)
         if (target === undefined) throw stepNotOffered()
-        const rest = without(transaction, target)
+        const rest = without(transaction, path)
         return {
           outcome: {
             kind: 'answer',
@@ -59,8 +59,8 @@ export function createRedirects({ transactions, flights, metrics, now }: Redirec
   }
 }
 
-/** Without the redirect that was used; a remnant has nothing else to live for. */
-function without(transaction: Transaction, target: string): Transaction | undefined {
-  const offered = transaction.offered.filter(({ href }) => href !== target)
+/** Without the redirects of the path that was used; a remnant has nothing else to live for. */
+function without(transaction: Transaction, path: string): Transaction | undefined {
+  const offered = transaction.offered.filter((step) => step.href === undefined || step.path !== path)
   return transaction.origin === 'remnant' && offered.length === 0 ? undefined : { ...transaction, offered }
 }

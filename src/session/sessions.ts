@@ -103,10 +103,9 @@ export function createSessions(parts: SessionsParts): Sessions {
       const id = randomBytes(ID_BYTES).toString('base64url')
       const at = now()
       const session: Session = { ...grant, publicId: uuid(), createdAtMs: at, lastSeenAtMs: at }
-      await Promise.all([
-        records.write(id, encodeSession(session, id), idleExpiresAtMs(session) - at),
-        userSessions.add(grant.userId, { publicId: session.publicId, id }, absoluteMs),
-      ])
+      // in this order: who looks at the index never finds an entry whose session is still to come
+      await records.write(id, encodeSession(session, id), idleExpiresAtMs(session) - at)
+      await userSessions.add(grant.userId, { publicId: session.publicId, id }, absoluteMs)
       metrics.sessionsOpened.inc()
       return id
     },
@@ -140,7 +139,9 @@ export function createSessions(parts: SessionsParts): Sessions {
     },
 
     async end(id, reason) {
+      const session = await read(id)
       const ended = await records.remove(id)
+      if (session !== undefined) await userSessions.remove(session.userId, session.publicId)
       if (ended) metrics.sessionsEnded.inc({ reason })
       return ended
     },
