@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { parsePamConfig } from '../../src/sandbox/pam/pam-config.ts'
 import { defaultConfigPath, loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { type BrokerHome, type BrokerProcess, makeBrokerHome } from '../support/broker-process.ts'
-import { TEST_KEY } from '../support/gatehouse.ts'
+import { patientTunables, TEST_KEY } from '../support/gatehouse.ts'
 import { AMELIA, type House, PASSWORD, startHouse, WALTER } from '../support/house.ts'
 import { until } from '../support/until.ts'
 
@@ -26,7 +26,8 @@ afterAll(async () => {
 
 /** Twenty of them, ready; lists are fresh for so long. */
 async function startReplicas(freshMs: number): Promise<BrokerProcess[]> {
-  const home = await makeBrokerHome((tunables) => ({
+  const tunables = patientTunables()
+  const home = await makeBrokerHome(() => ({
     ...tunables,
     pam: { ...tunables.pam, lists: { ...tunables.pam.lists, freshMs } },
   }))

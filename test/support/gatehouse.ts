@@ -25,6 +25,15 @@ export interface GatehouseOptions {
   readonly now?: () => number
 }
 
+/**
+ * As shipped, but for a store that may take its time: a machine that stands still for seconds is not what these tests
+ * are about. Those about a store that is away say how long they wait.
+ */
+export function patientTunables(): Tunables {
+  const tunables = defaultTunables()
+  return { ...tunables, store: { connectTimeoutMs: 30_000, commandTimeoutMs: 30_000 } }
+}
+
 export const TEST_KEY = Buffer.alloc(32, 'plainly-fake-test-key').toString('base64')
 
 /** `env` is what differs from a small sound configuration with the embedded store. */
@@ -45,7 +54,7 @@ export async function startGatehouse({
       ...env,
     },
     parseRedisUrl,
-    tunables: tunables(defaultTunables()),
+    tunables: tunables(patientTunables()),
   })
   const logStream = new PassThrough()
   const chunks: string[] = []
