@@ -3,6 +3,7 @@ import { stepNotOffered, unknownHandle } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Client } from './client.ts'
 import type { Exchange, Exchanged, Sending } from './exchange.ts'
+import { type HiddenFactors, isHiddenStep } from './hidden-factors.ts'
 import { ACTIVATION_PROOF, type Operation, PASSWORD_PROOF, proofOf, upstreamPath } from './operations.ts'
 import type { Recovery, RecoveryType } from './recovery.ts'
 import type { PrimaryBody, QueryFlags, RecoveryBody, RecoveryTokenBody } from './schemas.ts'
@@ -37,6 +38,7 @@ export interface BrokerParts {
   readonly recovery: Recovery
   readonly transactions: TransactionStore
   readonly flights: StepFlights
+  readonly hiddenFactors: HiddenFactors
   readonly audit: StepAudit
   /** Names flights: an HMAC, so that no body stands in a key. */
   readonly fingerprints: Signer
@@ -125,8 +127,9 @@ export function createBroker(parts: BrokerParts): Broker {
       ),
 
     redeem(body, client) {
-      return open(fingerprint(client, RECOVERY_TOKEN, body), (handle) =>
-        exchange(
+      return open(fingerprint(client, RECOVERY_TOKEN, body), (handle) => {
+        audit.recoveryStarted({ operation: 'token' }, undefined, client)
+        return exchange(
           begin(client.device.id, undefined, now()),
           handle,
           {
@@ -135,8 +138,8 @@ export function createBroker(parts: BrokerParts): Broker {
             proof: undefined,
           },
           client,
-        ),
-      )
+        )
+      })
     },
 
     state({ stateToken, ...body }, client) {
@@ -162,10 +165,13 @@ export function createBroker(parts: BrokerParts): Broker {
         if (operation.allowed === 'offered' && !mayTake(transaction, 'POST', path)) {
           throw refuse('not_offered', stepNotOffered())
         }
+        const factorType = transaction.factorTypes[params.id ?? '']
+        if (isHiddenStep(factorType, fields, parts.hiddenFactors)) {
+          throw refuse('hidden_factor', stepNotOffered())
+        }
         if (transaction.recovery !== undefined) {
           return recovery.step(transaction, stateToken, { operation: operation.name, path, fields }, client)
         }
-        const factorType = transaction.factorTypes[params.id ?? '']
         const sending: Sending = {
           operation: operation.name,
           call: {

@@ -5,6 +5,7 @@ import type { Sessions } from '../session/sessions.ts'
 import type { AuthnCall, AuthnReply, AuthnUpstream } from './authn-upstream.ts'
 import type { Client } from './client.ts'
 import type { HandOver } from './hand-over.ts'
+import { type HiddenFactors, withoutHidden } from './hidden-factors.ts'
 import { type RewriteOptions, type Rewritten, rewriteAnswer } from './links.ts'
 import type { Offers } from './offers.ts'
 import { readAnswer, record } from './read-answer.ts'
@@ -65,6 +66,7 @@ export interface ExchangeParts {
   readonly publicOrigin: string
   /** Secrets that must never be in an answer, whatever the upstream does. */
   readonly ownSecrets: () => readonly string[]
+  readonly hiddenFactors: HiddenFactors
   readonly lifetime: Lifetime
   readonly maxOfferedSteps: number
   /** How long a redirect of a finished transaction can be used. */
@@ -87,9 +89,15 @@ export function createExchange(parts: ExchangeParts): Exchange {
     return text
   }
 
-  const endOtherSessions = async (userId: string | undefined, own: string | undefined, client: Client) => {
+  const endOtherSessions = async (
+    { userId, login }: Transaction,
+    own: string | undefined,
+    client: Client,
+  ) => {
     if (userId === undefined) return
-    audit.sessionsRevoked(userId, await sessions.endAllOf(userId, own), client)
+    const reason = 'password_change'
+    const count = await sessions.endAllOf(userId, reason, own)
+    audit.sessionsRevoked({ userId, count, reason }, login, client)
   }
 
   const isSomebodyElses = async (sessionId: string | undefined, userId: string | undefined) => {
@@ -107,18 +115,22 @@ export function createExchange(parts: ExchangeParts): Exchange {
   ) => {
     // from what goes out, so that no token reaches the session either
     const profile = readAnswer(record(JSON.parse(body))).user?.profile ?? {}
-    const sessionId = await sessions.open({
-      userId: answer.user.id,
-      login: loginOf(profile) ?? after.login ?? '',
+    const userId = answer.user.id
+    const login = loginOf(profile) ?? after.login ?? ''
+    const amr = amrOf(after)
+    const { id: sessionId, publicId } = await sessions.open({
+      userId,
+      login,
       profile,
-      amr: amrOf(after),
-      device: audit.hash(client.device.id),
+      amr,
+      loginHash: audit.hashLogin(login),
+      device: audit.hashDevice(client.device.id),
       userAgent: client.userAgent,
     })
     const { sessionToken: real } = answer
     const sessionToken =
       real !== undefined && handOver.enabled ? await handOver.keep(real, client) : undefined
-    audit.succeeded(answer.user.id, after, client)
+    audit.succeeded({ userId, sessionId: publicId, methods: amr.join(' ') }, login, client)
     const undo = async () => {
       await sessions.end(sessionId, 'orphaned')
       if (sessionToken !== undefined) await handOver.forget(sessionToken)
@@ -129,7 +141,8 @@ export function createExchange(parts: ExchangeParts): Exchange {
   return async (before, handle, sending, client) => {
     const { operation, factorType } = sending
     const reply = await upstream.send(sending.call, client)
-    const rewritten = rewrite(reply.body, {
+    const { answer: shown, noneLeft } = withoutHidden(reply.body, parts.hiddenFactors)
+    const rewritten = rewrite(shown, {
       upstreamOrigins: parts.upstreamOrigins,
       publicOrigin: parts.publicOrigin,
       handle,
@@ -161,6 +174,10 @@ export function createExchange(parts: ExchangeParts): Exchange {
       return { outcome: refusalOf(anothersSession()), after: undefined }
     }
     unknownSteps.note(reply.body, client.requestId)
+    if (noneLeft) {
+      metrics.refusals.inc({ reason: 'every_factor_hidden' })
+      log.warn('every_factor_hidden', { requestId: client.requestId, operation })
+    }
     const ttlMs = lifetimeMs(answer.expiresAt, reply.date, parts.lifetime, now())
     const after = advance(before, answer, {
       offered: rewritten.offered,
@@ -175,7 +192,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     const settledWith = (own: string | undefined) => async () => {
       if (own !== undefined && client.sessionId !== undefined)
         await sessions.end(client.sessionId, 'replaced')
-      if (sending.revokesSessions === true) await endOtherSessions(after.userId, own, client)
+      if (sending.revokesSessions === true) await endOtherSessions(after, own, client)
     }
     if (!opensSession(after, answer)) return { outcome, after: kept, settled: settledWith(undefined) }
     const { sessionId, sessionToken, undo } = await open(answer, after, body, client)

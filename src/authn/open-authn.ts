@@ -63,6 +63,7 @@ export interface AuthnParts {
   readonly stepUp: boolean
   readonly ssoRedirects: readonly RedirectPrefix[]
   readonly loginDomains: readonly string[]
+  readonly hiddenFactors: readonly string[]
   readonly publicOrigin: string
   readonly secure: boolean
   readonly signInUrl: string
@@ -96,6 +97,7 @@ export function createAuthn(parts: AuthnParts): Authn {
   const signer = (label: string) => createSigner(masterKeys, label)
   const upstreamOrigins = [parts.baseUrl, ...parts.linkOrigins] as const
   const ownSecrets = apiTokens
+  const hiddenFactors = new Set(parts.hiddenFactors)
 
   const deviceCookie = createDeviceCookie({
     signer: signer('device-cookie'),
@@ -127,7 +129,8 @@ export function createAuthn(parts: AuthnParts): Authn {
     waitMs: figures.stepWaitMs,
     sharedAnswerMs: figures.sharedAnswerMs,
   })
-  const audit = createStepAudit({ log, metrics, hashes: signer('log-hashes') })
+  const canonicalLogin = createCanonicalLogin(parts.loginDomains)
+  const audit = createStepAudit({ log, metrics, hashes: signer('log-hashes'), canonicalLogin })
   const offers = createOffers({ store, seal: seal('offer'), names: signer('offer-names'), metrics })
   const handOver = createHandOver({
     allowed: parts.ssoRedirects,
@@ -146,6 +149,7 @@ export function createAuthn(parts: AuthnParts): Authn {
     upstreamOrigins: [...upstreamOrigins],
     publicOrigin,
     ownSecrets,
+    hiddenFactors,
     lifetime: {
       minMs: figures.minTtlMinutes * MINUTE_MS,
       maxMs: figures.maxTtlMinutes * MINUTE_MS,
@@ -164,7 +168,7 @@ export function createAuthn(parts: AuthnParts): Authn {
       exchange,
       store,
       names: signer('limit-names'),
-      canonicalLogin: createCanonicalLogin(parts.loginDomains),
+      canonicalLogin,
       audit,
       publicOrigin,
       answerMs: recovery.recoveryAnswerMs,
@@ -177,6 +181,7 @@ export function createAuthn(parts: AuthnParts): Authn {
     }),
     transactions,
     flights,
+    hiddenFactors,
     audit,
     fingerprints: signer('step-fingerprints'),
     metrics,
@@ -197,7 +202,7 @@ export function createAuthn(parts: AuthnParts): Authn {
     perAddress: parts.openLimiter('step-up', limits.stepUpPerAddress),
     names: signer('limit-names'),
     ttlMs: figures.defaultTtlMinutes * MINUTE_MS,
-    log,
+    audit,
     metrics,
     now,
   })

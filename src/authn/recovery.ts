@@ -65,6 +65,8 @@ const PATHS = {
   UNLOCK: '/api/v1/authn/recovery/unlock',
 } as const
 
+const OPERATIONS = { PASSWORD: 'password', UNLOCK: 'unlock' } as const
+
 export function createRecovery(parts: RecoveryParts): Recovery {
   const { upstream, exchange, store, names, canonicalLogin, audit, publicOrigin, log, metrics, now } = parts
   const challengeMs = parts.challengeMinutes * 60_000
@@ -199,7 +201,7 @@ export function createRecovery(parts: RecoveryParts): Recovery {
         const relayState = body.relayState ?? undefined
         const place = placeOf(username, factorType)
         if (factorType !== 'EMAIL') await refuseSentRecently(place, factorType)
-        audit.recoveryStarted(username, factorType, client)
+        audit.recoveryStarted({ operation: OPERATIONS[recoveryType], factorType }, username, client)
         const sent = { username, factorType, ...(relayState === undefined ? {} : { relayState }) }
         const reply = await begun(recoveryType, sent, client).catch(async (error: unknown) => {
           await store.delete(place) // nothing was sent: the next try need not wait

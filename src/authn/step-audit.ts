@@ -1,5 +1,6 @@
 import type { Signer } from '../crypto/sign.ts'
-import type { AuditEvent, Logger } from '../observability/logger.ts'
+import type { AuditFields, RevocationReason } from '../observability/audit-events.ts'
+import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { AuthnReply } from './authn-upstream.ts'
 import type { Client } from './client.ts'
@@ -8,8 +9,12 @@ import { STATUSES } from './unknown-steps.ts'
 
 /** Who did what in a sign-in, for the audit log: opaque user id, address, keyed hashes; never a name or a code. */
 export interface StepAudit {
-  started(operation: string, login: string | undefined, client: Client): void
-  recoveryStarted(login: string, factorType: string, client: Client): void
+  started(operation: Started['operation'], login: string | undefined, client: Client): void
+  recoveryStarted(
+    recovery: Pick<RecoveryStarted, 'operation' | 'factorType'>,
+    login: string | undefined,
+    client: Client,
+  ): void
   refused(
     operation: string,
     reply: AuthnReply,
@@ -24,64 +29,99 @@ export interface StepAudit {
     client: Client,
     factorType?: string | undefined,
   ): void
-  succeeded(userId: string, after: Transaction, client: Client): void
-  /** Other sessions of this person were ended, as the person had asked for. */
-  sessionsRevoked(userId: string, count: number, client: Client): void
+  succeeded(session: SessionOpened, login: string | undefined, client: Client): void
+  /** Other sessions of this person were ended. */
+  sessionsRevoked(revoked: Revoked, login: string | undefined, client: Client): void
+  /** A limit refused this attempt. */
+  limitHit(hit: LimitHit, client: Client): void
   /** Logs an upstream error under our own request id. */
   upstreamError(reply: AuthnReply, client: Client): void
-  hash(value: string): string
+  hashDevice(device: string): string
+  /** The same for every way to type one person's login. */
+  hashLogin(login: string): string
+}
+
+type Started = AuditFields<'sign_in_started'>
+type RecoveryStarted = AuditFields<'recovery_started'>
+type SessionOpened = Pick<AuditFields<'sign_in_succeeded'>, 'userId' | 'sessionId' | 'methods'>
+
+interface Revoked {
+  readonly userId: string
+  readonly count: number
+  readonly reason: RevocationReason
+}
+
+export interface LimitHit
+  extends Pick<
+    AuditFields<'limit_hit'>,
+    'limit' | 'operation' | 'factorType' | 'userId' | 'retryAfterSeconds'
+  > {
+  readonly login?: string | undefined
 }
 
 const HASH_CHARS = 16
 const WRONG_CODE = new Set(['E0000068', 'E0000069', 'E0000087'])
+const REFUSED = new Set([401, 403])
 const FACTOR_REFUSED = new Set(['REJECTED', 'TIMEOUT', 'TIME_WINDOW_EXCEEDED', 'PASSCODE_REPLAYED'])
 
 export interface StepAuditParts {
   readonly log: Logger
   readonly metrics: Metrics
   readonly hashes: Signer
+  readonly canonicalLogin: (login: string) => string
 }
 
-export function createStepAudit({ log, metrics, hashes }: StepAuditParts): StepAudit {
+export function createStepAudit({ log, metrics, hashes, canonicalLogin }: StepAuditParts): StepAudit {
   const hash = (value: string) => hashes.sign(value).slice(0, HASH_CHARS)
 
-  const write = (event: AuditEvent, client: Client, login: string | undefined, fields = {}) =>
-    log.audit(event, {
-      requestId: client.requestId,
-      address: client.address,
-      deviceHash: hash(client.device.id),
-      loginHash: login === undefined ? undefined : hash(login),
-      ...fields,
-    })
+  const hashDevice = hash
+  const hashLogin = (login: string) => hash(canonicalLogin(login))
+  const who = (client: Client, login: string | undefined) => ({
+    requestId: client.requestId,
+    address: client.address,
+    deviceHash: hashDevice(client.device.id),
+    loginHash: login === undefined ? undefined : hashLogin(login),
+  })
 
   return {
-    hash,
-    started: (operation, login, client) => write('sign_in_started', client, login, { operation }),
+    hashDevice,
+    hashLogin,
 
-    recoveryStarted: (login, factorType, client) => write('recovery_started', client, login, { factorType }),
+    started: (operation, login, client) => log.audit('sign_in_started', { ...who(client, login), operation }),
+
+    recoveryStarted: (recovery, login, client) =>
+      log.audit('recovery_started', { ...who(client, login), ...recovery }),
 
     refused(operation, reply, before, client, factorType) {
       metrics.signInSteps.inc({ operation, status: reply.errorCode ?? 'error' })
-      const fields = { operation, factorType, userId: before.userId, upstreamErrorCode: reply.errorCode }
-      if (reply.errorCode === 'E0000004') write('sign_in_failed', client, before.login, fields)
-      if (WRONG_CODE.has(reply.errorCode ?? '')) write('factor_failed', client, before.login, fields)
+      const { status, errorCode: upstreamErrorCode } = reply
+      const fields = { ...who(client, before.login), operation, userId: before.userId, upstreamErrorCode }
+      if (WRONG_CODE.has(upstreamErrorCode ?? '')) log.audit('factor_failed', { ...fields, factorType })
+      else if (operation === 'primary' && REFUSED.has(status)) log.audit('sign_in_failed', fields)
     },
 
     answered(operation, answer, { before, after }, client, factorType) {
       metrics.signInSteps.inc({ operation, status: statusLabel(answer.status) })
-      const fields = { operation, factorType, userId: after.userId, transactionStatus: answer.status }
+      const { status: transactionStatus, factorResult: reason } = answer
+      const fields = { ...who(client, after.login), operation, userId: after.userId }
       if (operation === 'state') return // only looked at: nothing has happened
-      if (FACTOR_REFUSED.has(answer.factorResult ?? '')) write('factor_failed', client, after.login, fields)
+      if (reason !== undefined && FACTOR_REFUSED.has(reason))
+        log.audit('factor_failed', { ...fields, factorType, reason })
       else if (isChallenged(operation, before, answer))
-        write('factor_challenged', client, after.login, fields)
+        log.audit('factor_challenged', { ...fields, factorType, transactionStatus })
+      if (transactionStatus === 'LOCKED_OUT')
+        log.audit('sign_in_failed', { ...fields, reason: transactionStatus })
       if (operation === 'change_password' || operation === 'reset_password')
-        write('password_changed', client, after.login, fields)
+        log.audit('password_changed', { ...fields, operation, transactionStatus })
     },
 
-    sessionsRevoked: (userId, count, client) =>
-      write('sessions_revoked', client, undefined, { userId, count }),
+    succeeded: (session, login, client) =>
+      log.audit('sign_in_succeeded', { ...who(client, login), ...session }),
 
-    succeeded: (userId, after, client) => write('sign_in_succeeded', client, after.login, { userId }),
+    sessionsRevoked: (revoked, login, client) =>
+      log.audit('sessions_revoked', { ...who(client, login), ...revoked }),
+
+    limitHit: ({ login, ...hit }, client) => log.audit('limit_hit', { ...who(client, login), ...hit }),
 
     upstreamError(reply, client) {
       const { errorId } = reply.body

@@ -1,9 +1,9 @@
 import type { Signer } from '../crypto/sign.ts'
 import { invalidField, notAllowed, notFound, rateLimited } from '../errors.ts'
-import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Limiter } from '../store/limiter.ts'
 import type { Client } from './client.ts'
+import type { StepAudit } from './step-audit.ts'
 import { begin, type Transaction } from './transaction.ts'
 import { newHandle, type TransactionStore } from './transaction-store.ts'
 
@@ -24,7 +24,7 @@ export interface StepUpParts {
   readonly perAddress: Limiter
   readonly names: Signer
   readonly ttlMs: number
-  readonly log: Logger
+  readonly audit: StepAudit
   readonly metrics: Metrics
   readonly now: () => number
 }
@@ -32,7 +32,7 @@ export interface StepUpParts {
 const STATE_TOKEN = /^[\w.~-]{20,512}$/
 
 export function createStepUp(parts: StepUpParts): StepUp {
-  const { enabled, signInUrl, transactions, perAddress, names, ttlMs, log, metrics, now } = parts
+  const { enabled, signInUrl, transactions, perAddress, names, ttlMs, audit, metrics, now } = parts
 
   return {
     async take(token, client) {
@@ -41,6 +41,7 @@ export function createStepUp(parts: StepUpParts): StepUp {
       if (!allowed) {
         metrics.limitHits.inc({ limit: 'step_up' })
         const retryAfterSeconds = Math.ceil(retryAfterMs / 1000)
+        audit.limitHit({ limit: 'step_up', operation: 'step_up', retryAfterSeconds }, client)
         throw rateLimited({
           limit,
           resetAtSeconds: Math.ceil((now() + retryAfterMs) / 1000),
@@ -58,11 +59,7 @@ export function createStepUp(parts: StepUpParts): StepUp {
         expiresAtMs: now() + ttlMs,
       }
       await transactions.create(handle, imported, ttlMs)
-      log.audit('sign_in_started', {
-        requestId: client.requestId,
-        address: client.address,
-        operation: 'step_up',
-      })
+      audit.started('step_up', undefined, client)
       const page = new URL(signInUrl)
       page.searchParams.set('stateToken', handle)
       return page.href

@@ -25,10 +25,15 @@ export interface LogFields {
   readonly loginHash?: string | undefined
   readonly deviceHash?: string | undefined
   readonly transactionHash?: string | undefined
+  /** The public id; never the cookie's. */
   readonly sessionId?: string | undefined
   readonly operation?: string | undefined
   readonly transactionStatus?: string | undefined
   readonly factorType?: string | undefined
+  /** What was proved, RFC 8176 names with spaces between them. */
+  readonly methods?: string | undefined
+  /** A limit's own name, as in the metrics. */
+  readonly limit?: string | undefined
   readonly count?: number | undefined
   readonly name?: string | undefined
   readonly port?: number | undefined
@@ -63,6 +68,8 @@ const NAMES: Readonly<Record<keyof LogFields, true>> = {
   operation: true,
   transactionStatus: true,
   factorType: true,
+  methods: true,
+  limit: true,
   count: true,
   name: true,
   port: true,

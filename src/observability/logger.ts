@@ -1,4 +1,5 @@
 import winston from 'winston'
+import { type AuditEvent, type AuditFields, ownFields } from './audit-events.ts'
 import { describeError } from './describe-error.ts'
 import { isLogField, type LogFields } from './log-fields.ts'
 
@@ -14,23 +15,9 @@ export interface Logger {
   warn(event: string, fields?: LogFields, error?: unknown): void
   info(event: string, fields?: LogFields): void
   debug(event: string, fields?: LogFields): void
-  /** Who did what (DESIGN §5); written whatever the level. */
-  audit(event: AuditEvent, fields: LogFields): void
+  /** Who did what: `audit-events.ts`; written whatever the level. */
+  audit<Event extends AuditEvent>(event: Event, fields: AuditFields<Event>): void
 }
-
-export type AuditEvent =
-  | 'sign_in_started'
-  | 'factor_challenged'
-  | 'factor_failed'
-  | 'sign_in_succeeded'
-  | 'sign_in_failed'
-  | 'password_changed'
-  | 'recovery_started'
-  | 'signed_out'
-  | 'sessions_revoked'
-  | 'limit_hit'
-  | 'group_lookup'
-  | 'admin_call'
 
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug'
 
@@ -74,7 +61,7 @@ export function createLogger({ level, maxFieldChars, stream, now = Date.now }: L
     warn: writeFrom('warn'),
     info: writeFrom('info'),
     debug: writeFrom('debug'),
-    audit: (event, fields) => write('info', event, { ...fields, audit: true }),
+    audit: (event, fields) => write('info', event, { ...ownFields(event, fields), audit: true }),
   }
 }
 

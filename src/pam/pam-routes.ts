@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { BrokerError, invalidField, notFound } from '../errors.ts'
-import { contextOf } from '../http/request-context.ts'
 import type { Route } from '../http/routes.ts'
 import type { Logger } from '../observability/logger.ts'
+import { auditedOf } from '../session/audited.ts'
 import type { Session } from '../session/session.ts'
 import { isUuid } from './group.ts'
 import type { DirectoryQuery, Groups, Shown } from './groups.ts'
@@ -61,20 +61,11 @@ export function createPamRoutes({ groups, requireSession, log }: PamRoutesParts)
 
   function audit(
     req: Request,
-    { userId, device, publicId }: Session,
+    session: Session,
     operation: Lookup,
     outcome: { status: number; ageMs?: number; errorCode?: string },
   ): void {
-    const { requestId, address } = contextOf(req)
-    log.audit('group_lookup', {
-      requestId,
-      address,
-      userId,
-      deviceHash: device,
-      sessionId: publicId,
-      operation,
-      ...outcome,
-    })
+    log.audit('group_lookup', { ...auditedOf(req, session), operation, ...outcome })
   }
 }
 

@@ -15,6 +15,7 @@ const StoredSession = z.object({
   login: z.string(),
   profile: z.record(z.string(), z.unknown()),
   amr: z.array(z.string()),
+  loginHash: z.string(),
   device: z.string(),
   userAgent: z.string(),
   createdAtMs: z.number(),

@@ -1,8 +1,8 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { notFound } from '../errors.ts'
-import { contextOf } from '../http/request-context.ts'
 import type { Route } from '../http/routes.ts'
 import type { Logger } from '../observability/logger.ts'
+import { auditedOf } from './audited.ts'
 import type { Session } from './session.ts'
 import type { SessionCookie } from './session-cookie.ts'
 import type { Sessions } from './sessions.ts'
@@ -61,12 +61,7 @@ export function createSessionRoutes({
         const session = await sessions.find(req, res)
         if (session === undefined) throw notFound('me (Session)')
         await sessions.end(req.sessionID, 'signed_out')
-        log.audit('signed_out', {
-          requestId: contextOf(req).requestId,
-          address: contextOf(req).address,
-          userId: session.userId,
-          deviceHash: session.device,
-        })
+        log.audit('signed_out', auditedOf(req, session))
         // not "cookies": the device cookie outlives sign-out
         res.set('Clear-Site-Data', '"cache", "storage"')
         res.append('Set-Cookie', cookie.closing()).status(204).end()
@@ -91,13 +86,7 @@ export function createOwnSessionsRoutes({
   log,
 }: Omit<SessionRoutesParts, 'publicOrigin' | 'ensureDevice'>): Route[] {
   const audit = (req: Request, session: Session, count: number) =>
-    log.audit('sessions_revoked', {
-      requestId: contextOf(req).requestId,
-      address: contextOf(req).address,
-      userId: session.userId,
-      deviceHash: session.device,
-      count,
-    })
+    log.audit('sessions_revoked', { ...auditedOf(req, session), reason: 'by_person', count })
 
   return [
     {
@@ -121,7 +110,7 @@ export function createOwnSessionsRoutes({
       path: '/api/v1/sessions',
       async handle(req, res) {
         const own = await sessions.require(req, res)
-        audit(req, own, await sessions.endAllOf(own.userId, req.sessionID))
+        audit(req, own, await sessions.endAllOf(own.userId, 'by_person', req.sessionID))
         res.status(204).end()
       },
     },
@@ -134,7 +123,7 @@ export function createOwnSessionsRoutes({
           ({ session }) => session.publicId === req.params.publicId,
         )
         if (found === undefined) throw notFound('session')
-        await sessions.end(found.id, 'revoked')
+        await sessions.end(found.id, 'by_person')
         audit(req, own, 1)
         if (found.session.publicId === own.publicId) res.append('Set-Cookie', cookie.closing())
         res.status(204).end()

@@ -9,7 +9,8 @@ export interface Session {
   readonly profile: Readonly<Record<string, unknown>>
   /** Authentication methods, RFC 8176 names. */
   readonly amr: readonly string[]
-  /** A keyed hash of the device. */
+  /** Keyed hashes of login and device, for the log. */
+  readonly loginHash: string
   readonly device: string
   readonly userAgent: string
   readonly createdAtMs: number

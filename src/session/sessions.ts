@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { v4 as uuid } from 'uuid'
 import { noSession, otherSession } from '../errors.ts'
+import type { RevocationReason } from '../observability/audit-events.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { createLoadSession } from './load-session.ts'
 import type { Session } from './session.ts'
@@ -20,21 +21,27 @@ export interface Sessions {
   refresh(req: Request, res: Response): Promise<Session | undefined>
   /** Whose living session this id is; undefined: none. */
   ownerOf(id: string): Promise<string | undefined>
-  /** Opens a session under a new id, for the cookie. One that this browser had before is the caller's to end. */
-  open(grant: SessionGrant): Promise<string>
+  /** Opens a session under a new id. One that this browser had before is the caller's to end. */
+  open(grant: SessionGrant): Promise<OpenedSession>
   end(id: string, reason: EndReason): Promise<boolean>
   /** A person's living sessions, the newest first, each with its own id. */
   listOf(userId: string): Promise<readonly { readonly id: string; readonly session: Session }[]>
   /** Ends every session of a person, but for the one of `exceptId`; says how many there were. */
-  endAllOf(userId: string, exceptId?: string): Promise<number>
+  endAllOf(userId: string, reason: RevocationReason, exceptId?: string): Promise<number>
   idleExpiresAtMs(session: Session): number
   expiresAtMs(session: Session): number
 }
 
-export type EndReason = 'signed_out' | 'replaced' | 'orphaned' | 'revoked'
+export type EndReason = 'signed_out' | 'replaced' | 'orphaned' | RevocationReason
+
+export interface OpenedSession {
+  /** For the cookie. */
+  readonly id: string
+  readonly publicId: string
+}
 
 /** What sign-in knows of the person when it is done. */
-export type SessionGrant = Pick<Session, 'userId' | 'login' | 'profile' | 'amr' | 'device' | 'userAgent'>
+export type SessionGrant = Omit<Session, 'publicId' | 'createdAtMs' | 'lastSeenAtMs'>
 
 export interface SessionsParts {
   readonly records: SessionRecords
@@ -107,7 +114,7 @@ export function createSessions(parts: SessionsParts): Sessions {
       await records.write(id, encodeSession(session, id), idleExpiresAtMs(session) - at)
       await userSessions.add(grant.userId, { publicId: session.publicId, id }, absoluteMs)
       metrics.sessionsOpened.inc()
-      return id
+      return { id, publicId: session.publicId }
     },
 
     async listOf(userId) {
@@ -124,7 +131,7 @@ export function createSessions(parts: SessionsParts): Sessions {
         .toSorted((one, other) => other.session.createdAtMs - one.session.createdAtMs)
     },
 
-    async endAllOf(userId, exceptId) {
+    async endAllOf(userId, reason, exceptId) {
       const others = (await userSessions.all(userId)).filter(({ id }) => id !== exceptId)
       const ended = await Promise.all(
         others.map(async ({ id, publicId }) => {
@@ -134,7 +141,7 @@ export function createSessions(parts: SessionsParts): Sessions {
         }),
       )
       const count = ended.filter(Boolean).length
-      if (count > 0) metrics.sessionsEnded.inc({ reason: 'revoked' }, count)
+      if (count > 0) metrics.sessionsEnded.inc({ reason }, count)
       return count
     },
 

@@ -1,10 +1,12 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
+import type { AuditFields } from '../../src/observability/audit-events.ts'
 import type { LogFields } from '../../src/observability/log-fields.ts'
 import { collectLog } from './collect-log.ts'
 
 /** Fields that types would refuse, as a slip or a cast would let them in. */
 const slipped = (fields: Record<string, unknown>) => fields as LogFields // on purpose: see above
+const slippedAudit = (fields: Record<string, unknown>) => fields as AuditFields<'signed_out'>
 
 describe('what is never written', () => {
   test('a field that is not on the list', () => {
@@ -126,12 +128,15 @@ describe('levels', () => {
 
   test.each(ALL)('an audit event is written at level %s, and is marked', (level) => {
     const { log, lines } = collectLog(level, { now: () => Date.parse('2026-11-05T06:07:08.009Z') })
-    log.audit('sign_in_succeeded', { userId: '00u1', audit: false })
+    log.audit(
+      'signed_out',
+      slippedAudit({ userId: '00u1', password: 'very-secret', status: 200, audit: false }),
+    )
     expect(lines()).toEqual([
       {
         time: '2026-11-05T06:07:08.009Z',
         level: 'info',
-        event: 'sign_in_succeeded',
+        event: 'signed_out',
         userId: '00u1',
         audit: true,
       },

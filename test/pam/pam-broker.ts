@@ -208,6 +208,7 @@ function sessionOf(login: string | string[] | undefined): Session {
     login: decodeURIComponent(login),
     profile: {},
     amr: ['pwd'],
+    loginHash: 'login-hash',
     device: 'device-hash',
     userAgent: 'test',
     createdAtMs: 0,

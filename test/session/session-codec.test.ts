@@ -8,6 +8,7 @@ const SESSION: Session = {
   login: 'ada@example.com',
   profile: { firstName: 'Ada' },
   amr: ['pwd'],
+  loginHash: 'hash-of-login',
   device: 'hash',
   userAgent: 'Test/1',
   createdAtMs: 1,

@@ -23,6 +23,7 @@ export const GRANT: SessionGrant = {
   login: 'ada@example.com',
   profile: { firstName: 'Ada', login: 'ada@example.com' },
   amr: ['pwd', 'otp', 'mfa'],
+  loginHash: 'hash-of-login',
   device: 'hash-of-device',
   userAgent: 'Test/1',
 }
@@ -79,7 +80,7 @@ export async function sessionHouse({ secure = true, sameSite = 'lax' }: HouseOpt
       path: '/open',
       async handle(req, res) {
         const before = cookie.idIn(req)
-        const id = await sessions.open(GRANT)
+        const { id } = await sessions.open(GRANT)
         if (before !== undefined) await sessions.end(before, 'replaced')
         res.append('Set-Cookie', cookie.opening(id)).json({ id })
       },

@@ -303,15 +303,15 @@ describe('all sessions of a person', () => {
   test('end at once, but for the one that is excepted, and nobody else’s', async () => {
     const { call, signIn, sessions, stored, metrics } = await house()
     const [one, two, here] = [await signIn(), await signIn(), await signIn()]
-    expect(await sessions.endAllOf('00u1other')).toBe(0)
-    expect(await sessions.endAllOf('00u1person', here.id)).toBe(2)
+    expect(await sessions.endAllOf('00u1other', 'by_person')).toBe(0)
+    expect(await sessions.endAllOf('00u1person', 'by_person', here.id)).toBe(2)
     for (const { bearer } of [one, two]) expect((await call('GET', ME, bearer)).status).toBe(404)
     expect((await call('GET', ME, here.bearer)).status).toBe(200)
     expect(stored().length).toBe(1)
     expect((await metrics.sessionsEnded.get()).values).toEqual([
-      expect.objectContaining({ labels: { reason: 'revoked' }, value: 2 }),
+      expect.objectContaining({ labels: { reason: 'by_person' }, value: 2 }),
     ])
-    expect(await sessions.endAllOf('00u1person')).toBe(1)
+    expect(await sessions.endAllOf('00u1person', 'by_person')).toBe(1)
     expect((await call('GET', ME, here.bearer)).status).toBe(404)
   })
 
@@ -322,8 +322,8 @@ describe('all sessions of a person', () => {
     await signIn()
     clock.now += IDLE_MS
     await signIn()
-    expect(await sessions.endAllOf('00u1person')).toBe(1)
-    expect(await sessions.endAllOf('00u1person')).toBe(0)
+    expect(await sessions.endAllOf('00u1person', 'by_person')).toBe(1)
+    expect(await sessions.endAllOf('00u1person', 'by_person')).toBe(0)
   })
 
   test('are found after a key rotation, under the old name and the new', async () => {
@@ -331,7 +331,7 @@ describe('all sessions of a person', () => {
     await signIn()
     keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
     await signIn()
-    expect(await sessions.endAllOf('00u1person')).toBe(2)
+    expect(await sessions.endAllOf('00u1person', 'by_person')).toBe(2)
   })
 
   test('an index entry copied to another person’s index does not open there', async () => {
@@ -348,7 +348,7 @@ describe('all sessions of a person', () => {
         expiresAt: Number.POSITIVE_INFINITY,
       },
     )
-    expect(await sessions.endAllOf('00u1person')).toBe(0)
+    expect(await sessions.endAllOf('00u1person', 'by_person')).toBe(0)
     expect((await call('GET', ME, bearer)).status).toBe(200)
   })
 })
