@@ -1,0 +1,148 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { availableParallelism } from 'node:os'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+
+/** The processes of a run: each pinned to its own cores where the system can, ended with the run, by pid. */
+
+export interface Running {
+  readonly child: ChildProcess
+  /** What it said first over its channel. */
+  readonly port: number
+  usage(): Promise<Usage>
+}
+
+export interface Usage {
+  /** Microseconds of processor time so far, user and system. */
+  readonly cpuUs: number
+  readonly rssBytes: number
+}
+
+/** `server`: the one under test, alone on the first core; `rest`: everything else, on the others. */
+export type Place = 'server' | 'rest'
+
+const children = new Set<ChildProcess>()
+const cores = availableParallelism()
+export const isPinned = cores > 1 && spawnSync('taskset', ['--version']).status === 0
+
+export interface NodeOptions {
+  readonly env: Record<string, string>
+  readonly place: Place
+  /** Its log goes here, as a container's would go to a file. */
+  readonly logFile: string
+  readonly nodeArgs?: readonly string[]
+}
+
+/** Starts a Node process that tells its port over the channel. */
+export async function startNode(script: string, options: NodeOptions): Promise<Running> {
+  const child = spawnNode(script, options)
+  const message: unknown = await Promise.race([
+    once(child, 'message').then(([first]) => first),
+    once(child, 'exit').then(() => {
+      throw new Error(`${script} ended before it listened; see ${options.logFile}`)
+    }),
+  ])
+  const port = field(message, 'port')
+  if (typeof port !== 'number') throw new Error(`${script} named no port`)
+  return { child, port, usage: () => usageOf(child) }
+}
+
+/** Starts the broker's own front door; its port is given, and it is there when it is ready. */
+export async function startBroker(script: string, options: NodeOptions): Promise<Running> {
+  const [port, opsPort] = [await freePort(), await freePort()]
+  const env = { ...options.env, PORT: String(port), OPS_PORT: String(opsPort) }
+  const child = spawnNode(script, { ...options, env })
+  for (let attempt = 0; ; attempt++) {
+    const answer = await fetch(`http://127.0.0.1:${opsPort}/readyz`).catch(() => undefined)
+    if (answer?.ok === true) return { child, port, usage: () => usageOf(child) }
+    if (child.exitCode !== null || attempt > 200)
+      throw new Error(`the broker is not ready; see ${options.logFile}`)
+    await pause(50)
+  }
+}
+
+function spawnNode(script: string, { env, place, logFile, nodeArgs = [] }: NodeOptions): ChildProcess {
+  const log = openSync(logFile, 'a')
+  const [command, ...args] = pinned(place, [
+    process.execPath,
+    ...nodeArgs,
+    '--import',
+    new URL('../../bench/usage-hook.mjs', import.meta.url).href,
+    script,
+  ])
+  const child = spawn(command, args, {
+    env: { PATH: process.env.PATH, NODE_ENV: 'production', ...env },
+    stdio: ['ignore', log, log, 'ipc'],
+  })
+  closeSync(log)
+  children.add(child)
+  return child
+}
+
+/** A redis-server without persistence. */
+export async function startRedis(): Promise<{ url: string; client: Redis; child: ChildProcess }> {
+  const port = await freePort()
+  const [command, ...args] = pinned('rest', [
+    'redis-server',
+    ...['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'],
+  ])
+  const child = spawn(command, args, { stdio: 'ignore' })
+  children.add(child)
+  const url = `redis://127.0.0.1:${port}`
+  const client = new Redis(url, { maxRetriesPerRequest: null, retryStrategy: () => 50 })
+  client.on('error', () => {}) // it is about to listen
+  await client.ping()
+  return { url, client, child }
+}
+
+export async function endAll(): Promise<void> {
+  await Promise.all([...children].map(end))
+}
+
+export async function end(child: ChildProcess): Promise<void> {
+  children.delete(child)
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill('SIGKILL')
+  await ended
+}
+
+function pinned(place: Place, command: readonly [string, ...string[]]): [string, ...string[]] {
+  if (!isPinned) return [...command]
+  return ['taskset', '-c', place === 'server' ? '0' : `1-${cores - 1}`, ...command]
+}
+
+/** This process makes the load: it leaves the server's core alone. */
+export function pinSelf(): void {
+  if (isPinned) spawnSync('taskset', ['-a', '-p', '-c', `1-${cores - 1}`, String(process.pid)])
+}
+
+async function usageOf(child: ChildProcess): Promise<Usage> {
+  child.send('usage')
+  const [message]: unknown[] = await once(child, 'message')
+  const usage = field(message, 'usage')
+  const cpu = field(usage, 'cpu')
+  const [user, system, rss] = [field(cpu, 'user'), field(cpu, 'system'), field(usage, 'rss')]
+  if (typeof user !== 'number' || typeof system !== 'number' || typeof rss !== 'number') {
+    throw new Error('a process did not tell its usage')
+  }
+  return { cpuUs: user + system, rssBytes: rss }
+}
+
+function field(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null
+    ? Object.getOwnPropertyDescriptor(value, name)?.value
+    : undefined
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address !== null ? address.port : 0
+}

@@ -1,0 +1,156 @@
+import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Redis } from 'ioredis'
+import { Pool } from 'undici'
+
+/**
+ * The floor: the same input and output and the same sealing by hand on bare `node:http`, and nothing else. No check,
+ * no limit, no log line, no header of protection, no rotation of keys: what no broker can do without.
+ */
+
+const KEY = Buffer.alloc(32, 'plainly-fake-bench-key')
+const upstream = new Pool(process.env.AUTHN_BASE_URL ?? '', { connections: 128 })
+const upstreamOrigin = process.env.AUTHN_BASE_URL ?? ''
+const redis = new Redis(process.env.REDIS_URL ?? '', { enableAutoPipelining: true })
+const groups = await loadGroups()
+
+const server = createServer((req, res) => {
+  answer(req, res).catch(() => res.writeHead(500).end())
+})
+server.keepAliveTimeout = 120_000
+server.listen(0, '127.0.0.1', () => {
+  process.send?.({ port: (server.address() as AddressInfo).port }) // listening on TCP
+})
+
+async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
+  const { url = '' } = req
+  if (url === '/api/v1/sessions/me') {
+    const session = await sessionOf(req)
+    return session === undefined ? send(res, 404, '{}') : send(res, 200, JSON.stringify(session))
+  }
+  if (url === '/forward-auth') {
+    const session = await sessionOf(req)
+    if (session === undefined) return send(res, 401, '')
+    res.writeHead(200, {
+      'X-Auth-Request-User': session.userId,
+      'X-Auth-Request-Preferred-Username': encodeURIComponent(session.login),
+      'X-Auth-Request-Session': session.id,
+    })
+    res.end()
+    return
+  }
+  if (url.startsWith('/api/v1/pam/groups')) {
+    const session = await sessionOf(req)
+    return session === undefined ? send(res, 401, '{}') : send(res, 200, groups)
+  }
+  const body = JSON.parse(await textOf(req))
+  if (url === '/api/v1/authn') return primary(body, res)
+  return step(url, body, res)
+}
+
+/** P: one upstream call, one record. */
+async function primary(body: Record<string, unknown>, res: ServerResponse): Promise<void> {
+  const reply = await call('/api/v1/authn', body)
+  const handle = `00${randomBytes(32).toString('base64url')}`
+  const place = `floor:txn:${mac(handle)}`
+  await redis.set(place, seal(JSON.stringify({ stateToken: reply.stateToken }), place), 'PX', 300_000)
+  send(res, 200, rewritten(reply, handle))
+}
+
+/** V and K: the record, one upstream call, and the record again or a session in its place. */
+async function step(path: string, body: Record<string, unknown>, res: ServerResponse): Promise<void> {
+  const handle = String(body.stateToken)
+  const place = `floor:txn:${mac(handle)}`
+  const { stateToken } = JSON.parse(open((await redis.get(place)) ?? '', place))
+  const reply = await call(path, { ...body, stateToken })
+  if (reply.status !== 'SUCCESS') {
+    await redis.set(place, seal(JSON.stringify({ stateToken }), place), 'PX', 300_000)
+    return send(res, 200, rewritten(reply, handle))
+  }
+  const id = randomBytes(32).toString('base64url')
+  const sessionPlace = `floor:sess:${mac(id)}`
+  const user = reply._embedded.user
+  const session = { id: handle, userId: user.id, login: user.profile.login, profile: user.profile }
+  await Promise.all([
+    redis.del(place),
+    redis.set(sessionPlace, seal(JSON.stringify(session), sessionPlace), 'PX', 1_800_000),
+  ])
+  res.setHeader('Set-Cookie', `floor=${id}.${mac(id)}; Path=/; HttpOnly; SameSite=Lax`)
+  send(res, 200, rewritten({ ...reply, sessionToken: undefined }, handle))
+}
+
+async function sessionOf(req: IncomingMessage): Promise<FloorSession | undefined> {
+  const value = /(?:^|; )floor=([^;]+)/.exec(req.headers.cookie ?? '')?.[1]
+  if (value === undefined) return undefined
+  const [id = '', signature = ''] = value.split('.')
+  const expected = Buffer.from(mac(id))
+  const given = Buffer.from(signature)
+  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
+  const place = `floor:sess:${mac(id)}`
+  const sealed = await redis.get(place)
+  return sealed === null ? undefined : JSON.parse(open(sealed, place))
+}
+
+interface FloorSession {
+  readonly id: string
+  readonly userId: string
+  readonly login: string
+}
+
+async function call(path: string, body: unknown) {
+  const reply = await upstream.request({
+    method: 'POST',
+    path,
+    headers: { 'content-type': 'application/json', authorization: 'SSWS plainly-fake' },
+    body: JSON.stringify(body),
+  })
+  return JSON.parse(await reply.body.text())
+}
+
+function rewritten(reply: Record<string, unknown>, handle: string): string {
+  const text = JSON.stringify({ ...reply, stateToken: reply.stateToken === undefined ? undefined : handle })
+  return text.replaceAll(upstreamOrigin, 'https://portal.example.test')
+}
+
+async function loadGroups(): Promise<string> {
+  const reply = await upstream.request({ method: 'GET', path: '/v1/teams/bench/groups' })
+  const { list } = JSON.parse(await reply.body.text())
+  const shown = list
+    .slice(0, 100)
+    .map(({ id, name, roles }: Record<string, unknown>) => ({ id, name, roles }))
+  return JSON.stringify({ list: shown, meta: { fetchedAt: new Date().toISOString(), stale: false } })
+}
+
+function mac(value: string): string {
+  return createHmac('sha256', KEY).update(value).digest('base64url')
+}
+
+function seal(plaintext: string, place: string): string {
+  const nonce = randomBytes(12)
+  const cipher = createCipheriv('aes-256-gcm', KEY, nonce).setAAD(Buffer.from(place))
+  const body = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final()])
+  return Buffer.concat([nonce, body, cipher.getAuthTag()]).toString('base64url')
+}
+
+function open(sealed: string, place: string): string {
+  const bytes = Buffer.from(sealed, 'base64url')
+  const decipher = createDecipheriv('aes-256-gcm', KEY, bytes.subarray(0, 12)).setAAD(Buffer.from(place))
+  decipher.setAuthTag(bytes.subarray(-16))
+  return decipher.update(bytes.subarray(12, -16), undefined, 'utf8') + decipher.final('utf8')
+}
+
+function send(res: ServerResponse, status: number, body: string): void {
+  res.writeHead(status, {
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+  })
+  res.end(body)
+}
+
+async function textOf(req: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of req) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
+}

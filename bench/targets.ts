@@ -1,0 +1,75 @@
+import { fileURLToPath } from 'node:url'
+import type { Ask } from './load.ts'
+import { type NodeOptions, type Running, startBroker, startNode } from './processes.ts'
+import { type PathName, prepare, prepareByRedirects } from './visitors.ts'
+
+/** The servers that are measured side by side. */
+export interface Target {
+  readonly name: TargetName
+  readonly label: string
+  readonly paths: readonly PathName[]
+  start(options: Pick<NodeOptions, 'env' | 'logFile'>): Promise<Running>
+  /** undefined: this server has no such path. */
+  prepare(origin: string, path: PathName, count: number, groups?: number): Promise<Ask[] | undefined>
+}
+
+export type TargetName = 'floor' | 'broker' | 'plain' | 'fastify' | 'express-openid-connect'
+
+export const ALL_PATHS = ['S', 'F', 'P', 'V', 'K', 'G'] as const satisfies readonly PathName[]
+
+const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
+export const TARGETS: readonly Target[] = [
+  {
+    name: 'floor',
+    label: 'floor: node:http by hand',
+    paths: ALL_PATHS,
+    start: script('./servers/floor.js'),
+    prepare,
+  },
+  { name: 'broker', label: 'Gatehouse', paths: ALL_PATHS, start: startGatehouse, prepare },
+  {
+    name: 'fastify',
+    label: 'fastify, @fastify/session, undici',
+    paths: ALL_PATHS,
+    start: script('../../bench/peers/fastify.mjs'),
+    prepare,
+  },
+  {
+    name: 'plain',
+    label: 'the same packages, plainly',
+    paths: ALL_PATHS,
+    start: script('./servers/plain.js'),
+    prepare,
+  },
+  {
+    name: 'express-openid-connect',
+    label: 'express-openid-connect',
+    paths: ['S', 'F'],
+    start: script('../../bench/peers/express-openid-connect.mjs'),
+    prepare: prepareByRedirects,
+  },
+]
+
+function script(path: string): Target['start'] {
+  return (options) => startNode(at(path), { ...options, place: 'server' })
+}
+
+/** The production build, from the environment alone, with everything on. */
+function startGatehouse({ env, logFile }: Parameters<Target['start']>[0]): Promise<Running> {
+  return startBroker(at('../../dist/main.js'), {
+    logFile,
+    place: 'server',
+    env: {
+      ...env,
+      PUBLIC_URL: 'https://portal.example.test',
+      TRUST_PROXY: '127.0.0.1/32',
+      AUTHN_API_TOKEN: 'plainly-fake-bench-ssws-token',
+      PAM_TEAM: 'bench',
+      PAM_KEY_ID: 'bench-key',
+      PAM_KEY_SECRET: 'plainly-fake-bench-key-secret',
+      PAM_DIRECTORY: 'all',
+      SECRET_KEYS: Buffer.alloc(32, 'plainly-fake-bench-key').toString('base64'),
+    },
+  })
+}

@@ -1,0 +1,147 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+
+/**
+ * A fast stand-in for both upstream APIs: answers of real size, nothing behind them. The sandbox would do too much
+ * for every request to show what the servers in front of it cost.
+ *
+ * Environment: `STUB_GROUPS` groups in the directory (100), `STUB_DELAY_MS` before every answer (0).
+ */
+
+const groupCount = Number(process.env.STUB_GROUPS ?? 100)
+const delayMs = Number(process.env.STUB_DELAY_MS ?? 0)
+const GROUPS = Buffer.from(
+  JSON.stringify({
+    list: Array.from({ length: groupCount }, (_, n) => ({
+      id: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`,
+      name: `bench-group-${n}`,
+      roles: ['end_user', ...(n % 7 === 0 ? ['resource_admin'] : [])],
+      deleted_at: null,
+    })),
+  }),
+)
+
+const server = createServer(async (req, res) => {
+  const body = await bodyOf(req)
+  if (delayMs > 0) await pause(delayMs)
+  const answer = answerTo(req.url ?? '', body)
+  res.writeHead(200, { 'content-type': 'application/json', 'content-length': answer.length })
+  res.end(answer)
+})
+server.keepAliveTimeout = 120_000
+server.listen(0, '127.0.0.1', () => process.send?.({ port: portOf() }))
+
+function portOf(): number {
+  const address = server.address()
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
+
+function answerTo(url: string, body: Record<string, unknown>): Buffer {
+  if (url.endsWith('/service_token')) return asBytes(serviceToken())
+  if (url.startsWith('/v1/teams/')) return GROUPS
+  if (url.startsWith('/api/v1/authn/factors/bench-push/')) return asBytes(waiting(String(body.stateToken)))
+  if (url.startsWith('/api/v1/authn/factors/')) return asBytes(success(String(body.stateToken)))
+  return asBytes(mfaRequired(tokenOf(String(body.username))))
+}
+
+const origin = () => `http://127.0.0.1:${portOf()}`
+const link = (path: string) => ({ href: `${origin()}${path}`, hints: { allow: ['POST'] } })
+const soon = () => new Date(Date.now() + 300_000).toISOString()
+
+/** A state token that tells whose it is, so that the stub keeps nothing. */
+const tokenOf = (login: string) => `00bench-state-${Buffer.from(login).toString('base64url')}`
+const loginOf = (token: string) => Buffer.from(token.slice('00bench-state-'.length), 'base64url').toString()
+
+function user(login: string) {
+  return {
+    id: `00u${Buffer.from(login).toString('hex').slice(0, 17)}`,
+    passwordChanged: '2026-01-01T00:00:00.000Z',
+    profile: { login, firstName: 'Bench', lastName: 'Person', locale: 'en', timeZone: 'Europe/Stockholm' },
+  }
+}
+
+const PUSH = {
+  id: 'bench-push',
+  factorType: 'push',
+  provider: 'OKTA',
+  vendorName: 'OKTA',
+  profile: {
+    credentialId: 'bench',
+    deviceType: 'SmartPhone_Android',
+    name: 'Phone',
+    platform: 'ANDROID',
+    version: '14',
+  },
+}
+
+function mfaRequired(stateToken: string) {
+  return {
+    stateToken,
+    expiresAt: soon(),
+    status: 'MFA_REQUIRED',
+    _embedded: {
+      user: user(loginOf(stateToken)),
+      factors: [
+        {
+          id: 'bench-totp',
+          factorType: 'token:software:totp',
+          provider: 'GOOGLE',
+          vendorName: 'GOOGLE',
+          profile: { credentialId: 'bench' },
+          _links: { verify: link('/api/v1/authn/factors/bench-totp/verify') },
+        },
+        { ...PUSH, _links: { verify: link('/api/v1/authn/factors/bench-push/verify') } },
+      ],
+      policy: {
+        allowRememberDevice: true,
+        rememberDeviceLifetimeInMinutes: 15,
+        rememberDeviceByDefault: false,
+        factorsPolicyInfo: { 'bench-push': { autoPushEnabled: false } },
+      },
+    },
+    _links: { cancel: link('/api/v1/authn/cancel') },
+  }
+}
+
+function waiting(stateToken: string) {
+  return {
+    stateToken,
+    expiresAt: soon(),
+    status: 'MFA_CHALLENGE',
+    factorResult: 'WAITING',
+    _embedded: { user: user(loginOf(stateToken)), factor: PUSH },
+    _links: {
+      next: { name: 'poll', ...link('/api/v1/authn/factors/bench-push/verify') },
+      cancel: link('/api/v1/authn/cancel'),
+      prev: link('/api/v1/authn/previous'),
+      resend: [{ name: 'push', ...link('/api/v1/authn/factors/bench-push/verify/resend') }],
+    },
+  }
+}
+
+function success(stateToken: string) {
+  return {
+    expiresAt: soon(),
+    status: 'SUCCESS',
+    sessionToken: '00bench-session-token-plainly-fake',
+    _embedded: { user: user(loginOf(stateToken)) },
+  }
+}
+
+function serviceToken() {
+  return {
+    bearer_token: 'plainly-fake-bench-bearer-token',
+    expires_at: new Date(Date.now() + 3_600_000).toISOString(),
+    team_name: 'bench',
+  }
+}
+
+function asBytes(answer: unknown): Buffer {
+  return Buffer.from(JSON.stringify(answer))
+}
+
+async function bodyOf(req: IncomingMessage): Promise<Record<string, unknown>> {
+  const chunks: Buffer[] = []
+  for await (const chunk of req) chunks.push(chunk)
+  return chunks.length === 0 ? {} : JSON.parse(Buffer.concat(chunks).toString())
+}
