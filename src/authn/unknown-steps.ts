@@ -30,7 +30,7 @@ export const STATUSES: ReadonlySet<string> = new Set([
   'RECOVERY_CHALLENGE',
 ])
 
-const FACTOR_TYPES = new Set([
+export const FACTOR_TYPES: ReadonlySet<string> = new Set([
   'question',
   'sms',
   'call',

@@ -59,6 +59,8 @@ export interface AuthnConfig {
   readonly ssoRedirects: readonly RedirectPrefix[]
   /** Lower case. */
   readonly loginDomains: readonly string[]
+  /** Factor types that are shown to nobody. */
+  readonly hiddenFactors: readonly string[]
 }
 
 /** A `redirectUrl` is allowed when its origin is this one and its path is this one or lies under it. */

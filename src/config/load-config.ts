@@ -3,6 +3,7 @@ import type { AuthnConfig, Config, EgressConfig, SessionConfig } from './config.
 import { ConfigError } from './config-error.ts'
 import { deepFreeze } from './deep-freeze.ts'
 import { createEnvReader, type Environment, type EnvReader, type ReadFile } from './env-reader.ts'
+import { factorType } from './factor-types.ts'
 import { loadPam } from './load-pam.ts'
 import { misspelt } from './misspelt.ts'
 import { listenHost, port, proxyException, trustedProxy } from './network-values.ts'
@@ -154,6 +155,7 @@ function loadAuthn(
     stepUp: reader.optional('STEP_UP', onOrOff) ?? false,
     ssoRedirects: reader.optional('SSO_REDIRECTS', listOf(redirectPrefix)) ?? [],
     loginDomains: [...new Set(reader.optional('LOGIN_DOMAINS', listOf(domain)))],
+    hiddenFactors: reader.optional('HIDDEN_FACTORS', listOf(factorType)) ?? [],
   }
   return baseUrl === undefined || tokens === undefined ? undefined : { baseUrl, apiTokens: tokens, ...rest }
 }

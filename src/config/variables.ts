@@ -23,6 +23,7 @@ export const VARIABLES = [
   { name: 'STEP_UP' },
   { name: 'SSO_REDIRECTS' },
   { name: 'LOGIN_DOMAINS' },
+  { name: 'HIDDEN_FACTORS' },
 
   { name: 'SESSION_IDLE_MINUTES' },
   { name: 'SESSION_ABSOLUTE_HOURS' },

@@ -23,6 +23,7 @@ test('the required variables alone make a sound configuration', () => {
     secretFiles: [],
   })
   expect(authn).toMatchObject({ stepUp: false, ssoRedirects: [], linkOrigins: [], loginDomains: [] })
+  expect(authn.hiddenFactors).toEqual([])
   expect(authn.baseUrl).toBe('https://org.vendor.example')
   expect(authn.apiTokens.current()).toEqual(['marked-api-token'])
   expect(redis.url.current()).toBe('redis://:marked-password@redis.internal:6379/0')
@@ -47,6 +48,7 @@ test('what can be set is taken over in one form', () => {
     STEP_UP: 'on',
     SSO_REDIRECTS: 'https://app.example.com, https://app.example.org/home/',
     LOGIN_DOMAINS: 'Example.com,corp',
+    HIDDEN_FACTORS: 'question, token:software:totp,question',
     PAM_KEY_ID: 'key-1,key-2',
     PAM_KEY_SECRET: 'secret-1,secret-2',
     PAM_KEY_EXPIRES_AT: '2027-01-31T02:00:00+02:00',
@@ -75,6 +77,7 @@ test('what can be set is taken over in one form', () => {
         { origin: 'https://app.example.org', pathPrefix: '/home' },
       ],
       loginDomains: ['example.com', 'corp'],
+      hiddenFactors: ['question', 'token:software:totp'],
     },
     pam: {
       baseUrl: 'https://team.pam.example',

@@ -81,13 +81,27 @@ const WAYS: Readonly<Record<string, Way>> = {
 export const chooseFactor: Render = (transaction, steps) => {
   const factors = factorsOf(transaction)
   const [only] = factors
-  if (factors.length === 1 && only !== undefined) return offer(transaction, only, steps)
+  if (only === undefined) return noWay(transaction, steps)
+  if (factors.length === 1) return offer(transaction, only, steps)
   show(
     'How do you want to prove it is you?',
     actions(
       ...factors.map((factor) =>
         button(nameOf(factor), () => offer(transaction, factor, steps), 'quiet choice'),
       ),
+    ),
+    actions(...waysOut(transaction, steps)),
+  )
+}
+
+/** The operator may hide factor types; then nothing may be left. */
+function noWay(transaction: Transaction, steps: Steps): void {
+  show(
+    'There is no way to go on here',
+    element(
+      'p',
+      {},
+      'A second proof is needed, and none of yours may be used on this page. Ask your help desk.',
     ),
     actions(...waysOut(transaction, steps)),
   )

@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { type House, startHouse } from '../support/house.ts'
+import { openPage } from '../support/portal-page.ts'
+import { errorOf, handleOf, valueAt } from '../support/transaction-view.ts'
+
+const QUENTIN = 'quentin.query@example.test'
+const MAX = 'max.many@example.test'
+const ERIN = 'erin.enrol@example.test'
+
+let house: House
+beforeAll(async () => {
+  house = await startHouse({ env: { HIDDEN_FACTORS: 'question,call' } })
+})
+afterAll(() => house.stop())
+beforeEach(() => {
+  house.sandbox.reset()
+})
+
+const typesIn = (json: unknown) => {
+  const factors = valueAt(json, '_embedded.factors')
+  return Array.isArray(factors) ? factors.map((factor) => valueAt(factor, 'factorType')) : []
+}
+
+/** The id of a person's factor, as somebody would know it who has seen it elsewhere. */
+const idOfFactor = async (login: string, factorType: string): Promise<string> => {
+  const answer = await fetch(`${house.authnUrl}/api/v1/authn`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    body: JSON.stringify({ username: login, password: 'Demo-Password-1' }),
+  })
+  const factors = valueAt(await answer.json(), '_embedded.factors')
+  const found = Array.isArray(factors)
+    ? factors.find((factor) => valueAt(factor, 'factorType') === factorType)
+    : undefined
+  return String(valueAt(found, 'id'))
+}
+
+describe('a hidden factor', () => {
+  test('is not among those that can be verified, and its step is refused with nothing sent', async () => {
+    const id = await idOfFactor(MAX, 'question')
+    const page = await openPage(house)
+    const asked = await page.signIn(MAX)
+    expect(typesIn(asked.json).sort()).toEqual(['email', 'push', 'sms', 'token:software:totp', 'webauthn'])
+    house.forget()
+    const refused = await page.send(`/api/v1/authn/factors/${id}/verify`, { answer: 'lighthouse' })
+    expect(errorOf(refused)).toEqual([403, 'E0000079'])
+    expect(house.upstreamCalls()).toEqual([])
+  })
+
+  test('is not among those that can be enrolled, and enrolling it is refused with nothing sent', async () => {
+    const page = await openPage(house)
+    const asked = await page.signIn(ERIN)
+    expect(asked.json.status).toBe('MFA_ENROLL')
+    expect(typesIn(asked.json)).toContain('push')
+    expect(typesIn(asked.json)).not.toContain('question')
+    expect(typesIn(asked.json)).not.toContain('call')
+    house.forget()
+    const refused = await page.send('/api/v1/authn/factors', {
+      factorType: 'question',
+      provider: 'OKTA',
+      profile: { question: 'favorite_toy', answer: 'a-made-up-answer' },
+    })
+    expect(errorOf(refused)).toEqual([403, 'E0000079'])
+    const userId = String(valueAt(asked.json, '_embedded.user.id'))
+    const questions = await page.browser.get(`/api/v1/users/${userId}/factors/questions`)
+    expect(errorOf(questions)).toEqual([403, 'E0000079'])
+    expect(house.upstreamCalls()).toEqual([])
+    const enrolled = await page.send('/api/v1/authn/factors', { factorType: 'push', provider: 'OKTA' })
+    expect(enrolled.json.status).toBe('MFA_ENROLL_ACTIVATE')
+  })
+
+  test('stays hidden when the page asks where it is', async () => {
+    const page = await openPage(house)
+    await page.signIn(MAX)
+    const again = await page.send('/api/v1/authn')
+    expect(typesIn(again.json)).not.toContain('question')
+  })
+
+  test('that is the only one leaves an empty list, cancel, and no session', async () => {
+    const page = await openPage(house)
+    const asked = await page.signIn(QUENTIN)
+    expect(asked.json.status).toBe('MFA_REQUIRED')
+    expect(typesIn(asked.json)).toEqual([])
+    expect(await page.session()).toBeUndefined()
+    expect(await house.gatehouse.metrics()).toMatch(
+      /gatehouse_refusals_total\{reason="every_factor_hidden"\} 1/,
+    )
+    const cancelled = await page.follow('_links.cancel')
+    expect(cancelled.status).toBe(200)
+  })
+})
+
+test('a factor of the same person that is not hidden still signs in', async () => {
+  const page = await openPage(house)
+  await page.signIn(MAX)
+  const sent = await page.verify('sms')
+  expect(sent.json.status).toBe('MFA_CHALLENGE')
+  expect(handleOf(sent)).toBe(page.stateToken)
+  const code = house.sandbox.outbox.latest(MAX, 'factor-code')?.code ?? 'none was sent'
+  const done = await page.follow('_links.next', { passCode: code })
+  expect(done.json.status).toBe('SUCCESS')
+  expect(await page.session()).toMatchObject({ login: MAX, amr: ['pwd', 'sms', 'mfa'] })
+})
