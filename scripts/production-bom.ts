@@ -1,0 +1,65 @@
+import { z } from 'zod'
+
+/**
+ * The part of npm's bill of materials that runs in production. `npm sbom --omit dev` can't be asked for it: it leaves
+ * out what a development package needs too (npm/cli issue 7909). So npm lists everything, and the lock file, in
+ * which npm marks each place of a package, says which of it is for development only.
+ */
+const Bom = z.looseObject({
+  bomFormat: z.literal('CycloneDX'),
+  metadata: z.looseObject({ component: z.looseObject({ 'bom-ref': z.string() }) }),
+  components: z.array(z.looseObject({ 'bom-ref': z.string(), name: z.string(), version: z.string() })),
+  dependencies: z.array(z.looseObject({ ref: z.string(), dependsOn: z.array(z.string()) })),
+})
+export type Bom = z.infer<typeof Bom>
+
+const Lock = z.object({
+  packages: z.record(
+    z.string(),
+    z.looseObject({
+      version: z.string(),
+      name: z.string().optional(),
+      dev: z.boolean().optional(),
+      devOptional: z.boolean().optional(),
+      dependencies: z.record(z.string(), z.string()).optional(),
+    }),
+  ),
+})
+
+/** Takes both as parsed JSON. Throws when a production package of the lock file is not in the bill. */
+export function productionBom(bomJson: unknown, lockJson: unknown): Bom {
+  const bom = Bom.parse(bomJson)
+  const { packages } = Lock.parse(lockJson)
+  const root = packages['']
+  if (root === undefined) throw new Error('package-lock.json has no root')
+  const wanted = productionPackages(lockJson)
+  const components = bom.components.filter(({ name, version }) => wanted.has(`${name}@${version}`))
+  const missing = wanted.size - components.length
+  if (missing !== 0) throw new Error(`${missing} production packages are not in npm's bill of materials`)
+
+  const application = bom.metadata.component
+  const direct = Object.keys(root.dependencies ?? {})
+  const kept = new Map(components.map((component) => [component['bom-ref'], component.name]))
+  return {
+    ...bom,
+    // npm calls the root after the folder that it happens to lie in
+    metadata: { ...bom.metadata, component: { ...application, type: 'application', name: root.name } },
+    components,
+    dependencies: bom.dependencies.flatMap(({ ref, dependsOn, ...rest }) => {
+      const left = dependsOn.filter((other) => kept.has(other))
+      if (kept.has(ref)) return [{ ...rest, ref, dependsOn: left }]
+      if (ref !== application['bom-ref']) return []
+      return [{ ...rest, ref, dependsOn: left.filter((other) => direct.includes(kept.get(other) ?? '')) }]
+    }),
+  }
+}
+
+/** `name@version` of every package that production installs. */
+export function productionPackages(lockJson: unknown): Set<string> {
+  const { packages } = Lock.parse(lockJson)
+  return new Set(
+    Object.entries(packages)
+      .filter(([place, { dev, devOptional }]) => place !== '' && dev !== true && devOptional !== true)
+      .map(([place, { name, version }]) => `${name ?? place.replace(/^.*node_modules\//, '')}@${version}`),
+  )
+}
