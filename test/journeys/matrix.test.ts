@@ -1,0 +1,222 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { type AppParts, publicRoutes } from '../../src/app.ts'
+import { OPERATIONS } from '../../src/authn/operations.ts'
+import type { Route } from '../../src/http/routes.ts'
+import { createPamRoutes, type PamRoutesParts } from '../../src/pam/pam-routes.ts'
+import type { Answer } from '../http/serve.ts'
+import {
+  type Asked,
+  cookiesIn,
+  DEVICE_COOKIE,
+  GROUP_ID,
+  type MatrixHouse,
+  type Newcomer,
+  pathOf,
+  SESSION_COOKIE,
+  startMatrixHouse,
+} from '../support/matrix-house.ts'
+import {
+  CALLERS,
+  type Caller,
+  CLASS_OF,
+  type Cookies,
+  classNamed,
+  DEVICE_IS_SET,
+  NOT_ALLOWED,
+  type RouteClassName,
+  type Verdict,
+} from '../support/route-classes.ts'
+
+/**
+ * Every route × what the cookies are worth × who asks: the answer, the cookies it sets, who may read it, and that a
+ * refusal reaches no upstream. What is expected stands in test/support/route-classes.ts.
+ */
+
+/** Stands for every live part: routes are data, and none of these is asked. */
+const anything: unknown = new Proxy(() => anything, {
+  get: (_, name) => (name === Symbol.toPrimitive ? () => 'anything' : anything),
+})
+const parts: unknown = new Proxy(
+  { pamRoutes: createPamRoutes(anything as PamRoutesParts) },
+  { get: (known, name) => Reflect.get(known, name) ?? anything },
+)
+const ROUTES: readonly Route[] = publicRoutes(parts as AppParts)
+const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>) => `${method} ${path}`
+
+let house: MatrixHouse
+beforeAll(async () => {
+  house = await startMatrixHouse()
+})
+afterAll(() => house.stop())
+
+test('every route has its row, and every row its route', () => {
+  expect(Object.keys(CLASS_OF).sort()).toEqual(ROUTES.map(nameOf).sort())
+})
+
+/** What each body needs beside the handle; the upstream says yes to all of it. */
+const FIELDS = {
+  oldPassword: 'plainly-fake-old',
+  newPassword: 'plainly-fake-new',
+  answer: 'plainly fake',
+  passCode: '000000',
+  factorType: 'sms',
+  provider: 'OKTA',
+}
+const REDIRECT_URL = encodeURIComponent('https://app.example.com/start')
+
+/** A request that is right in every way, for this browser. */
+function requestFor(route: Pick<Route, 'method' | 'path'>, browser: Newcomer): Omit<Asked, 'headers'> {
+  const { method } = route
+  const path = pathOf(route.path, browser.userId)
+  const state = encodeURIComponent(browser.handle)
+  switch (nameOf(route)) {
+    case 'POST /api/v1/authn':
+      return { method, path, body: { username: 'somebody@example.test', password: 'plainly-fake' } }
+    case 'POST /api/v1/authn/recovery/password':
+    case 'POST /api/v1/authn/recovery/unlock':
+      return { method, path, body: { username: 'somebody@example.test', factorType: 'EMAIL' } }
+    case 'POST /api/v1/authn/recovery/token':
+      return { method, path, body: { recoveryToken: 'plainly-fake-recovery' } }
+    case 'GET /api/v1/users/:uid/factors/:id/qr/:token':
+      return { method, path: browser.picture }
+    case 'GET /signin/step-up':
+      return { method, path: `${path}?stateToken=00plainly-fake-imported-token` }
+    case 'GET /login/sessionCookieRedirect':
+      return { method, path: `${path}?token=${browser.handOver}&redirectUrl=${REDIRECT_URL}` }
+    case 'DELETE /api/v1/sessions/:publicId':
+      return { method, path: path.replace('publicId', browser.publicId) }
+    case 'GET /api/v1/pam/groups/:id':
+      return { method, path: `/api/v1/pam/groups/${GROUP_ID}` }
+    default:
+      if (method === 'POST' && CLASS_OF[nameOf(route)] === 'step')
+        return { method, path, body: { stateToken: browser.handle, ...FIELDS } }
+      return {
+        method,
+        path:
+          method === 'GET' && CLASS_OF[nameOf(route)] === 'offered redirect'
+            ? `${path}?stateToken=${state}`
+            : path,
+      }
+  }
+}
+
+interface Expected {
+  readonly verdict: Verdict
+  readonly setsDevice: boolean
+  readonly session: 'opens' | 'closes' | undefined
+}
+
+/** The rules of DESIGN §4 in the order in which they are asked. */
+function expectedOf(route: Route, kind: Cookies, caller: Caller): Expected {
+  const { verdicts, setsDevice, opened, session } = classNamed(CLASS_OF[nameOf(route)] as RouteClassName) // there: tested above
+  const refused = { verdict: NOT_ALLOWED, setsDevice: false, session: undefined }
+  const isCrossSite =
+    caller.unsafe === 'is refused' || (caller.unsafe === 'passes without a session cookie' && kind !== 'none')
+  if (route.method !== 'GET' && isCrossSite) return refused
+  if (opened === true && caller.opens !== true) return refused
+  const verdict = verdicts[kind]
+  return {
+    verdict,
+    setsDevice: setsDevice && DEVICE_IS_SET[kind],
+    session: verdict === 'done' ? session : undefined,
+  }
+}
+
+const KINDS = Object.keys(DEVICE_IS_SET) as Cookies[] // an object with exactly these keys
+
+test.each(ROUTES.map((route) => [nameOf(route), route] as const))(
+  '%s: every kind of cookies × everybody who might ask',
+  async (name, route) => {
+    let [stranger, browser] = [await house.newcomer(), await house.newcomer()]
+    for (const [who, caller] of Object.entries(CALLERS)) {
+      for (const kind of KINDS) {
+        const cookie = kind === 'foreign' ? stranger.cookies('own') : browser.cookies(kind)
+        house.callsSinceLastLook()
+        const answer = await house.ask({
+          ...requestFor(route, browser),
+          headers: { ...caller.headers, ...(cookie === undefined ? {} : { cookie }) },
+        })
+        const cell = { who, kind }
+        const expected = expectedOf(route, kind, caller)
+        expect({ ...cell, ...seen(answer) }).toEqual({ ...cell, ...wanted(expected, caller) })
+        const calls = house.callsSinceLastLook()
+        if (expected.verdict !== 'done') expect({ ...cell, calls }).toEqual({ ...cell, calls: [] })
+        expectOnlyOnesOwn(answer, kind === 'foreign' ? stranger : browser)
+        if (expected.verdict !== 'done' || !USES_UP.has(CLASS_OF[name])) continue
+        if (kind === 'foreign') stranger = await house.newcomer()
+        else browser = await house.newcomer()
+      }
+    }
+  },
+)
+
+/** What was done cannot be done again by the same browser. */
+const USES_UP: ReadonlySet<RouteClassName | undefined> = new Set([
+  'sign-in',
+  'offered redirect',
+  'session: sign-out',
+  'session: end this one',
+])
+
+/** What of an answer is the same for all of a verdict. */
+function seen(answer: Answer) {
+  const { status, headers, json } = answer
+  const cookies = cookiesIn(answer)
+  const session = cookies[SESSION_COOKIE]
+  return {
+    verdict: status < 400 ? 'done' : [status, (json as { errorCode?: string } | undefined)?.errorCode],
+    device: DEVICE_COOKIE in cookies,
+    session: session === undefined ? undefined : session === '' ? 'closes' : 'opens',
+    readableBy: headers['access-control-allow-origin'],
+    withCredentials: headers['access-control-allow-credentials'],
+    otherCookies: Object.keys(cookies).filter((name) => name !== SESSION_COOKIE && name !== DEVICE_COOKIE),
+  }
+}
+
+function wanted({ verdict, setsDevice, session }: Expected, { reads }: Caller) {
+  return {
+    verdict,
+    device: setsDevice,
+    session,
+    readableBy: reads,
+    withCredentials: reads === undefined ? undefined : 'true',
+    otherCookies: [],
+  }
+}
+
+/** An answer that names a person names the one whose session came along. */
+function expectOnlyOnesOwn({ status, json, headers }: Answer, owner: Newcomer) {
+  if (status !== 200) return
+  const { userId } = (json ?? {}) as { userId?: string }
+  if (userId !== undefined) expect(userId).toBe(owner.userId)
+  const forProxies = headers['x-auth-request-user']
+  if (forProxies !== undefined) expect(forProxies).toBe(owner.userId)
+}
+
+test.each(ROUTES.map(nameOf))('%s: preflights permit the listed origins and nobody else', async (name) => {
+  const [method = '', template = ''] = name.split(' ')
+  house.callsSinceLastLook()
+  for (const { headers, reads } of Object.values(CALLERS)) {
+    const answer = await house.ask({
+      method: 'OPTIONS',
+      path: pathOf(template),
+      headers: {
+        ...headers,
+        'access-control-request-method': method,
+        'access-control-request-headers': 'content-type',
+      },
+    })
+    const permits = Object.keys(answer.headers).filter((one) => one.startsWith('access-control-allow'))
+    expect([
+      answer.status,
+      answer.headers['access-control-allow-origin'],
+      answer.headers['set-cookie'],
+    ]).toEqual([204, reads, undefined])
+    expect(permits.length > 0).toBe(reads !== undefined)
+  }
+  expect(house.callsSinceLastLook()).toEqual([])
+})
+
+test('the rows know every step of the sign-in API', () => {
+  for (const { path } of OPERATIONS) expect([path, CLASS_OF[`POST ${path}`]]).toEqual([path, 'step'])
+})

@@ -1,0 +1,218 @@
+import { OPERATIONS } from '../../src/authn/operations.ts'
+
+/**
+ * Who may do what at which route, as data: DESIGN §2 and §4 in a form that a test can go through. Nothing here is
+ * taken from what the code does.
+ */
+
+/** What the request's cookies are worth. Every kind but `none` bears a device cookie and a session cookie. */
+export type Cookies =
+  | 'none'
+  /** Of this browser, whose session is open. */
+  | 'own'
+  /** Another person's, in another browser. */
+  | 'foreign'
+  /** This browser's device, and a session that has idled out. */
+  | 'expired'
+  /** The right ids under signatures that nobody made. */
+  | 'forged'
+  /** Well signed, by a key that is no longer in SECRET_KEYS. */
+  | 'retired key'
+  /** Well signed, by a key that stands in SECRET_KEYS behind the first one. */
+  | 'older key'
+
+/** An answer: done, or refused with a status and a code; no code where the answer never has a body. */
+export type Verdict = 'done' | readonly [status: number, errorCode: string | undefined]
+
+const DONE = 'done'
+const NO_SESSION = [401, 'E0000005'] as const
+const NOT_FOUND = [404, 'E0000007'] as const
+const UNKNOWN_HANDLE = [401, 'E0000011'] as const
+const NOT_OFFERED = [403, 'E0000079'] as const
+export const NOT_ALLOWED = [403, 'E0000006'] as const
+
+/** For everybody, this route is the same. */
+const always = (verdict: Verdict) => byCookies({ device: verdict, elsewhere: verdict, nobody: verdict })
+
+/** Goes by the device: a handle or an offer of this browser's is nobody else's. */
+const byDevice = (refusal: Verdict) => byCookies({ device: DONE, elsewhere: refusal, nobody: refusal })
+
+function byCookies(verdicts: { device: Verdict; elsewhere: Verdict; nobody: Verdict }) {
+  const { device, elsewhere, nobody } = verdicts
+  return {
+    none: nobody,
+    own: device,
+    foreign: elsewhere,
+    expired: device,
+    forged: nobody,
+    'retired key': nobody,
+    'older key': device,
+  } as const
+}
+
+/** Goes by the session; somebody else's shows and ends only what is that person's own. */
+const bySession = (refusal: Verdict) =>
+  ({
+    none: refusal,
+    own: DONE,
+    foreign: DONE,
+    expired: refusal,
+    forged: refusal,
+    'retired key': refusal,
+    'older key': DONE,
+  }) as const
+
+interface RouteClass {
+  readonly verdicts: Readonly<Record<Cookies, Verdict>>
+  /** Its answers give a browser a device cookie, if it has none that counts or an old one. */
+  readonly setsDevice: boolean
+  /** Only for the browser itself to open: a page's fetch, a frame or a picture is refused. */
+  readonly opened?: true
+  /** What it does to the session cookie when it is done. */
+  readonly session?: 'opens' | 'closes'
+}
+
+export const ROUTE_CLASSES = {
+  'sign-in': { verdicts: always(DONE), setsDevice: true, session: 'opens' },
+  'recovery start': { verdicts: always(DONE), setsDevice: true },
+  step: { verdicts: byDevice(UNKNOWN_HANDLE), setsDevice: true },
+  'offered picture or list': { verdicts: byDevice(NOT_OFFERED), setsDevice: true },
+  'offered redirect': { verdicts: byDevice(UNKNOWN_HANDLE), setsDevice: true, opened: true },
+  'step-up entrance': { verdicts: always(DONE), setsDevice: true, opened: true },
+  'session: first look': { verdicts: bySession(NOT_FOUND), setsDevice: true },
+  'session: kept alive': { verdicts: bySession(NOT_FOUND), setsDevice: false },
+  'session: sign-out': { verdicts: bySession(NOT_FOUND), setsDevice: false, session: 'closes' },
+  'session: needed': { verdicts: bySession(NO_SESSION), setsDevice: false },
+  'session: end this one': {
+    verdicts: { ...bySession(NO_SESSION), foreign: NOT_FOUND },
+    setsDevice: false,
+    session: 'closes',
+  },
+  'proxy check': { verdicts: bySession([401, undefined]), setsDevice: false },
+} as const satisfies Record<string, RouteClass>
+
+export type RouteClassName = keyof typeof ROUTE_CLASSES
+
+export function classNamed(name: RouteClassName): RouteClass {
+  return ROUTE_CLASSES[name]
+}
+
+/** Whose device cookie is given, or given anew. */
+export const DEVICE_IS_SET: Readonly<Record<Cookies, boolean>> = {
+  none: true,
+  own: false,
+  foreign: false,
+  expired: false,
+  forged: true,
+  'retired key': true,
+  'older key': true,
+}
+
+/** Every route of the public surface. */
+export const CLASS_OF: Readonly<Record<string, RouteClassName>> = {
+  'POST /api/v1/authn': 'sign-in',
+  'POST /api/v1/authn/introspect': 'step',
+  'POST /api/v1/authn/recovery/password': 'recovery start',
+  'POST /api/v1/authn/recovery/unlock': 'recovery start',
+  'POST /api/v1/authn/recovery/token': 'recovery start',
+  ...Object.fromEntries(OPERATIONS.map(({ path }) => [`POST ${path}`, 'step'] as const)),
+  'GET /api/v1/users/:uid/factors/questions': 'offered picture or list',
+  'GET /api/v1/users/:uid/factors/:id/qr/:token': 'offered picture or list',
+  'GET /signin/step-up': 'step-up entrance',
+  'GET /login/step-up/redirect': 'offered redirect',
+  'GET /login/token/redirect': 'offered redirect',
+  'GET /sso/idps/:id': 'offered redirect',
+  'GET /login/sessionCookieRedirect': 'offered redirect',
+  'GET /api/v1/sessions/me': 'session: first look',
+  'DELETE /api/v1/sessions/me': 'session: sign-out',
+  'POST /api/v1/sessions/me/lifecycle/refresh': 'session: kept alive',
+  'GET /api/v1/sessions': 'session: needed',
+  'DELETE /api/v1/sessions': 'session: needed',
+  'DELETE /api/v1/sessions/:publicId': 'session: end this one',
+  'GET /api/v1/pam/me': 'session: needed',
+  'GET /api/v1/pam/groups': 'session: needed',
+  'GET /api/v1/pam/groups/:id': 'session: needed',
+}
+
+/** A page, or what else asks, with the headers that browsers send for it (Fetch metadata, RFC 6454). */
+export interface Caller {
+  readonly headers: Readonly<Record<string, string>>
+  /** What becomes of its POST or DELETE; `without a session cookie`: refused as soon as one comes along. */
+  readonly unsafe: 'passes' | 'is refused' | 'passes without a session cookie'
+  /** This origin may read the answers (CORS). */
+  readonly reads?: string
+  /** The browser itself opens the address, in a tab of its own. */
+  readonly opens?: true
+}
+
+export const ORIGINS = {
+  own: 'https://portal.example.com',
+  allowed: 'https://spa.example.com',
+  sibling: 'https://wiki.example.com',
+  foreign: 'https://evil.example',
+} as const
+
+const fetched = (site: string) => ({
+  'sec-fetch-site': site,
+  'sec-fetch-mode': 'cors',
+  'sec-fetch-dest': 'empty',
+})
+const opened = (site: string) => ({
+  'sec-fetch-site': site,
+  'sec-fetch-mode': 'navigate',
+  'sec-fetch-dest': 'document',
+})
+
+export const CALLERS: Readonly<Record<string, Caller>> = {
+  'a page of our origin': {
+    headers: { origin: ORIGINS.own, ...fetched('same-origin') },
+    unsafe: 'passes',
+    reads: ORIGINS.own,
+  },
+  'a page of our origin, its GET': { headers: fetched('same-origin'), unsafe: 'passes' },
+  'a page of our origin, in an old browser': {
+    headers: { origin: ORIGINS.own },
+    unsafe: 'passes',
+    reads: ORIGINS.own,
+  },
+  'a page of an allowed origin': {
+    headers: { origin: ORIGINS.allowed, ...fetched('same-site') },
+    unsafe: 'passes',
+    reads: ORIGINS.allowed,
+  },
+  'a page of an allowed origin, in an old browser': {
+    headers: { origin: ORIGINS.allowed },
+    unsafe: 'passes',
+    reads: ORIGINS.allowed,
+  },
+  'a page of a sibling': {
+    headers: { origin: ORIGINS.sibling, ...fetched('same-site') },
+    unsafe: 'is refused',
+  },
+  'a page of a sibling, in an old browser': { headers: { origin: ORIGINS.sibling }, unsafe: 'is refused' },
+  'a picture in a sibling page': {
+    headers: { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' },
+    unsafe: 'is refused',
+  },
+  'a foreign page': {
+    headers: { origin: ORIGINS.foreign, ...fetched('cross-site') },
+    unsafe: 'is refused',
+  },
+  'a foreign page, in an old browser': { headers: { origin: ORIGINS.foreign }, unsafe: 'is refused' },
+  'a sandboxed frame': { headers: { origin: 'null', ...fetched('cross-site') }, unsafe: 'is refused' },
+  'a foreign form': {
+    headers: { origin: ORIGINS.foreign, ...opened('cross-site') },
+    unsafe: 'is refused',
+    opens: true,
+  },
+  'a link in a foreign page': { headers: opened('cross-site'), unsafe: 'is refused', opens: true },
+  'a foreign frame': {
+    headers: { ...opened('cross-site'), 'sec-fetch-dest': 'iframe' },
+    unsafe: 'is refused',
+  },
+  'the address bar': { headers: opened('none'), unsafe: 'passes', opens: true },
+  'no browser, or one without any of these headers': {
+    headers: {},
+    unsafe: 'passes without a session cookie',
+  },
+}
