@@ -71,6 +71,7 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     idleMs: config.session.idleMinutes * MINUTE_MS,
     absoluteMs: config.session.absoluteHours * HOUR_MS,
     moveEveryMs: tunables.session.moveEverySeconds * 1000,
+    maxPerPerson: tunables.session.maxPerPerson,
     metrics,
     now,
   })

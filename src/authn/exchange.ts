@@ -118,7 +118,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     const userId = answer.user.id
     const login = loginOf(profile) ?? after.login ?? ''
     const amr = amrOf(after)
-    const { id: sessionId, publicId } = await sessions.open({
+    const grant = {
       userId,
       login,
       profile,
@@ -126,7 +126,9 @@ export function createExchange(parts: ExchangeParts): Exchange {
       loginHash: audit.hashLogin(login),
       device: audit.hashDevice(client.device.id),
       userAgent: client.userAgent,
-    })
+    }
+    const { id: sessionId, publicId, gaveWay } = await sessions.open(grant, client.sessionId)
+    if (gaveWay > 0) audit.sessionsRevoked({ userId, count: gaveWay, reason: 'too_many' }, login, client)
     const { sessionToken: real } = answer
     const sessionToken =
       real !== undefined && handOver.enabled ? await handOver.keep(real, client) : undefined

@@ -5,6 +5,7 @@ import { noSession, otherSession } from '../errors.ts'
 import type { RevocationReason } from '../observability/audit-events.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { createLoadSession } from './load-session.ts'
+import { createPersonSessions, type PersonSessions } from './person-sessions.ts'
 import type { Session } from './session.ts'
 import { decodeSession, encodeSession } from './session-codec.ts'
 import type { SessionCookie } from './session-cookie.ts'
@@ -12,7 +13,7 @@ import type { SessionRecords } from './session-records.ts'
 import type { UserSessions } from './user-sessions.ts'
 
 /** Opens, reads, moves and ends sessions. Idle and absolute limits are kept here, by our clock. */
-export interface Sessions {
+export interface Sessions extends Pick<PersonSessions, 'listOf' | 'endAllOf'> {
   /** The request's session, not moved; undefined when there is none. */
   find(req: Request, res: Response): Promise<Session | undefined>
   /** The request's session, moved when it is time; 401 E0000005 when there is none. */
@@ -21,13 +22,12 @@ export interface Sessions {
   refresh(req: Request, res: Response): Promise<Session | undefined>
   /** Whose living session this id is; undefined: none. */
   ownerOf(id: string): Promise<string | undefined>
-  /** Opens a session under a new id. One that this browser had before is the caller's to end. */
-  open(grant: SessionGrant): Promise<OpenedSession>
+  /**
+   * Opens a session under a new id; the person's oldest ones give way when there are too many. The one of `replacedId`,
+   * that this browser had before, is the caller's to end.
+   */
+  open(grant: SessionGrant, replacedId?: string): Promise<OpenedSession>
   end(id: string, reason: EndReason): Promise<boolean>
-  /** A person's living sessions, the newest first, each with its own id. */
-  listOf(userId: string): Promise<readonly { readonly id: string; readonly session: Session }[]>
-  /** Ends every session of a person, but for the one of `exceptId`; says how many there were. */
-  endAllOf(userId: string, reason: RevocationReason, exceptId?: string): Promise<number>
   idleExpiresAtMs(session: Session): number
   expiresAtMs(session: Session): number
 }
@@ -38,6 +38,8 @@ export interface OpenedSession {
   /** For the cookie. */
   readonly id: string
   readonly publicId: string
+  /** How many of the person's other sessions gave way. */
+  readonly gaveWay: number
 }
 
 /** What sign-in knows of the person when it is done. */
@@ -51,6 +53,7 @@ export interface SessionsParts {
   readonly absoluteMs: number
   /** A session is written at most this often when it is merely used. */
   readonly moveEveryMs: number
+  readonly maxPerPerson: number
   readonly metrics: Metrics
   readonly now?: () => number
 }
@@ -59,6 +62,7 @@ const ID_BYTES = 32
 
 export function createSessions(parts: SessionsParts): Sessions {
   const { records, userSessions, cookie, idleMs, absoluteMs, moveEveryMs, metrics, now = Date.now } = parts
+  const { maxPerPerson } = parts
   const load = createLoadSession(records, cookie)
   const expiresAtMs = (session: Session) => session.createdAtMs + absoluteMs
   const idleExpiresAtMs = (session: Session) => Math.min(session.lastSeenAtMs + idleMs, expiresAtMs(session))
@@ -77,6 +81,8 @@ export function createSessions(parts: SessionsParts): Sessions {
     const session = record === undefined ? undefined : decodeSession(JSON.parse(record), id)
     return session !== undefined && now() < idleExpiresAtMs(session) ? session : undefined
   }
+
+  const persons = createPersonSessions({ records, userSessions, read, maxPerPerson, metrics, now })
 
   const move = async (session: Session, id: string): Promise<Session | undefined> => {
     const moved = { ...session, lastSeenAtMs: now() }
@@ -106,44 +112,22 @@ export function createSessions(parts: SessionsParts): Sessions {
 
     ownerOf: async (id) => (await read(id))?.userId,
 
-    async open(grant) {
+    async open(grant, replacedId) {
       const id = randomBytes(ID_BYTES).toString('base64url')
       const at = now()
-      const session: Session = { ...grant, publicId: uuid(), createdAtMs: at, lastSeenAtMs: at }
-      // in this order: who looks at the index never finds an entry whose session is still to come
-      await records.write(id, encodeSession(session, id), idleExpiresAtMs(session) - at)
-      await userSessions.add(grant.userId, { publicId: session.publicId, id }, absoluteMs)
+      const publicId = uuid()
+      const session: Session = { ...grant, publicId, createdAtMs: at, lastSeenAtMs: at }
+      const [count] = await Promise.all([
+        userSessions.add(grant.userId, { publicId, id, createdAtMs: at }, absoluteMs),
+        records.write(id, encodeSession(session, id), idleExpiresAtMs(session) - at),
+      ])
       metrics.sessionsOpened.inc()
-      return { id, publicId: session.publicId }
+      const gaveWay = count > maxPerPerson ? await persons.makeRoom(grant.userId, replacedId) : 0
+      return { id, publicId, gaveWay }
     },
 
-    async listOf(userId) {
-      const entries = await Promise.all(
-        (await userSessions.all(userId)).map(async ({ id, publicId }) => {
-          const session = await read(id)
-          if (session !== undefined) return { id, session }
-          await userSessions.remove(userId, publicId) // it idled out, or was ended
-          return undefined
-        }),
-      )
-      return entries
-        .filter((entry) => entry !== undefined)
-        .toSorted((one, other) => other.session.createdAtMs - one.session.createdAtMs)
-    },
-
-    async endAllOf(userId, reason, exceptId) {
-      const others = (await userSessions.all(userId)).filter(({ id }) => id !== exceptId)
-      const ended = await Promise.all(
-        others.map(async ({ id, publicId }) => {
-          const wasThere = await records.remove(id)
-          await userSessions.remove(userId, publicId)
-          return wasThere
-        }),
-      )
-      const count = ended.filter(Boolean).length
-      if (count > 0) metrics.sessionsEnded.inc({ reason }, count)
-      return count
-    },
+    listOf: persons.listOf,
+    endAllOf: persons.endAllOf,
 
     async end(id, reason) {
       const session = await read(id)

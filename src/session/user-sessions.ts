@@ -8,7 +8,8 @@ import type { Store } from '../store/store.ts'
  * session (one that idled out); it goes with the index, or when somebody looks.
  */
 export interface UserSessions {
-  add(userId: string, entry: UserSession, ttlMs: number): Promise<void>
+  /** Says how many entries there are now. */
+  add(userId: string, entry: UserSession, ttlMs: number): Promise<number>
   all(userId: string): Promise<UserSession[]>
   remove(userId: string, publicId: string): Promise<void>
 }
@@ -17,6 +18,7 @@ export interface UserSession {
   readonly publicId: string
   /** The session's own id; sealed in the store. */
   readonly id: string
+  readonly createdAtMs: number
 }
 
 export interface UserSessionsParts {
@@ -25,36 +27,45 @@ export interface UserSessionsParts {
   readonly names: Signer
 }
 
-const Entry = z.object({ version: z.literal(1), publicId: z.string(), id: z.string() })
+const Entry = z.object({
+  version: z.literal(1),
+  publicId: z.string(),
+  id: z.string(),
+  createdAtMs: z.number(),
+})
 
 export function createUserSessions({ store, seal, names }: UserSessionsParts): UserSessions {
-  const places = (userId: string) => names.signAll(userId).map((name) => `gatehouse:user-sess:${name}`)
+  const placeOf = (name: string) => `gatehouse:user-sess:${name}`
+  /** More than one while keys are being rotated. */
+  const places = (userId: string) => names.signAll(userId).map(placeOf)
+
+  const entriesAt = async (place: string): Promise<UserSession[]> =>
+    Object.values(await store.indexAll(place)).flatMap((sealed) => {
+      const text = seal.open(sealed, place)
+      const { success, data } = Entry.safeParse(text === undefined ? undefined : JSON.parse(text))
+      if (!success) return []
+      const { version: _version, ...entry } = data
+      return [entry]
+    })
 
   return {
-    async add(userId, { publicId, id }, ttlMs) {
-      const place = `gatehouse:user-sess:${names.sign(userId)}`
-      await store.indexPut(
-        place,
-        publicId,
-        seal.seal(JSON.stringify({ version: 1, publicId, id }), place),
-        ttlMs,
-      )
+    async add(userId, { publicId, id, createdAtMs }, ttlMs) {
+      const place = placeOf(names.sign(userId))
+      const older = places(userId).filter((one) => one !== place)
+      const entry = seal.seal(JSON.stringify({ version: 1, publicId, id, createdAtMs }), place)
+      const counts = await Promise.all([
+        store.indexPut(place, publicId, entry, ttlMs),
+        ...older.map(async (one) => Object.keys(await store.indexAll(one)).length),
+      ])
+      return counts.reduce((sum, count) => sum + count)
     },
 
     async all(userId) {
-      const entries: UserSession[] = []
-      for (const place of places(userId)) {
-        for (const sealed of Object.values(await store.indexAll(place))) {
-          const text = seal.open(sealed, place)
-          const entry = text === undefined ? undefined : Entry.safeParse(JSON.parse(text))
-          if (entry?.success) entries.push({ publicId: entry.data.publicId, id: entry.data.id })
-        }
-      }
-      return entries
+      return (await Promise.all(places(userId).map(entriesAt))).flat()
     },
 
     async remove(userId, publicId) {
-      for (const place of places(userId)) await store.indexRemove(place, publicId)
+      await Promise.all(places(userId).map((place) => store.indexRemove(place, publicId)))
     },
   }
 }

@@ -107,6 +107,7 @@ export function createMemoryStore({
       const fields = fieldsAt(key) ?? new Map<string, string>()
       const expiresAt = Math.max(entries.get(key)?.expiresAt ?? 0, now() + wholeMs(ttlMs))
       entries.set(key, { content: fields.set(field, value), expiresAt })
+      return fields.size
     },
 
     async indexAll(key) {

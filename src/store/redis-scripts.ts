@@ -37,13 +37,13 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return settled and 1 or 0`,
   },
 
-  /** index; field, value, time to live */
+  /** index; field, value, time to live → how many fields there are */
   gatehouseIndexPut: {
     numberOfKeys: 1,
     lua: `
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
-return 1`,
+return redis.call('HLEN', KEYS[1])`,
   },
 } as const
 

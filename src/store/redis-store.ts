@@ -129,7 +129,7 @@ function createOperations(client: Redis | Cluster, run: Runner, close: () => Pro
 
     async indexPut(key, field, value, ttlMs) {
       const ms = wholeMs(ttlMs)
-      await run('repeatable', () => client.gatehouseIndexPut(key, field, value, ms))
+      return run('repeatable', () => client.gatehouseIndexPut(key, field, value, ms))
     },
 
     async indexAll(key) {

@@ -39,8 +39,11 @@ export interface Store {
    */
   settle(settlement: Settlement): Promise<boolean>
 
-  /** One field of a small index (a Redis hash); the whole index gets the new time to live if that is longer. */
-  indexPut(key: string, field: string, value: string, ttlMs: number): Promise<void>
+  /**
+   * One field of a small index (a Redis hash); the whole index gets the new time to live if that is longer. Says how
+   * many fields there are now.
+   */
+  indexPut(key: string, field: string, value: string, ttlMs: number): Promise<number>
   indexAll(key: string): Promise<Record<string, string>>
   indexRemove(key: string, field: string): Promise<boolean>
 

@@ -64,6 +64,7 @@ async function publicListener() {
       idleMs: 1000,
       absoluteMs: 1000,
       moveEveryMs: 1000,
+      maxPerPerson: 20,
       metrics,
     }),
     sessionCookie,

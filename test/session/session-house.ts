@@ -16,6 +16,7 @@ import { collectLog } from '../observability/collect-log.ts'
 export const IDLE_MS = 30 * 60_000
 export const ABSOLUTE_MS = 12 * 3_600_000
 export const MOVE_EVERY_MS = 60_000
+export const MAX_PER_PERSON = 4
 export const START = Date.parse('2026-11-05T06:00:00Z')
 
 export const GRANT: SessionGrant = {
@@ -64,6 +65,7 @@ export async function sessionHouse({ secure = true, sameSite = 'lax' }: HouseOpt
     idleMs: IDLE_MS,
     absoluteMs: ABSOLUTE_MS,
     moveEveryMs: MOVE_EVERY_MS,
+    maxPerPerson: MAX_PER_PERSON,
     metrics,
     now,
   })
@@ -80,7 +82,7 @@ export async function sessionHouse({ secure = true, sameSite = 'lax' }: HouseOpt
       path: '/open',
       async handle(req, res) {
         const before = cookie.idIn(req)
-        const { id } = await sessions.open(GRANT)
+        const { id } = await sessions.open(GRANT, before)
         if (before !== undefined) await sessions.end(before, 'replaced')
         res.append('Set-Cookie', cookie.opening(id)).json({ id })
       },

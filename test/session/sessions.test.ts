@@ -5,6 +5,7 @@ import {
   GRANT,
   type HouseOptions,
   IDLE_MS,
+  MAX_PER_PERSON,
   MOVE_EVERY_MS,
   START,
   sessionHouse,
@@ -350,6 +351,119 @@ describe('all sessions of a person', () => {
     )
     expect(await sessions.endAllOf('00u1person', 'by_person')).toBe(0)
     expect((await call('GET', ME, bearer)).status).toBe(200)
+  })
+})
+
+describe('no more sessions a person than the cap', () => {
+  type House = Awaited<ReturnType<typeof sessionHouse>>
+
+  const living = async ({ call }: House, bearers: readonly string[]) =>
+    (await Promise.all(bearers.map((bearer) => call('GET', ME, bearer)))).map(({ status }) => status === 200)
+
+  /** Opened one after the other. */
+  async function full(own: House, count = MAX_PER_PERSON): Promise<string[]> {
+    const bearers: string[] = []
+    for (let n = 0; n < count; n++) {
+      bearers.push((await own.signIn()).bearer)
+      own.clock.now += 1000
+    }
+    return bearers
+  }
+
+  test('the oldest gives way when one more opens, and is counted', async () => {
+    const own = await house()
+    const bearers = await full(own, MAX_PER_PERSON + 1)
+    expect(await living(own, bearers)).toEqual([false, true, true, true, true])
+    expect(await own.sessions.listOf('00u1person')).toHaveLength(MAX_PER_PERSON)
+    expect((await own.metrics.sessionsEnded.get()).values).toEqual([
+      expect.objectContaining({ labels: { reason: 'too_many' }, value: 1 }),
+    ])
+    expect(await own.sessions.open(GRANT)).toMatchObject({ gaveWay: 1 })
+  })
+
+  test('the oldest is the one opened first, however much it is used', async () => {
+    const own = await house()
+    const bearers = await full(own)
+    own.clock.now += MOVE_EVERY_MS
+    await own.call('POST', REFRESH, bearers[0])
+    await own.signIn()
+    expect(await living(own, bearers)).toEqual([false, true, true, true])
+  })
+
+  test('one that this browser had before does not count: nobody else gives way for it', async () => {
+    const own = await house()
+    const bearers = await full(own)
+    await own.signIn(bearers[2])
+    expect(await living(own, bearers)).toEqual([true, true, false, true])
+  })
+
+  test('another person’s do not count', async () => {
+    const own = await house()
+    const bearers = await full(own)
+    expect(await own.sessions.open({ ...GRANT, userId: '00u1other' })).toMatchObject({ gaveWay: 0 })
+    expect(await living(own, bearers)).toEqual([true, true, true, true])
+  })
+
+  test('idled-out ones do not count, though the index still knows them', async () => {
+    const own = await house()
+    const [first = '', ...rest] = await full(own)
+    while (own.clock.now < START + 2 * IDLE_MS) {
+      own.clock.now += IDLE_MS / 2
+      await own.call('POST', REFRESH, first)
+    }
+    expect(await living(own, rest)).toEqual([false, false, false])
+    expect(await own.sessions.open(GRANT)).toMatchObject({ gaveWay: 0 })
+    expect(await living(own, [first])).toEqual([true])
+  })
+
+  test('those under a retired key count too', async () => {
+    const own = await house()
+    const bearers = await full(own)
+    own.keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
+    await own.signIn()
+    expect(await living(own, bearers)).toEqual([false, true, true, true])
+  })
+
+  test('opened at once, the newest are left, and as many as may be', async () => {
+    const own = await house()
+    await full(own)
+    await Promise.all(Array.from({ length: 25 }, () => own.sessions.open(GRANT)))
+    const left = await own.sessions.listOf('00u1person')
+    expect(left).toHaveLength(MAX_PER_PERSON)
+    expect(left.every(({ session }) => session.createdAtMs === own.clock.now)).toBe(true)
+    expect(own.stored()).toHaveLength(MAX_PER_PERSON)
+  })
+
+  test('below the cap, opening costs two writes and no read', async () => {
+    const own = await house()
+    await own.signIn()
+    expect(own.traffic).toMatchObject({ writes: 2, reads: 0 })
+  })
+})
+
+describe('an entry of the index whose session is still to come', () => {
+  test('is left alone by who looks, so that the session can be ended later', async () => {
+    const own = await house()
+    const { bearer, id } = await own.signIn()
+    const [place = ''] = own.stored()
+    const record = own.entries.get(place)
+    if (record === undefined) throw new Error('a session is there')
+    own.entries.delete(place) // as if the index were written first
+    expect(await own.sessions.listOf('00u1person')).toEqual([])
+    expect(await own.sessions.endAllOf('00u1person', 'by_admin')).toBe(0)
+    own.entries.set(place, record)
+    expect((await own.sessions.listOf('00u1person')).map((one) => one.id)).toEqual([id])
+    expect(await own.sessions.endAllOf('00u1person', 'by_admin')).toBe(1)
+    expect((await own.call('GET', ME, bearer)).status).toBe(404)
+  })
+
+  test('is forgotten when none came', async () => {
+    const own = await house()
+    await own.signIn()
+    for (const place of own.stored()) own.entries.delete(place)
+    own.clock.now += 60_000
+    await own.sessions.listOf('00u1person')
+    expect([...own.entries.keys()]).toEqual([])
   })
 })
 

@@ -328,9 +328,9 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
       test('fields are put, replaced, listed and removed', async () => {
         const key = someKey()
         expect(await store.indexAll(key)).toEqual({})
-        await store.indexPut(key, 'a', '1', 60_000)
-        await store.indexPut(key, 'b', '', 60_000)
-        await store.indexPut(key, 'a', '2', 60_000)
+        expect(await store.indexPut(key, 'a', '1', 60_000)).toBe(1)
+        expect(await store.indexPut(key, 'b', '', 60_000)).toBe(2)
+        expect(await store.indexPut(key, 'a', '2', 60_000)).toBe(2)
         expect(await store.indexAll(key)).toEqual({ a: '2', b: '' })
         expect(await store.indexRemove(key, 'a')).toBe(true)
         expect(await store.indexRemove(key, 'a')).toBe(false)
@@ -352,7 +352,10 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
 
       test('a hundred puts at once are all there', async () => {
         const key = someKey()
-        await Promise.all(numbers(100).map((n) => store.indexPut(key, `f${n}`, `${n}`, 60_000)))
+        const counts = await Promise.all(
+          numbers(100).map((n) => store.indexPut(key, `f${n}`, `${n}`, 60_000)),
+        )
+        expect(Math.max(...counts)).toBe(100)
         expect(Object.keys(await store.indexAll(key))).toHaveLength(100)
       })
 
