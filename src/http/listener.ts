@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { bornExpress } from './born-express.ts'
 import { answerMalformed } from './refuse-malformed.ts'
 
 /** One HTTP listener with bounded patience, that can be stopped without cutting anybody off. */
@@ -29,6 +30,7 @@ export function createListener(handle: RequestListener, options: ListenerOptions
       requestTimeout: options.requestTimeoutMs,
       connectionsCheckingInterval: options.connectionsCheckIntervalMs,
       keepAliveTimeout: options.keepAliveTimeoutMs,
+      ...bornExpress(handle),
     },
     (req, res) => {
       if (draining) sendElsewhere(res)

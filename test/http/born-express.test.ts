@@ -1,0 +1,31 @@
+import { IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
+import { expect, test } from '@jest/globals'
+import express from 'express'
+import { bornExpress } from '../../src/http/born-express.ts'
+import { createListener } from '../../src/http/listener.ts'
+import { askPort, PATIENCE } from './serve.ts'
+
+test('a request and its answer have the prototypes of the app before the app sees them', async () => {
+  const app = express()
+  app.get('/here', (req, res) => {
+    res.json({ path: req.path, known: [req instanceof IncomingMessage, res instanceof ServerResponse] })
+  })
+  const born: boolean[] = []
+  const watched: RequestListener = (req, res) => {
+    born.push(Object.getPrototypeOf(req) === app.request, Object.getPrototypeOf(res) === app.response)
+    app(req, res)
+  }
+  const listener = createListener(
+    Object.assign(watched, { request: app.request, response: app.response }),
+    PATIENCE,
+  )
+  const answer = await askPort(await listener.listen(0, '127.0.0.1'), { path: '/here?one=1' })
+  await listener.drain(0)
+  expect(answer).toMatchObject({ status: 200, json: { path: '/here', known: [true, true] } })
+  expect(born).toEqual([true, true])
+})
+
+test('a listener that is no Express application stays as it is', () => {
+  const plain: RequestListener = (_req, res) => res.end()
+  expect(bornExpress(plain)).toBeUndefined()
+})
