@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import type { Ask } from './load.ts'
 import { type Cost, measure, medianOf } from './measure.ts'
-import { end, endAll, isPinned, pinSelf, type Running, startNode, startRedis } from './processes.ts'
+import { end, endAll, isPinned, pinSelf, profiled, type Running, startNode, startRedis } from './processes.ts'
 import { type Results, writeReport } from './report.ts'
 import { ALL_PATHS, TARGETS, type Target } from './targets.ts'
 import type { PathName } from './visitors.ts'
@@ -24,6 +24,8 @@ const { values: options } = parseArgs({
     connections: { type: 'string', default: '64' },
     /** Only prints; leaves the figures of the documentation as they are. */
     dry: { type: 'boolean', default: false },
+    /** A folder for CPU profiles of every path; the figures of such a run say nothing. */
+    profile: { type: 'string' },
   },
 })
 const paths = ALL_PATHS.filter((path) => options.paths.split(',').includes(path))
@@ -64,14 +66,20 @@ async function run(): Promise<Results> {
       for (const path of paths.filter((one) => target.paths.includes(one))) {
         await warmUp(target, running, path)
         const asks = await asksFor(target, running, path)
-        const cost = await measure({
-          running,
-          redis: redis.client,
-          asks,
-          connections,
-          seconds: path === 'V' ? Number.POSITIVE_INFINITY : seconds,
-          requests: path === 'V' ? VERIFIES : Number.POSITIVE_INFINITY,
-        })
+        const work = () =>
+          measure({
+            running,
+            redis: redis.client,
+            asks,
+            connections,
+            seconds: path === 'V' ? Number.POSITIVE_INFINITY : seconds,
+            requests: path === 'V' ? VERIFIES : Number.POSITIVE_INFINITY,
+          })
+        const { profile } = options
+        const cost =
+          profile === undefined
+            ? await work()
+            : await profiled(running.child, join(profile, `${path}-${target.name}.cpuprofile`), work)
         // the first round only shows that everything works, and fills the file cache
         if (round > 0)
           costs.set(`${path} ${target.name}`, [...(costs.get(`${path} ${target.name}`) ?? []), cost])

@@ -33,7 +33,6 @@ export interface NodeOptions {
   readonly place: Place
   /** Its log goes here, as a container's would go to a file. */
   readonly logFile: string
-  readonly nodeArgs?: readonly string[]
 }
 
 /** Starts a Node process that tells its port over the channel. */
@@ -64,11 +63,10 @@ export async function startBroker(script: string, options: NodeOptions): Promise
   }
 }
 
-function spawnNode(script: string, { env, place, logFile, nodeArgs = [] }: NodeOptions): ChildProcess {
+function spawnNode(script: string, { env, place, logFile }: NodeOptions): ChildProcess {
   const log = openSync(logFile, 'a')
   const [command, ...args] = pinned(place, [
     process.execPath,
-    ...nodeArgs,
     '--import',
     new URL('../../bench/usage-hook.mjs', import.meta.url).href,
     script,
@@ -118,6 +116,16 @@ function pinned(place: Place, command: readonly [string, ...string[]]): [string,
 /** This process makes the load: it leaves the server's core alone. */
 export function pinSelf(): void {
   if (isPinned) spawnSync('taskset', ['-a', '-p', '-c', `1-${cores - 1}`, String(process.pid)])
+}
+
+/** Writes a CPU profile of what the process does meanwhile; for reading, not for measuring. */
+export async function profiled<Result>(child: ChildProcess, file: string, work: () => Promise<Result>) {
+  child.send('profile')
+  await once(child, 'message')
+  const result = await work()
+  child.send({ profileTo: file })
+  await once(child, 'message')
+  return result
 }
 
 async function usageOf(child: ChildProcess): Promise<Usage> {

@@ -54,7 +54,7 @@ const loginOf = (token: string) => Buffer.from(token.slice('00bench-state-'.leng
 
 function user(login: string) {
   return {
-    id: `00u${Buffer.from(login).toString('hex').slice(0, 17)}`,
+    id: `00ubench${login.replace(/\D/g, '').padStart(12, '0')}`,
     passwordChanged: '2026-01-01T00:00:00.000Z',
     profile: { login, firstName: 'Bench', lastName: 'Person', locale: 'en', timeZone: 'Europe/Stockholm' },
   }

@@ -1,6 +1,23 @@
-// Loaded into every server under test (`node --import`): tells the bench what the process has used so far.
-process.on('message', (message) => {
-  if (message === 'usage')
+import { writeFileSync } from 'node:fs'
+import { Session } from 'node:inspector/promises'
+
+// Loaded into every server under test (`node --import`): tells the bench what the process has used so far, and
+// writes a profile of what it spends its time on when the bench was asked for one.
+const inspector = new Session()
+
+process.on('message', async (message) => {
+  if (message === 'usage') {
     process.send({ usage: { cpu: process.cpuUsage(), rss: process.memoryUsage.rss() } })
+  } else if (message === 'profile') {
+    inspector.connect()
+    await inspector.post('Profiler.enable')
+    await inspector.post('Profiler.start')
+    process.send({ profiling: true })
+  } else if (typeof message?.profileTo === 'string') {
+    const { profile } = await inspector.post('Profiler.stop')
+    inspector.disconnect()
+    writeFileSync(message.profileTo, JSON.stringify(profile))
+    process.send({ profiling: false })
+  }
 })
 process.channel?.unref()
