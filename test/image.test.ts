@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from '@jest/globals'
+
+/** The container image, read as text: nothing here can build one. */
+const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
+const lines = (path: string) =>
+  read(path)
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'))
+
+test('of the project the image is given a list of files: no source control, test, sandbox, demo or secret', () => {
+  const [first, ...rest] = lines('.dockerignore')
+  expect(first).toBe('*')
+  const given = rest.filter((line) => line.startsWith('!')).map((line) => line.slice(1))
+  expect(given.sort()).toEqual(
+    [
+      ...['.npmrc', 'LICENSE', 'config/default.json', 'package-lock.json', 'package.json', 'src'],
+      ...['tsconfig.build.json', 'tsconfig.json'],
+    ].sort(),
+  )
+  expect(rest.slice(-2)).toEqual(['src/sandbox', 'src/demo'])
+})
+
+test('the last stage runs as nobody of note, in production, with production packages alone', () => {
+  const last =
+    read('Dockerfile')
+      .split(/^FROM /m)
+      .at(-1) ?? ''
+  expect(last).toMatch(/^USER node$/m)
+  expect(last).toMatch(/^ENV NODE_ENV=production$/m)
+  expect(last).not.toMatch(/^(?:RUN|ADD|ARG) /m)
+  expect(read('Dockerfile')).toMatch(/^RUN npm ci --omit=dev --ignore-scripts$/m)
+})

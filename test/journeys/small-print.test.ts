@@ -1,0 +1,69 @@
+import { request } from 'node:http'
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { openBrowser } from '../support/browser.ts'
+import { AMELIA, type House, startHouse } from '../support/house.ts'
+import { openPage } from '../support/portal-page.ts'
+
+/** What holds for whole answers of the real app and belongs to no route of its own. */
+let house: House
+beforeAll(async () => {
+  house = await startHouse()
+})
+afterAll(() => house.stop())
+beforeEach(() => {
+  house.sandbox.reset()
+})
+
+test('signing out tells the browser to forget what it keeps of this site', async () => {
+  const page = await openPage(house)
+  await page.signIn(AMELIA)
+  const answer = await page.browser.delete('/api/v1/sessions/me')
+  expect(answer.status).toBe(204)
+  expect(answer.headers.get('clear-site-data')).toBe('"cache", "storage"')
+})
+
+test('both cookies are for this host alone, hidden from scripts, apart by name, and far from 4096 bytes', async () => {
+  const browser = openBrowser(house.gatehouse.url)
+  const first = await browser.get('/api/v1/sessions/me')
+  const signedIn = await (await openPage(house, browser)).signIn(AMELIA)
+  const cookies = [...first.setCookies, ...signedIn.setCookies]
+  expect(cookies.map((cookie) => cookie.split('=', 1)[0]).sort()).toEqual(['gatehouse', 'gatehouse-device'])
+  for (const cookie of cookies) {
+    expect(cookie).toMatch(/; Path=\/(;|$)/)
+    expect(cookie).toMatch(/; HttpOnly(;|$)/)
+    expect(cookie).toMatch(/; SameSite=Lax(;|$)/)
+    expect(cookie).not.toMatch(/; Domain=/i)
+    expect(Buffer.byteLength(cookie)).toBeLessThan(512)
+  }
+})
+
+test('what has a body says what it is and how it is written, errors and operations too', async () => {
+  const { url, opsUrl } = house.gatehouse
+  for (const address of [`${url}/api/v1/sessions/me`, `${url}/nowhere`, `${opsUrl}/openapi.json`]) {
+    const answer = await fetch(address)
+    expect([address, answer.headers.get('content-type')]).toEqual([
+      address,
+      'application/json; charset=utf-8',
+    ])
+  }
+  const metrics = await fetch(`${opsUrl}/metrics`)
+  expect(metrics.headers.get('content-type')).toMatch(/^text\/plain;.*charset=utf-8/)
+})
+
+test('the TRACE method gives nothing back', async () => {
+  const { hostname, port } = new URL(house.gatehouse.url)
+  const answer = await new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
+    const headers = { 'X-Marked': 'marked-header', 'Sec-Fetch-Site': 'same-origin' }
+    request({ hostname, port, method: 'TRACE', path: '/api/v1/authn', headers }, (res) => {
+      let text = ''
+      res.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk
+      })
+      res.on('end', () => resolve({ status: res.statusCode, text }))
+    })
+      .on('error', reject)
+      .end()
+  })
+  expect(answer.status).toBe(405)
+  expect(answer.text).not.toContain('marked-header')
+})
