@@ -1,5 +1,5 @@
 import { json, type RouteDescription } from '../http/route-description.ts'
-import { publicIdParam, sessionAnswer, sessionsAnswer } from './session-schemas.ts'
+import { publicIdParam, sessionAnswer, sessionsAnswer, userAnswer } from './session-schemas.ts'
 
 const ME = '/api/v1/sessions/me'
 const NONE = { 404: ['E0000007'] } as const
@@ -39,6 +39,19 @@ export const SESSION_API: readonly RouteDescription[] = [
     cookies: { session: 'used' },
     answers: { 200: json('The session, moved', sessionAnswer) },
     refusals: NONE,
+  },
+  {
+    method: 'GET',
+    path: '/api/v1/users/me',
+    id: 'getUser',
+    group,
+    summary: 'Who is signed in, as a user',
+    details:
+      'What the browser library’s `session.get()` answers has a `user()` that asks for it. It says what the session knows ' +
+      'since the sign-in; nothing is asked of the org. It does not keep the session alive.',
+    cookies: { session: 'required' },
+    answers: { 200: json('The person', userAnswer) },
+    refusals: { 401: ['E0000005'] },
   },
   {
     method: 'GET',

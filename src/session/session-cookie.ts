@@ -32,7 +32,7 @@ const SIGNED = 's:'
 export function createSessionCookie({ masterKeys, secure, sameSite }: SessionCookieOptions): SessionCookie {
   const name = secure ? '__Host-gatehouse' : 'gatehouse'
   const keys = labelledKeys(masterKeys, 'sign/session-cookie')
-  const secrets = () => keys().map(({ key }) => key.toString('base64url'))
+  const secrets = () => keys().map(({ key }) => key.export().toString('base64url'))
   const attributes = { path: '/', httpOnly: true, secure, sameSite }
   const valueIn = (req: IncomingMessage) => parseCookie(req.headers.cookie ?? '')[name]
 

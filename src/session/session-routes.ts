@@ -1,5 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express'
-import { notFound } from '../errors.ts'
+import { noSession, notFound } from '../errors.ts'
 import type { Route } from '../http/routes.ts'
 import type { Logger } from '../observability/logger.ts'
 import { auditedOf } from './audited.ts'
@@ -24,10 +24,11 @@ export function createSessionRoutes({
   ensureDevice,
   log,
 }: SessionRoutesParts): Route[] {
-  /** The vendor's library makes functions of them: `session.get()` answers with a `refresh()`. */
+  /** The vendor's library makes functions of them: `session.get()` answers with a `refresh()` and a `user()`. */
   const links = {
     self: { href: `${publicOrigin}/api/v1/sessions/me`, hints: { allow: ['GET', 'DELETE'] } },
     refresh: { href: `${publicOrigin}/api/v1/sessions/me/lifecycle/refresh`, hints: { allow: ['POST'] } },
+    user: { href: `${publicOrigin}/api/v1/users/me`, hints: { allow: ['GET'] } },
   }
 
   const present = (session: Session) => ({
@@ -74,6 +75,16 @@ export function createSessionRoutes({
         const session = await sessions.refresh(req, res)
         if (session === undefined) throw notFound('me (Session)')
         res.json(present(session))
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/users/me',
+      async handle(req, res) {
+        const session = await sessions.find(req, res)
+        if (session === undefined) throw noSession()
+        const { userId, login, profile } = session
+        res.json({ id: userId, status: 'ACTIVE', profile: { ...profile, login } })
       },
     },
   ]

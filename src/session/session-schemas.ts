@@ -6,14 +6,16 @@ const link = (...allow: readonly string[]) =>
   z.strictObject({ href: z.url(), hints: z.strictObject({ allow: z.array(z.enum(allow)) }) })
 const time = (description: string) => z.iso.datetime().meta({ description })
 
+const profile = z.record(z.string(), z.unknown()).meta({
+  description: 'As the sign-in API says it: firstName, lastName, locale, timeZone, login.',
+})
+
 export const sessionAnswer = z
   .strictObject({
     id: publicId,
     userId: z.string().min(1),
     login: z.string(),
-    profile: z.record(z.string(), z.unknown()).meta({
-      description: 'As the sign-in API says it: firstName, lastName, locale, timeZone, login.',
-    }),
+    profile,
     status: z.literal('ACTIVE'),
     createdAt: time('When it was opened.'),
     expiresAt: time('When it ends, however much it is used.'),
@@ -22,9 +24,17 @@ export const sessionAnswer = z
       description: 'Authentication methods by their names in RFC 8176.',
       examples: [['pwd', 'otp', 'mfa']],
     }),
-    _links: z.strictObject({ self: link('GET', 'DELETE'), refresh: link('POST') }),
+    _links: z.strictObject({ self: link('GET', 'DELETE'), refresh: link('POST'), user: link('GET') }),
   })
   .meta({ id: 'Session' })
+
+export const userAnswer = z
+  .strictObject({
+    id: z.string().min(1).meta({ description: 'The org’s id of this person.' }),
+    status: z.literal('ACTIVE'),
+    profile: profile.and(z.looseObject({ login: z.string() })),
+  })
+  .meta({ id: 'User', description: 'Who is signed in, in the form of the org’s users API.' })
 
 export const sessionsAnswer = z
   .strictObject({

@@ -333,9 +333,15 @@ describe('the session', () => {
     const session = await client.session.get()
     expect(session).toMatchObject({ status: 'ACTIVE', login: AMELIA })
     expect(await session.refresh?.()).toMatchObject({ status: 'ACTIVE', login: AMELIA })
+    expect(await session.user?.()).toMatchObject({
+      id: Reflect.get(session, 'userId'),
+      status: 'ACTIVE',
+      profile: expect.objectContaining({ login: AMELIA, firstName: expect.any(String) }),
+    })
     expect(await client.session.refresh()).toMatchObject({ status: 'ACTIVE', login: AMELIA })
     await client.session.close()
     expect(await client.session.exists()).toBe(false)
+    await expect(session.user?.()).rejects.toMatchObject({ errorCode: 'E0000005' })
   })
 })
 

@@ -27,6 +27,7 @@ describe('no session', () => {
       ['DELETE', ME, 404, 'E0000007'],
       ['POST', REFRESH, 404, 'E0000007'],
       ['GET', '/need', 401, 'E0000005'],
+      ['GET', '/api/v1/users/me', 401, 'E0000005'],
     ] as const) {
       const answer = await call(method, path)
       expect([answer.status, answer.json]).toEqual([status, expect.objectContaining({ errorCode })])
@@ -144,9 +145,22 @@ describe('opening', () => {
           href: 'https://portal.example/api/v1/sessions/me/lifecycle/refresh',
           hints: { allow: ['POST'] },
         },
+        user: { href: 'https://portal.example/api/v1/users/me', hints: { allow: ['GET'] } },
       },
     })
     expect(JSON.stringify(answer)).not.toContain(id)
+  })
+
+  test('who it is, as a user: asked for without moving the session', async () => {
+    const { call, signIn, traffic } = await house()
+    const { bearer } = await signIn()
+    traffic.writes = 0
+    const answer = await call('GET', '/api/v1/users/me', bearer)
+    expect([answer.status, answer.json]).toEqual([
+      200,
+      { id: '00u1person', status: 'ACTIVE', profile: { firstName: 'Ada', login: 'ada@example.com' } },
+    ])
+    expect(traffic.writes).toBe(0)
   })
 
   test('ends the session that this browser had before, and no other one', async () => {

@@ -124,6 +124,7 @@ export const CLASS_OF: Readonly<Record<string, RouteClassName>> = {
   'GET /sso/idps/:id': 'offered redirect',
   'GET /login/sessionCookieRedirect': 'offered redirect',
   'GET /api/v1/sessions/me': 'session: first look',
+  'GET /api/v1/users/me': 'session: needed',
   'DELETE /api/v1/sessions/me': 'session: sign-out',
   'POST /api/v1/sessions/me/lifecycle/refresh': 'session: kept alive',
   'GET /api/v1/sessions': 'session: needed',
