@@ -1,0 +1,180 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { type Browser, openBrowser } from '../support/browser.ts'
+import type { Gatehouse } from '../support/gatehouse.ts'
+import { generousLimits } from '../support/generous-limits.ts'
+import { AMELIA, type House, PASSWORD, startHouse } from '../support/house.ts'
+import { navigate } from '../support/navigate.ts'
+
+/** What is ended at one replica is ended at every other one, at once and for good, whoever asks at the same time. */
+
+const MAX_PER_PERSON = 3
+const ROUNDS = 20
+const ME = '/api/v1/sessions/me'
+
+let house: House
+let replica: Gatehouse
+beforeAll(async () => {
+  house = await startHouse({
+    env: { STEP_UP: 'on' },
+    tunables: (shipped) => ({
+      ...generousLimits(shipped),
+      session: { moveEverySeconds: 0, maxPerPerson: MAX_PER_PERSON }, // every use is a move
+    }),
+  })
+  replica = await house.replica()
+})
+afterAll(() => house.stop())
+afterEach(async () => {
+  const browser = await signedIn()
+  await browser.delete('/api/v1/sessions')
+  await browser.delete(ME)
+})
+
+const credentials = { username: AMELIA, password: PASSWORD }
+const there = (path: string) => replica.url + path
+
+async function signedIn(browser?: Browser): Promise<Browser> {
+  const own = browser ?? (await house.visit())
+  expect((await own.post('/api/v1/authn', credentials)).json.status).toBe('SUCCESS')
+  return own
+}
+const cookieOf = (browser: Browser) => browser.jar.getCookieString(house.gatehouse.url)
+const statusOf = async (browser: Browser, path = ME) => (await browser.get(path)).status
+
+/** Somebody who kept the cookie, and asks the other replica with it. */
+async function replayed(cookie: string, method: 'get' | 'delete' | 'post', path: string) {
+  const thief = openBrowser(replica.url)
+  const options = { headers: { cookie } }
+  const answer =
+    method === 'post' ? await thief.post(path, undefined, options) : await thief[method](path, options)
+  return [answer.status, answer.json.errorCode]
+}
+
+async function expectOver(cookie: string): Promise<void> {
+  for (const [method, path] of [
+    ['get', ME],
+    ['delete', ME],
+    ['post', `${ME}/lifecycle/refresh`],
+  ] as const) {
+    expect(await replayed(cookie, method, path)).toEqual([404, 'E0000007'])
+  }
+  for (const [method, path] of [
+    ['get', '/api/v1/users/me'],
+    ['get', '/api/v1/sessions'],
+    ['delete', '/api/v1/sessions'],
+    ['get', '/api/v1/pam/me'],
+    ['get', '/api/v1/pam/groups'],
+  ] as const) {
+    expect(await replayed(cookie, method, path)).toEqual([401, 'E0000005'])
+  }
+}
+
+describe('a cookie that was kept', () => {
+  test('is no session anywhere after sign-out, and the browser is told to clear what it has', async () => {
+    const browser = await signedIn()
+    const cookie = await cookieOf(browser)
+    const out = await browser.delete(ME)
+    expect([out.status, out.headers.get('clear-site-data')]).toEqual([204, '"cache", "storage"'])
+    await expectOver(cookie)
+  })
+
+  test('is no session anywhere after a sign-in in its place', async () => {
+    const browser = await signedIn()
+    const [cookie, before] = [await cookieOf(browser), (await browser.get(ME)).json.id]
+    await signedIn(browser)
+    expect(await cookieOf(browser)).not.toBe(cookie)
+    expect((await browser.get(ME)).json.id).not.toBe(before)
+    await expectOver(cookie)
+  })
+
+  test('is no session anywhere after a step-up with credentials', async () => {
+    const browser = await signedIn()
+    const cookie = await cookieOf(browser)
+    const arrival = `${house.gatehouse.url}/signin/step-up?stateToken=`
+    const { stateToken } = house.sandbox.startStepUp('payroll', undefined, arrival)
+    const arrived = await navigate(browser, arrival + stateToken)
+    const handle = new URL(arrived.location ?? '').searchParams.get('stateToken')
+    const done = await browser.post('/api/v1/authn', { stateToken: handle, ...credentials })
+    expect(done.json).toMatchObject({ status: 'SUCCESS', type: 'SESSION_STEP_UP' })
+    expect(await cookieOf(browser)).not.toBe(cookie)
+    expect(await statusOf(browser)).toBe(200)
+    await expectOver(cookie)
+  })
+})
+
+describe('no more sessions a person than the cap', () => {
+  test('the oldest gives way, at whichever replica, and it is counted and audited', async () => {
+    const oldest = await signedIn()
+    const browsers = [await signedIn(), await signedIn()]
+    const last = await house.visit()
+    await last.post(there('/api/v1/authn'), credentials)
+    expect(await statusOf(oldest)).toBe(404)
+    for (const browser of [...browsers, last]) expect(await statusOf(browser)).toBe(200)
+    expect(replica.logLines()).toContainEqual(
+      expect.objectContaining({ event: 'sessions_revoked', audit: true, reason: 'too_many', count: 1 }),
+    )
+    expect(await replica.metrics()).toContain('gatehouse_sessions_ended_total{reason="too_many"} 1')
+  })
+
+  test('signing in twelve times at once over two replicas leaves as many as may be', async () => {
+    const browsers = await Promise.all(Array.from({ length: 12 }, () => house.visit()))
+    const answers = await Promise.all(
+      browsers.map((browser, n) =>
+        browser.post(n % 2 === 0 ? '/api/v1/authn' : there('/api/v1/authn'), credentials),
+      ),
+    )
+    expect(answers.map(({ json }) => json.status)).toEqual(Array(12).fill('SUCCESS'))
+    const statuses = await Promise.all(browsers.map((browser) => statusOf(browser)))
+    expect(statuses.filter((status) => status === 200)).toHaveLength(MAX_PER_PERSON)
+    const survivor = browsers[statuses.indexOf(200)]
+    expect((await survivor?.get(there('/api/v1/sessions')))?.json.sessions).toHaveLength(MAX_PER_PERSON)
+  })
+})
+
+describe('ended stays ended', () => {
+  test('a refresh and a move at one replica, a sign-out at the other', async () => {
+    for (let round = 0; round < ROUNDS; round++) {
+      const browser = await signedIn()
+      const cookie = await cookieOf(browser)
+      const [refreshed, moved, out] = await Promise.all([
+        browser.post(`${ME}/lifecycle/refresh`),
+        browser.get('/api/v1/sessions'),
+        browser.delete(there(ME)),
+      ])
+      expect([200, 404]).toContain(refreshed.status)
+      expect([200, 401]).toContain(moved.status)
+      expect(out.status).toBe(204)
+      expect(await replayed(cookie, 'get', ME)).toEqual([404, 'E0000007'])
+    }
+  })
+
+  test('a refresh at one replica, the end of all others at the other: none comes back, none is missed', async () => {
+    for (let round = 0; round < ROUNDS; round++) {
+      const [own, other] = [await signedIn(), await signedIn()]
+      const [, ended] = await Promise.all([
+        other.post(`${ME}/lifecycle/refresh`),
+        own.delete(there('/api/v1/sessions')),
+        other.get('/api/v1/sessions'),
+      ])
+      expect(ended.status).toBe(204)
+      expect(await statusOf(other)).toBe(404)
+      expect((await own.get('/api/v1/sessions')).json.sessions).toHaveLength(1)
+      expect((await own.delete(ME)).status).toBe(204)
+    }
+  })
+
+  test('two refreshes and a move at once lose nothing of the session', async () => {
+    const browser = await signedIn()
+    const before = (await browser.get(ME)).json
+    await Promise.all([
+      browser.post(`${ME}/lifecycle/refresh`),
+      browser.post(there(`${ME}/lifecycle/refresh`)),
+      browser.get(there('/api/v1/sessions')),
+    ])
+    const after = (await browser.get(ME)).json
+    expect(after).toEqual({ ...before, idleExpiresAt: after.idleExpiresAt })
+    expect(Date.parse(String(after.idleExpiresAt))).toBeGreaterThanOrEqual(
+      Date.parse(String(before.idleExpiresAt)),
+    )
+  })
+})
