@@ -1,5 +1,6 @@
 import { Cookie, CookieJar } from 'tough-cookie'
 import { checkAnswer } from './api-contract.ts'
+import { overhearBody, overheardAt } from './overheard.ts'
 
 /** What a browser's page can see of an answer, and what the wire carried beside it. */
 export interface PageAnswer {
@@ -41,6 +42,8 @@ export function openBrowser(origin: string): Browser {
   const call = async (method: string, path: string, body: unknown, options: CallOptions = {}) => {
     const url = new URL(path, origin)
     const cookie = await jar.getCookieString(url.href)
+    const overheard = overheardAt(url.origin)
+    overhearBody(overheard, body)
     const response = await fetch(url, {
       method,
       redirect: 'manual',
@@ -60,7 +63,9 @@ export function openBrowser(origin: string): Browser {
     const { status } = response
     const contentType = response.headers.get('content-type') ?? undefined
     if (url.origin === origin) checkAnswer(method, url.pathname, { status, contentType, bytes })
-    received.push([...response.headers].map(([name, value]) => `${name}: ${value}`).join('\n'), text)
+    const wire = [[...response.headers].map(([name, value]) => `${name}: ${value}`).join('\n'), text]
+    received.push(...wire)
+    overheard.received.push(...wire)
     const isPicture = response.headers.get('content-type')?.startsWith('image/') === true
     const json = isPicture ? {} : parseObject(text)
     return { status: response.status, headers: response.headers, text, bytes, json, setCookies }

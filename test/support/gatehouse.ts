@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { defaultTunables, loadConfig } from '../../src/config/load-config.ts'
 import type { Tunables } from '../../src/config/tunables.ts'
+import { watchSecretFiles } from '../../src/config/watch-secrets.ts'
 import { createListener } from '../../src/http/listener.ts'
 import { parseRedisUrl } from '../../src/store/redis-url.ts'
 import { wire } from '../../src/wiring.ts'
@@ -61,6 +62,8 @@ export async function startGatehouse({
   logStream.on('data', (chunk: Buffer) => chunks.push(chunk.toString('utf8')))
 
   const wired = wire(config, { logStream, ...(now === undefined ? {} : { now }) })
+  const intervalMs = config.tunables.secrets.checkFilesEveryMs
+  const watch = watchSecretFiles({ config, log: wired.log, intervalMs })
   const app = createListener(wired.app, config.tunables.http)
   const ops = createListener(wired.ops, config.tunables.http)
   await app.listen(port, '127.0.0.1')
@@ -82,6 +85,7 @@ export async function startGatehouse({
     async stop() {
       await app.drain(0)
       await ops.drain(0)
+      watch.stop()
       await wired.close()
     },
   }

@@ -3,6 +3,7 @@ import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { defaultConfigPath, loadSandboxConfig, type SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { type Browser, openBrowser } from './browser.ts'
 import { type Gatehouse, type GatehouseOptions, startGatehouse } from './gatehouse.ts'
+import { watchHouseSecrets } from './house-secrets.ts'
 import { type RedisServer, type RedisServerOptions, startRedis } from './redis-server.ts'
 
 /** Sandbox, real Redis and one broker or more in front of them: what the journeys drive. */
@@ -20,6 +21,7 @@ export interface House {
   /** What arrived at the sign-in API since the last `forget()`. */
   upstreamCalls(): Sandbox['calls']['authn']['entries']
   forget(): void
+  /** Throws when a secret was left behind anywhere (see house-secrets.ts). */
   stop(): Promise<void>
 }
 
@@ -36,6 +38,12 @@ export async function startHouse(options: HouseOptions = {}): Promise<House> {
   const upstreams = await sandbox.listen()
   const redis = await startRedis(redisOptions)
   const { team, keys } = parsePamConfig(config.pam)
+  const secrets = await watchHouseSecrets({
+    sandbox,
+    redis,
+    authnUrl: upstreams.authnUrl,
+    keys: keys.flatMap(({ keyId, keySecret }) => [keyId, keySecret]),
+  })
   const brokers: Gatehouse[] = []
 
   const start = async (extra: Record<string, string> = {}) => {
@@ -57,14 +65,16 @@ export async function startHouse(options: HouseOptions = {}): Promise<House> {
     brokers.push(broker)
     return broker
   }
-  const stop = async () => {
+  const close = async () => {
+    secrets.stop()
     await Promise.all(brokers.map((broker) => broker.stop()))
     await upstreams.close()
     await redis.stop()
   }
+  const stop = () => secrets.check(brokers).finally(close)
   // what was started must not outlive a start that fails: the test's process would never end
   const gatehouse = await start().catch(async (error: unknown) => {
-    await stop()
+    await close()
     throw error
   })
 

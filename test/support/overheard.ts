@@ -1,0 +1,45 @@
+/**
+ * What the browsers of this process sent to an origin that nobody else may know, and all that they got from there: for
+ * the house that looks for secrets when it is left.
+ */
+export interface Overheard {
+  /** Header lines and bodies. */
+  readonly received: string[]
+  /** Passwords, codes, answers and tokens in bodies. */
+  readonly secrets: Set<string>
+  /** Who they said they were. */
+  readonly people: Set<string>
+}
+
+const byOrigin = new Map<string, Overheard>()
+
+export function overheardAt(origin: string): Overheard {
+  const known = byOrigin.get(origin) ?? { received: [], secrets: new Set(), people: new Set() }
+  byOrigin.set(origin, known)
+  return known
+}
+
+export function forgetOverheard(origin: string): void {
+  byOrigin.delete(origin)
+}
+
+const SECRETS = new Set([
+  ...['password', 'oldPassword', 'newPassword', 'passCode', 'nextPassCode', 'answer'],
+  ...['token', 'recoveryToken', 'clientData', 'attestation', 'registrationData', 'signatureData'],
+])
+const PEOPLE = new Set(['username', 'phoneNumber', 'email', 'login'])
+
+/** `wrong` as a code or `nobody` as a name is a word like any other: it tells nothing wherever it stands. */
+const isTelling = (text: string) => text.length >= 10 || (text.length >= 6 && /\d/.test(text))
+
+/** Keeps the secrets of a body, at any depth. */
+export function overhearBody({ secrets, people }: Overheard, body: unknown): void {
+  if (typeof body !== 'object' || body === null) return
+  for (const [name, value] of Object.entries(body)) {
+    if (typeof value === 'string') {
+      if (!isTelling(value)) continue
+      if (SECRETS.has(name)) secrets.add(value)
+      if (PEOPLE.has(name)) people.add(value)
+    } else overhearBody({ secrets, people, received: [] }, value)
+  }
+}
