@@ -27,7 +27,7 @@ test('the last stage runs as nobody of note, in production, with production pack
     read('Dockerfile')
       .split(/^FROM /m)
       .at(-1) ?? ''
-  expect(last).toMatch(/^USER node$/m)
+  expect(last).toMatch(/^USER (?:node|[1-9]\d*:[1-9]\d*)$/m)
   expect(last).toMatch(/^ENV NODE_ENV=production$/m)
   expect(last).not.toMatch(/^(?:RUN|ADD|ARG) /m)
   expect(read('Dockerfile')).toMatch(/^RUN npm ci --omit=dev --ignore-scripts$/m)

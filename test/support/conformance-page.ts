@@ -51,7 +51,7 @@ export function readRows(page: string): { rows: ConformanceRow[]; problems: stri
 }
 
 /** Cells of a table line, `\|` being a character of its cell; undefined: no table line. */
-function cellsOf(line: string): string[] | undefined {
+export function cellsOf(line: string): string[] | undefined {
   const match = /^\|(.*)\|\s*$/.exec(line)
   if (match === null) return undefined
   return (match[1] ?? '').split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll('\\|', '|'))
@@ -90,9 +90,17 @@ function checkCell(cell: string, readTest: ReadTest): string[] {
 }
 
 function checkTest(test: string, readTest: ReadTest): string[] {
+  return (
+    checkNamedTest(test, readTest) ?? [
+      `neither a test nor "documented only: …", "not yet shown: …" or "—": ${test}`,
+    ]
+  )
+}
+
+/** What is wrong with a named test, such as "`test/crypto/seal.test.ts` › a title"; undefined: it names none. */
+export function checkNamedTest(test: string, readTest: ReadTest): string[] | undefined {
   const [, path, titles] = TEST.exec(test) ?? []
-  if (path === undefined || titles === undefined)
-    return [`neither a test nor "documented only: …", "not yet shown: …" or "—": ${test}`]
+  if (path === undefined || titles === undefined) return undefined
   const source = readTest(path)
   if (source === undefined) return [`there is no file ${path}`]
   return titles
