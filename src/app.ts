@@ -13,6 +13,7 @@ import { mountRoutes, type Route } from './http/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Metrics } from './observability/metrics.ts'
+import { createForwardAuthRoutes, prepareForwardAuth } from './session/forward-auth.ts'
 import type { SessionCookie } from './session/session-cookie.ts'
 import { createOwnSessionsRoutes, createSessionRoutes, refuseOtherSession } from './session/session-routes.ts'
 import type { Sessions } from './session/sessions.ts'
@@ -47,6 +48,7 @@ export function createApp(parts: AppParts): Express {
 
   app.use(beginRequest({ isTrustedProxy, log, metrics }))
   app.use(securityHeaders({ secure: parts.secure }))
+  app.use(prepareForwardAuth({ metrics }))
   app.use(refuseLongUrl({ maxUrlBytes: parts.maxUrlBytes }))
   app.use(crossOrigin({ origins }))
   app.use(refuseCrossSite({ origins, bearsSessionCookie: sessionCookie.isIn, metrics }))
@@ -68,6 +70,7 @@ export function publicRoutes(parts: AppParts): Route[] {
     ...createNavigationRoutes(parts.navigation),
     ...createSessionRoutes({ publicOrigin, sessions, cookie, ensureDevice, log }),
     ...createOwnSessionsRoutes({ sessions, cookie, log }),
+    ...createForwardAuthRoutes({ sessions }),
     ...parts.pamRoutes,
   ]
 }

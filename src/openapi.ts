@@ -89,6 +89,15 @@ const HEADERS = {
     schema: { type: 'string' },
   },
   'Clear-Site-Data': { description: '`"cache", "storage"`', schema: { type: 'string' } },
+  'X-Auth-Request-User': {
+    description: 'The opaque user id, percent-encoded UTF-8.',
+    schema: { type: 'string' },
+  },
+  'X-Auth-Request-Preferred-Username': {
+    description: 'The login, percent-encoded UTF-8.',
+    schema: { type: 'string' },
+  },
+  'X-Auth-Request-Session': { description: 'The public id of the session.', schema: { type: 'string' } },
   Location: { description: 'Where the browser goes.', schema: { type: 'string', format: 'uri' } },
 } as const satisfies Record<AnswerHeader | 'X-Request-Id', object>
 
@@ -202,7 +211,7 @@ function answerOf({ says, content = {}, headers = [] }: AnswerDescription): ZodO
 function refusalOf(
   status: string,
   codes: readonly ErrorCode[],
-  { passesErrorsOn = false, showsErrorPages = false }: RouteDescription,
+  { passesErrorsOn = false, showsErrorPages = false, withoutBody = false }: RouteDescription,
 ): ZodOpenApiResponseObject {
   const mayBeTheirs = passesErrorsOn && PASSED_ON.includes(Number(status))
   const [first, ...others] = codes
@@ -220,6 +229,7 @@ function refusalOf(
       ...namesOf(codes),
       ...(mayBeTheirs ? ['theirs'] : []),
       ...(showsErrorPages ? ['page'] : []),
+      ...(withoutBody ? ['bare'] : []),
     ].join('-'),
     {
       description: sentences.join('\n\n'),
@@ -228,7 +238,7 @@ function refusalOf(
         ...(status === '429' ? RATE_LIMIT_HEADERS : []),
         ...(status === '429' || status === '503' ? (['Retry-After'] as const) : []),
       ]),
-      content,
+      ...(withoutBody ? {} : { content }),
     },
   )
 }

@@ -3,6 +3,7 @@ import { BrokerError, internalError, malformedRequest, notFound, toErrorObject }
 import type { Logger } from '../observability/logger.ts'
 import { errorPage, wantsErrorPage } from './error-page.ts'
 import { contextOf } from './request-context.ts'
+import { isAnsweredWithoutBody } from './without-body.ts'
 
 /** A path that is not listed. */
 export function noSuchPath(): RequestHandler {
@@ -28,12 +29,13 @@ export function presentError({ log }: { log: Logger }): ErrorRequestHandler {
     res.locals.errorCode = known.code
     const body = toErrorObject(known, requestId)
     res.status(known.status).set(known.headers)
-    if (wantsErrorPage(req)) res.type('html').send(errorPage(body))
+    if (isAnsweredWithoutBody(req)) res.end()
+    else if (wantsErrorPage(req)) res.type('html').send(errorPage(body))
     else res.type('json').json(body)
   }
 }
 
-function asBrokerError(error: unknown): BrokerError {
+export function asBrokerError(error: unknown): BrokerError {
   if (error instanceof BrokerError) return error
   if (error instanceof URIError) return malformedRequest(error)
   return internalError(error)

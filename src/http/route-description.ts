@@ -23,6 +23,8 @@ export interface RouteDescription extends Pick<Route, 'method' | 'path'> {
   readonly answers: Readonly<Record<number, AnswerDescription>>
   /** Codes by status, beside those that every route has. */
   readonly refusals: Refusals
+  /** No answer has a body, an error neither. */
+  readonly withoutBody?: boolean
   /** Errors of the upstream pass on as they are, with codes that only it knows. */
   readonly passesErrorsOn?: boolean
   /** A browser that opens it sees errors as a page. */
@@ -38,7 +40,15 @@ export interface AnswerDescription {
   readonly headers?: readonly AnswerHeader[]
 }
 
-export type AnswerHeader = 'Set-Cookie' | 'ETag' | 'Age' | 'Clear-Site-Data' | 'Location' | RateLimitHeader
+export type AnswerHeader =
+  | 'Set-Cookie'
+  | 'ETag'
+  | 'Age'
+  | 'Clear-Site-Data'
+  | 'Location'
+  | IdentityHeader
+  | RateLimitHeader
+type IdentityHeader = 'X-Auth-Request-User' | 'X-Auth-Request-Preferred-Username' | 'X-Auth-Request-Session'
 type RateLimitHeader = 'X-Rate-Limit-Limit' | 'X-Rate-Limit-Remaining' | 'X-Rate-Limit-Reset' | 'Retry-After'
 
 export const RATE_LIMIT_HEADERS = [

@@ -42,6 +42,7 @@ export function createMetrics({ processMetrics = true }: { processMetrics?: bool
     ]),
     sessionsOpened: counter('sessions_opened_total', 'Sessions opened'),
     sessionsEnded: counter('sessions_ended_total', 'Sessions ended, by reason', ['reason']),
+    forwardAuth: counter('forward_auth_total', 'Answers to proxies that ask who is signed in', ['result']),
     refusals: counter('refusals_total', 'Requests refused before anything was sent upstream', ['reason']),
     tokensCut: counter('tokens_cut_total', 'Upstream tokens cut out of answers; any `guard` is an alarm', [
       'by',

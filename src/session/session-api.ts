@@ -1,4 +1,5 @@
 import { json, type RouteDescription } from '../http/route-description.ts'
+import { FORWARD_AUTH, IDENTITY_HEADERS } from './forward-auth.ts'
 import { publicIdParam, sessionAnswer, sessionsAnswer, userAnswer } from './session-schemas.ts'
 
 const ME = '/api/v1/sessions/me'
@@ -83,5 +84,18 @@ export const SESSION_API: readonly RouteDescription[] = [
     params: publicIdParam,
     answers: { 204: { says: 'It is over.', headers: ['Set-Cookie'] } },
     refusals: { 401: ['E0000005'], ...NONE },
+  },
+  {
+    method: 'GET',
+    path: FORWARD_AUTH,
+    id: 'forwardAuth',
+    group,
+    summary: 'Who is signed in, for a proxy',
+    details:
+      'For the sub-request of a proxy in front of an application: nginx `auth_request`, Traefik `forwardAuth`, Envoy `ext_authz`, Caddy `forward_auth`. No answer has a body. It keeps the session alive.',
+    cookies: { session: 'required' },
+    answers: { 200: { says: 'Somebody is.', headers: IDENTITY_HEADERS } },
+    refusals: { 401: ['E0000005'] },
+    withoutBody: true,
   },
 ]

@@ -3,6 +3,7 @@ import { createSigner } from '../../src/crypto/sign.ts'
 import { storeUnavailable } from '../../src/errors.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
+import { createForwardAuthRoutes, prepareForwardAuth } from '../../src/session/forward-auth.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
 import { createSessionRecords } from '../../src/session/session-records.ts'
 import { createSessionRoutes, refuseOtherSession } from '../../src/session/session-routes.ts'
@@ -77,6 +78,7 @@ export async function sessionHouse({ secure = true, sameSite = 'lax' }: HouseOpt
       ensureDevice: () => undefined,
       log,
     }),
+    ...createForwardAuthRoutes({ sessions }),
     {
       method: 'POST',
       path: '/open',
@@ -114,6 +116,7 @@ export async function sessionHouse({ secure = true, sameSite = 'lax' }: HouseOpt
         }) as typeof write // its overloads differ only in what may be left out
         next()
       },
+      prepareForwardAuth({ metrics }),
       refuseOtherSession({ sessions }),
     ],
     routes,
@@ -146,6 +149,7 @@ export async function sessionHouse({ secure = true, sameSite = 'lax' }: HouseOpt
     stored: () => [...entries.keys()].filter((key) => key.startsWith('gatehouse:sess:')),
     cookie,
     metrics,
+    log,
     lines,
     async close() {
       await served.close()
@@ -176,6 +180,10 @@ function watched(store: Store, traffic: { writes: number; reads: number; away: b
     async expire(...args) {
       meet('writes')
       return store.expire(...args)
+    },
+    async indexAll(key) {
+      meet('reads')
+      return store.indexAll(key)
     },
     async indexPut(...args) {
       meet('writes')

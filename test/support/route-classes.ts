@@ -130,6 +130,7 @@ export const CLASS_OF: Readonly<Record<string, RouteClassName>> = {
   'GET /api/v1/sessions': 'session: needed',
   'DELETE /api/v1/sessions': 'session: needed',
   'DELETE /api/v1/sessions/:publicId': 'session: end this one',
+  'GET /forward-auth': 'proxy check',
   'GET /api/v1/pam/me': 'session: needed',
   'GET /api/v1/pam/groups': 'session: needed',
   'GET /api/v1/pam/groups/:id': 'session: needed',

@@ -1,0 +1,65 @@
+import type { RequestHandler } from 'express'
+import type { Route } from '../http/routes.ts'
+import { answerWithoutBody } from '../http/without-body.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { Session } from './session.ts'
+import type { Sessions } from './sessions.ts'
+
+/** Where a proxy in front of an application asks who is signed in (DESIGN §2). */
+export const FORWARD_AUTH = '/forward-auth'
+
+/**
+ * 200 and who it is, or 401: for a proxy's sub-request, and never with a body. It reads the session once and keeps it
+ * alive. What the request itself says in `X-Auth-Request-*` is not looked at.
+ */
+export function createForwardAuthRoutes({ sessions }: { sessions: Sessions }): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: FORWARD_AUTH,
+      async handle(req, res) {
+        res.set(identityHeaders(await sessions.require(req, res))).end()
+      },
+    },
+  ]
+}
+
+export function identityHeaders({ userId, login, publicId }: Session): IdentityHeaders {
+  return {
+    'X-Auth-Request-User': percentEncoded(userId),
+    'X-Auth-Request-Preferred-Username': percentEncoded(login),
+    'X-Auth-Request-Session': publicId,
+  }
+}
+
+/** No line break, comma or byte is left that a proxy or an application could read otherwise. */
+function percentEncoded(text: string): string {
+  return encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\uFFFD')) // a lone surrogate has no UTF-8
+}
+
+type IdentityHeaders = Readonly<Record<(typeof IDENTITY_HEADERS)[number], string>>
+
+/** What a proxy hands on to the application, and must take away from what the client sent. */
+export const IDENTITY_HEADERS = [
+  'X-Auth-Request-User',
+  'X-Auth-Request-Preferred-Username',
+  'X-Auth-Request-Session',
+] as const
+
+/** Comes before everything that can refuse a request: refusals have no body either, and are counted. */
+export function prepareForwardAuth({ metrics }: { metrics: Metrics }): RequestHandler {
+  return function prepareForwardAuth(req, res, next) {
+    if (req.path !== FORWARD_AUTH) return next()
+    answerWithoutBody(req)
+    res.once('finish', () => metrics.forwardAuth.inc({ result: RESULTS[res.statusCode] ?? 'refused' }))
+    next()
+  }
+}
+
+const RESULTS: Readonly<Record<number, string>> = {
+  200: 'signed_in',
+  401: 'no_session',
+  409: 'other_session',
+  500: 'trouble',
+  503: 'trouble',
+}

@@ -1,0 +1,214 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { identityHeaders } from '../../src/session/forward-auth.ts'
+import type { Session } from '../../src/session/session.ts'
+import type { Answer } from '../http/serve.ts'
+import { keeper } from '../http/serve.ts'
+import { ABSOLUTE_MS, GRANT, IDLE_MS, MOVE_EVERY_MS, START, sessionHouse } from './session-house.ts'
+
+const { keep, closeAll } = keeper()
+afterEach(closeAll)
+const house = async () => keep(await sessionHouse())
+
+const PATH = '/forward-auth'
+const ME = '/api/v1/sessions/me'
+
+/** All that a proxy looks at. */
+const seen = ({ status, text, headers }: Answer) => ({
+  status,
+  text,
+  user: headers['x-auth-request-user'],
+  login: headers['x-auth-request-preferred-username'],
+  session: headers['x-auth-request-session'],
+})
+const refusal = (status: number) => ({
+  status,
+  text: '',
+  user: undefined,
+  login: undefined,
+  session: undefined,
+})
+
+describe('nobody is signed in', () => {
+  test('is 401 without a body, and nothing is asked of the store when no cookie came', async () => {
+    const { call, traffic } = await house()
+    expect(seen(await call('GET', PATH))).toEqual(refusal(401))
+    expect(seen(await call('GET', PATH, 'other=1'))).toEqual(refusal(401))
+    expect(traffic.reads).toBe(0)
+    expect(seen(await call('GET', PATH, '__Host-gatehouse=s%3Aforged.signature'))).toEqual(refusal(401))
+  })
+
+  test('whatever the request itself says of who it is', async () => {
+    const { call } = await house()
+    const claims = {
+      'X-Auth-Request-User': '00u1person',
+      'X-Auth-Request-Preferred-Username': 'ada@example.com',
+      'X-Auth-Request-Session': '00000000-0000-4000-8000-000000000000',
+      'X-Forwarded-User': '00u1person',
+      Authorization: 'Bearer plainly-fake',
+    }
+    expect(seen(await call('GET', PATH, undefined, claims))).toEqual(refusal(401))
+  })
+
+  test('any more: signed out, idled out, too old', async () => {
+    const { call, signIn, clock, traffic } = await house()
+    const out = await signIn()
+    await call('DELETE', ME, out.bearer)
+    expect(seen(await call('GET', PATH, out.bearer))).toEqual(refusal(401))
+
+    const idle = await signIn()
+    clock.now = START + IDLE_MS
+    expect(seen(await call('GET', PATH, idle.bearer))).toEqual(refusal(401))
+
+    const old = await signIn()
+    const openedAt = clock.now
+    while (clock.now + IDLE_MS / 2 < openedAt + ABSOLUTE_MS) {
+      clock.now += IDLE_MS / 2
+      expect((await call('GET', PATH, old.bearer)).status).toBe(200)
+    }
+    clock.now = openedAt + ABSOLUTE_MS
+    traffic.writes = 0
+    expect(seen(await call('GET', PATH, old.bearer))).toEqual(refusal(401))
+    expect(traffic.writes).toBe(0)
+  })
+
+  test('once an administrator has ended it: the very next request', async () => {
+    const { call, signIn, sessions } = await house()
+    const { bearer } = await signIn()
+    expect((await call('GET', PATH, bearer)).status).toBe(200)
+    await sessions.endAllOf(GRANT.userId, 'revoked')
+    expect(seen(await call('GET', PATH, bearer))).toEqual(refusal(401))
+  })
+})
+
+describe('no answer has a body or a cookie, and none may be kept', () => {
+  test('another session is open: 409', async () => {
+    const { call, signIn } = await house()
+    const { bearer } = await signIn()
+    const answer = await call('GET', PATH, bearer, { 'X-Gatehouse-Session': 'of-another-tab' })
+    expect(seen(answer)).toEqual(refusal(409))
+  })
+
+  test('the store is away: 503, never "nobody"', async () => {
+    const { call, signIn, traffic } = await house()
+    const { bearer } = await signIn()
+    traffic.away = true
+    for (const headers of [{}, { 'X-Gatehouse-Session': 'x' }]) {
+      const answer = await call('GET', PATH, bearer, headers)
+      expect([seen(answer), answer.headers['retry-after']]).toEqual([refusal(503), '2'])
+    }
+    traffic.away = false
+    expect((await call('GET', PATH, bearer)).status).toBe(200)
+  })
+
+  test('another method: 405 and what there is', async () => {
+    const { call, signIn } = await house()
+    const { bearer } = await signIn()
+    for (const method of ['POST', 'DELETE', 'PUT']) {
+      const answer = await call(method, PATH, bearer)
+      expect([seen(answer), answer.headers.allow]).toEqual([refusal(405), 'GET, HEAD'])
+    }
+  })
+
+  test('a path that only begins like it is one that is not there', async () => {
+    const { call, signIn } = await house()
+    const { bearer } = await signIn()
+    for (const path of ['/forward-auth/', '/forward-auth/x', '/Forward-Auth', '//forward-auth']) {
+      expect((await call('GET', path, bearer)).status).toBe(404)
+    }
+    expect((await call('GET', `${PATH}?rd=https://evil.example`, bearer)).status).toBe(200)
+  })
+
+  test('every one of them is counted by what it was', async () => {
+    const { call, signIn, traffic, metrics } = await house()
+    const { bearer } = await signIn()
+    await call('GET', PATH, bearer)
+    await call('HEAD', PATH, bearer)
+    await call('GET', PATH)
+    await call('GET', PATH, bearer, { 'X-Gatehouse-Session': 'other' })
+    await call('POST', PATH, bearer)
+    traffic.away = true
+    await call('GET', PATH, bearer)
+    await call('GET', PATH, bearer, { 'X-Gatehouse-Session': 'other' })
+    const { values } = await metrics.forwardAuth.get()
+    expect(Object.fromEntries(values.map(({ labels, value }) => [labels.result, value]))).toEqual({
+      signed_in: 2,
+      no_session: 1,
+      other_session: 1,
+      refused: 1,
+      trouble: 2,
+    })
+  })
+})
+
+describe('somebody is signed in', () => {
+  test('is 200 with who it is, and no body; HEAD the same', async () => {
+    const { call, signIn } = await house()
+    const { bearer } = await signIn()
+    const { json } = await call('GET', ME, bearer)
+    const publicId = (json as { id: string }).id // what `sessions/me` answers
+    for (const method of ['GET', 'HEAD']) {
+      const answer = await call(method, PATH, bearer, { 'X-Gatehouse-Session': publicId })
+      expect(seen(answer)).toEqual({
+        status: 200,
+        text: '',
+        user: '00u1person',
+        login: 'ada%40example.com',
+        session: publicId,
+      })
+      expect(answer.headers).not.toHaveProperty('set-cookie')
+      expect(answer.headers).not.toHaveProperty('content-type')
+    }
+  })
+
+  test('the store is asked once, and told at most once a minute', async () => {
+    const { call, signIn, clock, traffic } = await house()
+    const { bearer } = await signIn()
+    Object.assign(traffic, { reads: 0, writes: 0 })
+    for (let second = 0; second < 60; second += 5) {
+      clock.now = START + second * 1000
+      await call('GET', PATH, bearer)
+    }
+    expect(traffic).toMatchObject({ reads: 12, writes: 0 })
+    clock.now = START + MOVE_EVERY_MS
+    for (let times = 0; times < 3; times++) await call('GET', PATH, bearer)
+    expect(traffic).toMatchObject({ reads: 15, writes: 1 })
+    expect((await call('GET', ME, bearer)).json).toMatchObject({ idleExpiresAt: '2026-11-05T06:31:00.000Z' })
+  })
+})
+
+describe('names that the org could hold', () => {
+  const session: Session = {
+    ...GRANT,
+    publicId: '00000000-0000-4000-8000-000000000000',
+    createdAtMs: START,
+    lastSeenAtMs: START,
+  }
+  const loginHeader = (login: string) =>
+    identityHeaders({ ...session, login })['X-Auth-Request-Preferred-Username']
+
+  test.each([
+    ['zoë@exämple.test', 'zo%C3%AB%40ex%C3%A4mple.test'],
+    ['王小明', '%E7%8E%8B%E5%B0%8F%E6%98%8E'],
+    ['a\r\nSet-Cookie: b=c', 'a%0D%0ASet-Cookie%3A%20b%3Dc'],
+    ['a%0d%0ab', 'a%250d%250ab'],
+    ['a\u0000\u007f\u0085b', 'a%00%7F%C2%85b'],
+    ['a,b;c="d"', 'a%2Cb%3Bc%3D%22d%22'],
+    ['half a\ud83d pair', 'half%20a%EF%BF%BD%20pair'],
+    ['', ''],
+  ])('%j is %s', (login, header) => {
+    expect(loginHeader(login)).toBe(header)
+  })
+
+  test('whatever it is: visible ASCII without separators, and it reads back', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (login, userId) => {
+        const headers = identityHeaders({ ...session, login, userId })
+        for (const value of Object.values(headers)) expect(value).toMatch(/^[A-Za-z0-9%\-_.!~*'()]*$/)
+        expect(decodeURIComponent(headers['X-Auth-Request-Preferred-Username'])).toBe(login)
+        expect(decodeURIComponent(headers['X-Auth-Request-User'])).toBe(userId)
+      }),
+      { numRuns: 500 },
+    )
+  })
+})
