@@ -1,0 +1,38 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { AMELIA, type House, startHouse } from '../support/house.ts'
+import { openPage } from '../support/portal-page.ts'
+import { errorOf } from '../support/transaction-view.ts'
+
+/** What is configured is what people get: the variables that no other journey sets, through the real app. */
+let house: House
+beforeAll(async () => {
+  house = await startHouse({
+    env: {
+      SESSION_IDLE_MINUTES: '7',
+      SESSION_ABSOLUTE_HOURS: '2',
+      SESSION_SAME_SITE: 'strict',
+      LOGIN_DOMAINS: 'example.test',
+    },
+  })
+})
+afterAll(() => house.stop())
+
+test('a session lasts as long as it was configured, unused and altogether, and its cookie is as strict', async () => {
+  const page = await openPage(house)
+  const signedIn = await page.signIn(AMELIA)
+  expect(signedIn.setCookies.find((cookie) => cookie.startsWith('gatehouse='))).toMatch(/; SameSite=Strict/)
+  const session = await page.session()
+  const sinceItsStart = (name: string) =>
+    Date.parse(String(session?.[name])) - Date.parse(String(session?.createdAt))
+  expect(sinceItsStart('idleExpiresAt')).toBe(7 * 60_000)
+  expect(sinceItsStart('expiresAt')).toBe(2 * 60 * 60_000)
+})
+
+test('a short name and a full name of a configured domain are one person to the limits', async () => {
+  const page = await openPage(house)
+  const ask = (username: string) =>
+    page.begin('/api/v1/authn/recovery/password', { username, factorType: 'SMS' })
+  expect((await ask(AMELIA)).status).toBe(200)
+  expect(errorOf(await ask(AMELIA.replace('@example.test', '')))).toEqual([429, 'E0000109'])
+  expect((await ask(AMELIA.replace('example.test', 'elsewhere.test'))).status).toBe(200)
+})
