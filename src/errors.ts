@@ -99,6 +99,13 @@ export const unknownHandle = (deviceCookieReturned = true) =>
     causes: deviceCookieReturned ? [] : ['device cookie not returned'],
   })
 
+/** A call to the admin routes without the right `Authorization`. */
+export const wrongOpsToken = () =>
+  new BrokerError(401, 'E0000011', 'Invalid token provided', {
+    causes: ['Authorization: must be Bearer and the OPS_TOKEN'],
+    headers: { 'WWW-Authenticate': 'Bearer realm="gatehouse"' },
+  })
+
 export const notAllowed = (...causes: string[]) =>
   new BrokerError(403, 'E0000006', 'You do not have permission to perform the requested action', { causes })
 

@@ -1,13 +1,22 @@
-import express, { type ErrorRequestHandler, type Express } from 'express'
+import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
 import { v4 as uuid } from 'uuid'
-import { BrokerError, internalError, notFound, toErrorObject } from './errors.ts'
+import { notFound, toErrorObject } from './errors.ts'
+import { clientAddress } from './http/client-address.ts'
+import { asBrokerError } from './http/present-error.ts'
+import { contextOf, setContext } from './http/request-context.ts'
 import { mountRoutes, type Route } from './http/routes.ts'
 import type { Health } from './observability/health.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Metrics } from './observability/metrics.ts'
 import { openApiDocument } from './openapi.ts'
+import {
+  type AdminRoutesParts,
+  createAdminRoutes,
+  type GuardAdminParts,
+  guardAdmin,
+} from './session/admin-routes.ts'
 
-export interface OpsParts {
+export interface OpsParts extends AdminRoutesParts, GuardAdminParts {
   readonly health: Health
   readonly metrics: Metrics
   readonly log: Logger
@@ -20,16 +29,25 @@ export function createOps(parts: OpsParts): Express {
   app.disable('etag')
   app.enable('case sensitive routing')
   app.enable('strict routing')
-  app.use((_req, res, next) => {
-    res.setHeader('Cache-Control', 'no-store')
-    next()
-  })
-  mountRoutes(app, opsRoutes(parts))
+  app.use(beginOpsRequest())
+  app.use('/admin', guardAdmin(parts))
+  mountRoutes(app, [...opsRoutes(parts), ...createAdminRoutes(parts)])
   app.use(() => {
     throw notFound('path')
   })
   app.use(presentOpsError(parts.log))
   return app
+}
+
+/** No proxy stands before this listener: nobody's word on an id or an address is taken. */
+function beginOpsRequest(): RequestHandler {
+  return function beginOpsRequest(req, res, next) {
+    const requestId = uuid()
+    setContext(req, { requestId, traceId: undefined, address: clientAddress(req, () => false) })
+    res.setHeader('X-Request-Id', requestId)
+    res.setHeader('Cache-Control', 'no-store')
+    next()
+  }
 }
 
 function opsRoutes({ health, metrics }: OpsParts): Route[] {
@@ -68,11 +86,12 @@ function opsRoutes({ health, metrics }: OpsParts): Route[] {
 }
 
 function presentOpsError(log: Logger): ErrorRequestHandler {
-  return function presentOpsError(error, _req, res, _next) {
-    const known = error instanceof BrokerError ? error : internalError(error)
-    const errorId = uuid()
-    if (known.status >= 500)
-      log.error('ops_error', { requestId: errorId, status: known.status }, known.cause ?? known)
-    res.status(known.status).set(known.headers).json(toErrorObject(known, errorId))
+  return function presentOpsError(error, req, res, _next) {
+    const known = asBrokerError(error)
+    const { requestId } = contextOf(req)
+    const fields = { requestId, status: known.status, errorCode: known.code }
+    if (known.status === 500) log.error('ops_error', fields, known.cause ?? known)
+    else if (known.status > 500) log.warn('dependency_trouble', fields, known.cause ?? known)
+    res.status(known.status).set(known.headers).json(toErrorObject(known, requestId))
   }
 }

@@ -126,7 +126,7 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
 
   return {
     app,
-    ops: createOps({ health, metrics, log }),
+    ops: createOps({ health, metrics, sessions, opsToken: () => config.ops.token?.current(), log }),
     health,
     log,
     async close() {

@@ -73,6 +73,13 @@ test('the operations listener serves it', async () => {
     createOps({
       health: createHealth([]),
       metrics: createMetrics({ processMetrics: false }),
+      sessions: {
+        listOf: async () => [],
+        endAllOf: async () => 0,
+        expiresAtMs: () => 0,
+        idleExpiresAtMs: () => 0,
+      },
+      opsToken: () => undefined,
       log: collectLog().log,
     }),
   )

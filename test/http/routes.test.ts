@@ -271,6 +271,13 @@ describe('the ops listener', () => {
     const app = createOps({
       health,
       metrics: createMetrics({ processMetrics: false }),
+      sessions: {
+        listOf: async () => [],
+        endAllOf: async () => 0,
+        expiresAtMs: () => 0,
+        idleExpiresAtMs: () => 0,
+      },
+      opsToken: () => undefined,
       log: collectLog().log,
     })
     return { ...keep(await listenFor(app)), health }

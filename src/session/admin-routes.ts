@@ -1,0 +1,97 @@
+import type { Request, RequestHandler } from 'express'
+import { isSameSecret } from '../crypto/same-secret.ts'
+import { BrokerError, internalError, invalidField, notFound, wrongOpsToken } from '../errors.ts'
+import { contextOf } from '../http/request-context.ts'
+import type { Route } from '../http/routes.ts'
+import type { AuditFields } from '../observability/audit-events.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Sessions } from './sessions.ts'
+
+export interface AdminRoutesParts {
+  readonly sessions: Pick<Sessions, 'listOf' | 'endAllOf' | 'expiresAtMs' | 'idleExpiresAtMs'>
+  readonly log: Logger
+}
+
+interface Done {
+  readonly body: object
+  readonly count: number
+}
+
+/** For the people who run it, on the operations listener: somebody's sessions, to look at and to end. */
+export function createAdminRoutes({ sessions, log }: AdminRoutesParts): Route[] {
+  const list = async (userId: string): Promise<Done> => {
+    const living = await sessions.listOf(userId)
+    const shown = living.map(({ session }) => ({
+      id: session.publicId,
+      createdAt: new Date(session.createdAtMs).toISOString(),
+      lastSeenAt: new Date(session.lastSeenAtMs).toISOString(),
+      expiresAt: new Date(sessions.expiresAtMs(session)).toISOString(),
+      idleExpiresAt: new Date(sessions.idleExpiresAtMs(session)).toISOString(),
+      amr: session.amr,
+      userAgent: session.userAgent,
+    }))
+    return { body: { sessions: shown }, count: shown.length }
+  }
+
+  const end = async (userId: string, req: Request): Promise<Done> => {
+    const reason = 'by_admin'
+    const count = await sessions.endAllOf(userId, reason)
+    log.audit('sessions_revoked', { ...requestOf(req), userId, reason, count })
+    return { body: { ended: count }, count }
+  }
+
+  const route = (
+    method: Route['method'],
+    operation: AuditFields<'admin_call'>['operation'],
+    act: (userId: string, req: Request) => Promise<Done>,
+  ): Route => ({
+    method,
+    path: '/admin/users/:uid/sessions',
+    async handle(req, res) {
+      const userId = userIdIn(req.params.uid)
+      const call = { ...requestOf(req), operation, userId }
+      try {
+        if (userId === undefined) throw invalidField('uid: is not a user id of the org')
+        const { body, count } = await act(userId, req)
+        log.audit('admin_call', { ...call, status: 200, count })
+        res.json(body)
+      } catch (error) {
+        const { status, code: errorCode } = error instanceof BrokerError ? error : internalError(error)
+        log.audit('admin_call', { ...call, status, errorCode })
+        throw error
+      }
+    },
+  })
+
+  return [route('GET', 'list_sessions', list), route('DELETE', 'end_sessions', end)]
+}
+
+/** The org's ids are letters and digits; what is something else is no line of the log's. */
+function userIdIn(given: unknown): string | undefined {
+  return typeof given === 'string' && /^[\w-]{1,100}$/.test(given) ? given : undefined
+}
+
+export interface GuardAdminParts {
+  /** Asked at every call, so that a changed file counts at once; undefined: there are no admin routes. */
+  readonly opsToken: () => string | undefined
+  readonly log: Logger
+}
+
+/** Stands before every path under `/admin`, known or not. */
+export function guardAdmin({ opsToken, log }: GuardAdminParts): RequestHandler {
+  return function guardAdmin(req, _res, next) {
+    const expected = opsToken()
+    if (expected === undefined) throw notFound('path')
+    const given = /^Bearer +([\x21-\x7e]+)$/i.exec(req.headers.authorization ?? '')?.[1]
+    if (given !== undefined && isSameSecret(given, expected)) return next()
+    const refusal = wrongOpsToken()
+    const { status, code: errorCode } = refusal
+    log.audit('admin_call', { ...requestOf(req), operation: 'none', status, errorCode })
+    throw refusal
+  }
+}
+
+function requestOf(req: Request) {
+  const { requestId, address } = contextOf(req)
+  return { requestId, address }
+}

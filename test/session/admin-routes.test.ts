@@ -1,0 +1,214 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { createHealth } from '../../src/observability/health.ts'
+import { createOps } from '../../src/ops.ts'
+import { keeper, listenFor } from '../http/serve.ts'
+import { sessionHouse } from './session-house.ts'
+
+const { keep, closeAll } = keeper()
+afterEach(closeAll)
+
+const TOKEN = 'plainly-fake-ops-token'
+const PERSON = '/admin/users/00u1person/sessions'
+const ME = '/api/v1/sessions/me'
+
+/** Sessions and the operations listener in front of the same store. */
+async function house(token: string | undefined = TOKEN) {
+  const own = keep(await sessionHouse())
+  const secret: { token: string | undefined } = { token }
+  const { metrics, sessions, log } = own
+  const app = createOps({
+    health: createHealth([]),
+    metrics,
+    sessions,
+    opsToken: () => secret.token,
+    log,
+  })
+  const ops = keep(await listenFor(app))
+  const as = (authorization: string | undefined, method: string, path: string) =>
+    ops.ask({ method, path, headers: authorization === undefined ? {} : { authorization } })
+  return {
+    ...own,
+    ops,
+    secret,
+    as,
+    admin: (method: string, path: string) => as(`Bearer ${secret.token}`, method, path),
+    audited: () => own.lines().filter(({ event }) => event === 'admin_call'),
+  }
+}
+
+describe('without an OPS_TOKEN', () => {
+  test.each(['/admin', '/admin/', '/admin/x', PERSON])(
+    '%s is not there, whatever token is sent',
+    async (path) => {
+      const { as, secret } = await house()
+      secret.token = undefined
+      for (const authorization of [undefined, 'Bearer undefined', 'Bearer ', `Bearer ${TOKEN}`]) {
+        const answer = await as(authorization, 'DELETE', path)
+        expect([answer.status, answer.json]).toEqual([
+          404,
+          expect.objectContaining({ errorCode: 'E0000007' }),
+        ])
+      }
+    },
+  )
+})
+
+describe('with a wrong token', () => {
+  test.each([
+    undefined,
+    '',
+    'Bearer',
+    `Bearer ${TOKEN}x`,
+    `Bearer ${TOKEN.slice(0, -1)}`,
+    `Bearer ${TOKEN} x`,
+    `Basic ${TOKEN}`,
+    TOKEN,
+  ])('%j: 401 on every path under /admin, nothing is done, and it is audited', async (authorization) => {
+    const { as, signIn, call, audited } = await house()
+    const { bearer } = await signIn()
+    for (const [method, path] of [
+      ['GET', PERSON],
+      ['DELETE', PERSON],
+      ['POST', PERSON],
+      ['GET', '/admin/nothing'],
+    ] as const) {
+      const answer = await as(authorization, method, path)
+      expect([answer.status, answer.headers['www-authenticate']]).toEqual([401, 'Bearer realm="gatehouse"'])
+      expect(answer.json).toMatchObject({
+        errorCode: 'E0000011',
+        errorId: answer.headers['x-request-id'],
+      })
+    }
+    expect((await call('GET', ME, bearer)).status).toBe(200)
+    expect(audited()).toHaveLength(4)
+    expect(audited()[0]).toMatchObject({ operation: 'none', status: 401, errorCode: 'E0000011' })
+  })
+
+  test('a token that was changed counts at once, and the old one no more', async () => {
+    const { as, secret } = await house()
+    secret.token = 'another-plainly-fake-token'
+    expect((await as(`Bearer ${TOKEN}`, 'GET', PERSON)).status).toBe(401)
+    expect((await as('bearer another-plainly-fake-token', 'GET', PERSON)).status).toBe(200)
+  })
+})
+
+describe('with the token', () => {
+  test('another method is 405, another path 404', async () => {
+    const { admin } = await house()
+    const wrong = await admin('POST', PERSON)
+    expect([wrong.status, wrong.headers.allow]).toEqual([405, 'GET, HEAD, DELETE'])
+    for (const path of ['/admin', '/admin/users', '/admin/users/00u1person', `${PERSON}/`, `${PERSON}/x`]) {
+      expect((await admin('GET', path)).status).toBe(404)
+    }
+  })
+
+  test.each(['%20', 'a.b', 'a%2Fb', '%00', 'ada%40example.com', 'x'.repeat(101)])(
+    '%s is no user id: 400, and does not stand in the log',
+    async (uid) => {
+      const { admin, audited } = await house()
+      const answer = await admin('DELETE', `/admin/users/${uid}/sessions`)
+      expect([answer.status, answer.json]).toEqual([400, expect.objectContaining({ errorCode: 'E0000001' })])
+      expect(audited()).toEqual([expect.objectContaining({ operation: 'end_sessions', status: 400 })])
+      expect(audited()[0]).not.toHaveProperty('userId')
+    },
+  )
+
+  test('a path that cannot be decoded is 400', async () => {
+    const { admin } = await house()
+    expect((await admin('GET', '/admin/users/%zz/sessions')).status).toBe(400)
+  })
+
+  test('somebody’s sessions are listed, without a name and without what a cookie holds', async () => {
+    const { admin, signIn, audited } = await house()
+    const { id } = await signIn()
+    const answer = await admin('GET', PERSON)
+    expect([answer.status, answer.json]).toEqual([
+      200,
+      {
+        sessions: [
+          {
+            id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+            createdAt: '2026-11-05T06:00:00.000Z',
+            lastSeenAt: '2026-11-05T06:00:00.000Z',
+            expiresAt: '2026-11-05T18:00:00.000Z',
+            idleExpiresAt: '2026-11-05T06:30:00.000Z',
+            amr: ['pwd', 'otp', 'mfa'],
+            userAgent: 'Test/1',
+          },
+        ],
+      },
+    ])
+    expect(answer.headers['cache-control']).toBe('no-store')
+    expect(answer.headers).not.toHaveProperty('set-cookie')
+    expect(answer.headers).not.toHaveProperty('access-control-allow-origin')
+    expect(answer.text).not.toContain(id)
+    expect(answer.text).not.toContain('ada@')
+    expect(audited()).toEqual([
+      expect.objectContaining({
+        audit: true,
+        requestId: answer.headers['x-request-id'],
+        address: '127.0.0.1',
+        operation: 'list_sessions',
+        userId: '00u1person',
+        status: 200,
+        count: 1,
+      }),
+    ])
+  })
+
+  test('all of somebody’s sessions end, nobody else’s, and it says how many there were', async () => {
+    const { admin, signIn, call, sessions, lines, metrics } = await house()
+    const bearers = [(await signIn()).bearer, (await signIn()).bearer]
+    const other = await sessions.open({
+      userId: '00u2other',
+      login: 'bob@example.com',
+      loginHash: 'hash-of-login',
+      profile: {},
+      amr: ['pwd'],
+      device: 'hash-of-device',
+      userAgent: '',
+    })
+    const answer = await admin('DELETE', PERSON)
+    expect([answer.status, answer.json]).toEqual([200, { ended: 2 }])
+    for (const bearer of bearers) expect((await call('GET', ME, bearer)).status).toBe(404)
+    expect(await sessions.ownerOf(other.id)).toBe('00u2other')
+    expect((await admin('DELETE', PERSON)).json).toEqual({ ended: 0 })
+    expect((await admin('GET', PERSON)).json).toEqual({ sessions: [] })
+    expect(lines()).toContainEqual(
+      expect.objectContaining({
+        event: 'sessions_revoked',
+        audit: true,
+        userId: '00u1person',
+        reason: 'by_admin',
+        count: 2,
+      }),
+    )
+    expect((await metrics.sessionsEnded.get()).values).toEqual([
+      expect.objectContaining({ labels: { reason: 'by_admin' }, value: 2 }),
+    ])
+  })
+
+  test('an id from outside is not taken over', async () => {
+    const { ops } = await house()
+    const answer = await ops.ask({ path: '/livez', headers: { 'x-request-id': 'id-from-outside' } })
+    expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
+  })
+})
+
+test('the store is away: 503 with Retry-After, audited, and nobody has to be woken', async () => {
+  const { admin, traffic, audited, lines } = await house()
+  traffic.away = true
+  for (const method of ['GET', 'DELETE']) {
+    const answer = await admin(method, PERSON)
+    expect([answer.status, answer.headers['retry-after'], answer.json]).toEqual([
+      503,
+      '2',
+      expect.objectContaining({ errorCode: 'E0000009' }),
+    ])
+  }
+  expect(audited()).toEqual([
+    expect.objectContaining({ operation: 'list_sessions', status: 503, errorCode: 'E0000009' }),
+    expect.objectContaining({ operation: 'end_sessions', status: 503, errorCode: 'E0000009' }),
+  ])
+  expect(lines().some(({ level }) => level === 'error')).toBe(false)
+})
