@@ -22,7 +22,8 @@ COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY package.json LICENSE ./
 COPY config/default.json ./config/default.json
-USER node
+# The image's user "node", as a number: Kubernetes can only tell from a number that it is not root.
+USER 1000:1000
 EXPOSE 8080
 # /livez on the ops listener, inside the container; 200 or the container is not alive.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \

@@ -1,6 +1,6 @@
 import { peopleTable } from './people-table.ts'
 import { createSandbox } from './sandbox.ts'
-import { defaultConfigPath, loadSandboxConfig } from './sandbox-config.ts'
+import { defaultConfigPath, loadSandboxConfig, type SandboxConfig } from './sandbox-config.ts'
 
 const DEFAULT_AUTHN_PORT = 8081
 const DEFAULT_PAM_PORT = 8082
@@ -8,7 +8,7 @@ const DEFAULT_PAM_PORT = 8082
 /** Runs the sandbox alone until it is told to stop. */
 async function main(env: NodeJS.ProcessEnv): Promise<void> {
   const config = loadSandboxConfig(env.SANDBOX_CONFIG || defaultConfigPath)
-  const sandbox = createSandbox({ config })
+  const sandbox = createSandbox({ config: withPamLinks(config, env.SANDBOX_PAM_LINK_ORIGIN) })
   const addresses = await sandbox.listen({
     authnPort: portFrom(env.SANDBOX_AUTHN_PORT, DEFAULT_AUTHN_PORT),
     pamPort: portFrom(env.SANDBOX_PAM_PORT, DEFAULT_PAM_PORT),
@@ -23,6 +23,11 @@ ${peopleTable(config.people)}
 
 `)
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void addresses.close())
+}
+
+/** Behind a proxy that speaks TLS, the links to further pages must name the proxy. The PAM API checks the value itself. */
+function withPamLinks(config: SandboxConfig, linkOrigin: string | undefined): SandboxConfig {
+  return linkOrigin ? { ...config, pam: { ...Object(config.pam), linkOrigin } } : config
 }
 
 function portFrom(value: string | undefined, byDefault: number): number {
