@@ -5,6 +5,7 @@ import { loadConfig } from './config/load-config.ts'
 import { newKey } from './config/new-key.ts'
 import { watchSecretFiles } from './config/watch-secrets.ts'
 import { createListener } from './http/listener.ts'
+import { createLogger, type Logger } from './observability/logger.ts'
 import { parseRedisUrl } from './store/redis-url.ts'
 import { wire } from './wiring.ts'
 
@@ -13,6 +14,10 @@ const EX_CONFIG = 78
 
 const say = (text: string) => process.stdout.write(`${text}\n`)
 const complain = (text: string) => process.stderr.write(`${text}\n`)
+
+/** Until the broker has a log of its own. */
+let log: Logger = createLogger({ level: 'error', maxFieldChars: 1024 })
+endOnCrash()
 
 if (process.argv.includes('--new-key')) say(newKey())
 else await start()
@@ -44,19 +49,11 @@ function configuration(): Config | undefined {
 async function run(config: Config): Promise<void> {
   const { http, secrets } = config.tunables
   const broker = wire(config)
-  const { log, health } = broker
+  const { health } = broker
+  log = broker.log
   const watch = watchSecretFiles({ config, log, intervalMs: secrets.checkFilesEveryMs })
   const ops = createListener(broker.ops, http)
   const app = createListener(broker.app, http)
-
-  process.on('uncaughtException', (error) => {
-    log.error('uncaught_exception', {}, error)
-    process.exit(1)
-  })
-  process.on('unhandledRejection', (error) => {
-    log.error('unhandled_rejection', {}, error)
-    process.exit(1)
-  })
 
   const stop = async (signal: NodeJS.Signals) => {
     log.info('stopping', { signal })
@@ -89,5 +86,18 @@ async function run(config: Config): Promise<void> {
   } catch (error) {
     log.error('cannot_listen', {}, error)
     process.exit(1)
+  }
+}
+
+/** From the first moment on: what Node itself prints of a crash is its message, and messages quote what they were given. */
+function endOnCrash(): void {
+  for (const [crash, event] of [
+    ['uncaughtException', 'uncaught_exception'],
+    ['unhandledRejection', 'unhandled_rejection'],
+  ] as const) {
+    process.on(crash, (error: unknown) => {
+      log.error(event, {}, error)
+      process.exit(1)
+    })
   }
 }

@@ -20,6 +20,8 @@ export interface BrokerProcess {
 export interface BrokerHome {
   /** Starts one; resolves once it listens. PORT and OPS_PORT are the system's choice unless given. */
   start(env: Readonly<Record<string, string>>): Promise<BrokerProcess>
+  /** Starts one that need not come so far. */
+  spawn(env: Readonly<Record<string, string>>): ReturnType<typeof spawnBroker>
   /** Ends every process that was started here, and removes the folder. */
   remove(): Promise<void>
 }
@@ -36,15 +38,18 @@ export async function makeBrokerHome(
   await writeFile(join(home, 'config', 'default.json'), JSON.stringify(change(defaultTunables())))
   const children: ChildProcess[] = []
 
+  const spawnOne: BrokerHome['spawn'] = (env) => {
+    const ports = { PORT: '0', OPS_PORT: '0', HOST: '127.0.0.1' }
+    const started = spawnBroker(join(home, 'build', 'main.js'), { ...ports, ...env })
+    children.push(started.child)
+    return started
+  }
+
   return {
+    spawn: spawnOne,
+
     async start(env) {
-      const started = spawnBroker(join(home, 'build', 'main.js'), {
-        PORT: '0',
-        OPS_PORT: '0',
-        HOST: '127.0.0.1',
-        ...env,
-      })
-      children.push(started.child)
+      const started = spawnOne(env)
       const ports = await until(() => portsIn(started.output.out), {
         timeoutMs: 30_000,
         what: 'a listening broker',

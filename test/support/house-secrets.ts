@@ -56,8 +56,10 @@ export async function watchHouseSecrets(parts: HouseSecretsParts): Promise<House
   return {
     async check(brokers) {
       gather()
-      const metrics = await Promise.all(brokers.map((broker) => broker.metrics().catch(() => '')))
-      const written = [...brokers.map((broker) => broker.logText()), ...metrics.map(withoutFigures)]
+      const told = await Promise.all(
+        brokers.flatMap(({ opsUrl }) => OPS_PATHS.map((path) => textAt(opsUrl + path))),
+      )
+      const written = [...brokers.map((broker) => broker.logText()), ...told.map(withoutFigures)]
       const answers = brokers.flatMap(({ url }) => {
         const heard = overheardAt(url)
         for (const secret of heard.secrets) secrets.add(secret)
@@ -66,7 +68,7 @@ export async function watchHouseSecrets(parts: HouseSecretsParts): Promise<House
         return heard.received
       })
       expectNone('an answer', withoutHandedOver(answers.join('\n'), authnUrl), [...secrets])
-      expectNone('a log line or metric', written.join('\n'), [...secrets, ...unwritten])
+      expectNone('a log line, metric or health answer', written.join('\n'), [...secrets, ...unwritten])
       expectNone('Redis', store.text(), [...secrets, ...unwritten])
     },
     stop: store.stop,
@@ -89,6 +91,13 @@ function withoutHandedOver(answers: string, authnUrl: string): string {
     .split('\n')
     .filter((line) => !line.startsWith(`location: ${authnUrl}/`))
     .join('\n')
+}
+
+const OPS_PATHS = ['/metrics', '/livez', '/readyz']
+
+async function textAt(url: string): Promise<string> {
+  const answer = await fetch(url).catch(() => undefined) // one that was stopped on the way says nothing more
+  return answer === undefined ? '' : answer.text()
 }
 
 /** A figure is no code, even when it looks like one. */

@@ -1,0 +1,238 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { type Ask, askPort } from '../http/serve.ts'
+import { type BrokerHome, makeBrokerHome } from '../support/broker-process.ts'
+import { TEST_KEY } from '../support/gatehouse.ts'
+import { generousLimits } from '../support/generous-limits.ts'
+import { AMELIA, type House, PASSWORD, startHouse } from '../support/house.ts'
+import { createMarks } from '../support/marks.ts'
+import { overheardAt } from '../support/overheard.ts'
+import { until } from '../support/until.ts'
+
+/** What is written stays readable and keeps secrets: when it is searched, when somebody forges lines, when all breaks. */
+
+describe('what every journey looks for, it would find', () => {
+  /** A house in which somebody has signed in; `plant` leaves a secret behind. */
+  async function leave(plant: (house: House) => Promise<unknown> | unknown): Promise<void> {
+    const house = await startHouse()
+    const browser = await house.visit()
+    await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+    await plant(house)
+    await house.stop()
+  }
+  const inRedis = (value: (house: House) => string) => (house: House) =>
+    house.redis.client().set('gatehouse:planted', value(house), 'PX', 1000)
+
+  test('a clean house is left in peace', () => expect(leave(() => {})).resolves.toBeUndefined())
+
+  test.each([
+    ['a token', inRedis(({ sandbox }) => `x${sandbox.tokensIssued()[0]}x`)],
+    ['a token in base64', inRedis(({ sandbox }) => btoa(sandbox.tokensIssued()[0] ?? ''))],
+    ['an API token', inRedis(({ sandbox }) => sandbox.apiToken)],
+    ['a password', inRedis(() => JSON.stringify({ deep: PASSWORD }))],
+    ['a login, percent-encoded', inRedis(() => encodeURIComponent(AMELIA))],
+    ['a first name', inRedis(() => '{"name":"Amelia"}')],
+    [
+      'a token that was deleted at once',
+      async (house: House) => {
+        await inRedis(({ sandbox }) => sandbox.tokensIssued()[0] ?? '')(house)
+        await house.redis.client().del('gatehouse:planted')
+      },
+    ],
+    [
+      'a token that the sandbox has forgotten since',
+      async (house: House) => {
+        await inRedis(({ sandbox }) => sandbox.tokensIssued()[0] ?? '')(house)
+        house.sandbox.reset()
+      },
+    ],
+    [
+      'a token in an answer',
+      ({ gatehouse, sandbox }: House) =>
+        overheardAt(gatehouse.url).received.push(`location: /x?token=${sandbox.tokensIssued()[0]}`),
+    ],
+  ])('%s', async (_, plant) => {
+    await expect(leave(plant)).rejects.toThrow('a secret stands in')
+  })
+
+  test('in any of its forms, at any place, and a short one only as a word of its own', () => {
+    const marks = createMarks()
+    marks.add('Marked-Secret/1+2', '918273', 'Zoe1')
+    const found = (text: string) => marks.foundIn(text)
+    expect(found('nothing')).toEqual([])
+    expect(found('918273456 a918273 Zoe12 0.918273')).toEqual([])
+    expect(found('code=918273&name=Zoe1.')).toEqual(['918273', 'Zoe1'])
+    for (const form of ['Marked-Secret/1+2', 'Marked-Secret%2F1%2B2', 'TWFya2VkLVNlY3JldC8xKzI'])
+      expect(found(`before${form}after`)).toEqual(['Marked-Secret/1+2'])
+  })
+})
+
+describe('a broker process that breaks', () => {
+  const SECRET = 'plainly-marked-secret-5d1c'
+  let house: House
+  let home: BrokerHome
+  let folder: string
+  beforeAll(async () => {
+    house = await startHouse()
+    home = await makeBrokerHome()
+    folder = await mkdtemp(join(tmpdir(), 'gatehouse-crash-'))
+  })
+  afterAll(async () => {
+    await home.remove()
+    await house.stop()
+    await rm(folder, { recursive: true })
+  })
+
+  async function start(crash: string) {
+    const path = join(folder, `${crash.length}.mjs`)
+    await writeFile(path, crash)
+    return home.spawn({
+      NODE_OPTIONS: `--import ${pathToFileURL(path).href}`,
+      PUBLIC_URL: house.gatehouse.url,
+      AUTHN_BASE_URL: house.authnUrl,
+      AUTHN_API_TOKEN: SECRET,
+      REDIS_URL: house.redis.url,
+      SECRET_KEYS: TEST_KEY,
+    })
+  }
+
+  const later = (what: string) => `process.on('SIGUSR2', () => { ${what} })`
+  const frames = `new Error('${SECRET}\\n    at ${SECRET} (file:///${SECRET}:1:1)')`
+
+  test.each([
+    ['an exception nobody caught', later(`throw new Error('${SECRET}')`), 'uncaught_exception'],
+    ['a rejection nobody handled', later(`Promise.reject(new Error('${SECRET}'))`), 'unhandled_rejection'],
+    ['a text that was thrown', later(`throw '${SECRET}'`), 'uncaught_exception'],
+    [
+      'a cause with a secret',
+      later(`throw new Error('x', { cause: new Error('${SECRET}') })`),
+      'uncaught_exception',
+    ],
+    ['a message that looks like a stack', later(`throw ${frames}`), 'uncaught_exception'],
+    [
+      'a field with a secret',
+      later(`throw Object.assign(new Error('x'), { url: '${SECRET}' })`),
+      'uncaught_exception',
+    ],
+  ])('%s: one line without it, and exit 1', async (_, crash, event) => {
+    const { child, output, exited } = await start(crash)
+    await until(() => output.out.includes('"name":"public"'), { timeoutMs: 60_000 })
+    child.kill('SIGUSR2')
+    expect(await exited).toBe(1)
+    expectClean(output, event)
+  })
+
+  test('also before it has a log of its own', async () => {
+    const { output, exited } = await start(`
+      const { argv } = process
+      Object.defineProperty(process, 'argv', {
+        get() {
+          if (new Error().stack.includes('/build/main.js:')) throw new Error('${SECRET}')
+          return argv
+        },
+      })`)
+    expect(await exited).toBe(1)
+    expectClean(output, 'uncaught_exception')
+  })
+
+  function expectClean({ out, err }: { out: string; err: string }, event: string) {
+    expect(err).toBe('')
+    expect(out).not.toContain(SECRET)
+    const last = out.trim().split('\n').at(-1) ?? ''
+    expect(JSON.parse(last)).toMatchObject({ level: 'error', event })
+  }
+})
+
+describe('somebody who wants to write our log', () => {
+  const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31)
+  const MAX_LINE_CHARS = 4096
+  let house: House
+  beforeAll(async () => {
+    house = await startHouse({
+      env: { TRUST_PROXY: '127.0.0.1/32,::1/128' },
+      tunables: (tunables) =>
+        generousLimits({ ...tunables, recovery: { ...tunables.recovery, recoveryAnswerMs: 1 } }),
+    })
+  })
+  afterAll(() => house.stop())
+
+  const forged = '\n{"level":"error","event":"forged"}\n'
+  const nasty = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 400 }),
+    fc.constantFrom(
+      forged,
+      '\u2028{"event":"forged"}\u2029',
+      '\u001b[2K',
+      '\u0085',
+      '\ud800',
+      '"}',
+      '%0a%0d',
+      '\u202e',
+    ),
+    fc.integer({ min: 1, max: 1_000_000 }).map((length) => 'x'.repeat(length)),
+  )
+  /** What a header may hold at all on the wire. */
+  const header = nasty.map((text) => text.replace(/[^\t\u0020-\u007e\u0080-\u00ff]/g, '?').slice(0, 9000))
+  const asked: fc.Arbitrary<Ask> = fc
+    .record({
+      username: nasty,
+      path: fc.oneof(
+        fc.constantFrom('/api/v1/authn', '/api/v1/authn/recovery/password', '/api/v1/sessions/me'),
+        nasty.map((text) => `/${encodeURIComponent(Buffer.from(text).toString()).slice(0, 12_000)}`),
+      ),
+      agent: header,
+      requestId: header,
+      fingerprint: header,
+      address: header,
+    })
+    .map(({ username, path, agent, requestId, fingerprint, address }) => ({
+      method: 'POST',
+      path,
+      headers: {
+        'content-type': 'application/json',
+        'sec-fetch-site': 'same-origin',
+        ...pickOne(username.length, {
+          'user-agent': agent,
+          'x-request-id': requestId,
+          'x-device-fingerprint': fingerprint,
+          'x-forwarded-for': address,
+          traceparent: requestId,
+        }),
+      },
+      body: JSON.stringify({ username, password: username, factorType: 'EMAIL' }),
+    }))
+
+  test(`writes no line of their own, and no long one (FUZZ_SEED=${seed})`, async () => {
+    const port = Number(new URL(house.gatehouse.url).port)
+    await fc.assert(
+      fc.asyncProperty(asked, async (ask) => {
+        const answer = await askPort(port, ask).catch((error: NodeJS.ErrnoException) => {
+          if (error.code !== 'EPIPE' && error.code !== 'ECONNRESET') throw error
+          return undefined // refused before all of it was sent: too large
+        })
+        if (answer !== undefined) expect(answer.status).toBeLessThan(500)
+      }),
+      { numRuns: 300, seed, endOnFailure: true },
+    )
+    const text = house.gatehouse.logText()
+    const lines = text.split('\n').slice(0, -1)
+    expect(lines.length).toBeGreaterThan(200)
+    for (const line of lines) {
+      expect(line.length).toBeLessThan(MAX_LINE_CHARS)
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: that none is there is what is tested
+      expect(line).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/)
+      expect(JSON.parse(line)).toMatchObject({ event: expect.stringMatching(/^[a-z_]+$/) })
+      expect(line).not.toContain('"event":"forged"')
+    }
+  })
+
+  /** Headers together have a limit of their own: one nasty one at a time. */
+  function pickOne(at: number, headers: Readonly<Record<string, string>>): Record<string, string> {
+    const [entry] = Object.entries(headers).slice(at % Object.keys(headers).length)
+    return entry === undefined ? {} : { [entry[0]]: entry[1] }
+  }
+})
