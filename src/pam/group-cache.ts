@@ -1,8 +1,8 @@
 import type { Metrics } from '../observability/metrics.ts'
+import type { UpstreamClock } from '../upstream/upstream-clock.ts'
 import type { Group } from './group.ts'
 import type { CachedList, GroupLists, KnownList } from './group-lists.ts'
 import type { ListOf, PamClient } from './pam-client.ts'
-import type { PamClock } from './pam-clock.ts'
 import { PamFailure } from './pam-errors.ts'
 import type { SharedFlight } from './shared-flight.ts'
 import type { TeamSwitch } from './team-switch.ts'
@@ -32,7 +32,7 @@ export interface GroupCacheParts {
   readonly lists: GroupLists
   readonly flights: SharedFlight<CachedList>
   readonly team: TeamSwitch
-  readonly clock: PamClock
+  readonly clock: UpstreamClock
   readonly monotonic: () => number
   readonly tunables: ListTunables
   readonly unknownUserMs: number

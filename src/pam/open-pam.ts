@@ -5,22 +5,22 @@ import { createSigner } from '../crypto/sign.ts'
 import type { Route } from '../http/routes.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import { createImpatientStore } from '../store/impatient-store.ts'
 import type { Store } from '../store/store.ts'
 import type { BreakerOptions } from '../upstream/breaker.ts'
+import { createRateLimitGate } from '../upstream/rate-limit-gate.ts'
 import type { UpstreamClient } from '../upstream/upstream-client.ts'
+import { createUpstreamClock } from '../upstream/upstream-clock.ts'
 import { createGroupCache, type ListTunables } from './group-cache.ts'
 import { type CachedList, createGroupLists } from './group-lists.ts'
 import { createGroups, type PamDirectory } from './groups.ts'
-import { createImpatientStore } from './impatient-store.ts'
 import { watchKeyExpiry } from './key-expiry.ts'
 import { createKeyPauses, type KeyPausesParts } from './key-pauses.ts'
 import type { PageLimits } from './pages.ts'
 import { createPamCall } from './pam-call.ts'
 import { createPamClient } from './pam-client.ts'
-import { createPamClock } from './pam-clock.ts'
 import { createPamRoutes, type RequireSession } from './pam-routes.ts'
 import type { PamUserName } from './pam-user.ts'
-import { createRateLimitGate } from './rate-limit-gate.ts'
 import { createSealedRecords } from './sealed-records.ts'
 import { createSharedFlight } from './shared-flight.ts'
 import { createTeamSwitch } from './team-switch.ts'
@@ -71,6 +71,10 @@ export interface Pam {
 /** How long this process trusts its memory before it looks into the store for a purge or a newer list. */
 const CONFIRM_MS = 1000
 const MAX_MEMORY_BYTES = 64 * 1024 * 1024
+/** Of the rate limit's allowance: at this share and below it, background work gives way. */
+const LOW_SHARE = 0.1
+/** However far away the end of a rate limit is said to be: nobody is kept out for longer. */
+const MAX_CLOSED_MS = 3_600_000
 /** Locks outlive what they guard by this. */
 const LOCK_MARGIN_MS = 5000
 
@@ -86,15 +90,22 @@ export function createPam(parts: PamParts): Pam {
   const signer = createSigner(secretKeys, 'pam')
   const name = JSON.stringify([origin, team])
   const scope = () => signer.sign(name)
-  const clock = createPamClock({ now, monotonic })
+  const clock = createUpstreamClock({ now, monotonic })
   const gate = createRateLimitGate({
     store,
     clock,
+    monotonic,
+    api: 'pam',
     scope,
+    prefix: 'x-ratelimit',
+    lowShare: LOW_SHARE,
+    maxClosedMs: MAX_CLOSED_MS,
     jitterMs: rateLimit.jitterMs,
+    lookEveryMs: 0,
     random,
     sleep,
-    metrics,
+    onOutcome: (outcome) => metrics.pamGateWaits.inc({ outcome }),
+    onUnreadable: () => metrics.unreadableRecords.inc({ kind: 'limit' }),
   })
   const call = createPamCall({
     client,

@@ -1,11 +1,11 @@
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { type BreakerOptions, createBreaker } from '../upstream/breaker.ts'
+import { type GatePass, type RateLimitGate, RateLimitRefusal } from '../upstream/rate-limit-gate.ts'
 import type { UpstreamAnswer, UpstreamClient } from '../upstream/upstream-client.ts'
+import type { UpstreamClock } from '../upstream/upstream-clock.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import type { PamClock } from './pam-clock.ts'
 import { errorNameOf, failureOf, failureOfCall, PamFailure, type PamSubject } from './pam-errors.ts'
-import type { RateLimitGate } from './rate-limit-gate.ts'
 
 /** One operation of the API: gate, send, read the time and the limits, tell what the answer means, send again. */
 export type PamCall = (request: PamRequest) => Promise<UpstreamAnswer>
@@ -26,7 +26,7 @@ export interface PamRequest {
 export interface PamCallParts {
   readonly client: UpstreamClient
   readonly gate: RateLimitGate
-  readonly clock: PamClock
+  readonly clock: UpstreamClock
   readonly breaker: Pick<BreakerOptions, 'consecutiveFailures' | 'halfOpenAfterMs'>
   readonly monotonic: () => number
   readonly random: () => number
@@ -61,11 +61,11 @@ export function createPamCall(parts: PamCallParts): PamCall {
   }
 
   async function sendOnce(request: PamRequest, deadline: number): Promise<UpstreamAnswer> {
-    const pass = await gate.enter(request)
+    const pass = await enter(request)
     try {
       const timeoutMs = deadline - monotonic()
       if (timeoutMs <= 0) throw new PamFailure('no_answer', { reason: 'out of time' })
-      return await breaker.run(() => exchange(request, timeoutMs))
+      return await breaker.run(() => exchange(request, timeoutMs, pass))
     } catch (error) {
       if (error instanceof CountedFailure) throw error.failure
       throw error instanceof UpstreamFailure ? failureOfCall(error) : error
@@ -74,7 +74,16 @@ export function createPamCall(parts: PamCallParts): PamCall {
     }
   }
 
-  async function exchange(request: PamRequest, timeoutMs: number): Promise<UpstreamAnswer> {
+  async function enter({ background, budget }: PamRequest): Promise<GatePass> {
+    try {
+      return await gate.enter({ priority: background ? 'background' : 'ongoing', budget })
+    } catch (error) {
+      if (!(error instanceof RateLimitRefusal)) throw error
+      throw new PamFailure('too_many_requests', { retryAfterMs: error.waitMs, gaveWay: background })
+    }
+  }
+
+  async function exchange(request: PamRequest, timeoutMs: number, pass: GatePass): Promise<UpstreamAnswer> {
     const { method, path, headers, body, subject } = request
     const answer = await client.send({
       method,
@@ -85,7 +94,7 @@ export function createPamCall(parts: PamCallParts): PamCall {
     })
     clock.observe(answer)
     const failure = failureOf(answer, subject)
-    await gate.observe(answer, failure?.trouble === 'too_many_requests')
+    await pass.observe(answer, failure?.trouble === 'too_many_requests')
     if (failure === undefined) return answer
     metrics.pamErrors.inc({ name: answer.status < 400 ? 'redirect' : errorNameOf(answer) })
     log.debug('pam_error', { upstream: 'pam', upstreamStatus: answer.status, name: failure.trouble })

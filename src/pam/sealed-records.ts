@@ -1,7 +1,7 @@
 import type { Seal } from '../crypto/seal.ts'
 import type { Signer } from '../crypto/sign.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { PamStore } from './impatient-store.ts'
+import type { ImpatientStore } from '../store/impatient-store.ts'
 
 /** Sealed values in the store, under keyed hashes of their names: neither tells anything to who reads the store. */
 export interface SealedRecords {
@@ -21,7 +21,7 @@ export interface SealedRecord {
 }
 
 export interface SealedRecordsParts {
-  readonly store: PamStore
+  readonly store: ImpatientStore
   readonly seal: Seal
   readonly signer: Signer
   readonly metrics: Metrics

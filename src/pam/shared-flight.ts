@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { PamStore } from './impatient-store.ts'
+import type { ImpatientStore } from '../store/impatient-store.ts'
 import { PAM_RULES, PamFailure, type PamTrouble } from './pam-errors.ts'
 
 /**
@@ -19,7 +19,7 @@ export interface Flight<T> {
 }
 
 export interface SharedFlightParts {
-  readonly store: PamStore
+  readonly store: ImpatientStore
   readonly monotonic: () => number
   readonly sleep: (ms: number) => Promise<void>
   /** A holder that vanished blocks the others for so long at most. */

@@ -1,5 +1,5 @@
-import type { PamStore } from './impatient-store.ts'
-import type { PamClock } from './pam-clock.ts'
+import type { ImpatientStore } from '../store/impatient-store.ts'
+import type { UpstreamClock } from '../upstream/upstream-clock.ts'
 import { PamFailure } from './pam-errors.ts'
 
 /**
@@ -13,8 +13,8 @@ export interface TeamSwitch {
 }
 
 export interface TeamSwitchParts {
-  readonly store: PamStore
-  readonly clock: PamClock
+  readonly store: ImpatientStore
+  readonly clock: UpstreamClock
   readonly monotonic: () => number
   readonly scope: () => string
   readonly disabledMs: number

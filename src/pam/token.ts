@@ -1,8 +1,8 @@
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import type { UpstreamClock } from '../upstream/upstream-clock.ts'
 import type { KeyPauses } from './key-pauses.ts'
 import type { PamCall } from './pam-call.ts'
-import type { PamClock } from './pam-clock.ts'
 import { PamFailure } from './pam-errors.ts'
 import type { SealedRecord, SealedRecords } from './sealed-records.ts'
 import type { SharedFlight } from './shared-flight.ts'
@@ -34,7 +34,7 @@ export interface PamTokenTunables {
 
 export interface PamTokenParts {
   readonly call: PamCall
-  readonly clock: PamClock
+  readonly clock: UpstreamClock
   readonly records: SealedRecords
   readonly flights: SharedFlight<HeldToken>
   /** The current key, then the standby; asked each time, so that a changed file counts at once. */

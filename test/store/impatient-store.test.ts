@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import { storeUnavailable } from '../../src/errors.ts'
-import { createImpatientStore } from '../../src/pam/impatient-store.ts'
+import { createImpatientStore } from '../../src/store/impatient-store.ts'
 import { createMemoryStore } from '../../src/store/memory-store.ts'
 
 test('after a failure the store is left alone for a second, then asked again', async () => {

@@ -4,7 +4,7 @@ import type { UpstreamAnswer } from '../upstream/upstream-client.ts'
  * The API's own time, carried on by our monotonic clock: everything that it dates (token expiry, rate limits) and
  * everything that replicas compare among each other is measured on it, so that no clock of ours has to be right.
  */
-export interface PamClock {
+export interface UpstreamClock {
   /** Milliseconds since 1970 on the API's clock; on ours as long as there was no answer. */
   now(): number
   /** Whether there was an answer. */
@@ -15,7 +15,7 @@ export interface PamClock {
 /** `Date` has whole seconds, so that estimates differ by less than this; more means that a clock was set. */
 const TOLERANCE_MS = 2000
 
-export function createPamClock(parts: { now: () => number; monotonic: () => number }): PamClock {
+export function createUpstreamClock(parts: { now: () => number; monotonic: () => number }): UpstreamClock {
   let offsetMs: number | undefined
 
   return {

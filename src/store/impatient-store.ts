@@ -1,14 +1,14 @@
 import { storeUnavailable } from '../errors.ts'
-import type { Store } from '../store/store.ts'
+import type { Store } from './store.ts'
 
-/** What the room needs of the store. It goes on without it, each process for itself. */
-export type PamStore = Pick<Store, 'get' | 'set' | 'delete' | 'deleteIf'>
+/** What those need of the store who can go on without it, each process for itself. */
+export type ImpatientStore = Pick<Store, 'get' | 'set' | 'delete' | 'deleteIf'>
 
 /** After a failure, the store counts as away for so long. */
 const AWAY_MS = 1000
 
 /**
- * A store that is away is found out once in a while and not at each of the looks that one lookup takes: each of
+ * A store that is away is found out once in a while and not at each of the looks that one request takes: each of
  * them would wait as long as a store operation may take.
  */
 export function createImpatientStore({
@@ -17,7 +17,7 @@ export function createImpatientStore({
 }: {
   store: Store
   monotonic: () => number
-}): PamStore {
+}): ImpatientStore {
   let awayUntil = Number.NEGATIVE_INFINITY
 
   async function attempt<Reply>(operation: () => Promise<Reply>): Promise<Reply> {
