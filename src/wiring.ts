@@ -15,7 +15,6 @@ import { createSessionCookie } from './session/session-cookie.ts'
 import { createSessionRecords } from './session/session-records.ts'
 import { createSessions } from './session/sessions.ts'
 import { createUserSessions } from './session/user-sessions.ts'
-import { createOpenLimiter } from './store/limiter.ts'
 import { type OpenedStore, openStore } from './store/open-store.ts'
 import { createUpstreamClient, type UpstreamClient } from './upstream/upstream-client.ts'
 
@@ -85,7 +84,6 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     signInUrl: config.signInUrl,
     tunables,
     store,
-    openLimiter: createOpenLimiter(opened),
     masterKeys,
     sessions,
     sessionCookie,

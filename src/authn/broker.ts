@@ -3,6 +3,8 @@ import { stepNotOffered, unknownHandle } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Client } from './client.ts'
 import type { Exchange, Exchanged, Sending } from './exchange.ts'
+import { attemptIn } from './guessing/attempts.ts'
+import type { Guessing } from './guessing/guessing.ts'
 import { type HiddenFactors, isHiddenStep } from './hidden-factors.ts'
 import { ACTIVATION_PROOF, type Operation, PASSWORD_PROOF, proofOf, upstreamPath } from './operations.ts'
 import type { Recovery, RecoveryType } from './recovery.ts'
@@ -39,6 +41,7 @@ export interface BrokerParts {
   readonly transactions: TransactionStore
   readonly flights: StepFlights
   readonly hiddenFactors: HiddenFactors
+  readonly guessing: Pick<Guessing, 'guard'>
   readonly audit: StepAudit
   /** Names flights: an HMAC, so that no body stands in a key. */
   readonly fingerprints: Signer
@@ -50,7 +53,7 @@ const PRIMARY = '/api/v1/authn'
 const RECOVERY_TOKEN = '/api/v1/authn/recovery/token'
 
 export function createBroker(parts: BrokerParts): Broker {
-  const { exchange, recovery, transactions, flights, audit, fingerprints, metrics, now } = parts
+  const { exchange, recovery, transactions, flights, guessing, audit, fingerprints, metrics, now } = parts
 
   const fingerprint = (client: Client, ...values: unknown[]) =>
     fingerprints.sign(JSON.stringify([client.device.id, client.fingerprint, ...values]))
@@ -106,40 +109,45 @@ export function createBroker(parts: BrokerParts): Broker {
 
   return {
     start(body, client) {
-      return open(fingerprint(client, PRIMARY, body), (handle) => {
-        audit.started('primary', body.username, client)
-        const sending: Sending = {
-          operation: 'primary',
-          call: {
-            path: PRIMARY,
-            body: primaryCall(body, undefined, client),
-            bearsToken: body.token !== undefined,
-          },
-          proof: body.token === undefined ? PASSWORD_PROOF : ACTIVATION_PROOF,
-        }
-        return exchange(begin(client.device.id, body.username, now()), handle, sending, client)
-      })
+      const sending: Sending = {
+        operation: 'primary',
+        call: {
+          path: PRIMARY,
+          body: primaryCall(body, undefined, client),
+          bearsToken: body.token !== undefined,
+        },
+        proof: body.token === undefined ? PASSWORD_PROOF : ACTIVATION_PROOF,
+      }
+      const defence = body.token === undefined ? 'password' : 'token'
+      const attempt = { defence, operation: 'primary', login: body.username } as const
+      return open(fingerprint(client, PRIMARY, body), (handle) =>
+        guessing.guard(attempt, client, () => {
+          audit.started('primary', body.username, client)
+          return exchange(begin(client.device.id, body.username, now()), handle, sending, client)
+        }),
+      )
     },
 
     recover: (recoveryType, body, client) =>
-      open(fingerprint(client, recoveryType, body), (handle) =>
-        recovery.start(recoveryType, body, handle, client),
-      ),
+      open(fingerprint(client, recoveryType, body), (handle) => {
+        const { username: login, factorType } = body
+        const attempt = { defence: 'recovery', operation: 'recovery', login, factorType } as const
+        return guessing.guard(attempt, client, () => recovery.start(recoveryType, body, handle, client))
+      }),
 
     redeem(body, client) {
-      return open(fingerprint(client, RECOVERY_TOKEN, body), (handle) => {
-        audit.recoveryStarted({ operation: 'token' }, undefined, client)
-        return exchange(
-          begin(client.device.id, undefined, now()),
-          handle,
-          {
-            operation: 'recovery_token',
-            call: { path: RECOVERY_TOKEN, body, bearsToken: true },
-            proof: undefined,
-          },
-          client,
-        )
-      })
+      const operation = 'recovery_token'
+      const sending: Sending = {
+        operation,
+        call: { path: RECOVERY_TOKEN, body, bearsToken: true },
+        proof: undefined,
+      }
+      return open(fingerprint(client, RECOVERY_TOKEN, body), (handle) =>
+        guessing.guard({ defence: 'token', operation }, client, () => {
+          audit.recoveryStarted({ operation: 'token' }, undefined, client)
+          return exchange(begin(client.device.id, undefined, now()), handle, sending, client)
+        }),
+      )
     },
 
     state({ stateToken, ...body }, client) {
@@ -153,8 +161,14 @@ export function createBroker(parts: BrokerParts): Broker {
           call: { path: PRIMARY, body: primaryCall(body, transaction.stateToken, client), bearsToken: true },
           proof: operation === 'state' ? undefined : PASSWORD_PROOF,
         }
-        const named = body.username === undefined ? transaction : { ...transaction, login: body.username }
-        return exchange(named, stateToken, sending, client)
+        if (body.username === undefined) return exchange(transaction, stateToken, sending, client)
+        const named = { ...transaction, login: body.username }
+        const attempt = { defence: 'password', operation, login: body.username } as const
+        return guessing.guard(attempt, client, async () => {
+          const exchanged = await exchange(named, stateToken, sending, client)
+          // refused credentials say nothing of whose transaction this is
+          return exchanged.after === named ? { ...exchanged, after: transaction } : exchanged
+        })
       })
     },
 
@@ -165,15 +179,22 @@ export function createBroker(parts: BrokerParts): Broker {
         if (operation.allowed === 'offered' && !mayTake(transaction, 'POST', path)) {
           throw refuse('not_offered', stepNotOffered())
         }
-        const factorType = transaction.factorTypes[params.id ?? '']
+        const factorId = params.id
+        const factorType = transaction.factorTypes[factorId ?? '']
         if (isHiddenStep(factorType, fields, parts.hiddenFactors)) {
           throw refuse('hidden_factor', stepNotOffered())
         }
+        const { name } = operation
+        const tried = { operation: name, fields, factorId, factorType }
+        const attempt = attemptIn(tried, transaction, stateToken)
         if (transaction.recovery !== undefined) {
-          return recovery.step(transaction, stateToken, { operation: operation.name, path, fields }, client)
+          const challenge = { operation: name, path, fields }
+          return guessing.guard(attempt, client, () =>
+            recovery.step(transaction, stateToken, challenge, client),
+          )
         }
         const sending: Sending = {
-          operation: operation.name,
+          operation: name,
           call: {
             path: path + search(query),
             body: { stateToken: transaction.stateToken, ...fields },
@@ -181,9 +202,10 @@ export function createBroker(parts: BrokerParts): Broker {
           },
           proof: proofOf(operation, factorType, transaction.credentialAccepted),
           factorType,
+          factorId,
           revokesSessions: fields.revokeSessions === true,
         }
-        return exchange(transaction, stateToken, sending, client)
+        return guessing.guard(attempt, client, () => exchange(transaction, stateToken, sending, client))
       })
     },
   }

@@ -4,6 +4,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { Sessions } from '../session/sessions.ts'
 import type { AuthnCall, AuthnReply, AuthnUpstream } from './authn-upstream.ts'
 import type { Client } from './client.ts'
+import type { Guessing } from './guessing/guessing.ts'
 import type { HandOver } from './hand-over.ts'
 import { type HiddenFactors, withoutHidden } from './hidden-factors.ts'
 import { type RewriteOptions, type Rewritten, rewriteAnswer } from './links.ts'
@@ -41,6 +42,8 @@ export interface Sending {
   readonly call: AuthnCall
   readonly proof: Proof | undefined
   readonly factorType?: string | undefined
+  /** The factor in the step's path. */
+  readonly factorId?: string | undefined
   /** The person asked for all other sessions to end. */
   readonly revokesSessions?: boolean | undefined
 }
@@ -49,6 +52,8 @@ export interface Exchanged {
   readonly outcome: StepOutcome
   /** `before` itself: nothing changed; undefined: the transaction is over. */
   readonly after: Transaction | undefined
+  /** That the upstream's answer named; undefined for an Error object and for an answer of our own. */
+  readonly status?: string
   /** Ends other sessions, once the step is settled. */
   readonly settled?: () => Promise<void>
   /** Ends the session that was opened, when the step turned out to be too late. */
@@ -62,6 +67,7 @@ export interface ExchangeParts {
   readonly offers: Offers
   readonly audit: StepAudit
   readonly unknownSteps: UnknownSteps
+  readonly guessing: Pick<Guessing, 'remember'>
   readonly upstreamOrigins: readonly [string, ...string[]]
   readonly publicOrigin: string
   /** Secrets that must never be in an answer, whatever the upstream does. */
@@ -104,6 +110,13 @@ export function createExchange(parts: ExchangeParts): Exchange {
     const owner =
       sessionId === undefined || userId === undefined ? undefined : await sessions.ownerOf(sessionId)
     return owner !== undefined && owner !== userId
+  }
+
+  /** A full sign-in: the person is known on this device from now on, under every name. */
+  const remember = async ({ login }: Transaction, { user }: Answer, client: Client) => {
+    if (user === undefined) return
+    const logins = [login, loginOf(user.profile)].filter((name) => name !== undefined)
+    await parts.guessing.remember({ userId: user.id, logins }, client)
   }
 
   /** Opens the session that was earned, and keeps the session token where hand-over is allowed. */
@@ -184,6 +197,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     const after = advance(before, answer, {
       offered: rewritten.offered,
       proof: sending.proof,
+      factorId: sending.factorId,
       expiresAtMs: now() + ttlMs,
       maxOffered: parts.maxOfferedSteps,
     })
@@ -192,11 +206,14 @@ export function createExchange(parts: ExchangeParts): Exchange {
     const kept = goesOn(after) ? after : remnantOf(after, rewritten.offered, now() + parts.remnantMs)
 
     const settledWith = (own: string | undefined) => async () => {
+      if (own !== undefined) await remember(after, answer, client)
       if (own !== undefined && client.sessionId !== undefined)
         await sessions.end(client.sessionId, 'replaced')
       if (sending.revokesSessions === true) await endOtherSessions(after, own, client)
     }
-    if (!opensSession(after, answer)) return { outcome, after: kept, settled: settledWith(undefined) }
+    const { status: answered } = answer
+    if (!opensSession(after, answer))
+      return { outcome, after: kept, status: answered, settled: settledWith(undefined) }
     const { sessionId, sessionToken, undo } = await open(answer, after, body, client)
     return {
       outcome: {
@@ -205,6 +222,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
         sessionId,
       },
       after: kept,
+      status: answered,
       settled: settledWith(sessionId),
       undo,
     }

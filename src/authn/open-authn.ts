@@ -6,16 +6,20 @@ import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { SessionCookie } from '../session/session-cookie.ts'
 import type { Sessions } from '../session/sessions.ts'
-import type { LimitFigures, OpenLimiter } from '../store/limiter.ts'
+import { createLimiter, type LimitFigures } from '../store/limiter.ts'
 import type { Store } from '../store/store.ts'
 import type { UpstreamClient } from '../upstream/upstream-client.ts'
 import type { AuthnRoutesParts } from './authn-routes.ts'
+import { type AuthnLimitTunables, createAuthnLimit } from './authn-limit.ts'
 import { createAuthnUpstream } from './authn-upstream.ts'
 import { createBroker } from './broker.ts'
 import { createCanonicalLogin } from './canonical-login.ts'
 import { createClientOf } from './client.ts'
 import { createDeviceCookie } from './device-cookie.ts'
 import { createExchange } from './exchange.ts'
+import { createCountings } from './guessing/countings.ts'
+import type { GuessingFigures } from './guessing/figures.ts'
+import { createGuessing } from './guessing/guessing.ts'
 import { createHandOver, type RedirectPrefix } from './hand-over.ts'
 import type { NavigationRoutesParts } from './navigation-routes.ts'
 import { createOfferedGets } from './offered-gets.ts'
@@ -23,13 +27,14 @@ import { createOffers } from './offers.ts'
 import { createRecovery } from './recovery.ts'
 import { createRedirects } from './redirects.ts'
 import { createStepAudit } from './step-audit.ts'
-import { createStepFlights } from './step-flights.ts'
+import { createStepFlights, type StepFlights } from './step-flights.ts'
 import { createStepUp } from './step-up.ts'
 import { createTransactionStore } from './transaction-store.ts'
 import { createUnknownSteps } from './unknown-steps.ts'
 
 /** The room's tunables, as `config/default.json` groups them. */
 export interface AuthnTunables {
+  readonly authn: { readonly rateLimit: AuthnLimitTunables }
   readonly transaction: {
     readonly minTtlMinutes: number
     readonly maxTtlMinutes: number
@@ -38,17 +43,22 @@ export interface AuthnTunables {
     readonly stepLockMs: number
     readonly stepWaitMs: number
     readonly sharedAnswerMs: number
+    readonly pollEveryMs: number
     readonly maxOfferedSteps: number
     readonly maxPictureBytes: number
   }
-  readonly device: { readonly cookieDays: number; readonly renewAfterHours: number }
+  readonly device: {
+    readonly cookieDays: number
+    readonly renewAfterHours: number
+    readonly knownDays: number
+  }
   readonly recovery: {
     readonly recoveryAnswerMs: number
     readonly challengeMinutes: number
     readonly resendAfterMs: number
     readonly maxWrongCodes: number
   }
-  readonly limits: { readonly stepUpPerAddress: LimitFigures }
+  readonly limits: GuessingFigures & { readonly stepUpPerAddress: LimitFigures }
 }
 
 export interface AuthnParts {
@@ -69,7 +79,6 @@ export interface AuthnParts {
   readonly signInUrl: string
   readonly tunables: AuthnTunables
   readonly store: Store
-  readonly openLimiter: OpenLimiter
   readonly masterKeys: MasterKeys
   readonly sessions: Sessions
   readonly sessionCookie: SessionCookie
@@ -88,6 +97,7 @@ export interface Authn {
 }
 
 const MINUTE_MS = 60_000
+const DAY_MS = 86_400_000
 
 /** Puts the room together. */
 export function createAuthn(parts: AuthnParts): Authn {
@@ -107,8 +117,17 @@ export function createAuthn(parts: AuthnParts): Authn {
     now,
   })
   const clientOf = createClientOf({ deviceCookie, sessionIdIn: sessionCookie.idIn })
+  const rateLimit = createAuthnLimit({
+    tunables: parts.tunables.authn.rateLimit,
+    store,
+    baseUrl: parts.baseUrl,
+    names: signer('limit-names'),
+    metrics,
+    now,
+  })
   const upstream = createAuthnUpstream({
     client: parts.client,
+    limit: rateLimit,
     apiTokens,
     timeoutMs: parts.timeoutMs,
     log,
@@ -121,16 +140,33 @@ export function createAuthn(parts: AuthnParts): Authn {
     log,
     metrics,
   })
-  const flights = createStepFlights({
+  const stepFlights = createStepFlights({
     store,
     seal: seal('shared-answer'),
     metrics,
     lockTtlMs: figures.stepLockMs,
     waitMs: figures.stepWaitMs,
     sharedAnswerMs: figures.sharedAnswerMs,
+    pollEveryMs: figures.pollEveryMs,
   })
+  const flights: StepFlights = {
+    run(flight, work) {
+      rateLimit.look()
+      return stepFlights.run(flight, work)
+    },
+  }
   const canonicalLogin = createCanonicalLogin(parts.loginDomains)
   const audit = createStepAudit({ log, metrics, hashes: signer('log-hashes'), canonicalLogin })
+  const limitNames = signer('limit-names')
+  const guessing = createGuessing({
+    store,
+    countings: createCountings({ figures: limits, names: limitNames, canonicalLogin }),
+    knownMs: device.knownDays * DAY_MS,
+    audit,
+    log,
+    metrics,
+    now,
+  })
   const offers = createOffers({ store, seal: seal('offer'), names: signer('offer-names'), metrics })
   const handOver = createHandOver({
     allowed: parts.ssoRedirects,
@@ -146,6 +182,7 @@ export function createAuthn(parts: AuthnParts): Authn {
     offers,
     audit,
     unknownSteps: createUnknownSteps({ log, metrics }),
+    guessing,
     upstreamOrigins: [...upstreamOrigins],
     publicOrigin,
     ownSecrets,
@@ -167,7 +204,7 @@ export function createAuthn(parts: AuthnParts): Authn {
       upstream,
       exchange,
       store,
-      names: signer('limit-names'),
+      names: limitNames,
       canonicalLogin,
       audit,
       publicOrigin,
@@ -182,6 +219,7 @@ export function createAuthn(parts: AuthnParts): Authn {
     transactions,
     flights,
     hiddenFactors,
+    guessing,
     audit,
     fingerprints: signer('step-fingerprints'),
     metrics,
@@ -199,8 +237,8 @@ export function createAuthn(parts: AuthnParts): Authn {
     enabled: parts.stepUp,
     signInUrl: parts.signInUrl,
     transactions,
-    perAddress: parts.openLimiter('step-up', limits.stepUpPerAddress),
-    names: signer('limit-names'),
+    perAddress: createLimiter({ store, name: 'step_up', figures: limits.stepUpPerAddress }),
+    names: limitNames,
     ttlMs: figures.defaultTtlMinutes * MINUTE_MS,
     audit,
     metrics,

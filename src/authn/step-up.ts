@@ -3,6 +3,7 @@ import { invalidField, notAllowed, notFound, rateLimited } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Limiter } from '../store/limiter.ts'
 import type { Client } from './client.ts'
+import { countedAddress } from './guessing/counted-address.ts'
 import type { StepAudit } from './step-audit.ts'
 import { begin, type Transaction } from './transaction.ts'
 import { newHandle, type TransactionStore } from './transaction-store.ts'
@@ -37,7 +38,9 @@ export function createStepUp(parts: StepUpParts): StepUp {
   return {
     async take(token, client) {
       if (!enabled) throw notFound('path')
-      const { allowed, limit, retryAfterMs } = await perAddress.take(names.sign(client.address))
+      const { allowed, limit, retryAfterMs } = await perAddress.take(
+        names.sign(countedAddress(client.address)),
+      )
       if (!allowed) {
         metrics.limitHits.inc({ limit: 'step_up' })
         const retryAfterSeconds = Math.ceil(retryAfterMs / 1000)

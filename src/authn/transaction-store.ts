@@ -87,6 +87,7 @@ const StoredTransaction = z.object({
     }),
   ),
   factorTypes: z.record(z.string(), z.string()),
+  awaitedFactor: z.string().optional(),
   device: z.string(),
   createdAtMs: z.number(),
   expiresAtMs: z.number(),
@@ -108,11 +109,12 @@ function parseRecord(text: string | undefined): Transaction | undefined {
   if (text === undefined) return undefined
   const { success, data } = StoredTransaction.safeParse(parseJson(text))
   if (!success) return undefined
-  const { userId, login, recovery } = data
+  const { userId, login, awaitedFactor, recovery } = data
   return {
     ...data,
     userId,
     login,
+    awaitedFactor,
     recovery: recovery === undefined ? undefined : { ...recovery, relayState: recovery.relayState },
   }
 }

@@ -24,6 +24,8 @@ export interface Transaction {
   readonly offered: readonly OfferedStep[]
   /** Factor id → factor type, from every list the upstream has shown. */
   readonly factorTypes: Readonly<Record<string, string>>
+  /** The push factor whose phone is being waited for: to ask again is to poll, not to push again. */
+  readonly awaitedFactor: string | undefined
   /** The device it is bound to. */
   readonly device: string
   readonly createdAtMs: number
@@ -81,6 +83,7 @@ export function begin(device: string, login: string | undefined, nowMs: number):
     login,
     offered: [],
     factorTypes: {},
+    awaitedFactor: undefined,
     device,
     createdAtMs: nowMs,
     expiresAtMs: nowMs,
@@ -97,6 +100,8 @@ export function advance(
   step: {
     offered: readonly OfferedStep[]
     proof: Proof | undefined
+    /** Whom the step was about. */
+    factorId?: string | undefined
     expiresAtMs: number
     maxOffered: number
   },
@@ -110,11 +115,22 @@ export function advance(
     userId: answer.user?.id ?? transaction.userId,
     offered: mergeSteps(transaction.offered, step.offered, step.maxOffered),
     factorTypes: { ...transaction.factorTypes, ...answer.factorTypes },
+    awaitedFactor: awaitedAfter(transaction, answer, step.factorId),
     expiresAtMs: step.expiresAtMs,
     credentialAccepted: transaction.credentialAccepted || accepted !== undefined,
     recovery: undefined, // an answer of the upstream passes on: the code was right
     amr: accepted === undefined ? transaction.amr : [...new Set([...transaction.amr, accepted.amr])],
   }
+}
+
+function awaitedAfter(
+  { awaitedFactor }: Transaction,
+  { status, factorResult }: Answer,
+  factorId: string | undefined,
+): string | undefined {
+  if (status !== 'MFA_CHALLENGE') return undefined
+  if (factorId === undefined) return awaitedFactor // only looked at
+  return factorResult === 'WAITING' ? factorId : undefined
 }
 
 const MAX_RETIRED = 5

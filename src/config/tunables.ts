@@ -23,6 +23,11 @@ const msOrNone = z.int().min(0).max(86_400_000)
 const minutes = z.int().min(1).max(1440)
 const share = z.number().min(0).max(1)
 
+/** A window, and windows that hold at once (DESIGN §4, "Guessing"). */
+const limit = z.strictObject({ attempts: count, perSeconds: z.int().min(1).max(2_592_000) })
+const windows = z.strictObject({ burst: limit, sustained: limit })
+const inARow = z.strictObject({ inARow: limit })
+
 const UPSTREAM = z.strictObject({
   connectTimeoutMs: ms,
   totalTimeoutMs: ms,
@@ -52,8 +57,18 @@ const SHAPE = z.strictObject({
     stepLockMs: ms,
     stepWaitMs: ms,
     sharedAnswerMs: ms,
+    pollEveryMs: msOrNone,
     maxOfferedSteps: count,
     maxPictureBytes: bytes,
+  }),
+  authn: z.strictObject({
+    rateLimit: z.strictObject({
+      reserveShare: share,
+      maxWaitMs: msOrNone,
+      jitterMs: msOrNone,
+      maxClosedMs: ms,
+      lookEveryMs: msOrNone,
+    }),
   }),
   device: z.strictObject({
     cookieDays: z.int().min(1).max(400), // browsers cut longer ones (RFC 6265bis, section 5.6)
@@ -94,12 +109,33 @@ const SHAPE = z.strictObject({
   secrets: z.strictObject({ checkFilesEveryMs: ms }),
   log: z.strictObject({ maxFieldChars: count }),
   limits: z.strictObject({
-    stepUpPerAddress: z.strictObject({ attempts: count, perSeconds: z.int().min(1).max(86_400) }),
+    stepUpPerAddress: limit,
+    password: z.strictObject({
+      perAddress: windows,
+      perPerson: windows.extend(inARow.shape),
+      perDevice: windows,
+      perKnownDevice: windows.extend(inARow.shape),
+      perKnownPerson: inARow,
+    }),
+    code: z.strictObject({
+      perAddress: windows,
+      perPerson: windows.extend(inARow.shape),
+      perTransaction: z.strictObject({ burst: limit }),
+      perKnownDevice: windows.extend(inARow.shape),
+      perKnownPerson: inARow,
+    }),
+    token: z.strictObject({ perAddress: windows }),
+    message: z.strictObject({ perAddress: windows, perPerson: windows, perKnownDevice: windows }),
+    push: z.strictObject({ perPerson: windows, perKnownDevice: windows }),
+    recovery: z.strictObject({ perAddress: windows, perPerson: windows, perKnownDevice: windows }),
   }),
 })
 
+/** Of one account (NIST SP 800-63B-4, section 3.2.2). */
+const MAX_FAILURES_IN_A_ROW = 100
+
 /** Figures that only make sense together. */
-function contradictionsIn({ http, upstream, transaction, pam }: z.infer<typeof SHAPE>): string[] {
+function contradictionsIn({ http, upstream, transaction, pam, limits }: z.infer<typeof SHAPE>): string[] {
   const rules: [boolean, string, string][] = [
     [http.maxUrlBytes <= http.maxHeaderBytes, 'http.maxUrlBytes', 'is more than http.maxHeaderBytes'],
     [
@@ -136,6 +172,14 @@ function contradictionsIn({ http, upstream, transaction, pam }: z.infer<typeof S
       'pam.token.refusedPauseMaxMs',
       'is less than pam.token.refusedPauseMinMs',
     ],
+    ...(['password', 'code'] as const).map((name): [boolean, string, string] => {
+      const { perPerson, perKnownPerson } = limits[name]
+      return [
+        perPerson.inARow.attempts + perKnownPerson.inARow.attempts <= MAX_FAILURES_IN_A_ROW,
+        `limits.${name}.perPerson.inARow.attempts`,
+        `and limits.${name}.perKnownPerson.inARow.attempts are more than ${MAX_FAILURES_IN_A_ROW} together`,
+      ]
+    }),
   ]
   return rules.filter(([holds]) => !holds).map(([, path, why]) => `${TUNABLES_FILE}: ${path} ${why}`)
 }

@@ -1,13 +1,12 @@
-import {
-  type IRateLimiterOptions,
-  RateLimiterMemory,
-  RateLimiterRedis,
-  RateLimiterRes,
-} from 'rate-limiter-flexible'
-import { storeUnavailable } from '../errors.ts'
-import type { OpenedStore } from './open-store.ts'
+import type { CountingWindow } from './counting.ts'
+import type { Store } from './store.ts'
 
-/** Counts attempts by key over all replicas, atomically; in the embedded store's own process without Redis. */
+export interface LimitFigures {
+  readonly attempts: number
+  readonly perSeconds: number
+}
+
+/** Counts attempts by key over all replicas, atomically, in one round trip. */
 export interface Limiter {
   /** Takes one attempt; says whether it was still allowed. The store out of reach throws `storeUnavailable`. */
   take(key: string): Promise<Taken>
@@ -19,37 +18,26 @@ export interface Taken {
   readonly retryAfterMs: number
 }
 
-export interface LimitFigures {
-  readonly attempts: number
-  readonly perSeconds: number
+export interface LimiterParts {
+  readonly store: Pick<Store, 'count'>
+  readonly name: string
+  readonly figures: LimitFigures
 }
 
-export type OpenLimiter = (name: string, figures: LimitFigures) => Limiter
-
-/** Keys are `gatehouse:limit:<name>:<key>`; give an HMAC where the key is a name or an address. */
-export function createOpenLimiter(opened: OpenedStore): OpenLimiter {
-  return (name, { attempts, perSeconds }) => {
-    const options: IRateLimiterOptions = {
-      keyPrefix: `gatehouse:limit:${name}`,
-      points: attempts,
-      duration: perSeconds,
-    }
-    const limiter =
-      opened.client === undefined
-        ? new RateLimiterMemory(options)
-        : new RateLimiterRedis({ ...options, storeClient: opened.client })
-
-    return {
-      async take(key) {
-        if (opened.client !== undefined) await opened.whenReady()
-        try {
-          await limiter.consume(key)
-          return { allowed: true, limit: attempts, retryAfterMs: 0 }
-        } catch (refusal) {
-          if (!(refusal instanceof RateLimiterRes)) throw storeUnavailable(refusal)
-          return { allowed: false, limit: attempts, retryAfterMs: refusal.msBeforeNext }
-        }
-      },
-    }
+/** One limit by itself. Give an HMAC where the key is a name or an address. */
+export function createLimiter({ store, name, figures }: LimiterParts): Limiter {
+  const windows = [countingWindow(`:${name}`, figures)]
+  return {
+    async take(key) {
+      const { full } = await store.count({ place: limitPlace(key), windows })
+      return { allowed: full === undefined, limit: figures.attempts, retryAfterMs: full?.leftMs ?? 0 }
+    },
   }
+}
+
+/** Where everything lies that is counted for one person or one address: in one Redis Cluster slot. */
+export const limitPlace = (hmac: string) => `gatehouse:limit:{${hmac}}`
+
+export function countingWindow(name: string, { attempts, perSeconds }: LimitFigures): CountingWindow {
+  return { name, most: attempts, ttlMs: perSeconds * 1000 }
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { storeUnavailable } from '../errors.ts'
 import { assertOneSlot, wholeMs } from './keys.ts'
 import type { Claim, ClaimRequest, Settlement, Store } from './store.ts'
@@ -119,6 +120,44 @@ export function createMemoryStore({
       const removed = fields?.delete(field) ?? false
       if (fields?.size === 0) entries.delete(key)
       return removed
+    },
+
+    async count({ place, windows, instead }) {
+      if (instead) assertOneSlot(place, instead.ifThere)
+      const isInstead = instead !== undefined && entryAt(instead.ifThere) !== undefined
+      const chosen = isInstead ? instead.windows : windows
+      const fullest = chosen
+        .map(({ name, most }, index) => ({ index, most, key: place + name }))
+        .filter(({ most, key }) => Number(fieldsAt(key)?.get('count') ?? 0) >= most)
+        .map(({ index, key }) => ({ index, leftMs: (entries.get(key)?.expiresAt ?? 0) - now() }))
+        .sort((one, other) => other.leftMs - one.leftMs)[0]
+      if (fullest !== undefined) return { instead: isInstead, full: fullest, countedIn: [] }
+      const by = randomUUID()
+      const countedIn = chosen.map(({ name, ttlMs }) => {
+        const key = place + name
+        const fields = fieldsAt(key) ?? new Map([['begunBy', by]])
+        fields.set('count', String(Number(fields.get('count') ?? 0) + 1))
+        if (entries.get(key)?.content !== fields) put(key, fields, ttlMs)
+        return { window: name, begunBy: fields.get('begunBy') ?? by }
+      })
+      return { instead: isInstead, full: undefined, countedIn }
+    },
+
+    async uncount(place, counted) {
+      for (const { window, begunBy } of counted) {
+        const fields = fieldsAt(place + window)
+        if (fields?.get('begunBy') !== begunBy) continue
+        const left = Number(fields.get('count') ?? 0) - 1
+        fields.set('count', String(left))
+        if (left <= 0) entries.delete(place + window)
+      }
+    },
+
+    async endCounts(place, windows) {
+      for (const window of windows) {
+        entryAt(place + window)
+        entries.delete(place + window)
+      }
     },
 
     async ping() {

@@ -45,6 +45,50 @@ redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
 return redis.call('HLEN', KEYS[1])`,
   },
+
+  /**
+   * place, key that decides; who counts, that key's presence, how many windows come first, then name, most and time
+   * to live of each → which windows counted, index of the full one or -1, its time left, by whom each was begun.
+   * The windows' keys are made here, from the place: a command of ours has a fixed number of keys, or a cluster's
+   * client would not see which slot it is for. All have the place's hash tag.
+   */
+  gatehouseCount: {
+    numberOfKeys: 2,
+    lua: `
+local instead = ARGV[2] == '1' and redis.call('EXISTS', KEYS[2]) or 0
+local first, last = 4, 3 + 3 * ARGV[3]
+if instead == 1 then first, last = last + 1, #ARGV end
+local full, left = -1, -1
+for i = first, last, 3 do
+  local key = KEYS[1] .. ARGV[i]
+  if tonumber(redis.call('HGET', key, 'count') or 0) >= tonumber(ARGV[i + 1]) then
+    local ms = redis.call('PTTL', key)
+    if ms > left then full, left = (i - first) / 3, ms end
+  end
+end
+if full >= 0 then return {instead, full, left, {}} end
+local begun = {}
+for i = first, last, 3 do
+  local key = KEYS[1] .. ARGV[i]
+  if redis.call('HSETNX', key, 'begunBy', ARGV[1]) == 1 then redis.call('PEXPIRE', key, ARGV[i + 2]) end
+  redis.call('HINCRBY', key, 'count', 1)
+  begun[#begun + 1] = redis.call('HGET', key, 'begunBy')
+end
+return {instead, -1, 0, begun}`,
+  },
+
+  /** place; name of each window and by whom it was begun */
+  gatehouseUncount: {
+    numberOfKeys: 1,
+    lua: `
+for i = 1, #ARGV, 2 do
+  local key = KEYS[1] .. ARGV[i]
+  if redis.call('HGET', key, 'begunBy') == ARGV[i + 1] and redis.call('HINCRBY', key, 'count', -1) <= 0 then
+    redis.call('DEL', key)
+  end
+end
+return 1`,
+  },
 } as const
 
 /** Sent as EVALSHA; ioredis sends the whole script where the server does not have it. */
@@ -75,6 +119,15 @@ declare module 'ioredis' {
       result: string,
       resultTtlMs: number,
     ): Result<number, Context>
+    gatehouseCount(
+      place: string,
+      decidingKey: string,
+      by: string,
+      hasDecidingKey: '0' | '1',
+      windows: number,
+      ...namesMostsAndTtls: (string | number)[]
+    ): Result<[instead: number, full: number, leftMs: number, begunBy: string[]], Context>
+    gatehouseUncount(place: string, ...namesAndBegunBy: string[]): Result<number, Context>
     gatehouseIndexPut(key: string, field: string, value: string, ttlMs: number): Result<number, Context>
   }
 }

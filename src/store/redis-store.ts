@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Cluster, Redis } from 'ioredis'
 import { storeUnavailable } from '../errors.ts'
@@ -138,6 +139,42 @@ function createOperations(client: Redis | Cluster, run: Runner, close: () => Pro
 
     async indexRemove(key, field) {
       return (await run('once', () => client.hdel(key, field))) === 1
+    },
+
+    async count({ place, windows, instead }) {
+      if (instead) assertOneSlot(place, instead.ifThere)
+      const flat = [...windows, ...(instead?.windows ?? [])].flatMap(({ name, most, ttlMs }) => [
+        name,
+        most,
+        wholeMs(ttlMs),
+      ])
+      const [decided, full, leftMs, begunBy] = await run('once', () =>
+        client.gatehouseCount(
+          place,
+          instead?.ifThere ?? place,
+          randomUUID(),
+          instead ? '1' : '0',
+          windows.length,
+          ...flat,
+        ),
+      )
+      const chosen = decided === 1 ? (instead?.windows ?? []) : windows
+      return {
+        instead: decided === 1,
+        full: full < 0 ? undefined : { index: full, leftMs },
+        countedIn: begunBy.map((by, index) => ({ window: chosen[index]?.name ?? '', begunBy: by })),
+      }
+    },
+
+    async uncount(place, counted) {
+      if (counted.length === 0) return
+      const flat = counted.flatMap(({ window, begunBy }) => [window, begunBy])
+      await run('once', () => client.gatehouseUncount(place, ...flat))
+    },
+
+    async endCounts(place, windows) {
+      if (windows.length === 0) return
+      await run('once', () => client.del(...windows.map((window) => place + window)))
     },
 
     async ping() {

@@ -1,3 +1,5 @@
+import type { CountingStore } from './counting.ts'
+
 /**
  * The store contract: what Gatehouse needs of Redis and nothing more. Two forms keep it, `redis-store.ts` and
  * `memory-store.ts` (embedded, one process), and one suite of tests holds both to it.
@@ -7,7 +9,7 @@
  * (`{…}`), and throw a TypeError otherwise. Every operation ends within a bounded time; when the store is out of
  * reach it throws `storeUnavailable` (503), never an answer that could be taken for "not there".
  */
-export interface Store {
+export interface Store extends CountingStore {
   get(key: string): Promise<string | undefined>
 
   /** Writes, and says whether it did: with `when: 'absent'` or `'present'` it may not. */

@@ -49,6 +49,9 @@ test.each([
   ['pam.lists.staleMs', 1, 'pam.lists.staleMs is less than pam.lists.freshMs'],
   ['pam.lists.onErrorMs', 1, 'pam.lists.onErrorMs is less than pam.lists.staleMs'],
   ['pam.token.refusedPauseMaxMs', 1, 'pam.token.refusedPauseMaxMs is less than'],
+  ['limits.password.perPerson.inARow.attempts', 61, 'are more than 100 together'],
+  ['limits.code.perKnownPerson.inARow.attempts', 41, 'are more than 100 together'],
+  ['limits.password.perPerson.inARow', undefined, 'limits.password.perPerson.inARow must be there'],
 ])('%s = %j is refused, by its path', (path, value, problem) => {
   expect(problemsIn(changed(path, value))).toEqual([expect.stringContaining(problem)])
 })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
+import { generousLimits } from '../support/generous-limits.ts'
 import { AMELIA, type House, startHouse } from '../support/house.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { causesOf, errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
@@ -12,7 +13,7 @@ const PHONE = '+15550107777'
 let aheadMs = 0
 let house: House
 beforeAll(async () => {
-  house = await startHouse({ sandboxNow: () => Date.now() + aheadMs })
+  house = await startHouse({ sandboxNow: () => Date.now() + aheadMs, tunables: generousLimits })
 })
 afterAll(() => house.stop())
 beforeEach(() => house.sandbox.reset())

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { generousLimits } from '../support/generous-limits.ts'
 import { type House, startHouse } from '../support/house.ts'
 import { startWalk } from '../support/model-walk.ts'
 
@@ -17,7 +18,7 @@ beforeAll(async () => {
   house = await startHouse({
     sandboxNow: () => clock,
     tunables: (tunables) => ({
-      ...tunables,
+      ...generousLimits(tunables),
       recovery: { ...tunables.recovery, recoveryAnswerMs: 1, resendAfterMs: 20 },
     }),
   })

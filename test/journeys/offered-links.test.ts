@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { OPERATIONS } from '../../src/authn/operations.ts'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import { type Gatehouse, startGatehouse } from '../support/gatehouse.ts'
+import { generousLimits } from '../support/generous-limits.ts'
 import { handleOf } from '../support/transaction-view.ts'
 
 /**
@@ -41,6 +42,7 @@ beforeAll(async () => {
   upstreamUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}` // listening on TCP
   gatehouse = await startGatehouse({
     env: { AUTHN_BASE_URL: upstreamUrl, AUTHN_LINK_ORIGINS: 'https://login.org.example.com' },
+    tunables: generousLimits,
   })
 })
 afterAll(async () => {

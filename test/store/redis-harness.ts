@@ -42,6 +42,7 @@ export function connect(
   return { ...opened, events }
 }
 
+const WINDOW = { name: ':a', most: 1_000_000, ttlMs: 1000 }
 const record = { lockKey: 'gatehouse:lock:{r}', recordKey: 'gatehouse:txn:{r}' }
 export const OPERATIONS: readonly [name: string, run: (store: Store) => Promise<unknown>][] = [
   ['get', (store) => store.get('gatehouse:a')],
@@ -61,6 +62,9 @@ export const OPERATIONS: readonly [name: string, run: (store: Store) => Promise<
   ['indexPut', (store) => store.indexPut('gatehouse:i', 'f', '1', 1000)],
   ['indexAll', (store) => store.indexAll('gatehouse:i')],
   ['indexRemove', (store) => store.indexRemove('gatehouse:i', 'f')],
+  ['count', (store) => store.count({ place: 'gatehouse:c:{c}', windows: [WINDOW] })],
+  ['uncount', (store) => store.uncount('gatehouse:c:{c}', [{ window: ':a', begunBy: 'b' }])],
+  ['endCounts', (store) => store.endCounts('gatehouse:c:{c}', [':a'])],
   ['ping', (store) => store.ping()],
 ]
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Settlement, Store } from '../../src/store/store.ts'
+import { describeCounting } from './counting-contract.ts'
 
 export interface StoreUnderTest {
   readonly store: Store
@@ -323,6 +324,8 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         expect(await store.get(record.recordKey)).toBe('20')
       })
     })
+
+    describeCounting(() => tested)
 
     describe('the index', () => {
       test('fields are put, replaced, listed and removed', async () => {

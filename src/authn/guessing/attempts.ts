@@ -1,0 +1,71 @@
+import type { Transaction } from '../transaction.ts'
+import type { Defence } from './figures.ts'
+
+/** Something that can be guessed, or that reaches somebody's phone or mailbox. */
+export interface Attempt {
+  readonly defence: Defence
+  readonly operation: string
+  /** As typed. With neither this nor a user id there is no person to count by. */
+  readonly login?: string | undefined
+  /** Once the upstream has named the person; limits go by it rather than by the login. */
+  readonly userId?: string | undefined
+  readonly handle?: string | undefined
+  readonly factorType?: string | undefined
+}
+
+export interface AttemptedStep {
+  readonly operation: string
+  readonly fields: Readonly<Record<string, unknown>>
+  /** The factor in the step's path, and its type, if the transaction has heard of it. */
+  readonly factorId: string | undefined
+  readonly factorType: string | undefined
+}
+
+/** What a step inside a transaction tries; undefined: nothing that has a limit, such as a poll or a security key. */
+export function attemptIn(
+  step: AttemptedStep,
+  { login, userId, awaitedFactor }: Transaction,
+  handle: string,
+): Attempt | undefined {
+  const isPoll = step.factorId !== undefined && step.factorId === awaitedFactor
+  const defence = defenceOf(step, isPoll)
+  const { operation, factorType } = step
+  return defence === undefined ? undefined : { defence, operation, login, userId, handle, factorType }
+}
+
+/** Factors whose challenge is a message to somebody. */
+const MESSAGES = new Set(['sms', 'call', 'email'])
+
+function defenceOf({ operation, fields, factorType }: AttemptedStep, isPoll: boolean): Defence | undefined {
+  switch (operation) {
+    case 'verify':
+      return hasCode(fields) ? 'code' : challengeOf(factorType, isPoll)
+    case 'resend':
+      return challengeOf(factorType, false)
+    case 'enroll':
+      return hasCode(fields) ? 'code' : challengeOf(fields.factorType, true)
+    case 'activate':
+    case 'reset_password':
+    case 'recovery_answer':
+    case 'recovery_verify':
+      return hasCode(fields) ? 'code' : undefined
+    case 'activate_resend':
+    case 'activate_email':
+    case 'activate_sms':
+    case 'recovery_resend':
+      return 'message'
+    default:
+      return undefined
+  }
+}
+
+/** An empty code asks for one to be sent; it guesses nothing. */
+function hasCode({ passCode, answer }: AttemptedStep['fields']): boolean {
+  return [passCode, answer].some((code) => typeof code === 'string' && code !== '')
+}
+
+/** To enrol a push factor shows a picture and to poll one asks the upstream: neither makes a phone ring. */
+function challengeOf(factorType: unknown, isSilentPush: boolean): Defence | undefined {
+  if (factorType === 'push') return isSilentPush ? undefined : 'push'
+  return typeof factorType === 'string' && MESSAGES.has(factorType) ? 'message' : undefined
+}

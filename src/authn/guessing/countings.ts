@@ -1,0 +1,128 @@
+import type { Signer } from '../../crypto/sign.ts'
+import type { Counting, CountingWindow } from '../../store/counting.ts'
+import { countingWindow, limitPlace } from '../../store/limiter.ts'
+import type { Client } from '../client.ts'
+import type { Attempt } from './attempts.ts'
+import { countedAddress } from './counted-address.ts'
+import { type GuessingFigures, SCOPE_LABELS, type Scope, WINDOWS } from './figures.ts'
+
+/**
+ * Under which keys an attempt is counted. Names, addresses, devices and handles stand in them as HMACs only.
+ *
+ *     gatehouse:limit:{<person>}:password:person:burst      and so on: all of one person share a slot,
+ *     gatehouse:known:{<person>}:<device and person>        with the marks of the browsers that know the person
+ *     gatehouse:limit:{<address>}:password:address:burst    all of one address share another
+ */
+export interface Countings {
+  /** By the person, who may be known here; undefined when there is no person to count by. */
+  personal(attempt: Attempt, client: Client): LabelledCounting | undefined
+  /** By the address; undefined where addresses have no limit. */
+  local(attempt: Attempt, client: Client): LabelledCounting | undefined
+  /** The marks and the failures in a row of a person under all names. */
+  ofPerson(person: PersonNames, client: Client): readonly PersonKeys[]
+}
+
+export interface LabelledCounting extends Counting {
+  readonly windows: readonly LabelledWindow[]
+  readonly instead?: { readonly ifThere: string; readonly windows: readonly LabelledWindow[] }
+}
+
+export interface LabelledWindow extends CountingWindow {
+  /** For the metric and the audit log, such as `password_person`. */
+  readonly label: string
+}
+
+export interface PersonNames {
+  readonly userId: string
+  /** As typed, and as the upstream writes it. */
+  readonly logins: readonly string[]
+}
+
+export interface PersonKeys {
+  readonly mark: string
+  readonly place: string
+  readonly inARow: readonly string[]
+}
+
+export interface CountingsParts {
+  readonly figures: GuessingFigures
+  readonly names: Signer
+  readonly canonicalLogin: (login: string) => string
+}
+
+export function createCountings({ figures, names, canonicalLogin }: CountingsParts): Countings {
+  const hmac = (...parts: string[]) => names.sign(JSON.stringify(parts))
+  const byLogin = (login: string) => ['login', canonicalLogin(login)]
+  const byUserId = (userId: string) => ['user', userId]
+
+  const personOf = ({ userId, login, handle }: Attempt): string[] | undefined => {
+    if (userId !== undefined) return byUserId(userId)
+    if (login !== undefined) return byLogin(login)
+    return handle === undefined ? undefined : ['transaction', handle]
+  }
+
+  const windowName = (defence: string, scope: Scope, id: string, window: string) =>
+    [defence, SCOPE_LABELS[scope], ...(id === '' ? [] : [id]), window].map((part) => `:${part}`).join('')
+
+  /** The windows of one scope; `id` tells apart what shares a place. */
+  const windowsOf = ({ defence }: Attempt, scope: Scope, id = ''): LabelledWindow[] =>
+    WINDOWS.flatMap((window) => {
+      const limit = figures[defence][scope]?.[window]
+      if (limit === undefined) return []
+      const label = `${defence}_${SCOPE_LABELS[scope]}`
+      return [{ ...countingWindow(windowName(defence, scope, id, window), limit), label }]
+    })
+
+  const marked = (person: readonly string[], deviceId: string) => {
+    const personHmac = hmac(...person)
+    const device = hmac('device', deviceId, ...person)
+    return { place: limitPlace(personHmac), device, mark: `gatehouse:known:{${personHmac}}:${device}` }
+  }
+
+  return {
+    personal(attempt, client) {
+      const person = personOf(attempt)
+      if (person === undefined) return undefined
+      const { place, device, mark } = marked(person, client.device.id)
+      const { handle } = attempt
+      const perTransaction =
+        handle === undefined ? [] : windowsOf(attempt, 'perTransaction', hmac('transaction', handle))
+      return {
+        place,
+        windows: [
+          ...windowsOf(attempt, 'perPerson'),
+          ...windowsOf(attempt, 'perDevice', device),
+          ...perTransaction,
+        ],
+        instead: {
+          ifThere: mark,
+          windows: [
+            ...windowsOf(attempt, 'perKnownDevice', device),
+            ...windowsOf(attempt, 'perKnownPerson'),
+            ...perTransaction,
+          ],
+        },
+      }
+    },
+
+    local(attempt, client) {
+      const windows = windowsOf(attempt, 'perAddress')
+      if (windows.length === 0) return undefined
+      return { place: limitPlace(hmac('address', countedAddress(client.address))), windows }
+    },
+
+    ofPerson({ userId, logins }, client) {
+      const people = [byUserId(userId), ...logins.map(byLogin)]
+      const distinct = new Map(people.map((person) => [JSON.stringify(person), person]))
+      return [...distinct.values()].map((person) => {
+        const { place, device, mark } = marked(person, client.device.id)
+        const inARow = (['password', 'code'] as const).flatMap((defence) => [
+          windowName(defence, 'perPerson', '', 'inARow'),
+          windowName(defence, 'perKnownDevice', device, 'inARow'),
+          windowName(defence, 'perKnownPerson', '', 'inARow'),
+        ])
+        return { mark, place, inARow }
+      })
+    },
+  }
+}

@@ -1,0 +1,143 @@
+import { type BrokerError, rateLimited } from '../../errors.ts'
+import type { Logger } from '../../observability/logger.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import type { Counted } from '../../store/counting.ts'
+import type { Store } from '../../store/store.ts'
+import type { Client } from '../client.ts'
+import type { Exchanged } from '../exchange.ts'
+import type { StepAudit } from '../step-audit.ts'
+import type { Attempt } from './attempts.ts'
+import type { Countings, LabelledCounting, PersonNames } from './countings.ts'
+import { isSpent } from './spent.ts'
+
+/**
+ * How often somebody may guess (DESIGN §4; docs/security.md says which limits there are and why). An attempt is
+ * taken from every limit before anything goes upstream, and given back when it turned out to be none.
+ *
+ * Cost: one round trip to Redis before the call, whatever the number of limits: what belongs to a person is one
+ * script on one slot, what belongs to an address another, and both leave in the same tick. Nobody waits for what is
+ * given back: it goes out with the step's settlement.
+ */
+export interface Guessing {
+  /**
+   * Does the work if every limit allows it, else throws 429 E0000047. With the store out of reach it throws 503,
+   * and nothing is done. `undefined` is no attempt at all.
+   */
+  guard(attempt: Attempt | undefined, client: Client, work: () => Promise<Exchanged>): Promise<Exchanged>
+  /** This browser has fully signed this person in: it is known from now on, and failures in a row begin anew. */
+  remember(person: PersonNames, client: Client): Promise<void>
+}
+
+export interface GuessingParts {
+  readonly store: Pick<Store, 'count' | 'uncount' | 'endCounts' | 'set'>
+  readonly countings: Countings
+  readonly knownMs: number
+  readonly audit: StepAudit
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly now: () => number
+}
+
+/** One place's answer. */
+interface Taken extends Counted {
+  readonly counting: LabelledCounting
+}
+
+export function createGuessing(parts: GuessingParts): Guessing {
+  const { store, countings, knownMs, audit, log, metrics, now } = parts
+
+  const giveBack = ({ requestId }: Client, taken: readonly Taken[]): void => {
+    for (const { counting, countedIn } of taken) {
+      store
+        .uncount(counting.place, countedIn)
+        .catch((error: unknown) => log.warn('attempt_not_given_back', { requestId }, error))
+    }
+  }
+
+  /** Both places at once; if one can't be asked, nothing stays counted at the other. */
+  const countAll = async (counted: readonly LabelledCounting[], client: Client): Promise<Taken[]> => {
+    const answers = await Promise.allSettled(counted.map((counting) => take(counting)))
+    const taken = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
+    const failure = answers.find((answer) => answer.status === 'rejected')
+    if (failure === undefined) return taken
+    giveBack(client, taken)
+    throw failure.reason
+  }
+
+  const take = async (counting: LabelledCounting): Promise<Taken> => ({
+    counting,
+    ...(await store.count(counting)),
+  })
+
+  /** What stays counted until the outcome is known. Nothing stays when a limit refuses. */
+  const takeOrRefuse = async (attempt: Attempt, client: Client): Promise<Taken[]> => {
+    const counted = [countings.personal(attempt, client), countings.local(attempt, client)]
+    const all = await countAll(
+      counted.filter((counting) => counting !== undefined),
+      client,
+    )
+    const isKnown = all.some(({ instead }) => instead)
+    const held = isKnown ? all.filter(({ instead }) => instead) : all
+    const refusal = refusalIn(held, attempt, client)
+    if (refusal !== undefined) {
+      giveBack(client, all)
+      throw refusal
+    }
+    giveBack(
+      client,
+      all.filter((taken) => !held.includes(taken)),
+    ) // the address does not matter to who is known
+    return held
+  }
+
+  const refusalIn = (taken: readonly Taken[], attempt: Attempt, client: Client): BrokerError | undefined => {
+    const [longest] = taken.flatMap(hitOf).sort((one, other) => other.leftMs - one.leftMs)
+    if (longest === undefined) return undefined
+    const { label, most, leftMs } = longest
+    const retryAfterSeconds = Math.max(1, Math.ceil(leftMs / 1000))
+    const { operation, factorType, login, userId } = attempt
+    metrics.limitHits.inc({ limit: label })
+    audit.limitHit({ limit: label, operation, factorType, login, userId, retryAfterSeconds }, client)
+    return rateLimited({
+      limit: most,
+      resetAtSeconds: Math.ceil((now() + leftMs) / 1000),
+      retryAfterSeconds,
+    })
+  }
+
+  return {
+    async guard(attempt, client, work) {
+      if (attempt === undefined) return work()
+      const taken = await takeOrRefuse(attempt, client)
+      try {
+        const exchanged = await work()
+        if (!isSpent(attempt.defence, exchanged)) giveBack(client, taken)
+        return exchanged
+      } catch (error) {
+        giveBack(client, taken)
+        throw error
+      }
+    },
+
+    async remember(person, client) {
+      const keys = countings.ofPerson(person, client)
+      try {
+        await Promise.all(
+          keys.flatMap(({ mark, place, inARow }) => [
+            store.set(mark, '1', knownMs),
+            store.endCounts(place, inARow),
+          ]),
+        )
+      } catch (error) {
+        // the sign-in stands all the same: this browser is a stranger until the next one
+        log.warn('device_not_remembered', { requestId: client.requestId }, error)
+      }
+    },
+  }
+}
+
+function hitOf({ counting, instead, full }: Taken): { label: string; most: number; leftMs: number }[] {
+  if (full === undefined) return []
+  const window = (instead ? counting.instead?.windows : counting.windows)?.[full.index]
+  return window === undefined ? [] : [{ label: window.label, most: window.most, leftMs: full.leftMs }]
+}

@@ -1,0 +1,26 @@
+import type { Exchanged } from '../exchange.ts'
+import type { Defence } from './figures.ts'
+
+/** Wrong credentials; a wrong code or answer; a wrong recovery answer. */
+const REFUSED: ReadonlySet<string> = new Set(['E0000004', 'E0000068', 'E0000087'])
+/** A token that stands for a person is refused as what it is, or as credentials. */
+const TOKEN_REFUSED: ReadonlySet<string> = new Set(['E0000004', 'E0000011'])
+
+/**
+ * Whether an attempt stays counted. A guess does when it was refused, and LOCKED_OUT refuses as well: or limits would
+ * tell who is locked out. A message, a push or a recovery does when it went out.
+ */
+export function isSpent(defence: Defence, { outcome, status }: Exchanged): boolean {
+  const errorCode = outcome.kind === 'refusal' ? outcome.code : outcome.errorCode
+  switch (defence) {
+    case 'password':
+    case 'code':
+      return status === 'LOCKED_OUT' || REFUSED.has(errorCode ?? '')
+    case 'token':
+      return TOKEN_REFUSED.has(errorCode ?? '')
+    case 'message':
+    case 'push':
+    case 'recovery':
+      return errorCode === undefined
+  }
+}

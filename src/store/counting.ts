@@ -1,0 +1,45 @@
+/**
+ * Counting attempts, one part of the store contract. A window counts from its first attempt on and ends so long after
+ * it, however many follow. Several windows of one place are counted together: in all of them, or, where one is full,
+ * in none.
+ */
+export interface CountingStore {
+  /** Counts one attempt, in one round trip. */
+  count(counting: Counting): Promise<Counted>
+
+  /** Takes an attempt back from the windows that it was counted in; one that has ended since is left alone. */
+  uncount(place: string, counted: readonly CountedIn[]): Promise<void>
+
+  /** Ends windows before their time. */
+  endCounts(place: string, windows: readonly string[]): Promise<void>
+}
+
+export interface Counting {
+  /** What the windows' keys begin with. It has a hash tag, so all of them lie in one slot. */
+  readonly place: string
+  readonly windows: readonly CountingWindow[]
+  /** Where this key is there, its windows count and not the others. It shares the hash tag of `place`. */
+  readonly instead?: { readonly ifThere: string; readonly windows: readonly CountingWindow[] }
+}
+
+export interface CountingWindow {
+  /** Its key is the place followed by this. */
+  readonly name: string
+  readonly most: number
+  readonly ttlMs: number
+}
+
+export interface Counted {
+  /** The key of `instead` was there. */
+  readonly instead: boolean
+  /** Nothing was counted: of the windows that were full, the one that ends last. It stands at `index` in its list. */
+  readonly full: { readonly index: number; readonly leftMs: number } | undefined
+  /** For `uncount`; empty when nothing was counted. */
+  readonly countedIn: readonly CountedIn[]
+}
+
+export interface CountedIn {
+  readonly window: string
+  /** Tells this window from an earlier or later one of the same name. */
+  readonly begunBy: string
+}

@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect, test } from '@jest/globals'
+import type { Counted, CountingWindow } from '../../src/store/counting.ts'
+import type { StoreUnderTest } from './store-contract.ts'
+
+/** The part of the store contract that counts. `tested` is asked for when a test runs. */
+export function describeCounting(tested: () => StoreUnderTest): void {
+  const store = () => tested().store
+  const somePlace = () => `gatehouse:test:{${randomUUID()}}`
+  const window = (name: string, most: number, ttlMs = 60_000): CountingWindow => ({ name, most, ttlMs })
+  const ttlOf = async (key: string) => (await tested().timeToLive(key)) ?? Number.NaN
+  const wasCounted = ({ full }: Counted) => full === undefined
+
+  describe('counting', () => {
+    test('a window lets in as many as it may, then says when it ends, and counts no further', async () => {
+      const place = somePlace()
+      const windows = [window(':a', 2)]
+      const outcomes = [1, 2, 3, 4].map(async () => wasCounted(await store().count({ place, windows })))
+      expect((await Promise.all(outcomes)).filter(Boolean)).toHaveLength(2)
+      const refused = await store().count({ place, windows })
+      expect(refused).toMatchObject({ instead: false, full: { index: 0 }, countedIn: [] })
+      expect(refused.full?.leftMs).toBeGreaterThan(50_000)
+      expect(refused.full?.leftMs).toBeLessThanOrEqual(60_000)
+    })
+
+    test('it ends so long after its first attempt, whatever followed', async () => {
+      const place = somePlace()
+      const windows = [window(':a', 1, 50)]
+      expect(wasCounted(await store().count({ place, windows }))).toBe(true)
+      await store().count({ place, windows })
+      expect(await ttlOf(`${place}:a`)).toBeLessThanOrEqual(50)
+      await tested().letPass(51, async () => Number.isNaN(await ttlOf(`${place}:a`)))
+      expect(wasCounted(await store().count({ place, windows: [window(':a', 1)] }))).toBe(true)
+    })
+
+    test('several windows count together: in all of them, or in none when one is full', async () => {
+      const place = somePlace()
+      const narrow = window(':narrow', 1)
+      const wide = window(':wide', 3, 90_000)
+      expect(wasCounted(await store().count({ place, windows: [wide, narrow] }))).toBe(true)
+      for (let n = 0; n < 5; n++) {
+        const { full } = await store().count({ place, windows: [wide, narrow] })
+        expect(full?.index).toBe(1)
+      }
+      const alone = [1, 2, 3].map(async () => wasCounted(await store().count({ place, windows: [wide] })))
+      expect((await Promise.all(alone)).filter(Boolean)).toHaveLength(2)
+      const { full } = await store().count({ place, windows: [narrow, wide] })
+      expect(full).toEqual({ index: 1, leftMs: expect.any(Number) }) // the one that ends last
+    })
+
+    test('what is taken back is free again, once, and the last one takes the window with it', async () => {
+      const place = somePlace()
+      const windows = [window(':a', 2), window(':b', 2)]
+      const [one, other] = [await store().count({ place, windows }), await store().count({ place, windows })]
+      await store().uncount(place, one.countedIn)
+      expect(wasCounted(await store().count({ place, windows }))).toBe(true)
+      expect(wasCounted(await store().count({ place, windows }))).toBe(false)
+      await store().uncount(place, one.countedIn)
+      await store().uncount(place, other.countedIn)
+      expect(await tested().timeToLive(`${place}:a`)).toBeUndefined()
+      await store().uncount(place, other.countedIn)
+      expect(await tested().timeToLive(`${place}:a`)).toBeUndefined()
+      await store().uncount(place, [])
+    })
+
+    test('what was counted in a window that has ended is not taken from the next one', async () => {
+      const place = somePlace()
+      const first = await store().count({ place, windows: [window(':a', 1)] })
+      await store().endCounts(place, [':a', ':never'])
+      await store().endCounts(place, [])
+      expect(wasCounted(await store().count({ place, windows: [window(':a', 1)] }))).toBe(true)
+      await store().uncount(place, first.countedIn)
+      expect(wasCounted(await store().count({ place, windows: [window(':a', 1)] }))).toBe(false)
+    })
+
+    test('where a key is there, other windows count in place of the usual ones', async () => {
+      const place = somePlace()
+      const ifThere = `${place}:mark`
+      const counting = { place, windows: [window(':a', 1)], instead: { ifThere, windows: [window(':b', 1)] } }
+      expect(await store().count(counting)).toMatchObject({ instead: false, full: undefined })
+      await store().set(ifThere, '1', 60_000)
+      const known = await store().count(counting)
+      expect(known).toMatchObject({ instead: true, full: undefined, countedIn: [{ window: ':b' }] })
+      expect(await store().count(counting)).toMatchObject({ instead: true, full: { index: 0 } })
+      await store().delete(ifThere)
+      expect(await store().count(counting)).toMatchObject({ instead: false, full: { index: 0 } })
+    })
+
+    test('without windows nothing is full', async () => {
+      const counted = { instead: false, full: undefined, countedIn: [] }
+      expect(await store().count({ place: somePlace(), windows: [] })).toEqual(counted)
+    })
+
+    test('two hundred at once, on several places: exactly as many as may', async () => {
+      const places = [somePlace(), somePlace(), somePlace()]
+      const windows = [window(':a', 50), window(':b', 20)]
+      const outcomes = await Promise.all(
+        Array.from({ length: 600 }, async (_, n) => {
+          const place = places[n % places.length] ?? ''
+          return { place, counted: wasCounted(await store().count({ place, windows })) }
+        }),
+      )
+      for (const place of places) {
+        expect(outcomes.filter((outcome) => outcome.place === place && outcome.counted)).toHaveLength(20)
+        expect(await ttlOf(`${place}:a`)).toBeGreaterThan(0)
+      }
+    })
+
+    test('keys of two slots are refused', async () => {
+      const instead = { ifThere: somePlace(), windows: [] }
+      await expect(store().count({ place: somePlace(), windows: [], instead })).rejects.toThrow('hash tag')
+    })
+  })
+}
