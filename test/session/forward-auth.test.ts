@@ -76,7 +76,7 @@ describe('nobody is signed in', () => {
     const { call, signIn, sessions } = await house()
     const { bearer } = await signIn()
     expect((await call('GET', PATH, bearer)).status).toBe(200)
-    await sessions.endAllOf(GRANT.userId, 'revoked')
+    await sessions.endAllOf(GRANT.userId, 'by_admin')
     expect(seen(await call('GET', PATH, bearer))).toEqual(refusal(401))
   })
 })

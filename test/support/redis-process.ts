@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** One running process of redis-server. It ends with the process that started it, whatever becomes of that. */
+/** One running process of redis-server, or of another server that a test starts. It ends with the process that started it, whatever becomes of that. */
 export interface RedisProcess {
   readonly pid: number
   hasEnded(): boolean
@@ -17,10 +17,18 @@ export interface RedisProcess {
   end(): Promise<void>
 }
 
-export function startProcess(args: readonly string[], directory: string): RedisProcess {
+export function startProcess(
+  args: readonly string[],
+  directory: string,
+  program: 'redis-server' | 'nginx' = 'redis-server',
+): RedisProcess {
   const logFile = join(directory, 'server.log')
   const log = openSync(logFile, 'a')
-  const child = spawn('redis-server', args, { cwd: directory, stdio: ['ignore', log, log] })
+  const child = spawn(program, args, {
+    cwd: directory,
+    stdio: ['ignore', log, log],
+    env: { ...process.env, PATH: `${process.env.PATH}:/usr/local/sbin:/usr/sbin:/sbin` }, // not on everybody's
+  })
   closeSync(log)
   child.unref() // a test that forgets to stop it must not keep the runner waiting
   const dismissGuard = child.pid === undefined ? () => {} : startGuard(child.pid, directory)
@@ -35,7 +43,7 @@ export function startProcess(args: readonly string[], directory: string): RedisP
     }
     child.once('exit', leave)
     child.once('error', (error: NodeJS.ErrnoException) => {
-      failure = error.code === 'ENOENT' ? 'redis-server is not installed: run "npm run setup"' : error.message
+      failure = error.code === 'ENOENT' ? `${program} is not installed: run "npm run setup"` : error.message
       leave()
     })
   })

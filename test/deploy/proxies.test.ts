@@ -1,0 +1,129 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from '@jest/globals'
+import { parse } from 'yaml'
+import { defaultTunables } from '../../src/config/load-config.ts'
+import { FORWARD_AUTH, IDENTITY_HEADERS } from '../../src/session/forward-auth.ts'
+
+/** What the examples say, held against what the code does. nginx's is run: test/journeys/forward-auth.test.ts. */
+
+const read = (name: string) => readFileSync(join(import.meta.dirname, '../../deploy/proxies', name), 'utf8')
+const NAMES: readonly string[] = IDENTITY_HEADERS
+const inSmallLetters = NAMES.map((name) => name.toLowerCase())
+
+/** Every value under this key, at any depth. */
+function valuesUnder(key: string, tree: unknown): unknown[] {
+  if (typeof tree !== 'object' || tree === null) return []
+  return Object.entries(tree).flatMap(([name, value]) => [
+    ...(name === key ? [value] : []),
+    ...valuesUnder(key, value),
+  ])
+}
+
+describe('traefik.yml', () => {
+  const tree: unknown = parse(read('traefik.yml'))
+
+  test('hands on exactly what the broker says, and asks it without the client’s own word', () => {
+    const [forwardAuth] = valuesUnder('forwardAuth', tree)
+    expect(forwardAuth).toEqual({
+      address: `http://gatehouse:8080${FORWARD_AUTH}`,
+      trustForwardHeader: false,
+      forwardBody: false,
+      authRequestHeaders: ['Cookie', 'X-Gatehouse-Session'],
+      authResponseHeaders: NAMES,
+    })
+  })
+
+  test('takes every spelling of them away first, wherever a request goes to an upstream that listens to them', () => {
+    const [taken] = valuesUnder('customRequestHeaders', tree)
+    const spellings = NAMES.flatMap((name) => spellingsOf(name))
+    expect(spellings).toHaveLength(8 + 16 + 8)
+    expect(taken).toEqual(
+      Object.fromEntries([...spellings, 'Forwarded', 'Traceparent'].map((name) => [name, ''])),
+    )
+    expect(tree).toMatchObject({
+      http: {
+        routers: {
+          gatehouse: { middlewares: ['no-claims'] },
+          application: { middlewares: ['no-claims', 'sign-in-page', 'signed-in'] },
+        },
+      },
+    })
+  })
+})
+
+/** Each hyphen, or an underscore in its place. */
+function spellingsOf(name: string): string[] {
+  const [first = '', ...others] = name.split('-')
+  return others.reduce<string[]>(
+    (begun, part) => begun.flatMap((text) => [`${text}-${part}`, `${text}_${part}`]),
+    [first],
+  )
+}
+
+describe('envoy.yaml', () => {
+  const tree: unknown = parse(read('envoy.yaml'))
+  const patterns = (key: string) =>
+    valuesUnder(key, tree).flatMap((value) => valuesUnder('exact', value) as string[]) // strings in this file
+
+  test('hands on exactly what the broker says, and takes it from clients', () => {
+    expect(patterns('allowed_upstream_headers')).toEqual(inSmallLetters)
+    expect(valuesUnder('remove', tree)).toEqual([...inSmallLetters, 'forwarded', 'traceparent'])
+    expect(valuesUnder('headers_with_underscores_action', tree)).toEqual(['DROP_HEADER'])
+    expect(patterns('allowed_headers')).toEqual([
+      'cookie',
+      'x-gatehouse-session',
+      'x-request-id',
+      'x-forwarded-for',
+    ])
+  })
+
+  test('lets nobody in when the broker is away', () => {
+    expect(valuesUnder('failure_mode_allow', tree)).toEqual([false])
+    expect(valuesUnder('status_on_error', tree)).toEqual([{ code: 'ServiceUnavailable' }])
+  })
+
+  test('asks at the broker’s path, and of open routes there are two', () => {
+    expect(String(valuesUnder('inline_string', tree))).toContain(`replace(":path", "${FORWARD_AUTH}")`)
+    const routes = valuesUnder('routes', tree)[0] as { route: { cluster: string } }[] // as the file has them
+    const open = routes.filter((route) => 'typed_per_filter_config' in route)
+    expect(open.map(({ route }) => route.cluster)).toEqual(['gatehouse', 'portal'])
+  })
+})
+
+describe('Caddyfile', () => {
+  const text = read('Caddyfile')
+
+  test('hands on exactly what the broker says, and takes it from clients', () => {
+    expect(text).toContain(`uri ${FORWARD_AUTH}\n`)
+    expect(text).toContain(`copy_headers ${NAMES.join(' ')}\n`)
+    for (const line of ['request_header -X-Auth*', 'request_header -X_Auth*']) expect(text).toContain(line)
+  })
+})
+
+describe('every one of them', () => {
+  const FILES = ['nginx.conf', 'traefik.yml', 'envoy.yaml', 'Caddyfile']
+
+  test.each(FILES)('%s says how TRUST_PROXY is set, and names one address', (name) => {
+    expect(read(name)).toMatch(/TRUST_PROXY=(127\.0\.0\.1|10\.0\.0\.10)\s/)
+  })
+
+  test('keeps idle connections for less long than the broker does: 60 s', () => {
+    expect(defaultTunables().http.keepAliveTimeoutMs).toBeGreaterThan(60_000)
+    expect(read('traefik.yml')).toContain('idleConnTimeout: 60s')
+    expect(read('envoy.yaml')).toContain('idle_timeout: 60s')
+    expect(read('Caddyfile').match(/keepalive 60s/g)).toHaveLength(2)
+  })
+
+  test('waits longer for the broker than the broker waits for the org and for Redis', () => {
+    const { upstream, store } = defaultTunables()
+    expect(upstream.authn.totalTimeoutMs).toBeLessThan(30_000)
+    expect(store.commandTimeoutMs).toBeLessThan(5000)
+    expect(read('nginx.conf')).toMatch(/proxy_read_timeout {4}30s[\s\S]*proxy_read_timeout {4}5s/)
+    expect(read('traefik.yml')).toContain('responseHeaderTimeout: 30s')
+    expect(read('envoy.yaml')).toMatch(
+      /cluster: gatehouse, timeout: 30s[\s\S]*cluster: gatehouse, timeout: 5s/,
+    )
+    expect(read('Caddyfile')).toMatch(/response_header_timeout 30s[\s\S]*response_header_timeout 5s/)
+  })
+})

@@ -1,0 +1,275 @@
+import { Agent } from 'node:https'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { IDENTITY_HEADERS } from '../../src/session/forward-auth.ts'
+import { AMELIA, WALTER } from '../support/house.ts'
+import { PORTAL } from '../support/nginx.ts'
+import { type Arrived, type Portal, startPortal, ZOE } from '../support/portal.ts'
+import { until } from '../support/until.ts'
+
+/** An application behind a real nginx, which asks the broker who is signed in: deploy/proxies/nginx.conf as it stands. */
+
+let portal: Portal
+beforeAll(async () => {
+  portal = await startPortal()
+})
+afterAll(() => portal.stop())
+
+/** What reached the application last. */
+function lastArrived(): Arrived {
+  const last = portal.arrived.at(-1)
+  if (last === undefined) throw new Error('nothing reached the application')
+  return last
+}
+
+/** Who it says it is, every header of it. */
+const identityIn = ({ headers }: Arrived) => headers.filter(([name]) => name.startsWith('x-auth'))
+const valuesOf = ({ headers }: Arrived, wanted: string) =>
+  headers.flatMap(([name, value]) => (name === wanted ? [value] : []))
+
+async function sessionOf(cookie: string) {
+  const answer = await portal.nginx.ask({ path: '/api/v1/sessions/me', headers: ['Cookie', cookie] })
+  return JSON.parse(answer.text) as { id: string; userId: string; login: string }
+}
+
+describe('who is signed out', () => {
+  test('is sent to the sign-in page, and nothing reaches the application', async () => {
+    const before = portal.arrived.length
+    for (const headers of [
+      ['Sec-Fetch-Mode', 'navigate'],
+      ['Accept', 'text/html,*/*;q=0.8'],
+    ]) {
+      const answer = await portal.open(undefined, { headers })
+      expect([answer.status, answer.headers.location, answer.headers['cache-control']]).toEqual([
+        302,
+        `${PORTAL}/?signed-out`,
+        'no-store',
+      ])
+    }
+    const page = await portal.nginx.ask({ path: '/?signed-out' })
+    expect([page.status, page.text]).toEqual([200, 'the sign-in page'])
+    expect(portal.arrived.length).toBe(before)
+  })
+
+  test('gets the 401 itself when it is a page’s own call', async () => {
+    for (const headers of [['Sec-Fetch-Mode', 'cors', 'Accept', 'text/html'], []]) {
+      const answer = await portal.open(undefined, { method: 'POST', headers, body: '{}' })
+      expect([answer.status, answer.headers.location, JSON.parse(answer.text)]).toEqual([
+        401,
+        undefined,
+        expect.objectContaining({ errorCode: 'E0000005' }),
+      ])
+    }
+  })
+
+  test('is not let in by what the request says of who it is', async () => {
+    const before = portal.arrived.length
+    const claims = IDENTITY_HEADERS.flatMap((name) => [name, '00u1person'])
+    expect((await portal.open(undefined, { headers: claims })).status).toBe(401)
+    expect((await portal.open('__Host-gatehouse=s%3Aforged.x', { headers: claims })).status).toBe(401)
+    expect(portal.arrived.length).toBe(before)
+  })
+
+  test('cannot ask /forward-auth from outside', async () => {
+    expect((await portal.nginx.ask({ path: '/forward-auth' })).status).toBe(404)
+    expect((await portal.nginx.ask({ path: '/forward-auth', headers: ['X-Original-URI', '/'] })).status).toBe(
+      404,
+    )
+  })
+})
+
+describe('who is signed in', () => {
+  test('reaches the application, which is told who it is; the body goes there and not to the broker', async () => {
+    const cookie = await portal.signIn(AMELIA)
+    const session = await sessionOf(cookie)
+    const body = 'x'.repeat(10_000)
+    const answer = await portal.open(cookie, { method: 'PUT', body })
+    expect([answer.status, answer.text]).toEqual([200, 'the application'])
+    expect(identityIn(lastArrived()).toSorted()).toEqual([
+      ['x-auth-request-preferred-username', encodeURIComponent(AMELIA)],
+      ['x-auth-request-session', session.id],
+      ['x-auth-request-user', session.userId],
+    ])
+    expect([lastArrived().method, lastArrived().body.length]).toEqual(['PUT', body.length])
+  })
+
+  test('is named right when the name is of letters that no header can carry', async () => {
+    const cookie = await portal.signIn(ZOE)
+    expect((await portal.open(cookie)).status).toBe(200)
+    const [login = ''] = valuesOf(lastArrived(), 'x-auth-request-preferred-username')
+    expect(decodeURIComponent(login)).toBe(ZOE)
+    expect(login).toMatch(/^[\x21-\x7e]+$/)
+  })
+
+  test.each<[string, (name: string) => string[]]>([
+    ['as they are', (name) => [name]],
+    ['twice', (name) => [name, name]],
+    ['in small letters', (name) => [name.toLowerCase()]],
+    ['in capitals', (name) => [name.toUpperCase()]],
+    ['with underscores', (name) => [name.replaceAll('-', '_')]],
+    ['with one underscore', (name) => [name.replace('-', '_')]],
+    ['with the last hyphen an underscore', (name) => [name.replace(/-(?=[^-]*$)/, '_')]],
+    ['in every spelling at once', (name) => [name, name.toLowerCase(), name.replaceAll('-', '_')]],
+  ])('is never who the request says: X-Auth-Request-* %s', async (_name, spell) => {
+    const cookie = await portal.signIn(AMELIA)
+    const session = await sessionOf(cookie)
+    const claims = IDENTITY_HEADERS.flatMap(spell).flatMap((name) => [name, 'somebody-else'])
+    expect((await portal.open(cookie, { headers: claims })).status).toBe(200)
+    expect(identityIn(lastArrived()).toSorted()).toEqual([
+      ['x-auth-request-preferred-username', encodeURIComponent(AMELIA)],
+      ['x-auth-request-session', session.id],
+      ['x-auth-request-user', session.userId],
+    ])
+  })
+
+  test('gets the application’s own 401 as it is', async () => {
+    const cookie = await portal.signIn(AMELIA)
+    const answer = await portal.open(cookie, {
+      path: '/app/own-refusal',
+      headers: ['Sec-Fetch-Mode', 'navigate'],
+    })
+    expect([answer.status, answer.text]).toEqual([401, 'the application'])
+  })
+
+  test('as somebody else by now, in another tab: 409, and nothing reaches the application', async () => {
+    const cookie = await portal.signIn(AMELIA)
+    const { id } = await sessionOf(cookie)
+    const headers = (value: string) => ({ headers: ['X-Gatehouse-Session', value] })
+    expect((await portal.open(cookie, headers(id))).status).toBe(200)
+    const before = portal.arrived.length
+    expect((await portal.open(cookie, headers('of-another-tab'))).status).toBe(409)
+    expect(portal.arrived.length).toBe(before)
+  })
+})
+
+describe('an answer is good for one request', () => {
+  test('two people over one connection, by turns, are never taken for each other', async () => {
+    const [one, two] = [await portal.signIn(AMELIA), await portal.signIn(WALTER)]
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    try {
+      for (let turn = 0; turn < 3; turn++) {
+        for (const cookie of [one, two]) {
+          await portal.open(cookie, { agent })
+          const { userId } = await sessionOf(cookie)
+          expect(valuesOf(lastArrived(), 'x-auth-request-user')).toEqual([userId])
+        }
+        expect((await portal.open(undefined, { agent })).status).toBe(401)
+      }
+    } finally {
+      agent.destroy()
+    }
+  })
+
+  test('a session that has ended is refused at the next request', async () => {
+    const cookie = await portal.signIn(AMELIA)
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    try {
+      expect((await portal.open(cookie, { agent })).status).toBe(200)
+      const out = await portal.nginx.ask({
+        method: 'DELETE',
+        path: '/api/v1/sessions/me',
+        headers: ['Cookie', cookie, 'Origin', PORTAL],
+      })
+      expect(out.status).toBe(204)
+      expect((await portal.open(cookie, { agent })).status).toBe(401)
+    } finally {
+      agent.destroy()
+    }
+  })
+
+  test('each costs Redis one command', async () => {
+    const cookie = await portal.signIn(AMELIA)
+    const client = portal.house.redis.client()
+    const monitor = await client.monitor()
+    const seen: string[] = []
+    monitor.on('monitor', (_time: string, [command = '', argument = '']: string[]) => {
+      seen.push(`${command.toLowerCase()} ${argument}`)
+    })
+    try {
+      for (let request = 1; request <= 3; request++) await portal.open(cookie)
+      await portal.open(undefined) // no cookie, no look
+      await client.echo('that-was-all')
+      await until(() => seen.includes('echo that-was-all'))
+      const commands = seen.filter((line) => line.includes('gatehouse:'))
+      expect(commands).toHaveLength(3)
+      for (const command of commands) expect(command).toMatch(/^get gatehouse:sess:/)
+    } finally {
+      monitor.disconnect()
+    }
+  })
+})
+
+describe('the client’s address', () => {
+  const CLIENT = '127.0.0.77'
+  const FORGED = ['X-Forwarded-For', '198.51.100.1, 127.0.0.1', 'X-Forwarded-For', '198.51.100.2']
+  const MORE = [
+    'X-Real-IP',
+    '198.51.100.3',
+    'Forwarded',
+    'for=198.51.100.4',
+    'True-Client-IP',
+    '198.51.100.5',
+  ]
+
+  test('is the true one in the broker’s log, at the org and at the application, whatever the client writes', async () => {
+    portal.house.forget()
+    const cookie = await portal.signIn(AMELIA, CLIENT)
+    const [call] = portal.house.upstreamCalls()
+    expect(call?.headers['x-forwarded-for']).toBe(CLIENT)
+
+    const answer = await portal.open(cookie, { from: CLIENT, headers: [...FORGED, ...MORE] })
+    expect(answer.status).toBe(200)
+    expect(valuesOf(lastArrived(), 'x-forwarded-for')).toEqual([CLIENT])
+    expect(valuesOf(lastArrived(), 'forwarded')).toEqual([])
+    const [requestId] = valuesOf(lastArrived(), 'x-request-id')
+    const line = await until(() =>
+      portal.house.gatehouse.logLines().find((one) => one.requestId === requestId),
+    )
+    expect(line).toMatchObject({ event: 'request', route: '/forward-auth', status: 200, address: CLIENT })
+    expect(portal.house.gatehouse.logText()).not.toContain('198.51.100.')
+  })
+})
+
+describe('Redis is away', () => {
+  test('is 503 and never "signed out"; when it is back, everybody still is signed in', async () => {
+    const other = await startPortal({
+      redis: { persist: true },
+      tunables: (tunables) => ({ ...tunables, store: { connectTimeoutMs: 1000, commandTimeoutMs: 1000 } }),
+    })
+    try {
+      const cookie = await other.signIn(AMELIA)
+      expect((await other.open(cookie)).status).toBe(200)
+      const before = other.arrived.length
+      await other.house.redis.kill()
+      for (const mode of ['navigate', 'cors']) {
+        const answer = await other.open(cookie, { headers: ['Sec-Fetch-Mode', mode] })
+        expect([answer.status, answer.headers['retry-after'], answer.headers.location]).toEqual([
+          503,
+          '2',
+          undefined,
+        ])
+      }
+      expect(other.arrived.length).toBe(before)
+      await other.house.redis.restart()
+      await until(async () => (await other.open(cookie)).status === 200, { timeoutMs: 30_000 })
+      expect(other.arrived.length).toBe(before + 1)
+    } finally {
+      await other.stop()
+    }
+  })
+
+  test('a broker that is away is 503 too', async () => {
+    const other = await startPortal()
+    try {
+      const cookie = await other.signIn(AMELIA)
+      await other.house.gatehouse.stop()
+      const answer = await other.open(cookie, { headers: ['Sec-Fetch-Mode', 'navigate'] })
+      expect([answer.status, answer.headers['retry-after']]).toEqual([503, '2'])
+    } finally {
+      await other.stop()
+    }
+  })
+})
+
+test('what a healthy nginx says of all this is nothing', () => {
+  expect(portal.nginx.log()).not.toMatch(/\[(warn|crit|alert|emerg)\]/)
+})

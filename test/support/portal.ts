@@ -1,0 +1,107 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
+import { AMELIA, type House, type HouseOptions, PASSWORD, startHouse } from './house.ts'
+import { type Nginx, PORTAL, type PortalAnswer, type PortalAsk, startNginx } from './nginx.ts'
+
+/** A whole portal: nginx by `deploy/proxies/nginx.conf`, a broker behind it, and an application for people signed in. */
+export interface Portal {
+  readonly house: House
+  readonly nginx: Nginx
+  /** What reached the application, the oldest first. */
+  readonly arrived: readonly Arrived[]
+  /** Signs in through nginx; gives the `Cookie` header of a browser that has. */
+  signIn(login: string, from?: string): Promise<string>
+  /** The application, asked with these cookies. */
+  open(cookie: string | undefined, ask?: PortalAsk): Promise<PortalAnswer>
+  stop(): Promise<void>
+}
+
+export interface Arrived {
+  readonly method: string
+  /** Every header, its name in lower case with hyphens for underscores, as an application behind CGI reads them. */
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  readonly body: string
+}
+
+/** A login that no header could carry as it is. */
+export const ZOE = 'zoë.王@exämple.test'
+
+export async function startPortal(options: Pick<HouseOptions, 'tunables' | 'redis'> = {}): Promise<Portal> {
+  const arrived: Arrived[] = []
+  const application = createServer(async (req, res) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of req) chunks.push(chunk)
+    const { rawHeaders } = req
+    arrived.push({
+      method: req.method ?? '',
+      headers: rawHeaders.flatMap((name, at) =>
+        at % 2 === 0 ? [[name.toLowerCase().replaceAll('_', '-'), rawHeaders[at + 1] ?? ''] as const] : [],
+      ),
+      body: Buffer.concat(chunks).toString(),
+    })
+    res.statusCode = req.url === '/app/own-refusal' ? 401 : 200
+    res.end('the application')
+  })
+  await new Promise<void>((resolve) => {
+    application.listen(0, '127.0.0.1', resolve)
+  })
+  const house = await startHouse({
+    ...options,
+    sandboxConfig: withZoe,
+    env: { PUBLIC_URL: PORTAL, TRUST_PROXY: '127.0.0.1' },
+  })
+  const stop = async () => {
+    application.closeAllConnections()
+    await Promise.all([house.stop(), new Promise((resolve) => application.close(resolve))])
+  }
+  const nginx = await startNginx({
+    gatehousePort: Number(new URL(house.gatehouse.url).port),
+    applicationPort: (application.address() as AddressInfo).port, // listening on TCP
+  }).catch(async (error: unknown) => {
+    await stop()
+    throw error
+  })
+
+  return {
+    house,
+    nginx,
+    arrived,
+    async signIn(login, from) {
+      const at = from === undefined ? {} : { from }
+      const first = await nginx.ask({ path: '/api/v1/sessions/me', ...at })
+      const device = cookiesOf(first)
+      const answer = await nginx.ask({
+        method: 'POST',
+        path: '/api/v1/authn',
+        headers: ['Content-Type', 'application/json', 'Origin', PORTAL, 'Cookie', device],
+        body: JSON.stringify({ username: login, password: PASSWORD }),
+        ...at,
+      })
+      if (answer.status !== 200) throw new Error(`${login} could not sign in: ${answer.text}`)
+      return `${device}; ${cookiesOf(answer)}`
+    },
+    open: (cookie, ask = {}) =>
+      nginx.ask({
+        path: '/app/',
+        ...ask,
+        headers: [...(cookie === undefined ? [] : ['Cookie', cookie]), ...(ask.headers ?? [])],
+      }),
+    async stop() {
+      await nginx.stop()
+      await stop()
+    },
+  }
+}
+
+function cookiesOf({ headers }: PortalAnswer): string {
+  return (headers['set-cookie'] ?? []).map((cookie) => cookie.split(';', 1)[0]).join('; ')
+}
+
+/** The person who needs nothing but a password, once more under a name of another kind. */
+function withZoe(config: SandboxConfig): SandboxConfig {
+  const people = config.people.flatMap((person) =>
+    person.login === AMELIA ? [person, { ...person, login: ZOE }] : [person],
+  )
+  return { ...config, people }
+}
