@@ -1,4 +1,4 @@
-import { element } from './elements.js'
+import { element } from './parts/elements.js'
 
 /** The OpenAPI document as a page to read: operations by group, then the schemas that they share. */
 type Json = Readonly<Record<string, unknown>>

@@ -1,8 +1,10 @@
-import { type Session, showAccess } from './access.js'
-import { BrokerTrouble, call } from './broker.js'
-import { actions, button } from './forms.js'
-import { onRemedy, report, say, show } from './screen.js'
-import { createSignIn } from './sign-in.js'
+import { type Session, showAccess } from './access/access.js'
+import { BrokerTrouble, call } from './parts/call.js'
+import { actions } from './parts/elements.js'
+import { adviceFor } from './parts/errors.js'
+import { button } from './parts/form.js'
+import { report, say, show } from './parts/screen.js'
+import { createSignIn } from './sign-in/sign-in.js'
 
 /** What the address brought along is taken out of it at once: it must not stay in the history, or be shared. */
 function takeFromAddress(): { activation?: string; recovery?: string; stateToken?: string } {
@@ -16,9 +18,8 @@ function takeFromAddress(): { activation?: string; recovery?: string; stateToken
 
 export const signIn = createSignIn(() => start())
 
-onRemedy((remedy, notice) => {
-  if (remedy === 'sign-in') signIn.begin({ notice })
-  else start(notice).catch(report)
+addEventListener('over', (event) => {
+  if (event instanceof CustomEvent) start(event.detail).catch((error: unknown) => say(adviceFor(error).text))
 })
 
 /** A link of a mail begins a sign-in of its own; an app's step-up goes on; else: is somebody signed in? */
@@ -38,14 +39,11 @@ async function arrive(): Promise<void> {
 
 /** The same call gives a browser its device cookie: a page makes it before anything else. */
 async function start(notice = ''): Promise<void> {
-  let session: Session
-  try {
-    session = await call<Session>('GET', '/api/v1/sessions/me')
-  } catch (error) {
-    if (error instanceof BrokerTrouble && error.status === 404) return signIn.begin({ notice })
+  const session = await call<Session>('GET', '/api/v1/sessions/me').catch((error: unknown) => {
+    if (error instanceof BrokerTrouble && error.status === 404) return undefined
     throw error
-  }
-  const shown = showAccess(session, () => signIn.begin())
+  })
+  const shown = session === undefined ? signIn.begin() : showAccess(session, () => signIn.begin())
   say(notice)
   return shown
 }

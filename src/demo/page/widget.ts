@@ -1,4 +1,4 @@
-import { byId, element } from './elements.js'
+import { byId, element } from './parts/elements.js'
 
 /** The vendor's sign-in widget in its classic form, pointed at the broker: all that a portal's page has to say. */
 interface Widget {

@@ -1,7 +1,7 @@
-import { call } from '../broker.js'
-import { byId, type Child, element } from '../elements.js'
-import { button } from '../forms.js'
 import { signIn } from '../main.js'
+import { call } from '../parts/call.js'
+import { byId, type Child, element } from '../parts/elements.js'
+import { button } from '../parts/form.js'
 import { lendVirtualKey } from './virtual-key.js'
 
 /**

@@ -1,5 +1,5 @@
-import { call } from '../broker.js'
-import { byId } from '../elements.js'
+import { call } from '../parts/call.js'
+import { byId } from '../parts/elements.js'
 
 /**
  * Lends the people of the sandbox a security key: while the box is ticked, the browser's own is left alone and the

@@ -1,10 +1,11 @@
 /** A few lines instead of a framework: elements from data, never from HTML text. */
 
 export type Child = Node | string | false | undefined
+export type Attributes = Readonly<Record<string, string | boolean>>
 
 export function element<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
-  attributes: Readonly<Record<string, string | boolean>>,
+  attributes: Attributes,
   ...children: readonly Child[]
 ): HTMLElementTagNameMap[Name] {
   const made = document.createElement(name)
@@ -20,8 +21,8 @@ export function text(...children: readonly Child[]): HTMLParagraphElement {
   return element('p', {}, ...children)
 }
 
-export function list(items: readonly string[]): HTMLUListElement {
-  return element('ul', { class: 'list' }, ...items.map((item) => element('li', {}, item)))
+export function actions(...buttons: readonly Child[]): HTMLElement {
+  return element('div', { class: 'actions' }, ...buttons)
 }
 
 export function byId(id: string): HTMLElement {

@@ -1,6 +1,6 @@
+import { actions, element, text } from '../parts/elements.js'
+import { button, form } from '../parts/form.js'
 import { type Ask, type Group, groupTable } from './access.js'
-import { element, text } from './elements.js'
-import { actions, button, form } from './forms.js'
 
 interface Page {
   readonly list: readonly Group[]
@@ -8,6 +8,7 @@ interface Page {
 }
 
 const PAGE = '10'
+const SEARCH = { name: 'search', label: 'Part of the name', attributes: { type: 'search', required: false } }
 
 /** Search over all groups, where the broker allows it to this person (else 403, and it says so). */
 export function createDirectory(ask: Ask): HTMLElement {
@@ -30,11 +31,7 @@ export function createDirectory(ask: Ask): HTMLElement {
   return element(
     'div',
     {},
-    form({
-      fields: [{ name: 'search', label: 'Part of the name', type: 'search', optional: true }],
-      submit: 'Search',
-      onSubmit: ({ search: words = '' }) => search(words, undefined, []),
-    }),
+    form([SEARCH], 'Search', ({ search: words }) => search(String(words), undefined, [])),
     found,
   )
 }

@@ -1,10 +1,10 @@
-import { createDirectory } from './access-groups.js'
-import { createOwnSessions } from './access-sessions.js'
-import { call } from './broker.js'
-import { type Child, element, text } from './elements.js'
-import { adviceFor } from './errors.js'
-import { actions, button } from './forms.js'
-import { report, show } from './screen.js'
+import { call } from '../parts/call.js'
+import { actions, type Child, element, text } from '../parts/elements.js'
+import { adviceFor } from '../parts/errors.js'
+import { button } from '../parts/form.js'
+import { report, show } from '../parts/screen.js'
+import { createDirectory } from './groups.js'
+import { createOwnSessions } from './sessions.js'
 
 export interface Session {
   readonly id: string
@@ -70,8 +70,8 @@ async function fill(place: HTMLElement, content: () => Promise<readonly Child[]>
   try {
     place.replaceChildren(...(await content()).filter((child) => child !== undefined && child !== false))
   } catch (error) {
-    const { text: says, remedy } = adviceFor(error)
-    if (remedy === undefined) place.replaceChildren(element('p', { class: 'trouble', role: 'alert' }, says))
+    const { text: says, isOver } = adviceFor(error)
+    if (!isOver) place.replaceChildren(element('p', { class: 'trouble', role: 'alert' }, says))
     else if (place.isConnected) report(error)
   }
 }

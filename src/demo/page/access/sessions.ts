@@ -1,6 +1,6 @@
+import { actions, element, text } from '../parts/elements.js'
+import { button } from '../parts/form.js'
 import { type Ask, time } from './access.js'
-import { element, text } from './elements.js'
-import { actions, button } from './forms.js'
 
 interface OwnSession {
   readonly id: string
