@@ -93,10 +93,17 @@ export function createRecovery(parts: RecoveryParts): Recovery {
     `gatehouse:limit:recovery-sent:${names.sign(JSON.stringify([canonicalLogin(username), factorType]))}`
 
   /** One code in thirty seconds for a name and a way, whether there is such a person or not. */
-  const refuseSentRecently = async (place: string, factorType: 'SMS' | 'CALL') => {
+  const refuseSentRecently = async (
+    place: string,
+    { operation, factorType, login }: { operation: string; factorType: 'SMS' | 'CALL'; login: string },
+    client: Client,
+  ) => {
     if (await store.set(place, '1', parts.resendAfterMs, 'absent')) return
-    metrics.limitHits.inc({ limit: 'recovery_sent' })
-    throw sentRecently(factorType, Math.ceil(parts.resendAfterMs / 1000))
+    const limit = 'recovery_sent'
+    const retryAfterSeconds = Math.ceil(parts.resendAfterMs / 1000)
+    metrics.limitHits.inc({ limit })
+    audit.limitHit({ limit, operation, factorType, login, retryAfterSeconds }, client)
+    throw sentRecently(factorType, retryAfterSeconds)
   }
 
   /** The upstream's own limit and its failures say nothing of a person: they are everybody's answer. */
@@ -140,13 +147,14 @@ export function createRecovery(parts: RecoveryParts): Recovery {
     if (challenge.wrongCodes >= parts.maxWrongCodes) throw codesExhausted()
     if (challenge.decoy) {
       await upstream.knock(client) // what is wrong with the upstream is wrong for everybody
+      audit.decoyFailed(operation, transaction, challenge.factorType, client)
       return wrong(transaction, challenge)
     }
     const call = { path, body: { stateToken: transaction.stateToken, ...fields }, bearsToken: true }
     const { outcome, after, ...rest } = await exchange(
       transaction,
       handle,
-      { operation, call, proof: undefined },
+      { operation, call, proof: undefined, factorType: challenge.factorType },
       client,
     )
     const isRefused = outcome.kind === 'answer' && outcome.status >= 400 && outcome.status < 429
@@ -200,8 +208,10 @@ export function createRecovery(parts: RecoveryParts): Recovery {
         const { username, factorType } = body
         const relayState = body.relayState ?? undefined
         const place = placeOf(username, factorType)
-        if (factorType !== 'EMAIL') await refuseSentRecently(place, factorType)
-        audit.recoveryStarted({ operation: OPERATIONS[recoveryType], factorType }, username, client)
+        const operation = OPERATIONS[recoveryType]
+        if (factorType !== 'EMAIL')
+          await refuseSentRecently(place, { operation, factorType, login: username }, client)
+        audit.recoveryStarted({ operation, factorType }, username, client)
         const sent = { username, factorType, ...(relayState === undefined ? {} : { relayState }) }
         const reply = await begun(recoveryType, sent, client).catch(async (error: unknown) => {
           await store.delete(place) // nothing was sent: the next try need not wait

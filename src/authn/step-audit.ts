@@ -22,6 +22,8 @@ export interface StepAudit {
     client: Client,
     factorType?: string,
   ): void
+  /** A code for somebody who was sent none: logged like any wrong one. */
+  decoyFailed(operation: string, before: Transaction, factorType: string, client: Client): void
   answered(
     operation: string,
     answer: Answer,
@@ -99,6 +101,9 @@ export function createStepAudit({ log, metrics, hashes, canonicalLogin }: StepAu
       if (WRONG_CODE.has(upstreamErrorCode ?? '')) log.audit('factor_failed', { ...fields, factorType })
       else if (operation === 'primary' && REFUSED.has(status)) log.audit('sign_in_failed', fields)
     },
+
+    decoyFailed: (operation, before, factorType, client) =>
+      log.audit('factor_failed', { ...who(client, before.login), operation, factorType }),
 
     answered(operation, answer, { before, after }, client, factorType) {
       metrics.signInSteps.inc({ operation, status: statusLabel(answer.status) })

@@ -7,6 +7,7 @@ import { watchSecretFiles } from '../../src/config/watch-secrets.ts'
 import { createListener } from '../../src/http/listener.ts'
 import { parseRedisUrl } from '../../src/store/redis-url.ts'
 import { wire } from '../../src/wiring.ts'
+import { checkAuditLines } from './audit-lines.ts'
 
 /** A whole broker, from configuration to listener, in this process. */
 export interface Gatehouse {
@@ -17,6 +18,7 @@ export interface Gatehouse {
   logText(): string
   logLines(): Record<string, unknown>[]
   metrics(): Promise<string>
+  /** Throws when an audit line was not as its schema says. */
   stop(): Promise<void>
 }
 
@@ -69,16 +71,18 @@ export async function startGatehouse({
   await app.listen(port, '127.0.0.1')
   const opsUrl = `http://127.0.0.1:${await ops.listen(0, '127.0.0.1')}`
 
+  const logLines = () =>
+    chunks
+      .join('')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+
   return {
     url,
     opsUrl,
     logText: () => chunks.join(''),
-    logLines: () =>
-      chunks
-        .join('')
-        .split('\n')
-        .filter((line) => line !== '')
-        .map((line) => JSON.parse(line) as Record<string, unknown>),
+    logLines,
     async metrics() {
       return (await fetch(`${opsUrl}/metrics`)).text()
     },
@@ -87,6 +91,7 @@ export async function startGatehouse({
       await ops.drain(0)
       watch.stop()
       await wired.close()
+      checkAuditLines(logLines())
     },
   }
 }

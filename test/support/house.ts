@@ -21,7 +21,7 @@ export interface House {
   /** What arrived at the sign-in API since the last `forget()`. */
   upstreamCalls(): Sandbox['calls']['authn']['entries']
   forget(): void
-  /** Throws when a secret was left behind anywhere (see house-secrets.ts). */
+  /** Throws when a secret was left behind anywhere (house-secrets.ts), or an audit line broke its schema. */
   stop(): Promise<void>
 }
 
@@ -67,9 +67,10 @@ export async function startHouse(options: HouseOptions = {}): Promise<House> {
   }
   const close = async () => {
     secrets.stop()
-    await Promise.all(brokers.map((broker) => broker.stop()))
+    const stopped = await Promise.allSettled(brokers.map((broker) => broker.stop()))
     await upstreams.close()
     await redis.stop()
+    for (const one of stopped) if (one.status === 'rejected') throw one.reason
   }
   const stop = () => secrets.check(brokers).finally(close)
   // what was started must not outlive a start that fails: the test's process would never end

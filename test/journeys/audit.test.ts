@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { AUDIT_EVENTS, type AuditEvent } from '../../src/observability/audit-events.ts'
+import type { Browser } from '../support/browser.ts'
+import { AMELIA, type House, OLGA, PASSWORD, PRIYA, startHouse, TOMAS } from '../support/house.ts'
+import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
+
+/** Every audit event is made to happen; that each line is as its schema says is seen to when the house stops. */
+
+const OPS_TOKEN = 'plainly-fake-ops-token'
+
+let house: House
+beforeAll(async () => {
+  house = await startHouse({
+    env: { OPS_TOKEN, LOG_LEVEL: 'error', LOGIN_DOMAINS: 'example.test' },
+    tunables: (shipped) => ({ ...shipped, recovery: { ...shipped.recovery, recoveryAnswerMs: 20 } }),
+  })
+})
+afterAll(() => house.stop())
+
+let before = 0
+beforeEach(() => {
+  house.sandbox.reset()
+  before = house.gatehouse.logLines().length
+})
+
+const AUTHN = '/api/v1/authn'
+const credentials = (username: string) => ({ username, password: PASSWORD })
+
+/** What was logged in this test. */
+const logged = () => house.gatehouse.logLines().slice(before)
+const lines = (event: AuditEvent) => logged().filter((line) => line.event === event)
+const last = (event: AuditEvent) => lines(event).at(-1)
+async function me(browser: Browser) {
+  return (await browser.get('/api/v1/sessions/me')).json
+}
+
+async function signInWithCode() {
+  const browser = await house.visit()
+  await browser.post(AUTHN, { username: TOMAS, password: 'Not-The-Password-1' })
+  expect(last('sign_in_failed')).toMatchObject({ operation: 'primary', upstreamErrorCode: 'E0000004' })
+
+  const asked = await browser.post(AUTHN, credentials(TOMAS))
+  const started = last('sign_in_started')
+  expect(started).toMatchObject({
+    audit: true,
+    requestId: asked.headers.get('x-request-id'),
+    address: '127.0.0.1',
+    operation: 'primary',
+  })
+  const verify = verifyHref(asked, 'token:software:totp')
+  const step = { stateToken: handleOf(asked) }
+  await browser.post(verify, { ...step, passCode: '000000' })
+  expect(last('factor_failed')).toMatchObject({
+    factorType: 'token:software:totp',
+    upstreamErrorCode: 'E0000068',
+    userId: expect.any(String),
+  })
+  await browser.post(verify, { ...step, passCode: house.sandbox.totpCode(TOMAS) })
+  const { id, userId } = await me(browser)
+  const succeeded = last('sign_in_succeeded')
+  expect(succeeded).toMatchObject({ userId, sessionId: id, methods: 'pwd otp mfa' })
+
+  await browser.delete('/api/v1/sessions/me')
+  expect(last('signed_out')).toMatchObject({ userId, sessionId: id })
+  const same = ['sign_in_failed', 'factor_failed', 'sign_in_succeeded', 'signed_out'] as const
+  for (const event of same) {
+    const { loginHash, deviceHash } = last(event) ?? {}
+    expect([event, loginHash, deviceHash]).toEqual([event, started?.loginHash, started?.deviceHash])
+  }
+}
+
+async function rejectPush() {
+  const browser = await house.visit()
+  const asked = await browser.post(AUTHN, credentials(PRIYA))
+  const step = { stateToken: handleOf(asked) }
+  const waiting = await browser.post(verifyHref(asked, 'push'), step)
+  const poll = hrefAt(waiting, '_links.next')
+  await browser.post(poll, step)
+  await browser.post(poll, step)
+  expect(lines('factor_challenged')).toEqual([
+    expect.objectContaining({ factorType: 'push', transactionStatus: 'MFA_CHALLENGE' }),
+  ])
+  house.sandbox.answerPush(PRIYA, 'reject')
+  await browser.post(poll, step)
+  expect(last('factor_failed')).toMatchObject({ factorType: 'push', reason: 'REJECTED' })
+}
+
+async function changePassword() {
+  const browser = await house.visit()
+  const expired = await browser.post(AUTHN, credentials(OLGA))
+  await browser.post(hrefAt(expired, '_links.next'), {
+    stateToken: handleOf(expired),
+    oldPassword: PASSWORD,
+    newPassword: 'Another-Password-2',
+    revokeSessions: true,
+  })
+  const { userId } = await me(browser)
+  expect(last('password_changed')).toMatchObject({
+    userId,
+    operation: 'change_password',
+    transactionStatus: 'SUCCESS',
+  })
+  expect(last('sessions_revoked')).toMatchObject({ userId, reason: 'password_change', count: 0 })
+}
+
+async function recoverNobody() {
+  const browser = await house.visit()
+  const nobody = 'no.such.person@example.test'
+  await browser.post(`${AUTHN}/recovery/unlock`, { username: nobody, factorType: 'EMAIL' })
+  expect(last('recovery_started')).toMatchObject({ operation: 'unlock', factorType: 'EMAIL' })
+  const forgotten = { username: nobody, factorType: 'SMS' }
+  const asked = await browser.post(`${AUTHN}/recovery/password`, forgotten)
+  expect(last('recovery_started')).toMatchObject({ operation: 'password', factorType: 'SMS' })
+  await browser.post(`${AUTHN}/recovery/password`, { ...forgotten, relayState: 'again' })
+  expect(last('limit_hit')).toMatchObject({
+    limit: 'recovery_sent',
+    operation: 'password',
+    factorType: 'SMS',
+    retryAfterSeconds: expect.any(Number),
+    loginHash: last('recovery_started')?.loginHash,
+  })
+  await browser.post(hrefAt(asked, '_links.next'), { stateToken: handleOf(asked), passCode: '000000' })
+  expect(last('factor_failed')).toMatchObject({ operation: 'recovery_verify', factorType: 'SMS' })
+}
+
+async function lookUpAndEnd() {
+  const [one, other] = [await house.visit(), await house.visit()]
+  for (const browser of [one, other]) await browser.post(AUTHN, credentials(AMELIA))
+  const { id, userId } = await me(one)
+  await one.get('/api/v1/pam/me')
+  expect(last('group_lookup')).toMatchObject({ userId, sessionId: id, operation: 'me', status: 200 })
+  await one.delete('/api/v1/sessions')
+  expect(last('sessions_revoked')).toMatchObject({ userId, sessionId: id, reason: 'by_person', count: 1 })
+
+  const path = `${house.gatehouse.opsUrl}/admin/users/${userId}/sessions`
+  const admin = (token: string, method: string) =>
+    fetch(path, { method, headers: { authorization: `Bearer ${token}` } })
+  expect((await admin('a-wrong-plainly-fake-token', 'DELETE')).status).toBe(401)
+  expect(last('admin_call')).toMatchObject({ operation: 'none', status: 401 })
+  expect(await (await admin(OPS_TOKEN, 'GET')).json()).toMatchObject({ sessions: [{ id }] })
+  const ended = await admin(OPS_TOKEN, 'DELETE')
+  expect(await ended.json()).toEqual({ ended: 1 })
+  expect(last('admin_call')).toMatchObject({
+    requestId: ended.headers.get('x-request-id'),
+    operation: 'end_sessions',
+    userId,
+    status: 200,
+    count: 1,
+  })
+  expect(last('sessions_revoked')).toMatchObject({ userId, reason: 'by_admin', count: 1 })
+  expect((await one.get('/api/v1/sessions/me')).status).toBe(404)
+}
+
+const JOURNEYS: readonly (readonly [string, () => Promise<void>, readonly AuditEvent[]])[] = [
+  [
+    'a sign-in with a code: who began, what was wrong, what was proved, and who signed out',
+    signInWithCode,
+    ['sign_in_started', 'sign_in_failed', 'factor_failed', 'sign_in_succeeded', 'signed_out'],
+  ],
+  [
+    'a push: challenged once however often it is polled, and rejected',
+    rejectPush,
+    ['sign_in_started', 'factor_challenged', 'factor_failed'],
+  ],
+  [
+    'a password that was changed, and the other sessions that ended with it',
+    changePassword,
+    ['sign_in_started', 'password_changed', 'sign_in_succeeded', 'sessions_revoked'],
+  ],
+  [
+    'a recovery, for a name that nobody has too; and a second message too soon',
+    recoverNobody,
+    ['recovery_started', 'limit_hit', 'factor_failed'],
+  ],
+  [
+    'groups that were asked for, sessions that were ended, by the person and by an administrator',
+    lookUpAndEnd,
+    ['sign_in_started', 'sign_in_succeeded', 'group_lookup', 'sessions_revoked', 'admin_call'],
+  ],
+]
+
+test.each(JOURNEYS)('%s', async (_name, journey, events) => {
+  await journey()
+  // this house asks for errors only: nothing else is logged
+  expect([...new Set(logged().map(({ event }) => event))].toSorted()).toEqual(events.toSorted())
+})
+
+test('these are all events that there are', () => {
+  const shown = new Set(JOURNEYS.flatMap(([, , events]) => events))
+  expect([...shown].toSorted()).toEqual(Object.keys(AUDIT_EVENTS).toSorted())
+})
+
+test('one person is one hash, however the login is typed', async () => {
+  const browser = await house.visit()
+  for (const login of [AMELIA, ` ${AMELIA.toUpperCase()} `, AMELIA.split('@')[0] ?? '']) {
+    await browser.post(AUTHN, { username: login, password: 'Not-The-Password-1' })
+  }
+  const hashes = lines('sign_in_started').slice(-3)
+  expect(new Set(hashes.map(({ loginHash }) => loginHash)).size).toBe(1)
+})
