@@ -1,0 +1,208 @@
+/**
+ * `npm run image:check`: carries the Dockerfile out without Docker (in a clean temporary folder, on the image's own
+ * Node when the registry has it), looks at what would be in the image, starts it as its user, and stops it. It reads
+ * the Dockerfile and the .dockerignore themselves; an instruction that it does not know is an error.
+ */
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { buildStages } from './image/build-stages.mjs'
+import { readDockerfile, readDockerignore } from './image/read-dockerfile.mjs'
+
+const MAX_MEGABYTES = 60
+const START_MS = 20_000
+
+const project = fileURLToPath(new URL('..', import.meta.url))
+const read = (path) => readFileSync(join(project, path), 'utf8')
+const work = mkdtempSync(join(tmpdir(), 'gatehouse-image-'))
+/** Made up; nothing listens at these addresses. */
+const SOUND = {
+  PUBLIC_URL: 'https://portal.example.com',
+  AUTHN_BASE_URL: 'https://your-org.example.net',
+  AUTHN_API_TOKEN: 'replace-with-your-api-token',
+  REDIS_URL: 'redis://127.0.0.1:1/0',
+  SECRET_KEYS: randomBytes(32).toString('base64'),
+}
+const failures = []
+const children = new Set()
+
+try {
+  chmodSync(work, 0o755) // the image's user is somebody else than us
+  await main()
+} finally {
+  for (const child of children) child.kill('SIGKILL')
+  rmSync(work, { recursive: true, force: true })
+}
+console.log(failures.length === 0 ? '\nThe image is sound.' : `\n${failures.length} checks failed.`)
+process.exitCode = failures.length === 0 ? 0 : 1
+
+async function main() {
+  const stages = readDockerfile(read('Dockerfile'))
+  const node = nodeOf(stages.at(-1).image)
+  check(`the stages are all of ${stages[0].image}`, new Set(stages.map(({ image }) => image)).size === 1)
+  const image = buildStages({
+    stages,
+    project,
+    given: readDockerignore(read('.dockerignore')),
+    into: work,
+    path: `${node.folder}${delimiter}${process.env.PATH}`,
+  })
+  checkContent(join(image.root, image.workdir))
+  checkConfiguration(image, node)
+  await checkRun(image, node)
+}
+
+/** The image's Node from the package registry, in a folder for PATH; the one at hand when there is none, and that is said. */
+function nodeOf(imageName) {
+  const folder = join(work, 'bin')
+  mkdirSync(folder)
+  const major = /^node:(\d+)/.exec(imageName)?.[1]
+  if (major === undefined) throw new Error(`Dockerfile: FROM ${imageName} is no node image`)
+  const path = process.version.startsWith(`v${major}.`) ? process.execPath : installedNode(major)
+  symlinkSync(path ?? process.execPath, join(folder, 'node'))
+  const version = execFileSync(join(folder, 'node'), ['--version'], { encoding: 'utf8' }).trim()
+  console.log(
+    `        Node ${version}${path === undefined ? `, for want of Node ${major} from the registry` : ''}`,
+  )
+  return { folder }
+}
+
+function installedNode(major) {
+  const home = join(work, 'node')
+  mkdirSync(home)
+  spawnSync('npm', ['install', '--prefix', home, '--no-save', '--no-audit', `node@${major}`], { cwd: home })
+  const path = join(home, 'node_modules', 'node', 'bin', 'node')
+  const isThere = existsSync(path) && spawnSync(path, ['--version']).status === 0
+  return isThere ? path : undefined
+}
+
+function checkContent(app) {
+  const files = filesIn(app)
+  const own = files.filter((path) => !path.startsWith('node_modules/'))
+  check(
+    'beside packages there are only package.json, the licence, the figures and compiled JavaScript',
+    own.filter((path) => !/^(package\.json|LICENSE|config\/default\.json|dist\/.+\.js(\.map)?)$/.test(path)),
+  )
+  check(
+    'no sandbox, demo, test or benchmark is among them',
+    own.filter((path) => /(^|\/)(sandbox|demo|tests?|bench|scripts)(\/|\.)/.test(path)),
+  )
+  const { packages } = JSON.parse(read('package-lock.json'))
+  const locked = Object.entries(packages).filter(([path]) => path !== '')
+  check(
+    'no development package is there',
+    locked.filter(([path, { dev }]) => dev && existsSync(join(app, path))).map(([path]) => path),
+  )
+  check(
+    'every production package is there',
+    locked
+      .filter(([path, { dev, optional, peer }]) => !(dev || optional || peer) && !existsSync(join(app, path)))
+      .map(([path]) => path),
+  )
+  const megabytes = files.reduce((sum, path) => sum + statSync(join(app, path)).size, 0) / 1e6
+  check(
+    `${files.length} files, ${megabytes.toFixed(1)} MB beside Node; no more than ${MAX_MEGABYTES}`,
+    megabytes <= MAX_MEGABYTES,
+  )
+}
+
+function checkConfiguration(image, node) {
+  const [, ...args] = image.command
+  const run = (env) =>
+    spawnSync(join(node.folder, 'node'), [...args, '--check-config'], runOptions(image, env)).status
+  check('--check-config: a sound configuration ends with 0', run(SOUND) === 0)
+  check('--check-config: none ends with 78', run({}) === 78)
+}
+
+/** Without Redis and an org: starting needs neither. */
+async function checkRun(image, node) {
+  const [command, ...args] = image.command
+  check('the command is node', command === 'node')
+  const options = runOptions(image, { ...SOUND, PORT: '0', OPS_PORT: '0', OPS_HOST: '127.0.0.1' })
+  const child = spawn(join(node.folder, 'node'), args, options)
+  children.add(child)
+  const exited = once(child, 'exit')
+  const output = { text: '' }
+  child.stdout.on('data', (chunk) => {
+    output.text += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    output.text += chunk
+  })
+  const port = await listeningPort(child, output)
+  check(`it starts as user ${describeUser(options)}`, port === undefined ? [output.text] : [])
+  if (port === undefined) return
+
+  const statusOf = async (path) => (await fetch(`http://127.0.0.1:${port}${path}`)).status
+  check('/livez answers 200', (await statusOf('/livez')) === 200)
+  check('/readyz answers 503 while there is no Redis', (await statusOf('/readyz')) === 503)
+  const health = spawnSync(
+    join(node.folder, 'node'),
+    image.health.slice(1),
+    runOptions(image, { OPS_PORT: port }),
+  )
+  check("the image's health check passes", image.health[0] === 'node' && health.status === 0)
+  child.kill(image.stopSignal)
+  const [code] = await exited
+  check(`${image.stopSignal} ends it with 0`, code === 0)
+  const none = spawnSync(
+    join(node.folder, 'node'),
+    image.health.slice(1),
+    runOptions(image, { OPS_PORT: port }),
+  )
+  check('and then the health check fails', none.status === 1)
+}
+
+async function listeningPort(child, output) {
+  const end = Date.now() + START_MS
+  while (Date.now() < end && child.exitCode === null) {
+    const found = /"event":"listening","name":"ops","port":(\d+)/.exec(output.text)
+    if (found !== null && /"event":"listening","name":"public"/.test(output.text)) return found[1]
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  return undefined
+}
+
+/** As root we can be the image's user, who may write to nothing of it. */
+function runOptions(image, env) {
+  const [uid, gid] = image.user.split(':').map(Number)
+  const mayChange = process.getuid?.() === 0
+  return {
+    cwd: join(image.root, image.workdir),
+    env: { ...image.env, ...env },
+    ...(mayChange ? { uid, gid } : {}),
+  }
+}
+
+function describeUser({ uid }) {
+  return uid === undefined ? `${process.getuid?.()}, for want of the right to be the image's own` : uid
+}
+
+function filesIn(folder) {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+}
+
+/** `found`: true when all is well, or a list of what is wrong. */
+function check(what, found) {
+  const wrong = Array.isArray(found) ? found : found ? [] : [what]
+  console.log(`${wrong.length === 0 ? 'ok      ' : 'FAILED  '}${what}`)
+  if (wrong.length === 0) return
+  failures.push(what)
+  if (Array.isArray(found)) for (const one of wrong.slice(0, 20)) console.log(`          ${one}`)
+}
