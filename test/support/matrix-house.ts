@@ -4,7 +4,7 @@ import { OPERATIONS } from '../../src/authn/operations.ts'
 import { createSigner } from '../../src/crypto/sign.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
 import { type Answer, askPort } from '../http/serve.ts'
-import { startGatehouse } from './gatehouse.ts'
+import { type Gatehouse, type GatehouseOptions, startGatehouse } from './gatehouse.ts'
 import { generousLimits } from './generous-limits.ts'
 import { type Cookies, ORIGINS } from './route-classes.ts'
 
@@ -13,6 +13,9 @@ import { type Cookies, ORIGINS } from './route-classes.ts'
  * everything and offers every step there is: what is refused, the broker refuses.
  */
 export interface MatrixHouse {
+  readonly gatehouse: Gatehouse
+  readonly upstreamUrl: string
+  readonly port: number
   /** What reached the upstream APIs since the last look, as `METHOD /path`. */
   callsSinceLastLook(): string[]
   ask(asked: Asked): Promise<Answer>
@@ -55,7 +58,10 @@ export function pathOf(template: string, userId = '00u-nobody'): string {
   return template.replace(/:(\w+)/g, (_, name: string) => ids[name] ?? name)
 }
 
-export async function startMatrixHouse(): Promise<MatrixHouse> {
+export async function startMatrixHouse({
+  env = {},
+  tunables: change = (same) => same,
+}: Partial<Pick<GatehouseOptions, 'env' | 'tunables'>> = {}): Promise<MatrixHouse> {
   const upstream = await startYes()
   let shiftMs = 0
   const gatehouse = await startGatehouse({
@@ -71,9 +77,10 @@ export async function startMatrixHouse(): Promise<MatrixHouse> {
       STEP_UP: 'on',
       SSO_REDIRECTS: 'https://app.example.com/',
       SECRET_KEYS: [CURRENT, OLDER].map((key) => key?.toString('base64')).join(),
+      ...env,
     },
     tunables: (tunables) =>
-      generousLimits({ ...tunables, recovery: { ...tunables.recovery, recoveryAnswerMs: 1 } }),
+      change(generousLimits({ ...tunables, recovery: { ...tunables.recovery, recoveryAnswerMs: 1 } })),
     now: () => Date.now() + shiftMs,
   })
   const port = Number(new URL(gatehouse.url).port)
@@ -99,6 +106,9 @@ export async function startMatrixHouse(): Promise<MatrixHouse> {
   }
 
   return {
+    gatehouse,
+    upstreamUrl: upstream.url,
+    port,
     callsSinceLastLook: () => upstream.calls.splice(0),
     ask,
 

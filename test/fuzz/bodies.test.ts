@@ -1,0 +1,296 @@
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { askPort } from '../http/serve.ts'
+import { type MatrixHouse, type Newcomer, pathOf, startMatrixHouse } from '../support/matrix-house.ts'
+import { CLASS_OF } from '../support/route-classes.ts'
+import { exchangeRaw, expectNoAlarm, expectSound, runs, SEEDED, TEST_MS } from './fuzz.ts'
+
+/** Bodies of every kind at every route that takes one: done or refused, at once, and nothing breaks. */
+
+const POSTS = Object.keys(CLASS_OF).flatMap((name) =>
+  name.startsWith('POST ') ? [name.slice('POST '.length)] : [],
+)
+const template = fc.constantFrom(...POSTS)
+
+let house: MatrixHouse
+let browser: Newcomer
+beforeAll(async () => {
+  house = await startMatrixHouse({
+    tunables: (tunables) => ({
+      ...tunables,
+      http: {
+        ...tunables.http,
+        requestTimeoutMs: 400,
+        headersTimeoutMs: 400,
+        connectionsCheckIntervalMs: 50,
+      },
+    }),
+  })
+  browser = await house.newcomer()
+})
+afterAll(() => house.stop())
+
+const headers = () => ({ 'sec-fetch-site': 'same-origin', cookie: browser.cookies('own') ?? '' })
+
+async function post(path: string, body: Buffer | string, more: Record<string, string> = {}) {
+  const answer = await askPort(house.port, {
+    method: 'POST',
+    path: pathOf(path, browser.userId),
+    headers: { ...headers(), 'content-type': 'application/json', ...more },
+    body,
+  })
+  expectSound(answer)
+  return answer
+}
+
+// JSON as text, so that what no object can hold can be said: a name twice, a number of a thousand digits
+
+const string = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 40 }).map((text) => JSON.stringify(text)),
+  fc.constantFrom(
+    '"\\ud800"',
+    '"\\udc00\\ud800"',
+    '"\\u0000"',
+    '"\\u2028"',
+    '""',
+    '"__proto__"',
+    '"constructor"',
+  ),
+  fc.constantFrom(129, 321, 1025, 2049, 33_000).map((length) => `"${'x'.repeat(length)}"`),
+)
+const number = fc.oneof(
+  fc.double().map((value) => (Number.isFinite(value) ? String(value) : '1e999')),
+  fc.constantFrom('1e400', '-0', `${'9'.repeat(1000)}`, `1e-${'9'.repeat(100)}`, '9007199254740993'),
+)
+const deep = fc
+  .tuple(fc.constantFrom(['[', ']'], ['{"a":', '}'], ['{"__proto__":', '}']), fc.constantFrom(2, 100, 6000))
+  .map(([[open, close], depth]) => `${open?.repeat(depth)}1${close?.repeat(depth)}`)
+const NAMES = [
+  ...[
+    'stateToken',
+    'username',
+    'password',
+    'token',
+    'context',
+    'options',
+    'relayState',
+    'audience',
+    'factorType',
+  ],
+  ...[
+    'provider',
+    'profile',
+    'passCode',
+    'nextPassCode',
+    'answer',
+    'oldPassword',
+    'newPassword',
+    'recoveryToken',
+  ],
+  ...[
+    'revokeSessions',
+    'clientData',
+    'attestation',
+    'registrationData',
+    'signatureData',
+    'authenticatorData',
+  ],
+  ...['deviceToken', 'phoneNumber', 'question', 'multiOptionalFactorEnroll', 'warnBeforePasswordExpired'],
+  ...['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'toJSON', 'then', ''],
+]
+const name = fc.oneof(
+  { weight: 9, arbitrary: fc.constantFrom(...NAMES).map((text) => JSON.stringify(text)) },
+  { weight: 1, arbitrary: string },
+)
+const objectOf = (value: fc.Arbitrary<string>) =>
+  fc
+    .array(fc.tuple(name, value), { maxLength: 12 })
+    .map((members) => `{${members.map(([key, member]) => `${key}:${member}`).join()}}`)
+const { value } = fc.letrec<{ value: string }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small' },
+    string,
+    number,
+    fc.constantFrom('null', 'true', 'false', '[]', '{}'),
+    deep,
+    fc.array(tie('value'), { maxLength: 4 }).map((items) => `[${items.join()}]`),
+    objectOf(tie('value')),
+  ),
+}))
+/** Sometimes with the handle in front, so that the step itself is reached. */
+const body = fc.tuple(fc.boolean(), objectOf(value)).map(
+  ([withHandle, text]) =>
+    (handle: string) =>
+      withHandle ? text.replace('{', `{"stateToken":"${handle}"${text === '{}' ? '' : ','}`) : text,
+)
+
+describe('JSON', () => {
+  test(
+    `of any shape at every route ${SEEDED}`,
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(template, body, async (path, bodyFor) => {
+          await post(path, bodyFor(browser.handle))
+          expect(Object.keys(Object.prototype)).toEqual([])
+        }),
+        runs(1200),
+      )
+      expectNoAlarm(house.gatehouse)
+    },
+    TEST_MS,
+  )
+
+  test(
+    `with one wrong member in a right body names it, or leaves it out ${SEEDED}`,
+    async () => {
+      const right = (path: string): Record<string, unknown> => ({
+        ...(path.includes('recovery/') && !path.includes('factors') && !path.endsWith('answer')
+          ? { username: 'somebody', factorType: 'EMAIL', recoveryToken: 'plainly-fake-token' }
+          : path === '/api/v1/authn'
+            ? { username: 'steps-somebody', password: 'plainly-fake' }
+            : {
+                stateToken: browser.handle,
+                passCode: '000000',
+                answer: 'a',
+                factorType: 'sms',
+                provider: 'OKTA',
+              }),
+        ...(path.includes('password') ? { oldPassword: 'plainly-fake', newPassword: 'plainly-fake-2' } : {}),
+      })
+      await fc.assert(
+        fc.asyncProperty(template, fc.constantFrom(...NAMES), value, async (path, member, wrong) => {
+          const text = JSON.stringify(right(path))
+          const answer = await post(path, `${text.slice(0, -1)},${JSON.stringify(member)}:${wrong}}`)
+          if (answer.status !== 400) return
+          const { errorCode, errorCauses } = answer.json as {
+            errorCode: string
+            errorCauses: { errorSummary: string }[]
+          }
+          expect(errorCode).toBe('E0000001')
+          for (const { errorSummary } of errorCauses) expect(errorSummary).toMatch(/^[\w.]+: [\w ,.]+$/)
+        }),
+        runs(1000),
+      )
+      expectNoAlarm(house.gatehouse)
+    },
+    TEST_MS,
+  )
+})
+
+describe('bytes', () => {
+  const bytes = fc.oneof(
+    fc.uint8Array({ maxLength: 300 }).map((some) => Buffer.from(some)),
+    fc
+      .tuple(fc.constantFrom('efbbbf', 'fffe', 'feff', '0000feff'), objectOf(value))
+      .map(([mark, text]) => Buffer.concat([Buffer.from(mark, 'hex'), Buffer.from(text)])),
+    fc.tuple(objectOf(value), fc.nat(200), fc.nat(255)).map(([text, at, byte]) => {
+      const spoilt = Buffer.from(text)
+      spoilt[at % spoilt.length] = byte
+      return spoilt
+    }),
+    objectOf(value).map((text) => gzipSync(text)),
+    objectOf(value).map((text) => Buffer.from(text, 'utf16le')),
+    fc.constantFrom(65_530, 65_536, 65_540, 70_000).map((length) => Buffer.alloc(length, '{"a":')),
+  )
+  const more = fc.oneof(
+    fc.constant({}),
+    fc
+      .constantFrom('gzip', 'br', 'deflate', 'identity', 'zstd', 'x')
+      .map((encoding) => ({ 'content-encoding': encoding })),
+    fc
+      .constantFrom(
+        ...[
+          'text/plain',
+          'application/json; charset=utf-16',
+          'application/json; charset=x',
+          'multipart/form-data',
+        ],
+        ...[
+          'application/x-www-form-urlencoded',
+          'application/json;;;',
+          'APPLICATION/JSON',
+          'application/jsonp',
+          ',',
+        ],
+      )
+      .map((type) => ({ 'content-type': type })),
+  )
+
+  test(
+    `of any kind under any type and encoding ${SEEDED}`,
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(template, bytes, more, async (path, some, extra) => {
+          await post(path, some, extra)
+        }),
+        runs(1000),
+      )
+      expectNoAlarm(house.gatehouse)
+    },
+    TEST_MS,
+  )
+
+  test(
+    `framed in any way: an answer or a closed connection, and nobody waits for ever ${SEEDED}`,
+    async () => {
+      const line = fc.oneof(
+        fc.constantFrom(
+          ...[
+            'Content-Length: 5',
+            'Content-Length: 500',
+            'Content-Length: -1',
+            'Content-Length: 5, 6',
+            'Content-Length: 0x5',
+          ],
+          ...[
+            'Content-Length: 99999999999999999999',
+            'Content-Length: ',
+            'Transfer-Encoding: chunked',
+            'Expect: 100-continue',
+          ],
+          ...[
+            'Transfer-Encoding: gzip, chunked',
+            'Transfer-Encoding: identity',
+            'Transfer-Encoding : chunked',
+            'Expect: x',
+          ],
+          ...[
+            'Connection: close',
+            'Connection: upgrade',
+            'Upgrade: h2c',
+            'TE: trailers',
+            'Content-Type: application/json',
+            ' folded',
+          ],
+        ),
+        fc.string({ unit: 'binary-ascii', maxLength: 30 }),
+      )
+      const payload = fc.oneof(
+        objectOf(value).map((text) => Buffer.from(text)),
+        fc
+          .tuple(fc.constantFrom('5', 'fffffff', '-1', '0', 'g', '5;x=y'), objectOf(value))
+          .map(([size, text]) => Buffer.from(`${size}\r\n${text}\r\n0\r\n\r\n`)),
+        fc.uint8Array({ maxLength: 200 }).map((some) => Buffer.from(some)),
+      )
+      await fc.assert(
+        fc.asyncProperty(template, fc.array(line, { maxLength: 6 }), payload, async (path, lines, some) => {
+          const head = [
+            `POST ${pathOf(path)} HTTP/1.1`,
+            'Host: x',
+            'Sec-Fetch-Site: same-origin',
+            ...lines,
+            '',
+            '',
+          ].join('\r\n')
+          const answer = await exchangeRaw(house.port, Buffer.concat([Buffer.from(head, 'latin1'), some]))
+          expect(answer).not.toBeUndefined()
+          expect(answer ?? '').not.toMatch(/^HTTP\/1\.1 (?:5|200)/m)
+        }),
+        runs(800),
+      )
+      expectNoAlarm(house.gatehouse)
+    },
+    TEST_MS,
+  )
+})

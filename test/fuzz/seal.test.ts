@@ -1,0 +1,125 @@
+import { describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { createSeal } from '../../src/crypto/seal.ts'
+import { createSigner } from '../../src/crypto/sign.ts'
+import { runs, SEEDED } from './fuzz.ts'
+
+/** Whatever is done to a sealed value or a signature: it opens unharmed, or not at all. */
+
+const KEYS = [Buffer.alloc(32, 'plainly-fake-one'), Buffer.alloc(32, 'plainly-fake-two')]
+const sealUnder = (label: string, keys = KEYS) => createSeal(() => keys, label)
+const PLACE = 'gatehouse:txn:{name}'
+const { seal, open } = sealUnder('transaction')
+
+describe('a sealed value', () => {
+  test('with any bit turned does not open', () => {
+    const bytes = Buffer.from(seal('a secret of some length', PLACE), 'base64url')
+    for (let bit = 0; bit < bytes.length * 8; bit++) {
+      const turned = Buffer.from(bytes)
+      turned[bit >> 3] = (turned[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+      expect([bit, open(turned.toString('base64url'), PLACE)]).toEqual([bit, undefined])
+    }
+  })
+
+  test('cut anywhere, or longer by anything, does not open', () => {
+    const sealed = seal('', PLACE)
+    const bytes = Buffer.from(sealed, 'base64url')
+    for (let end = 0; end < bytes.length; end++) {
+      expect(open(bytes.subarray(0, end).toString('base64url'), PLACE)).toBeUndefined()
+      expect(open(bytes.subarray(bytes.length - end).toString('base64url'), PLACE)).toBeUndefined()
+    }
+    for (let byte = 0; byte < 256; byte++) {
+      expect(open(Buffer.concat([bytes, Buffer.of(byte)]).toString('base64url'), PLACE)).toBeUndefined()
+    }
+  })
+
+  test('of any other version does not open', () => {
+    const bytes = Buffer.from(seal('x', PLACE), 'base64url')
+    for (let version = 0; version < 256; version++) {
+      const other = Buffer.concat([Buffer.of(version), bytes.subarray(1)]).toString('base64url')
+      expect([version, open(other, PLACE)]).toEqual([version, version === 1 ? 'x' : undefined])
+    }
+  })
+
+  test(`opens where it was sealed, for what, and with a key that is there; nowhere else ${SEEDED}`, () => {
+    const text = fc.string({ unit: 'binary', maxLength: 60 }).map((any) => Buffer.from(any).toString())
+    const label = fc.constantFrom('session', 'transaction', 'offer', 'pam-token')
+    fc.assert(
+      fc.property(
+        text,
+        text,
+        text,
+        label,
+        label,
+        fc.nat(1),
+        fc.nat(1),
+        (value, at, from, one, other, mine, theirs) => {
+          const sealed = sealUnder(one, KEYS.slice(mine)).seal(value, at)
+          const opened = sealUnder(other, KEYS.slice(theirs, theirs + 1)).open(sealed, from)
+          const fits = at === from && one === other && mine === theirs
+          expect(opened).toBe(fits ? value : undefined)
+          expect(sealUnder(one).open(sealed, at)).toBe(value)
+        },
+      ),
+      runs(4000),
+    )
+  })
+
+  test(`is nothing that anybody could write ${SEEDED}`, () => {
+    const anything = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 200 }),
+      fc.base64String({ maxLength: 200 }),
+      fc.uint8Array({ maxLength: 100 }).map((bytes) => Buffer.of(1, ...bytes).toString('base64url')),
+    )
+    fc.assert(
+      fc.property(anything, (sealed) => expect(open(sealed, PLACE)).toBeUndefined()),
+      runs(5000),
+    )
+  })
+
+  test(`in another spelling of the same bytes is the same value, never another ${SEEDED}`, () => {
+    const sealed = seal('a secret', PLACE)
+    const at = fc.nat(sealed.length - 1)
+    fc.assert(
+      fc.property(at, fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }), (position, char) => {
+        const other = sealed.slice(0, position) + char + sealed.slice(position + 1)
+        expect(['a secret', undefined]).toContain(open(other, PLACE))
+      }),
+      runs(5000),
+    )
+  })
+})
+
+describe('a signature', () => {
+  const { sign, verify } = createSigner(() => KEYS, 'device-cookie')
+  const value = 'plainly-a-device.123'
+  const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=. '
+
+  test('with any character changed, left out or added is wrong', () => {
+    const signature = sign(value)
+    for (let at = 0; at <= signature.length; at++) {
+      const [before, after] = [signature.slice(0, at), signature.slice(at + 1)]
+      expect(verify(value, before + after)).toBe(at === signature.length ? 'current' : 'wrong')
+      for (const char of ALPHABET) {
+        if (char !== signature[at]) expect(verify(value, before + char + after)).toBe('wrong')
+        expect(verify(value, before + char + signature.slice(at))).toBe('wrong')
+      }
+    }
+  })
+
+  test(`is right for its own value, label and key only ${SEEDED}`, () => {
+    const text = fc.string({ maxLength: 40 })
+    const other = createSigner(() => KEYS, 'session-names')
+    const stranger = createSigner(() => [Buffer.alloc(32, 'plainly-fake-three')], 'device-cookie')
+    fc.assert(
+      fc.property(text, text, (one, two) => {
+        expect(verify(one, sign(one))).toBe('current')
+        expect(verify(two, sign(one))).toBe(one === two ? 'current' : 'wrong')
+        expect(verify(one, other.sign(one))).toBe('wrong')
+        expect(verify(one, stranger.sign(one))).toBe('wrong')
+        expect(verify(one, two)).toBe('wrong')
+      }),
+      runs(3000),
+    )
+  })
+})
