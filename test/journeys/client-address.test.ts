@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { type Answer, askPort } from '../http/serve.ts'
+import type { Gatehouse } from '../support/gatehouse.ts'
+import { AMELIA, type House, PASSWORD, startHouse } from '../support/house.ts'
+import { until } from '../support/until.ts'
+
+/**
+ * One address feeds the org, the limits and the log, whatever a client writes into X-Forwarded-For: without a proxy,
+ * behind one, and behind two. The test stands where the inner proxy does, and writes what the proxies would.
+ */
+
+const ATTEMPTS = 2
+let house: House
+beforeAll(async () => {
+  house = await startHouse({
+    env: { STEP_UP: 'on' },
+    tunables: (tunables) => ({
+      ...tunables,
+      limits: { ...tunables.limits, stepUpPerAddress: { attempts: ATTEMPTS, perSeconds: 3600 } },
+    }),
+  })
+})
+afterAll(() => house.stop())
+
+const INNER = '127.0.0.1'
+const ONE = INNER
+const TWO = `${INNER},10.1.0.0/16,2001:db8:1::/48`
+
+/** What a client might write, in the hope to be somebody else, a proxy, or nobody. */
+const FORGERIES = ['198.51.100.66', '10.1.0.9, 127.0.0.1', '::1, ::ffff:10.1.0.9', 'unknown', '2001:db8:1::9']
+
+interface Way {
+  readonly trust: string | undefined
+  /** The headers that reach the broker, when the client wrote this itself. */
+  readonly arrives: (forged: string, client: string) => string | readonly string[]
+  readonly client: string
+  /** Another client on the same way; none where the address is always the socket's. */
+  readonly other?: string
+  /** The one clean form of the client's address. */
+  readonly known?: string
+}
+
+const WAYS: Readonly<Record<string, Way>> = {
+  'no proxy': { trust: undefined, arrives: (forged) => forged, client: INNER },
+  'around the proxy': {
+    trust: '10.1.0.0/16',
+    arrives: (forged, client) => `${forged}, ${client}, 10.1.0.5`,
+    client: '203.0.113.1',
+    known: INNER,
+  },
+  'one proxy': {
+    trust: ONE,
+    arrives: (forged, client) => `${forged}, ${client}`,
+    client: '203.0.113.11',
+    other: '203.0.113.12',
+  },
+  'one proxy that writes a header of its own': {
+    trust: ONE,
+    arrives: (forged, client) => [forged, client],
+    client: '203.0.113.13',
+    other: '203.0.113.14',
+  },
+  'one proxy, IPv6': {
+    trust: ONE,
+    arrives: (forged, client) => `${forged}, ${client}`,
+    client: '2001:db8:70::1',
+    other: '2001:db8:71::1',
+  },
+  'one proxy, IPv6 with a port and in another spelling': {
+    trust: ONE,
+    arrives: (forged, client) => `${forged}, [${client}]:50123`,
+    client: '2001:0DB8:72:0:0:0:0:1',
+    other: '2001:0DB8:73:0:0:0:0:1',
+    known: '2001:db8:72::1',
+  },
+  'one proxy, IPv4-mapped': {
+    trust: ONE,
+    arrives: (forged, client) => `${forged}, ::ffff:${client}`,
+    client: '203.0.113.15',
+    other: '203.0.113.16',
+  },
+  'two proxies': {
+    trust: TWO,
+    arrives: (forged, client) => `${forged}, ${client}, 10.1.0.5`,
+    client: '203.0.113.21',
+    other: '203.0.113.22',
+  },
+  'two proxies, the outer one over IPv6': {
+    trust: TWO,
+    arrives: (forged, client) => `${forged}, ${client}, 2001:db8:1::5`,
+    client: '203.0.113.23',
+    other: '203.0.113.24',
+  },
+  'two proxies, the outer one IPv4-mapped': {
+    trust: TWO,
+    arrives: (forged, client) => [`${forged}, ${client}`, '::ffff:10.1.0.5'],
+    client: '2001:db8:80::1',
+    other: '2001:db8:81::1',
+  },
+  'one proxy where there could be two': {
+    trust: TWO,
+    arrives: (forged, client) => `${forged}, ${client}`,
+    client: '203.0.113.25',
+    other: '203.0.113.26',
+  },
+}
+
+const brokers = new Map<string | undefined, Promise<Gatehouse>>()
+function brokerTrusting(trust: string | undefined): Promise<Gatehouse> {
+  if (trust === undefined) return Promise.resolve(house.gatehouse)
+  const broker = brokers.get(trust) ?? house.replica({ TRUST_PROXY: trust })
+  brokers.set(trust, broker)
+  return broker
+}
+
+describe.each(Object.entries(WAYS))('%s', (_name, { trust, arrives, client, other, known = client }) => {
+  const ask = async (forged: string, from: string, what: Parameters<typeof askPort>[1]): Promise<Answer> => {
+    const { url } = await brokerTrusting(trust)
+    const forwarded = arrives(forged, from)
+    return askPort(Number(new URL(url).port), {
+      ...what,
+      headers: {
+        ...what.headers,
+        'X-Forwarded-For': typeof forwarded === 'string' ? forwarded : [...forwarded],
+      },
+    })
+  }
+
+  test.each(FORGERIES)('the org and the log know the true address, not %s', async (forged) => {
+    house.forget()
+    const answer = await ask(forged, client, {
+      method: 'POST',
+      path: '/api/v1/authn',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ username: AMELIA, password: PASSWORD }),
+    })
+    expect(answer.status).toBe(200)
+    expect(house.upstreamCalls().map(({ headers }) => headers['x-forwarded-for'])).toEqual([known])
+
+    const broker = await brokerTrusting(trust)
+    const requestId = answer.headers['x-request-id']
+    await until(() =>
+      broker.logLines().some((line) => line.event === 'request' && line.requestId === requestId),
+    )
+    const lines = broker.logLines().filter((line) => line.requestId === requestId && 'address' in line)
+    expect(new Set(lines.map(({ address }) => address))).toEqual(new Set([known]))
+    expect(lines.some(({ audit }) => audit === true)).toBe(true)
+  })
+
+  test('a limit counts the true address: another forgery each time does not help, and harms nobody else', async () => {
+    await house.redis.client().flushall() // other ways may have the same address
+    const arrive = (forged: string, from = client) =>
+      ask(forged, from, {
+        path: '/signin/step-up?stateToken=00plainly-fake-imported-token',
+        headers: {
+          'Sec-Fetch-Mode': 'navigate',
+          'Sec-Fetch-Dest': 'document',
+          'Sec-Fetch-Site': 'cross-site',
+        },
+      })
+    const statuses: number[] = []
+    for (const forged of FORGERIES) statuses.push((await arrive(forged)).status)
+    expect(statuses).toEqual(FORGERIES.map((_, count) => (count < ATTEMPTS ? 303 : 429)))
+    if (other !== undefined) expect((await arrive(FORGERIES[0] ?? '', other)).status).toBe(303)
+  })
+})
