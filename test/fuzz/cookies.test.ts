@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { askPort } from '../http/serve.ts'
+import {
+  cookiesIn,
+  DEVICE_COOKIE,
+  type MatrixHouse,
+  type Newcomer,
+  SESSION_COOKIE,
+  startMatrixHouse,
+} from '../support/matrix-house.ts'
+import { expectNoAlarm, expectSound, runs, SEEDED, TEST_MS } from './fuzz.ts'
+
+/** Both cookies, spoilt in every way: no session, no device, and nothing that breaks. */
+
+let house: MatrixHouse
+let browser: Newcomer
+let device: string
+let session: string
+beforeAll(async () => {
+  house = await startMatrixHouse()
+  browser = await house.newcomer()
+  ;[device = '', session = ''] = (browser.cookies('own') ?? '')
+    .split('; ')
+    .map((one) => one.replace(/^[^=]*=/, ''))
+})
+afterAll(() => house.stop())
+
+/** What to spoil it into; never the very same value. */
+type Spoil = (own: string, other: string) => string
+const visible = fc.string({ unit: fc.constantFrom(...'abcXYZ019.-_:%=+/ !"&~s'), maxLength: 120 })
+const spoil: fc.Arbitrary<Spoil> = fc.oneof(
+  visible.map(
+    (text): Spoil =>
+      () =>
+        text,
+  ),
+  fc.nat(200).map(
+    (at): Spoil =>
+      (own) =>
+        own.slice(0, at % own.length),
+  ),
+  fc.nat(200).map(
+    (at): Spoil =>
+      (own) =>
+        own.slice(1 + (at % own.length)),
+  ),
+  fc.tuple(fc.nat(200), fc.constantFrom(...'abcXYZ019.-_:%+/ "~')).map(
+    ([at, char]): Spoil =>
+      (own) => {
+        const position = at % own.length
+        return (
+          own.slice(0, position) +
+          (own[position] === char ? `${char}${char}` : char) +
+          own.slice(position + 1)
+        )
+      },
+  ),
+  fc.constantFrom<Spoil>(
+    (_, other) => other,
+    (own) => own.toUpperCase(),
+    (own) => own + own,
+    (own) => `${own}.x`,
+    (own) => `"${own}x"`,
+    (own) => own.replace('.', ''),
+    (own) => own.split('.').reverse().join('.'),
+    (own) => own + 'x'.repeat(4096),
+    () => 'x'.repeat(9000),
+    () => '%00',
+    () => '%',
+    () => 's%3A',
+    () => 's%3A.',
+    () => `${'0'.repeat(32)}.0.${'A'.repeat(43)}`,
+    () => '__proto__',
+    () => '',
+  ),
+)
+
+async function ask(method: string, path: string, cookie: string, body?: object) {
+  const answer = await askPort(house.port, {
+    method,
+    path,
+    headers: {
+      'sec-fetch-site': 'same-origin',
+      cookie,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  expectSound(answer)
+  return answer
+}
+
+/** Decoded as browsers and servers do it, a value may be the right one in another spelling: that one is not spoilt. */
+function isOwn(value: string, own: string): boolean {
+  const plain = (text: string) => {
+    try {
+      return decodeURIComponent(text.replace(/^"(.*)"$/, '$1').trim())
+    } catch {
+      return text // not a spelling of anything
+    }
+  }
+  return plain(value) === plain(own)
+}
+
+test(
+  `a spoilt session cookie is no session, whoever's device it is ${SEEDED}`,
+  async () => {
+    const route = fc.constantFrom(
+      ['GET', '/api/v1/sessions/me', 404] as const,
+      ['GET', '/api/v1/sessions', 401] as const,
+      ['GET', '/api/v1/pam/me', 401] as const,
+      ['POST', '/api/v1/sessions/me/lifecycle/refresh', 404] as const,
+      ['DELETE', '/api/v1/sessions/me', 404] as const,
+      ['DELETE', '/api/v1/sessions', 401] as const,
+    )
+    await fc.assert(
+      fc.asyncProperty(spoil, route, async (spoilt, [method, path, refusal]) => {
+        const value = spoilt(session, device)
+        fc.pre(!isOwn(value, session))
+        const answer = await ask(method, path, `${DEVICE_COOKIE}=${device}; ${SESSION_COOKIE}=${value}`)
+        expect([value, answer.status]).toEqual([value, refusal])
+        expect(cookiesIn(answer)).toEqual({})
+      }),
+      runs(1500),
+    )
+    expect((await ask('GET', '/api/v1/sessions/me', browser.cookies('own') ?? '')).status).toBe(200)
+    expectNoAlarm(house.gatehouse)
+  },
+  TEST_MS,
+)
+
+test(
+  `a spoilt device cookie is replaced, opens no transaction of anybody's and is never sent upstream ${SEEDED}`,
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(spoil, async (spoilt) => {
+        const value = spoilt(device, session)
+        fc.pre(!isOwn(value, device))
+        const cookie = `${DEVICE_COOKIE}=${value}; ${SESSION_COOKIE}=${session}`
+        house.callsSinceLastLook()
+        const { handle } = browser
+        const answer = await ask('POST', '/api/v1/authn', cookie, { stateToken: handle })
+        expect([value, answer.status]).toEqual([value, 401])
+        expect(cookiesIn(answer)[DEVICE_COOKIE]).toMatch(/^(?!000000)[0-9a-f]{32}\.[0-9a-z]+\.[\w-]{43}$/)
+        expect(cookiesIn(answer)[DEVICE_COOKIE]?.slice(0, 32)).not.toBe(device.slice(0, 32))
+        expect(house.callsSinceLastLook()).toEqual([])
+      }),
+      runs(1200),
+    )
+    expectNoAlarm(house.gatehouse)
+  },
+  TEST_MS,
+)
+
+test(
+  `a whole Cookie header of anything: nobody is anybody, but for whom the right one stands first ${SEEDED}`,
+  async () => {
+    const part = fc.oneof(
+      visible,
+      fc
+        .tuple(fc.constantFrom(DEVICE_COOKIE, SESSION_COOKIE, 'gatehouse', '__proto__', ''), visible)
+        .map(([name, value]) => `${name}=${value}`),
+      fc.constantFrom('right session', 'right device'),
+    )
+    const separator = fc.constantFrom('; ', ';', ', ', ' ; ', '&', '\t;')
+    await fc.assert(
+      fc.asyncProperty(fc.array(part, { maxLength: 60 }), separator, async (parts, between) => {
+        const right = new Map([
+          ['right session', `${SESSION_COOKIE}=${session}`],
+          ['right device', `${DEVICE_COOKIE}=${device}`],
+        ])
+        const header = parts.map((one) => right.get(one) ?? one).join(between)
+        const answer = await ask('GET', '/api/v1/sessions/me', header.slice(0, 12_000))
+        if (!parts.includes('right session')) expect([header, answer.status]).toEqual([header, 404])
+        else expect([200, 404]).toContain(answer.status)
+      }),
+      runs(800),
+    )
+    expectNoAlarm(house.gatehouse)
+  },
+  TEST_MS,
+)

@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { type Answer, askPort } from '../http/serve.ts'
+import { type MatrixHouse, type Newcomer, pathOf, startMatrixHouse } from '../support/matrix-house.ts'
+import { CLASS_OF } from '../support/route-classes.ts'
+import { expectNoAlarm, expectSound, runs, SEEDED, TEST_MS } from './fuzz.ts'
+
+/** Handles that are almost right, in bodies, queries and paths: as good as unknown, and nothing is sent upstream. */
+
+let house: MatrixHouse
+let browser: Newcomer
+let other: Newcomer
+beforeAll(async () => {
+  house = await startMatrixHouse()
+  browser = await house.newcomer()
+  other = await house.newcomer()
+})
+afterAll(() => house.stop())
+
+type Spoil = (right: string) => string
+const spoil: fc.Arbitrary<Spoil> = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 120 }).map(
+    (text): Spoil =>
+      () =>
+        text,
+  ),
+  fc.string({ unit: fc.constantFrom(...'abcXYZ019-_'), minLength: 43, maxLength: 43 }).map(
+    (text): Spoil =>
+      () =>
+        `00${text}`,
+  ),
+  fc.nat(44).map(
+    (at): Spoil =>
+      (right) =>
+        right.slice(0, at),
+  ),
+  fc.tuple(fc.nat(44), fc.constantFrom(...'abcXYZ019-_.~%\u0000\ud800')).map(
+    ([at, char]): Spoil =>
+      (right) =>
+        right.slice(0, at) + (right[at] === char ? '' : char) + right.slice(at + 1),
+  ),
+  fc.constantFrom<Spoil>(
+    (right) => right + right,
+    (right) => `${right} `,
+    (right) => ` ${right}`,
+    (right) => `${right}\n`,
+    (right) => `${right}=`,
+    (right) => right.replace(/^00/, '01'),
+    (right) => right.toLowerCase(),
+    () => other.handle,
+    () => other.handOver,
+    () => browser.handOver,
+    () => '00plainly-fake-state-token-00000001',
+    () => 'x'.repeat(100_000),
+    () => '__proto__',
+  ),
+)
+
+const own = () => ({ cookie: browser.cookies('own') ?? '', 'sec-fetch-site': 'same-origin' })
+const opened = () => ({ ...own(), 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' })
+
+async function expectRefused(asked: Promise<Answer>, allowed: readonly number[]): Promise<void> {
+  const answer = await asked
+  expectSound(answer)
+  expect(allowed).toContain(answer.status)
+  expect(house.callsSinceLastLook()).toEqual([])
+}
+
+const STEPS = Object.entries(CLASS_OF).flatMap(([name, kind]) =>
+  kind === 'step' ? [name.slice('POST '.length)] : [],
+)
+const FIELDS = {
+  oldPassword: 'a',
+  newPassword: 'b',
+  answer: 'c',
+  passCode: '000000',
+  factorType: 'sms',
+  provider: 'OKTA',
+}
+
+test(
+  `in the body of any step ${SEEDED}`,
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom('/api/v1/authn', ...STEPS), spoil, async (step, spoilt) => {
+        const stateToken = spoilt(browser.handle)
+        fc.pre(stateToken !== browser.handle)
+        const fields = step === '/api/v1/authn' ? {} : FIELDS
+        house.callsSinceLastLook()
+        const asked = askPort(house.port, {
+          method: 'POST',
+          path: pathOf(step, browser.userId),
+          headers: { ...own(), 'content-type': 'application/json' },
+          body: JSON.stringify({ stateToken, ...fields }),
+        })
+        await expectRefused(asked, [400, 401, 413])
+      }),
+      runs(1500),
+    )
+    expectNoAlarm(house.gatehouse)
+  },
+  TEST_MS,
+)
+
+test(
+  `in the query of a redirect, and of the hand-over ${SEEDED}`,
+  async () => {
+    const target = encodeURIComponent('https://app.example.com/start')
+    const place = fc.constantFrom(
+      ['/login/step-up/redirect?stateToken=', ''] as const,
+      ['/login/token/redirect?stateToken=', ''] as const,
+      ['/sso/idps/fac123?stateToken=', ''] as const,
+      ['/login/sessionCookieRedirect?token=', `&redirectUrl=${target}`] as const,
+    )
+    await fc.assert(
+      fc.asyncProperty(place, spoil, async ([before, after], spoilt) => {
+        const right = before.includes('?token=') ? browser.handOver : browser.handle
+        const given = spoilt(right)
+        fc.pre(given !== right)
+        const text = encodeURIComponent(Buffer.from(given).toString()).slice(0, 12_000)
+        house.callsSinceLastLook()
+        await expectRefused(
+          askPort(house.port, { path: before + text + after, headers: opened() }),
+          [401, 414],
+        )
+      }),
+      runs(1200),
+    )
+    expectNoAlarm(house.gatehouse)
+  },
+  TEST_MS,
+)
+
+test(
+  `in the path of a picture ${SEEDED}`,
+  async () => {
+    const [folder = '', right = ''] = browser.picture.split(/(?<=\/qr\/)/)
+    await fc.assert(
+      fc.asyncProperty(spoil, async (spoilt) => {
+        const given = spoilt(right)
+        fc.pre(given !== right)
+        const text = encodeURIComponent(Buffer.from(given).toString()).slice(0, 12_000)
+        house.callsSinceLastLook()
+        await expectRefused(askPort(house.port, { path: folder + text, headers: own() }), [403, 404, 414])
+      }),
+      runs(600),
+    )
+    expect((await askPort(house.port, { path: browser.picture, headers: own() })).status).toBe(200)
+    expectNoAlarm(house.gatehouse)
+  },
+  TEST_MS,
+)

@@ -1,0 +1,314 @@
+import { isIP } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { askPort } from '../http/serve.ts'
+import { type MatrixHouse, type Newcomer, pathOf, startMatrixHouse } from '../support/matrix-house.ts'
+import { CLASS_OF } from '../support/route-classes.ts'
+import { until } from '../support/until.ts'
+import { exchangeRaw, expectNoAlarm, expectSound, runs, SEEDED, TEST_MS } from './fuzz.ts'
+
+/** Request lines, headers and queries of every kind. */
+
+let house: MatrixHouse
+let browser: Newcomer
+beforeAll(async () => {
+  house = await startMatrixHouse({
+    env: { TRUST_PROXY: '127.0.0.1/32,10.0.0.0/8' },
+    tunables: (tunables) => ({
+      ...tunables,
+      http: {
+        ...tunables.http,
+        requestTimeoutMs: 400,
+        headersTimeoutMs: 400,
+        connectionsCheckIntervalMs: 50,
+      },
+    }),
+  })
+  browser = await house.newcomer()
+})
+afterAll(() => house.stop())
+
+const opened = () => ({
+  cookie: browser.cookies('own') ?? '',
+  'sec-fetch-site': 'none',
+  'sec-fetch-mode': 'navigate',
+  'sec-fetch-dest': 'document',
+})
+
+describe('a request line', () => {
+  const PATHS = Object.keys(CLASS_OF).map((name) => pathOf(name.split(' ')[1] ?? ''))
+  const twisted = fc
+    .tuple(
+      fc.constantFrom(...PATHS),
+      fc.nat(60),
+      fc.constantFrom(
+        '%2f',
+        '%2e%2e/',
+        '//',
+        '/../',
+        '%00',
+        '%',
+        '%zz',
+        ';',
+        '\\',
+        '%c0%af',
+        '?',
+        '#',
+        '*',
+        '%20',
+        '\u00ff',
+        '..;/',
+      ),
+    )
+    .map(([path, at, twist]) => path.slice(0, at) + twist + path.slice(at))
+  const target = fc.oneof(
+    twisted,
+    fc.constantFrom(...PATHS).map((path) => `http://evil.example${path}`),
+    fc.constantFrom(
+      '*',
+      '/',
+      '//',
+      '//evil.example/x',
+      'http://',
+      'http://[::1',
+      'evil.example:443',
+      '?x',
+      '%',
+      'https://a:b@c/',
+      '/%ff',
+    ),
+    fc.string({ unit: 'binary-ascii', maxLength: 200 }),
+    fc.constantFrom(9000, 20_000).map((length) => `/${'a'.repeat(length)}`),
+  )
+  const method = fc.oneof(
+    fc.constantFrom(
+      'GET',
+      'HEAD',
+      'POST',
+      'DELETE',
+      'OPTIONS',
+      'PUT',
+      'PATCH',
+      'TRACE',
+      'CONNECT',
+      'PROPFIND',
+      'get',
+      'G',
+    ),
+    fc.string({ unit: 'binary-ascii', maxLength: 10 }),
+  )
+
+  test(
+    `of any kind is answered or closed, and nobody waits for ever ${SEEDED}`,
+    async () => {
+      const version = fc.constantFrom(
+        'HTTP/1.1',
+        'HTTP/1.0',
+        'HTTP/2.0',
+        'HTTP/9',
+        'HTTP/1.1\r\nHost: a\r\nHost: b',
+        '',
+      )
+      await fc.assert(
+        fc.asyncProperty(method, target, version, async (verb, where, how) => {
+          const head = `${verb} ${where} ${how}\r\nConnection: close\r\n\r\n`
+          const answer = await exchangeRaw(house.port, Buffer.from(head, 'latin1'))
+          expect(answer).not.toBeUndefined()
+          expect(answer ?? '').not.toMatch(/^HTTP\/1\.1 5/)
+        }),
+        runs(1200),
+      )
+      expectNoAlarm(house.gatehouse)
+    },
+    TEST_MS,
+  )
+})
+
+describe('queries of redirects', () => {
+  const word = fc.oneof(
+    fc
+      .string({ unit: 'binary', maxLength: 60 })
+      .map((text) => encodeURIComponent(Buffer.from(text).toString())),
+    fc.string({ unit: fc.constantFrom(...'ab%=&;+/?#[]\\.:@'), maxLength: 60 }),
+    fc.constantFrom(
+      'handle',
+      'hand-over',
+      'https%3A%2F%2Fapp.example.com%2Fstart',
+      'https://app.example.com.evil.example/',
+      '%ff',
+      '__proto__',
+    ),
+  )
+  const name = fc.oneof(
+    fc.constantFrom(
+      'stateToken',
+      'token',
+      'redirectUrl',
+      'fromURI',
+      '__proto__',
+      'stateToken[]',
+      'stateToken[a]',
+      'constructor',
+      '',
+    ),
+    word,
+  )
+  const soup = fc.array(fc.tuple(name, word), { maxLength: 8 })
+  const path = fc.constantFrom(
+    '/login/step-up/redirect',
+    '/login/token/redirect',
+    '/sso/idps/fac123',
+    '/sso/idps/%2e%2e',
+    '/login/sessionCookieRedirect',
+    '/signin/step-up',
+  )
+
+  test(
+    `lead to the org, to our own page, or nowhere ${SEEDED}`,
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(path, soup, async (where, pairs) => {
+          const own = new Map([
+            ['handle', browser.handle],
+            ['hand-over', browser.handOver],
+          ])
+          const query = pairs.map(([key, value]) => `${key}=${own.get(value) ?? value}`).join('&')
+          const answer = await askPort(house.port, { path: `${where}?${query}`, headers: opened() })
+          expectSound(answer)
+          const { location } = answer.headers
+          if (location === undefined) return
+          const { origin, searchParams } = new URL(location)
+          expect([house.upstreamUrl, 'https://portal.example.com']).toContain(origin)
+          const redirectUrl = searchParams.get('redirectUrl')
+          if (redirectUrl !== null) expect(new URL(redirectUrl).origin).toBe('https://app.example.com')
+          browser = await house.newcomer()
+        }),
+        runs(1500),
+      )
+      expectNoAlarm(house.gatehouse)
+    },
+    TEST_MS,
+  )
+
+  test(
+    `with any redirectUrl, the right handle goes to allowed targets only ${SEEDED}`,
+    async () => {
+      const twist = fc.oneof(
+        fc.webUrl({ withQueryParameters: true, withFragments: true }),
+        fc
+          .tuple(
+            fc.constantFrom('https:', 'http:', 'HTTPS:', 'javascript:', '', 'https:/', '\thttps:'),
+            fc.constantFrom('//', '/', '\\\\', '///', ''),
+            fc.constantFrom(
+              'app.example.com',
+              'app.example.com@evil.example',
+              'app.example.com.evil.example',
+              'evil.example#app.example.com',
+              'APP.example.com',
+              'app.example.com:443',
+              'app.example.com:444',
+              'app\u3002example.com',
+              '\uff41pp.example.com',
+            ),
+            fc.string({ unit: fc.constantFrom(...'/.%2fe\\?#@:;a\u0000 '), maxLength: 12 }),
+          )
+          .map((parts) => parts.join('')),
+        fc.string({ unit: 'binary', maxLength: 40 }),
+      )
+      await fc.assert(
+        fc.asyncProperty(twist, async (redirectUrl) => {
+          const given = encodeURIComponent(Buffer.from(redirectUrl).toString())
+          const answer = await askPort(house.port, {
+            path: `/login/sessionCookieRedirect?token=${browser.handOver}&redirectUrl=${given}`,
+            headers: opened(),
+          })
+          expectSound(answer)
+          expect([302, 400]).toContain(answer.status)
+          if (answer.headers.location === undefined) return
+          const { origin, searchParams } = new URL(answer.headers.location)
+          expect(origin).toBe(house.upstreamUrl)
+          expect(new URL(searchParams.get('redirectUrl') ?? '').origin).toBe('https://app.example.com')
+          browser = await house.newcomer()
+        }),
+        runs(1500),
+      )
+      expectNoAlarm(house.gatehouse)
+    },
+    TEST_MS,
+  )
+})
+
+test(
+  `X-Forwarded-For of any kind: the log names one clean address, and none that only the client wrote ${SEEDED}`,
+  async () => {
+    const FORGED = '198.51.100.66'
+    const PROXY_SAW = '203.0.113.7'
+    const garbage = fc.oneof(
+      fc.constantFrom(
+        '',
+        ' ',
+        'unknown',
+        '_hidden',
+        '1.2.3',
+        '01.2.3.4',
+        '0x7f.1',
+        '[::1',
+        '::1]',
+        '[::1]:x',
+        '1.2.3.4:',
+        '::ffff:1.2.3.4',
+        'fe80::1%eth0',
+        '[fe80::1%25eth0]:80',
+        '10.0.0.1',
+        FORGED,
+        `${FORGED}:80`,
+        `[::ffff:${FORGED}]:1`,
+        '"1.2.3.4"',
+        'for=1.2.3.4',
+      ),
+      fc.ipV4(),
+      fc.ipV6(),
+      fc.string({ unit: fc.constantFrom(...'0123456789abcdef:.[]% /'), maxLength: 40 }),
+    )
+    const hops = fc.array(garbage, { maxLength: 300 })
+    const walked = fc.array(
+      fc.constantFrom('10.1.2.3', '10.9.9.9:4000', '::ffff:10.0.0.9', '[::ffff:10.0.0.9]:1', '127.0.0.1'),
+      { maxLength: 3 },
+    )
+    let asked = 0
+    await fc.assert(
+      fc.asyncProperty(hops, walked, fc.constantFrom(',', ', ', ' ,'), async (chain, proxies, between) => {
+        const list = `${chain.join(between).slice(-10_000)}${between}${PROXY_SAW}${proxies.map((one) => between + one).join('')}`
+        const requestId = `fuzz-request-${asked}`
+        asked += 1
+        const answer = await askPort(house.port, {
+          path: '/api/v1/sessions/me',
+          headers: { 'x-forwarded-for': list, 'x-request-id': requestId },
+        })
+        expect(answer.status).toBe(404)
+      }),
+      runs(800),
+    )
+    const lines = () =>
+      house.gatehouse.logLines().filter(({ requestId }) => String(requestId).startsWith('fuzz-request-'))
+    await until(() => lines().length === asked)
+    for (const { address } of lines()) expect(address).toBe(PROXY_SAW)
+
+    await fc.assert(
+      fc.asyncProperty(hops, async (chain) => {
+        const requestId = `fuzz-chain-${asked}`
+        asked += 1
+        const answer = await askPort(house.port, {
+          path: '/api/v1/sessions/me',
+          headers: { 'x-forwarded-for': chain.join().slice(-10_000), 'x-request-id': requestId },
+        })
+        expect(answer.status).toBe(404)
+      }),
+      runs(400),
+    )
+    for (const { address, requestId } of house.gatehouse.logLines())
+      if (String(requestId).startsWith('fuzz-chain-')) expect(isIP(String(address))).toBeGreaterThan(0)
+    expectNoAlarm(house.gatehouse)
+  },
+  TEST_MS,
+)

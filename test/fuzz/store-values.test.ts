@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import type { Redis } from 'ioredis'
+import type { Browser, PageAnswer } from '../support/browser.ts'
+import { generousLimits } from '../support/generous-limits.ts'
+import { AMELIA, type House, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
+import { handleOf, verifyHref } from '../support/transaction-view.ts'
+import { runs, SEEDED, TEST_MS } from './fuzz.ts'
+
+/** Somebody can write to Redis: values that are spoilt or moved open nothing, and break nothing. */
+
+let house: House
+let client: Redis
+beforeAll(async () => {
+  house = await startHouse({ tunables: generousLimits })
+  client = house.redis.client()
+})
+afterAll(() => house.stop())
+
+type Spoil = (value: string, another: string) => string
+const spoil: fc.Arbitrary<Spoil> = fc.oneof(
+  fc.nat(400).map(
+    (bit): Spoil =>
+      (value) => {
+        const bytes = Buffer.from(value, 'base64url')
+        const at = bit % Math.max(1, bytes.length)
+        bytes[at] = (bytes[at] ?? 0) ^ (1 << (bit & 7))
+        return bytes.toString('base64url')
+      },
+  ),
+  fc.nat(400).map(
+    (at): Spoil =>
+      (value) =>
+        value.slice(0, at % value.length),
+  ),
+  fc.string({ unit: 'binary', maxLength: 100 }).map(
+    (text): Spoil =>
+      () =>
+        text,
+  ),
+  fc.constantFrom<Spoil>(
+    (_, another) => another,
+    () => '',
+    () => '{}',
+    () => 'null',
+    (value) => Buffer.concat([Buffer.from(value, 'base64url'), Buffer.of(0)]).toString('base64url'),
+  ),
+)
+
+/** Records that the broker wrote, by what they are for; counters and locks bear nothing that opens anything. */
+const KINDS = ['sess', 'user-sess', 'txn', 'pam-token', 'pam-groups', 'known'] as const
+
+test(
+  `a session, sign-in, index or token that is not what was written counts as none ${SEEDED}`,
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...KINDS), spoil, async (kind, spoilt) => {
+        await client.flushall()
+        const [inside, other, waiting] = [await house.visit(), await house.visit(), await house.visit()]
+        await inside.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+        await other.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+        await inside.get('/api/v1/pam/me')
+        const asked = await waiting.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
+        await spoilAll(kind, spoilt)
+
+        for (const answer of await askAll(inside, waiting, asked)) {
+          expect([kind, answer.status < 500]).toEqual([kind, true])
+        }
+        const me = await inside.get('/api/v1/sessions/me')
+        if (kind === 'sess') expect(me.status).toBe(404)
+        else expect(me.json.login).toBe(AMELIA)
+        expect((await inside.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })).status).toBe(
+          200,
+        )
+      }),
+      runs(60),
+    )
+    const alarms = house.gatehouse.logLines().filter(({ event }) => event === 'unexpected_error')
+    expect(alarms).toEqual([])
+  },
+  TEST_MS,
+)
+
+/** Each value becomes another one's, or what the text says; how long they live stays. */
+async function spoilAll(kind: string, spoilt: Spoil): Promise<void> {
+  const keys = await client.keys(`gatehouse:${kind}:*`)
+  const strings: [string, string][] = []
+  for (const key of keys) {
+    if ((await client.type(key)) === 'hash') {
+      const fields = Object.entries(await client.hgetall(key))
+      for (const [at, [field, value]] of fields.entries())
+        await client.hset(key, field, spoilt(value, fields[(at + 1) % fields.length]?.[1] ?? ''))
+    } else strings.push([key, (await client.get(key)) ?? ''])
+  }
+  for (const [at, [key, value]] of strings.entries()) {
+    const next = strings[(at + 1) % strings.length]?.[1] ?? ''
+    await client.set(key, spoilt(value, next === value ? '' : next), 'KEEPTTL')
+  }
+}
+
+async function askAll(inside: Browser, waiting: Browser, asked: PageAnswer): Promise<PageAnswer[]> {
+  const stateToken = handleOf(asked)
+  return [
+    await inside.get('/api/v1/sessions/me'),
+    await inside.get('/api/v1/sessions'),
+    await inside.get('/api/v1/pam/me'),
+    await inside.post('/api/v1/sessions/me/lifecycle/refresh', {}),
+    await waiting.post('/api/v1/authn', { stateToken }),
+    await waiting.post(verifyHref(asked, 'token:software:totp'), { stateToken, passCode: '000000' }),
+  ]
+}
