@@ -299,21 +299,86 @@ describe('trouble', () => {
     await signedInAs(visitor, 'Amelia')
   })
 
-  test('a status that nobody has heard of: the page says so, and offers to cancel', async () => {
+  const linkTo = (path: string) => {
+    return { href: `${house.demo.sandboxUrl}/api/v1/authn/${path}`, hints: { allow: ['POST'] } }
+  }
+  const pushTooLate = () => ({
+    factorType: 'push',
+    provider: 'OKTA',
+    _embedded: { activation: { _links: { activate: linkTo('factors/fake/lifecycle/activate') } } },
+  })
+  test.each([
+    [
+      'a status that nobody has heard of',
+      () => ({ status: 'CONSENT_REQUIRED' }),
+      'This page cannot go on',
+      /CONSENT_REQUIRED/,
+    ],
+    [
+      'a factor that nobody has heard of',
+      () => ({
+        status: 'MFA_REQUIRED',
+        _embedded: { factors: [{ factorType: 'retina', _links: { verify: linkTo('factors/fake/verify') } }] },
+      }),
+      'This page cannot go on',
+      /MFA_REQUIRED, retina/,
+    ],
+    [
+      'a factor in hand that nobody has heard of',
+      () => ({ status: 'MFA_CHALLENGE', _embedded: { factor: { factorType: 'retina' } } }),
+      'This page cannot go on',
+      /MFA_CHALLENGE, retina/,
+    ],
+    [
+      'a step without its link',
+      () => ({ status: 'PASSWORD_EXPIRED' }),
+      'This page cannot go on',
+      /PASSWORD_EXPIRED/,
+    ],
+    [
+      'no factor that may be used',
+      () => ({ status: 'MFA_REQUIRED', _embedded: { factors: [] } }),
+      'There is no way to go on here',
+      /Ask your help desk/,
+    ],
+    [
+      'an older key to set up',
+      () => ({ status: 'MFA_ENROLL_ACTIVATE', _embedded: { factor: { factorType: 'u2f' } } }),
+      'This key is too old for browsers',
+      /Choose another way/,
+    ],
+    [
+      'an app that nobody has set up in time',
+      () => ({
+        status: 'MFA_ENROLL_ACTIVATE',
+        factorResult: 'TIMEOUT',
+        _embedded: { factor: pushTooLate() },
+      }),
+      'That took too long',
+      /Show a new picture/,
+    ],
+  ])('%s: the page says so, and offers to cancel', async (_what, answer, title, words) => {
     const visitor = await house.visit()
-    const href = `${house.demo.sandboxUrl}/api/v1/authn/cancel`
-    const body = {
-      status: 'CONSENT_REQUIRED',
-      stateToken: '00plainly-fake-state-token-of-a-test',
-      expiresAt: new Date(Date.now() + 600_000).toISOString(),
-      _links: { cancel: { href, hints: { allow: ['POST'] } } },
-    }
+    const expiresAt = new Date(Date.now() + 600_000).toISOString()
+    const stateToken = '00plainly-fake-state-token-of-a-test'
+    const body = { ...answer(), stateToken, expiresAt, _links: { cancel: linkTo('cancel') } }
     house.sandbox.faults.authn.set({ kind: 'status', status: 200, body, times: 1 })
     await visitor.signIn('amelia.stone')
-    await visitor.screen('This page cannot go on')
-    await visitor.main.getByText(/CONSENT_REQUIRED/).waitFor()
+    await visitor.screen(title)
+    await visitor.main.getByText(words).waitFor()
     await expectGoodScreen(visitor.page)
     await visitor.press('Cancel')
+    await visitor.screen('Sign in')
+  })
+
+  test('a locked account that nobody can unlock alone leads back to the first screen', async () => {
+    const visitor = await house.visit()
+    house.sandbox.faults.authn.set({ kind: 'status', status: 200, body: { status: 'LOCKED_OUT' }, times: 1 })
+    await visitor.signIn('amelia.stone')
+    await visitor.screen('Your account is locked')
+    await visitor.main.getByText(/Ask your help desk/).waitFor()
+    await expectGoodScreen(visitor.page)
+    await visitor.press('Back to sign-in')
     await visitor.screen('Sign in')
   })
 })

@@ -97,7 +97,8 @@ function pushStep(transaction: Transaction, factor: Factor): Step {
   if (next === undefined) return unknownStep(transaction, factor)
   if (isSetUp(transaction)) {
     const also = linksOf(activation, 'send').map(sendAction)
-    const says = [...picture(factor), waiting('Waiting for the app')]
+    const goesOn = 'This page goes on by itself once it is set up.'
+    const says = [...picture(factor), goesOn, waiting('Waiting for the app')]
     return { title: nameOf(transaction, factor), says, also, poll: next }
   }
   if (transaction.factorResult !== 'WAITING') {

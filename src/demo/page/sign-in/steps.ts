@@ -44,7 +44,8 @@ const STEPS: Readonly<Record<string, ToStep>> = {
   PASSWORD_RESET: (answer, link) => passwordStep('Choose a new password', answer, link, [NEW]),
   MFA_REQUIRED(answer) {
     const [only, ...others] = factorsOf(answer)
-    if (only !== undefined && others.length === 0) return chosenStep(answer, only)
+    if (only === undefined) return NO_WAY
+    if (others.length === 0) return chosenStep(answer, only)
     return { title: 'How do you want to prove it is you?', choices: choicesOf(answer, 'verify') }
   },
   MFA_CHALLENGE: begunStep,
@@ -70,6 +71,12 @@ const STEPS: Readonly<Record<string, ToStep>> = {
     if (link === undefined) return { title, says: ['Ask your help desk to unlock it.'] }
     return recoveryStep(title, link, 'Too many sign-ins have failed. You can unlock it yourself.')
   },
+}
+
+/** The operator may hide factor types; then nothing may be left. */
+const NO_WAY: Step = {
+  title: 'There is no way to go on here',
+  says: ['A second proof is needed, and none of yours may be used on this page. Ask your help desk.'],
 }
 
 /** There is nothing to type, and no link but the one in the mail, which leads back to this page. */
