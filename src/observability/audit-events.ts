@@ -71,7 +71,10 @@ export const AUDIT_EVENTS = {
 
   signed_out: z.strictObject(signedIn),
 
-  /** Sessions that did not end by their own sign-out; device and login are those of the person who did it. */
+  /**
+   * Sessions that ended neither by sign-out nor by a sign-in in their place; device and login are those of the person
+   * who did it.
+   */
   sessions_revoked: z.strictObject({
     ...request,
     userId: opaque,

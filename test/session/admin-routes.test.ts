@@ -84,6 +84,17 @@ describe('with a wrong token', () => {
     expect(audited()[0]).toMatchObject({ operation: 'none', status: 401, errorCode: 'E0000011' })
   })
 
+  test.each([
+    '/%61dmin/users/00u1person/sessions',
+    '//admin/users/00u1person/sessions',
+    '/ADMIN/users/00u1person/sessions',
+  ])('%s is no way around it', async (path) => {
+    const { as, signIn, call } = await house()
+    const { bearer } = await signIn()
+    expect([401, 404]).toContain((await as(undefined, 'DELETE', path)).status)
+    expect((await call('GET', ME, bearer)).status).toBe(200)
+  })
+
   test('a token that was changed counts at once, and the old one no more', async () => {
     const { as, secret } = await house()
     secret.token = 'another-plainly-fake-token'
