@@ -4,6 +4,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { UpstreamAnswer, UpstreamClient, UpstreamRequest } from '../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import { createApiToken } from './api-token.ts'
+import { type AuthnLimit, type LimitedCaller, wasSentRecently } from './authn-limit.ts'
 import type { Client } from './client.ts'
 import { record } from './read-answer.ts'
 
@@ -43,6 +44,7 @@ export interface AuthnReply {
 
 export interface AuthnUpstreamParts {
   readonly client: UpstreamClient
+  readonly limit: Pick<AuthnLimit, 'send'>
   /** The SSWS token in use first, then the standby, if any. */
   readonly apiTokens: () => readonly string[]
   /** For all that one step sends, in milliseconds: shorter than the step's lock. */
@@ -58,32 +60,34 @@ const RETRY_AFTER_REFUSAL_S = 30
 const TRUST_MS = 5000
 
 export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
-  const { client, apiTokens, timeoutMs, log, metrics, monotonic = () => performance.now() } = parts
+  const { client, limit, apiTokens, timeoutMs, log, metrics, monotonic = () => performance.now() } = parts
   const apiToken = createApiToken({ tokens: apiTokens, monotonic, log, metrics })
   let knocking: Promise<void> | undefined
 
-  const ask = async (request: UpstreamRequest, deadline: number): Promise<UpstreamAnswer> => {
-    const leftMs = Math.ceil(deadline - monotonic())
-    if (leftMs <= 0) throw upstreamTimeout(new Error('no time is left for this step'))
-    try {
-      return await client.send({ ...request, timeoutMs: leftMs })
-    } catch (error) {
-      throw asBrokerError(error)
-    }
-  }
+  const ask = (request: UpstreamRequest, caller: LimitedCaller, deadline: number): Promise<UpstreamAnswer> =>
+    limit.send(caller, async () => {
+      const leftMs = Math.ceil(deadline - monotonic())
+      if (leftMs <= 0) throw upstreamTimeout(new Error('no time is left for this step'))
+      try {
+        return await client.send({ ...request, timeoutMs: leftMs })
+      } catch (error) {
+        throw asBrokerError(error)
+      }
+    })
 
-  const post = async (token: string, path: string, body: unknown, from: Client, deadline: number) => {
+  const post = async (token: string, { path, body }: Posted, from: Client, deadline: number) => {
     const headers = headersFor(token, from)
-    const reply = toReply(await ask({ method: 'POST', path, headers, body }, deadline))
+    const caller = callerOf(path, body, from)
+    const reply = toReply(await ask({ method: 'POST', path, headers, body }, caller, deadline))
     if (provesToken(reply)) apiToken.taken(token)
     return reply
   }
 
   /** Whatever a call with every token says: E0000011 from all, or the first other answer. */
-  const postInTurn = async (path: string, body: unknown, from: Client, deadline: number) => {
+  const postInTurn = async (posted: Posted, from: Client, deadline: number) => {
     let reply: AuthnReply | undefined
     for (const token of apiToken.inTurn()) {
-      reply = await post(token, path, body, from, deadline)
+      reply = await post(token, posted, from, deadline)
       if (!isInvalidToken(reply)) return reply
     }
     if (reply === undefined) throw new Error('there is always an API token')
@@ -94,7 +98,8 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
 
   /** An empty sign-in, which a working API refuses for its form: so it tells whether our token stands. */
   const knock = async (from: Client, deadline: number): Promise<void> => {
-    const reply = await postInTurn(PRIMARY, { context: { deviceToken: from.device.id } }, from, deadline)
+    const body = { context: { deviceToken: from.device.id } }
+    const reply = await postInTurn({ path: PRIMARY, body }, from, deadline)
     if (isInvalidToken(reply)) {
       apiToken.refused()
       throw refuse()
@@ -119,7 +124,7 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
       const deadline = monotonic() + timeoutMs
       for (const token of apiToken.inTurn()) {
         const headers = { ...headersFor(token, from), Accept: accept }
-        const answer = await ask({ method: 'GET', path, headers }, deadline)
+        const answer = await ask({ method: 'GET', path, headers }, ongoing(from, path), deadline)
         if (answer.status !== 401) return answer
       }
       // no alarm from here: the next step says it for sure; and never a 401, which clients take for the end
@@ -128,7 +133,7 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
 
     async send({ path, body, bearsToken }, from) {
       const deadline = monotonic() + timeoutMs
-      const reply = await postInTurn(path, body, from, deadline)
+      const reply = await postInTurn({ path, body }, from, deadline)
       if (!isInvalidToken(reply)) return reply
       if (!bearsToken) {
         apiToken.refused()
@@ -139,6 +144,20 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
       return reply
     },
   }
+}
+
+type Posted = Pick<AuthnCall, 'path' | 'body'>
+
+/** New is what begins something: it names a person or bears a token for one use. All else goes on with a transaction. */
+function callerOf(path: string, body: Posted['body'], from: Client): LimitedCaller {
+  if (typeof body.stateToken === 'string') return ongoing(from, body.stateToken)
+  const begins = [body.username, body.token, body.recoveryToken].find((value) => typeof value === 'string')
+  if (typeof begins !== 'string') return ongoing(from, path)
+  return { priority: 'new', parties: [from.address, begins] }
+}
+
+function ongoing(from: Client, party: string): LimitedCaller {
+  return { priority: 'ongoing', parties: [from.address, party] }
 }
 
 function isInvalidToken({ status, errorCode }: AuthnReply): boolean {
@@ -175,27 +194,21 @@ export function toReply(answer: UpstreamAnswer): AuthnReply {
     throw upstreamUnavailable(new Error(`status ${status} that is no answer of the API`))
   }
   const date = one(answer.headers.date)
-  return { status, body, isError, errorCode, date, headers: passedOn(answer, errorCode, date) }
+  return { status, body, isError, errorCode, date, headers: passedOn(answer, date) }
 }
 
 const RATE_LIMIT_HEADERS = ['X-Rate-Limit-Limit', 'X-Rate-Limit-Remaining', 'X-Rate-Limit-Reset'] as const
 
-/** A text message or a call was made in the last 30 seconds: not the limit that the rate headers speak of. */
-const SENT_RECENTLY = new Set(['E0000109', 'E0000133'])
 const RESEND_AFTER_S = 30
 
-function passedOn(
-  answer: UpstreamAnswer,
-  errorCode: string | undefined,
-  date: string | undefined,
-): Record<string, string> {
+function passedOn(answer: UpstreamAnswer, date: string | undefined): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const name of RATE_LIMIT_HEADERS) {
     const value = one(answer.headers[name.toLowerCase()])
     if (value !== undefined && /^\d{1,15}$/.test(value)) headers[name] = value
   }
   if (answer.status === 429) {
-    const waitS = SENT_RECENTLY.has(errorCode ?? '')
+    const waitS = wasSentRecently(answer)
       ? RESEND_AFTER_S
       : retryAfterSeconds(headers['X-Rate-Limit-Reset'], date)
     headers['Retry-After'] = String(waitS)

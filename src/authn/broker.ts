@@ -80,11 +80,13 @@ export function createBroker(parts: BrokerParts): Broker {
     client: Client,
     fingerprintOf: readonly unknown[],
     work: (transaction: Transaction) => Promise<Exchanged>,
+    polls = false,
   ): Promise<StepOutcome> => {
     if (!isHandle(handle)) throw refuse('unknown_handle', unknownHandle(client.device.returned))
     const flight = {
       names: transactions.names(handle),
       fingerprint: fingerprint(client, handle, ...fingerprintOf),
+      polls,
     }
     return flights.run(flight, async (place, raw): Promise<StepDone> => {
       const transaction = transactions.decode(raw, place)
@@ -175,7 +177,8 @@ export function createBroker(parts: BrokerParts): Broker {
     take({ operation, params, query, body }, client) {
       const path = upstreamPath(operation, params)
       const { stateToken, ...fields } = body
-      return step(stateToken, client, [path, query, fields], (transaction) => {
+      const mayPoll = operation.polls && Object.keys(fields).length === 0
+      const work = (transaction: Transaction): Promise<Exchanged> => {
         if (operation.allowed === 'offered' && !mayTake(transaction, 'POST', path)) {
           throw refuse('not_offered', stepNotOffered())
         }
@@ -206,7 +209,8 @@ export function createBroker(parts: BrokerParts): Broker {
           revokesSessions: fields.revokeSessions === true,
         }
         return guessing.guard(attempt, client, () => exchange(transaction, stateToken, sending, client))
-      })
+      }
+      return step(stateToken, client, [path, query, fields], work, mayPoll)
     },
   }
 }

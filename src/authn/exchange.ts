@@ -54,6 +54,8 @@ export interface Exchanged {
   readonly after: Transaction | undefined
   /** That the upstream's answer named; undefined for an Error object and for an answer of our own. */
   readonly status?: string
+  /** The upstream waits for the person, who has been asked on another device. */
+  readonly waits?: boolean
   /** Ends other sessions, once the step is settled. */
   readonly settled?: () => Promise<void>
   /** Ends the session that was opened, when the step turned out to be too late. */
@@ -212,8 +214,10 @@ export function createExchange(parts: ExchangeParts): Exchange {
       if (sending.revokesSessions === true) await endOtherSessions(after, own, client)
     }
     const { status: answered } = answer
-    if (!opensSession(after, answer))
-      return { outcome, after: kept, status: answered, settled: settledWith(undefined) }
+    if (!opensSession(after, answer)) {
+      const waits = answer.factorResult === 'WAITING'
+      return { outcome, after: kept, status: answered, waits, settled: settledWith(undefined) }
+    }
     const { sessionId, sessionToken, undo } = await open(answer, after, body, client)
     return {
       outcome: {

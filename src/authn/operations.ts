@@ -25,6 +25,8 @@ export interface Operation {
   readonly allowed: 'offered' | 'always'
   /** What it proves when the upstream accepts it. */
   readonly proves: 'password' | 'new-password' | 'factor' | undefined
+  /** Sent without a field of its own it asks how things stand: the poll of a push. */
+  readonly polls: boolean
 }
 
 const API = '/api/v1/authn'
@@ -52,17 +54,26 @@ export const OPERATIONS: readonly Operation[] = [
     body: verifyBody,
     query: ['rememberDevice', 'autoPush'],
     proves: 'factor',
+    polls: true,
   }),
   step('resend', `${FACTOR}/verify/resend`),
-  step('activate', `${FACTOR}/lifecycle/activate`, { body: activateBody, query: ['updatePhone'] }),
-  step('activate_poll', `${FACTOR}/lifecycle/activate/poll`, { query: ['updatePhone'] }),
+  step('activate', `${FACTOR}/lifecycle/activate`, {
+    body: activateBody,
+    query: ['updatePhone'],
+    polls: true,
+  }),
+  step('activate_poll', `${FACTOR}/lifecycle/activate/poll`, { query: ['updatePhone'], polls: true }),
   step('activate_resend', `${FACTOR}/lifecycle/resend`, { body: enrollResendBody, query: ['updatePhone'] }),
   step('activate_email', `${FACTOR}/lifecycle/activate/email`, {
     body: sendLinkBody,
     query: ['updatePhone'],
   }),
   step('activate_sms', `${FACTOR}/lifecycle/activate/sms`, { body: sendLinkBody, query: ['updatePhone'] }),
-  step('activate', `${USER_FACTOR}/lifecycle/activate`, { body: activateBody, query: ['updatePhone'] }),
+  step('activate', `${USER_FACTOR}/lifecycle/activate`, {
+    body: activateBody,
+    query: ['updatePhone'],
+    polls: true,
+  }),
   step('activate_email', `${USER_FACTOR}/lifecycle/activate/email`, {
     body: sendLinkBody,
     query: ['updatePhone'],
@@ -74,7 +85,16 @@ export const OPERATIONS: readonly Operation[] = [
 ]
 
 function step(name: string, path: string, rest: Partial<Operation> = {}): Operation {
-  return { name, path, body: stateBody, query: [], allowed: 'offered', proves: undefined, ...rest }
+  return {
+    name,
+    path,
+    body: stateBody,
+    query: [],
+    allowed: 'offered',
+    proves: undefined,
+    polls: false,
+    ...rest,
+  }
 }
 
 /** Authentication method names of RFC 8176 for the factor types we know; another one is just a second factor. */

@@ -56,6 +56,13 @@ export function createMetrics({ processMetrics = true }: { processMetrics?: bool
     ]),
     unreadableRecords: counter('unreadable_records_total', 'Stored values that did not open', ['kind']),
     limitHits: counter('limit_hits_total', 'Attempts refused by a limit', ['limit']),
+    authnGateWaits: counter('authn_gate_waits_total', "Calls held back by the sign-in API's rate limit", [
+      'outcome',
+    ]),
+    authnLimitRemaining: gauge(
+      'authn_limit_remaining',
+      "What the sign-in API's last answer said is left of the rate limit",
+    ),
     pamTokens: counter('pam_tokens_total', 'PAM tokens by where they came from or how the mint ended', [
       'outcome',
     ]),

@@ -90,7 +90,8 @@ const POLL_MS = 50
 
 export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
   const { store, clock, monotonic, jitterMs, random, sleep, onOutcome } = parts
-  const key = (what: string) => `gatehouse:limit:${parts.api}${what}:${parts.scope()}`
+  /** With the version: replicas of another one keep a record of their own, and none overwrites the other's. */
+  const key = (what: string) => `gatehouse:limit:${parts.api}${what}:v1:${parts.scope()}`
   let local: { readonly record: LimitRecord; readonly saved: boolean } | undefined
   let looking: Promise<void> | undefined
   let lookedAt = Number.NEGATIVE_INFINITY

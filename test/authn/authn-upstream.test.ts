@@ -43,6 +43,7 @@ function upstreamAt({ origin, tokens = ['first-token'], halfOpenAfterMs = 1500 }
     createAuthnUpstream({
       timeoutMs: 5000,
       client,
+      limit: { send: (_caller, send) => send() },
       apiTokens: () => keyring.tokens,
       log,
       metrics,

@@ -1,5 +1,10 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { createStepFlights, type StepDone, type StepFlights } from '../../src/authn/step-flights.ts'
+import {
+  createStepFlights,
+  type StepDone,
+  type StepFlights,
+  type StepWork,
+} from '../../src/authn/step-flights.ts'
 import type { StepAnswer } from '../../src/authn/step-outcome.ts'
 import { createSeal } from '../../src/crypto/seal.ts'
 import { BrokerError, storeUnavailable, unknownHandle } from '../../src/errors.ts'
@@ -34,10 +39,16 @@ interface HouseOptions {
   readonly lockTtlMs?: number
   readonly waitMs?: number
   readonly sharedAnswerMs?: number
+  readonly pollEveryMs?: number
 }
 
 /** One store, and as many replicas on it as a test asks for. */
-function house({ lockTtlMs = 15_000, waitMs = 12_000, sharedAnswerMs = 5000 }: HouseOptions = {}) {
+function house({
+  lockTtlMs = 15_000,
+  waitMs = 12_000,
+  sharedAnswerMs = 5000,
+  pollEveryMs = 0,
+}: HouseOptions = {}) {
   const entries = new Map<string, MemoryEntry>()
   const memory = createMemoryStore({ entries })
   const refusedClaims: string[] = []
@@ -59,6 +70,7 @@ function house({ lockTtlMs = 15_000, waitMs = 12_000, sharedAnswerMs = 5000 }: H
       lockTtlMs,
       waitMs,
       sharedAnswerMs,
+      pollEveryMs,
     })
   return { store, entries, metrics, replica, refusedClaims }
 }
@@ -172,6 +184,84 @@ describe('equal steps in flight', () => {
     const failing = () => Promise.reject(unknownHandle())
     expect(await failureOf(flights.run(flight, failing))).toMatchObject({ status: 401 })
     expect(await flights.run(flight, async () => done('fine'))).toMatchObject({ body: 'fine' })
+  })
+})
+
+describe('a poll that was told to wait', () => {
+  const FLIGHT = { names: NAMES, fingerprint: 'poll', polls: true } as const
+  const HELD = 'gatehouse:lock:{newest}:poll:poll'
+  const waiting = (body: string): StepDone => ({ ...done(body), waits: true })
+
+  test('is held when it comes again too soon, on every replica, and is a new attempt then', async () => {
+    const { replica, store, metrics } = house({ pollEveryMs: 60_000 })
+    let asked = 0
+    let waits = true
+    const work = async () => ({ ...done(String(++asked)), waits })
+    expect(await replica().run(FLIGHT, work)).toMatchObject({ body: '1' })
+    waits = false // the person has answered in the meantime
+    const ended: unknown[] = []
+    const polls = [replica(), replica(), replica()].map(async (flights) => {
+      const outcome = await flights.run(FLIGHT, work)
+      ended.push(outcome)
+      return outcome
+    })
+    // another step of this transaction is not held, and goes on meanwhile
+    const other = { names: NAMES, fingerprint: 'cancel' } as const
+    expect(await replica().run(other, async () => done('cancelled'))).toMatchObject({ body: 'cancelled' })
+    expect([asked, ended]).toEqual([1, []])
+
+    await store.delete(HELD) // the time is over
+    for (const outcome of await Promise.all(polls)) expect(outcome).not.toMatchObject({ body: '1' })
+    expect(asked).toBeGreaterThan(1)
+    expect((await metrics.sharedAnswers.get()).values.length).toBeLessThanOrEqual(1)
+  })
+
+  test('however many ask on however many replicas, the upstream is asked once in that time', async () => {
+    const { replica, store } = house({ pollEveryMs: 60_000 })
+    let asked = 0
+    const work = async () => waiting(String(++asked))
+    const replicas = [replica(), replica(), replica()]
+    await replica().run(FLIGHT, work)
+    const polls = Array.from({ length: 30 }, (_, n) => replicas[n % 3]?.run(FLIGHT, work))
+    expect(asked).toBe(1)
+    await store.delete(HELD)
+    for (const outcome of await Promise.all(polls)) expect(outcome).toMatchObject({ body: '2' })
+    expect(asked).toBe(2)
+  })
+
+  test('that ends the transaction ends it for those held on other replicas alike', async () => {
+    const { replica, store } = house({ pollEveryMs: 60_000 })
+    await store.set(RECORD, 'pushed', 60_000)
+    const end = gate()
+    const gone: StepWork = async (_place, raw) =>
+      raw === undefined ? Promise.reject(unknownHandle()) : end.work()
+    const first = replica()
+    await first.run(FLIGHT, async () => waiting('WAITING'))
+    const polls = [first, replica(), replica()].map((flights) => flights.run(FLIGHT, gone))
+    await store.delete(HELD)
+    await until(() => end.started() === 1)
+    end.release({ outcome: answer('SUCCESS', { sessionId: 'one' }), record: 'delete' })
+    for (const outcome of await Promise.all(polls)) expect(outcome).toMatchObject({ sessionId: 'one' })
+    expect(end.started()).toBe(1)
+    // a later one finds what any later step finds, and is not held
+    expect(await failureOf(replica().run(FLIGHT, gone))).toMatchObject({ code: 'E0000011' })
+  })
+
+  test('what waits for nobody, or shows something, is not held', async () => {
+    const { replica, entries } = house({ pollEveryMs: 60_000 })
+    const flights = replica()
+    expect(await flights.run(FLIGHT, async () => done('1'))).toMatchObject({ body: '1' })
+    expect(await flights.run(FLIGHT, async () => waiting('2'))).toMatchObject({ body: '2' })
+    expect(entries.get(HELD)?.content).toMatch(/^waits /)
+    const code = { names: NAMES, fingerprint: 'poll' } as const
+    expect(await flights.run(code, async () => done('3'))).toMatchObject({ body: '3' })
+  })
+
+  test('is told so when it would be held for too long', async () => {
+    const { replica } = house({ pollEveryMs: 60_000, waitMs: 60 })
+    const flights = replica()
+    await flights.run(FLIGHT, async () => waiting('1'))
+    expect(await failureOf(flights.run(FLIGHT, async () => done('2')))).toMatchObject({ status: 503 })
   })
 })
 

@@ -1,0 +1,161 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import type { Browser, PageAnswer } from '../support/browser.ts'
+import type { Gatehouse } from '../support/gatehouse.ts'
+import { AMELIA, type House, PASSWORD, PRIYA, startHouse, TOMAS } from '../support/house.ts'
+import { handleOf, verifyHref } from '../support/transaction-view.ts'
+
+const LIMIT = 20
+const POLL_EVERY_MS = 1500
+
+let house: House
+let other: Gatehouse
+beforeEach(async () => {
+  house = await startHouse({
+    env: { TRUST_PROXY: '127.0.0.1/32' },
+    // a window that ends in years, so that no test sees the end of one
+    sandboxConfig: (config) => ({
+      ...config,
+      rateLimits: { ...config.rateLimits, windowSeconds: 4_000_000_000, trustedPerWindow: LIMIT },
+    }),
+    tunables: (tunables) => ({
+      ...tunables,
+      transaction: { ...tunables.transaction, pollEveryMs: POLL_EVERY_MS },
+      // each step looks, so that what one replica was told the next step on another one knows for sure
+      authn: { rateLimit: { ...tunables.authn.rateLimit, maxWaitMs: 0, lookEveryMs: 0 } },
+    }),
+  })
+  other = await house.replica()
+})
+afterEach(() => house.stop())
+
+interface At {
+  readonly broker?: Gatehouse
+  readonly address?: string
+}
+
+/** The browser's request, at any replica and from any address. */
+async function post(
+  browser: Browser,
+  path: string,
+  body: object,
+  { broker = house.gatehouse, address = '198.51.100.1' }: At = {},
+): Promise<PageAnswer> {
+  const cookie = await browser.jar.getCookieString(house.gatehouse.url)
+  const url = new URL(new URL(path, broker.url).pathname, broker.url)
+  return browser.post(url.href, body, { headers: { cookie, 'x-forwarded-for': address } })
+}
+const signIn = (browser: Browser, username: string, at?: At) =>
+  post(browser, '/api/v1/authn', { username, password: PASSWORD }, at)
+
+function expectHeldBack(answer: PageAnswer, limit: string) {
+  expect([answer.status, answer.json.errorCode]).toEqual([429, 'E0000047'])
+  expect(answer.headers.get('x-rate-limit-limit')).toBe(limit)
+  expect(answer.headers.get('x-rate-limit-remaining')).toBe('0')
+  const retryAfterS = Number(answer.headers.get('retry-after'))
+  expect(retryAfterS).toBeGreaterThan(60)
+  const untilResetS = Number(answer.headers.get('x-rate-limit-reset')) - Date.now() / 1000
+  expect(Math.abs(untilResetS - retryAfterS)).toBeLessThan(60)
+}
+
+test('what is left at the end is for those who have begun, on every replica; then nobody asks in vain', async () => {
+  const tomas = await house.visit()
+  const asked = await signIn(tomas, TOMAS)
+  const amelia = await house.visit()
+  let last = await signIn(amelia, AMELIA)
+  for (let n = 0; n < LIMIT && last.status === 200; n++) last = await signIn(amelia, AMELIA)
+  expectHeldBack(last, String(LIMIT))
+  const sent = house.upstreamCalls().length
+  expect(sent).toBe(LIMIT - 2) // a tenth is kept
+
+  for (const broker of [house.gatehouse, other])
+    expectHeldBack(await signIn(amelia, AMELIA, { broker }), '20')
+  expect(house.upstreamCalls().length).toBe(sent)
+  const wrong = { stateToken: handleOf(asked), passCode: '000000' }
+  const verify = verifyHref(asked, 'token:software:totp')
+  expect((await post(tomas, verify, wrong, { broker: other })).json.errorCode).toBe('E0000068')
+  const right = { ...wrong, passCode: house.sandbox.totpCode(TOMAS) }
+  expect((await post(tomas, verify, right, { broker: other })).json.status).toBe('SUCCESS')
+  expect(house.upstreamCalls().length).toBe(LIMIT)
+
+  for (const broker of [house.gatehouse, other])
+    expectHeldBack(await signIn(amelia, AMELIA, { broker }), '20')
+  expect(house.upstreamCalls().length).toBe(LIMIT)
+  expect(await house.gatehouse.metrics()).toMatch(/gatehouse_authn_gate_waits_total\{outcome="gave_way"\} \d/)
+  expect(await other.metrics()).toContain('gatehouse_authn_limit_remaining 0')
+})
+
+describe('after a 429', () => {
+  const limited = () => house.sandbox.faults.authn.set({ kind: 'rate-limited', retrySeconds: 250 })
+
+  test('no replica asks before the reset but for one other person, who is refused like all', async () => {
+    limited()
+    const browser = await house.visit()
+    expect((await signIn(browser, AMELIA)).status).toBe(429)
+    for (const broker of [house.gatehouse, other])
+      expectHeldBack(await signIn(browser, AMELIA, { broker }), '20')
+    expect(house.upstreamCalls().length).toBe(1)
+
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        signIn(browser, `person-${n}@example.test`, {
+          broker: n % 2 === 0 ? other : house.gatehouse,
+          address: `198.51.100.${100 + n}`,
+        }),
+      ),
+    )
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 429))
+    expect(house.upstreamCalls().length).toBe(2)
+  })
+
+  test('when the one other person is answered, the limit was not everybody’s', async () => {
+    limited()
+    const [browser, elsewhere] = [await house.visit(), await house.visit()]
+    expect((await signIn(browser, AMELIA)).status).toBe(429)
+    house.sandbox.faults.authn.clear()
+    const from = (address: string, broker: Gatehouse) => ({ address, broker })
+    expect((await signIn(elsewhere, TOMAS, from('203.0.113.7', other))).json.status).toBe('MFA_REQUIRED')
+    expect((await signIn(elsewhere, PRIYA, from('203.0.113.8', house.gatehouse))).status).toBe(200)
+    for (const broker of [house.gatehouse, other])
+      expectHeldBack(await signIn(browser, AMELIA, { broker }), '20')
+  })
+
+  test('that only says that a code is on its way, nobody is held back', async () => {
+    const recently = {
+      errorCode: 'E0000109',
+      errorSummary: 'Sent',
+      errorLink: 'E0000109',
+      errorId: 'oae1',
+      errorCauses: [],
+    }
+    house.sandbox.faults.authn.set({ kind: 'status', status: 429, body: recently, times: 1 })
+    const browser = await house.visit()
+    expect((await signIn(browser, AMELIA)).json.errorCode).toBe('E0000109')
+    expect((await signIn(browser, AMELIA)).json.status).toBe('SUCCESS')
+  })
+})
+
+test('however often a browser polls a push, on whatever replica, the upstream is asked in turn with time', async () => {
+  const browser = await house.visit()
+  const asked = await signIn(browser, PRIYA)
+  const stateToken = handleOf(asked)
+  const push = verifyHref(asked, 'push')
+  const poll = (broker: Gatehouse) => post(browser, push, { stateToken }, { broker })
+  expect((await poll(other)).json.factorResult).toBe('WAITING')
+  house.forget()
+
+  const started = performance.now()
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, n) => poll(n % 2 === 0 ? other : house.gatehouse)),
+  )
+  const turns = Math.ceil((performance.now() - started) / POLL_EVERY_MS)
+  expect(answers.map(({ json }) => json.factorResult)).toEqual(answers.map(() => 'WAITING'))
+  expect(house.upstreamCalls().length).toBeGreaterThan(0)
+  expect(house.upstreamCalls().length).toBeLessThanOrEqual(turns)
+
+  house.sandbox.answerPush(PRIYA, 'approve')
+  const done = await Promise.all([poll(other), poll(house.gatehouse), poll(other)])
+  expect(done.map(({ json }) => json.status)).toEqual(['SUCCESS', 'SUCCESS', 'SUCCESS'])
+  expect(
+    new Set(done.map(({ setCookies }) => setCookies.find((cookie) => cookie.startsWith('gatehouse=')))).size,
+  ).toBe(1)
+})

@@ -1,0 +1,299 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { storeUnavailable } from '../../src/errors.ts'
+import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
+import type { Store } from '../../src/store/store.ts'
+import {
+  createRateLimitGate,
+  type GateCaller,
+  type GateOutcome,
+  type GatePass,
+  type RateLimitGate,
+  RateLimitRefusal,
+} from '../../src/upstream/rate-limit-gate.ts'
+import { createUpstreamClock } from '../../src/upstream/upstream-clock.ts'
+
+const START = Date.UTC(2030, 0, 1)
+const RECORD = 'gatehouse:limit:authn:v1:scope'
+const open: Store[] = []
+afterEach(async () => {
+  for (const store of open.splice(0)) await store.close()
+})
+
+/** The API's clock, one store, and replicas whose own clocks may be off. */
+function world() {
+  let elapsed = 0
+  let away = false
+  const entries = new Map<string, MemoryEntry>()
+  const memory = createMemoryStore({ now: () => elapsed, entries })
+  const asked: string[] = []
+  const reached =
+    <Args extends unknown[], Reply>(name: string, operation: (...args: Args) => Promise<Reply>) =>
+    async (...args: Args) => {
+      asked.push(name)
+      if (away) throw storeUnavailable()
+      return operation(...args)
+    }
+  const store = {
+    get: reached('get', memory.get),
+    set: reached('set', memory.set),
+    delete: reached('delete', memory.delete),
+    deleteIf: reached('deleteIf', memory.deleteIf),
+  }
+  open.push(memory)
+  const nowMs = () => START + elapsed
+  const replica = ({ skewMs = 0, lookEveryMs = 0 } = {}) => {
+    const clock = createUpstreamClock({ now: () => nowMs() + skewMs, monotonic: () => elapsed })
+    const outcomes: GateOutcome[] = []
+    const gate = createRateLimitGate({
+      store,
+      clock,
+      monotonic: () => elapsed,
+      api: 'authn',
+      scope: () => 'scope',
+      prefix: 'x-rate-limit',
+      lowShare: 0.1,
+      maxClosedMs: 300_000,
+      jitterMs: 0,
+      lookEveryMs,
+      random: () => 0,
+      async sleep(ms) {
+        elapsed += ms
+      },
+      onOutcome: (outcome) => outcomes.push(outcome),
+    })
+    const answered = async (pass: GatePass, headers: Record<string, string>, limited = false) => {
+      const answer = { headers: { date: new Date(nowMs()).toUTCString(), ...headers } }
+      clock.observe(answer)
+      await pass.observe(answer, limited)
+      await pass.leave()
+    }
+    return { gate, outcomes, answered }
+  }
+  const resetIn = (seconds: number) => String(Math.ceil(nowMs() / 1000) + seconds)
+  return {
+    entries,
+    asked,
+    replica,
+    advance: (ms: number) => {
+      elapsed += ms
+    },
+    loseStore: (lost: boolean) => {
+      away = lost
+    },
+    used: (seconds: number) => ({
+      'x-rate-limit-limit': '600',
+      'x-rate-limit-remaining': '0',
+      'x-rate-limit-reset': resetIn(seconds),
+    }),
+    left: (remaining: number, seconds = 60) => ({
+      'x-rate-limit-limit': '600',
+      'x-rate-limit-remaining': String(remaining),
+      'x-rate-limit-reset': resetIn(seconds),
+    }),
+  }
+}
+
+const caller = (priority: GateCaller['priority'], ...parties: string[]): GateCaller => ({
+  priority,
+  budget: { leftMs: 1000 },
+  parties: () => parties,
+})
+const refused = async (gate: RateLimitGate, asking: GateCaller): Promise<RateLimitRefusal | undefined> => {
+  try {
+    await (await gate.enter(asking)).leave()
+    return undefined
+  } catch (error) {
+    expect(error).toBeInstanceOf(RateLimitRefusal)
+    return error as RateLimitRefusal // just checked
+  }
+}
+const ADA = ['address-a', 'ada']
+const BEA = ['address-b', 'bea']
+
+describe('used up', () => {
+  test('seen by one replica, it holds for all until the reset; then one call goes first', async () => {
+    const { replica, used, left, advance } = world()
+    const [one, other] = [replica(), replica()]
+    await one.answered(await one.gate.enter(caller('new', ...ADA)), used(30), true)
+    for (const { gate } of [one, other]) {
+      expect(await refused(gate, caller('ongoing', ...ADA))).toMatchObject({ waitMs: 30_000, limit: 600 })
+    }
+
+    advance(30_001)
+    const probe = await other.gate.enter(caller('new', ...ADA))
+    expect(other.outcomes).toEqual(['refused', 'probe'])
+    expect(await refused(one.gate, caller('ongoing', ...ADA))).toBeInstanceOf(RateLimitRefusal)
+    await other.answered(probe, left(599))
+    for (const { gate } of [one, other]) expect(await refused(gate, caller('new', ...ADA))).toBeUndefined()
+  })
+
+  test('those who wait for the probe go when its answer is there', async () => {
+    const { replica, used, left, advance } = world()
+    const { gate, answered, outcomes } = replica()
+    await answered(await gate.enter(caller('new', ...ADA)), used(30), true)
+    advance(30_001)
+    const probe = await gate.enter(caller('new', ...ADA))
+    const waiting = gate.enter(caller('new', ...ADA))
+    await answered(probe, left(599))
+    await (await waiting).leave()
+    expect(outcomes).toEqual(['probe', 'waited'])
+  })
+
+  test.each([3_600_000, -3_600_000])(
+    'a clock of ours that is off by %i ms changes nothing',
+    async (skewMs) => {
+      const { replica, used, advance } = world()
+      const one = replica({ skewMs })
+      await one.answered(await one.gate.enter(caller('new', ...ADA)), used(30), true)
+      expect((await refused(one.gate, caller('new', ...ADA)))?.waitMs).toBe(30_000)
+      advance(30_001)
+      expect(await refused(one.gate, caller('new', ...ADA))).toBeUndefined()
+    },
+  )
+
+  test('a replica that has not heard the API yet, and whose clock is late, waits no longer than the others', async () => {
+    const { replica, used } = world()
+    const [one, late] = [replica(), replica({ skewMs: -3_600_000 })]
+    await one.answered(await one.gate.enter(caller('new', ...ADA)), used(30), true)
+    expect((await refused(late.gate, caller('new', ...ADA)))?.waitMs).toBe(30_000)
+  })
+
+  test('without the store each replica goes by what it saw itself', async () => {
+    const { replica, used, loseStore, advance } = world()
+    const [one, other] = [replica(), replica()]
+    loseStore(true)
+    await one.answered(await one.gate.enter(caller('new', ...ADA)), used(30), true)
+    expect(await refused(one.gate, caller('new', ...ADA))).toMatchObject({ waitMs: 30_000 })
+    expect(await refused(other.gate, caller('new', ...ADA))).toBeUndefined()
+    loseStore(false)
+    expect(await refused(one.gate, caller('new', ...ADA))).toMatchObject({ waitMs: 30_000 })
+    advance(30_001)
+    expect(await refused(one.gate, caller('new', ...ADA))).toBeUndefined()
+  })
+
+  test('an answer that was on its way when the gate was closed does not open it', async () => {
+    const { replica, used, left } = world()
+    const { gate, answered } = replica()
+    const onItsWay = await gate.enter(caller('new', ...BEA))
+    await answered(await gate.enter(caller('new', ...ADA)), used(30), true)
+    await answered(onItsWay, left(300))
+    expect(await refused(gate, caller('new', ...ADA))).toMatchObject({ waitMs: 30_000 })
+  })
+
+  test('a reset that is years away keeps nobody out for longer than the bound', async () => {
+    const { replica, used } = world()
+    const { gate, answered } = replica()
+    await answered(await gate.enter(caller('new', ...ADA)), used(500_000_000), true)
+    expect(await refused(gate, caller('new', ...ADA))).toMatchObject({ waitMs: 300_000 })
+  })
+})
+
+describe('whose limit it is', () => {
+  test('one of the others finds out, once; when it is refused too, it is everybody’s until the reset', async () => {
+    const { replica, used, advance } = world()
+    const [one, other] = [replica(), replica()]
+    await one.answered(await one.gate.enter(caller('new', ...ADA)), used(60), true)
+    const finding = await other.gate.enter(caller('new', ...BEA))
+    expect(await refused(one.gate, caller('new', 'address-c', 'cleo'))).toBeDefined()
+    expect(await refused(other.gate, caller('ongoing', 'address-c', 'cleo'))).toBeDefined()
+    await other.answered(finding, used(60), true)
+    for (const seconds of [10, 20, 20]) {
+      advance(seconds * 1000)
+      expect(await refused(one.gate, caller('new', 'address-c', 'cleo'))).toBeDefined()
+      expect(await refused(other.gate, caller('new', ...BEA))).toBeDefined()
+    }
+  })
+
+  test('when the other is answered, the limit goes on for those alone who met it', async () => {
+    const { replica, used, left } = world()
+    const [one, other] = [replica(), replica()]
+    await one.answered(await one.gate.enter(caller('new', ...ADA)), used(60), true)
+    await other.answered(await other.gate.enter(caller('new', ...BEA)), left(500))
+    for (const { gate } of [one, other]) {
+      expect(await refused(gate, caller('new', ...BEA))).toBeUndefined()
+      expect(await refused(gate, caller('new', 'address-c', 'cleo'))).toBeUndefined()
+      expect(await refused(gate, caller('new', ...ADA))).toMatchObject({ limit: 600 })
+    }
+  })
+
+  test('somebody with an address or a name in common finds out nothing', async () => {
+    const { replica, used } = world()
+    const { gate, answered } = replica()
+    await answered(await gate.enter(caller('new', ...ADA)), used(60), true)
+    expect(await refused(gate, caller('new', 'address-a', 'bea'))).toBeDefined()
+    expect(await refused(gate, caller('new', 'address-b', 'ada'))).toBeDefined()
+    expect(await refused(gate, caller('new'))).toBeDefined()
+  })
+})
+
+describe('little is left', () => {
+  test('new sign-ins give way until the reset, what has begun goes on, on every replica', async () => {
+    const { replica, left, advance } = world()
+    const [one, other] = [replica(), replica()]
+    await one.answered(await one.gate.enter(caller('ongoing', ...ADA)), left(60))
+    for (const { gate, outcomes } of [one, other]) {
+      expect(await refused(gate, caller('new', ...ADA))).toMatchObject({ waitMs: 60_000, limit: 600 })
+      expect(await refused(gate, caller('ongoing', ...ADA))).toBeUndefined()
+      expect(outcomes).toEqual(['gave_way'])
+    }
+    await one.answered(await one.gate.enter(caller('ongoing', ...ADA)), left(590))
+    expect(await refused(one.gate, caller('new', ...ADA))).toBeDefined() // an answer of the same minute, overtaken
+    advance(60_001)
+    expect(await refused(one.gate, caller('new', ...ADA))).toBeUndefined()
+  })
+
+  test('the new minute’s first answer ends it at once', async () => {
+    const { replica, left, advance } = world()
+    const { gate, answered } = replica()
+    await answered(await gate.enter(caller('ongoing', ...ADA)), left(60, 30))
+    advance(29_000)
+    await answered(await gate.enter(caller('ongoing', ...ADA)), left(599, 61))
+    expect(await refused(gate, caller('new', ...ADA))).toBeUndefined()
+  })
+})
+
+describe('what it costs', () => {
+  test('with enough left nothing is written, and the store is looked at once in a while', async () => {
+    const { replica, left, asked, advance, entries } = world()
+    const { gate, answered } = replica({ lookEveryMs: 250 })
+    for (let n = 0; n < 50; n++) await answered(await gate.enter(caller('new', ...ADA)), left(500))
+    expect(asked).toEqual(['get'])
+    advance(250)
+    await answered(await gate.enter(caller('new', ...ADA)), left(500))
+    expect(asked).toEqual(['get', 'get'])
+    expect(entries.size).toBe(0)
+  })
+
+  test('a look that was begun is waited for, not repeated', async () => {
+    const { replica, used, asked } = world()
+    const [one, other] = [replica(), replica({ lookEveryMs: 250 })]
+    await one.answered(await one.gate.enter(caller('new', ...ADA)), used(60), true)
+    asked.length = 0
+    other.gate.look()
+    expect(await refused(other.gate, caller('new', ...ADA))).toBeDefined()
+    expect(asked).toEqual(['get'])
+  })
+
+  test('every record ends by itself', async () => {
+    const { replica, used, entries, advance } = world()
+    const { gate, answered } = replica()
+    await answered(await gate.enter(caller('new', ...ADA)), used(60), true)
+    await answered(await gate.enter(caller('new', ...BEA)), used(60), true)
+    expect(entries.size).toBe(2)
+    advance(90_000)
+    expect([...entries.values()].every(({ expiresAt }) => expiresAt <= 90_000)).toBe(true)
+  })
+})
+
+test.each([
+  'not JSON',
+  'null',
+  '{}',
+  JSON.stringify({ version: 2, state: 'shut' }),
+  JSON.stringify({ state: 'closed', untilMs: 9e15 }),
+])('a record that can’t be read (%s) is none', async (text) => {
+  const { replica, entries } = world()
+  entries.set(RECORD, { content: text, expiresAt: 1e9 })
+  expect(await refused(replica().gate, caller('new', ...ADA))).toBeUndefined()
+  expect(entries.get(RECORD)?.content).toBe(text)
+})
