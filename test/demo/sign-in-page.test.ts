@@ -138,6 +138,8 @@ describe('a second factor', () => {
     await expectGoodScreen(visitor.page)
     await visitor.press('Send another request')
     await visitor.screen('Look at your phone')
+    await visitor.press('Send it again')
+    await visitor.alert(/on its way/)
     house.sandbox.answerPush('nina.number', 'approve')
     await signedInAs(visitor, 'Nina')
   })

@@ -75,7 +75,6 @@ function fieldElements({ name, label, attributes, options = [] }: Field): HTMLEl
 
 const TYPED = {
   required: true,
-  type: 'text',
   autocomplete: 'off',
   spellcheck: 'false',
   autocapitalize: 'none',
