@@ -58,6 +58,7 @@ async function run(config: Config): Promise<void> {
   const stop = async (signal: NodeJS.Signals) => {
     log.info('stopping', { signal })
     health.drain()
+    app.retire()
     await pause(http.readinessLeadMs) // the load balancer sees it, and sends new requests elsewhere
     await app.drain(http.shutdownGraceMs - http.readinessLeadMs)
     await ops.drain(0)

@@ -1,5 +1,5 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, Server as NetServer } from 'node:net'
 import { bornExpress } from './born-express.ts'
 import { answerMalformed } from './refuse-malformed.ts'
 
@@ -7,6 +7,8 @@ import { answerMalformed } from './refuse-malformed.ts'
 export interface Listener {
   /** Resolves with the port in use once it listens; rejects when the port can't be had. */
   listen(port: number, host: string): Promise<number>
+  /** From now on every answer asks the client to come back by a new connection: the next one may go elsewhere. */
+  retire(): void
   /** Takes no new connection, lets running requests finish, and after `graceMs` cuts what is left. */
   drain(graceMs: number): Promise<void>
 }
@@ -20,7 +22,8 @@ export interface ListenerOptions {
 }
 
 export function createListener(handle: RequestListener, options: ListenerOptions): Listener {
-  let draining = false
+  let retiring = false
+  let closesIdle = false
   const running = new Set<ServerResponse>()
   const server = createServer(
     {
@@ -33,33 +36,49 @@ export function createListener(handle: RequestListener, options: ListenerOptions
       ...bornExpress(handle),
     },
     (req, res) => {
-      if (draining) sendElsewhere(res)
+      if (retiring) sendElsewhere(res)
       running.add(res)
       res.once('close', () => {
         running.delete(res)
-        if (draining) server.closeIdleConnections() // the headers of this answer were out before the drain began
+        if (closesIdle) server.closeIdleConnections() // the headers of this answer were out before we retired
       })
       handle(req, res)
     },
   )
   server.on('clientError', answerMalformed)
 
+  const retire = () => {
+    retiring = true
+    for (const res of running) sendElsewhere(res)
+  }
+
   return {
     listen: (port, host) => listen(server, port, host),
+    retire,
 
     async drain(graceMs) {
-      draining = true
+      retire()
       const closed = new Promise<void>((resolve) => {
-        server.close(() => resolve())
+        // not the HTTP server's own: that one cuts idle connections at once, those whose request is on its way too
+        NetServer.prototype.close.call(server, () => resolve())
       })
-      server.closeIdleConnections()
-      for (const res of running) sendElsewhere(res)
+      const settle = setTimeout(
+        () => {
+          closesIdle = true
+          server.closeIdleConnections()
+        },
+        Math.min(graceMs, SETTLE_MS),
+      )
       const cut = setTimeout(() => server.closeAllConnections(), graceMs)
       await closed
+      clearTimeout(settle)
       clearTimeout(cut)
     },
   }
 }
+
+/** A connection that has been silent for so long after the last call for new ones has nothing on its way. */
+const SETTLE_MS = 1000
 
 /** The next request of this connection goes to another replica; without it a kept connection outlives the drain. */
 function sendElsewhere(res: ServerResponse): void {

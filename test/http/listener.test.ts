@@ -43,6 +43,21 @@ function connection(port: number) {
   return { state, get: (path = '/') => socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`) }
 }
 
+test('retired: new connections are taken still, and every answer says to come back by another', async () => {
+  const { listener, port, waiting, release } = await slow()
+  const running = askPort(port, {})
+  await until(() => waiting.length === 1)
+  listener.retire()
+  const late = askPort(port, {})
+  await until(() => waiting.length === 2)
+  release()
+  const answers = await Promise.all([running, late])
+  expect(answers.map(({ status, headers }) => [status, headers.connection])).toEqual([
+    [200, 'close'],
+    [200, 'close'],
+  ])
+})
+
 describe('drain', () => {
   test('a new connection is refused while a running request is finished', async () => {
     const { listener, port, waiting, release } = await slow()
@@ -70,7 +85,20 @@ describe('drain', () => {
     expect(kept.state.received).toMatch(/Connection: close/i)
   })
 
-  test('idle connections end at once', async () => {
+  test('a request that arrives on an idle connection just after the last call is answered, with the word to go', async () => {
+    const { listener, port } = await listening((_req, res) => res.end('done'))
+    const kept = connection(port)
+    kept.get('/1')
+    await until(() => kept.state.received.includes('done'))
+    const drained = listener.drain(10_000)
+    kept.get('/2')
+    await drained
+    await until(() => kept.state.closed)
+    expect(kept.state.received.match(/HTTP\/1\.1 200 OK/g)?.length).toBe(2)
+    expect(kept.state.received).toMatch(/Connection: close/i)
+  })
+
+  test('idle connections end, long before the grace does', async () => {
     const { listener, port } = await listening((_req, res) => res.end('x'))
     const agent = new Agent({ keepAlive: true })
     keep({ close: () => agent.destroy() })

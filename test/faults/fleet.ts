@@ -1,0 +1,105 @@
+import type { Tunables } from '../../src/config/tunables.ts'
+import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import { defaultConfigPath, loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
+import { type BrokerProcess, makeBrokerHome } from '../support/broker-process.ts'
+import { freePort, TEST_KEY } from '../support/gatehouse.ts'
+import { until } from '../support/until.ts'
+
+/** Broker processes as they are run, over one Redis and one sandbox that knows a crowd of people. */
+export interface Fleet {
+  readonly sandbox: Sandbox
+  readonly brokers: readonly BrokerProcess[]
+  /** One that was killed comes back at its own ports. */
+  restart(broker: BrokerProcess): Promise<void>
+  /** Answers of every broker's `/readyz`. */
+  readiness(): Promise<number[]>
+  untilReady(): Promise<void>
+  stop(): Promise<void>
+}
+
+export interface FleetOptions {
+  readonly redisUrl: string
+  readonly brokers?: number
+  readonly env?: Record<string, string>
+  readonly tunables?: (tunables: Tunables) => Tunables
+}
+
+export const CROWD_PASSWORD = 'Demo-Password-1'
+export const CROWD_ANSWER = 'lighthouse'
+export const crowdLogin = (n: number) => `crowd-${n}@example.test`
+const CROWD = 400
+
+/** Who is in front of the brokers: a proxy on this host, which names the client's address. */
+const PROXY = '127.0.0.1/32'
+
+export async function startFleet({
+  redisUrl,
+  brokers: count = 2,
+  env = {},
+  tunables,
+}: FleetOptions): Promise<Fleet> {
+  const sandbox = createSandbox({ config: withCrowd() })
+  const upstreams = await sandbox.listen()
+  const home = await makeBrokerHome(tunables)
+  const publicUrl = `http://localhost:${await freePort()}`
+  const environment = {
+    PUBLIC_URL: publicUrl,
+    TRUST_PROXY: PROXY,
+    AUTHN_BASE_URL: upstreams.authnUrl,
+    AUTHN_API_TOKEN: sandbox.apiToken,
+    REDIS_URL: redisUrl,
+    SECRET_KEYS: TEST_KEY,
+    ...env,
+  }
+  const brokers: BrokerProcess[] = []
+  const readiness = () =>
+    Promise.all(
+      brokers.map(({ opsUrl }) =>
+        fetch(`${opsUrl}/readyz`, { signal: AbortSignal.timeout(20_000) }).then(
+          ({ status }) => status,
+          () => 0, // not there
+        ),
+      ),
+    )
+  const untilReady = async () => {
+    await until(async () => (await readiness()).every((status) => status === 200), {
+      timeoutMs: 60_000,
+      what: 'brokers that are all ready',
+    })
+  }
+  const stop = async () => {
+    await home.remove()
+    await upstreams.close()
+  }
+  try {
+    for (let n = 0; n < count; n++) brokers.push(await home.start(environment))
+    await untilReady()
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return {
+    sandbox,
+    brokers,
+    readiness,
+    untilReady,
+    stop,
+    async restart(broker) {
+      const { port } = new URL(broker.opsUrl)
+      brokers[brokers.indexOf(broker)] = await home.start({
+        ...environment,
+        PORT: broker.port,
+        OPS_PORT: port,
+      })
+    },
+  }
+}
+
+/** Many people who are asked a question whose answer does not change from one sign-in to the next. */
+function withCrowd() {
+  const config = loadSandboxConfig(defaultConfigPath)
+  const model = config.people.find(({ login }) => login === 'quentin.query@example.test')
+  if (model === undefined) throw new Error('the sandbox has nobody who is asked a question')
+  const crowd = Array.from({ length: CROWD }, (_, n) => ({ ...model, login: crowdLogin(n) }))
+  return { ...config, people: [...config.people, ...crowd] }
+}
