@@ -49,8 +49,8 @@ export function createApp(parts: AppParts): Express {
   app.use(beginRequest({ isTrustedProxy, log, metrics }))
   app.use(securityHeaders({ secure: parts.secure }))
   app.use(prepareForwardAuth({ metrics }))
+  app.use(crossOrigin({ origins })) // before every refusal: a page of an allowed origin may read it
   app.use(refuseLongUrl({ maxUrlBytes: parts.maxUrlBytes }))
-  app.use(crossOrigin({ origins }))
   app.use(refuseCrossSite({ origins, bearsSessionCookie: sessionCookie.isIn, metrics }))
   app.use(jsonBody({ limitBytes: parts.bodyLimitBytes }))
   app.use(refuseOtherSession({ sessions }))

@@ -32,7 +32,13 @@ export function answerMalformed(error: Error, socket: Socket): void {
     'Connection: close',
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  // Node no longer counts this connection: one whose client never hangs up would stay for ever
+  const hangUp = setTimeout(() => socket.destroy(), LINGER_MS)
+  socket.once('close', () => clearTimeout(hangUp))
 }
+
+/** For the answer to arrive before the connection is cut. */
+const LINGER_MS = 1000
 
 function refusalFor(code: unknown): BrokerError {
   if (code === 'HPE_HEADER_OVERFLOW') return tooLong('headers', 431)
