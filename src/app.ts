@@ -11,6 +11,7 @@ import { refuseCrossSite } from './http/refuse-cross-site.ts'
 import { refuseLongUrl } from './http/refuse-malformed.ts'
 import { mountRoutes, type Route } from './http/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
+import { type ShedLoadParts, shedLoad } from './http/shed-load.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Metrics } from './observability/metrics.ts'
 import { createForwardAuthRoutes, prepareForwardAuth } from './session/forward-auth.ts'
@@ -25,6 +26,7 @@ export interface AppParts {
   readonly isTrustedProxy: TrustedProxies
   readonly bodyLimitBytes: number
   readonly maxUrlBytes: number
+  readonly load: Omit<ShedLoadParts, 'metrics'>
   readonly sessions: Sessions
   readonly sessionCookie: SessionCookie
   readonly ensureDevice: (req: Request, res: Response) => unknown
@@ -50,6 +52,7 @@ export function createApp(parts: AppParts): Express {
   app.use(securityHeaders({ secure: parts.secure }))
   app.use(prepareForwardAuth({ metrics }))
   app.use(crossOrigin({ origins })) // before every refusal: a page of an allowed origin may read it
+  app.use(shedLoad({ ...parts.load, metrics }))
   app.use(refuseLongUrl({ maxUrlBytes: parts.maxUrlBytes }))
   app.use(refuseCrossSite({ origins, bearsSessionCookie: sessionCookie.isIn, metrics }))
   app.use(jsonBody({ limitBytes: parts.bodyLimitBytes }))

@@ -5,6 +5,7 @@ import type { Config } from './config/config.ts'
 import { createSeal } from './crypto/seal.ts'
 import { createSigner } from './crypto/sign.ts'
 import { trustProxies } from './http/client-address.ts'
+import { watchEventLoopLag } from './observability/event-loop-lag.ts'
 import { createHealth, type Health } from './observability/health.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
@@ -105,6 +106,7 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     { name: 'authn_token', run: () => refusedIf(authn.tokenIsRefused()), informs: true },
   ])
 
+  const lag = watchEventLoopLag({ windowMs: tunables.http.load.lagWindowMs })
   const app = createApp({
     publicOrigin: config.publicUrl.origin,
     secure,
@@ -112,6 +114,7 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     isTrustedProxy: trustProxies(config.trustProxy),
     bodyLimitBytes: tunables.http.bodyLimitBytes,
     maxUrlBytes: tunables.http.maxUrlBytes,
+    load: { limits: tunables.http.load, lagMs: lag.ms },
     sessions,
     sessionCookie,
     ensureDevice: authn.ensureDevice,
@@ -128,6 +131,7 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     health,
     log,
     async close() {
+      lag.stop()
       pam?.stop()
       await Promise.all([authn.close(), pamClient?.close(), store.close()])
     },

@@ -47,6 +47,12 @@ const SHAPE = z.strictObject({
     keepAliveTimeoutMs: ms,
     readinessLeadMs: msOrNone,
     shutdownGraceMs: ms,
+    load: z.strictObject({
+      inFlight: z.strictObject({ sign_in: count, session: count, pam: count }),
+      maxLagMs: z.strictObject({ sign_in: ms, session: ms, pam: ms }),
+      lagWindowMs: ms,
+      retryAfterSeconds: z.int().min(1).max(3600),
+    }),
   }),
   upstream: z.strictObject({ authn: UPSTREAM, pam: UPSTREAM }),
   transaction: z.strictObject({

@@ -27,6 +27,11 @@ export function createMetrics({ processMetrics = true }: { processMetrics?: bool
       'route',
       'status',
     ]),
+    requestsUnderWay: gauge('requests_under_way', 'Requests under way, by kind', ['kind']),
+    shedRequests: counter('shed_requests_total', 'Requests turned away because of too much load', [
+      'kind',
+      'reason',
+    ]),
     upstreamCalls: histogram('upstream_call_seconds', 'Calls to an upstream by status or kind of failure', [
       'upstream',
       'outcome',

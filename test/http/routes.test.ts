@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { createApp } from '../../src/app.ts'
+import { defaultTunables } from '../../src/config/load-config.ts'
 import { createSeal } from '../../src/crypto/seal.ts'
 import { createSigner } from '../../src/crypto/sign.ts'
 import { trustProxies } from '../../src/http/client-address.ts'
@@ -53,6 +54,7 @@ async function publicListener() {
     isTrustedProxy: trustProxies([]),
     bodyLimitBytes: 1000,
     maxUrlBytes: 8192,
+    load: { limits: defaultTunables().http.load, lagMs: () => 0 },
     sessions: createSessions({
       records,
       userSessions: createUserSessions({

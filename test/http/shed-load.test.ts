@@ -1,0 +1,122 @@
+import { afterEach, expect, test } from '@jest/globals'
+import { jsonBody } from '../../src/http/json-body.ts'
+import type { Route } from '../../src/http/routes.ts'
+import { type LoadKind, shedLoad } from '../../src/http/shed-load.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
+import { until } from '../support/until.ts'
+import { keeper, serve } from './serve.ts'
+
+const { keep, closeAll } = keeper()
+afterEach(closeAll)
+
+const PATHS = {
+  sign_in: '/api/v1/authn',
+  session: '/api/v1/sessions/me',
+  pam: '/api/v1/pam/me',
+} as const satisfies Record<LoadKind, string>
+const KINDS = Object.keys(PATHS) as LoadKind[]
+
+/** A listener whose routes answer when they are let go, and whose lag is what the test says. */
+async function house() {
+  let lagMs = 0
+  let started = 0
+  let letGo = (): void => undefined
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve
+  })
+  const route = (method: Route['method'], path: string): Route => ({
+    method,
+    path,
+    async handle(_req, res) {
+      started += 1
+      await held
+      res.json({})
+    },
+  })
+  const metrics = createMetrics({ processMetrics: false })
+  const limits = {
+    inFlight: { sign_in: 2, session: 3, pam: 1 },
+    maxLagMs: { sign_in: 500, session: 1500, pam: 500 },
+    retryAfterSeconds: 7,
+  }
+  const listener = keep(
+    await serve({
+      before: [shedLoad({ limits, lagMs: () => lagMs, metrics }), jsonBody({ limitBytes: 1000 })],
+      routes: [
+        ...Object.values(PATHS).map((path) => route('GET', path)),
+        route('GET', '/forward-auth'),
+        route('POST', PATHS.sign_in),
+      ],
+    }),
+  )
+  return {
+    ...listener,
+    limits,
+    metrics,
+    letGo,
+    started: () => started,
+    lag: (ms: number) => {
+      lagMs = ms
+    },
+  }
+}
+
+const TURNED_AWAY = {
+  status: 503,
+  headers: { 'retry-after': '7' },
+  json: { errorCode: 'E0000009', errorLink: 'E0000009', errorCauses: [] },
+}
+
+test.each(KINDS)(
+  '%s: what is over the places of its kind is 503, and the other kinds go on',
+  async (kind) => {
+    const { ask, limits, started, letGo, metrics } = await house()
+    const places = limits.inFlight[kind]
+    const underWay = Array.from({ length: places }, () => ask({ path: PATHS[kind] }))
+    await until(() => started() === places)
+    expect(await ask({ path: PATHS[kind] })).toMatchObject(TURNED_AWAY)
+    const others = KINDS.filter((other) => other !== kind).map((other) => ask({ path: PATHS[other] }))
+    await until(() => started() === places + others.length)
+    letGo()
+    for (const { status } of await Promise.all([...underWay, ...others])) expect(status).toBe(200)
+    expect((await ask({ path: PATHS[kind] })).status).toBe(200)
+    expect((await metrics.shedRequests.get()).values).toMatchObject([
+      { labels: { kind, reason: 'in_flight' }, value: 1 },
+    ])
+    await until(async () => (await metrics.requestsUnderWay.get()).values.every(({ value }) => value === 0))
+  },
+)
+
+test('a process that is late turns requests away before it reads them, and those of a session last', async () => {
+  const { ask, lag, letGo, started } = await house()
+  letGo()
+  const signIn = {
+    method: 'POST',
+    path: PATHS.sign_in,
+    headers: { 'content-type': 'application/json' },
+    body: 'x'.repeat(5000), // neither JSON nor small enough: nobody has looked
+  }
+  lag(499)
+  expect((await ask(signIn)).status).toBe(413)
+  lag(500)
+  expect(await ask(signIn)).toMatchObject(TURNED_AWAY)
+  expect(await ask({ path: PATHS.pam })).toMatchObject(TURNED_AWAY)
+  for (const path of [PATHS.session, '/forward-auth']) expect((await ask({ path })).status).toBe(200)
+  lag(1500)
+  for (const path of [PATHS.session, '/forward-auth']) expect(await ask({ path })).toMatchObject(TURNED_AWAY)
+  expect(started()).toBe(2)
+  lag(0)
+  expect((await ask({ path: PATHS.pam })).status).toBe(200)
+})
+
+test('a client that goes away leaves its place', async () => {
+  const { ask, port, started, letGo } = await house()
+  const gone = new AbortController()
+  const asking = fetch(`http://127.0.0.1:${port}${PATHS.pam}`, { signal: gone.signal }).catch(() => 'gone')
+  await until(() => started() === 1)
+  expect(await ask({ path: PATHS.pam })).toMatchObject(TURNED_AWAY)
+  gone.abort()
+  expect(await asking).toBe('gone')
+  letGo()
+  await until(async () => (await ask({ path: PATHS.pam })).status === 200)
+})

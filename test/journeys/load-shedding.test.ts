@@ -1,0 +1,71 @@
+import { afterEach, expect, test } from '@jest/globals'
+import { AMELIA, type House, PASSWORD, startHouse, WALTER } from '../support/house.ts'
+import { until } from '../support/until.ts'
+
+let house: House
+afterEach(() => house.stop())
+
+const PLACES = 3
+
+/** A broker with few places, each kind for itself. */
+const startNarrow = () =>
+  startHouse({
+    tunables: (tunables) => ({
+      ...tunables,
+      http: {
+        ...tunables.http,
+        load: { ...tunables.http.load, inFlight: { sign_in: PLACES, session: 50, pam: PLACES } },
+      },
+    }),
+  })
+
+test('a PAM API that hangs takes up its own places alone: signing in and sessions go on', async () => {
+  house = await startNarrow()
+  const browser = await house.visit()
+  const signIn = () => browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+  await signIn()
+  house.sandbox.faults.pam.set({ kind: 'delay', ms: 60_000 })
+  const lookups = Array.from({ length: 20 }, () => browser.get('/api/v1/pam/groups'))
+  await until(async () =>
+    (await house.gatehouse.metrics()).includes(`requests_under_way{kind="pam"} ${PLACES}`),
+  )
+  const turnedAway = await browser.get('/api/v1/pam/me')
+  expect([turnedAway.status, turnedAway.json.errorCode]).toEqual([503, 'E0000009'])
+  expect(turnedAway.headers.get('retry-after')).toBe('2')
+  for (let n = 0; n < 10; n++) {
+    expect((await signIn()).json.status).toBe('SUCCESS')
+    expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA)
+    expect((await browser.get('/forward-auth')).status).toBe(200)
+  }
+
+  house.sandbox.faults.pam.clear()
+  const statuses = (await Promise.all(lookups)).map(({ status }) => status)
+  expect(statuses.filter((status) => status === 503).length).toBeGreaterThanOrEqual(20 - PLACES)
+  await until(async () => (await browser.get('/api/v1/pam/groups')).status === 200)
+  expect(await house.gatehouse.metrics()).toMatch(/shed_requests_total\{kind="pam",reason="in_flight"\} \d+/)
+})
+
+test('a sign-in API that hangs takes up the places of signing in alone, and they come back', async () => {
+  house = await startNarrow()
+  const [browser, other] = [await house.visit(), await house.visit()]
+  await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+  house.sandbox.faults.authn.set({ kind: 'delay', ms: 7000 })
+  const slow = Array.from({ length: PLACES }, (_, n) =>
+    other.post('/api/v1/authn', { username: WALTER, password: `${PASSWORD}-${n}` }),
+  )
+  await until(async () =>
+    (await house.gatehouse.metrics()).includes(`requests_under_way{kind="sign_in"} ${PLACES}`),
+  )
+  const turnedAway = await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+  expect([turnedAway.status, turnedAway.json.errorCode]).toEqual([503, 'E0000009'])
+  expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA) // nobody is signed out
+  expect((await browser.get('/api/v1/pam/me')).status).toBe(200)
+  for (const path of ['/livez', '/readyz', '/metrics'])
+    expect((await fetch(`${house.gatehouse.opsUrl}${path}`)).status).toBe(200)
+
+  house.sandbox.faults.authn.clear()
+  for (const { status } of await Promise.all(slow)) expect(status).toBe(401)
+  expect((await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })).json.status).toBe(
+    'SUCCESS',
+  )
+})

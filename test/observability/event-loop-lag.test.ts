@@ -1,0 +1,25 @@
+import { expect, test } from '@jest/globals'
+import { watchEventLoopLag } from '../../src/observability/event-loop-lag.ts'
+import { until } from '../support/until.ts'
+
+const standStill = (ms: number) => {
+  const end = performance.now() + ms
+  while (performance.now() < end) Math.sqrt(end)
+}
+
+test('says how late a process is that has too much to do, and that it is over', async () => {
+  const lag = watchEventLoopLag({ windowMs: 200 })
+  try {
+    expect(lag.ms()).toBe(0)
+    await until(
+      () => {
+        standStill(100)
+        return lag.ms() > 40
+      },
+      { timeoutMs: 20_000, everyMs: 1 },
+    )
+    await until(() => lag.ms() < 40, { timeoutMs: 20_000 })
+  } finally {
+    lag.stop()
+  }
+})
