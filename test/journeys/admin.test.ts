@@ -1,0 +1,88 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { type BrokerHome, type BrokerProcess, makeBrokerHome } from '../support/broker-process.ts'
+import { TEST_KEY } from '../support/gatehouse.ts'
+import { AMELIA, type House, PASSWORD, startHouse, WALTER } from '../support/house.ts'
+import { until } from '../support/until.ts'
+
+/** An administrator at the operations listener of one replica, as it is run; people sign in at another one. */
+
+const OLD_TOKEN = 'plainly-fake-ops-token-1'
+const NEW_TOKEN = 'plainly-fake-ops-token-2'
+
+let house: House
+let home: BrokerHome
+let folder: string
+let broker: BrokerProcess
+beforeAll(async () => {
+  house = await startHouse({ redis: { persist: true } })
+  folder = await mkdtemp(join(tmpdir(), 'gatehouse-ops-token-'))
+  await writeFile(join(folder, 'token'), OLD_TOKEN)
+  home = await makeBrokerHome((shipped) => ({ ...shipped, secrets: { checkFilesEveryMs: 20 } }))
+  broker = await home.start({
+    PUBLIC_URL: house.gatehouse.url,
+    AUTHN_BASE_URL: house.authnUrl,
+    AUTHN_API_TOKEN: house.sandbox.apiToken,
+    REDIS_URL: house.redis.url,
+    SECRET_KEYS: TEST_KEY,
+    OPS_TOKEN_FILE: join(folder, 'token'),
+  })
+}, 60_000)
+afterAll(async () => {
+  await home.remove()
+  await house.stop()
+  await rm(folder, { recursive: true })
+})
+
+async function signedIn(login: string) {
+  const browser = await house.visit()
+  await browser.post('/api/v1/authn', { username: login, password: PASSWORD })
+  const { userId } = (await browser.get('/api/v1/sessions/me')).json
+  return { userId: String(userId), statusOf: async () => (await browser.get('/api/v1/sessions/me')).status }
+}
+
+async function admin(token: string, method: string, userId: string) {
+  const answer = await fetch(`${broker.opsUrl}/admin/users/${userId}/sessions`, {
+    method,
+    headers: { authorization: `Bearer ${token}` },
+  })
+  return { status: answer.status, headers: answer.headers, json: (await answer.json()) as object }
+}
+
+test('a person leaves: their sessions are seen and end on every replica, nobody else’s', async () => {
+  const [one, two, other] = [await signedIn(AMELIA), await signedIn(AMELIA), await signedIn(WALTER)]
+  const { userId } = one
+  expect((await admin(OLD_TOKEN, 'GET', userId)).json).toEqual({
+    sessions: [expect.objectContaining({ amr: ['pwd'] }), expect.objectContaining({ amr: ['pwd'] })],
+  })
+  expect(await admin(OLD_TOKEN, 'DELETE', userId)).toMatchObject({ status: 200, json: { ended: 2 } })
+  expect([await one.statusOf(), await two.statusOf(), await other.statusOf()]).toEqual([404, 404, 200])
+  expect((await admin(OLD_TOKEN, 'GET', userId)).json).toEqual({ sessions: [] })
+}, 30_000)
+
+test('a changed OPS_TOKEN_FILE counts without a restart, and the old token no more', async () => {
+  const { userId } = await signedIn(AMELIA)
+  expect((await admin(NEW_TOKEN, 'GET', userId)).status).toBe(401)
+  await writeFile(join(folder, 'token'), NEW_TOKEN)
+  await until(async () => (await admin(NEW_TOKEN, 'GET', userId)).status === 200)
+  expect((await admin(OLD_TOKEN, 'DELETE', userId)).status).toBe(401)
+  await writeFile(join(folder, 'token'), OLD_TOKEN)
+  await until(async () => (await admin(OLD_TOKEN, 'GET', userId)).status === 200)
+}, 30_000)
+
+test('while Redis is away it is 503, and the session that was not ended is there again with it', async () => {
+  const { userId, statusOf } = await signedIn(AMELIA)
+  await house.redis.kill()
+  const refused = await admin(OLD_TOKEN, 'DELETE', userId)
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '2'])
+  expect(refused.json).toMatchObject({
+    errorCode: 'E0000009',
+    errorId: refused.headers.get('x-request-id'),
+  })
+  await house.redis.restart()
+  await until(async () => (await statusOf()) === 200)
+  await until(async () => (await admin(OLD_TOKEN, 'DELETE', userId)).status === 200)
+  expect(await statusOf()).toBe(404)
+}, 60_000)
