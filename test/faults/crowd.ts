@@ -88,8 +88,8 @@ async function arrive(fleet: Fleet, n: number, withinMs: number): Promise<Arriva
   }
 }
 
-/** Nobody listened there: the request never left. */
+/** Nobody listened there: the request never left. By properties: what Node throws comes from another realm. */
 function wasRefused(error: unknown): boolean {
-  const cause = error instanceof Error ? error.cause : undefined
+  const cause = typeof error === 'object' && error !== null && 'cause' in error ? error.cause : undefined
   return typeof cause === 'object' && cause !== null && 'code' in cause && cause.code === 'ECONNREFUSED'
 }
