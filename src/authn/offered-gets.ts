@@ -52,7 +52,7 @@ export function createOfferedGets(parts: OfferedGetsParts): OfferedGets {
   }
 
   return {
-    async questions(publicPath, client) {
+    questions: walked(async (publicPath, client) => {
       const path = await offeredPath(publicPath, client)
       const answer = await upstream.fetch(path, 'application/json', client)
       if (!Array.isArray(answer.json) || answer.status !== 200) return errorIn(answer, [], 'the list')
@@ -61,9 +61,9 @@ export function createOfferedGets(parts: OfferedGetsParts): OfferedGets {
         { upstreamOrigins, publicOrigin, handle: '', knownTokens: [], pictureHandle: () => '' },
       )
       return answerOf(200, cutTokens(JSON.stringify(body.list), ownSecrets()).text)
-    },
+    }),
 
-    async picture(publicPath, client) {
+    picture: walked(async (publicPath, client) => {
       const path = await offeredPath(publicPath, client)
       const answer = await upstream.fetch(path, 'image/*', client)
       const { status, headers, bytes } = answer
@@ -76,7 +76,18 @@ export function createOfferedGets(parts: OfferedGetsParts): OfferedGets {
         throw upstreamUnavailable(new Error(`status ${status} without a picture`))
       }
       return { kind: 'picture', type, bytes }
-    },
+    }),
+  }
+}
+
+/** What is nested so deep that it can't be walked is no answer of the API. */
+function walked<Result>(fetch: (publicPath: string, client: Client) => Promise<Result>): typeof fetch {
+  return async (publicPath, client) => {
+    try {
+      return await fetch(publicPath, client)
+    } catch (error) {
+      throw error instanceof RangeError ? upstreamUnavailable(error) : error
+    }
   }
 }
 

@@ -19,9 +19,17 @@ export interface MatrixHouse {
   /** What reached the upstream APIs since the last look, as `METHOD /path`. */
   callsSinceLastLook(): string[]
   ask(asked: Asked): Promise<Answer>
+  /** What the sign-in API says from now on, whatever it is asked; undefined: yes again. */
+  answerWith(answer: RawAnswer | undefined): void
   /** A fresh browser of a fresh person, with an open session and a transaction under way. */
   newcomer(): Promise<Newcomer>
   stop(): Promise<void>
+}
+
+export interface RawAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Buffer
 }
 
 export interface Asked {
@@ -111,6 +119,7 @@ export async function startMatrixHouse({
     port,
     callsSinceLastLook: () => upstream.calls.splice(0),
     ask,
+    answerWith: upstream.answerWith,
 
     async newcomer() {
       people += 1
@@ -196,12 +205,15 @@ const PICTURE = Buffer.from('89504e470d0a1a0a', 'hex')
 
 async function startYes() {
   const calls: string[] = []
+  let always: RawAnswer | undefined
   const server: Server = createServer(async (req, res) => {
     const chunks: Buffer[] = []
     for await (const chunk of req) chunks.push(chunk)
     const [path = ''] = (req.url ?? '').split('?')
     const text = Buffer.concat(chunks).toString()
     calls.push(`${req.method} ${path}`)
+    if (always !== undefined && !path.startsWith('/v1/'))
+      return void res.writeHead(always.status, always.headers).end(always.body)
     if (path.includes('/qr/')) return void res.setHeader('content-type', 'image/png').end(PICTURE)
     const body: unknown = text === '' ? {} : JSON.parse(text)
     res.setHeader('content-type', 'application/json')
@@ -246,6 +258,9 @@ async function startYes() {
   return {
     url,
     calls,
+    answerWith(answer: RawAnswer | undefined) {
+      always = answer
+    },
     async stop() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

@@ -1,0 +1,216 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { askPort } from '../http/serve.ts'
+import { type MatrixHouse, type Newcomer, pathOf, startMatrixHouse } from '../support/matrix-house.ts'
+import { CLASS_OF } from '../support/route-classes.ts'
+import { runs, SEEDED, TEST_MS } from './fuzz.ts'
+
+/** An upstream that answers anything at all: the browser gets an answer, the upstream's refusal or a 502, never a 500. */
+
+let house: MatrixHouse
+const pool: Newcomer[] = []
+beforeAll(async () => {
+  house = await startMatrixHouse({
+    tunables: (tunables) => ({
+      ...tunables,
+      upstream: {
+        ...tunables.upstream,
+        authn: {
+          ...tunables.upstream.authn,
+          breaker: { consecutiveFailures: 1_000_000, halfOpenAfterMs: 1 },
+        },
+      },
+    }),
+  })
+  while (pool.length < 150) pool.push(await house.newcomer())
+})
+afterAll(() => house.stop())
+
+const NAMES = [
+  ...[
+    'status',
+    'stateToken',
+    'sessionToken',
+    'recoveryToken',
+    'expiresAt',
+    'type',
+    'factorResult',
+    '_embedded',
+    '_links',
+  ],
+  ...[
+    'user',
+    'id',
+    'profile',
+    'login',
+    'factors',
+    'factor',
+    'factorTypes',
+    'factorType',
+    'href',
+    'hints',
+    'allow',
+    'next',
+  ],
+  ...[
+    'resend',
+    'name',
+    'errorCode',
+    'errorSummary',
+    'errorCauses',
+    'errorId',
+    '__proto__',
+    'constructor',
+    'toJSON',
+    '',
+  ],
+]
+const word = fc.oneof(
+  fc.constantFrom(
+    'SUCCESS',
+    'MFA_REQUIRED',
+    'MFA_CHALLENGE',
+    'WAITING',
+    'SESSION_STEP_UP',
+    'GET',
+    'POST',
+    'E0000011',
+    'E0000047',
+  ),
+  fc.constantFrom(
+    '2026-01-01T00:00:00Z',
+    '+275760-09-13T00:00:00Z',
+    'never',
+    '/api/v1/authn/skip',
+    'https://x/%ff',
+    'http://[',
+    '//',
+  ),
+  fc.string({ unit: 'binary', maxLength: 30 }),
+)
+const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'medium' },
+    word,
+    fc.oneof(fc.double(), fc.boolean(), fc.constant(null)),
+    fc.array(tie('value'), { maxLength: 4 }),
+    fc.dictionary(fc.constantFrom(...NAMES), tie('value'), { maxKeys: 8 }),
+  ),
+}))
+const object = fc
+  .dictionary(fc.constantFrom(...NAMES), value, { maxKeys: 9 })
+  .map((one) => JSON.stringify(one))
+const deep = fc
+  .tuple(
+    fc.constantFrom(['[', ']'], ['{"_links":', '}'], ['{"href":', '}']),
+    fc.constantFrom(100, 5000, 100_000),
+  )
+  .map(([[open = '', close = ''], depth]) => `${open.repeat(depth)}1${close.repeat(depth)}`)
+const body = fc.oneof(
+  { weight: 6, arbitrary: object },
+  {
+    weight: 1,
+    arbitrary: deep.map(
+      (nest) => `{"status":"MFA_REQUIRED","stateToken":"00plainly-fake-deep-token","x":${nest}}`,
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: deep.map((nest) => `{"errorCode":"E0000001","errorSummary":"x","errorCauses":${nest}}`),
+  },
+  { weight: 1, arbitrary: deep },
+  { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 100 }) },
+)
+/** No 429: after one, the broker would ask no more for a while. */
+const status = fc.constantFrom(200, 200, 200, 200, 201, 204, 301, 400, 401, 403, 404, 500, 503)
+const header = fc.oneof(
+  fc.constant({}),
+  fc.constantFrom('x', '-1', '1e99', '99999999999999999999', '').map((text) => ({
+    date: text,
+    'retry-after': text,
+    'x-rate-limit-limit': text,
+    'x-rate-limit-remaining': text,
+    'x-rate-limit-reset': text,
+  })),
+)
+const type = fc.constantFrom('application/json', 'application/json', 'text/html', 'image/png', '')
+
+const ROUTES = Object.entries(CLASS_OF).flatMap(([name, kind]) =>
+  kind === 'step' || kind === 'sign-in' || kind === 'recovery start' || kind === 'offered picture or list'
+    ? [name]
+    : [],
+)
+const FIELDS = {
+  oldPassword: 'a',
+  newPassword: 'b',
+  answer: 'c',
+  passCode: '000000',
+  factorType: 'EMAIL',
+  provider: 'OKTA',
+}
+
+/** What no stack can hold, once at every route. */
+const DEEPEST = ROUTES.map((name): [string, string, number, object, string] => {
+  const nest = '['.repeat(100_000) + ']'.repeat(100_000)
+  return [
+    name,
+    `{"errorCode":"E0000001","errorSummary":"x","errorCauses":${nest}}`,
+    400,
+    {},
+    'application/json',
+  ]
+})
+
+test(
+  `of any kind to every step ${SEEDED}`,
+  async () => {
+    let attempts = 0
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...ROUTES),
+        body,
+        status,
+        header,
+        type,
+        async (name, text, code, more, as) => {
+          const [method = '', template = ''] = name.split(' ')
+          house.answerWith({
+            status: code,
+            headers: { 'content-type': as, ...more },
+            body: code === 204 ? '' : text,
+          })
+          attempts += 1
+          const browser = pool[attempts % pool.length]
+          if (browser === undefined) throw new Error('the pool is empty')
+          const credentials = {
+            username: `somebody-${attempts}`,
+            password: 'plainly-fake',
+            recoveryToken: 'plainly-fake',
+          }
+          const isStart = CLASS_OF[name] === 'sign-in' || CLASS_OF[name] === 'recovery start'
+          const answer = await askPort(house.port, {
+            method,
+            path: template.includes('/qr/') ? browser.picture : pathOf(template, browser.userId),
+            headers: {
+              'sec-fetch-site': 'same-origin',
+              cookie: browser.cookies('own') ?? '',
+              ...(method === 'GET' ? {} : { 'content-type': 'application/json' }),
+            },
+            ...(method === 'GET'
+              ? {}
+              : {
+                  body: JSON.stringify({
+                    ...FIELDS,
+                    ...(isStart ? credentials : { stateToken: browser.handle }),
+                  }),
+                }),
+          })
+          if (code !== 500) expect(answer.status).not.toBe(500)
+        },
+      ),
+      { ...runs(800), examples: DEEPEST },
+    )
+    expect(house.gatehouse.logLines().filter(({ event }) => event === 'unexpected_error')).toEqual([])
+  },
+  TEST_MS,
+)
