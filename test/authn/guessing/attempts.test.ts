@@ -1,0 +1,68 @@
+import { expect, test } from '@jest/globals'
+import { type AttemptedStep, attemptIn } from '../../../src/authn/guessing/attempts.ts'
+import { OPERATIONS } from '../../../src/authn/operations.ts'
+import { begin } from '../../../src/authn/transaction.ts'
+
+const transaction = { ...begin('device', 'ada', 0), userId: 'u1', awaitedFactor: 'awaited' }
+
+function defenceOf(operation: string, step: Partial<AttemptedStep> = {}): string | undefined {
+  const whole = { operation, fields: {}, factorId: 'f1', factorType: undefined, ...step }
+  return attemptIn(whole, transaction, '00handle')?.defence
+}
+
+const code = { passCode: '123456' }
+
+const TABLE: [string, Partial<AttemptedStep>, string | undefined][] = [
+  ['verify', { factorType: 'sms', fields: code }, 'code'],
+  ['verify', { factorType: 'question', fields: { answer: 'windmill' } }, 'code'],
+  ['verify', { factorType: 'never heard of', fields: code }, 'code'],
+  ['verify', { factorType: 'sms', fields: { passCode: '' } }, 'message'],
+  ['verify', { factorType: 'call' }, 'message'],
+  ['verify', { factorType: 'email' }, 'message'],
+  ['verify', { factorType: 'push' }, 'push'],
+  ['verify', { factorType: 'push', factorId: 'awaited' }, undefined],
+  ['verify', { factorType: 'push', factorId: 'awaited', fields: code }, 'code'],
+  ['verify', { factorType: 'webauthn', fields: { clientData: 'c', signatureData: 's' } }, undefined],
+  ['verify', { factorType: 'token:software:totp' }, undefined],
+  ['resend', { factorType: 'push', factorId: 'awaited' }, 'push'],
+  ['resend', { factorType: 'sms' }, 'message'],
+  ['activate', { fields: code }, 'code'],
+  ['activate', {}, undefined],
+  ['activate_poll', {}, undefined],
+  ['activate_resend', {}, 'message'],
+  ['activate_email', {}, 'message'],
+  ['activate_sms', {}, 'message'],
+  ['enroll', { fields: { factorType: 'sms' } }, 'message'],
+  ['enroll', { fields: { factorType: 'token:hardware', ...code } }, 'code'],
+  ['enroll', { fields: { factorType: 'push' } }, undefined],
+  ['recovery_verify', { fields: code }, 'code'],
+  ['recovery_resend', {}, 'message'],
+  ['recovery_answer', { fields: { answer: 'windmill' } }, 'code'],
+  ['reset_password', { fields: { answer: 'windmill', newPassword: 'n' } }, 'code'],
+  ['reset_password', { fields: { newPassword: 'n' } }, undefined],
+  ['change_password', { fields: { oldPassword: 'o', newPassword: 'n' } }, undefined],
+  ['cancel', {}, undefined],
+  ['previous', {}, undefined],
+  ['skip', {}, undefined],
+]
+
+test.each(TABLE)('%s with %j is an attempt at: %s', (operation, step, defence) => {
+  expect(defenceOf(operation, step)).toBe(defence)
+})
+
+test('every operation is looked at above', () => {
+  const lookedAt = new Set(TABLE.map(([operation]) => operation))
+  expect(lookedAt).toEqual(new Set(OPERATIONS.map(({ name }) => name)))
+})
+
+test('it says who and where, for limits and for the log', () => {
+  const step = { operation: 'verify', fields: code, factorId: 'f1', factorType: 'sms' }
+  expect(attemptIn(step, transaction, '00handle')).toEqual({
+    defence: 'code',
+    operation: 'verify',
+    login: 'ada',
+    userId: 'u1',
+    handle: '00handle',
+    factorType: 'sms',
+  })
+})

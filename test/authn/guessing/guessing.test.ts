@@ -1,0 +1,162 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { createCanonicalLogin } from '../../../src/authn/canonical-login.ts'
+import type { Client } from '../../../src/authn/client.ts'
+import type { Exchanged } from '../../../src/authn/exchange.ts'
+import type { Attempt } from '../../../src/authn/guessing/attempts.ts'
+import { createCountings } from '../../../src/authn/guessing/countings.ts'
+import { createGuessing } from '../../../src/authn/guessing/guessing.ts'
+import { createStepAudit } from '../../../src/authn/step-audit.ts'
+import { defaultTunables } from '../../../src/config/load-config.ts'
+import { createSigner } from '../../../src/crypto/sign.ts'
+import { storeUnavailable } from '../../../src/errors.ts'
+import { createMetrics } from '../../../src/observability/metrics.ts'
+import type { Counting } from '../../../src/store/counting.ts'
+import { createMemoryStore, type MemoryEntry } from '../../../src/store/memory-store.ts'
+import type { Store } from '../../../src/store/store.ts'
+import { collectLog } from '../../observability/collect-log.ts'
+import { until } from '../../support/until.ts'
+
+const NOW = Date.parse('2026-01-01T00:00:00Z')
+const client: Client = {
+  requestId: 'request-1',
+  address: '203.0.113.5',
+  device: { id: 'd'.repeat(32), returned: true },
+  userAgent: '',
+  acceptLanguage: '',
+  fingerprint: undefined,
+  sessionId: undefined,
+}
+const password: Attempt = { defence: 'password', operation: 'primary', login: 'ada' }
+
+const ended = (errorCode: string | undefined, status?: string): Exchanged => ({
+  outcome: { kind: 'answer', status: 200, body: '{}', headers: {}, errorCode, sessionId: undefined },
+  after: undefined,
+  ...(status === undefined ? {} : { status }),
+})
+
+let entries: Map<string, MemoryEntry>
+let store: Store
+beforeEach(() => {
+  entries = new Map()
+  store = createMemoryStore({ entries })
+})
+afterEach(() => store.close())
+
+function guessingOn(changed: Partial<Store> = {}) {
+  const keys = () => [Buffer.alloc(32, 'plainly-fake')]
+  const { log, lines } = collectLog()
+  const metrics = createMetrics({ processMetrics: false })
+  const canonicalLogin = createCanonicalLogin([])
+  const names = createSigner(keys, 'limit-names')
+  const figures = defaultTunables().limits
+  const audit = createStepAudit({ log, metrics, hashes: createSigner(keys, 'log-hashes'), canonicalLogin })
+  const guessing = createGuessing({
+    store: { ...store, ...changed },
+    countings: createCountings({ figures, names, canonicalLogin }),
+    knownMs: 1000,
+    audit,
+    log,
+    metrics,
+    now: () => NOW,
+  })
+  return { ...guessing, lines }
+}
+
+describe('one round trip', () => {
+  test('everything is asked at once, whatever the number of limits', async () => {
+    const asked: Counting[] = []
+    let answer = () => {}
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    const { guard } = guessingOn({
+      async count(counting) {
+        asked.push(counting)
+        await answered
+        return store.count(counting)
+      },
+    })
+    const guarded = guard(password, client, async () => ended(undefined))
+    expect(asked).toHaveLength(2) // the person's slot and the address's, before either has answered
+    expect(asked.flatMap(({ windows }) => windows).length).toBeGreaterThan(5)
+    answer()
+    await guarded
+  })
+
+  test('nobody waits for what is given back', async () => {
+    const { guard } = guessingOn({ uncount: () => new Promise(() => {}) })
+    expect(await guard(password, client, async () => ended(undefined))).toEqual(ended(undefined))
+  })
+
+  test('what is no attempt asks nothing', async () => {
+    const { guard } = guessingOn({ count: () => Promise.reject(new Error('asked')) })
+    expect(await guard(undefined, client, async () => ended('E0000004'))).toEqual(ended('E0000004'))
+  })
+})
+
+describe('what stays counted', () => {
+  const nothing = () => until(() => entries.size === 0, { what: 'an empty count' })
+
+  test.each([
+    ['E0000004', undefined],
+    ['E0000068', undefined],
+    ['E0000087', undefined],
+    [undefined, 'LOCKED_OUT'],
+  ])('a guess that ended with %s %s', async (errorCode, status) => {
+    await guessingOn().guard(password, client, async () => ended(errorCode, status))
+    expect(entries.size).toBeGreaterThan(5)
+  })
+
+  test.each([
+    [undefined, 'SUCCESS'],
+    [undefined, 'MFA_REQUIRED'],
+    ['E0000001', undefined],
+    ['E0000047', undefined],
+    ['E0000069', undefined],
+  ])('not a guess that ended with %s %s', async (errorCode, status) => {
+    await guessingOn().guard(password, client, async () => ended(errorCode, status))
+    await nothing()
+  })
+
+  test('not what threw', async () => {
+    const failing = guessingOn().guard(password, client, () => Promise.reject(new Error('failed')))
+    await expect(failing).rejects.toThrow('failed')
+    await nothing()
+  })
+
+  test('a message that went out, and not one that did not', async () => {
+    const message: Attempt = { ...password, defence: 'message' }
+    await guessingOn().guard(message, client, async () => ended('E0000109'))
+    await nothing()
+    await guessingOn().guard(message, client, async () => ended(undefined, 'MFA_CHALLENGE'))
+    expect(entries.size).toBeGreaterThan(1)
+  })
+})
+
+describe('the store in trouble', () => {
+  test('one place out of reach: 503, nothing is done, and the other place counts nothing', async () => {
+    let places = 0
+    const { guard } = guessingOn({
+      count: (counting) => (++places === 2 ? Promise.reject(storeUnavailable()) : store.count(counting)),
+    })
+    let worked = false
+    const guarded = guard(password, client, async () => {
+      worked = true
+      return ended(undefined)
+    })
+    await expect(guarded).rejects.toMatchObject({ status: 503, code: 'E0000009' })
+    expect(worked).toBe(false)
+    await until(() => entries.size === 0, { what: 'an empty count' })
+  })
+
+  test('what can not be given back or remembered is logged, and the step stands', async () => {
+    const away = () => Promise.reject(storeUnavailable())
+    const { guard, remember, lines } = guessingOn({ uncount: away, set: away })
+    expect(await guard(password, client, async () => ended(undefined))).toEqual(ended(undefined))
+    await remember({ userId: 'u1', logins: ['ada'] }, client)
+    await until(() => lines().length === 3)
+    expect(new Set(lines().map(({ event }) => event))).toEqual(
+      new Set(['attempt_not_given_back', 'device_not_remembered']),
+    )
+  })
+})

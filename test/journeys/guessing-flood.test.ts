@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { Pool } from 'undici'
+import { defaultTunables } from '../../src/config/load-config.ts'
+import { type BrokerHome, type BrokerProcess, makeBrokerHome } from '../support/broker-process.ts'
+import { type Browser, openBrowser } from '../support/browser.ts'
+import { patientTunables, TEST_KEY } from '../support/gatehouse.ts'
+import { AMELIA, type House, PASSWORD, startHouse } from '../support/house.ts'
+import { until } from '../support/until.ts'
+
+/** Two broker processes as shipped, on one Redis, behind a proxy that they trust. */
+let house: House
+let home: BrokerHome
+let brokers: readonly BrokerProcess[]
+let pools: readonly Pool[]
+
+beforeAll(async () => {
+  house = await startHouse()
+  home = await makeBrokerHome(patientTunables)
+  const env = {
+    PUBLIC_URL: house.gatehouse.url,
+    AUTHN_BASE_URL: house.authnUrl,
+    AUTHN_API_TOKEN: house.sandbox.apiToken,
+    REDIS_URL: house.redis.url,
+    SECRET_KEYS: TEST_KEY,
+    TRUST_PROXY: '127.0.0.1',
+  }
+  brokers = await Promise.all([home.start(env), home.start(env)])
+  await Promise.all(brokers.map(({ opsUrl }) => until(async () => (await fetch(`${opsUrl}/readyz`)).ok)))
+  pools = brokers.map(({ port }) => new Pool(`http://127.0.0.1:${port}`, { connections: AT_ONCE }))
+}, 120_000)
+afterAll(async () => {
+  await Promise.all((pools ?? []).map((pool) => pool.destroy()))
+  await home?.remove()
+  await house.stop()
+})
+
+const GUESSES = 10_000
+const ADDRESSES = 1000
+const AT_ONCE = 100
+const UNKNOWN = 'nobody.at.all@example.test'
+
+/** One wrong password, in a browser that was never seen, from one of a thousand addresses. */
+async function guess(login: string, n: number): Promise<number> {
+  const address = n % ADDRESSES
+  const { statusCode, body } = await pick(pools, n).request({
+    method: 'POST',
+    path: '/api/v1/authn',
+    headers: {
+      'content-type': 'application/json',
+      'sec-fetch-site': 'same-origin',
+      'x-forwarded-for': `198.18.${address >> 8}.${address & 255}`,
+    },
+    body: JSON.stringify({ username: login, password: `wrong-${n}` }),
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
+  await body.dump()
+  return statusCode
+}
+
+/** So many guesses, always a hundred under way; how many of which status. */
+async function flood(login: string, guesses: number): Promise<Record<string, number>> {
+  const statuses: Record<string, number> = {}
+  let next = 0
+  const guesser = async () => {
+    while (next < guesses) {
+      const status = await guess(login, next++)
+      statuses[status] = (statuses[status] ?? 0) + 1
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, guesser))
+  return statuses
+}
+
+function pick<Item>(items: readonly Item[], n: number): Item {
+  const item = items[n % items.length]
+  if (item === undefined) throw new Error('nothing to pick from')
+  return item
+}
+
+const signInIn = (browser: Browser) => browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+
+const wrongOnesUpstream = (login: string) =>
+  house
+    .upstreamCalls()
+    .map(({ body }) => body as { username?: string; password?: string })
+    .filter(({ username, password }) => username === login && password !== PASSWORD).length
+
+/** What the shipped figures let through in so much time: a window begins with its first attempt. */
+function mayPass(elapsedMs: number): number {
+  const { burst, sustained } = defaultTunables().limits.password.perPerson
+  const within = [burst, sustained].map(
+    ({ attempts, perSeconds }) => attempts * (1 + Math.floor(elapsedMs / (perSeconds * 1000))),
+  )
+  return Math.min(...within)
+}
+
+test('ten thousand wrong passwords from a thousand addresses: the limit and not one more, and the person gets in', async () => {
+  const [home1, home2] = brokers.map(({ url }) => openBrowser(url))
+  if (home1 === undefined || home2 === undefined) throw new Error('two brokers')
+  for (const browser of [home1, home2]) expect((await signInIn(browser)).json.status).toBe('SUCCESS')
+  house.forget()
+
+  const started = performance.now()
+  let isOver = false
+  const flooding = flood(AMELIA, GUESSES).finally(() => {
+    isOver = true
+  })
+  const ownSignIns: unknown[] = []
+  while (!isOver) {
+    const answers = await Promise.all([signInIn(home1), signInIn(home2)])
+    ownSignIns.push(...answers.map(({ json }) => json.status ?? json.errorCode))
+  }
+  const statuses = await flooding
+  const most = mayPass(performance.now() - started)
+
+  const passed = wrongOnesUpstream(AMELIA)
+  expect(passed).toBeGreaterThanOrEqual(defaultTunables().limits.password.perPerson.burst.attempts)
+  expect(passed).toBeLessThanOrEqual(most)
+  expect(statuses).toEqual({ '401': passed, '429': GUESSES - passed })
+  expect(ownSignIns.length).toBeGreaterThan(4)
+  expect(new Set(ownSignIns)).toEqual(new Set(['SUCCESS']))
+
+  const stranger = await signInIn(openBrowser(brokers[0]?.url ?? ''))
+  expect([stranger.status, stranger.json.errorCode]).toEqual([429, 'E0000047'])
+}, 300_000)
+
+test('a name that nobody has meets the same limit', async () => {
+  const started = performance.now()
+  const statuses = await flood(UNKNOWN, 300)
+  const passed = wrongOnesUpstream(UNKNOWN)
+  expect(passed).toBeLessThanOrEqual(mayPass(performance.now() - started))
+  expect(statuses).toEqual({ '401': passed, '429': 300 - passed })
+}, 120_000)

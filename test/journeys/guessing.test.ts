@@ -1,0 +1,419 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
+import { AMELIA, type House, type HouseOptions, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
+import { atMost, onlyLimits, type SomeLimits } from '../support/limits.ts'
+import { navigate } from '../support/navigate.ts'
+import { errorOf, handleOf, verifyHref } from '../support/transaction-view.ts'
+import { until } from '../support/until.ts'
+
+let house: House
+afterEach(() => house.stop())
+
+/** A house behind a trusted proxy with these limits alone. */
+async function limitedTo(limits: SomeLimits, options: HouseOptions = {}): Promise<void> {
+  const { env, ...rest } = options
+  house = await startHouse({
+    tunables: onlyLimits(limits),
+    env: { TRUST_PROXY: '127.0.0.1', ...env },
+    ...rest,
+  })
+}
+
+const UNKNOWN = 'nobody.at.all@example.test'
+const LOCKED = 'luis.locked@example.test'
+const REFUSED = [401, 'E0000004']
+const LIMITED = [429, 'E0000047']
+
+/** Each time a browser that was never seen, and unless told otherwise an address of its own. */
+let visitors = 0
+async function wrong(login: string, browser?: Browser, address = `198.18.0.${++visitors}`) {
+  return (browser ?? openBrowser(house.gatehouse.url)).post(
+    '/api/v1/authn',
+    { username: login, password: `wrong-${++visitors}` },
+    { headers: { 'x-forwarded-for': address } },
+  )
+}
+
+const right = (browser: Browser, login = AMELIA) =>
+  browser.post('/api/v1/authn', { username: login, password: PASSWORD })
+
+/** A browser in which this person, who needs no factor, has signed in before. */
+async function knownBrowser(login = AMELIA): Promise<Browser> {
+  const browser = await house.visit()
+  expect((await right(browser, login)).json.status).toBe('SUCCESS')
+  return browser
+}
+
+async function inTurn<Answer>(times: number, ask: () => Promise<Answer>): Promise<Answer[]> {
+  const answers: Answer[] = []
+  for (let n = 0; n < times; n++) answers.push(await ask())
+  return answers
+}
+
+const refusals = (answers: PageAnswer[]) => answers.map(errorOf)
+const repeated = <Item>(item: Item, times: number): Item[] => Array.from({ length: times }, () => item)
+
+describe('wrong passwords', () => {
+  test('are limited by the person, over all browsers and addresses; nothing more is sent upstream', async () => {
+    await limitedTo({ password: { perPerson: atMost(3, 600) } })
+    expect(refusals(await inTurn(3, () => wrong(AMELIA)))).toEqual(repeated(REFUSED, 3))
+    house.forget()
+    const refused = await wrong(AMELIA)
+    expect(errorOf(refused)).toEqual(LIMITED)
+    expect(refused.headers.get('x-rate-limit-limit')).toBe('3')
+    expect(refused.headers.get('x-rate-limit-remaining')).toBe('0')
+    const waitS = Number(refused.headers.get('retry-after'))
+    expect(waitS).toBeGreaterThan(0)
+    expect(waitS).toBeLessThanOrEqual(600)
+    const resetS = Number(refused.headers.get('x-rate-limit-reset'))
+    expect(resetS).toBeGreaterThan(Date.now() / 1000)
+    expect(resetS).toBeLessThanOrEqual(Date.now() / 1000 + 601)
+    expect(errorOf(await right(openBrowser(house.gatehouse.url)))).toEqual(LIMITED)
+    expect(house.upstreamCalls()).toEqual([])
+    expect(errorOf(await wrong(TOMAS))).toEqual(REFUSED)
+  })
+
+  test('one answer for known, unknown and locked people, headers and all', async () => {
+    await limitedTo({ password: { perPerson: atMost(2) } })
+    const conversations: string[] = []
+    for (const login of [AMELIA, UNKNOWN, 'lena.locked@example.test', 'liv.lockable@example.test']) {
+      const answers = await inTurn(4, () => wrong(login))
+      conversations.push(JSON.stringify(answers.map(anonymous)))
+    }
+    expect(new Set(conversations).size).toBe(1)
+    expect(conversations[0]).toContain('E0000047')
+  })
+
+  /** Without what is new in every answer. */
+  function anonymous({ status, headers, json }: PageAnswer) {
+    const { errorId: _new, ...body } = json
+    const changing = ['set-cookie', 'date', 'x-request-id', 'x-rate-limit-reset', 'retry-after']
+    const upstreams = ['x-rate-limit-remaining'] // counted by the address up there
+    const said = [...headers].filter(([name]) => ![...changing, ...upstreams].includes(name))
+    return { status, names: [...headers.keys()].filter((name) => name !== 'set-cookie'), said, body }
+  }
+
+  test('LOCKED_OUT counts like a refusal', async () => {
+    await limitedTo({ password: { perPerson: atMost(2) } })
+    const answers = await inTurn(3, () => wrong(LOCKED))
+    expect(answers.map(({ json }) => json.status ?? json.errorCode)).toEqual([
+      'LOCKED_OUT',
+      'LOCKED_OUT',
+      'E0000047',
+    ])
+  })
+
+  test('one person however the name is typed', async () => {
+    await limitedTo({ password: { perPerson: atMost(4) } }, { env: { LOGIN_DOMAINS: 'example.test' } })
+    const spellings = [
+      'amelia.stone',
+      '  Amelia.STONE@example.test ',
+      'amelia.stone@EXAMPLE.TEST',
+      'ａｍｅｌｉａ.stone',
+    ]
+    for (const login of spellings) expect(errorOf(await wrong(login))).toEqual(REFUSED)
+    for (const login of [...spellings, AMELIA]) expect(errorOf(await wrong(login))).toEqual(LIMITED)
+  })
+
+  test('are limited by the browser before they use up what the person has', async () => {
+    await limitedTo({ password: { perPerson: atMost(4), perDevice: atMost(2) } })
+    const browser = await house.visit()
+    expect(refusals(await inTurn(4, () => wrong(AMELIA, browser)))).toEqual([
+      ...repeated(REFUSED, 2),
+      ...repeated(LIMITED, 2),
+    ])
+    expect(refusals(await inTurn(3, () => wrong(AMELIA)))).toEqual([...repeated(REFUSED, 2), LIMITED])
+  })
+
+  test('are limited by the address, whoever they are about; an IPv6 network of 64 bits is one address', async () => {
+    await limitedTo({ password: { perAddress: atMost(2) } })
+    const from = async (...addresses: string[]) => {
+      const answers: unknown[] = []
+      for (const address of addresses)
+        answers.push((await wrong(`somebody-${++visitors}`, undefined, address)).status)
+      return answers
+    }
+    expect(await from('203.0.113.5', '::ffff:203.0.113.5', '203.0.113.5')).toEqual([401, 401, 429])
+    expect(await from('203.0.113.6')).toEqual([401])
+    expect(await from('2001:db8:1:2::1', '2001:db8:1:2:ffff:ffff:ffff:ffff')).toEqual([401, 401])
+    expect(await from('2001:db8:1:2:3::', '2001:db8:1:3::1')).toEqual([429, 401])
+  })
+
+  test('a longer window holds when the shorter one has ended', async () => {
+    const sustained = { attempts: 3, perSeconds: 3600 }
+    await limitedTo({ password: { perPerson: { ...atMost(2, 1), sustained } } })
+    expect(refusals(await inTurn(2, () => wrong(AMELIA)))).toEqual(repeated(REFUSED, 2))
+    await until(async () => (await wrong(AMELIA)).status === 401)
+    const refused = await wrong(AMELIA)
+    expect(errorOf(refused)).toEqual(LIMITED)
+    expect(refused.headers.get('x-rate-limit-limit')).toBe('3')
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(3000)
+  })
+
+  test('two hundred at once on two replicas: exactly as many reach the upstream as may', async () => {
+    await limitedTo({ password: { perPerson: atMost(7) } })
+    const replica = await house.replica()
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, (_, n) =>
+        wrong(AMELIA, openBrowser(n % 2 === 0 ? house.gatehouse.url : replica.url)),
+      ),
+    )
+    expect(answers.filter(({ status }) => status === 401)).toHaveLength(7)
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(193)
+    expect(house.upstreamCalls()).toHaveLength(7)
+  })
+
+  test('of a step-up count as well, and name nobody', async () => {
+    await limitedTo({ password: { perPerson: atMost(2) } }, { env: { STEP_UP: 'on' } })
+    const browser = openBrowser(house.gatehouse.url)
+    const { stateToken } = house.sandbox.startStepUp('payroll', TOMAS, 'https://portal.example/')
+    const arrived = await navigate(browser, `${house.gatehouse.url}/signin/step-up?stateToken=${stateToken}`)
+    const handle = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
+    const typed = { stateToken: handle, username: AMELIA, password: 'wrong' }
+    expect(errorOf(await browser.post('/api/v1/authn', typed))).toEqual(REFUSED)
+    const asked = await browser.post('/api/v1/authn', { stateToken: handle })
+    const done = await browser.post(verifyHref(asked, 'token:software:totp'), {
+      stateToken: handle,
+      passCode: house.sandbox.totpCode(TOMAS),
+    })
+    expect(done.json.status).toBe('SUCCESS')
+    expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(TOMAS)
+    expect(refusals(await inTurn(2, () => wrong(AMELIA)))).toEqual([REFUSED, LIMITED])
+    expect(errorOf(await right(browser))).toEqual(LIMITED) // it is a stranger to her all the same
+  })
+
+  test('activation and recovery tokens are limited by the address', async () => {
+    await limitedTo({ token: { perAddress: atMost(2) } })
+    const browser = await house.visit()
+    const headers = { 'x-forwarded-for': '203.0.113.5' }
+    const activate = (token: string) => browser.post('/api/v1/authn', { token }, { headers })
+    const recover = (recoveryToken: string) =>
+      browser.post('/api/v1/authn/recovery/token', { recoveryToken }, { headers })
+    expect((await recover(house.sandbox.recoveryToken(AMELIA))).status).toBe(200)
+    expect(errorOf(await activate('no-such-token-1'))).toEqual(REFUSED)
+    expect(errorOf(await recover('no-such-token-2'))).toEqual([401, 'E0000011'])
+    expect(errorOf(await activate('no-such-token-3'))).toEqual(LIMITED)
+    expect(errorOf(await recover(house.sandbox.recoveryToken(AMELIA)))).toEqual(LIMITED)
+  })
+})
+
+describe('an attempt that was not refused is given back', () => {
+  const FORBIDDEN = {
+    errorCode: 'E0000006',
+    errorSummary: 'As told',
+    errorLink: 'E0000006',
+    errorId: 'oaeAsTold',
+    errorCauses: [],
+  }
+  const CREDENTIALS = { username: AMELIA, password: PASSWORD }
+
+  test.each([
+    ['500', { kind: 'status', status: 500 }, 502],
+    ['an error of another kind', { kind: 'status', status: 403, body: FORBIDDEN }, 403],
+    ['no JSON', { kind: 'html' }, 502],
+    ['a cut connection', { kind: 'cut' }, 502],
+  ])('%s', async (_what, fault, status) => {
+    await limitedTo({ password: { perPerson: atMost(2), perAddress: atMost(2), perDevice: atMost(2) } })
+    const browser = await house.visit()
+    // three of each kind: fewer than make the breaker open
+    house.sandbox.faults.authn.set({ ...fault, times: 3 } as never)
+    const answers = await inTurn(3, () => browser.post('/api/v1/authn', CREDENTIALS))
+    expect(answers.map((answer) => answer.status)).toEqual(repeated(status, 3))
+    house.sandbox.faults.authn.clear()
+    await expectWholeAllowance(browser)
+  })
+
+  test('a refusal by the limit of the org', async () => {
+    await limitedTo({ password: { perPerson: atMost(2) } })
+    house.sandbox.faults.authn.set({ kind: 'rate-limited', retrySeconds: 1 })
+    const browser = await house.visit()
+    const answers = await inTurn(3, () => browser.post('/api/v1/authn', CREDENTIALS))
+    expect(refusals(answers)).toEqual(repeated(LIMITED, 3))
+    expect(await limitKeys()).toEqual([])
+  })
+
+  test('a time-out', async () => {
+    const only = onlyLimits({ password: { perPerson: atMost(2) } })
+    house = await startHouse({
+      tunables: (shipped) => {
+        const { upstream, ...rest } = only(shipped)
+        return { ...rest, upstream: { ...upstream, authn: { ...upstream.authn, totalTimeoutMs: 300 } } }
+      },
+    })
+    const browser = await house.visit()
+    house.sandbox.faults.authn.set({ kind: 'delay', ms: 2000, times: 3 })
+    const answers = await inTurn(3, () => browser.post('/api/v1/authn', CREDENTIALS))
+    expect(answers.map(({ status }) => status)).toEqual([504, 504, 504])
+    expect(await limitKeys()).toEqual([])
+  })
+
+  test('a password that was right, with a factor still to come', async () => {
+    await limitedTo({ password: { perPerson: atMost(2) } })
+    const answers = await inTurn(5, async () => right(openBrowser(house.gatehouse.url), TOMAS))
+    expect(answers.map(({ json }) => json.status)).toEqual(repeated('MFA_REQUIRED', 5))
+    expect(refusals(await inTurn(3, () => wrong(TOMAS)))).toEqual([REFUSED, REFUSED, LIMITED])
+  })
+
+  async function expectWholeAllowance(browser: Browser) {
+    expect(await limitKeys()).toEqual([])
+    const answers = await inTurn(3, () => wrong(AMELIA, browser, '203.0.113.9'))
+    expect(refusals(answers)).toEqual([REFUSED, REFUSED, LIMITED])
+  }
+})
+
+/** What is counted just now; what is given back goes out with the answer's settlement, which nobody waits for. */
+const limitKeys = async () => {
+  const client = house.redis.client()
+  return until(
+    async () => {
+      const keys = await client.keys('gatehouse:limit:*:password:*')
+      return keys.length === 0 ? keys : undefined
+    },
+    { what: 'an empty count' },
+  )
+}
+
+describe('a browser in which the person has fully signed in', () => {
+  test('gets in while strangers have used up everything', async () => {
+    await limitedTo({ password: { perPerson: atMost(2), perAddress: atMost(3), perKnownDevice: atMost(2) } })
+    const known = await knownBrowser()
+    const guesses = await inTurn(4, () => wrong(AMELIA, undefined, '203.0.113.5'))
+    expect(refusals(guesses)).toEqual([REFUSED, REFUSED, LIMITED, LIMITED])
+    const headers = { 'x-forwarded-for': '203.0.113.5' }
+    const credentials = { username: AMELIA, password: PASSWORD }
+    expect((await known.post('/api/v1/authn', credentials, { headers })).json.status).toBe('SUCCESS')
+    expect(errorOf(await right(openBrowser(house.gatehouse.url)))).toEqual(LIMITED)
+  })
+
+  test('has a limit of its own, and uses nothing of what strangers have', async () => {
+    await limitedTo({ password: { perPerson: atMost(2), perAddress: atMost(2), perKnownDevice: atMost(3) } })
+    const known = await knownBrowser()
+    const there = '203.0.113.5'
+    expect(refusals(await inTurn(4, () => wrong(AMELIA, known, there)))).toEqual([
+      ...repeated(REFUSED, 3),
+      LIMITED,
+    ])
+    expect(refusals(await inTurn(3, () => wrong(AMELIA, undefined, there)))).toEqual([
+      ...repeated(REFUSED, 2),
+      LIMITED,
+    ])
+  })
+
+  test('is known to that person only, under every name, and a half sign-in makes none known', async () => {
+    await limitedTo({ password: { perPerson: atMost(1) } })
+    const browser = await knownBrowser('amelia.stone')
+    expect((await right(browser, TOMAS)).json.status).toBe('MFA_REQUIRED')
+    for (const login of [AMELIA, TOMAS]) await wrong(login)
+    expect((await right(browser, AMELIA)).json.status).toBe('SUCCESS')
+    expect((await right(browser, 'amelia.stone')).json.status).toBe('SUCCESS')
+    expect(errorOf(await right(browser, TOMAS))).toEqual(LIMITED)
+  })
+
+  test('stays known for so many days after the last sign-in, and no longer', async () => {
+    await limitedTo({ password: { perPerson: atMost(1) } })
+    await knownBrowser()
+    const client = house.redis.client()
+    const keys = await client.keys('gatehouse:known:*')
+    expect(keys).toHaveLength(2) // by the login and by the user id
+    for (const key of keys) {
+      expect(key).toMatch(/^gatehouse:known:\{[\w-]{43}\}:[\w-]{43}$/)
+      expect(await client.get(key)).toBe('1')
+      const days = (await client.pttl(key)) / 86_400_000
+      expect(days).toBeGreaterThan(89.9)
+      expect(days).toBeLessThanOrEqual(90)
+    }
+  })
+})
+
+describe('failures in a row', () => {
+  const inARow = (attempts: number) => ({ inARow: { attempts, perSeconds: 2_592_000 } })
+
+  test('end with a full sign-in, in whatever browser', async () => {
+    await limitedTo({ password: { perPerson: { ...atMost(1000), ...inARow(3) } } })
+    const known = await knownBrowser()
+    for (let round = 0; round < 3; round++) {
+      expect(refusals(await inTurn(4, () => wrong(AMELIA)))).toEqual([...repeated(REFUSED, 3), LIMITED])
+      expect((await right(known)).json.status).toBe('SUCCESS')
+    }
+  })
+
+  test('of known browsers count over all of them', async () => {
+    await limitedTo({ password: { perKnownPerson: inARow(3) } })
+    const first = await knownBrowser()
+    const second = await knownBrowser()
+    expect(refusals(await inTurn(2, () => wrong(AMELIA, first)))).toEqual(repeated(REFUSED, 2))
+    expect(refusals(await inTurn(2, () => wrong(AMELIA, second)))).toEqual([REFUSED, LIMITED])
+    expect((await right(openBrowser(house.gatehouse.url))).json.status).toBe('SUCCESS')
+    expect(errorOf(await wrong(AMELIA, second))).toEqual(REFUSED)
+  })
+})
+
+describe('what is left behind', () => {
+  test('keys hold no name and no address, and all of them end', async () => {
+    await limitedTo({ password: { perPerson: atMost(2) } })
+    await wrong(AMELIA, undefined, '203.0.113.5')
+    const client = house.redis.client()
+    const keys = await client.keys('gatehouse:limit:*:password:*')
+    expect(keys.length).toBeGreaterThan(5)
+    for (const key of keys) {
+      expect(key).toMatch(
+        /^gatehouse:limit:\{[\w-]{43}\}(:[a-z_]+){2}(:[\w-]{43})?:(burst|sustained|inARow)$/,
+      )
+      expect(await client.pttl(key)).toBeGreaterThan(0)
+      expect(Object.keys(await client.hgetall(key)).toSorted()).toEqual(['begunBy', 'count'])
+    }
+  })
+
+  test('a limit that refused is counted by its name and audited, without a name or a code', async () => {
+    await limitedTo({ password: { perPerson: atMost(1) } })
+    const guesses = await inTurn(3, () => wrong(AMELIA, undefined, '203.0.113.5'))
+    expect(refusals(guesses)).toEqual([REFUSED, LIMITED, LIMITED])
+    expect(await house.gatehouse.metrics()).toContain('gatehouse_limit_hits_total{limit="password_person"} 2')
+    const hits = house.gatehouse.logLines().filter(({ event }) => event === 'limit_hit')
+    expect(hits).toHaveLength(2)
+    expect(hits[0]).toMatchObject({
+      audit: true,
+      limit: 'password_person',
+      operation: 'primary',
+      address: '203.0.113.5',
+      loginHash: expect.stringMatching(/^[\w-]{16}$/),
+      deviceHash: expect.stringMatching(/^[\w-]{16}$/),
+      retryAfterSeconds: expect.any(Number),
+    })
+    expect(house.gatehouse.logText()).not.toMatch(/amelia/i)
+  })
+
+  test('with Redis away it is 503, nothing is sent upstream, and no attempt is burnt', async () => {
+    const only = onlyLimits({ password: { perPerson: atMost(2) } })
+    house = await startHouse({
+      redis: { persist: true },
+      tunables: (shipped) => ({
+        ...only(shipped),
+        store: { connectTimeoutMs: 2000, commandTimeoutMs: 2000 },
+      }),
+    })
+    const browser = await house.visit()
+    expect(errorOf(await wrong(AMELIA, browser))).toEqual(REFUSED)
+    house.forget()
+    await house.redis.kill()
+    const answers = await inTurn(3, () => wrong(AMELIA, browser))
+    expect(refusals(answers)).toEqual(repeated([503, 'E0000009'], 3))
+    expect(house.upstreamCalls()).toEqual([])
+    await house.redis.restart()
+    const ready = async () => (await fetch(`${house.gatehouse.opsUrl}/readyz`)).ok
+    await until(ready, { timeoutMs: 20_000 })
+    expect(refusals(await inTurn(2, () => wrong(AMELIA, browser)))).toEqual([REFUSED, LIMITED])
+  })
+})
+
+test('a sign-in that goes on is not stopped by what was counted for others', async () => {
+  await limitedTo({ password: { perPerson: atMost(1) } })
+  const browser = await house.visit()
+  const asked = await right(browser, TOMAS)
+  expect(refusals(await inTurn(2, () => wrong(TOMAS)))).toEqual([REFUSED, LIMITED])
+  const done = await browser.post(verifyHref(asked, 'token:software:totp'), {
+    stateToken: handleOf(asked),
+    passCode: house.sandbox.totpCode(TOMAS),
+  })
+  expect(done.json.status).toBe('SUCCESS')
+})
