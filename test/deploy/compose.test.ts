@@ -1,0 +1,171 @@
+import { execFileSync } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { z } from 'zod'
+import { loadConfig } from '../../src/config/load-config.ts'
+import { VARIABLES } from '../../src/config/variables.ts'
+import { parsePamConfig } from '../../src/sandbox/pam/pam-config.ts'
+import { loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
+import { parseRedisUrl } from '../../src/store/redis-url.ts'
+import { imageFacts, longestStopSeconds, packageVersion, readProject, readYaml } from './read-deploy.ts'
+
+const service = z.object({
+  image: z.string(),
+  user: z.string(),
+  build: z.unknown().optional(),
+  read_only: z.literal(true),
+  cap_drop: z.tuple([z.literal('ALL')]),
+  security_opt: z.tuple([z.literal('no-new-privileges:true')]),
+  restart: z.string(),
+  mem_limit: z.string(),
+  cpus: z.number(),
+  pids_limit: z.number(),
+  stop_grace_period: z.string().default('10s'),
+  environment: z.record(z.string(), z.string()).default({}),
+  secrets: z.array(z.string()).default([]),
+  ports: z.array(z.string()).default([]),
+  volumes: z.array(z.string()).default([]),
+  networks: z.unknown().optional(),
+})
+const compose = z
+  .object({
+    services: z.record(z.string(), service),
+    networks: z.record(z.string(), z.unknown()),
+    secrets: z.record(z.string(), z.object({ file: z.string() })),
+  })
+  .parse(readYaml('deploy/compose.yaml'))
+const { services } = compose
+const brokers = Object.entries(services).flatMap(([name, one]) =>
+  name.startsWith('gatehouse-') ? [one] : [],
+)
+
+test('every service runs as nobody of note, writes to nothing, gains nothing and has its bounds', () => {
+  // that the rest is there, the schema above has seen
+  for (const [name, { user }] of Object.entries(services))
+    expect([name, user]).toEqual([name, expect.stringMatching(/^[1-9]\d*:[1-9]\d*$/)])
+})
+
+test('there are two brokers alike, as the image has them', () => {
+  expect(brokers).toHaveLength(2)
+  const [one, other] = brokers.map(({ networks: _, ...rest }) => rest)
+  expect(one).toEqual(other)
+  expect(one).toMatchObject({ user: imageFacts().user, image: `gatehouse:${packageVersion()}` })
+  expect(Number.parseInt(one?.stop_grace_period ?? '', 10)).toBeGreaterThanOrEqual(longestStopSeconds())
+})
+
+test('only the proxy and the sandbox are to be reached from outside, from this machine alone', () => {
+  const published = Object.entries(services).flatMap(([name, { ports }]) => ports.map((port) => [name, port]))
+  expect(published).toEqual([
+    ['proxy', '127.0.0.1:8080:8080'],
+    ['sandbox', '127.0.0.1:8081:8081'],
+  ])
+})
+
+test('the proxy knows both brokers at their port, keeps connections shorter than they do, and is the one they trust', () => {
+  const nginx = readProject('deploy/compose/nginx.conf')
+  const names = Object.keys(services).filter((name) => name.startsWith('gatehouse-'))
+  const upstreams = [...nginx.matchAll(/^ +server ([\w-]+):(\d+) /gm)].map(
+    ([, name, port]) => `${name}:${port}`,
+  )
+  expect(upstreams).toEqual(names.map((name) => `${name}:${imageFacts().port}`))
+  expect(nginx).toContain('proxy_set_header X-Forwarded-For $remote_addr;')
+  const edge = z.object({ edge: z.object({ ipv4_address: z.string() }) })
+  expect(edge.parse(services.proxy?.networks).edge.ipv4_address).toBe(brokers[0]?.environment.TRUST_PROXY)
+  const addresses = [services.proxy, ...brokers].map((one) => edge.parse(one?.networks).edge.ipv4_address)
+  expect(new Set(addresses).size).toBe(3)
+})
+
+test('Redis never throws anything away in silence, keeps what it has, and asks for a password', () => {
+  const redis = readProject('deploy/compose/redis.conf')
+  for (const line of [
+    'maxmemory-policy noeviction',
+    'appendonly yes',
+    'include /run/secrets/redis-auth.conf',
+  ])
+    expect(redis.split('\n')).toContain(line)
+  expect(redis).toMatch(/^maxmemory \d+mb$/m)
+})
+
+test('the sandbox has an image of its own, whose context is all that the broker’s is not', () => {
+  expect(services.sandbox?.build).toEqual({ context: '..', dockerfile: 'deploy/compose/sandbox.Dockerfile' })
+  const given = readProject('deploy/compose/sandbox.Dockerfile.dockerignore').split('\n')
+  expect(given[0]).toBe('*')
+  expect(given).toContain('!src/sandbox')
+  const copied = [...readProject('deploy/compose/sandbox.Dockerfile').matchAll(/^COPY (.+) \S+$/gm)]
+  const sources = copied.flatMap(([, paths = '']) => paths.split(' '))
+  expect(sources.length).toBeGreaterThan(4)
+  for (const source of sources) expect(given).toContain(`!${source}`)
+})
+
+describe('with secrets made by make-secrets.sh', () => {
+  let home = ''
+  const secret = (name: string) => join(home, 'compose/secrets', name)
+  const make = () => execFileSync('sh', [join(home, 'compose/make-secrets.sh')], { stdio: 'pipe' })
+
+  beforeAll(() => {
+    home = mkdtempSync(join(tmpdir(), 'gatehouse-compose-'))
+    cpSync(
+      new URL('../../deploy/compose/make-secrets.sh', import.meta.url),
+      join(home, 'compose/make-secrets.sh'),
+    )
+    make()
+  })
+  afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+  test('each secret that is used has its file, and git never sees one', () => {
+    const used = new Set(Object.values(services).flatMap(({ secrets }) => secrets))
+    expect([...used].sort()).toEqual(Object.keys(compose.secrets).sort())
+    const files = Object.values(compose.secrets).map(({ file }) => file)
+    for (const file of files) expect(statSync(join(home, file)).size).toBeGreaterThan(8)
+    expect(readProject('.gitignore').split('\n')).toContain('deploy/compose/secrets/')
+  })
+
+  test('they are for everybody in a folder for nobody else, and the authority’s key is gone', () => {
+    expect(statSync(join(home, 'compose/secrets')).mode & 0o777).toBe(0o700)
+    expect(readdirSync(join(home, 'compose/secrets')).filter((name) => name.includes('ca-key'))).toEqual([])
+  })
+
+  test('made again, they stay what they were', () => {
+    const before = Object.values(compose.secrets).map(({ file }) => readFileSync(join(home, file), 'utf8'))
+    make()
+    expect(Object.values(compose.secrets).map(({ file }) => readFileSync(join(home, file), 'utf8'))).toEqual(
+      before,
+    )
+  })
+
+  test('the brokers’ environment is a sound configuration, every variable of it known, in production', () => {
+    const environment = { ...brokers[0]?.environment, NODE_ENV: 'production' }
+    const known = new Set(VARIABLES.flatMap(({ name }) => [name, `${name}_FILE`]))
+    expect(Object.keys(environment).filter((name) => !known.has(name))).toEqual([])
+    const inContainer = (path: string) => {
+      const name = /^\/run\/secrets\/(.+)$/.exec(path)?.[1] ?? ''
+      expect(brokers[0]?.secrets).toContain(name)
+      return readFileSync(join(home, compose.secrets[name]?.file ?? ''), 'utf8')
+    }
+    const config = loadConfig({ env: environment, readFile: inContainer, parseRedisUrl })
+    const sandbox = loadSandboxConfig()
+    const { team, keys } = parsePamConfig(sandbox.pam)
+    expect(sandbox.apiTokens).toEqual(expect.arrayContaining([...config.authn.apiTokens.current()]))
+    expect(config.pam?.team).toBe(team)
+    const key = readFileSync(secret('pam-key-id'), 'utf8').trim()
+    expect(keys.find(({ keyId }) => keyId === key)?.keySecret).toBe(
+      readFileSync(secret('pam-key-secret'), 'utf8').trim(),
+    )
+  })
+
+  test('the certificate in front of the sandbox is for the name the brokers call, by the authority they know', () => {
+    const certificate = new X509Certificate(readFileSync(secret('org.pem')))
+    const host = new URL(brokers[0]?.environment.AUTHN_BASE_URL ?? '').hostname
+    expect(certificate.checkHost(host)).toBe(host)
+    expect(certificate.verify(new X509Certificate(readFileSync(secret('org-ca.pem'))).publicKey)).toBe(true)
+    expect(services.sandbox?.networks).toMatchObject({ org: { aliases: [host] } })
+    const ports = [...readProject('deploy/compose/org.conf').matchAll(/listen (\d+) ssl;/g)].map(
+      ([, port]) => port,
+    )
+    const called = [brokers[0]?.environment.AUTHN_BASE_URL, brokers[0]?.environment.PAM_BASE_URL]
+    expect(called.map((url) => new URL(url ?? '').port)).toEqual(ports)
+  })
+})

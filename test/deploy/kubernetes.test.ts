@@ -1,0 +1,229 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterAll, describe, expect, test } from '@jest/globals'
+import { z } from 'zod'
+import { loadConfig } from '../../src/config/load-config.ts'
+import { newKey } from '../../src/config/new-key.ts'
+import { VARIABLES } from '../../src/config/variables.ts'
+import { parseRedisUrl } from '../../src/store/redis-url.ts'
+import { imageFacts, longestStopSeconds, packageVersion, readEnvFile, readYaml } from './read-deploy.ts'
+
+const FOLDER = 'deploy/kubernetes'
+const manifest = (name: string) => readYaml(`${FOLDER}/${name}`)
+const files = readdirSync(FOLDER).filter((name) => name.endsWith('.yaml'))
+
+const probe = z.object({
+  httpGet: z.object({ path: z.string(), port: z.string() }),
+  periodSeconds: z.number(),
+  timeoutSeconds: z.number(),
+  failureThreshold: z.number(),
+})
+const deployment = z
+  .object({
+    spec: z.object({
+      replicas: z.number(),
+      selector: z.object({ matchLabels: z.record(z.string(), z.string()) }),
+      template: z.object({
+        metadata: z.object({ labels: z.record(z.string(), z.string()) }),
+        spec: z.object({
+          automountServiceAccountToken: z.boolean(),
+          enableServiceLinks: z.boolean(),
+          terminationGracePeriodSeconds: z.number(),
+          securityContext: z.unknown(),
+          containers: z.tuple([
+            z.object({
+              image: z.string(),
+              ports: z.array(z.object({ name: z.string(), containerPort: z.number() })),
+              securityContext: z.unknown(),
+              startupProbe: probe,
+              livenessProbe: probe,
+              readinessProbe: probe,
+              volumeMounts: z.tuple([
+                z.object({ name: z.string(), mountPath: z.string(), subPath: z.never().optional() }),
+              ]),
+            }),
+          ]),
+          volumes: z.tuple([
+            z.object({
+              name: z.string(),
+              secret: z.object({ secretName: z.string(), defaultMode: z.number() }),
+            }),
+          ]),
+        }),
+      }),
+    }),
+  })
+  .parse(manifest('deployment.yaml')).spec
+const { spec: pod } = deployment.template
+const [container] = pod.containers
+const [volume] = pod.volumes
+const environment = readEnvFile(`${FOLDER}/gatehouse.env`)
+const secret = z
+  .object({ metadata: z.object({ name: z.string() }), stringData: z.record(z.string(), z.string()) })
+  .parse(manifest('secret.example.yaml'))
+
+test('a pod has no rights: no root, no writing, no capability, no token of the cluster', () => {
+  const [user, group] = imageFacts().user.split(':').map(Number)
+  expect(pod.securityContext).toEqual({
+    runAsNonRoot: true,
+    runAsUser: user,
+    runAsGroup: group,
+    fsGroup: group,
+    seccompProfile: { type: 'RuntimeDefault' },
+  })
+  expect(container.securityContext).toEqual({
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ['ALL'] },
+  })
+  expect([pod.automountServiceAccountToken, pod.enableServiceLinks]).toEqual([false, false])
+})
+
+test('the platform waits longer than stopping takes', () => {
+  expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(longestStopSeconds())
+})
+
+test('probes ask the ops listener, on the pod’s address, and wait longer than its checks', () => {
+  expect(container.startupProbe.httpGet).toEqual({ path: '/livez', port: 'ops' })
+  expect(container.livenessProbe.httpGet).toEqual({ path: '/livez', port: 'ops' })
+  expect(container.readinessProbe.httpGet).toEqual({ path: '/readyz', port: 'ops' })
+  expect(environment.OPS_HOST).toBe('0.0.0.0')
+  const figures = z.object({ store: z.object({ commandTimeoutMs: z.number() }) })
+  const { store } = figures.parse(readYaml('config/default.json'))
+  expect(container.readinessProbe.timeoutSeconds * 1000).toBeGreaterThan(store.commandTimeoutMs)
+})
+
+test('ports agree: what listens, what the image says, and what the Service and the policy let in', () => {
+  const ports = Object.fromEntries(
+    container.ports.map(({ name, containerPort }) => [name, String(containerPort)]),
+  )
+  expect(ports).toEqual({ http: environment.PORT, ops: environment.OPS_PORT })
+  expect(ports.http).toBe(imageFacts().port)
+  expect(manifest('service.yaml')).toMatchObject({ spec: { ports: [{ targetPort: 'http' }] } })
+  const policy = z
+    .object({
+      spec: z.object({
+        ingress: z.array(
+          z.object({ from: z.array(z.unknown()), ports: z.array(z.object({ port: z.unknown() })) }),
+        ),
+      }),
+    })
+    .parse(manifest('network-policy.yaml'))
+  expect(policy.spec.ingress.map((rule) => rule.ports.map(({ port }) => port))).toEqual([['http'], ['ops']])
+  for (const { from } of policy.spec.ingress) expect(from.length).toBeGreaterThan(0)
+  expect(manifest('pod-monitor.yaml')).toMatchObject({
+    spec: { podMetricsEndpoints: [{ port: 'ops', path: '/metrics' }] },
+  })
+})
+
+test('everything selects the pods by the label they have', () => {
+  const selector = { matchLabels: deployment.template.metadata.labels }
+  expect(deployment.selector).toEqual(selector)
+  expect(manifest('service.yaml')).toMatchObject({ spec: { selector: selector.matchLabels } })
+  expect(manifest('pod-disruption-budget.yaml')).toMatchObject({ spec: { selector } })
+  expect(manifest('network-policy.yaml')).toMatchObject({
+    spec: { podSelector: selector, policyTypes: ['Ingress', 'Egress'] },
+  })
+  expect(manifest('pod-monitor.yaml')).toMatchObject({ spec: { selector } })
+})
+
+test('each variable is known, each secret is a file of the Secret, and together they are sound', () => {
+  const known = new Set(VARIABLES.flatMap((one) => ('secret' in one ? [`${one.name}_FILE`] : [one.name])))
+  expect(Object.keys(environment).filter((name) => !known.has(name))).toEqual([])
+  const [{ mountPath }] = container.volumeMounts
+  expect(volume.secret.secretName).toBe(secret.metadata.name)
+  const named = Object.entries(environment).flatMap(([name, path]) => (name.endsWith('_FILE') ? [path] : []))
+  expect(named.sort()).toEqual(
+    Object.keys(secret.stringData)
+      .map((key) => `${mountPath}/${key}`)
+      .sort(),
+  )
+  const contents: Record<string, string> = { ...secret.stringData, 'secret-keys': newKey() }
+  const config = loadConfig({
+    env: environment,
+    readFile: (path) => contents[path.slice(mountPath.length + 1)] ?? `nothing at ${path}`,
+    parseRedisUrl,
+  })
+  expect(config.production).toBe(true)
+})
+
+test('the secret is plainly made up, and no part of what is applied', () => {
+  for (const value of Object.values(secret.stringData)) expect(value).toContain('replace-with-')
+  const kustomization = z
+    .object({
+      resources: z.array(z.string()),
+      images: z.tuple([z.object({ name: z.string(), newTag: z.string() })]),
+    })
+    .parse(manifest('kustomization.yaml'))
+  const apart = ['kustomization.yaml', 'pod-monitor.yaml', 'secret.example.yaml', 'secret.yaml']
+  expect([...kustomization.resources].sort()).toEqual(files.filter((name) => !apart.includes(name)).sort())
+  const [{ name, newTag }] = kustomization.images
+  expect([`${name}:${newTag}`, newTag]).toEqual([container.image, packageVersion()])
+})
+
+describe('fields', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-manifests-'))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+  const TYPES: Readonly<Record<string, string>> = {
+    Deployment: 'apps/v1',
+    Service: 'core/v1',
+    Secret: 'core/v1',
+    Namespace: 'core/v1',
+    PodDisruptionBudget: 'policy/v1',
+    NetworkPolicy: 'networking/v1',
+  }
+
+  /** The compiler's complaints about an object that is none of its kind's: unknown fields, wrong types, missing ones. */
+  function complaints(objects: readonly unknown[]): string {
+    const kinds = objects.map((object) => z.object({ kind: z.string() }).parse(object).kind)
+    const lines = objects.map(
+      (object, at) =>
+        `export const o${at}: import('kubernetes-types/${TYPES[kinds[at] ?? '']}.js').${kinds[at]} = ${JSON.stringify(object)}`,
+    )
+    writeFileSync(join(folder, 'manifests.ts'), lines.join('\n'))
+    symlinkNodeModules()
+    try {
+      const tsc = resolve('node_modules/.bin/tsc')
+      const options = [
+        '--noEmit',
+        '--strict',
+        '--skipLibCheck',
+        '--ignoreConfig',
+        '--module',
+        'nodenext',
+        '--types',
+        '',
+      ]
+      execFileSync(tsc, [...options, 'manifests.ts'], { cwd: folder, encoding: 'utf8' })
+      return ''
+    } catch (error) {
+      return z.object({ stdout: z.string() }).parse(error).stdout
+    }
+  }
+
+  function symlinkNodeModules(): void {
+    try {
+      symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
+    } catch {
+      // it is there from the test before
+    }
+  }
+
+  test('are those that Kubernetes knows, in every manifest', () => {
+    const objects = files
+      .filter((name) => !['kustomization.yaml', 'pod-monitor.yaml', 'secret.yaml'].includes(name))
+      .map(manifest)
+    expect(objects.length).toBeGreaterThan(5)
+    expect(complaints(objects)).toBe('')
+  })
+
+  test('that Kubernetes does not know are found out', () => {
+    const spec = {
+      selector: {},
+      template: { spec: { containers: [{ name: 'a', securityContext: { readOnlyRootFS: true } }] } },
+    }
+    expect(complaints([{ apiVersion: 'apps/v1', kind: 'Deployment', spec }])).toContain('readOnlyRootFS')
+  })
+})

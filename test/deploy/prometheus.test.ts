@@ -1,0 +1,188 @@
+import { describe, expect, test } from '@jest/globals'
+import { parser } from '@prometheus-io/lezer-promql'
+import { z } from 'zod'
+import { createMetrics } from '../../src/observability/metrics.ts'
+import { readProject, readYaml } from './read-deploy.ts'
+
+const alerts = z
+  .object({
+    groups: z.array(
+      z.object({
+        name: z.string(),
+        rules: z.array(
+          z.strictObject({
+            alert: z.string(),
+            expr: z.string(),
+            for: z.string().optional(),
+            labels: z.strictObject({ severity: z.enum(['critical', 'warning', 'info']) }),
+            annotations: z.strictObject({ summary: z.string(), runbook_url: z.string() }),
+          }),
+        ),
+      }),
+    ),
+  })
+  .parse(readYaml('deploy/prometheus/alerts.yaml'))
+  .groups.flatMap(({ rules }) => rules)
+
+const panels = z
+  .object({
+    panels: z.array(
+      z.object({
+        id: z.number(),
+        title: z.string(),
+        gridPos: z.object({ h: z.number(), w: z.number(), x: z.number(), y: z.number() }),
+        targets: z.array(z.object({ expr: z.string(), legendFormat: z.string() })).default([]),
+      }),
+    ),
+  })
+  .parse(JSON.parse(readProject('deploy/grafana/dashboard.json'))).panels
+
+const shown = panels.flatMap(({ title, targets }) => targets.map((target) => ({ title, ...target })))
+const known = knownSeries()
+
+describe('every expression is sound and asks only for metrics and labels that there are', () => {
+  test.each(alerts.map(({ alert, expr }) => [alert, expr]))('alert %s', (_, expr) => {
+    expect(troubleIn(expr)).toEqual([])
+  })
+
+  test.each(shown.map(({ title, expr }, at) => [`${at}: ${title}`, expr]))('panel %s', (_, expr) => {
+    expect(troubleIn(expr)).toEqual([])
+  })
+
+  test.each([
+    ['sum(gatehouse_sign_ins_total)', ['gatehouse_sign_ins_total is no metric']],
+    ['sum by (person) (gatehouse_refusals_total)', ['gatehouse_refusals_total has no label person']],
+    ['gatehouse_limit_hits_total{reason="x"}', ['gatehouse_limit_hits_total has no label reason']],
+    ['gatehouse_http_request_seconds', ['gatehouse_http_request_seconds is no metric']],
+    ['sum(gatehouse_limit_hits_total', ['cannot be read']],
+  ])('%s is found out', (expr, trouble) => {
+    expect(troubleIn(expr)).toEqual(trouble)
+  })
+})
+
+test('what a text fills in is a label that its expression leaves', () => {
+  const texts = [
+    ...alerts.map(({ expr, annotations }) => ({ expr, text: annotations.summary })),
+    ...shown.map(({ expr, legendFormat }) => ({ expr, text: legendFormat })),
+  ]
+  const filledIn = texts.flatMap(({ expr, text }) =>
+    [...text.matchAll(/\{\{ *(?:\$labels\.)?(\w+) *\}\}/g)].map(([, label]) => ({ expr, label })),
+  )
+  expect(filledIn.length).toBeGreaterThan(10)
+  for (const { expr, label } of filledIn) {
+    const left = [...expr.matchAll(/ by \(([^)]*)\)/g)].flatMap(([, names = '']) => names.split(', '))
+    const isWhole = left.length === 0
+    expect([expr, label, isWhole ? label === 'instance' : left.includes(label ?? '')]).toEqual([
+      expr,
+      label,
+      true,
+    ])
+  }
+})
+
+test('no two panels have one id or one place', () => {
+  expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
+  expect(new Set(panels.map(({ gridPos }) => `${gridPos.x} ${gridPos.y}`)).size).toBe(panels.length)
+  for (const { gridPos } of panels) expect(gridPos.x + gridPos.w).toBeLessThanOrEqual(24)
+})
+
+describe('the runbooks', () => {
+  const page = readProject('docs/operations.md')
+  const runbooks = page.slice(page.indexOf('## When something is wrong'))
+
+  test.each(alerts.map(({ alert, annotations }) => [alert, annotations.runbook_url]))(
+    '%s has one, and is named in it',
+    (alert, url) => {
+      const [address, anchor] = url.split('#')
+      expect(address).toMatch(/\/docs\/operations\.md$/)
+      const section = sections(runbooks).find((one) => one.anchor === anchor)
+      expect(section?.text).toContain(`\`${alert}\``)
+      for (const part of ['It shows by', 'People see', 'Do', 'It is over when'])
+        expect(section?.text).toContain(`**${part}**`)
+    },
+  )
+
+  test('name only alerts, metrics and log events that there are', () => {
+    const names = new Set(alerts.map(({ alert }) => alert))
+    const named = [...runbooks.matchAll(/`(Gatehouse[A-Z]\w+)`/g)].map(([, name = '']) => name)
+    expect(named.filter((name) => !names.has(name))).toEqual([])
+    const metrics = [...runbooks.matchAll(/`(gatehouse_\w+)`/g)].map(([, name = '']) => name)
+    expect(metrics.filter((name) => !known.has(name) && !known.has(`${name}_count`))).toEqual([])
+  })
+
+  test('point only to sections of this page that there are', () => {
+    const anchors = sections(page).map(({ anchor }) => anchor)
+    const links = [...page.matchAll(/\]\(#([^)]+)\)/g)].map(([, anchor]) => anchor)
+    expect(links.length).toBeGreaterThan(3)
+    for (const link of links) expect(anchors).toContain(link)
+  })
+})
+
+test('an alert has a name of its own, and alerts.test.yaml knows every one', () => {
+  const names = alerts.map(({ alert }) => alert)
+  expect(new Set(names).size).toBe(names.length)
+  const tests = readProject('deploy/prometheus/alerts.test.yaml')
+  expect(readYaml('deploy/prometheus/alerts.test.yaml')).toHaveProperty('tests')
+  for (const name of names) expect(tests).toContain(`alertname="${name}"`)
+})
+
+/** Name of each series that a scrape has, with its labels; `instance` is Prometheus's own. */
+function knownSeries(): ReadonlyMap<string, ReadonlySet<string>> {
+  const series = new Map<string, ReadonlySet<string>>([['ALERTS', new Set(['alertname', 'alertstate'])]])
+  for (const metric of createMetrics().registry.getMetricsAsArray()) {
+    const labels: unknown = Object.getOwnPropertyDescriptor(metric, 'labelNames')?.value
+    const names = ['instance', ...(Array.isArray(labels) ? labels.map(String) : [])]
+    if (String(Object.getOwnPropertyDescriptor(metric, 'buckets')?.value ?? '') === '') {
+      series.set(metric.name, new Set(names))
+    } else {
+      for (const end of ['_count', '_sum']) series.set(metric.name + end, new Set(names))
+      series.set(`${metric.name}_bucket`, new Set([...names, 'le']))
+    }
+  }
+  return series
+}
+
+/** Labels of a grouping must be those of a metric within it; with several metrics, of one of them. */
+function troubleIn(expr: string): string[] {
+  const text = expr.replaceAll('$__rate_interval', '5m')
+  const trouble: string[] = []
+  const metrics: string[] = []
+  const groupings: string[] = []
+  let current = ''
+  const cursor = parser.parse(text).cursor()
+  do {
+    const words = text.slice(cursor.from, cursor.to)
+    if (cursor.type.isError) return ['cannot be read']
+    if (cursor.name === 'Identifier') {
+      current = words
+      metrics.push(words)
+      if (!known.has(words)) trouble.push(`${words} is no metric`)
+    }
+    if (cursor.name === 'LabelName') {
+      const isMatcher = cursor.node.parent?.name !== 'GroupingLabels'
+      if (!isMatcher) groupings.push(words)
+      else if (known.has(current) && !known.get(current)?.has(words))
+        trouble.push(`${current} has no label ${words}`)
+    }
+  } while (cursor.next())
+  for (const label of groupings) {
+    if (!metrics.some((name) => known.get(name)?.has(label)))
+      trouble.push(`${metrics.join(', ')} has no label ${label}`)
+  }
+  return trouble
+}
+
+/** The page's headings with their addresses, and what stands under each. */
+function sections(text: string): { anchor: string; text: string }[] {
+  return text
+    .split(/^(?=#+ )/m)
+    .filter((part) => part.startsWith('#'))
+    .map((part) => ({
+      anchor: (part.split('\n')[0] ?? '')
+        .replace(/^#+ /, '')
+        .toLowerCase()
+        .replace(/[^\w\- ]/g, '')
+        .replaceAll(' ', '-'),
+      text: part,
+    }))
+}

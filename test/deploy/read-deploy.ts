@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs'
+import { parse, parseDocument } from 'yaml'
+import { z } from 'zod'
+
+const root = new URL('../../', import.meta.url)
+
+export function readProject(path: string): string {
+  return readFileSync(new URL(path, root), 'utf8')
+}
+
+/** One document, without a warning. Merge keys (`<<`) as Compose has them. */
+export function readYaml(path: string): unknown {
+  const document = parseDocument(readProject(path), { merge: true })
+  const trouble = [...document.errors, ...document.warnings]
+  if (trouble.length > 0) throw new Error(`${path}: ${trouble.map(({ message }) => message).join('; ')}`)
+  return parse(readProject(path), { merge: true })
+}
+
+/** `NAME=value` lines, as kustomize reads them for a ConfigMap. */
+export function readEnvFile(path: string): Record<string, string> {
+  const lines = readProject(path)
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+  return Object.fromEntries(
+    lines.map((line) => {
+      const at = line.indexOf('=')
+      if (at < 1) throw new Error(`${path}: ${line} is no NAME=value`)
+      return [line.slice(0, at), line.slice(at + 1)]
+    }),
+  )
+}
+
+const figures = z.object({ http: z.object({ readinessLeadMs: z.number(), shutdownGraceMs: z.number() }) })
+
+/** What stopping takes at most, in seconds, and what is added for letting Redis go. */
+export function longestStopSeconds(): number {
+  const { http } = figures.parse(JSON.parse(readProject('config/default.json')))
+  return http.shutdownGraceMs / 1000 + 3
+}
+
+/** What the last stage of the Dockerfile says. */
+export function imageFacts(): { user: string; port: string } {
+  const last =
+    readProject('Dockerfile')
+      .split(/^FROM /m)
+      .at(-1) ?? ''
+  const fact = (word: string) => {
+    const found = new RegExp(`^${word} (\\S+)$`, 'm').exec(last)?.[1]
+    if (found === undefined) throw new Error(`Dockerfile: no ${word}`)
+    return found
+  }
+  return { user: fact('USER'), port: fact('EXPOSE') }
+}
+
+export const packageVersion = (): string =>
+  z.object({ version: z.string() }).parse(JSON.parse(readProject('package.json'))).version
