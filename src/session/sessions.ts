@@ -117,6 +117,7 @@ export function createSessions(parts: SessionsParts): Sessions {
       const at = now()
       const publicId = uuid()
       const session: Session = { ...grant, publicId, createdAtMs: at, lastSeenAtMs: at }
+      // in one round trip: who meets the entry before its session lets it be (person-sessions.ts)
       const [count] = await Promise.all([
         userSessions.add(grant.userId, { publicId, id, createdAtMs: at }, absoluteMs),
         records.write(id, encodeSession(session, id), idleExpiresAtMs(session) - at),
