@@ -7,6 +7,7 @@ import type { Tunables } from '../../src/config/tunables.ts'
 import type { Browser, PageAnswer } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
 import { AMELIA, type House, PASSWORD, startHouse, TOMAS, WALTER } from '../support/house.ts'
+import { atMost, onlyLimits } from '../support/limits.ts'
 import { navigate } from '../support/navigate.ts'
 import { errorOf, handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
@@ -156,6 +157,33 @@ describe('SECRET_KEYS of one broker', () => {
     expect((await browser.get(ME)).json.login).toBe(AMELIA)
     expect(house.gatehouse.logText()).not.toContain('plainly-no-key')
   })
+})
+
+test('a browser that is known stays known, so that nobody can lock its person out while keys change', async () => {
+  const [older, newer] = [newKey(), newKey()]
+  const { path, env } = await fileFor('keys', 'SECRET_KEYS', older)
+  const limits = onlyLimits({ password: { perPerson: atMost(2, 600) } })
+  house = await startHouse({ env, tunables: (tunables) => watchful(limits(tunables)) })
+  const [known, absent] = [await house.visit(), await house.visit()]
+  for (const browser of [known, absent]) await signIn(browser, AMELIA)
+  /** Counts begin anew with a new key: guessed once more, until nobody else may try. */
+  const lockOut = async () => {
+    await until(async () => {
+      const body = { username: AMELIA, password: 'plainly-wrong-1' }
+      return (await (await house.visit()).post('/api/v1/authn', body)).status === 429
+    })
+  }
+
+  await lockOut()
+  expect((await signIn(known, AMELIA)).json.status).toBe('SUCCESS')
+  await change(house.gatehouse, path, `${newer},${older}`)
+  await lockOut()
+  expect((await signIn(known, AMELIA)).json.status).toBe('SUCCESS')
+  await change(house.gatehouse, path, newer)
+  await lockOut()
+  expect((await signIn(known, AMELIA)).json.status).toBe('SUCCESS')
+  expect(errorOf(await signIn(absent, AMELIA))).toEqual([429, 'E0000047'])
+  expectNothingWrong(house.gatehouse)
 })
 
 test('SECRET_KEYS over two replicas, each phase at one after the other: everybody goes on at either', async () => {

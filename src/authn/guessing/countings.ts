@@ -18,6 +18,8 @@ export interface Countings {
   personal(attempt: Attempt, client: Client): LabelledCounting | undefined
   /** By the address; undefined where addresses have no limit. */
   local(attempt: Attempt, client: Client): LabelledCounting | undefined
+  /** The mark by which this browser is known to know the person; undefined when there is no person. */
+  markOf(attempt: Attempt, client: Client): Mark | undefined
   /** The marks and the failures in a row of a person under all names. */
   ofPerson(person: PersonNames, client: Client): readonly PersonKeys[]
 }
@@ -30,6 +32,12 @@ export interface LabelledCounting extends Counting {
 export interface LabelledWindow extends CountingWindow {
   /** For the metric and the audit log, such as `password_person`. */
   readonly label: string
+}
+
+export interface Mark {
+  readonly mark: string
+  /** Where it lies that was set before a rotation of keys. */
+  readonly former: readonly string[]
 }
 
 export interface PersonNames {
@@ -76,7 +84,7 @@ export function createCountings({ figures, names, canonicalLogin }: CountingsPar
   const marked = (person: readonly string[], deviceId: string) => {
     const personHmac = hmac(...person)
     const device = hmac('device', deviceId, ...person)
-    return { place: limitPlace(personHmac), device, mark: `gatehouse:known:{${personHmac}}:${device}` }
+    return { place: limitPlace(personHmac), device, mark: markPlace(personHmac, device) }
   }
 
   return {
@@ -105,6 +113,15 @@ export function createCountings({ figures, names, canonicalLogin }: CountingsPar
       }
     },
 
+    markOf(attempt, client) {
+      const person = personOf(attempt)
+      if (person === undefined) return undefined
+      const people = names.signAll(JSON.stringify(person))
+      const devices = names.signAll(JSON.stringify(['device', client.device.id, ...person]))
+      const [mark = '', ...former] = people.map((one, key) => markPlace(one, devices[key] ?? ''))
+      return { mark, former }
+    },
+
     local(attempt, client) {
       const windows = windowsOf(attempt, 'perAddress')
       if (windows.length === 0) return undefined
@@ -125,4 +142,8 @@ export function createCountings({ figures, names, canonicalLogin }: CountingsPar
       })
     },
   }
+}
+
+function markPlace(person: string, device: string): string {
+  return `gatehouse:known:{${person}}:${device}`
 }

@@ -15,7 +15,8 @@ import { isSpent } from './spent.ts'
  * taken from every limit before anything goes upstream, and given back when it turned out to be none.
  *
  * Cost: one round trip to Redis before the call, whatever the number of limits: what belongs to a person is one
- * script on one slot, what belongs to an address another, and both leave in the same tick. Nobody waits for what is
+ * script on one slot, what belongs to an address another, and both leave in the same tick (one look more as long as
+ * SECRET_KEYS holds more than one key). Nobody waits for what is
  * given back: it goes out with the step's settlement.
  */
 export interface Guessing {
@@ -29,7 +30,7 @@ export interface Guessing {
 }
 
 export interface GuessingParts {
-  readonly store: Pick<Store, 'count' | 'uncount' | 'endCounts' | 'set'>
+  readonly store: Pick<Store, 'count' | 'uncount' | 'endCounts' | 'get' | 'set'>
   readonly countings: Countings
   readonly knownMs: number
   readonly audit: StepAudit
@@ -69,8 +70,19 @@ export function createGuessing(parts: GuessingParts): Guessing {
     ...(await store.count(counting)),
   })
 
+  /** While SECRET_KEYS change: a browser that is known by an older key is known by the newest one too. */
+  const carryMark = async (attempt: Attempt, client: Client): Promise<void> => {
+    const known = countings.markOf(attempt, client)
+    for (const former of known?.former ?? []) {
+      if (known === undefined || (await store.get(former)) === undefined) continue
+      await store.set(known.mark, '1', knownMs, 'absent')
+      return // the old one stays: another replica may still go by it
+    }
+  }
+
   /** What stays counted until the outcome is known. Nothing stays when a limit refuses. */
   const takeOrRefuse = async (attempt: Attempt, client: Client): Promise<Taken[]> => {
+    await carryMark(attempt, client)
     const counted = [countings.personal(attempt, client), countings.local(attempt, client)]
     const all = await countAll(
       counted.filter((counting) => counting !== undefined),
