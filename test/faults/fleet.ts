@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { Tunables } from '../../src/config/tunables.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { defaultConfigPath, loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
@@ -14,6 +15,8 @@ export interface Fleet {
   /** Answers of every broker's `/readyz`. */
   readiness(): Promise<number[]>
   untilReady(): Promise<void>
+  /** Resident memory of every broker process, as the system (Linux) has it. */
+  residentMb(): number[]
   stop(): Promise<void>
 }
 
@@ -27,7 +30,7 @@ export interface FleetOptions {
 export const CROWD_PASSWORD = 'Demo-Password-1'
 export const CROWD_ANSWER = 'lighthouse'
 export const crowdLogin = (n: number) => `crowd-${n}@example.test`
-const CROWD = 400
+export const CROWD = 400
 
 /** Who is in front of the brokers: a proxy on this host, which names the client's address. */
 const PROXY = '127.0.0.1/32'
@@ -83,6 +86,7 @@ export async function startFleet({
     brokers,
     readiness,
     untilReady,
+    residentMb: () => brokers.map(({ child }) => residentMb(child.pid)),
     stop,
     async restart(broker) {
       const { port } = new URL(broker.opsUrl)
@@ -102,4 +106,9 @@ function withCrowd() {
   if (model === undefined) throw new Error('the sandbox has nobody who is asked a question')
   const crowd = Array.from({ length: CROWD }, (_, n) => ({ ...model, login: crowdLogin(n) }))
   return { ...config, people: [...config.people, ...crowd] }
+}
+
+function residentMb(pid: number | undefined): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024
 }

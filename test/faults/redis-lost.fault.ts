@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { startSentinels } from '../support/redis-sentinels.ts'
@@ -93,7 +92,7 @@ describe('paused for twenty seconds', () => {
     const redis = await startRedis()
     const fleet = await fleetOn(redis)
     await signInCrowd({ fleet, people: 20, withinMs: 60_000 })
-    const before = residentMb(fleet)
+    const before = fleet.residentMb()
     redis.pause()
     const endsAt = performance.now() + PAUSE_MS
     const answers: { status: number; ms: number }[] = []
@@ -114,7 +113,7 @@ describe('paused for twenty seconds', () => {
       timeoutMs: PAUSE_MS,
     })
     await askers
-    const grownMb = Math.max(...residentMb(fleet).map((mb, n) => mb - (before[n] ?? 0)))
+    const grownMb = Math.max(...fleet.residentMb().map((mb, n) => mb - (before[n] ?? 0)))
     redis.resume()
     await fleet.untilReady()
     const slowestMs = Math.max(...answers.map(({ ms }) => ms))
@@ -128,11 +127,3 @@ describe('paused for twenty seconds', () => {
     expect(after.every(({ login, signedInAs }) => login === signedInAs)).toBe(true)
   })
 })
-
-/** Resident memory of every broker process, as the system has it. */
-function residentMb(fleet: Fleet): number[] {
-  return fleet.brokers.map(({ child }) => {
-    const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
-    return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024
-  })
-}

@@ -1,0 +1,58 @@
+import { connect, type Socket } from 'node:net'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+import { signInCrowd } from './crowd.ts'
+import { type Fleet, startFleet } from './fleet.ts'
+
+/** Ten thousand connections that never finish what they say: those who do are served all the same. */
+
+const SLOW = 10_000
+const PEOPLE = 50
+const BATCH = 500
+
+let redis: RedisServer
+let fleet: Fleet
+const sockets: Socket[] = []
+beforeAll(async () => {
+  redis = await startRedis()
+  fleet = await startFleet({ redisUrl: redis.url, brokers: 1 })
+})
+afterAll(async () => {
+  for (const socket of sockets) socket.destroy()
+  await fleet.stop()
+  await redis.stop()
+})
+
+test('10,000 slow clients hold connections: everybody else signs in; the slow ones are let go in time', async () => {
+  const port = Number(fleet.brokers[0]?.port)
+  let open = 0
+  let closed = 0
+  for (let from = 0; from < SLOW; from += BATCH) {
+    for (let n = 0; n < BATCH; n++) {
+      const socket = connect(port, '127.0.0.1', () => {
+        open += 1
+        socket.write('POST /api/v1/authn HTTP/1.1\r\nContent-Type: application/json\r\nX-Slow: ')
+      })
+      socket.on('error', () => {}) // cut by the broker when its patience ends
+      socket.on('close', () => {
+        closed += 1
+      })
+      sockets.push(socket)
+    }
+    await until(() => open >= from + BATCH, { timeoutMs: 60_000, what: 'open connections' })
+  }
+  const dripping = setInterval(() => {
+    for (const socket of sockets) if (!socket.destroyed) socket.write('x')
+  }, 3000)
+  try {
+    const arrivals = await signInCrowd({ fleet, people: PEOPLE, withinMs: 120_000 })
+    expect(arrivals.filter(({ login, signedInAs }) => login !== signedInAs)).toEqual([])
+    expect(arrivals.flatMap(({ statuses }) => statuses).filter((status) => status >= 500)).toEqual([])
+    expect(await fleet.readiness()).toEqual([200])
+    await until(() => closed === SLOW, { timeoutMs: 120_000, what: 'the end of every slow connection' })
+  } finally {
+    clearInterval(dripping)
+  }
+  process.stdout.write(`slow clients: ${JSON.stringify({ open, closed, rssMb: fleet.residentMb() })}\n`)
+})
