@@ -66,6 +66,10 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
       store,
       seal: createSeal(masterKeys, 'user-session'),
       names: createSigner(masterKeys, 'user-session-names'),
+      onUnreadable() {
+        metrics.unreadableRecords.inc({ kind: 'user_session' })
+        log.warn('unreadable_record', { name: 'user_session' })
+      },
     }),
     cookie: sessionCookie,
     idleMs: config.session.idleMinutes * MINUTE_MS,

@@ -3,6 +3,7 @@ import type { Seal } from '../crypto/seal.ts'
 import type { Signer } from '../crypto/sign.ts'
 import { invalidField, unknownHandle } from '../errors.ts'
 import type { Store } from '../store/store.ts'
+import { parseStored } from '../store/stored-json.ts'
 import type { Client } from './client.ts'
 import { isHandle, newHandle } from './transaction-store.ts'
 
@@ -31,6 +32,8 @@ export interface HandOverParts {
   readonly store: Store
   readonly seal: Seal
   readonly names: Signer
+  /** Told of a record that can't be read; it is left alone. */
+  readonly onUnreadable?: () => void
 }
 
 /** A session token lives five minutes (field notes). */
@@ -39,7 +42,8 @@ const MAX_URL_CHARS = 2048
 
 const Kept = z.object({ version: z.literal(1), sessionToken: z.string(), device: z.string() })
 
-export function createHandOver({ allowed, upstreamOrigin, store, seal, names }: HandOverParts): HandOver {
+export function createHandOver(parts: HandOverParts): HandOver {
+  const { allowed, upstreamOrigin, store, seal, names, onUnreadable } = parts
   const places = (handle: string) => names.signAll(handle).map((name) => `gatehouse:sso:${name}`)
 
   /** Taken only by its own device, and only once, however many ask at the same time. */
@@ -47,9 +51,11 @@ export function createHandOver({ allowed, upstreamOrigin, store, seal, names }: 
     for (const place of places(handle)) {
       const sealed = await store.get(place)
       const text = sealed === undefined ? undefined : seal.open(sealed, place)
-      const kept = text === undefined ? undefined : Kept.safeParse(JSON.parse(text))
-      if (sealed === undefined || kept?.success !== true || kept.data.device !== device) continue
-      return (await store.deleteIf(place, sealed)) ? kept.data.sessionToken : undefined
+      if (sealed === undefined) continue
+      const { data: kept } = Kept.safeParse(parseStored(text))
+      if (kept === undefined) onUnreadable?.()
+      if (kept?.device !== device) continue
+      return (await store.deleteIf(place, sealed)) ? kept.sessionToken : undefined
     }
     return undefined
   }

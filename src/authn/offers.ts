@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import type { Seal } from '../crypto/seal.ts'
 import type { Signer } from '../crypto/sign.ts'
+import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Store } from '../store/store.ts'
+import { parseStored } from '../store/stored-json.ts'
 import { type OfferedStep, PICTURE } from './links.ts'
 
 /**
@@ -21,19 +23,33 @@ export interface OffersParts {
   readonly store: Store
   readonly seal: Seal
   readonly names: Signer
+  readonly log: Logger
   readonly metrics: Metrics
 }
 
 const QUESTIONS = /^\/api\/v1\/users\/[^/]+\/factors\/questions$/
 
-const StoredOffer = z.object({ version: z.literal(1), path: z.string() })
+const VERSION = 1
+const StoredOffer = z.object({ version: z.literal(VERSION), path: z.string() })
 
-export function createOffers({ store, seal, names, metrics }: OffersParts): Offers {
+/** An offer of any version, to tell a newer one. */
+const AnyOffer = z.object({ version: z.number() })
+
+export function createOffers({ store, seal, names, log, metrics }: OffersParts): Offers {
   const pictureHandle: Offers['pictureHandle'] = (device, upstreamPath) =>
     names.sign(JSON.stringify(['picture', device, upstreamPath]))
 
   const places = (device: string, publicPath: string) =>
     names.signAll(JSON.stringify([device, publicPath])).map((name) => `gatehouse:offer:${name}`)
+
+  const open = (sealed: string | undefined, place: string): unknown =>
+    parseStored(sealed === undefined ? undefined : seal.open(sealed, place))
+
+  /** A newer replica wrote it, and goes on with it. */
+  const holdsNewer = async (place: string): Promise<boolean> => {
+    const { data } = AnyOffer.safeParse(open(await store.get(place), place))
+    return data !== undefined && data.version > VERSION
+  }
 
   const publicPathOf = (device: string, path: string): string | undefined => {
     if (QUESTIONS.test(path)) return path
@@ -49,8 +65,8 @@ export function createOffers({ store, seal, names, metrics }: OffersParts): Offe
         offered.map(async ({ path }) => {
           const publicPath = publicPathOf(device, path)
           const [place] = publicPath === undefined ? [] : places(device, publicPath)
-          if (place === undefined) return
-          await store.set(place, seal.seal(JSON.stringify({ version: 1, path }), place), ttlMs)
+          if (place === undefined || (await holdsNewer(place))) return
+          await store.set(place, seal.seal(JSON.stringify({ version: VERSION, path }), place), ttlMs)
         }),
       )
     },
@@ -58,10 +74,11 @@ export function createOffers({ store, seal, names, metrics }: OffersParts): Offe
     async find(device, publicPath) {
       for (const place of places(device, publicPath)) {
         const sealed = await store.get(place)
-        const text = sealed === undefined ? undefined : seal.open(sealed, place)
-        const offer = text === undefined ? undefined : StoredOffer.safeParse(JSON.parse(text))
-        if (offer?.success) return offer.data.path
-        if (sealed !== undefined) metrics.unreadableRecords.inc({ kind: 'offer' })
+        if (sealed === undefined) continue
+        const { data } = StoredOffer.safeParse(open(sealed, place))
+        if (data !== undefined) return data.path
+        metrics.unreadableRecords.inc({ kind: 'offer' })
+        log.warn('unreadable_record', { name: 'offer' })
       }
       return undefined
     },

@@ -167,13 +167,17 @@ export function createAuthn(parts: AuthnParts): Authn {
     metrics,
     now,
   })
-  const offers = createOffers({ store, seal: seal('offer'), names: signer('offer-names'), metrics })
+  const offers = createOffers({ store, seal: seal('offer'), names: signer('offer-names'), log, metrics })
   const handOver = createHandOver({
     allowed: parts.ssoRedirects,
     upstreamOrigin: parts.baseUrl,
     store,
     seal: seal('hand-over'),
     names: signer('hand-over-names'),
+    onUnreadable() {
+      metrics.unreadableRecords.inc({ kind: 'sso' })
+      log.warn('unreadable_record', { name: 'sso' })
+    },
   })
   const exchange = createExchange({
     upstream,

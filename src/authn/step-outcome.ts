@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { BrokerError } from '../errors.ts'
+import { parseStored } from '../store/stored-json.ts'
 
 /** How a step ended, as data: it can be handed to equal requests, on this replica or another one. */
 export type StepOutcome = StepAnswer | StepRefusal
@@ -59,7 +60,7 @@ export function encodeOutcome(outcome: StepOutcome): string {
 
 /** undefined: not an outcome of this version; the step is then taken anew. */
 export function decodeOutcome(text: string): StepOutcome | undefined {
-  const { success, data } = StoredOutcome.safeParse(JSON.parse(text))
+  const { success, data } = StoredOutcome.safeParse(parseStored(text))
   if (!success) return undefined
   return data.kind === 'answer' ? { ...data, errorCode: data.errorCode, sessionId: data.sessionId } : data
 }

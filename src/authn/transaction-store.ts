@@ -5,6 +5,7 @@ import type { Signer } from '../crypto/sign.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Store } from '../store/store.ts'
+import { parseStored } from '../store/stored-json.ts'
 import type { Transaction } from './transaction.ts'
 
 /**
@@ -107,7 +108,7 @@ const StoredTransaction = z.object({
 
 function parseRecord(text: string | undefined): Transaction | undefined {
   if (text === undefined) return undefined
-  const { success, data } = StoredTransaction.safeParse(parseJson(text))
+  const { success, data } = StoredTransaction.safeParse(parseStored(text))
   if (!success) return undefined
   const { userId, login, awaitedFactor, recovery } = data
   return {
@@ -116,13 +117,5 @@ function parseRecord(text: string | undefined): Transaction | undefined {
     login,
     awaitedFactor,
     recovery: recovery === undefined ? undefined : { ...recovery, relayState: recovery.relayState },
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // sealed by us and still not JSON: a version we do not know
   }
 }

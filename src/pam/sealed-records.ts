@@ -1,9 +1,14 @@
 import type { Seal } from '../crypto/seal.ts'
 import type { Signer } from '../crypto/sign.ts'
+import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { ImpatientStore } from '../store/impatient-store.ts'
 
-/** Sealed values in the store, under keyed hashes of their names: neither tells anything to who reads the store. */
+/**
+ * Sealed values in the store, under keyed hashes of their names: neither tells anything to who reads the store. Each
+ * bears the version that wrote it. What can't be read is as good as none; but what a newer version wrote stays, and counts
+ * as a store that is away: each process of the older one goes by its own memory.
+ */
 export interface SealedRecords {
   read(name: string): Promise<SealedRecord | undefined>
   write(name: string, text: string, ttlMs: number): Promise<void>
@@ -25,15 +30,21 @@ export interface SealedRecordsParts {
   readonly seal: Seal
   readonly signer: Signer
   readonly metrics: Metrics
+  readonly log: Logger
   /** What the keys begin with after `gatehouse:`. */
   readonly kind: 'pam-token' | 'pam-groups'
 }
+
+/** What the value begins with: the version, and a line break. */
+const VERSION = 1
+const HEAD = `v${VERSION}\n`
 
 export function createSealedRecords({
   store,
   seal,
   signer,
   metrics,
+  log,
   kind,
 }: SealedRecordsParts): SealedRecords {
   const keyOf = (hash: string) => `gatehouse:${kind}:${hash}`
@@ -46,15 +57,19 @@ export function createSealedRecords({
         const raw = await store.get(key)
         if (raw === undefined) continue
         const text = seal.open(raw, key)
-        if (text !== undefined) return { key, raw, text }
+        if (text?.startsWith(HEAD)) return { key, raw, text: text.slice(HEAD.length) }
         metrics.unreadableRecords.inc({ kind })
+        log.warn('unreadable_record', { name: kind })
+        refuseNewer(text)
       }
       return undefined
     },
 
     async write(name, text, ttlMs) {
       const key = keyOf(signer.sign(name))
-      await store.set(key, seal.seal(text, key), ttlMs)
+      const raw = await store.get(key)
+      refuseNewer(raw === undefined ? undefined : seal.open(raw, key))
+      await store.set(key, seal.seal(HEAD + text, key), ttlMs)
     },
 
     async remove(name) {
@@ -67,4 +82,9 @@ export function createSealedRecords({
 
     keyBeside: (prefix, name) => `gatehouse:${prefix}:${signer.sign(name)}`,
   }
+}
+
+function refuseNewer(text: string | undefined): void {
+  const version = Number(/^v(\d{1,9})\n/.exec(text ?? '')?.[1] ?? 0)
+  if (version > VERSION) throw new Error('a newer version wrote it')
 }

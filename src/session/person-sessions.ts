@@ -46,7 +46,8 @@ export function createPersonSessions(parts: PersonSessionsParts): PersonSessions
       (await userSessions.all(userId)).map(async (entry) => {
         const session = await read(entry.id)
         if (session !== undefined) return { id: entry.id, session }
-        if (!isStillToCome(entry)) await userSessions.remove(userId, entry.publicId) // idled out, or ended
+        const isOver = !isStillToCome(entry) && !(await records.holds(entry.id)) // idled out, or ended
+        if (isOver) await userSessions.remove(userId, entry.publicId)
         return undefined
       }),
     )

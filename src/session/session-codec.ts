@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseStored } from '../store/stored-json.ts'
 import type { Session } from './session.ts'
 
 /**
@@ -27,6 +28,11 @@ export function decodeSession(record: unknown, id: string): Session | undefined 
   if (!success || data.ownId !== id) return undefined
   const { version: _version, ownId: _ownId, ...session } = data
   return session
+}
+
+/** Whether a stored text is a session of this id that this version can read. */
+export function isSessionRecord(text: string, id: string): boolean {
+  return decodeSession(parseStored(text), id) !== undefined
 }
 
 export function encodeSession(session: Session, id: string): string {

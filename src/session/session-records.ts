@@ -3,16 +3,22 @@ import type { Signer } from '../crypto/sign.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Store } from '../store/store.ts'
+import { isSessionRecord } from './session-codec.ts'
 
 /**
  * Where sessions lie: under an HMAC of the session id, sealed with that place as associated data, so that a record
  * copied to another id does not open. After a key rotation a record is still found under its old name.
+ *
+ * A record that can't be read (broken, or written by another version) is no session here, and is left alone: a newer
+ * replica may know what it says.
  */
 export interface SessionRecords {
   read(id: string): Promise<string | undefined>
   /** `when: 'present'` writes only over a session that is still there: a sign-out is never undone. */
   write(id: string, record: string, ttlMs: number, when?: 'present'): Promise<boolean>
   remove(id: string): Promise<boolean>
+  /** Whether anything lies there, readable or not. */
+  holds(id: string): Promise<boolean>
 }
 
 export interface SessionRecordsParts {
@@ -38,7 +44,7 @@ export function createSessionRecords({
         const sealed = await store.get(place)
         if (sealed === undefined) continue
         const record = seal.open(sealed, place)
-        if (record !== undefined) return record
+        if (record !== undefined && isSessionRecord(record, id)) return record
         metrics.unreadableRecords.inc({ kind: 'session' })
         log.warn('unreadable_record', { name: 'session' })
       }
@@ -50,6 +56,11 @@ export function createSessionRecords({
         if (await store.set(place, seal.seal(record, place), ttlMs, when)) return true
       }
       return false
+    },
+
+    async holds(id) {
+      const found = await Promise.all(places(id).map((place) => store.get(place)))
+      return found.some((sealed) => sealed !== undefined)
     },
 
     async remove(id) {

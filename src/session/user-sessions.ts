@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Seal } from '../crypto/seal.ts'
 import type { Signer } from '../crypto/sign.ts'
 import type { Store } from '../store/store.ts'
+import { parseStored } from '../store/stored-json.ts'
 
 /**
  * The index user → sessions, so that all of a person's sessions can be found and ended. An entry may outlive its
@@ -25,6 +26,8 @@ export interface UserSessionsParts {
   readonly store: Store
   readonly seal: Seal
   readonly names: Signer
+  /** Told of an entry that can't be read; it is left alone. */
+  readonly onUnreadable?: () => void
 }
 
 const Entry = z.object({
@@ -34,7 +37,7 @@ const Entry = z.object({
   createdAtMs: z.number(),
 })
 
-export function createUserSessions({ store, seal, names }: UserSessionsParts): UserSessions {
+export function createUserSessions({ store, seal, names, onUnreadable }: UserSessionsParts): UserSessions {
   const placeOf = (name: string) => `gatehouse:user-sess:${name}`
   /** More than one while keys are being rotated. */
   const places = (userId: string) => names.signAll(userId).map(placeOf)
@@ -42,8 +45,11 @@ export function createUserSessions({ store, seal, names }: UserSessionsParts): U
   const entriesAt = async (place: string): Promise<UserSession[]> =>
     Object.values(await store.indexAll(place)).flatMap((sealed) => {
       const text = seal.open(sealed, place)
-      const { success, data } = Entry.safeParse(text === undefined ? undefined : JSON.parse(text))
-      if (!success) return []
+      const { success, data } = Entry.safeParse(parseStored(text))
+      if (!success) {
+        onUnreadable?.()
+        return []
+      }
       const { version: _version, ...entry } = data
       return [entry]
     })
