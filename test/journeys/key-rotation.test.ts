@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { newKey } from '../../src/config/new-key.ts'
 import type { Tunables } from '../../src/config/tunables.ts'
+import { spawnBroker } from '../support/broker-process.ts'
 import type { Browser, PageAnswer } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
 import { AMELIA, type House, PASSWORD, startHouse, TOMAS, WALTER } from '../support/house.ts'
@@ -157,6 +158,26 @@ describe('SECRET_KEYS of one broker', () => {
     expect((await browser.get(ME)).json.login).toBe(AMELIA)
     expect(house.gatehouse.logText()).not.toContain('plainly-no-key')
   })
+})
+
+test('what --new-key prints goes into the file as it is, and behind or before another one', async () => {
+  const print = async () => {
+    const { output, exited } = spawnBroker('build/main.js', {}, '--new-key')
+    expect(await exited).toBe(0)
+    return output.out
+  }
+  const [older, newer] = [await print(), await print()]
+  const { path, env } = await fileFor('keys', 'SECRET_KEYS', older)
+  house = await startHouse({ env, tunables: watchful })
+  const browser = await house.visit()
+  await signIn(browser, AMELIA)
+  for (const content of [older + newer, newer + older]) {
+    await change(house.gatehouse, path, content)
+    expect((await browser.get(ME)).json.login).toBe(AMELIA)
+  }
+  await change(house.gatehouse, path, newer)
+  expect((await browser.get(ME)).status).toBe(404)
+  expectNothingWrong(house.gatehouse)
 })
 
 test('a browser that is known stays known, so that nobody can lock its person out while keys change', async () => {
