@@ -1,19 +1,33 @@
 import type { IncomingMessage } from 'node:http'
+import { isIPv4 } from 'node:net'
 import ipaddr from 'ipaddr.js'
+import { LRUCache } from 'lru-cache'
 
 /** Proxies whose word we take, as CIDRs; see TRUST_PROXY. */
 export type TrustedProxies = (address: string) => boolean
 
-/** `cidrs` have been checked by the configuration. */
+/**
+ * `cidrs` have been checked by the configuration. The same few proxies ask all the time, and their clients come back:
+ * what was found of an address is remembered, for parsing one costs more than all else that is done with it.
+ */
 export function trustProxies(cidrs: readonly string[]): TrustedProxies {
   const ranges = cidrs.map((cidr) => (cidr.includes('/') ? ipaddr.parseCIDR(cidr) : singleAddress(cidr)))
+  const known = new LRUCache<string, boolean>({ max: MAX_REMEMBERED })
   return (address) => {
-    const parsed = ipaddr.isValid(address) ? ipaddr.process(address) : undefined
-    return (
-      parsed !== undefined &&
-      ranges.some(([net, bits]) => net.kind() === parsed.kind() && parsed.match(net, bits))
-    )
+    const verdict = known.get(address) ?? isWithin(ranges, address)
+    known.set(address, verdict)
+    return verdict
   }
+}
+
+const MAX_REMEMBERED = 5000
+
+function isWithin(ranges: readonly [ipaddr.IPv4 | ipaddr.IPv6, number][], address: string): boolean {
+  const parsed = ipaddr.isValid(address) ? ipaddr.process(address) : undefined
+  return (
+    parsed !== undefined &&
+    ranges.some(([net, bits]) => net.kind() === parsed.kind() && parsed.match(net, bits))
+  )
 }
 
 /**
@@ -40,6 +54,7 @@ function forwardedFor(req: IncomingMessage): string[] {
 
 /** IPv4-mapped addresses become IPv4; `1.2.3.4:567` and `[::1]:567` lose their ports, IPv6 its zone. */
 function cleanAddress(entry: string): string | undefined {
+  if (isIPv4(entry)) return entry
   const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry
   const address = bare.includes(':') ? bare.replace(/%.*$/, '') : bare
   if (!ipaddr.IPv4.isValidFourPartDecimal(address) && !ipaddr.IPv6.isValid(address)) return undefined

@@ -10,7 +10,7 @@ import type { DirectoryQuery, Groups, Shown } from './groups.ts'
 import { DEFAULT_LIMIT, directoryQuery } from './pam-schemas.ts'
 
 /** Finds the session of a request and moves it; throws `noSession` when there is none. */
-export type RequireSession = (req: Request, res: Response) => Promise<Session>
+export type RequireSession = (req: Request) => Promise<Session>
 
 export interface PamRoutesParts {
   readonly groups: Groups
@@ -45,7 +45,7 @@ export function createPamRoutes({ groups, requireSession, log }: PamRoutesParts)
       path: PATHS[lookup],
       async handle(req, res) {
         res.setHeader('Cache-Control', 'private, no-cache')
-        const session = await requireSession(req, res)
+        const session = await requireSession(req)
         try {
           const shown = await find(session, req)
           audit(req, session, lookup, { status: 200, ageMs: shown.ageMs })

@@ -18,7 +18,7 @@ export function createForwardAuthRoutes({ sessions }: { sessions: Sessions }): R
       method: 'GET',
       path: FORWARD_AUTH,
       async handle(req, res) {
-        res.set(identityHeaders(await sessions.require(req, res))).end()
+        res.set(identityHeaders(await sessions.require(req))).end()
       },
     },
   ]

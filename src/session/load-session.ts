@@ -7,7 +7,7 @@ import type { SessionCookie } from './session-cookie.ts'
 import type { SessionRecords } from './session-records.ts'
 
 /** Reads the session of a request through express-session on connect-redis; a store out of reach throws 503. */
-export type LoadSession = (req: Request, res: Response) => Promise<Session | undefined>
+export type LoadSession = (req: Request) => Promise<Session | undefined>
 
 /**
  * express-session only ever reads here. It never creates, moves or saves a session and never sets a cookie: it
@@ -17,11 +17,11 @@ export function createLoadSession(records: SessionRecords, cookie: SessionCookie
   const middleware = sessionMiddleware(records, cookie)
   const loaded = new WeakMap<Request, Promise<Session | undefined>>()
 
-  return (req, res) => {
+  return (req) => {
     if (!cookie.isIn(req)) return Promise.resolve(undefined)
     const known = loaded.get(req)
     if (known !== undefined) return known
-    const loading = run(middleware(), req, res).then(() => decodeSession(req.session, req.sessionID))
+    const loading = run(middleware(), req).then(() => decodeSession(req.session, req.sessionID))
     loaded.set(req, loading)
     return loading
   }
@@ -54,9 +54,14 @@ function readOnlyClient(records: SessionRecords) {
   return { get: async (id: string) => (await records.read(id)) ?? null }
 }
 
-function run(middleware: RequestHandler, req: Request, res: Response): Promise<void> {
+/**
+ * It gets an answer that nobody sends: it wraps the answer it is given, to save the session and to set the cookie at
+ * its end, and would hash the session for that once more, at more than the rest of it costs.
+ */
+function run(middleware: RequestHandler, req: Request): Promise<void> {
+  const nobodys = { writeHead() {}, end() {} } as unknown as Response
   return new Promise((resolve, reject) => {
-    middleware(req, res, (error?: unknown) =>
+    middleware(req, nobodys, (error?: unknown) =>
       error === undefined || error === null ? resolve() : reject(error),
     )
   })

@@ -50,7 +50,7 @@ export function createSessionRoutes({
       path: '/api/v1/sessions/me',
       async handle(req, res) {
         ensureDevice(req, res) // an SPA calls this first: the device is known before anybody signs in
-        const session = await sessions.find(req, res)
+        const session = await sessions.find(req)
         if (session === undefined) throw notFound('me (Session)')
         res.json(present(session))
       },
@@ -59,7 +59,7 @@ export function createSessionRoutes({
       method: 'DELETE',
       path: '/api/v1/sessions/me',
       async handle(req, res) {
-        const session = await sessions.find(req, res)
+        const session = await sessions.find(req)
         if (session === undefined) throw notFound('me (Session)')
         await sessions.end(req.sessionID, 'signed_out')
         log.audit('signed_out', auditedOf(req, session))
@@ -72,7 +72,7 @@ export function createSessionRoutes({
       method: 'POST',
       path: '/api/v1/sessions/me/lifecycle/refresh',
       async handle(req, res) {
-        const session = await sessions.refresh(req, res)
+        const session = await sessions.refresh(req)
         if (session === undefined) throw notFound('me (Session)')
         res.json(present(session))
       },
@@ -81,7 +81,7 @@ export function createSessionRoutes({
       method: 'GET',
       path: '/api/v1/users/me',
       async handle(req, res) {
-        const session = await sessions.find(req, res)
+        const session = await sessions.find(req)
         if (session === undefined) throw noSession()
         const { userId, login, profile } = session
         res.json({ id: userId, status: 'ACTIVE', profile: { ...profile, login } })
@@ -104,7 +104,7 @@ export function createOwnSessionsRoutes({
       method: 'GET',
       path: '/api/v1/sessions',
       async handle(req, res) {
-        const own = await sessions.require(req, res)
+        const own = await sessions.require(req)
         const list = (await sessions.listOf(own.userId)).map(({ session }) => ({
           id: session.publicId,
           createdAt: new Date(session.createdAtMs).toISOString(),
@@ -120,7 +120,7 @@ export function createOwnSessionsRoutes({
       method: 'DELETE',
       path: '/api/v1/sessions',
       async handle(req, res) {
-        const own = await sessions.require(req, res)
+        const own = await sessions.require(req)
         audit(req, own, await sessions.endAllOf(own.userId, 'by_person', req.sessionID))
         res.status(204).end()
       },
@@ -129,7 +129,7 @@ export function createOwnSessionsRoutes({
       method: 'DELETE',
       path: '/api/v1/sessions/:publicId',
       async handle(req, res) {
-        const own = await sessions.require(req, res)
+        const own = await sessions.require(req)
         const found = (await sessions.listOf(own.userId)).find(
           ({ session }) => session.publicId === req.params.publicId,
         )
@@ -145,8 +145,8 @@ export function createOwnSessionsRoutes({
 
 /** Any request may say which session its page speaks for; when it is another by now, nothing is done (409). */
 export function refuseOtherSession({ sessions }: { sessions: Sessions }): RequestHandler {
-  return async function refuseOtherSession(req, res, next) {
-    if (req.headers['x-gatehouse-session'] !== undefined) await sessions.find(req, res)
+  return async function refuseOtherSession(req, _res, next) {
+    if (req.headers['x-gatehouse-session'] !== undefined) await sessions.find(req)
     next()
   }
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Request, Response } from 'express'
+import type { Request } from 'express'
 import { v4 as uuid } from 'uuid'
 import { noSession, otherSession } from '../errors.ts'
 import type { RevocationReason } from '../observability/audit-events.ts'
@@ -15,11 +15,11 @@ import type { UserSessions } from './user-sessions.ts'
 /** Opens, reads, moves and ends sessions. Idle and absolute limits are kept here, by our clock. */
 export interface Sessions extends Pick<PersonSessions, 'listOf' | 'endAllOf'> {
   /** The request's session, not moved; undefined when there is none. */
-  find(req: Request, res: Response): Promise<Session | undefined>
+  find(req: Request): Promise<Session | undefined>
   /** The request's session, moved when it is time; 401 E0000005 when there is none. */
-  require(req: Request, res: Response): Promise<Session>
+  require(req: Request): Promise<Session>
   /** Moves the session now, whatever the time; undefined when there is none. */
-  refresh(req: Request, res: Response): Promise<Session | undefined>
+  refresh(req: Request): Promise<Session | undefined>
   /** Whose living session this id is; undefined: none. */
   ownerOf(id: string): Promise<string | undefined>
   /**
@@ -67,8 +67,8 @@ export function createSessions(parts: SessionsParts): Sessions {
   const expiresAtMs = (session: Session) => session.createdAtMs + absoluteMs
   const idleExpiresAtMs = (session: Session) => Math.min(session.lastSeenAtMs + idleMs, expiresAtMs(session))
 
-  const find: Sessions['find'] = async (req, res) => {
-    const session = await load(req, res)
+  const find: Sessions['find'] = async (req) => {
+    const session = await load(req)
     if (session === undefined || now() >= idleExpiresAtMs(session)) return undefined
     const expected = req.headers['x-gatehouse-session']
     if (expected !== undefined && expected !== session.publicId) throw otherSession()
@@ -96,8 +96,8 @@ export function createSessions(parts: SessionsParts): Sessions {
     expiresAtMs,
     idleExpiresAtMs,
 
-    async require(req, res) {
-      const session = await find(req, res)
+    async require(req) {
+      const session = await find(req)
       if (session === undefined) throw noSession()
       if (now() - session.lastSeenAtMs < moveEveryMs) return session
       const moved = await move(session, req.sessionID)
@@ -105,8 +105,8 @@ export function createSessions(parts: SessionsParts): Sessions {
       return moved
     },
 
-    async refresh(req, res) {
-      const session = await find(req, res)
+    async refresh(req) {
+      const session = await find(req)
       return session === undefined ? undefined : move(session, req.sessionID)
     },
 

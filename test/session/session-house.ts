@@ -93,14 +93,14 @@ export async function sessionHouse({ secure = true, sameSite = 'lax' }: HouseOpt
       method: 'GET',
       path: '/need',
       async handle(req, res) {
-        res.json(await sessions.require(req, res))
+        res.json(await sessions.require(req))
       },
     },
     {
       method: 'GET',
       path: '/fail',
-      async handle(req, res) {
-        await sessions.require(req, res)
+      async handle(req) {
+        await sessions.require(req)
         throw new Error('after the session was read')
       },
     },
