@@ -7,7 +7,7 @@ import type { Client } from '../client.ts'
 import type { Exchanged } from '../exchange.ts'
 import type { StepAudit } from '../step-audit.ts'
 import type { Attempt } from './attempts.ts'
-import type { Countings, LabelledCounting, PersonNames } from './countings.ts'
+import type { Countings, LabelledCounting, Mark, PersonNames } from './countings.ts'
 import { isSpent } from './spent.ts'
 
 /**
@@ -16,8 +16,7 @@ import { isSpent } from './spent.ts'
  *
  * Cost: one round trip to Redis before the call, whatever the number of limits: what belongs to a person is one
  * script on one slot, what belongs to an address another, and both leave in the same tick (one look more as long as
- * SECRET_KEYS holds more than one key). Nobody waits for what is
- * given back: it goes out with the step's settlement.
+ * SECRET_KEYS holds more than one key). Nobody waits for what is given back: it goes out with the step's settlement.
  */
 export interface Guessing {
   /**
@@ -71,18 +70,18 @@ export function createGuessing(parts: GuessingParts): Guessing {
   })
 
   /** While SECRET_KEYS change: a browser that is known by an older key is known by the newest one too. */
-  const carryMark = async (attempt: Attempt, client: Client): Promise<void> => {
-    const known = countings.markOf(attempt, client)
-    for (const former of known?.former ?? []) {
-      if (known === undefined || (await store.get(former)) === undefined) continue
-      await store.set(known.mark, '1', knownMs, 'absent')
+  const carryMark = async ({ mark, former }: Mark): Promise<void> => {
+    for (const place of former) {
+      if ((await store.get(place)) === undefined) continue
+      await store.set(mark, '1', knownMs, 'absent')
       return // the old one stays: another replica may still go by it
     }
   }
 
   /** What stays counted until the outcome is known. Nothing stays when a limit refuses. */
   const takeOrRefuse = async (attempt: Attempt, client: Client): Promise<Taken[]> => {
-    await carryMark(attempt, client)
+    const mark = countings.markOf(attempt, client)
+    if (mark !== undefined && mark.former.length > 0) await carryMark(mark)
     const counted = [countings.personal(attempt, client), countings.local(attempt, client)]
     const all = await countAll(
       counted.filter((counting) => counting !== undefined),
