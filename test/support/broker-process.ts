@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { defaultTunables } from '../../src/config/load-config.ts'
 import type { Tunables } from '../../src/config/tunables.ts'
+import { hearProcess } from './overheard.ts'
 import { until } from './until.ts'
 
 /** The broker as it is run: a process of its own, from the built files and the environment alone. */
@@ -42,6 +43,7 @@ export async function makeBrokerHome(
     const ports = { PORT: '0', OPS_PORT: '0', HOST: '127.0.0.1' }
     const started = spawnBroker(join(home, 'build', 'main.js'), { ...ports, ...env })
     children.push(started.child)
+    hearProcess(() => started.output.out + started.output.err)
     return started
   }
 

@@ -1,7 +1,7 @@
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import type { Gatehouse } from './gatehouse.ts'
 import { createMarks } from './marks.ts'
-import { forgetOverheard, overheardAt } from './overheard.ts'
+import { forgetOverheard, overheardAt, processOutputs } from './overheard.ts'
 import type { RedisServer } from './redis-server.ts'
 
 /**
@@ -59,7 +59,8 @@ export async function watchHouseSecrets(parts: HouseSecretsParts): Promise<House
       const told = await Promise.all(
         brokers.flatMap(({ opsUrl }) => OPS_PATHS.map((path) => textAt(opsUrl + path))),
       )
-      const written = [...brokers.map((broker) => broker.logText()), ...told.map(withoutFigures)]
+      const logs = [...brokers.map((broker) => broker.logText()), ...processOutputs()]
+      const written = [...logs, ...told.map(withoutFigures)]
       const answers = brokers.flatMap(({ url }) => {
         const heard = overheardAt(url)
         for (const secret of heard.secrets) secrets.add(secret)

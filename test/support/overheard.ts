@@ -23,6 +23,17 @@ export function forgetOverheard(origin: string): void {
   byOrigin.delete(origin)
 }
 
+const outputs: (() => string)[] = []
+
+/** What a broker's process prints, for every house of this test. */
+export function hearProcess(output: () => string): void {
+  outputs.push(output)
+}
+
+export function processOutputs(): string[] {
+  return outputs.map((output) => output())
+}
+
 const SECRETS = new Set([
   ...['password', 'oldPassword', 'newPassword', 'passCode', 'nextPassCode', 'answer'],
   ...['token', 'recoveryToken', 'clientData', 'attestation', 'registrationData', 'signatureData'],
