@@ -10,7 +10,7 @@ import type { RedisServer } from './redis-server.ts'
  * people's names in the first three.
  */
 export interface HouseSecrets {
-  /** Throws, and says what was found where (never the secret itself whole), unless all is clean. */
+  /** Throws, and says what was found where, unless all is clean. */
   check(brokers: readonly Gatehouse[]): Promise<void>
   stop(): void
 }
