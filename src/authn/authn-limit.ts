@@ -24,6 +24,8 @@ export interface LimitedCaller {
   readonly priority: 'ongoing' | 'new'
   /** Whom the call is for: the client's address, and the person's name or what stands for it. */
   readonly parties: readonly string[]
+  /** Which part of the API: an org may count them apart. */
+  readonly kind: string
 }
 
 /** `authn.rateLimit` in `config/default.json`. */
@@ -90,9 +92,9 @@ export function createAuthnLimit(parts: AuthnLimitParts): AuthnLimit {
   return {
     look: gate.look,
 
-    async send({ priority, parties }, send) {
+    async send({ priority, parties, kind }, send) {
       const hashed = () => parties.map((party) => names.sign(party))
-      const pass = await enter({ priority, parties: hashed, budget: { leftMs: tunables.maxWaitMs } })
+      const pass = await enter({ priority, parties: hashed, kind, budget: { leftMs: tunables.maxWaitMs } })
       try {
         const answer = await send()
         clock.observe(answer)

@@ -124,7 +124,7 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
       const deadline = monotonic() + timeoutMs
       for (const token of apiToken.inTurn()) {
         const headers = { ...headersFor(token, from), Accept: accept }
-        const answer = await ask({ method: 'GET', path, headers }, ongoing(from, path), deadline)
+        const answer = await ask({ method: 'GET', path, headers }, ongoing(path, path, from), deadline)
         if (answer.status !== 401) return answer
       }
       // no alarm from here: the next step says it for sure; and never a 401, which clients take for the end
@@ -150,14 +150,20 @@ type Posted = Pick<AuthnCall, 'path' | 'body'>
 
 /** New is what begins something: it names a person or bears a token for one use. All else goes on with a transaction. */
 function callerOf(path: string, body: Posted['body'], from: Client): LimitedCaller {
-  if (typeof body.stateToken === 'string') return ongoing(from, body.stateToken)
+  if (typeof body.stateToken === 'string') return ongoing(path, body.stateToken, from)
   const begins = [body.username, body.token, body.recoveryToken].find((value) => typeof value === 'string')
-  if (typeof begins !== 'string') return ongoing(from, path)
-  return { priority: 'new', parties: [from.address, begins] }
+  if (typeof begins !== 'string') return ongoing(path, path, from)
+  return { priority: 'new', parties: [from.address, begins], kind: kindOf(path) }
 }
 
-function ongoing(from: Client, party: string): LimitedCaller {
-  return { priority: 'ongoing', parties: [from.address, party] }
+function ongoing(path: string, party: string, from: Client): LimitedCaller {
+  return { priority: 'ongoing', parties: [from.address, party], kind: kindOf(path) }
+}
+
+/** `/api/v1/authn/factors/…` → `factors`; primary authentication itself is `authn`. */
+function kindOf(path: string): string {
+  const [, , , room = '', part] = path.split(/[/?]/)
+  return part ?? room
 }
 
 function isInvalidToken({ status, errorCode }: AuthnReply): boolean {

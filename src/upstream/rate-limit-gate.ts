@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Allowance, type RateLimitPrefix, readAllowance } from './rate-limit-headers.ts'
-import { concerns, isAnother, type LimitRecord, parseLimitRecord } from './rate-limit-record.ts'
+import { type Asking, concerns, isAnother, type LimitRecord, parseLimitRecord } from './rate-limit-record.ts'
 import type { UpstreamAnswer } from './upstream-client.ts'
 import type { UpstreamClock } from './upstream-clock.ts'
 
@@ -25,6 +25,8 @@ export interface GateCaller {
   readonly budget: { leftMs: number }
   /** Whom the call is for, as keyed hashes: a limit may be one client's alone. None: it is everybody's. */
   readonly parties?: () => readonly string[]
+  /** What is asked for: somebody else's answer counts only where it was for the same. */
+  readonly kind?: string
 }
 
 export interface GatePass {
@@ -84,8 +86,8 @@ export type GateOutcome = 'waited' | 'gave_way' | 'refused' | 'probe'
 const DEFAULT_CLOSED_MS = 1000
 /** A probe that never came back blocks the gate for so long. */
 const PROBE_MS = 15_000
-/** Somebody else finds out whom a limit holds for, once in so long. */
-const EARLY_PROBE_MS = 5000
+/** Somebody else finds out whom a limit holds for; without an answer, another one after so long. */
+const FINDING_MS = 5000
 const POLL_MS = 50
 
 export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
@@ -96,27 +98,31 @@ export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
   let looking: Promise<void> | undefined
   let lookedAt = Number.NEGATIVE_INFINITY
   let probingHere = false
-  let earlyProbeAt = Number.NEGATIVE_INFINITY
+  let findingFor: number | undefined
+  let findingSince = Number.NEGATIVE_INFINITY
 
   return {
     look,
 
-    async enter({ priority, budget, parties = () => [] }) {
+    async enter({ priority, budget, parties = () => [], kind = '' }) {
+      const asking = () => ({ parties: parties(), kind })
       const spreadMs = random() * jitterMs
       let waited = false
       look()
       for (;;) {
         await looking
         const record = local?.record
-        if (record === undefined || !concerns(record, parties())) return passFor(record, parties)
+        if (record === undefined || !concerns(record, asking())) return passFor(record, asking)
         let waitMs = Math.min(record.untilMs - clock.now(), record.untilMs - record.wroteAtMs)
         const givesWay = record.state === 'low' && priority !== 'ongoing' && waitMs > 0
-        if (record.state === 'low' && !givesWay) return passFor(record, parties)
-        if (waitMs > 0 && (await mayFindOut(record, parties()))) return passFor(record, parties)
-        if (givesWay) throw refuse('gave_way', waitMs, record)
-        waitMs += spreadMs
+        if (record.state === 'low' && !givesWay) return passFor(record, asking)
+        const isInDoubt = waitMs > 0 && record.reach === 'unknown' && isAnother(record, asking())
+        if (isInDoubt && (await mayFindOut(record))) return passFor(record, asking)
+        const willBeKnown = isInDoubt && monotonic() - findingSince < FINDING_MS && budget.leftMs >= POLL_MS
+        if (givesWay && !willBeKnown) throw refuse('gave_way', waitMs, record)
+        waitMs = willBeKnown ? POLL_MS : waitMs + spreadMs
         if (waitMs <= 0) {
-          const probe = await startProbe(record, parties)
+          const probe = await startProbe(record, asking)
           if (probe !== undefined) return probe
           waitMs = POLL_MS
         }
@@ -155,46 +161,43 @@ export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
     return new RateLimitRefusal(waitMs, limit)
   }
 
-  function passFor(under: LimitRecord | undefined, parties: () => readonly string[]): GatePass {
-    return { observe: (answer, limited) => observe(answer, limited, under, parties), leave: async () => {} }
+  function passFor(under: LimitRecord | undefined, asking: () => Asking): GatePass {
+    return { observe: (answer, limited) => observe(answer, limited, under, asking), leave: async () => {} }
   }
 
   async function observe(
     answer: Pick<UpstreamAnswer, 'headers'>,
     limited: boolean,
     under: LimitRecord | undefined,
-    parties: () => readonly string[],
+    asking: () => Asking,
   ): Promise<void> {
     const nowMs = clock.now()
     const allowance = readAllowance(answer, parts.prefix, nowMs)
     if (allowance.remaining !== undefined) parts.onRemaining?.(limited ? 0 : allowance.remaining)
     const found = recordOf(allowance, limited, nowMs)
     const known = local?.record
-    if (found !== undefined) return tighten(known, found, parties())
+    if (found !== undefined) return tighten(known, found, asking())
     if (known === undefined) return
     if (nowMs >= known.untilMs || (known.state === 'low' && isLater(allowance, known))) return reopen()
     // An answer that was on its way when the gate was closed says nothing; one that went out since does.
     const isUnder = known.wroteAtMs === under?.wroteAtMs
-    if (isUnder && known.reach === 'unknown' && isAnother(known, parties()))
+    if (isUnder && known.reach === 'unknown' && isAnother(known, asking()))
       await save({ ...known, reach: 'parties' })
   }
 
-  async function tighten(
-    known: LimitRecord | undefined,
-    found: Found,
-    parties: readonly string[],
-  ): Promise<void> {
+  async function tighten(known: LimitRecord | undefined, found: Found, asking: Asking): Promise<void> {
     const nowMs = clock.now()
     const record: LimitRecord = {
       ...found,
       version: 1,
       wroteAtMs: nowMs,
-      parties: [...parties],
-      reach: parties.length === 0 ? 'everybody' : 'unknown',
+      parties: [...asking.parties],
+      kind: asking.kind,
+      reach: asking.parties.length === 0 ? 'everybody' : 'unknown',
     }
     if (known === undefined || nowMs >= known.untilMs) return save(record)
-    if (known.reach === 'parties' && !concerns(known, parties)) return save(record)
-    if (known.reach === 'unknown' && isAnother(known, parties)) {
+    if (known.reach === 'parties' && !concerns(known, asking)) return save(record)
+    if (known.reach === 'unknown' && isAnother(known, asking)) {
       const severest = known.state === 'closed' ? known : record
       return save({ ...severest, reach: 'everybody' })
     }
@@ -244,12 +247,13 @@ export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
   }
 
   /** One of the others goes out before the time is over, to learn whether the limit is everybody's. */
-  async function mayFindOut(record: LimitRecord, asking: readonly string[]): Promise<boolean> {
-    if (record.reach !== 'unknown' || !isAnother(record, asking)) return false
-    if (monotonic() - earlyProbeAt < EARLY_PROBE_MS) return false
-    earlyProbeAt = monotonic()
+  async function mayFindOut({ wroteAtMs }: LimitRecord): Promise<boolean> {
+    if (findingFor === wroteAtMs && monotonic() - findingSince < FINDING_MS) return false
+    findingFor = wroteAtMs
+    findingSince = monotonic()
     try {
-      if (!(await store.set(key('-other'), randomUUID(), EARLY_PROBE_MS, 'absent'))) return false
+      const claimed = await store.set(key(`-other-${wroteAtMs}`), randomUUID(), FINDING_MS, 'absent')
+      if (!claimed) return false
     } catch {
       // The store is away: one a process.
     }
@@ -258,10 +262,7 @@ export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
   }
 
   /** After the gate's time one call goes first; the others follow when its answer shows allowance. */
-  async function startProbe(
-    record: LimitRecord,
-    parties: () => readonly string[],
-  ): Promise<GatePass | undefined> {
+  async function startProbe(record: LimitRecord, asking: () => Asking): Promise<GatePass | undefined> {
     if (probingHere) return undefined
     probingHere = true
     const claim = randomUUID()
@@ -275,7 +276,7 @@ export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
     }
     onOutcome('probe')
     return {
-      ...passFor(record, parties),
+      ...passFor(record, asking),
       async leave() {
         probingHere = false
         try {

@@ -11,14 +11,20 @@ const LimitRecord = z.object({
   /** The wait was never longer than from here, whatever the clock of who reads it says. */
   wroteAtMs: z.number(),
   limit: z.number().optional(),
-  /** Who met it, keyed hashes. */
+  /** Who met it, keyed hashes, and with what kind of call: an API may count those apart. */
   parties: z.array(z.string()),
+  kind: z.string(),
   /**
    * Whom it holds for: an API has limits of one client or person as well, and says them in the same words. `unknown`:
    * one of the others may find out; `parties`: one of the others was answered.
    */
   reach: z.enum(['unknown', 'everybody', 'parties']),
 })
+
+export interface Asking {
+  readonly parties: readonly string[]
+  readonly kind: string
+}
 
 /** undefined: none, or nothing that this version can read. */
 export function parseLimitRecord(text: string | undefined): LimitRecord | undefined {
@@ -31,11 +37,12 @@ export function parseLimitRecord(text: string | undefined): LimitRecord | undefi
 }
 
 /** Does not hold for who shares nothing, or not all, with those that it is known to be about. */
-export function concerns({ reach, parties }: LimitRecord, asking: readonly string[]): boolean {
-  return reach !== 'parties' || parties.every((party) => asking.includes(party))
+export function concerns({ reach, parties }: LimitRecord, asking: Asking): boolean {
+  return reach !== 'parties' || parties.every((party) => asking.parties.includes(party))
 }
 
-/** Somebody else: no party in common. What such a one is told shows whom the limit holds for. */
-export function isAnother({ parties }: LimitRecord, asking: readonly string[]): boolean {
-  return parties.length > 0 && asking.length > 0 && !parties.some((party) => asking.includes(party))
+/** Somebody else with the same kind of call: what such a one is told shows whom the limit holds for. */
+export function isAnother({ parties, kind }: LimitRecord, asking: Asking): boolean {
+  if (kind !== asking.kind || parties.length === 0 || asking.parties.length === 0) return false
+  return !parties.some((party) => asking.parties.includes(party))
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import { AMELIA, type House, OLGA, PASSWORD, PRIYA, startHouse, TOMAS, WALTER } from '../support/house.ts'
+import { limitIsOver } from '../support/limit-is-over.ts'
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 
 /** Rows of the sign-in API specification, seen through the broker, that no other journey shows (docs/conformance.md). */
@@ -140,12 +141,13 @@ test('after the first password an enrolment follows, where a factor is needed', 
 /** "Errors", 429. */
 test('a rate limit of the sign-in API passes on with its three headers', async () => {
   const browser = await house.visit()
-  house.sandbox.faults.authn.set({ kind: 'rate-limited', retrySeconds: 30 })
+  house.sandbox.faults.authn.set({ kind: 'rate-limited', times: 1 })
   const answer = await signIn({ username: AMELIA }, browser)
   expectError(answer, 429, 'E0000047')
   expect(answer.json.errorSummary).toBe('API call exceeded rate limit due to too many requests.')
   for (const name of ['limit', 'remaining', 'reset'])
     expect(answer.headers.get(`x-rate-limit-${name}`)).toMatch(/^\d+$/)
+  await limitIsOver(house)
 })
 
 /** "Limits": the lifetime of a transaction. */

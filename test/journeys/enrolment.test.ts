@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { openBrowser } from '../support/browser.ts'
 import { generousLimits } from '../support/generous-limits.ts'
 import { AMELIA, type House, startHouse } from '../support/house.ts'
+import { limitIsOver } from '../support/limit-is-over.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { causesOf, errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
@@ -145,10 +146,11 @@ describe('the list of security questions', () => {
   test('an error of the upstream passes on; a refused key of ours is 503, never the 401 that ends a sign-in', async () => {
     const page = await pageOf(ERIN)
     const href = hrefAt(page.held, `${factorAt(page.held, 'question')}._links.questions`)
-    house.sandbox.faults.authn.set({ kind: 'rate-limited', retrySeconds: 9, times: 1 })
+    house.sandbox.faults.authn.set({ kind: 'rate-limited', times: 1 })
     const limited = await page.browser.get(href)
     expect(errorOf(limited)).toEqual([429, 'E0000047'])
     expect(limited.headers.get('x-rate-limit-remaining')).toBe('0')
+    await limitIsOver(house)
     house.sandbox.faults.authn.set({ kind: 'status', status: 200, body: { no: 'list' }, times: 1 })
     expect(errorOf(await page.browser.get(href))).toEqual([502, 'E0000009'])
 

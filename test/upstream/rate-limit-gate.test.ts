@@ -216,6 +216,29 @@ describe('whose limit it is', () => {
     }
   })
 
+  test('one after the other may meet a limit of their own, and the rest hardly notices', async () => {
+    const { replica, used, left } = world()
+    const [one, other] = [replica(), replica()]
+    for (let n = 0; n < 20; n++) {
+      const met = caller('new', `address-${n}`, 'ada')
+      await one.answered(await one.gate.enter(met), used(60), true)
+      const finding = await other.gate.enter(caller('new', ...BEA))
+      const waiting = other.gate.enter(caller('new', 'address-c', 'cleo'))
+      await other.answered(finding, left(500))
+      await (await waiting).leave()
+      expect(await refused(one.gate, met)).toBeDefined()
+    }
+  })
+
+  test('the answer to another kind of call says nothing: an API may count those apart', async () => {
+    const { replica, used } = world()
+    const { gate, answered } = replica()
+    const bea = { ...caller('ongoing', ...BEA), kind: 'factors' }
+    await answered(await gate.enter({ ...caller('new', ...ADA), kind: 'authn' }), used(60), true)
+    expect(await refused(gate, bea)).toBeDefined()
+    expect(await refused(gate, { ...bea, kind: 'authn' })).toBeUndefined()
+  })
+
   test('somebody with an address or a name in common finds out nothing', async () => {
     const { replica, used } = world()
     const { gate, answered } = replica()

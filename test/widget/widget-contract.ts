@@ -3,6 +3,7 @@ import type { Browser } from 'playwright-core'
 import { openChromium } from '../support/chromium.ts'
 import { freePort } from '../support/gatehouse.ts'
 import { AMELIA, type House, OLGA, PASSWORD, PRIYA, startHouse, TOMAS, WALTER } from '../support/house.ts'
+import { limitIsOver } from '../support/limit-is-over.ts'
 import { until } from '../support/until.ts'
 import { openWidget, type Widget } from '../support/widget.ts'
 import { startWidgetSite, type WidgetOptions, type WidgetSite } from '../support/widget-site.ts'
@@ -316,6 +317,7 @@ export function widgetContract(
         .getByText('You exceeded the maximum number of requests')
         .waitFor()
       expect(await widget.reports()).toEqual([{ kind: 'error', code: 'E0000047' }])
+      await limitIsOver(house)
       await widget.send(widget.form(/^Sign In$/), 'Sign In')
       expect(await widget.done()).toMatchObject({ user: AMELIA })
     })
