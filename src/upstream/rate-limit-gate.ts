@@ -89,6 +89,8 @@ const PROBE_MS = 15_000
 /** Somebody else finds out whom a limit holds for; without an answer, another one after so long. */
 const FINDING_MS = 5000
 const POLL_MS = 50
+/** Ends that differ by less are one: a bounded one moves with the clock. */
+const SAME_MS = 1000
 
 export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
   const { store, clock, monotonic, jitterMs, random, sleep, onOutcome } = parts
@@ -201,7 +203,8 @@ export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
       const severest = known.state === 'closed' ? known : record
       return save({ ...severest, reach: 'everybody' })
     }
-    const isWorse = known.state === found.state ? found.untilMs > known.untilMs : found.state === 'closed'
+    const isWorse =
+      known.state === found.state ? found.untilMs > known.untilMs + SAME_MS : found.state === 'closed'
     if (isWorse) await save({ ...record, reach: known.reach })
   }
 
