@@ -41,6 +41,7 @@ export interface AppParts {
 export function createApp(parts: AppParts): Express {
   const { log, metrics, sessions, sessionCookie, isTrustedProxy } = parts
   const origins = [parts.publicOrigin, ...parts.allowedOrigins]
+  const load = shedLoad({ ...parts.load, metrics })
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
@@ -52,10 +53,11 @@ export function createApp(parts: AppParts): Express {
   app.use(securityHeaders({ secure: parts.secure }))
   app.use(prepareForwardAuth({ metrics }))
   app.use(crossOrigin({ origins })) // before every refusal: a page of an allowed origin may read it
-  app.use(shedLoad({ ...parts.load, metrics }))
+  app.use(load.atTheDoor)
   app.use(refuseLongUrl({ maxUrlBytes: parts.maxUrlBytes }))
   app.use(refuseCrossSite({ origins, bearsSessionCookie: sessionCookie.isIn, metrics }))
   app.use(jsonBody({ limitBytes: parts.bodyLimitBytes }))
+  app.use(load.inside)
   app.use(refuseOtherSession({ sessions }))
 
   mountRoutes(app, publicRoutes(parts))

@@ -20,32 +20,55 @@ export interface ShedLoadParts {
   readonly metrics: Metrics
 }
 
+export interface ShedLoad {
+  /** Before anything is read: what can't be taken in is turned away. */
+  readonly atTheDoor: RequestHandler
+  /** Once the whole request is here: it takes its place, until it is answered or its client is gone. */
+  readonly inside: RequestHandler
+}
+
 /**
  * Turns requests away while this process has too much to do: 503 E0000009 with `Retry-After`, before anything is read or
  * asked. What is taken in is done in time; what is not can go to another replica.
+ *
+ * A request whose body is still on its way has no place yet: else a few slow senders would hold all of them.
  */
-export function shedLoad({ limits, lagMs, metrics }: ShedLoadParts): RequestHandler {
+export function shedLoad({ limits, lagMs, metrics }: ShedLoadParts): ShedLoad {
   const underWay: Record<LoadKind, number> = { sign_in: 0, session: 0, pam: 0 }
 
-  return function shedLoad(req, res, next) {
-    const kind = kindOf(req)
-    const reason = reasonAgainst(kind)
-    if (reason !== undefined) {
-      metrics.shedRequests.inc({ kind, reason })
-      throw temporarilyUnavailable(limits.retryAfterSeconds, new Error(`load is shed: ${reason}`))
-    }
-    underWay[kind] += 1
-    metrics.requestsUnderWay.set({ kind }, underWay[kind])
-    res.once('close', () => {
-      underWay[kind] -= 1
+  return {
+    atTheDoor: function shedAtTheDoor(req, _res, next) {
+      const kind = kindOf(req)
+      refuse(kind, isFull(kind) ? 'in_flight' : isLate(kind) ? 'lag' : undefined)
+      next()
+    },
+
+    inside: function shedInside(req, res, next) {
+      const kind = kindOf(req)
+      refuse(kind, isFull(kind) ? 'in_flight' : undefined) // it was late to come, not we
+      if (res.closed) return next() // its client is gone: nobody would give the place back
+      underWay[kind] += 1
       metrics.requestsUnderWay.set({ kind }, underWay[kind])
-    })
-    next()
+      res.once('close', () => {
+        underWay[kind] -= 1
+        metrics.requestsUnderWay.set({ kind }, underWay[kind])
+      })
+      next()
+    },
   }
 
-  function reasonAgainst(kind: LoadKind): 'in_flight' | 'lag' | undefined {
-    if (underWay[kind] >= limits.inFlight[kind]) return 'in_flight'
-    return lagMs() >= limits.maxLagMs[kind] ? 'lag' : undefined
+  function isFull(kind: LoadKind): boolean {
+    return underWay[kind] >= limits.inFlight[kind]
+  }
+
+  function isLate(kind: LoadKind): boolean {
+    return lagMs() >= limits.maxLagMs[kind]
+  }
+
+  function refuse(kind: LoadKind, reason: 'in_flight' | 'lag' | undefined): void {
+    if (reason === undefined) return
+    metrics.shedRequests.inc({ kind, reason })
+    throw temporarilyUnavailable(limits.retryAfterSeconds, new Error(`load is shed: ${reason}`))
   }
 }
 

@@ -1,4 +1,6 @@
-import { afterEach, expect, test } from '@jest/globals'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { afterEach, describe, expect, test } from '@jest/globals'
 import { jsonBody } from '../../src/http/json-body.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { type LoadKind, shedLoad } from '../../src/http/shed-load.ts'
@@ -39,9 +41,10 @@ async function house() {
     maxLagMs: { sign_in: 500, session: 1500, pam: 500 },
     retryAfterSeconds: 7,
   }
+  const load = shedLoad({ limits, lagMs: () => lagMs, metrics })
   const listener = keep(
     await serve({
-      before: [shedLoad({ limits, lagMs: () => lagMs, metrics }), jsonBody({ limitBytes: 1000 })],
+      before: [load.atTheDoor, jsonBody({ limitBytes: 1000 }), load.inside],
       routes: [
         ...Object.values(PATHS).map((path) => route('GET', path)),
         route('GET', '/forward-auth'),
@@ -107,6 +110,55 @@ test('a process that is late turns requests away before it reads them, and those
   expect(started()).toBe(2)
   lag(0)
   expect((await ask({ path: PATHS.pam })).status).toBe(200)
+})
+
+describe('a body that is still on its way', () => {
+  const begun = (path: string) =>
+    [`POST ${path} HTTP/1.1`, 'Host: x', 'Content-Type: application/json', 'Content-Length: 2', '', '{'].join(
+      '\r\n',
+    )
+
+  /** Sends all but the last byte; `end` sends that one, and gives the status. */
+  async function slow(port: number, path: string) {
+    const socket = connect(port, '127.0.0.1', () => socket.write(begun(path)))
+    keep({ close: () => socket.destroy() })
+    await once(socket, 'connect')
+    const end = async () => {
+      socket.write('}')
+      const [answer] = (await once(socket, 'data')) as [Buffer]
+      return Number(/^HTTP\/1\.1 (\d+)/.exec(answer.toString())?.[1])
+    }
+    return { end }
+  }
+
+  test('holds no place: slow senders turn nobody away', async () => {
+    const { ask, port, limits, letGo, metrics } = await house()
+    letGo()
+    const waiting = []
+    for (let n = 0; n < 3 * limits.inFlight.sign_in; n++) waiting.push(await slow(port, PATHS.sign_in))
+    for (let n = 0; n < 3 * limits.inFlight.session; n++) waiting.push(await slow(port, PATHS.session))
+    for (let n = 0; n < 5; n++) {
+      expect((await ask({ path: PATHS.sign_in })).status).toBe(200)
+      expect((await ask({ path: '/forward-auth' })).status).toBe(200)
+    }
+    expect((await metrics.shedRequests.get()).values).toEqual([])
+    expect(await waiting[0]?.end()).toBe(200)
+  })
+
+  test('is refused after all when every place is taken by then', async () => {
+    const { ask, port, limits, letGo, started, metrics } = await house()
+    const late = await slow(port, PATHS.sign_in)
+    const places = limits.inFlight.sign_in
+    const underWay = Array.from({ length: places }, () => ask({ path: PATHS.sign_in }))
+    await until(() => started() === places)
+    expect(await late.end()).toBe(503)
+    letGo()
+    for (const { status } of await Promise.all(underWay)) expect(status).toBe(200)
+    expect((await metrics.shedRequests.get()).values).toMatchObject([
+      { labels: { kind: 'sign_in', reason: 'in_flight' }, value: 1 },
+    ])
+    await until(async () => (await metrics.requestsUnderWay.get()).values.every(({ value }) => value === 0))
+  })
 })
 
 test('a client that goes away leaves its place', async () => {
