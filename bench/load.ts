@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'undici'
 
 /** One request, ready to be sent. */
@@ -17,43 +18,69 @@ export interface LoadResult {
 }
 
 export interface LoadOptions {
-  readonly origin: string
+  /** One request at a time on each. */
+  readonly connections: Connections
   readonly asks: readonly Ask[]
-  readonly connections: number
   /** Stops after so many requests or so many seconds, whichever comes first. */
   readonly requests: number
   readonly seconds: number
 }
 
-/** Sends the asks in turn over so many connections, one at a time on each. An unexpected answer ends the run. */
-export async function load({
-  origin,
-  asks,
-  connections,
-  requests,
-  seconds,
-}: LoadOptions): Promise<LoadResult> {
+export interface Connections {
+  readonly clients: readonly Client[]
+  close(): Promise<void>
+}
+
+/** How many connect at once: fewer than a listening socket holds back. */
+const CONNECT_AT_ONCE = 100
+
+/** Opens so many connections before anything is measured; each has had an answer, whichever. */
+export async function connect(origins: readonly string[], count: number): Promise<Connections> {
+  const clients = Array.from(
+    { length: count },
+    (_, n) => new Client(origins[n % origins.length] ?? '', { pipelining: 1, keepAliveTimeout: 60_000 }),
+  )
+  for (let n = 0; n < count; n += CONNECT_AT_ONCE) {
+    const some = clients.slice(n, n + CONNECT_AT_ONCE)
+    await Promise.all(
+      some.map(async (client) => (await client.request({ method: 'GET', path: '/' })).body.dump()),
+    )
+  }
+  return {
+    clients,
+    async close() {
+      await Promise.all(clients.map((client) => client.close()))
+    },
+  }
+}
+
+/** Sends the asks in turn over all connections. An unexpected answer ends the run. */
+export async function load({ connections, asks, requests, seconds }: LoadOptions): Promise<LoadResult> {
   const latencies: number[] = []
   const startedAt = performance.now()
   const endsAt = startedAt + seconds * 1000
   let next = 0
-  const worker = async () => {
-    const client = new Client(origin, { pipelining: 1, keepAliveTimeout: 60_000 })
-    try {
-      while (next < requests && performance.now() < endsAt) {
-        const ask = asks[next % asks.length]
-        next += 1
-        if (ask === undefined) return
-        const sentAt = performance.now()
-        await send(client, ask)
-        latencies.push(performance.now() - sentAt)
-      }
-    } finally {
-      await client.close()
+  let failed = false
+  const worker = async (client: Client) => {
+    while (next < requests && performance.now() < endsAt && !failed) {
+      const ask = asks[next % asks.length]
+      next += 1
+      if (ask === undefined) return
+      const sentAt = performance.now()
+      await send(client, ask)
+      latencies.push(performance.now() - sentAt)
     }
   }
-  await Promise.all(Array.from({ length: connections }, worker))
+  const ended = await Promise.allSettled(
+    connections.clients.map((client) =>
+      worker(client).catch((error: unknown) => {
+        failed = true
+        throw error
+      }),
+    ),
+  )
   const elapsedMs = performance.now() - startedAt
+  for (const one of ended) if (one.status === 'rejected') throw one.reason
   return {
     requests: latencies.length,
     seconds: elapsedMs / 1000,
@@ -61,11 +88,32 @@ export async function load({
   }
 }
 
+/** An answer that was not to be: 503 most of all, which a machine that stands still for seconds earns. */
+export class Refused extends Error {
+  override readonly name = 'Refused'
+}
+
 async function send(client: Client, { method, path, headers, body, expected }: Ask): Promise<void> {
   const answer = await client.request({ method, path, headers, ...(body === undefined ? {} : { body }) })
   if (answer.statusCode === expected) return answer.body.dump()
   const text = await answer.body.text()
-  throw new Error(`${method} ${path} answered ${answer.statusCode}: ${text.slice(0, 300)}`)
+  throw new Refused(`${method} ${path} answered ${answer.statusCode}: ${text.slice(0, 300)}`)
+}
+
+const TRIES = 4
+const CALM_DOWN_MS = 2000
+
+/** Does it again where an answer was refused; a server that really refuses does so every time, and that ends the run. */
+export async function unlessRefused<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof Refused) || attempt === TRIES) throw error
+      process.stderr.write(`${what}, once more: ${error.message}\n`)
+      await pause(CALM_DOWN_MS)
+    }
+  }
 }
 
 /** The latency that `share` of the requests did not exceed. */

@@ -1,14 +1,26 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import type { Ask } from './load.ts'
-import { type Cost, measure, medianOf } from './measure.ts'
-import { end, endAll, isPinned, pinSelf, profiled, type Running, startNode, startRedis } from './processes.ts'
+import type { Redis } from 'ioredis'
+import { checkContract } from './contract.ts'
+import { type Ask, type Connections, connect, load, unlessRefused } from './load.ts'
+import { type Cost, countCommands, measure, medianOf } from './measure.ts'
+import {
+  cores,
+  end,
+  endAll,
+  isPinned,
+  pinSelf,
+  profiled,
+  type Running,
+  type Stub,
+  startRedis,
+  startStub,
+} from './processes.ts'
 import { type Results, writeReport } from './report.ts'
 import { ALL_PATHS, TARGETS, type Target } from './targets.ts'
-import type { PathName } from './visitors.ts'
+import { askingFor, ONCE, type PathName } from './visitors.ts'
 
 /**
  * `npm run bench`: every server and every path side by side, interleaved round by round, so that a machine that is
@@ -20,7 +32,7 @@ const { values: options } = parseArgs({
     paths: { type: 'string', default: ALL_PATHS.join() },
     targets: { type: 'string', default: TARGETS.map(({ name }) => name).join() },
     rounds: { type: 'string', default: '3' },
-    seconds: { type: 'string', default: '2' },
+    seconds: { type: 'string', default: '1.5' },
     connections: { type: 'string', default: '64' },
     /** Only prints; leaves the figures of the documentation as they are. */
     dry: { type: 'boolean', default: false },
@@ -32,18 +44,30 @@ const paths = ALL_PATHS.filter((path) => options.paths.split(',').includes(path)
 const targets = TARGETS.filter(({ name }) => options.targets.split(',').includes(name))
 const rounds = Number(options.rounds)
 const seconds = Number(options.seconds)
-const connections = Number(options.connections)
 
 const VISITORS = 500
-/** Every visitor's transaction ends with the measured request, so there are as many as requests. */
-const VERIFIES = 1500
-const WARM_UP_SECONDS = 1.5
+/** As many as requests, where an ask can be sent once. */
+const MEASURED_ONCE = 1500
+const WARM_UP_ONCE = 600
+const COUNTED = 40
+const WARM_UP_SECONDS = 0.7
+
+interface Place {
+  readonly target: Target
+  readonly server: Running
+  readonly origin: string
+  readonly connections: Connections
+  readonly redis: Redis
+  readonly stub: Stub
+  /** Who is signed in here, for the paths that ask for no more than that. */
+  readonly signedIn: readonly Ask[]
+}
 
 pinSelf()
 const logs = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'))
 try {
   const results = await run()
-  writeReport(results, { dry: options.dry })
+  writeReport(results, { dry: options.dry || options.profile !== undefined })
 } finally {
   await endAll()
 }
@@ -51,74 +75,90 @@ process.exit()
 
 async function run(): Promise<Results> {
   const redis = await startRedis()
-  const stub = await startNode(fileURLToPath(new URL('./upstream-stub.js', import.meta.url)), {
-    env: {},
-    place: 'rest',
-    logFile: join(logs, 'stub.log'),
-  })
-  const upstream = `http://127.0.0.1:${stub.port}`
-  const env = { AUTHN_BASE_URL: upstream, PAM_BASE_URL: upstream, REDIS_URL: redis.url }
+  const stub = await startStub({ env: {}, logFile: join(logs, 'stub.log') })
+  const env = { AUTHN_BASE_URL: stub.url, PAM_BASE_URL: stub.url, REDIS_URL: redis.url }
   const costs = new Map<string, Cost[]>()
+  const commands = new Map<string, number>()
 
-  for (let round = 0; round <= rounds; round++) {
+  for (let round = 1; round <= rounds; round++) {
     for (const target of targets) {
-      const running = await target.start({ env, logFile: join(logs, `${target.name}.log`) })
+      const server = await target.start({ env, logFile: join(logs, `${target.name}.log`) })
+      const origin = `http://127.0.0.1:${server.port}`
+      const connections = await connect([origin], Number(options.connections))
+      const signedIn = await unlessRefused(target.name, () => target.prepare(origin, 'S', VISITORS))
+      const place = { target, server, origin, connections, redis: redis.client, stub, signedIn }
       for (const path of paths.filter((one) => target.paths.includes(one))) {
-        await warmUp(target, running, path)
-        const asks = await asksFor(target, running, path)
-        const work = () =>
-          measure({
-            running,
-            redis: redis.client,
-            asks,
-            connections,
-            seconds: path === 'V' ? Number.POSITIVE_INFINITY : seconds,
-            requests: path === 'V' ? VERIFIES : Number.POSITIVE_INFINITY,
-          })
-        const { profile } = options
-        const cost =
-          profile === undefined
-            ? await work()
-            : await profiled(running.child, join(profile, `${path}-${target.name}.cpuprofile`), work)
-        // the first round only shows that everything works, and fills the file cache
-        if (round > 0)
-          costs.set(`${path} ${target.name}`, [...(costs.get(`${path} ${target.name}`) ?? []), cost])
-        process.stderr.write(`round ${round} ${path} ${target.name}: ${cost.cpuUs.toFixed(1)} µs\n`)
+        const name = `${path} ${target.name}`
+        if (round === 1) {
+          await unlessRefused(name, async () => checkContract(origin, path, await oneAsk(place, path)))
+          commands.set(name, await unlessRefused(name, () => commandsOf(place, path)))
+        }
+        const cost = await unlessRefused(name, () => costOf(place, path))
+        costs.set(name, [...(costs.get(name) ?? []), cost])
+        process.stderr.write(`round ${round} ${name}: ${cost.cpuUs.toFixed(1)} µs\n`)
       }
-      await end(running.child)
+      await connections.close()
+      await end(server.child)
       await redis.client.flushall()
     }
   }
   return {
     at: new Date().toISOString(),
     node: process.version,
+    cores,
     isPinned,
-    connections,
+    connections: Number(options.connections),
     rounds,
+    seconds,
     rows: paths.flatMap((path) =>
       targets.flatMap(({ name, label }) => {
         const measured = costs.get(`${path} ${name}`)
-        return measured === undefined ? [] : [{ path, target: name, label, cost: medianOf(measured) }]
+        const redisCommands = commands.get(`${path} ${name}`) ?? Number.NaN
+        return measured === undefined
+          ? []
+          : [{ path, target: name, label, redisCommands, cost: medianOf(measured) }]
       }),
     ),
   }
 }
 
-async function warmUp(target: Target, running: Running, path: PathName): Promise<void> {
-  const { load } = await import('./load.ts')
-  const asks = await asksFor(target, running, path)
-  await load({
-    origin: `http://127.0.0.1:${running.port}`,
-    asks,
+async function costOf(place: Place, path: PathName): Promise<Cost> {
+  const { server, connections, stub } = place
+  const isOnce = ONCE.has(path)
+  const asks = await asksFor(place, path, WARM_UP_ONCE + MEASURED_ONCE)
+  const [first, rest] = isOnce ? [asks.slice(0, WARM_UP_ONCE), asks.slice(WARM_UP_ONCE)] : [asks, asks]
+  await load({ connections, asks: first, ...boundsFor(path, first, WARM_UP_SECONDS) })
+  const work = () =>
+    measure({ servers: [server], stub, connections, asks: rest, ...boundsFor(path, rest, seconds) })
+  const { profile } = options
+  if (profile === undefined) return work()
+  return profiled(server.child, join(profile, `${path}-${place.target.name}.cpuprofile`), work)
+}
+
+async function commandsOf(place: Place, path: PathName): Promise<number> {
+  const { redis, connections } = place
+  const asks = (await asksFor(place, path, COUNTED)).slice(0, COUNTED)
+  return countCommands(redis, {
     connections,
-    seconds: WARM_UP_SECONDS,
-    requests: path === 'V' ? asks.length : Number.POSITIVE_INFINITY,
+    asks,
+    requests: asks.length,
+    seconds: Number.POSITIVE_INFINITY,
   })
 }
 
-async function asksFor({ prepare }: Target, running: Running, path: PathName): Promise<readonly Ask[]> {
-  const count = path === 'V' ? VERIFIES : VISITORS
-  const asks = await prepare(`http://127.0.0.1:${running.port}`, path, count)
-  if (asks === undefined) throw new Error(`no way to prepare ${path}`)
-  return asks
+function boundsFor(path: PathName, asks: readonly Ask[], forSeconds: number) {
+  return ONCE.has(path)
+    ? { requests: asks.length, seconds: Number.POSITIVE_INFINITY }
+    : { requests: Number.POSITIVE_INFINITY, seconds: forSeconds }
+}
+
+function asksFor({ target, origin, signedIn }: Place, path: PathName, once: number): Promise<readonly Ask[]> {
+  if (path === 'S' || path === 'F' || path === 'G') return Promise.resolve(askingFor(path, signedIn))
+  return target.prepare(origin, path, ONCE.has(path) ? once : VISITORS)
+}
+
+async function oneAsk(place: Place, path: PathName): Promise<Ask> {
+  const [ask] = await asksFor({ ...place, signedIn: place.signedIn.slice(0, 1) }, path, 1)
+  if (ask === undefined) throw new Error(`nobody asks for ${path}`)
+  return ask
 }

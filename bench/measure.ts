@@ -1,6 +1,7 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { type Ask, load, percentile } from './load.ts'
-import type { Running } from './processes.ts'
+import { type Ask, type Connections, load, percentile } from './load.ts'
+import type { Running, Stub } from './processes.ts'
 
 /** What one path of one server cost in one round. */
 export interface Cost {
@@ -10,44 +11,71 @@ export interface Cost {
   readonly requestsPerSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
-  readonly redisCommands: number
+  readonly upstreamCalls: number
   readonly rssMb: number
 }
 
 export interface MeasureOptions {
-  readonly running: Running
-  readonly redis: Redis
+  /** Their processor time and memory are added up. */
+  readonly servers: readonly Running[]
+  readonly stub: Stub
+  readonly connections: Connections
   readonly asks: readonly Ask[]
-  readonly connections: number
   readonly requests: number
   readonly seconds: number
 }
 
-export async function measure({ running, redis, asks, ...limits }: MeasureOptions): Promise<Cost> {
-  const commandsBefore = await commandsSoFar(redis)
-  const before = await running.usage()
-  const { requests, seconds, latencies } = await load({
-    origin: `http://127.0.0.1:${running.port}`,
-    asks,
-    ...limits,
-  })
-  const after = await running.usage()
-  const commands = (await commandsSoFar(redis)) - commandsBefore - 1 // our own look
+export async function measure({ servers, stub, ...work }: MeasureOptions): Promise<Cost> {
+  const before = await look(servers, stub)
+  const { requests, seconds, latencies } = await load(work)
+  const after = await look(servers, stub)
   return {
     requests,
     cpuUs: (after.cpuUs - before.cpuUs) / requests,
     requestsPerSecond: requests / seconds,
     p50Ms: percentile(latencies, 0.5),
     p99Ms: percentile(latencies, 0.99),
-    redisCommands: commands / requests,
+    upstreamCalls: (after.calls - before.calls) / requests,
     rssMb: after.rssBytes / 1_048_576,
   }
 }
 
-async function commandsSoFar(redis: Redis): Promise<number> {
-  const info = await redis.info('stats')
-  return Number(/total_commands_processed:(\d+)/.exec(info)?.[1])
+async function look(servers: readonly Running[], stub: Stub) {
+  const usages = await Promise.all(servers.map((server) => server.usage()))
+  return {
+    cpuUs: usages.reduce((sum, { cpuUs }) => sum + cpuUs, 0),
+    rssBytes: usages.reduce((sum, { rssBytes }) => sum + rssBytes, 0),
+    calls: await stub.calls(),
+  }
 }
+
+/**
+ * Redis commands a request, by Redis's own word (MONITOR); a script is one, whatever it calls. Apart from what is
+ * measured: watching costs Redis more than the commands do.
+ */
+export async function countCommands(
+  redis: Redis,
+  work: Omit<MeasureOptions, 'servers' | 'stub'>,
+): Promise<number> {
+  const watch = await redis.monitor()
+  let commands = 0
+  const over = new Promise<void>((resolve) => {
+    watch.on('monitor', (_time: string, [name, word]: string[], source: string) => {
+      if (word === END) resolve()
+      else if (source !== 'lua' && name?.toLowerCase() !== 'info') commands += 1
+    })
+  })
+  const { requests } = await load(work)
+  await pause(STRAGGLERS_MS)
+  await redis.echo(END)
+  await over
+  watch.disconnect()
+  return commands / requests
+}
+
+const END = 'bench:over'
+/** What a server sends without waiting for it, such as an attempt that is given back. */
+const STRAGGLERS_MS = 200
 
 /** Field by field the median of several rounds. */
 export function medianOf(rounds: readonly Cost[]): Cost {
@@ -61,7 +89,7 @@ export function medianOf(rounds: readonly Cost[]): Cost {
     requestsPerSecond: median(({ requestsPerSecond }) => requestsPerSecond),
     p50Ms: median(({ p50Ms }) => p50Ms),
     p99Ms: median(({ p99Ms }) => p99Ms),
-    redisCommands: median(({ redisCommands }) => redisCommands),
+    upstreamCalls: median(({ upstreamCalls }) => upstreamCalls),
     rssMb: median(({ rssMb }) => rssMb),
   }
 }

@@ -4,6 +4,7 @@ import { closeSync, openSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 
 /** The processes of a run: each pinned to its own cores where the system can, ended with the run, by pid. */
@@ -19,13 +20,20 @@ export interface Usage {
   /** Microseconds of processor time so far, user and system. */
   readonly cpuUs: number
   readonly rssBytes: number
+  readonly heapBytes: number
 }
 
 /** `server`: the one under test, alone on the first core; `rest`: everything else, on the others. */
-export type Place = 'server' | 'rest'
+export type Place = 'server' | 'rest' | 'anywhere'
+
+/** The upstream's stand-in, which counts what is asked of it. */
+export interface Stub extends Running {
+  readonly url: string
+  calls(): Promise<number>
+}
 
 const children = new Set<ChildProcess>()
-const cores = availableParallelism()
+export const cores = availableParallelism()
 export const isPinned = cores > 1 && spawnSync('taskset', ['--version']).status === 0
 
 export interface NodeOptions {
@@ -49,6 +57,16 @@ export async function startNode(script: string, options: NodeOptions): Promise<R
   return { child, port, usage: () => usageOf(child) }
 }
 
+export async function startStub(options: Omit<NodeOptions, 'place'>): Promise<Stub> {
+  const script = fileURLToPath(new URL('./upstream-stub.js', import.meta.url))
+  const running = await startNode(script, { ...options, place: 'rest' })
+  return {
+    ...running,
+    url: `http://127.0.0.1:${running.port}`,
+    calls: async () => numberIn(await told(running.child, 'calls'), 'calls'),
+  }
+}
+
 /** Starts the broker's own front door; its port is given, and it is there when it is ready. */
 export async function startBroker(script: string, options: NodeOptions): Promise<Running> {
   const [port, opsPort] = [await freePort(), await freePort()]
@@ -57,7 +75,7 @@ export async function startBroker(script: string, options: NodeOptions): Promise
   for (let attempt = 0; ; attempt++) {
     const answer = await fetch(`http://127.0.0.1:${opsPort}/readyz`).catch(() => undefined)
     if (answer?.ok === true) return { child, port, usage: () => usageOf(child) }
-    if (child.exitCode !== null || attempt > 200)
+    if (child.exitCode !== null || attempt > 400)
       throw new Error(`the broker is not ready; see ${options.logFile}`)
     await pause(50)
   }
@@ -109,7 +127,7 @@ export async function end(child: ChildProcess): Promise<void> {
 }
 
 function pinned(place: Place, command: readonly [string, ...string[]]): [string, ...string[]] {
-  if (!isPinned) return [...command]
+  if (!isPinned || place === 'anywhere') return [...command]
   return ['taskset', '-c', place === 'server' ? '0' : `1-${cores - 1}`, ...command]
 }
 
@@ -129,15 +147,25 @@ export async function profiled<Result>(child: ChildProcess, file: string, work: 
 }
 
 async function usageOf(child: ChildProcess): Promise<Usage> {
-  child.send('usage')
-  const [message]: unknown[] = await once(child, 'message')
-  const usage = field(message, 'usage')
+  const usage = field(await told(child, 'usage'), 'usage')
   const cpu = field(usage, 'cpu')
-  const [user, system, rss] = [field(cpu, 'user'), field(cpu, 'system'), field(usage, 'rss')]
-  if (typeof user !== 'number' || typeof system !== 'number' || typeof rss !== 'number') {
-    throw new Error('a process did not tell its usage')
+  return {
+    cpuUs: numberIn(cpu, 'user') + numberIn(cpu, 'system'),
+    rssBytes: numberIn(usage, 'rss'),
+    heapBytes: numberIn(usage, 'heap'),
   }
-  return { cpuUs: user + system, rssBytes: rss }
+}
+
+async function told(child: ChildProcess, question: string): Promise<unknown> {
+  child.send(question)
+  const [message]: unknown[] = await once(child, 'message')
+  return message
+}
+
+function numberIn(value: unknown, name: string): number {
+  const number = field(value, name)
+  if (typeof number !== 'number') throw new Error(`a process did not tell its ${name}`)
+  return number
 }
 
 function field(value: unknown, name: string): unknown {

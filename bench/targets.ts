@@ -1,7 +1,6 @@
 import { fileURLToPath } from 'node:url'
-import type { Ask } from './load.ts'
-import { type NodeOptions, type Running, startBroker, startNode } from './processes.ts'
-import { type PathName, prepare, prepareByRedirects } from './visitors.ts'
+import { type NodeOptions, type Place, type Running, startBroker, startNode } from './processes.ts'
+import { type PathName, type Prepare, prepare, prepareByRedirects } from './visitors.ts'
 
 /** The servers that are measured side by side. */
 export interface Target {
@@ -9,13 +8,14 @@ export interface Target {
   readonly label: string
   readonly paths: readonly PathName[]
   start(options: Pick<NodeOptions, 'env' | 'logFile'>): Promise<Running>
-  /** undefined: this server has no such path. */
-  prepare(origin: string, path: PathName, count: number, groups?: number): Promise<Ask[] | undefined>
+  readonly prepare: Prepare
 }
 
 export type TargetName = 'floor' | 'broker' | 'plain' | 'fastify' | 'express-openid-connect'
 
 export const ALL_PATHS = ['S', 'F', 'P', 'V', 'K', 'G'] as const satisfies readonly PathName[]
+
+export const SECRET_KEY = Buffer.alloc(32, 'plainly-fake-bench-key')
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
@@ -55,11 +55,15 @@ function script(path: string): Target['start'] {
   return (options) => startNode(at(path), { ...options, place: 'server' })
 }
 
-/** The production build, from the environment alone, with everything on. */
-function startGatehouse({ env, logFile }: Parameters<Target['start']>[0]): Promise<Running> {
+/** The production build, from the environment alone, as shipped: every limit, check and log line is on. */
+export function startGatehouse({
+  env,
+  logFile,
+  place = 'server',
+}: Pick<NodeOptions, 'env' | 'logFile'> & { readonly place?: Place }): Promise<Running> {
   return startBroker(at('../../dist/main.js'), {
     logFile,
-    place: 'server',
+    place,
     env: {
       ...env,
       PUBLIC_URL: 'https://portal.example.test',
@@ -69,7 +73,7 @@ function startGatehouse({ env, logFile }: Parameters<Target['start']>[0]): Promi
       PAM_KEY_ID: 'bench-key',
       PAM_KEY_SECRET: 'plainly-fake-bench-key-secret',
       PAM_DIRECTORY: 'all',
-      SECRET_KEYS: Buffer.alloc(32, 'plainly-fake-bench-key').toString('base64'),
+      SECRET_KEYS: SECRET_KEY.toString('base64'),
     },
   })
 }

@@ -5,10 +5,15 @@ import { setTimeout as pause } from 'node:timers/promises'
  * A fast stand-in for both upstream APIs: answers of real size, nothing behind them. The sandbox would do too much
  * for every request to show what the servers in front of it cost.
  *
- * Environment: `STUB_GROUPS` groups in the directory (100), `STUB_DELAY_MS` before every answer (0).
+ * It tells of a rate limit with every answer, as the real ones do, with most of it left, so that the work of keeping to
+ * it is there and nothing is held back. Asked over its channel, it says how many calls there were.
+ *
+ * Environment: `STUB_GROUPS` groups in the directory (100), `STUB_FACTORS` factors of a person (2), `STUB_DELAY_MS`
+ * before every answer (0).
  */
 
 const groupCount = Number(process.env.STUB_GROUPS ?? 100)
+const factorCount = Number(process.env.STUB_FACTORS ?? 2)
 const delayMs = Number(process.env.STUB_DELAY_MS ?? 0)
 const GROUPS = Buffer.from(
   JSON.stringify({
@@ -21,11 +26,25 @@ const GROUPS = Buffer.from(
   }),
 )
 
+const LIMIT = 60_000
+let calls = 0
+process.on('message', (message) => {
+  if (message === 'calls') process.send?.({ calls })
+})
+
 const server = createServer(async (req, res) => {
+  calls += 1
   const body = await bodyOf(req)
   if (delayMs > 0) await pause(delayMs)
   const answer = answerTo(req.url ?? '', body)
-  res.writeHead(200, { 'content-type': 'application/json', 'content-length': answer.length })
+  const prefix = req.url?.startsWith('/v1/teams/') ? 'x-ratelimit' : 'x-rate-limit'
+  res.writeHead(200, {
+    'content-type': 'application/json',
+    'content-length': answer.length,
+    [`${prefix}-limit`]: LIMIT,
+    [`${prefix}-remaining`]: LIMIT - (calls % (LIMIT / 2)),
+    [`${prefix}-reset`]: Math.ceil(Date.now() / 60_000) * 60,
+  })
   res.end(answer)
 })
 server.keepAliveTimeout = 120_000
@@ -74,6 +93,14 @@ const PUSH = {
   },
 }
 
+const MESSAGES = Array.from({ length: Math.max(0, factorCount - 2) }, (_, n) => ({
+  id: `bench-sms-${n}`,
+  factorType: 'sms',
+  provider: 'OKTA',
+  vendorName: 'OKTA',
+  profile: { phoneNumber: '+1 XXX-XXX-0100' },
+}))
+
 function mfaRequired(stateToken: string) {
   return {
     stateToken,
@@ -91,6 +118,10 @@ function mfaRequired(stateToken: string) {
           _links: { verify: link('/api/v1/authn/factors/bench-totp/verify') },
         },
         { ...PUSH, _links: { verify: link('/api/v1/authn/factors/bench-push/verify') } },
+        ...MESSAGES.map((factor) => ({
+          ...factor,
+          _links: { verify: link(`/api/v1/authn/factors/${factor.id}/verify`) },
+        })),
       ],
       policy: {
         allowRememberDevice: true,

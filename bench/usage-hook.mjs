@@ -7,7 +7,8 @@ const inspector = new Session()
 
 process.on('message', async (message) => {
   if (message === 'usage') {
-    process.send({ usage: { cpu: process.cpuUsage(), rss: process.memoryUsage.rss() } })
+    const { rss, heapUsed: heap } = process.memoryUsage()
+    process.send({ usage: { cpu: process.cpuUsage(), rss, heap } })
   } else if (message === 'profile') {
     inspector.connect()
     await inspector.post('Profiler.enable')

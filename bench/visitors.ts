@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Pool } from 'undici'
-import type { Ask } from './load.ts'
+import { type Ask, Refused } from './load.ts'
 
 /**
  * What the measured requests need to have happened before: people who opened the page, who stand before their second
@@ -8,28 +10,47 @@ import type { Ask } from './load.ts'
 
 export type PathName = 'S' | 'F' | 'P' | 'V' | 'K' | 'G'
 
-/** The measured requests of a path, one a visitor. */
-export async function prepare(origin: string, path: PathName, count: number, groups = 100): Promise<Ask[]> {
+/** Asks that can be sent once: the transaction ends with it, or the next poll would come too soon. */
+export const ONCE: ReadonlySet<PathName> = new Set(['V', 'K'])
+
+/**
+ * The broker holds a poll that comes sooner than this after the last one was told to wait (`transaction.pollEveryMs`).
+ * Held polls would measure the holding: here every poll is due, and goes upstream.
+ */
+const POLL_EVERY_MS: number = JSON.parse(
+  readFileSync(new URL('../../config/default.json', import.meta.url), 'utf8'),
+).transaction.pollEveryMs
+
+export type Prepare = (origin: string, path: PathName, count: number) => Promise<Ask[]>
+
+/** The measured requests of a path, one a visitor, each a person of their own. */
+export const prepare: Prepare = async (origin, path, count) => {
   const pool = new Pool(origin, { connections: 32 })
   const asks: Ask[] = []
-  const todo = Array.from({ length: count }, (_, n) => n)
+  let begun = 0
   const worker = async () => {
-    for (let n = todo.pop(); n !== undefined; n = todo.pop()) {
-      asks.push(await prepareOne(pool, path, n, groups))
+    while (begun < count) {
+      begun += 1
+      asks.push(await prepareOne(pool, path))
     }
   }
-  await Promise.all(Array.from({ length: 32 }, worker))
-  await pool.close()
+  try {
+    await Promise.all(Array.from({ length: 32 }, worker))
+  } finally {
+    await pool.destroy()
+  }
+  if (path === 'K') await pause(POLL_EVERY_MS + 100)
   return asks
 }
 
+/** The same signed-in visitors asking for something else. */
+export function askingFor(path: 'S' | 'F' | 'G', asks: readonly Ask[]): Ask[] {
+  return asks.map((ask) => ({ ...ask, path: GETS[path] }))
+}
+
 /** The measured requests of a server that signs people in by redirects. */
-export async function prepareByRedirects(
-  origin: string,
-  path: PathName,
-  count: number,
-): Promise<Ask[] | undefined> {
-  if (path !== 'S' && path !== 'F') return undefined
+export const prepareByRedirects: Prepare = async (origin, path, count) => {
+  if (path !== 'S' && path !== 'F') throw new Error(`there is no ${path} here`)
   const asks: Ask[] = []
   for (let n = 0; n < count; n++) {
     const jar = new Map<string, string>()
@@ -50,11 +71,11 @@ export async function prepareByRedirects(
   return asks
 }
 
-const GETS = { S: '/api/v1/sessions/me', F: '/forward-auth', G: '/api/v1/pam/groups?limit=' } as const
+const GETS = { S: '/api/v1/sessions/me', F: '/forward-auth', G: '/api/v1/pam/groups?limit=100' } as const
 
 let visitorsSoFar = 0
 
-async function prepareOne(pool: Pool, path: PathName, n: number, groups: number): Promise<Ask> {
+async function prepareOne(pool: Pool, path: PathName): Promise<Ask> {
   const visitor = visitorsSoFar++
   const jar = new Map<string, string>()
   const address = `10.${(visitor >> 16) & 255}.${(visitor >> 8) & 255}.${visitor & 255}`
@@ -83,14 +104,14 @@ async function prepareOne(pool: Pool, path: PathName, n: number, groups: number)
     keepCookies(jar, answer.headers['set-cookie'])
     const text = await answer.body.text()
     if (answer.statusCode !== ask.expected) {
-      throw new Error(`${ask.method} ${ask.path} answered ${answer.statusCode}: ${text.slice(0, 300)}`)
+      throw new Refused(`${ask.method} ${ask.path} answered ${answer.statusCode}: ${text.slice(0, 300)}`)
     }
     return text === '' ? {} : JSON.parse(text)
   }
 
   await send({ method: 'GET', path: GETS.S, headers: headers(), expected: 404 })
   const signIn = post('/api/v1/authn', {
-    username: `person-${n}@example.test`,
+    username: `person-${visitor}@example.test`,
     password: 'plainly-fake-password',
   })
   if (path === 'P') return signIn
@@ -103,15 +124,14 @@ async function prepareOne(pool: Pool, path: PathName, n: number, groups: number)
   const verify = post('/api/v1/authn/factors/bench-totp/verify', { stateToken, passCode: '123456' })
   if (path === 'V') return verify
   await send(verify)
-  const target = path === 'G' ? GETS.G + Math.min(groups, 100) : GETS[path]
-  return { method: 'GET', path: target, headers: headers(), expected: 200 }
+  return { method: 'GET', path: GETS[path], headers: headers(), expected: 200 }
 }
 
-function cookieOf(jar: ReadonlyMap<string, string>): string {
+export function cookieOf(jar: ReadonlyMap<string, string>): string {
   return [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
 }
 
-function keepCookies(jar: Map<string, string>, set: string | string[] | undefined): void {
+export function keepCookies(jar: Map<string, string>, set: string | string[] | undefined): void {
   for (const line of [set ?? []].flat()) {
     const pair = line.slice(0, line.search(/;|$/))
     const [name = ''] = pair.split('=')

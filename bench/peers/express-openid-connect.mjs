@@ -29,15 +29,20 @@ const server = app.listen(0, '127.0.0.1', () => {
   )
   app.get('/api/v1/sessions/me', (req, res) => {
     if (!req.oidc.isAuthenticated()) res.status(404).json({})
-    else res.json({ userId: req.oidc.user.sub, profile: req.oidc.user })
+    else {
+      const { sub, sid, preferred_username: login, ...profile } = req.oidc.user
+      res.json({ id: sid, userId: sub, login, profile })
+    }
   })
   app.get('/forward-auth', (req, res) => {
     if (!req.oidc.isAuthenticated()) {
       res.status(401).end()
       return
     }
-    res.set('X-Auth-Request-User', req.oidc.user.sub)
-    res.set('X-Auth-Request-Preferred-Username', encodeURIComponent(req.oidc.user.preferred_username)).end()
+    const { sub, sid, preferred_username: login } = req.oidc.user
+    res.set('X-Auth-Request-User', sub)
+    res.set('X-Auth-Request-Preferred-Username', encodeURIComponent(login))
+    res.set('X-Auth-Request-Session', sid).end()
   })
   process.send?.({ port: server.address().port })
 })
@@ -100,6 +105,7 @@ async function startIssuer() {
       iat: seconds,
       exp: seconds + 3600,
       nonce,
+      sid: `bench-${nonce.slice(0, 12)}`,
       preferred_username: 'bench.person@example.test',
       name: 'Bench Person',
       locale: 'en',

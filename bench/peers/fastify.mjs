@@ -11,7 +11,8 @@ import { Pool } from 'undici'
 const upstreamOrigin = process.env.AUTHN_BASE_URL
 const upstream = new Pool(upstreamOrigin, { connections: 128 })
 const redis = new Redis(process.env.REDIS_URL, { enableAutoPipelining: true })
-const groups = await call('GET', '/v1/teams/bench/groups')
+const { list } = await call('GET', '/v1/teams/bench/groups')
+const groups = list.slice(0, 100).map(({ id, name, roles }) => ({ id, name, roles }))
 
 const app = createFastify({ logger: true, keepAliveTimeout: 120_000 })
 await app.register(cookie)
@@ -35,7 +36,7 @@ app.get('/forward-auth', (req, reply) => {
 })
 app.get('/api/v1/pam/groups', (req, reply) => {
   if (req.session.get('person') === undefined) return reply.code(401).send({})
-  return { list: groups.list.slice(0, 100), meta: { fetchedAt: new Date(), stale: false } }
+  return { list: groups, meta: { fetchedAt: new Date(), stale: false } }
 })
 app.post('/api/v1/authn', async (req) => {
   const data = await call('POST', '/api/v1/authn', req.body)

@@ -17,6 +17,12 @@ declare module 'express-session' {
   }
 }
 
+interface Group {
+  readonly id: string
+  readonly name: string
+  readonly roles: readonly string[]
+}
+
 const upstreamOrigin = process.env.AUTHN_BASE_URL ?? ''
 const upstream = axios.create({ baseURL: upstreamOrigin, headers: { authorization: 'SSWS plainly-fake' } })
 const redis = new Redis(process.env.REDIS_URL ?? '')
@@ -24,7 +30,8 @@ const log = winston.createLogger({
   format: winston.format.combine(winston.format.timestamp(), winston.format.json()),
   transports: [new winston.transports.Console()],
 })
-const groups: { list: unknown[] } = (await upstream.get('/v1/teams/bench/groups')).data
+const { list }: { list: Group[] } = (await upstream.get('/v1/teams/bench/groups')).data
+const groups = list.slice(0, 100).map(({ id, name, roles }) => ({ id, name, roles }))
 
 const app = express()
 app.use((req, res, next) => {
@@ -63,7 +70,7 @@ app.get('/forward-auth', (req, res) => {
 })
 app.get('/api/v1/pam/groups', (req, res) => {
   if (req.session.person === undefined) res.status(401).json({})
-  else res.json({ list: groups.list.slice(0, 100), meta: { fetchedAt: new Date(), stale: false } })
+  else res.json({ list: groups, meta: { fetchedAt: new Date(), stale: false } })
 })
 app.post('/api/v1/authn', async (req, res) => {
   const { data } = await upstream.post('/api/v1/authn', req.body)
