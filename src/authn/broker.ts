@@ -12,7 +12,7 @@ import type { PrimaryBody, QueryFlags, RecoveryBody, RecoveryTokenBody } from '.
 import type { StepAudit } from './step-audit.ts'
 import type { StepDone, StepFlights } from './step-flights.ts'
 import type { StepOutcome } from './step-outcome.ts'
-import { begin, mayTake, type Transaction } from './transaction.ts'
+import { begin, IMPORTED, mayTake, type Transaction } from './transaction.ts'
 import { isHandle, newHandle, type TransactionStore } from './transaction-store.ts'
 
 /** Takes one step of a sign-in: claimed, checked, exchanged with the upstream, settled. */
@@ -49,6 +49,11 @@ export interface BrokerParts {
   readonly now: () => number
 }
 
+/** A transaction's body without its handle. */
+type StateFields = Omit<PrimaryBody, 'stateToken'>
+
+/** The one status in which the upstream looks at a user name and a password. */
+const AWAITS_CREDENTIALS = 'UNAUTHENTICATED'
 const PRIMARY = '/api/v1/authn'
 const RECOVERY_TOKEN = '/api/v1/authn/recovery/token'
 
@@ -98,6 +103,44 @@ export function createBroker(parts: BrokerParts): Broker {
       return { outcome, record: recordFor(transaction, after, place), ...hooks }
     })
   }
+
+  const whereAmI = (before: Transaction, handle: string, body: StateFields, client: Client) =>
+    exchange(before, handle, sendingOf(before, body, client), client)
+
+  /** Of a transaction that came from outside it is asked first where it stands; credentials go where they are awaited. */
+  const stepUp = async (
+    before: Transaction,
+    handle: string,
+    body: StateFields,
+    client: Client,
+  ): Promise<Exchanged> => {
+    if (before.status !== IMPORTED) return showCredentials(before, handle, body, client)
+    const { username: _name, password: _secret, ...alone } = body
+    const asked = await whereAmI(before, handle, alone, client)
+    if (asked.after?.status !== AWAITS_CREDENTIALS) return asked
+    return showCredentials(asked.after, handle, body, client)
+  }
+
+  /** They show who this is only where the upstream waits for them: in another state it may not look at them at all. */
+  const showCredentials = async (
+    before: Transaction,
+    handle: string,
+    body: StateFields,
+    client: Client,
+  ): Promise<Exchanged> => {
+    const isAwaited = before.status === AWAITS_CREDENTIALS
+    const named = isAwaited ? { ...before, login: body.username } : before
+    const sending = { ...sendingOf(before, body, client), proof: isAwaited ? PASSWORD_PROOF : undefined }
+    const exchanged = await exchange(named, handle, sending, client)
+    // refused credentials say nothing of whose transaction this is
+    return exchanged.after === named ? { ...exchanged, after: before } : exchanged
+  }
+
+  const sendingOf = (before: Transaction, body: StateFields, client: Client): Sending => ({
+    operation: body.username === undefined ? 'state' : 'primary',
+    call: { path: PRIMARY, body: primaryCall(body, before.stateToken, client), bearsToken: true },
+    proof: undefined,
+  })
 
   const recordFor = (
     before: Transaction,
@@ -154,23 +197,13 @@ export function createBroker(parts: BrokerParts): Broker {
 
     state({ stateToken, ...body }, client) {
       const operation = body.username === undefined ? 'state' : 'primary'
-      return step(stateToken, client, [PRIMARY, body], (transaction) => {
+      return step(stateToken, client, [PRIMARY, body], async (transaction) => {
         if (transaction.recovery !== undefined) {
           return recovery.step(transaction, stateToken, { operation, path: PRIMARY, fields: {} }, client)
         }
-        const sending: Sending = {
-          operation,
-          call: { path: PRIMARY, body: primaryCall(body, transaction.stateToken, client), bearsToken: true },
-          proof: operation === 'state' ? undefined : PASSWORD_PROOF,
-        }
-        if (body.username === undefined) return exchange(transaction, stateToken, sending, client)
-        const named = { ...transaction, login: body.username }
+        if (body.username === undefined) return whereAmI(transaction, stateToken, body, client)
         const attempt = { defence: 'password', operation, login: body.username } as const
-        return guessing.guard(attempt, client, async () => {
-          const exchanged = await exchange(named, stateToken, sending, client)
-          // refused credentials say nothing of whose transaction this is
-          return exchanged.after === named ? { ...exchanged, after: transaction } : exchanged
-        })
+        return guessing.guard(attempt, client, () => stepUp(transaction, stateToken, body, client))
       })
     },
 
@@ -216,7 +249,7 @@ export function createBroker(parts: BrokerParts): Broker {
 }
 
 /** Every form of primary authentication carries the device of our own cookie, whatever the browser says. */
-function primaryCall(body: Omit<PrimaryBody, 'stateToken'>, stateToken: string | undefined, client: Client) {
+function primaryCall(body: StateFields, stateToken: string | undefined, client: Client) {
   const { context: _browsers, ...rest } = body
   return {
     ...rest,

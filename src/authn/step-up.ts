@@ -5,7 +5,7 @@ import type { Limiter } from '../store/limiter.ts'
 import type { Client } from './client.ts'
 import { countedAddress } from './guessing/counted-address.ts'
 import type { StepAudit } from './step-audit.ts'
-import { begin, type Transaction } from './transaction.ts'
+import { begin, IMPORTED, type Transaction } from './transaction.ts'
 import { newHandle, type TransactionStore } from './transaction-store.ts'
 
 /**
@@ -57,7 +57,7 @@ export function createStepUp(parts: StepUpParts): StepUp {
       const imported: Transaction = {
         ...begin(client.device.id, undefined, now()),
         stateToken: token,
-        status: 'IMPORTED',
+        status: IMPORTED,
         origin: 'imported',
         expiresAtMs: now() + ttlMs,
       }

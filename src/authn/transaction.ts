@@ -72,6 +72,9 @@ export interface Lifetime {
   readonly defaultMs: number
 }
 
+/** The status of a transaction that came from outside, until the upstream has said where it stands. */
+export const IMPORTED = 'IMPORTED'
+
 export function begin(device: string, login: string | undefined, nowMs: number): Transaction {
   return {
     version: 1,

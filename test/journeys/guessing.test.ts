@@ -166,12 +166,13 @@ describe('wrong passwords', () => {
   test('of a step-up count as well, and name nobody', async () => {
     await limitedTo({ password: { perPerson: atMost(2) } }, { env: { STEP_UP: 'on' } })
     const browser = openBrowser(house.gatehouse.url)
-    const { stateToken } = house.sandbox.startStepUp('payroll', TOMAS, 'https://portal.example/')
+    const { stateToken } = house.sandbox.startStepUp('payroll', undefined, 'https://portal.example/')
     const arrived = await navigate(browser, `${house.gatehouse.url}/signin/step-up?stateToken=${stateToken}`)
     const handle = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
-    const typed = { stateToken: handle, username: AMELIA, password: 'wrong' }
-    expect(errorOf(await browser.post('/api/v1/authn', typed))).toEqual(REFUSED)
-    const asked = await browser.post('/api/v1/authn', { stateToken: handle })
+    const typed = (username: string, password: string) =>
+      browser.post('/api/v1/authn', { stateToken: handle, username, password })
+    expect(errorOf(await typed(AMELIA, 'wrong'))).toEqual(REFUSED)
+    const asked = await typed(TOMAS, PASSWORD)
     const done = await browser.post(verifyHref(asked, 'token:software:totp'), {
       stateToken: handle,
       passCode: house.sandbox.totpCode(TOMAS),
@@ -180,6 +181,21 @@ describe('wrong passwords', () => {
     expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(TOMAS)
     expect(refusals(await inTurn(2, () => wrong(AMELIA)))).toEqual([REFUSED, LIMITED])
     expect(errorOf(await right(browser))).toEqual(LIMITED) // it is a stranger to her all the same
+  })
+
+  test('credentials that the org does not look at make nobody known', async () => {
+    await limitedTo({ password: { perPerson: atMost(2), perKnownDevice: atMost(5) } })
+    const browser = await house.visit()
+    const asked = await right(browser, TOMAS)
+    const stateToken = handleOf(asked)
+    const body = { status: 'MFA_REQUIRED', stateToken: house.sandbox.tokensIssued().at(-1) }
+    house.sandbox.faults.authn.set({ kind: 'status', status: 200, path: '/api/v1/authn', times: 1, body })
+    const ignored = await browser.post('/api/v1/authn', { stateToken, username: AMELIA, password: 'wrong' })
+    expect(ignored.json.status).toBe('MFA_REQUIRED')
+    const code = { stateToken, passCode: house.sandbox.totpCode(TOMAS) }
+    expect((await browser.post(verifyHref(asked, 'token:software:totp'), code)).json.status).toBe('SUCCESS')
+    expect((await browser.get('/api/v1/sessions/me')).json).toMatchObject({ login: TOMAS })
+    expect(refusals(await inTurn(3, () => wrong(AMELIA, browser)))).toEqual([REFUSED, REFUSED, LIMITED])
   })
 
   test('activation and recovery tokens are limited by the address', async () => {

@@ -121,6 +121,26 @@ describe('planting is refused', () => {
     expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
   })
 
+  test('credentials that the org does not look at, because it waits for none, open no session either', async () => {
+    const { browser, handle } = await steppedUp()
+    house.sandbox.faults.authn.set({
+      kind: 'status',
+      status: 200,
+      path: '/api/v1/authn',
+      times: 1,
+      body: {
+        status: 'SUCCESS',
+        type: 'SESSION_STEP_UP',
+        _embedded: { user: { id: '00uSignedIn', profile: { login: TOMAS } } },
+      },
+    })
+    const credentials = { username: AMELIA, password: 'whatever-1' }
+    const done = await browser.post('/api/v1/authn', { stateToken: handle, ...credentials })
+    expect([done.status, done.json.status]).toEqual([200, 'SUCCESS'])
+    expect(done.setCookies.join()).not.toContain('gatehouse=')
+    expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
+  })
+
   test("another person's than the open session's is refused, and that session stays", async () => {
     const browser = await house.visit()
     await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD }).then((asked) =>
