@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
+import { type House, PASSWORD, PRIYA, startHouse, TOMAS } from '../support/house.ts'
+import { type RedisTap, tapRedis } from '../support/redis-tap.ts'
+import { handleOf, verifyHref } from '../support/transaction-view.ts'
+import { until } from '../support/until.ts'
+
+/**
+ * What each kind of request asks of Redis, as exact figures: commands by Redis's own word, and round trips, which are what
+ * a person waits for. Whoever makes one fewer changes the figure here; whoever makes one more has a reason to give.
+ */
+let house: House
+let tap: RedisTap
+let origin: string
+beforeAll(async () => {
+  house = await startHouse({
+    // what other replicas know of the org's limit is looked at once, and not again while we count
+    tunables: (tunables) => ({
+      ...tunables,
+      authn: { rateLimit: { ...tunables.authn.rateLimit, lookEveryMs: 3_600_000 } },
+    }),
+  })
+  tap = await tapRedis(house.redis)
+  origin = (await house.replica({ REDIS_URL: tap.url })).url
+  // the scripts are there from now on, the lists are in memory
+  const browser = await signedIn()
+  await browser.get('/api/v1/pam/groups')
+  await pushed(await visit())
+})
+afterAll(async () => {
+  tap.stop()
+  await house.stop()
+})
+beforeEach(() => house.sandbox.reset())
+
+/** A browser of its own at the broker that is listened to. */
+async function visit(): Promise<Browser> {
+  const browser = openBrowser(origin)
+  await browser.get('/api/v1/sessions/me')
+  return browser
+}
+
+const pathOf = (href: string) => new URL(href).pathname
+const signIn = (browser: Browser, username: string) =>
+  browser.post('/api/v1/authn', { username, password: PASSWORD })
+
+async function verify(browser: Browser, asked: PageAnswer): Promise<PageAnswer> {
+  const passCode = house.sandbox.totpCode(TOMAS)
+  const path = pathOf(verifyHref(asked, 'token:software:totp'))
+  return browser.post(path, { stateToken: handleOf(asked), passCode })
+}
+
+async function signedIn(): Promise<Browser> {
+  const browser = await visit()
+  await verify(browser, await signIn(browser, TOMAS))
+  return browser
+}
+
+/** Somebody who waits for the phone; what comes back is the next poll, which is due. */
+async function pushed(browser: Browser): Promise<() => Promise<PageAnswer>> {
+  const asked = await signIn(browser, PRIYA)
+  const path = pathOf(verifyHref(asked, 'push'))
+  const poll = () => browser.post(path, { stateToken: handleOf(asked) })
+  expect((await poll()).json.factorResult).toBe('WAITING')
+  const client = house.redis.client()
+  await until(async () => (await client.keys('gatehouse:lock:*:poll:*')).length === 0, {
+    what: 'the end of the time between two polls',
+  })
+  return poll
+}
+
+/** The work must have gone well: what was refused says nothing of what it costs. */
+async function asked(work: () => Promise<PageAnswer>) {
+  let status = 0
+  const counted = await tap.count(async () => {
+    status = (await work()).status
+  })
+  expect(status).toBe(200)
+  return counted
+}
+
+describe('one command', () => {
+  test.each(['/api/v1/sessions/me', '/forward-auth'])('for GET %s: the session', async (path) => {
+    const browser = await signedIn()
+    expect(await asked(() => browser.get(path))).toEqual({ commands: ['get'], roundTrips: 1 })
+  })
+
+  test('for a page of groups: the session; whether the list still holds is asked about once a second', async () => {
+    const browser = await signedIn()
+    const ask = () => asked(() => browser.get('/api/v1/pam/groups'))
+    await until(async () => (await ask()).commands.length === 1, { what: 'a list that was just confirmed' })
+  })
+
+  test('and none at all for who brings no session', async () => {
+    const browser = openBrowser(origin)
+    for (const path of ['/api/v1/sessions/me', '/forward-auth']) {
+      expect(await tap.count(() => browser.get(path))).toEqual({ commands: [], roundTrips: 0 })
+    }
+  })
+})
+
+// The goal is one round trip beyond what the limits need, with the limits in the same one, and two for a code that opens a
+// session. Where a test says more than that, the goal is not reached.
+
+test('a password that leads to a second factor', async () => {
+  const browser = await visit()
+  expect(await asked(() => signIn(browser, TOMAS))).toEqual({
+    commands: [
+      'evalsha', // claims the flight of equal requests
+      ...['evalsha', 'evalsha'], // takes the attempt: the person's limits, the address's
+      ...['evalsha', 'evalsha'], // gives it back, as it was not refused
+      'set', // the transaction
+      'evalsha', // settles the flight
+    ],
+    roundTrips: 4, // the claim; the limits; the transaction; the flight's end
+  })
+})
+
+test('a code that opens a session', async () => {
+  const browser = await visit()
+  const answer = await signIn(browser, TOMAS)
+  expect(await asked(() => verify(browser, answer))).toEqual({
+    commands: [
+      'evalsha', // claims the step, and reads the transaction
+      ...['evalsha', 'evalsha'], // takes the attempt
+      ...['evalsha', 'set'], // the index of the person's sessions, the session
+      ...['evalsha', 'evalsha'], // gives the attempt back
+      'evalsha', // settles the step
+      ...['set', 'del', 'set', 'del'], // the browser is known now, for the person by id and by name; failures in a row begin anew
+    ],
+    roundTrips: 5, // the claim; the limits; the session; the step's end; the browser
+  })
+})
+
+test('a poll of a push that is due', async () => {
+  const poll = await pushed(await visit())
+  house.forget()
+  expect(await asked(poll)).toEqual({
+    commands: [
+      'get', // whether it comes too soon
+      ...['evalsha', 'get'], // claims the step, and reads the transaction; whether another replica has just asked
+      ...['evalsha', 'set'], // settles the step; when the next one is due
+    ],
+    roundTrips: 3,
+  })
+  expect(house.upstreamCalls()).toHaveLength(1) // it really asked
+})
