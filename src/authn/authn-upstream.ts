@@ -160,10 +160,10 @@ function ongoing(path: string, party: string, from: Client): LimitedCaller {
   return { priority: 'ongoing', parties: [from.address, party], kind: kindOf(path) }
 }
 
-/** `/api/v1/authn/factors/…` → `factors`; primary authentication itself is `authn`. */
+/** `/api/v1/authn/factors/…` → `factors`; primary authentication itself is `authn`. Never somebody's own id. */
 function kindOf(path: string): string {
   const [, , , room = '', part] = path.split(/[/?]/)
-  return part ?? room
+  return room === 'authn' ? (part ?? room) : room
 }
 
 function isInvalidToken({ status, errorCode }: AuthnReply): boolean {

@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { type Allowance, type RateLimitPrefix, readAllowance } from './rate-limit-headers.ts'
-import { type Asking, concerns, isAnother, type LimitRecord, parseLimitRecord } from './rate-limit-record.ts'
+import {
+  type Asking,
+  concerns,
+  isAnother,
+  type LimitRecord,
+  metBy,
+  parseLimitRecord,
+} from './rate-limit-record.ts'
 import type { UpstreamAnswer } from './upstream-client.ts'
 import type { UpstreamClock } from './upstream-clock.ts'
 
@@ -86,7 +93,7 @@ export type GateOutcome = 'waited' | 'gave_way' | 'refused' | 'probe'
 const DEFAULT_CLOSED_MS = 1000
 /** A probe that never came back blocks the gate for so long. */
 const PROBE_MS = 15_000
-/** Somebody else finds out whom a limit holds for; without an answer, another one after so long. */
+/** Somebody else finds out whom a limit holds for, one after the other, once in so long. */
 const FINDING_MS = 5000
 const POLL_MS = 50
 /** Ends that differ by less are one: a bounded one moves with the clock. */
@@ -100,7 +107,7 @@ export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
   let looking: Promise<void> | undefined
   let lookedAt = Number.NEGATIVE_INFINITY
   let probingHere = false
-  let findingFor: number | undefined
+  let findingFor: string | undefined
   let findingSince = Number.NEGATIVE_INFINITY
 
   return {
@@ -118,8 +125,9 @@ export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
         let waitMs = Math.min(record.untilMs - clock.now(), record.untilMs - record.wroteAtMs)
         const givesWay = record.state === 'low' && priority !== 'ongoing' && waitMs > 0
         if (record.state === 'low' && !givesWay) return passFor(record, asking)
-        const isInDoubt = waitMs > 0 && record.reach === 'unknown' && isAnother(record, asking())
-        if (isInDoubt && (await mayFindOut(record))) return passFor(record, asking)
+        const isOther = waitMs > 0 && isAnother(record, asking())
+        if (isOther && (await mayFindOut(record))) return passFor(record, asking)
+        const isInDoubt = isOther && !record.confirmed
         const willBeKnown = isInDoubt && monotonic() - findingSince < FINDING_MS && budget.leftMs >= POLL_MS
         if (givesWay && !willBeKnown) throw refuse('gave_way', waitMs, record)
         waitMs = willBeKnown ? POLL_MS : waitMs + spreadMs
@@ -178,34 +186,44 @@ export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
     if (allowance.remaining !== undefined) parts.onRemaining?.(limited ? 0 : allowance.remaining)
     const found = recordOf(allowance, limited, nowMs)
     const known = local?.record
-    if (found !== undefined) return tighten(known, found, asking())
+    // An answer that was on its way when the gate was closed says nothing; one that went out since does.
+    const isUnder = known !== undefined && known.wroteAtMs === under?.wroteAtMs
+    if (found !== undefined) return tighten(known, found, asking(), isUnder)
     if (known === undefined) return
     if (nowMs >= known.untilMs || (known.state === 'low' && isLater(allowance, known))) return reopen()
-    // An answer that was on its way when the gate was closed says nothing; one that went out since does.
-    const isUnder = known.wroteAtMs === under?.wroteAtMs
-    if (isUnder && known.reach === 'unknown' && isAnother(known, asking()))
-      await save({ ...known, reach: 'parties' })
+    if (isUnder && isAnother(known, asking()) && concerns(known, asking()))
+      await save({ ...known, reach: known.kind === asking().kind ? 'met' : 'kind' })
   }
 
-  async function tighten(known: LimitRecord | undefined, found: Found, asking: Asking): Promise<void> {
+  async function tighten(
+    known: LimitRecord | undefined,
+    found: Found,
+    asking: Asking,
+    isUnder: boolean,
+  ): Promise<void> {
     const nowMs = clock.now()
     const record: LimitRecord = {
       ...found,
       version: 1,
       wroteAtMs: nowMs,
-      parties: [...asking.parties],
+      met: metBy([], asking),
       kind: asking.kind,
-      reach: asking.parties.length === 0 ? 'everybody' : 'unknown',
+      reach: 'everybody',
+      confirmed: false,
     }
     if (known === undefined || nowMs >= known.untilMs) return save(record)
-    if (known.reach === 'parties' && !concerns(known, asking)) return save(record)
-    if (known.reach === 'unknown' && isAnother(known, asking)) {
-      const severest = known.state === 'closed' ? known : record
-      return save({ ...severest, reach: 'everybody' })
+    const met = metBy(known.met, asking)
+    if (!concerns(known, asking)) return save({ ...record, met })
+    if (isAnother(known, asking)) {
+      if (known.confirmed && found.state === 'low') return // each of those who have begun sees it
+      const severest = known.state === 'closed' ? known : { ...record, wroteAtMs: known.wroteAtMs }
+      const reach = known.kind === asking.kind ? known.reach : 'everybody'
+      // two who were on their way at once may each have met a limit of their own
+      return save({ ...severest, met, reach, kind: known.kind, confirmed: known.confirmed || isUnder })
     }
     const isWorse =
       known.state === found.state ? found.untilMs > known.untilMs + SAME_MS : found.state === 'closed'
-    if (isWorse) await save({ ...record, reach: known.reach })
+    if (isWorse) await save({ ...record, met, reach: known.reach, confirmed: known.confirmed })
   }
 
   /** What an answer means; undefined: there is enough left, or it says nothing. */
@@ -250,12 +268,13 @@ export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
   }
 
   /** One of the others goes out before the time is over, to learn whether the limit is everybody's. */
-  async function mayFindOut({ wroteAtMs }: LimitRecord): Promise<boolean> {
-    if (findingFor === wroteAtMs && monotonic() - findingSince < FINDING_MS) return false
-    findingFor = wroteAtMs
+  async function mayFindOut({ wroteAtMs, reach }: LimitRecord): Promise<boolean> {
+    const question = `${reach}-${wroteAtMs}`
+    if (findingFor === question && monotonic() - findingSince < FINDING_MS) return false
+    findingFor = question
     findingSince = monotonic()
     try {
-      const claimed = await store.set(key(`-other-${wroteAtMs}`), randomUUID(), FINDING_MS, 'absent')
+      const claimed = await store.set(key(`-other-${question}`), randomUUID(), FINDING_MS, 'absent')
       if (!claimed) return false
     } catch {
       // The store is away: one a process.

@@ -11,14 +11,16 @@ const LimitRecord = z.object({
   /** The wait was never longer than from here, whatever the clock of who reads it says. */
   wroteAtMs: z.number(),
   limit: z.number().optional(),
-  /** Who met it, keyed hashes, and with what kind of call: an API may count those apart. */
-  parties: z.array(z.string()),
+  /** Who met it, each by keyed hashes, and with what kind of call: an API may count those apart. */
+  met: z.array(z.array(z.string())),
   kind: z.string(),
   /**
-   * Whom it holds for: an API has limits of one client or person as well, and says them in the same words. `unknown`:
-   * one of the others may find out; `parties`: one of the others was answered.
+   * Whom it holds for, as far as is known: an API has limits of one client or person as well, and says them in the same
+   * words. One of the others may find out; who is answered narrows it to the kind of call, or to who met it.
    */
-  reach: z.enum(['unknown', 'everybody', 'parties']),
+  reach: z.enum(['everybody', 'kind', 'met']),
+  /** One of the others did find out, and met it too. */
+  confirmed: z.boolean(),
 })
 
 export interface Asking {
@@ -36,13 +38,23 @@ export function parseLimitRecord(text: string | undefined): LimitRecord | undefi
   }
 }
 
-/** Does not hold for who shares nothing, or not all, with those that it is known to be about. */
-export function concerns({ reach, parties }: LimitRecord, asking: Asking): boolean {
-  return reach !== 'parties' || parties.every((party) => asking.parties.includes(party))
+/** What is known to be about some does not hold for who shares nothing, or not all, with any of them. */
+export function concerns({ reach, kind, met }: LimitRecord, asking: Asking): boolean {
+  if (reach === 'everybody' || (reach === 'kind' && kind === asking.kind)) return true
+  return met.some((parties) => parties.every((party) => asking.parties.includes(party)))
 }
 
-/** Somebody else with the same kind of call: what such a one is told shows whom the limit holds for. */
-export function isAnother({ parties, kind }: LimitRecord, asking: Asking): boolean {
-  if (kind !== asking.kind || parties.length === 0 || asking.parties.length === 0) return false
-  return !parties.some((party) => asking.parties.includes(party))
+/** Somebody else: no party in common with any who met it. What such a one is told shows whom the limit holds for. */
+export function isAnother({ met }: LimitRecord, asking: Asking): boolean {
+  if (met.length === 0 || asking.parties.length === 0) return false
+  return !met.flat().some((party) => asking.parties.includes(party))
+}
+
+/** So many are remembered; more of them at once, and it is everybody's in effect. */
+const MAX_MET = 20
+
+/** With one more who met it. */
+export function metBy(known: LimitRecord['met'], { parties }: Asking): LimitRecord['met'] {
+  const others = known.filter((one) => one.join() !== parties.join())
+  return parties.length === 0 ? others : [...others, [...parties]].slice(-MAX_MET)
 }

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, RequestListener, ServerResponse } from 'node:http'
 import { afterEach, describe, expect, test } from '@jest/globals'
+import type { LimitedCaller } from '../../src/authn/authn-limit.ts'
 import { type AuthnCall, createAuthnUpstream } from '../../src/authn/authn-upstream.ts'
 import type { Client } from '../../src/authn/client.ts'
 import { BrokerError } from '../../src/errors.ts'
@@ -34,6 +35,7 @@ interface Parts {
 function upstreamAt({ origin, tokens = ['first-token'], halfOpenAfterMs = 1500 }: Parts) {
   const keyring = { tokens }
   const { log, lines, text } = collectLog('debug')
+  const callers: LimitedCaller[] = []
   const metrics = createMetrics({ processMetrics: false })
   const client = clientFor(origin, {
     totalTimeoutMs: 300,
@@ -43,7 +45,12 @@ function upstreamAt({ origin, tokens = ['first-token'], halfOpenAfterMs = 1500 }
     createAuthnUpstream({
       timeoutMs: 5000,
       client,
-      limit: { send: (_caller, send) => send() },
+      limit: {
+        send(caller, send) {
+          callers.push(caller)
+          return send()
+        },
+      },
       apiTokens: () => keyring.tokens,
       log,
       metrics,
@@ -58,7 +65,7 @@ function upstreamAt({ origin, tokens = ['first-token'], halfOpenAfterMs = 1500 }
     return error as BrokerError // just checked
   }
   const gauge = async () => (await metrics.upstreamTokenRefused.get()).values[0]?.value
-  return { upstream, failureOf, keyring, lines, text, gauge }
+  return { upstream, failureOf, keyring, lines, text, gauge, callers }
 }
 
 async function answering(listener: RequestListener, parts: Partial<Parts> = {}) {
@@ -293,6 +300,19 @@ describe('what is sent', () => {
       expect(headers).not.toHaveProperty(name)
     }
   })
+})
+
+test('the kind of a call is its part of the API, never whom it is about: there may be others to find out', async () => {
+  const { upstream, callers } = await answering((_req, res) => json(res, 200, SUCCESS))
+  const paths = [
+    '/api/v1/authn',
+    '/api/v1/authn/factors/ost1/verify?rememberDevice=true',
+    '/api/v1/authn/cancel',
+  ]
+  for (const path of paths) await upstream.send({ ...STATELESS, path }, CLIENT)
+  await upstream.fetch('/api/v1/users/00uAda/factors/questions', 'application/json', CLIENT)
+  await upstream.fetch('/api/v1/users/00uBea/factors/questions', 'application/json', CLIENT)
+  expect(callers.map(({ kind }) => kind)).toEqual(['authn', 'factors', 'cancel', 'users', 'users'])
 })
 
 describe('what passes on of the answer’s headers', () => {

@@ -87,7 +87,7 @@ test('what is left at the end is for those who have begun, on every replica; the
 describe('after a 429', () => {
   const limited = () => house.sandbox.faults.authn.set({ kind: 'rate-limited', retrySeconds: 250 })
 
-  test('no replica asks before the reset but for one other person, who is refused like all', async () => {
+  test('no replica asks before the reset but for one other person at a time, who is refused like all', async () => {
     limited()
     const browser = await house.visit()
     expect((await signIn(browser, AMELIA)).status).toBe(429)
@@ -95,6 +95,7 @@ describe('after a 429', () => {
       expectHeldBack(await signIn(browser, AMELIA, { broker }), '20')
     expect(house.upstreamCalls().length).toBe(1)
 
+    const started = performance.now()
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, n) =>
         signIn(browser, `person-${n}@example.test`, {
@@ -104,7 +105,9 @@ describe('after a 429', () => {
       ),
     )
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 429))
-    expect(house.upstreamCalls().length).toBe(2)
+    const turns = 1 + Math.floor((performance.now() - started) / 5000)
+    expect(house.upstreamCalls().length).toBeGreaterThan(1)
+    expect(house.upstreamCalls().length).toBeLessThanOrEqual(1 + turns)
   })
 
   test('when the one other person is answered, the limit was not everybody’s', async () => {

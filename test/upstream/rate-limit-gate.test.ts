@@ -109,6 +109,8 @@ const refused = async (gate: RateLimitGate, asking: GateCaller): Promise<RateLim
 }
 const ADA = ['address-a', 'ada']
 const BEA = ['address-b', 'bea']
+const CLEO = ['address-c', 'cleo']
+const ELSA = ['address-e', 'elsa']
 
 describe('used up', () => {
   test('seen by one replica, it holds for all until the reset; then one call goes first', async () => {
@@ -189,19 +191,49 @@ describe('used up', () => {
 })
 
 describe('whose limit it is', () => {
-  test('one of the others finds out, once; when it is refused too, it is everybody’s until the reset', async () => {
-    const { replica, used, advance } = world()
+  test('one of the others finds out, once; when it is refused too, nobody waits, and one more asks after a while', async () => {
+    const { replica, used, left, advance } = world()
     const [one, other] = [replica(), replica()]
     await one.answered(await one.gate.enter(caller('new', ...ADA)), used(60), true)
     const finding = await other.gate.enter(caller('new', ...BEA))
-    expect(await refused(one.gate, caller('new', 'address-c', 'cleo'))).toBeDefined()
-    expect(await refused(other.gate, caller('ongoing', 'address-c', 'cleo'))).toBeDefined()
+    expect(await refused(one.gate, caller('new', ...CLEO))).toBeDefined()
+    expect(await refused(other.gate, caller('ongoing', ...CLEO))).toBeDefined()
     await other.answered(finding, used(60), true)
-    for (const seconds of [10, 20, 20]) {
-      advance(seconds * 1000)
-      expect(await refused(one.gate, caller('new', 'address-c', 'cleo'))).toBeDefined()
-      expect(await refused(other.gate, caller('new', ...BEA))).toBeDefined()
+    for (const { gate } of [one, other]) {
+      const cleo = caller('new', ...CLEO)
+      expect(await refused(gate, cleo)).toBeDefined()
+      expect(cleo.budget.leftMs).toBe(1000)
     }
+
+    for (const name of ['cleo', 'dora']) {
+      advance(5001)
+      const asking = await one.gate.enter(caller('new', `address-of-${name}`, name))
+      for (const { gate } of [one, other]) expect(await refused(gate, caller('new', ...ELSA))).toBeDefined()
+      await one.answered(asking, used(40), true)
+    }
+    for (const met of [ADA, BEA]) expect(await refused(one.gate, caller('new', ...met))).toBeDefined()
+    advance(5001)
+    await other.answered(await other.gate.enter(caller('new', ...ELSA)), left(500))
+    expect(await refused(one.gate, caller('new', 'address-f', 'fay'))).toBeUndefined()
+    for (const met of [ADA, BEA]) expect(await refused(one.gate, caller('new', ...met))).toBeDefined()
+  })
+
+  test('two that are on their way at once and meet each a limit of its own close it for nobody else', async () => {
+    const { replica, used, left } = world()
+    const [one, other] = [replica(), replica()]
+    const [ada, bea] = [
+      await one.gate.enter(caller('new', ...ADA)),
+      await other.gate.enter(caller('new', ...BEA)),
+    ]
+    await one.answered(ada, used(60), true)
+    expect(await refused(other.gate, caller('new', ...ADA))).toBeDefined() // the other one knows
+    await other.answered(bea, used(60), true)
+    for (const met of [ADA, BEA]) expect(await refused(one.gate, caller('new', ...met))).toBeDefined()
+    await one.answered(await one.gate.enter(caller('new', ...CLEO)), left(500))
+    expect(await refused(one.gate, caller('new', ...ELSA))).toBeUndefined()
+    expect(await refused(other.gate, caller('new', ...CLEO))).toBeUndefined()
+    for (const { gate } of [one, other])
+      for (const met of [ADA, BEA]) expect(await refused(gate, caller('new', ...met))).toBeDefined()
   })
 
   test('when the other is answered, the limit goes on for those alone who met it', async () => {
@@ -211,7 +243,7 @@ describe('whose limit it is', () => {
     await other.answered(await other.gate.enter(caller('new', ...BEA)), left(500))
     for (const { gate } of [one, other]) {
       expect(await refused(gate, caller('new', ...BEA))).toBeUndefined()
-      expect(await refused(gate, caller('new', 'address-c', 'cleo'))).toBeUndefined()
+      expect(await refused(gate, caller('new', ...CLEO))).toBeUndefined()
       expect(await refused(gate, caller('new', ...ADA))).toMatchObject({ limit: 600 })
     }
   })
@@ -223,20 +255,39 @@ describe('whose limit it is', () => {
       const met = caller('new', `address-${n}`, 'ada')
       await one.answered(await one.gate.enter(met), used(60), true)
       const finding = await other.gate.enter(caller('new', ...BEA))
-      const waiting = other.gate.enter(caller('new', 'address-c', 'cleo'))
+      const waiting = other.gate.enter(caller('new', ...CLEO))
       await other.answered(finding, left(500))
       await (await waiting).leave()
       expect(await refused(one.gate, met)).toBeDefined()
     }
   })
 
-  test('the answer to another kind of call says nothing: an API may count those apart', async () => {
-    const { replica, used } = world()
+  test('the answer to another kind of call lets other kinds go: an API may count those apart', async () => {
+    const { replica, used, left } = world()
+    const [one, other] = [replica(), replica()]
+    const call = (kind: string, parties: readonly string[]) => ({ ...caller('new', ...parties), kind })
+    await one.answered(await one.gate.enter(call('credentials', ADA)), used(60), true)
+    await other.answered(await other.gate.enter(call('authn', BEA)), left(500))
+    for (const { gate } of [one, other]) {
+      for (const kind of ['authn', 'factors']) expect(await refused(gate, call(kind, CLEO))).toBeUndefined()
+      expect(await refused(gate, call('authn', ADA))).toBeDefined()
+    }
+    const asking = await one.gate.enter(call('credentials', CLEO))
+    expect(await refused(other.gate, call('credentials', ELSA))).toBeDefined()
+    await one.answered(asking, left(500))
+    expect(await refused(other.gate, call('credentials', ELSA))).toBeUndefined()
+    expect(await refused(one.gate, call('credentials', ADA))).toBeDefined()
+  })
+
+  test('of one kind of call that is used up for everybody the other kinds take no notice', async () => {
+    const { replica, used, left } = world()
     const { gate, answered } = replica()
-    const bea = { ...caller('ongoing', ...BEA), kind: 'factors' }
-    await answered(await gate.enter({ ...caller('new', ...ADA), kind: 'authn' }), used(60), true)
-    expect(await refused(gate, bea)).toBeDefined()
-    expect(await refused(gate, { ...bea, kind: 'authn' })).toBeUndefined()
+    const call = (kind: string, parties: readonly string[]) => ({ ...caller('new', ...parties), kind })
+    await answered(await gate.enter(call('authn', ADA)), used(60), true)
+    await answered(await gate.enter(call('factors', BEA)), left(500))
+    await answered(await gate.enter(call('authn', CLEO)), used(60), true)
+    expect(await refused(gate, call('authn', ELSA))).toBeDefined()
+    expect(await refused(gate, call('factors', ELSA))).toBeUndefined()
   })
 
   test('somebody with an address or a name in common finds out nothing', async () => {
