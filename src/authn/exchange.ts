@@ -54,6 +54,8 @@ export interface Exchanged {
   readonly after: Transaction | undefined
   /** That the upstream's answer named; undefined for an Error object and for an answer of our own. */
   readonly status?: string
+  /** What that answer said of a factor that is not done. */
+  readonly factorResult?: string | undefined
   /** The upstream waits for the person, who has been asked on another device. */
   readonly waits?: boolean
   /** Ends other sessions, once the step is settled. */
@@ -215,8 +217,9 @@ export function createExchange(parts: ExchangeParts): Exchange {
     }
     const { status: answered } = answer
     if (!opensSession(after, answer)) {
-      const waits = answer.factorResult === 'WAITING'
-      return { outcome, after: kept, status: answered, waits, settled: settledWith(undefined) }
+      const { factorResult } = answer
+      const waits = factorResult === 'WAITING'
+      return { outcome, after: kept, status: answered, factorResult, waits, settled: settledWith(undefined) }
     }
     const { sessionId, sessionToken, undo } = await open(answer, after, body, client)
     return {

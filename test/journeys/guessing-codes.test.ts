@@ -3,7 +3,7 @@ import type { Browser, PageAnswer } from '../support/browser.ts'
 import { AMELIA, type House, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
 import { atMost, onlyLimits, type SomeLimits } from '../support/limits.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
-import { errorOf, factorAt, handleOf, hrefAt } from '../support/transaction-view.ts'
+import { errorOf, factorAt, handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 
 /** Codes, the messages that bring them, pushes and recoveries: what is limited once a sign-in has begun, or beside it. */
 let house: House
@@ -82,6 +82,25 @@ describe('wrong codes', () => {
     const answers: unknown[] = []
     for (let n = 0; n < 3; n++) answers.push(errorOf(await page.verify('question', { answer: 'windmill' })))
     expect(answers).toEqual([WRONG, WRONG, LIMITED])
+  })
+
+  test('that the org refuses with 200 are wrong ones too', async () => {
+    await limitedTo({ code: { perPerson: atMost(2) } })
+    const page = await askedFor(TOMAS)
+    const body = {
+      status: 'MFA_CHALLENGE',
+      factorResult: 'REJECTED',
+      stateToken: house.sandbox.tokensIssued().at(-1),
+    }
+    const path = '/api/v1/authn/factors'
+    house.sandbox.faults.authn.set({ kind: 'status', status: 200, path, times: 2, body })
+    const asked = page.held
+    const guess = async () => {
+      const verify = { stateToken: handleOf(asked), ...wrongCode }
+      const answer = await page.browser.post(verifyHref(asked, TOTP), verify)
+      return answer.json.factorResult ?? errorOf(answer)
+    }
+    expect([await guess(), await guess(), await guess()]).toEqual(['REJECTED', 'REJECTED', LIMITED])
   })
 
   test('are limited by the address', async () => {

@@ -6,15 +6,22 @@ const REFUSED: ReadonlySet<string> = new Set(['E0000004', 'E0000068', 'E0000087'
 /** A token that stands for a person is refused as what it is, or as credentials. */
 const TOKEN_REFUSED: ReadonlySet<string> = new Set(['E0000004', 'E0000011'])
 
+/** What the upstream says of a factor that is not refused: it goes on, waits, or asks for the next code. */
+const HARMLESS_RESULTS: ReadonlySet<string> = new Set(['SUCCESS', 'WAITING', 'CHALLENGE'])
+
 /**
  * Whether an attempt stays counted. A guess does when it was refused, and LOCKED_OUT refuses as well: or limits would
  * tell who is locked out. A message, a push or a recovery does when it went out.
  */
-export function isSpent(defence: Defence, { outcome, status }: Exchanged): boolean {
+export function isSpent(defence: Defence, { outcome, status, factorResult }: Exchanged): boolean {
   const errorCode = outcome.kind === 'refusal' ? outcome.code : outcome.errorCode
   switch (defence) {
+    case 'code': {
+      // some factors refuse a code with 200
+      const isRefused = factorResult !== undefined && !HARMLESS_RESULTS.has(factorResult)
+      return isRefused || status === 'LOCKED_OUT' || REFUSED.has(errorCode ?? '')
+    }
     case 'password':
-    case 'code':
       return status === 'LOCKED_OUT' || REFUSED.has(errorCode ?? '')
     case 'token':
       return TOKEN_REFUSED.has(errorCode ?? '')

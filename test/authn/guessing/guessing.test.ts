@@ -118,6 +118,24 @@ describe('what stays counted', () => {
     await nothing()
   })
 
+  test.each([
+    ['REJECTED', true],
+    ['TIME_WINDOW_EXCEEDED', true],
+    ['PASSCODE_REPLAYED', true],
+    ['SOMETHING_NEW', true],
+    ['WAITING', false],
+    ['CHALLENGE', false],
+    ['SUCCESS', false],
+  ])('a code that is answered with 200 and %s: %s', async (factorResult, stays) => {
+    const code: Attempt = { ...password, defence: 'code' }
+    await guessingOn().guard(code, client, async () => ({
+      ...ended(undefined, 'MFA_CHALLENGE'),
+      factorResult,
+    }))
+    if (stays) expect(entries.size).toBeGreaterThan(3)
+    else await nothing()
+  })
+
   test('not what threw', async () => {
     const failing = guessingOn().guard(password, client, () => Promise.reject(new Error('failed')))
     await expect(failing).rejects.toThrow('failed')
