@@ -20,9 +20,8 @@ test('no label is made for a person, a token, an address or a path', async () =>
     'labelNames' in metric && Array.isArray(metric.labelNames) ? metric.labelNames : [],
   )
   expect(labels.length).toBeGreaterThan(5)
-  const known = 'method route status upstream outcome operation reason by kind name scope limit list result'.split(
-    ' ',
-  )
+  const known =
+    'method route status upstream outcome operation reason by kind name scope limit list result'.split(' ')
   for (const label of labels) expect(known).toContain(label)
 })
 
