@@ -8,7 +8,7 @@ import type { Exchanged } from '../exchange.ts'
 import type { StepAudit } from '../step-audit.ts'
 import type { Attempt } from './attempts.ts'
 import type { Countings, LabelledCounting, Mark, PersonNames } from './countings.ts'
-import { isSpent } from './spent.ts'
+import { isSpent, mayHaveGoneOut } from './spent.ts'
 
 /**
  * How often somebody may guess (DESIGN §4; docs/security.md says which limits there are and why). An attempt is
@@ -125,7 +125,7 @@ export function createGuessing(parts: GuessingParts): Guessing {
         if (!isSpent(attempt.defence, exchanged)) giveBack(client, taken)
         return exchanged
       } catch (error) {
-        giveBack(client, taken)
+        if (!mayHaveGoneOut(attempt.defence, error)) giveBack(client, taken)
         throw error
       }
     },

@@ -1,3 +1,4 @@
+import { BrokerError, upstreamTimeout } from '../../errors.ts'
 import type { Exchanged } from '../exchange.ts'
 import type { Defence } from './figures.ts'
 
@@ -30,4 +31,10 @@ export function isSpent(defence: Defence, { outcome, status, factorResult }: Exc
     case 'recovery':
       return errorCode === undefined
   }
+}
+
+/** What reaches a phone or a mailbox may have done so although its answer came too late: else who waits rings on. */
+export function mayHaveGoneOut(defence: Defence, error: unknown): boolean {
+  const reachesSomebody = defence === 'message' || defence === 'push' || defence === 'recovery'
+  return reachesSomebody && error instanceof BrokerError && error.status === upstreamTimeout().status
 }

@@ -8,7 +8,7 @@ import { createGuessing } from '../../../src/authn/guessing/guessing.ts'
 import { createStepAudit } from '../../../src/authn/step-audit.ts'
 import { defaultTunables } from '../../../src/config/load-config.ts'
 import { createSigner } from '../../../src/crypto/sign.ts'
-import { storeUnavailable } from '../../../src/errors.ts'
+import { storeUnavailable, upstreamTimeout, upstreamUnavailable } from '../../../src/errors.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import type { Counting } from '../../../src/store/counting.ts'
 import { createMemoryStore, type MemoryEntry } from '../../../src/store/memory-store.ts'
@@ -139,6 +139,28 @@ describe('what stays counted', () => {
   test('not what threw', async () => {
     const failing = guessingOn().guard(password, client, () => Promise.reject(new Error('failed')))
     await expect(failing).rejects.toThrow('failed')
+    await nothing()
+  })
+
+  test.each(['message', 'push', 'recovery'] as const)(
+    'a %s that timed out, for it may have gone out; not one that failed',
+    async (defence) => {
+      const ringing: Attempt = { ...password, defence }
+      const failing = (error: Error) => guessingOn().guard(ringing, client, () => Promise.reject(error))
+      await expect(failing(upstreamUnavailable())).rejects.toMatchObject({ status: 502 })
+      await nothing()
+      await expect(failing(upstreamTimeout())).rejects.toMatchObject({ status: 504 })
+      await expect(failing(upstreamTimeout())).rejects.toMatchObject({ status: 504 })
+      expect(entries.size).toBeGreaterThan(1)
+      expect(
+        [...entries.values()].map(({ content }) => Object.fromEntries(content as Map<string, string>).count),
+      ).toEqual([...entries].map(() => '2'))
+    },
+  )
+
+  test('not a guess that timed out: nobody has learned anything', async () => {
+    const failing = guessingOn().guard(password, client, () => Promise.reject(upstreamTimeout()))
+    await expect(failing).rejects.toMatchObject({ status: 504 })
     await nothing()
   })
 
