@@ -35,6 +35,7 @@ export interface AuthnReply {
   readonly status: number
   readonly body: Readonly<Record<string, unknown>>
   readonly isError: boolean
+  /** Of the API's own form; undefined for any other text, which must become neither a label nor a log field. */
   readonly errorCode: string | undefined
   /** The answer's own `Date`: its times are read against it. */
   readonly date: string | undefined
@@ -194,14 +195,24 @@ export function toReply(answer: UpstreamAnswer): AuthnReply {
     throw upstreamUnavailable(new Error(`status ${status} without a JSON object`))
   }
   const body = record(json)
-  const errorCode = typeof body.errorCode === 'string' ? body.errorCode : undefined
+  const { errorCode } = body
   const isError = status >= 400
-  if (status < 200 || (status >= 300 && !isError) || (isError && errorCode === undefined)) {
+  if (status < 200 || (status >= 300 && !isError) || (isError && typeof errorCode !== 'string')) {
     throw upstreamUnavailable(new Error(`status ${status} that is no answer of the API`))
   }
   const date = one(answer.headers.date)
-  return { status, body, isError, errorCode, date, headers: passedOn(answer, date) }
+  const isCode = typeof errorCode === 'string' && ERROR_CODE.test(errorCode)
+  return {
+    status,
+    body,
+    isError,
+    errorCode: isCode ? errorCode : undefined,
+    date,
+    headers: passedOn(answer, date),
+  }
 }
+
+const ERROR_CODE = /^E\d{7}$/
 
 const RATE_LIMIT_HEADERS = ['X-Rate-Limit-Limit', 'X-Rate-Limit-Remaining', 'X-Rate-Limit-Reset'] as const
 

@@ -106,6 +106,14 @@ describe('what is no answer of the API', () => {
     expect(stub.arrived()).toBe(1)
   })
 
+  test('an error whose code is of another form passes on, and its code becomes no label and no log field', async () => {
+    const body = { errorCode: 'very-secret', errorSummary: 'Something else', errorId: 'oae1' }
+    const { upstream } = await answering((_req, res) => json(res, 400, body))
+    const reply = await upstream.send(STATELESS, CLIENT)
+    expect(reply).toMatchObject({ status: 400, isError: true, body })
+    expect(reply.errorCode).toBeUndefined()
+  })
+
   test('no answer in time is 504', async () => {
     const { failureOf } = await answering(() => undefined)
     expect(await failureOf(STATELESS)).toMatchObject({ status: 504, code: 'E0000009' })
