@@ -60,6 +60,8 @@ const FIRST_POLL_MS = 25
 const LAST_POLL_MS = 250
 /** Steps of one transaction that may wait in this process; more are answered at once. */
 const MAX_WAITING = 5
+/** Equal steps that may wait for one outcome in this process: else one browser could take up every place there is. */
+const MAX_SHARING = 20
 
 export function createStepFlights(parts: StepFlightsParts): StepFlights {
   const {
@@ -72,7 +74,7 @@ export function createStepFlights(parts: StepFlightsParts): StepFlights {
     pollEveryMs,
     monotonic = () => performance.now(),
   } = parts
-  const inFlight = new Map<string, Promise<StepOutcome>>()
+  const inFlight = new Map<string, Flying>()
   const lines = new Map<string, LimitFunction>()
 
   const lockKey = (name: string) => `gatehouse:lock:{${name}}`
@@ -231,14 +233,28 @@ export function createStepFlights(parts: StepFlightsParts): StepFlights {
   return {
     async run(flight, work) {
       const equal = inFlight.get(flight.fingerprint)
-      if (equal !== undefined) metrics.sharedAnswers.inc({ scope: 'process' })
-      const flying = equal ?? inLine(flight, work).finally(() => inFlight.delete(flight.fingerprint))
-      if (equal === undefined) inFlight.set(flight.fingerprint, flying)
-      const outcome = await flying
-      if (outcome.kind === 'refusal') throw errorOf(outcome)
-      return outcome
+      if (equal === undefined) {
+        const outcome = inLine(flight, work).finally(() => inFlight.delete(flight.fingerprint))
+        inFlight.set(flight.fingerprint, { outcome, sharing: 0 })
+        return presented(await outcome)
+      }
+      if (equal.sharing >= MAX_SHARING) throw stepInProgress()
+      equal.sharing += 1
+      metrics.sharedAnswers.inc({ scope: 'process' })
+      return presented(await equal.outcome)
     },
   }
+}
+
+interface Flying {
+  readonly outcome: Promise<StepOutcome>
+  /** How many wait for it beside the first. */
+  sharing: number
+}
+
+function presented(outcome: StepOutcome): StepOutcome {
+  if (outcome.kind === 'refusal') throw errorOf(outcome)
+  return outcome
 }
 
 /** The result key in what the last poll left. */

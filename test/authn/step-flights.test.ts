@@ -119,6 +119,24 @@ describe('equal steps in flight', () => {
     ])
   })
 
+  test('are few: one browser can not take up every place with them; more are answered at once', async () => {
+    const { replica } = house()
+    const flights = replica()
+    const { work, started, release } = gate()
+    const run = () => flights.run({ names: NAMES, fingerprint: 'same' }, work)
+    const flying = Array.from({ length: 21 }, run)
+    for (let n = 0; n < 3; n++)
+      expect(await failureOf(run())).toMatchObject({ status: 503, code: 'E0000009' })
+    await until(() => started() === 1)
+    release(done('{"a":1}'))
+    for (const outcome of await Promise.all(flying)) expect(outcome).toEqual(answer('{"a":1}'))
+    const next = gate()
+    const after = flights.run({ names: NAMES, fingerprint: 'same' }, next.work)
+    await until(() => next.started() === 1) // another attempt, with places of its own
+    next.release(done('{"a":2}'))
+    expect(await after).toEqual(answer('{"a":2}'))
+  })
+
   test('on several replicas too: status, body, headers and session alike', async () => {
     const { replica, entries, metrics } = house()
     const { work, started, release } = gate()
