@@ -4,6 +4,7 @@ import { IDENTITY_HEADERS } from '../../src/session/forward-auth.ts'
 import { AMELIA, WALTER } from '../support/house.ts'
 import { PORTAL } from '../support/nginx.ts'
 import { type Arrived, type Portal, startPortal, ZOE } from '../support/portal.ts'
+import { startMonitor } from '../support/redis-monitor.ts'
 import { until } from '../support/until.ts'
 
 /** An application behind a real nginx, which asks the broker who is signed in: deploy/proxies/nginx.conf as it stands. */
@@ -179,7 +180,7 @@ describe('an answer is good for one request', () => {
   test('each costs Redis one command', async () => {
     const cookie = await portal.signIn(AMELIA)
     const client = portal.house.redis.client()
-    const monitor = await client.monitor()
+    const monitor = await startMonitor(client)
     const seen: string[] = []
     monitor.on('monitor', (_time: string, [command = '', argument = '']: string[]) => {
       seen.push(`${command.toLowerCase()} ${argument}`)

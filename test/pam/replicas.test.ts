@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import type { PamTunables } from '../../src/pam/open-pam.ts'
 import { createRedisStore } from '../../src/store/redis-store.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { KEY, type PamBroker } from './pam-broker.ts'
@@ -36,9 +37,14 @@ async function startReplicas(patienceMs: number): Promise<void> {
       commandTimeoutMs: patienceMs,
     })
     closers.push(() => store.close())
-    brokers.push(await journey.replica({ store }))
+    brokers.push(await journey.replica({ store, tunables: withPatience }))
   }
   for (const login of PEOPLE) journey.pam.control.setUserGroups(login, ['Everyone', 'Security'])
+}
+
+/** The lock of a fetch lives by Redis's own clock: on a machine that stands still it must not end before the fetch. */
+function withPatience(tunables: PamTunables): PamTunables {
+  return { ...tunables, lists: { ...tunables.lists, maxTotalMs: 600_000 } }
 }
 
 async function stopReplicas(): Promise<void> {

@@ -183,7 +183,7 @@ describe('Redis that refuses', () => {
       ([name]) => !['get', 'indexAll', 'deleteIf', 'settle', 'settle, deleting', 'uncount'].includes(name),
     )
     // On that answer the client looks for the primary anew, so some may meet a connection that is just being made.
-    expect(await expectUnavailable(store, writing)).toContain('redis: READONLY')
+    await until(async () => (await expectUnavailable(store, writing)).includes('redis: READONLY'))
     await outside.call('REPLICAOF', 'NO', 'ONE')
     await expectWorking(store)
   })

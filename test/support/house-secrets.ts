@@ -2,6 +2,7 @@ import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import type { Gatehouse } from './gatehouse.ts'
 import { createMarks } from './marks.ts'
 import { forgetOverheard, overheardAt, processOutputs } from './overheard.ts'
+import { startMonitor } from './redis-monitor.ts'
 import type { RedisServer } from './redis-server.ts'
 
 /**
@@ -122,7 +123,7 @@ function namedIn(value: unknown, names: ReadonlySet<string>): string[] {
 async function watchStore(redis: RedisServer) {
   const lines: string[] = []
   const client = redis.client()
-  const monitor = await client.monitor()
+  const monitor = await startMonitor(client)
   monitor.on('error', () => {}) // a server that is away is often what the journey is about
   monitor.on('monitor', (_time: string, [command = '', key = '', value = '', ...rest]: string[]) => {
     const others = rest.filter((one) => !/^\d+$/.test(one)) // times to live, counts

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
+import { startMonitor } from './redis-monitor.ts'
 import type { RedisServer } from './redis-server.ts'
 
 /** What a broker asked of Redis. */
@@ -27,7 +28,7 @@ const END = 'tap:end'
 export async function tapRedis(redis: RedisServer): Promise<RedisTap> {
   const ownPorts = new Set<number>()
   const look = redis.client()
-  const watch = await look.monitor()
+  const watch = await startMonitor(look)
   let commands: string[] = []
   let roundTrips = 0
   let onEnd: (() => void) | undefined
