@@ -12,6 +12,7 @@ export interface Ask {
 
 export interface LoadResult {
   readonly requests: number
+  readonly turnedAway: number
   readonly seconds: number
   /** Milliseconds, in rising order. */
   readonly latencies: Float64Array
@@ -20,7 +21,11 @@ export interface LoadResult {
 export interface LoadOptions {
   /** One request at a time on each. */
   readonly connections: Connections
+  /** How many of them are busy at a time; the others stand by. Default: all. */
+  readonly atOnce?: number
   readonly asks: readonly Ask[]
+  /** Requests that are turned away (503) are counted apart, and whoever sent one waits a moment. Default: they end the run. */
+  readonly mayTurnAway?: boolean
   /** Stops after so many requests or so many seconds, whichever comes first. */
   readonly requests: number
   readonly seconds: number
@@ -55,25 +60,38 @@ export async function connect(origins: readonly string[], count: number): Promis
 }
 
 /** Sends the asks in turn over all connections. An unexpected answer ends the run. */
-export async function load({ connections, asks, requests, seconds }: LoadOptions): Promise<LoadResult> {
+export async function load({
+  connections: { clients },
+  atOnce = clients.length,
+  mayTurnAway = false,
+  asks,
+  requests,
+  seconds,
+}: LoadOptions): Promise<LoadResult> {
   const latencies: number[] = []
   const startedAt = performance.now()
   const endsAt = startedAt + seconds * 1000
   let next = 0
   let failed = false
-  const worker = async (client: Client) => {
-    while (next < requests && performance.now() < endsAt && !failed) {
-      const ask = asks[next % asks.length]
+  let turnedAway = 0
+  const worker = async (own: readonly Client[]) => {
+    for (let turn = 0; next < requests && performance.now() < endsAt && !failed; turn++) {
+      const [client, ask] = [own[turn % own.length], asks[next % asks.length]]
       next += 1
-      if (ask === undefined) return
+      if (client === undefined || ask === undefined) return
       const sentAt = performance.now()
-      await send(client, ask)
-      latencies.push(performance.now() - sentAt)
+      const wasTaken = await send(client, ask, mayTurnAway)
+      if (wasTaken) {
+        latencies.push(performance.now() - sentAt)
+      } else {
+        turnedAway += 1
+        await pause(TURNED_AWAY_MS)
+      }
     }
   }
   const ended = await Promise.allSettled(
-    connections.clients.map((client) =>
-      worker(client).catch((error: unknown) => {
+    Array.from({ length: atOnce }, (_, first) =>
+      worker(clients.filter((_client, n) => n % atOnce === first)).catch((error: unknown) => {
         failed = true
         throw error
       }),
@@ -83,6 +101,7 @@ export async function load({ connections, asks, requests, seconds }: LoadOptions
   for (const one of ended) if (one.status === 'rejected') throw one.reason
   return {
     requests: latencies.length,
+    turnedAway,
     seconds: elapsedMs / 1000,
     latencies: Float64Array.from(latencies).sort(),
   }
@@ -93,12 +112,22 @@ export class Refused extends Error {
   override readonly name = 'Refused'
 }
 
-async function send(client: Client, { method, path, headers, body, expected }: Ask): Promise<void> {
+/** Says whether it was taken in. */
+async function send(
+  client: Client,
+  { method, path, headers, body, expected }: Ask,
+  mayTurnAway: boolean,
+): Promise<boolean> {
   const answer = await client.request({ method, path, headers, ...(body === undefined ? {} : { body }) })
-  if (answer.statusCode === expected) return answer.body.dump()
+  if (answer.statusCode === expected || (mayTurnAway && answer.statusCode === 503)) {
+    await answer.body.dump()
+    return answer.statusCode === expected
+  }
   const text = await answer.body.text()
   throw new Refused(`${method} ${path} answered ${answer.statusCode}: ${text.slice(0, 300)}`)
 }
+
+const TURNED_AWAY_MS = 250
 
 const TRIES = 4
 const CALM_DOWN_MS = 2000

@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -68,6 +68,7 @@ const logs = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'))
 try {
   const results = await run()
   writeReport(results, { dry: options.dry || options.profile !== undefined })
+  rmSync(logs, { recursive: true }) // after a failure they stay: the error names the one to read
 } finally {
   await endAll()
 }

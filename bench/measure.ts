@@ -6,6 +6,8 @@ import type { Running, Stub } from './processes.ts'
 /** What one path of one server cost in one round. */
 export interface Cost {
   readonly requests: number
+  /** Beside them; where that is allowed. */
+  readonly turnedAway: number
   /** Microseconds of the server's processor time, user and system, a request. */
   readonly cpuUs: number
   readonly requestsPerSecond: number
@@ -20,6 +22,8 @@ export interface MeasureOptions {
   readonly servers: readonly Running[]
   readonly stub: Stub
   readonly connections: Connections
+  readonly atOnce?: number
+  readonly mayTurnAway?: boolean
   readonly asks: readonly Ask[]
   readonly requests: number
   readonly seconds: number
@@ -27,10 +31,11 @@ export interface MeasureOptions {
 
 export async function measure({ servers, stub, ...work }: MeasureOptions): Promise<Cost> {
   const before = await look(servers, stub)
-  const { requests, seconds, latencies } = await load(work)
+  const { requests, turnedAway, seconds, latencies } = await load(work)
   const after = await look(servers, stub)
   return {
     requests,
+    turnedAway,
     cpuUs: (after.cpuUs - before.cpuUs) / requests,
     requestsPerSecond: requests / seconds,
     p50Ms: percentile(latencies, 0.5),
@@ -85,6 +90,7 @@ export function medianOf(rounds: readonly Cost[]): Cost {
   }
   return {
     requests: rounds.reduce((sum, { requests }) => sum + requests, 0),
+    turnedAway: rounds.reduce((sum, { turnedAway }) => sum + turnedAway, 0),
     cpuUs: median(({ cpuUs }) => cpuUs),
     requestsPerSecond: median(({ requestsPerSecond }) => requestsPerSecond),
     p50Ms: median(({ p50Ms }) => p50Ms),

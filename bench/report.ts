@@ -67,6 +67,7 @@ export function writeReport(results: Results, { dry }: { dry: boolean }): void {
   if (dry) return
   writeDoc('performance.json', `${JSON.stringify({ ...results, goals: goalsOf(results) }, null, 2)}\n`)
   writeDoc('images/performance.svg', chartOf(results))
+  writeBlock('scale.md', 'capacity', capacityOf(results))
   writeBlock(
     'performance.md',
     'bench',
@@ -102,6 +103,28 @@ function markdownOf(results: Results): string {
     figures,
     goals,
     `Memory after all paths (resident set): ${memoryOf(rows)}.`,
+  ].join('\n\n')
+}
+
+/** Of a core that is kept busy to so much, most of the time. */
+const BUSY = 0.7
+
+/** What one core carries of each thing that people do, if it did nothing else. */
+function capacityOf(results: Results): string {
+  const us = (path: PathName) => cpuOf(results.rows, path, 'broker')
+  const carried: readonly (readonly [string, number])[] = [
+    ['session checks (S)', us('S')],
+    ['forward-auth questions of a proxy (F)', us('F')],
+    ['pages of groups (G)', us('G')],
+    ['sign-ins with password and code (P + V)', us('P') + us('V')],
+    ['sign-ins with password and push, three polls (P + 3 K + V)', us('P') + 3 * us('K') + us('V')],
+  ]
+  const rows = carried
+    .filter(([, each]) => !Number.isNaN(each))
+    .map(([what, each]) => [what, each.toFixed(0), Math.floor((BUSY * 1e6) / each).toLocaleString('en')])
+  return [
+    conditions(results),
+    table(['', 'CPU µs', `a second, on one core that is busy to ${100 * BUSY} %`], rows),
   ].join('\n\n')
 }
 

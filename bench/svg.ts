@@ -2,12 +2,10 @@
 
 export interface BarChart {
   readonly title: string
-  readonly groups: readonly { readonly label: string; readonly bars: readonly Bar[] }[]
-}
-
-export interface Bar {
-  readonly name: string
-  readonly value: number
+  readonly groups: readonly {
+    readonly label: string
+    readonly bars: readonly { readonly name: string; readonly value: number }[]
+  }[]
 }
 
 export interface LineChart {
@@ -43,7 +41,7 @@ export function barChart({ title, groups }: BarChart): string {
         text(middle, y(value) - 4, short(value), 'middle', 'small'),
       ]
     })
-    return [...rects, text(left + groupWidth * 0.42, PLOT.bottom + 18, label, 'middle')]
+    return [...rects, text(left + groupWidth * 0.42, PLOT.bottom + 18, label, 'middle', 'small')]
   })
   return document(title, [...grid(top, y), ...drawn, ...legend(names)])
 }
@@ -58,13 +56,13 @@ export function lineChart({ title, xLabel, xScale, lines }: LineChart): string {
   const x = (value: number) =>
     PLOT.left + 24 + ((scaled(value) - first) / (last - first || 1)) * (PLOT.right - PLOT.left - 48)
   const y = (value: number) => PLOT.bottom - (value / top) * (PLOT.bottom - PLOT.top)
-  const ticks = xs.length <= 8 ? xs : [xs[0] ?? 0, xs[xs.length >> 1] ?? 0, xs.at(-1) ?? 0]
-  const drawn = lines.flatMap(({ name, points }, n) => {
-    const at = points.map(([px, py]) => `${x(px).toFixed(1)},${y(py).toFixed(1)}`)
-    const dots = points.length > 20 ? [] : at.map((pair) => dot(pair, colour(n), name))
+  const ticks = xs.length <= 8 ? xs : [xs[0] ?? 0, xs[xs.length >> 1] ?? 0, xs.at(-1) ?? 0].map(Math.round)
+  const drawn = lines.flatMap((line, n) => {
+    const at = line.points.map(([px, py]) => [x(px).toFixed(1), y(py).toFixed(1)])
+    const dots = at.map(([cx, cy]) => `<circle cx="${cx}" cy="${cy}" r="3" fill="${colour(n)}"/>`)
     return [
       `<polyline points="${at.join(' ')}" fill="none" stroke="${colour(n)}" stroke-width="2"/>`,
-      ...dots,
+      ...(line.points.length > 20 ? [] : dots),
     ]
   })
   return document(title, [
@@ -108,9 +106,6 @@ function legend(names: readonly string[]): string[] {
   })
 }
 
-const dot = (pair: string, fill: string, name: string) =>
-  `<circle cx="${pair.split(',')[0]}" cy="${pair.split(',')[1]}" r="3.5" fill="${fill}"><title>${escaped(name)}</title></circle>`
-
 function text(x: number, y: number, words: string, anchor: 'start' | 'middle' | 'end', style = ''): string {
   const looks = style === '' ? '' : ` class="${style}"`
   return `<text${looks} x="${x.toFixed(1)}" y="${y.toFixed(1)}" text-anchor="${anchor}">${escaped(words)}</text>`
@@ -118,7 +113,7 @@ function text(x: number, y: number, words: string, anchor: 'start' | 'middle' | 
 
 const colour = (n: number) => COLOURS[n % COLOURS.length] ?? '#888888'
 const escaped = (words: string) =>
-  words.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
+  words.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 const short = (value: number) => (value >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(2))))
 
 /** The next of 1, 2, 4, 5, 8 times a power of ten. */

@@ -73,6 +73,13 @@ export const prepareByRedirects: Prepare = async (origin, path, count) => {
 
 const GETS = { S: '/api/v1/sessions/me', F: '/forward-auth', G: '/api/v1/pam/groups?limit=100' } as const
 
+/** The device cookie that a browser gets with its first request. */
+export async function deviceOf(origin: string): Promise<string> {
+  const jar = new Map<string, string>()
+  keepCookies(jar, (await fetch(`${origin}${GETS.S}`)).headers.getSetCookie())
+  return cookieOf(jar)
+}
+
 let visitorsSoFar = 0
 
 async function prepareOne(pool: Pool, path: PathName): Promise<Ask> {

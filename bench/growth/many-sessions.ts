@@ -1,0 +1,140 @@
+import type { Redis } from 'ioredis'
+import { createSeal } from '../../src/crypto/seal.ts'
+import { createSigner } from '../../src/crypto/sign.ts'
+import { createLogger } from '../../src/observability/logger.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
+import { createSessionCookie } from '../../src/session/session-cookie.ts'
+import { createSessionRecords } from '../../src/session/session-records.ts'
+import { createSessions, type Sessions } from '../../src/session/sessions.ts'
+import { createUserSessions } from '../../src/session/user-sessions.ts'
+import type { Store } from '../../src/store/store.ts'
+import type { Ask } from '../load.ts'
+import { SECRET_KEY } from '../targets.ts'
+import { askingFor, deviceOf } from '../visitors.ts'
+
+/** Opens sessions by the broker's own code, with its keys, but without its HTTP and without waiting for Redis each time. */
+export interface ManySessions {
+  /** Opens more, until there are so many. */
+  fillTo(count: number): Promise<void>
+  /** Session checks by some of those people, spread over all. */
+  asks(origin: string): Promise<Ask[]>
+}
+
+const MINUTE_MS = 60_000
+/** Long enough for the whole run. */
+const IDLE_MS = 120 * MINUTE_MS
+const ASKING = 2000
+
+export function createManySessions(redis: Redis): ManySessions {
+  const masterKeys = () => KEYS
+  const store = createBulkStore(redis)
+  const cookie = createSessionCookie({ masterKeys, secure: true, sameSite: 'lax' })
+  const sessions = openSessions(store, cookie)
+  const ids: string[] = []
+
+  return {
+    async fillTo(count) {
+      for (let n = ids.length; n < count; n++) {
+        const { id } = await sessions.open(grantOf(n))
+        ids.push(id)
+        if (n % BATCH === 0) await store.flush()
+      }
+      await store.flush()
+    },
+
+    async asks(origin) {
+      const device = await deviceOf(origin)
+      const step = Math.max(1, Math.floor(ids.length / ASKING))
+      const cookies = ids
+        .filter((_, n) => n % step === 0)
+        .map((id) => `${device}; ${cookie.opening(id).split(';')[0]}`)
+      return askingFor(
+        'S',
+        cookies.map((value) => ({
+          method: 'GET',
+          path: '',
+          headers: { 'sec-fetch-site': 'same-origin', cookie: value },
+          expected: 200,
+        })),
+      )
+    },
+  }
+}
+
+const KEYS = [SECRET_KEY]
+const BATCH = 5000
+
+function openSessions(store: Store, cookie: ReturnType<typeof createSessionCookie>): Sessions {
+  const masterKeys = () => KEYS
+  const metrics = createMetrics()
+  return createSessions({
+    records: createSessionRecords({
+      store,
+      seal: createSeal(masterKeys, 'session'),
+      names: createSigner(masterKeys, 'session-names'),
+      log: createLogger({ level: 'error', maxFieldChars: 1024, now: Date.now }),
+      metrics,
+    }),
+    userSessions: createUserSessions({
+      store,
+      seal: createSeal(masterKeys, 'user-session'),
+      names: createSigner(masterKeys, 'user-session-names'),
+    }),
+    cookie,
+    idleMs: IDLE_MS,
+    absoluteMs: 12 * 60 * MINUTE_MS,
+    moveEveryMs: MINUTE_MS,
+    maxPerPerson: 20,
+    metrics,
+  })
+}
+
+function grantOf(n: number) {
+  const login = `person-${n}@example.test`
+  const names = { firstName: 'Bench', lastName: `Person ${n}`, locale: 'en', timeZone: 'Europe/Stockholm' }
+  return {
+    userId: `00ubench${String(n).padStart(12, '0')}`,
+    login,
+    profile: { login, ...names },
+    amr: ['pwd', 'otp', 'mfa'],
+    loginHash: 'x'.repeat(43),
+    device: 'x'.repeat(43),
+    userAgent: 'Mozilla/5.0 (bench) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36',
+  }
+}
+
+/** Takes the two things that opening a session writes, and sends many of them at once. */
+function createBulkStore(redis: Redis): Store & { flush(): Promise<void> } {
+  const neverAsked = () => Promise.reject(new Error('opening a session does not ask for this'))
+  let pipeline = redis.pipeline()
+  return {
+    async set(key, value, ttlMs) {
+      pipeline.set(key, value, 'PX', Math.ceil(ttlMs))
+      return true
+    },
+    async indexPut(key, field, value, ttlMs) {
+      pipeline.hset(key, field, value)
+      pipeline.pexpire(key, Math.ceil(ttlMs))
+      return 1
+    },
+    async flush() {
+      const full = pipeline
+      pipeline = redis.pipeline()
+      for (const [error] of (await full.exec()) ?? []) if (error) throw error
+    },
+    get: neverAsked,
+    take: neverAsked,
+    delete: neverAsked,
+    deleteIf: neverAsked,
+    expire: neverAsked,
+    claim: neverAsked,
+    settle: neverAsked,
+    indexAll: neverAsked,
+    indexRemove: neverAsked,
+    count: neverAsked,
+    uncount: neverAsked,
+    endCounts: neverAsked,
+    ping: neverAsked,
+    close: neverAsked,
+  }
+}

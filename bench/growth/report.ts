@@ -1,0 +1,205 @@
+import type { Cost } from '../measure.ts'
+import { table, writeBlock, writeDoc } from '../page.ts'
+import { lineChart } from '../svg.ts'
+import {
+  AT_ONCE,
+  type BodiesPoint,
+  type KeyKind,
+  type MemorySample,
+  type Point,
+  type ProcessesPoint,
+  type SessionsPoint,
+  type SlowPoint,
+  UPSTREAM_MS,
+} from './series.ts'
+
+export interface GrowthResults {
+  readonly at: string
+  readonly node: string
+  readonly cores: number
+  readonly isPinned: boolean
+  readonly isShort: boolean
+  readonly seconds: number
+  readonly minutes: number
+  readonly keys: readonly KeyKind[]
+  readonly sessions: readonly SessionsPoint[]
+  readonly connections: readonly Point[]
+  readonly groups: readonly Point[]
+  readonly processes: readonly ProcessesPoint[]
+  readonly bodies: readonly BodiesPoint[]
+  readonly slow: readonly SlowPoint[]
+  readonly memory: readonly MemorySample[]
+}
+
+/** Prints the tables; and, unless it is a dry run, leaves them in `docs/scale.md`, with charts and the figures. */
+export function writeGrowthReport(results: GrowthResults, { dry }: { dry: boolean }): void {
+  process.stdout.write(`${markdownOf(results)}\n`)
+  if (dry) return
+  writeDoc('performance-growth.json', `${JSON.stringify(results, null, 2)}\n`)
+  for (const [name, svg] of Object.entries(chartsOf(results))) writeDoc(`images/growth-${name}.svg`, svg)
+  writeBlock('scale.md', 'growth', markdownOf(results))
+}
+
+function markdownOf(results: GrowthResults): string {
+  const { sessions, connections, groups, processes, bodies, slow, memory, keys } = results
+  return [
+    conditions(results),
+    '### Sessions in Redis',
+    '![Latency of a session check by the number of sessions](images/growth-sessions.svg)',
+    table(
+      ['sessions', ...COST_HEAD, 'Redis bytes a session'],
+      sessions.map(({ size, cost, bytesPerSession }) => [
+        count(size),
+        ...cells(cost),
+        count(Math.round(bytesPerSession)),
+      ]),
+    ),
+    'What one person leaves in Redis who signs in with a code, and one who waits for the phone:',
+    table(
+      ['keys', 'how many', 'bytes, all of them', 'gone after'],
+      keys.map(({ kind, count: many, bytes, seconds }) => [
+        `\`${kind}:\``,
+        count(many),
+        count(bytes),
+        duration(seconds),
+      ]),
+    ),
+    '### Connections',
+    `Session checks; at most ${AT_ONCE} of them under way at once.`,
+    '![Latency of a session check by the number of connections](images/growth-connections.svg)',
+    table(
+      ['connections', ...COST_HEAD, 'resident set, MB'],
+      connections.map((point) => [...pointRow(point), point.cost.rssMb.toFixed(0)]),
+    ),
+    '### Groups',
+    'A page of 100 groups at most, by the size of the directory behind it.',
+    table(['groups', ...COST_HEAD], groups.map(pointRow)),
+    '### Processes',
+    processesWords(results),
+    table(
+      ['processes', 'session checks/s', 'CPU µs', 'p99 ms', 'sign-ins/s (P)', 'CPU µs', 'p99 ms'],
+      processes.map(({ size, sessionChecks, signIns }) => [
+        count(size),
+        ...[sessionChecks, signIns].flatMap(({ requestsPerSecond, cpuUs, p99Ms }) => [
+          count(Math.round(requestsPerSecond)),
+          cpuUs.toFixed(0),
+          p99Ms.toFixed(1),
+        ]),
+      ]),
+    ),
+    '### Larger answers',
+    'A password, answered with so many factors.',
+    table(
+      ['factors', 'upstream’s answer, bytes', ...COST_HEAD],
+      bodies.map(({ size, answerBytes, cost }) => [count(size), count(answerBytes), ...cells(cost)]),
+    ),
+    '### A slow upstream',
+    `The upstream takes ${UPSTREAM_MS} ms for every answer; so many people sign in at once.`,
+    '![Latency of a sign-in and of a session check by the sign-ins under way](images/growth-slow-upstream.svg)',
+    table(
+      ['sign-ins under way', ...COST_HEAD, 'turned away', 'session check meanwhile, p99 ms'],
+      slow.map(({ size, cost, sessionCheckP99Ms }) => [
+        count(size),
+        ...cells(cost),
+        `${((100 * cost.turnedAway) / (cost.requests + cost.turnedAway)).toFixed(1)} %`,
+        sessionCheckP99Ms.toFixed(1),
+      ]),
+    ),
+    '### Memory over time',
+    '![Memory over minutes of steady load](images/growth-memory.svg)',
+    memoryWords(memory),
+  ].join('\n\n')
+}
+
+/** The load, Redis and the stub want cores of their own. */
+const CORES_FOR_TWO = 4
+
+function processesWords({ cores }: GrowthResults): string {
+  const tooFew =
+    cores < CORES_FOR_TWO
+      ? [`With ${cores} cores there is none left for a second one: this shows only that both work.`]
+      : []
+  return [
+    'On one machine with the load, Redis and the upstream’s stub; the servers are not pinned here.',
+    ...tooFew,
+  ].join(' ')
+}
+
+const COST_HEAD = ['CPU µs a request', 'requests/s', 'p50 ms', 'p99 ms']
+
+function cells({ cpuUs, requestsPerSecond, p50Ms, p99Ms }: Cost): string[] {
+  return [cpuUs.toFixed(0), count(Math.round(requestsPerSecond)), p50Ms.toFixed(1), p99Ms.toFixed(1)]
+}
+
+const pointRow = ({ size, cost }: Point) => [count(size), ...cells(cost)]
+const count = (value: number) => value.toLocaleString('en')
+
+function duration(seconds: number): string {
+  if (seconds > 172_800) return `${Math.round(seconds / 86_400)} days`
+  if (seconds > 7200) return `${Math.round(seconds / 3600)} hours`
+  return seconds > 120 ? `${Math.round(seconds / 60)} minutes` : `${seconds} s`
+}
+
+function conditions({ at, node, cores, isPinned, seconds, isShort }: GrowthResults): string {
+  const pinning = isPinned ? 'the server pinned to one of them unless it says otherwise' : 'nothing pinned'
+  return [
+    `${at.slice(0, 10)}, Node ${node.slice(1)}, ${cores} cores, ${pinning}; ${seconds} s each.`,
+    ...(isShort ? ['**A short run: it shows that everything works; its figures are noise.**'] : []),
+  ].join(' ')
+}
+
+/** The heap goes up and down with every collection: what is held is what is left at the lowest. */
+function memoryWords(samples: readonly MemorySample[]): string {
+  const last = samples.at(-1)?.minute ?? 0
+  const within = (from: number, to: number) =>
+    samples.filter(({ minute }) => minute >= last * from && minute <= last * to)
+  const [early, late] = [within(0.2, 0.4), within(0.8, 1)]
+  const lowest = (some: readonly MemorySample[]) => Math.min(...some.map(({ heapMb }) => heapMb))
+  const highest = (some: readonly MemorySample[]) => Math.max(...some.map(({ rssMb }) => rssMb))
+  return [
+    `Over ${last.toFixed(1)} minutes of session checks, forward-auth, groups, passwords and whole sign-ins at once:`,
+    `heap at its lowest ${lowest(early).toFixed(0)} MB early (the second fifth) and ${lowest(late).toFixed(0)} MB late (the last fifth);`,
+    `resident set at most ${highest(early).toFixed(0)} MB early, ${highest(late).toFixed(0)} MB late.`,
+  ].join(' ')
+}
+
+function chartsOf({ sessions, connections, slow, memory }: GrowthResults): Record<string, string> {
+  return {
+    sessions: latencyChart('Session check, ms, by sessions in Redis', 'sessions', sessions),
+    connections: latencyChart('Session check, ms, by connections', 'connections', connections),
+    'slow-upstream': lineChart({
+      title: `Upstream answers in ${UPSTREAM_MS} ms: latency, ms, by sign-ins under way`,
+      xLabel: 'sign-ins under way',
+      xScale: 'log',
+      lines: [
+        { name: 'sign-in p50', points: slow.map(({ size, cost }) => [size, cost.p50Ms]) },
+        { name: 'sign-in p99', points: slow.map(({ size, cost }) => [size, cost.p99Ms]) },
+        {
+          name: 'session check p99',
+          points: slow.map(({ size, sessionCheckP99Ms }) => [size, sessionCheckP99Ms]),
+        },
+      ],
+    }),
+    memory: lineChart({
+      title: 'Memory under steady load, MB',
+      xLabel: 'minutes',
+      xScale: 'linear',
+      lines: [
+        { name: 'resident set', points: memory.map(({ minute, rssMb }) => [minute, rssMb]) },
+        { name: 'heap in use', points: memory.map(({ minute, heapMb }) => [minute, heapMb]) },
+      ],
+    }),
+  }
+}
+
+function latencyChart(title: string, xLabel: string, points: readonly Point[]): string {
+  return lineChart({
+    title,
+    xLabel,
+    xScale: 'log',
+    lines: [
+      { name: 'p50', points: points.map(({ size, cost }) => [size, cost.p50Ms]) },
+      { name: 'p99', points: points.map(({ size, cost }) => [size, cost.p99Ms]) },
+    ],
+  })
+}

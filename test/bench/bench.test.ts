@@ -1,0 +1,95 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from '@jest/globals'
+import { percentile } from '../../bench/load.ts'
+import { type Cost, medianOf } from '../../bench/measure.ts'
+import { table } from '../../bench/page.ts'
+import { barChart, lineChart } from '../../bench/svg.ts'
+
+describe('figures', () => {
+  const cost = (cpuUs: number, p99Ms: number): Cost => ({
+    ...{ requests: 10, requestsPerSecond: 1, p50Ms: 1, upstreamCalls: 0, rssMb: 1, turnedAway: 0 },
+    ...{ cpuUs, p99Ms },
+  })
+
+  test('are medians field by field, over all requests', () => {
+    const { requests, cpuUs, p99Ms } = medianOf([cost(30, 2), cost(10, 9), cost(20, 4)])
+    expect({ requests, cpuUs, p99Ms }).toEqual({ requests: 30, cpuUs: 20, p99Ms: 4 })
+  })
+
+  test('name the latency that so many requests did not exceed', () => {
+    const latencies = Float64Array.from({ length: 200 }, (_, n) => n + 1)
+    expect([percentile(latencies, 0.5), percentile(latencies, 0.99), percentile(latencies, 1)]).toEqual([
+      101, 199, 200,
+    ])
+  })
+})
+
+describe('charts', () => {
+  const bars = barChart({
+    title: 'Less & "less"',
+    groups: [
+      {
+        label: '<S>',
+        bars: [
+          { name: 'one', value: 1 },
+          { name: 'other', value: 4 },
+        ],
+      },
+    ],
+  })
+
+  test('bars are as high as their values', () => {
+    const drawn = [...bars.matchAll(/<rect x="[\d.]+" y="[\d.]+" width="[\d.]+" height="([\d.]+)" fill/g)]
+    const [one, other] = drawn.map(([, height]) => Number(height)) // the legend's come after them
+    expect((other ?? 0) / (one ?? 1)).toBeCloseTo(4)
+  })
+
+  test('words stand in them as text, whatever they hold', () => {
+    expect(bars).toContain('>Less &amp; &quot;less&quot;</text>')
+    expect(bars).toContain('>&lt;S&gt;</text>')
+  })
+
+  test('lines rise with their values; over a logarithmic axis, tenfold steps are equally wide', () => {
+    const svg = lineChart({
+      title: 'Latency',
+      xLabel: 'sessions',
+      xScale: 'log',
+      lines: [
+        {
+          name: 'p50',
+          points: [
+            [10, 1],
+            [100, 2],
+            [1000, 4],
+          ],
+        },
+      ],
+    })
+    const points =
+      /points="([^"]+)"/
+        .exec(svg)?.[1]
+        ?.split(' ')
+        .map((pair) => pair.split(',').map(Number)) ?? []
+    const [[x1 = 0, y1 = 0] = [], [x2 = 0, y2 = 0] = [], [x3 = 0, y3 = 0] = []] = points
+    expect(x2 - x1).toBeCloseTo(x3 - x2)
+    expect([y1 > y2, y2 > y3]).toEqual([true, true])
+  })
+
+  test('both schemes, light and dark, have colours', () => {
+    expect(bars).toContain('@media (prefers-color-scheme: dark)')
+  })
+})
+
+test('tables have a rule and as many cells in every row', () => {
+  expect(table(['', 'µs'], [['S', '25']])).toBe('|  | µs |\n| --- | ---: |\n| S | 25 |')
+})
+
+test.each([
+  ['performance.md', 'bench'],
+  ['scale.md', 'capacity'],
+  ['scale.md', 'growth'],
+])('docs/%s has the place for what the run writes (%s), and it is filled', (page, name) => {
+  const text = readFileSync(new URL(`../../docs/${page}`, import.meta.url), 'utf8')
+  const block = new RegExp(`<!-- ${name}:begin[^>]*-->([\\s\\S]*)<!-- ${name}:end -->`).exec(text)?.[1]
+  expect(block).toContain('| ---: |')
+})
