@@ -14,9 +14,18 @@ export interface BeginRequestParts {
 
 /** First of all: the request's id, the client's address, and one log line and one metric when it is over. */
 export function beginRequest({ isTrustedProxy, log, metrics }: BeginRequestParts): RequestHandler {
+  let toldOfProxy = false
   return function beginRequest(req, res, next) {
     const startedAt = performance.now()
     const context = contextFrom(req, isTrustedProxy)
+    if (
+      !toldOfProxy &&
+      req.headers['x-forwarded-for'] !== undefined &&
+      !comesFromProxy(req, isTrustedProxy)
+    ) {
+      toldOfProxy = true // once: whoever reaches us directly can send the header all day
+      log.warn('forwarded_for_not_heeded', { requestId: context.requestId, address: context.address })
+    }
     setContext(req, context)
     res.setHeader('X-Request-Id', context.requestId)
 
@@ -43,7 +52,7 @@ const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{
 
 /** Ids from outside are taken over only from a trusted proxy and when well-formed. */
 function contextFrom(req: IncomingMessage, isTrustedProxy: TrustedProxies): RequestContext {
-  const fromProxy = isTrustedProxy(req.socket.remoteAddress ?? '')
+  const fromProxy = comesFromProxy(req, isTrustedProxy)
   const requestId = fromProxy ? wellFormed(req.headers['x-request-id'], REQUEST_ID) : undefined
   const traceparent = fromProxy ? wellFormed(req.headers.traceparent, TRACEPARENT) : undefined
   return {
@@ -51,6 +60,10 @@ function contextFrom(req: IncomingMessage, isTrustedProxy: TrustedProxies): Requ
     traceId: traceparent?.slice(3, 35),
     address: clientAddress(req, isTrustedProxy),
   }
+}
+
+function comesFromProxy(req: IncomingMessage, isTrustedProxy: TrustedProxies): boolean {
+  return isTrustedProxy(req.socket.remoteAddress ?? '')
 }
 
 function wellFormed(value: unknown, form: RegExp): string | undefined {

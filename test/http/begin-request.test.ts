@@ -122,3 +122,23 @@ describe('one line and one measurement a request', () => {
     expect(line).toMatchObject({ route: '/hang', status: 499 })
   })
 })
+
+describe('X-Forwarded-For', () => {
+  const warnings = (lines: () => Record<string, unknown>[]) =>
+    lines().filter(({ event }) => event === 'forwarded_for_not_heeded')
+
+  test('from who is no trusted proxy is warned of, once: TRUST_PROXY may have been forgotten', async () => {
+    const { ask, lines } = keep(await serve({ routes: [context] }))
+    for (let n = 0; n < 3; n++) await ask({ path: '/context/1', headers: { 'X-Forwarded-For': '6.6.6.6' } })
+    await until(() => lines().filter(({ event }) => event === 'request').length === 3)
+    expect(warnings(lines)).toMatchObject([{ level: 'warn', address: '127.0.0.1' }])
+  })
+
+  test('from a trusted proxy, or none at all, is nothing to warn of', async () => {
+    const { ask, lines } = keep(await serve({ routes: [context], trusted: LOOPBACK }))
+    await ask({ path: '/context/1', headers: { 'X-Forwarded-For': '198.51.100.7' } })
+    await ask({ path: '/context/1' })
+    await until(() => lines().filter(({ event }) => event === 'request').length === 2)
+    expect(warnings(lines)).toEqual([])
+  })
+})
