@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -64,6 +64,7 @@ interface Place {
 }
 
 pinSelf()
+if (options.profile !== undefined) mkdirSync(options.profile, { recursive: true })
 const logs = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'))
 try {
   const results = await run()
