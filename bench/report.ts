@@ -145,12 +145,12 @@ function memoryOf(rows: readonly Row[]): string {
 }
 
 function goalsOf({ rows }: Results) {
-  return GOALS.filter(({ path }) => !Number.isNaN(cpuOf(rows, path, 'broker'))).map(
-    ({ path, words, isMet }) => {
-      const ratioTo = (other: TargetName) => cpuOf(rows, path, 'broker') / cpuOf(rows, path, other)
-      return { path, words, ratio: ratioTo('floor'), met: isMet(ratioTo) }
-    },
-  )
+  return GOALS.filter(
+    ({ path }) => !Number.isNaN(cpuOf(rows, path, 'broker') / cpuOf(rows, path, 'floor')),
+  ).map(({ path, words, isMet }) => {
+    const ratioTo = (other: TargetName) => cpuOf(rows, path, 'broker') / cpuOf(rows, path, other)
+    return { path, words, ratio: ratioTo('floor'), met: isMet(ratioTo) }
+  })
 }
 
 function chartOf({ rows }: Results): string {
