@@ -10,6 +10,11 @@ import { type Fleet, startFleet } from './fleet.ts'
 const SLOW = 10_000
 const PEOPLE = 50
 const BATCH = 500
+/** Some never end their headers, the others not their body. */
+const BEGINNINGS = [
+  'POST /api/v1/authn HTTP/1.1\r\nContent-Type: application/json\r\nX-Slow: ',
+  'POST /api/v1/authn HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n{"',
+]
 
 let redis: RedisServer
 let fleet: Fleet
@@ -32,7 +37,7 @@ test('10,000 slow clients hold connections: everybody else signs in; the slow on
     for (let n = 0; n < BATCH; n++) {
       const socket = connect(port, '127.0.0.1', () => {
         open += 1
-        socket.write('POST /api/v1/authn HTTP/1.1\r\nContent-Type: application/json\r\nX-Slow: ')
+        socket.write(BEGINNINGS[n % BEGINNINGS.length] ?? '')
       })
       socket.on('error', () => {}) // cut by the broker when its patience ends
       socket.on('close', () => {
