@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import type { Config } from '../../src/config/config.ts'
 import { newKey } from '../../src/config/new-key.ts'
 import { watchSecretFiles } from '../../src/config/watch-secrets.ts'
+import { replaceFile } from '../support/replace-file.ts'
 import { until } from '../support/until.ts'
 import { KEY, load, PAM, problemsOf } from './sound-environment.ts'
 
@@ -121,7 +122,7 @@ test('a changed file is taken over, and said once', async () => {
   const heard: unknown[] = []
   config.authn.apiTokens.onChange((tokens) => heard.push(tokens))
 
-  await writeFile(path, 'new\nold\n')
+  await replaceFile(path, 'new\nold\n')
   await until(() => heard.length > 0)
 
   expect(config.authn.apiTokens.current()).toEqual(['new', 'old'])
@@ -133,7 +134,7 @@ test('a file that changed between start and watch is taken over', async () => {
   const path = await file('keys', KEY)
   const config = load({ SECRET_KEYS: undefined, SECRET_KEYS_FILE: path })
   const next = newKey()
-  await writeFile(path, `${next},${KEY}`)
+  await replaceFile(path, `${next},${KEY}`)
   watch(config)
   await until(() => config.secretKeys.current().length === 2)
   expect(config.secretKeys.current()[0]).toEqual(Buffer.from(next, 'base64'))
@@ -144,14 +145,14 @@ test('bad content is refused by name, the old value stays, and the next sound co
   const config = load({ SECRET_KEYS: undefined, SECRET_KEYS_FILE: path })
   const { lines } = watch(config)
 
-  await writeFile(path, 'marked nonsense')
+  await replaceFile(path, 'marked nonsense')
   await until(() => lines.length > 0)
   expect(config.secretKeys.current()).toEqual([Buffer.from(KEY, 'base64')])
   await unlink(path)
   await until(() => lines.length > 1)
   expect(config.secretKeys.current()).toEqual([Buffer.from(KEY, 'base64')])
   const next = newKey()
-  await writeFile(path, next)
+  await replaceFile(path, next)
   await until(() => lines.length > 2)
 
   expect(config.secretKeys.current()).toEqual([Buffer.from(next, 'base64')])
@@ -203,7 +204,7 @@ test('a part that cannot take the new value is reported', async () => {
   config.authn.apiTokens.onChange(() => {
     throw new Error('marked')
   })
-  await writeFile(path, 'new')
+  await replaceFile(path, 'new')
   await until(() => lines.length > 0)
   expect(lines).toEqual([
     {
@@ -220,7 +221,7 @@ test('after the stop nothing is taken over any more', async () => {
   const stopped = watch(config)
   stopped.stop()
   const { lines } = watch(load({ AUTHN_API_TOKEN: undefined, AUTHN_API_TOKEN_FILE: path }))
-  await writeFile(path, 'new')
+  await replaceFile(path, 'new')
   await until(() => lines.length > 0) // the other watcher has seen it
   expect(config.authn.apiTokens.current()).toEqual(['old'])
   expect(stopped.lines).toEqual([])

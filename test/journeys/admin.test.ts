@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type BrokerHome, type BrokerProcess, makeBrokerHome } from '../support/broker-process.ts'
 import { TEST_KEY } from '../support/gatehouse.ts'
 import { AMELIA, type House, PASSWORD, startHouse, WALTER } from '../support/house.ts'
+import { replaceFile } from '../support/replace-file.ts'
 import { until } from '../support/until.ts'
 
 /** An administrator at the operations listener of one replica, as it is run; people sign in at another one. */
@@ -65,10 +66,10 @@ test('a person leaves: their sessions are seen and end on every replica, nobody 
 test('a changed OPS_TOKEN_FILE counts without a restart, and the old token no more', async () => {
   const { userId } = await signedIn(AMELIA)
   expect((await admin(NEW_TOKEN, 'GET', userId)).status).toBe(401)
-  await writeFile(join(folder, 'token'), NEW_TOKEN)
+  await replaceFile(join(folder, 'token'), NEW_TOKEN)
   await until(async () => (await admin(NEW_TOKEN, 'GET', userId)).status === 200)
   expect((await admin(OLD_TOKEN, 'DELETE', userId)).status).toBe(401)
-  await writeFile(join(folder, 'token'), OLD_TOKEN)
+  await replaceFile(join(folder, 'token'), OLD_TOKEN)
   await until(async () => (await admin(OLD_TOKEN, 'GET', userId)).status === 200)
 }, 30_000)
 

@@ -10,6 +10,7 @@ import type { Gatehouse } from '../support/gatehouse.ts'
 import { AMELIA, type House, PASSWORD, startHouse, TOMAS, WALTER } from '../support/house.ts'
 import { atMost, onlyLimits } from '../support/limits.ts'
 import { navigate } from '../support/navigate.ts'
+import { replaceFile } from '../support/replace-file.ts'
 import { errorOf, handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
@@ -42,7 +43,7 @@ const reloads = ({ logLines }: Gatehouse) =>
 /** Writes the file, and waits until the broker has taken it over. */
 async function change(broker: Gatehouse, path: string, content: string) {
   const before = reloads(broker)
-  await writeFile(path, content)
+  await replaceFile(path, content)
   await until(() => reloads(broker) > before, { what: 'a secret that is taken over', timeoutMs: 30_000 })
 }
 
@@ -153,7 +154,7 @@ describe('SECRET_KEYS of one broker', () => {
   test('a file with a key that is none changes nothing, and says so by name', async () => {
     const browser = await house.visit()
     await signIn(browser, AMELIA)
-    await writeFile(keys, `${older},plainly-no-key`)
+    await replaceFile(keys, `${older},plainly-no-key`)
     await until(() => house.gatehouse.logText().includes('"event":"secret_refused"'), { timeoutMs: 30_000 })
     expect((await browser.get(ME)).json.login).toBe(AMELIA)
     expect(house.gatehouse.logText()).not.toContain('plainly-no-key')
@@ -330,8 +331,8 @@ describe('credentials of the upstreams, in files', () => {
     }
     const write = async (...keys: (typeof one)[]) => {
       const before = reloads(house.gatehouse)
-      await writeFile(id.path, keys.map(({ keyId }) => keyId).join())
-      await writeFile(secret.path, keys.map(({ keySecret }) => keySecret).join())
+      await replaceFile(id.path, keys.map(({ keyId }) => keyId).join())
+      await replaceFile(secret.path, keys.map(({ keySecret }) => keySecret).join())
       await until(() => reloads(house.gatehouse) > before, { timeoutMs: 30_000 })
     }
     await works()
