@@ -12,7 +12,7 @@ afterEach(() => house.tidy())
 async function signedIn(login = 'amelia.stone', firstName = 'Amelia') {
   const visitor = await house.visit()
   await visitor.signIn(login)
-  if (firstName === 'Walter') await visitor.press('Not now')
+  if (firstName === 'Walter') await visitor.press('Skip')
   await visitor.screen(`Hello ${firstName}`)
   return visitor
 }
@@ -63,7 +63,7 @@ test('another tab has signed somebody else in: the page notices, and shows who i
   await tab.goto(house.demo.url)
   await tab.getByRole('button', { name: 'walter.warn@example.test' }).click()
   await tab.getByRole('main').getByRole('button', { name: 'Sign in' }).click()
-  await tab.getByRole('main').getByRole('button', { name: 'Not now' }).click()
+  await tab.getByRole('main').getByRole('button', { name: 'Skip' }).click()
   await tab.getByRole('heading', { name: 'Hello Walter' }).waitFor()
   await visitor.press('Search')
   await visitor.screen('Hello Walter')

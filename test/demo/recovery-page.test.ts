@@ -28,7 +28,7 @@ describe('setting a factor up', () => {
   }
 
   async function done(visitor: Visitor, firstName = 'Erin') {
-    await visitor.press('That is enough')
+    await visitor.press('Skip')
     await visitor.screen(`Hello ${firstName}`)
   }
 
@@ -52,7 +52,7 @@ describe('setting a factor up', () => {
 
   test('a required one cannot be skipped, the others can', async () => {
     const visitor = await choiceOf('reggie.required')
-    expect(await visitor.main.getByRole('button', { name: 'Not now' }).count()).toBe(0)
+    expect(await visitor.main.getByRole('button', { name: 'Skip' }).count()).toBe(0)
     await visitor.press('Authenticator app (required)')
     await visitor.main.getByLabel('Code').waitFor()
     await visitor.type('Code', house.sandbox.totpCode('reggie.required'))

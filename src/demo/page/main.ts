@@ -1,10 +1,11 @@
 import { type Session, showAccess } from './access/access.js'
-import { BrokerTrouble, call } from './parts/call.js'
+import { call } from './parts/call.js'
 import { actions } from './parts/elements.js'
-import { adviceFor } from './parts/errors.js'
 import { button } from './parts/form.js'
 import { report, say, show } from './parts/screen.js'
-import { createSignIn } from './sign-in/sign-in.js'
+import { Trouble } from './parts/trouble.js'
+import { go } from './sign-in/sign-in.js'
+import { OPTIONS, START } from './sign-in/steps.js'
 
 /** What the address brought along is taken out of it at once: it must not stay in the history, or be shared. */
 function takeFromAddress(): { activation?: string; recovery?: string; stateToken?: string } {
@@ -16,37 +17,36 @@ function takeFromAddress(): { activation?: string; recovery?: string; stateToken
   return brought
 }
 
-export const signIn = createSignIn(() => start())
-
-addEventListener('over', (event) => {
-  if (event instanceof CustomEvent) start(event.detail).catch((error: unknown) => say(adviceFor(error).text))
-})
-
 /** A link of a mail begins a sign-in of its own; an app's step-up goes on; else: is somebody signed in? */
 async function arrive(): Promise<void> {
-  const { activation, recovery, stateToken } = takeFromAddress()
+  const { activation: token, recovery: recoveryToken, stateToken } = takeFromAddress()
+  const post = async (path: string, body: object) => go(await call('POST', path, body))
   show('One moment…')
   try {
-    if (activation !== undefined) await signIn.activate(activation)
-    else if (recovery !== undefined) await signIn.recover(recovery)
-    else if (stateToken !== undefined) await signIn.resume(stateToken)
-    else await start()
+    if (token !== undefined) await post('/api/v1/authn', { token, options: OPTIONS })
+    else if (recoveryToken !== undefined) await post('/api/v1/authn/recovery/token', { recoveryToken })
+    else if (stateToken !== undefined) await post('/api/v1/authn', { stateToken })
+    else await restart()
   } catch (error) {
-    show('One moment…', actions(button('Try again', () => location.reload(), '')))
-    report(error)
+    show('One moment…', actions(button('Try again', () => location.reload())))
+    await report(error)
   }
 }
 
 /** The same call gives a browser its device cookie: a page makes it before anything else. */
-async function start(notice = ''): Promise<void> {
+async function restart(notice = ''): Promise<void> {
   const session = await call<Session>('GET', '/api/v1/sessions/me').catch((error: unknown) => {
-    if (error instanceof BrokerTrouble && error.status === 404) return undefined
+    if (error instanceof Trouble && error.status === 404) return undefined
     throw error
   })
-  const shown = session === undefined ? signIn.begin() : showAccess(session, () => signIn.begin())
+  if (session === undefined) await go(START)
+  const filled = session && showAccess(session, () => go(START))
   say(notice)
-  return shown
+  await filled
 }
 
-window.addEventListener('hashchange', () => void arrive()) // a mail's link, opened where this page is open already
+addEventListener('restart', (event) => {
+  if (event instanceof CustomEvent) restart(event.detail ?? '').catch(report)
+})
+addEventListener('hashchange', () => void arrive()) // a mail's link, opened where this page is open already
 await arrive()

@@ -1,8 +1,8 @@
 import { call } from '../parts/call.js'
-import { actions, type Child, element, text } from '../parts/elements.js'
-import { adviceFor } from '../parts/errors.js'
+import { actions, type Child, element } from '../parts/elements.js'
 import { button } from '../parts/form.js'
 import { report, show } from '../parts/screen.js'
+import { Trouble } from '../parts/trouble.js'
 import { createDirectory } from './groups.js'
 import { createOwnSessions } from './sessions.js'
 
@@ -35,7 +35,7 @@ export type Ask = <Answer>(method: string, url: string) => Promise<Answer>
 
 /** "My access": who is signed in, since when and where else, and which groups and roles that gives. */
 export async function showAccess(session: Session, signedOut: () => void): Promise<void> {
-  const ask: Ask = (method, url) => call(method, url, { session: session.id })
+  const ask: Ask = (method, url) => call(method, url, undefined, { 'x-gatehouse-session': session.id })
   const facts = element('dl', { class: 'facts', 'aria-live': 'polite' }, ...factsOf(session))
   const access = element('div', {}, text('Looking up your groups…'))
   const sessions = element('div', {})
@@ -70,9 +70,9 @@ async function fill(place: HTMLElement, content: () => Promise<readonly Child[]>
   try {
     place.replaceChildren(...(await content()).filter((child) => child !== undefined && child !== false))
   } catch (error) {
-    const { text: says, isOver } = adviceFor(error)
-    if (!isOver) place.replaceChildren(element('p', { class: 'trouble', role: 'alert' }, says))
-    else if (place.isConnected) report(error)
+    const { message, isOver } = error instanceof Trouble ? error : { message: String(error) }
+    if (!isOver) place.replaceChildren(element('p', { class: 'trouble', role: 'alert' }, message))
+    else if (place.isConnected) await report(error)
   }
 }
 
@@ -112,6 +112,10 @@ function accessFacts(access: Access): Child[] {
     access.groups.length === 0 ? text('You are in no group.') : groupTable('My groups', access.groups),
     access.meta.stale && text('As of ', time(access.meta.fetchedAt), ': the access service is in trouble.'),
   ]
+}
+
+export function text(...children: readonly Child[]): HTMLParagraphElement {
+  return element('p', {}, ...children)
 }
 
 export function groupTable(caption: string, groups: readonly Group[]): HTMLTableElement {

@@ -1,6 +1,6 @@
-import { actions, element, text } from '../parts/elements.js'
+import { actions, element } from '../parts/elements.js'
 import { button, form } from '../parts/form.js'
-import { type Ask, type Group, groupTable } from './access.js'
+import { type Ask, type Group, groupTable, text } from './access.js'
 
 interface Page {
   readonly list: readonly Group[]
@@ -8,7 +8,7 @@ interface Page {
 }
 
 const PAGE = '10'
-const SEARCH = { name: 'search', label: 'Part of the name', attributes: { type: 'search', required: false } }
+const SEARCH = ['search', 'Part of the name', { type: 'search', required: false }] as const
 
 /** Search over all groups, where the broker allows it to this person (else 403, and it says so). */
 export function createDirectory(ask: Ask): HTMLElement {

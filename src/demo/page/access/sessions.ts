@@ -1,6 +1,6 @@
-import { actions, element, text } from '../parts/elements.js'
+import { actions, element } from '../parts/elements.js'
 import { button } from '../parts/form.js'
-import { type Ask, time } from './access.js'
+import { type Ask, text, time } from './access.js'
 
 interface OwnSession {
   readonly id: string

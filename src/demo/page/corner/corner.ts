@@ -1,7 +1,8 @@
-import { signIn } from '../main.js'
 import { call } from '../parts/call.js'
 import { byId, type Child, element } from '../parts/elements.js'
 import { button } from '../parts/form.js'
+import { go } from '../sign-in/sign-in.js'
+import { START } from '../sign-in/steps.js'
 import { lendVirtualKey } from './virtual-key.js'
 
 /**
@@ -50,10 +51,19 @@ function personButton(person: Person): HTMLElement {
       other.removeAttribute('aria-pressed')
     pick.setAttribute('aria-pressed', 'true')
     chosen = person
-    signIn.begin({ username: person.login, password: person.password })
+    void fillIn(person)
     void refresh()
   })
   return element('li', {}, pick)
+}
+
+async function fillIn({ login: username, password }: Person): Promise<void> {
+  await go(START)
+  for (const [name, value] of Object.entries({ username, password })) {
+    const input = byId('portal').querySelector<HTMLInputElement>(`[name="${name}"]`)
+    if (input) input.value = value
+  }
+  byId('portal').querySelector<HTMLElement>('form :is(:invalid, [type="submit"])')?.focus()
 }
 
 async function refresh(): Promise<void> {
@@ -76,8 +86,8 @@ function screenOf({ login, password }: Person, { codes, pushWaiting, messages }:
         element(
           'div',
           { class: 'actions' },
-          answer(login, 'approve', 'Yes, it is me', ''),
-          answer(login, 'reject', 'No, it is not', 'quiet'),
+          answer(login, 'approve', 'Yes, it is me'),
+          answer(login, 'reject', 'No, it is not'),
         ),
       ),
     password === '' &&
@@ -112,19 +122,15 @@ function linkTo(href: string): HTMLElement {
     : element('a', { href, target: '_blank', rel: 'noreferrer' }, 'Open the link')
 }
 
-function answer(login: string, says: string, label: string, style: string): HTMLElement {
-  return button(
-    label,
-    async () => {
-      await call('POST', '/demo/push', { body: { login, answer: says } })
-      await refresh()
-    },
-    style,
-  )
+function answer(login: string, says: string, label: string): HTMLElement {
+  return button(label, async () => {
+    await call('POST', '/demo/push', { login, answer: says })
+    await refresh()
+  })
 }
 
 async function welcome(login: string): Promise<void> {
-  const { link } = await call<{ link: string }>('POST', '/demo/welcome', { body: { login } })
+  const { link } = await call<{ link: string }>('POST', '/demo/welcome', { login })
   location.assign(link)
 }
 

@@ -15,7 +15,8 @@ export function lendVirtualKey(login: () => string | undefined): void {
 
   const answer = async (path: string, challenge: BufferSource) => {
     const fields = await call<Record<string, string>>('POST', path, {
-      body: { login: login(), challenge: base64url(challenge) },
+      login: login(),
+      challenge: base64url(challenge),
     })
     const response = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, bytes(value)]))
     return { type: 'public-key', response } as unknown as Credential

@@ -10,15 +10,10 @@ export function element<Name extends keyof HTMLElementTagNameMap>(
 ): HTMLElementTagNameMap[Name] {
   const made = document.createElement(name)
   for (const [attribute, value] of Object.entries(attributes)) {
-    if (typeof value === 'string') made.setAttribute(attribute, value)
-    else if (value) made.setAttribute(attribute, '')
+    if (value !== false) made.setAttribute(attribute, value === true ? '' : value)
   }
   made.append(...children.filter((child) => child !== undefined && child !== false))
   return made
-}
-
-export function text(...children: readonly Child[]): HTMLParagraphElement {
-  return element('p', {}, ...children)
 }
 
 export function actions(...buttons: readonly Child[]): HTMLElement {

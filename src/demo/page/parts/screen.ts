@@ -1,48 +1,31 @@
-import { BrokerTrouble } from './call.js'
 import { byId, type Child, element } from './elements.js'
-import { adviceFor } from './errors.js'
+import type { Trouble } from './trouble.js'
 
 /**
  * One screen at a time stands in the page's `main`; what goes wrong on it is said under its title, as an alert. The
  * cursor goes to the first empty field of its form, else to its button, else to the title.
- * @returns whether it is still shown
+ * @returns what is in the page for as long as it is shown
  */
-export function show(title: string, ...content: readonly Child[]): () => boolean {
+export function show(title: string, ...content: readonly Child[]): HTMLElement {
   const heading = element('h2', { id: 'portal-title', tabindex: '-1' }, title)
-  const trouble = element('div', { id: 'trouble', class: 'trouble', role: 'alert' })
-  const screen = element('div', { class: 'screen' }, heading, trouble, ...content)
+  const screen = element(
+    'div',
+    {},
+    heading,
+    element('div', { id: 'trouble', class: 'trouble', role: 'alert' }),
+    ...content,
+  )
   document.title = `${title} · Gatehouse demo`
   byId('portal').replaceChildren(screen)
-  const form = screen.querySelector<HTMLFormElement>(':scope > form')
-  const fields = fieldsOf(form)
-  const submit = fields.length === 0 ? form?.querySelector<HTMLElement>('[type="submit"]') : undefined
-  const next = fields.find(({ value }) => value === '') ?? submit ?? heading
+  const next = screen.querySelector<HTMLElement>(':scope > form :is(:invalid, [type="submit"])') ?? heading
   next.focus()
-  return () => screen.isConnected
+  return screen
 }
 
 /** Says it under the title of the screen that is shown; an empty text takes back what was said. */
-export function say(text: string, causes: readonly string[] = [], tone: 'bad' | 'good' = 'bad'): void {
-  const trouble = byId('trouble')
-  trouble.className = `trouble ${tone}`
-  trouble.replaceChildren()
-  if (text !== '') trouble.append(element('p', {}, text))
-  if (causes.length > 0) trouble.append(element('ul', {}, ...causes.map((cause) => element('li', {}, cause))))
-}
-
-/** Shows what an error means: on the screen that is shown, or, by the event `over`, on the one to start again with. */
-export function report(error: unknown, trigger?: HTMLButtonElement): void {
-  const { text, isOver, showsCauses, waitSeconds } = adviceFor(error)
-  if (isOver) {
-    dispatchEvent(new CustomEvent('over', { detail: text }))
-    return
-  }
-  const { status = 0, causes = [] } = error instanceof BrokerTrouble ? error : {}
-  const isAboutInput =
-    status >= 400 && status < 500 && waitSeconds === undefined && trigger?.type === 'submit'
-  const words = isAboutInput ? pointAt(causes, fieldsOf(trigger.form)) : causes
-  say(text, showsCauses ? words : [])
-  if (trigger !== undefined && waitSeconds !== undefined) countDown(trigger, waitSeconds)
+export function say(words: string, tone: 'bad' | 'good' = 'bad'): void {
+  byId('trouble').className = `trouble ${tone}`
+  byId('trouble').textContent = words
 }
 
 /**
@@ -55,46 +38,55 @@ export async function attempt(trigger: HTMLButtonElement, work: () => Promise<vo
   trigger.ariaDisabled = 'true'
   try {
     await work()
-    trigger.ariaDisabled = null
   } catch (error) {
-    trigger.ariaDisabled = null
-    if (trigger.isConnected) report(error, trigger) // else somebody has gone on to another screen
+    if (trigger.isConnected) await report(error, trigger) // else somebody has gone on to another screen
   }
+  trigger.ariaDisabled = null
+}
+
+/** Says what is wrong: on the screen that is shown, or, by the event `restart`, on the one to start again with. */
+export async function report(error: unknown, trigger?: HTMLButtonElement): Promise<void> {
+  const trouble: Partial<Trouble> = error instanceof Error ? error : {}
+  const { message = '', status = 0, causes = [], isOver, waitSeconds } = trouble
+  if (isOver) return void dispatchEvent(new CustomEvent('restart', { detail: message }))
+  const isRefused = status >= 400 && status < 500 && !waitSeconds && trigger?.type === 'submit'
+  say([message, ...(isRefused ? pointAt(trigger, causes) : causes)].join('\n'))
+  if (trigger && waitSeconds) await countDown(trigger, waitSeconds)
 }
 
 /** The button says how long it is still to wait. */
-function countDown(trigger: HTMLButtonElement, seconds: number): void {
+async function countDown(trigger: HTMLButtonElement, seconds: number): Promise<void> {
   const label = trigger.textContent
   const endsAt = Date.now() + seconds * 1000
-  const tick = () => {
-    const left = Math.ceil((endsAt - Date.now()) / 1000)
-    trigger.textContent = left > 0 ? `${label} (in ${left} s)` : label
-    trigger.ariaDisabled = left > 0 ? 'true' : null
-    if (left > 0) setTimeout(tick, 500)
-    else if (trigger.isConnected) say('')
+  for (let left = seconds; left > 0; left = Math.ceil((endsAt - Date.now()) / 1000)) {
+    trigger.textContent = `${label} (in ${left} s)`
+    await pause(500)
   }
-  tick()
+  trigger.textContent = label
+  if (trigger.isConnected) say('')
 }
 
 /**
  * The cursor goes to the field that a cause names ("oldPassword: …", "profile.phoneNumber: …"), else to the last one.
  * @returns the causes with the label in the place of that name
  */
-function pointAt(causes: readonly string[], fields: readonly HTMLInputElement[]): string[] {
-  const named = causes.map((cause) => {
-    const [, name, sentence] = /^(?:\w+\.)*(\w+): (.+)$/s.exec(cause) ?? []
-    const field = fields.find((one) => name !== undefined && one.name.split('.').at(-1) === name)
-    return { field, words: field === undefined ? cause : `${field.labels?.[0]?.textContent}: ${sentence}` }
+function pointAt({ form }: HTMLButtonElement, causes: readonly string[]): string[] {
+  const fields = [...(form?.querySelectorAll<HTMLInputElement>('[required]') ?? [])]
+  let field = fields.at(-1)
+  const words = causes.map((cause) => {
+    const [path = '', sentence] = cause.split(/: (.*)/s)
+    const named = fields.find(({ name }) => name === path.split('.').at(-1))
+    field = named ?? field
+    return named ? `${named.labels?.[0]?.firstChild?.textContent}: ${sentence}` : cause
   })
-  const field = named.find((one) => one.field !== undefined)?.field ?? fields.at(-1)
   field?.setAttribute('aria-invalid', 'true')
   field?.setAttribute('aria-describedby', 'trouble')
-  field?.addEventListener('input', () => field.removeAttribute('aria-invalid'), { once: true })
+  field?.addEventListener('input', () => field?.removeAttribute('aria-invalid'), { once: true })
   field?.focus()
-  if (field instanceof HTMLInputElement) field.select()
-  return named.map(({ words }) => words)
+  field?.select?.()
+  return words
 }
 
-function fieldsOf(form: HTMLFormElement | null): HTMLInputElement[] {
-  return [...(form?.querySelectorAll<HTMLInputElement>('input:not([type="checkbox"]), select') ?? [])]
+export function pause(ms: number): Promise<void> {
+  return new Promise((resume) => setTimeout(resume, ms))
 }

@@ -1,35 +1,37 @@
 /** The browser's own part of a security key (WebAuthn), in the fields that the sign-in API takes. */
 
-/** Rejects with a sentence when there is no such key, or nobody touched it. */
-export async function signWithKey(asked: object, credentialIds: readonly string[]): Promise<object> {
-  const allowCredentials = credentialIds.map((id) => ({ type: 'public-key', id }))
-  const options = { challenge: '', ...asked, allowCredentials }
-  const answer = await answerOf<AuthenticatorAssertionResponse>(() => {
-    const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options)
-    return navigator.credentials.get({ publicKey })
+export function signWithKey(asked: object | undefined, credentialIds: readonly string[]): Promise<object> {
+  return touched(async () => {
+    const allowCredentials = credentialIds.map((id) => ({ type: 'public-key', id }))
+    const options = { challenge: '', ...asked, allowCredentials }
+    return navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options) })
   })
-  return {
-    clientData: base64(answer.clientDataJSON),
-    authenticatorData: base64(answer.authenticatorData),
-    signatureData: base64(answer.signature),
-  }
 }
 
-export async function registerKey(asked: object): Promise<object> {
-  const answer = await answerOf<AuthenticatorAttestationResponse>(() => {
-    const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(
-      asked as PublicKeyCredentialCreationOptionsJSON,
-    )
+export function registerKey(options: object): Promise<object> {
+  return touched(async () => {
+    const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options as Creation)
     return navigator.credentials.create({ publicKey })
   })
-  return { clientData: base64(answer.clientDataJSON), attestation: base64(answer.attestationObject) }
+}
+type Creation = PublicKeyCredentialCreationOptionsJSON
+
+/** What the API calls the parts of the browser's answer. */
+const PARTS = {
+  clientData: 'clientDataJSON',
+  attestation: 'attestationObject',
+  authenticatorData: 'authenticatorData',
+  signatureData: 'signature',
 }
 
-async function answerOf<Answer>(ask: () => Promise<Credential | null>): Promise<Answer> {
+/** Rejects with a sentence when there is no such key, or nobody touched it. */
+async function touched(ask: () => Promise<Credential | null>): Promise<object> {
   if (!('PublicKeyCredential' in window)) throw new Error('This browser does not support security keys.')
   const credential = await ask().catch(() => null) // the browser says why in its own window
-  if (!credential) throw new Error('No security key has answered. Please try again.')
-  return (credential as PublicKeyCredential).response as Answer
+  if (credential === null) throw new Error('No security key has answered. Please try again.')
+  const { response } = credential as PublicKeyCredential
+  const parts = Object.entries(PARTS).filter(([, part]) => part in response)
+  return Object.fromEntries(parts.map(([name, part]) => [name, base64(Reflect.get(response, part))]))
 }
 
 function base64(buffer: ArrayBuffer): string {

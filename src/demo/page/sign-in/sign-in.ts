@@ -1,128 +1,96 @@
-import { call } from '../parts/call.js'
-import { actions, element, text } from '../parts/elements.js'
-import { adviceFor, RESULTS } from '../parts/errors.js'
+import { actions, type Child, element } from '../parts/elements.js'
 import { button, form, type Values } from '../parts/form.js'
-import { report, say, show } from '../parts/screen.js'
-import { poll } from './poll.js'
-import { type Action, type Choice, type Step, unknownStep } from './step.js'
-import { OPTIONS, START, startStep, stepOf } from './steps.js'
-import { factorsOf, follow, type Link, linkOf, linksOf, type Transaction } from './transaction.js'
-
-export type SignIn = ReturnType<typeof createSignIn>
+import { pause, report, say, show } from '../parts/screen.js'
+import { Trouble, WORDS } from '../parts/trouble.js'
+import type { Action } from './step.js'
+import { START, stepOf } from './steps.js'
+import { factorsOf, follow, linkOf, linksOf, type Transaction } from './transaction.js'
 
 /**
  * The whole sign-in, as the answers lead it: an answer becomes a step (steps.ts, factors.ts), the step a screen, and
- * what is done there follows a link, to the next answer.
- * @param done somebody is signed in now
+ * what is done there follows a link, to the next answer. At its end is the event `restart`: who is signed in now?
  */
-export function createSignIn(done: () => Promise<void>) {
-  async function go(transaction: Transaction): Promise<void> {
-    if (transaction.status === 'SUCCESS') return succeed(transaction)
-    return open(transaction, await stepOf(transaction))
-  }
+export async function go(answer: Transaction): Promise<void> {
+  if (answer.status === undefined) return go(START)
+  if (answer.status === 'SUCCESS') return succeed(answer)
+  const { title, says = [], main, others = [], poll: link } = await stepOf(answer)
+  if (main?.label === '') return take(answer, main)
+  const formOf = (action: Action, label: string, more: Child[] = []) =>
+    form(action.fields ?? [], label, (values) => take(answer, action, values), more)
+  const offer = (action: Action) =>
+    action.fields
+      ? element('details', {}, element('summary', {}, action.label), formOf(action, 'Send'))
+      : button(action.label, () => take(answer, action))
+  const ways = waysOut(answer, main).map(offer)
+  const screen = show(
+    title,
+    ...says.map((said) => (typeof said === 'string' ? element('p', {}, said) : said)),
+    link && element('p', { class: 'waiting' }, 'Waiting for your phone'),
+    main && formOf(main, main.label, ways),
+    element('div', { class: 'actions others' }, ...others.map(offer)),
+    !main && actions(...ways),
+  )
+  say(WORDS[answer.factorResult ?? ''] ?? '')
+  if (link) poll(screen, () => follow(answer, link)).catch(report)
+}
 
-  async function open(transaction: Transaction, step: Step, isChosen = false): Promise<void> {
-    if (step.main?.label === '') return take(transaction, step.main)
-    render(transaction, step, isChosen)
-  }
+async function take(
+  answer: Transaction,
+  { link, sends, notice }: Action,
+  values: Values = {},
+): Promise<void> {
+  if (link === undefined) return
+  await go(await follow(answer, link, sends ? await sends(values) : values))
+  if (notice) say(notice, 'good')
+}
 
-  async function take(transaction: Transaction, action: Action, values: Values = {}): Promise<void> {
-    const { link, sends, notice } = action
-    if (link === undefined) return render(transaction, unknownStep(transaction))
-    const more = typeof sends === 'function' ? await sends() : sends
-    await go(await follow(transaction, link, { ...more, ...values }))
-    if (notice !== undefined) say(notice, [], 'good')
-  }
+const WAYS = { resend: 'Send it again', skip: 'Skip', prev: 'Choose another way', cancel: 'Cancel' }
 
-  function render(transaction: Transaction, wanted: Step, isChosen = false): void {
-    const step = wanted.main && !wanted.main.link ? unknownStep(transaction) : wanted
-    const { title, says = [], main, choices = [], also = [] } = step
-    const ways = waysOut(transaction, step, isChosen)
-    const content = [
-      ...says.map((said) => (typeof said === 'string' ? text(said) : said)),
-      main && formOf(transaction, main, main.label, ways),
-      choices.length > 0 && actions(...choices.map((choice) => choiceButton(transaction, step, choice))),
-      ...also.map((action) => alsoElement(transaction, action)),
-      !main && actions(...ways),
-    ]
-    const isShown = show(title, ...content)
-    say(RESULTS[transaction.factorResult ?? '']?.text ?? '')
-    if (step.poll !== undefined) wait(transaction, step.poll, isShown).catch(report)
-  }
+/** The links that lead away from a screen, as far as the answer has them. */
+function waysOut(answer: Transaction, main: Action | undefined): Action[] {
+  const { factorType, provider } = factorsOf(answer)[0] ?? {}
+  const ways = Object.entries(WAYS).flatMap(([relation, label]) => {
+    const more = relation === 'resend' && {
+      sends: () => ({ factorType, provider }),
+      notice: 'It is on its way.',
+    }
+    const links = linksOf(answer, relation).filter((link) => link !== main?.link)
+    return links.map((link) => ({ label, link, ...more }))
+  })
+  const isAlone = answer !== START && linkOf(answer, 'cancel') === undefined
+  return isAlone ? [...ways, { label: 'Back to sign-in', link: { answer: START } }] : ways
+}
 
-  function formOf(transaction: Transaction, action: Action, label: string, others: HTMLElement[] = []) {
-    return form(action.fields ?? [], label, (values) => take(transaction, action, values), others)
-  }
+/** The end: a redirect to the app that began it, an account that is unlocked, or a session. */
+async function succeed(answer: Transaction): Promise<void> {
+  const app = linkOf(answer, 'next')?.href
+  if (app !== undefined) return location.assign(app)
+  if (answer.recoveryType !== 'UNLOCK') return void dispatchEvent(new CustomEvent('restart'))
+  await go(START)
+  say('Your account is unlocked. You can sign in again.', 'good')
+}
 
-  function choiceButton(transaction: Transaction, { main }: Step, choice: Choice): HTMLElement {
-    const choose = async () => open(transaction, await choice.open(), true)
-    return button(choice.label, choose, main ? 'link' : 'quiet choice')
-  }
+const EVERY_MS = 2000
+/** After a 429 or a lost connection; then it is an error. */
+const BACK_OFF_MS = [1000, 2000, 4000, 8000, 16_000]
 
-  function alsoElement(transaction: Transaction, action: Action): HTMLElement {
-    const { label, fields = [] } = action
-    if (fields.length === 0) return actions(button(label, () => take(transaction, action), 'link'))
-    return element('details', {}, element('summary', {}, label), formOf(transaction, action, 'Send'))
-  }
-
-  /** Buttons for the links that lead away from a screen, as far as the answer has them. */
-  function waysOut(transaction: Transaction, { main, skip = 'Not now' }: Step, isChosen: boolean) {
-    if (transaction === START && !isChosen) return []
-    if (transaction.stateToken === undefined) return [button('Back to sign-in', () => begin())]
-    const [{ factorType, provider } = {}] = factorsOf(transaction)
-    const resend = { sends: { factorType, provider }, notice: 'It is on its way.' }
-    const follows = (relation: string, label: string, more: Partial<Action> = {}) =>
-      linksOf(transaction, relation)
-        .filter((link) => link !== main?.link)
-        .map((link) => button(label, () => take(transaction, { label, link, ...more })))
-    const back = 'Choose another way'
-    return [
-      ...follows('resend', 'Send it again', resend),
-      ...follows('skip', skip),
-      ...(isChosen ? [button(back, () => go(transaction))] : follows('prev', back)),
-      button('Cancel', () => cancel(transaction)),
-    ]
-  }
-
-  /** Cancelling what is over already is fine too. */
-  async function cancel(transaction: Transaction): Promise<void> {
-    const link = linkOf(transaction, 'cancel')
-    if (link !== undefined) await follow(transaction, link).catch(() => undefined)
-    begin()
-  }
-
-  async function wait(transaction: Transaction, link: Link, isShown: () => boolean): Promise<void> {
-    const answer = await poll(
-      isShown,
-      () => follow(transaction, link, { rememberDevice: transaction.remember }),
-      ({ status, factorResult }) => status === transaction.status && factorResult === 'WAITING',
-      (error) => say(error === undefined ? '' : adviceFor(error).text),
-    )
-    if (answer !== undefined) await go(answer)
-  }
-
-  /** The end: a redirect to the app that began it, an account that is unlocked, or a session. */
-  async function succeed(transaction: Transaction): Promise<void> {
-    const next = linkOf(transaction, 'next')
-    if (next !== undefined) return location.assign(next.href)
-    if (transaction.recoveryType !== 'UNLOCK') return done()
-    begin()
-    say('Your account is unlocked. You can sign in again.', [], 'good')
-  }
-
-  function begin(filledIn?: { readonly username: string; readonly password: string }): void {
-    render(START, startStep(filledIn))
-  }
-
-  const start = async (path: string, body: object) => go(await call('POST', path, { body }))
-  return {
-    /** The first screen. */
-    begin,
-    /** From a mail: sets an account up. */
-    activate: (token: string) => start('/api/v1/authn', { token, options: OPTIONS }),
-    /** From a mail: a forgotten password, or an account to unlock. */
-    recover: (recoveryToken: string) => start('/api/v1/authn/recovery/token', { recoveryToken }),
-    /** Goes on with a transaction that began elsewhere: a step-up for an app. */
-    resume: (stateToken: string) => start('/api/v1/authn', { stateToken }),
+/** Asks again until the answer is another than "waiting", or the screen is gone. */
+export async function poll(screen: Node, ask: () => Promise<Transaction>): Promise<void> {
+  for (let failures = 0; ; ) {
+    await pause(BACK_OFF_MS[failures - 1] ?? EVERY_MS)
+    if (!screen.isConnected) return
+    const [asked] = await Promise.allSettled([ask()])
+    if (!screen.isConnected) return
+    if (asked.status === 'fulfilled') {
+      if (asked.value.factorResult !== 'WAITING') return go(asked.value)
+      if (failures > 0) say('')
+      failures = 0
+    } else {
+      const { reason } = asked
+      const isPassing = reason instanceof Trouble && [0, 429].includes(reason.status)
+      if (!isPassing || failures === BACK_OFF_MS.length) throw reason
+      failures += 1
+      say(reason.message)
+    }
   }
 }

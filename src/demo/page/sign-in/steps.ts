@@ -1,7 +1,7 @@
 import { element } from '../parts/elements.js'
-import { type Field, field } from '../parts/form.js'
-import { begunStep, chosenStep, nameOf } from './factors.js'
-import { type Choice, CODE, type Step, unknownStep } from './step.js'
+import { BOX, type Field } from '../parts/form.js'
+import { CODE, factorStep, nameOf } from './factors.js'
+import type { Action, Step } from './step.js'
 import { factorsOf, type Link, linkOf, linksOf, type Transaction } from './transaction.js'
 
 /** Warn of a password that expires soon, and let people set up more than one factor. */
@@ -19,136 +19,131 @@ export const START: Transaction = {
   },
 }
 
-const USERNAME = field('username', 'User name', { autocomplete: 'username' })
-const PASSWORD = field('password', 'Password', { type: 'password', autocomplete: 'current-password' })
-const OLD = field('oldPassword', 'Current password', { type: 'password', autocomplete: 'current-password' })
-const NEW = field('newPassword', 'New password', { type: 'password', autocomplete: 'new-password' })
-const REVOKE = field('revokeSessions', 'Sign me out everywhere else', { type: 'checkbox' })
+const USERNAME: Field = ['username', 'User name', { autocomplete: 'username' }]
+const PASSWORD: Field = ['password', 'Password', { type: 'password', autocomplete: 'current-password' }]
+const OLD: Field = ['oldPassword', 'Current password', { type: 'password', autocomplete: 'current-password' }]
+const NEW: Field = ['newPassword', 'New password', { type: 'password', autocomplete: 'new-password' }]
+const REVOKE: Field = ['revokeSessions', 'Sign me out everywhere else', BOX]
+/** The broker refuses a recovery that does not name its way. */
+const WAYS = { EMAIL: 'A link by e-mail', SMS: 'A code by text message', CALL: 'A code by phone call' }
+const SEND_ME: Field = ['factorType', 'Send me', {}, Object.entries(WAYS)]
 
-type ToStep = (answer: Transaction, next: Link | undefined) => Step | Promise<Step>
+type ToStep = (answer: Transaction, next: Link | undefined) => Step | undefined | Promise<Step | undefined>
 
 /** The whole sign-in: each answer has a status, and each status its step. */
 const STEPS: Readonly<Record<string, ToStep>> = {
-  START: () => startStep(),
+  START(_answer, link) {
+    const sends = (values: object) => ({ ...values, options: OPTIONS })
+    const others = linksOf(START, 'recovery').map((next) => {
+      return { label: next.name ?? '', link: { answer: { status: 'RECOVER', _links: { next } } } }
+    })
+    return { title: 'Sign in', main: { label: 'Sign in', link, fields: [USERNAME, PASSWORD], sends }, others }
+  },
+  RECOVER: (_answer, link) => recoverStep(link?.name ?? '', link),
+  LOCKED_OUT(_answer, link) {
+    if (link) return recoverStep('Your account is locked', link)
+    return { title: 'Your account is locked', says: ['Ask your help desk to unlock it.'] }
+  },
+  RECOVERY_CHALLENGE(_answer, link) {
+    const says = ['If there is such an account, a code is on its way to its phone.']
+    if (link) return { title: 'Enter the code', says, main: { label: 'Verify', link, fields: [CODE] } }
+    const mail = 'If there is such an account, a link is on its way. Open it on this device.'
+    return { title: 'Look into your mail', says: [mail] }
+  },
+  RECOVERY({ _embedded }, link) {
+    const question = _embedded?.user?.recovery_question?.question ?? 'Your answer'
+    const main = { label: 'Go on', link, fields: [['answer', question] as const] }
+    return { title: 'Your recovery question', main }
+  },
   UNAUTHENTICATED({ _embedded }, link) {
     const app = _embedded?.target?.label ?? 'the app'
-    const main = { label: 'Sign in', link, fields: [USERNAME, PASSWORD] }
-    return { title: `Sign in to go on to ${app}`, main }
+    return {
+      title: `Sign in to go on to ${app}`,
+      main: { label: 'Sign in', link, fields: [USERNAME, PASSWORD] },
+    }
   },
-  PASSWORD_EXPIRED: (answer, link) => passwordStep('Your password has expired', answer, link, [OLD, NEW]),
-  PASSWORD_WARN(answer, link) {
+  PASSWORD_EXPIRED: (answer) => passwordStep(answer, 'Your password has expired', OLD),
+  PASSWORD_WARN(answer) {
     const days = answer._embedded?.policy?.expiration?.passwordExpireDays
-    const when = days === undefined ? 'soon' : days === 1 ? 'tomorrow' : `in ${days} days`
-    return passwordStep(`Your password expires ${when}`, answer, link, [OLD, NEW])
+    const when = days === undefined ? 'soon' : IN_DAYS.format(days, 'day')
+    return passwordStep(answer, `Your password expires ${when}`, OLD)
   },
-  PASSWORD_RESET: (answer, link) => passwordStep('Choose a new password', answer, link, [NEW]),
+  PASSWORD_RESET: (answer) => passwordStep(answer, 'Choose a new password'),
   MFA_REQUIRED(answer) {
-    const [only, ...others] = factorsOf(answer)
-    if (only === undefined) return NO_WAY
-    if (others.length === 0) return chosenStep(answer, only)
-    return { title: 'How do you want to prove it is you?', choices: choicesOf(answer, 'verify') }
+    const factors = factorsOf(answer)
+    if (factors.length === 1) return factorStep(answer)
+    if (factors.length > 1)
+      return { title: 'How do you want to prove it is you?', others: choicesOf(answer, 'verify', 'VERIFY') }
+    // the operator may hide factor types; then nothing may be left
+    const says = ['A second proof is needed, and none of yours may be used on this page. Ask your help desk.']
+    return { title: 'There is no way to go on here', says }
   },
-  MFA_CHALLENGE: begunStep,
+  VERIFY: factorStep,
+  MFA_CHALLENGE: factorStep,
   MFA_ENROLL(answer) {
     const ready = factorsOf(answer).filter(({ status }) => status === 'ACTIVE')
     const names = ready.map((factor) => nameOf(answer, factor)).join(', ')
     const says = [names === '' ? 'Choose one; you will be asked for it from now on.' : `Set up: ${names}`]
-    const skip = names === '' ? 'Not now' : 'That is enough'
-    return { title: 'Set up how you prove it is you', says, choices: choicesOf(answer, 'enroll'), skip }
+    return { title: 'Set up how you prove it is you', says, others: choicesOf(answer, 'enroll', 'ENROLL') }
   },
-  MFA_ENROLL_ACTIVATE: begunStep,
-  RECOVERY({ _embedded }, link) {
-    const question = field('answer', _embedded?.user?.recovery_question?.question ?? 'Your answer')
-    return { title: 'Your recovery question', main: { label: 'Go on', link, fields: [question] } }
-  },
-  RECOVERY_CHALLENGE(_answer, link) {
-    if (link === undefined) return MAIL_SENT
-    const says = ['If there is such an account, a code is on its way to its phone.']
-    return { title: 'Enter the code', says, main: { label: 'Verify', link, fields: [CODE] } }
-  },
-  LOCKED_OUT(_answer, link) {
-    const title = 'Your account is locked'
-    if (link === undefined) return { title, says: ['Ask your help desk to unlock it.'] }
-    return recoveryStep(title, link, 'Too many sign-ins have failed. You can unlock it yourself.')
-  },
+  ENROLL: factorStep,
+  MFA_ENROLL_ACTIVATE: factorStep,
 }
 
-/** The operator may hide factor types; then nothing may be left. */
-const NO_WAY: Step = {
-  title: 'There is no way to go on here',
-  says: ['A second proof is needed, and none of yours may be used on this page. Ask your help desk.'],
+const IN_DAYS = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+
+/** What to show for an answer; of a status, factor or shape that this page has never heard of, that it is so. */
+export async function stepOf(answer: Transaction): Promise<Step> {
+  const step = await STEPS[answer.status ?? '']?.(answer, linkOf(answer, 'next'))
+  const isDeadEnd = step?.main !== undefined && step.main.link === undefined
+  if (step !== undefined && !isDeadEnd) return step
+  const what = [answer.status, factorsOf(answer)[0]?.factorType].filter(Boolean).join(', ')
+  const says = [`The sign-in service asks for a step that this page does not know (${what}).`]
+  return { title: 'This page cannot go on', says }
 }
 
-/** There is nothing to type, and no link but the one in the mail, which leads back to this page. */
-const MAIL_SENT: Step = {
-  title: 'Look into your mail',
-  says: ['If there is such an account, a link is on its way. Open it on this device.'],
-}
-
-/** What to show for an answer. */
-export function stepOf(answer: Transaction): Step | Promise<Step> {
-  return STEPS[answer.status]?.(answer, linkOf(answer, 'next')) ?? unknownStep(answer, factorsOf(answer)[0])
-}
-
-/** The first screen. */
-export function startStep({ username = '', password = '' } = {}): Step {
-  const fields = [withValue(USERNAME, username), withValue(PASSWORD, password)]
-  const main = { label: 'Sign in', link: linkOf(START, 'next'), fields, sends: { options: OPTIONS } }
-  const choices = linksOf(START, 'recovery').map((link) => {
-    const { name: label = '' } = link
-    return { label, open: () => recoveryStep(label, link) }
-  })
-  return { title: 'Sign in', main, choices }
-}
-
-/** The answer is the same for everybody, whether there is such a person or not: this page must not promise more. */
-function recoveryStep(title: string, link: Link, why?: string): Step {
-  const says = [why, 'If the account may be recovered this way, you will hear from us.']
-  return { title, says, main: { label: 'Send', link, fields: [USERNAME, SEND_ME] } }
-}
-
-/** The broker refuses a recovery that does not name its way. */
-const SEND_ME: Field = {
-  ...field('factorType', 'Send me'),
-  options: [
-    ['EMAIL', 'A link by e-mail'],
-    ['SMS', 'A code by text message'],
-    ['CALL', 'A code by phone call'],
-  ],
-}
-
-function choicesOf(answer: Transaction, relation: string): Choice[] {
+/** A choice leads to the same answer, narrowed to the one factor. */
+function choicesOf(answer: Transaction, relation: string, status: string): Action[] {
   const factors = factorsOf(answer).filter((factor) => linkOf(factor, relation) !== undefined)
   return factors.map((factor) => ({
     label: nameOf(answer, factor) + (factor.enrollment === 'REQUIRED' ? ' (required)' : ''),
-    open: () => chosenStep(answer, factor),
+    link: {
+      answer: {
+        ...answer,
+        status,
+        _embedded: { ...answer._embedded, factor },
+        _links: { ...answer._links, prev: { answer } },
+      },
+    },
   }))
 }
 
-function passwordStep(title: string, answer: Transaction, link: Link | undefined, fields: Field[]): Step {
+/** The answer will be the same for everybody, whether there is such a person or not: this must not promise more. */
+function recoverStep(title: string, link: Link | undefined): Step {
+  const says = ['If the account may be recovered this way, you will hear from us.']
+  return { title, says, main: { label: 'Send', link, fields: [USERNAME, SEND_ME] } }
+}
+
+function passwordStep(answer: Transaction, title: string, ...old: Field[]): Step {
   const rules = rulesOf(answer).map((rule) => element('li', {}, rule))
   const says = ['A new password has to have:', element('ul', { class: 'list' }, ...rules)]
-  const main = { label: 'Change password', link, fields: [...fields, REVOKE] }
+  const main = { label: 'Change password', link: linkOf(answer, 'next'), fields: [...old, NEW, REVOKE] }
   return { title, says: rules.length === 0 ? [] : says, main }
 }
 
 /** The policy of the answer in words; what it does not ask for is left out. */
 function rulesOf({ _embedded }: Transaction): string[] {
-  const policy = { ..._embedded?.policy?.complexity, ..._embedded?.policy?.age }
-  return Object.entries(policy).flatMap(([name, asked]) => (asked && RULES[name]?.(Number(asked))) || [])
+  const policy = Object.entries({ ..._embedded?.policy?.complexity, ..._embedded?.policy?.age })
+  return policy.flatMap(([name, asked]) => (asked && RULES[name]?.replace('#', String(asked))) || [])
 }
 
-const RULES: Readonly<Record<string, (count: number) => string>> = {
-  minLength: (count) => `at least ${count} characters`,
-  minLowerCase: (count) => `small letters: ${count} or more`,
-  minUpperCase: (count) => `capital letters: ${count} or more`,
-  minNumber: (count) => `numbers: ${count} or more`,
-  minSymbol: (count) => `symbols, such as ! or ?: ${count} or more`,
-  excludeUsername: () => 'no part of your user name',
-  historyCount: (count) => `nothing you had among your last ${count} passwords`,
-  minAgeMinutes: (count) => `${count} minutes to stay in use`,
-}
-
-function withValue(from: Field, value: string): Field {
-  return { ...from, attributes: { ...from.attributes, value } }
+const RULES: Readonly<Record<string, string>> = {
+  minLength: 'at least # characters',
+  minLowerCase: 'small letters: # or more',
+  minUpperCase: 'capital letters: # or more',
+  minNumber: 'numbers: # or more',
+  minSymbol: 'symbols, such as ! or ?: # or more',
+  excludeUsername: 'no part of your user name',
+  historyCount: 'nothing you had among your last # passwords',
+  minAgeMinutes: '# minutes to stay in use',
 }

@@ -1,17 +1,19 @@
 import { call } from '../parts/call.js'
-import type { Values } from '../parts/form.js'
 
-export interface Link {
-  readonly href: string
-  readonly name?: string
-}
 interface Linked {
   readonly _links?: Readonly<Record<string, Link | readonly Link[]>>
 }
+export interface Link {
+  readonly href?: string
+  readonly name?: string
+  /** This page's own, in the place of an address: the answer is known already. */
+  readonly answer?: Transaction
+}
 
-/** The answer to every step of a sign-in. `stateToken` is a handle that stays the same until the end. */
+/** The answer to every step of a sign-in. Each member may be missing: when it is cancelled, even the status. */
 export interface Transaction extends Linked {
-  readonly status: string
+  readonly status?: string
+  /** A handle, the same until the end. */
   readonly stateToken?: string
   readonly factorResult?: string
   readonly recoveryType?: string
@@ -58,20 +60,17 @@ export function factorsOf({ _embedded }: Transaction): readonly Factor[] {
   return [_embedded?.factor ?? _embedded?.factors ?? []].flat()
 }
 
-/** These go into the query of the link, everything else into the body. */
-const IN_QUERY = ['rememberDevice', 'updatePhone']
-
-/** Follows a link of the transaction, with the handle in it. */
-export async function follow(from: Transaction, { href }: Link, values: Values = {}): Promise<Transaction> {
-  const url = new URL(href, location.href)
-  const body: Record<string, unknown> = { stateToken: from.stateToken }
-  for (const [name, value] of Object.entries(values)) {
-    const [member = '', inner] = name.split('.')
-    if (inner !== undefined) body[member] = Object.assign({}, body[member], { [inner]: value })
-    else if (!IN_QUERY.includes(name)) body[name] = value
-    else if (value === true) url.searchParams.set(name, 'true')
-  }
-  const answer = await call<Transaction>('POST', url.href, { body })
-  const { rememberDevice } = values
-  return { ...answer, remember: typeof rememberDevice === 'boolean' ? rememberDevice : from.remember }
+/** Follows a link, with the handle. What is said of this device and of a phone goes into the link's query. */
+export async function follow(from: Transaction, link: Link, values: Flags = {}): Promise<Transaction> {
+  if (link.answer) return link.answer
+  const { rememberDevice: remember = from.remember, updatePhone, ...body } = values
+  const url = new URL(link.href ?? '', location.href)
+  if (remember) url.searchParams.set('rememberDevice', 'true')
+  if (updatePhone) url.searchParams.set('updatePhone', 'true')
+  const answer = await call<Transaction>('POST', url.href, { ...body, stateToken: from.stateToken })
+  return { ...answer, remember }
+}
+interface Flags {
+  readonly rememberDevice?: boolean
+  readonly updatePhone?: boolean
 }
