@@ -404,8 +404,8 @@ test('the page has words of its own for every error code that is not told in pla
   expect(codes.size).toBeGreaterThan(UPSTREAM_CODES.length)
   const { page } = await house.visit()
   const wordless = await page.evaluate<string[]>(
-    `import('/demo/parts/trouble.js').then(({ Trouble }) => ${JSON.stringify([...codes])}.filter((errorCode) =>
-      new Trouble(new Response(), { errorCode, errorSummary: 'its own words' }).message === 'its own words'))`,
+    `import('/demo/parts/call.js').then(({ troubleOf }) => ${JSON.stringify([...codes])}.filter((errorCode) =>
+      troubleOf(new Response(), { errorCode, errorSummary: 'its own words' }).message === 'its own words'))`,
   )
   expect(wordless.sort()).toEqual(PLAIN_ALREADY)
 })
@@ -415,12 +415,12 @@ test('a poll that is limited or offline backs off 1, 2, 4, 8, 16 seconds, then g
   await page.clock.install()
   const pauses = page.evaluate<
     number[]
-  >(`Promise.all([import('/demo/sign-in/sign-in.js'), import('/demo/parts/trouble.js')]).then(
-    async ([{ poll }, { Trouble }]) => {
+  >(`Promise.all([import('/demo/sign-in/sign-in.js'), import('/demo/parts/call.js')]).then(
+    async ([{ poll }, { troubleOf }]) => {
       const asked = []
       const ask = async () => {
         asked.push(Date.now())
-        throw new Trouble(asked.length % 2 ? new Response(null, { status: 429 }) : Response.error())
+        throw troubleOf(asked.length % 2 ? new Response(null, { status: 429 }) : Response.error())
       }
       await poll(document.body, ask).catch(() => undefined)
       return asked.slice(1).map((at, index) => Math.round((at - asked[index]) / 1000))

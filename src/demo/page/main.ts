@@ -1,9 +1,8 @@
 import { type Session, showAccess } from './access/access.js'
-import { call } from './parts/call.js'
+import { call, type Trouble } from './parts/call.js'
 import { actions } from './parts/elements.js'
 import { button } from './parts/form.js'
 import { report, say, show } from './parts/screen.js'
-import { Trouble } from './parts/trouble.js'
 import { go } from './sign-in/sign-in.js'
 import { OPTIONS, START } from './sign-in/steps.js'
 
@@ -35,8 +34,8 @@ async function arrive(): Promise<void> {
 
 /** The same call gives a browser its device cookie: a page makes it before anything else. */
 async function restart(notice = ''): Promise<void> {
-  const session = await call<Session>('GET', '/api/v1/sessions/me').catch((error: unknown) => {
-    if (error instanceof Trouble && error.status === 404) return undefined
+  const session = await call<Session>('GET', '/api/v1/sessions/me').catch((error: Partial<Trouble>) => {
+    if (error.status === 404) return undefined
     throw error
   })
   if (session === undefined) await go(START)

@@ -1,8 +1,7 @@
-import { call } from '../parts/call.js'
+import { call, type Trouble } from '../parts/call.js'
 import { actions, type Child, element } from '../parts/elements.js'
 import { button } from '../parts/form.js'
 import { report, show } from '../parts/screen.js'
-import { Trouble } from '../parts/trouble.js'
 import { createDirectory } from './groups.js'
 import { createOwnSessions } from './sessions.js'
 
@@ -70,7 +69,7 @@ async function fill(place: HTMLElement, content: () => Promise<readonly Child[]>
   try {
     place.replaceChildren(...(await content()).filter((child) => child !== undefined && child !== false))
   } catch (error) {
-    const { message, isOver } = error instanceof Trouble ? error : { message: String(error) }
+    const { message, isOver }: Partial<Trouble> = error instanceof Error ? error : {}
     if (!isOver) place.replaceChildren(element('p', { class: 'trouble', role: 'alert' }, message))
     else if (place.isConnected) await report(error)
   }

@@ -1,4 +1,4 @@
-import { Trouble } from './trouble.js'
+import { WORDS } from './words.js'
 
 /** What this page asks of the broker: plain `fetch`. The two HttpOnly cookies go along by themselves. */
 export async function call<Answer>(
@@ -13,5 +13,39 @@ export async function call<Answer>(
   // what is no JSON comes from a proxy in between: the status says enough
   const answer = response.status === 204 ? {} : await response.json().catch(() => undefined)
   if (response.ok && answer !== undefined) return answer
-  throw new Trouble(response, answer)
+  throw troubleOf(response, answer)
+}
+
+/** An Error object of the broker, or of the upstream behind it, as it is told to people. */
+export type Trouble = ReturnType<typeof troubleOf>
+
+export function troubleOf(response: Response, said: Said = {}) {
+  const { errorCode = 'E0000009', errorSummary = 'Something went wrong.', errorCauses = [] } = said
+  const { status } = response
+  const causes = errorCauses.map((cause) => cause.errorSummary)
+  const words = WORDS[status] ?? WORDS[causes[0] ?? ''] ?? WORDS[errorCode]
+  const waitSeconds = waitOf(response)
+  const wait = waitSeconds === undefined ? '' : ` Please wait ${SECONDS.format(waitSeconds)}.`
+  return Object.assign(new Error((words ?? errorSummary) + wait), {
+    status,
+    waitSeconds,
+    causes: words === undefined || words.endsWith(':') ? causes : [],
+    /** What was begun: the page starts again. */
+    isOver: status === 409 || errorCode === 'E0000079' || (status === 401 && errorCode !== 'E0000004'),
+  })
+}
+interface Said {
+  readonly errorCode?: string
+  readonly errorSummary?: string
+  readonly errorCauses?: readonly { readonly errorSummary: string }[]
+}
+
+const SECONDS = new Intl.NumberFormat('en', { style: 'unit', unit: 'second', unitDisplay: 'long' })
+
+/** `Retry-After`; of a limit of the upstream's, until the time at which it ends: that header stands in every answer. */
+function waitOf({ headers, status }: Response): number | undefined {
+  const now = Date.parse(headers.get('date') ?? '') / 1000
+  const untilReset = Math.ceil(Number(headers.get('x-rate-limit-reset')) - now)
+  const limit = untilReset > 0 ? untilReset : 30
+  return Number(headers.get('retry-after')) || (status === 429 ? limit : undefined)
 }

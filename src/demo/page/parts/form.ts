@@ -39,7 +39,13 @@ function labelled(name: string, label: string, attributes: Attributes = {}, opti
   return [made, element('label', {}, 'Show what I type', shows)]
 }
 
-const TYPED = { required: true, autocomplete: 'off', spellcheck: 'false', autocapitalize: 'none' }
+const TYPED = {
+  required: true,
+  autocomplete: 'off',
+  spellcheck: 'false',
+  autocapitalize: 'none',
+  'aria-describedby': 'trouble',
+}
 
 export function button(label: string, onClick: () => Promise<void> | void): HTMLButtonElement {
   const made = element('button', { type: 'button' }, label)

@@ -1,5 +1,5 @@
+import type { Trouble } from './call.js'
 import { byId, type Child, element } from './elements.js'
-import type { Trouble } from './trouble.js'
 
 /**
  * One screen at a time stands in the page's `main`; what goes wrong on it is said under its title, as an alert. The
@@ -8,13 +8,8 @@ import type { Trouble } from './trouble.js'
  */
 export function show(title: string, ...content: readonly Child[]): HTMLElement {
   const heading = element('h2', { id: 'portal-title', tabindex: '-1' }, title)
-  const screen = element(
-    'div',
-    {},
-    heading,
-    element('div', { id: 'trouble', class: 'trouble', role: 'alert' }),
-    ...content,
-  )
+  const trouble = element('div', { id: 'trouble', class: 'trouble', role: 'alert' })
+  const screen = element('div', {}, heading, trouble, ...content)
   document.title = `${title} · Gatehouse demo`
   byId('portal').replaceChildren(screen)
   const next = screen.querySelector<HTMLElement>(':scope > form :is(:invalid, [type="submit"])') ?? heading
@@ -80,7 +75,6 @@ function pointAt({ form }: HTMLButtonElement, causes: readonly string[]): string
     return named ? `${named.labels?.[0]?.firstChild?.textContent}: ${sentence}` : cause
   })
   field?.setAttribute('aria-invalid', 'true')
-  field?.setAttribute('aria-describedby', 'trouble')
   field?.addEventListener('input', () => field?.removeAttribute('aria-invalid'), { once: true })
   field?.focus()
   field?.select?.()

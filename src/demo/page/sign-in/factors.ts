@@ -13,6 +13,7 @@ interface More {
   /** What is asked before it is set up. */
   readonly ask?: readonly Field[]
   /** Its step once it was begun, if not a form with the proof. */
+  readonly unusable?: Step
   readonly begun?: (answer: Transaction, factor: Factor) => Step
 }
 
@@ -22,6 +23,11 @@ const SERIAL: Field = ['credentialId', 'Serial number']
 const TEL = { type: 'tel', autocomplete: 'tel' }
 const PHONE: Field = ['phoneNumber', 'Phone number, with + and country code', TEL]
 const UPDATE: Field = ['updatePhone', 'Use it in the place of a known number', BOX]
+
+const TOO_OLD: Step = {
+  title: 'This key is too old for browsers',
+  says: ['Browsers do not support U2F keys any more. Choose another way, or ask for a new key.'],
+}
 
 /** By type; where a type of one provider is another thing, by both. */
 const FACTORS: Readonly<Record<string, FactorType>> = {
@@ -40,7 +46,7 @@ const FACTORS: Readonly<Record<string, FactorType>> = {
     { send: 'Send the request', begun: pushStep },
   ],
   webauthn: ['My security key {authenticatorName}', 'Security key', { send: '', begun: keyStep }],
-  u2f: ['My older security key (U2F)', 'Older security key (U2F)'],
+  u2f: ['My older security key (U2F)', 'Older security key (U2F)', { unusable: TOO_OLD }],
 }
 
 /** The factor in hand proves who one is, or is set up: it was chosen, or begun already. */
@@ -49,8 +55,8 @@ export async function factorStep(answer: Transaction): Promise<Step | undefined>
   const type = factor && typeOf(factor)
   if (!factor || !type) return undefined
   const { factorType, provider } = factor
-  if (factorType === 'u2f') return U2F
-  const [, , { send, ask, begun } = {}] = type
+  const [, , { send, ask, begun, unusable } = {}] = type
+  if (unusable) return unusable
   const title = nameOf(answer, factor)
   const proof = [proofOf(factor), ...rememberBox(answer)]
   switch (answer.status) {
@@ -73,11 +79,6 @@ export async function factorStep(answer: Transaction): Promise<Step | undefined>
       return { title, main: { label: send ?? 'Verify', link: linkOf(factor, 'verify'), fields } }
     }
   }
-}
-
-const U2F: Step = {
-  title: 'This key is too old for browsers',
-  says: ['Browsers do not support U2F keys any more. Choose another way, or ask for a new key.'],
 }
 
 export function nameOf(answer: Transaction, factor: Factor): string {
@@ -128,16 +129,13 @@ function sendAction(link: Link): Action {
 }
 
 function keyStep(answer: Transaction, factor: Factor): Step {
-  const { activation = {}, challenge = answer._embedded?.challenge } = factor._embedded ?? {}
+  const { activation, challenge = answer._embedded?.challenge } = factor._embedded ?? {}
   const ids = factorsOf(answer).flatMap(({ profile }) => profile?.credentialId ?? [])
-  const register = { label: 'Register my security key', sends: () => registerKey(activation) }
-  const sign = {
-    label: 'Use my security key',
-    sends: async (values: Values) => ({ ...values, ...(await signWithKey(challenge, ids)) }),
-  }
-  const act = isSetUp(answer) ? register : sign
+  const label = isSetUp(answer) ? 'Register my security key' : 'Use my security key'
+  const touch = () => (isSetUp(answer) ? registerKey(activation) : signWithKey(challenge, ids))
+  const sends = async (values: Values) => ({ ...values, ...(await touch()) })
   const says = ['Plug your key in, or hold it ready, and touch it when your browser asks.']
-  const main = { ...act, link: linkOf(answer, 'next'), fields: rememberBox(answer) }
+  const main = { label, link: linkOf(answer, 'next'), fields: rememberBox(answer), sends }
   return { title: nameOf(answer, factor), says, main }
 }
 

@@ -8,13 +8,14 @@ export function signWithKey(asked: object | undefined, credentialIds: readonly s
   })
 }
 
-export function registerKey(options: object): Promise<object> {
+export function registerKey(asked: object = {}): Promise<object> {
   return touched(async () => {
-    const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options as Creation)
-    return navigator.credentials.create({ publicKey })
+    const options = asked as PublicKeyCredentialCreationOptionsJSON
+    return navigator.credentials.create({
+      publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options),
+    })
   })
 }
-type Creation = PublicKeyCredentialCreationOptionsJSON
 
 /** What the API calls the parts of the browser's answer. */
 const PARTS = {

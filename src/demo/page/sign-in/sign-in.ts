@@ -1,7 +1,8 @@
+import type { Trouble } from '../parts/call.js'
 import { actions, type Child, element } from '../parts/elements.js'
 import { button, form, type Values } from '../parts/form.js'
 import { pause, report, say, show } from '../parts/screen.js'
-import { Trouble, WORDS } from '../parts/trouble.js'
+import { WORDS } from '../parts/words.js'
 import type { Action } from './step.js'
 import { START, stepOf } from './steps.js'
 import { factorsOf, follow, linkOf, linksOf, type Transaction } from './transaction.js'
@@ -34,11 +35,8 @@ export async function go(answer: Transaction): Promise<void> {
   if (link) poll(screen, () => follow(answer, link)).catch(report)
 }
 
-async function take(
-  answer: Transaction,
-  { link, sends, notice }: Action,
-  values: Values = {},
-): Promise<void> {
+async function take(answer: Transaction, action: Action, values: Values = {}): Promise<void> {
+  const { link, sends, notice } = action
   if (link === undefined) return
   await go(await follow(answer, link, sends ? await sends(values) : values))
   if (notice) say(notice, 'good')
@@ -49,13 +47,10 @@ const WAYS = { resend: 'Send it again', skip: 'Skip', prev: 'Choose another way'
 /** The links that lead away from a screen, as far as the answer has them. */
 function waysOut(answer: Transaction, main: Action | undefined): Action[] {
   const { factorType, provider } = factorsOf(answer)[0] ?? {}
+  const resend = { sends: () => ({ factorType, provider }), notice: 'It is on its way.' }
   const ways = Object.entries(WAYS).flatMap(([relation, label]) => {
-    const more = relation === 'resend' && {
-      sends: () => ({ factorType, provider }),
-      notice: 'It is on its way.',
-    }
     const links = linksOf(answer, relation).filter((link) => link !== main?.link)
-    return links.map((link) => ({ label, link, ...more }))
+    return links.map((link) => ({ label, link, ...(relation === 'resend' && resend) }))
   })
   const isAlone = answer !== START && linkOf(answer, 'cancel') === undefined
   return isAlone ? [...ways, { label: 'Back to sign-in', link: { answer: START } }] : ways
@@ -86,11 +81,11 @@ export async function poll(screen: Node, ask: () => Promise<Transaction>): Promi
       if (failures > 0) say('')
       failures = 0
     } else {
-      const { reason } = asked
-      const isPassing = reason instanceof Trouble && [0, 429].includes(reason.status)
-      if (!isPassing || failures === BACK_OFF_MS.length) throw reason
+      const { message, status }: Partial<Trouble> = asked.reason
+      const isPassing = status === 0 || status === 429
+      if (!isPassing || failures === BACK_OFF_MS.length) throw asked.reason
       failures += 1
-      say(reason.message)
+      say(message ?? '')
     }
   }
 }

@@ -57,10 +57,8 @@ const STEPS: Readonly<Record<string, ToStep>> = {
   },
   UNAUTHENTICATED({ _embedded }, link) {
     const app = _embedded?.target?.label ?? 'the app'
-    return {
-      title: `Sign in to go on to ${app}`,
-      main: { label: 'Sign in', link, fields: [USERNAME, PASSWORD] },
-    }
+    const main = { label: 'Sign in', link, fields: [USERNAME, PASSWORD] }
+    return { title: `Sign in to go on to ${app}`, main }
   },
   PASSWORD_EXPIRED: (answer) => passwordStep(answer, 'Your password has expired', OLD),
   PASSWORD_WARN(answer) {
@@ -105,17 +103,12 @@ export async function stepOf(answer: Transaction): Promise<Step> {
 /** A choice leads to the same answer, narrowed to the one factor. */
 function choicesOf(answer: Transaction, relation: string, status: string): Action[] {
   const factors = factorsOf(answer).filter((factor) => linkOf(factor, relation) !== undefined)
-  return factors.map((factor) => ({
-    label: nameOf(answer, factor) + (factor.enrollment === 'REQUIRED' ? ' (required)' : ''),
-    link: {
-      answer: {
-        ...answer,
-        status,
-        _embedded: { ...answer._embedded, factor },
-        _links: { ...answer._links, prev: { answer } },
-      },
-    },
-  }))
+  const _links = { ...answer._links, prev: { answer } }
+  return factors.map((factor) => {
+    const label = nameOf(answer, factor) + (factor.enrollment === 'REQUIRED' ? ' (required)' : '')
+    const _embedded = { ...answer._embedded, factor }
+    return { label, link: { answer: { ...answer, status, _embedded, _links } } }
+  })
 }
 
 /** The answer will be the same for everybody, whether there is such a person or not: this must not promise more. */

@@ -70,7 +70,4 @@ export async function follow(from: Transaction, link: Link, values: Flags = {}):
   const answer = await call<Transaction>('POST', url.href, { ...body, stateToken: from.stateToken })
   return { ...answer, remember }
 }
-interface Flags {
-  readonly rememberDevice?: boolean
-  readonly updatePhone?: boolean
-}
+type Flags = { readonly rememberDevice?: boolean; readonly updatePhone?: boolean }
