@@ -293,6 +293,16 @@ describe('trouble', () => {
     await signedInAs(visitor, 'Amelia')
   })
 
+  test('an error that the page has no words for: what the answer says of it, and its causes', async () => {
+    const visitor = await house.visit()
+    const [errorSummary, cause] = ['Your account is on hold.', 'The office is closed.']
+    const json = { errorCode: 'E0000999', errorSummary, errorCauses: [{ errorSummary: cause }] }
+    await visitor.page.route('**/api/v1/authn', (route) => route.fulfill({ status: 403, json }), { times: 1 })
+    await visitor.signIn('amelia.stone')
+    await visitor.alert(/^Your account is on hold\.\s+The office is closed\.$/)
+    await expectGoodScreen(visitor.page)
+  })
+
   test('an upstream in trouble is told as trouble, and one can try again', async () => {
     const visitor = await house.visit()
     house.sandbox.faults.authn.set({ kind: 'html', status: 503, times: 1 })

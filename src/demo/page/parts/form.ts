@@ -8,6 +8,8 @@ type Options = readonly (readonly [value: string, shown: string])[]
 /** By name: texts are strings, boxes booleans. */
 export type Values = Readonly<Record<string, string | boolean>>
 
+const AS_TYPED = { autocomplete: 'off', spellcheck: 'false', autocapitalize: 'none' }
+const NEEDED = { required: true, 'aria-describedby': 'trouble' }
 export const BOX = { type: 'checkbox', required: false }
 
 /** @param others further buttons beside the one that sends the form */
@@ -18,33 +20,26 @@ export function form(
   others: readonly Child[] = [],
 ): HTMLFormElement {
   const goOn = element('button', { type: 'submit' }, submit)
-  const made = element('form', {}, ...fields.flatMap((field) => labelled(...field)), actions(goOn, ...others))
+  const inputs = fields.flatMap((field) => labelled(...field))
+  const made = element('form', AS_TYPED, ...inputs, actions(goOn, ...others))
   made.addEventListener('submit', (event) => {
     event.preventDefault()
-    const inputs = made.querySelectorAll<HTMLInputElement>('[name]')
+    const named = made.querySelectorAll<HTMLInputElement>('[name]')
     const read = ({ type, checked, value }: HTMLInputElement) => (type === 'checkbox' ? checked : value)
-    const values = Object.fromEntries(Array.from(inputs, (input) => [input.name, read(input)]))
+    const values = Object.fromEntries(Array.from(named, (input) => [input.name, read(input)]))
     void attempt(goOn, () => onSubmit(values))
   })
   return made
 }
 
 function labelled(name: string, label: string, attributes: Attributes = {}, options?: Options): Child[] {
-  const input = element(options ? 'select' : 'input', { name, ...TYPED, ...attributes })
+  const input = element(options ? 'select' : 'input', { name, ...NEEDED, ...attributes })
   for (const [value, shown] of options ?? []) input.append(element('option', { value }, shown))
   const made = element('label', {}, label, input)
   if (attributes.autocomplete !== 'new-password') return [made]
   const shows = element('input', { type: 'checkbox' })
   shows.addEventListener('change', () => input.setAttribute('type', shows.checked ? 'text' : 'password'))
   return [made, element('label', {}, 'Show what I type', shows)]
-}
-
-const TYPED = {
-  required: true,
-  autocomplete: 'off',
-  spellcheck: 'false',
-  autocapitalize: 'none',
-  'aria-describedby': 'trouble',
 }
 
 export function button(label: string, onClick: () => Promise<void> | void): HTMLButtonElement {

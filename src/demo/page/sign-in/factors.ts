@@ -13,7 +13,6 @@ interface More {
   /** What is asked before it is set up. */
   readonly ask?: readonly Field[]
   /** Its step once it was begun, if not a form with the proof. */
-  readonly unusable?: Step
   readonly begun?: (answer: Transaction, factor: Factor) => Step
 }
 
@@ -46,7 +45,7 @@ const FACTORS: Readonly<Record<string, FactorType>> = {
     { send: 'Send the request', begun: pushStep },
   ],
   webauthn: ['My security key {authenticatorName}', 'Security key', { send: '', begun: keyStep }],
-  u2f: ['My older security key (U2F)', 'Older security key (U2F)', { unusable: TOO_OLD }],
+  u2f: ['My older security key (U2F)', 'Older security key (U2F)'],
 }
 
 /** The factor in hand proves who one is, or is set up: it was chosen, or begun already. */
@@ -55,8 +54,8 @@ export async function factorStep(answer: Transaction): Promise<Step | undefined>
   const type = factor && typeOf(factor)
   if (!factor || !type) return undefined
   const { factorType, provider } = factor
-  const [, , { send, ask, begun, unusable } = {}] = type
-  if (unusable) return unusable
+  if (factorType === 'u2f') return TOO_OLD
+  const [, , { send, ask, begun } = {}] = type
   const title = nameOf(answer, factor)
   const proof = [proofOf(factor), ...rememberBox(answer)]
   switch (answer.status) {
@@ -102,30 +101,26 @@ function pushStep(answer: Transaction, factor: Factor): Step {
   const next = linkOf(answer, 'next')
   const renew = linkOf(activation, 'activate')
   if (renew) return { title: 'That took too long', main: { label: 'Show a new picture', link: renew } }
-  if (isSetUp(answer)) {
-    const says = [...picture(factor), 'This page goes on by itself once it is set up.']
-    const others = linksOf(activation, 'send').map(sendAction)
-    return { title: nameOf(answer, factor), says, others, poll: next }
-  }
-  if (answer.factorResult !== 'WAITING') {
+  if (!isSetUp(answer) && answer.factorResult !== 'WAITING') {
     const link = linkOf(answer, 'resend') ?? next
     return { title: 'That did not work', main: { label: 'Send another request', link } }
   }
   const number = challenge?.correctAnswer?.toString()
   const says = [
-    'We have sent a request there. This page goes on by itself once you have answered it.',
+    ...picture(factor),
     number && 'Choose this number on your phone:',
     number && element('p', { class: 'code' }, number),
+    'This page goes on by itself once that is done on your phone.',
   ]
-  return { title: 'Look at your phone', says, poll: next }
+  const title = isSetUp(answer) ? nameOf(answer, factor) : 'Look at your phone'
+  return { title, says, others: linksOf(activation, 'send').map(sendAction), poll: next }
 }
 
 /** Who cannot scan gets a link to open on the phone. */
 function sendAction(link: Link): Action {
-  const notice = 'A link is on its way to your phone.'
-  if (link.name !== 'sms') return { label: 'Send me a link by e-mail instead', link, notice }
-  const sends = (profile: Values) => ({ profile })
-  return { label: 'Send me a link by text message instead', link, fields: [PHONE], sends, notice }
+  const label = `Send me a link by ${link.name === 'sms' ? 'text message' : 'e-mail'} instead`
+  const asks = { fields: [PHONE], sends: (profile: Values) => ({ profile }) }
+  return { label, link, notice: 'A link is on its way to your phone.', ...(link.name === 'sms' && asks) }
 }
 
 function keyStep(answer: Transaction, factor: Factor): Step {
@@ -150,17 +145,14 @@ async function questionsOf(factor: Factor): Promise<Field[]> {
   const href = linkOf(factor, 'questions')?.href
   if (href === undefined) return []
   const questions = await call<{ question: string; questionText: string }[]>('GET', href)
-  return [
-    ['question', 'Question', {}, questions.map(({ question, questionText }) => [question, questionText])],
-  ]
+  const options = questions.map(({ question, questionText }) => [question, questionText] as const)
+  return [['question', 'Question', {}, options]]
 }
 
 function rememberBox({ _embedded, remember }: Transaction): Field[] {
   const { allowRememberDevice, rememberDeviceByDefault = false } = _embedded?.policy ?? {}
-  const checked = remember ?? rememberDeviceByDefault
-  return allowRememberDevice
-    ? [['rememberDevice', 'Do not ask again on this device', { ...BOX, checked }]]
-    : []
+  const attributes = { ...BOX, checked: remember ?? rememberDeviceByDefault }
+  return allowRememberDevice ? [['rememberDevice', 'Do not ask again on this device', attributes]] : []
 }
 
 /** The picture comes from the broker itself; its address holds no token of the upstream. */

@@ -2,22 +2,13 @@ import { element } from '../parts/elements.js'
 import { BOX, type Field } from '../parts/form.js'
 import { CODE, factorStep, nameOf } from './factors.js'
 import type { Action, Step } from './step.js'
-import { factorsOf, type Link, linkOf, linksOf, type Transaction } from './transaction.js'
+import { factorsOf, type Link, linkOf, type Transaction } from './transaction.js'
 
 /** Warn of a password that expires soon, and let people set up more than one factor. */
 export const OPTIONS = { warnBeforePasswordExpired: true, multiOptionalFactorEnroll: true }
 
-/** Where nothing was sent yet: what a sign-in and a recovery begin with, in the form of an answer. */
-export const START: Transaction = {
-  status: 'START',
-  _links: {
-    next: { href: '/api/v1/authn' },
-    recovery: [
-      { name: 'Forgot your password?', href: '/api/v1/authn/recovery/password' },
-      { name: 'Unlock your account', href: '/api/v1/authn/recovery/unlock' },
-    ],
-  },
-}
+/** Where nothing was sent yet, in the form of an answer. */
+export const START: Transaction = { status: 'START', _links: { next: { href: '/api/v1/authn' } } }
 
 const USERNAME: Field = ['username', 'User name', { autocomplete: 'username' }]
 const PASSWORD: Field = ['password', 'Password', { type: 'password', autocomplete: 'current-password' }]
@@ -34,10 +25,9 @@ type ToStep = (answer: Transaction, next: Link | undefined) => Step | undefined 
 const STEPS: Readonly<Record<string, ToStep>> = {
   START(_answer, link) {
     const sends = (values: object) => ({ ...values, options: OPTIONS })
-    const others = linksOf(START, 'recovery').map((next) => {
-      return { label: next.name ?? '', link: { answer: { status: 'RECOVER', _links: { next } } } }
-    })
-    return { title: 'Sign in', main: { label: 'Sign in', link, fields: [USERNAME, PASSWORD], sends }, others }
+    const main = { label: 'Sign in', link, fields: [USERNAME, PASSWORD], sends }
+    const others = [recovery('Forgot your password?', 'password'), recovery('Unlock your account', 'unlock')]
+    return { title: 'Sign in', main, others }
   },
   RECOVER: (_answer, link) => recoverStep(link?.name ?? '', link),
   LOCKED_OUT(_answer, link) {
@@ -68,13 +58,10 @@ const STEPS: Readonly<Record<string, ToStep>> = {
   },
   PASSWORD_RESET: (answer) => passwordStep(answer, 'Choose a new password'),
   MFA_REQUIRED(answer) {
-    const factors = factorsOf(answer)
-    if (factors.length === 1) return factorStep(answer)
-    if (factors.length > 1)
-      return { title: 'How do you want to prove it is you?', others: choicesOf(answer, 'verify', 'VERIFY') }
-    // the operator may hide factor types; then nothing may be left
-    const says = ['A second proof is needed, and none of yours may be used on this page. Ask your help desk.']
-    return { title: 'There is no way to go on here', says }
+    const { length } = factorsOf(answer)
+    if (length === 1) return factorStep(answer)
+    if (length === 0) return NO_WAY
+    return { title: 'How do you want to prove it is you?', others: choicesOf(answer, 'verify', 'VERIFY') }
   },
   VERIFY: factorStep,
   MFA_CHALLENGE: factorStep,
@@ -89,6 +76,12 @@ const STEPS: Readonly<Record<string, ToStep>> = {
 }
 
 const IN_DAYS = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+
+/** The operator may hide factor types; then nothing may be left. */
+const NO_WAY: Step = {
+  title: 'There is no way to go on here',
+  says: ['A second proof is needed, and none of yours may be used on this page. Ask your help desk.'],
+}
 
 /** What to show for an answer; of a status, factor or shape that this page has never heard of, that it is so. */
 export async function stepOf(answer: Transaction): Promise<Step> {
@@ -111,6 +104,11 @@ function choicesOf(answer: Transaction, relation: string, status: string): Actio
   })
 }
 
+function recovery(name: string, path: string): Action {
+  const next = { name, href: `/api/v1/authn/recovery/${path}` }
+  return { label: name, link: { answer: { status: 'RECOVER', _links: { next } } } }
+}
+
 /** The answer will be the same for everybody, whether there is such a person or not: this must not promise more. */
 function recoverStep(title: string, link: Link | undefined): Step {
   const says = ['If the account may be recovered this way, you will hear from us.']
@@ -118,18 +116,15 @@ function recoverStep(title: string, link: Link | undefined): Step {
 }
 
 function passwordStep(answer: Transaction, title: string, ...old: Field[]): Step {
-  const rules = rulesOf(answer).map((rule) => element('li', {}, rule))
-  const says = ['A new password has to have:', element('ul', { class: 'list' }, ...rules)]
+  const { complexity, age } = answer._embedded?.policy ?? {}
+  const asked = Object.entries({ ...complexity, ...age }).filter(([name, value]) => value && RULES[name])
+  const rules = asked.map(([name, value]) => element('li', {}, RULES[name]?.replace('#', String(value))))
+  const list = element('ul', { class: 'list' }, ...rules)
   const main = { label: 'Change password', link: linkOf(answer, 'next'), fields: [...old, NEW, REVOKE] }
-  return { title, says: rules.length === 0 ? [] : says, main }
+  return { title, says: rules.length > 0 ? ['A new password has to have:', list] : [], main }
 }
 
-/** The policy of the answer in words; what it does not ask for is left out. */
-function rulesOf({ _embedded }: Transaction): string[] {
-  const policy = Object.entries({ ..._embedded?.policy?.complexity, ..._embedded?.policy?.age })
-  return policy.flatMap(([name, asked]) => (asked && RULES[name]?.replace('#', String(asked))) || [])
-}
-
+/** The policy of the answer in words. */
 const RULES: Readonly<Record<string, string>> = {
   minLength: 'at least # characters',
   minLowerCase: 'small letters: # or more',
