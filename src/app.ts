@@ -5,6 +5,7 @@ import { createNavigationRoutes, type NavigationRoutesParts } from './authn/navi
 import { beginRequest } from './http/begin-request.ts'
 import type { TrustedProxies } from './http/client-address.ts'
 import { crossOrigin } from './http/cross-origin.ts'
+import { inOrder } from './http/in-order.ts'
 import { jsonBody } from './http/json-body.ts'
 import { noSuchPath, presentError } from './http/present-error.ts'
 import { refuseCrossSite } from './http/refuse-cross-site.ts'
@@ -49,16 +50,20 @@ export function createApp(parts: AppParts): Express {
   app.enable('case sensitive routing') // a path that is not listed letter by letter is a 404
   app.enable('strict routing')
 
-  app.use(beginRequest({ isTrustedProxy, log, metrics }))
-  app.use(securityHeaders({ secure: parts.secure }))
-  app.use(prepareForwardAuth({ metrics }))
-  app.use(crossOrigin({ origins })) // before every refusal: a page of an allowed origin may read it
-  app.use(load.atTheDoor)
-  app.use(refuseLongUrl({ maxUrlBytes: parts.maxUrlBytes }))
-  app.use(refuseCrossSite({ origins, bearsSessionCookie: sessionCookie.isIn, metrics }))
-  app.use(jsonBody({ limitBytes: parts.bodyLimitBytes }))
-  app.use(load.inside)
-  app.use(refuseOtherSession({ sessions }))
+  app.use(
+    inOrder(
+      beginRequest({ isTrustedProxy, log, metrics }),
+      securityHeaders({ secure: parts.secure }),
+      prepareForwardAuth({ metrics }),
+      crossOrigin({ origins }), // before every refusal: a page of an allowed origin may read it
+      load.atTheDoor,
+      refuseLongUrl({ maxUrlBytes: parts.maxUrlBytes }),
+      refuseCrossSite({ origins, bearsSessionCookie: sessionCookie.isIn, metrics }),
+      jsonBody({ limitBytes: parts.bodyLimitBytes }),
+      load.inside,
+      refuseOtherSession({ sessions }),
+    ),
+  )
 
   mountRoutes(app, publicRoutes(parts))
 

@@ -33,7 +33,7 @@ export function crossOrigin({ origins }: { origins: readonly string[] }): Reques
   })
   return function crossOrigin(req, res, next) {
     const isPreflight = req.method === 'OPTIONS' && req.headers['access-control-request-method'] !== undefined
-    res.vary('Origin')
+    res.setHeader('Vary', 'Origin, Sec-Fetch-Site') // what is decided here, and by `refuseCrossSite`
     if (origins.includes(req.headers.origin ?? '')) {
       if (req.method === 'OPTIONS' && !isPreflight) return next() // 405, like any method that is not offered
       return permit(req, res, next)

@@ -26,9 +26,7 @@ export function refuseCrossSite({
 }: RefuseCrossSiteParts): RequestHandler {
   const allowed = new Set<unknown>(origins)
 
-  return function refuseCrossSite(req, res, next) {
-    res.vary('Origin')
-    res.vary('Sec-Fetch-Site')
+  return function refuseCrossSite(req, _res, next) {
     if (SAFE_METHODS.has(req.method)) return next()
     const site = req.headers['sec-fetch-site']
     const { origin } = req.headers

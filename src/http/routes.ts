@@ -9,12 +9,22 @@ export interface Route {
   readonly handle: (req: Request, res: Response) => Promise<void> | void
 }
 
-/** Mounts every route; a listed path asked with another method is a 405 that names the methods it has. */
+/**
+ * Mounts every route; a listed path asked with another method is a 405 that names the methods it has. Paths without a
+ * parameter are looked up; only for the others does Express try one pattern after the other.
+ */
 export function mountRoutes(router: Router, routes: readonly Route[]): void {
   const paths = new Map<string, Route[]>()
   for (const route of routes) paths.set(route.path, [...(paths.get(route.path) ?? []), route])
-
+  const [patterns, literals] = [new Map(paths), new Map<string, LiteralPath>()]
   for (const [path, routesOfPath] of paths) {
+    if (!LITERAL.test(path)) continue
+    literals.set(path, literalPath(path, routesOfPath))
+    patterns.delete(path)
+  }
+
+  router.use(byLiteralPath(literals))
+  for (const [path, routesOfPath] of patterns) {
     const mounted = router.route(path)
     for (const { method, handle } of routesOfPath) {
       mounted[METHODS[method]](async (req, res) => {
@@ -26,6 +36,35 @@ export function mountRoutes(router: Router, routes: readonly Route[]): void {
 }
 
 const METHODS = { GET: 'get', POST: 'post', DELETE: 'delete' } as const
+/** Nothing in it means more than itself in an Express path. */
+const LITERAL = /^[\w/-]+$/
+
+interface LiteralPath {
+  /** Stands in `req.route`, as Express would put it there. */
+  readonly route: { readonly path: string }
+  readonly handlers: ReadonlyMap<string, Route['handle']>
+  readonly allow: string
+}
+
+function literalPath(path: string, routes: readonly Route[]): LiteralPath {
+  const handlers = new Map<string, Route['handle']>()
+  for (const { method, handle } of routes) {
+    handlers.set(method, handle)
+    if (method === 'GET') handlers.set('HEAD', handle)
+  }
+  return { route: { path }, handlers, allow: allowOf(routes) }
+}
+
+function byLiteralPath(literals: ReadonlyMap<string, LiteralPath>): RequestHandler {
+  return function byLiteralPath(req, res, next) {
+    const found = literals.get(req.path)
+    if (found === undefined) return next()
+    req.route = found.route
+    const handle = found.handlers.get(req.method)
+    if (handle === undefined) throw wrongMethod(found.allow)
+    return handle(req, res) // Express takes a rejection for an error
+  }
+}
 
 function allowOf(routes: readonly Route[]): string {
   const methods = routes.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))

@@ -145,8 +145,8 @@ export function createOwnSessionsRoutes({
 
 /** Any request may say which session its page speaks for; when it is another by now, nothing is done (409). */
 export function refuseOtherSession({ sessions }: { sessions: Sessions }): RequestHandler {
-  return async function refuseOtherSession(req, _res, next) {
-    if (req.headers['x-gatehouse-session'] !== undefined) await sessions.find(req)
-    next()
+  return function refuseOtherSession(req, _res, next) {
+    if (req.headers['x-gatehouse-session'] === undefined) return next()
+    return sessions.find(req).then(() => next())
   }
 }

@@ -124,3 +124,14 @@ test('a request without Origin gets no permission headers and still varies by it
   expect(headers['access-control-allow-origin']).toBeUndefined()
   expect(headers.vary).toMatch(/Origin/)
 })
+
+test('every answer varies by both headers, for caches in between', async () => {
+  const { ask } = await site()
+  for (const headers of [{}, { Origin: SPA }, { Origin: 'https://evil.example' }]) {
+    for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS']) {
+      const { vary } = (await ask({ method, headers })).headers
+      expect(vary).toMatch(/Origin/)
+      expect(vary).toMatch(/Sec-Fetch-Site/)
+    }
+  }
+})
