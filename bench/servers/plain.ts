@@ -13,7 +13,7 @@ import winston from 'winston'
 
 declare module 'express-session' {
   interface SessionData {
-    person: { id: string; userId: string; login: string; profile: Record<string, unknown> }
+    person?: { id: string; userId: string; login: string; profile: Record<string, unknown> }
   }
 }
 

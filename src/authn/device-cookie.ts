@@ -1,7 +1,8 @@
-import { parseCookie, stringifySetCookie } from 'cookie'
+import { stringifySetCookie } from 'cookie'
 import type { Request, Response } from 'express'
 import { v4 as uuid } from 'uuid'
 import type { Signer } from '../crypto/sign.ts'
+import { cookiesOf } from '../http/cookies.ts'
 
 /** The browser's own id, in a cookie that outlives sign-out. */
 export interface Device {
@@ -39,7 +40,7 @@ export function createDeviceCookie(parts: DeviceCookieParts): DeviceCookie {
 
   /** A malformed, forged or outdated one counts as none: it is replaced, never passed upstream. */
   const read = (req: Request): { id: string; renew: boolean } | undefined => {
-    const [, id, issued, signature] = FORM.exec(parseCookie(req.headers.cookie ?? '')[name] ?? '') ?? []
+    const [, id, issued, signature] = FORM.exec(cookiesOf(req)[name] ?? '') ?? []
     if (id === undefined || issued === undefined || signature === undefined) return undefined
     const verdict = signer.verify(`${id}.${issued}`, signature)
     const ageS = now() / 1000 - Number.parseInt(issued, 36)

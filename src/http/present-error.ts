@@ -3,6 +3,7 @@ import { BrokerError, internalError, malformedRequest, notFound, toErrorObject }
 import type { Logger } from '../observability/logger.ts'
 import { errorPage, wantsErrorPage } from './error-page.ts'
 import { contextOf } from './request-context.ts'
+import { sendJson } from './send-json.ts'
 import { isAnsweredWithoutBody } from './without-body.ts'
 
 /** A path that is not listed. */
@@ -31,7 +32,7 @@ export function presentError({ log }: { log: Logger }): ErrorRequestHandler {
     res.status(known.status).set(known.headers)
     if (isAnsweredWithoutBody(req)) res.end()
     else if (wantsErrorPage(req)) res.type('html').send(errorPage(body))
-    else res.type('json').json(body)
+    else sendJson(res, body)
   }
 }
 

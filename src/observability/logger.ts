@@ -2,6 +2,7 @@ import winston from 'winston'
 import { type AuditEvent, type AuditFields, ownFields } from './audit-events.ts'
 import { describeError } from './describe-error.ts'
 import { isLogField, type LogFields } from './log-fields.ts'
+import { turnOutput } from './turn-output.ts'
 
 /**
  * JSON lines, one event a line: `{time, level, event, …fields}`. Fields come from an allow-list (`log-fields.ts`);
@@ -30,13 +31,12 @@ export interface LoggerOptions {
   readonly now?: () => number
 }
 
-export function createLogger({ level, maxFieldChars, stream, now = Date.now }: LoggerOptions): Logger {
+export function createLogger(options: LoggerOptions): Logger {
+  const { level, maxFieldChars, stream = turnOutput(), now = Date.now } = options
   const lines = winston.createLogger({
     level: 'debug',
     format: winston.format.printf((info) => String(info.message)),
-    transports: [
-      stream === undefined ? new winston.transports.Console() : new winston.transports.Stream({ stream }),
-    ],
+    transports: [new winston.transports.Stream({ stream })],
   })
   const rank = RANK[level]
 

@@ -3,6 +3,7 @@ import { isSameSecret } from '../crypto/same-secret.ts'
 import { BrokerError, internalError, invalidField, notFound, wrongOpsToken } from '../errors.ts'
 import { contextOf } from '../http/request-context.ts'
 import type { Route } from '../http/routes.ts'
+import { sendJson } from '../http/send-json.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Sessions } from './sessions.ts'
@@ -54,7 +55,7 @@ export function createAdminRoutes({ sessions, log }: AdminRoutesParts): Route[] 
         if (userId === undefined) throw invalidField('uid: is not a user id of the org')
         const { body, count } = await act(userId, req)
         log.audit('admin_call', { ...call, status: 200, count })
-        res.json(body)
+        sendJson(res, body)
       } catch (error) {
         const { status, code: errorCode } = error instanceof BrokerError ? error : internalError(error)
         log.audit('admin_call', { ...call, status, errorCode })

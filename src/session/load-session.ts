@@ -1,8 +1,7 @@
 import { RedisStore } from 'connect-redis'
 import type { Request, RequestHandler, Response } from 'express'
-import session from 'express-session'
+import session, { type SessionData } from 'express-session'
 import type { Session } from './session.ts'
-import { decodeSession } from './session-codec.ts'
 import type { SessionCookie } from './session-cookie.ts'
 import type { SessionRecords } from './session-records.ts'
 
@@ -21,7 +20,7 @@ export function createLoadSession(records: SessionRecords, cookie: SessionCookie
     if (!cookie.isIn(req)) return Promise.resolve(undefined)
     const known = loaded.get(req)
     if (known !== undefined) return known
-    const loading = run(middleware(), req).then(() => decodeSession(req.session, req.sessionID))
+    const loading = run(middleware(), req).then(() => req.session.found?.session)
     loaded.set(req, loading)
     return loading
   }
@@ -29,17 +28,21 @@ export function createLoadSession(records: SessionRecords, cookie: SessionCookie
 
 /** Built anew when the signing keys were rotated. */
 function sessionMiddleware(records: SessionRecords, cookie: SessionCookie): () => RequestHandler {
-  let builtFor: string | undefined
+  let builtFor: readonly string[] | undefined
   let middleware: RequestHandler | undefined
   return () => {
     const secrets = cookie.secrets()
-    const wanted = secrets.join()
-    if (middleware === undefined || builtFor !== wanted) {
-      builtFor = wanted
+    if (middleware === undefined || builtFor !== secrets) {
+      builtFor = secrets
       middleware = session({
         name: cookie.name,
-        secret: secrets,
-        store: new RedisStore({ client: readOnlyClient(records), prefix: '', disableTouch: true }),
+        secret: [...secrets],
+        store: new RedisStore({
+          client: { get: async (id: string) => (await records.read(id)) ?? null }, // all that it asks for on this way
+          serializer: { parse: asFound, stringify: () => '' },
+          prefix: '',
+          disableTouch: true,
+        }),
         resave: false,
         saveUninitialized: false,
         cookie: { secure: cookie.name.startsWith('__Host-') },
@@ -49,9 +52,29 @@ function sessionMiddleware(records: SessionRecords, cookie: SessionCookie): () =
   }
 }
 
-/** connect-redis asks its client for one thing on this way: the record under an id. */
-function readOnlyClient(records: SessionRecords) {
-  return { get: async (id: string) => (await records.read(id)) ?? null }
+/** connect-redis hands on what its client found. It is no text any more: reading and checking are one in `records`. */
+function asFound(session: unknown): SessionData {
+  return { cookie: { originalMaxAge: null }, found: new Found(session as Session) }
+}
+
+/**
+ * A session that was read and checked already. In JSON there is nothing of it: express-session makes JSON of every
+ * session that it is given, to hash it and see later whether it has changed, and that cost more than reading it.
+ */
+class Found {
+  readonly session: Session
+  constructor(session: Session) {
+    this.session = session
+  }
+  toJSON() {
+    return undefined
+  }
+}
+
+declare module 'express-session' {
+  interface SessionData {
+    found?: Found
+  }
 }
 
 /**

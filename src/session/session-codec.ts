@@ -23,16 +23,12 @@ const StoredSession = z.object({
   lastSeenAtMs: z.number(),
 })
 
-export function decodeSession(record: unknown, id: string): Session | undefined {
-  const { success, data } = StoredSession.safeParse(record)
+/** What a stored text says of the session of this id; undefined when this version cannot read it. */
+export function decodeSession(record: string | undefined, id: string): Session | undefined {
+  const { success, data } = StoredSession.safeParse(parseStored(record))
   if (!success || data.ownId !== id) return undefined
   const { version: _version, ownId: _ownId, ...session } = data
   return session
-}
-
-/** Whether a stored text is a session of this id that this version can read. */
-export function isSessionRecord(text: string, id: string): boolean {
-  return decodeSession(parseStored(text), id) !== undefined
 }
 
 export function encodeSession(session: Session, id: string): string {

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
-import { parseCookie, stringifySetCookie } from 'cookie'
+import { stringifySetCookie } from 'cookie'
 import { sign, unsign } from 'cookie-signature'
-import { labelledKeys, type MasterKeys } from '../crypto/keys.ts'
+import { type LabelledKey, labelledKeys, type MasterKeys } from '../crypto/keys.ts'
+import { cookiesOf } from '../http/cookies.ts'
 
 /**
  * The session cookie in express-session's own form, so that it reads what we write: `s:<id>.<signature>`. We write
@@ -9,8 +10,8 @@ import { labelledKeys, type MasterKeys } from '../crypto/keys.ts'
  */
 export interface SessionCookie {
   readonly name: string
-  /** Base64 signing secrets, newest first, in the form express-session takes. */
-  secrets(): string[]
+  /** Base64 signing secrets, newest first, in the form express-session takes; another list once the keys were changed. */
+  secrets(): readonly string[]
   /** The `Set-Cookie` header that opens a session in the browser. */
   opening(id: string): string
   /** The `Set-Cookie` header that ends it there. */
@@ -32,9 +33,9 @@ const SIGNED = 's:'
 export function createSessionCookie({ masterKeys, secure, sameSite }: SessionCookieOptions): SessionCookie {
   const name = secure ? '__Host-gatehouse' : 'gatehouse'
   const keys = labelledKeys(masterKeys, 'sign/session-cookie')
-  const secrets = () => keys().map(({ key }) => key.export().toString('base64url'))
+  const secrets = asSecrets(keys)
   const attributes = { path: '/', httpOnly: true, secure, sameSite }
-  const valueIn = (req: IncomingMessage) => parseCookie(req.headers.cookie ?? '')[name]
+  const valueIn = (req: IncomingMessage) => cookiesOf(req)[name]
 
   return {
     name,
@@ -52,5 +53,19 @@ export function createSessionCookie({ masterKeys, secure, sameSite }: SessionCoo
       }
       return undefined
     },
+  }
+}
+
+/** The keys as text; made anew only when they changed. */
+function asSecrets(keys: () => readonly LabelledKey[]): () => readonly string[] {
+  let from: readonly LabelledKey[] | undefined
+  let secrets: readonly string[] = []
+  return () => {
+    const current = keys()
+    if (current !== from) {
+      from = current
+      secrets = current.map(({ key }) => key.export().toString('base64url'))
+    }
+    return secrets
   }
 }

@@ -3,7 +3,8 @@ import type { Signer } from '../crypto/sign.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Store } from '../store/store.ts'
-import { isSessionRecord } from './session-codec.ts'
+import type { Session } from './session.ts'
+import { decodeSession } from './session-codec.ts'
 
 /**
  * Where sessions lie: under an HMAC of the session id, sealed with that place as associated data, so that a record
@@ -13,7 +14,7 @@ import { isSessionRecord } from './session-codec.ts'
  * replica may know what it says.
  */
 export interface SessionRecords {
-  read(id: string): Promise<string | undefined>
+  read(id: string): Promise<Session | undefined>
   /** `when: 'present'` writes only over a session that is still there: a sign-out is never undone. */
   write(id: string, record: string, ttlMs: number, when?: 'present'): Promise<boolean>
   remove(id: string): Promise<boolean>
@@ -43,8 +44,8 @@ export function createSessionRecords({
       for (const place of places(id)) {
         const sealed = await store.get(place)
         if (sealed === undefined) continue
-        const record = seal.open(sealed, place)
-        if (record !== undefined && isSessionRecord(record, id)) return record
+        const session = decodeSession(seal.open(sealed, place), id)
+        if (session !== undefined) return session
         metrics.unreadableRecords.inc({ kind: 'session' })
         log.warn('unreadable_record', { name: 'session' })
       }

@@ -1,6 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { noSession, notFound } from '../errors.ts'
 import type { Route } from '../http/routes.ts'
+import { sendJson } from '../http/send-json.ts'
 import type { Logger } from '../observability/logger.ts'
 import { auditedOf } from './audited.ts'
 import type { Session } from './session.ts'
@@ -52,7 +53,7 @@ export function createSessionRoutes({
         ensureDevice(req, res) // an SPA calls this first: the device is known before anybody signs in
         const session = await sessions.find(req)
         if (session === undefined) throw notFound('me (Session)')
-        res.json(present(session))
+        sendJson(res, present(session))
       },
     },
     {
@@ -74,7 +75,7 @@ export function createSessionRoutes({
       async handle(req, res) {
         const session = await sessions.refresh(req)
         if (session === undefined) throw notFound('me (Session)')
-        res.json(present(session))
+        sendJson(res, present(session))
       },
     },
     {
@@ -84,7 +85,7 @@ export function createSessionRoutes({
         const session = await sessions.find(req)
         if (session === undefined) throw noSession()
         const { userId, login, profile } = session
-        res.json({ id: userId, status: 'ACTIVE', profile: { ...profile, login } })
+        sendJson(res, { id: userId, status: 'ACTIVE', profile: { ...profile, login } })
       },
     },
   ]
@@ -113,7 +114,7 @@ export function createOwnSessionsRoutes({
           current: session.publicId === own.publicId,
           userAgent: session.userAgent,
         }))
-        res.json({ sessions: list })
+        sendJson(res, { sessions: list })
       },
     },
     {

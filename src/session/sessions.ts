@@ -7,7 +7,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import { createLoadSession } from './load-session.ts'
 import { createPersonSessions, type PersonSessions } from './person-sessions.ts'
 import type { Session } from './session.ts'
-import { decodeSession, encodeSession } from './session-codec.ts'
+import { encodeSession } from './session-codec.ts'
 import type { SessionCookie } from './session-cookie.ts'
 import type { SessionRecords } from './session-records.ts'
 import type { UserSessions } from './user-sessions.ts'
@@ -77,8 +77,7 @@ export function createSessions(parts: SessionsParts): Sessions {
 
   /** The living session of an id, without a request. */
   const read = async (id: string): Promise<Session | undefined> => {
-    const record = await records.read(id)
-    const session = record === undefined ? undefined : decodeSession(JSON.parse(record), id)
+    const session = await records.read(id)
     return session !== undefined && now() < idleExpiresAtMs(session) ? session : undefined
   }
 

@@ -14,23 +14,25 @@ const SESSION: Session = {
   createdAtMs: 1,
   lastSeenAtMs: 2,
 }
-const stored = () => JSON.parse(encodeSession(SESSION, 'own-id')) as Record<string, unknown> // what was written
+const written = () => encodeSession(SESSION, 'own-id')
+const stored = () => JSON.parse(written()) as Record<string, unknown> // an object was written
+const decode = (record: unknown, id: string) => decodeSession(JSON.stringify(record), id)
 
 test('what was written is read back, under its own id', () => {
-  expect(decodeSession(stored(), 'own-id')).toEqual(SESSION)
+  expect(decodeSession(written(), 'own-id')).toEqual(SESSION)
 })
 
 describe('no session', () => {
   test('under another id: the record holds its own', () => {
-    expect(decodeSession(stored(), 'another-id')).toBeUndefined()
+    expect(decodeSession(written(), 'another-id')).toBeUndefined()
   })
 
   test.each(Object.keys(SESSION))('without %s, or with it in another type', (field) => {
     const without = stored()
     delete without[field]
-    expect(decodeSession(without, 'own-id')).toBeUndefined()
-    expect(decodeSession({ ...stored(), [field]: null }, 'own-id')).toBeUndefined()
-    expect(decodeSession({ ...stored(), [field]: true }, 'own-id')).toBeUndefined()
+    expect(decode(without, 'own-id')).toBeUndefined()
+    expect(decode({ ...stored(), [field]: null }, 'own-id')).toBeUndefined()
+    expect(decode({ ...stored(), [field]: true }, 'own-id')).toBeUndefined()
   })
 
   test.each<[string, unknown]>([
@@ -40,6 +42,10 @@ describe('no session', () => {
     ['a list', [stored()]],
     ['another version', { ...stored(), version: 2 }],
   ])('%s', (_name, record) => {
-    expect(decodeSession(record, 'own-id')).toBeUndefined()
+    expect(decode(record, 'own-id')).toBeUndefined()
+  })
+
+  test('what is no JSON', () => {
+    expect(decodeSession(written().slice(1), 'own-id')).toBeUndefined()
   })
 })

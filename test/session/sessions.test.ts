@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
+import { encodeSession } from '../../src/session/session-codec.ts'
 import { keeper } from '../http/serve.ts'
 import {
   ABSOLUTE_MS,
@@ -571,8 +572,9 @@ describe('express-session only reads', () => {
   test('a record that names another id is no session, wherever it was found', async () => {
     const { call, signIn, records } = await house()
     const [one, other] = [await signIn(), await signIn()]
-    const record = await records.read(other.id)
-    await records.write(one.id, record ?? '', 60_000)
+    const session = await records.read(other.id)
+    if (session === undefined) throw new Error('the session that was just opened is not there')
+    await records.write(one.id, encodeSession(session, other.id), 60_000)
     expect((await call('GET', ME, one.bearer)).status).toBe(404)
   })
 })
