@@ -11,7 +11,7 @@ import { noSuchPath, presentError } from './http/present-error.ts'
 import { refuseCrossSite } from './http/refuse-cross-site.ts'
 import { refuseLongUrl } from './http/refuse-malformed.ts'
 import { mountRoutes, type Route } from './http/routes.ts'
-import { securityHeaders } from './http/security-headers.ts'
+import { addSecurityHeaders } from './http/security-headers.ts'
 import { type ShedLoadParts, shedLoad } from './http/shed-load.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Metrics } from './observability/metrics.ts'
@@ -50,10 +50,10 @@ export function createApp(parts: AppParts): Express {
   app.enable('case sensitive routing') // a path that is not listed letter by letter is a 404
   app.enable('strict routing')
 
+  addSecurityHeaders(app, { secure: parts.secure })
   app.use(
     inOrder(
       beginRequest({ isTrustedProxy, log, metrics }),
-      securityHeaders({ secure: parts.secure }),
       prepareForwardAuth({ metrics }),
       crossOrigin({ origins }), // before every refusal: a page of an allowed origin may read it
       load.atTheDoor,

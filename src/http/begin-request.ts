@@ -32,11 +32,14 @@ export function beginRequest({ isTrustedProxy, log, metrics }: BeginRequestParts
     res.once('close', () => {
       const durationMs = performance.now() - startedAt
       const route = routeOf(req.route)
+      const method = methodOf(req)
       const status = res.writableFinished ? res.statusCode : 499 // the client went away
-      metrics.httpRequests.observe({ method: methodOf(req), route, status }, durationMs / 1000)
+      metrics.httpRequests.observe({ method, route, status }, durationMs / 1000)
       log.info('request', {
-        ...context,
-        method: methodOf(req),
+        requestId: context.requestId,
+        traceId: context.traceId,
+        address: context.address,
+        method,
         route,
         status,
         durationMs: Math.round(durationMs * 10) / 10,

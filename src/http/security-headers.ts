@@ -1,46 +1,45 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import type { RequestHandler } from 'express'
+import type { Express } from 'express'
 import helmet from 'helmet'
 
 /**
  * Headers of an API that shows no page: nothing may be loaded, framed or stored. HSTS goes by PUBLIC_URL, not by
  * what a proxy says of the connection (RFC 6797: only over https).
+ *
+ * Every answer of the application gets them as it leaves, whoever gives it; what a route has set itself stays. Set at the
+ * beginning instead they would lie in memory for as long as the answer takes, and the collector carries what lies there
+ * from one place to another: a tenth of a session check (docs/performance.md).
  */
-export function securityHeaders({ secure }: { secure: boolean }): RequestHandler {
-  const headers = [
-    ['Cache-Control', 'no-store'],
-    ...headersOf(
-      helmet({
-        contentSecurityPolicy: {
-          useDefaults: false,
-          directives: {
-            'default-src': ["'none'"],
-            'frame-ancestors': ["'none'"],
-            'base-uri': ["'none'"],
-            'form-action': ["'none'"],
-          },
-        },
-        strictTransportSecurity: secure ? { maxAge: 31_536_000, includeSubDomains: false } : false,
-        referrerPolicy: { policy: 'no-referrer' },
-        frameguard: { action: 'deny' },
-        crossOriginResourcePolicy: { policy: 'same-origin' },
-      }),
-    ),
-  ] as const
-  return function securityHeaders(_req, res, next) {
-    for (const [name, value] of headers) res.setHeader(name, value)
-    next()
+export function addSecurityHeaders(app: Express, { secure }: { readonly secure: boolean }): void {
+  const headers = [['Cache-Control', 'no-store'] as const, ...headersOf(helmetFor(secure))]
+  const { writeHead } = ServerResponse.prototype
+  // all of its forms are Node's own business
+  app.response.writeHead = function secured(...args: unknown[]) {
+    for (const [name, value] of headers) if (!this.hasHeader(name)) this.setHeader(name, value)
+    return Reflect.apply(writeHead, this, args)
   }
 }
 
-type Helmet = ReturnType<typeof helmet>
+const helmetFor = (secure: boolean) =>
+  helmet({
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        'default-src': ["'none'"],
+        'frame-ancestors': ["'none'"],
+        'base-uri': ["'none'"],
+        'form-action': ["'none'"],
+      },
+    },
+    strictTransportSecurity: secure ? { maxAge: 31_536_000, includeSubDomains: false } : false,
+    referrerPolicy: { policy: 'no-referrer' },
+    frameguard: { action: 'deny' },
+    crossOriginResourcePolicy: { policy: 'same-origin' },
+  })
 
-/**
- * What helmet sets, asked once: it is the same for every answer, and its thirteen middlewares one within the other took
- * a tenth of a session check (docs/performance.md).
- */
-function headersOf(middleware: Helmet): [name: string, value: string][] {
+/** What helmet sets, asked once: it is the same for every answer. */
+function headersOf(middleware: ReturnType<typeof helmet>): [name: string, value: string][] {
   const set: [string, string][] = []
   const res = new ServerResponse(new IncomingMessage(new Socket()))
   res.setHeader = (name, value) => {

@@ -1,17 +1,30 @@
 import { afterEach, expect, test } from '@jest/globals'
 import type { Route } from '../../src/http/routes.ts'
-import { securityHeaders } from '../../src/http/security-headers.ts'
+import { addSecurityHeaders } from '../../src/http/security-headers.ts'
 import { keeper, serve } from './serve.ts'
 
 const { keep, closeAll } = keeper()
 afterEach(closeAll)
 
-const routes: Route[] = [{ method: 'GET', path: '/', handle: (_req, res) => void res.json({}) }]
-const site = async (secure: boolean) => keep(await serve({ before: [securityHeaders({ secure })], routes }))
+const routes: Route[] = [
+  { method: 'GET', path: '/', handle: (_req, res) => void res.json({}) },
+  {
+    method: 'GET',
+    path: '/written',
+    handle: (_req, res) => void res.writeHead(200, { 'X-Own': 'yes' }).end(),
+  },
+  {
+    method: 'GET',
+    path: '/shared',
+    handle: (_req, res) => void res.set('Cross-Origin-Resource-Policy', 'same-site').end(),
+  },
+]
+const site = async (secure: boolean) =>
+  keep(await serve({ prepare: (app) => addSecurityHeaders(app, { secure }), routes }))
 
 test('every answer, an error too, may be neither framed, sniffed, stored nor loaded from', async () => {
   const { ask } = await site(true)
-  for (const path of ['/', '/nowhere']) {
+  for (const path of ['/', '/nowhere', '/written']) {
     const { headers } = await ask({ path })
     expect(headers).toMatchObject({
       'cache-control': 'no-store',
@@ -33,4 +46,11 @@ test('no HSTS over plain http, whatever a proxy says of the connection', async (
   const secure = await site(true)
   const answer = await secure.ask({ headers: { 'X-Forwarded-Proto': 'http' } })
   expect(answer.headers['strict-transport-security']).toBe('max-age=31536000')
+})
+
+test('what a route has set itself stays, once', async () => {
+  const { ask } = await site(true)
+  const { headers } = await ask({ path: '/shared' })
+  expect(headers['cross-origin-resource-policy']).toBe('same-site')
+  expect(headers['x-content-type-options']).toBe('nosniff')
 })

@@ -30,6 +30,8 @@ export interface ServeParts {
   readonly before?: readonly RequestHandler[]
   readonly routes?: readonly Route[]
   readonly trusted?: readonly string[]
+  /** What else is done to the application. */
+  readonly prepare?: (app: Express) => void
 }
 
 export const PATIENCE = {
@@ -41,10 +43,11 @@ export const PATIENCE = {
 }
 
 /** A real server on a free port with the middleware under test between the first and the last of the real ones. */
-export async function serve({ before = [], routes = [], trusted = [] }: ServeParts) {
+export async function serve({ before = [], routes = [], trusted = [], prepare }: ServeParts) {
   const { log, lines, text } = collectLog('debug')
   const metrics = createMetrics({ processMetrics: false })
   const app: Express = express()
+  prepare?.(app)
   app.enable('case sensitive routing')
   app.enable('strict routing')
   app.use(beginRequest({ isTrustedProxy: trustProxies(trusted), log, metrics }))
