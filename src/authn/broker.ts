@@ -1,5 +1,4 @@
-import type { Signer } from '../crypto/sign.ts'
-import { stepNotOffered, unknownHandle } from '../errors.ts'
+import { stepNotOffered } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Client } from './client.ts'
 import type { Exchange, Exchanged, Sending } from './exchange.ts'
@@ -10,10 +9,9 @@ import { ACTIVATION_PROOF, type Operation, PASSWORD_PROOF, proofOf, upstreamPath
 import type { Recovery, RecoveryType } from './recovery.ts'
 import type { PrimaryBody, QueryFlags, RecoveryBody, RecoveryTokenBody } from './schemas.ts'
 import type { StepAudit } from './step-audit.ts'
-import type { StepDone, StepFlights } from './step-flights.ts'
 import type { StepOutcome } from './step-outcome.ts'
 import { begin, IMPORTED, mayTake, type Transaction } from './transaction.ts'
-import { isHandle, newHandle, type TransactionStore } from './transaction-store.ts'
+import type { TransactionFlights } from './transaction-flights.ts'
 
 /** Takes one step of a sign-in: claimed, checked, exchanged with the upstream, settled. */
 export interface Broker {
@@ -38,13 +36,10 @@ export interface Step {
 export interface BrokerParts {
   readonly exchange: Exchange
   readonly recovery: Recovery
-  readonly transactions: TransactionStore
-  readonly flights: StepFlights
+  readonly flights: TransactionFlights
   readonly hiddenFactors: HiddenFactors
   readonly guessing: Pick<Guessing, 'guard'>
   readonly audit: StepAudit
-  /** Names flights: an HMAC, so that no body stands in a key. */
-  readonly fingerprints: Signer
   readonly metrics: Metrics
   readonly now: () => number
 }
@@ -58,50 +53,11 @@ const PRIMARY = '/api/v1/authn'
 const RECOVERY_TOKEN = '/api/v1/authn/recovery/token'
 
 export function createBroker(parts: BrokerParts): Broker {
-  const { exchange, recovery, transactions, flights, guessing, audit, fingerprints, metrics, now } = parts
+  const { exchange, recovery, flights, guessing, audit, metrics, now } = parts
 
-  const fingerprint = (client: Client, ...values: unknown[]) =>
-    fingerprints.sign(JSON.stringify([client.device.id, client.fingerprint, ...values]))
-
-  const refuse = <Refusal extends Error>(reason: string, refusal: Refusal): Refusal => {
+  const refused = (reason: string) => {
     metrics.refusals.inc({ reason })
-    return refusal
-  }
-
-  /** What begins a transaction: equal ones in flight are one, and what goes on is kept under a new handle. */
-  const open = (print: string, work: (handle: string) => Promise<Exchanged>): Promise<StepOutcome> =>
-    flights.run({ names: [print], fingerprint: print }, async (): Promise<StepDone> => {
-      const handle = newHandle()
-      const { outcome, after, ...hooks } = await work(handle)
-      if (after !== undefined && after.status !== '') {
-        await transactions.create(handle, after, after.expiresAtMs - now())
-      }
-      return { outcome, record: 'keep', ...hooks }
-    })
-
-  /** A step inside a transaction of this device. */
-  const step = (
-    handle: string,
-    client: Client,
-    fingerprintOf: readonly unknown[],
-    work: (transaction: Transaction) => Promise<Exchanged>,
-    polls = false,
-  ): Promise<StepOutcome> => {
-    if (!isHandle(handle)) throw refuse('unknown_handle', unknownHandle(client.device.returned))
-    const flight = {
-      names: transactions.names(handle),
-      fingerprint: fingerprint(client, handle, ...fingerprintOf),
-      polls,
-    }
-    return flights.run(flight, async (place, raw): Promise<StepDone> => {
-      const transaction = transactions.decode(raw, place)
-      const isGone = transaction === undefined || transaction.origin === 'remnant'
-      if (isGone || transaction.device !== client.device.id) {
-        throw refuse('unknown_handle', unknownHandle(client.device.returned))
-      }
-      const { outcome, after, ...hooks } = await work(transaction)
-      return { outcome, record: recordFor(transaction, after, place), ...hooks }
-    })
+    return stepNotOffered()
   }
 
   const whereAmI = (before: Transaction, handle: string, body: StateFields, client: Client) =>
@@ -142,16 +98,6 @@ export function createBroker(parts: BrokerParts): Broker {
     proof: undefined,
   })
 
-  const recordFor = (
-    before: Transaction,
-    after: Transaction | undefined,
-    place: string,
-  ): StepDone['record'] => {
-    if (after === undefined) return 'delete'
-    if (after === before) return 'keep'
-    return { write: transactions.encode(after, place), ttlMs: after.expiresAtMs - now() }
-  }
-
   return {
     start(body, client) {
       const sending: Sending = {
@@ -165,20 +111,19 @@ export function createBroker(parts: BrokerParts): Broker {
       }
       const defence = body.token === undefined ? 'password' : 'token'
       const attempt = { defence, operation: 'primary', login: body.username } as const
-      return open(fingerprint(client, PRIMARY, body), (handle) =>
-        guessing.guard(attempt, client, () => {
-          audit.started('primary', body.username, client)
-          return exchange(begin(client.device.id, body.username, now()), handle, sending, client)
-        }),
-      )
+      return flights.open([PRIMARY, body], attempt, client, (handle) => {
+        audit.started('primary', body.username, client)
+        return exchange(begin(client.device.id, body.username, now()), handle, sending, client)
+      })
     },
 
-    recover: (recoveryType, body, client) =>
-      open(fingerprint(client, recoveryType, body), (handle) => {
-        const { username: login, factorType } = body
-        const attempt = { defence: 'recovery', operation: 'recovery', login, factorType } as const
-        return guessing.guard(attempt, client, () => recovery.start(recoveryType, body, handle, client))
-      }),
+    recover(recoveryType, body, client) {
+      const { username: login, factorType } = body
+      const attempt = { defence: 'recovery', operation: 'recovery', login, factorType } as const
+      return flights.open([recoveryType, body], attempt, client, (handle) =>
+        recovery.start(recoveryType, body, handle, client),
+      )
+    },
 
     redeem(body, client) {
       const operation = 'recovery_token'
@@ -187,17 +132,16 @@ export function createBroker(parts: BrokerParts): Broker {
         call: { path: RECOVERY_TOKEN, body, bearsToken: true },
         proof: undefined,
       }
-      return open(fingerprint(client, RECOVERY_TOKEN, body), (handle) =>
-        guessing.guard({ defence: 'token', operation }, client, () => {
-          audit.recoveryStarted({ operation: 'token' }, undefined, client)
-          return exchange(begin(client.device.id, undefined, now()), handle, sending, client)
-        }),
-      )
+      const attempt = { defence: 'token', operation } as const
+      return flights.open([RECOVERY_TOKEN, body], attempt, client, (handle) => {
+        audit.recoveryStarted({ operation: 'token' }, undefined, client)
+        return exchange(begin(client.device.id, undefined, now()), handle, sending, client)
+      })
     },
 
     state({ stateToken, ...body }, client) {
       const operation = body.username === undefined ? 'state' : 'primary'
-      return step(stateToken, client, [PRIMARY, body], async (transaction) => {
+      return flights.step({ handle: stateToken, print: [PRIMARY, body] }, client, async (transaction) => {
         if (transaction.recovery !== undefined) {
           return recovery.step(transaction, stateToken, { operation, path: PRIMARY, fields: {} }, client)
         }
@@ -210,15 +154,15 @@ export function createBroker(parts: BrokerParts): Broker {
     take({ operation, params, query, body }, client) {
       const path = upstreamPath(operation, params)
       const { stateToken, ...fields } = body
-      const mayPoll = operation.polls && Object.keys(fields).length === 0
+      const polls = operation.polls && Object.keys(fields).length === 0
       const work = (transaction: Transaction): Promise<Exchanged> => {
         if (operation.allowed === 'offered' && !mayTake(transaction, 'POST', path)) {
-          throw refuse('not_offered', stepNotOffered())
+          throw refused('not_offered')
         }
         const factorId = params.id
         const factorType = transaction.factorTypes[factorId ?? '']
         if (isHiddenStep(factorType, fields, parts.hiddenFactors)) {
-          throw refuse('hidden_factor', stepNotOffered())
+          throw refused('hidden_factor')
         }
         const { name } = operation
         const tried = { operation: name, fields, factorId, factorType }
@@ -243,7 +187,7 @@ export function createBroker(parts: BrokerParts): Broker {
         }
         return guessing.guard(attempt, client, () => exchange(transaction, stateToken, sending, client))
       }
-      return step(stateToken, client, [path, query, fields], work, mayPoll)
+      return flights.step({ handle: stateToken, print: [path, query, fields], polls }, client, work)
     },
   }
 }

@@ -4,8 +4,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { Sessions } from '../session/sessions.ts'
 import type { AuthnCall, AuthnReply, AuthnUpstream } from './authn-upstream.ts'
 import type { Client } from './client.ts'
-import type { Guessing } from './guessing/guessing.ts'
-import type { HandOver } from './hand-over.ts'
+import type { EarnSession } from './earned-session.ts'
 import { type HiddenFactors, withoutHidden } from './hidden-factors.ts'
 import { type RewriteOptions, type Rewritten, rewriteAnswer } from './links.ts'
 import type { Offers } from './offers.ts'
@@ -14,8 +13,6 @@ import type { StepAudit } from './step-audit.ts'
 import { refusalOf, type StepAnswer, type StepOutcome } from './step-outcome.ts'
 import { cutTokens } from './tokens.ts'
 import {
-  type Answer,
-  type AnsweredUser,
   advance,
   goesOn,
   type Lifetime,
@@ -58,20 +55,21 @@ export interface Exchanged {
   readonly factorResult?: string | undefined
   /** The upstream waits for the person, who has been asked on another device. */
   readonly waits?: boolean
-  /** Ends other sessions, once the step is settled. */
+  /** Opens the session that was earned, beside the step's settlement. */
+  readonly alongside?: () => Promise<void>
+  /** Ends other sessions, once all of that is written. */
   readonly settled?: () => Promise<void>
-  /** Ends the session that was opened, when the step turned out to be too late. */
+  /** Ends the session that was opened, when not all of it could be written, or too late. */
   readonly undo?: () => Promise<void>
 }
 
 export interface ExchangeParts {
   readonly upstream: AuthnUpstream
-  readonly sessions: Pick<Sessions, 'open' | 'end' | 'endAllOf' | 'ownerOf'>
-  readonly handOver: HandOver
+  readonly sessions: Pick<Sessions, 'endAllOf' | 'ownerOf'>
+  readonly earnSession: EarnSession
   readonly offers: Offers
   readonly audit: StepAudit
   readonly unknownSteps: UnknownSteps
-  readonly guessing: Pick<Guessing, 'remember'>
   readonly upstreamOrigins: readonly [string, ...string[]]
   readonly publicOrigin: string
   /** Secrets that must never be in an answer, whatever the upstream does. */
@@ -87,7 +85,7 @@ export interface ExchangeParts {
 }
 
 export function createExchange(parts: ExchangeParts): Exchange {
-  const { upstream, sessions, handOver, offers, audit, unknownSteps, log, metrics, now } = parts
+  const { upstream, sessions, earnSession, offers, audit, unknownSteps, log, metrics, now } = parts
 
   /** The last guard, over what is really sent. */
   const guarded = (body: unknown, tokens: readonly string[], client: Client): string => {
@@ -114,47 +112,6 @@ export function createExchange(parts: ExchangeParts): Exchange {
     const owner =
       sessionId === undefined || userId === undefined ? undefined : await sessions.ownerOf(sessionId)
     return owner !== undefined && owner !== userId
-  }
-
-  /** A full sign-in: the person is known on this device from now on, under every name. */
-  const remember = async ({ login }: Transaction, { user }: Answer, client: Client) => {
-    if (user === undefined) return
-    const logins = [login, loginOf(user.profile)].filter((name) => name !== undefined)
-    await parts.guessing.remember({ userId: user.id, logins }, client)
-  }
-
-  /** Opens the session that was earned, and keeps the session token where hand-over is allowed. */
-  const open = async (
-    answer: Answer & { user: AnsweredUser },
-    after: Transaction,
-    body: string,
-    client: Client,
-  ) => {
-    // from what goes out, so that no token reaches the session either
-    const profile = readAnswer(record(JSON.parse(body))).user?.profile ?? {}
-    const userId = answer.user.id
-    const login = loginOf(profile) ?? after.login ?? ''
-    const amr = amrOf(after)
-    const grant = {
-      userId,
-      login,
-      profile,
-      amr,
-      loginHash: audit.hashLogin(login),
-      device: audit.hashDevice(client.device.id),
-      userAgent: client.userAgent,
-    }
-    const { id: sessionId, publicId, gaveWay } = await sessions.open(grant, client.sessionId)
-    if (gaveWay > 0) audit.sessionsRevoked({ userId, count: gaveWay, reason: 'too_many' }, login, client)
-    const { sessionToken: real } = answer
-    const sessionToken =
-      real !== undefined && handOver.enabled ? await handOver.keep(real, client) : undefined
-    audit.succeeded({ userId, sessionId: publicId, methods: amr.join(' ') }, login, client)
-    const undo = async () => {
-      await sessions.end(sessionId, 'orphaned')
-      if (sessionToken !== undefined) await handOver.forget(sessionToken)
-    }
-    return { sessionId, sessionToken, undo }
   }
 
   return async (before, handle, sending, client) => {
@@ -209,19 +166,17 @@ export function createExchange(parts: ExchangeParts): Exchange {
     audit.answered(operation, answer, { before, after }, client, factorType)
     const kept = goesOn(after) ? after : remnantOf(after, rewritten.offered, now() + parts.remnantMs)
 
-    const settledWith = (own: string | undefined) => async () => {
-      if (own !== undefined) await remember(after, answer, client)
-      if (own !== undefined && client.sessionId !== undefined)
-        await sessions.end(client.sessionId, 'replaced')
+    const revoke = async (own: string | undefined) => {
       if (sending.revokesSessions === true) await endOtherSessions(after, own, client)
     }
-    const { status: answered } = answer
+    const { status: answered, factorResult } = answer
     if (!opensSession(after, answer)) {
-      const { factorResult } = answer
       const waits = factorResult === 'WAITING'
-      return { outcome, after: kept, status: answered, factorResult, waits, settled: settledWith(undefined) }
+      const settled = () => revoke(undefined)
+      return { outcome, after: kept, status: answered, factorResult, waits, settled }
     }
-    const { sessionId, sessionToken, undo } = await open(answer, after, body, client)
+    const earned = earnSession({ answer, after, body }, client)
+    const { sessionId, sessionToken } = earned
     return {
       outcome: {
         ...outcome,
@@ -230,8 +185,12 @@ export function createExchange(parts: ExchangeParts): Exchange {
       },
       after: kept,
       status: answered,
-      settled: settledWith(sessionId),
-      undo,
+      alongside: earned.write,
+      settled: async () => {
+        await earned.settled()
+        await revoke(sessionId)
+      },
+      undo: earned.undo,
     }
   }
 }
@@ -253,13 +212,4 @@ function rewrite(body: AuthnReply['body'], options: RewriteOptions): Rewritten {
 /** The upstream no longer knows the state token: the transaction is over. */
 function stateIsGone({ status, errorCode }: AuthnReply): boolean {
   return status === 401 && errorCode === unknownHandle().code
-}
-
-function loginOf(profile: Readonly<Record<string, unknown>>): string | undefined {
-  return typeof profile.login === 'string' && profile.login !== '' ? profile.login : undefined
-}
-
-/** `mfa` when more than one kind of proof was taken (RFC 8176 §2). */
-function amrOf({ amr }: Transaction): string[] {
-  return amr.length > 1 ? [...new Set([...amr, 'mfa'])] : [...amr]
 }

@@ -13,8 +13,8 @@ import { isHandle, newHandle } from './transaction-store.ts'
  */
 export interface HandOver {
   readonly enabled: boolean
-  /** The handle that stands for the session token. */
-  keep(sessionToken: string, client: Client): Promise<string>
+  /** The handle that will stand for the session token; it does so once it is written. */
+  prepare(sessionToken: string, client: Client): { readonly handle: string; write(): Promise<void> }
   forget(handle: string): Promise<void>
   /** Where the browser goes; the real token is in it, and is gone here. */
   redeem(handle: unknown, redirectUrl: unknown, client: Client): Promise<string>
@@ -63,12 +63,16 @@ export function createHandOver(parts: HandOverParts): HandOver {
   return {
     enabled: allowed.length > 0,
 
-    async keep(sessionToken, client) {
+    prepare(sessionToken, client) {
       const handle = newHandle()
       const place = `gatehouse:sso:${names.sign(handle)}`
       const record = { version: 1, sessionToken, device: client.device.id }
-      await store.set(place, seal.seal(JSON.stringify(record), place), TTL_MS)
-      return handle
+      return {
+        handle,
+        async write() {
+          await store.set(place, seal.seal(JSON.stringify(record), place), TTL_MS)
+        },
+      }
     },
 
     async forget(handle) {

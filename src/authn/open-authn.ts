@@ -16,6 +16,7 @@ import { createBroker } from './broker.ts'
 import { createCanonicalLogin } from './canonical-login.ts'
 import { createClientOf } from './client.ts'
 import { createDeviceCookie } from './device-cookie.ts'
+import { createEarnSession } from './earned-session.ts'
 import { createExchange } from './exchange.ts'
 import { createCountings } from './guessing/countings.ts'
 import type { GuessingFigures } from './guessing/figures.ts'
@@ -27,8 +28,10 @@ import { createOffers } from './offers.ts'
 import { createRecovery } from './recovery.ts'
 import { createRedirects } from './redirects.ts'
 import { createStepAudit } from './step-audit.ts'
+import { createStepClaims } from './step-claims.ts'
 import { createStepFlights, type StepFlights } from './step-flights.ts'
 import { createStepUp } from './step-up.ts'
+import { createTransactionFlights } from './transaction-flights.ts'
 import { createTransactionStore } from './transaction-store.ts'
 import { createUnknownSteps } from './unknown-steps.ts'
 
@@ -141,13 +144,18 @@ export function createAuthn(parts: AuthnParts): Authn {
     metrics,
   })
   const stepFlights = createStepFlights({
-    store,
-    seal: seal('shared-answer'),
+    claims: createStepClaims({
+      store,
+      seal: seal('shared-answer'),
+      stands: async (outcome) =>
+        outcome.kind === 'refusal' || outcome.sessionId === undefined || sessions.holds(outcome.sessionId),
+      lockTtlMs: figures.stepLockMs,
+      sharedAnswerMs: figures.sharedAnswerMs,
+      pollEveryMs: figures.pollEveryMs,
+    }),
+    log,
     metrics,
-    lockTtlMs: figures.stepLockMs,
     waitMs: figures.stepWaitMs,
-    sharedAnswerMs: figures.sharedAnswerMs,
-    pollEveryMs: figures.pollEveryMs,
   })
   const flights: StepFlights = {
     run(flight, work) {
@@ -182,11 +190,10 @@ export function createAuthn(parts: AuthnParts): Authn {
   const exchange = createExchange({
     upstream,
     sessions,
-    handOver,
+    earnSession: createEarnSession({ sessions, handOver, guessing, audit }),
     offers,
     audit,
     unknownSteps: createUnknownSteps({ log, metrics }),
-    guessing,
     upstreamOrigins: [...upstreamOrigins],
     publicOrigin,
     ownSecrets,
@@ -220,12 +227,17 @@ export function createAuthn(parts: AuthnParts): Authn {
       metrics,
       now,
     }),
-    transactions,
-    flights,
+    flights: createTransactionFlights({
+      transactions,
+      flights,
+      guessing,
+      fingerprints: signer('step-fingerprints'),
+      metrics,
+      now,
+    }),
     hiddenFactors,
     guessing,
     audit,
-    fingerprints: signer('step-fingerprints'),
     metrics,
     now,
   })

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pLimit, { type LimitFunction } from 'p-limit'
 import { v4 as uuid } from 'uuid'
-import type { Seal } from '../crypto/seal.ts'
 import { BrokerError, stepInProgress } from '../errors.ts'
+import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { Claim, Settlement, Store } from '../store/store.ts'
-import { decodeOutcome, encodeOutcome, errorOf, refusalOf, type StepOutcome } from './step-outcome.ts'
-import { transactionPlace } from './transaction-store.ts'
+import type { Settlement } from '../store/store.ts'
+import { type Claimed, resultIn, type StepClaim, type StepClaims, saysWait } from './step-claims.ts'
+import { errorOf, refusalOf, type StepOutcome } from './step-outcome.ts'
 
 /**
  * One step at a time in a transaction, over all replicas; equal steps in flight at once are one upstream call, and
@@ -21,13 +21,16 @@ export interface StepFlights {
   run(flight: Flight, work: StepWork): Promise<StepOutcome>
 }
 
-export interface Flight {
-  /** Where the transaction may lie (see `TransactionStore.names`), newest key first. */
-  readonly names: readonly [string, ...string[]]
-  /** Equal steps have equal fingerprints: device, handle, path, query and body in it. */
-  readonly fingerprint: string
-  /** It may be a poll: it shows nothing, and asks how things stand. */
-  readonly polls?: boolean
+export interface Flight extends Claimed {
+  /** What can be asked of the store before the record is known: it goes out with the claim. */
+  readonly beside?: Beside
+}
+
+export interface Beside {
+  /** Asks; called in the same tick in which the claim goes out. */
+  ask(): void
+  /** The claim was lost: what was asked is taken back. */
+  drop(): void
 }
 
 /** Does the step. `place` and `raw` are the record as claimed; what it returns is written in one go. */
@@ -37,21 +40,20 @@ export interface StepDone {
   readonly outcome: StepOutcome
   readonly record: Settlement['record']
   /** Somebody is still waited for: the next equal step is a poll. */
-  readonly waits?: boolean
-  /** What is to be done only once the record is written. */
-  readonly settled?: () => Promise<void>
-  /** Takes back what the step did beside the record, when the record turned out to be a newer one by now. */
-  readonly undo?: () => Promise<void>
+  readonly waits?: boolean | undefined
+  /** What is written elsewhere, in the same round trip as the record. Without it the step has failed. */
+  readonly alongside?: (() => Promise<void>) | undefined
+  /** What is to be done only once all of that is written. */
+  readonly settled?: (() => Promise<void>) | undefined
+  /** Takes back what the step did beside the record, when not all of it could be written. */
+  readonly undo?: (() => Promise<void>) | undefined
 }
 
 export interface StepFlightsParts {
-  readonly store: Store
-  readonly seal: Seal
+  readonly claims: StepClaims
+  readonly log: Logger
   readonly metrics: Metrics
-  readonly lockTtlMs: number
   readonly waitMs: number
-  readonly sharedAnswerMs: number
-  readonly pollEveryMs: number
   readonly monotonic?: () => number
 }
 
@@ -63,97 +65,56 @@ const MAX_WAITING = 5
 /** Equal steps that may wait for one outcome in this process: else one browser could take up every place there is. */
 const MAX_SHARING = 20
 
+/** The word of the last equal poll when this one arrived. */
+interface LastWord {
+  readonly name: string
+  readonly word: string | undefined
+}
+
+/** How a turn in the line ended: with the outcome, or with a poll that came too soon. */
+type Turn = { readonly outcome: StepOutcome } | { readonly held: LastWord }
+
 export function createStepFlights(parts: StepFlightsParts): StepFlights {
-  const {
-    store,
-    seal,
-    metrics,
-    lockTtlMs,
-    waitMs,
-    sharedAnswerMs,
-    pollEveryMs,
-    monotonic = () => performance.now(),
-  } = parts
+  const { claims, log, metrics, waitMs, monotonic = () => performance.now() } = parts
   const inFlight = new Map<string, Flying>()
   const lines = new Map<string, LimitFunction>()
 
-  const lockKey = (name: string) => `gatehouse:lock:{${name}}`
-  const resultKey = (name: string, token: string) => `gatehouse:lock:{${name}}:${token}`
-  /** How the last poll ended, and where its outcome lies: `waits`, for as long as the next one is held, or `ended`. */
-  const pollKey = ({ names, fingerprint }: Flight) => `gatehouse:lock:{${names[0]}}:poll:${fingerprint}`
-
-  const sharedOutcome = async (key: string): Promise<StepOutcome | undefined> => {
-    const sealed = await store.get(key)
-    const text = sealed === undefined ? undefined : seal.open(sealed, key)
-    return text === undefined ? undefined : decodeOutcome(text)
+  /**
+   * What is written elsewhere and the end of the claim go out together, so either may fail alone. Then neither stands: what
+   * was shared is taken back, and who waits for it had to find the rest there as well (`StepClaimsParts.stands`).
+   */
+  const settle = async (claim: StepClaim, flight: Flight, done: StepDone) => {
+    const poll = flight.polls ? { fingerprint: flight.fingerprint, waits: done.waits === true } : undefined
+    const settling = () => claims.settle(claim, { ...done, poll })
+    const [written, settled] = await Promise.allSettled([done.alongside?.(), settling()])
+    if (written.status === 'rejected') throw written.reason
+    if (settled.status === 'rejected') throw settled.reason
+    if (!settled.value) throw stepInProgress()
+    await done.settled?.()
   }
 
-  /** Claims where the record lies; where there is none, under the last name that was tried. */
-  const claim = async (names: Flight['names'], token: string): Promise<Claim & { name: string }> => {
-    for (const name of names) {
-      const made = await store.claim({
-        lockKey: lockKey(name),
-        recordKey: transactionPlace(name),
-        token,
-        lockTtlMs,
-      })
-      if (!made.claimed || made.value !== undefined || name === names.at(-1)) return { ...made, name }
-      await store.deleteIf(lockKey(name), token)
-    }
-    throw new Error('a flight has at least one name')
+  const takeBack = async (claim: StepClaim, done: StepDone) => {
+    for (const end of await Promise.allSettled([claims.unshare(claim), done.undo?.()]))
+      if (end.status === 'rejected') log.warn('step_not_taken_back', {}, end.reason)
   }
 
-  const perform = async (
-    { name, value: raw }: Claim & { name: string },
-    token: string,
-    flight: Flight,
-    work: StepWork,
-  ) => {
+  const perform = async (claim: StepClaim, flight: Flight, work: StepWork) => {
     let done: StepDone
     try {
-      done = await work(transactionPlace(name), raw)
+      done = await work(claim.place, claim.value)
     } catch (error) {
-      if (!(error instanceof BrokerError)) {
-        await store.deleteIf(lockKey(name), token)
-        throw error
-      }
-      done = { outcome: refusalOf(error), record: 'keep' }
-      await settle(name, token, raw, done)
+      if (error instanceof BrokerError)
+        await claims.settle(claim, { outcome: refusalOf(error), record: 'keep' })
+      else await claims.release(claim)
       throw error // with its cause, for our own log
     }
-    const [settled] = await Promise.all([
-      settle(name, token, raw, done),
-      flight.polls ? leaveWord(flight, resultKey(name, token), done.waits === true) : undefined,
-    ])
-    if (settled) {
-      await done.settled?.()
-      return done.outcome
+    try {
+      await settle(claim, flight, done)
+    } catch (error) {
+      await takeBack(claim, done)
+      throw error
     }
-    await store.delete(resultKey(name, token)) // what is undone is not shared either
-    await done.undo?.()
-    throw stepInProgress()
-  }
-
-  /** For those who hold a poll on other replicas. */
-  const leaveWord = async (flight: Flight, key: string, waits: boolean) => {
-    if (pollEveryMs === 0) return
-    await store.set(
-      pollKey(flight),
-      `${waits ? 'waits' : 'ended'} ${key}`,
-      waits ? pollEveryMs : sharedAnswerMs,
-    )
-  }
-
-  const settle = (name: string, token: string, raw: string | undefined, { record, outcome }: StepDone) => {
-    const key = resultKey(name, token)
-    return store.settle({
-      lockKey: lockKey(name),
-      recordKey: transactionPlace(name),
-      token,
-      expected: raw,
-      record,
-      result: { key, value: seal.seal(encodeOutcome(outcome), key), ttlMs: sharedAnswerMs },
-    })
+    return done.outcome
   }
 
   /** Takes the step, or waits for the equal one that is being taken, or for another one to end. */
@@ -161,80 +122,105 @@ export function createStepFlights(parts: StepFlightsParts): StepFlights {
     flight: Flight,
     work: StepWork,
     deadline: number,
-    lastWord: string | undefined,
-  ): Promise<StepOutcome> => {
-    const { names, fingerprint } = flight
-    const token = `${fingerprint}.${uuid()}`
+    arrived: LastWord | undefined,
+  ): Promise<Turn> => {
+    const token = `${flight.fingerprint}.${uuid()}`
     let pollMs = FIRST_POLL_MS
     let equal: string | undefined
-    for (;;) {
-      const [made, polled] = await Promise.all([
-        claim(names, token),
-        flight.polls ? store.get(pollKey(flight)) : undefined,
-      ])
-      const { claimed, holder, name } = made
+    let lastWord = arrived
+    for (let isFirst = true; ; isFirst = false) {
+      const claim = await claimBeside(flight, token, isFirst)
+      const { claimed, holder, name, word } = claim
+      lastWord ??= { name, word }
       // an equal poll ended while this one was on its way: as good as in flight together
-      if (polled !== lastWord) equal ??= keyIn(polled)
-      const shared = equal === undefined ? undefined : await sharedOutcome(equal)
-      if (shared !== undefined) {
-        if (claimed) await store.deleteIf(lockKey(name), token)
+      if (word !== lastWord.word) equal ??= resultIn(word)
+      const shared = equal === undefined ? undefined : await claims.outcomeAt(equal)
+      if (claimed && shared === undefined) return { outcome: await perform(claim, flight, work) }
+      if (claimed) await claims.release(claim)
+      else if (holder?.startsWith(`${flight.fingerprint}.`)) equal = claims.resultOf(name, holder)
+      if (isOutcome(shared)) {
         metrics.sharedAnswers.inc({ scope: 'replicas' })
-        return shared
+        return { outcome: shared }
       }
-      if (claimed) return perform(made, token, flight, work)
-      if (holder.startsWith(`${fingerprint}.`)) equal = resultKey(name, holder)
+      if (saysWait(word)) return { held: { name, word } }
       if (monotonic() > deadline) throw stepInProgress()
       await pause(pollMs * (1 + Math.random()))
       pollMs = Math.min(pollMs * 1.5, LAST_POLL_MS)
     }
   }
 
+  const claimBeside = async (flight: Flight, token: string, isFirst: boolean): Promise<StepClaim> => {
+    const claiming = claims.claim(flight, token)
+    if (isFirst) flight.beside?.ask()
+    let isOurs = false
+    try {
+      const claim = await claiming
+      isOurs = claim.claimed
+      return claim
+    } finally {
+      if (!isOurs) flight.beside?.drop()
+    }
+  }
+
   /**
    * Holds a poll for as long as it comes too soon; outside the line, so that it is in nobody's way. The outcome of an
-   * equal one that went out in the meantime is this one's too. Otherwise: the word that it leaves unheeded.
+   * equal one that went out in the meantime is this one's too.
    */
   const untilDue = async (
-    flight: Flight,
+    { fingerprint }: Flight,
+    { name, word: first }: LastWord,
     deadline: number,
-  ): Promise<{ shared?: StepOutcome; lastWord?: string | undefined }> => {
+  ): Promise<StepOutcome | undefined> => {
     let pauseMs = FIRST_POLL_MS
-    const first = await store.get(pollKey(flight))
-    if (first === undefined || !first.startsWith('waits ')) return { lastWord: first }
-    for (let word: string | undefined = first; word !== undefined; word = await store.get(pollKey(flight))) {
-      const shared = word === first ? undefined : await sharedOutcome(keyIn(word) ?? '')
-      if (shared !== undefined) {
+    for (let word = first; word !== undefined; word = await claims.wordOf(name, fingerprint)) {
+      const shared = word === first ? undefined : await claims.outcomeAt(resultIn(word) ?? '')
+      if (isOutcome(shared)) {
         metrics.sharedAnswers.inc({ scope: 'replicas' })
-        return { shared }
+        return shared
       }
       if (monotonic() > deadline) throw stepInProgress()
       await pause(pauseMs * (1 + Math.random()))
       pauseMs = Math.min(pauseMs * 1.5, LAST_POLL_MS)
     }
-    return {}
+    return undefined
   }
 
   /** Steps of one transaction stand in line in this process, so that only the first of them looks at the store. */
-  const inLine = async (flight: Flight, work: StepWork): Promise<StepOutcome> => {
-    const [name] = flight.names
-    const deadline = monotonic() + waitMs
-    const { shared, lastWord } = flight.polls ? await untilDue(flight, deadline) : {}
-    if (shared !== undefined) return shared
+  const inLine = async (name: string, deadline: number, turn: () => Promise<Turn>): Promise<Turn> => {
     const line = lines.get(name) ?? pLimit(1)
     if (line.pendingCount >= MAX_WAITING) throw stepInProgress()
     lines.set(name, line)
     return line(() => {
       if (monotonic() > deadline) throw stepInProgress()
-      return take(flight, work, deadline, lastWord)
+      return turn()
     }).finally(() => {
       if (line.activeCount + line.pendingCount === 0) lines.delete(name)
     })
+  }
+
+  const fly = async (flight: Flight, work: StepWork): Promise<StepOutcome> => {
+    const [name] = flight.names
+    const deadline = monotonic() + waitMs
+    // who goes first sees the word with the claim; who must stand in line has to know what it was before
+    const mustLook = flight.polls === true && lines.has(name)
+    let word = mustLook ? { name, word: await claims.wordOf(name, flight.fingerprint) } : undefined
+    for (;;) {
+      if (word !== undefined && saysWait(word.word)) {
+        const shared = await untilDue(flight, word, deadline)
+        if (shared !== undefined) return shared
+        word = { name: word.name, word: undefined }
+      }
+      const turn = await inLine(name, deadline, () => take(flight, work, deadline, word))
+      if ('outcome' in turn) return turn.outcome
+      word = turn.held
+    }
   }
 
   return {
     async run(flight, work) {
       const equal = inFlight.get(flight.fingerprint)
       if (equal === undefined) {
-        const outcome = inLine(flight, work).finally(() => inFlight.delete(flight.fingerprint))
+        const outcome = fly(flight, work).finally(() => inFlight.delete(flight.fingerprint))
         inFlight.set(flight.fingerprint, { outcome, sharing: 0 })
         return presented(await outcome)
       }
@@ -252,12 +238,11 @@ interface Flying {
   sharing: number
 }
 
+function isOutcome(shared: StepOutcome | 'pending' | undefined): shared is StepOutcome {
+  return typeof shared === 'object'
+}
+
 function presented(outcome: StepOutcome): StepOutcome {
   if (outcome.kind === 'refusal') throw errorOf(outcome)
   return outcome
-}
-
-/** The result key in what the last poll left. */
-function keyIn(word: string | undefined): string | undefined {
-  return word?.slice(word.indexOf(' ') + 1)
 }

@@ -4,6 +4,7 @@ import { v4 as uuid } from 'uuid'
 import { noSession, otherSession } from '../errors.ts'
 import type { RevocationReason } from '../observability/audit-events.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import { allWritten } from '../store/all-written.ts'
 import { createLoadSession } from './load-session.ts'
 import { createPersonSessions, type PersonSessions } from './person-sessions.ts'
 import type { Session } from './session.ts'
@@ -22,11 +23,15 @@ export interface Sessions extends Pick<PersonSessions, 'listOf' | 'endAllOf'> {
   refresh(req: Request): Promise<Session | undefined>
   /** Whose living session this id is; undefined: none. */
   ownerOf(id: string): Promise<string | undefined>
+  /** Whether anything lies under this id, also what only another version can read. */
+  holds(id: string): Promise<boolean>
   /**
    * Opens a session under a new id; the person's oldest ones give way when there are too many. The one of `replacedId`,
    * that this browser had before, is the caller's to end.
    */
   open(grant: SessionGrant, replacedId?: string): Promise<OpenedSession>
+  /** The same step by step, for who has something else to write in the same round trip. */
+  prepare(grant: SessionGrant): PreparedSession
   end(id: string, reason: EndReason): Promise<boolean>
   idleExpiresAtMs(session: Session): number
   expiresAtMs(session: Session): number
@@ -40,6 +45,13 @@ export interface OpenedSession {
   readonly publicId: string
   /** How many of the person's other sessions gave way. */
   readonly gaveWay: number
+}
+
+/** Its ids stand, and nothing of it is there. */
+export interface PreparedSession extends Pick<OpenedSession, 'id' | 'publicId'> {
+  write(): Promise<void>
+  /** To be called once it is written and stays; says how many of the person's other sessions gave way. */
+  makeRoom(replacedId: string | undefined): Promise<number>
 }
 
 /** What sign-in knows of the person when it is done. */
@@ -90,8 +102,31 @@ export function createSessions(parts: SessionsParts): Sessions {
     return isThere ? moved : undefined // signed out in the meantime, and it stays so
   }
 
+  const prepare: Sessions['prepare'] = (grant) => {
+    const id = randomBytes(ID_BYTES).toString('base64url')
+    const publicId = uuid()
+    let count = 0
+    return {
+      id,
+      publicId,
+      async write() {
+        const at = now()
+        const session: Session = { ...grant, publicId, createdAtMs: at, lastSeenAtMs: at }
+        // in one round trip: who meets the entry before its session lets it be (person-sessions.ts)
+        const [entries] = await allWritten(
+          userSessions.add(grant.userId, { publicId, id, createdAtMs: at }, absoluteMs),
+          records.write(id, encodeSession(session, id), idleExpiresAtMs(session) - at),
+        )
+        count = entries
+        metrics.sessionsOpened.inc()
+      },
+      makeRoom: async (replacedId) => (count > maxPerPerson ? persons.makeRoom(grant.userId, replacedId) : 0),
+    }
+  }
+
   return {
     find,
+    prepare,
     expiresAtMs,
     idleExpiresAtMs,
 
@@ -110,20 +145,12 @@ export function createSessions(parts: SessionsParts): Sessions {
     },
 
     ownerOf: async (id) => (await read(id))?.userId,
+    holds: records.holds,
 
     async open(grant, replacedId) {
-      const id = randomBytes(ID_BYTES).toString('base64url')
-      const at = now()
-      const publicId = uuid()
-      const session: Session = { ...grant, publicId, createdAtMs: at, lastSeenAtMs: at }
-      // in one round trip: who meets the entry before its session lets it be (person-sessions.ts)
-      const [count] = await Promise.all([
-        userSessions.add(grant.userId, { publicId, id, createdAtMs: at }, absoluteMs),
-        records.write(id, encodeSession(session, id), idleExpiresAtMs(session) - at),
-      ])
-      metrics.sessionsOpened.inc()
-      const gaveWay = count > maxPerPerson ? await persons.makeRoom(grant.userId, replacedId) : 0
-      return { id, publicId, gaveWay }
+      const { id, publicId, write, makeRoom } = prepare(grant)
+      await write()
+      return { id, publicId, gaveWay: await makeRoom(replacedId) }
     },
 
     listOf: persons.listOf,

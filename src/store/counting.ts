@@ -10,8 +10,8 @@ export interface CountingStore {
   /** Takes an attempt back from the windows that it was counted in; one that has ended since is left alone. */
   uncount(place: string, counted: readonly CountedIn[]): Promise<void>
 
-  /** Ends windows before their time. */
-  endCounts(place: string, windows: readonly string[]): Promise<void>
+  /** Ends windows before their time, and leaves the mark where one is given, in one step. */
+  endCounts(place: string, windows: readonly string[], mark?: Mark): Promise<void>
 }
 
 export interface Counting {
@@ -36,6 +36,12 @@ export interface Counted {
   readonly full: { readonly index: number; readonly leftMs: number } | undefined
   /** For `uncount`; empty when nothing was counted. */
   readonly countedIn: readonly CountedIn[]
+}
+
+/** A key that is there for a while and says nothing more. It shares the hash tag of the place. */
+export interface Mark {
+  readonly key: string
+  readonly ttlMs: number
 }
 
 export interface CountedIn {

@@ -85,21 +85,32 @@ export function createMemoryStore({
       return true
     },
 
-    async claim({ lockKey, recordKey, token, lockTtlMs }: ClaimRequest): Promise<Claim> {
-      assertOneSlot(lockKey, recordKey)
+    async claim({ lockKey, recordKey, token, lockTtlMs, word: asked }: ClaimRequest): Promise<Claim> {
+      assertOneSlot(lockKey, recordKey, ...(asked ? [asked.key] : []))
       const value = textAt(recordKey)
-      const holder = textAt(lockKey) ?? token
+      const word = asked && textAt(asked.key)
+      const isBarred = asked !== undefined && word?.startsWith(asked.bar) === true
+      const holder = textAt(lockKey) ?? (isBarred ? undefined : token)
       if (holder === token) put(lockKey, token, lockTtlMs)
-      return { claimed: holder === token, holder, value }
+      return { claimed: holder === token, holder, value, word }
     },
 
-    async settle({ lockKey, recordKey, token, expected, record, result }: Settlement): Promise<boolean> {
-      assertOneSlot(lockKey, recordKey, ...(result ? [result.key] : []))
+    async settle({
+      lockKey,
+      recordKey,
+      token,
+      expected,
+      record,
+      result,
+      word,
+    }: Settlement): Promise<boolean> {
+      const left = [result, word].filter((one) => one !== undefined)
+      assertOneSlot(lockKey, recordKey, ...left.map(({ key }) => key))
       const current = textAt(recordKey)
       const settled = current === expected || (typeof record === 'object' && current === record.write)
       if (settled && typeof record === 'object') put(recordKey, record.write, record.ttlMs)
       if (settled && record === 'delete') entries.delete(recordKey)
-      if (result) put(result.key, result.value, result.ttlMs)
+      for (const { key, value, ttlMs } of left) put(key, value, ttlMs)
       if (textAt(lockKey) === token) entries.delete(lockKey)
       return settled
     },
@@ -153,11 +164,13 @@ export function createMemoryStore({
       }
     },
 
-    async endCounts(place, windows) {
+    async endCounts(place, windows, mark) {
+      if (mark) assertOneSlot(place, mark.key)
       for (const window of windows) {
         entryAt(place + window)
         entries.delete(place + window)
       }
+      if (mark) put(mark.key, '1', mark.ttlMs)
     },
 
     async ping() {

@@ -9,19 +9,24 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) 
 return 0`,
   },
 
-  /** lock, record; token, lock's time to live → holder, record */
+  /** lock, record, word; token, lock's time to live, word's presence, how one begins that bars → holder, record, word */
   gatehouseClaim: {
-    numberOfKeys: 2,
+    numberOfKeys: 3,
     lua: `
 local value = redis.call('GET', KEYS[2])
-local holder = redis.call('GET', KEYS[1]) or ARGV[1]
+local word = ARGV[3] == '1' and redis.call('GET', KEYS[3])
+local barred = word and string.sub(word, 1, #ARGV[4]) == ARGV[4]
+local holder = redis.call('GET', KEYS[1]) or (not barred and ARGV[1])
 if holder == ARGV[1] then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
-return {holder, value}`,
+return {holder, value, word}`,
   },
 
-  /** lock, record, result; token, expected or '' + its presence, what to do, value, ttl, result's presence, value, ttl */
+  /**
+   * lock, record, result, word; token, expected or '' + its presence, what to do, value, ttl, then of the result and of the
+   * word: presence, value, ttl
+   */
   gatehouseSettle: {
-    numberOfKeys: 3,
+    numberOfKeys: 4,
     lua: `
 local current = redis.call('GET', KEYS[2])
 local settled
@@ -33,6 +38,7 @@ elseif ARGV[4] == 'delete' and settled then
   redis.call('DEL', KEYS[2])
 end
 if ARGV[7] == '1' then redis.call('SET', KEYS[3], ARGV[8], 'PX', ARGV[9]) end
+if ARGV[10] == '1' then redis.call('SET', KEYS[4], ARGV[11], 'PX', ARGV[12]) end
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return settled and 1 or 0`,
   },
@@ -89,6 +95,15 @@ for i = 1, #ARGV, 2 do
 end
 return 1`,
   },
+
+  /** place, mark; the mark's presence and time to live, name of each window */
+  gatehouseEndCounts: {
+    numberOfKeys: 2,
+    lua: `
+for i = 3, #ARGV do redis.call('DEL', KEYS[1] .. ARGV[i]) end
+if ARGV[1] == '1' then redis.call('SET', KEYS[2], '1', 'PX', ARGV[2]) end
+return 1`,
+  },
 } as const
 
 /** Sent as EVALSHA; ioredis sends the whole script where the server does not have it. */
@@ -102,13 +117,17 @@ declare module 'ioredis' {
     gatehouseClaim(
       lockKey: string,
       recordKey: string,
+      wordKey: string,
       token: string,
       lockTtlMs: number,
-    ): Result<[holder: string, value: string | null], Context>
+      hasWord: '0' | '1',
+      bar: string,
+    ): Result<[holder: string | null, value: string | null, word: string | null], Context>
     gatehouseSettle(
       lockKey: string,
       recordKey: string,
       resultKey: string,
+      wordKey: string,
       token: string,
       expected: string,
       expectsValue: '0' | '1',
@@ -118,6 +137,9 @@ declare module 'ioredis' {
       hasResult: '0' | '1',
       result: string,
       resultTtlMs: number,
+      hasWord: '0' | '1',
+      word: string,
+      wordTtlMs: number,
     ): Result<number, Context>
     gatehouseCount(
       place: string,
@@ -128,6 +150,13 @@ declare module 'ioredis' {
       ...namesMostsAndTtls: (string | number)[]
     ): Result<[instead: number, full: number, leftMs: number, begunBy: string[]], Context>
     gatehouseUncount(place: string, ...namesAndBegunBy: string[]): Result<number, Context>
+    gatehouseEndCounts(
+      place: string,
+      markKey: string,
+      hasMark: '0' | '1',
+      markTtlMs: number,
+      ...names: string[]
+    ): Result<number, Context>
     gatehouseIndexPut(key: string, field: string, value: string, ttlMs: number): Result<number, Context>
   }
 }

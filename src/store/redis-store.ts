@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Cluster, Redis } from 'ioredis'
 import { storeUnavailable } from '../errors.ts'
 import { assertOneSlot, wholeMs } from './keys.ts'
 import { createRedisClient } from './redis-client.ts'
 import { createRedisLink, type StoreEvent } from './redis-link.ts'
-import { type Trouble, troubleOf } from './redis-trouble.ts'
+import { createRedisRunner, type RedisRunner } from './redis-runner.ts'
 import { parseRedisUrl } from './redis-url.ts'
 import type { Store } from './store.ts'
 
@@ -50,7 +49,7 @@ export function createRedisStore({
     connectTimeoutMs,
   })
   const link = createRedisLink({ client, patienceMs: commandTimeoutMs, ...(onEvent ? { onEvent } : {}) })
-  const run = createRunner({ link, commandTimeoutMs })
+  const run = createRedisRunner({ link, commandTimeoutMs })
 
   return { store: createOperations(client, run, link.close), client, whenReady, status: link.status }
 
@@ -63,7 +62,7 @@ export function createRedisStore({
   }
 }
 
-function createOperations(client: Redis | Cluster, run: Runner, close: () => Promise<void>): Store {
+function createOperations(client: Redis | Cluster, run: RedisRunner, close: () => Promise<void>): Store {
   return {
     async get(key) {
       return (await run('repeatable', () => client.get(key))) ?? undefined
@@ -95,25 +94,42 @@ function createOperations(client: Redis | Cluster, run: Runner, close: () => Pro
       return (await run('repeatable', () => client.pexpire(key, ms))) === 1
     },
 
-    async claim({ lockKey, recordKey, token, lockTtlMs }) {
-      assertOneSlot(lockKey, recordKey)
+    async claim({ lockKey, recordKey, token, lockTtlMs, word: asked }) {
+      const wordKey = asked?.key ?? recordKey
+      assertOneSlot(lockKey, recordKey, wordKey)
       const lockMs = wholeMs(lockTtlMs)
-      const [holder, value] = await run('repeatable', () =>
-        client.gatehouseClaim(lockKey, recordKey, token, lockMs),
+      const [holder, value, word] = await run('repeatable', () =>
+        client.gatehouseClaim(
+          lockKey,
+          recordKey,
+          wordKey,
+          token,
+          lockMs,
+          asked ? '1' : '0',
+          asked?.bar ?? '',
+        ),
       )
-      return { claimed: holder === token, holder, value: value ?? undefined }
+      return {
+        claimed: holder === token,
+        holder: holder ?? undefined,
+        value: value ?? undefined,
+        word: word ?? undefined,
+      }
     },
 
-    async settle({ lockKey, recordKey, token, expected, record, result }) {
-      assertOneSlot(lockKey, recordKey, ...(result ? [result.key] : []))
+    async settle({ lockKey, recordKey, token, expected, record, result, word }) {
+      const [resultKey, wordKey] = [result?.key ?? recordKey, word?.key ?? recordKey]
+      assertOneSlot(lockKey, recordKey, resultKey, wordKey)
       const action = typeof record === 'object' ? 'write' : record
       const recordMs = typeof record === 'object' ? wholeMs(record.ttlMs) : 0
       const resultMs = result ? wholeMs(result.ttlMs) : 0
+      const wordMs = word ? wholeMs(word.ttlMs) : 0
       const settled = await run(action === 'delete' ? 'once' : 'repeatable', () =>
         client.gatehouseSettle(
           lockKey,
           recordKey,
-          result?.key ?? recordKey,
+          resultKey,
+          wordKey,
           token,
           expected ?? '',
           expected === undefined ? '0' : '1',
@@ -123,6 +139,9 @@ function createOperations(client: Redis | Cluster, run: Runner, close: () => Pro
           result ? '1' : '0',
           result?.value ?? '',
           resultMs,
+          word ? '1' : '0',
+          word?.value ?? '',
+          wordMs,
         ),
       )
       return settled === 1
@@ -172,9 +191,12 @@ function createOperations(client: Redis | Cluster, run: Runner, close: () => Pro
       await run('once', () => client.gatehouseUncount(place, ...flat))
     },
 
-    async endCounts(place, windows) {
-      if (windows.length === 0) return
-      await run('once', () => client.del(...windows.map((window) => place + window)))
+    async endCounts(place, windows, mark) {
+      if (windows.length === 0 && mark === undefined) return
+      const markKey = mark?.key ?? place
+      assertOneSlot(place, markKey)
+      const markMs = mark ? wholeMs(mark.ttlMs) : 0
+      await run('once', () => client.gatehouseEndCounts(place, markKey, mark ? '1' : '0', markMs, ...windows))
     },
 
     async ping() {
@@ -188,60 +210,3 @@ function createOperations(client: Redis | Cluster, run: Runner, close: () => Pro
 /** Written by every ping, because a replica or a full Redis answers reads and yet cannot be written to. */
 const PING_KEY = 'gatehouse:ping'
 const PING_TTL_MS = 10_000
-
-type Runner = <Reply>(effect: 'repeatable' | 'once', command: () => Promise<Reply>) => Promise<Reply>
-
-interface RunnerParts {
-  readonly link: ReturnType<typeof createRedisLink>
-  readonly commandTimeoutMs: number
-}
-
-/** Runs a command within the bound: waits for a connection, sends, and sends again where that is sound. */
-function createRunner({ link, commandTimeoutMs }: RunnerParts): Runner {
-  return async function run(effect, command) {
-    const deadline = performance.now() + commandTimeoutMs
-    const leave = link.enter()
-    let lastTrouble: Trouble | undefined
-    try {
-      for (;;) {
-        await link.ready(deadline)
-        try {
-          return await within(command(), deadline)
-        } catch (error) {
-          lastTrouble = troubleOf(error)
-          const { effect: done } = lastTrouble
-          const again = done === 'refused' || (done === 'unknown' && effect === 'repeatable')
-          if (!again || performance.now() + RETRY_MS >= deadline) throw error
-          await delay(RETRY_MS)
-        }
-      }
-    } catch (error) {
-      // What Redis said to the command says more than that there was no second chance in time.
-      throw lastTrouble === undefined ? error : toError(lastTrouble)
-    } finally {
-      leave()
-    }
-  }
-}
-
-/** A new error, because the client's own holds the command's arguments. */
-function toError({ effect, reason }: Trouble): Error {
-  const cause = new Error(`redis: ${reason}`)
-  return effect === 'bug' ? cause : storeUnavailable(cause)
-}
-
-const RETRY_MS = 25
-
-async function within<Reply>(reply: Promise<Reply>, deadline: number): Promise<Reply> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error('timed out')), deadline - performance.now())
-    const settle = (act: () => void) => {
-      clearTimeout(timer)
-      act()
-    }
-    reply.then(
-      (value) => settle(() => resolve(value)),
-      (error: unknown) => settle(() => reject(error)),
-    )
-  })
-}

@@ -28,14 +28,15 @@ export interface Store extends CountingStore {
   expire(key: string, ttlMs: number): Promise<boolean>
 
   /**
-   * Takes the lock of a record and reads the record, in one round trip. `token` names the claim; a claim by the
-   * same token succeeds again (a command may be sent twice when a connection breaks).
+   * Takes the lock of a record and reads the record, in one round trip; with a `word`, reads that as well, and claims
+   * nothing where it bars the way. `token` names the claim; a claim by the same token succeeds again (a command may
+   * be sent twice when a connection breaks).
    */
   claim(claim: ClaimRequest): Promise<Claim>
 
   /**
-   * Ends a claim in one round trip: writes or deletes the record, leaves the result for those who wait, and lets
-   * the lock go. `settled` is false, and nothing is written, when the record is no longer the one that was
+   * Ends a claim in one round trip: writes or deletes the record, leaves the result for those who wait and the word
+   * for those who come, and lets the lock go. `settled` is false, and nothing is written, when the record is no longer the one that was
    * claimed: a late holder never overwrites a newer state. The lock is let go only if it is still ours. A settlement
    * that writes or keeps may be sent twice, and settles both times.
    */
@@ -61,14 +62,18 @@ export interface ClaimRequest {
   readonly recordKey: string
   readonly token: string
   readonly lockTtlMs: number
+  /** Where the value of `key` begins with `bar`, nothing is claimed. */
+  readonly word?: { readonly key: string; readonly bar: string }
 }
 
 export interface Claim {
   readonly claimed: boolean
-  /** Whose claim holds the lock now: ours, or the other's token. */
-  readonly holder: string
+  /** Whose claim holds the lock now: ours, or the other's token; undefined: nobody's, because the word bars the way. */
+  readonly holder: string | undefined
   /** The record as it stands, also when the claim failed; undefined when there is none. */
   readonly value: string | undefined
+  /** The word that was asked for; undefined when there is none. */
+  readonly word?: string | undefined
 }
 
 export interface Settlement {
@@ -80,5 +85,14 @@ export interface Settlement {
   /** `keep` leaves the record as it is, `delete` removes it. */
   readonly record: { readonly write: string; readonly ttlMs: number } | 'keep' | 'delete'
   /** Left under `key` for those who wait for this claim; written even when the record was not. */
-  readonly result?: { readonly key: string; readonly value: string; readonly ttlMs: number }
+  readonly result?: Left
+  /** Left for the next claim; written even when the record was not. */
+  readonly word?: Left
+}
+
+/** A value that a settlement leaves beside the record. */
+export interface Left {
+  readonly key: string
+  readonly value: string
+  readonly ttlMs: number
 }

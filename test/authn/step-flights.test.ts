@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
+import { createStepClaims, type StepClaimsParts } from '../../src/authn/step-claims.ts'
 import {
   createStepFlights,
   type StepDone,
@@ -11,6 +12,7 @@ import { BrokerError, storeUnavailable, unknownHandle } from '../../src/errors.t
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
+import { collectLog } from '../observability/collect-log.ts'
 import { until } from '../support/until.ts'
 
 const open: { close(): Promise<void> }[] = []
@@ -40,6 +42,9 @@ interface HouseOptions {
   readonly waitMs?: number
   readonly sharedAnswerMs?: number
   readonly pollEveryMs?: number
+  readonly stands?: StepClaimsParts['stands']
+  /** What of the store goes wrong. */
+  readonly faults?: (memory: Store) => Partial<Store>
 }
 
 /** One store, and as many replicas on it as a test asks for. */
@@ -48,9 +53,12 @@ function house({
   waitMs = 12_000,
   sharedAnswerMs = 5000,
   pollEveryMs = 0,
+  stands = async () => true,
+  faults = () => ({}),
 }: HouseOptions = {}) {
   const entries = new Map<string, MemoryEntry>()
-  const memory = createMemoryStore({ entries })
+  const embedded = createMemoryStore({ entries })
+  const memory = { ...embedded, ...faults(embedded) }
   const refusedClaims: string[] = []
   const store: Store = {
     ...memory,
@@ -62,17 +70,22 @@ function house({
   }
   open.push(store)
   const metrics = createMetrics({ processMetrics: false })
+  const { log, lines } = collectLog()
   const replica = (): StepFlights =>
     createStepFlights({
-      store,
-      seal: createSeal(() => [Buffer.alloc(32, 1)], 'shared-answer'),
+      claims: createStepClaims({
+        store,
+        seal: createSeal(() => [Buffer.alloc(32, 1)], 'shared-answer'),
+        stands,
+        lockTtlMs,
+        sharedAnswerMs,
+        pollEveryMs,
+      }),
+      log,
       metrics,
-      lockTtlMs,
       waitMs,
-      sharedAnswerMs,
-      pollEveryMs,
     })
-  return { store, entries, metrics, replica, refusedClaims }
+  return { store, entries, metrics, replica, refusedClaims, lines }
 }
 
 /** Work that waits until it is let go. */
@@ -265,6 +278,22 @@ describe('a poll that was told to wait', () => {
     expect(await failureOf(replica().run(FLIGHT, gone))).toMatchObject({ code: 'E0000011' })
   })
 
+  test('is held wherever its word lies while keys are being changed', async () => {
+    const flight = { ...FLIGHT, names: ['newest', 'retired'] } as const
+    for (const name of flight.names) {
+      const { replica, store, refusedClaims } = house({ pollEveryMs: 60_000 })
+      await store.set('gatehouse:txn:{retired}', 'pushed', 60_000)
+      const word = `gatehouse:lock:{${name}}:poll:poll`
+      await store.set(word, 'waits gatehouse:lock:{newest}:poll.older', 60_000)
+      let asked = 0
+      const polling = replica().run(flight, async (_place, raw) => done(`${raw} ${++asked}`))
+      await until(() => refusedClaims.length > 0)
+      expect([asked, await store.get(`gatehouse:lock:{${name}}`)]).toEqual([0, undefined])
+      await store.delete(word)
+      expect(await polling).toMatchObject({ body: 'pushed 1' })
+    }
+  })
+
   test('what waits for nobody, or shows something, is not held', async () => {
     const { replica, entries } = house({ pollEveryMs: 60_000 })
     const flights = replica()
@@ -453,6 +482,219 @@ describe('a holder that is too slow', () => {
     await store.set(LOCK, 'same.of-a-replica-that-died', 80)
     const outcome = await replica().run({ names: NAMES, fingerprint: 'same' }, async () => done('anew'))
     expect(outcome).toMatchObject({ body: 'anew' })
+  })
+})
+
+describe('what is asked beside the claim', () => {
+  function besides() {
+    const told: string[] = []
+    return { told, beside: { ask: () => told.push('ask'), drop: () => told.push('drop') } }
+  }
+
+  test('goes out with it, and belongs to the step', async () => {
+    const { told, beside } = besides()
+    let answer = () => {}
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    const { replica } = house({
+      faults: (memory) => ({
+        async claim(request) {
+          told.push('claim')
+          await answered
+          return memory.claim(request)
+        },
+      }),
+    })
+    const running = replica().run({ names: NAMES, fingerprint: 'x', beside }, async () => {
+      told.push('work')
+      return done('')
+    })
+    await until(() => told.length > 1)
+    expect(told).toEqual(['claim', 'ask']) // the claim has not been answered yet
+    answer()
+    await running
+    expect(told).toEqual(['claim', 'ask', 'work'])
+  })
+
+  test('is dropped at once when the claim is lost, and not asked again', async () => {
+    const { replica, store } = house()
+    await store.set(LOCK, 'same.of-a-replica-that-died', 200)
+    const { told, beside } = besides()
+    const running = replica().run({ names: NAMES, fingerprint: 'same', beside }, async () => {
+      told.push('work')
+      return done('')
+    })
+    await until(() => told.length === 2)
+    expect(await store.get(LOCK)).toMatch(/that-died/)
+    await running
+    expect(told.filter((what) => what === 'ask')).toHaveLength(1)
+    expect([told[1], told.at(-1)]).toEqual(['drop', 'work'])
+  })
+
+  test('is dropped when there can be no claim', async () => {
+    const { told, beside } = besides()
+    const { replica } = house({ faults: () => ({ claim: () => Promise.reject(storeUnavailable()) }) })
+    const flight = { names: NAMES, fingerprint: 'x', beside } as const
+    expect(await failureOf(replica().run(flight, async () => done('')))).toMatchObject({ status: 503 })
+    expect(told).toEqual(['ask', 'drop'])
+  })
+})
+
+describe('what is written elsewhere', () => {
+  /** A step whose outcome is a session, with what it did and what it took back. */
+  function signIn(rest: Partial<StepDone> = {}) {
+    const told: string[] = []
+    const tell = (what: string) => async () => {
+      told.push(what)
+    }
+    const step: StepDone = {
+      outcome: answer('SUCCESS', { sessionId: 'one' }),
+      record: 'delete',
+      alongside: tell('written'),
+      settled: tell('settled'),
+      undo: tell('undone'),
+      ...rest,
+    }
+    return { told, step }
+  }
+  const flight = { names: NAMES, fingerprint: 'same' } as const
+  const resultsIn = (entries: Map<string, MemoryEntry>) =>
+    [...entries.keys()].filter((key) => key.startsWith(`${LOCK}:`))
+
+  test('goes out with the settlement, and what follows waits for both', async () => {
+    const { told, step } = signIn()
+    const { replica } = house({
+      faults: (memory) => ({
+        settle(settlement) {
+          told.push('settling')
+          return memory.settle(settlement)
+        },
+      }),
+    })
+    let write = () => {}
+    const writing = new Promise<void>((resolve) => {
+      write = resolve
+    })
+    const alongside = () => {
+      told.push('writing')
+      return writing
+    }
+    const running = replica().run(flight, async () => ({ ...step, alongside }))
+    await until(() => told.length === 2)
+    expect(told).toEqual(['writing', 'settling'])
+    write()
+    expect(await running).toMatchObject({ sessionId: 'one' })
+    expect(told).toEqual(['writing', 'settling', 'settled'])
+  })
+
+  test('and can not be: nothing is shared, and what may be there is taken back', async () => {
+    const { replica, entries, store } = house()
+    await store.set(RECORD, 'pushed', 60_000)
+    const { told, step } = signIn({ alongside: () => Promise.reject(storeUnavailable()) })
+    expect(await failureOf(replica().run(flight, async () => step))).toMatchObject({ status: 503 })
+    expect(told).toEqual(['undone'])
+    expect([resultsIn(entries), entries.has(LOCK)]).toEqual([[], false])
+  })
+
+  test('is taken back when the step could not be settled', async () => {
+    const { told, step } = signIn()
+    const { replica, entries } = house({
+      faults: (memory) => ({
+        async settle(settlement) {
+          await memory.settle(settlement) // done, and then the connection broke
+          throw storeUnavailable()
+        },
+      }),
+    })
+    expect(await failureOf(replica().run(flight, async () => step))).toMatchObject({ status: 503 })
+    expect(told).toEqual(['written', 'undone'])
+    expect(resultsIn(entries)).toEqual([])
+  })
+
+  test('is taken back when the step was settled too late', async () => {
+    const { replica, store, entries } = house({ lockTtlMs: 60, sharedAnswerMs: 60_000 })
+    await store.set(RECORD, 'start', 60_000)
+    const { told, step } = signIn()
+    const { work, started, release } = gate()
+    const late = failureOf(replica().run(flight, work))
+    await until(() => started() === 1)
+    await store.set(RECORD, 'newer', 60_000)
+    release(step)
+    expect(await late).toMatchObject({ status: 503 })
+    expect(told).toEqual(['written', 'undone'])
+    expect([resultsIn(entries), await store.get(RECORD)]).toEqual([[], 'newer'])
+  })
+
+  test('is taken back when what must follow could not be done', async () => {
+    const { replica, entries } = house()
+    const { told, step } = signIn({ settled: () => Promise.reject(storeUnavailable()) })
+    expect(await failureOf(replica().run(flight, async () => step))).toMatchObject({ status: 503 })
+    expect(told).toEqual(['written', 'undone'])
+    expect(resultsIn(entries)).toEqual([])
+  })
+
+  test('and can not be taken back either: it is logged, and the error is the first one', async () => {
+    const away = () => Promise.reject(storeUnavailable(new Error('the second')))
+    const { replica, lines } = house({ faults: () => ({ delete: away }) })
+    const cause = new Error('the first')
+    const { step } = signIn({ alongside: () => Promise.reject(storeUnavailable(cause)), undo: away })
+    expect(await failureOf(replica().run(flight, async () => step))).toMatchObject({ cause })
+    expect(lines().map(({ event }) => event)).toEqual(['step_not_taken_back', 'step_not_taken_back'])
+  })
+
+  /** A step that is settled, while what it writes elsewhere takes its time; and an equal one at another replica. */
+  async function halfWritten(sharedAnswerMs = 60_000) {
+    let isThere = false
+    let looked = 0
+    const stands = async () => {
+      looked += 1
+      return isThere
+    }
+    const { replica, entries } = house({ stands, sharedAnswerMs })
+    let end = (_error?: unknown) => {}
+    const alongside = () =>
+      new Promise<void>((resolve, reject) => {
+        end = (error) => (error === undefined ? resolve() : reject(error))
+      })
+    const holder = gate()
+    const first = replica().run(flight, holder.work)
+    await until(() => holder.started() === 1)
+    let attempts = 0
+    const other = replica().run(flight, async () => {
+      attempts += 1
+      return done('anew')
+    })
+    holder.release({ ...signIn().step, alongside, record: 'keep' })
+    await until(() => looked > 1)
+    expect(attempts).toBe(0)
+    return {
+      first,
+      other,
+      entries,
+      attempts: () => attempts,
+      written() {
+        isThere = true
+        end()
+      },
+      failed: () => end(storeUnavailable()),
+    }
+  }
+
+  test('is waited for on other replicas: they hand on no outcome that does not stand', async () => {
+    const { first, other, attempts, written, entries } = await halfWritten()
+    written()
+    for (const outcome of await Promise.all([first, other]))
+      expect(outcome).toMatchObject({ sessionId: 'one' })
+    expect(attempts()).toBe(0)
+    expect(entries.has(LOCK)).toBe(false)
+  })
+
+  test('and never comes: on other replicas the step is taken anew', async () => {
+    const { first, other, failed } = await halfWritten()
+    failed()
+    expect(await failureOf(first)).toMatchObject({ status: 503 })
+    expect(await other).toMatchObject({ body: 'anew' })
   })
 })
 

@@ -80,7 +80,7 @@ async function publicListener() {
     navigation: {
       stepUp: { take: nobody },
       redirects: { follow: nobody },
-      handOver: { enabled: false, keep: nobody, forget: nobody, redeem: nobody },
+      handOver: { enabled: false, prepare: nobody, forget: nobody, redeem: nobody },
       clientOf: nobody,
     },
     pamRoutes: [

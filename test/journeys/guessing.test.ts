@@ -163,6 +163,35 @@ describe('wrong passwords', () => {
     expect(house.upstreamCalls()).toHaveLength(7)
   })
 
+  test('one that is sent many times at once over replicas is one attempt, and uses up no other', async () => {
+    await limitedTo({ password: { perPerson: atMost(2), perAddress: atMost(2), perDevice: atMost(2) } })
+    const replicas = [house.gatehouse, await house.replica(), await house.replica()]
+    const browser = await house.visit()
+    const cookie = await browser.jar.getCookieString(house.gatehouse.url)
+    const headers = { cookie, 'x-forwarded-for': '203.0.113.5' }
+    const clicked = async (password: string) => {
+      house.sandbox.faults.authn.set({ kind: 'delay', ms: 300, times: 1 })
+      const body = { username: AMELIA, password }
+      const answers = await Promise.all(
+        Array.from({ length: 9 }, (_, n) =>
+          openBrowser(house.gatehouse.url).post(`${replicas[n % 3]?.url}/api/v1/authn`, body, { headers }),
+        ),
+      )
+      return answers.map(errorOf)
+    }
+    house.forget()
+    expect(await clicked('wrong-one')).toEqual(repeated(REFUSED, 9))
+    expect(await clicked('wrong-two')).toEqual(repeated(REFUSED, 9)) // the last attempt that was left
+    expect(house.upstreamCalls()).toHaveLength(2)
+    const told = () =>
+      replicas.flatMap((replica) => replica.logLines().filter(({ event }) => event === 'limit_hit'))
+    expect(told()).toEqual([])
+    expect(await clicked('wrong-three')).toEqual(repeated(LIMITED, 9))
+    expect(house.upstreamCalls()).toHaveLength(2)
+    const redis = house.redis.client()
+    expect((await redis.keys('gatehouse:lock:*')).filter((key) => key.endsWith('}'))).toEqual([])
+  })
+
   test('of a step-up count as well, and name nobody', async () => {
     await limitedTo({ password: { perPerson: atMost(2) } }, { env: { STEP_UP: 'on' } })
     const browser = openBrowser(house.gatehouse.url)

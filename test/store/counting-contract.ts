@@ -73,6 +73,21 @@ export function describeCounting(tested: () => StoreUnderTest): void {
       expect(wasCounted(await store().count({ place, windows: [window(':a', 1)] }))).toBe(false)
     })
 
+    test('windows end and a mark is left in one step, with a time of its own', async () => {
+      const place = somePlace()
+      const windows = [window(':a', 1), window(':b', 1)]
+      await store().count({ place, windows })
+      const mark = { key: `${place}:mark`, ttlMs: 20_000 }
+      await store().endCounts(place, [':a'], mark)
+      expect(await store().get(mark.key)).toBe('1')
+      expect(await ttlOf(mark.key)).toBeGreaterThan(15_000)
+      expect(await ttlOf(mark.key)).toBeLessThanOrEqual(20_000)
+      expect(await tested().timeToLive(`${place}:a`)).toBeUndefined()
+      expect(await ttlOf(`${place}:b`)).toBeGreaterThan(0)
+      await store().endCounts(place, [], { ...mark, ttlMs: 40_000 })
+      expect(await ttlOf(mark.key)).toBeGreaterThan(35_000)
+    })
+
     test('where a key is there, other windows count in place of the usual ones', async () => {
       const place = somePlace()
       const ifThere = `${place}:mark`
@@ -109,6 +124,8 @@ export function describeCounting(tested: () => StoreUnderTest): void {
     test('keys of two slots are refused', async () => {
       const instead = { ifThere: somePlace(), windows: [] }
       await expect(store().count({ place: somePlace(), windows: [], instead })).rejects.toThrow('hash tag')
+      const mark = { key: somePlace(), ttlMs: 1000 }
+      await expect(store().endCounts(somePlace(), [':a'], mark)).rejects.toThrow('hash tag')
     })
   })
 }

@@ -66,6 +66,10 @@ export const OPERATIONS: readonly [name: string, run: (store: Store) => Promise<
   ['count', (store) => store.count({ place: 'gatehouse:c:{c}', windows: [WINDOW] })],
   ['uncount', (store) => store.uncount('gatehouse:c:{c}', [{ window: ':a', begunBy: 'b' }])],
   ['endCounts', (store) => store.endCounts('gatehouse:c:{c}', [':a'])],
+  [
+    'endCounts, leaving a mark',
+    (store) => store.endCounts('gatehouse:c:{c}', [':a'], { key: 'gatehouse:m:{c}', ttlMs: 1000 }),
+  ],
   ['ping', (store) => store.ping()],
 ]
 

@@ -212,6 +212,51 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
       test('keys of two slots are refused', async () => {
         const claim = { lockKey: someKey(), recordKey: someKey(), token: 'a', lockTtlMs: 5000 }
         await expect(store.claim(claim)).rejects.toThrow('hash tag')
+        const word = { key: someKey(), bar: 'no' }
+        const claimed = store.claim({ ...someRecord(), token: 'a', lockTtlMs: 5000, word })
+        await expect(claimed).rejects.toThrow('hash tag')
+      })
+    })
+
+    describe('a word that is read with a claim', () => {
+      const someClaimWithWord = () => {
+        const tag = `{${randomUUID()}}`
+        const [lockKey, recordKey, key] = [someKey(tag), someKey(tag), someKey(tag)]
+        return { lockKey, recordKey, token: 'a', lockTtlMs: 5000, word: { key, bar: 'stay.*' } }
+      }
+
+      test.each([
+        ['there is none', undefined],
+        ['it says something else', 'go'],
+        ['it is empty', ''],
+        ['it is like a bar, but none', 'stayyy'],
+        ['it does not begin so', 'go, or stay.*'],
+      ])('bars nothing when %s, and is told', async (_what, said) => {
+        const claim = someClaimWithWord()
+        if (said !== undefined) await store.set(claim.word.key, said, 60_000)
+        await store.set(claim.recordKey, 'v1', 60_000)
+        expect(await store.claim(claim)).toEqual({ claimed: true, holder: 'a', value: 'v1', word: said })
+        expect(await store.get(claim.lockKey)).toBe('a')
+      })
+
+      test('bars the claim as long as it is there: no lock is taken, and the record is told all the same', async () => {
+        const claim = someClaimWithWord()
+        await store.set(claim.recordKey, 'v1', 60_000)
+        await store.set(claim.word.key, 'stay.* away', 60_000)
+        const barred = { claimed: false, holder: undefined, value: 'v1', word: 'stay.* away' }
+        expect(await store.claim(claim)).toEqual(barred)
+        expect(await store.get(claim.lockKey)).toBeUndefined()
+        await store.delete(claim.word.key)
+        expect(await store.claim(claim)).toMatchObject({ claimed: true, holder: 'a' })
+        await store.set(claim.word.key, 'stay.* away', 60_000)
+        expect(await store.claim({ ...claim, token: 'b' })).toEqual({ ...barred, holder: 'a' })
+        expect(await store.claim(claim)).toMatchObject({ claimed: true }) // it had it already
+      })
+
+      test('is not read by who does not ask for it', async () => {
+        const { word, ...claim } = someClaimWithWord()
+        await store.set(word.key, 'stay.*', 60_000)
+        expect(await store.claim(claim)).toEqual({ claimed: true, holder: 'a', value: undefined })
       })
     })
 
@@ -229,6 +274,20 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         expect(await store.get(claimed.resultKey)).toBe('the answer')
         expectWithin(await ttlOf(claimed.resultKey), 1, 5000)
         expect(await store.get(claimed.lockKey)).toBeUndefined()
+      })
+
+      test('leaves a word beside the result, or without one', async () => {
+        for (const withResult of [true, false]) {
+          const claimed = await someClaim(store, 'v1')
+          const word = { key: `${claimed.resultKey}:word`, value: 'stay', ttlMs: 7000 }
+          const result = { key: claimed.resultKey, value: 'the answer', ttlMs: 5000 }
+          const settlement = { ...claimed, record: 'keep', word } as const
+          expect(await store.settle(withResult ? { ...settlement, result } : settlement)).toBe(true)
+          expect(await store.get(word.key)).toBe('stay')
+          expectWithin(await ttlOf(word.key), 5001, 7000)
+          expect(await store.get(claimed.resultKey)).toBe(withResult ? 'the answer' : undefined)
+          expect(await store.get(claimed.recordKey)).toBe('v1')
+        }
       })
 
       test('keeps the record as it is, its time to live too', async () => {
@@ -304,6 +363,7 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         const claimed = await someClaim(store, 'v1')
         const result = { key: someKey(), value: 'the answer', ttlMs: 5000 }
         await expect(store.settle({ ...claimed, record: 'keep', result })).rejects.toThrow('hash tag')
+        await expect(store.settle({ ...claimed, record: 'keep', word: result })).rejects.toThrow('hash tag')
       })
 
       test('twenty workers, one counter: no step is lost', async () => {

@@ -15,11 +15,9 @@ import { type GuessingFigures, SCOPE_LABELS, type Scope, WINDOWS } from './figur
  */
 export interface Countings {
   /** By the person, who may be known here; undefined when there is no person to count by. */
-  personal(attempt: Attempt, client: Client): LabelledCounting | undefined
+  personal(attempt: Attempt, client: Client): PersonalCounting | undefined
   /** By the address; undefined where addresses have no limit. */
   local(attempt: Attempt, client: Client): LabelledCounting | undefined
-  /** The mark by which this browser is known to know the person; undefined when there is no person. */
-  markOf(attempt: Attempt, client: Client): Mark | undefined
   /** The marks and the failures in a row of a person under all names. */
   ofPerson(person: PersonNames, client: Client): readonly PersonKeys[]
 }
@@ -34,10 +32,11 @@ export interface LabelledWindow extends CountingWindow {
   readonly label: string
 }
 
-export interface Mark {
+export interface PersonalCounting extends LabelledCounting {
+  /** The mark by which this browser is known to know the person. */
   readonly mark: string
-  /** Where it lies that was set before a rotation of keys. */
-  readonly former: readonly string[]
+  /** Where that lies if it was set before a rotation of keys. */
+  readonly formerMarks: readonly string[]
 }
 
 export interface PersonNames {
@@ -82,21 +81,24 @@ export function createCountings({ figures, names, canonicalLogin }: CountingsPar
     })
 
   const marked = (person: readonly string[], deviceId: string) => {
-    const personHmac = hmac(...person)
-    const device = hmac('device', deviceId, ...person)
-    return { place: limitPlace(personHmac), device, mark: markPlace(personHmac, device) }
+    const [personHmac, ...formerPeople] = names.signAll(JSON.stringify(person))
+    const [device, ...formerDevices] = names.signAll(JSON.stringify(['device', deviceId, ...person]))
+    const formerMarks = formerPeople.map((former, key) => markPlace(former, formerDevices[key] ?? ''))
+    return { place: limitPlace(personHmac), device, mark: markPlace(personHmac, device), formerMarks }
   }
 
   return {
     personal(attempt, client) {
       const person = personOf(attempt)
       if (person === undefined) return undefined
-      const { place, device, mark } = marked(person, client.device.id)
+      const { place, device, mark, formerMarks } = marked(person, client.device.id)
       const { handle } = attempt
       const perTransaction =
         handle === undefined ? [] : windowsOf(attempt, 'perTransaction', hmac('transaction', handle))
       return {
         place,
+        mark,
+        formerMarks,
         windows: [
           ...windowsOf(attempt, 'perPerson'),
           ...windowsOf(attempt, 'perDevice', device),
@@ -111,15 +113,6 @@ export function createCountings({ figures, names, canonicalLogin }: CountingsPar
           ],
         },
       }
-    },
-
-    markOf(attempt, client) {
-      const person = personOf(attempt)
-      if (person === undefined) return undefined
-      const people = names.signAll(JSON.stringify(person))
-      const devices = names.signAll(JSON.stringify(['device', client.device.id, ...person]))
-      const [mark = '', ...former] = people.map((one, key) => markPlace(one, devices[key] ?? ''))
-      return { mark, former }
     },
 
     local(attempt, client) {

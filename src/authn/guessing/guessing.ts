@@ -6,8 +6,9 @@ import type { Store } from '../../store/store.ts'
 import type { Client } from '../client.ts'
 import type { Exchanged } from '../exchange.ts'
 import type { StepAudit } from '../step-audit.ts'
+import type { Beside } from '../step-flights.ts'
 import type { Attempt } from './attempts.ts'
-import type { Countings, LabelledCounting, Mark, PersonNames } from './countings.ts'
+import type { Countings, LabelledCounting, PersonalCounting, PersonNames } from './countings.ts'
 import { isSpent, mayHaveGoneOut } from './spent.ts'
 
 /**
@@ -16,7 +17,8 @@ import { isSpent, mayHaveGoneOut } from './spent.ts'
  *
  * Cost: one round trip to Redis before the call, whatever the number of limits: what belongs to a person is one
  * script on one slot, what belongs to an address another, and both leave in the same tick (one look more as long as
- * SECRET_KEYS holds more than one key). Nobody waits for what is given back: it goes out with the step's settlement.
+ * SECRET_KEYS holds more than one key). Where the request itself says who is meant, it is the one in which the step
+ * is claimed. Nobody waits for what is given back: it goes out with the step's settlement.
  */
 export interface Guessing {
   /**
@@ -24,8 +26,16 @@ export interface Guessing {
    * and nothing is done. `undefined` is no attempt at all.
    */
   guard(attempt: Attempt | undefined, client: Client, work: () => Promise<Exchanged>): Promise<Exchanged>
+  /** The same in two parts, for who can ask before it is known whether the work is to be done. */
+  trial(attempt: Attempt, client: Client): Trial
   /** This browser has fully signed this person in: it is known from now on, and failures in a row begin anew. */
   remember(person: PersonNames, client: Client): Promise<void>
+}
+
+/** One attempt. It counts from `ask` on, but nobody is refused, and nothing told of a refusal, before `guard`. */
+export interface Trial extends Beside {
+  /** As `Guessing.guard`; asks if nobody has, or if what was asked is dropped by now. */
+  guard(work: () => Promise<Exchanged>): Promise<Exchanged>
 }
 
 export interface GuessingParts {
@@ -70,23 +80,26 @@ export function createGuessing(parts: GuessingParts): Guessing {
   })
 
   /** While SECRET_KEYS change: a browser that is known by an older key is known by the newest one too. */
-  const carryMark = async ({ mark, former }: Mark): Promise<void> => {
-    for (const place of former) {
+  const carryMark = async ({ mark, formerMarks }: PersonalCounting): Promise<void> => {
+    for (const place of formerMarks) {
       if ((await store.get(place)) === undefined) continue
       await store.set(mark, '1', knownMs, 'absent')
       return // the old one stays: another replica may still go by it
     }
   }
 
-  /** What stays counted until the outcome is known. Nothing stays when a limit refuses. */
-  const takeOrRefuse = async (attempt: Attempt, client: Client): Promise<Taken[]> => {
-    const mark = countings.markOf(attempt, client)
-    if (mark !== undefined && mark.former.length > 0) await carryMark(mark)
-    const counted = [countings.personal(attempt, client), countings.local(attempt, client)]
-    const all = await countAll(
+  const takeAll = async (attempt: Attempt, client: Client): Promise<Taken[]> => {
+    const personal = countings.personal(attempt, client)
+    if (personal !== undefined && personal.formerMarks.length > 0) await carryMark(personal)
+    const counted = [personal, countings.local(attempt, client)]
+    return countAll(
       counted.filter((counting) => counting !== undefined),
       client,
     )
+  }
+
+  /** What stays counted until the outcome is known. Nothing stays when a limit refuses. */
+  const heldOrRefused = (all: readonly Taken[], attempt: Attempt, client: Client): readonly Taken[] => {
     const isKnown = all.some(({ instead }) => instead)
     const held = isKnown ? all.filter(({ instead }) => instead) : all
     const refusal = refusalIn(held, attempt, client)
@@ -116,28 +129,50 @@ export function createGuessing(parts: GuessingParts): Guessing {
     })
   }
 
+  const trial: Guessing['trial'] = (attempt, client) => {
+    let asked: Promise<Taken[]> | undefined
+    return {
+      ask() {
+        asked = takeAll(attempt, client)
+        asked.catch(() => {}) // whoever guards is told
+      },
+
+      drop() {
+        asked?.then(
+          (taken) => giveBack(client, taken),
+          () => {}, // what can't be asked has taken nothing
+        )
+        asked = undefined
+      },
+
+      async guard(work) {
+        const all = asked ?? takeAll(attempt, client)
+        asked = undefined // from here on it is given back here
+        const taken = heldOrRefused(await all, attempt, client)
+        try {
+          const exchanged = await work()
+          if (!isSpent(attempt.defence, exchanged)) giveBack(client, taken)
+          return exchanged
+        } catch (error) {
+          if (!mayHaveGoneOut(attempt.defence, error)) giveBack(client, taken)
+          throw error
+        }
+      },
+    }
+  }
+
   return {
-    async guard(attempt, client, work) {
-      if (attempt === undefined) return work()
-      const taken = await takeOrRefuse(attempt, client)
-      try {
-        const exchanged = await work()
-        if (!isSpent(attempt.defence, exchanged)) giveBack(client, taken)
-        return exchanged
-      } catch (error) {
-        if (!mayHaveGoneOut(attempt.defence, error)) giveBack(client, taken)
-        throw error
-      }
-    },
+    trial,
+
+    guard: (attempt, client, work) => (attempt === undefined ? work() : trial(attempt, client).guard(work)),
 
     async remember(person, client) {
       const keys = countings.ofPerson(person, client)
       try {
         await Promise.all(
-          keys.flatMap(({ mark, place, inARow }) => [
-            store.set(mark, '1', knownMs),
-            store.endCounts(place, inARow),
-          ]),
+          keys.map(({ mark, place, inARow }) =>
+            store.endCounts(place, inARow, { key: mark, ttlMs: knownMs }),
+          ),
         )
       } catch (error) {
         // the sign-in stands all the same: this browser is a stranger until the next one

@@ -59,7 +59,7 @@ function guessingOn(changed: Partial<Store> = {}) {
     metrics,
     now: () => NOW,
   })
-  return { ...guessing, lines }
+  return { ...guessing, lines, metrics }
 }
 
 describe('one round trip', () => {
@@ -173,6 +173,91 @@ describe('what stays counted', () => {
   })
 })
 
+describe('an attempt that is asked for before it is known whether the work is to be done', () => {
+  const counts = () =>
+    [...entries.values()].map(({ content }) => (content instanceof Map ? content.get('count') : content))
+  const empty = () => until(() => entries.size === 0, { what: 'an empty count' })
+  const used = async () => {
+    for (let n = 0; n < 5; n++) await guessingOn().guard(password, client, async () => ended('E0000004'))
+  }
+
+  test('counts from then on, and once', async () => {
+    const asked: Counting[] = []
+    const { trial } = guessingOn({
+      count(counting) {
+        asked.push(counting)
+        return store.count(counting)
+      },
+    })
+    const attempt = trial(password, client)
+    attempt.ask()
+    expect(asked).toHaveLength(2)
+    await attempt.guard(async () => ended('E0000004'))
+    expect(asked).toHaveLength(2)
+    expect(new Set(counts())).toEqual(new Set(['1']))
+  })
+
+  test('is given back when the work is somebody else’s, and only once', async () => {
+    const other = guessingOn().trial(password, client)
+    other.ask()
+    const attempt = guessingOn().trial(password, client)
+    attempt.ask()
+    attempt.drop()
+    attempt.drop()
+    await until(() => counts().every((count) => count === '1'), { what: 'one attempt that is left' })
+    other.drop()
+    await empty()
+  })
+
+  test('is asked for again when the work is to be done after all', async () => {
+    const attempt = guessingOn().trial(password, client)
+    attempt.ask()
+    attempt.drop()
+    await attempt.guard(async () => ended('E0000004'))
+    await until(() => new Set(counts()).size === 1)
+    expect(new Set(counts())).toEqual(new Set(['1']))
+  })
+
+  test('is not given back once the work has begun: that is up to how it ends', async () => {
+    const attempt = guessingOn().trial(password, client)
+    attempt.ask()
+    await attempt.guard(async () => {
+      attempt.drop()
+      return ended('E0000004')
+    })
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(new Set(counts())).toEqual(new Set(['1']))
+  })
+
+  test('that a limit refuses is told of only when the work was to be done', async () => {
+    await used()
+    const { trial, lines, metrics } = guessingOn()
+    const dropped = trial(password, client)
+    dropped.ask()
+    dropped.drop()
+    const attempt = trial(password, client)
+    attempt.ask()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect([lines(), (await metrics.limitHits.get()).values]).toEqual([[], []])
+    await expect(attempt.guard(async () => ended(undefined))).rejects.toMatchObject({ status: 429 })
+    expect(lines()).toMatchObject([{ event: 'limit_hit' }])
+    expect((await metrics.limitHits.get()).values).toMatchObject([{ value: 1 }])
+    expect(new Set(counts())).toEqual(new Set(['5']))
+  })
+
+  test('can be dropped when the store is away, and 503 is for who goes on', async () => {
+    const { trial, lines } = guessingOn({ count: () => Promise.reject(storeUnavailable()) })
+    const dropped = trial(password, client)
+    dropped.ask()
+    dropped.drop()
+    const attempt = trial(password, client)
+    attempt.ask()
+    await new Promise((resolve) => setImmediate(resolve)) // nobody looks yet, and nothing falls over
+    await expect(attempt.guard(async () => ended(undefined))).rejects.toMatchObject({ status: 503 })
+    expect(lines()).toEqual([])
+  })
+})
+
 describe('the store in trouble', () => {
   test('one place out of reach: 503, nothing is done, and the other place counts nothing', async () => {
     let places = 0
@@ -191,7 +276,7 @@ describe('the store in trouble', () => {
 
   test('what can not be given back or remembered is logged, and the step stands', async () => {
     const away = () => Promise.reject(storeUnavailable())
-    const { guard, remember, lines } = guessingOn({ uncount: away, set: away })
+    const { guard, remember, lines } = guessingOn({ uncount: away, endCounts: away })
     expect(await guard(password, client, async () => ended(undefined))).toEqual(ended(undefined))
     await remember({ userId: 'u1', logins: ['ada'] }, client)
     await until(() => lines().length === 3)

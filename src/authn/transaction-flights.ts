@@ -1,0 +1,110 @@
+import type { Signer } from '../crypto/sign.ts'
+import { unknownHandle } from '../errors.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import { allWritten } from '../store/all-written.ts'
+import type { Client } from './client.ts'
+import type { Exchanged } from './exchange.ts'
+import type { Attempt } from './guessing/attempts.ts'
+import type { Guessing } from './guessing/guessing.ts'
+import type { StepDone, StepFlights } from './step-flights.ts'
+import type { StepOutcome } from './step-outcome.ts'
+import type { Transaction } from './transaction.ts'
+import { isHandle, newHandle, type TransactionStore } from './transaction-store.ts'
+
+/** Steps as flights: what begins a transaction, and what goes on in one. What they are equal by is named by `print`. */
+export interface TransactionFlights {
+  /**
+   * What begins a transaction: equal ones in flight are one, and what goes on is kept under a new handle. It says itself
+   * whose attempt it is, so the limits are asked while the flight is being claimed.
+   */
+  open(
+    print: readonly unknown[],
+    attempt: Attempt,
+    client: Client,
+    work: (handle: string) => Promise<Exchanged>,
+  ): Promise<StepOutcome>
+  /** A step inside a transaction of this device; 401 E0000011 when there is none under this handle. */
+  step(
+    inside: { readonly handle: string; readonly print: readonly unknown[]; readonly polls?: boolean },
+    client: Client,
+    work: (transaction: Transaction) => Promise<Exchanged>,
+  ): Promise<StepOutcome>
+}
+
+export interface TransactionFlightsParts {
+  readonly transactions: TransactionStore
+  readonly flights: StepFlights
+  readonly guessing: Pick<Guessing, 'trial'>
+  /** Names flights: an HMAC, so that no body stands in a key. */
+  readonly fingerprints: Signer
+  readonly metrics: Metrics
+  readonly now: () => number
+}
+
+export function createTransactionFlights(parts: TransactionFlightsParts): TransactionFlights {
+  const { transactions, flights, guessing, fingerprints, metrics, now } = parts
+
+  const fingerprint = (client: Client, values: readonly unknown[]) =>
+    fingerprints.sign(JSON.stringify([client.device.id, client.fingerprint, ...values]))
+
+  const refused = (client: Client) => {
+    metrics.refusals.inc({ reason: 'unknown_handle' })
+    return unknownHandle(client.device.returned)
+  }
+
+  const recordFor = (
+    before: Transaction,
+    after: Transaction | undefined,
+    place: string,
+  ): StepDone['record'] => {
+    if (after === undefined) return 'delete'
+    if (after === before) return 'keep'
+    return { write: transactions.encode(after, place), ttlMs: after.expiresAtMs - now() }
+  }
+
+  /** The new transaction, and what the exchange has to write. */
+  const writeBoth = async (handle: string, { after, alongside }: Exchanged): Promise<void> => {
+    const goesOn = after !== undefined && after.status !== ''
+    await allWritten(
+      ...(goesOn ? [transactions.create(handle, after, after.expiresAtMs - now())] : []),
+      ...(alongside === undefined ? [] : [alongside()]),
+    )
+  }
+
+  return {
+    open(print, attempt, client, work) {
+      const name = fingerprint(client, print)
+      const trial = guessing.trial(attempt, client)
+      return flights.run({ names: [name], fingerprint: name, beside: trial }, async () => {
+        const handle = newHandle()
+        const exchanged = await trial.guard(() => work(handle))
+        const { outcome, settled, undo } = exchanged
+        const alongside = () => writeBoth(handle, exchanged)
+        return { outcome, record: 'keep', alongside, settled, undo }
+      })
+    },
+
+    async step({ handle, print, polls = false }, client, work) {
+      if (!isHandle(handle)) throw refused(client)
+      const flight = {
+        names: transactions.names(handle),
+        fingerprint: fingerprint(client, [handle, ...print]),
+        polls,
+      }
+      return flights.run(flight, async (place, raw) => {
+        const before = transactions.decode(raw, place)
+        const isGone = before === undefined || before.origin === 'remnant'
+        if (isGone || before.device !== client.device.id) throw refused(client)
+        const { outcome, after, waits, alongside, settled, undo } = await work(before)
+        return {
+          outcome,
+          record: recordFor(before, after, place),
+          waits,
+          alongside,
+          settled,
+          undo,
+        }
+      })
+    },
+  }
+}

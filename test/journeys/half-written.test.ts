@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import type { Redis } from 'ioredis'
+import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
+import type { Gatehouse } from '../support/gatehouse.ts'
+import { AMELIA, type House, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
+import { handleOf, verifyHref } from '../support/transaction-view.ts'
+import { until } from '../support/until.ts'
+
+/**
+ * What a step leaves is written side by side, so a part of Redis that is away may take one half of it. Here one kind of key after
+ * the other is refused to the broker (ACL) while the upstream is being asked. Whatever is lost: never half a sign-in.
+ */
+let house: House
+let broker: Gatehouse
+let redis: Redis
+beforeAll(async () => {
+  house = await startHouse()
+  redis = house.redis.client()
+  await redis.call('ACL', 'SETUSER', 'broker', 'reset', 'on', '>plainly-fake', '+@all', '~*', '&*')
+  broker = await house.replica({ REDIS_URL: `redis://broker:plainly-fake@127.0.0.1:${house.redis.port}` })
+})
+afterAll(() => house.stop())
+beforeEach(async () => {
+  house.sandbox.reset()
+  await allow('~*')
+  await redis.flushall()
+})
+
+const allow = (...patterns: string[]) => redis.call('ACL', 'SETUSER', 'broker', 'resetkeys', ...patterns)
+/** Every kind of key but those. */
+const allowAllBut = (...kinds: string[]) =>
+  allow(
+    ...['txn', 'lock', 'limit', 'known', 'sess', 'user-sess', 'sso', 'offer']
+      .filter((kind) => !kinds.includes(kind))
+      .map((kind) => `~gatehouse:${kind}:*`),
+  )
+
+const keys = (kind: string) => redis.keys(`gatehouse:${kind}:*`)
+const sharedAnswers = async () => (await keys('lock')).filter((key) => !key.endsWith('}'))
+const audited = () => broker.logLines().flatMap(({ audit, event }) => (audit === true ? [event] : []))
+
+async function visit(): Promise<Browser> {
+  const browser = openBrowser(broker.url)
+  await browser.get('/api/v1/sessions/me')
+  return browser
+}
+
+/** Asks, and changes what Redis allows while the upstream takes its time. */
+async function interrupted(
+  ask: () => Promise<PageAnswer>,
+  change: () => Promise<unknown>,
+): Promise<PageAnswer> {
+  house.sandbox.faults.authn.set({ kind: 'delay', ms: 300, times: 1 })
+  house.forget()
+  const answering = ask()
+  await until(() => house.upstreamCalls().length === 1)
+  await change()
+  const answer = await answering
+  await allow('~*')
+  return answer
+}
+
+function expectUnavailable({ status, json, setCookies }: PageAnswer) {
+  expect([status, json.errorCode]).toEqual([503, 'E0000009'])
+  expect(setCookies.filter((cookie) => cookie.startsWith('gatehouse='))).toEqual([])
+}
+
+const signIn = (browser: Browser, username: string) =>
+  browser.post('/api/v1/authn', { username, password: PASSWORD })
+
+async function verify(browser: Browser, asked: PageAnswer) {
+  const path = new URL(verifyHref(asked, 'token:software:totp')).pathname
+  return browser.post(path, { stateToken: handleOf(asked), passCode: house.sandbox.totpCode(TOMAS) })
+}
+
+test.each([
+  ['the session', ['sess']],
+  ['the index of the person’s sessions', ['user-sess']],
+  ['the step’s own end', ['lock', 'txn']],
+])(
+  '%s can not be written: 503, no session, no answer that is shared, no success in the log',
+  async (_what, kinds) => {
+    const browser = await visit()
+    const asked = await signIn(browser, TOMAS)
+    const before = audited().length
+    const earlier = await sharedAnswers()
+    expectUnavailable(
+      await interrupted(
+        () => verify(browser, asked),
+        () => allowAllBut(...kinds),
+      ),
+    )
+    expect(await keys('sess')).toEqual([])
+    expect(audited().slice(before)).toEqual([])
+    if (!kinds.includes('lock')) expect(earlier).toEqual(expect.arrayContaining(await sharedAnswers()))
+    expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
+    expect((await browser.get('/api/v1/sessions')).status).toBe(401)
+    // the code was right, so nothing stays counted
+    await until(async () => (await keys('limit')).length === 0)
+  },
+)
+
+test('so it is where a password alone is enough; and who tries again gets in', async () => {
+  const browser = await visit()
+  expectUnavailable(
+    await interrupted(
+      () => signIn(browser, AMELIA),
+      () => allowAllBut('sess'),
+    ),
+  )
+  expect([await keys('sess'), await sharedAnswers()]).toEqual([[], []])
+  expect((await signIn(browser, AMELIA)).json.status).toBe('SUCCESS')
+  expect((await browser.get('/api/v1/sessions')).json.sessions).toHaveLength(1)
+})
+
+test('a new transaction can not be written: 503, and no answer with its handle is shared', async () => {
+  const browser = await visit()
+  const answer = await interrupted(
+    () => signIn(browser, TOMAS),
+    async () => {
+      const [lock = ''] = await keys('lock')
+      await allow('~gatehouse:lock:*', '~gatehouse:limit:*', `~${lock.replace(':lock:', ':txn:')}`)
+    },
+  )
+  expectUnavailable(answer)
+  expect([await keys('txn'), await keys('lock')]).toEqual([[], []])
+  expect((await signIn(browser, TOMAS)).json.status).toBe('MFA_REQUIRED')
+})
+
+test('the marks of a known browser can not be written: the person is signed in all the same', async () => {
+  const browser = await visit()
+  const answer = await interrupted(
+    () => signIn(browser, AMELIA),
+    () => allowAllBut('known'),
+  )
+  expect(answer.json.status).toBe('SUCCESS')
+  expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA)
+  expect(broker.logText()).toContain('"event":"device_not_remembered"')
+})
+
+test.each([
+  ['limits can not be asked', ['limit', 'known']],
+  ['the step can not be claimed', ['lock', 'txn']],
+])('%s: 503, nothing is sent upstream, no lock is left and nothing stays counted', async (_what, kinds) => {
+  const browser = await visit()
+  house.forget()
+  await allowAllBut(...kinds)
+  expectUnavailable(await signIn(browser, AMELIA))
+  expect(house.upstreamCalls()).toEqual([])
+  await allow('~*')
+  await until(async () => (await keys('limit')).length === 0)
+  expect((await keys('lock')).filter((key) => key.endsWith('}'))).toEqual([])
+  expect((await signIn(browser, AMELIA)).json.status).toBe('SUCCESS')
+})

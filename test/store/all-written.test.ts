@@ -1,0 +1,24 @@
+import { expect, test } from '@jest/globals'
+import { allWritten } from '../../src/store/all-written.ts'
+
+test('what all of them gave, in order', async () => {
+  expect(await allWritten(Promise.resolve(1), Promise.resolve('two'))).toEqual([1, 'two'])
+  expect(await allWritten()).toEqual([])
+})
+
+test('a failure is told only when every other write has ended', async () => {
+  let write = () => {}
+  const slow = new Promise<void>((resolve) => {
+    write = resolve
+  })
+  let told: unknown
+  const written = allWritten(Promise.reject(new Error('first')), slow, Promise.reject(new Error('second')))
+  const ended = written.catch((error: unknown) => {
+    told = error
+  })
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(told).toBeUndefined()
+  write()
+  await ended
+  expect(told).toMatchObject({ message: 'first' })
+})
