@@ -20,6 +20,11 @@ export interface Counting {
   readonly windows: readonly CountingWindow[]
   /** Where this key is there, its windows count and not the others. It shares the hash tag of `place`. */
   readonly instead?: { readonly ifThere: string; readonly windows: readonly CountingWindow[] }
+  /**
+   * Milliseconds since 1970; when it is later than that by the store's own clock, nothing is counted. A store that stood
+   * still carries out what was sent to it long after whoever sent it has given up.
+   */
+  readonly notAfterMs?: number
 }
 
 export interface CountingWindow {
@@ -34,6 +39,8 @@ export interface Counted {
   readonly instead: boolean
   /** Nothing was counted: of the windows that were full, the one that ends last. It stands at `index` in its list. */
   readonly full: { readonly index: number; readonly leftMs: number } | undefined
+  /** It was too late, so nothing was counted. */
+  readonly late?: boolean
   /** For `uncount`; empty when nothing was counted. */
   readonly countedIn: readonly CountedIn[]
 }

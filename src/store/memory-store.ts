@@ -133,8 +133,10 @@ export function createMemoryStore({
       return removed
     },
 
-    async count({ place, windows, instead }) {
+    async count({ place, windows, instead, notAfterMs }) {
       if (instead) assertOneSlot(place, instead.ifThere)
+      if (notAfterMs !== undefined && Date.now() > notAfterMs)
+        return { instead: false, full: undefined, late: true, countedIn: [] }
       const isInstead = instead !== undefined && entryAt(instead.ifThere) !== undefined
       const chosen = isInstead ? instead.windows : windows
       const fullest = chosen

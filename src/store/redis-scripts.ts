@@ -53,16 +53,21 @@ return redis.call('HLEN', KEYS[1])`,
   },
 
   /**
-   * place, key that decides; who counts, that key's presence, how many windows come first, then name, most and time
-   * to live of each → which windows counted, index of the full one or -1, its time left, by whom each was begun.
+   * place, key that decides; who counts, that key's presence, how many windows come first, when it is too late or 0, then
+   * name, most and time to live of each → which windows counted, index of the full one or -1, its time left, by whom each
+   * was begun, whether it was too late.
    * The windows' keys are made here, from the place: a command of ours has a fixed number of keys, or a cluster's
    * client would not see which slot it is for. All have the place's hash tag.
    */
   gatehouseCount: {
     numberOfKeys: 2,
     lua: `
+if ARGV[4] ~= '0' then
+  local now = redis.call('TIME')
+  if now[1] * 1000 + now[2] / 1000 > tonumber(ARGV[4]) then return {0, -1, 0, {}, 1} end
+end
 local instead = ARGV[2] == '1' and redis.call('EXISTS', KEYS[2]) or 0
-local first, last = 4, 3 + 3 * ARGV[3]
+local first, last = 5, 4 + 3 * ARGV[3]
 if instead == 1 then first, last = last + 1, #ARGV end
 local full, left = -1, -1
 for i = first, last, 3 do
@@ -72,7 +77,7 @@ for i = first, last, 3 do
     if ms > left then full, left = (i - first) / 3, ms end
   end
 end
-if full >= 0 then return {instead, full, left, {}} end
+if full >= 0 then return {instead, full, left, {}, 0} end
 local begun = {}
 for i = first, last, 3 do
   local key = KEYS[1] .. ARGV[i]
@@ -80,7 +85,7 @@ for i = first, last, 3 do
   redis.call('HINCRBY', key, 'count', 1)
   begun[#begun + 1] = redis.call('HGET', key, 'begunBy')
 end
-return {instead, -1, 0, begun}`,
+return {instead, -1, 0, begun, 0}`,
   },
 
   /** place; name of each window and by whom it was begun */
@@ -147,8 +152,9 @@ declare module 'ioredis' {
       by: string,
       hasDecidingKey: '0' | '1',
       windows: number,
+      notAfterMs: number,
       ...namesMostsAndTtls: (string | number)[]
-    ): Result<[instead: number, full: number, leftMs: number, begunBy: string[]], Context>
+    ): Result<[instead: number, full: number, leftMs: number, begunBy: string[], late: number], Context>
     gatehouseUncount(place: string, ...namesAndBegunBy: string[]): Result<number, Context>
     gatehouseEndCounts(
       place: string,

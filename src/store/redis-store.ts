@@ -160,20 +160,21 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
       return (await run('once', () => client.hdel(key, field))) === 1
     },
 
-    async count({ place, windows, instead }) {
+    async count({ place, windows, instead, notAfterMs }) {
       if (instead) assertOneSlot(place, instead.ifThere)
       const flat = [...windows, ...(instead?.windows ?? [])].flatMap(({ name, most, ttlMs }) => [
         name,
         most,
         wholeMs(ttlMs),
       ])
-      const [decided, full, leftMs, begunBy] = await run('once', () =>
+      const [decided, full, leftMs, begunBy, late] = await run('once', () =>
         client.gatehouseCount(
           place,
           instead?.ifThere ?? place,
           randomUUID(),
           instead ? '1' : '0',
           windows.length,
+          notAfterMs ?? 0,
           ...flat,
         ),
       )
@@ -181,6 +182,7 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
       return {
         instead: decided === 1,
         full: full < 0 ? undefined : { index: full, leftMs },
+        ...(late === 1 ? { late: true } : {}),
         countedIn: begunBy.map((by, index) => ({ window: chosen[index]?.name ?? '', begunBy: by })),
       }
     },

@@ -101,6 +101,18 @@ export function describeCounting(tested: () => StoreUnderTest): void {
       expect(await store().count(counting)).toMatchObject({ instead: false, full: { index: 0 } })
     })
 
+    test('what comes too late by the store’s own clock is not counted, and told', async () => {
+      const counting = { place: somePlace(), windows: [window(':a', 1)] }
+      const late = { ...counting, notAfterMs: Date.now() - 1000 }
+      const nothing = { instead: false, full: undefined, late: true, countedIn: [] }
+      expect(await store().count(late)).toEqual(nothing)
+      const inTime = await store().count({ ...counting, notAfterMs: Date.now() + 60_000 })
+      expect(inTime).toMatchObject({ full: undefined, countedIn: [{ window: ':a' }] })
+      expect(inTime.late).toBeUndefined()
+      expect(await store().count(late)).toEqual(nothing) // whether it is full is not looked at
+      expect(await store().count(counting)).toMatchObject({ full: { index: 0 } })
+    })
+
     test('without windows nothing is full', async () => {
       const counted = { instead: false, full: undefined, countedIn: [] }
       expect(await store().count({ place: somePlace(), windows: [] })).toEqual(counted)

@@ -1,7 +1,7 @@
 import { type BrokerError, rateLimited } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import type { Counted } from '../../store/counting.ts'
+import type { Counted, Counting } from '../../store/counting.ts'
 import type { Store } from '../../store/store.ts'
 import type { Client } from '../client.ts'
 import type { Exchanged } from '../exchange.ts'
@@ -48,6 +48,11 @@ export interface GuessingParts {
   readonly now: () => number
 }
 
+type CountingLimit = Pick<Counting, 'notAfterMs'>
+
+/** Half of what a store operation may take. Should its clock be ahead of ours by more, each attempt is asked for twice. */
+const COUNT_WITHIN_MS = 1000
+
 /** One place's answer. */
 interface Taken extends Counted {
   readonly counting: LabelledCounting
@@ -65,8 +70,12 @@ export function createGuessing(parts: GuessingParts): Guessing {
   }
 
   /** Both places at once; if one can't be asked, nothing stays counted at the other. */
-  const countAll = async (counted: readonly LabelledCounting[], client: Client): Promise<Taken[]> => {
-    const answers = await Promise.allSettled(counted.map((counting) => take(counting)))
+  const countAll = async (
+    counted: readonly LabelledCounting[],
+    client: Client,
+    limit: CountingLimit,
+  ): Promise<Taken[]> => {
+    const answers = await Promise.allSettled(counted.map((counting) => take(counting, limit)))
     const taken = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
     const failure = answers.find((answer) => answer.status === 'rejected')
     if (failure === undefined) return taken
@@ -74,9 +83,9 @@ export function createGuessing(parts: GuessingParts): Guessing {
     throw failure.reason
   }
 
-  const take = async (counting: LabelledCounting): Promise<Taken> => ({
+  const take = async (counting: LabelledCounting, limit: CountingLimit): Promise<Taken> => ({
     counting,
-    ...(await store.count(counting)),
+    ...(await store.count({ ...counting, ...limit })),
   })
 
   /** While SECRET_KEYS change: a browser that is known by an older key is known by the newest one too. */
@@ -88,13 +97,14 @@ export function createGuessing(parts: GuessingParts): Guessing {
     }
   }
 
-  const takeAll = async (attempt: Attempt, client: Client): Promise<Taken[]> => {
+  const takeAll = async (attempt: Attempt, client: Client, limit: CountingLimit = {}): Promise<Taken[]> => {
     const personal = countings.personal(attempt, client)
     if (personal !== undefined && personal.formerMarks.length > 0) await carryMark(personal)
     const counted = [personal, countings.local(attempt, client)]
     return countAll(
       counted.filter((counting) => counting !== undefined),
       client,
+      limit,
     )
   }
 
@@ -133,7 +143,8 @@ export function createGuessing(parts: GuessingParts): Guessing {
     let asked: Promise<Taken[]> | undefined
     return {
       ask() {
-        asked = takeAll(attempt, client)
+        // the claim may have failed long since when a store that stood still counts: nobody would give that back
+        asked = takeAll(attempt, client, { notAfterMs: now() + COUNT_WITHIN_MS })
         asked.catch(() => {}) // whoever guards is told
       },
 
@@ -146,9 +157,14 @@ export function createGuessing(parts: GuessingParts): Guessing {
       },
 
       async guard(work) {
-        const all = asked ?? takeAll(attempt, client)
+        const asking = asked ?? takeAll(attempt, client)
         asked = undefined // from here on it is given back here
-        const taken = heldOrRefused(await all, attempt, client)
+        let all = await asking
+        if (all.some(({ late }) => late)) {
+          giveBack(client, all)
+          all = await takeAll(attempt, client)
+        }
+        const taken = heldOrRefused(all, attempt, client)
         try {
           const exchanged = await work()
           if (!isSpent(attempt.defence, exchanged)) giveBack(client, taken)

@@ -16,7 +16,7 @@ import type { Store } from '../../../src/store/store.ts'
 import { collectLog } from '../../observability/collect-log.ts'
 import { until } from '../../support/until.ts'
 
-const NOW = Date.parse('2026-01-01T00:00:00Z')
+const NOW = Date.now() // the store has a clock of its own
 const client: Client = {
   requestId: 'request-1',
   address: '203.0.113.5',
@@ -243,6 +243,26 @@ describe('an attempt that is asked for before it is known whether the work is to
     expect(lines()).toMatchObject([{ event: 'limit_hit' }])
     expect((await metrics.limitHits.get()).values).toMatchObject([{ value: 1 }])
     expect(new Set(counts())).toEqual(new Set(['5']))
+  })
+
+  test('counts only soon after: a store that stood still counts nothing that nobody waits for', async () => {
+    const asked: Counting[] = []
+    const { trial } = guessingOn({
+      count(counting) {
+        asked.push(counting)
+        const late = counting.notAfterMs !== undefined && asked.length === 1
+        return late
+          ? Promise.resolve({ instead: false, full: undefined, late: true, countedIn: [] })
+          : store.count({ ...counting, notAfterMs: Number.MAX_SAFE_INTEGER })
+      },
+    })
+    const attempt = trial(password, client)
+    attempt.ask()
+    expect(asked.map(({ notAfterMs }) => notAfterMs)).toEqual([NOW + 1000, NOW + 1000])
+    // who has the claim asks again, without haste; what the other place counted meanwhile is given back
+    await attempt.guard(async () => ended('E0000004'))
+    expect(asked.map(({ notAfterMs }) => notAfterMs)).toEqual([NOW + 1000, NOW + 1000, undefined, undefined])
+    await until(() => counts().every((count) => count === '1'))
   })
 
   test('can be dropped when the store is away, and 503 is for who goes on', async () => {
