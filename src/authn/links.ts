@@ -1,4 +1,5 @@
 import { swapTokens, tokenField, tokenList, tokensIn, tokensInUrl } from './tokens.ts'
+import { walk } from './walk.ts'
 
 /**
  * What comes back from the upstream, made fit for a browser (DESIGN §1). Pure: no package, no input or output.
@@ -46,16 +47,16 @@ const REDIRECTS = [/^\/login\/step-up\/redirect$/, /^\/login\/token\/redirect$/,
 export const PICTURE = /^(\/api\/v1\/users\/[^/]+\/factors\/[^/]+\/qr\/)([^/]+)$/
 
 export function rewriteAnswer(answer: Readonly<Record<string, unknown>>, options: RewriteOptions): Rewritten {
-  const linkTokens = hrefsIn(answer).flatMap((href) =>
-    tokensInUrl(upstreamUrl(href, options.upstreamOrigins)),
-  )
+  const urls = new Map<string, URL | undefined>()
+  for (const href of hrefsIn(answer)) urls.set(href, upstreamUrl(href, options.upstreamOrigins))
+  const linkTokens = [...urls.values()].flatMap(tokensInUrl)
   const tokens = tokenList([...options.knownTokens, ...tokensIn(answer), ...linkTokens])
   const offered: OfferedStep[] = []
   const pictureTokens: string[] = []
   let cutFromLinks = 0
 
   const rewriteHref = (href: string, link: Readonly<Record<string, unknown>>): string => {
-    const url = upstreamUrl(href, options.upstreamOrigins)
+    const url = urls.get(href)
     if (url !== undefined && isOurs(url.pathname)) {
       const upstreamPath = inOneSpelling(url.pathname)
       const step = { path: upstreamPath, query: url.search, methods: allowedMethods(link) }
@@ -74,7 +75,8 @@ export function rewriteAnswer(answer: Readonly<Record<string, unknown>>, options
     if (Array.isArray(value)) return value.map(rewrite)
     if (!isRecord(value)) return value
     const out: Record<string, unknown> = {}
-    for (const [key, member] of Object.entries(value)) {
+    for (const key of Object.keys(value)) {
+      const member = value[key]
       const field = tokenField(key)
       if (field === 'stateToken' && typeof member === 'string') define(out, key, options.handle)
       else if (field !== undefined) continue
@@ -129,12 +131,12 @@ export function redirectOf(offered: readonly OfferedStep[], path: string): strin
 }
 
 /** Every link of the answer, at any depth. */
-function hrefsIn(value: unknown): string[] {
-  if (Array.isArray(value)) return value.flatMap(hrefsIn)
-  if (!isRecord(value)) return []
-  return Object.entries(value).flatMap(([key, member]) =>
-    key === 'href' && typeof member === 'string' ? [member] : hrefsIn(member),
-  )
+function hrefsIn(answer: unknown): Set<string> {
+  const hrefs = new Set<string>()
+  walk(answer, (key, member) => {
+    if (key === 'href' && typeof member === 'string') hrefs.add(member)
+  })
+  return hrefs
 }
 
 /** The link's URL when it leads to the upstream; a relative one is taken as the upstream's own. */
@@ -165,8 +167,11 @@ function joinMethods(one: readonly string[], other: readonly string[]): string[]
   return one.length === 0 || other.length === 0 ? [] : [...new Set([...one, ...other])]
 }
 
+const PLAIN_PATH = /^[\w/.~-]*$/
+
 /** One spelling of one path, the one our own routes make: a colon in it may come percent-encoded or not. */
 function inOneSpelling(path: string): string {
+  if (PLAIN_PATH.test(path)) return path
   return path
     .split('/')
     .map((segment) => {
@@ -181,7 +186,8 @@ function inOneSpelling(path: string): string {
 
 /** Sets an own property whatever its name: `__proto__` stays a plain field. */
 function define(target: Record<string, unknown>, key: string, value: unknown): void {
-  Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true })
+  if (key !== '__proto__') target[key] = value
+  else Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true })
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -108,16 +108,16 @@ export function createStepAudit({ log, metrics, hashes, canonicalLogin }: StepAu
     answered(operation, answer, { before, after }, client, factorType) {
       metrics.signInSteps.inc({ operation, status: statusLabel(answer.status) })
       const { status: transactionStatus, factorResult: reason } = answer
-      const fields = { ...who(client, after.login), operation, userId: after.userId }
       if (operation === 'state') return // only looked at: nothing has happened
+      const fields = () => ({ ...who(client, after.login), operation, userId: after.userId })
       if (reason !== undefined && FACTOR_REFUSED.has(reason))
-        log.audit('factor_failed', { ...fields, factorType, reason })
+        log.audit('factor_failed', { ...fields(), factorType, reason })
       else if (isChallenged(operation, before, answer))
-        log.audit('factor_challenged', { ...fields, factorType, transactionStatus })
+        log.audit('factor_challenged', { ...fields(), factorType, transactionStatus })
       if (transactionStatus === 'LOCKED_OUT')
-        log.audit('sign_in_failed', { ...fields, reason: transactionStatus })
+        log.audit('sign_in_failed', { ...fields(), reason: transactionStatus })
       if (operation === 'change_password' || operation === 'reset_password')
-        log.audit('password_changed', { ...fields, operation, transactionStatus })
+        log.audit('password_changed', { ...fields(), operation, transactionStatus })
     },
 
     succeeded: (session, login, client) =>

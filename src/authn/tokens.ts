@@ -3,6 +3,8 @@
  * no package, no input or output.
  */
 
+import { walk } from './walk.ts'
+
 /** Below this a string is too short to be a token: cutting it would harm honest text. */
 const MIN_TOKEN_CHARS = 16
 
@@ -19,11 +21,14 @@ export function tokenField(name: string): TokenField | undefined {
 }
 
 /** Every token the answer names as one, at any depth, also in lists and objects where a string should be. */
-export function tokensIn(value: unknown): string[] {
-  if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([name, member]) =>
-    tokenField(name) === undefined ? tokensIn(member) : stringsIn(member),
-  )
+export function tokensIn(answer: unknown): string[] {
+  const tokens: string[] = []
+  walk(answer, (name, member) => {
+    if (tokenField(name) === undefined) return
+    tokens.push(...stringsIn(member))
+    return false
+  })
+  return tokens
 }
 
 function stringsIn(value: unknown): string[] {
@@ -33,7 +38,7 @@ function stringsIn(value: unknown): string[] {
 
 /** Some answers name a token only in the query, or the fragment, of a link to the upstream (field notes). */
 export function tokensInUrl(url: URL | undefined): string[] {
-  if (url === undefined) return []
+  if (url === undefined || (url.search === '' && url.hash === '')) return []
   const fragment = new URLSearchParams(url.hash.replace(/^#\/?\??/, ''))
   return [...url.searchParams, ...fragment].flatMap(([name, value]) =>
     name === 'token' || tokenField(name) !== undefined ? [value] : [],
@@ -59,6 +64,7 @@ export function cutTokens(serialized: string, tokens: readonly string[]): { text
 }
 
 export function swapTokens(text: string, tokens: readonly string[], handle: string): string {
+  if (text === '') return text
   return tokens.reduce((swapped, token) => splitAt(swapped, token, asItIs).join(handle), text)
 }
 

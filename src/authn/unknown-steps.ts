@@ -1,6 +1,7 @@
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { factorsIn, record } from './read-answer.ts'
+import { walk } from './walk.ts'
 
 /**
  * Statuses, factor types and links that we have never heard of. They pass on like any other; they are counted by
@@ -100,10 +101,10 @@ export function createUnknownSteps({ log, metrics }: UnknownStepsParts): Unknown
 }
 
 /** The names in every `_links`, at any depth. */
-function linkNames(value: unknown): string[] {
-  if (Array.isArray(value)) return value.flatMap(linkNames)
-  if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([key, member]) =>
-    key === '_links' ? [...Object.keys(record(member)), ...linkNames(member)] : linkNames(member),
-  )
+function linkNames(answer: unknown): Set<string> {
+  const names = new Set<string>()
+  walk(answer, (key, member) => {
+    if (key === '_links') for (const name of Object.keys(record(member))) names.add(name)
+  })
+  return names
 }
