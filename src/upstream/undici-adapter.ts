@@ -9,6 +9,9 @@ import { UpstreamFailure, type UpstreamFailureKind } from './upstream-failure.ts
  */
 export function createUndiciAdapter(dispatcher: Dispatcher): AxiosAdapter {
   return async (config) => {
+    // not `AbortSignal.timeout`: that one lives on until its time is over, however soon the answer was here
+    const stop = new AbortController()
+    const timer = setTimeout(() => stop.abort(new DOMException('', 'TimeoutError')), config.timeout ?? 0)
     try {
       const answer = await dispatcher.request({
         origin: config.baseURL ?? '',
@@ -16,26 +19,16 @@ export function createUndiciAdapter(dispatcher: Dispatcher): AxiosAdapter {
         method: (config.method ?? 'GET').toUpperCase() as Dispatcher.HttpMethod,
         headers: AxiosHeaders.from(config.headers).toJSON() as Record<string, string>,
         body: typeof config.data === 'string' ? config.data : null,
-        signal: AbortSignal.timeout(config.timeout ?? 0),
+        signal: stop.signal,
       })
-      const data = await readBody(answer.body, config.maxContentLength ?? 0)
+      const data = Buffer.from(await answer.body.arrayBuffer()) // bounded by the dispatcher
       return toResponse(config, answer, data)
     } catch (error) {
-      throw error instanceof UpstreamFailure ? error : toFailure(error)
+      throw toFailure(error)
+    } finally {
+      clearTimeout(timer)
     }
   }
-}
-
-async function readBody(body: Dispatcher.ResponseData['body'], maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of body) {
-    if (!Buffer.isBuffer(chunk)) continue
-    size += chunk.length
-    if (size > maxBytes) throw new UpstreamFailure('too-large') // leaving the loop destroys the stream
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
 }
 
 function toResponse(

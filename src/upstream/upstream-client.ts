@@ -57,7 +57,6 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
   const http = axios.create({
     adapter: createUndiciAdapter(dispatcher),
     baseURL: origin,
-    maxContentLength: options.maxResponseBytes,
     maxRedirects: 0,
     proxy: false,
     validateStatus: () => true,
