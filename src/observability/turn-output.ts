@@ -4,7 +4,9 @@ import { Writable } from 'node:stream'
  * Log lines for standard output, written once a turn of the event loop: one system call for all requests that were
  * answered in it instead of one each (docs/performance.md). What waits when the process ends goes out at its end.
  */
-export function turnOutput(write = (text: string) => void process.stdout.write(text)): Writable {
+export function turnOutput(
+  write: (text: string) => unknown = (text) => process.stdout.write(text),
+): Writable {
   let waiting = ''
   const flush = () => {
     const lines = waiting
