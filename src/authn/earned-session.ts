@@ -79,7 +79,7 @@ export function createEarnSession(parts: EarnedSessionParts): EarnSession {
 
       async undo() {
         await allWritten(
-          sessions.end(session.id, 'orphaned'),
+          session.takeBack(),
           handedOver === undefined ? Promise.resolve() : handOver.forget(handedOver.handle),
         )
       },

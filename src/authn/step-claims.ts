@@ -11,7 +11,7 @@ import { transactionPlace } from './transaction-store.ts'
  *     gatehouse:lock:{<name>}:poll:<fingerprint>   how the last poll ended, and where that is to be found: its word
  */
 export interface StepClaims {
-  /** Claims where the record lies; where there is none, under the last name that was tried. */
+  /** Claims where the record lies; where there is none, under the last name that was tried. A failed claim leaves no lock. */
   claim(claimed: Claimed, token: string): Promise<StepClaim>
   /** Lets go of what was claimed, as if nothing had been. */
   release(claim: StepClaim): Promise<void>
@@ -70,14 +70,21 @@ export function createStepClaims(parts: StepClaimsParts): StepClaims {
   const resultOf = (name: string, token: string) => `${lockKey(name)}:${token}`
   const wordKey = (name: string, fingerprint: string) => `${lockKey(name)}:poll:${fingerprint}`
 
-  const claimAt = (name: string, { fingerprint, polls }: Claimed, token: string) =>
-    store.claim({
-      lockKey: lockKey(name),
-      recordKey: transactionPlace(name),
-      token,
-      lockTtlMs,
-      ...(polls === true ? { word: { key: wordKey(name, fingerprint), bar: WAITS } } : {}),
-    })
+  const claimAt = async (name: string, { fingerprint, polls }: Claimed, token: string) => {
+    try {
+      return await store.claim({
+        lockKey: lockKey(name),
+        recordKey: transactionPlace(name),
+        token,
+        lockTtlMs,
+        ...(polls === true ? { word: { key: wordKey(name, fingerprint), bar: WAITS } } : {}),
+      })
+    } catch (error) {
+      // a store that stood still claims all the same once it goes on: this is carried out right behind it
+      store.deleteIf(lockKey(name), token).catch(() => {}) // then the lock ends by itself
+      throw error
+    }
+  }
 
   /** `waits` for as long as the next poll is held; `ended` for as long as its outcome can be read. */
   const wordFor = (name: string, key: string, { fingerprint, waits }: NonNullable<Settled['poll']>) => ({

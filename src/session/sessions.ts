@@ -52,6 +52,8 @@ export interface PreparedSession extends Pick<OpenedSession, 'id' | 'publicId'> 
   write(): Promise<void>
   /** To be called once it is written and stays; says how many of the person's other sessions gave way. */
   makeRoom(replacedId: string | undefined): Promise<number>
+  /** Ends what `write` has begun, also when it failed: it may be carried out late. */
+  takeBack(): Promise<void>
 }
 
 /** What sign-in knows of the person when it is done. */
@@ -121,6 +123,11 @@ export function createSessions(parts: SessionsParts): Sessions {
         metrics.sessionsOpened.inc()
       },
       makeRoom: async (replacedId) => (count > maxPerPerson ? persons.makeRoom(grant.userId, replacedId) : 0),
+      async takeBack() {
+        // not looked at first: a store that stands still carries this out right behind the writing, or not at all
+        const [wasThere] = await allWritten(records.remove(id), userSessions.remove(grant.userId, publicId))
+        if (wasThere) metrics.sessionsEnded.inc({ reason: 'orphaned' })
+      },
     }
   }
 
