@@ -141,10 +141,11 @@ export function createGuessing(parts: GuessingParts): Guessing {
 
   const trial: Guessing['trial'] = (attempt, client) => {
     let asked: Promise<Taken[]> | undefined
+    // whoever asked may be gone long since when a store that stood still counts: nobody would give that back
+    const takeSoon = () => takeAll(attempt, client, { notAfterMs: now() + COUNT_WITHIN_MS })
     return {
       ask() {
-        // the claim may have failed long since when a store that stood still counts: nobody would give that back
-        asked = takeAll(attempt, client, { notAfterMs: now() + COUNT_WITHIN_MS })
+        asked = takeSoon()
         asked.catch(() => {}) // whoever guards is told
       },
 
@@ -157,7 +158,7 @@ export function createGuessing(parts: GuessingParts): Guessing {
       },
 
       async guard(work) {
-        const asking = asked ?? takeAll(attempt, client)
+        const asking = asked ?? takeSoon()
         asked = undefined // from here on it is given back here
         let all = await asking
         if (all.some(({ late }) => late)) {

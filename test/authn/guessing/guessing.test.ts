@@ -265,6 +265,18 @@ describe('an attempt that is asked for before it is known whether the work is to
     await until(() => counts().every((count) => count === '1'))
   })
 
+  test('so it is where nothing was asked before: in a transaction the limits follow the claim', async () => {
+    const asked: Counting[] = []
+    const { guard } = guessingOn({
+      count(counting) {
+        asked.push(counting)
+        return store.count(counting)
+      },
+    })
+    await guard(password, client, async () => ended('E0000004'))
+    expect(asked.map(({ notAfterMs }) => notAfterMs)).toEqual([NOW + 1000, NOW + 1000])
+  })
+
   test('can be dropped when the store is away, and 503 is for who goes on', async () => {
     const { trial, lines } = guessingOn({ count: () => Promise.reject(storeUnavailable()) })
     const dropped = trial(password, client)
