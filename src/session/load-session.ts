@@ -20,7 +20,8 @@ export function createLoadSession(records: SessionRecords, cookie: SessionCookie
     if (!cookie.isIn(req)) return Promise.resolve(undefined)
     const known = loaded.get(req)
     if (known !== undefined) return known
-    const loading = run(middleware(), req).then(() => req.session.found?.session)
+    // express-session leaves a request alone whose target has no path (`*`)
+    const loading = run(middleware(), req).then(() => (req as Partial<Request>).session?.found?.session)
     loaded.set(req, loading)
     return loading
   }

@@ -163,6 +163,15 @@ describe('too slow', () => {
   })
 })
 
+test('a request target without a path is no path of ours, whatever session it speaks of', async () => {
+  const cookies = 'Cookie: gatehouse=s:nobodys\r\nX-Gatehouse-Session: nobodys'
+  for (const line of ['GET *', 'OPTIONS *'])
+    expect(
+      await rawExchange(portOf(small), `${line} HTTP/1.1\r\nConnection: close\r\n${cookies}\r\n\r\n`),
+    ).toMatch(/^HTTP\/1\.1 404 /)
+  expect(small.logText()).not.toContain('unexpected_error')
+})
+
 describe('every answer', () => {
   /** Of every kind there is: done, refused by a route, by the first lines of defence, and before any code of ours. */
   const answersOf = async (broker: Gatehouse): Promise<[string, Answer][]> => {
