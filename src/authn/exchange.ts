@@ -186,10 +186,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
       after: kept,
       status: answered,
       alongside: earned.write,
-      settled: async () => {
-        await earned.settled()
-        await revoke(sessionId)
-      },
+      settled: () => earned.settled(() => revoke(sessionId)),
       undo: earned.undo,
     }
   }

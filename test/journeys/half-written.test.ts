@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
-import { AMELIA, type House, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
-import { handleOf, verifyHref } from '../support/transaction-view.ts'
+import { AMELIA, type House, OLGA, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
+import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
 /**
@@ -125,6 +125,23 @@ test('a new transaction can not be written: 503, and no answer with its handle i
   expectUnavailable(answer)
   expect([await keys('txn'), await keys('lock')]).toEqual([[], []])
   expect((await signIn(browser, TOMAS)).json.status).toBe('MFA_REQUIRED')
+})
+
+test('other sessions were to end and can not be found: 503, no session, and no success in the log', async () => {
+  const browser = await visit()
+  const expired = await signIn(browser, OLGA)
+  const before = audited().length
+  await redis.call('ACL', 'SETUSER', 'broker', '-hgetall')
+  const answer = await browser.post(new URL(hrefAt(expired, '_links.next')).pathname, {
+    stateToken: handleOf(expired),
+    oldPassword: PASSWORD,
+    newPassword: 'Another-Password-2',
+    revokeSessions: true,
+  })
+  await redis.call('ACL', 'SETUSER', 'broker', '+hgetall')
+  expectUnavailable(answer)
+  expect(await keys('sess')).toEqual([])
+  expect(audited().slice(before)).toEqual(['password_changed'])
 })
 
 test('the marks of a known browser can not be written: the person is signed in all the same', async () => {
