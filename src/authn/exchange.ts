@@ -6,7 +6,7 @@ import type { AuthnCall, AuthnReply, AuthnUpstream } from './authn-upstream.ts'
 import type { Client } from './client.ts'
 import type { EarnSession } from './earned-session.ts'
 import { type HiddenFactors, withoutHidden } from './hidden-factors.ts'
-import { type RewriteOptions, type Rewritten, rewriteAnswer } from './links.ts'
+import { rewriteAnswer } from './links.ts'
 import type { Offers } from './offers.ts'
 import { readAnswer, record } from './read-answer.ts'
 import type { StepAudit } from './step-audit.ts'
@@ -118,15 +118,18 @@ export function createExchange(parts: ExchangeParts): Exchange {
     const { operation, factorType } = sending
     const reply = await upstream.send(sending.call, client)
     const { answer: shown, noneLeft } = withoutHidden(reply.body, parts.hiddenFactors)
-    const rewritten = rewrite(shown, {
-      upstreamOrigins: parts.upstreamOrigins,
-      publicOrigin: parts.publicOrigin,
-      handle,
-      knownTokens: [before.stateToken, ...before.retiredTokens],
-      pictureHandle: (path) => offers.pictureHandle(client.device.id, path),
+    const rewritten = walked(() => {
+      const made = rewriteAnswer(shown, {
+        upstreamOrigins: parts.upstreamOrigins,
+        publicOrigin: parts.publicOrigin,
+        handle,
+        knownTokens: [before.stateToken, ...before.retiredTokens],
+        pictureHandle: (path) => offers.pictureHandle(client.device.id, path),
+      })
+      return { ...made, body: guarded(made.body, made.tokens, client) }
     })
     if (rewritten.cutFromLinks > 0) metrics.tokensCut.inc({ by: 'link' }, rewritten.cutFromLinks)
-    const body = guarded(rewritten.body, rewritten.tokens, client)
+    const { body } = rewritten
     const { status, headers, errorCode } = reply
     const outcome: StepAnswer = { kind: 'answer', status, body, headers, errorCode, sessionId: undefined }
 
@@ -197,10 +200,10 @@ function withMember(body: string, member: object): string {
   return JSON.stringify({ ...record(JSON.parse(body)), ...member })
 }
 
-/** What is nested so deep that it can't be walked is no answer of the API. */
-function rewrite(body: AuthnReply['body'], options: RewriteOptions): Rewritten {
+/** What is nested so deep that it can't be walked, or written down, is no answer of the API. */
+function walked<Result>(walk: () => Result): Result {
   try {
-    return rewriteAnswer(body, options)
+    return walk()
   } catch (error) {
     throw error instanceof RangeError ? upstreamUnavailable(error) : error
   }

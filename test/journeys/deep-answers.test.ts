@@ -1,0 +1,45 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { openBrowser } from '../support/browser.ts'
+import { type Gatehouse, startGatehouse } from '../support/gatehouse.ts'
+
+/** Every walk through an answer ends somewhere, each at a depth of its own: whichever comes first, it is the upstream's trouble. */
+let upstream: Server
+let gatehouse: Gatehouse
+let depth = 0
+beforeAll(async () => {
+  upstream = createServer((_req, res) => {
+    res.setHeader('Content-Type', 'application/json')
+    res.end(`{"status":"MFA_REQUIRED","stateToken":"${'t'.repeat(40)}","_embedded":${nested(depth)}}`)
+  })
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
+  const { port } = upstream.address() as AddressInfo
+  gatehouse = await startGatehouse({
+    env: { AUTHN_BASE_URL: `http://127.0.0.1:${port}` },
+    tunables: (tunables) => ({
+      ...tunables,
+      upstream: {
+        ...tunables.upstream,
+        authn: { ...tunables.upstream.authn, breaker: { consecutiveFailures: 1000, halfOpenAfterMs: 1 } },
+      },
+    }),
+  })
+})
+afterAll(async () => {
+  await gatehouse.stop()
+  upstream.close()
+})
+
+const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`
+
+test('an answer is shown or is a 502, however deep it is nested', async () => {
+  const browser = openBrowser(gatehouse.url)
+  const statuses = new Set<number>()
+  for (depth = 500; depth < 15_000; depth += 250) {
+    const username = `deep-${depth}@example.test`
+    statuses.add((await browser.post('/api/v1/authn', { username, password: 'Plainly-Fake-1' })).status)
+  }
+  expect([...statuses].sort()).toEqual([200, 502])
+  expect(gatehouse.logText()).not.toContain('unexpected_error')
+})
