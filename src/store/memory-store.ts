@@ -110,7 +110,7 @@ export function createMemoryStore({
       const settled = current === expected || (typeof record === 'object' && current === record.write)
       if (settled && typeof record === 'object') put(recordKey, record.write, record.ttlMs)
       if (settled && record === 'delete') entries.delete(recordKey)
-      for (const { key, value, ttlMs } of left) put(key, value, ttlMs)
+      if (settled) for (const { key, value, ttlMs } of left) put(key, value, ttlMs)
       if (textAt(lockKey) === token) entries.delete(lockKey)
       return settled
     },

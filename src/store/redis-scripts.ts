@@ -37,8 +37,8 @@ if ARGV[4] == 'write' then
 elseif ARGV[4] == 'delete' and settled then
   redis.call('DEL', KEYS[2])
 end
-if ARGV[7] == '1' then redis.call('SET', KEYS[3], ARGV[8], 'PX', ARGV[9]) end
-if ARGV[10] == '1' then redis.call('SET', KEYS[4], ARGV[11], 'PX', ARGV[12]) end
+if settled and ARGV[7] == '1' then redis.call('SET', KEYS[3], ARGV[8], 'PX', ARGV[9]) end
+if settled and ARGV[10] == '1' then redis.call('SET', KEYS[4], ARGV[11], 'PX', ARGV[12]) end
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return settled and 1 or 0`,
   },

@@ -84,9 +84,9 @@ export interface Settlement {
   readonly expected: string | undefined
   /** `keep` leaves the record as it is, `delete` removes it. */
   readonly record: { readonly write: string; readonly ttlMs: number } | 'keep' | 'delete'
-  /** Left under `key` for those who wait for this claim; written even when the record was not. */
+  /** Left under `key` for those who wait for this claim; not when it came too late: then they take the step anew. */
   readonly result?: Left
-  /** Left for the next claim; written even when the record was not. */
+  /** Left for the next claim, as the result is. */
   readonly word?: Left
 }
 

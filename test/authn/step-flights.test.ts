@@ -626,6 +626,31 @@ describe('what is written elsewhere', () => {
     expect([resultsIn(entries), await store.get(RECORD)]).toEqual([[], 'newer'])
   })
 
+  test('is handed on by no other replica when the step was settled too late: it takes the step anew', async () => {
+    const { work, started, release } = gate()
+    const taken: string[] = []
+    const { replica, store, refusedClaims } = house({
+      faults: (memory) => ({
+        async delete(key) {
+          await until(() => taken.length > 0) // what is taken back takes its time
+          return memory.delete(key)
+        },
+      }),
+    })
+    await store.set(RECORD, 'start', 60_000)
+    const late = failureOf(replica().run(flight, work))
+    await until(() => started() === 1)
+    const other = replica().run(flight, async () => {
+      taken.push('anew')
+      return done('anew')
+    })
+    await until(() => refusedClaims.length > 0)
+    await store.set(RECORD, 'newer', 60_000)
+    release(signIn().step)
+    expect(await other).toMatchObject({ body: 'anew', sessionId: undefined })
+    expect(await late).toMatchObject({ status: 503 })
+  })
+
   test('is taken back when what must follow could not be done', async () => {
     const { replica, entries } = house()
     const { told, step } = signIn({ settled: () => Promise.reject(storeUnavailable()) })
