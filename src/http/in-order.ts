@@ -15,7 +15,8 @@ export function inOrder(...handlers: readonly RequestHandler[]): RequestHandler 
       }
       try {
         const pending: unknown = handler(req, res, advance)
-        if (pending instanceof Promise) pending.catch(next)
+        // as in Express: a rejection without a reason is an error all the same
+        if (pending instanceof Promise) pending.catch((error) => next(error || new Error('rejected promise')))
       } catch (thrown) {
         next(thrown)
       }
