@@ -1,5 +1,5 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
-import { type AddressInfo, Server as NetServer } from 'node:net'
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { bornExpress } from './born-express.ts'
 import { answerMalformed } from './refuse-malformed.ts'
 
@@ -24,7 +24,7 @@ export interface ListenerOptions {
 export function createListener(handle: RequestListener, options: ListenerOptions): Listener {
   let retiring = false
   let closesIdle = false
-  const running = new Set<ServerResponse>()
+  const connections = new Set<Connection>()
   const server = createServer(
     {
       maxHeaderSize: options.maxHeaderBytes,
@@ -37,19 +37,24 @@ export function createListener(handle: RequestListener, options: ListenerOptions
     },
     (req, res) => {
       if (retiring) sendElsewhere(res)
-      running.add(res)
+      const { socket }: { socket: Connection } = req
+      socket[ANSWER] = res
       res.once('close', () => {
-        running.delete(res)
+        if (socket[ANSWER] === res) socket[ANSWER] = undefined
         if (closesIdle) server.closeIdleConnections() // the headers of this answer were out before we retired
       })
       handle(req, res)
     },
   )
   server.on('clientError', answerMalformed)
+  server.on('connection', (socket: Connection) => {
+    connections.add(socket)
+    socket.once('close', () => connections.delete(socket))
+  })
 
   const retire = () => {
     retiring = true
-    for (const res of running) sendElsewhere(res)
+    for (const { [ANSWER]: res } of connections) if (res !== undefined) sendElsewhere(res)
   }
 
   return {
@@ -76,6 +81,14 @@ export function createListener(handle: RequestListener, options: ListenerOptions
     },
   }
 }
+
+/**
+ * The answer that a connection waits for, the last of them where a client sends ahead. On the connection, and not in a set
+ * of answers: a set that takes something in and out with every request is copied again and again, and what has been
+ * thrown away of it kept every request alive until the next full collection (docs/performance.md).
+ */
+const ANSWER = Symbol('answer')
+type Connection = Socket & { [ANSWER]?: ServerResponse | undefined }
 
 /** A connection that has been silent for so long after the last call for new ones has nothing on its way. */
 const SETTLE_MS = 1000
