@@ -3,10 +3,8 @@ import { parseStored } from '../store/stored-json.ts'
 import type { Session } from './session.ts'
 
 /**
- * What a stored session looks like. It holds its own id, and the `cookie` that express-session keeps in every
- * record. A record of another version or shape, or one copied from another id, is no session. The field is not
- * called `id`: express-session puts the id that was asked for in the place of that one, and takes the record for
- * a changed one that must be saved.
+ * What a stored session looks like. It holds its own id; a record of another version or shape, or one copied from another
+ * id, is no session.
  */
 const StoredSession = z.object({
   version: z.literal(1),
@@ -32,5 +30,5 @@ export function decodeSession(record: string | undefined, id: string): Session |
 }
 
 export function encodeSession(session: Session, id: string): string {
-  return JSON.stringify({ version: 1, ownId: id, ...session, cookie: { path: '/', originalMaxAge: null } })
+  return JSON.stringify({ version: 1, ownId: id, ...session })
 }

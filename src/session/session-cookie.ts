@@ -4,14 +4,9 @@ import { sign, unsign } from 'cookie-signature'
 import { type LabelledKey, labelledKeys, type MasterKeys } from '../crypto/keys.ts'
 import { cookiesOf } from '../http/cookies.ts'
 
-/**
- * The session cookie in express-session's own form, so that it reads what we write: `s:<id>.<signature>`. We write
- * it ourselves because equal steps in flight over several replicas must all answer with the same cookie.
- */
+/** The session cookie, in the form that express-session and its kin use: `s:<id>.<signature>`. */
 export interface SessionCookie {
   readonly name: string
-  /** Base64 signing secrets, newest first, in the form express-session takes; another list once the keys were changed. */
-  secrets(): readonly string[]
   /** The `Set-Cookie` header that opens a session in the browser. */
   opening(id: string): string
   /** The `Set-Cookie` header that ends it there. */
@@ -39,7 +34,6 @@ export function createSessionCookie({ masterKeys, secure, sameSite }: SessionCoo
 
   return {
     name,
-    secrets,
     opening: (id) => stringifySetCookie(name, SIGNED + sign(id, secrets()[0] ?? ''), attributes),
     closing: () => stringifySetCookie(name, '', { ...attributes, maxAge: 0 }),
     isIn: (req) => valueIn(req) !== undefined,

@@ -61,8 +61,9 @@ export function createSessionRoutes({
       path: '/api/v1/sessions/me',
       async handle(req, res) {
         const session = await sessions.find(req)
-        if (session === undefined) throw notFound('me (Session)')
-        await sessions.end(req.sessionID, 'signed_out')
+        const id = cookie.idIn(req)
+        if (session === undefined || id === undefined) throw notFound('me (Session)')
+        await sessions.end(id, 'signed_out')
         log.audit('signed_out', auditedOf(req, session))
         // not "cookies": the device cookie outlives sign-out
         res.set('Clear-Site-Data', '"cache", "storage"')
@@ -122,7 +123,7 @@ export function createOwnSessionsRoutes({
       path: '/api/v1/sessions',
       async handle(req, res) {
         const own = await sessions.require(req)
-        audit(req, own, await sessions.endAllOf(own.userId, 'by_person', req.sessionID))
+        audit(req, own, await sessions.endAllOf(own.userId, 'by_person', cookie.idIn(req)))
         res.status(204).end()
       },
     },

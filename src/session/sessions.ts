@@ -97,7 +97,9 @@ export function createSessions(parts: SessionsParts): Sessions {
 
   const persons = createPersonSessions({ records, userSessions, read, maxPerPerson, metrics, now })
 
-  const move = async (session: Session, id: string): Promise<Session | undefined> => {
+  const move = async (session: Session, req: Request): Promise<Session | undefined> => {
+    const id = cookie.idIn(req)
+    if (id === undefined) return undefined
     const moved = { ...session, lastSeenAtMs: now() }
     const ttlMs = idleExpiresAtMs(moved) - now()
     const isThere = await records.write(id, encodeSession(moved, id), ttlMs, 'present')
@@ -141,14 +143,14 @@ export function createSessions(parts: SessionsParts): Sessions {
       const session = await find(req)
       if (session === undefined) throw noSession()
       if (now() - session.lastSeenAtMs < moveEveryMs) return session
-      const moved = await move(session, req.sessionID)
+      const moved = await move(session, req)
       if (moved === undefined) throw noSession()
       return moved
     },
 
     async refresh(req) {
       const session = await find(req)
-      return session === undefined ? undefined : move(session, req.sessionID)
+      return session === undefined ? undefined : move(session, req)
     },
 
     ownerOf: async (id) => (await read(id))?.userId,

@@ -53,37 +53,36 @@ return redis.call('HLEN', KEYS[1])`,
   },
 
   /**
-   * place, key that decides; who counts, that key's presence, how many windows come first, when it is too late or 0, then
-   * name, most and time to live of each → which windows counted, index of the full one or -1, its time left, by whom each
-   * was begun, whether it was too late.
+   * place, key that decides; who counts, that key's presence, when it is too late or 0, in JSON both lists of windows, each
+   * as name, most and time to live → which list counted, index of the full window or -1, its time left, by whom each was
+   * begun, whether it was too late.
    * The windows' keys are made here, from the place: a command of ours has a fixed number of keys, or a cluster's
    * client would not see which slot it is for. All have the place's hash tag.
    */
   gatehouseCount: {
     numberOfKeys: 2,
     lua: `
-if ARGV[4] ~= '0' then
+if ARGV[3] ~= '0' then
   local now = redis.call('TIME')
-  if now[1] * 1000 + now[2] / 1000 > tonumber(ARGV[4]) then return {0, -1, 0, {}, 1} end
+  if now[1] * 1000 + now[2] / 1000 > tonumber(ARGV[3]) then return {0, -1, 0, {}, 1} end
 end
 local instead = ARGV[2] == '1' and redis.call('EXISTS', KEYS[2]) or 0
-local first, last = 5, 4 + 3 * ARGV[3]
-if instead == 1 then first, last = last + 1, #ARGV end
+local windows = cjson.decode(ARGV[4])[instead + 1]
 local full, left = -1, -1
-for i = first, last, 3 do
-  local key = KEYS[1] .. ARGV[i]
-  if tonumber(redis.call('HGET', key, 'count') or 0) >= tonumber(ARGV[i + 1]) then
+for i, window in ipairs(windows) do
+  local key = KEYS[1] .. window[1]
+  if tonumber(redis.call('HGET', key, 'count') or 0) >= window[2] then
     local ms = redis.call('PTTL', key)
-    if ms > left then full, left = (i - first) / 3, ms end
+    if ms > left then full, left = i - 1, ms end
   end
 end
 if full >= 0 then return {instead, full, left, {}, 0} end
 local begun = {}
-for i = first, last, 3 do
-  local key = KEYS[1] .. ARGV[i]
-  if redis.call('HSETNX', key, 'begunBy', ARGV[1]) == 1 then redis.call('PEXPIRE', key, ARGV[i + 2]) end
+for i, window in ipairs(windows) do
+  local key = KEYS[1] .. window[1]
+  if redis.call('HSETNX', key, 'begunBy', ARGV[1]) == 1 then redis.call('PEXPIRE', key, window[3]) end
   redis.call('HINCRBY', key, 'count', 1)
-  begun[#begun + 1] = redis.call('HGET', key, 'begunBy')
+  begun[i] = redis.call('HGET', key, 'begunBy')
 end
 return {instead, -1, 0, begun, 0}`,
   },
@@ -151,9 +150,8 @@ declare module 'ioredis' {
       decidingKey: string,
       by: string,
       hasDecidingKey: '0' | '1',
-      windows: number,
       notAfterMs: number,
-      ...namesMostsAndTtls: (string | number)[]
+      windows: string,
     ): Result<[instead: number, full: number, leftMs: number, begunBy: string[], late: number], Context>
     gatehouseUncount(place: string, ...namesAndBegunBy: string[]): Result<number, Context>
     gatehouseEndCounts(

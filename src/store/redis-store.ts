@@ -162,20 +162,18 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
 
     async count({ place, windows, instead, notAfterMs }) {
       if (instead) assertOneSlot(place, instead.ifThere)
-      const flat = [...windows, ...(instead?.windows ?? [])].flatMap(({ name, most, ttlMs }) => [
-        name,
-        most,
-        wholeMs(ttlMs),
-      ])
+      // as one argument, and not thirty
+      const both = [windows, instead?.windows ?? []].map((some) =>
+        some.map(({ name, most, ttlMs }) => [name, most, wholeMs(ttlMs)]),
+      )
       const [decided, full, leftMs, begunBy, late] = await run('once', () =>
         client.gatehouseCount(
           place,
           instead?.ifThere ?? place,
           randomUUID(),
           instead ? '1' : '0',
-          windows.length,
           notAfterMs ?? 0,
-          ...flat,
+          JSON.stringify(both),
         ),
       )
       const chosen = decided === 1 ? (instead?.windows ?? []) : windows

@@ -541,7 +541,7 @@ describe('the store is away', () => {
   })
 })
 
-describe('express-session only reads', () => {
+describe('reading a session only reads', () => {
   test('it writes nothing, sets no cookie, and asks the store once a request', async () => {
     const { call, signIn, traffic } = await house()
     const { bearer } = await signIn()
