@@ -24,7 +24,7 @@ export interface ListenerOptions {
 export function createListener(handle: RequestListener, options: ListenerOptions): Listener {
   let retiring = false
   let closesIdle = false
-  const connections = new Set<Connection>()
+  const connections: Connections = new Map()
   const server = createServer(
     {
       maxHeaderSize: options.maxHeaderBytes,
@@ -36,25 +36,32 @@ export function createListener(handle: RequestListener, options: ListenerOptions
       ...bornExpress(handle),
     },
     (req, res) => {
-      if (retiring) sendElsewhere(res)
-      const { socket }: { socket: Connection } = req
-      socket[ANSWER] = res
+      const answers = connections.get(req.socket) ?? []
+      if (retiring) sendElsewhere(res, answers.at(-1))
+      answers.push(res)
       res.once('close', () => {
-        if (socket[ANSWER] === res) socket[ANSWER] = undefined
+        answers.splice(answers.indexOf(res), 1)
         if (closesIdle) server.closeIdleConnections() // the headers of this answer were out before we retired
       })
       handle(req, res)
     },
   )
   server.on('clientError', answerMalformed)
-  server.on('connection', (socket: Connection) => {
-    connections.add(socket)
-    socket.once('close', () => connections.delete(socket))
+  server.on('connection', (socket: Socket) => {
+    const answers: ServerResponse[] = []
+    connections.set(socket, answers)
+    socket.once('close', () => {
+      connections.delete(socket)
+      for (const res of [...answers]) closeUnsent(res)
+    })
   })
 
   const retire = () => {
     retiring = true
-    for (const { [ANSWER]: res } of connections) if (res !== undefined) sendElsewhere(res)
+    for (const answers of connections.values()) {
+      const last = answers.at(-1)
+      if (last !== undefined) sendElsewhere(last)
+    }
   }
 
   return {
@@ -83,18 +90,31 @@ export function createListener(handle: RequestListener, options: ListenerOptions
 }
 
 /**
- * The answer that a connection waits for, the last of them where a client sends ahead. On the connection, and not in a set
- * of answers: a set that takes something in and out with every request is copied again and again, and what has been
+ * The answers that each connection waits for, oldest first: more than one where a client sends ahead. By connection, and
+ * not a set of all: a set that takes something in and out with every request is copied again and again, and what has been
  * thrown away of it kept every request alive until the next full collection (docs/performance.md).
  */
-const ANSWER = Symbol('answer')
-type Connection = Socket & { [ANSWER]?: ServerResponse | undefined }
+type Connections = Map<Socket, ServerResponse[]>
+
+/**
+ * When a connection ends, Node tells only the answer whose turn it is. Those behind it would never close, and whoever
+ * waits for that, to give a place back or to write a log line, would wait for ever.
+ */
+function closeUnsent(res: ServerResponse): void {
+  if (res.socket !== null || res.writableFinished || res.destroyed) return
+  res.destroy()
+  res.emit('close')
+}
 
 /** A connection that has been silent for so long after the last call for new ones has nothing on its way. */
 const SETTLE_MS = 1000
 
-/** The next request of this connection goes to another replica; without it a kept connection outlives the drain. */
-function sendElsewhere(res: ServerResponse): void {
+/**
+ * The next request of this connection goes to another replica; without it a kept connection outlives the drain. An answer
+ * that goes out before this one may not say it: the connection would end with that one.
+ */
+function sendElsewhere(res: ServerResponse, ahead?: ServerResponse): void {
+  if (ahead?.headersSent === false) ahead.setHeader('Connection', 'keep-alive')
   if (!res.headersSent) res.setHeader('Connection', 'close')
 }
 

@@ -46,7 +46,7 @@ export function shedLoad({ limits, lagMs, metrics }: ShedLoadParts): ShedLoad {
     inside: function shedInside(req, res, next) {
       const kind = kindOf(req)
       refuse(kind, isFull(kind) ? 'in_flight' : undefined) // it was late to come, not we
-      if (res.closed) return next() // its client is gone: nobody would give the place back
+      if (res.destroyed) return next() // its client is gone: nobody would give the place back
       underWay[kind] += 1
       metrics.requestsUnderWay.set({ kind }, underWay[kind])
       res.once('close', () => {

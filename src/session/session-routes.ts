@@ -60,8 +60,8 @@ export function createSessionRoutes({
       method: 'DELETE',
       path: '/api/v1/sessions/me',
       async handle(req, res) {
-        const session = await sessions.find(req)
         const id = cookie.idIn(req)
+        const session = await sessions.find(req)
         if (session === undefined || id === undefined) throw notFound('me (Session)')
         await sessions.end(id, 'signed_out')
         log.audit('signed_out', auditedOf(req, session))
@@ -122,8 +122,9 @@ export function createOwnSessionsRoutes({
       method: 'DELETE',
       path: '/api/v1/sessions',
       async handle(req, res) {
+        const ownId = cookie.idIn(req)
         const own = await sessions.require(req)
-        audit(req, own, await sessions.endAllOf(own.userId, 'by_person', cookie.idIn(req)))
+        audit(req, own, await sessions.endAllOf(own.userId, 'by_person', ownId))
         res.status(204).end()
       },
     },

@@ -5,7 +5,7 @@ import { noSession, otherSession } from '../errors.ts'
 import type { RevocationReason } from '../observability/audit-events.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { allWritten } from '../store/all-written.ts'
-import { createLoadSession } from './load-session.ts'
+import { createLoadSession, type LoadedSession } from './load-session.ts'
 import { createPersonSessions, type PersonSessions } from './person-sessions.ts'
 import type { Session } from './session.ts'
 import { encodeSession } from './session-codec.ts'
@@ -81,12 +81,12 @@ export function createSessions(parts: SessionsParts): Sessions {
   const expiresAtMs = (session: Session) => session.createdAtMs + absoluteMs
   const idleExpiresAtMs = (session: Session) => Math.min(session.lastSeenAtMs + idleMs, expiresAtMs(session))
 
-  const find: Sessions['find'] = async (req) => {
-    const session = await load(req)
-    if (session === undefined || now() >= idleExpiresAtMs(session)) return undefined
+  const loadLiving = async (req: Request): Promise<LoadedSession | undefined> => {
+    const loaded = await load(req)
+    if (loaded === undefined || now() >= idleExpiresAtMs(loaded.session)) return undefined
     const expected = req.headers['x-gatehouse-session']
-    if (expected !== undefined && expected !== session.publicId) throw otherSession()
-    return session
+    if (expected !== undefined && expected !== loaded.session.publicId) throw otherSession()
+    return loaded
   }
 
   /** The living session of an id, without a request. */
@@ -97,9 +97,7 @@ export function createSessions(parts: SessionsParts): Sessions {
 
   const persons = createPersonSessions({ records, userSessions, read, maxPerPerson, metrics, now })
 
-  const move = async (session: Session, req: Request): Promise<Session | undefined> => {
-    const id = cookie.idIn(req)
-    if (id === undefined) return undefined
+  const move = async ({ id, session }: LoadedSession): Promise<Session | undefined> => {
     const moved = { ...session, lastSeenAtMs: now() }
     const ttlMs = idleExpiresAtMs(moved) - now()
     const isThere = await records.write(id, encodeSession(moved, id), ttlMs, 'present')
@@ -134,23 +132,24 @@ export function createSessions(parts: SessionsParts): Sessions {
   }
 
   return {
-    find,
     prepare,
     expiresAtMs,
     idleExpiresAtMs,
 
+    find: async (req) => (await loadLiving(req))?.session,
+
     async require(req) {
-      const session = await find(req)
-      if (session === undefined) throw noSession()
-      if (now() - session.lastSeenAtMs < moveEveryMs) return session
-      const moved = await move(session, req)
+      const living = await loadLiving(req)
+      if (living === undefined) throw noSession()
+      if (now() - living.session.lastSeenAtMs < moveEveryMs) return living.session
+      const moved = await move(living)
       if (moved === undefined) throw noSession()
       return moved
     },
 
     async refresh(req) {
-      const session = await find(req)
-      return session === undefined ? undefined : move(session, req)
+      const living = await loadLiving(req)
+      return living === undefined ? undefined : move(living)
     },
 
     ownerOf: async (id) => (await read(id))?.userId,

@@ -40,7 +40,11 @@ function connection(port: number) {
     state.closed = true
   })
   keep({ close: () => void socket.destroy() })
-  return { state, get: (path = '/') => socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`) }
+  return {
+    state,
+    get: (path = '/') => socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`),
+    leave: () => socket.resetAndDestroy(),
+  }
 }
 
 test('retired: new connections are taken still, and every answer says to come back by another', async () => {
@@ -56,6 +60,66 @@ test('retired: new connections are taken still, and every answer says to come ba
     [200, 'close'],
     [200, 'close'],
   ])
+})
+
+describe('a client that sends ahead', () => {
+  /** The connection's two answers, in the order in which they were asked for. */
+  async function ahead(...requests: readonly ('/1' | '/2' | 'retire')[]) {
+    const answers = new Map<string, ServerResponse>()
+    const { listener, port } = await listening((req, res) => answers.set(req.url ?? '', res))
+    const client = connection(port)
+    for (const what of requests) {
+      if (what === 'retire') {
+        listener.retire()
+      } else {
+        client.get(what)
+        await until(() => answers.has(what))
+      }
+    }
+    const end = (path: '/1' | '/2') => answers.get(path)?.end(`body of ${path}\n`)
+    return { client, listener, answers, end }
+  }
+
+  test.each([
+    [
+      ['/1', '/2', 'retire'],
+      ['/1', '/2'],
+    ],
+    [
+      ['/1', '/2', 'retire'],
+      ['/2', '/1'],
+    ],
+    [
+      ['/1', 'retire', '/2'],
+      ['/1', '/2'],
+    ],
+    [
+      ['/1', 'retire', '/2'],
+      ['/2', '/1'],
+    ],
+    [
+      ['retire', '/1', '/2'],
+      ['/1', '/2'],
+    ],
+  ] as const)('%j, ended as %j: has both answers, and only the last says to go', async (asked, ended) => {
+    const { client, end } = await ahead(...asked)
+    for (const path of ended) end(path)
+    await until(() => client.state.closed)
+    const said = client.state.received.match(/^Connection: close$|body of \/\d$/gim)
+    expect(said).toEqual(['body of /1', 'Connection: close', 'body of /2'])
+  })
+
+  test('and goes away: every answer closes, once', async () => {
+    const { client, answers, end } = await ahead('/1', '/2')
+    const closed: string[] = []
+    for (const [path, res] of answers) res.on('close', () => closed.push(path))
+    client.leave()
+    await until(() => closed.length === 2)
+    end('/2')
+    end('/1') // they go nowhere
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(closed.sort()).toEqual(['/1', '/2'])
+  })
 })
 
 describe('drain', () => {

@@ -172,3 +172,16 @@ test('a client that goes away leaves its place', async () => {
   letGo()
   await until(async () => (await ask({ path: PATHS.pam })).status === 200)
 })
+
+test('a client that sends ahead and goes away leaves all its places, and a log line for each', async () => {
+  const { port, limits, started, letGo, metrics, lines } = await house()
+  const places = limits.inFlight.session
+  const socket = connect(port, '127.0.0.1')
+  socket.write(`GET ${PATHS.session} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(places))
+  await until(() => started() === places)
+  socket.resetAndDestroy()
+  await until(async () => (await metrics.requestsUnderWay.get()).values.every(({ value }) => value === 0))
+  const goneLines = () => lines().filter(({ event, status }) => event === 'request' && status === 499)
+  await until(() => goneLines().length === places)
+  letGo() // their answers go nowhere
+})
