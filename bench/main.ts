@@ -8,7 +8,6 @@ import { type Ask, type Connections, connect, load, unlessRefused } from './load
 import { type Cost, countCommands, measure, medianOf } from './measure.ts'
 import {
   cores,
-  end,
   endAll,
   isPinned,
   pinSelf,
@@ -24,7 +23,7 @@ import { askingFor, ONCE, type PathName } from './visitors.ts'
 
 /**
  * `npm run bench`: every server and every path side by side, interleaved round by round, so that a machine that is
- * busy for a while slows all of them. Figures are to be read as ratios to the floor of the same run.
+ * busy for a while slows all of them; all servers run from the beginning to the end, and have nothing to do in between. Figures are to be read as ratios to the floor of the same run.
  */
 
 const { values: options } = parseArgs({
@@ -48,18 +47,28 @@ const seconds = Number(options.seconds)
 const VISITORS = 500
 /** As many as requests, where an ask can be sent once. */
 const MEASURED_ONCE = 1500
-const WARM_UP_ONCE = 600
 const COUNTED = 40
-/** The slowest server has to have been compiled by then, not the fastest only. */
-const WARM_UP_SECONDS = 1.2
 
-interface Place {
+interface WarmUp {
+  readonly seconds: number
+  /** Where an ask can be sent once. */
+  readonly requests: number
+}
+
+/** V8 goes on compiling for seconds, and the more code there is the longer; a server runs for weeks. */
+const FROM_COLD: WarmUp = { seconds: 4, requests: 3000 }
+const FROM_WARM: WarmUp = { seconds: 0.5, requests: 300 }
+
+interface Started {
   readonly target: Target
   readonly server: Running
   readonly origin: string
   readonly connections: Connections
   readonly redis: Redis
   readonly stub: Stub
+}
+
+interface Place extends Started {
   /** Who is signed in here, for the paths that ask for no more than that. */
   readonly signedIn: readonly Ask[]
 }
@@ -83,28 +92,34 @@ async function run(): Promise<Results> {
   const costs = new Map<string, Cost[]>()
   const commands = new Map<string, number>()
 
+  const started: Started[] = []
+  for (const target of targets) {
+    const server = await target.start({ env, logFile: join(logs, `${target.name}.log`) })
+    const origin = `http://127.0.0.1:${server.port}`
+    const connections = await connect([origin], Number(options.connections))
+    started.push({ target, server, origin, connections, redis: redis.client, stub })
+  }
+
   for (let round = 1; round <= rounds; round++) {
-    for (const target of targets) {
-      const server = await target.start({ env, logFile: join(logs, `${target.name}.log`) })
-      const origin = `http://127.0.0.1:${server.port}`
-      const connections = await connect([origin], Number(options.connections))
+    for (const one of started) {
+      const { target, origin } = one
       const signedIn = await unlessRefused(target.name, () => target.prepare(origin, 'S', VISITORS))
-      const place = { target, server, origin, connections, redis: redis.client, stub, signedIn }
-      for (const path of paths.filter((one) => target.paths.includes(one))) {
+      const place = { ...one, signedIn }
+      for (const path of paths.filter((some) => target.paths.includes(some))) {
         const name = `${path} ${target.name}`
         if (round === 1) {
           await unlessRefused(name, async () => checkContract(origin, path, await oneAsk(place, path)))
           commands.set(name, await unlessRefused(name, () => commandsOf(place, path)))
         }
-        const cost = await unlessRefused(name, () => costOf(place, path))
+        const warmUp = round === 1 ? FROM_COLD : FROM_WARM
+        const cost = await unlessRefused(name, () => costOf(place, path, warmUp))
         costs.set(name, [...(costs.get(name) ?? []), cost])
         process.stderr.write(`round ${round} ${name}: ${cost.cpuUs.toFixed(1)} µs\n`)
       }
-      await connections.close()
-      await end(server.child)
       await redis.client.flushall()
     }
   }
+  for (const { connections } of started) await connections.close()
   return {
     at: new Date().toISOString(),
     node: process.version,
@@ -125,12 +140,12 @@ async function run(): Promise<Results> {
   }
 }
 
-async function costOf(place: Place, path: PathName): Promise<Cost> {
+async function costOf(place: Place, path: PathName, warmUp: WarmUp): Promise<Cost> {
   const { server, connections, stub } = place
   const isOnce = ONCE.has(path)
-  const asks = await asksFor(place, path, WARM_UP_ONCE + MEASURED_ONCE)
-  const [first, rest] = isOnce ? [asks.slice(0, WARM_UP_ONCE), asks.slice(WARM_UP_ONCE)] : [asks, asks]
-  await load({ connections, asks: first, ...boundsFor(path, first, WARM_UP_SECONDS) })
+  const asks = await asksFor(place, path, warmUp.requests + MEASURED_ONCE)
+  const [first, rest] = isOnce ? [asks.slice(0, warmUp.requests), asks.slice(warmUp.requests)] : [asks, asks]
+  await load({ connections, asks: first, ...boundsFor(path, first, warmUp.seconds) })
   const work = () =>
     measure({ servers: [server], stub, connections, asks: rest, ...boundsFor(path, rest, seconds) })
   const { profile } = options

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import type { DNSLookupFunction, RedisOptions } from 'ioredis'
 import { Cluster, Redis } from 'ioredis'
-import { defineScripts } from './redis-scripts.ts'
+import { defineBatch } from './redis-scripts.ts'
 import type { Credentials, RedisTarget, SentinelTarget } from './redis-url.ts'
 
 export interface RedisClientParts {
@@ -45,11 +45,12 @@ export function createRedisClient({
           db: target.db,
           enableOfflineQueue: false,
           enableAutoPipelining: true,
+          autoPipeliningIgnoredCommands: ['evalsha'], // redis-batch.ts has gathered them already
           retryStrategy: (attempt) => backoffMs(attempt),
           // A primary that became a replica keeps our connection: leave it, and find the new primary.
           reconnectOnError: (error) => error.message.startsWith('READONLY'),
         })
-  defineScripts(client)
+  defineBatch(client)
   return client
 }
 

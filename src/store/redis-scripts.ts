@@ -1,33 +1,30 @@
 import type { Cluster, Redis, Result } from 'ioredis'
 
-/** The operations that Redis has no command for. Each takes keys of one slot only. */
-const SCRIPTS = {
-  gatehouseDeleteIf: {
-    numberOfKeys: 1,
-    lua: `
+/** The operations, as bodies of Lua functions. Each takes keys of one slot only. */
+const OPERATIONS = {
+  /** key; value, time to live, '', 'NX' or 'XX' → whether it was written */
+  set: `
+if ARGV[3] == '' then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end
+return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], ARGV[3]) and 1 or 0`,
+
+  deleteIf: `
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0`,
-  },
 
   /** lock, record, word; token, lock's time to live, word's presence, how one begins that bars → holder, record, word */
-  gatehouseClaim: {
-    numberOfKeys: 3,
-    lua: `
+  claim: `
 local value = redis.call('GET', KEYS[2])
 local word = ARGV[3] == '1' and redis.call('GET', KEYS[3])
 local barred = word and string.sub(word, 1, #ARGV[4]) == ARGV[4]
 local holder = redis.call('GET', KEYS[1]) or (not barred and ARGV[1])
 if holder == ARGV[1] then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
 return {holder, value, word}`,
-  },
 
   /**
    * lock, record, result, word; token, expected or '' + its presence, what to do, value, ttl, then of the result and of the
    * word: presence, value, ttl
    */
-  gatehouseSettle: {
-    numberOfKeys: 4,
-    lua: `
+  settle: `
 local current = redis.call('GET', KEYS[2])
 local settled
 if ARGV[3] == '1' then settled = current == ARGV[2] else settled = not current end
@@ -41,16 +38,12 @@ if settled and ARGV[7] == '1' then redis.call('SET', KEYS[3], ARGV[8], 'PX', ARG
 if settled and ARGV[10] == '1' then redis.call('SET', KEYS[4], ARGV[11], 'PX', ARGV[12]) end
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return settled and 1 or 0`,
-  },
 
   /** index; field, value, time to live → how many fields there are */
-  gatehouseIndexPut: {
-    numberOfKeys: 1,
-    lua: `
+  indexPut: `
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
 return redis.call('HLEN', KEYS[1])`,
-  },
 
   /**
    * place, key that decides; who counts, that key's presence, when it is too late or 0, in JSON both lists of windows, each
@@ -59,9 +52,7 @@ return redis.call('HLEN', KEYS[1])`,
    * The windows' keys are made here, from the place: a command of ours has a fixed number of keys, or a cluster's
    * client would not see which slot it is for. All have the place's hash tag.
    */
-  gatehouseCount: {
-    numberOfKeys: 2,
-    lua: `
+  count: `
 if ARGV[3] ~= '0' then
   local now = redis.call('TIME')
   if now[1] * 1000 + now[2] / 1000 > tonumber(ARGV[3]) then return {0, -1, 0, {}, 1} end
@@ -85,12 +76,9 @@ for i, window in ipairs(windows) do
   begun[i] = redis.call('HGET', key, 'begunBy')
 end
 return {instead, -1, 0, begun, 0}`,
-  },
 
   /** place; name of each window and by whom it was begun */
-  gatehouseUncount: {
-    numberOfKeys: 1,
-    lua: `
+  uncount: `
 for i = 1, #ARGV, 2 do
   local key = KEYS[1] .. ARGV[i]
   if redis.call('HGET', key, 'begunBy') == ARGV[i + 1] and redis.call('HINCRBY', key, 'count', -1) <= 0 then
@@ -98,69 +86,74 @@ for i = 1, #ARGV, 2 do
   end
 end
 return 1`,
-  },
 
   /** place, mark; the mark's presence and time to live, name of each window */
-  gatehouseEndCounts: {
-    numberOfKeys: 2,
-    lua: `
+  endCounts: `
 for i = 3, #ARGV do redis.call('DEL', KEYS[1] .. ARGV[i]) end
 if ARGV[1] == '1' then redis.call('SET', KEYS[2], '1', 'PX', ARGV[2]) end
 return 1`,
-  },
 } as const
 
-/** Sent as EVALSHA; ioredis sends the whole script where the server does not have it. */
-export function defineScripts(client: Redis | Cluster): void {
-  for (const [name, script] of Object.entries(SCRIPTS)) client.defineCommand(name, script)
+/** What each operation answers. */
+export interface Replies {
+  set: 0 | 1
+  deleteIf: number
+  claim: [holder: string | null, value: string | null, word: string | null]
+  settle: 0 | 1
+  indexPut: number
+  count: [instead: number, full: number, leftMs: number, begunBy: string[], late: number]
+  uncount: 1
+  endCounts: 1
 }
+export type Operation = keyof typeof OPERATIONS & keyof Replies
+
+/**
+ * One script for all of them, so that several go to Redis as one command (`redis-batch.ts`). Its arguments are, for each
+ * operation, its name, how many keys and how many arguments it has, and those arguments; its keys are all their keys in
+ * turn. It answers for each operation with 1 and the reply, or 0 and the error: what fails leaves the others alone.
+ * A server that takes no writes refuses all of them, which is how the client learns to look for another one.
+ */
+const BATCH = `
+local operations = {}
+${Object.entries(OPERATIONS)
+  .map(([name, body]) => `operations.${name} = function(KEYS, ARGV)${body}\nend`)
+  .join('\n')}
+local replies, key, at = {}, 0, 0
+while at < #ARGV do
+  local keys, arguments = ARGV[at + 2], ARGV[at + 3]
+  local ok, reply = pcall(operations[ARGV[at + 1]],
+    {unpack(KEYS, key + 1, key + keys)}, {unpack(ARGV, at + 4, at + 3 + arguments)})
+  if not ok then
+    reply = type(reply) == 'table' and reply.err or tostring(reply)
+    if string.find(reply, 'READONLY', 1, true) then return redis.error_reply('READONLY replica') end
+  end
+  replies[#replies + 1] = {ok and 1 or 0, reply}
+  key, at = key + keys, at + 3 + arguments
+end
+return replies`
+
+const MOST_KEYS_OF_AN_OPERATION = 4
+
+/**
+ * Sent as EVALSHA; ioredis sends the whole script where the server does not have it. For a cluster it wants to know how many
+ * keys there are before it looks for their slot: there are as many commands as operations may have keys.
+ */
+export function defineBatch(client: Redis | Cluster): void {
+  client.defineCommand('gatehouseBatch', { lua: BATCH })
+  for (let keys = 1; keys <= MOST_KEYS_OF_AN_OPERATION; keys++)
+    client.defineCommand(`gatehouseBatchOf${keys}`, { lua: BATCH, numberOfKeys: keys })
+}
+
+type BatchReplies = [ok: 0 | 1, reply: unknown][]
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    gatehouseDeleteIf(key: string, expected: string): Result<number, Context>
-    gatehouseClaim(
-      lockKey: string,
-      recordKey: string,
-      wordKey: string,
-      token: string,
-      lockTtlMs: number,
-      hasWord: '0' | '1',
-      bar: string,
-    ): Result<[holder: string | null, value: string | null, word: string | null], Context>
-    gatehouseSettle(
-      lockKey: string,
-      recordKey: string,
-      resultKey: string,
-      wordKey: string,
-      token: string,
-      expected: string,
-      expectsValue: '0' | '1',
-      action: 'write' | 'keep' | 'delete',
-      value: string,
-      ttlMs: number,
-      hasResult: '0' | '1',
-      result: string,
-      resultTtlMs: number,
-      hasWord: '0' | '1',
-      word: string,
-      wordTtlMs: number,
-    ): Result<number, Context>
-    gatehouseCount(
-      place: string,
-      decidingKey: string,
-      by: string,
-      hasDecidingKey: '0' | '1',
-      notAfterMs: number,
-      windows: string,
-    ): Result<[instead: number, full: number, leftMs: number, begunBy: string[], late: number], Context>
-    gatehouseUncount(place: string, ...namesAndBegunBy: string[]): Result<number, Context>
-    gatehouseEndCounts(
-      place: string,
-      markKey: string,
-      hasMark: '0' | '1',
-      markTtlMs: number,
-      ...names: string[]
-    ): Result<number, Context>
-    gatehouseIndexPut(key: string, field: string, value: string, ttlMs: number): Result<number, Context>
+    gatehouseBatch(
+      numberOfKeys: number,
+      ...keysAndArguments: (string | number)[]
+    ): Result<BatchReplies, Context>
+    [batchOf: `gatehouseBatchOf${number}`]: (
+      ...keysAndArguments: (string | number)[]
+    ) => Result<BatchReplies, Context>
   }
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis } from 'ioredis'
 import { storeUnavailable } from '../errors.ts'
 import { assertOneSlot, wholeMs } from './keys.ts'
+import { createRedisBatch } from './redis-batch.ts'
 import { createRedisClient } from './redis-client.ts'
 import { createRedisLink, type StoreEvent } from './redis-link.ts'
 import { createRedisRunner, type RedisRunner } from './redis-runner.ts'
@@ -63,18 +64,16 @@ export function createRedisStore({
 }
 
 function createOperations(client: Redis | Cluster, run: RedisRunner, close: () => Promise<void>): Store {
+  const call = createRedisBatch(client)
   return {
     async get(key) {
       return (await run('repeatable', () => client.get(key))) ?? undefined
     },
 
     async set(key, value, ttlMs, when) {
-      const ms = wholeMs(ttlMs)
-      if (when === undefined)
-        return (await run('repeatable', () => client.set(key, value, 'PX', ms))) === 'OK'
-      if (when === 'present')
-        return (await run('repeatable', () => client.set(key, value, 'PX', ms, 'XX'))) === 'OK'
-      return (await run('once', () => client.set(key, value, 'PX', ms, 'NX'))) === 'OK'
+      const condition = when === undefined ? '' : CONDITIONS[when]
+      const args = [value, wholeMs(ttlMs), condition]
+      return (await run(when === 'absent' ? 'once' : 'repeatable', () => call('set', [key], args))) === 1
     },
 
     async take(key) {
@@ -86,7 +85,7 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
     },
 
     async deleteIf(key, expected) {
-      return (await run('once', () => client.gatehouseDeleteIf(key, expected))) === 1
+      return (await run('once', () => call('deleteIf', [key], [expected]))) === 1
     },
 
     async expire(key, ttlMs) {
@@ -99,15 +98,7 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
       assertOneSlot(lockKey, recordKey, wordKey)
       const lockMs = wholeMs(lockTtlMs)
       const [holder, value, word] = await run('repeatable', () =>
-        client.gatehouseClaim(
-          lockKey,
-          recordKey,
-          wordKey,
-          token,
-          lockMs,
-          asked ? '1' : '0',
-          asked?.bar ?? '',
-        ),
+        call('claim', [lockKey, recordKey, wordKey], [token, lockMs, asked ? '1' : '0', asked?.bar ?? '']),
       )
       return {
         claimed: holder === token,
@@ -125,23 +116,16 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
       const resultMs = result ? wholeMs(result.ttlMs) : 0
       const wordMs = word ? wholeMs(word.ttlMs) : 0
       const settled = await run(action === 'delete' ? 'once' : 'repeatable', () =>
-        client.gatehouseSettle(
-          lockKey,
-          recordKey,
-          resultKey,
-          wordKey,
-          token,
-          expected ?? '',
-          expected === undefined ? '0' : '1',
-          action,
-          typeof record === 'object' ? record.write : '',
-          recordMs,
-          result ? '1' : '0',
-          result?.value ?? '',
-          resultMs,
-          word ? '1' : '0',
-          word?.value ?? '',
-          wordMs,
+        call(
+          'settle',
+          [lockKey, recordKey, resultKey, wordKey],
+          [
+            token,
+            ...(expected === undefined ? ['', '0'] : [expected, '1']),
+            ...(typeof record === 'object' ? ['write', record.write, recordMs] : [record, '', 0]),
+            ...(result ? ['1', result.value, resultMs] : ['0', '', 0]),
+            ...(word ? ['1', word.value, wordMs] : ['0', '', 0]),
+          ],
         ),
       )
       return settled === 1
@@ -149,7 +133,7 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
 
     async indexPut(key, field, value, ttlMs) {
       const ms = wholeMs(ttlMs)
-      return run('repeatable', () => client.gatehouseIndexPut(key, field, value, ms))
+      return run('repeatable', () => call('indexPut', [key], [field, value, ms]))
     },
 
     async indexAll(key) {
@@ -167,13 +151,10 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
         some.map(({ name, most, ttlMs }) => [name, most, wholeMs(ttlMs)]),
       )
       const [decided, full, leftMs, begunBy, late] = await run('once', () =>
-        client.gatehouseCount(
-          place,
-          instead?.ifThere ?? place,
-          randomUUID(),
-          instead ? '1' : '0',
-          notAfterMs ?? 0,
-          JSON.stringify(both),
+        call(
+          'count',
+          [place, instead?.ifThere ?? place],
+          [randomUUID(), instead ? '1' : '0', notAfterMs ?? 0, JSON.stringify(both)],
         ),
       )
       const chosen = decided === 1 ? (instead?.windows ?? []) : windows
@@ -188,7 +169,7 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
     async uncount(place, counted) {
       if (counted.length === 0) return
       const flat = counted.flatMap(({ window, begunBy }) => [window, begunBy])
-      await run('once', () => client.gatehouseUncount(place, ...flat))
+      await run('once', () => call('uncount', [place], flat))
     },
 
     async endCounts(place, windows, mark) {
@@ -196,7 +177,7 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
       const markKey = mark?.key ?? place
       assertOneSlot(place, markKey)
       const markMs = mark ? wholeMs(mark.ttlMs) : 0
-      await run('once', () => client.gatehouseEndCounts(place, markKey, mark ? '1' : '0', markMs, ...windows))
+      await run('once', () => call('endCounts', [place, markKey], [mark ? '1' : '0', markMs, ...windows]))
     },
 
     async ping() {
@@ -206,6 +187,8 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
     close,
   }
 }
+
+const CONDITIONS = { absent: 'NX', present: 'XX' } as const
 
 /** Written by every ping, because a replica or a full Redis answers reads and yet cannot be written to. */
 const PING_KEY = 'gatehouse:ping'

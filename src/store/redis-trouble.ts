@@ -32,8 +32,8 @@ interface ErrorShape {
 }
 
 function troubleOfReply(message: string): Trouble {
-  // Redis before 7 wraps what happened within a script: "ERR Error running script …: -READONLY You can't …".
-  const code = /^(?!ERR\b)[A-Z]+\b/.exec(message)?.[0] ?? /-([A-Z]{3,})\b/.exec(message)?.[1]
+  // Redis before 7 says where in the script it happened, and then what: "@user_script: 3: -OOM command not …".
+  const code = /^(?!ERR\b)[A-Z]+\b/.exec(message)?.[0] ?? /(?:-|: )(?!ERR\b)([A-Z]{3,})\b/.exec(message)?.[1]
   if (code === undefined) {
     return /max number of clients/i.test(message)
       ? { reason: 'MAXCLIENTS', effect: 'final' }

@@ -1,0 +1,78 @@
+import type { Cluster, Redis } from 'ioredis'
+import type { Operation, Replies } from './redis-scripts.ts'
+
+/** Has Redis carry out one operation of `redis-scripts.ts`, on keys of one slot. */
+export type CallOperation = <Name extends Operation>(
+  name: Name,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+) => Promise<Replies[Name]>
+
+interface Call {
+  readonly name: Operation
+  readonly keys: readonly string[]
+  readonly args: readonly (string | number)[]
+  resolve(reply: unknown): void
+  reject(error: unknown): void
+}
+
+/** Redis does nothing else meanwhile; so many take it about as long as one slow command. */
+const MOST_AT_ONCE = 64
+
+/**
+ * Operations that are asked for in the same turn of the event loop, by one request or by many, go to Redis as one
+ * command: the client's work is by the command, and that of a sign-in step was for a third the client's
+ * (docs/performance.md). In a cluster each goes by itself, as two of them seldom lie in one slot.
+ */
+export function createRedisBatch(client: Redis | Cluster): CallOperation {
+  let waiting: Call[] = []
+
+  const flush = () => {
+    const calls = waiting
+    waiting = []
+    for (let n = 0; n < calls.length; n += MOST_AT_ONCE) send(client, calls.slice(n, n + MOST_AT_ONCE))
+  }
+
+  const add = (call: Call) => {
+    if (client.isCluster) return send(client, [call])
+    if (waiting.length === 0) setImmediate(flush)
+    waiting.push(call)
+  }
+
+  return <Name extends Operation>(
+    name: Name,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<Replies[Name]> =>
+    new Promise((resolve, reject) => {
+      // what answers to the name is said in redis-scripts.ts alone, beside what it does
+      add({ name, keys, args, resolve: resolve as Call['resolve'], reject })
+    })
+}
+
+function send(client: Redis | Cluster, calls: readonly Call[]): void {
+  const keys = calls.flatMap((call) => call.keys)
+  const args = calls.flatMap((call) => [call.name, call.keys.length, call.args.length, ...call.args])
+  const sent = client.isCluster
+    ? client[`gatehouseBatchOf${keys.length}`]?.(...keys, ...args)
+    : client.gatehouseBatch(keys.length, ...keys, ...args)
+  if (sent === undefined) throw new TypeError(`no operation has ${keys.length} keys`)
+  sent.then(
+    (replies) => {
+      for (const [n, call] of calls.entries()) answer(call, replies[n])
+    },
+    (error: unknown) => {
+      for (const call of calls) call.reject(error)
+    },
+  )
+}
+
+function answer(call: Call, reply: readonly [ok: 0 | 1, reply: unknown] | undefined): void {
+  if (reply?.[0] === 1) call.resolve(reply[1])
+  else call.reject(new OperationError(String(reply?.[1])))
+}
+
+/** As the client's own errors of that name, which `redis-trouble.ts` reads. */
+class OperationError extends Error {
+  override readonly name = 'ReplyError'
+}

@@ -1,0 +1,108 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { startRedisCluster } from '../support/redis-cluster.ts'
+import { cleanUpAll, connect, server, stopped } from './redis-harness.ts'
+
+afterEach(cleanUpAll)
+
+async function house() {
+  const redis = await server()
+  const { store, client, whenReady } = connect(redis.url)
+  await whenReady()
+  /** How often Redis was sent a script. */
+  const scripts = async () => {
+    const stats = await client.info('commandstats')
+    const calls = [...stats.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm)]
+    return calls.reduce((sum, [, count]) => sum + Number(count), 0)
+  }
+  return { store, client, scripts }
+}
+
+const numbers = (count: number) => Array.from({ length: count }, (_, n) => n)
+
+describe('operations of one turn', () => {
+  test('are one command, carried out in the order in which they were asked for', async () => {
+    const { store, client, scripts } = await house()
+    const window = { name: ':w', most: 1, ttlMs: 60_000 }
+    const answers = await Promise.all([
+      store.set('gatehouse:a', 'one', 60_000, 'absent'),
+      store.set('gatehouse:a', 'two', 60_000, 'absent'),
+      store.deleteIf('gatehouse:a', 'one'),
+      store.set('gatehouse:a', 'three', 60_000, 'present'),
+      store.count({ place: 'gatehouse:c:{one}', windows: [window] }),
+      store.count({ place: 'gatehouse:c:{another}', windows: [window] }),
+      store.count({ place: 'gatehouse:c:{one}', windows: [window] }),
+      store.indexPut('gatehouse:i', 'field', 'value', 60_000),
+    ])
+    expect(answers).toMatchObject([
+      ...[true, false, true, false],
+      ...[{ full: undefined }, { full: undefined }, { full: { index: 0 } }],
+      1,
+    ])
+    expect(await scripts()).toBe(1)
+    expect(await client.exists('gatehouse:a')).toBe(0)
+  })
+
+  test('are several where they are very many, and none is lost or mistaken for another', async () => {
+    const { store, scripts } = await house()
+    const written = await Promise.all(
+      numbers(200).map((n) => store.set(`gatehouse:n:${n}`, `value ${n}`, 60_000, 'absent')),
+    )
+    expect(written.every(Boolean)).toBe(true)
+    expect(await scripts()).toBe(4)
+    const claims = await Promise.all(
+      numbers(200).map((n) =>
+        store.claim({
+          lockKey: `gatehouse:lock:{gatehouse:n:${n}}`,
+          recordKey: `gatehouse:n:${n}`,
+          token: `token ${n}`,
+          lockTtlMs: 60_000,
+        }),
+      ),
+    )
+    for (const n of numbers(200))
+      expect(claims[n]).toMatchObject({ claimed: true, holder: `token ${n}`, value: `value ${n}` })
+  })
+
+  test('do not suffer from one that fails', async () => {
+    const { store, client } = await house()
+    await client.lpush('gatehouse:list', 'no record of ours')
+    const [before, failed, after] = await Promise.allSettled([
+      store.set('gatehouse:before', '1', 60_000),
+      store.indexPut('gatehouse:list', 'field', 'value', 60_000),
+      store.set('gatehouse:after', '1', 60_000),
+    ])
+    expect([before, after]).toEqual([
+      { status: 'fulfilled', value: true },
+      { status: 'fulfilled', value: true },
+    ])
+    expect(failed).toMatchObject({ status: 'rejected', reason: { message: 'redis: WRONGTYPE' } })
+    expect(await client.exists('gatehouse:before', 'gatehouse:after')).toBe(2)
+  })
+})
+
+test('what could not be sent is sent for all who asked, once there is a connection again', async () => {
+  const { store, client, scripts } = await house()
+  const asked = numbers(3).map((n) => store.set(`gatehouse:n:${n}`, '', 60_000, 'absent'))
+  client.disconnect() // they wait for the end of the turn
+  expect(await Promise.all(asked)).toEqual([true, true, true])
+  expect(await scripts()).toBe(1)
+})
+
+test('a server that takes no writes any more is left for another one', async () => {
+  const [primary, spare] = [await server(), await server()]
+  const { store, client, events, whenReady } = connect(primary.url)
+  await whenReady()
+  expect(await store.set('gatehouse:a', '1', 60_000)).toBe(true)
+  await client.replicaof('127.0.0.1', spare.port)
+  await expect(store.set('gatehouse:a', '2', 60_000)).rejects.toMatchObject({ status: 503 })
+  expect(events).toContainEqual(expect.objectContaining({ event: 'store_lost' }))
+})
+
+test('in a cluster each goes to the slot of its keys', async () => {
+  const cluster = stopped(await startRedisCluster(3))
+  const { store, whenReady } = connect(cluster.url, { commandTimeoutMs: 3000, connectTimeoutMs: 3000 })
+  await whenReady()
+  const keys = numbers(50).map((n) => `gatehouse:n:${n}`)
+  await Promise.all(keys.map((key) => store.set(key, `of ${key}`, 60_000)))
+  expect(await Promise.all(keys.map((key) => store.get(key)))).toEqual(keys.map((key) => `of ${key}`))
+})
