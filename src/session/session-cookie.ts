@@ -1,3 +1,4 @@
+import { createSecretKey, type KeyObject } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { stringifySetCookie } from 'cookie'
 import { sign, unsign } from 'cookie-signature'
@@ -50,15 +51,15 @@ export function createSessionCookie({ masterKeys, secure, sameSite }: SessionCoo
   }
 }
 
-/** The keys as text; made anew only when they changed. */
-function asSecrets(keys: () => readonly LabelledKey[]): () => readonly string[] {
+/** Of the keys as text, for cookie-signature; made anew only when they changed. */
+function asSecrets(keys: () => readonly LabelledKey[]): () => readonly KeyObject[] {
   let from: readonly LabelledKey[] | undefined
-  let secrets: readonly string[] = []
+  let secrets: readonly KeyObject[] = []
   return () => {
     const current = keys()
     if (current !== from) {
       from = current
-      secrets = current.map(({ key }) => key.export().toString('base64url'))
+      secrets = current.map(({ key }) => createSecretKey(key.export().toString('base64url'), 'utf8'))
     }
     return secrets
   }
