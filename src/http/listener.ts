@@ -101,7 +101,7 @@ type Connections = Map<Socket, ServerResponse[]>
  * waits for that, to give a place back or to write a log line, would wait for ever.
  */
 function closeUnsent(res: ServerResponse): void {
-  if (res.socket !== null || res.writableFinished || res.destroyed) return
+  if (res.socket !== null || res.writableFinished) return
   res.destroy()
   res.emit('close')
 }

@@ -30,11 +30,11 @@ export function createRedisBatch(client: Redis | Cluster): CallOperation {
   const flush = () => {
     const calls = waiting
     waiting = []
-    for (let n = 0; n < calls.length; n += MOST_AT_ONCE) send(client, calls.slice(n, n + MOST_AT_ONCE))
+    for (let n = 0; n < calls.length; n += MOST_AT_ONCE) void send(client, calls.slice(n, n + MOST_AT_ONCE))
   }
 
   const add = (call: Call) => {
-    if (client.isCluster) return send(client, [call])
+    if (client.isCluster) return void send(client, [call])
     if (waiting.length === 0) setImmediate(flush)
     waiting.push(call)
   }
@@ -50,26 +50,23 @@ export function createRedisBatch(client: Redis | Cluster): CallOperation {
     })
 }
 
-function send(client: Redis | Cluster, calls: readonly Call[]): void {
-  const keys = calls.flatMap((call) => call.keys)
-  const args = calls.flatMap((call) => [call.name, call.keys.length, call.args.length, ...call.args])
-  const sent = client.isCluster
-    ? client[`gatehouseBatchOf${keys.length}`]?.(...keys, ...args)
-    : client.gatehouseBatch(keys.length, ...keys, ...args)
-  if (sent === undefined) throw new TypeError(`no operation has ${keys.length} keys`)
-  sent.then(
-    (replies) => {
-      for (const [n, call] of calls.entries()) answer(call, replies[n])
-    },
-    (error: unknown) => {
-      for (const call of calls) call.reject(error)
-    },
-  )
+/** Never rejects: who asked is told. */
+async function send(client: Redis | Cluster, calls: readonly Call[]): Promise<void> {
+  try {
+    const keys = calls.flatMap((call) => call.keys)
+    const args = calls.flatMap((call) => [call.name, call.keys.length, call.args.length, ...call.args])
+    const replies = await (client.isCluster
+      ? client[`gatehouseBatchOf${keys.length}`]?.(...keys, ...args)
+      : client.gatehouseBatch(keys.length, ...keys, ...args))
+    for (const [n, call] of calls.entries()) answer(call, replies?.[n])
+  } catch (error) {
+    for (const call of calls) call.reject(error)
+  }
 }
 
 function answer(call: Call, reply: readonly [ok: 0 | 1, reply: unknown] | undefined): void {
   if (reply?.[0] === 1) call.resolve(reply[1])
-  else call.reject(new OperationError(String(reply?.[1])))
+  else call.reject(new OperationError(String(reply?.[1] ?? 'ERR no reply')))
 }
 
 /** As the client's own errors of that name, which `redis-trouble.ts` reads. */

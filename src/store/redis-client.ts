@@ -14,7 +14,7 @@ export interface RedisClientParts {
 
 /**
  * A client for the form that the target names. It connects by itself, again and again for ever, and never holds
- * commands back for later: what cannot be sent now fails now, and what was under way when a connection broke fails
+ * commands back for a connection to come: what cannot be sent now fails now, and what was under way when a connection broke fails
  * with it. (A command that waits in a queue would be carried out long after its caller was told that it failed.)
  */
 export function createRedisClient({
@@ -45,7 +45,7 @@ export function createRedisClient({
           db: target.db,
           enableOfflineQueue: false,
           enableAutoPipelining: true,
-          autoPipeliningIgnoredCommands: ['evalsha'], // redis-batch.ts has gathered them already
+          autoPipeliningIgnoredCommands: ['gatehouseBatch'], // it has been gathered already
           retryStrategy: (attempt) => backoffMs(attempt),
           // A primary that became a replica keeps our connection: leave it, and find the new primary.
           reconnectOnError: (error) => error.message.startsWith('READONLY'),

@@ -1,11 +1,22 @@
 import type { Cluster, Redis, Result } from 'ioredis'
 
-/** The operations, as bodies of Lua functions. Each takes keys of one slot only. */
+/**
+ * The operations, as bodies of Lua functions: all that write, so that they are carried out in the order in which they were
+ * asked for. Each takes keys of one slot only.
+ */
 const OPERATIONS = {
   /** key; value, time to live, '', 'NX' or 'XX' → whether it was written */
   set: `
 if ARGV[3] == '' then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end
 return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], ARGV[3]) and 1 or 0`,
+
+  /** key → its value, if there was one */
+  take: `
+return redis.call('GETDEL', KEYS[1])`,
+
+  /** key → how many there were */
+  delete: `
+return redis.call('DEL', KEYS[1])`,
 
   deleteIf: `
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
@@ -38,6 +49,14 @@ if settled and ARGV[7] == '1' then redis.call('SET', KEYS[3], ARGV[8], 'PX', ARG
 if settled and ARGV[10] == '1' then redis.call('SET', KEYS[4], ARGV[11], 'PX', ARGV[12]) end
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return settled and 1 or 0`,
+
+  /** key; time to live → whether it is there */
+  expire: `
+return redis.call('PEXPIRE', KEYS[1], ARGV[1])`,
+
+  /** index; field → how many there were */
+  indexRemove: `
+return redis.call('HDEL', KEYS[1], ARGV[1])`,
 
   /** index; field, value, time to live → how many fields there are */
   indexPut: `
@@ -97,6 +116,10 @@ return 1`,
 /** What each operation answers. */
 export interface Replies {
   set: 0 | 1
+  take: string | null
+  delete: number
+  expire: 0 | 1
+  indexRemove: number
   deleteIf: number
   claim: [holder: string | null, value: string | null, word: string | null]
   settle: 0 | 1

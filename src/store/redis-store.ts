@@ -77,11 +77,11 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
     },
 
     async take(key) {
-      return (await run('once', () => client.getdel(key))) ?? undefined
+      return (await run('once', () => call('take', [key], []))) ?? undefined
     },
 
     async delete(key) {
-      return (await run('once', () => client.del(key))) === 1
+      return (await run('once', () => call('delete', [key], []))) === 1
     },
 
     async deleteIf(key, expected) {
@@ -90,7 +90,7 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
 
     async expire(key, ttlMs) {
       const ms = wholeMs(ttlMs)
-      return (await run('repeatable', () => client.pexpire(key, ms))) === 1
+      return (await run('repeatable', () => call('expire', [key], [ms]))) === 1
     },
 
     async claim({ lockKey, recordKey, token, lockTtlMs, word: asked }) {
@@ -141,7 +141,7 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
     },
 
     async indexRemove(key, field) {
-      return (await run('once', () => client.hdel(key, field))) === 1
+      return (await run('once', () => call('indexRemove', [key], [field]))) === 1
     },
 
     async count({ place, windows, instead, notAfterMs }) {

@@ -35,6 +35,8 @@ function troubleOfReply(message: string): Trouble {
   // Redis before 7 says where in the script it happened, and then what: "@user_script: 3: -OOM command not …".
   const code = /^(?!ERR\b)[A-Z]+\b/.exec(message)?.[0] ?? /(?:-|: )(?!ERR\b)([A-Z]{3,})\b/.exec(message)?.[1]
   if (code === undefined) {
+    // what a user may not do within a script has no code
+    if (/user executing the script can't/.test(message)) return { reason: 'NOPERM', effect: 'final' }
     return /max number of clients/i.test(message)
       ? { reason: 'MAXCLIENTS', effect: 'final' }
       : { reason: 'ERR', effect: 'bug' }

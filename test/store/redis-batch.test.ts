@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { cleanUpAll, connect, server, stopped } from './redis-harness.ts'
@@ -14,7 +15,7 @@ async function house() {
     const calls = [...stats.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm)]
     return calls.reduce((sum, [, count]) => sum + Number(count), 0)
   }
-  return { store, client, scripts }
+  return { redis, store, client, scripts }
 }
 
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n)
@@ -32,14 +33,20 @@ describe('operations of one turn', () => {
       store.count({ place: 'gatehouse:c:{another}', windows: [window] }),
       store.count({ place: 'gatehouse:c:{one}', windows: [window] }),
       store.indexPut('gatehouse:i', 'field', 'value', 60_000),
+      store.indexRemove('gatehouse:i', 'field'),
+      store.set('gatehouse:b', 'one', 60_000),
+      store.expire('gatehouse:b', 30_000),
+      store.take('gatehouse:b'),
+      store.delete('gatehouse:b'),
     ])
     expect(answers).toMatchObject([
       ...[true, false, true, false],
       ...[{ full: undefined }, { full: undefined }, { full: { index: 0 } }],
-      1,
+      ...[1, true],
+      ...[true, true, 'one', false],
     ])
     expect(await scripts()).toBe(1)
-    expect(await client.exists('gatehouse:a')).toBe(0)
+    expect(await client.exists('gatehouse:a', 'gatehouse:b', 'gatehouse:i')).toBe(0)
   })
 
   test('are several where they are very many, and none is lost or mistaken for another', async () => {
@@ -86,6 +93,19 @@ test('what could not be sent is sent for all who asked, once there is a connecti
   client.disconnect() // they wait for the end of the turn
   expect(await Promise.all(asked)).toEqual([true, true, true])
   expect(await scripts()).toBe(1)
+})
+
+test('what is written does not wait for what is read', async () => {
+  const { redis, store, client } = await house()
+  redis.pause()
+  const read = store.get('gatehouse:a')
+  await nextTurn()
+  const written = store.set('gatehouse:a', '1', 60_000)
+  await nextTurn()
+  await nextTurn()
+  expect(client.autoPipelineQueueSize).toBe(0)
+  redis.resume()
+  expect(await Promise.all([read, written])).toEqual([undefined, true])
 })
 
 test('a server that takes no writes any more is left for another one', async () => {
