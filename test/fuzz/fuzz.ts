@@ -10,7 +10,7 @@ import type { Gatehouse } from '../support/gatehouse.ts'
  */
 export const SEED = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const TIMES = Number(process.env.FUZZ_TIMES ?? 1)
-const MAX_MS = 10_000 * TIMES
+const MAX_MS = 20_000 * TIMES
 
 /** For the test's name, so that it is seen whatever becomes of the run. */
 export const SEEDED = `(FUZZ_SEED=${SEED})`

@@ -3,23 +3,30 @@ import type { Redis } from 'ioredis'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
 import { AMELIA, type House, OLGA, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
+import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
 /**
- * What a step leaves is written side by side, so a part of Redis that is away may take one half of it. Here one kind of key after
- * the other is refused to the broker (ACL) while the upstream is being asked. Whatever is lost: never half a sign-in.
+ * What a step leaves is written side by side, so a part of Redis that is away may take one half of it: in a cluster, where each
+ * write goes by itself. Here one kind of key after the other is refused to the broker (ACL) while the upstream is being asked. Whatever
+ * is lost: never half a sign-in.
  */
 let house: House
+let cluster: RedisCluster
 let broker: Gatehouse
 let redis: Redis
 beforeAll(async () => {
   house = await startHouse()
-  redis = house.redis.client()
+  cluster = await startRedisCluster(1)
+  for (const onlyOne of cluster.masters) redis = onlyOne.client()
   await redis.call('ACL', 'SETUSER', 'broker', 'reset', 'on', '>plainly-fake', '+@all', '~*', '&*')
-  broker = await house.replica({ REDIS_URL: `redis://broker:plainly-fake@127.0.0.1:${house.redis.port}` })
+  broker = await house.replica({ REDIS_URL: cluster.url.replace('//', '//broker:plainly-fake@') })
 })
-afterAll(() => house.stop())
+afterAll(async () => {
+  await house.stop()
+  await cluster.stop()
+})
 beforeEach(async () => {
   house.sandbox.reset()
   await allow('~*')
