@@ -15,7 +15,7 @@ export default {
     ],
   },
   reporters: ['default', '<rootDir>/scripts/jest-result.mjs'],
-  testTimeout: 120_000,
+  testTimeout: 240_000,
   maxWorkers: 2,
   restoreMocks: true,
   forceExit: false,

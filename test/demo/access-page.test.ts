@@ -5,7 +5,7 @@ import { type DemoHouse, expectGoodScreen, hasFocus, openDemo } from '../support
 let house: DemoHouse
 beforeAll(async () => {
   house = await openDemo()
-}, 60_000)
+})
 afterAll(() => house.stop())
 afterEach(() => house.tidy())
 

@@ -23,7 +23,7 @@ beforeAll(async () => {
     logStream: new PassThrough().resume(),
   })
   chromium = await openChromium()
-}, 60_000)
+})
 afterAll(async () => {
   await chromium.close()
   await demo.stop()
@@ -31,7 +31,7 @@ afterAll(async () => {
 
 async function open(hash = '', options: Parameters<Browser['newPage']>[0] = {}): Promise<Page> {
   const page = await chromium.newPage(options)
-  page.setDefaultTimeout(5000)
+  page.setDefaultTimeout(60_000)
   page.on('pageerror', (error) => {
     throw error
   })

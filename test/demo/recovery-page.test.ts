@@ -12,7 +12,7 @@ import {
 let house: DemoHouse
 beforeAll(async () => {
   house = await openDemo()
-}, 60_000)
+})
 afterAll(() => house.stop())
 afterEach(() => house.tidy())
 

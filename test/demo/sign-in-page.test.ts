@@ -15,7 +15,7 @@ import { until } from '../support/until.ts'
 let house: DemoHouse
 beforeAll(async () => {
   house = await openDemo()
-}, 60_000)
+})
 afterAll(() => house.stop())
 afterEach(() => house.tidy())
 

@@ -251,7 +251,7 @@ describe('Redis is away', () => {
       }
       expect(other.arrived.length).toBe(before)
       await other.house.redis.restart()
-      await until(async () => (await other.open(cookie)).status === 200, { timeoutMs: 30_000 })
+      await until(async () => (await other.open(cookie)).status === 200)
       expect(other.arrived.length).toBe(before + 1)
     } finally {
       await other.stop()

@@ -446,7 +446,7 @@ describe('what is left behind', () => {
     expect(house.upstreamCalls()).toEqual([])
     await house.redis.restart()
     const ready = async () => (await fetch(`${house.gatehouse.opsUrl}/readyz`)).ok
-    await until(ready, { timeoutMs: 20_000 })
+    await until(ready)
     expect(refusals(await inTurn(2, () => wrong(AMELIA, browser)))).toEqual([REFUSED, LIMITED])
   })
 })

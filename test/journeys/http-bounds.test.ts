@@ -127,7 +127,7 @@ async function drip(broker: Gatehouse, head: string, drop: string): Promise<stri
       await pause(20)
       return isOver
     },
-    { timeoutMs: 30_000, what: 'the end of a slow request' },
+    { what: 'the end of a slow request' },
   )
   return Buffer.concat(received).toString()
 }

@@ -10,7 +10,7 @@ import { startWalk } from '../support/model-walk.ts'
  */
 const seed = Number(process.env.MODEL_SEED ?? Math.floor(Math.random() * 2 ** 32))
 const LEAST_MS = Number(process.env.MODEL_SECONDS ?? 0) * 1000
-const MAX_MS = 60_000 + LEAST_MS
+const MAX_MS = 180_000 + LEAST_MS
 
 let clock = Date.now()
 let house: House

@@ -120,7 +120,7 @@ describe('a broker process that breaks', () => {
     ],
   ])('%s: one line without it, and exit 1', async (_, crash, event) => {
     const { child, output, exited } = await start(crash)
-    await until(() => output.out.includes('"name":"public"'), { timeoutMs: 60_000 })
+    await until(() => output.out.includes('"name":"public"'))
     child.kill('SIGUSR2')
     expect(await exited).toBe(1)
     expectClean(output, event)

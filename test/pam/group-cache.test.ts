@@ -21,12 +21,13 @@ test('fresh for 60 s; then stale at once while one refresh runs; then fresh agai
   expect(lists().groupLists).toBe(1)
 
   journey.advance(500_000)
-  journey.pam.faults.set({ kind: 'delay', ms: 200 })
+  const release = journey.pam.hold()
   const answers = await Promise.all(
     Array.from({ length: 10 }, () => journey.broker.get('/api/v1/pam/groups')),
   )
   expect(answers.map(({ headers }) => headers.get('age'))).toEqual(Array(10).fill('560'))
   expect(answers.every(({ body }) => metaOf(body).stale)).toBe(true)
+  release()
   await until(async () => !metaOf((await journey.broker.get('/api/v1/pam/groups')).body).stale)
   expect(lists().groupLists).toBe(2)
 })

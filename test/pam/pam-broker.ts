@@ -78,7 +78,7 @@ export const TUNABLES: PamTunables = {
 const MASTER_KEYS = [Buffer.alloc(32, 'plainly-fake-test-key')]
 
 export async function startPamBroker(options: PamBrokerOptions): Promise<PamBroker> {
-  const { baseUrl, tunables = (same) => same, totalTimeoutMs = 5000, ...parts } = options
+  const { baseUrl, tunables = (same) => same, totalTimeoutMs = 60_000, ...parts } = options
   const chunks: string[] = []
   const stream = new PassThrough()
   stream.on('data', (chunk: Buffer) => chunks.push(chunk.toString('utf8')))
@@ -86,7 +86,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
   const metrics = parts.metrics ?? createMetrics({ processMetrics: false })
   const client = createUpstreamClient({
     baseUrl,
-    connectTimeoutMs: 1000,
+    connectTimeoutMs: 10_000,
     totalTimeoutMs,
     maxResponseBytes: 4_194_304,
     maxConnections: 32,

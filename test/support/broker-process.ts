@@ -53,7 +53,6 @@ export async function makeBrokerHome(
     async start(env) {
       const started = spawnOne(env)
       const ports = await until(() => portsIn(started.output.out), {
-        timeoutMs: 30_000,
         what: 'a listening broker',
       })
       if (ports === undefined) throw new Error(`the broker does not listen: ${started.output.err}`)

@@ -57,7 +57,7 @@ export async function openDemo(): Promise<DemoHouse> {
     chromium,
     async visit({ path = '/', ...options } = {}) {
       const context = await chromium.newContext({ reducedMotion: 'reduce', ...options })
-      context.setDefaultTimeout(10_000)
+      context.setDefaultTimeout(60_000)
       const page = await context.newPage()
       page.on('pageerror', (error) => complaints.push(error.message))
       page.on('console', (message) => {

@@ -29,8 +29,9 @@ export interface GatehouseOptions {
 }
 
 /**
- * As shipped, but for a store that may take its time: a machine that stands still for seconds is not what these tests
- * are about, nor does it turn anybody away. Those about a store that is away say how long they wait.
+ * As shipped, but for a store and clients that may take their time: a machine that stands still for seconds is not
+ * what these tests are about, nor does it turn anybody away. Those about a store that is away, or about slow clients,
+ * say how long they wait.
  */
 export function patientTunables(): Tunables {
   const tunables = defaultTunables()
@@ -38,7 +39,12 @@ export function patientTunables(): Tunables {
   const never = { sign_in: 3_600_000, session: 3_600_000, pam: 3_600_000 }
   return {
     ...tunables,
-    http: { ...tunables.http, load: { ...load, maxLagMs: never } },
+    http: {
+      ...tunables.http,
+      headersTimeoutMs: 60_000,
+      requestTimeoutMs: 90_000,
+      load: { ...load, maxLagMs: never },
+    },
     store: { connectTimeoutMs: 30_000, commandTimeoutMs: 30_000 },
   }
 }

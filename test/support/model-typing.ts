@@ -19,6 +19,8 @@ export interface Typing {
   readonly now: () => number
   /** The page's own address, which security keys sign. */
   readonly origin: string
+  /** Set up where it is offered; any other where it is not. */
+  readonly preferredFactor: string | undefined
 }
 
 const RECOVERY_ANSWER = 'gatehouse'
@@ -30,7 +32,7 @@ export function typed(
   path: string,
   seen: Seen,
   isRight: boolean,
-  { sandbox, random, now, origin }: Typing,
+  { sandbox, random, now, origin, preferredFactor }: Typing,
 ): JsonObject {
   const { login, answer } = seen
   const person = login === undefined ? undefined : sandbox.people().find((one) => one.login === login)
@@ -102,7 +104,8 @@ export function typed(
     const open = (Array.isArray(offered) ? offered : []).filter(
       (one: JsonObject) => valueAt(one, '_links.enroll') !== undefined,
     )
-    const { factorType = 'sms', provider = 'OKTA' }: JsonObject = random.pickOne(open) ?? {}
+    const preferred = open.find(({ factorType: type }: JsonObject) => type === preferredFactor)
+    const { factorType = 'sms', provider = 'OKTA' }: JsonObject = preferred ?? random.pickOne(open) ?? {}
     const body = { factorType, provider }
     switch (factorType) {
       case 'question':

@@ -4,7 +4,7 @@ import type { Browser, JsonObject, PageAnswer } from './browser.ts'
 import type { House } from './house.ts'
 import { createPairs, MODEL_OPERATIONS, type ModelOperation, OVER, type Pairs } from './model-pairs.ts'
 import { createRandom } from './model-random.ts'
-import { typed } from './model-typing.ts'
+import { type Typing, typed } from './model-typing.ts'
 
 /** One transaction as the model believes it to stand; nothing of it comes from the broker's own code. */
 interface Tab {
@@ -309,12 +309,19 @@ export async function startWalk({ house, seed, now, pass }: WalkParts): Promise<
     return known ?? template.replaceAll(/:\w+/g, (name) => ids[name] ?? '')
   }
 
+  /** Only a push can be set up by a link that is sent: the rarest way through an enrolment. */
+  const typing = (): Typing => {
+    const isLinkUnmet = pairs.unmetIn('MFA_ENROLL_ACTIVATE').some((one) => one.upstream === 'send-activation')
+    const preferredFactor = isLinkUnmet && random.chance(0.5) ? 'push' : undefined
+    return { sandbox, random, now, origin: gatehouse.url, preferredFactor }
+  }
+
   const take = async (tab: Tab, operation: ModelOperation, isRight: boolean) => {
     const path = pathFor(tab, operation)
     const { name, always, upstream } = operation
     const { status } = tab
     if (upstream === 'resend-challenge' || upstream === 'resend-enrolment' || random.chance(0.1)) pass(31_000)
-    const body = typed(name, path, tab, isRight, { sandbox, random, now, origin: gatehouse.url })
+    const body = typed(name, path, tab, isRight, typing())
     const query = queryFor(name)
     const handle = tab.handle ?? STRANGE_HANDLE
     const wasForgotten = tab.forgotten || now() - tab.touchedAt > FORGOTTEN_AFTER_MS
@@ -426,7 +433,7 @@ export async function startWalk({ house, seed, now, pass }: WalkParts): Promise<
   const steal = async (tab: Tab, operation: ModelOperation) => {
     const thief = (tab.browser + 1) % BROWSERS
     const path = pathFor(tab, operation)
-    const body = typed(operation.name, path, tab, true, { sandbox, random, now, origin: gatehouse.url })
+    const body = typed(operation.name, path, tab, true, typing())
     const { answer, calls } = await send(thief, 'POST', path, { stateToken: tab.handle, ...body })
     require(isOurs(answer, 'E0000011') && calls.length === 0, 'a handle in another browser', answer)
     await checkSession(thief)

@@ -120,7 +120,7 @@ async function untilAnswering(running: RedisProcess, ask: () => Promise<PortalAn
       () => true,
       () => false,
     )
-  await until(async () => running.hasEnded() || (await isUp()), { timeoutMs: 30_000, what: 'nginx' })
+  await until(async () => running.hasEnded() || (await isUp()), { what: 'nginx' })
   if (running.hasEnded()) throw new Error(`nginx did not start: ${running.log()}`)
 }
 

@@ -44,7 +44,6 @@ export async function startRedisCluster(
     await until(
       async () => (await Promise.all(clients.map((client) => sees(client, servers.length)))).every(Boolean),
       {
-        timeoutMs: 20_000,
         what: 'a cluster that serves every slot',
       },
     )

@@ -60,7 +60,6 @@ export async function startSentinels({
       async () =>
         (await Promise.all(sentinels.map((one) => knows(one, replicaCount, sentinelCount)))).every(Boolean),
       {
-        timeoutMs: 20_000,
         what: 'sentinels that know each other and the replicas',
       },
     )

@@ -13,7 +13,7 @@ export interface UntilParts {
  */
 export async function until<Answer>(
   condition: () => Answer | Promise<Answer>,
-  { timeoutMs = 10_000, everyMs = 10, what = 'the condition' }: UntilParts = {},
+  { timeoutMs = 90_000, everyMs = 10, what = 'the condition' }: UntilParts = {},
 ): Promise<Answer> {
   const deadline = performance.now() + timeoutMs
   let cause: unknown

@@ -76,7 +76,7 @@ export async function openWidget({
 }: OpenWidgetParts): Promise<Widget> {
   const context = rest.context ?? (await chromium.newContext())
   const page = await context.newPage()
-  page.setDefaultTimeout(10_000)
+  page.setDefaultTimeout(60_000)
   const record = recordOf(page, new URL(pageUrl).origin, new URL(baseUrl).origin)
   const given = encodeURIComponent(JSON.stringify({ baseUrl, ...options }))
   await page.goto(`${pageUrl}/portal/#${given}`)

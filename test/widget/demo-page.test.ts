@@ -18,7 +18,7 @@ beforeAll(async () => {
     logStream: new PassThrough().resume(),
   })
   chromium = await openChromium()
-}, 60_000)
+})
 afterAll(async () => {
   await chromium?.close()
   await demo?.stop()

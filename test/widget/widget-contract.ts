@@ -44,7 +44,7 @@ export function widgetContract(
     broker = house.gatehouse.url
     chromium = await openChromium()
     stops.unshift(() => chromium.close())
-  }, 60_000)
+  })
   afterAll(async () => {
     for (const stop of stops) await stop()
   })

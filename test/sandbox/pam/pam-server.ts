@@ -21,6 +21,8 @@ export type PamServer = {
   /** Moves the sandbox's time on. */
   advance(ms: number): void
   now(): number
+  /** From now on requests wait unanswered, until the function that it returns is called. */
+  hold(): () => void
   /** Any request; `body` as JSON. */
   send(
     method: string,
@@ -50,7 +52,8 @@ export async function startPamServer(changes: Record<string, unknown> = {}): Pro
   const calls = createCallLog({ now })
   const faults = createFaults()
   const { app, control } = createPamSandbox({ config: sandboxConfig(changes), now, faults, calls })
-  const server = createServer(app).listen(0, '127.0.0.1')
+  let free = Promise.resolve()
+  const server = createServer((req, res) => void free.then(() => app(req, res))).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
@@ -82,6 +85,13 @@ export async function startPamServer(changes: Record<string, unknown> = {}): Pro
       time += ms
     },
     now,
+    hold() {
+      let release = () => {}
+      free = new Promise((resolve) => {
+        release = resolve
+      })
+      return release
+    },
     send,
     async mint(key = KEY) {
       const answer = await send('POST', `${TEAM}/service_token`, { body: key })
