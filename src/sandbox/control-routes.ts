@@ -4,7 +4,8 @@ import type { Person } from './authn/person.ts'
 import type { World } from './authn/world.ts'
 import type { CallLog } from './call-log.ts'
 import { type AuthnControl, codeNow } from './control.ts'
-import { BadFaultRule, type FaultRule, type Faults } from './faults.ts'
+import { BadFaultRule, type FaultRule } from './fault-rules.ts'
+import type { Faults } from './faults.ts'
 import type { PamControl } from './pam/pam-control.ts'
 
 type Apis<Thing> = { authn: Thing; pam: Thing }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { type Allowance, type RateLimitPrefix, readAllowance } from './rate-limit-headers.ts'
 import {
   type Asking,
@@ -8,6 +7,7 @@ import {
   metBy,
   parseLimitRecord,
 } from './rate-limit-record.ts'
+import { createRateLimitScouts, PROBE_MS } from './rate-limit-scouts.ts'
 import type { UpstreamAnswer } from './upstream-client.ts'
 import type { UpstreamClock } from './upstream-clock.ts'
 
@@ -91,10 +91,6 @@ export type GateOutcome = 'waited' | 'gave_way' | 'refused' | 'probe'
 
 /** A limit that names no time, or one in the past. */
 const DEFAULT_CLOSED_MS = 1000
-/** A probe that never came back blocks the gate for so long. */
-const PROBE_MS = 15_000
-/** Somebody else finds out whom a limit holds for, one after the other, once in so long. */
-const FINDING_MS = 5000
 const POLL_MS = 50
 /** Ends that differ by less are one: a bounded one moves with the clock. */
 const SAME_MS = 1000
@@ -106,9 +102,7 @@ export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
   let local: { readonly record: LimitRecord; readonly saved: boolean } | undefined
   let looking: Promise<void> | undefined
   let lookedAt = Number.NEGATIVE_INFINITY
-  let probingHere = false
-  let findingFor: string | undefined
-  let findingSince = Number.NEGATIVE_INFINITY
+  const scouts = createRateLimitScouts({ store, monotonic, key })
 
   return {
     look,
@@ -126,14 +120,20 @@ export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
         const givesWay = record.state === 'low' && priority !== 'ongoing' && waitMs > 0
         if (record.state === 'low' && !givesWay) return passFor(record, asking)
         const isOther = waitMs > 0 && isAnother(record, asking())
-        if (isOther && (await mayFindOut(record))) return passFor(record, asking)
+        if (isOther && (await scouts.mayFindOut(record))) {
+          onOutcome('probe')
+          return passFor(record, asking)
+        }
         const isInDoubt = isOther && !record.confirmed
-        const willBeKnown = isInDoubt && monotonic() - findingSince < FINDING_MS && budget.leftMs >= POLL_MS
+        const willBeKnown = isInDoubt && scouts.isFinding() && budget.leftMs >= POLL_MS
         if (givesWay && !willBeKnown) throw refuse('gave_way', waitMs, record)
         waitMs = willBeKnown ? POLL_MS : waitMs + spreadMs
         if (waitMs <= 0) {
-          const probe = await startProbe(record, asking)
-          if (probe !== undefined) return probe
+          const leave = await scouts.goFirst()
+          if (leave !== undefined) {
+            onOutcome('probe')
+            return { ...passFor(record, asking), leave }
+          }
           waitMs = POLL_MS
         }
         if (priority === 'background') throw refuse('gave_way', waitMs, record)
@@ -152,8 +152,10 @@ export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
   }
 
   async function read(): Promise<void> {
+    const before = local
     try {
       const text = await store.get(key(''))
+      if (local !== before) return // what this process was told meanwhile is newer
       const record = parseLimitRecord(text)
       if (text !== undefined && record === undefined) parts.onUnreadable?.()
       if (record !== undefined) local = { record, saved: true }
@@ -264,49 +266,6 @@ export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
       await store.delete(key(''))
     } catch {
       // The store is away: the record ends by itself.
-    }
-  }
-
-  /** One of the others goes out before the time is over, to learn whether the limit is everybody's. */
-  async function mayFindOut({ wroteAtMs, reach }: LimitRecord): Promise<boolean> {
-    const question = `${reach}-${wroteAtMs}`
-    if (findingFor === question && monotonic() - findingSince < FINDING_MS) return false
-    findingFor = question
-    findingSince = monotonic()
-    try {
-      const claimed = await store.set(key(`-other-${question}`), randomUUID(), FINDING_MS, 'absent')
-      if (!claimed) return false
-    } catch {
-      // The store is away: one a process.
-    }
-    onOutcome('probe')
-    return true
-  }
-
-  /** After the gate's time one call goes first; the others follow when its answer shows allowance. */
-  async function startProbe(record: LimitRecord, asking: () => Asking): Promise<GatePass | undefined> {
-    if (probingHere) return undefined
-    probingHere = true
-    const claim = randomUUID()
-    try {
-      if (!(await store.set(key('-probe'), claim, PROBE_MS, 'absent'))) {
-        probingHere = false
-        return undefined
-      }
-    } catch {
-      // The store is away: one probe a process.
-    }
-    onOutcome('probe')
-    return {
-      ...passFor(record, asking),
-      async leave() {
-        probingHere = false
-        try {
-          await store.deleteIf(key('-probe'), claim)
-        } catch {
-          // The store is away: the claim ends by itself.
-        }
-      },
     }
   }
 }

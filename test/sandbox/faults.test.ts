@@ -4,7 +4,8 @@ import { type AddressInfo, connect } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import express from 'express'
 import { createCallLog } from '../../src/sandbox/call-log.ts'
-import { BadFaultRule, createFaults, type FaultRule, seededRandom } from '../../src/sandbox/faults.ts'
+import { BadFaultRule, type FaultRule } from '../../src/sandbox/fault-rules.ts'
+import { createFaults, seededRandom } from '../../src/sandbox/faults.ts'
 
 /** The waits that are under way. */
 const timers = new Set<NodeJS.Timeout>()

@@ -11,6 +11,7 @@ import {
   RateLimitRefusal,
 } from '../../src/upstream/rate-limit-gate.ts'
 import { createUpstreamClock } from '../../src/upstream/upstream-clock.ts'
+import { until } from '../support/until.ts'
 
 const START = Date.UTC(2030, 0, 1)
 const RECORD = 'gatehouse:limit:authn:v1:scope'
@@ -23,6 +24,7 @@ afterEach(async () => {
 function world() {
   let elapsed = 0
   let away = false
+  let delivered = Promise.resolve()
   const entries = new Map<string, MemoryEntry>()
   const memory = createMemoryStore({ now: () => elapsed, entries })
   const asked: string[] = []
@@ -34,14 +36,18 @@ function world() {
       return operation(...args)
     }
   const store = {
-    get: reached('get', memory.get),
+    get: reached('get', async (key: string) => {
+      const text = await memory.get(key)
+      await delivered
+      return text
+    }),
     set: reached('set', memory.set),
     delete: reached('delete', memory.delete),
     deleteIf: reached('deleteIf', memory.deleteIf),
   }
   open.push(memory)
   const nowMs = () => START + elapsed
-  const replica = ({ skewMs = 0, lookEveryMs = 0 } = {}) => {
+  const replica = ({ skewMs = 0, lookEveryMs = 0, asleep = Promise.resolve() } = {}) => {
     const clock = createUpstreamClock({ now: () => nowMs() + skewMs, monotonic: () => elapsed })
     const outcomes: GateOutcome[] = []
     const gate = createRateLimitGate({
@@ -57,6 +63,7 @@ function world() {
       lookEveryMs,
       random: () => 0,
       async sleep(ms) {
+        await asleep
         elapsed += ms
       },
       onOutcome: (outcome) => outcomes.push(outcome),
@@ -79,6 +86,14 @@ function world() {
     },
     loseStore: (lost: boolean) => {
       away = lost
+    },
+    /** What is read from now on is read, and on its way until the function that it returns is called. */
+    holdReads: () => {
+      let release = () => {}
+      delivered = new Promise((resolve) => {
+        release = resolve
+      })
+      return release
     },
     used: (seconds: number) => ({
       'x-rate-limit-limit': '600',
@@ -131,12 +146,18 @@ describe('used up', () => {
 
   test('those who wait for the probe go when its answer is there', async () => {
     const { replica, used, left, advance } = world()
-    const { gate, answered, outcomes } = replica()
+    let wake = () => {}
+    const asleep = new Promise<void>((resolve) => {
+      wake = resolve
+    })
+    const { gate, answered, outcomes } = replica({ asleep })
     await answered(await gate.enter(caller('new', ...ADA)), used(30), true)
     advance(30_001)
     const probe = await gate.enter(caller('new', ...ADA))
     const waiting = gate.enter(caller('new', ...ADA))
+    await until(() => outcomes.includes('waited'))
     await answered(probe, left(599))
+    wake()
     await (await waiting).leave()
     expect(outcomes).toEqual(['probe', 'waited'])
   })
@@ -180,6 +201,17 @@ describe('used up', () => {
     await answered(await gate.enter(caller('new', ...ADA)), used(30), true)
     await answered(onItsWay, left(300))
     expect(await refused(gate, caller('new', ...ADA))).toMatchObject({ waitMs: 30_000 })
+  })
+
+  test('what was read just before this process met the limit does not undo what it knows since', async () => {
+    const { replica, used, holdReads } = world()
+    const { gate, answered } = replica()
+    const pass = await gate.enter(caller('ongoing'))
+    const release = holdReads()
+    const next = refused(gate, caller('ongoing'))
+    await answered(pass, used(30), true)
+    release()
+    expect(await next).toMatchObject({ waitMs: 30_000, limit: 600 })
   })
 
   test('a reset that is years away keeps nobody out for longer than the bound', async () => {
@@ -249,9 +281,10 @@ describe('whose limit it is', () => {
   })
 
   test('one after the other may meet a limit of their own, and the rest hardly notices', async () => {
-    const { replica, used, left } = world()
+    const { replica, used, left, advance } = world()
     const [one, other] = [replica(), replica()]
     for (let n = 0; n < 20; n++) {
+      advance(1)
       const met = caller('new', `address-${n}`, 'ada')
       await one.answered(await one.gate.enter(met), used(60), true)
       const finding = await other.gate.enter(caller('new', ...BEA))

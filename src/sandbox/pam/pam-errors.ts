@@ -1,4 +1,4 @@
-import type { CannedAnswer } from '../faults.ts'
+import type { CannedAnswer } from '../fault-answers.ts'
 
 /** The 16 errors of the API with their statuses and conditions (pam-api.md, "Errors"). */
 export const PAM_ERRORS = {

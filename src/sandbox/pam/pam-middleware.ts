@@ -1,5 +1,5 @@
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express'
-import { type CannedAnswer, sendCanned } from '../faults.ts'
+import { type CannedAnswer, sendCanned } from '../fault-answers.ts'
 import { type ErrorShape, PamError, type PamErrorName, pamErrorAnswer } from './pam-errors.ts'
 import { rateLimitHeaders } from './pam-rate-limit.ts'
 import type { Failure, PamState } from './pam-state.ts'
