@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
 
@@ -31,4 +32,12 @@ test('the last stage runs as nobody of note, in production, with production pack
   expect(last).toMatch(/^ENV NODE_ENV=production$/m)
   expect(last).not.toMatch(/^(?:RUN|ADD|ARG) /m)
   expect(read('Dockerfile')).toMatch(/^RUN npm ci --omit=dev --ignore-scripts$/m)
+})
+
+test('the command asks Node for nothing that it does not know, and leaves its young generation room', () => {
+  const command: unknown = JSON.parse(/^CMD (\[.*\])$/m.exec(read('Dockerfile'))?.[1] ?? '')
+  expect(command).toEqual(['node', '--enable-source-maps', '--max-semi-space-size=16', 'dist/main.js'])
+  const flags = (command as string[]).slice(1, -1) // just compared
+  const { status, stderr } = spawnSync(process.execPath, [...flags, '-e', ''], { encoding: 'utf8' })
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
 })
