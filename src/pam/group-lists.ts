@@ -126,6 +126,8 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
     const held = memory.get(name)
     try {
       const head = notRemoved(name, parseHead((await records.read(name))?.text))
+      const since = heldSince(name, held)
+      if (since !== undefined) return since
       if (head !== undefined && head.id === held?.cached.id) {
         held.confirmedAt = monotonic()
         return held.cached
@@ -135,6 +137,12 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
     } catch {
       return held?.cached // the store is away: what this process has, by its age
     }
+  }
+
+  /** What this process has been given while it was reading is newer than what it read. */
+  function heldSince(name: string, before: Held | undefined): CachedList | undefined {
+    const now = memory.get(name)
+    return now === before ? undefined : now?.cached
   }
 
   function notRemoved(name: string, head: Head | undefined): Head | undefined {
@@ -147,6 +155,8 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
     const { id, fetchedAtMs } = head
     if (head.unknown) return remember(name, { id, fetchedAtMs }, 0)
     const body = (await records.read(bodyName(name, id)))?.text
+    const since = heldSince(name, undefined)
+    if (since !== undefined) return since
     if (body === undefined) return undefined
     return remember(name, { id, fetchedAtMs, groups: parseBody(body) }, body.length)
   }

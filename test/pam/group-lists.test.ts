@@ -1,0 +1,74 @@
+import { expect, test } from '@jest/globals'
+import { createGroupLists } from '../../src/pam/group-lists.ts'
+import type { SealedRecords } from '../../src/pam/sealed-records.ts'
+
+const LIST = { kind: 'directory' } as const
+const groups = (name: string) => [{ id: '00000000-0000-4000-8000-000000000001', name, roles: [] }]
+
+/** A store whose answers to reads can be held on their way. */
+function house() {
+  const stored = new Map<string, string>()
+  let delivered = Promise.resolve()
+  const records: SealedRecords = {
+    async read(name) {
+      const text = stored.get(name)
+      await delivered
+      return text === undefined ? undefined : { text, key: name, raw: text }
+    },
+    async write(name, text) {
+      stored.set(name, text)
+    },
+    async remove(name) {
+      stored.delete(name)
+    },
+    async removeIf({ key }) {
+      stored.delete(key)
+    },
+    keyBeside: (prefix, name) => `${prefix}:${name}`,
+  }
+  const replica = () =>
+    createGroupLists({
+      records,
+      scope: 'scope',
+      keptMs: { directory: 900_000, me: 300_000 },
+      unknownUserMs: 60_000,
+      confirmMs: 1000,
+      maxMemoryBytes: 1_000_000,
+      monotonic: () => 0,
+    })
+  return {
+    replica,
+    holdReads() {
+      let release = () => {}
+      delivered = new Promise((resolve) => {
+        release = resolve
+      })
+      return release
+    },
+  }
+}
+
+test('a look that was on its way when a new list came does not bring the old one back', async () => {
+  const { replica, holdReads } = house()
+  const [one, other] = [replica(), replica()]
+  await other.put(LIST, groups('old'), 1)
+  for (const hasLooked of [false, true]) {
+    if (hasLooked) await one.lookAgain(LIST)
+    const release = holdReads()
+    const looking = one.lookAgain(LIST)
+    await one.put(LIST, groups('new'), 2)
+    release()
+    expect((await looking)?.groups).toMatchObject([{ name: 'new' }])
+    expect((await one.look(LIST))?.groups).toMatchObject([{ name: 'new' }])
+    await other.put(LIST, groups('old'), 1)
+  }
+})
+
+test('what another replica has stored since is found', async () => {
+  const { replica } = house()
+  const [one, other] = [replica(), replica()]
+  await one.put(LIST, groups('old'), 1)
+  await other.put(LIST, groups('new'), 2)
+  expect((await one.look(LIST))?.groups).toMatchObject([{ name: 'old' }]) // memory, for a moment
+  expect((await one.lookAgain(LIST))?.groups).toMatchObject([{ name: 'new' }])
+})
