@@ -17,6 +17,8 @@ export interface Fleet {
   untilReady(): Promise<void>
   /** Resident memory of every broker process, as the system (Linux) has it. */
   residentMb(): number[]
+  /** What the first broker's heap holds, by its own metrics. */
+  heapMb(): Promise<number>
   stop(): Promise<void>
 }
 
@@ -87,6 +89,7 @@ export async function startFleet({
     readiness,
     untilReady,
     residentMb: () => brokers.map(({ child }) => residentMb(child.pid)),
+    heapMb: () => heapMb(brokers[0]?.opsUrl ?? ''),
     stop,
     async restart(broker) {
       const { port } = new URL(broker.opsUrl)
@@ -106,6 +109,11 @@ function withCrowd() {
   if (model === undefined) throw new Error('the sandbox has nobody who is asked a question')
   const crowd = Array.from({ length: CROWD }, (_, n) => ({ ...model, login: crowdLogin(n) }))
   return { ...config, people: [...config.people, ...crowd] }
+}
+
+async function heapMb(opsUrl: string): Promise<number> {
+  const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
+  return Number(/^gatehouse_nodejs_heap_size_used_bytes (\S+)$/m.exec(metrics)?.[1]) / 1_048_576
 }
 
 function residentMb(pid: number | undefined): number {

@@ -91,8 +91,7 @@ async function visit(n: number): Promise<void> {
 
 async function heapMb(): Promise<number> {
   fleet.brokers[0]?.child.kill('SIGUSR2')
-  const metrics = await (await fetch(`${fleet.brokers[0]?.opsUrl}/metrics`)).text()
-  return Number(/^gatehouse_nodejs_heap_size_used_bytes (\S+)$/m.exec(metrics)?.[1]) / 1_048_576
+  return fleet.heapMb()
 }
 
 /** How many keys of each kind there are. */
