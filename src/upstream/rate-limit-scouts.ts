@@ -11,8 +11,8 @@ export interface RateLimitScouts {
   /** One of this process's went out a moment ago: the answer is worth waiting for. */
   isFinding(): boolean
   /**
-   * After the limit's time one call goes first; the others follow when its answer shows allowance. To be called back
-   * when that is observed; undefined: another one went.
+   * After the limit's time one call goes first; the others follow when its answer shows allowance. What comes back is to
+   * be called once that was observed, or there was none; undefined: another one went.
    */
   goFirst(): Promise<(() => Promise<void>) | undefined>
 }

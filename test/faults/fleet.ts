@@ -17,8 +17,8 @@ export interface Fleet {
   untilReady(): Promise<void>
   /** Resident memory of every broker process, as the system (Linux) has it. */
   residentMb(): number[]
-  /** What the first broker's heap holds, by its own metrics. */
-  heapMb(): Promise<number>
+  /** What the first broker holds, by its own metrics: in its heap, and in buffers outside of it. */
+  held(): Promise<{ readonly heapMb: number; readonly outsideMb: number }>
   stop(): Promise<void>
 }
 
@@ -89,7 +89,7 @@ export async function startFleet({
     readiness,
     untilReady,
     residentMb: () => brokers.map(({ child }) => residentMb(child.pid)),
-    heapMb: () => heapMb(brokers[0]?.opsUrl ?? ''),
+    held: () => held(brokers[0]?.opsUrl ?? ''),
     stop,
     async restart(broker) {
       const { port } = new URL(broker.opsUrl)
@@ -111,9 +111,11 @@ function withCrowd() {
   return { ...config, people: [...config.people, ...crowd] }
 }
 
-async function heapMb(opsUrl: string): Promise<number> {
+async function held(opsUrl: string): Promise<{ heapMb: number; outsideMb: number }> {
   const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
-  return Number(/^gatehouse_nodejs_heap_size_used_bytes (\S+)$/m.exec(metrics)?.[1]) / 1_048_576
+  const mb = (name: string) =>
+    Number(new RegExp(`^gatehouse_nodejs_${name}_bytes (\\S+)$`, 'm').exec(metrics)?.[1]) / 1_048_576
+  return { heapMb: mb('heap_size_used'), outsideMb: mb('external_memory') }
 }
 
 function residentMb(pid: number | undefined): number {

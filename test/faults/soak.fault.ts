@@ -91,7 +91,7 @@ async function visit(n: number): Promise<void> {
 
 async function heapMb(): Promise<number> {
   fleet.brokers[0]?.child.kill('SIGUSR2')
-  return fleet.heapMb()
+  return (await fleet.held()).heapMb
 }
 
 /** How many keys of each kind there are. */

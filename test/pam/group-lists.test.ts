@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { createGroupLists } from '../../src/pam/group-lists.ts'
 import type { SealedRecords } from '../../src/pam/sealed-records.ts'
+import { held } from '../support/held.ts'
 
 const LIST = { kind: 'directory' } as const
 const groups = (name: string) => [{ id: '00000000-0000-4000-8000-000000000001', name, roles: [] }]
@@ -39,11 +40,9 @@ function house() {
   return {
     replica,
     holdReads() {
-      let release = () => {}
-      delivered = new Promise((resolve) => {
-        release = resolve
-      })
-      return release
+      const { gone, letGo } = held()
+      delivered = gone
+      return letGo
     },
   }
 }

@@ -11,6 +11,7 @@ import {
   RateLimitRefusal,
 } from '../../src/upstream/rate-limit-gate.ts'
 import { createUpstreamClock } from '../../src/upstream/upstream-clock.ts'
+import { held } from '../support/held.ts'
 import { until } from '../support/until.ts'
 
 const START = Date.UTC(2030, 0, 1)
@@ -89,11 +90,9 @@ function world() {
     },
     /** What is read from now on is read, and on its way until the function that it returns is called. */
     holdReads: () => {
-      let release = () => {}
-      delivered = new Promise((resolve) => {
-        release = resolve
-      })
-      return release
+      const { gone, letGo } = held()
+      delivered = gone
+      return letGo
     },
     used: (seconds: number) => ({
       'x-rate-limit-limit': '600',
@@ -146,10 +145,7 @@ describe('used up', () => {
 
   test('those who wait for the probe go when its answer is there', async () => {
     const { replica, used, left, advance } = world()
-    let wake = () => {}
-    const asleep = new Promise<void>((resolve) => {
-      wake = resolve
-    })
+    const { gone: asleep, letGo: wake } = held()
     const { gate, answered, outcomes } = replica({ asleep })
     await answered(await gate.enter(caller('new', ...ADA)), used(30), true)
     advance(30_001)

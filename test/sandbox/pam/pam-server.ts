@@ -6,6 +6,7 @@ import { type CallLog, createCallLog } from '../../../src/sandbox/call-log.ts'
 import { createFaults, type Faults } from '../../../src/sandbox/faults.ts'
 import type { PamControl } from '../../../src/sandbox/pam/pam-control.ts'
 import { createPamSandbox } from '../../../src/sandbox/pam/pam-sandbox.ts'
+import { held } from '../../support/held.ts'
 
 export const TEAM = '/v1/teams/example-team'
 export const KEY = { key_id: 'sandbox-key-1', key_secret: 'sandbox-secret-1-9pVb3LwY' }
@@ -86,11 +87,9 @@ export async function startPamServer(changes: Record<string, unknown> = {}): Pro
     },
     now,
     hold() {
-      let release = () => {}
-      free = new Promise((resolve) => {
-        release = resolve
-      })
-      return release
+      const { gone, letGo } = held()
+      free = gone
+      return letGo
     },
     send,
     async mint(key = KEY) {
