@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express'
 import type { Route } from '../http/routes.ts'
+import { sendJsonText } from '../http/send-json.ts'
 import type { Broker } from './broker.ts'
 import type { Client } from './client.ts'
 import type { OfferedGets } from './offered-gets.ts'
@@ -35,7 +36,7 @@ export function createAuthnRoutes({
     if (outcome.kind === 'refusal') throw new Error('a refusal is thrown, not presented')
     if (outcome.sessionId !== undefined) res.append('Set-Cookie', sessionCookie(outcome.sessionId))
     if (outcome.errorCode !== undefined) res.locals.errorCode = outcome.errorCode
-    res.status(outcome.status).set(outcome.headers).type('application/json').send(outcome.body)
+    sendJsonText(res.status(outcome.status).set(outcome.headers), outcome.body)
   }
 
   const stepRoute = (operation: Operation): Route => ({

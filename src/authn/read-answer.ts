@@ -44,7 +44,11 @@ export function factorsIn({ factors, factor, factorTypes }: Readonly<Record<stri
 }
 
 export function record(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
+  return isRecord(value) ? value : {}
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function text(value: unknown): string | undefined {

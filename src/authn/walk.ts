@@ -8,7 +8,8 @@ export function walk(value: unknown, visit: (name: string, member: unknown) => u
     for (const item of value) walk(item, visit)
     return
   }
-  for (const [name, member] of Object.entries(value)) {
+  for (const name of Object.keys(value)) {
+    const member = (value as Record<string, unknown>)[name]
     if (visit(name, member) !== false) walk(member, visit)
   }
 }

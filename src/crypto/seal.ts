@@ -14,6 +14,7 @@ export interface Seal {
 }
 
 const VERSION = 1
+const VERSION_BYTE = Buffer.of(VERSION)
 const KEY_ID_END = 5
 const NONCE_BYTES = 12
 const NONCE_END = KEY_ID_END + NONCE_BYTES
@@ -28,8 +29,8 @@ export function createSeal(masterKeys: MasterKeys, label: string): Seal {
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv('aes-256-gcm', key, nonce)
       cipher.setAAD(Buffer.from(place))
-      const body = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final()])
-      return Buffer.concat([Buffer.of(VERSION), id, nonce, body, cipher.getAuthTag()]).toString('base64url')
+      const body = [cipher.update(plaintext, 'utf8'), cipher.final()]
+      return Buffer.concat([VERSION_BYTE, id, nonce, ...body, cipher.getAuthTag()]).toString('base64url')
     },
 
     open(sealed, place) {

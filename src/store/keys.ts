@@ -2,8 +2,10 @@
 
 /** Redis Cluster: keys of one command must share a slot, and two keys do when they have the same hash tag. */
 export function assertOneSlot(...keys: readonly string[]): void {
-  const tags = new Set(keys.map(hashTag))
-  if (tags.size > 1) throw new TypeError('the keys of one store operation must share a hash tag')
+  const [first, ...others] = keys
+  const tag = hashTag(first ?? '')
+  if (others.some((key) => hashTag(key) !== tag))
+    throw new TypeError('the keys of one store operation must share a hash tag')
 }
 
 /** The part of the key that decides its slot: what stands in the first `{…}`, else the whole key. */

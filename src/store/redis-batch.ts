@@ -18,25 +18,48 @@ interface Call {
 
 /** Redis does nothing else meanwhile; so many take it about as long as one slow command. */
 const MOST_AT_ONCE = 64
+/** Nothing waits longer for the replies to what was asked before, so that a Redis that stands still changes nothing. */
+const LONGEST_WAIT_MS = 20
 
 /**
  * Operations that are asked for in the same turn of the event loop, by one request or by many, go to Redis as one
- * command: the client's work is by the command, and that of a sign-in step was for a third the client's
- * (docs/performance.md). In a cluster each goes by itself, as two of them seldom lie in one slot.
+ * command; so do those that are asked for while Redis owes replies. The client's work is by the command, and that of a
+ * sign-in step was for a third the client's (docs/performance.md). In a cluster each goes by itself, as two of them
+ * seldom lie in one slot.
  */
 export function createRedisBatch(client: Redis | Cluster): CallOperation {
   let waiting: Call[] = []
+  let underWay = 0
+  let isPlanned = false
+  let longest: NodeJS.Timeout | undefined
+
+  const plan = () => {
+    if (!isPlanned) setImmediate(flush)
+    isPlanned = true
+  }
 
   const flush = () => {
+    clearTimeout(longest)
+    longest = undefined
+    isPlanned = false
     const calls = waiting
     waiting = []
-    for (let n = 0; n < calls.length; n += MOST_AT_ONCE) void send(client, calls.slice(n, n + MOST_AT_ONCE))
+    for (let n = 0; n < calls.length; n += MOST_AT_ONCE) {
+      underWay += 1
+      void send(client, calls.slice(n, n + MOST_AT_ONCE)).then(over)
+    }
+  }
+
+  const over = () => {
+    underWay -= 1
+    if (underWay === 0 && waiting.length > 0) plan() // a turn later: with what these replies lead to
   }
 
   const add = (call: Call) => {
     if (client.isCluster) return void send(client, [call])
-    if (waiting.length === 0) setImmediate(flush)
     waiting.push(call)
+    if (underWay === 0) plan()
+    else longest ??= setTimeout(plan, LONGEST_WAIT_MS)
   }
 
   return <Name extends Operation>(

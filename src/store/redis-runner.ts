@@ -50,16 +50,9 @@ function toError({ effect, reason }: Trouble): Error {
 
 const RETRY_MS = 25
 
-async function within<Reply>(reply: Promise<Reply>, deadline: number): Promise<Reply> {
+function within<Reply>(reply: Promise<Reply>, deadline: number): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error('timed out')), deadline - performance.now())
-    const settle = (act: () => void) => {
-      clearTimeout(timer)
-      act()
-    }
-    reply.then(
-      (value) => settle(() => resolve(value)),
-      (error: unknown) => settle(() => reject(error)),
-    )
+    reply.then(resolve, reject).finally(() => clearTimeout(timer))
   })
 }

@@ -1,5 +1,5 @@
 import { rootCertificates } from 'node:tls'
-import axios from 'axios'
+import { Axios } from 'axios'
 import { BulkheadRejectedError, bulkhead } from 'cockatiel'
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici'
 import { type BreakerOptions, createBreaker } from './breaker.ts'
@@ -54,15 +54,8 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
   const breaker = createBreaker(options.breaker)
   /** As many calls at once as there are connections, and as many again may wait: time in our queue is no answer's. */
   const lanes = bulkhead(options.maxConnections, options.maxConnections)
-  const http = axios.create({
-    adapter: createUndiciAdapter(dispatcher),
-    baseURL: origin,
-    maxRedirects: 0,
-    proxy: false,
-    validateStatus: () => true,
-    transformRequest: [],
-    transformResponse: [],
-  })
+  // not `axios.create`: its defaults, for forms, for browsers and for adapters that are not used here, are merged into every call
+  const http = new Axios({ adapter: createUndiciAdapter(dispatcher), baseURL: origin })
 
   return {
     breakerIsOpen: breaker.isOpen,

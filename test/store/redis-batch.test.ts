@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { afterEach, describe, expect, test } from '@jest/globals'
+import { afterEach, describe, expect, jest, test } from '@jest/globals'
+import { held } from '../support/held.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { cleanUpAll, connect, server, stopped } from './redis-harness.ts'
 
@@ -84,6 +85,61 @@ describe('operations of one turn', () => {
     ])
     expect(failed).toMatchObject({ status: 'rejected', reason: { message: 'redis: WRONGTYPE' } })
     expect(await client.exists('gatehouse:before', 'gatehouse:after')).toBe(2)
+  })
+})
+
+describe('operations that are asked for while Redis owes replies', () => {
+  /** Time stands still, and the first reply lies here until it is let through. */
+  async function owing() {
+    const { store, client } = await house()
+    if (client.isCluster) throw new Error('one server was started')
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance', 'Date'] })
+    const { gone: paid, letGo: pay } = held()
+    const send = client.gatehouseBatch.bind(client)
+    const sent: number[] = []
+    client.gatehouseBatch = async (keys: number, ...rest: (string | number)[]) => {
+      const isFirst = sent.push(keys) === 1
+      const reply = await send(keys, ...rest)
+      if (isFirst) await paid
+      return reply
+    }
+    const asked = [store.set('gatehouse:first', '1', 60_000)]
+    await turns()
+    for (const n of numbers(3)) {
+      asked.push(store.set(`gatehouse:n:${n}`, '1', 60_000))
+      await turns()
+    }
+    return { store, sent, asked, pay }
+  }
+
+  const turns = async () => {
+    for (const _ of numbers(3)) await nextTurn()
+  }
+
+  afterEach(() => {
+    jest.useRealTimers()
+  })
+
+  test('go together once the replies are here', async () => {
+    const { sent, asked, pay } = await owing()
+    expect(sent).toEqual([1])
+    pay()
+    expect(await Promise.all(asked)).toEqual([true, true, true, true])
+    expect(sent).toEqual([1, 3])
+  })
+
+  test('go without them when they are long in coming', async () => {
+    const { store, sent, asked, pay } = await owing()
+    jest.advanceTimersByTime(20)
+    await turns()
+    expect(sent).toEqual([1, 3])
+    expect(await Promise.all(asked.slice(1))).toEqual([true, true, true])
+    const next = store.set('gatehouse:next', '1', 60_000)
+    await turns()
+    expect(sent).toEqual([1, 3]) // it waits as they did
+    pay()
+    expect(await Promise.all([next, ...asked])).not.toContain(false)
+    expect(sent).toEqual([1, 3, 1])
   })
 })
 

@@ -385,15 +385,7 @@ describe('what is sent', () => {
     expect(seen.url).toBe('/api?x=1')
     expect(JSON.parse(seen.body ?? '')).toEqual(body)
     expect(Object.keys(seen.headers ?? {}).sort()).toEqual(
-      [
-        'accept',
-        'accept-encoding',
-        'authorization',
-        'connection',
-        'content-length',
-        'content-type',
-        'host',
-      ].sort(),
+      ['accept-encoding', 'authorization', 'connection', 'content-length', 'content-type', 'host'].sort(),
     )
     expect(seen.headers?.['content-type']).toBe('application/json')
     expect(seen.headers?.['accept-encoding']).toBe('identity')

@@ -69,7 +69,7 @@ export function createCountings({ figures, names, canonicalLogin }: CountingsPar
   }
 
   const windowName = (defence: string, scope: Scope, id: string, window: string) =>
-    [defence, SCOPE_LABELS[scope], ...(id === '' ? [] : [id]), window].map((part) => `:${part}`).join('')
+    `:${defence}:${SCOPE_LABELS[scope]}${id === '' ? '' : `:${id}`}:${window}`
 
   /** The windows of one scope; `id` tells apart what shares a place. */
   const windowsOf = ({ defence }: Attempt, scope: Scope, id = ''): LabelledWindow[] =>
