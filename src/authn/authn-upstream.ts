@@ -15,6 +15,8 @@ export interface AuthnUpstream {
    * redirect, half a body) throws 502, 503 or 504.
    */
   send(call: AuthnCall, client: Client): Promise<AuthnReply>
+  /** Until when all that a step sends must be over, if it begins now: for `AuthnCall.deadline`. */
+  deadline(): number
   /** Fetches what a link offered to a GET; the raw answer, whatever it is. */
   fetch(path: string, accept: string, client: Client): Promise<UpstreamAnswer>
   /** Sends what changes nothing; throws as `send` does when the API can't be used just now. */
@@ -29,6 +31,8 @@ export interface AuthnCall {
   readonly body: Readonly<Record<string, unknown>>
   /** The body bears a state or recovery token: then a refusal may be about that one. */
   readonly bearsToken: boolean
+  /** By the monotonic clock; without it this call is all that the step sends. */
+  readonly deadline?: number
 }
 
 export interface AuthnReply {
@@ -48,7 +52,7 @@ export interface AuthnUpstreamParts {
   readonly limit: Pick<AuthnLimit, 'send'>
   /** The SSWS token in use first, then the standby, if any. */
   readonly apiTokens: () => readonly string[]
-  /** For all that one step sends, in milliseconds: shorter than the step's lock. */
+  /** For all that one step sends, however many calls that is, in milliseconds: shorter than the step's lock. */
   readonly timeoutMs: number
   readonly log: Logger
   readonly metrics: Metrics
@@ -64,6 +68,7 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
   const { client, limit, apiTokens, timeoutMs, log, metrics, monotonic = () => performance.now() } = parts
   const apiToken = createApiToken({ tokens: apiTokens, monotonic, log, metrics })
   let knocking: Promise<void> | undefined
+  const stepDeadline = () => monotonic() + timeoutMs
 
   const ask = (request: UpstreamRequest, caller: LimitedCaller, deadline: number): Promise<UpstreamAnswer> =>
     limit.send(caller, async () => {
@@ -119,10 +124,11 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
   return {
     tokenIsRefused: apiToken.isRefused,
     close: () => client.close(),
-    knock: (from) => knock(from, monotonic() + timeoutMs),
+    deadline: stepDeadline,
+    knock: (from) => knock(from, stepDeadline()),
 
     async fetch(path, accept, from) {
-      const deadline = monotonic() + timeoutMs
+      const deadline = stepDeadline()
       for (const token of apiToken.inTurn()) {
         const headers = { ...headersFor(token, from), Accept: accept }
         const answer = await ask({ method: 'GET', path, headers }, ongoing(path, path, from), deadline)
@@ -132,8 +138,7 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
       throw refuse()
     },
 
-    async send({ path, body, bearsToken }, from) {
-      const deadline = monotonic() + timeoutMs
+    async send({ path, body, bearsToken, deadline = stepDeadline() }, from) {
       const reply = await postInTurn({ path, body }, from, deadline)
       if (!isInvalidToken(reply)) return reply
       if (!bearsToken) {
@@ -192,13 +197,13 @@ function headersFor(token: string, from: Client): Record<string, string> {
 export function toReply(answer: UpstreamAnswer): AuthnReply {
   const { status, json } = answer
   if (typeof json !== 'object' || json === null || Array.isArray(json)) {
-    throw upstreamUnavailable(new Error(`status ${status} without a JSON object`))
+    throw unreadable(status)
   }
   const body = record(json)
   const { errorCode } = body
   const isError = status >= 400
   if (status < 200 || (status >= 300 && !isError) || (isError && typeof errorCode !== 'string')) {
-    throw upstreamUnavailable(new Error(`status ${status} that is no answer of the API`))
+    throw unreadable(status)
   }
   const date = one(answer.headers.date)
   const isCode = typeof errorCode === 'string' && ERROR_CODE.test(errorCode)
@@ -211,6 +216,9 @@ export function toReply(answer: UpstreamAnswer): AuthnReply {
     headers: passedOn(answer, date),
   }
 }
+
+const unreadable = (status: number) =>
+  upstreamUnavailable(new UpstreamFailure('unreadable', { code: `status ${status}` }))
 
 const ERROR_CODE = /^E\d{7}$/
 

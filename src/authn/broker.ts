@@ -41,6 +41,8 @@ export interface BrokerParts {
   readonly guessing: Pick<Guessing, 'guard'>
   readonly audit: StepAudit
   readonly metrics: Metrics
+  /** Until when all that a step sends must be over, if it begins now. */
+  readonly deadline: () => number
   readonly now: () => number
 }
 
@@ -60,8 +62,13 @@ export function createBroker(parts: BrokerParts): Broker {
     return stepNotOffered()
   }
 
-  const whereAmI = (before: Transaction, handle: string, body: StateFields, client: Client) =>
-    exchange(before, handle, sendingOf(before, body, client), client)
+  const whereAmI = (
+    before: Transaction,
+    handle: string,
+    body: StateFields,
+    client: Client,
+    deadline?: number,
+  ) => exchange(before, handle, sendingOf(before, body, client, deadline), client)
 
   /** Of a transaction that came from outside it is asked first where it stands; credentials go where they are awaited. */
   const stepUp = async (
@@ -72,9 +79,10 @@ export function createBroker(parts: BrokerParts): Broker {
   ): Promise<Exchanged> => {
     if (before.status !== IMPORTED) return showCredentials(before, handle, body, client)
     const { username: _name, password: _secret, ...alone } = body
-    const asked = await whereAmI(before, handle, alone, client)
+    const deadline = parts.deadline() // for both calls: the step's lock does not last for two
+    const asked = await whereAmI(before, handle, alone, client, deadline)
     if (asked.after?.status !== AWAITS_CREDENTIALS) return asked
-    return showCredentials(asked.after, handle, body, client)
+    return showCredentials(asked.after, handle, body, client, deadline)
   }
 
   /** They show who this is only where the upstream waits for them: in another state it may not look at them at all. */
@@ -83,18 +91,27 @@ export function createBroker(parts: BrokerParts): Broker {
     handle: string,
     body: StateFields,
     client: Client,
+    deadline?: number,
   ): Promise<Exchanged> => {
     const isAwaited = before.status === AWAITS_CREDENTIALS
     const named = isAwaited ? { ...before, login: body.username } : before
-    const sending = { ...sendingOf(before, body, client), proof: isAwaited ? PASSWORD_PROOF : undefined }
+    const sending = {
+      ...sendingOf(before, body, client, deadline),
+      proof: isAwaited ? PASSWORD_PROOF : undefined,
+    }
     const exchanged = await exchange(named, handle, sending, client)
     // refused credentials say nothing of whose transaction this is
     return exchanged.after === named ? { ...exchanged, after: before } : exchanged
   }
 
-  const sendingOf = (before: Transaction, body: StateFields, client: Client): Sending => ({
+  const sendingOf = (
+    before: Transaction,
+    body: StateFields,
+    client: Client,
+    deadline = parts.deadline(),
+  ): Sending => ({
     operation: body.username === undefined ? 'state' : 'primary',
-    call: { path: PRIMARY, body: primaryCall(body, before.stateToken, client), bearsToken: true },
+    call: { path: PRIMARY, body: primaryCall(body, before.stateToken, client), bearsToken: true, deadline },
     proof: undefined,
   })
 
@@ -180,7 +197,7 @@ export function createBroker(parts: BrokerParts): Broker {
             body: { stateToken: transaction.stateToken, ...fields },
             bearsToken: true,
           },
-          proof: proofOf(operation, factorType, transaction.credentialAccepted),
+          proof: proofOf(operation, { factorType, fields }, transaction),
           factorType,
           factorId,
           revokesSessions: fields.revokeSessions === true,

@@ -2,6 +2,7 @@ import { anothersSession, unknownHandle, upstreamUnavailable } from '../errors.t
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Sessions } from '../session/sessions.ts'
+import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import type { AuthnCall, AuthnReply, AuthnUpstream } from './authn-upstream.ts'
 import type { Client } from './client.ts'
 import type { EarnSession } from './earned-session.ts'
@@ -141,7 +142,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
 
     const answer = readAnswer(reply.body)
     if (answer.status === '' && operation !== 'cancel') {
-      throw upstreamUnavailable(new Error('an answer without a status'))
+      throw upstreamUnavailable(new UpstreamFailure('unreadable', { code: 'no status' }))
     }
     if (personChanged(before, answer)) {
       log.error('person_changed', { requestId: client.requestId, operation })

@@ -239,6 +239,7 @@ export function createAuthn(parts: AuthnParts): Authn {
     guessing,
     audit,
     metrics,
+    deadline: upstream.deadline,
     now,
   })
   const offeredGets = createOfferedGets({

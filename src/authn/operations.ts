@@ -12,7 +12,7 @@ import {
   stateBody,
   verifyBody,
 } from './schemas.ts'
-import type { Proof } from './transaction.ts'
+import type { Proof, Transaction } from './transaction.ts'
 
 /** A step inside a transaction: its body bears the handle. The path is ours and the upstream's alike. */
 export interface Operation {
@@ -56,7 +56,7 @@ export const OPERATIONS: readonly Operation[] = [
     proves: 'factor',
     polls: true,
   }),
-  step('resend', `${FACTOR}/verify/resend`),
+  step('resend', `${FACTOR}/verify/resend`, { query: ['rememberDevice', 'autoPush'] }),
   step('activate', `${FACTOR}/lifecycle/activate`, {
     body: activateBody,
     query: ['updatePhone'],
@@ -118,16 +118,32 @@ export const PASSWORD_PROOF: Proof = { kind: 'password', amr: 'pwd' }
 /** An activation token is a password for one use. */
 export const ACTIVATION_PROOF: Proof = { kind: 'password', amr: 'otp' }
 
-/** A password that is chosen once a credential was accepted says nothing more of who it is: no second factor. */
+/** What a step proves once the upstream accepts it. */
 export function proofOf(
-  operation: Operation,
-  factorType: string | undefined,
-  credentialAccepted: boolean,
+  { proves }: Pick<Operation, 'proves'>,
+  shown: { readonly factorType: string | undefined; readonly fields: Readonly<Record<string, unknown>> },
+  { origin, credentialAccepted }: Pick<Transaction, 'origin' | 'credentialAccepted'>,
 ): Proof | undefined {
-  if (operation.proves === 'new-password') return credentialAccepted ? undefined : PASSWORD_PROOF
-  if (operation.proves === 'password') return PASSWORD_PROOF
-  if (operation.proves === 'factor') return { kind: 'factor', amr: AMR.get(factorType ?? '') ?? 'mfa' }
-  return undefined
+  // somebody else may have begun it: what is approved on his phone, or chosen anew, says nothing of who sits here
+  const mayBeAnothers = origin === 'imported' && !credentialAccepted
+  switch (proves) {
+    case 'password':
+      return PASSWORD_PROOF
+    case 'new-password': // where a credential was accepted it is no second one
+      return credentialAccepted || mayBeAnothers ? undefined : PASSWORD_PROOF
+    case 'factor':
+      if (mayBeAnothers && !CREDENTIALS.some((name) => isShown(shown.fields[name]))) return undefined
+      return { kind: 'factor', amr: AMR.get(shown.factorType ?? '') ?? 'mfa' }
+    case undefined:
+      return undefined
+  }
+}
+
+/** What a person has to know or to hold, of all that a verification may bear. */
+const CREDENTIALS = ['passCode', 'answer', 'signatureData'] as const
+
+function isShown(value: unknown): boolean {
+  return typeof value === 'string' && value !== ''
 }
 
 /** The upstream's path of a step: our template with the path's own ids, each one encoded segment. */

@@ -5,12 +5,14 @@ import {
   rateLimited,
   sentRecently,
   stepNotOffered,
+  temporarilyUnavailable,
   upstreamUnavailable,
   wrongCode,
 } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Store } from '../store/store.ts'
+import { mayHaveArrived } from '../upstream/upstream-failure.ts'
 import type { AuthnReply, AuthnUpstream } from './authn-upstream.ts'
 import type { Client } from './client.ts'
 import type { Exchange, Exchanged } from './exchange.ts'
@@ -65,6 +67,9 @@ const PATHS = {
   UNLOCK: '/api/v1/authn/recovery/unlock',
 } as const
 
+/** The org's own limit. */
+const RATE_LIMITED = 'E0000047'
+
 const OPERATIONS = { PASSWORD: 'password', UNLOCK: 'unlock' } as const
 
 export function createRecovery(parts: RecoveryParts): Recovery {
@@ -92,29 +97,56 @@ export function createRecovery(parts: RecoveryParts): Recovery {
   const placeOf = (username: string, factorType: string) =>
     `gatehouse:limit:recovery-sent:${names.sign(JSON.stringify([canonicalLogin(username), factorType]))}`
 
-  /** One code in thirty seconds for a name and a way, whether there is such a person or not. */
-  const refuseSentRecently = async (
-    place: string,
+  /** One code in thirty seconds for a name and a way, whether there is such a person or not, begun here or sent again. */
+  const onceInAWhile = async <Result>(
     { operation, factorType, login }: { operation: string; factorType: 'SMS' | 'CALL'; login: string },
     client: Client,
-  ) => {
-    if (await store.set(place, '1', parts.resendAfterMs, 'absent')) return
-    const limit = 'recovery_sent'
-    const retryAfterSeconds = Math.ceil(parts.resendAfterMs / 1000)
-    metrics.limitHits.inc({ limit })
-    audit.limitHit({ limit, operation, factorType, login, retryAfterSeconds }, client)
-    throw sentRecently(factorType, retryAfterSeconds)
+    send: () => Promise<Result>,
+  ): Promise<Result> => {
+    const place = placeOf(login, factorType)
+    if (!(await store.set(place, '1', parts.resendAfterMs, 'absent'))) {
+      const limit = 'recovery_sent'
+      const retryAfterSeconds = Math.ceil(parts.resendAfterMs / 1000)
+      metrics.limitHits.inc({ limit })
+      audit.limitHit({ limit, operation, factorType, login, retryAfterSeconds }, client)
+      throw sentRecently(factorType, retryAfterSeconds)
+    }
+    try {
+      return await send()
+    } catch (error) {
+      if (!mayHaveArrived(error)) await store.delete(place) // nothing was sent: the next try need not wait
+      throw error
+    }
   }
 
   /** The upstream's own limit and its failures say nothing of a person: they are everybody's answer. */
   const refuseTrouble = ({ status, errorCode, headers }: AuthnReply) => {
     if (status >= 500) throw upstreamUnavailable(new Error(`status ${status}`))
-    if (errorCode !== 'E0000047') return
+    if (errorCode !== RATE_LIMITED) return
     throw rateLimited({
       limit: Number(headers['X-Rate-Limit-Limit'] ?? 0),
       resetAtSeconds: Number(headers['X-Rate-Limit-Reset'] ?? 0),
       retryAfterSeconds: Number(headers['Retry-After'] ?? 60),
     })
+  }
+
+  /** In a challenge the same trouble shows in what is sent for a person and in what is sent for nobody (`knock`). */
+  const refuseAsKnocking = ({ status, errorCode }: { status: number; errorCode: string | undefined }) => {
+    if (status >= 500 || errorCode === RATE_LIMITED)
+      throw temporarilyUnavailable(1, new Error(`status ${status}`))
+  }
+
+  /** Sends the step where there is somebody to send it for; what is wrong with the upstream is wrong for everybody. */
+  const sendOrKnock = async (
+    { stateToken }: Transaction,
+    { decoy }: RecoveryChallenge,
+    path: string,
+    client: Client,
+  ) => {
+    if (decoy) return upstream.knock(client)
+    const reply = await upstream.send({ path, body: { stateToken }, bearsToken: true }, client)
+    if (reply.isError) audit.upstreamError(reply, client)
+    refuseAsKnocking(reply)
   }
 
   /** The state token when a code was really sent; undefined: nobody may know that it was not. */
@@ -146,7 +178,7 @@ export function createRecovery(parts: RecoveryParts): Recovery {
   ): Promise<Exchanged> => {
     if (challenge.wrongCodes >= parts.maxWrongCodes) throw codesExhausted()
     if (challenge.decoy) {
-      await upstream.knock(client) // what is wrong with the upstream is wrong for everybody
+      await upstream.knock(client)
       audit.decoyFailed(operation, transaction, challenge.factorType, client)
       return wrong(transaction, challenge)
     }
@@ -157,24 +189,25 @@ export function createRecovery(parts: RecoveryParts): Recovery {
       { operation, call, proof: undefined, factorType: challenge.factorType },
       client,
     )
-    const isRefused = outcome.kind === 'answer' && outcome.status >= 400 && outcome.status < 429
-    return isRefused ? wrong(transaction, challenge) : { outcome, after, ...rest }
+    if (outcome.kind === 'refusal') return { outcome, after, ...rest }
+    refuseAsKnocking(outcome)
+    return outcome.status >= 400 ? wrong(transaction, challenge) : { outcome, after, ...rest }
   }
 
   const resend = async (
     transaction: Transaction,
     challenge: RecoveryChallenge,
     handle: string,
-    { path }: ChallengeStep,
+    { operation, path }: ChallengeStep,
     client: Client,
   ): Promise<Exchanged> => {
+    const { factorType } = challenge
     const waitMs = challenge.sentAtMs + parts.resendAfterMs - now()
-    if (waitMs > 0) throw sentRecently(challenge.factorType, Math.ceil(waitMs / 1000))
-    if (!challenge.decoy) {
-      const body = { stateToken: transaction.stateToken }
-      const reply = await upstream.send({ path, body, bearsToken: true }, client)
-      if (reply.isError) audit.upstreamError(reply, client)
-    } else await upstream.knock(client)
+    if (waitMs > 0) throw sentRecently(factorType, Math.ceil(waitMs / 1000))
+    const login = transaction.login ?? ''
+    await onceInAWhile({ operation, factorType, login }, client, () =>
+      sendOrKnock(transaction, challenge, path, client),
+    )
     const sent = { ...challenge, sentAtMs: now() }
     const after = { ...transaction, recovery: sent }
     return { outcome: present(after, sent, handle), after }
@@ -186,9 +219,7 @@ export function createRecovery(parts: RecoveryParts): Recovery {
     { path }: ChallengeStep,
     client: Client,
   ): Promise<Exchanged> => {
-    if (!challenge.decoy) {
-      await upstream.send({ path, body: { stateToken: transaction.stateToken }, bearsToken: true }, client)
-    } else await upstream.knock(client)
+    await sendOrKnock(transaction, challenge, path, client)
     const { relayState } = challenge
     return { outcome: answerOf(relayState === undefined ? {} : { relayState }), after: undefined }
   }
@@ -207,16 +238,16 @@ export function createRecovery(parts: RecoveryParts): Recovery {
       unhurried(async () => {
         const { username, factorType } = body
         const relayState = body.relayState ?? undefined
-        const place = placeOf(username, factorType)
         const operation = OPERATIONS[recoveryType]
-        if (factorType !== 'EMAIL')
-          await refuseSentRecently(place, { operation, factorType, login: username }, client)
-        audit.recoveryStarted({ operation, factorType }, username, client)
         const sent = { username, factorType, ...(relayState === undefined ? {} : { relayState }) }
-        const reply = await begun(recoveryType, sent, client).catch(async (error: unknown) => {
-          await store.delete(place) // nothing was sent: the next try need not wait
-          throw error
-        })
+        const send = () => {
+          audit.recoveryStarted({ operation, factorType }, username, client)
+          return begun(recoveryType, sent, client)
+        }
+        const reply =
+          factorType === 'EMAIL'
+            ? await send()
+            : await onceInAWhile({ operation, factorType, login: username }, client, send)
         const stateToken = stateTokenOf(reply, client)
         if (factorType === 'EMAIL')
           return { outcome: answerOf(mailBody(recoveryType, relayState)), after: undefined }
@@ -241,13 +272,14 @@ export function createRecovery(parts: RecoveryParts): Recovery {
         return { outcome: present(after, challenge, handle), after }
       }),
 
-    step: (transaction, handle, step, client) =>
-      unhurried(async () => {
-        const challenge = transaction.recovery
-        if (challenge === undefined) throw stepNotOffered()
+    async step(transaction, handle, step, client) {
+      const challenge = transaction.recovery
+      if (challenge === undefined) throw stepNotOffered()
+      // nothing is sent, for nobody: there is nothing to tell apart
+      if (step.operation === 'state')
+        return { outcome: present(transaction, challenge, handle), after: transaction }
+      return unhurried(() => {
         switch (step.operation) {
-          case 'state':
-            return { outcome: present(transaction, challenge, handle), after: transaction }
           case 'recovery_verify':
             return verify(transaction, challenge, handle, step, client)
           case 'recovery_resend':
@@ -257,6 +289,7 @@ export function createRecovery(parts: RecoveryParts): Recovery {
           default:
             throw stepNotOffered()
         }
-      }),
+      })
+    },
   }
 }

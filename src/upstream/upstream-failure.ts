@@ -21,6 +21,27 @@ export class UpstreamFailure extends Error {
  * - `timeout`: no whole answer in time; the request may have arrived;
  * - `too-large`: the answer went over the size cap;
  * - `breaker-open`: not even tried, the upstream has just failed several times in a row;
- * - `busy`: not even tried, too many calls are under way or waiting already.
+ * - `busy`: not even tried, too many calls are under way or waiting already;
+ * - `unreadable`: there is a whole answer, and it is none of the API's: a proxy's page, half an object, a redirect.
  */
-export type UpstreamFailureKind = 'unreachable' | 'cut' | 'timeout' | 'too-large' | 'breaker-open' | 'busy'
+export type UpstreamFailureKind =
+  | 'unreachable'
+  | 'cut'
+  | 'timeout'
+  | 'too-large'
+  | 'breaker-open'
+  | 'busy'
+  | 'unreadable'
+
+const MAY_HAVE_ARRIVED: ReadonlySet<UpstreamFailureKind> = new Set([
+  'cut',
+  'timeout',
+  'too-large',
+  'unreadable',
+])
+
+/** Whether what was asked for may have been done although nobody said so; looks at the error and at its cause. */
+export function mayHaveArrived(error: unknown): boolean {
+  const failure = error instanceof Error && !(error instanceof UpstreamFailure) ? error.cause : error
+  return failure instanceof UpstreamFailure && MAY_HAVE_ARRIVED.has(failure.kind)
+}

@@ -275,6 +275,12 @@ describe('a push', () => {
     expect(house.upstreamCalls().map(({ query }) => query)).toEqual([
       { autoPush: 'true', rememberDevice: 'false' },
     ])
+    const resend = hrefAt(waiting, '_links.resend.0')
+    const again = await page.send(resend, {}, { query: '?rememberDevice=true&autoPush=false&x=1' })
+    expect([again.status, house.upstreamCalls().at(-1)?.query]).toEqual([
+      200,
+      { rememberDevice: 'true', autoPush: 'false' },
+    ])
     const factorId = String(valueAt(waiting.json, '_embedded.factor.id'))
     expect(valueAt(waiting.json, '_embedded.policy.factorsPolicyInfo')).toEqual({
       [factorId]: { autoPushEnabled: true },

@@ -253,7 +253,8 @@ describe('recoveries', () => {
 
   test('one that met trouble at the org is given back', async () => {
     await limitedTo({ recovery: { perPerson: atMost(1) } })
-    house.sandbox.faults.authn.set({ kind: 'html', times: 2 })
+    const body = { errorCode: 'E0000009', errorSummary: 'x', errorLink: 'x', errorId: 'x', errorCauses: [] }
+    house.sandbox.faults.authn.set({ kind: 'status', status: 500, body, times: 2 })
     const browser = await house.visit()
     const statuses: number[] = []
     for (let n = 0; n < 4; n++) statuses.push((await startRecovery(browser, AMELIA, 'EMAIL')).status)

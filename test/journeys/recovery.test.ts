@@ -11,9 +11,8 @@ const RESEND_AFTER_MS = 60_000
 let nowMs = Date.now()
 let house: House
 
-beforeEach(async () => {
-  nowMs = Date.now()
-  house = await startHouse({
+const newHouse = () =>
+  startHouse({
     now: () => nowMs,
     sandboxNow: () => nowMs,
     tunables: (tunables) => ({
@@ -21,6 +20,9 @@ beforeEach(async () => {
       recovery: { ...tunables.recovery, recoveryAnswerMs: ANSWER_MS, resendAfterMs: RESEND_AFTER_MS },
     }),
   })
+beforeEach(async () => {
+  nowMs = Date.now()
+  house = await newHouse()
 })
 afterEach(() => house.stop())
 
@@ -29,6 +31,13 @@ const FORBIDDEN = 'hugo.norecovery@example.test'
 const NO_PHONE = 'mila.nophone@example.test'
 const WITH_PHONE = AMELIA
 const NEW_PASSWORD = 'Another-Password-2'
+
+/** The pause after a message, by the broker's clock and in Redis, which has a clock of its own. */
+async function pauseIsOver() {
+  nowMs += RESEND_AFTER_MS + 1
+  const redis = house.redis.client()
+  for (const key of await redis.keys('gatehouse:limit:recovery-sent:*')) await redis.del(key)
+}
 
 function start(browser: Browser, username: string, factorType: string, kind = 'password') {
   return browser.post(`/api/v1/authn/recovery/${kind}`, { username, factorType })
@@ -84,7 +93,7 @@ describe('nobody learns who exists', () => {
       await browser.post('/api/v1/authn/skip', { stateToken }),
       await browser.post('/api/v1/authn', { stateToken, username: AMELIA, password: 'x' }),
     ]
-    nowMs += RESEND_AFTER_MS + 1
+    await pauseIsOver()
     answers.push(await browser.post(resend, { stateToken }))
     for (let attempt = 0; attempt < 5; attempt += 1) {
       answers.push(await browser.post(verify, { stateToken, passCode: `00000${attempt}` }))
@@ -124,6 +133,75 @@ describe('nobody learns who exists', () => {
       expect((await start(two, second, 'CALL')).status).toBe(200)
       expect((await start(two, second, 'CALL')).json.errorCode).toBe('E0000133')
     }
+  })
+
+  test('a code that was sent again counts for the pause too', async () => {
+    for (const username of [WITH_PHONE, UNKNOWN]) {
+      const [one, two] = [await house.visit(), await house.visit()]
+      const started = await start(one, username, 'SMS')
+      await pauseIsOver()
+      expect(
+        (await one.post(hrefAt(started, '_links.resend'), { stateToken: handleOf(started) })).status,
+      ).toBe(200)
+      house.forget()
+      expect((await start(two, username, 'SMS')).json.errorCode).toBe('E0000109')
+      expect(house.upstreamCalls()).toEqual([])
+    }
+  })
+
+  test.each(['cut', 'half', 'html'] as const)(
+    'nor is the pause over when the answer was lost (%s): the message may have gone out',
+    async (kind) => {
+      house.sandbox.faults.authn.set({ kind, path: '/api/v1/authn/recovery/password' })
+      house.forget()
+      const browser = await house.visit()
+      expect((await start(browser, WITH_PHONE, 'SMS')).status).toBe(502)
+      expect((await start(browser, WITH_PHONE, 'SMS')).json.errorCode).toBe('E0000109')
+      expect(house.upstreamCalls()).toHaveLength(1)
+    },
+  )
+
+  const errorOfTheOrg = (errorCode: string) => {
+    return { errorCode, errorSummary: 'x', errorLink: errorCode, errorId: 'oaeOfTheOrg', errorCauses: [] }
+  }
+
+  test.each([500, 503])('trouble in a challenge (%s) is everybody’s', async (status) => {
+    const seen: object[] = []
+    for (const username of [WITH_PHONE, UNKNOWN]) {
+      const browser = await house.visit()
+      const started = await start(browser, username, 'SMS')
+      const stateToken = handleOf(started)
+      await pauseIsOver()
+      house.sandbox.faults.authn.set({ kind: 'status', status, body: errorOfTheOrg('E0000009') })
+      const answers = [
+        await browser.post(hrefAt(started, '_links.next'), { stateToken, passCode: '000000' }),
+        await browser.post(hrefAt(started, '_links.resend'), { stateToken }),
+        await browser.post(hrefAt(started, '_links.cancel'), { stateToken }),
+      ]
+      house.sandbox.faults.authn.clear()
+      expect(answers.map((answer) => [answer.status, answer.json.errorCode])).toEqual(
+        answers.map(() => [503, 'E0000009']),
+      )
+      seen.push(answers.map(anonymous))
+    }
+    expect(seen[0]).toEqual(seen[1])
+  })
+
+  test.each(['next', 'resend', 'cancel'])('so is the org’s own limit, met by %s', async (link) => {
+    const seen: object[] = []
+    for (const username of [WITH_PHONE, UNKNOWN]) {
+      const browser = await house.visit()
+      const started = await start(browser, username, 'SMS')
+      await pauseIsOver()
+      const body = { stateToken: handleOf(started), ...(link === 'next' ? { passCode: '000000' } : {}) }
+      house.sandbox.faults.authn.set({ kind: 'status', status: 429, body: errorOfTheOrg('E0000047') })
+      const answer = await browser.post(hrefAt(started, `_links.${link}`), body)
+      expect([answer.status, answer.json.errorCode]).toEqual([503, 'E0000009'])
+      seen.push(anonymous(answer))
+      await house.stop() // its broker knows of the limit by now
+      house = await newHouse()
+    }
+    expect(seen[0]).toEqual(seen[1])
   })
 
   test('no answer comes sooner than it may', async () => {

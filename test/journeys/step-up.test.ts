@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
-import { AMELIA, type House, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
+import { AMELIA, type House, PASSWORD, PRIYA, startHouse, TOMAS } from '../support/house.ts'
 import { navigate } from '../support/navigate.ts'
 import { handleOf, hrefAt, valueAt, verifyHref } from '../support/transaction-view.ts'
 
@@ -139,6 +139,28 @@ describe('planting is refused', () => {
     expect([done.status, done.json.status]).toEqual([200, 'SUCCESS'])
     expect(done.setCookies.join()).not.toContain('gatehouse=')
     expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
+  })
+
+  test('a push that whoever planted the token approves opens no session; the app is reached all the same', async () => {
+    const { browser, handle } = await steppedUp(undefined, PRIYA)
+    const asked = await browser.post('/api/v1/authn', { stateToken: handle })
+    const waiting = await browser.post(verifyHref(asked, 'push'), { stateToken: handle })
+    expect(waiting.json).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: 'WAITING' })
+    house.sandbox.answerPush(PRIYA, 'approve')
+    const done = await browser.post(hrefAt(waiting, '_links.next'), { stateToken: handle })
+    expect(done.json).toMatchObject({ status: 'SUCCESS', type: 'SESSION_STEP_UP' })
+    expect(done.setCookies.join()).not.toContain('gatehouse=')
+    expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
+    expect((await navigate(browser, hrefAt(done, '_links.next'))).status).toBe(302)
+  })
+
+  test('a code that was typed here opens one', async () => {
+    const { browser, handle } = await steppedUp(undefined, PRIYA)
+    const asked = await browser.post('/api/v1/authn', { stateToken: handle })
+    const code = { stateToken: handle, passCode: house.sandbox.totpCode(PRIYA) }
+    const done = await browser.post(verifyHref(asked, 'token:software:totp'), code)
+    expect(done.json.status).toBe('SUCCESS')
+    expect((await browser.get('/api/v1/sessions/me')).json).toMatchObject({ login: PRIYA, amr: ['otp'] })
   })
 
   test("another person's than the open session's is refused, and that session stays", async () => {

@@ -1,4 +1,4 @@
-import { BrokerError, upstreamTimeout } from '../../errors.ts'
+import { mayHaveArrived } from '../../upstream/upstream-failure.ts'
 import type { Exchanged } from '../exchange.ts'
 import type { Defence } from './figures.ts'
 
@@ -33,8 +33,8 @@ export function isSpent(defence: Defence, { outcome, status, factorResult }: Exc
   }
 }
 
-/** What reaches a phone or a mailbox may have done so although its answer came too late: else who waits rings on. */
+/** What reaches a phone or a mailbox may have done so although no answer came: else who never waits rings on. */
 export function mayHaveGoneOut(defence: Defence, error: unknown): boolean {
   const reachesSomebody = defence === 'message' || defence === 'push' || defence === 'recovery'
-  return reachesSomebody && error instanceof BrokerError && error.status === upstreamTimeout().status
+  return reachesSomebody && mayHaveArrived(error)
 }

@@ -13,6 +13,7 @@ import { createMetrics } from '../../../src/observability/metrics.ts'
 import type { Counting } from '../../../src/store/counting.ts'
 import { createMemoryStore, type MemoryEntry } from '../../../src/store/memory-store.ts'
 import type { Store } from '../../../src/store/store.ts'
+import { UpstreamFailure, type UpstreamFailureKind } from '../../../src/upstream/upstream-failure.ts'
 import { collectLog } from '../../observability/collect-log.ts'
 import { until } from '../../support/until.ts'
 
@@ -143,23 +144,30 @@ describe('what stays counted', () => {
   })
 
   test.each(['message', 'push', 'recovery'] as const)(
-    'a %s that timed out, for it may have gone out; not one that failed',
+    'a %s whose answer was lost, for it may have gone out; not one that was never sent',
     async (defence) => {
       const ringing: Attempt = { ...password, defence }
-      const failing = (error: Error) => guessingOn().guard(ringing, client, () => Promise.reject(error))
-      await expect(failing(upstreamUnavailable())).rejects.toMatchObject({ status: 502 })
-      await nothing()
-      await expect(failing(upstreamTimeout())).rejects.toMatchObject({ status: 504 })
-      await expect(failing(upstreamTimeout())).rejects.toMatchObject({ status: 504 })
+      const failing = (kind: UpstreamFailureKind) =>
+        guessingOn().guard(ringing, client, () =>
+          Promise.reject(upstreamUnavailable(new UpstreamFailure(kind))),
+        )
+      for (const kind of ['unreachable', 'breaker-open', 'busy'] as const) {
+        await expect(failing(kind)).rejects.toMatchObject({ status: 502 })
+        await nothing()
+      }
+      for (const kind of ['timeout', 'cut', 'too-large', 'unreadable'] as const)
+        await expect(failing(kind)).rejects.toMatchObject({ status: 502 })
       expect(entries.size).toBeGreaterThan(1)
       expect(
         [...entries.values()].map(({ content }) => Object.fromEntries(content as Map<string, string>).count),
-      ).toEqual([...entries].map(() => '2'))
+      ).toEqual([...entries].map(() => '4'))
     },
   )
 
   test('not a guess that timed out: nobody has learned anything', async () => {
-    const failing = guessingOn().guard(password, client, () => Promise.reject(upstreamTimeout()))
+    const failing = guessingOn().guard(password, client, () =>
+      Promise.reject(upstreamTimeout(new UpstreamFailure('timeout'))),
+    )
     await expect(failing).rejects.toMatchObject({ status: 504 })
     await nothing()
   })
