@@ -23,8 +23,8 @@ export interface EarnedSession {
   /** For the upstream's own session token, where hand-over is allowed: what the browser gets in its place. */
   readonly sessionToken: string | undefined
   write(): Promise<void>
-  /** Once the step is settled too: other sessions give way, also by what the step asks for, and the sign-in has succeeded. */
-  settled(revoke: () => Promise<void>): Promise<void>
+  /** Once the step is settled too: older sessions give way, and the sign-in has succeeded. */
+  settled(): Promise<void>
   undo(): Promise<void>
 }
 
@@ -70,11 +70,10 @@ export function createEarnSession(parts: EarnedSessionParts): EarnSession {
         )
       },
 
-      async settled(revoke) {
+      async settled() {
         const gaveWay = await session.makeRoom(client.sessionId)
         if (gaveWay > 0) audit.sessionsRevoked({ userId, count: gaveWay, reason: 'too_many' }, login, client)
         if (client.sessionId !== undefined) await sessions.end(client.sessionId, 'replaced')
-        await revoke()
         audit.succeeded({ userId, sessionId: session.publicId, methods: amr.join(' ') }, login, client)
       },
 

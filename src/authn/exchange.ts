@@ -9,6 +9,7 @@ import type { EarnSession } from './earned-session.ts'
 import { type HiddenFactors, withoutHidden } from './hidden-factors.ts'
 import { rewriteAnswer } from './links.ts'
 import type { Offers } from './offers.ts'
+import type { EndOtherSessions } from './other-sessions.ts'
 import { readAnswer, record } from './read-answer.ts'
 import type { StepAudit } from './step-audit.ts'
 import { refusalOf, type StepAnswer, type StepOutcome } from './step-outcome.ts'
@@ -58,7 +59,7 @@ export interface Exchanged {
   readonly waits?: boolean
   /** Opens the session that was earned, beside the step's settlement. */
   readonly alongside?: () => Promise<void>
-  /** Ends other sessions, once all of that is written. */
+  /** Older sessions give way, once all of that is written. */
   readonly settled?: () => Promise<void>
   /** Ends the session that was opened, when not all of it could be written, or too late. */
   readonly undo?: () => Promise<void>
@@ -66,7 +67,8 @@ export interface Exchanged {
 
 export interface ExchangeParts {
   readonly upstream: AuthnUpstream
-  readonly sessions: Pick<Sessions, 'endAllOf' | 'ownerOf'>
+  readonly sessions: Pick<Sessions, 'ownerOf'>
+  readonly endOtherSessions: EndOtherSessions
   readonly earnSession: EarnSession
   readonly offers: Offers
   readonly audit: StepAudit
@@ -86,7 +88,18 @@ export interface ExchangeParts {
 }
 
 export function createExchange(parts: ExchangeParts): Exchange {
-  const { upstream, sessions, earnSession, offers, audit, unknownSteps, log, metrics, now } = parts
+  const {
+    upstream,
+    sessions,
+    endOtherSessions,
+    earnSession,
+    offers,
+    audit,
+    unknownSteps,
+    log,
+    metrics,
+    now,
+  } = parts
 
   /** The last guard, over what is really sent. */
   const guarded = (body: unknown, tokens: readonly string[], client: Client): string => {
@@ -96,17 +109,6 @@ export function createExchange(parts: ExchangeParts): Exchange {
       log.error('token_cut_by_guard', { requestId: client.requestId, count: cut })
     }
     return text
-  }
-
-  const endOtherSessions = async (
-    { userId, login }: Transaction,
-    own: string | undefined,
-    client: Client,
-  ) => {
-    if (userId === undefined) return
-    const reason = 'password_change'
-    const count = await sessions.endAllOf(userId, reason, own)
-    audit.sessionsRevoked({ userId, count, reason }, login, client)
   }
 
   const isSomebodyElses = async (sessionId: string | undefined, userId: string | undefined) => {
@@ -170,14 +172,12 @@ export function createExchange(parts: ExchangeParts): Exchange {
     audit.answered(operation, answer, { before, after }, client, factorType)
     const kept = goesOn(after) ? after : remnantOf(after, rewritten.offered, now() + parts.remnantMs)
 
-    const revoke = async (own: string | undefined) => {
-      if (sending.revokesSessions === true) await endOtherSessions(after, own, client)
-    }
+    // before the step is settled, which may fail: the password has changed all the same
+    if (sending.revokesSessions === true) await endOtherSessions(after, client)
     const { status: answered, factorResult } = answer
     if (!opensSession(after, answer)) {
       const waits = factorResult === 'WAITING'
-      const settled = () => revoke(undefined)
-      return { outcome, after: kept, status: answered, factorResult, waits, settled }
+      return { outcome, after: kept, status: answered, factorResult, waits }
     }
     const earned = earnSession({ answer, after, body }, client)
     const { sessionId, sessionToken } = earned
@@ -190,7 +190,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
       after: kept,
       status: answered,
       alongside: earned.write,
-      settled: () => earned.settled(() => revoke(sessionId)),
+      settled: earned.settled,
       undo: earned.undo,
     }
   }

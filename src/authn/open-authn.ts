@@ -25,6 +25,7 @@ import { createHandOver, type RedirectPrefix } from './hand-over.ts'
 import type { NavigationRoutesParts } from './navigation-routes.ts'
 import { createOfferedGets } from './offered-gets.ts'
 import { createOffers } from './offers.ts'
+import { createEndOtherSessions } from './other-sessions.ts'
 import { createRecovery } from './recovery.ts'
 import { createRedirects } from './redirects.ts'
 import { createStepAudit } from './step-audit.ts'
@@ -190,6 +191,7 @@ export function createAuthn(parts: AuthnParts): Authn {
   const exchange = createExchange({
     upstream,
     sessions,
+    endOtherSessions: createEndOtherSessions({ sessions, audit, log, now }),
     earnSession: createEarnSession({ sessions, handOver, guessing, audit }),
     offers,
     audit,

@@ -8,13 +8,20 @@ import type { UserSession, UserSessions } from './user-sessions.ts'
 export interface PersonSessions {
   /** A person's living sessions, the newest first, each with its own id. */
   listOf(userId: string): Promise<readonly LivingSession[]>
-  /** Ends every session of a person, but for the one of `exceptId`; says how many there were. */
-  endAllOf(userId: string, reason: RevocationReason, exceptId?: string): Promise<number>
+  /** Ends every session of a person but those that stay; says how many there were. */
+  endAllOf(userId: string, reason: RevocationReason, staying?: Staying): Promise<number>
   /**
    * The oldest give way until no more than the cap are left; says how many did. One that is being replaced, by its
    * id, is not counted: it ends anyway.
    */
   makeRoom(userId: string, replacedId: string | undefined): Promise<number>
+}
+
+export interface Staying {
+  /** The session of this id. */
+  readonly id?: string | undefined
+  /** What was opened since then. */
+  readonly sinceMs?: number
 }
 
 export interface LivingSession {
@@ -71,8 +78,9 @@ export function createPersonSessions(parts: PersonSessionsParts): PersonSessions
   return {
     listOf,
 
-    async endAllOf(userId, reason, exceptId) {
-      const others = (await userSessions.all(userId)).filter(({ id }) => id !== exceptId)
+    async endAllOf(userId, reason, { id: stayingId, sinceMs = Number.POSITIVE_INFINITY } = {}) {
+      const all = await userSessions.all(userId)
+      const others = all.filter(({ id, createdAtMs }) => id !== stayingId && createdAtMs < sinceMs)
       return endEach(userId, others, reason)
     },
 

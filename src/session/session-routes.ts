@@ -124,7 +124,7 @@ export function createOwnSessionsRoutes({
       async handle(req, res) {
         const ownId = cookie.idIn(req)
         const own = await sessions.require(req)
-        audit(req, own, await sessions.endAllOf(own.userId, 'by_person', ownId))
+        audit(req, own, await sessions.endAllOf(own.userId, 'by_person', { id: ownId }))
         res.status(204).end()
       },
     },

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
-import { AMELIA, type House, OLGA, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
+import { AMELIA, type House, OLGA, PASSWORD, startHouse, TOMAS, WALTER } from '../support/house.ts'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
@@ -72,8 +72,8 @@ function expectUnavailable({ status, json, setCookies }: PageAnswer) {
   expect(setCookies.filter((cookie) => cookie.startsWith('gatehouse='))).toEqual([])
 }
 
-const signIn = (browser: Browser, username: string) =>
-  browser.post('/api/v1/authn', { username, password: PASSWORD })
+const signIn = (browser: Browser, username: string, fields: object = {}) =>
+  browser.post('/api/v1/authn', { username, password: PASSWORD, ...fields })
 
 async function verify(browser: Browser, asked: PageAnswer) {
   const path = new URL(verifyHref(asked, 'token:software:totp')).pathname
@@ -145,10 +145,30 @@ test('other sessions were to end and can not be found: 503, no session, and no s
     newPassword: 'Another-Password-2',
     revokeSessions: true,
   })
-  await redis.call('ACL', 'SETUSER', 'broker', '+hgetall')
   expectUnavailable(answer)
   expect(await keys('sess')).toEqual([])
   expect(audited().slice(before)).toEqual(['password_changed'])
+  await redis.call('ACL', 'SETUSER', 'broker', '+hgetall')
+  await until(() => audited().slice(before).includes('sessions_revoked'), { what: 'the end of them' })
+})
+
+test('they end all the same once they can be found, and what was opened in the meantime stays', async () => {
+  const [thief, owner] = [await visit(), await visit()]
+  expect((await signIn(thief, WALTER)).json.status).toBe('SUCCESS')
+  const warned = await signIn(owner, WALTER, { options: { warnBeforePasswordExpired: true } })
+  await redis.call('ACL', 'SETUSER', 'broker', '-hgetall')
+  const newPassword = 'Another-Password-2'
+  const fields = { stateToken: handleOf(warned), oldPassword: PASSWORD, newPassword, revokeSessions: true }
+  const changing = new URL(hrefAt(warned, '_links.next')).pathname
+  expectUnavailable(await owner.post(changing, fields))
+  expect((await owner.post(changing, fields)).json.errorCode).toBe('E0000011') // the org is done with it
+  expect((await thief.get('/api/v1/sessions/me')).status).toBe(200)
+  const anew = await owner.post('/api/v1/authn', { username: WALTER, password: newPassword })
+  expect(anew.json.status).toBe('SUCCESS')
+  await redis.call('ACL', 'SETUSER', 'broker', '+hgetall')
+  await until(async () => (await thief.get('/api/v1/sessions/me')).status === 404, { what: 'the end of it' })
+  expect((await owner.get('/api/v1/sessions/me')).status).toBe(200)
+  expect(broker.logText()).toContain('"event":"sessions_not_ended"')
 })
 
 test('the marks of a known browser can not be written: the person is signed in all the same', async () => {

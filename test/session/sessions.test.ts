@@ -320,7 +320,7 @@ describe('all sessions of a person', () => {
     const { call, signIn, sessions, stored, metrics } = await house()
     const [one, two, here] = [await signIn(), await signIn(), await signIn()]
     expect(await sessions.endAllOf('00u1other', 'by_person')).toBe(0)
-    expect(await sessions.endAllOf('00u1person', 'by_person', here.id)).toBe(2)
+    expect(await sessions.endAllOf('00u1person', 'by_person', { id: here.id })).toBe(2)
     for (const { bearer } of [one, two]) expect((await call('GET', ME, bearer)).status).toBe(404)
     expect((await call('GET', ME, here.bearer)).status).toBe(200)
     expect(stored().length).toBe(1)
