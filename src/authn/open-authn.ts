@@ -13,6 +13,7 @@ import { type AuthnLimitTunables, createAuthnLimit } from './authn-limit.ts'
 import type { AuthnRoutesParts } from './authn-routes.ts'
 import { createAuthnUpstream } from './authn-upstream.ts'
 import { createBroker } from './broker.ts'
+import { createCallVolume } from './call-volume.ts'
 import { createCanonicalLogin } from './canonical-login.ts'
 import { createClientOf } from './client.ts'
 import { createDeviceCookie } from './device-cookie.ts'
@@ -62,7 +63,10 @@ export interface AuthnTunables {
     readonly resendAfterMs: number
     readonly maxWrongCodes: number
   }
-  readonly limits: GuessingFigures & { readonly stepUpPerAddress: LimitFigures }
+  readonly limits: GuessingFigures & {
+    readonly stepUpPerAddress: LimitFigures
+    readonly callsPerPerson: LimitFigures
+  }
 }
 
 export interface AuthnParts {
@@ -241,6 +245,7 @@ export function createAuthn(parts: AuthnParts): Authn {
     guessing,
     audit,
     metrics,
+    volume: createCallVolume({ figures: limits.callsPerPerson, canonicalLogin, audit, metrics, now }),
     deadline: upstream.deadline,
     now,
   })

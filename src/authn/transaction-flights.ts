@@ -46,6 +46,9 @@ export function createTransactionFlights(parts: TransactionFlightsParts): Transa
 
   const fingerprint = (client: Client, values: readonly unknown[]) =>
     fingerprints.sign(JSON.stringify([client.device.id, client.fingerprint, ...values]))
+  /** Nothing that a browser can change at will: else each of its polls would be another one, and none would be held. */
+  const pollFingerprint = (client: Client, values: readonly unknown[]) =>
+    fingerprints.sign(JSON.stringify([client.device.id, 'poll', ...values]))
 
   const refused = (client: Client) => {
     metrics.refusals.inc({ reason: 'unknown_handle' })
@@ -88,7 +91,7 @@ export function createTransactionFlights(parts: TransactionFlightsParts): Transa
       if (!isHandle(handle)) throw refused(client)
       const flight = {
         names: transactions.names(handle),
-        fingerprint: fingerprint(client, [handle, ...print]),
+        fingerprint: (polls ? pollFingerprint : fingerprint)(client, [handle, ...print]),
         polls,
       }
       return flights.run(flight, async (place, raw) => {

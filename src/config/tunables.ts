@@ -116,6 +116,7 @@ const SHAPE = z.strictObject({
   log: z.strictObject({ maxFieldChars: count }),
   limits: z.strictObject({
     stepUpPerAddress: limit,
+    callsPerPerson: limit,
     password: z.strictObject({
       perAddress: windows,
       perPerson: windows.extend(inARow.shape),

@@ -112,6 +112,42 @@ describe('a step-up that an app began', () => {
   })
 })
 
+test('both calls of a step-up with credentials are over in the time of one step, as its lock expects', async () => {
+  const hurried = await startHouse({
+    env: { STEP_UP: 'on' },
+    tunables: (tunables) => ({
+      ...tunables,
+      upstream: {
+        ...tunables.upstream,
+        authn: { ...tunables.upstream.authn, connectTimeoutMs: 1000, totalTimeoutMs: 1500 },
+      },
+    }),
+  })
+  try {
+    const { stateToken } = hurried.sandbox.startStepUp(
+      APP,
+      undefined,
+      `${hurried.gatehouse.url}/signin/step-up`,
+    )
+    const browser = openBrowser(hurried.gatehouse.url)
+    const arrived = await navigate(
+      browser,
+      `${hurried.gatehouse.url}/signin/step-up?stateToken=${stateToken}`,
+    )
+    const handle = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
+    hurried.sandbox.faults.authn.set({ kind: 'delay', ms: 1000 }) // each by itself would be in time
+    const answer = await browser.post('/api/v1/authn', {
+      stateToken: handle,
+      username: AMELIA,
+      password: PASSWORD,
+    })
+    expect([answer.status, answer.json.errorCode]).toEqual([504, 'E0000009'])
+    expect(hurried.upstreamCalls().length).toBeLessThanOrEqual(2)
+  } finally {
+    await hurried.stop()
+  }
+})
+
 describe('planting is refused', () => {
   test('a token that is signed in upstream already opens no session', async () => {
     const { browser, handle } = await steppedUp(undefined, AMELIA)
