@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pLimit, { type LimitFunction } from 'p-limit'
 import { v4 as uuid } from 'uuid'
-import { BrokerError, stepInProgress } from '../errors.ts'
+import { stepInProgress } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { Settlement } from '../store/store.ts'
+import { createClaimedStep, type StepWork } from './claimed-step.ts'
 import { type Claimed, resultIn, type StepClaim, type StepClaims, saysWait } from './step-claims.ts'
-import { errorOf, refusalOf, type StepOutcome } from './step-outcome.ts'
+import { errorOf, type StepOutcome } from './step-outcome.ts'
 
 /**
  * One step at a time in a transaction, over all replicas; equal steps in flight at once are one upstream call, and
@@ -31,22 +31,6 @@ export interface Beside {
   ask(): void
   /** The claim was lost: what was asked is taken back. */
   drop(): void
-}
-
-/** Does the step. `place` and `raw` are the record as claimed; what it returns is written in one go. */
-export type StepWork = (place: string, raw: string | undefined) => Promise<StepDone>
-
-export interface StepDone {
-  readonly outcome: StepOutcome
-  readonly record: Settlement['record']
-  /** Somebody is still waited for: the next equal step is a poll. */
-  readonly waits?: boolean | undefined
-  /** What is written elsewhere, in the same round trip as the record. Without it the step has failed. */
-  readonly alongside?: (() => Promise<void>) | undefined
-  /** What is to be done only once all of that is written. */
-  readonly settled?: (() => Promise<void>) | undefined
-  /** Takes back what the step did beside the record, when not all of it could be written. */
-  readonly undo?: (() => Promise<void>) | undefined
 }
 
 export interface StepFlightsParts {
@@ -78,44 +62,7 @@ export function createStepFlights(parts: StepFlightsParts): StepFlights {
   const { claims, log, metrics, waitMs, monotonic = () => performance.now() } = parts
   const inFlight = new Map<string, Flying>()
   const lines = new Map<string, LimitFunction>()
-
-  /**
-   * What is written elsewhere and the end of the claim go out together, so either may fail alone. Then neither stands: what
-   * was shared is taken back, and who waits for it had to find the rest there as well (`StepClaimsParts.stands`).
-   */
-  const settle = async (claim: StepClaim, flight: Flight, done: StepDone) => {
-    const poll = flight.polls ? { fingerprint: flight.fingerprint, waits: done.waits === true } : undefined
-    const settling = () => claims.settle(claim, { ...done, poll })
-    const [written, settled] = await Promise.allSettled([done.alongside?.(), settling()])
-    if (written.status === 'rejected') throw written.reason
-    if (settled.status === 'rejected') throw settled.reason
-    if (!settled.value) throw stepInProgress()
-    await done.settled?.()
-  }
-
-  const takeBack = async (claim: StepClaim, done: StepDone) => {
-    for (const end of await Promise.allSettled([claims.unshare(claim), done.undo?.()]))
-      if (end.status === 'rejected') log.warn('step_not_taken_back', {}, end.reason)
-  }
-
-  const perform = async (claim: StepClaim, flight: Flight, work: StepWork) => {
-    let done: StepDone
-    try {
-      done = await work(claim.place, claim.value)
-    } catch (error) {
-      if (error instanceof BrokerError)
-        await claims.settle(claim, { outcome: refusalOf(error), record: 'keep' })
-      else await claims.release(claim)
-      throw error // with its cause, for our own log
-    }
-    try {
-      await settle(claim, flight, done)
-    } catch (error) {
-      await takeBack(claim, done)
-      throw error
-    }
-    return done.outcome
-  }
+  const perform = createClaimedStep({ claims, log })
 
   /** Takes the step, or waits for the equal one that is being taken, or for another one to end. */
   const take = async (

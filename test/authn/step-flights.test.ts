@@ -1,11 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
+import type { StepDone, StepWork } from '../../src/authn/claimed-step.ts'
 import { createStepClaims, type StepClaimsParts } from '../../src/authn/step-claims.ts'
-import {
-  createStepFlights,
-  type StepDone,
-  type StepFlights,
-  type StepWork,
-} from '../../src/authn/step-flights.ts'
+import { createStepFlights, type StepFlights } from '../../src/authn/step-flights.ts'
 import type { StepAnswer } from '../../src/authn/step-outcome.ts'
 import { createSeal } from '../../src/crypto/seal.ts'
 import { BrokerError, storeUnavailable, unknownHandle } from '../../src/errors.ts'
@@ -742,6 +738,17 @@ describe('what fails inside', () => {
     )
     expect(failure).toMatchObject({ status: 503, cause })
     expect(JSON.stringify([...entries])).not.toContain('very-secret')
+  })
+
+  test.each([
+    ['a bug', new TypeError('a bug')],
+    ['a refusal', unknownHandle(true)],
+  ])('is what is told, also when the store goes away meanwhile: %s', async (_, failure) => {
+    const away = () => Promise.reject(storeUnavailable())
+    const { replica, lines } = house({ faults: () => ({ settle: away, deleteIf: away }) })
+    const failed = replica().run({ names: NAMES, fingerprint: 'same' }, () => Promise.reject(failure))
+    expect(await failureOf(failed)).toBe(failure)
+    expect(lines()).toContainEqual(expect.objectContaining({ event: 'step_not_released', level: 'warn' }))
   })
 
   test('a shared answer that can not be read is none: the step is taken anew', async () => {
