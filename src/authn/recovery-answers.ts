@@ -1,5 +1,6 @@
 import type { OfferedStep } from './links.ts'
-import type { RecoveryChallenge } from './transaction.ts'
+import type { StepAnswer } from './step-outcome.ts'
+import type { RecoveryChallenge, Transaction } from './transaction.ts'
 
 /**
  * The one template of what is answered while a recovery code is awaited (shapes: field notes). Known and unknown
@@ -50,3 +51,23 @@ export function challengeSteps(factorType: RecoveryChallenge['factorType']): Off
 const CANCEL = '/api/v1/authn/cancel'
 const verifyPath = (factorType: string) => `/api/v1/authn/recovery/factors/${factorType}/verify`
 const resendPath = (factorType: string) => `/api/v1/authn/recovery/factors/${factorType}/resend`
+
+export function presentChallenge(
+  { expiresAtMs }: Transaction,
+  challenge: RecoveryChallenge,
+  handle: string,
+  publicOrigin: string,
+): StepAnswer {
+  return answerOf(challengeBody(challenge, { handle, publicOrigin, expiresAtMs }))
+}
+
+export function answerOf(body: object): StepAnswer {
+  return {
+    kind: 'answer',
+    status: 200,
+    body: JSON.stringify(body),
+    headers: {},
+    errorCode: undefined,
+    sessionId: undefined,
+  }
+}

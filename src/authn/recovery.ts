@@ -1,26 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Signer } from '../crypto/sign.ts'
-import {
-  codesExhausted,
-  rateLimited,
-  sentRecently,
-  stepNotOffered,
-  temporarilyUnavailable,
-  upstreamUnavailable,
-  wrongCode,
-} from '../errors.ts'
+import { rateLimited, stepNotOffered, upstreamUnavailable } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Store } from '../store/store.ts'
-import { mayHaveArrived } from '../upstream/upstream-failure.ts'
 import type { AuthnReply, AuthnUpstream } from './authn-upstream.ts'
 import type { Client } from './client.ts'
 import type { Exchange, Exchanged } from './exchange.ts'
 import { readAnswer } from './read-answer.ts'
-import { challengeBody, challengeSteps, mailBody } from './recovery-answers.ts'
+import { answerOf, challengeSteps, mailBody, presentChallenge } from './recovery-answers.ts'
+import { type ChallengeStep, createTakeChallengeStep, ORG_LIMIT } from './recovery-challenge.ts'
+import { createRecoveryPause } from './recovery-pause.ts'
 import type { RecoveryBody } from './schemas.ts'
 import type { StepAudit } from './step-audit.ts'
-import { refusalOf, type StepAnswer } from './step-outcome.ts'
 import { begin, type RecoveryChallenge, type Transaction } from './transaction.ts'
 
 /**
@@ -35,13 +27,6 @@ export interface Recovery {
 }
 
 export type RecoveryType = RecoveryChallenge['recoveryType']
-
-export interface ChallengeStep {
-  /** `state` is "where am I?". */
-  readonly operation: string
-  readonly path: string
-  readonly fields: Readonly<Record<string, unknown>>
-}
 
 export interface RecoveryParts {
   readonly upstream: AuthnUpstream
@@ -67,13 +52,12 @@ const PATHS = {
   UNLOCK: '/api/v1/authn/recovery/unlock',
 } as const
 
-/** The org's own limit. */
-const RATE_LIMITED = 'E0000047'
-
 const OPERATIONS = { PASSWORD: 'password', UNLOCK: 'unlock' } as const
 
 export function createRecovery(parts: RecoveryParts): Recovery {
-  const { upstream, exchange, store, names, canonicalLogin, audit, publicOrigin, log, metrics, now } = parts
+  const { upstream, audit, publicOrigin, log, metrics, now } = parts
+  const pauseAfter = createRecoveryPause(parts)
+  const takeStep = createTakeChallengeStep({ ...parts, pause: pauseAfter })
   const challengeMs = parts.challengeMinutes * 60_000
 
   const unhurried = async <Result>(work: () => Promise<Result>): Promise<Result> => {
@@ -82,71 +66,15 @@ export function createRecovery(parts: RecoveryParts): Recovery {
     return result.value
   }
 
-  const answerOf = (body: object): StepAnswer => ({
-    kind: 'answer',
-    status: 200,
-    body: JSON.stringify(body),
-    headers: {},
-    errorCode: undefined,
-    sessionId: undefined,
-  })
-
-  const present = (transaction: Transaction, challenge: RecoveryChallenge, handle: string): StepAnswer =>
-    answerOf(challengeBody(challenge, { handle, publicOrigin, expiresAtMs: transaction.expiresAtMs }))
-
-  const placeOf = (username: string, factorType: string) =>
-    `gatehouse:limit:recovery-sent:${names.sign(JSON.stringify([canonicalLogin(username), factorType]))}`
-
-  /** One code in thirty seconds for a name and a way, whether there is such a person or not, begun here or sent again. */
-  const onceInAWhile = async <Result>(
-    { operation, factorType, login }: { operation: string; factorType: 'SMS' | 'CALL'; login: string },
-    client: Client,
-    send: () => Promise<Result>,
-  ): Promise<Result> => {
-    const place = placeOf(login, factorType)
-    if (!(await store.set(place, '1', parts.resendAfterMs, 'absent'))) {
-      const limit = 'recovery_sent'
-      const retryAfterSeconds = Math.ceil(parts.resendAfterMs / 1000)
-      metrics.limitHits.inc({ limit })
-      audit.limitHit({ limit, operation, factorType, login, retryAfterSeconds }, client)
-      throw sentRecently(factorType, retryAfterSeconds)
-    }
-    try {
-      return await send()
-    } catch (error) {
-      if (!mayHaveArrived(error)) await store.delete(place) // nothing was sent: the next try need not wait
-      throw error
-    }
-  }
-
   /** The upstream's own limit and its failures say nothing of a person: they are everybody's answer. */
   const refuseTrouble = ({ status, errorCode, headers }: AuthnReply) => {
     if (status >= 500) throw upstreamUnavailable(new Error(`status ${status}`))
-    if (errorCode !== RATE_LIMITED) return
+    if (errorCode !== ORG_LIMIT) return
     throw rateLimited({
       limit: Number(headers['X-Rate-Limit-Limit'] ?? 0),
       resetAtSeconds: Number(headers['X-Rate-Limit-Reset'] ?? 0),
       retryAfterSeconds: Number(headers['Retry-After'] ?? 60),
     })
-  }
-
-  /** In a challenge the same trouble shows in what is sent for a person and in what is sent for nobody (`knock`). */
-  const refuseAsKnocking = ({ status, errorCode }: { status: number; errorCode: string | undefined }) => {
-    if (status >= 500 || errorCode === RATE_LIMITED)
-      throw temporarilyUnavailable(1, new Error(`status ${status}`))
-  }
-
-  /** Sends the step where there is somebody to send it for; what is wrong with the upstream is wrong for everybody. */
-  const sendOrKnock = async (
-    { stateToken }: Transaction,
-    { decoy }: RecoveryChallenge,
-    path: string,
-    client: Client,
-  ) => {
-    if (decoy) return upstream.knock(client)
-    const reply = await upstream.send({ path, body: { stateToken }, bearsToken: true }, client)
-    if (reply.isError) audit.upstreamError(reply, client)
-    refuseAsKnocking(reply)
   }
 
   /** The state token when a code was really sent; undefined: nobody may know that it was not. */
@@ -162,66 +90,6 @@ export function createRecovery(parts: RecoveryParts): Recovery {
     }
     const answer = readAnswer(reply.body)
     return answer.status === 'RECOVERY_CHALLENGE' ? answer.stateToken : undefined
-  }
-
-  const wrong = (transaction: Transaction, challenge: RecoveryChallenge): Exchanged => ({
-    outcome: refusalOf(wrongCode()),
-    after: { ...transaction, recovery: { ...challenge, wrongCodes: challenge.wrongCodes + 1 } },
-  })
-
-  const verify = async (
-    transaction: Transaction,
-    challenge: RecoveryChallenge,
-    handle: string,
-    { operation, path, fields }: ChallengeStep,
-    client: Client,
-  ): Promise<Exchanged> => {
-    if (challenge.wrongCodes >= parts.maxWrongCodes) throw codesExhausted()
-    if (challenge.decoy) {
-      await upstream.knock(client)
-      audit.decoyFailed(operation, transaction, challenge.factorType, client)
-      return wrong(transaction, challenge)
-    }
-    const call = { path, body: { stateToken: transaction.stateToken, ...fields }, bearsToken: true }
-    const { outcome, after, ...rest } = await exchange(
-      transaction,
-      handle,
-      { operation, call, proof: undefined, factorType: challenge.factorType },
-      client,
-    )
-    if (outcome.kind === 'refusal') return { outcome, after, ...rest }
-    refuseAsKnocking(outcome)
-    return outcome.status >= 400 ? wrong(transaction, challenge) : { outcome, after, ...rest }
-  }
-
-  const resend = async (
-    transaction: Transaction,
-    challenge: RecoveryChallenge,
-    handle: string,
-    { operation, path }: ChallengeStep,
-    client: Client,
-  ): Promise<Exchanged> => {
-    const { factorType } = challenge
-    const waitMs = challenge.sentAtMs + parts.resendAfterMs - now()
-    if (waitMs > 0) throw sentRecently(factorType, Math.ceil(waitMs / 1000))
-    const login = transaction.login ?? ''
-    await onceInAWhile({ operation, factorType, login }, client, () =>
-      sendOrKnock(transaction, challenge, path, client),
-    )
-    const sent = { ...challenge, sentAtMs: now() }
-    const after = { ...transaction, recovery: sent }
-    return { outcome: present(after, sent, handle), after }
-  }
-
-  const cancel = async (
-    transaction: Transaction,
-    challenge: RecoveryChallenge,
-    { path }: ChallengeStep,
-    client: Client,
-  ): Promise<Exchanged> => {
-    await sendOrKnock(transaction, challenge, path, client)
-    const { relayState } = challenge
-    return { outcome: answerOf(relayState === undefined ? {} : { relayState }), after: undefined }
   }
 
   const begun = async (recoveryType: RecoveryType, body: object, client: Client): Promise<AuthnReply> => {
@@ -247,7 +115,7 @@ export function createRecovery(parts: RecoveryParts): Recovery {
         const reply =
           factorType === 'EMAIL'
             ? await send()
-            : await onceInAWhile({ operation, factorType, login: username }, client, send)
+            : await pauseAfter({ operation, factorType, login: username }, client, send)
         const stateToken = stateTokenOf(reply, client)
         if (factorType === 'EMAIL')
           return { outcome: answerOf(mailBody(recoveryType, relayState)), after: undefined }
@@ -269,7 +137,7 @@ export function createRecovery(parts: RecoveryParts): Recovery {
           expiresAtMs: sentAtMs + challengeMs,
           recovery: challenge,
         }
-        return { outcome: present(after, challenge, handle), after }
+        return { outcome: presentChallenge(after, challenge, handle, publicOrigin), after }
       }),
 
     async step(transaction, handle, step, client) {
@@ -277,19 +145,8 @@ export function createRecovery(parts: RecoveryParts): Recovery {
       if (challenge === undefined) throw stepNotOffered()
       // nothing is sent, for nobody: there is nothing to tell apart
       if (step.operation === 'state')
-        return { outcome: present(transaction, challenge, handle), after: transaction }
-      return unhurried(() => {
-        switch (step.operation) {
-          case 'recovery_verify':
-            return verify(transaction, challenge, handle, step, client)
-          case 'recovery_resend':
-            return resend(transaction, challenge, handle, step, client)
-          case 'cancel':
-            return cancel(transaction, challenge, step, client)
-          default:
-            throw stepNotOffered()
-        }
-      })
+        return { outcome: presentChallenge(transaction, challenge, handle, publicOrigin), after: transaction }
+      return unhurried(() => takeStep({ transaction, challenge, handle }, step, client))
     },
   }
 }

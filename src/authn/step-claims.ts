@@ -36,7 +36,10 @@ export interface Claimed {
   readonly polls?: boolean
 }
 
-/** `value` is the record as it stands; `word` that of the last equal poll, and while it says `waits` nothing is claimed. */
+/**
+ * `value` is the record as it stands. `word` says how the last equal poll ended; while it begins with `waits`, a poll claims
+ * nothing.
+ */
 export interface StepClaim extends Claim {
   readonly name: string
   readonly token: string

@@ -1,0 +1,58 @@
+import type { Signer } from '../crypto/sign.ts'
+import { sentRecently } from '../errors.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { Store } from '../store/store.ts'
+import { mayHaveArrived } from '../upstream/upstream-failure.ts'
+import type { Client } from './client.ts'
+import type { StepAudit } from './step-audit.ts'
+
+/**
+ * One code in a while for a name and a way, whether there is such a person or not, in the first place or sent again:
+ * sends it, or throws 429.
+ */
+export type RecoveryPause = <Result>(
+  message: RecoveryMessage,
+  client: Client,
+  send: () => Promise<Result>,
+) => Promise<Result>
+
+export interface RecoveryMessage {
+  readonly operation: string
+  readonly factorType: 'SMS' | 'CALL'
+  /** As typed. */
+  readonly login: string
+}
+
+export interface RecoveryPauseParts {
+  readonly store: Pick<Store, 'set' | 'delete'>
+  /** Names in the store are HMACs. */
+  readonly names: Signer
+  readonly canonicalLogin: (login: string) => string
+  readonly audit: Pick<StepAudit, 'limitHit'>
+  readonly resendAfterMs: number
+  readonly metrics: Metrics
+}
+
+export function createRecoveryPause(parts: RecoveryPauseParts): RecoveryPause {
+  const { store, names, canonicalLogin, audit, resendAfterMs, metrics } = parts
+
+  const placeOf = ({ login, factorType }: RecoveryMessage) =>
+    `gatehouse:limit:recovery-sent:${names.sign(JSON.stringify([canonicalLogin(login), factorType]))}`
+
+  return async (message, client, send) => {
+    const place = placeOf(message)
+    if (!(await store.set(place, '1', resendAfterMs, 'absent'))) {
+      const limit = 'recovery_sent'
+      const retryAfterSeconds = Math.ceil(resendAfterMs / 1000)
+      metrics.limitHits.inc({ limit })
+      audit.limitHit({ limit, ...message, retryAfterSeconds }, client)
+      throw sentRecently(message.factorType, retryAfterSeconds)
+    }
+    try {
+      return await send()
+    } catch (error) {
+      if (!mayHaveArrived(error)) await store.delete(place) // nothing was sent: the next try need not wait
+      throw error
+    }
+  }
+}
