@@ -6,14 +6,12 @@ import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import type { AuthnCall, AuthnReply, AuthnUpstream } from './authn-upstream.ts'
 import type { Client } from './client.ts'
 import type { EarnSession } from './earned-session.ts'
-import { type HiddenFactors, withoutHidden } from './hidden-factors.ts'
-import { rewriteAnswer } from './links.ts'
 import type { Offers } from './offers.ts'
 import type { EndOtherSessions } from './other-sessions.ts'
 import { readAnswer, record } from './read-answer.ts'
 import type { StepAudit } from './step-audit.ts'
 import { refusalOf, type StepAnswer, type StepOutcome } from './step-outcome.ts'
-import { cutTokens } from './tokens.ts'
+import type { ToBrowser } from './to-browser.ts'
 import {
   advance,
   goesOn,
@@ -73,11 +71,7 @@ export interface ExchangeParts {
   readonly offers: Offers
   readonly audit: StepAudit
   readonly unknownSteps: UnknownSteps
-  readonly upstreamOrigins: readonly [string, ...string[]]
-  readonly publicOrigin: string
-  /** Secrets that must never be in an answer, whatever the upstream does. */
-  readonly ownSecrets: () => readonly string[]
-  readonly hiddenFactors: HiddenFactors
+  readonly toBrowser: ToBrowser
   readonly lifetime: Lifetime
   readonly maxOfferedSteps: number
   /** How long a redirect of a finished transaction can be used. */
@@ -96,20 +90,11 @@ export function createExchange(parts: ExchangeParts): Exchange {
     offers,
     audit,
     unknownSteps,
+    toBrowser,
     log,
     metrics,
     now,
   } = parts
-
-  /** The last guard, over what is really sent. */
-  const guarded = (body: unknown, tokens: readonly string[], client: Client): string => {
-    const { text, cut } = cutTokens(JSON.stringify(body), [...tokens, ...parts.ownSecrets()])
-    if (cut > 0) {
-      metrics.tokensCut.inc({ by: 'guard' }, cut)
-      log.error('token_cut_by_guard', { requestId: client.requestId, count: cut })
-    }
-    return text
-  }
 
   const isSomebodyElses = async (sessionId: string | undefined, userId: string | undefined) => {
     const owner =
@@ -120,19 +105,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
   return async (before, handle, sending, client) => {
     const { operation, factorType } = sending
     const reply = await upstream.send(sending.call, client)
-    const { answer: shown, noneLeft } = withoutHidden(reply.body, parts.hiddenFactors)
-    const rewritten = walked(() => {
-      const made = rewriteAnswer(shown, {
-        upstreamOrigins: parts.upstreamOrigins,
-        publicOrigin: parts.publicOrigin,
-        handle,
-        knownTokens: [before.stateToken, ...before.retiredTokens],
-        pictureHandle: (path) => offers.pictureHandle(client.device.id, path),
-      })
-      return { ...made, body: guarded(made.body, made.tokens, client) }
-    })
-    if (rewritten.cutFromLinks > 0) metrics.tokensCut.inc({ by: 'link' }, rewritten.cutFromLinks)
-    const { body } = rewritten
+    const { body, offered, noneLeft } = toBrowser(reply.body, { before, handle }, client)
     const { status, headers, errorCode } = reply
     const outcome: StepAnswer = { kind: 'answer', status, body, headers, errorCode, sessionId: undefined }
 
@@ -162,15 +135,15 @@ export function createExchange(parts: ExchangeParts): Exchange {
     }
     const ttlMs = lifetimeMs(answer.expiresAt, reply.date, parts.lifetime, now())
     const after = advance(before, answer, {
-      offered: rewritten.offered,
+      offered,
       proof: sending.proof,
       factorId: sending.factorId,
       expiresAtMs: now() + ttlMs,
       maxOffered: parts.maxOfferedSteps,
     })
-    await offers.keep(client.device.id, rewritten.offered, ttlMs)
+    await offers.keep(client.device.id, offered, ttlMs)
     audit.answered(operation, answer, { before, after }, client, factorType)
-    const kept = goesOn(after) ? after : remnantOf(after, rewritten.offered, now() + parts.remnantMs)
+    const kept = goesOn(after) ? after : remnantOf(after, offered, now() + parts.remnantMs)
 
     // before the step is settled, which may fail: the password has changed all the same
     if (sending.revokesSessions === true) await endOtherSessions(after, client)
@@ -199,15 +172,6 @@ export function createExchange(parts: ExchangeParts): Exchange {
 /** Adds to what is already serialized and guarded. */
 function withMember(body: string, member: object): string {
   return JSON.stringify({ ...record(JSON.parse(body)), ...member })
-}
-
-/** What is nested so deep that it can't be walked, or written down, is no answer of the API. */
-function walked<Result>(walk: () => Result): Result {
-  try {
-    return walk()
-  } catch (error) {
-    throw error instanceof RangeError ? upstreamUnavailable(error) : error
-  }
 }
 
 /** The upstream no longer knows the state token: the transaction is over. */

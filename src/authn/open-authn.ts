@@ -33,6 +33,7 @@ import { createStepAudit } from './step-audit.ts'
 import { createStepClaims } from './step-claims.ts'
 import { createStepFlights, type StepFlights } from './step-flights.ts'
 import { createStepUp } from './step-up.ts'
+import { createToBrowser } from './to-browser.ts'
 import { createTransactionFlights } from './transaction-flights.ts'
 import { createTransactionStore } from './transaction-store.ts'
 import { createUnknownSteps } from './unknown-steps.ts'
@@ -200,10 +201,15 @@ export function createAuthn(parts: AuthnParts): Authn {
     offers,
     audit,
     unknownSteps: createUnknownSteps({ log, metrics }),
-    upstreamOrigins: [...upstreamOrigins],
-    publicOrigin,
-    ownSecrets,
-    hiddenFactors,
+    toBrowser: createToBrowser({
+      offers,
+      upstreamOrigins: [...upstreamOrigins],
+      publicOrigin,
+      ownSecrets,
+      hiddenFactors,
+      log,
+      metrics,
+    }),
     lifetime: {
       minMs: figures.minTtlMinutes * MINUTE_MS,
       maxMs: figures.maxTtlMinutes * MINUTE_MS,
