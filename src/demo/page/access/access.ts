@@ -109,7 +109,7 @@ function accessFacts(access: Access): Child[] {
       ...access.unknownRoles.map((role) => element('span', { class: 'tag' }, `${role} (unknown)`)),
     ),
     access.groups.length === 0 ? text('You are in no group.') : groupTable('My groups', access.groups),
-    access.meta.stale && text('As of ', time(access.meta.fetchedAt), ': the access service is in trouble.'),
+    access.meta.stale && text('As of ', time(access.meta.fetchedAt), '; it may have changed since.'),
   ]
 }
 
