@@ -165,7 +165,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
       expiresAtMs: now() + ttlMs,
       maxOffered: parts.maxOfferedSteps,
     })
-    await offers.keep(client.device.id, rewritten.offered, ttlMs)
+    await offers.keep(client.device.id, rewritten.offered, [after.stateToken, ...after.retiredTokens], ttlMs)
     audit.answered(operation, answer, { before, after }, client, factorType)
     const kept = goesOn(after) ? after : remnantOf(after, rewritten.offered, now() + parts.remnantMs)
 

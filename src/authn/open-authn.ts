@@ -248,6 +248,8 @@ export function createAuthn(parts: AuthnParts): Authn {
     publicOrigin,
     ownSecrets,
     maxPictureBytes: figures.maxPictureBytes,
+    log,
+    metrics,
   })
   const stepUp = createStepUp({
     enabled: parts.stepUp,
