@@ -89,6 +89,12 @@ export const requestTooSlow = () =>
     causes: ['request: not complete in time'],
   })
 
+/** 417: the client wants more of us than we do. */
+export const unmetExpectation = () =>
+  new BrokerError(417, 'E0000001', 'Api validation failed: request', {
+    causes: ['Expect: only 100-continue is understood'],
+  })
+
 // 401, 403: who is asking, and may they
 
 export const noSession = () => new BrokerError(401, 'E0000005', 'Invalid session')

@@ -131,7 +131,14 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
 
   return {
     app,
-    ops: createOps({ health, metrics, sessions, opsToken: () => config.ops.token?.current(), log }),
+    ops: createOps({
+      health,
+      metrics,
+      sessions,
+      limits: authn.personLimits,
+      opsToken: () => config.ops.token?.current(),
+      log,
+    }),
     health,
     log,
     async close() {

@@ -79,6 +79,7 @@ test('the operations listener serves it', async () => {
         expiresAtMs: () => 0,
         idleExpiresAtMs: () => 0,
       },
+      limits: { end: async () => {}, hashLogin: () => '' },
       opsToken: () => undefined,
       log: collectLog().log,
     }),

@@ -141,7 +141,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
       expiresAtMs: now() + ttlMs,
       maxOffered: parts.maxOfferedSteps,
     })
-    await offers.keep(client.device.id, offered, ttlMs)
+    await offers.keep(client.device.id, offered, [after.stateToken, ...after.retiredTokens], ttlMs)
     audit.answered(operation, answer, { before, after }, client, factorType)
     const kept = goesOn(after) ? after : remnantOf(after, offered, now() + parts.remnantMs)
 

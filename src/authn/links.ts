@@ -23,8 +23,8 @@ export interface RewriteOptions {
   readonly upstreamOrigins: readonly [string, ...string[]]
   /** Our own origin. */
   readonly publicOrigin: string
-  /** Takes the place of the transaction's state token. */
-  readonly handle: string
+  /** Takes the place of the transaction's state token; undefined: that goes, as the others do. */
+  readonly handle: string | undefined
   /** Tokens that were known before this answer, to be looked for too. */
   readonly knownTokens: readonly string[]
   /** What stands in the path of an enrolment picture in place of the upstream's token. */
@@ -64,7 +64,7 @@ export function rewriteAnswer(answer: Readonly<Record<string, unknown>>, options
       const [, folder, token] = PICTURE.exec(upstreamPath) ?? []
       if (token !== undefined) pictureTokens.push(token)
       const path = folder === undefined ? upstreamPath : folder + options.pictureHandle(upstreamPath)
-      return options.publicOrigin + path + swapTokens(url.search + url.hash, tokens, options.handle)
+      return options.publicOrigin + path + swapTokens(url.search + url.hash, tokens, options.handle ?? '')
     }
     const clean = swapTokens(href, tokens, '')
     if (clean !== href) cutFromLinks += 1
@@ -78,7 +78,8 @@ export function rewriteAnswer(answer: Readonly<Record<string, unknown>>, options
     for (const key of Object.keys(value)) {
       const member = value[key]
       const field = tokenField(key)
-      if (field === 'stateToken' && typeof member === 'string') define(out, key, options.handle)
+      if (field === 'stateToken' && typeof member === 'string' && options.handle !== undefined)
+        define(out, key, options.handle)
       else if (field !== undefined) continue
       else if (key === 'href' && typeof member === 'string') define(out, key, rewriteHref(member, value))
       else define(out, key, rewrite(member))

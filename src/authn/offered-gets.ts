@@ -1,9 +1,11 @@
 import { stepNotOffered, upstreamUnavailable } from '../errors.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
 import type { UpstreamAnswer } from '../upstream/upstream-client.ts'
 import { type AuthnUpstream, toReply } from './authn-upstream.ts'
 import type { Client } from './client.ts'
-import { PICTURE, rewriteAnswer } from './links.ts'
-import type { Offers } from './offers.ts'
+import { PICTURE, type Rewritten, rewriteAnswer } from './links.ts'
+import type { Offer, Offers } from './offers.ts'
 import type { StepAnswer } from './step-outcome.ts'
 import { cutTokens } from './tokens.ts'
 
@@ -27,47 +29,69 @@ export interface OfferedGetsParts {
   readonly publicOrigin: string
   readonly ownSecrets: () => readonly string[]
   readonly maxPictureBytes: number
+  readonly log: Logger
+  readonly metrics: Metrics
 }
 
 /** Pictures that hold nothing but pixels. */
 const PICTURE_TYPE = /^image\/(?:png|jpeg|gif|webp)$/
 
 export function createOfferedGets(parts: OfferedGetsParts): OfferedGets {
-  const { upstream, offers, upstreamOrigins, publicOrigin, ownSecrets, maxPictureBytes } = parts
+  const { upstream, offers, upstreamOrigins, publicOrigin, ownSecrets, maxPictureBytes, log, metrics } = parts
 
-  const offeredPath = async (publicPath: string, client: Client): Promise<string> => {
-    const path = client.device.returned ? await offers.find(client.device.id, publicPath) : undefined
-    if (path === undefined) throw stepNotOffered()
-    return path
+  const offered = async (publicPath: string, client: Client): Promise<Offer> => {
+    const offer = client.device.returned ? await offers.find(client.device.id, publicPath) : undefined
+    if (offer === undefined) throw stepNotOffered()
+    return offer
   }
 
-  /** An Error object of the API as it is; throws 502 for anything else. */
-  const errorIn = (answer: UpstreamAnswer, tokens: readonly string[], what: string): StepAnswer => {
-    const { status, body, headers, errorCode, isError } = toReply(answer)
-    if (!isError) throw upstreamUnavailable(new Error(`${what} is not what was offered`))
-    return answerOf(status, cutTokens(JSON.stringify(body), [...tokens, ...ownSecrets()]).text, {
-      headers,
-      errorCode,
+  /** As in a step, but that nobody has shown a handle: a state token goes without anything in its place. */
+  const rewritten = (said: Readonly<Record<string, unknown>>, { path, stateTokens }: Offer): Rewritten => {
+    const pictureToken = PICTURE.exec(path)?.[2] ?? ''
+    const made = rewriteAnswer(said, {
+      upstreamOrigins,
+      publicOrigin,
+      handle: undefined,
+      knownTokens: [...stateTokens, pictureToken],
+      pictureHandle: () => '',
     })
+    if (made.cutFromLinks > 0) metrics.tokensCut.inc({ by: 'link' }, made.cutFromLinks)
+    return made
+  }
+
+  /** The last guard, over what is really sent. */
+  const guarded = (body: unknown, tokens: readonly string[], { requestId }: Client): string => {
+    const { text, cut } = cutTokens(JSON.stringify(body), [...tokens, ...ownSecrets()])
+    if (cut > 0) {
+      metrics.tokensCut.inc({ by: 'guard' }, cut)
+      log.error('token_cut_by_guard', { requestId, count: cut })
+    }
+    return text
+  }
+
+  /** An Error object of the API; throws 502 for anything else. */
+  const errorIn = (answer: UpstreamAnswer, offer: Offer, client: Client, what: string): StepAnswer => {
+    const { status, body: said, headers, errorCode, isError } = toReply(answer)
+    if (!isError) throw upstreamUnavailable(new Error(`${what} is not what was offered`))
+    const { body, tokens } = rewritten(said, offer)
+    return answerOf(status, guarded(body, tokens, client), { headers, errorCode })
   }
 
   return {
     questions: walked(async (publicPath, client) => {
-      const path = await offeredPath(publicPath, client)
-      const answer = await upstream.fetch(path, 'application/json', client)
-      if (!Array.isArray(answer.json) || answer.status !== 200) return errorIn(answer, [], 'the list')
-      const { body } = rewriteAnswer(
-        { list: answer.json },
-        { upstreamOrigins, publicOrigin, handle: '', knownTokens: [], pictureHandle: () => '' },
-      )
-      return answerOf(200, cutTokens(JSON.stringify(body.list), ownSecrets()).text)
+      const offer = await offered(publicPath, client)
+      const answer = await upstream.fetch(offer.path, 'application/json', client)
+      const { json: list, status } = answer
+      if (!Array.isArray(list) || status !== 200) return errorIn(answer, offer, client, 'the list')
+      const { body, tokens } = rewritten({ list }, offer)
+      return answerOf(200, guarded(body.list, tokens, client))
     }),
 
     picture: walked(async (publicPath, client) => {
-      const path = await offeredPath(publicPath, client)
-      const answer = await upstream.fetch(path, 'image/*', client)
+      const offer = await offered(publicPath, client)
+      const answer = await upstream.fetch(offer.path, 'image/*', client)
       const { status, headers, bytes } = answer
-      if (status >= 400) return errorIn(answer, [PICTURE.exec(path)?.[2] ?? ''], 'the picture')
+      if (status >= 400) return errorIn(answer, offer, client, 'the picture')
       const type = String(headers['content-type'] ?? '')
         .toLowerCase()
         .replace(/;.*$/, '')

@@ -14,9 +14,21 @@ import { type OfferedStep, PICTURE } from './links.ts'
 export interface Offers {
   /** Stands in a picture's path in place of the upstream's token; the same one as long as the path is the same. */
   pictureHandle(device: string, upstreamPath: string): string
-  keep(device: string, offered: readonly OfferedStep[], ttlMs: number): Promise<void>
-  /** The upstream's own path behind what this device asks for; undefined: not offered to it. */
-  find(device: string, publicPath: string): Promise<string | undefined>
+  /** `stateTokens` are the transaction's, which must not come out of what is offered either. */
+  keep(
+    device: string,
+    offered: readonly OfferedStep[],
+    stateTokens: readonly string[],
+    ttlMs: number,
+  ): Promise<void>
+  /** What is behind a path that this device asks for; undefined: not offered to it. */
+  find(device: string, publicPath: string): Promise<Offer | undefined>
+}
+
+export interface Offer {
+  /** The upstream's own. */
+  readonly path: string
+  readonly stateTokens: readonly string[]
 }
 
 export interface OffersParts {
@@ -30,7 +42,11 @@ export interface OffersParts {
 const QUESTIONS = /^\/api\/v1\/users\/[^/]+\/factors\/questions$/
 
 const VERSION = 1
-const StoredOffer = z.object({ version: z.literal(VERSION), path: z.string() })
+const StoredOffer = z.object({
+  version: z.literal(VERSION),
+  path: z.string(),
+  stateTokens: z.array(z.string()).default([]), // once there were none in it
+})
 
 /** An offer of any version, to tell a newer one. */
 const AnyOffer = z.object({ version: z.number() })
@@ -60,13 +76,14 @@ export function createOffers({ store, seal, names, log, metrics }: OffersParts):
   return {
     pictureHandle,
 
-    async keep(device, offered, ttlMs) {
+    async keep(device, offered, stateTokens, ttlMs) {
       await Promise.all(
         offered.map(async ({ path }) => {
           const publicPath = publicPathOf(device, path)
           const [place] = publicPath === undefined ? [] : places(device, publicPath)
           if (place === undefined || (await holdsNewer(place))) return
-          await store.set(place, seal.seal(JSON.stringify({ version: VERSION, path }), place), ttlMs)
+          const offer = JSON.stringify({ version: VERSION, path, stateTokens })
+          await store.set(place, seal.seal(offer, place), ttlMs)
         }),
       )
     },
@@ -76,7 +93,7 @@ export function createOffers({ store, seal, names, log, metrics }: OffersParts):
         const sealed = await store.get(place)
         if (sealed === undefined) continue
         const { data } = StoredOffer.safeParse(open(sealed, place))
-        if (data !== undefined) return data.path
+        if (data !== undefined) return data
         metrics.unreadableRecords.inc({ kind: 'offer' })
         log.warn('unreadable_record', { name: 'offer' })
       }

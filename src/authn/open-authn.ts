@@ -4,6 +4,7 @@ import { createSeal } from '../crypto/seal.ts'
 import { createSigner } from '../crypto/sign.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import type { PersonLimits } from '../session/admin-routes.ts'
 import type { SessionCookie } from '../session/session-cookie.ts'
 import type { Sessions } from '../session/sessions.ts'
 import { createLimiter, type LimitFigures } from '../store/limiter.ts'
@@ -102,6 +103,7 @@ export interface Authn {
   /** Gives a browser its device cookie if it has none yet. */
   readonly ensureDevice: (req: Request, res: Response) => unknown
   readonly tokenIsRefused: () => boolean
+  readonly personLimits: PersonLimits
   close(): Promise<void>
 }
 
@@ -262,6 +264,8 @@ export function createAuthn(parts: AuthnParts): Authn {
     publicOrigin,
     ownSecrets,
     maxPictureBytes: figures.maxPictureBytes,
+    log,
+    metrics,
   })
   const stepUp = createStepUp({
     enabled: parts.stepUp,
@@ -285,6 +289,10 @@ export function createAuthn(parts: AuthnParts): Authn {
     },
     ensureDevice: deviceCookie.ensure,
     tokenIsRefused: upstream.tokenIsRefused,
+    personLimits: {
+      end: ({ userId, login }) => guessing.forgive({ userId, logins: login === undefined ? [] : [login] }),
+      hashLogin: audit.hashLogin,
+    },
     close: upstream.close,
   }
 }

@@ -51,21 +51,46 @@ export function tokenList(tokens: readonly string[]): string[] {
   return [...real].sort((one, other) => other.length - one.length)
 }
 
-/** The last guard: the answer as it would go out is searched for real tokens, and what is found is cut. */
-export function cutTokens(serialized: string, tokens: readonly string[]): { text: string; cut: number } {
-  let text = serialized
-  let cut = 0
-  for (const token of tokenList(tokens)) {
-    const parts = splitAt(text, token, jsonForm)
-    cut += parts.length - 1
-    text = parts.join('')
-  }
-  return { text, cut }
+/**
+ * The last guard: the answer as it would go out is searched for real tokens, and what is found is cut. Throws a RangeError
+ * where tokens are nested so deep that it would take too long: as with anything so deep, that is no answer of the API.
+ */
+export function cutTokens(serialized: string, tokens: readonly string[]): Cut {
+  return cutAll(serialized, tokenList(tokens), jsonForm)
 }
 
+/**
+ * With the handle in the place of each token. Without one, what stood before and behind a token meets; with one, a new token
+ * could stand there only if the upstream knew the handle, and the last guard looks at all of it once more.
+ */
 export function swapTokens(text: string, tokens: readonly string[], handle: string): string {
   if (text === '') return text
+  if (handle === '') return cutAll(text, tokens, asItIs).text
   return tokens.reduce((swapped, token) => splitAt(swapped, token, asItIs).join(handle), text)
+}
+
+interface Cut {
+  readonly text: string
+  readonly cut: number
+}
+
+/** A token within a token within… An answer that is meant for somebody has none, or one by mistake. */
+const MAX_ROUNDS = 32
+
+/** Until none is found: what stood before and behind one can be a token itself. */
+function cutAll(given: string, tokens: readonly string[], written: (character: string) => string): Cut {
+  let text = given
+  let cut = 0
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const before = cut
+    for (const token of tokens) {
+      const parts = splitAt(text, token, written)
+      cut += parts.length - 1
+      text = parts.join('')
+    }
+    if (cut === before) return { text, cut }
+  }
+  throw new RangeError('tokens within tokens')
 }
 
 /** A token may stand as it is or percent-encoded, any of its characters, once or (a URL in a query) over again. */

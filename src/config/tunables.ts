@@ -45,6 +45,7 @@ const SHAPE = z.strictObject({
     requestTimeoutMs: ms,
     connectionsCheckIntervalMs: ms,
     keepAliveTimeoutMs: ms,
+    writeTimeoutMs: ms,
     readinessLeadMs: msOrNone,
     shutdownGraceMs: ms,
     load: z.strictObject({

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { bornExpress } from './born-express.ts'
-import { answerMalformed } from './refuse-malformed.ts'
+import { answerMalformed, refuseExpectation } from './refuse-malformed.ts'
 
 /** One HTTP listener with bounded patience, that can be stopped without cutting anybody off. */
 export interface Listener {
@@ -19,12 +19,33 @@ export interface ListenerOptions {
   readonly requestTimeoutMs: number
   readonly connectionsCheckIntervalMs: number
   readonly keepAliveTimeoutMs: number
+  /** How long an answer that is ready may go without its client taking anything of it; Node may take twice as long. */
+  readonly writeTimeoutMs: number
 }
 
 export function createListener(handle: RequestListener, options: ListenerOptions): Listener {
   let retiring = false
   let closesIdle = false
   const connections: Connections = new Map()
+
+  /** The request's answer is among those that its connection waits for, until it is closed. */
+  const awaited =
+    (listener: RequestListener): RequestListener =>
+    (req, res) => {
+      const answers = connections.get(req.socket) ?? []
+      if (answers.length >= MOST_AHEAD) {
+        req.socket.destroy() // whatever else has come with it ends here too, and nobody has looked at it
+        return
+      }
+      if (retiring) sendElsewhere(res, answers.at(-1))
+      answers.push(res)
+      res.once('close', () => {
+        answers.splice(answers.indexOf(res), 1)
+        if (closesIdle) server.closeIdleConnections() // the headers of this answer were out before we retired
+      })
+      listener(req, res)
+    }
+
   const server = createServer(
     {
       maxHeaderSize: options.maxHeaderBytes,
@@ -35,17 +56,9 @@ export function createListener(handle: RequestListener, options: ListenerOptions
       keepAliveTimeout: options.keepAliveTimeoutMs,
       ...bornExpress(handle),
     },
-    (req, res) => {
-      const answers = connections.get(req.socket) ?? []
-      if (retiring) sendElsewhere(res, answers.at(-1))
-      answers.push(res)
-      res.once('close', () => {
-        answers.splice(answers.indexOf(res), 1)
-        if (closesIdle) server.closeIdleConnections() // the headers of this answer were out before we retired
-      })
-      handle(req, res)
-    },
+    awaited(handle),
   )
+  server.on('checkExpectation', awaited(refuseExpectation))
   server.on('clientError', answerMalformed)
   server.on('connection', (socket: Socket) => {
     const answers: ServerResponse[] = []
@@ -54,6 +67,13 @@ export function createListener(handle: RequestListener, options: ListenerOptions
       connections.delete(socket)
       for (const res of [...answers]) closeUnsent(res)
     })
+  })
+  // nothing came or went for so long; on an idle connection Node has set keepAliveTimeoutMs instead
+  server.setTimeout(options.writeTimeoutMs, (socket: Socket) => {
+    const isAwaited = (connections.get(socket)?.length ?? 0) > 0
+    if (isAwaited && socket.writableLength === 0)
+      socket.setTimeout(options.writeTimeoutMs) // it is our turn
+    else socket.destroy()
   })
 
   const retire = () => {
@@ -88,6 +108,12 @@ export function createListener(handle: RequestListener, options: ListenerOptions
     },
   }
 }
+
+/**
+ * So many requests of one connection may be without an answer. Each of them holds a place (`shed-load.ts`) until its
+ * answer is out, and one small packet can bear a thousand. Who sends ahead at all seldom sends more than one or two.
+ */
+const MOST_AHEAD = 8
 
 /**
  * The answers that each connection waits for, oldest first: more than one where a client sends ahead. By connection, and

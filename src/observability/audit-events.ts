@@ -94,6 +94,9 @@ export const AUDIT_EVENTS = {
     retryAfterSeconds: z.int().min(0).optional(),
   }),
 
+  /** What was counted against a person was forgiven, under the user id or, where there is a login's hash, under the login. */
+  limits_ended: z.strictObject({ ...request, userId: opaque, loginHash: hash.optional() }),
+
   group_lookup: z.strictObject({
     ...signedIn,
     operation: z.enum(['me', 'list', 'one']),
@@ -105,7 +108,7 @@ export const AUDIT_EVENTS = {
   /** A call to `/admin` of the ops listener, refused ones too; `userId` is the person that it was about. */
   admin_call: z.strictObject({
     ...request,
-    operation: z.enum(['list_sessions', 'end_sessions', 'none']),
+    operation: z.enum(['list_sessions', 'end_sessions', 'end_limits', 'none']),
     status: z.int(),
     errorCode: errorCode.optional(),
     userId: opaque.optional(),

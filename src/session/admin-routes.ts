@@ -1,6 +1,8 @@
-import type { Request, RequestHandler } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
+import { z } from 'zod'
 import { isSameSecret } from '../crypto/same-secret.ts'
 import { BrokerError, internalError, invalidField, notFound, wrongOpsToken } from '../errors.ts'
+import { jsonBody } from '../http/json-body.ts'
 import { contextOf } from '../http/request-context.ts'
 import type { Route } from '../http/routes.ts'
 import { sendJson } from '../http/send-json.ts'
@@ -10,16 +12,24 @@ import type { Sessions } from './sessions.ts'
 
 export interface AdminRoutesParts {
   readonly sessions: Pick<Sessions, 'listOf' | 'endAllOf' | 'expiresAtMs' | 'idleExpiresAtMs'>
+  readonly limits: PersonLimits
   readonly log: Logger
+}
+
+/** What is counted against a person, so that nobody guesses for ever. */
+export interface PersonLimits {
+  /** Ends all of it that holds over all browsers. Passwords and recoveries are counted by login, what follows by user id. */
+  end(person: { readonly userId: string; readonly login: string | undefined }): Promise<void>
+  hashLogin(login: string): string
 }
 
 interface Done {
   readonly body: object
-  readonly count: number
+  readonly count?: number
 }
 
-/** For the people who run it, on the operations listener: somebody's sessions, to look at and to end. */
-export function createAdminRoutes({ sessions, log }: AdminRoutesParts): Route[] {
+/** For the people who run it, on the operations listener: somebody's sessions and limits, to look at and to end. */
+export function createAdminRoutes({ sessions, limits, log }: AdminRoutesParts): Route[] {
   const list = async (userId: string): Promise<Done> => {
     const living = await sessions.listOf(userId)
     const shown = living.map(({ session }) => ({
@@ -41,19 +51,29 @@ export function createAdminRoutes({ sessions, log }: AdminRoutesParts): Route[] 
     return { body: { ended: count }, count }
   }
 
+  const endLimits = async (userId: string, req: Request, res: Response): Promise<Done> => {
+    const login = await loginIn(req, res)
+    await limits.end({ userId, login })
+    const ended = { ...requestOf(req), userId }
+    log.audit('limits_ended', ended)
+    if (login !== undefined) log.audit('limits_ended', { ...ended, loginHash: limits.hashLogin(login) })
+    return { body: { ended: ['userId', ...(login === undefined ? [] : ['login'])] } }
+  }
+
   const route = (
     method: Route['method'],
+    what: 'sessions' | 'limits',
     operation: AuditFields<'admin_call'>['operation'],
-    act: (userId: string, req: Request) => Promise<Done>,
+    act: (userId: string, req: Request, res: Response) => Promise<Done>,
   ): Route => ({
     method,
-    path: '/admin/users/:uid/sessions',
+    path: `/admin/users/:uid/${what}`,
     async handle(req, res) {
       const userId = userIdIn(req.params.uid)
       const call = { ...requestOf(req), operation, userId }
       try {
         if (userId === undefined) throw invalidField('uid: is not a user id of the org')
-        const { body, count } = await act(userId, req)
+        const { body, count } = await act(userId, req, res)
         log.audit('admin_call', { ...call, status: 200, count })
         sendJson(res, body)
       } catch (error) {
@@ -64,12 +84,37 @@ export function createAdminRoutes({ sessions, log }: AdminRoutesParts): Route[] 
     },
   })
 
-  return [route('GET', 'list_sessions', list), route('DELETE', 'end_sessions', end)]
+  return [
+    route('GET', 'sessions', 'list_sessions', list),
+    route('DELETE', 'sessions', 'end_sessions', end),
+    route('DELETE', 'limits', 'end_limits', endLimits),
+  ]
 }
 
 /** The org's ids are letters and digits; what is something else is no line of the log's. */
 function userIdIn(given: unknown): string | undefined {
   return typeof given === 'string' && /^[\w-]{1,100}$/.test(given) ? given : undefined
+}
+
+const readBody = jsonBody({ limitBytes: 4096 })
+
+/** Strict: a misspelt name would end less than was meant, and say nothing. */
+const limitsBody = z.strictObject({
+  login: z
+    .string()
+    .max(320)
+    .regex(/^(?=.*\S)\P{Cc}+$/u)
+    .optional(),
+})
+
+/** In the body, for an address stands in too many logs; undefined: by the user id alone. */
+async function loginIn(req: Request, res: Response): Promise<string | undefined> {
+  await new Promise<void>((resolve, reject) => {
+    readBody(req, res, (error?: unknown) => (error === undefined ? resolve() : reject(error)))
+  })
+  const { success, data } = limitsBody.safeParse(req.body)
+  if (!success) throw invalidField('login: must be the only field, and a login of at most 320 characters')
+  return data.login
 }
 
 export interface GuardAdminParts {

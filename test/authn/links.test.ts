@@ -65,6 +65,14 @@ describe('tokens never reach the browser', () => {
     })
   })
 
+  test('without a handle the state token goes like the others, out of the query of our own routes too', () => {
+    const { body } = rewrite(
+      { stateToken: TOKEN, _links: { next: { href: `${UPSTREAM}${VERIFY}?stateToken=${TOKEN}` } } },
+      { handle: undefined },
+    )
+    expect(body).toEqual({ _links: { next: { href: `${PUBLIC}${VERIFY}?stateToken=` } } })
+  })
+
   test('in the query of our own routes the handle stands in its place', () => {
     for (const path of ['/login/step-up/redirect', '/login/token/redirect', '/sso/idps/0oa1']) {
       expect(hrefOf(`${UPSTREAM}${path}?stateToken=${TOKEN}&a=b`).href).toBe(
@@ -267,6 +275,44 @@ describe('the last guard', () => {
     const { text, cut } = cutTokens(`{"a":"x${form}y","b":["${form}"]}`, tokens)
     expect(text).toBe('{"a":"xy","b":[""]}')
     expect(cut).toBe(2)
+  })
+
+  const spellings = [
+    (token: string) => token,
+    (token: string) =>
+      [...Buffer.from(token)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''),
+  ] as const
+
+  test('leaves no token that a cut has made: one within itself, or within another one', () => {
+    const token = fc.string({ unit: fc.constantFrom(...'abXY01_-'), minLength: 16, maxLength: 24 })
+    const layers = fc.array(fc.tuple(fc.nat(), fc.boolean(), fc.boolean()), { minLength: 1, maxLength: 8 })
+    fc.assert(
+      fc.property(token, token, layers, (one, other, drawn) => {
+        let text = ''
+        for (const [at, first, encoded] of drawn) {
+          const around = first ? one : other
+          const spell = spellings[encoded ? 1 : 0]
+          const cutAt = at % around.length
+          text = spell(around.slice(0, cutAt)) + text + spell(around.slice(cutAt))
+        }
+        const knownTokens = [one, other]
+        const hrefs = [`https://x.example/?t=${text}`, `${UPSTREAM}/sso/idps/1?t=${text}`]
+        for (const out of [text, ...hrefs.map((href) => hrefOf(href, { knownTokens }).href)]) {
+          const guarded = cutTokens(out, knownTokens).text
+          for (const spell of spellings)
+            for (const whole of knownTokens) expect(guarded).not.toContain(spell(whole))
+          expect(cutTokens(guarded, knownTokens)).toEqual({ text: guarded, cut: 0 })
+        }
+        const [third = ''] = hrefs.map((href) => hrefOf(href, { knownTokens }).href)
+        expect(cutTokens(third, knownTokens).cut).toBe(0) // nothing is left for the guard, and its alarm
+      }),
+    )
+  })
+
+  test('does not go on for ever: tokens within tokens, over and over, are a RangeError', () => {
+    const deep = TOKEN.slice(0, 20).repeat(1000) + TOKEN.slice(20).repeat(1000)
+    expect(() => cutTokens(deep, [TOKEN])).toThrow(RangeError)
+    expect(() => hrefOf(`https://x.example/?t=${deep}`)).toThrow(RangeError)
   })
 
   test('leaves what is too short to be a token', () => {

@@ -29,12 +29,13 @@ async function slow() {
 }
 
 /** A connection that keeps what it received and knows when it was closed. */
-function connection(port: number) {
+function connection(port: number, { reads = true } = {}) {
   const state = { received: '', closed: false }
   const socket: Socket = connect(port, '127.0.0.1')
-  socket.on('data', (bytes) => {
+  const keepIt = (bytes: Buffer) => {
     state.received += bytes.toString()
-  })
+  }
+  if (reads) socket.on('data', keepIt)
   socket.on('error', () => undefined)
   socket.on('close', () => {
     state.closed = true
@@ -42,6 +43,7 @@ function connection(port: number) {
   keep({ close: () => void socket.destroy() })
   return {
     state,
+    write: (text: string) => socket.write(text),
     get: (path = '/') => socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`),
     leave: () => socket.resetAndDestroy(),
   }
@@ -119,6 +121,117 @@ describe('a client that sends ahead', () => {
     end('/1') // they go nowhere
     await new Promise((resolve) => setImmediate(resolve))
     expect(closed.sort()).toEqual(['/1', '/2'])
+  })
+})
+
+describe('more than eight requests without an answer', () => {
+  const requests = (from: number, to: number) =>
+    Array.from({ length: to - from + 1 }, (_, n) => `GET /${from + n} HTTP/1.1\r\nHost: x\r\n\r\n`).join('')
+
+  async function counting() {
+    const seen: string[] = []
+    const closed: string[] = []
+    const waiting: ServerResponse[] = []
+    const { port } = await listening((req, res) => {
+      seen.push(req.url ?? '')
+      res.once('close', () => closed.push(req.url ?? ''))
+      waiting.push(res)
+    })
+    return { client: connection(port), seen, closed, waiting }
+  }
+  const EIGHT = ['/1', '/2', '/3', '/4', '/5', '/6', '/7', '/8']
+
+  test.each([
+    ['in one piece', [requests(1, 9)]],
+    ['a thousand in one piece', [requests(1, 1000)]],
+    ['one after the other', [requests(1, 8), requests(9, 9)]],
+    ['with one that expects too much of us', [`${requests(1, 8)}GET / HTTP/1.1\r\nExpect: tea\r\n\r\n`]],
+  ])(
+    '%s: the connection ends, what is too much was seen by nobody, and all others close',
+    async (_, pieces) => {
+      const { client, seen, closed } = await counting()
+      for (const [index, piece] of pieces.entries()) {
+        if (index > 0) await until(() => seen.length === 8)
+        client.write(piece)
+      }
+      await until(() => client.state.closed && closed.length === 8)
+      expect([seen, closed.toSorted(), client.state.received]).toEqual([EIGHT, EIGHT, ''])
+    },
+  )
+
+  test('refused ones count as well', async () => {
+    const { client, seen, closed, waiting } = await counting()
+    client.write(requests(1, 1))
+    client.write('GET / HTTP/1.1\r\nExpect: tea\r\n\r\n'.repeat(8))
+    await until(() => client.state.closed && closed.length === 1)
+    expect([seen, waiting.length, client.state.received]).toEqual([['/1'], 1, ''])
+  })
+
+  test('eight are answered, and as many again once those have their answers', async () => {
+    const { client, seen, waiting } = await counting()
+    for (const round of [1, 2, 3]) {
+      client.write(requests(1, 8))
+      await until(() => waiting.length === 8)
+      for (const res of waiting.splice(0)) res.end('done')
+      await until(() => client.state.received.split('done').length - 1 === 8 * round)
+    }
+    expect(seen).toEqual([...EIGHT, ...EIGHT, ...EIGHT])
+    expect(client.state.closed).toBe(false)
+  })
+})
+
+describe('a client that takes nothing', () => {
+  const LARGE = Buffer.alloc(64 * 1024 * 1024, 'x') // more than what lies between us and a client can hold
+
+  /** `/large` is more than a connection holds, `/held` is answered when it is let go, all else at once. */
+  async function withShortPatience() {
+    const held: ServerResponse[] = []
+    const closed: string[] = []
+    const { port } = await listening(
+      (req, res) => {
+        res.once('close', () => closed.push(req.url ?? ''))
+        if (req.url === '/held') held.push(res)
+        else res.end(req.url === '/large' ? LARGE : 'done')
+      },
+      { writeTimeoutMs: 50 },
+    )
+    /** So long as it takes for a client that does not read to be let go, thrice. */
+    const patienceEnds = async () => {
+      for (const _ of [1, 2, 3]) {
+        const before = closed.length
+        connection(port, { reads: false }).get('/large')
+        await until(() => closed.length > before)
+      }
+    }
+    return { port, held, closed, patienceEnds }
+  }
+
+  test('is let go, with all that it asked for', async () => {
+    const { port, closed } = await withShortPatience()
+    const client = connection(port, { reads: false })
+    for (const path of ['/large', '/2', '/3']) client.get(path)
+    await until(() => closed.length === 3)
+    expect(closed.toSorted()).toEqual(['/2', '/3', '/large'])
+  })
+
+  test('but waits for its answer is not let go, however long that takes', async () => {
+    const { port, held, patienceEnds } = await withShortPatience()
+    const client = connection(port)
+    client.get('/held')
+    await until(() => held.length === 1)
+    await patienceEnds()
+    held[0]?.end('done at last')
+    await until(() => client.state.received.endsWith('done at last'))
+  })
+
+  test('and one that asks for nothing is not let go before keepAliveTimeoutMs', async () => {
+    const { port, patienceEnds } = await withShortPatience()
+    const client = connection(port)
+    client.get('/1')
+    await until(() => client.state.received.endsWith('done'))
+    await patienceEnds()
+    client.get('/2')
+    await until(() => client.state.received.split('done').length === 3)
   })
 })
 

@@ -15,6 +15,7 @@ describe('what Node refuses before any of our code sees it', () => {
       400,
     ],
     ['a header with a control character', 'GET / HTTP/1.1\r\nHost: a\r\nX: a\u0001b\r\n\r\n', 400],
+    ['more expected than we do', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: 200-very-secret\r\n\r\n', 417],
     ['headers without end', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`, 431],
   ])(
     '%s: an Error object, nothing of the request in it, and the connection ends',
@@ -29,6 +30,23 @@ describe('what Node refuses before any of our code sees it', () => {
       expect(received).not.toContain('very-secret')
     },
   )
+})
+
+test('what expects 100-continue is told to, and goes on', async () => {
+  const served = keep(await serve({}))
+  const received = await served.raw(
+    'GET /none HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: 100-Continue\r\n\r\n',
+  )
+  expect(received).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 404 /)
+})
+
+test('what is refused so is answered in its turn, behind what was asked for before', async () => {
+  const served = keep(await serve({}))
+  const received = await served.raw(
+    'GET /none HTTP/1.1\r\nHost: a\r\n\r\nPOST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: x\r\n\r\n{}',
+  )
+  expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 404', 'HTTP/1.1 417'])
+  expect(received).toContain('"errorSummary":"Expect: only 100-continue is understood"')
 })
 
 describe('a URL', () => {

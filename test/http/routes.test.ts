@@ -279,6 +279,7 @@ describe('the ops listener', () => {
         expiresAtMs: () => 0,
         idleExpiresAtMs: () => 0,
       },
+      limits: { end: async () => {}, hashLogin: () => '' },
       opsToken: () => undefined,
       log: collectLog().log,
     })

@@ -40,6 +40,7 @@ export const PATIENCE = {
   requestTimeoutMs: 20_000,
   connectionsCheckIntervalMs: 2000,
   keepAliveTimeoutMs: 75_000,
+  writeTimeoutMs: 20_000,
 }
 
 /** A real server on a free port with the middleware under test between the first and the last of the real ones. */

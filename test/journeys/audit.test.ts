@@ -149,6 +149,15 @@ async function lookUpAndEnd() {
   })
   expect(last('sessions_revoked')).toMatchObject({ userId, reason: 'by_admin', count: 1 })
   expect((await one.get('/api/v1/sessions/me')).status).toBe(404)
+
+  const loginHash = last('sign_in_succeeded')?.loginHash
+  await fetch(`${house.gatehouse.opsUrl}/admin/users/${userId}/limits`, {
+    method: 'DELETE',
+    headers: { authorization: `Bearer ${OPS_TOKEN}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ login: 'AMELIA.stone' }),
+  })
+  expect(lines('limits_ended')).toMatchObject([{ userId }, { userId, loginHash }])
+  expect(last('admin_call')).toMatchObject({ operation: 'end_limits', userId, status: 200 })
 }
 
 const JOURNEYS: readonly (readonly [string, () => Promise<void>, readonly AuditEvent[]])[] = [
@@ -173,9 +182,16 @@ const JOURNEYS: readonly (readonly [string, () => Promise<void>, readonly AuditE
     ['recovery_started', 'limit_hit', 'factor_failed'],
   ],
   [
-    'groups that were asked for, sessions that were ended, by the person and by an administrator',
+    'groups that were asked for, sessions and limits that were ended, by the person and by an administrator',
     lookUpAndEnd,
-    ['sign_in_started', 'sign_in_succeeded', 'group_lookup', 'sessions_revoked', 'admin_call'],
+    [
+      'sign_in_started',
+      'sign_in_succeeded',
+      'group_lookup',
+      'sessions_revoked',
+      'limits_ended',
+      'admin_call',
+    ],
   ],
 ]
 

@@ -242,6 +242,67 @@ describe('wrong passwords', () => {
   })
 })
 
+describe('an operator who ends a person’s limits', () => {
+  const OPS_TOKEN = 'plainly-fake-ops-token'
+  const ended = async (userId: string, body: object = {}) => {
+    const answer = await fetch(`${house.gatehouse.opsUrl}/admin/users/${userId}/limits`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${OPS_TOKEN}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    return [answer.status, await answer.json()]
+  }
+  const userIdOf = async (browser: Browser) => String((await browser.get('/api/v1/sessions/me')).json.userId)
+  const forgotten = (login: string) =>
+    openBrowser(house.gatehouse.url).post('/api/v1/authn/recovery/password', {
+      username: login,
+      factorType: 'EMAIL',
+    })
+
+  test('lets somebody in whom strangers had locked out, in a new browser; and nobody else', async () => {
+    await limitedTo(
+      { password: { perPerson: atMost(2) }, recovery: { perPerson: atMost(1) } },
+      { env: { OPS_TOKEN, LOGIN_DOMAINS: 'example.test' } },
+    )
+    const userId = await userIdOf(await knownBrowser())
+    for (const login of [AMELIA, TOMAS]) {
+      expect(refusals(await inTurn(3, () => wrong(login)))).toEqual([REFUSED, REFUSED, LIMITED])
+      expect((await inTurn(2, () => forgotten(login))).map(({ status }) => status)).toEqual([200, 429])
+    }
+    const news = () => openBrowser(house.gatehouse.url)
+    expect(errorOf(await right(news()))).toEqual(LIMITED)
+    expect(await ended(userId)).toEqual([200, { ended: ['userId'] }])
+    expect(errorOf(await right(news()))).toEqual(LIMITED) // passwords are counted by login
+    expect(await ended(userId, { login: 'Amelia.Stone' })).toEqual([200, { ended: ['userId', 'login'] }])
+    expect((await right(news())).json.status).toBe('SUCCESS')
+    expect((await forgotten(AMELIA)).status).toBe(200)
+    expect(errorOf(await wrong(TOMAS))).toEqual(LIMITED)
+    expect((await forgotten(TOMAS)).status).toBe(429)
+    // and it counts anew
+    expect(refusals(await inTurn(3, () => wrong(AMELIA)))).toEqual([REFUSED, REFUSED, LIMITED])
+  })
+
+  test('and their codes, by the user id alone', async () => {
+    await limitedTo({ code: { perPerson: atMost(2) } }, { env: { OPS_TOKEN } })
+    const browser = openBrowser(house.gatehouse.url)
+    const begun = async () => {
+      const asked = await right(browser, TOMAS)
+      const step = { stateToken: handleOf(asked) }
+      return (passCode: string) =>
+        browser.post(verifyHref(asked, 'token:software:totp'), { ...step, passCode })
+    }
+    const code = await begun()
+    expect(refusals(await inTurn(3, () => code('000000')))).toEqual([
+      [403, 'E0000068'],
+      [403, 'E0000068'],
+      LIMITED,
+    ])
+    const userId = house.gatehouse.logLines().findLast(({ event }) => event === 'limit_hit')?.userId
+    expect(await ended(String(userId))).toEqual([200, { ended: ['userId'] }])
+    expect((await code(house.sandbox.totpCode(TOMAS))).json.status).toBe('SUCCESS')
+  })
+})
+
 describe('an attempt that was not refused is given back', () => {
   const FORBIDDEN = {
     errorCode: 'E0000006',

@@ -226,7 +226,11 @@ describe('every answer', () => {
   })
 
   test('that Node gives by itself says no more', async () => {
-    for (const sent of ['nonsense\r\n\r\n', `GET /${'x'.repeat(20_000)} HTTP/1.1\r\n\r\n`]) {
+    for (const sent of [
+      'nonsense\r\n\r\n',
+      `GET /${'x'.repeat(20_000)} HTTP/1.1\r\n\r\n`,
+      'GET / HTTP/1.1\r\nExpect: tea\r\n\r\n',
+    ]) {
       const answer = await rawExchange(portOf(secure), sent)
       expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /)
       expect(answer).toMatch(/\r\nCache-Control: no-store\r\n/)

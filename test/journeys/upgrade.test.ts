@@ -180,6 +180,17 @@ describe.each(DAMAGE)('a record %s', (_name, how) => {
   })
 })
 
+test('an offer of an older version, which had no state tokens in it, is one still', async () => {
+  const browser = await house.visit()
+  const enrolling = await signIn(browser, ENROLLING)
+  for (const place of await redis.keys('gatehouse:offer:*')) {
+    const { path } = JSON.parse(sealOf('offer').open((await redis.get(place)) ?? '', place) ?? '')
+    await redis.set(place, sealOf('offer').seal(JSON.stringify({ version: 1, path }), place), 'KEEPTTL')
+  }
+  const questions = hrefAt(enrolling, `${factorAt(enrolling, 'question')}._links.questions`)
+  expect((await browser.get(questions)).status).toBe(200)
+})
+
 describe('what a newer version wrote', () => {
   const newer = DAMAGE[0]?.[1] ?? (() => '')
 

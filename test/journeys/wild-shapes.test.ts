@@ -213,6 +213,129 @@ describe('a token inside', () => {
   })
 })
 
+describe('what is offered to a GET', () => {
+  const RECOVERY_TOKEN = '10recoveryToken-of-the-upstream-0123456'
+  const PICTURE_TOKEN = '20pictureToken-of-the-upstream-0123456'
+  const FOLDER = '/api/v1/users/00uwild0000000000001/factors'
+  const get = (path: string) => ({ href: stub.url + path, hints: { allow: ['GET'] } })
+  const factors = () => [
+    { factorType: 'question', _links: { questions: get(`${FOLDER}/questions`) } },
+    {
+      factorType: 'token:software:totp',
+      _links: { qrcode: get(`${FOLDER}/ost1/qr/${PICTURE_TOKEN}`) },
+    },
+  ]
+  const enrolling = () => pageWith({ status: 'MFA_ENROLL', _embedded: { user: USER, factors: factors() } })
+  const LINKS = ['_embedded.factors.0._links.questions', '_embedded.factors.1._links.qrcode']
+  const alarmsOf = async (act: () => Promise<unknown>) => {
+    const [alarms, byGuard] = [
+      linesOf('token_cut_by_guard').length,
+      await metric('gatehouse_tokens_cut_total{by="guard"}'),
+    ]
+    await act()
+    return {
+      lines: linesOf('token_cut_by_guard').slice(alarms),
+      cut: (await metric('gatehouse_tokens_cut_total{by="guard"}')) - byGuard,
+    }
+  }
+
+  test('holds no token: neither one that it names, nor the transaction’s own, nor our own', async () => {
+    const page = await enrolling()
+    stub.answers([
+      {
+        question: 'q',
+        questionText: `t ${TOKEN} plainly-fake-ssws-token`,
+        stateToken: TOKEN,
+        recoveryToken: RECOVERY_TOKEN,
+        note: encodeURIComponent(RECOVERY_TOKEN),
+        _links: {
+          skip: post(`${stub.url}/api/v1/authn/skip?stateToken=${TOKEN}`),
+          logo: { href: `${stub.url}/logo?t=${TOKEN}` },
+        },
+      },
+    ])
+    const alarms = await alarmsOf(async () => {
+      const { status, text } = await page.browser.get(hrefAt(page.held, LINKS[0] ?? ''))
+      expect([status, JSON.parse(text)]).toEqual([
+        200,
+        [
+          {
+            question: 'q',
+            questionText: 't  ',
+            note: '',
+            _links: {
+              skip: post(`${gatehouse.url}/api/v1/authn/skip?stateToken=`),
+              logo: { href: `${stub.url}/logo?t=` },
+            },
+          },
+        ],
+      ])
+    })
+    expect(alarms).toEqual({ lines: [expect.objectContaining({ level: 'error', count: 3 })], cut: 3 })
+  })
+
+  test.each(LINKS)('and refused: nor does the refusal, whose links are ours: %s', async (link) => {
+    const page = await enrolling()
+    const more = {
+      errorSummary: `no ${TOKEN} for ${PICTURE_TOKEN}`,
+      stateToken: TOKEN,
+      sessionToken: SESSION_TOKEN,
+      recoveryToken: RECOVERY_TOKEN,
+      errorCauses: [{ errorSummary: `${RECOVERY_TOKEN}${SESSION_TOKEN}` }],
+      _links: { cancel: post(`${stub.url}/api/v1/authn/cancel?stateToken=${TOKEN}`) },
+    }
+    stub.answers(new StubError(403, 'E0000006', more))
+    const alarms = await alarmsOf(async () => {
+      // by hand: no page of an API has such an error
+      const cookie = await page.browser.jar.getCookieString(gatehouse.url)
+      const refused = await fetch(hrefAt(page.held, link), { headers: { cookie } })
+      const text = await refused.text()
+      const pictures = link.endsWith('qrcode') ? '' : PICTURE_TOKEN
+      expect([refused.status, JSON.parse(text)]).toEqual([
+        403,
+        {
+          errorCode: 'E0000006',
+          errorSummary: `no  for ${pictures}`,
+          errorLink: 'E0000006',
+          errorId: 'oaeStubErrorId',
+          errorCauses: [{ errorSummary: '' }],
+          _links: { cancel: post(`${gatehouse.url}/api/v1/authn/cancel?stateToken=`) },
+        },
+      ])
+    })
+    expect(alarms.lines).toHaveLength(1)
+  })
+
+  test('holds no token that the transaction had before, either', async () => {
+    const page = await enrolling()
+    const second = `${TOKEN}-the-second`
+    const again = { _embedded: { user: USER, factors: factors() } }
+    stub.answers({ status: 'MFA_ENROLL', stateToken: second, ...again })
+    await page.send('/api/v1/authn')
+    stub.answers([{ question: 'q', questionText: `${TOKEN}, then ${second}` }])
+    const { text } = await page.browser.get(hrefAt(page.held, LINKS[0] ?? ''))
+    expect(JSON.parse(text)).toEqual([{ question: 'q', questionText: ', then ' }])
+  })
+})
+
+describe('a token within itself', () => {
+  const nested = (token: string, depth: number): string =>
+    depth === 0 ? token : token.slice(0, 10) + nested(token, depth - 1) + token.slice(10)
+
+  test('does not come out whole, in a text or in a link', async () => {
+    const href = `https://third.example/?t=${nested(TOKEN, 3)}`
+    const page = await pageWith({ relayState: `x${nested(TOKEN, 2)}y`, _links: { script: { href } } })
+    expect(page.held.json.relayState).toBe('xy')
+    expect(hrefAt(page.held, '_links.script')).toBe('https://third.example/?t=')
+  })
+
+  test('a thousand times over is no answer of the API', async () => {
+    const page = await openPage(house)
+    stub.answers({ stateToken: TOKEN, status: 'MFA_REQUIRED', relayState: nested(TOKEN, 1000) })
+    expect(errorOf(await page.begin('/api/v1/authn', CREDENTIALS))).toEqual([502, 'E0000009'])
+  })
+})
+
 describe('the list of factors', () => {
   const factor = (id: string, factorType: string) => ({
     id,

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
+import { storeUnavailable } from '../../src/errors.ts'
 import { createHealth } from '../../src/observability/health.ts'
 import { createOps } from '../../src/ops.ts'
 import { keeper, listenFor } from '../http/serve.ts'
@@ -9,35 +10,48 @@ afterEach(closeAll)
 
 const TOKEN = 'plainly-fake-ops-token'
 const PERSON = '/admin/users/00u1person/sessions'
+const LIMITS = '/admin/users/00u1person/limits'
 const ME = '/api/v1/sessions/me'
 
 /** Sessions and the operations listener in front of the same store. */
 async function house(token: string | undefined = TOKEN) {
   const own = keep(await sessionHouse())
   const secret: { token: string | undefined } = { token }
+  const forgiven: { userId: string; login: string | undefined }[] = []
   const { metrics, sessions, log } = own
   const app = createOps({
     health: createHealth([]),
     metrics,
     sessions,
+    limits: {
+      async end(person) {
+        if (own.traffic.away) throw storeUnavailable()
+        forgiven.push(person)
+      },
+      hashLogin: (login) => login.replace(/[^a-z]/g, '').padEnd(16, '_'),
+    },
     opsToken: () => secret.token,
     log,
   })
   const ops = keep(await listenFor(app))
-  const as = (authorization: string | undefined, method: string, path: string) =>
-    ops.ask({ method, path, headers: authorization === undefined ? {} : { authorization } })
+  const as = (authorization: string | undefined, method: string, path: string, body?: string) => {
+    const type = body === undefined ? {} : { 'content-type': 'application/json' }
+    const headers = { ...type, ...(authorization === undefined ? {} : { authorization }) }
+    return ops.ask({ method, path, headers, ...(body === undefined ? {} : { body }) })
+  }
   return {
     ...own,
     ops,
     secret,
+    forgiven,
     as,
-    admin: (method: string, path: string) => as(`Bearer ${secret.token}`, method, path),
+    admin: (method: string, path: string, body?: string) => as(`Bearer ${secret.token}`, method, path, body),
     audited: () => own.lines().filter(({ event }) => event === 'admin_call'),
   }
 }
 
 describe('without an OPS_TOKEN', () => {
-  test.each(['/admin', '/admin/', '/admin/x', PERSON])(
+  test.each(['/admin', '/admin/', '/admin/x', PERSON, LIMITS])(
     '%s is not there, whatever token is sent',
     async (path) => {
       const { as, secret } = await house()
@@ -64,12 +78,13 @@ describe('with a wrong token', () => {
     `Basic ${TOKEN}`,
     TOKEN,
   ])('%j: 401 on every path under /admin, nothing is done, and it is audited', async (authorization) => {
-    const { as, signIn, call, audited } = await house()
+    const { as, signIn, call, audited, forgiven } = await house()
     const { bearer } = await signIn()
     for (const [method, path] of [
       ['GET', PERSON],
       ['DELETE', PERSON],
       ['POST', PERSON],
+      ['DELETE', LIMITS],
       ['GET', '/admin/nothing'],
     ] as const) {
       const answer = await as(authorization, method, path)
@@ -80,7 +95,8 @@ describe('with a wrong token', () => {
       })
     }
     expect((await call('GET', ME, bearer)).status).toBe(200)
-    expect(audited()).toHaveLength(4)
+    expect(forgiven).toEqual([])
+    expect(audited()).toHaveLength(5)
     expect(audited()[0]).toMatchObject({ operation: 'none', status: 401, errorCode: 'E0000011' })
   })
 
@@ -108,6 +124,8 @@ describe('with the token', () => {
     const { admin } = await house()
     const wrong = await admin('POST', PERSON)
     expect([wrong.status, wrong.headers.allow]).toEqual([405, 'GET, HEAD, DELETE'])
+    const noLook = await admin('GET', LIMITS)
+    expect([noLook.status, noLook.headers.allow]).toEqual([405, 'DELETE'])
     for (const path of ['/admin', '/admin/users', '/admin/users/00u1person', `${PERSON}/`, `${PERSON}/x`]) {
       expect((await admin('GET', path)).status).toBe(404)
     }
@@ -199,6 +217,58 @@ describe('with the token', () => {
     ])
   })
 
+  test.each([
+    ['no body', undefined],
+    ['an empty one', '{}'],
+  ])('limits end under the user id alone, with %s', async (_, body) => {
+    const { admin, forgiven, audited, lines } = await house()
+    const answer = await admin('DELETE', LIMITS, body)
+    expect([answer.status, answer.json]).toEqual([200, { ended: ['userId'] }])
+    expect(forgiven).toEqual([{ userId: '00u1person', login: undefined }])
+    const told = { audit: true, requestId: answer.headers['x-request-id'], userId: '00u1person' }
+    expect(audited()).toEqual([expect.objectContaining({ ...told, operation: 'end_limits', status: 200 })])
+    const ended = lines().filter(({ event }) => event === 'limits_ended')
+    expect(ended).toEqual([expect.objectContaining({ ...told, address: '127.0.0.1' })])
+    expect(ended[0]).not.toHaveProperty('loginHash')
+  })
+
+  test('and under a login, which stands in no line of the log', async () => {
+    const { admin, forgiven, lines } = await house()
+    const answer = await admin('DELETE', LIMITS, '{"login": "ada+1@example.com"}')
+    expect([answer.status, answer.json]).toEqual([200, { ended: ['userId', 'login'] }])
+    expect(forgiven).toEqual([{ userId: '00u1person', login: 'ada+1@example.com' }])
+    const ended = lines().filter(({ event }) => event === 'limits_ended')
+    expect(ended.map(({ loginHash }) => loginHash)).toEqual([undefined, 'adaexamplecom___'])
+    expect(JSON.stringify(lines())).not.toContain('ada+1')
+  })
+
+  test.each([
+    ['{"logins": ["ada"]}', 400, 'E0000001'],
+    ['{"login": "ada", "userId": "00u2"}', 400, 'E0000001'],
+    ['{"login": ["ada"]}', 400, 'E0000001'],
+    ['{"login": null}', 400, 'E0000001'],
+    ['{"login": ""}', 400, 'E0000001'],
+    ['{"login": " "}', 400, 'E0000001'],
+    ['{"login": "a\\u0000b"}', 400, 'E0000001'],
+    [`{"login": "${'x'.repeat(321)}"}`, 400, 'E0000001'],
+    ['["ada"]', 400, 'E0000003'],
+    ['login=ada', 400, 'E0000003'],
+    [`{"login": "${'x'.repeat(5000)}"}`, 413, 'E0000001'],
+  ])('limits of %s: refused, audited, and nothing ends', async (body, status, errorCode) => {
+    const { admin, forgiven, audited, lines } = await house()
+    const answer = await admin('DELETE', LIMITS, body)
+    expect([answer.status, answer.json]).toEqual([status, expect.objectContaining({ errorCode })])
+    expect(forgiven).toEqual([])
+    expect(audited()).toEqual([expect.objectContaining({ operation: 'end_limits', status, errorCode })])
+    expect(lines().filter(({ event }) => event === 'limits_ended')).toEqual([])
+  })
+
+  test('limits of somebody who is no user id of the org: 400', async () => {
+    const { admin, forgiven } = await house()
+    expect((await admin('DELETE', '/admin/users/ada%40example.com/limits')).status).toBe(400)
+    expect(forgiven).toEqual([])
+  })
+
   test('an id from outside is not taken over', async () => {
     const { ops } = await house()
     const answer = await ops.ask({ path: '/livez', headers: { 'x-request-id': 'id-from-outside' } })
@@ -209,8 +279,12 @@ describe('with the token', () => {
 test('the store is away: 503 with Retry-After, audited, and nobody has to be woken', async () => {
   const { admin, traffic, audited, lines } = await house()
   traffic.away = true
-  for (const method of ['GET', 'DELETE']) {
-    const answer = await admin(method, PERSON)
+  for (const [method, path] of [
+    ['GET', PERSON],
+    ['DELETE', PERSON],
+    ['DELETE', LIMITS],
+  ] as const) {
+    const answer = await admin(method, path)
     expect([answer.status, answer.headers['retry-after'], answer.json]).toEqual([
       503,
       '2',
@@ -220,6 +294,7 @@ test('the store is away: 503 with Retry-After, audited, and nobody has to be wok
   expect(audited()).toEqual([
     expect.objectContaining({ operation: 'list_sessions', status: 503, errorCode: 'E0000009' }),
     expect.objectContaining({ operation: 'end_sessions', status: 503, errorCode: 'E0000009' }),
+    expect.objectContaining({ operation: 'end_limits', status: 503, errorCode: 'E0000009' }),
   ])
   expect(lines().some(({ level }) => level === 'error')).toBe(false)
 })

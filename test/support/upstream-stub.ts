@@ -16,9 +16,12 @@ export interface UpstreamStub {
 export class StubError {
   readonly status: number
   readonly errorCode: string
-  constructor(status: number, errorCode: string) {
+  /** What else its body holds. */
+  readonly more: object
+  constructor(status: number, errorCode: string, more: object = {}) {
     this.status = status
     this.errorCode = errorCode
+    this.more = more
   }
 }
 
@@ -59,10 +62,10 @@ export async function startUpstreamStub(): Promise<UpstreamStub> {
 
 function wire(answer: object | StubError): { status: number; body: object } {
   if (!(answer instanceof StubError)) return { status: 200, body: answer }
-  const { status, errorCode } = answer
+  const { status, errorCode, more } = answer
   const errorId = 'oaeStubErrorId'
   return {
     status,
-    body: { errorCode, errorSummary: 'As told', errorLink: errorCode, errorId, errorCauses: [] },
+    body: { errorCode, errorSummary: 'As told', errorLink: errorCode, errorId, errorCauses: [], ...more },
   }
 }

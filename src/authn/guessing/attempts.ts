@@ -43,7 +43,7 @@ function defenceOf({ operation, fields, factorType }: AttemptedStep, isPoll: boo
     case 'resend':
       return challengeOf(factorType, false)
     case 'enroll':
-      return hasCode(fields) ? 'code' : challengeOf(fields.factorType, true)
+      return enrolmentOf(fields)
     case 'activate':
     case 'reset_password':
     case 'recovery_answer':
@@ -64,8 +64,29 @@ function hasCode({ passCode, answer }: AttemptedStep['fields']): boolean {
   return [passCode, answer].some((code) => typeof code === 'string' && code !== '')
 }
 
+/**
+ * Whoever names a phone or a mailbox has it written to, by whatever name they call the factor; a code beside it guesses
+ * nothing then. Only a token's own code can be guessed here.
+ */
+function enrolmentOf(fields: AttemptedStep['fields']): Defence | undefined {
+  const type = typed(fields.factorType)
+  if (hasCode(fields) && type.startsWith('token')) return 'code'
+  if (MESSAGES.has(type) || hasAddress(fields)) return 'message'
+  return hasCode(fields) ? 'code' : challengeOf(type, true)
+}
+
+function hasAddress({ profile }: AttemptedStep['fields']): boolean {
+  return typeof profile === 'object' && profile !== null && ('phoneNumber' in profile || 'email' in profile)
+}
+
 /** To enrol a push factor shows a picture and to poll one asks the upstream: neither makes a phone ring. */
 function challengeOf(factorType: unknown, isSilentPush: boolean): Defence | undefined {
-  if (factorType === 'push') return isSilentPush ? undefined : 'push'
-  return typeof factorType === 'string' && MESSAGES.has(factorType) ? 'message' : undefined
+  const type = typed(factorType)
+  if (type === 'push') return isSilentPush ? undefined : 'push'
+  return MESSAGES.has(type) ? 'message' : undefined
+}
+
+/** The upstream need not be strict about case in what a browser sends. */
+function typed(factorType: unknown): string {
+  return typeof factorType === 'string' ? factorType.toLowerCase() : ''
 }

@@ -4,7 +4,7 @@ import { countingWindow, limitPlace } from '../../store/limiter.ts'
 import type { Client } from '../client.ts'
 import type { Attempt } from './attempts.ts'
 import { countedAddress } from './counted-address.ts'
-import { type GuessingFigures, SCOPE_LABELS, type Scope, WINDOWS } from './figures.ts'
+import { DEFENCES, type GuessingFigures, SCOPE_LABELS, type Scope, WINDOWS } from './figures.ts'
 
 /**
  * Under which keys an attempt is counted. Names, addresses, devices and handles stand in them as HMACs only.
@@ -20,6 +20,11 @@ export interface Countings {
   local(attempt: Attempt, client: Client): LabelledCounting | undefined
   /** The marks and the failures in a row of a person under all names. */
   ofPerson(person: PersonNames, client: Client): readonly PersonKeys[]
+  /**
+   * All that is counted over every browser of a person, under all names and by every key. What is counted by browser or by
+   * sign-in is not among it: nobody can say which those were.
+   */
+  overBrowsers(person: PersonNames): readonly PersonWindows[]
 }
 
 export interface LabelledCounting extends Counting {
@@ -51,6 +56,11 @@ export interface PersonKeys {
   readonly inARow: readonly string[]
 }
 
+export interface PersonWindows {
+  readonly place: string
+  readonly windows: readonly string[]
+}
+
 export interface CountingsParts {
   readonly figures: GuessingFigures
   readonly names: Signer
@@ -72,7 +82,7 @@ export function createCountings({ figures, names, canonicalLogin }: CountingsPar
     `:${defence}:${SCOPE_LABELS[scope]}${id === '' ? '' : `:${id}`}:${window}`
 
   /** The windows of one scope; `id` tells apart what shares a place. */
-  const windowsOf = ({ defence }: Attempt, scope: Scope, id = ''): LabelledWindow[] =>
+  const windowsOf = ({ defence }: Pick<Attempt, 'defence'>, scope: Scope, id = ''): LabelledWindow[] =>
     WINDOWS.flatMap((window) => {
       const limit = figures[defence][scope]?.[window]
       if (limit === undefined) return []
@@ -85,6 +95,12 @@ export function createCountings({ figures, names, canonicalLogin }: CountingsPar
     const [device, ...formerDevices] = names.signAll(JSON.stringify(['device', deviceId, ...person]))
     const formerMarks = formerPeople.map((former, key) => markPlace(former, formerDevices[key] ?? ''))
     return { place: limitPlace(personHmac), device, mark: markPlace(personHmac, device), formerMarks }
+  }
+
+  /** The same person under each name, once. */
+  const peopleOf = ({ userId, logins }: PersonNames): string[][] => {
+    const people = [byUserId(userId), ...logins.map(byLogin)]
+    return [...new Map(people.map((person) => [JSON.stringify(person), person])).values()]
   }
 
   return {
@@ -121,11 +137,9 @@ export function createCountings({ figures, names, canonicalLogin }: CountingsPar
       return { place: limitPlace(hmac('address', countedAddress(client.address))), windows }
     },
 
-    ofPerson({ userId, logins }, client) {
-      const people = [byUserId(userId), ...logins.map(byLogin)]
-      const distinct = new Map(people.map((person) => [JSON.stringify(person), person]))
-      return [...distinct.values()].map((person) => {
-        const { place, device, mark } = marked(person, client.device.id)
+    ofPerson(person, client) {
+      return peopleOf(person).map((one) => {
+        const { place, device, mark } = marked(one, client.device.id)
         const inARow = (['password', 'code'] as const).flatMap((defence) => [
           windowName(defence, 'perPerson', '', 'inARow'),
           windowName(defence, 'perKnownDevice', device, 'inARow'),
@@ -133,6 +147,14 @@ export function createCountings({ figures, names, canonicalLogin }: CountingsPar
         ])
         return { mark, place, inARow }
       })
+    },
+
+    overBrowsers(person) {
+      const windows = DEFENCES.flatMap((defence) =>
+        (['perPerson', 'perKnownPerson'] as const).flatMap((scope) => windowsOf({ defence }, scope)),
+      ).map(({ name }) => name)
+      const places = peopleOf(person).flatMap((one) => names.signAll(JSON.stringify(one)))
+      return places.map((place) => ({ place: limitPlace(place), windows }))
     },
   }
 }

@@ -1,7 +1,8 @@
 import type { LimitFigures } from '../../store/limiter.ts'
 
 /** What is defended, each by limits of its own. */
-export type Defence = 'password' | 'code' | 'token' | 'message' | 'push' | 'recovery'
+export const DEFENCES = ['password', 'code', 'token', 'message', 'push', 'recovery'] as const
+export type Defence = (typeof DEFENCES)[number]
 
 /**
  * Whose attempts are counted together. A browser that has fully signed this person in before is known: its attempts

@@ -30,6 +30,8 @@ export interface Guessing {
   trial(attempt: Attempt, client: Client): Trial
   /** This browser has fully signed this person in: it is known from now on, and failures in a row begin anew. */
   remember(person: PersonNames, client: Client): Promise<void>
+  /** What is counted against a person over all browsers begins anew; with the store out of reach it throws 503. */
+  forgive(person: PersonNames): Promise<void>
 }
 
 /** One attempt. It counts from `ask` on, but nobody is refused, and nothing told of a refusal, before `guard`. */
@@ -195,6 +197,11 @@ export function createGuessing(parts: GuessingParts): Guessing {
         // the sign-in stands all the same: this browser is a stranger until the next one
         log.warn('device_not_remembered', { requestId: client.requestId }, error)
       }
+    },
+
+    async forgive(person) {
+      const counted = countings.overBrowsers(person)
+      await Promise.all(counted.map(({ place, windows }) => store.endCounts(place, windows)))
     },
   }
 }

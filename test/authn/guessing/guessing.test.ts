@@ -17,7 +17,7 @@ import { UpstreamFailure, type UpstreamFailureKind } from '../../../src/upstream
 import { collectLog } from '../../observability/collect-log.ts'
 import { until } from '../../support/until.ts'
 
-const NOW = Date.now() // the store has a clock of its own
+const NOW = Date.now()
 const client: Client = {
   requestId: 'request-1',
   address: '203.0.113.5',
@@ -39,12 +39,14 @@ let entries: Map<string, MemoryEntry>
 let store: Store
 beforeEach(() => {
   entries = new Map()
-  store = createMemoryStore({ entries })
+  store = createMemoryStore({ entries, now: () => NOW })
 })
 afterEach(() => store.close())
 
-function guessingOn(changed: Partial<Store> = {}) {
-  const keys = () => [Buffer.alloc(32, 'plainly-fake')]
+const KEY = Buffer.alloc(32, 'plainly-fake')
+
+function guessingOn(changed: Partial<Store> = {}, masterKeys = [KEY]) {
+  const keys = () => masterKeys
   const { log, lines } = collectLog()
   const metrics = createMetrics({ processMetrics: false })
   const canonicalLogin = createCanonicalLogin([])
@@ -295,6 +297,74 @@ describe('an attempt that is asked for before it is known whether the work is to
     await new Promise((resolve) => setImmediate(resolve)) // nobody looks yet, and nothing falls over
     await expect(attempt.guard(async () => ended(undefined))).rejects.toMatchObject({ status: 503 })
     expect(lines()).toEqual([])
+  })
+})
+
+describe('what is forgiven', () => {
+  const ADA = { userId: '00u1ada', logins: ['ada'] }
+  const strangers = () =>
+    [1, 2].map((n) => ({
+      ...client,
+      address: `198.18.0.${n}`,
+      device: { id: `${n}`.repeat(32), returned: true },
+    }))
+  const DEFENCES = ['password', 'code', 'message', 'push', 'recovery'] as const
+
+  /** Strangers try everything once, for somebody whom the org has named or not. */
+  async function tried({ guard }: ReturnType<typeof guessingOn>, who: Pick<Attempt, 'login' | 'userId'>) {
+    for (const defence of DEFENCES) {
+      const outcome = ended(['password', 'code'].includes(defence) ? 'E0000004' : undefined)
+      for (const stranger of strangers())
+        await guard({ defence, operation: 'x', handle: 'handle', ...who }, stranger, async () => outcome)
+    }
+  }
+  /** The windows of people, not of addresses, without whose they are. */
+  const windows = () =>
+    [...entries.keys()].filter((key) => !key.includes(':address:')).map((key) => key.replace(/^.*?\}:/, ''))
+
+  test('is all that holds over all browsers, by user id and by login; not what one browser or sign-in has', async () => {
+    const guessing = guessingOn()
+    await tried(guessing, { login: 'ada' })
+    await tried(guessing, { userId: '00u1ada' })
+    expect(windows().filter((name) => name.includes(':person:'))).toHaveLength(2 * 12)
+    await guessing.forgive(ADA)
+    const left = windows()
+    expect(left.filter((name) => /:(known_)?person:/.test(name))).toEqual([])
+    expect(new Set(left.map((name) => name.replace(/:[\w-]{43}:/, ':')))).toEqual(
+      new Set(['password:device:burst', 'password:device:sustained', 'code:transaction:burst']),
+    )
+  })
+
+  test('is also what known browsers have together, and the browser stays known', async () => {
+    const guessing = guessingOn()
+    await guessing.remember(ADA, client)
+    await guessing.guard(password, client, async () => ended('E0000004'))
+    expect(windows()).toContain('password:known_person:inARow')
+    await guessing.forgive(ADA)
+    expect(windows()).not.toContain('password:known_person:inARow')
+    expect([...entries.keys()].filter((key) => key.startsWith('gatehouse:known:'))).toHaveLength(2)
+  })
+
+  test('is nobody else’s, and nothing under a login that was not named', async () => {
+    const guessing = guessingOn()
+    await tried(guessing, { login: 'ada' })
+    await tried(guessing, { login: 'bob' })
+    const before = windows()
+    await guessing.forgive({ userId: '00u1ada', logins: [] })
+    expect(windows()).toEqual(before)
+    await guessing.forgive({ userId: '00u1ada', logins: ['  ADA '] })
+    expect(windows().filter((name) => name.includes(':person:'))).toHaveLength(12)
+  })
+
+  test('is found under every key that is still in the list', async () => {
+    await tried(guessingOn(), { login: 'ada' })
+    await guessingOn({}, [Buffer.alloc(32, 'another'), KEY]).forgive(ADA)
+    expect(windows().filter((name) => name.includes(':person:'))).toEqual([])
+  })
+
+  test('nothing with the store away, and it says so', async () => {
+    const { forgive } = guessingOn({ endCounts: () => Promise.reject(storeUnavailable()) })
+    await expect(forgive(ADA)).rejects.toMatchObject({ status: 503 })
   })
 })
 
