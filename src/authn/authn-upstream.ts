@@ -1,4 +1,4 @@
-import { temporarilyUnavailable, unknownHandle, upstreamTimeout, upstreamUnavailable } from '../errors.ts'
+import { unknownHandle, upstreamHeldBack, upstreamTimeout, upstreamUnavailable } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { UpstreamAnswer, UpstreamClient, UpstreamRequest } from '../upstream/upstream-client.ts'
@@ -95,7 +95,7 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
     return reply
   }
 
-  const refuse = () => temporarilyUnavailable(RETRY_AFTER_REFUSAL_S, new Error('SSWS token refused'))
+  const refuse = () => upstreamHeldBack(RETRY_AFTER_REFUSAL_S, new Error('SSWS token refused'))
 
   /** An empty sign-in, which a working API refuses for its form: so it tells whether our token stands. */
   const knock = async (from: Client, deadline: number): Promise<void> => {
@@ -106,7 +106,7 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
       throw refuse()
     }
     if (reply.status === 429 || reply.status >= 500)
-      throw temporarilyUnavailable(1, new Error(`status ${reply.status}`))
+      throw upstreamHeldBack(1, new Error(`status ${reply.status}`))
   }
 
   const knockOnce = (from: Client, deadline: number): Promise<void> => {
@@ -244,7 +244,7 @@ function asBrokerError(error: unknown): unknown {
   if (!(error instanceof UpstreamFailure)) return error
   if (error.kind === 'timeout') return upstreamTimeout(error)
   if (error.kind === 'breaker-open' || error.kind === 'busy') {
-    return temporarilyUnavailable(Math.ceil((error.retryAfterMs ?? 1000) / 1000), error)
+    return upstreamHeldBack(Math.ceil((error.retryAfterMs ?? 1000) / 1000), error)
   }
   return upstreamUnavailable(error)
 }

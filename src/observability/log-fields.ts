@@ -11,6 +11,12 @@ export interface LogFields {
   /** The client's address as found through TRUST_PROXY. */
   readonly address?: string | undefined
   readonly errorCode?: string | undefined
+  /** What did not work, of all that we need. */
+  readonly dependency?: 'authn' | 'pam' | 'store' | undefined
+  /** How it did not work, in the words of `dependency-trouble.ts`; those of an upstream call are the metrics' own. */
+  readonly outcome?: string | undefined
+  /** The platform's or Redis' own word for it, such as `ECONNREFUSED` or `OOM`; never a host and never a value. */
+  readonly code?: string | undefined
   readonly upstream?: 'authn' | 'pam' | undefined
   readonly upstreamStatus?: number | undefined
   /** The upstream's own error id, for its support. */
@@ -54,6 +60,9 @@ const NAMES: Readonly<Record<keyof LogFields, true>> = {
   durationMs: true,
   address: true,
   errorCode: true,
+  dependency: true,
+  outcome: true,
+  code: true,
   upstream: true,
   upstreamStatus: true,
   upstreamErrorId: true,
