@@ -72,6 +72,7 @@ function opsRoutes({ health, metrics }: OpsParts): Route[] {
       method: 'GET',
       path: '/metrics',
       async handle(_req, res) {
+        metrics.ready.set((await health.readiness()).ready ? 1 : 0)
         res.type(metrics.registry.contentType).send(await metrics.registry.metrics())
       },
     },

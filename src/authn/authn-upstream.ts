@@ -3,7 +3,7 @@ import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { UpstreamAnswer, UpstreamClient, UpstreamRequest } from '../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import { createApiToken } from './api-token.ts'
+import { createApiToken, type Turn } from './api-token.ts'
 import { type AuthnLimit, type LimitedCaller, wasSentRecently } from './authn-limit.ts'
 import type { Client } from './client.ts'
 import { record } from './read-answer.ts'
@@ -76,19 +76,20 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
       }
     })
 
-  const post = async (token: string, { path, body }: Posted, from: Client, deadline: number) => {
+  const post = async (turn: Turn, token: string, { path, body }: Posted, from: Client, deadline: number) => {
     const headers = headersFor(token, from)
     const caller = callerOf(path, body, from)
     const reply = toReply(await ask({ method: 'POST', path, headers, body }, caller, deadline))
-    if (provesToken(reply)) apiToken.taken(token)
+    if (provesToken(reply)) turn.taken(token)
     return reply
   }
 
   /** Whatever a call with every token says: E0000011 from all, or the first other answer. */
   const postInTurn = async (posted: Posted, from: Client, deadline: number) => {
     let reply: AuthnReply | undefined
-    for (const token of apiToken.inTurn()) {
-      reply = await post(token, posted, from, deadline)
+    const turn = apiToken.inTurn()
+    for (const token of turn.tokens) {
+      reply = await post(turn, token, posted, from, deadline)
       if (!isInvalidToken(reply)) return reply
     }
     if (reply === undefined) throw new Error('there is always an API token')
@@ -123,7 +124,7 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
 
     async fetch(path, accept, from) {
       const deadline = monotonic() + timeoutMs
-      for (const token of apiToken.inTurn()) {
+      for (const token of apiToken.inTurn().tokens) {
         const headers = { ...headersFor(token, from), Accept: accept }
         const answer = await ask({ method: 'GET', path, headers }, ongoing(path, path, from), deadline)
         if (answer.status !== 401) return answer

@@ -157,9 +157,11 @@ describe('Redis in trouble', () => {
       )
       expect((await fetch(`${kept.gatehouse.opsUrl}/readyz`)).status).toBe(503)
       expect((await fetch(`${kept.gatehouse.opsUrl}/livez`)).status).toBe(200)
+      expect(await kept.gatehouse.metrics()).toContain('gatehouse_ready 0')
 
       await kept.redis.restart()
       await until(async () => (await fetch(`${kept.gatehouse.opsUrl}/readyz`)).status === 200)
+      expect(await kept.gatehouse.metrics()).toContain('gatehouse_ready 1')
       expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA)
       const done = await tab.post(verifyHref(asked, 'token:software:totp'), {
         stateToken: handleOf(asked),
