@@ -43,6 +43,8 @@ export interface LogFields {
   readonly count?: number | undefined
   readonly name?: string | undefined
   readonly port?: number | undefined
+  /** What a listener of ours binds to. */
+  readonly host?: string | undefined
   readonly signal?: string | undefined
   readonly version?: string | undefined
   readonly state?: string | undefined
@@ -82,6 +84,7 @@ const NAMES: Readonly<Record<keyof LogFields, true>> = {
   count: true,
   name: true,
   port: true,
+  host: true,
   signal: true,
   version: true,
   state: true,
