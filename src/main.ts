@@ -3,6 +3,7 @@ import type { Config } from './config/config.ts'
 import { ConfigError } from './config/config-error.ts'
 import { loadConfig } from './config/load-config.ts'
 import { newKey } from './config/new-key.ts'
+import { notesOn } from './config/notes.ts'
 import { watchSecretFiles } from './config/watch-secrets.ts'
 import { createListener, type Listener } from './http/listener.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
@@ -46,7 +47,10 @@ async function start(): Promise<void> {
 }
 
 function checkConfig(): void {
-  if (configuration() !== undefined) say('The configuration is sound.')
+  const config = configuration()
+  if (config === undefined) return
+  const notes = notesOn(config, Date.now())
+  say(['The configuration is sound.', ...notes.map((note) => `  ${note}`)].join('\n'))
 }
 
 function configuration(): Config | undefined {

@@ -76,6 +76,7 @@ describe('the command', () => {
     const { output, exited } = start(environment(), '--check-config')
     expect(await exited).toBe(0)
     expect(output.out).toMatch(/sound/)
+    expect(output.out).toContain('LOGIN_DOMAINS: is not set')
   })
 
   test('--new-key makes a key that the configuration takes', async () => {
