@@ -50,6 +50,8 @@ export interface LogFields {
   readonly state?: string | undefined
   readonly retryAfterSeconds?: number | undefined
   readonly ageMs?: number | undefined
+  /** How long a token that was issued lasts. */
+  readonly lifetimeMs?: number | undefined
   readonly audit?: boolean | undefined
 }
 
@@ -90,6 +92,7 @@ const NAMES: Readonly<Record<keyof LogFields, true>> = {
   state: true,
   retryAfterSeconds: true,
   ageMs: true,
+  lifetimeMs: true,
   audit: true,
 }
 
