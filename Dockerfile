@@ -25,9 +25,10 @@ COPY config/default.json ./config/default.json
 # The image's user "node", as a number: Kubernetes can only tell from a number that it is not root.
 USER 1000:1000
 EXPOSE 8080
-# /livez on the ops listener, inside the container; 200 or the container is not alive.
+# /livez on the ops listener, inside the container, wherever OPS_HOST puts it (on all addresses: on the loopback one);
+# 200 or the container is not alive.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
-  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.OPS_PORT||9090}/livez`,{signal:AbortSignal.timeout(2000)}).then(r=>process.exit(r.ok?0:1),()=>process.exit(1))"]
+  CMD ["node", "-e", "const{OPS_HOST:h,OPS_PORT:p}=process.env;const at=!h||h==='0.0.0.0'?'127.0.0.1':h==='::'?'[::1]':h.includes(':')?`[${h}]`:h;fetch(`http://${at}:${p||9090}/livez`,{signal:AbortSignal.timeout(2000)}).then(r=>process.exit(r.ok?0:1),()=>process.exit(1))"]
 STOPSIGNAL SIGTERM
 # Where memory is limited V8 makes its young generation as small as 1 MB and is collecting it all the time: every request
 # took twice the processor time. More than 16 MB brings nothing (docs/performance.md).

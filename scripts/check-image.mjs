@@ -32,8 +32,8 @@ const work = mkdtempSync(join(tmpdir(), 'gatehouse-image-'))
 /** Made up; nothing listens at these addresses. */
 const SOUND = {
   PUBLIC_URL: 'https://portal.example.com',
-  AUTHN_BASE_URL: 'https://your-org.example.net',
-  AUTHN_API_TOKEN: 'replace-with-your-api-token',
+  AUTHN_BASE_URL: 'https://org.example.net',
+  AUTHN_API_TOKEN: 'made-up-api-token',
   REDIS_URL: 'redis://127.0.0.1:1/0',
   SECRET_KEYS: randomBytes(32).toString('base64'),
 }

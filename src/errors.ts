@@ -8,6 +8,8 @@ export class BrokerError extends Error {
   readonly code: string
   readonly causes: readonly string[]
   readonly headers: Readonly<Record<string, string>>
+  /** Whose trouble it is, when it is not ours; for the log. */
+  readonly dependency: Dependency | undefined
 
   constructor(status: number, code: string, summary: string, details: ErrorDetails = {}) {
     super(summary, { cause: details.cause })
@@ -15,8 +17,12 @@ export class BrokerError extends Error {
     this.code = code
     this.causes = details.causes ?? []
     this.headers = details.headers ?? {}
+    this.dependency = details.dependency
   }
 }
+
+/** What the broker can't work without: the sign-in API, the PAM API, Redis. */
+export type Dependency = 'authn' | 'pam' | 'store'
 
 export interface ErrorDetails {
   /** Sentences for the caller, each naming what is wrong. */
@@ -25,6 +31,7 @@ export interface ErrorDetails {
   readonly headers?: Readonly<Record<string, string>>
   /** What really happened; for the log's eyes only. */
   readonly cause?: unknown
+  readonly dependency?: Dependency
 }
 
 /** The body of every error answer, in the sign-in API's own shape. `errorLink` repeats the code. */
@@ -184,20 +191,35 @@ export const storeUnavailable = (cause?: unknown) =>
   new BrokerError(503, 'E0000009', 'The service is temporarily unavailable', {
     headers: { 'Retry-After': '2' },
     cause,
+    dependency: 'store',
   })
 
 /** The upstream could not be reached, cut the connection or answered with something that is no API answer. */
 export const upstreamUnavailable = (cause?: unknown) =>
-  new BrokerError(502, 'E0000009', 'The sign-in service did not answer as expected', { cause })
+  new BrokerError(502, 'E0000009', 'The sign-in service did not answer as expected', {
+    cause,
+    dependency: 'authn',
+  })
 
 export const upstreamTimeout = (cause?: unknown) =>
-  new BrokerError(504, 'E0000009', 'The sign-in service did not answer in time', { cause })
+  new BrokerError(504, 'E0000009', 'The sign-in service did not answer in time', {
+    cause,
+    dependency: 'authn',
+  })
 
-/** We do not call the upstream now: its breaker is open, our token is refused, or we are stopping. */
+/** We take on nothing now: too much is under way. */
 export const temporarilyUnavailable = (retryAfterSeconds: number, cause?: unknown) =>
   new BrokerError(503, 'E0000009', 'The service is temporarily unavailable', {
     headers: { 'Retry-After': String(retryAfterSeconds) },
     cause,
+  })
+
+/** We do not call the sign-in API now: its breaker is open, all connections are taken, or our token is refused. */
+export const upstreamHeldBack = (retryAfterSeconds: number, cause?: unknown) =>
+  new BrokerError(503, 'E0000009', 'The service is temporarily unavailable', {
+    headers: { 'Retry-After': String(retryAfterSeconds) },
+    cause,
+    dependency: 'authn',
   })
 
 /** Another step of the same transaction took longer than we wait for it. */
@@ -217,6 +239,7 @@ export const pamError = (
       ? {}
       : { headers: { 'Retry-After': String(details.retryAfterSeconds) } }),
     cause: details.cause,
+    dependency: 'pam',
   })
 
 const PAM_SUMMARY: Readonly<Record<string, string>> = {

@@ -3,14 +3,17 @@ import type { Config } from './config/config.ts'
 import { ConfigError } from './config/config-error.ts'
 import { loadConfig } from './config/load-config.ts'
 import { newKey } from './config/new-key.ts'
+import { notesOn } from './config/notes.ts'
 import { watchSecretFiles } from './config/watch-secrets.ts'
-import { createListener } from './http/listener.ts'
+import { createListener, type Listener } from './http/listener.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
 import { parseRedisUrl } from './store/redis-url.ts'
 import { wire } from './wiring.ts'
 
 /** EX_CONFIG of sysexits.h: something is wrong with the configuration; starting again will not help. */
 const EX_CONFIG = 78
+/** EX_USAGE of the same: it was called with what it does not know. */
+const EX_USAGE = 64
 
 const say = (text: string) => process.stdout.write(`${text}\n`)
 const complain = (text: string) => process.stderr.write(`${text}\n`)
@@ -19,17 +22,35 @@ const complain = (text: string) => process.stderr.write(`${text}\n`)
 let log: Logger = createLogger({ level: 'error', maxFieldChars: 1024 })
 endOnCrash()
 
-if (process.argv.includes('--new-key')) say(newKey())
-else await start()
+const COMMANDS = new Map([
+  ['--check-config', checkConfig],
+  ['--new-key', () => void say(newKey())],
+  ['--help', () => void say(USAGE)],
+])
+
+const USAGE = `node dist/main.js                  runs the broker, configured by the environment (docs/configuration.md)
+node dist/main.js --check-config   says whether that configuration is sound
+node dist/main.js --new-key        makes a key for SECRET_KEYS`
+
+const [argument, ...more] = process.argv.slice(2)
+const command = COMMANDS.get(argument ?? '')
+if (argument === undefined) await start()
+else if (command !== undefined && more.length === 0) command()
+else {
+  complain(`There is no such argument, or not together with another one. What there is:\n${USAGE}`)
+  process.exitCode = EX_USAGE
+}
 
 async function start(): Promise<void> {
   const config = configuration()
+  if (config !== undefined) await run(config)
+}
+
+function checkConfig(): void {
+  const config = configuration()
   if (config === undefined) return
-  if (process.argv.includes('--check-config')) {
-    say('The configuration is sound.')
-    return
-  }
-  await run(config)
+  const notes = notesOn(config, Date.now())
+  say(['The configuration is sound.', ...notes.map((note) => `  ${note}`)].join('\n'))
 }
 
 function configuration(): Config | undefined {
@@ -81,11 +102,15 @@ async function run(config: Config): Promise<void> {
     })
   }
 
+  await listen('ops', ops, config.ops)
+  await listen('public', app, config.listen)
+}
+
+async function listen(name: string, listener: Listener, { port, host }: Config['listen']): Promise<void> {
   try {
-    log.info('listening', { name: 'ops', port: await ops.listen(config.ops.port, config.ops.host) })
-    log.info('listening', { name: 'public', port: await app.listen(config.listen.port, config.listen.host) })
+    log.info('listening', { name, port: await listener.listen(port, host), host })
   } catch (error) {
-    log.error('cannot_listen', {}, error)
+    log.error('cannot_listen', { name, port, host }, error)
     process.exit(1)
   }
 }

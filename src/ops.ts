@@ -2,7 +2,7 @@ import express, { type ErrorRequestHandler, type Express, type RequestHandler } 
 import { v4 as uuid } from 'uuid'
 import { notFound, toErrorObject } from './errors.ts'
 import { clientAddress } from './http/client-address.ts'
-import { asBrokerError } from './http/present-error.ts'
+import { asBrokerError, logTrouble } from './http/present-error.ts'
 import { contextOf, setContext } from './http/request-context.ts'
 import { mountRoutes, type Route } from './http/routes.ts'
 import type { Health } from './observability/health.ts'
@@ -72,6 +72,7 @@ function opsRoutes({ health, metrics }: OpsParts): Route[] {
       method: 'GET',
       path: '/metrics',
       async handle(_req, res) {
+        metrics.ready.set((await health.readiness()).ready ? 1 : 0)
         res.type(metrics.registry.contentType).send(await metrics.registry.metrics())
       },
     },
@@ -89,9 +90,7 @@ function presentOpsError(log: Logger): ErrorRequestHandler {
   return function presentOpsError(error, req, res, _next) {
     const known = asBrokerError(error)
     const { requestId } = contextOf(req)
-    const fields = { requestId, status: known.status, errorCode: known.code }
-    if (known.status === 500) log.error('ops_error', fields, known.cause ?? known)
-    else if (known.status > 500) log.warn('dependency_trouble', fields, known.cause ?? known)
+    if (known.status >= 500) logTrouble(log, known, requestId, 'ops_error')
     res.status(known.status).set(known.headers).json(toErrorObject(known, requestId))
   }
 }

@@ -1,5 +1,8 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { expect, test } from '@jest/globals'
 
 /** The container image, read as text: nothing here can build one. */
@@ -40,4 +43,41 @@ test('the command asks Node for nothing that it does not know, and leaves its yo
   const flags = (command as string[]).slice(1, -1) // just compared
   const { status, stderr } = spawnSync(process.execPath, [...flags, '-e', ''], { encoding: 'utf8' })
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+})
+
+test.each([
+  ['nowhere else', '127.0.0.1', undefined],
+  ['at an empty value, which counts as none', '127.0.0.1', ''],
+  ['at an address of its own', '127.0.0.3', '127.0.0.3'],
+  ['at a name', '127.0.0.1', 'localhost'],
+  ['at all addresses', '0.0.0.0', '0.0.0.0'],
+  ['at all addresses, new ones too', '::', '::'],
+  ['at a new one', '::1', '::1'],
+])('the health check asks the ops listener where it is: %s', async (_, listensAt, opsHost) => {
+  const words: unknown = JSON.parse(
+    /^HEALTHCHECK [^\n]*\\\n +CMD (\[.*\])$/m.exec(read('Dockerfile'))?.[1] ?? '',
+  )
+  const [, ...args] = words as string[] // the exit codes show that it is
+  const asked: string[] = []
+  const server = createServer((req, res) => {
+    asked.push(String(req.url))
+    res.end()
+  })
+  server.listen(0, listensAt)
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo // of a TCP server that listens
+  const run = async () => {
+    const env = { OPS_PORT: String(port), ...(opsHost === undefined ? {} : { OPS_HOST: opsHost }) }
+    const [code] = await once(spawn(process.execPath, args, { env, stdio: 'ignore' }), 'exit')
+    return code as number
+  }
+  try {
+    expect(await run()).toBe(0)
+    expect(asked).toEqual(['/livez'])
+  } finally {
+    server.closeAllConnections()
+    server.close()
+    await once(server, 'close')
+  }
+  expect(await run()).toBe(1)
 })

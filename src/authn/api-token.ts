@@ -3,14 +3,23 @@ import type { Metrics } from '../observability/metrics.ts'
 
 /** What is known of our SSWS tokens: which one is taken, since when, and whether any is. */
 export interface ApiToken {
-  /** The one that was taken last first, then the others: current before standby. */
-  inTurn(): readonly string[]
-  /** The upstream has taken this one. */
-  taken(token: string): void
+  /**
+   * The tokens as one call tries them. That is the order of the list, until the upstream has refused the first one
+   * and taken another: then that one leads, for a first token that is refused costs every call a second one. The
+   * first is tried first again when the list has changed, and every `FIRST_AGAIN_MS`, for it may have been mended
+   * at the upstream.
+   */
+  inTurn(): Turn
   /** The upstream takes none of them: somebody must act. */
   refused(): void
   isRefused(): boolean
   wasTakenWithin(ms: number): boolean
+}
+
+export interface Turn {
+  readonly tokens: readonly string[]
+  /** The upstream has taken this one. It is no news once the list has changed: the new list's first is not tried yet. */
+  taken(token: string): void
 }
 
 export interface ApiTokenParts {
@@ -20,8 +29,19 @@ export interface ApiTokenParts {
   readonly metrics: Metrics
 }
 
+const FIRST_AGAIN_MS = 600_000
+
+/** What is known of one list; another list begins anew. */
+interface Known {
+  readonly all: readonly string[]
+  /** Another list was in use before. */
+  readonly isChange: boolean
+  last?: { readonly token: string; readonly at: number }
+  firstTriedAt: number
+}
+
 export function createApiToken({ tokens, monotonic, log, metrics }: ApiTokenParts): ApiToken {
-  let last: { readonly token: string; readonly at: number } | undefined
+  let known: Known = { all: tokens(), isChange: false, firstTriedAt: monotonic() }
   let isRefused = false
 
   const setRefused = (now: boolean) => {
@@ -31,26 +51,61 @@ export function createApiToken({ tokens, monotonic, log, metrics }: ApiTokenPart
     metrics.upstreamTokenRefused.set(now ? 1 : 0)
   }
 
+  const lookAtList = (): Known => {
+    const all = tokens()
+    if (all !== known.all && !isSameList(all, known.all))
+      known = { all, isChange: true, firstTriedAt: monotonic() }
+    return known
+  }
+
+  const take = (list: Known, token: string) => {
+    const isFirst = token === list.all[0]
+    const isProof = list.isChange && list.last === undefined && isFirst
+    const name = isFirst ? 'first' : 'standby'
+    if (token !== (list.last?.token ?? list.all[0]))
+      log.warn('upstream_token_switched', { upstream: 'authn', name })
+    else if (isProof) log.info('upstream_token_proved', { upstream: 'authn', name })
+    list.last = { token, at: monotonic() }
+    metrics.upstreamTokenStandby.set(isFirst ? 0 : 1)
+    setRefused(false)
+  }
+
   return {
     isRefused: () => isRefused,
-    wasTakenWithin: (ms) => last !== undefined && !isRefused && monotonic() - last.at <= ms,
 
-    inTurn() {
-      const all = tokens()
-      const first = all.find((token) => token === last?.token)
-      return first === undefined ? all : [first, ...all.filter((token) => token !== first)]
+    wasTakenWithin(ms) {
+      const { last } = lookAtList()
+      return last !== undefined && !isRefused && monotonic() - last.at <= ms
     },
 
-    taken(token) {
-      if (last !== undefined && last.token !== token)
-        log.warn('upstream_token_switched', { upstream: 'authn' })
-      last = { token, at: monotonic() }
-      setRefused(false)
+    inTurn() {
+      const list = lookAtList()
+      return {
+        tokens: inOrder(list, monotonic()),
+        taken(token) {
+          if (lookAtList() === list) take(list, token)
+        },
+      }
     },
 
     refused() {
-      last = undefined
+      delete known.last
+      metrics.upstreamTokenStandby.set(0)
       setRefused(true)
     },
   }
+}
+
+function inOrder(list: Known, now: number): readonly string[] {
+  const { all, last } = list
+  const leads = last === undefined || last.token === all[0] || now - list.firstTriedAt >= FIRST_AGAIN_MS
+  if (leads) {
+    list.firstTriedAt = now
+    return all
+  }
+  return [last.token, ...all.filter((token) => token !== last.token)]
+}
+
+function isSameList(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((token, at) => token === other[at])
 }

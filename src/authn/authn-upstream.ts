@@ -1,9 +1,9 @@
-import { temporarilyUnavailable, unknownHandle, upstreamTimeout, upstreamUnavailable } from '../errors.ts'
+import { unknownHandle, upstreamHeldBack, upstreamTimeout, upstreamUnavailable } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { UpstreamAnswer, UpstreamClient, UpstreamRequest } from '../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import { createApiToken } from './api-token.ts'
+import { createApiToken, type Turn } from './api-token.ts'
 import { type AuthnLimit, type LimitedCaller, wasSentRecently } from './authn-limit.ts'
 import type { Client } from './client.ts'
 import { record } from './read-answer.ts'
@@ -81,26 +81,27 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
       }
     })
 
-  const post = async (token: string, { path, body }: Posted, from: Client, deadline: number) => {
+  const post = async (turn: Turn, token: string, { path, body }: Posted, from: Client, deadline: number) => {
     const headers = headersFor(token, from)
     const caller = callerOf(path, body, from)
     const reply = toReply(await ask({ method: 'POST', path, headers, body }, caller, deadline))
-    if (provesToken(reply)) apiToken.taken(token)
+    if (provesToken(reply)) turn.taken(token)
     return reply
   }
 
   /** Whatever a call with every token says: E0000011 from all, or the first other answer. */
   const postInTurn = async (posted: Posted, from: Client, deadline: number) => {
     let reply: AuthnReply | undefined
-    for (const token of apiToken.inTurn()) {
-      reply = await post(token, posted, from, deadline)
+    const turn = apiToken.inTurn()
+    for (const token of turn.tokens) {
+      reply = await post(turn, token, posted, from, deadline)
       if (!isInvalidToken(reply)) return reply
     }
     if (reply === undefined) throw new Error('there is always an API token')
     return reply
   }
 
-  const refuse = () => temporarilyUnavailable(RETRY_AFTER_REFUSAL_S, new Error('SSWS token refused'))
+  const refuse = () => upstreamHeldBack(RETRY_AFTER_REFUSAL_S, new Error('SSWS token refused'))
 
   /** An empty sign-in, which a working API refuses for its form: so it tells whether our token stands. */
   const knock = async (from: Client, deadline: number): Promise<void> => {
@@ -111,7 +112,7 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
       throw refuse()
     }
     if (reply.status === 429 || reply.status >= 500)
-      throw temporarilyUnavailable(1, new Error(`status ${reply.status}`))
+      throw upstreamHeldBack(1, new Error(`status ${reply.status}`))
   }
 
   const knockOnce = (from: Client, deadline: number): Promise<void> => {
@@ -129,7 +130,7 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
 
     async fetch(path, accept, from) {
       const deadline = stepDeadline()
-      for (const token of apiToken.inTurn()) {
+      for (const token of apiToken.inTurn().tokens) {
         const headers = { ...headersFor(token, from), Accept: accept }
         const answer = await ask({ method: 'GET', path, headers }, ongoing(path, path, from), deadline)
         if (answer.status !== 401) return answer
@@ -252,7 +253,7 @@ function asBrokerError(error: unknown): unknown {
   if (!(error instanceof UpstreamFailure)) return error
   if (error.kind === 'timeout') return upstreamTimeout(error)
   if (error.kind === 'breaker-open' || error.kind === 'busy') {
-    return temporarilyUnavailable(Math.ceil((error.retryAfterMs ?? 1000) / 1000), error)
+    return upstreamHeldBack(Math.ceil((error.retryAfterMs ?? 1000) / 1000), error)
   }
   return upstreamUnavailable(error)
 }

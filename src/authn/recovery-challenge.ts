@@ -1,4 +1,4 @@
-import { codesExhausted, sentRecently, stepNotOffered, temporarilyUnavailable, wrongCode } from '../errors.ts'
+import { codesExhausted, sentRecently, stepNotOffered, upstreamHeldBack, wrongCode } from '../errors.ts'
 import type { AuthnUpstream } from './authn-upstream.ts'
 import type { Client } from './client.ts'
 import type { Exchange, Exchanged } from './exchange.ts'
@@ -47,8 +47,7 @@ export function createTakeChallengeStep(parts: ChallengeStepParts): TakeChalleng
 
   /** In a challenge the same trouble shows in what is sent for a person and in what is sent for nobody (`knock`). */
   const refuseAsKnocking = ({ status, errorCode }: { status: number; errorCode: string | undefined }) => {
-    if (status >= 500 || errorCode === ORG_LIMIT)
-      throw temporarilyUnavailable(1, new Error(`status ${status}`))
+    if (status >= 500 || errorCode === ORG_LIMIT) throw upstreamHeldBack(1, new Error(`status ${status}`))
   }
 
   /** Sends the step where there is somebody to send it for; what is wrong with the upstream is wrong for everybody. */

@@ -32,6 +32,10 @@ export function createEnvReader({ env, readFile }: { env: Environment; readFile:
 
   const parsed = <T>(name: VariableName, text: string | undefined, parse: (text: string) => T) => {
     if (text === undefined) return undefined
+    if (isSecret(name) && text.includes(PLACEHOLDER)) {
+      report(labelOf(name), ['still holds the placeholder of the example'])
+      return undefined
+    }
     try {
       return parse(text)
     } catch (error) {
@@ -78,6 +82,9 @@ export function createEnvReader({ env, readFile }: { env: Environment; readFile:
     refuse: (name, ...reasons) => report(labelOf(name), reasons),
   }
 }
+
+/** What every made-up secret of `.env.example` and of `deploy/` begins with: known to everybody, and never meant. */
+const PLACEHOLDER = 'replace-with-'
 
 function codeOf(error: unknown): string {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined

@@ -6,13 +6,13 @@ import { createEnvReader, type Environment, type EnvReader, type ReadFile } from
 import { factorType } from './factor-types.ts'
 import { loadPam } from './load-pam.ts'
 import { misspelt } from './misspelt.ts'
-import { listenHost, port, proxyException, trustedProxy } from './network-values.ts'
+import { listenHost, port, proxyException, trustedProxies } from './network-values.ts'
 import { domain, listOf, oneOf, onOrOff, wholeNumber } from './plain-values.ts'
 import { Refusal } from './refusal.ts'
 import { whyNotSameSite } from './same-site.ts'
 import { createSecret } from './secret.ts'
 import { createWatchedSecrets, type WatchedSecrets } from './secret-files.ts'
-import { apiTokens, certificates, opsToken, redisUrl, secretKeys } from './secret-values.ts'
+import { apiTokens, certificates, isOverTls, opsToken, redisUrl, secretKeys } from './secret-values.ts'
 import { parseTunables, TUNABLES_FILE, type Tunables } from './tunables.ts'
 import { pageUrl, proxyUrl, publicOrigin, redirectPrefix, upstreamOrigin, webOrigin } from './url-values.ts'
 
@@ -49,13 +49,15 @@ export function loadConfig(options: LoadConfigOptions): Config {
     allowedOrigins,
     ...loadListeners(reader, secrets),
     signInUrl: loadSignInUrl(reader, publicUrl, allowedOrigins),
-    trustProxy: reader.optional('TRUST_PROXY', listOf(trustedProxy)) ?? [],
+    trustProxy: reader.optional('TRUST_PROXY', trustedProxies) ?? [],
     pam: loadPam(reader, secrets),
     egress: loadEgress(reader),
     session: loadSession(reader),
     logLevel: reader.optional('LOG_LEVEL', oneOf('error', 'warn', 'info', 'debug')) ?? 'info',
   }
   const redisCa = reader.fileOf('REDIS_CA_FILE', certificates)
+  if (redisCa !== undefined && redis !== undefined && !isOverTls(redis.current()))
+    reader.refuse('REDIS_CA_FILE', 'only goes with a REDIS_URL over TLS, such as rediss://')
   const tunables = options.tunables ?? loadTunables()
 
   const problems = [

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
+import { listOf } from './plain-values.ts'
 import { Refusal } from './refusal.ts'
 
 /** What a listener binds to: an address, or a name that the system resolves. */
@@ -51,6 +52,50 @@ export function trustedProxy(text: string): string {
   }
   return `${address.toLowerCase()}/${bits === undefined ? max : Number(bits)}`
 }
+
+/** `TRUST_PROXY` as a whole: no entry is too wide, and neither are all of them together. */
+export function trustedProxies(text: string): readonly string[] {
+  const cidrs = listOf(trustedProxy)(text)
+  if (EVERYBODY.some((everybody) => isCovered(everybody, cidrs.map(rangeOf)))) {
+    throw new Refusal(
+      'must not hold every address, not by several entries either: trusting everybody lets anybody forge the client address',
+    )
+  }
+  return cidrs
+}
+
+interface Range {
+  readonly family: 'ipv4' | 'ipv6'
+  readonly first: bigint
+  readonly last: bigint
+}
+
+function rangeOf(cidr: string): Range {
+  const [address, bits] = ipaddr.parseCIDR(cidr)
+  const bytes = address.toByteArray()
+  const size = 1n << BigInt(bytes.length * 8 - bits)
+  const value = bytes.reduce((sum, byte) => sum * 256n + BigInt(byte), 0n)
+  const first = value - (value % size)
+  return { family: address.kind(), first, last: first + size - 1n }
+}
+
+function isCovered(wanted: Range, by: readonly Range[]): boolean {
+  let next = wanted.first
+  for (const { first, last } of by
+    .filter(({ family }) => family === wanted.family)
+    .sort((one, other) => (one.first < other.first ? -1 : 1))) {
+    if (first > next) return false
+    if (last >= next) next = last + 1n
+    if (next > wanted.last) return true
+  }
+  return false
+}
+
+/** What an address on the internet can be: unicast, from 1.0.0.0 to 223.255.255.255, and 2000::/3. */
+const EVERYBODY: readonly Range[] = [
+  { family: 'ipv4', first: rangeOf('1.0.0.0/32').first, last: rangeOf('223.0.0.0/8').last },
+  rangeOf('2000::/3'),
+]
 
 /** One entry of `NO_PROXY`: a host, a domain with or without a leading dot, an address, with or without a port. */
 export function proxyException(text: string): string {

@@ -52,6 +52,8 @@ export const REDIS_SCHEMES = [
   'rediss+cluster',
 ] as const
 
+export const isOverTls = (url: string): boolean => /^rediss[+:]/i.test(url)
+
 /**
  * The outline of a `REDIS_URL`. `parse` is the store's own reader: it throws an Error whose message names what is
  * wrong without repeating a value.

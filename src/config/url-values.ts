@@ -10,7 +10,11 @@ export function publicOrigin(text: string): string {
 
 /** `https://host[:port]`, or plain http on a loopback address. */
 export function upstreamOrigin(text: string): string {
-  return originOf(httpUrl(text, isLoopback, 'must be https; plain http only on loopback'))
+  const url = httpUrl(text, isLoopback, 'must be https; plain http only on loopback')
+  if (/^your-[a-z.]+\.example\.net$/.test(url.hostname)) {
+    throw new Refusal('is still the placeholder of the example')
+  }
+  return originOf(url)
 }
 
 /** Any http or https origin: whether it suits `PUBLIC_URL` is another rule (same-site.ts). */

@@ -3,12 +3,14 @@ import { defaultConfigPath } from '../sandbox/sandbox-config.ts'
 import { startDemo } from './demo.ts'
 import { widgetIsInstalled } from './widget-routes.ts'
 
-const PORT = 8080
+const DEFAULT_PORT = '8080'
 
 /** Runs the demo until it is told to stop. */
-async function main(): Promise<void> {
+async function main(port: string): Promise<void> {
+  if (!/^[1-9]\d{0,4}$/.test(port) || Number(port) > 65_535)
+    throw new Error('PORT must be a port from 1 to 65535')
   const demo = await startDemo({
-    port: PORT,
+    port: Number(port),
     sandboxConfigPath: defaultConfigPath,
     logStream: process.stderr,
   })
@@ -28,12 +30,15 @@ Ctrl-C ends it. Nothing is kept.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void demo.stop())
 }
 
-main().catch((error: unknown) => {
+const port = process.env.PORT || DEFAULT_PORT
+main(port).catch((error: unknown) => {
   process.stderr.write(`The demo did not start: ${reasonOf(error)}\n`)
   process.exit(1)
 })
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
-  return 'code' in error && error.code === 'EADDRINUSE' ? `port ${PORT} is in use` : error.message
+  return 'code' in error && error.code === 'EADDRINUSE'
+    ? `port ${port} is in use. Another one: PORT=28080 npm run demo`
+    : error.message
 }

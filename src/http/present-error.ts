@@ -18,11 +18,7 @@ export function presentError({ log }: { log: Logger }): ErrorRequestHandler {
   return function presentError(error, req, res, _next) {
     const { requestId } = contextOf(req)
     const known = asBrokerError(error)
-    if (known.status >= 500) {
-      const level = known.status === 500 ? 'error' : 'warn'
-      const event = known.status === 500 ? 'unexpected_error' : 'dependency_trouble'
-      log[level](event, { requestId, errorCode: known.code, status: known.status }, known.cause ?? known)
-    }
+    if (known.status >= 500) logTrouble(log, known, requestId, 'unexpected_error')
     if (res.headersSent) {
       req.socket.destroy() // too late for an answer: half a one must not look whole
       return
@@ -34,6 +30,14 @@ export function presentError({ log }: { log: Logger }): ErrorRequestHandler {
     else if (wantsErrorPage(req)) res.type('html').send(errorPage(body))
     else sendJson(res, body)
   }
+}
+
+/** A fault of ours by the given event; a dependency's; or no trouble, but more than could be taken on. */
+export function logTrouble(log: Logger, error: BrokerError, requestId: string, faultEvent: string): void {
+  const fields = { requestId, errorCode: error.code, status: error.status }
+  if (error.status === 500) log.error(faultEvent, fields, error.cause ?? error)
+  else if (error.dependency === undefined) log.warn('turned_away', fields)
+  else log.warn('dependency_trouble', fields, error)
 }
 
 export function asBrokerError(error: unknown): BrokerError {

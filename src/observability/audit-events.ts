@@ -102,7 +102,7 @@ export const AUDIT_EVENTS = {
     operation: z.enum(['me', 'list', 'one']),
     status: z.int(),
     errorCode: errorCode.optional(),
-    ageMs: z.number().min(0).optional(),
+    ageMs: z.int().min(0).optional(),
   }),
 
   /** A call to `/admin` of the ops listener, refused ones too; `userId` is the person that it was about. */

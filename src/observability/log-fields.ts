@@ -11,6 +11,12 @@ export interface LogFields {
   /** The client's address as found through TRUST_PROXY. */
   readonly address?: string | undefined
   readonly errorCode?: string | undefined
+  /** What did not work, of all that we need. */
+  readonly dependency?: 'authn' | 'pam' | 'store' | undefined
+  /** How it did not work, in the words of `dependency-trouble.ts`; those of an upstream call are the metrics' own. */
+  readonly outcome?: string | undefined
+  /** The platform's or Redis' own word for it, such as `ECONNREFUSED` or `OOM`; never a host and never a value. */
+  readonly code?: string | undefined
   readonly upstream?: 'authn' | 'pam' | undefined
   readonly upstreamStatus?: number | undefined
   /** The upstream's own error id, for its support. */
@@ -37,11 +43,15 @@ export interface LogFields {
   readonly count?: number | undefined
   readonly name?: string | undefined
   readonly port?: number | undefined
+  /** What a listener of ours binds to. */
+  readonly host?: string | undefined
   readonly signal?: string | undefined
   readonly version?: string | undefined
   readonly state?: string | undefined
   readonly retryAfterSeconds?: number | undefined
   readonly ageMs?: number | undefined
+  /** How long a token that was issued lasts. */
+  readonly lifetimeMs?: number | undefined
   readonly audit?: boolean | undefined
 }
 
@@ -54,6 +64,9 @@ const NAMES: Readonly<Record<keyof LogFields, true>> = {
   durationMs: true,
   address: true,
   errorCode: true,
+  dependency: true,
+  outcome: true,
+  code: true,
   upstream: true,
   upstreamStatus: true,
   upstreamErrorId: true,
@@ -73,11 +86,13 @@ const NAMES: Readonly<Record<keyof LogFields, true>> = {
   count: true,
   name: true,
   port: true,
+  host: true,
   signal: true,
   version: true,
   state: true,
   retryAfterSeconds: true,
   ageMs: true,
+  lifetimeMs: true,
   audit: true,
 }
 

@@ -1,5 +1,7 @@
 import winston from 'winston'
+import { BrokerError } from '../errors.ts'
 import { type AuditEvent, type AuditFields, ownFields } from './audit-events.ts'
+import { dependencyTrouble } from './dependency-trouble.ts'
 import { describeError } from './describe-error.ts'
 import { isLogField, type LogFields } from './log-fields.ts'
 import { turnOutput } from './turn-output.ts'
@@ -7,7 +9,8 @@ import { turnOutput } from './turn-output.ts'
 /**
  * JSON lines, one event a line: `{time, level, event, …fields}`. Fields come from an allow-list (`log-fields.ts`);
  * anything else is dropped. No body, cookie, token, password, code, link or login ever. Errors are described by
- * name, code and stack frames, never by message: messages quote what they were given.
+ * name, code and stack frames, never by message: messages quote what they were given. Trouble of a dependency is
+ * described by the fields of `dependency-trouble.ts`.
  *
  * error = someone must act · warn = healed itself · info = one line a request · debug = local.
  */
@@ -43,7 +46,7 @@ export function createLogger(options: LoggerOptions): Logger {
   const write = (lineLevel: LogLevel, event: string, fields: LogFields, error?: unknown) => {
     const line: Record<string, unknown> = { time: new Date(now()).toISOString(), level: lineLevel, event }
     addAllowed(line, fields, maxFieldChars)
-    if (error !== undefined) line.error = describeError(error)
+    if (error !== undefined) addError(line, error, maxFieldChars)
     lines.log(lineLevel, oneLine(JSON.stringify(line)))
   }
   const writeFrom =
@@ -69,6 +72,17 @@ function oneLine(json: string): string {
     /[\u007f-\u009f\u2028\u2029]/g,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
+}
+
+/** Trouble of a dependency is told by fields; a stack would say only where in our code it was met. */
+function addError(line: Record<string, unknown>, error: unknown, maxChars: number): void {
+  if (!(error instanceof BrokerError)) {
+    line.error = describeError(error)
+    return
+  }
+  const trouble = dependencyTrouble(error)
+  addAllowed(line, trouble, maxChars)
+  if (trouble.outcome === undefined) line.error = describeError(error.cause ?? error)
 }
 
 const LOGGABLE: ReadonlySet<string> = new Set(['string', 'number', 'boolean'])

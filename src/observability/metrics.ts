@@ -22,6 +22,7 @@ export function createMetrics({ processMetrics = true }: { processMetrics?: bool
 
   return {
     registry,
+    ready: gauge('ready', '1 while this replica should be sent requests, as /readyz says'),
     httpRequests: histogram('http_request_seconds', 'Requests by route template and status', [
       'method',
       'route',
@@ -40,6 +41,10 @@ export function createMetrics({ processMetrics = true }: { processMetrics?: bool
       'upstream',
     ]),
     upstreamTokenRefused: gauge('upstream_token_refused', '1 while the upstream refuses our SSWS token'),
+    upstreamTokenStandby: gauge(
+      'upstream_token_standby',
+      '1 while the upstream takes another SSWS token than the first one',
+    ),
     storeFailures: counter('store_failures_total', 'Store operations that failed or took too long'),
     signInSteps: counter('sign_in_steps_total', 'Steps by operation and the status they led to', [
       'operation',

@@ -48,7 +48,7 @@ export function createPamRoutes({ groups, requireSession, log }: PamRoutesParts)
         const session = await requireSession(req)
         try {
           const shown = await find(session, req)
-          audit(req, session, lookup, { status: 200, ageMs: shown.ageMs })
+          audit(req, session, lookup, { status: 200, ageMs: Math.round(shown.ageMs) })
           present(req, res, shown)
         } catch (error) {
           if (error instanceof BrokerError)

@@ -43,12 +43,10 @@ const group = z.strictObject(groupFields).meta({ id: 'Group' })
 const meta = z
   .strictObject({
     fetchedAt: z.iso.datetime().meta({ description: 'When the access service said so.' }),
-    stale: z
-      .boolean()
-      .meta({
-        description:
-          'Older than a list is fresh: it is being asked for anew, or could not be. `fetchedAt` tells how old.',
-      }),
+    stale: z.boolean().meta({
+      description:
+        'Older than a list is fresh: it is being asked for anew, or could not be. `fetchedAt` tells how old.',
+    }),
   })
   .meta({ id: 'LookupMeta' })
 

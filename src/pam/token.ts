@@ -217,7 +217,7 @@ export function createPamToken(parts: PamTokenParts): PamToken {
     const issued = parseIssuedToken(answer, team, clock.now())
     pauses.accept(key)
     metrics.pamTokens.inc({ outcome: background ? 'refreshed' : 'minted' })
-    log.info('pam_token_minted', { upstream: 'pam', durationMs: issued.lifetimeMs })
+    log.info('pam_token_minted', { upstream: 'pam', lifetimeMs: issued.lifetimeMs })
     try {
       await records.write(name, JSON.stringify(issued), issued.expiresAtMs - clock.now())
     } catch {

@@ -5,12 +5,15 @@
 export class UpstreamFailure extends Error {
   override readonly name = 'UpstreamFailure'
   readonly kind: UpstreamFailureKind
+  /** undici's or Node's own word, such as `ECONNREFUSED`; undefined when there was none. */
+  readonly code: string | undefined
   /** Set when nothing was sent (`breaker-open`, `busy`): how long to stay away. */
   readonly retryAfterMs: number | undefined
 
   constructor(kind: UpstreamFailureKind, details: { code?: string; retryAfterMs?: number } = {}) {
     super(details.code === undefined ? kind : `${kind} (${details.code})`)
     this.kind = kind
+    this.code = details.code
     this.retryAfterMs = details.retryAfterMs
   }
 }

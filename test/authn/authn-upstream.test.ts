@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, RequestListener, ServerResponse } from 'node:http'
 import { afterEach, describe, expect, test } from '@jest/globals'
+import { createApiToken } from '../../src/authn/api-token.ts'
 import type { LimitedCaller } from '../../src/authn/authn-limit.ts'
 import { type AuthnCall, createAuthnUpstream } from '../../src/authn/authn-upstream.ts'
 import type { Client } from '../../src/authn/client.ts'
@@ -34,6 +35,7 @@ interface Parts {
 
 function upstreamAt({ origin, tokens = ['first-token'], halfOpenAfterMs = 1500 }: Parts) {
   const keyring = { tokens }
+  const clock = { ms: 0 }
   const { log, lines, text } = collectLog('debug')
   const callers: LimitedCaller[] = []
   const metrics = createMetrics({ processMetrics: false })
@@ -54,6 +56,7 @@ function upstreamAt({ origin, tokens = ['first-token'], halfOpenAfterMs = 1500 }
       apiTokens: () => keyring.tokens,
       log,
       metrics,
+      monotonic: () => performance.now() + clock.ms,
     }),
   )
   const failureOf = async (call: AuthnCall): Promise<BrokerError> => {
@@ -65,7 +68,8 @@ function upstreamAt({ origin, tokens = ['first-token'], halfOpenAfterMs = 1500 }
     return error as BrokerError // just checked
   }
   const gauge = async () => (await metrics.upstreamTokenRefused.get()).values[0]?.value
-  return { upstream, failureOf, keyring, lines, text, gauge, callers }
+  const standby = async () => (await metrics.upstreamTokenStandby.get()).values[0]?.value
+  return { upstream, failureOf, keyring, clock, lines, text, gauge, standby, callers }
 }
 
 async function answering(listener: RequestListener, parts: Partial<Parts> = {}) {
@@ -262,6 +266,92 @@ describe('the SSWS token is refused', () => {
     keyring.tokens = ['new-token']
     expect((await upstream.send(STATELESS, CLIENT)).status).toBe(200)
     expect(used.at(-1)).toBe('new-token')
+  })
+
+  describe('of two tokens, which one', () => {
+    const PAIR = ['first-token', 'standby'] as const
+    const told = (lines: Record<string, unknown>[]) => lines.map(({ event, name }) => [event, name])
+
+    test('the standby in use is told once and by a gauge, until the first one is taken again', async () => {
+      const valid = new Set(['standby'])
+      const { upstream, used, standby, lines, clock } = await org(valid, PAIR)
+      for (let call = 0; call < 3; call++) await upstream.send(STATELESS, CLIENT)
+      expect(await standby()).toBe(1)
+      expect(told(lines())).toEqual([['upstream_token_switched', 'standby']])
+      expect(lines()[0]).toMatchObject({ level: 'warn' })
+
+      valid.add('first-token')
+      clock.ms += 10 * 60_000
+      await upstream.send(STATELESS, CLIENT)
+      expect([used.at(-1), await standby()]).toEqual(['first-token', 0])
+      expect(told(lines()).at(-1)).toEqual(['upstream_token_switched', 'first'])
+    })
+
+    test('a first one that is refused costs a second call once in ten minutes, and not each time', async () => {
+      const { upstream, used, clock, lines } = await org(new Set(['standby']), PAIR)
+      for (let call = 0; call < 4; call++) {
+        await upstream.send(STATELESS, CLIENT)
+        clock.ms += 4 * 60_000
+      }
+      expect(used).toEqual(['first-token', 'standby', 'standby', 'standby', 'first-token', 'standby'])
+      expect(lines().length).toBe(1)
+    })
+
+    test('a changed list is tried from its first one on, although the old one is still taken', async () => {
+      const { upstream, used, keyring, standby, lines } = await org(new Set(['old', 'new']), ['old'])
+      await upstream.send(STATELESS, CLIENT)
+      keyring.tokens = ['new', 'old']
+      await upstream.send(STATELESS, CLIENT)
+      expect(used).toEqual(['old', 'new'])
+      expect(await standby()).toBe(0)
+      expect(lines()).toMatchObject([{ level: 'info', event: 'upstream_token_proved' }])
+    })
+
+    test('a new one with a slip in it shows while the old one still serves', async () => {
+      const { upstream, used, keyring, standby, gauge, lines, text } = await org(new Set(['old']), ['old'])
+      await upstream.send(STATELESS, CLIENT)
+      keyring.tokens = ['mistyped', 'old']
+      expect((await upstream.send(STATELESS, CLIENT)).body).toEqual(SUCCESS)
+      await upstream.send(STATELESS, CLIENT)
+      expect(used).toEqual(['old', 'mistyped', 'old', 'old'])
+      expect([await standby(), await gauge()]).toEqual([1, 0])
+      expect(told(lines())).toEqual([['upstream_token_switched', 'standby']])
+      expect(text()).not.toMatch(/mistyped|"old"/)
+    })
+
+    test('a standby is proved by putting it first', async () => {
+      const { upstream, used, keyring, lines } = await org(new Set(PAIR), PAIR)
+      await upstream.send(STATELESS, CLIENT)
+      keyring.tokens = [...PAIR].reverse()
+      await upstream.send(STATELESS, CLIENT)
+      expect(used).toEqual(['first-token', 'standby'])
+      expect(told(lines())).toEqual([['upstream_token_proved', 'first']])
+    })
+
+    test('an answer that was asked for before the list changed says nothing about the new list', () => {
+      let tokens = ['old']
+      const metrics = createMetrics({ processMetrics: false })
+      const token = createApiToken({
+        tokens: () => tokens,
+        monotonic: () => 0,
+        log: collectLog().log,
+        metrics,
+      })
+      const before = token.inTurn()
+      tokens = ['new', 'old']
+      before.taken('old')
+      expect(token.inTurn().tokens).toEqual(['new', 'old'])
+      expect(token.wasTakenWithin(1000)).toBe(false)
+    })
+
+    test('all refused: no standby is in use', async () => {
+      const valid = new Set(['standby'])
+      const { upstream, failureOf, standby, gauge } = await org(valid, PAIR)
+      await upstream.send(STATELESS, CLIENT)
+      valid.clear()
+      await failureOf(STATELESS)
+      expect([await standby(), await gauge()]).toEqual([0, 1])
+    })
   })
 
   test('another 401 is no refusal of our token', async () => {

@@ -1,3 +1,4 @@
+import { rootCertificates } from 'node:tls'
 import { expect, test } from '@jest/globals'
 import { KEY, PAM, problemsOf } from './sound-environment.ts'
 
@@ -66,6 +67,11 @@ const CASES: Case[] = [
   ['TRUST_PROXY', '0.0.0.0/0', 'must not hold every address'],
   ['TRUST_PROXY', '::/0', 'must not hold every address'],
   ['TRUST_PROXY', '10.0.0.0/8,::/0', 'entry 2 must not hold every address'],
+  ['TRUST_PROXY', '0.0.0.0/1,128.0.0.0/1', 'not by several entries either'],
+  ['TRUST_PROXY', '192.0.0.0/3,10.0.0.1,128.0.0.0/2,64.0.0.0/2,0.0.0.0/2', 'must not hold every address'],
+  ['TRUST_PROXY', '::/1,8000::/1', 'not by several entries either'],
+  ['TRUST_PROXY', '10.0.0.0/8,2000::/4,3000::/4', 'must not hold every address'],
+  ['TRUST_PROXY', '2000::/3', 'must not hold every address'],
   ['TRUST_PROXY', '10.0.0.0/33', 'must be an IP address or a CIDR'],
   ['TRUST_PROXY', '10.0.0.0/8/8', 'must be an IP address or a CIDR'],
   ['TRUST_PROXY', '10.0.0.0/', 'must be an IP address or a CIDR'],
@@ -76,6 +82,10 @@ const CASES: Case[] = [
   ['AUTHN_BASE_URL', 'http://org.vendor.example', 'plain http only on loopback'],
   ['AUTHN_BASE_URL', 'https://org.vendor.example/api/v1', 'must be an origin only'],
   ['AUTHN_BASE_URL', 'https://portal.example.com', 'must not be PUBLIC_URL'],
+  ['AUTHN_BASE_URL', 'https://your-org.example.net', 'still the placeholder'],
+  ['AUTHN_API_TOKEN', 'replace-with-your-api-token', 'still holds the placeholder'],
+  ['AUTHN_API_TOKEN', 'new-token,replace-with-your-api-token', 'still holds the placeholder'],
+  ['OPS_TOKEN', 'replace-with-a-long-random-token', 'still holds the placeholder'],
   ['AUTHN_API_TOKEN', 'SSWS abc', 'without SSWS before it'],
   ['AUTHN_API_TOKEN', 'with space', 'visible ASCII'],
   ['AUTHN_API_TOKEN', 'a,b,c', 'the current one and a standby'],
@@ -97,6 +107,8 @@ const CASES: Case[] = [
   ['HIDDEN_FACTORS', 'sms,Push', 'entry 2 must be question or sms or'],
 
   ['PAM_BASE_URL', 'http://team.pam.example', 'plain http only on loopback', PAM],
+  ['PAM_BASE_URL', 'https://your-team.pam.example.net', 'still the placeholder', PAM],
+  ['PAM_KEY_SECRET', 'replace-with-your-key-secret', 'still holds the placeholder', PAM],
   ['PAM_TEAM', '../other', 'must be a team name', PAM],
   ['PAM_TEAM', 'a/b', 'must be a team name', PAM],
   ['PAM_KEY_SECRET', 'one,two', 'as many values as PAM_KEY_ID', PAM],
@@ -122,6 +134,11 @@ const CASES: Case[] = [
   ['REDIS_URL', 'redis+sentinel://s1:26379,s2:26379/0', 'must have ?name='],
   ['REDIS_URL', 'memory:', 'must not be memory: in production', { NODE_ENV: 'production' }],
   ['REDIS_URL', 'memory://x', 'must begin with one of redis'],
+  [
+    'REDIS_URL',
+    'redis://:replace-with-your-password@redis.example.internal:6379/0',
+    'still holds the placeholder',
+  ],
   ['HTTPS_PROXY', 'proxy:3128', 'must be an absolute URL'],
   ['HTTPS_PROXY', 'socks5://proxy:1080', 'must be an http or https URL'],
   ['HTTPS_PROXY', 'http://proxy:3128/path', 'no path'],
@@ -181,6 +198,28 @@ test('a PAM variable without PAM_BASE_URL is refused, from a file too', () => {
     'PAM_KEY_ID_FILE: is set, but PAM_BASE_URL is not',
     'PAM_DIRECTORY: is set, but PAM_BASE_URL is not',
   ])
+})
+
+test.each([
+  ['redis://redis:6379', 1],
+  ['redis+sentinel://s1:26379/0?name=main', 1],
+  ['redis+cluster://c1:6379', 1],
+  ['memory:', 1],
+  ['rediss://redis:6379', 0],
+  ['rediss+sentinel://s1:26379/0?name=main', 0],
+  ['REDISS+cluster://c1:6379', 0],
+])('REDIS_CA_FILE is refused where nobody would look at a certificate: %s', (url, count) => {
+  const ca = rootCertificates[0] ?? ''
+  const problems = problemsOf({ REDIS_URL: url, REDIS_CA_FILE: '/ca.pem' }, { readFile: () => ca })
+  expect(problems).toEqual(
+    Array(count).fill('REDIS_CA_FILE: only goes with a REDIS_URL over TLS, such as rediss://'),
+  )
+})
+
+test('a wide TRUST_PROXY that is not everybody is taken', () => {
+  for (const value of ['10.0.0.0/8,172.16.0.0/12,192.168.0.0/16', '0.0.0.0/1', '2001:db8::/32,fd00::/8']) {
+    expect(problemsOf({ TRUST_PROXY: value })).toEqual([])
+  }
 })
 
 test('every problem is reported at once', () => {

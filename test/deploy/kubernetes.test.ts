@@ -140,9 +140,17 @@ test('each variable is known, each secret is a file of the Secret, and together 
       .map((key) => `${mountPath}/${key}`)
       .sort(),
   )
-  const contents: Record<string, string> = { ...secret.stringData, 'secret-keys': newKey() }
+  const contents: Record<string, string> = {
+    ...Object.fromEntries(
+      Object.entries(secret.stringData).map(([key, text]) => [
+        key,
+        text.replace('replace-with-', 'made-up-'),
+      ]),
+    ),
+    'secret-keys': newKey(),
+  }
   const config = loadConfig({
-    env: environment,
+    env: { ...environment, AUTHN_BASE_URL: 'https://org.example.net' },
     readFile: (path) => contents[path.slice(mountPath.length + 1)] ?? `nothing at ${path}`,
     parseRedisUrl,
   })

@@ -35,7 +35,8 @@ describe('traefik.yml', () => {
   })
 
   test('takes every spelling of them away first, wherever a request goes to an upstream that listens to them', () => {
-    const [taken] = valuesUnder('customRequestHeaders', tree)
+    const [taken, alsoForWhoWantsIt] = valuesUnder('customRequestHeaders', tree)
+    expect(alsoForWhoWantsIt).toEqual({ Cookie: '' })
     const spellings = NAMES.flatMap((name) => spellingsOf(name))
     expect(spellings).toHaveLength(8 + 16 + 8)
     expect(taken).toEqual(
@@ -98,6 +99,18 @@ describe('Caddyfile', () => {
     expect(text).toContain(`uri ${FORWARD_AUTH}\n`)
     expect(text).toContain(`copy_headers ${NAMES.join(' ')}\n`)
     for (const line of ['request_header -X-Auth*', 'request_header -X_Auth*']) expect(text).toContain(line)
+  })
+
+  test('keeps our cookies from the application', () => {
+    // a replacement that is empty would be taken for a value to set
+    const [, pattern = ''] =
+      /reverse_proxy 127.0.0.1:3000 \{[^}]*header_up Cookie "(.+)" "\$1"/.exec(text) ?? []
+    const arriving = (sent: string) => sent.replace(new RegExp(pattern, 'g'), '$1')
+    expect(arriving('__Host-gatehouse=s%3Aa.b; __Host-gatehouse-device=c')).toBe('')
+    expect(arriving('__Host-gatehouse-device=c; a=1; __Host-gatehouse=s%3Aa.b; my-gatehouse=2')).toBe(
+      'a=1; my-gatehouse=2',
+    )
+    expect(arriving('theme=gatehouse; b=2; gatehouse=x')).toBe('theme=gatehouse; b=2; ')
   })
 })
 

@@ -1,5 +1,11 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { rateLimited, storeUnavailable, upstreamUnavailable, wrongMethod } from '../../src/errors.ts'
+import {
+  rateLimited,
+  storeUnavailable,
+  temporarilyUnavailable,
+  upstreamUnavailable,
+  wrongMethod,
+} from '../../src/errors.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { until } from '../support/until.ts'
 import { keeper, serve } from './serve.ts'
@@ -72,6 +78,7 @@ describe('a BrokerError is answered as it is', () => {
       level: 'warn',
       event: 'dependency_trouble',
       status: 503,
+      dependency: 'store',
       error: { name: 'RangeError' },
     })
     expect(lines()[1]).toMatchObject({ event: 'request', status: 503, errorCode: 'E0000009' })
@@ -82,7 +89,23 @@ describe('a BrokerError is answered as it is', () => {
     const { ask, lines } = await throwing(upstreamUnavailable())
     expect((await ask({ path: '/1' })).status).toBe(502)
     await until(() => lines().length === 2)
-    expect(lines()[0]).toMatchObject({ level: 'warn', error: { name: 'BrokerError' } })
+    expect(lines()[0]).toMatchObject({ level: 'warn', dependency: 'authn', error: { name: 'BrokerError' } })
+  })
+
+  test('trouble of a dependency says which it was, how and in whose words, and has no stack', async () => {
+    const { ask, lines } = await throwing(storeUnavailable(new Error('redis: OOM')))
+    expect((await ask({ path: '/1' })).status).toBe(503)
+    await until(() => lines().length === 2)
+    const { dependency, outcome, code } = { dependency: 'store', outcome: 'refused', code: 'OOM' }
+    expect(lines()[0]).toMatchObject({ event: 'dependency_trouble', dependency, outcome, code })
+    expect(lines()[0]).not.toHaveProperty('error')
+  })
+
+  test('what was turned away is no trouble of a dependency', async () => {
+    const { ask, lines } = await throwing(temporarilyUnavailable(2, new Error('load is shed: lag')))
+    expect((await ask({ path: '/1' })).status).toBe(503)
+    await until(() => lines().length === 2)
+    expect(lines()[0]).toMatchObject({ level: 'warn', event: 'turned_away', status: 503 })
   })
 
   test('a refusal is one line of info and no trouble', async () => {

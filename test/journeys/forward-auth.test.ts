@@ -122,6 +122,47 @@ describe('who is signed in', () => {
     ])
   })
 
+  test('keeps both cookies from the application, and its own reach it as they are', async () => {
+    const cookie = await portal.signIn(AMELIA)
+    const [one = '', other = ''] = cookie.split('; ')
+    expect([one, other].map((text) => text.split('=')[0]).sort()).toEqual([
+      '__Host-gatehouse',
+      '__Host-gatehouse-device',
+    ])
+    const own = ['theme=gatehouse', 'my-gatehouse=1', 'a="b c"', 'gatehouse-devices=2', 'x=%3D;y=z']
+    for (const [sent, arrives] of [
+      [[one, other], undefined],
+      [[other, one], undefined],
+      [[one, other, ...own], own],
+      [[...own, other, one], own],
+      [
+        ['first=1', one, ...own, other, 'last=2'],
+        ['first=1', ...own, 'last=2'],
+      ],
+      [
+        ['first=1', other, one, 'last=2'],
+        ['first=1', 'last=2'],
+      ],
+    ] as const) {
+      expect((await portal.open(sent.join('; '))).status).toBe(200)
+      expect([sent, valuesOf(lastArrived(), 'cookie')]).toEqual([
+        sent,
+        arrives === undefined ? [] : [arrives.join('; ')],
+      ])
+    }
+    // nothing that a browser sends: then no cookie at all goes there
+    for (const sent of [
+      `${one}; ${cookie}; mine=1`,
+      `${cookie}; ${other}; mine=1`,
+      `${cookie}; gatehouse=x; gatehouse=y`,
+    ]) {
+      await portal.open(sent)
+      expect(valuesOf(lastArrived(), 'cookie').join()).not.toMatch(/gatehouse/)
+    }
+    await portal.open(cookie, { headers: ['Cookie', 'mine=1', 'Cookie', cookie] })
+    expect(valuesOf(lastArrived(), 'cookie').join()).not.toMatch(/gatehouse/)
+  })
+
   test('gets the application’s own 401 as it is', async () => {
     const cookie = await portal.signIn(AMELIA)
     const answer = await portal.open(cookie, {

@@ -306,6 +306,35 @@ describe('credentials of the upstreams, in files', () => {
     expectNothingWrong(house.gatehouse)
   })
 
+  test('a new API token that is mistyped shows while the old one serves, and is gone once it is mended', async () => {
+    const [old, fresh] = ['plainly-fake-ssws-old', 'plainly-fake-ssws-new']
+    const { path, env } = await fileFor('token', 'AUTHN_API_TOKEN', old)
+    house = await startHouse({
+      env,
+      tunables: watchful,
+      sandboxConfig: (config) => ({ ...config, apiTokens: [old, fresh] }),
+    })
+    const works = async () => {
+      expect((await signIn(await house.visit(), AMELIA)).json.status).toBe('SUCCESS')
+    }
+    const standby = async () =>
+      /^gatehouse_upstream_token_standby (\d)$/m.exec(await house.gatehouse.metrics())?.[1]
+    const told = () =>
+      house.gatehouse
+        .logLines()
+        .flatMap(({ event, name }) => (/^upstream_token/.test(String(event)) ? [[event, name]] : []))
+    await works()
+    await change(house.gatehouse, path, `${fresh}-with-a-slip,${old}`)
+    await works()
+    expect(await standby()).toBe('1')
+    expect(told()).toEqual([['upstream_token_switched', 'standby']])
+    await change(house.gatehouse, path, `${fresh},${old}`)
+    await works()
+    expect(await standby()).toBe('0')
+    expect(told().at(-1)).toEqual(['upstream_token_proved', 'first'])
+    expectNothingWrong(house.gatehouse)
+  })
+
   test('PAM keys in turn: the same', async () => {
     const keyOf = (name: string) => ({
       keyId: `plainly-fake-id-${name}`,

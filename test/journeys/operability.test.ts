@@ -76,12 +76,34 @@ describe('the command', () => {
     const { output, exited } = start(environment(), '--check-config')
     expect(await exited).toBe(0)
     expect(output.out).toMatch(/sound/)
+    expect(output.out).toContain('LOGIN_DOMAINS: is not set')
   })
 
   test('--new-key makes a key that the configuration takes', async () => {
     const { output, exited } = start({}, '--new-key')
     expect(await exited).toBe(0)
     expect(Buffer.from(output.out.trim(), 'base64')).toHaveLength(32)
+  })
+
+  test.each([
+    ['--new-keys'],
+    ['--check'],
+    ['check-config'],
+    ['--new-key=1'],
+    ['--check-config', '--new-key'],
+    [''],
+  ])('%s is refused, with what there is, and starts nothing: exit 64', async (...args) => {
+    const { output, exited } = start(environment(), ...args)
+    expect(await exited).toBe(64)
+    expect(output.out).toBe('')
+    expect(output.err).toContain('--check-config')
+    expect(output.err).toContain('--new-key ')
+  })
+
+  test('--help says what there is', async () => {
+    const { output, exited } = start({}, '--help')
+    expect(await exited).toBe(0)
+    expect(output.out).toContain('--check-config')
   })
 
   test('SIGTERM: readiness fails first, the running request finishes, then exit 0', async () => {
@@ -112,12 +134,23 @@ describe('the command', () => {
     await expect(fetch(`${ops}/livez`)).rejects.toThrow()
   })
 
-  test('a port that is taken is an error line and exit 1', async () => {
+  test.each([
+    ['public', 'PORT'],
+    ['ops', 'OPS_PORT'],
+  ])('a port that is taken is an error line that names it and exit 1: %s', async (name, variable) => {
     const first = start(environment())
     const { port } = await listening(first.output)
-    const second = start({ ...environment(), PORT: port })
+    const second = start({ ...environment(), [variable]: port })
     expect(await second.exited).toBe(1)
-    expect(second.output.out).toContain('"event":"cannot_listen"')
+    const lines = second.output.out.trim().split('\n')
+    expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({
+      level: 'error',
+      event: 'cannot_listen',
+      name,
+      host: '127.0.0.1',
+      port: Number(port),
+      error: { code: 'EADDRINUSE' },
+    })
     first.child.kill('SIGKILL')
     await first.exited
   })

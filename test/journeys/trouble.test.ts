@@ -72,6 +72,14 @@ describe('an upstream in trouble', () => {
       { headers: { cookie } },
     )
     expectTrouble(answer, [502])
+    expect(down.logLines()).toContainEqual(
+      expect.objectContaining({
+        event: 'dependency_trouble',
+        dependency: 'authn',
+        outcome: 'unreachable',
+        code: 'ECONNREFUSED',
+      }),
+    )
     const back = await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
     expect(back.json.status).toBe('SUCCESS')
   })
@@ -139,11 +147,21 @@ describe('Redis in trouble', () => {
       kept.forget()
       expectTrouble(await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }), [503])
       expect(kept.upstreamCalls()).toEqual([])
+      expect(kept.gatehouse.logLines()).toContainEqual(
+        expect.objectContaining({
+          event: 'dependency_trouble',
+          dependency: 'store',
+          outcome: 'unreachable',
+          code: expect.stringMatching(/^[A-Za-z ]+$/),
+        }),
+      )
       expect((await fetch(`${kept.gatehouse.opsUrl}/readyz`)).status).toBe(503)
       expect((await fetch(`${kept.gatehouse.opsUrl}/livez`)).status).toBe(200)
+      expect(await kept.gatehouse.metrics()).toContain('gatehouse_ready 0')
 
       await kept.redis.restart()
       await until(async () => (await fetch(`${kept.gatehouse.opsUrl}/readyz`)).status === 200)
+      expect(await kept.gatehouse.metrics()).toContain('gatehouse_ready 1')
       expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA)
       const done = await tab.post(verifyHref(asked, 'token:software:totp'), {
         stateToken: handleOf(asked),

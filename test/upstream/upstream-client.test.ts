@@ -62,7 +62,7 @@ describe('there is no answer', () => {
     const client = keep(clientFor(`http://127.0.0.1:${await deadPort()}`))
     const failure = await failureOf(client.send(POST))
     expect(failure.kind).toBe('unreachable')
-    expect(failure.message).toBe('unreachable (ECONNREFUSED)')
+    expect(failure.code).toBe('ECONNREFUSED')
     expectTellsNothing(failure)
   })
 

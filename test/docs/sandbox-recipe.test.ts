@@ -1,0 +1,24 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from '@jest/globals'
+import { loadConfig } from '../../src/config/load-config.ts'
+import { newKey } from '../../src/config/new-key.ts'
+import { parsePamConfig } from '../../src/sandbox/pam/pam-config.ts'
+import { loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
+
+test('docs/sandbox.md: the broker of one’s own is configured soundly, and with what the sandbox takes', () => {
+  const page = readFileSync(new URL('../../docs/sandbox.md', import.meta.url), 'utf8')
+  const env = Object.fromEntries(
+    [...page.matchAll(/^export ([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [name, value]),
+  )
+  expect(env.SECRET_KEYS).toBe('$(node dist/main.js --new-key)')
+  const config = loadConfig({ env: { ...env, SECRET_KEYS: newKey() } })
+
+  const sandbox = loadSandboxConfig()
+  const { team, keys } = parsePamConfig(sandbox.pam)
+  expect(sandbox.apiTokens).toContain(config.authn.apiTokens.current()[0])
+  expect(config.pam?.team).toBe(team)
+  const { id, secret } = config.pam?.keys.current()[0] ?? {}
+  expect(keys).toContainEqual(expect.objectContaining({ keyId: id, keySecret: secret }))
+  const ports = [config.authn.baseUrl, config.pam?.baseUrl].map((url) => new URL(url ?? '').port)
+  for (const port of ports) expect(page).toMatch(new RegExp(`\\| ${port} `))
+})

@@ -1,0 +1,134 @@
+import { describe, expect, test } from '@jest/globals'
+import {
+  BrokerError,
+  pamError,
+  storeUnavailable,
+  temporarilyUnavailable,
+  upstreamHeldBack,
+  upstreamTimeout,
+  upstreamUnavailable,
+} from '../../src/errors.ts'
+import { dependencyTrouble } from '../../src/observability/dependency-trouble.ts'
+import { failureOfCall, PamFailure } from '../../src/pam/pam-errors.ts'
+import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
+import { collectLog } from './collect-log.ts'
+
+const redis = (reason: string) => storeUnavailable(new Error(`redis: ${reason}`))
+const failure = (...[kind, code]: [ConstructorParameters<typeof UpstreamFailure>[0], string?]) =>
+  new UpstreamFailure(kind, code === undefined ? {} : { code })
+
+describe('which dependency, how, and in whose words', () => {
+  test.each<[string, BrokerError, object]>([
+    [
+      'nobody listens at the org',
+      upstreamUnavailable(failure('unreachable', 'ECONNREFUSED')),
+      { dependency: 'authn', outcome: 'unreachable', code: 'ECONNREFUSED' },
+    ],
+    [
+      'its certificate',
+      upstreamUnavailable(failure('unreachable', 'DEPTH_ZERO_SELF_SIGNED_CERT')),
+      { dependency: 'authn', outcome: 'unreachable', code: 'DEPTH_ZERO_SELF_SIGNED_CERT' },
+    ],
+    [
+      'its time',
+      upstreamTimeout(failure('timeout', 'TimeoutError')),
+      { dependency: 'authn', outcome: 'timeout', code: 'TimeoutError' },
+    ],
+    [
+      'no time was left',
+      upstreamTimeout(new Error('no time is left for this step')),
+      { dependency: 'authn', outcome: 'timeout' },
+    ],
+    [
+      'the breaker',
+      upstreamHeldBack(2, failure('breaker-open')),
+      { dependency: 'authn', outcome: 'breaker-open' },
+    ],
+    [
+      'our token',
+      upstreamHeldBack(30, new Error('SSWS token refused')),
+      { dependency: 'authn', outcome: 'token-refused' },
+    ],
+    [
+      'an answer of another kind',
+      upstreamUnavailable(new Error('status 502 without a JSON object')),
+      { dependency: 'authn', outcome: 'unusable', upstreamStatus: 502 },
+    ],
+    [
+      'PAM cut the connection',
+      failureOfCall(failure('cut', 'UND_ERR_SOCKET')).toBrokerError(),
+      { dependency: 'pam', outcome: 'cut', code: 'UND_ERR_SOCKET' },
+    ],
+    [
+      'an error of PAM',
+      new PamFailure('disabled_team').toBrokerError(),
+      { dependency: 'pam', outcome: 'disabled_team' },
+    ],
+    [
+      'Redis is not there',
+      redis('ECONNREFUSED'),
+      { dependency: 'store', outcome: 'unreachable', code: 'ECONNREFUSED' },
+    ],
+    [
+      'a way of its own to say so',
+      redis('sentinels unreachable'),
+      { dependency: 'store', outcome: 'unreachable', code: 'sentinels unreachable' },
+    ],
+    [
+      'Redis is full',
+      storeUnavailable(redis('OOM')),
+      { dependency: 'store', outcome: 'refused', code: 'OOM' },
+    ],
+    ['a replica is asked', redis('READONLY'), { dependency: 'store', outcome: 'refused', code: 'READONLY' }],
+    ['Redis is too slow', redis('timeout'), { dependency: 'store', outcome: 'timeout', code: 'timeout' }],
+    ['Redis was away a moment ago', storeUnavailable(), { dependency: 'store', outcome: 'held-back' }],
+  ])('%s', (_name, error, expected) => {
+    expect(dependencyTrouble(error)).toEqual(expected)
+  })
+})
+
+describe('what might name a place or a value is left out', () => {
+  test.each(['org.example.com', '10.0.0.7:6379', '/very/secret', 'a=b', `E${'X'.repeat(64)}`])(
+    '%s',
+    (code) => {
+      expect(dependencyTrouble(upstreamUnavailable(failure('cut', code)))).toEqual({
+        dependency: 'authn',
+        outcome: 'cut',
+      })
+      expect(dependencyTrouble(redis(code))).not.toHaveProperty('code')
+    },
+  )
+
+  test('a message that is not of our own making', () => {
+    const cause = Object.assign(new Error('connect to very-secret.example'), { code: 'ESECRET' })
+    expect(dependencyTrouble(upstreamUnavailable(cause))).toEqual({ dependency: 'authn' })
+  })
+
+  test('a chain of causes that is its own end', () => {
+    const cause = new Error('own')
+    cause.cause = cause
+    expect(dependencyTrouble(pamError(502, 'pam_unexpected', { cause }))).toEqual({ dependency: 'pam' })
+  })
+})
+
+describe('in the log', () => {
+  test('fields stand in place of the stack', () => {
+    const { log, lines } = collectLog()
+    log.warn('attempt_not_given_back', { requestId: 'r' }, redis('OOM'))
+    expect(lines()[0]).toMatchObject({ requestId: 'r', dependency: 'store', outcome: 'refused', code: 'OOM' })
+    expect(lines()[0]).not.toHaveProperty('error')
+  })
+
+  test('where nothing tells what happened, it may be a fault of ours: the stack is there', () => {
+    const { log, lines, text } = collectLog()
+    log.warn('dependency_trouble', {}, upstreamUnavailable(new RangeError('very-secret')))
+    expect(lines()[0]).toMatchObject({ dependency: 'authn', error: { name: 'RangeError' } })
+    expect(JSON.stringify(lines()[0])).toContain('dependency-trouble.test.ts')
+    expect(text()).not.toContain('very-secret')
+  })
+
+  test('an error that is nobody else’s trouble names no dependency', () => {
+    expect(dependencyTrouble(temporarilyUnavailable(2, new Error('load is shed: lag')))).toEqual({})
+    expect(new BrokerError(500, 'E0000009', 'x').dependency).toBeUndefined()
+  })
+})
