@@ -1,13 +1,12 @@
 import { stepNotOffered, upstreamUnavailable } from '../errors.ts'
-import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { UpstreamAnswer } from '../upstream/upstream-client.ts'
 import { type AuthnUpstream, toReply } from './authn-upstream.ts'
 import type { Client } from './client.ts'
+import { asNoAnswer, type Guard } from './guard.ts'
 import { PICTURE, type Rewritten, rewriteAnswer } from './links.ts'
 import type { Offer, Offers } from './offers.ts'
 import type { StepAnswer } from './step-outcome.ts'
-import { cutTokens } from './tokens.ts'
 
 /** GETs of a sign-in: security questions and enrolment pictures, for the device that they were offered to. */
 export interface OfferedGets {
@@ -27,9 +26,8 @@ export interface OfferedGetsParts {
   readonly offers: Offers
   readonly upstreamOrigins: readonly [string, ...string[]]
   readonly publicOrigin: string
-  readonly ownSecrets: () => readonly string[]
+  readonly guard: Guard
   readonly maxPictureBytes: number
-  readonly log: Logger
   readonly metrics: Metrics
 }
 
@@ -37,7 +35,7 @@ export interface OfferedGetsParts {
 const PICTURE_TYPE = /^image\/(?:png|jpeg|gif|webp)$/
 
 export function createOfferedGets(parts: OfferedGetsParts): OfferedGets {
-  const { upstream, offers, upstreamOrigins, publicOrigin, ownSecrets, maxPictureBytes, log, metrics } = parts
+  const { upstream, offers, upstreamOrigins, publicOrigin, guard, maxPictureBytes, metrics } = parts
 
   const offered = async (publicPath: string, client: Client): Promise<Offer> => {
     const offer = client.device.returned ? await offers.find(client.device.id, publicPath) : undefined
@@ -59,22 +57,12 @@ export function createOfferedGets(parts: OfferedGetsParts): OfferedGets {
     return made
   }
 
-  /** The last guard, over what is really sent. */
-  const guarded = (body: unknown, tokens: readonly string[], { requestId }: Client): string => {
-    const { text, cut } = cutTokens(JSON.stringify(body), [...tokens, ...ownSecrets()])
-    if (cut > 0) {
-      metrics.tokensCut.inc({ by: 'guard' }, cut)
-      log.error('token_cut_by_guard', { requestId, count: cut })
-    }
-    return text
-  }
-
   /** An Error object of the API; throws 502 for anything else. */
   const errorIn = (answer: UpstreamAnswer, offer: Offer, client: Client, what: string): StepAnswer => {
     const { status, body: said, headers, errorCode, isError } = toReply(answer)
     if (!isError) throw upstreamUnavailable(new Error(`${what} is not what was offered`))
     const { body, tokens } = rewritten(said, offer)
-    return answerOf(status, guarded(body, tokens, client), { headers, errorCode })
+    return answerOf(status, guard(body, tokens, client), { headers, errorCode })
   }
 
   return {
@@ -84,7 +72,7 @@ export function createOfferedGets(parts: OfferedGetsParts): OfferedGets {
       const { json: list, status } = answer
       if (!Array.isArray(list) || status !== 200) return errorIn(answer, offer, client, 'the list')
       const { body, tokens } = rewritten({ list }, offer)
-      return answerOf(200, guarded(body.list, tokens, client))
+      return answerOf(200, guard(body.list, tokens, client))
     }),
 
     picture: walked(async (publicPath, client) => {
@@ -110,7 +98,7 @@ function walked<Result>(fetch: (publicPath: string, client: Client) => Promise<R
     try {
       return await fetch(publicPath, client)
     } catch (error) {
-      throw error instanceof RangeError ? upstreamUnavailable(error) : error
+      throw asNoAnswer(error)
     }
   }
 }

@@ -20,6 +20,7 @@ import { createClientOf } from './client.ts'
 import { createDeviceCookie } from './device-cookie.ts'
 import { createEarnSession } from './earned-session.ts'
 import { createExchange } from './exchange.ts'
+import { createGuard } from './guard.ts'
 import { createCountings } from './guessing/countings.ts'
 import type { GuessingFigures } from './guessing/figures.ts'
 import { createGuessing } from './guessing/guessing.ts'
@@ -117,7 +118,7 @@ export function createAuthn(parts: AuthnParts): Authn {
   const seal = (label: string) => createSeal(masterKeys, label)
   const signer = (label: string) => createSigner(masterKeys, label)
   const upstreamOrigins = [parts.baseUrl, ...parts.linkOrigins] as const
-  const ownSecrets = apiTokens
+  const guard = createGuard({ ownSecrets: apiTokens, log, metrics })
   const hiddenFactors = new Set(parts.hiddenFactors)
 
   const deviceCookie = createDeviceCookie({
@@ -207,9 +208,8 @@ export function createAuthn(parts: AuthnParts): Authn {
       offers,
       upstreamOrigins: [...upstreamOrigins],
       publicOrigin,
-      ownSecrets,
+      guard,
       hiddenFactors,
-      log,
       metrics,
     }),
     lifetime: {
@@ -262,9 +262,8 @@ export function createAuthn(parts: AuthnParts): Authn {
     offers,
     upstreamOrigins: [...upstreamOrigins],
     publicOrigin,
-    ownSecrets,
+    guard,
     maxPictureBytes: figures.maxPictureBytes,
-    log,
     metrics,
   })
   const stepUp = createStepUp({

@@ -1,11 +1,9 @@
-import { upstreamUnavailable } from '../errors.ts'
-import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Client } from './client.ts'
+import { type Guard, walked } from './guard.ts'
 import { type HiddenFactors, withoutHidden } from './hidden-factors.ts'
 import { type OfferedStep, rewriteAnswer } from './links.ts'
 import type { Offers } from './offers.ts'
-import { cutTokens } from './tokens.ts'
 import type { Transaction } from './transaction.ts'
 
 /** Makes of the upstream's answer in a transaction what the browser may see of it. */
@@ -27,25 +25,13 @@ export interface ToBrowserParts {
   readonly offers: Pick<Offers, 'pictureHandle'>
   readonly upstreamOrigins: readonly [string, ...string[]]
   readonly publicOrigin: string
-  /** Secrets that must never be in an answer, whatever the upstream does. */
-  readonly ownSecrets: () => readonly string[]
+  readonly guard: Guard
   readonly hiddenFactors: HiddenFactors
-  readonly log: Logger
   readonly metrics: Metrics
 }
 
 export function createToBrowser(parts: ToBrowserParts): ToBrowser {
-  const { offers, upstreamOrigins, publicOrigin, hiddenFactors, log, metrics } = parts
-
-  /** The last guard, over what is really sent. */
-  const guarded = (body: unknown, tokens: readonly string[], client: Client): string => {
-    const { text, cut } = cutTokens(JSON.stringify(body), [...tokens, ...parts.ownSecrets()])
-    if (cut > 0) {
-      metrics.tokensCut.inc({ by: 'guard' }, cut)
-      log.error('token_cut_by_guard', { requestId: client.requestId, count: cut })
-    }
-    return text
-  }
+  const { offers, upstreamOrigins, publicOrigin, guard, hiddenFactors, metrics } = parts
 
   return (answer, { before, handle }, client) => {
     const { answer: shown, noneLeft } = withoutHidden(answer, hiddenFactors)
@@ -57,18 +43,9 @@ export function createToBrowser(parts: ToBrowserParts): ToBrowser {
         knownTokens: [before.stateToken, ...before.retiredTokens],
         pictureHandle: (path) => offers.pictureHandle(client.device.id, path),
       })
-      return { ...made, body: guarded(made.body, made.tokens, client) }
+      return { ...made, body: guard(made.body, made.tokens, client) }
     })
     if (cutFromLinks > 0) metrics.tokensCut.inc({ by: 'link' }, cutFromLinks)
     return { body, offered, noneLeft }
-  }
-}
-
-/** What is nested so deep that it can't be walked, or written down, is no answer of the API. */
-function walked<Result>(walk: () => Result): Result {
-  try {
-    return walk()
-  } catch (error) {
-    throw error instanceof RangeError ? upstreamUnavailable(error) : error
   }
 }
