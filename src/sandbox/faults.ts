@@ -6,6 +6,12 @@ export type Faults = {
   /** Puts this rule, or this list of rules, in the place of all others. */
   set(rules: FaultRule | readonly FaultRule[]): void
   add(rule: FaultRule): void
+  /**
+   * From now on requests wait, unanswered, until the function that it returns is called; then they go on to the rules. The
+   * call log knows them already: so a test sees that something is under way, and decides when it ends.
+   */
+  hold(which?: HeldRequests): () => void
+  /** No more rules, and whatever is held goes on. */
   clear(): void
   /**
    * Mount it after the call log and the body parser, before the routes.
@@ -13,6 +19,9 @@ export type Faults = {
    */
   middleware(shapes?: { rateLimited?: (retrySeconds: number) => CannedAnswer }): RequestHandler
 }
+
+/** All of them, or those of this path (prefix) and method; the first so many. */
+export type HeldRequests = Pick<CheckedRule, 'path' | 'method' | 'times'>
 
 /**
  * Faults on request. Rules are tried in the order in which they were added: a `delay`, and an
@@ -26,6 +35,7 @@ export function createFaults({
   startTimer?: StartTimer
 } = {}): Faults {
   let rules: { rule: CheckedRule; left: number }[] = []
+  let holds: { which: HeldRequests; left: number; gone: Promise<void>; letGo: () => void }[] = []
 
   function checked(input: FaultRule) {
     const rule = checkFaultRule(input)
@@ -39,11 +49,30 @@ export function createFaults({
     add(input) {
       rules = [...rules, checked(input)]
     },
+    hold(which = {}) {
+      let resolve = () => {}
+      const gone = new Promise<void>((done) => {
+        resolve = done
+      })
+      const letGo = () => {
+        holds = holds.filter((one) => one.gone !== gone)
+        resolve()
+      }
+      holds = [...holds, { which, left: which.times ?? Number.POSITIVE_INFINITY, gone, letGo }]
+      return letGo
+    },
     clear() {
       rules = []
+      for (const { letGo } of holds) letGo()
     },
     middleware({ rateLimited = plainRateLimited } = {}) {
       return async function injectFaults(req, res, next) {
+        for (const hold of holds) {
+          if (hold.left <= 0 || !matches(hold.which, req)) continue
+          hold.left -= 1
+          await hold.gone
+          if (req.socket.destroyed) return
+        }
         for (const entry of rules) {
           if (entry.left <= 0 || !matches(entry.rule, req)) continue
           if (entry.rule.kind === 'error-rate' && random() >= entry.rule.share) continue
@@ -69,10 +98,10 @@ export function seededRandom(seed: number): () => number {
   }
 }
 
-function matches(rule: CheckedRule, req: Request): boolean {
+function matches({ method, path }: HeldRequests, req: Request): boolean {
   return (
-    (rule.method === undefined || rule.method === req.method) &&
-    (rule.path === undefined || req.originalUrl.startsWith(rule.path))
+    (method === undefined || method === req.method) &&
+    (path === undefined || req.originalUrl.startsWith(path))
   )
 }
 

@@ -45,6 +45,8 @@ export function createSessionRoutes({
     _links: links,
   })
 
+  const signOut = signOutBy({ sessions, cookie, log })
+
   return [
     {
       method: 'GET',
@@ -63,11 +65,7 @@ export function createSessionRoutes({
         const id = cookie.idIn(req)
         const session = await sessions.find(req)
         if (session === undefined || id === undefined) throw notFound('me (Session)')
-        await sessions.end(id, 'signed_out')
-        log.audit('signed_out', auditedOf(req, session))
-        // not "cookies": the device cookie outlives sign-out
-        res.set('Clear-Site-Data', '"cache", "storage"')
-        res.append('Set-Cookie', cookie.closing()).status(204).end()
+        await signOut(id, session, req, res)
       },
     },
     {
@@ -83,21 +81,16 @@ export function createSessionRoutes({
       method: 'GET',
       path: '/api/v1/users/me',
       async handle(req, res) {
-        const session = await sessions.find(req)
-        if (session === undefined) throw noSession()
-        const { userId, login, profile } = session
+        const { userId, login, profile } = await lookedAt(sessions, req)
         sendJson(res, { id: userId, status: 'ACTIVE', profile: { ...profile, login } })
       },
     },
   ]
 }
 
-/** One's own sessions: look at them, end one, end all others. */
-export function createOwnSessionsRoutes({
-  sessions,
-  cookie,
-  log,
-}: Omit<SessionRoutesParts, 'publicOrigin' | 'ensureDevice'>): Route[] {
+/** One's own sessions: look at them, end one, end all others. None of this keeps the session alive. */
+export function createOwnSessionsRoutes({ sessions, cookie, log }: SignOutParts): Route[] {
+  const signOut = signOutBy({ sessions, cookie, log })
   const audit = (req: Request, session: Session, count: number) =>
     log.audit('sessions_revoked', { ...auditedOf(req, session), reason: 'by_person', count })
 
@@ -106,7 +99,7 @@ export function createOwnSessionsRoutes({
       method: 'GET',
       path: '/api/v1/sessions',
       async handle(req, res) {
-        const own = await sessions.require(req)
+        const own = await lookedAt(sessions, req)
         const list = (await sessions.listOf(own.userId)).map(({ session }) => ({
           id: session.publicId,
           createdAt: new Date(session.createdAtMs).toISOString(),
@@ -123,7 +116,7 @@ export function createOwnSessionsRoutes({
       path: '/api/v1/sessions',
       async handle(req, res) {
         const ownId = cookie.idIn(req)
-        const own = await sessions.require(req)
+        const own = await lookedAt(sessions, req)
         audit(req, own, await sessions.endAllOf(own.userId, 'by_person', { id: ownId }))
         res.status(204).end()
       },
@@ -132,18 +125,38 @@ export function createOwnSessionsRoutes({
       method: 'DELETE',
       path: '/api/v1/sessions/:publicId',
       async handle(req, res) {
-        const own = await sessions.require(req)
-        const found = (await sessions.listOf(own.userId)).find(
-          ({ session }) => session.publicId === req.params.publicId,
-        )
+        const { publicId } = req.params
+        const ownId = cookie.idIn(req)
+        const own = await lookedAt(sessions, req)
+        if (publicId === own.publicId && ownId !== undefined) return signOut(ownId, own, req, res)
+        const found = (await sessions.listOf(own.userId)).find(({ session }) => session.publicId === publicId)
         if (found === undefined) throw notFound('session')
         await sessions.end(found.id, 'by_person')
         audit(req, own, 1)
-        if (found.session.publicId === own.publicId) res.append('Set-Cookie', cookie.closing())
         res.status(204).end()
       },
     },
   ]
+}
+
+/** The request's session, not moved; 401 when there is none. Only use of the portal extends the idle time (DESIGN §4). */
+async function lookedAt(sessions: Sessions, req: Request): Promise<Session> {
+  const session = await sessions.find(req)
+  if (session === undefined) throw noSession()
+  return session
+}
+
+type SignOutParts = Pick<SessionRoutesParts, 'sessions' | 'cookie' | 'log'>
+
+/** Ending the current session is a sign-out, whether it is named `me` or by its public id. */
+function signOutBy({ sessions, cookie, log }: SignOutParts) {
+  return async function signOut(id: string, session: Session, req: Request, res: Response): Promise<void> {
+    await sessions.end(id, 'signed_out')
+    log.audit('signed_out', auditedOf(req, session))
+    // not "cookies": the device cookie outlives sign-out
+    res.set('Clear-Site-Data', '"cache", "storage"')
+    res.append('Set-Cookie', cookie.closing()).status(204).end()
+  }
 }
 
 /** Any request may say which session its page speaks for; when it is another by now, nothing is done (409). */

@@ -52,16 +52,17 @@ async function visit(): Promise<Browser> {
   return browser
 }
 
-/** Asks, and changes what Redis allows while the upstream takes its time. */
+/** Asks, and changes what Redis allows while the upstream is being asked. */
 async function interrupted(
   ask: () => Promise<PageAnswer>,
   change: () => Promise<unknown>,
 ): Promise<PageAnswer> {
-  house.sandbox.faults.authn.set({ kind: 'delay', ms: 300, times: 1 })
+  const letGo = house.sandbox.faults.authn.hold({ times: 1 })
   house.forget()
   const answering = ask()
   await until(() => house.upstreamCalls().length === 1)
   await change()
+  letGo()
   const answer = await answering
   await allow('~*')
   return answer

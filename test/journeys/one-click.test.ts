@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { askedAtOnce } from '../support/at-once.ts'
 import { makeBrokerHome } from '../support/broker-process.ts'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import { type Gatehouse, patientTunables, TEST_KEY } from '../support/gatehouse.ts'
@@ -18,19 +19,15 @@ beforeEach(() => house.sandbox.reset())
 
 const CLICKS = 9
 
-/** The same request of one browser, so many times at once, spread over the replicas; the upstream takes its time. */
+/** The same request of one browser, so many times at once, spread over the replicas. */
 async function click(browser: Browser, path: string, body: object): Promise<PageAnswer[]> {
   const cookie = await browser.jar.getCookieString(house.gatehouse.url)
-  house.sandbox.faults.authn.set({ kind: 'delay', ms: 1500 })
   house.forget()
-  const answers = await Promise.all(
-    Array.from({ length: CLICKS }, (_, n) => {
-      const { url } = replicas[n % replicas.length] ?? house.gatehouse
-      return openBrowser(house.gatehouse.url).post(url + path, body, { headers: { cookie } })
-    }),
-  )
-  house.sandbox.faults.authn.clear()
-  return answers
+  const clicks = Array.from({ length: CLICKS }, (_, n) => () => {
+    const { url } = replicas[n % replicas.length] ?? house.gatehouse
+    return openBrowser(house.gatehouse.url).post(url + path, body, { headers: { cookie } })
+  })
+  return askedAtOnce({ ...house, brokers: replicas }, clicks)
 }
 
 function expectOneAnswer(answers: readonly PageAnswer[], status: number) {

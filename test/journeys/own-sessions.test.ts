@@ -62,5 +62,6 @@ test('ending the current one by its id signs this browser out', async () => {
   const browser = await signedIn(AMELIA)
   const ended = await browser.delete(`/api/v1/sessions/${await idOf(browser)}`)
   expect(ended.setCookies.join()).toMatch(/gatehouse=; Max-Age=0/)
+  expect(ended.headers.get('clear-site-data')).toBe('"cache", "storage"')
   expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
 })

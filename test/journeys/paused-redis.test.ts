@@ -43,11 +43,12 @@ test('a claim that comes late leaves no lock: who tries again gets in', async ()
 
 test('a session that is written late does not stay, nor its entry', async () => {
   const browser = await visit()
-  house.sandbox.faults.authn.set({ kind: 'delay', ms: 300, times: 1 })
+  const letGo = house.sandbox.faults.authn.hold({ times: 1 })
   house.forget()
   const answering = signIn(browser)
   await until(() => house.upstreamCalls().length === 1)
   house.redis.pause()
+  letGo()
   const { status } = await answering
   house.redis.resume()
   expect(status).toBe(503)

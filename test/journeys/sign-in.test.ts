@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { askedAtOnce } from '../support/at-once.ts'
 import { openBrowser } from '../support/browser.ts'
 import {
   AMELIA,
@@ -256,11 +257,11 @@ describe('one step at a time', () => {
       const verify = verifyHref(asked, 'token:software:totp')
       const body = { stateToken: handleOf(asked), passCode: house.sandbox.totpCode(TOMAS) }
       const cookie = await browser.jar.getCookieString(house.gatehouse.url)
-      house.sandbox.faults.authn.set({ kind: 'delay', ms: 300, path: '/api/v1/authn/factors' })
       house.forget()
-      const answers = await Promise.all(
-        [verify, secondOrigin + new URL(verify).pathname].map((url) =>
-          openBrowser(house.gatehouse.url).post(url, body, { headers: { cookie } }),
+      const answers = await askedAtOnce(
+        { ...house, brokers: [house.gatehouse, other] },
+        [verify, secondOrigin + new URL(verify).pathname].map(
+          (url) => () => openBrowser(house.gatehouse.url).post(url, body, { headers: { cookie } }),
         ),
       )
       expect(answers.map(({ status }) => status)).toEqual([200, 200])
@@ -268,18 +269,14 @@ describe('one step at a time', () => {
       expect(answers[0]?.setCookies).toEqual(answers[1]?.setCookies)
       expect(answers[0]?.setCookies.join()).toContain('gatehouse=')
       expect(house.upstreamCalls()).toHaveLength(1)
-      house.sandbox.faults.authn.clear()
     }
   })
 
   test('a double click on the sign-in button is one upstream call', async () => {
     const browser = await house.visit()
-    house.sandbox.faults.authn.set({ kind: 'delay', ms: 200 })
     house.forget()
-    const answers = await Promise.all([
-      browser.post('/api/v1/authn', credentials(TOMAS)),
-      browser.post('/api/v1/authn', credentials(TOMAS)),
-    ])
+    const click = () => browser.post('/api/v1/authn', credentials(TOMAS))
+    const answers = await askedAtOnce({ ...house, brokers: [house.gatehouse] }, [click, click])
     expect(house.upstreamCalls()).toHaveLength(1)
     expect(answers[0]?.text).toBe(answers[1]?.text)
   })
@@ -300,12 +297,20 @@ describe('one step at a time', () => {
     const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
     const stateToken = handleOf(asked)
     const verify = verifyHref(asked, 'token:software:totp')
-    house.sandbox.faults.authn.set({ kind: 'delay', ms: 200, path: '/api/v1/authn/factors', times: 1 })
+    const letGo = house.sandbox.faults.authn.hold({ times: 1 })
     house.forget()
     const slow = browser.post(verify, { stateToken, passCode: '000000' })
     await until(() => house.upstreamCalls().length === 1)
     const quick = browser.post('/api/v1/authn', { stateToken })
+    await until(async () =>
+      (await house.gatehouse.metrics()).includes('gatehouse_requests_under_way{kind="sign_in"} 2\n'),
+    )
+    // somebody who came later was served meanwhile: it does not merely take its time, it waits
+    await (await house.visit()).post('/api/v1/authn', credentials(AMELIA))
+    expect(house.upstreamCalls()).toHaveLength(2)
+    letGo()
     const [wrong, state] = await Promise.all([slow, quick])
+    expect(house.upstreamCalls()).toHaveLength(3)
     expect(wrong.json.errorCode).toBe('E0000068')
     expect(state.json.status).toBe('MFA_REQUIRED')
   })

@@ -313,6 +313,24 @@ describe('the way out', () => {
     expect((await navigate(browser, original)).status).toBe(302)
   })
 
+  test.each([
+    ['fetched', { 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' }],
+    ['framed', { 'sec-fetch-dest': 'iframe' }],
+    ['prefetched', { 'sec-purpose': 'prefetch' }],
+    ['opened without a word of what it is', { 'sec-fetch-mode': '', 'sec-fetch-dest': '' }],
+  ])('is refused when %s, and not used up', async (_how, headers) => {
+    const { browser, handle } = await steppedUp()
+    const credentials = { username: AMELIA, password: PASSWORD }
+    const done = await browser.post('/api/v1/authn', { stateToken: handle, ...credentials })
+    const original = hrefAt(done, '_links.next')
+    for (const href of [original, `${house.gatehouse.url}/login/token/redirect?stateToken=${handle}`]) {
+      const refused = await navigate(browser, href, { headers })
+      expect([refused.status, refused.location]).toEqual([403, undefined])
+      expect(refused.text).toContain('E0000006')
+    }
+    expect((await navigate(browser, original)).status).toBe(302)
+  })
+
   test('to what was not offered is refused', async () => {
     const { browser, handle } = await steppedUp()
     for (const path of ['/login/step-up/redirect', '/login/token/redirect', '/sso/idps/0oa1']) {

@@ -20,6 +20,8 @@ import { checkAnswer } from '../support/api-contract.ts'
 /** The room on a listener of its own, over a real HTTP upstream. */
 export interface PamBroker {
   readonly metrics: Metrics
+  /** How many requests have come in so far, answered or not. */
+  arrived(): number
   /** GET as this login; none: without a session. */
   get(path: string, options?: GetOptions): Promise<BrokerAnswer>
   logText(): string
@@ -112,9 +114,14 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
     ...parts,
   })
 
+  let arrived = 0
   const app = express()
   app.disable('etag')
   app.set('query parser', 'simple')
+  app.use((_req, _res, next) => {
+    arrived += 1
+    next()
+  })
   app.use(beginRequest({ isTrustedProxy: () => false, log, metrics }))
   mountRoutes(app, pam.routes)
   app.use(noSuchPath())
@@ -123,6 +130,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
 
   return {
     metrics,
+    arrived: () => arrived,
     async get(path, { login = LOGIN, method = 'GET', headers = {} } = {}) {
       const response = await fetch(new URL(path, listener.origin), {
         method,

@@ -1,19 +1,27 @@
-import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { storeUnavailable } from '../../src/errors.ts'
+import { type Held, held } from '../support/held.ts'
 import { until } from '../support/until.ts'
 import { counted, LOGIN } from './pam-broker.ts'
 import { type Journey, startJourney } from './pam-journey.ts'
 
 let journey: Journey
+/** While there is one, time stands still: whoever waits goes on waiting until it is let go. */
+let standstill: (Held & { waiting: number }) | undefined
 /** Waiting moves the common clock, so that a wait ends when it should and takes no time. */
 const sleep = async (ms: number) => {
+  if (standstill !== undefined) {
+    standstill.waiting += 1
+    return standstill.gone
+  }
   if (ms > 40) journey.advance(ms)
   await delay(1)
 }
 const PEOPLE = Array.from({ length: 10 }, (_, n) => `person-${n}@example.com`)
 
 beforeEach(async () => {
+  standstill = undefined
   journey = await startJourney({ sleep })
   for (const login of [LOGIN, ...PEOPLE]) journey.pam.control.setUserGroups(login, ['Everyone'])
   await journey.broker.get('/api/v1/pam/groups') // holds a token, knows the API's time
@@ -69,13 +77,20 @@ test('after the limit one call goes first; the others follow it', async () => {
   await me()
   journey.advance(31_000)
   const before = journey.pam.calls.entries.length
-  journey.pam.faults.set({ kind: 'delay', ms: 200, times: 1 })
-  const asking = Promise.all(PEOPLE.map((login) => me(login)))
-  await until(() => journey.pam.calls.entries.length > before)
-  for (let turn = 0; turn < 50; turn++) await nextTurn()
-  expect(journey.pam.calls.entries.length).toBe(before + 1)
+  const gone = () => journey.pam.calls.entries.length - before
+  const letGo = journey.pam.faults.hold({ times: 1 })
+  const others = { ...held(), waiting: 0 }
+  standstill = others
+  const asking = PEOPLE.map((login) => me(login))
+  await until(() => gone() + others.waiting === PEOPLE.length)
+  expect([gone(), others.waiting]).toEqual([1, PEOPLE.length - 1])
 
-  expect((await asking).map(({ status }) => status)).toEqual(PEOPLE.map(() => 200))
+  letGo()
+  expect((await Promise.race(asking)).status).toBe(200)
+  expect(gone()).toBe(1)
+  standstill = undefined
+  others.letGo()
+  expect((await Promise.all(asking)).map(({ status }) => status)).toEqual(PEOPLE.map(() => 200))
   expect((await counted(journey.broker.metrics, 'pam_gate_waits_total')).probe).toBe(1)
 })
 
@@ -134,13 +149,12 @@ test('without the store each process keeps a gate of its own', async () => {
 
 test('an answer that was on its way when the gate was closed does not open it', async () => {
   const before = journey.pam.calls.entries.length
-  journey.pam.faults.set([
-    { kind: 'delay', ms: 150, times: 1 },
-    { kind: 'rate-limited', retrySeconds: 30, times: 1 },
-  ])
+  const letGo = journey.pam.faults.hold({ times: 1 })
   const onItsWay = me('person-1@example.com')
   await until(() => journey.pam.calls.entries.length > before)
+  limit(30)
   expect((await me('person-2@example.com')).status).toBe(503)
+  letGo()
   expect((await onItsWay).status).toBe(200)
   expect((await me('person-3@example.com')).status).toBe(503)
 })

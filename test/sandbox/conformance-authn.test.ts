@@ -40,6 +40,20 @@ const BEGINNINGS: [row: string, begin: () => Promise<Answer>][] = [
       return client.post(AUTHN, { stateToken, username: 'erin.enrol', password: PASSWORD, ...WISH })
     },
   ],
+  [
+    'begun as a step-up with a session',
+    () => {
+      const { stateToken } = client.sandbox.startStepUp('payroll', 'erin.enrol')
+      return client.post(AUTHN, { stateToken, ...WISH })
+    },
+  ],
+  [
+    'said in MFA_ENROLL',
+    async () => {
+      const { stateToken } = (await stepUp('erin.enrol')).body
+      return client.post(AUTHN, { stateToken, ...WISH })
+    },
+  ],
   ['begun for an app', () => client.signIn('erin.enrol', { audience: 'travel', ...WISH })],
 ]
 const WISH = { options: { multiOptionalFactorEnroll: true } }
@@ -49,6 +63,22 @@ test.each(BEGINNINGS)('multiOptionalFactorEnroll, %s: back to MFA_ENROLL', async
   const again = await enrolQuestion(start)
   expect(outcome(again)).toBe('200 MFA_ENROLL')
   expect(outcome(await client.follow(again, '_links.skip'))).toBe('200 SUCCESS')
+})
+
+test('warnBeforePasswordExpired, step-up with a session: PASSWORD_WARN', async () => {
+  const goOn = (wish: boolean | null | undefined) => {
+    const { stateToken } = client.sandbox.startStepUp('payroll', 'walter.warn')
+    return client.post(AUTHN, { stateToken, options: { warnBeforePasswordExpired: wish } })
+  }
+  expect(outcome(await goOn(true))).toBe('200 PASSWORD_WARN')
+  for (const none of [false, null, undefined]) expect(outcome(await goOn(none))).toBe('200 SUCCESS')
+})
+
+test('options that were said once still hold when a later call of the transaction says none', async () => {
+  const { stateToken } = client.sandbox.startStepUp('payroll')
+  expect(outcome(await client.post(AUTHN, { stateToken, ...WISH }))).toBe('200 UNAUTHENTICATED')
+  const start = await client.post(AUTHN, { stateToken, username: 'erin.enrol', password: PASSWORD })
+  expect(outcome(await enrolQuestion(start))).toBe('200 MFA_ENROLL')
 })
 
 /** "Authentication Transaction object". */

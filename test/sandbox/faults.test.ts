@@ -216,6 +216,45 @@ test('delay: when the client goes away the timer is gone, and the route is never
   expect([timers.size, reached]).toEqual([0, 0])
 })
 
+test('hold: waits until it is let go, in the call log already, and then meets the rules', async () => {
+  const letGo = faults.hold({ times: 1 })
+  faults.set({ kind: 'status', status: 503, times: 1 })
+  let answered = false
+  const first = get('/held').finally(() => {
+    answered = true
+  })
+  while (calls.entries.length === 0) await nextTurn()
+  expect((await get('/other')).status).toBe(503) // the rule strikes who comes to it first
+  expect([answered, reached, calls.entries[0]?.path]).toEqual([false, 0, '/held'])
+  letGo()
+  expect((await first).status).toBe(200)
+  expect((await get('/held')).status).toBe(200)
+})
+
+test('hold: of a path and a method holds nobody else; clear lets go', async () => {
+  faults.hold({ path: '/slow', method: 'POST' })
+  expect([(await get('/slow')).status, (await get('/')).status]).toEqual([200, 200])
+  const held = fetch(`${origin}/slow/one`, { method: 'POST' })
+  while (calls.entries.length < 3) await nextTurn()
+  expect(reached).toBe(2)
+  faults.clear()
+  expect((await held).status).toBe(200)
+  expect((await fetch(`${origin}/slow`, { method: 'POST' })).status).toBe(200)
+})
+
+test('hold: when the client goes away the route is never reached', async () => {
+  const letGo = faults.hold()
+  const outgoing = request(origin).end()
+  outgoing.on('error', () => {})
+  const [socket] = (await once(server, 'connection')) as [NodeJS.EventEmitter]
+  while (calls.entries.length === 0) await nextTurn()
+  outgoing.destroy()
+  await once(socket, 'close')
+  letGo()
+  await nextTurn()
+  expect(reached).toBe(0)
+})
+
 test('error-rate: about that share of the requests, the same ones for the same seed', async () => {
   const run = async (seed: number) => {
     const own = createFaults({ random: seededRandom(seed) })

@@ -6,7 +6,11 @@ import { createMetrics } from '../../src/observability/metrics.ts'
 import { createForwardAuthRoutes, prepareForwardAuth } from '../../src/session/forward-auth.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
 import { createSessionRecords } from '../../src/session/session-records.ts'
-import { createSessionRoutes, refuseOtherSession } from '../../src/session/session-routes.ts'
+import {
+  createOwnSessionsRoutes,
+  createSessionRoutes,
+  refuseOtherSession,
+} from '../../src/session/session-routes.ts'
 import { createSessions, type SessionGrant } from '../../src/session/sessions.ts'
 import { createUserSessions } from '../../src/session/user-sessions.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
@@ -78,6 +82,7 @@ export async function sessionHouse({ secure = true, sameSite = 'lax' }: HouseOpt
       ensureDevice: () => undefined,
       log,
     }),
+    ...createOwnSessionsRoutes({ sessions, cookie, log }),
     ...createForwardAuthRoutes({ sessions }),
     {
       method: 'POST',

@@ -55,7 +55,10 @@ describe('a cookie that is not ours', () => {
     ['cut', (bearer) => bearer.slice(0, -1)],
     ['one character longer', (bearer) => `${bearer}A`],
     ['with one character changed', (bearer) => bearer.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'))],
-    ['with another id under the same signature', (bearer) => bearer.replace(/s%3A./, 's%3A_')],
+    [
+      'with another id under the same signature',
+      (bearer) => bearer.replace(/(?<=s%3A)./, (first) => (first === '_' ? '-' : '_')),
+    ],
     ['under another name', (bearer) => bearer.replace('__Host-gatehouse=', 'gatehouse=')],
     ['under the name in another case', (bearer) => bearer.replace('__Host-gatehouse=', '__host-gatehouse=')],
     ['as JSON', (bearer) => bearer.replace('s%3A', 'j%3A')],
@@ -242,6 +245,24 @@ describe('moving', () => {
     expect((await call('GET', ME, bearer)).json).toMatchObject({ idleExpiresAt: '2026-11-05T06:30:00.000Z' })
   })
 
+  test.each([
+    ['GET', '/api/v1/users/me', 200],
+    ['GET', '/api/v1/sessions', 200],
+    ['DELETE', '/api/v1/sessions', 204],
+    ['DELETE', '/api/v1/sessions/{the other one}', 204],
+    ['DELETE', '/api/v1/sessions/nobodys-id', 404],
+  ])('%s %s does not move it either', async (method, path, leadsTo) => {
+    const { call, signIn, sessions, clock } = await house()
+    const { bearer } = await signIn()
+    const other = await sessions.open(GRANT)
+    clock.now += IDLE_MS / 2
+    const answer = await call(method, path.replace('{the other one}', other.publicId), bearer)
+    expect(answer.status).toBe(leadsTo)
+    expect((await call('GET', ME, bearer)).json).toMatchObject({ idleExpiresAt: '2026-11-05T06:30:00.000Z' })
+    clock.now = START + IDLE_MS
+    expect((await call('GET', '/api/v1/sessions', bearer)).status).toBe(401)
+  })
+
   test('using it moves it, with at most one write a minute', async () => {
     const { call, signIn, clock, traffic } = await house()
     const { bearer } = await signIn()
@@ -296,6 +317,35 @@ describe('ending', () => {
       }),
     )
     expect(JSON.stringify(lines())).not.toContain('ada@')
+  })
+
+  test('of the current one by its public id is the same sign-out', async () => {
+    const { call, signIn, stored, lines, metrics } = await house()
+    const { bearer } = await signIn()
+    const { id } = (await call('GET', ME, bearer)).json as { id: string } // what `/sessions/me` answers
+    const answer = await call('DELETE', `/api/v1/sessions/${id}`, bearer)
+    expect([answer.status, answer.text]).toEqual([204, ''])
+    expect(answer.headers['set-cookie']).toEqual([
+      '__Host-gatehouse=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax',
+    ])
+    expect(answer.headers['clear-site-data']).toBe('"cache", "storage"')
+    expect(stored()).toEqual([])
+    const audited = lines().filter(({ audit }) => audit === true)
+    expect(audited).toEqual([expect.objectContaining({ event: 'signed_out', sessionId: id })])
+    expect(await metrics.registry.metrics()).toMatch(/sessions_ended_total\{reason="signed_out"\} 1/)
+  })
+
+  test('of another one by its public id leaves this browser signed in, and its site data alone', async () => {
+    const { call, signIn, sessions, lines } = await house()
+    const { bearer } = await signIn()
+    const other = await sessions.open(GRANT)
+    const answer = await call('DELETE', `/api/v1/sessions/${other.publicId}`, bearer)
+    expect(answer.status).toBe(204)
+    expect(answer.headers).not.toHaveProperty('set-cookie')
+    expect(answer.headers).not.toHaveProperty('clear-site-data')
+    const audited = lines().filter(({ audit }) => audit === true)
+    expect(audited).toEqual([expect.objectContaining({ event: 'sessions_revoked', count: 1 })])
+    expect((await call('GET', ME, bearer)).status).toBe(200)
   })
 
   test('a move that is late does not bring it back', async () => {

@@ -70,7 +70,10 @@ function isDenied(policy: SignOnPolicy, { caller }: Transaction): boolean {
   return policy.deny || policy.deniedAddresses.includes(caller.address)
 }
 
-/** The device is known well enough that this policy asks for no factor. */
+/**
+ * The device is known well enough that this policy asks for no factor. By device and by session that is the device of the
+ * person's last sign-in alone (authn-api.md, "Rules for deviceToken" 2): after another one, or none, it is asked again.
+ */
 function isSpared(
   world: World,
   { caller: { deviceToken } }: Transaction,
@@ -79,13 +82,14 @@ function isSpared(
 ): boolean {
   const device = deviceToken === undefined ? undefined : person.devices.get(deviceToken)
   if (device === undefined) return false
+  const isThePrevious = deviceToken === person.lastDeviceToken
   const { mfaSessionMinutes } = world.config.lifetimes
   switch (policy.mfa) {
     case 'device':
-      return device.rememberedUntilMs !== undefined && device.rememberedUntilMs > world.now()
+      return isThePrevious && device.rememberedUntilMs !== undefined && device.rememberedUntilMs > world.now()
     case 'session':
       return (
-        deviceToken === person.lastDeviceToken &&
+        isThePrevious &&
         device.mfaAtMs !== undefined &&
         world.now() - device.mfaAtMs < mfaSessionMinutes * 60_000
       )

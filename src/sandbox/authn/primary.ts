@@ -54,9 +54,9 @@ function continueTransaction(
   // A step-up was begun by the browser itself; from here on the caller speaks for it.
   const { deviceToken } = transaction.caller
   transaction.caller = { ...client, deviceToken: client.deviceToken ?? deviceToken }
+  applyOptions(transaction, body)
   if (withCredentials) {
     const { username, password } = requireCredentials(body)
-    applyOptions(transaction, body)
     const person = checkPassword(world, client, username, password)
     return person === 'locked-out' ? lockedOut(world, transaction) : signIn(world, transaction, person)
   }
@@ -115,7 +115,9 @@ function begin(world: World, body: PrimaryBody, caller: Caller): Transaction {
   return transaction
 }
 
+/** In any state (authn-api.md, "States and transitions", last row); a call without options leaves them as they are. */
 function applyOptions(transaction: Transaction, { options }: PrimaryBody): void {
+  if (options === undefined || options === null) return
   transaction.warnBeforePasswordExpired = options?.warnBeforePasswordExpired ?? false
   transaction.multiOptionalFactorEnroll = options?.multiOptionalFactorEnroll ?? false
 }

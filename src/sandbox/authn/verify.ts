@@ -25,7 +25,7 @@ export function verifyFactor(call: FactorCall, query: VerifyQuery): void {
   if (query.rememberDevice) transaction.rememberDevice = true
   if (query.autoPush) transaction.autoPush = true
   const kind = FACTOR_KINDS[factor.factorType]
-  const fresh = transaction.factor?.id !== factor.id || transaction.challenge === undefined
+  const fresh = !isChallenged(transaction, factor)
   const step = stepOf(call, factor, fresh)
   const answers = kind.answers(body, fresh)
   if (fresh && !answers) {
@@ -48,7 +48,7 @@ export function resendChallenge(call: FactorCall): void {
   const factor = factorToVerify(call)
   const { resend, begin } = FACTOR_KINDS[factor.factorType]
   if (resend === undefined) throw notFound(`${factor.id} (UserFactor)`)
-  const step = stepOf(call, factor, call.transaction.factor?.id !== factor.id)
+  const step = stepOf(call, factor, !isChallenged(call.transaction, factor))
   takeUp(call.transaction, step, call)
   begin(step)
 }
@@ -80,20 +80,32 @@ function stepOf(call: FactorCall, factor: Factor, fresh: boolean): FactorStep {
   return { world, transaction, person, factor, challenge: current ?? newChallenge(), body, origin }
 }
 
-/** By id; `webauthn` in its place stands for any security key of the person, the newest one first. */
-function factorToVerify({ world, person, factorId, body }: FactorCall): Factor {
+/** A challenge for every security key of the person is one for this key too. */
+function isChallenged(
+  { challenge, challengeByType, factor: challenged }: Transaction,
+  factor: Factor,
+): boolean {
+  if (challenge === undefined || challenged === undefined) return false
+  return challengeByType ? challenged.factorType === factor.factorType : challenged.id === factor.id
+}
+
+/** By id; `webauthn` in its place stands for all security keys of the person. */
+function factorToVerify(call: FactorCall): Factor {
+  const { world, person, factorId } = call
   const factors = activeFactors(world, person)
-  if (factorId !== 'webauthn') {
-    const factor = factors.find((one) => one.id === factorId)
-    if (factor === undefined) throw notFound(`${factorId} (UserFactor)`)
-    return factor
-  }
-  const keys = factors.filter((one) => one.factorType === 'webauthn')
-  const factor = keys.find((one) => one.profile.credentialId === credentialIdOf(body)) ?? keys[0]
+  const factor =
+    factorId === 'webauthn' ? keyToVerify(factors, call) : factors.find(({ id }) => id === factorId)
   if (factor === undefined) throw notFound(`${factorId} (UserFactor)`)
   return factor
 }
 
-function credentialIdOf(body: FactorBody): unknown {
-  return body.profile?.credentialId
+/**
+ * The key that signed the answer: clients do not name the one they used (field-notes.md, "verify webauthn"). Nobody's
+ * signature counts, like a call without an answer, for the first one.
+ */
+function keyToVerify(factors: readonly Factor[], call: FactorCall): Factor | undefined {
+  const keys = factors.filter(({ factorType }) => factorType === 'webauthn')
+  const { answers, check } = FACTOR_KINDS.webauthn
+  const hasSigned = (key: Factor) => check(stepOf(call, key, false)).kind === 'verified'
+  return (answers(call.body, false) ? keys.find(hasSigned) : undefined) ?? keys[0]
 }

@@ -167,6 +167,29 @@ test.each<[row: string, login: string, query: string, steps: [string | undefined
     ],
   ],
   [
+    'per device, remembered: asked again after another device',
+    'dev.device',
+    '?rememberDevice=true',
+    [
+      [DEVICE, 'MFA_REQUIRED'],
+      [DEVICE, 'SUCCESS'],
+      [OTHER_DEVICE, 'MFA_REQUIRED'],
+      [DEVICE, 'MFA_REQUIRED'],
+      [DEVICE, 'SUCCESS'],
+    ],
+  ],
+  [
+    'per device, remembered: asked again after a sign-in without a deviceToken',
+    'dev.device',
+    '?rememberDevice=true',
+    [
+      [DEVICE, 'MFA_REQUIRED'],
+      [undefined, 'MFA_REQUIRED'],
+      [DEVICE, 'MFA_REQUIRED'],
+      [DEVICE, 'SUCCESS'],
+    ],
+  ],
+  [
     'per device, without rememberDevice: asked every time',
     'dev.device',
     '',
@@ -215,6 +238,14 @@ test.each<[row: string, login: string, query: string, steps: [string | undefined
     client.pass(30_000)
   }
   expect(seen).toEqual(steps.map(([, status]) => status))
+})
+
+test('a sign-in that another device only began leaves the remembered one spared', async () => {
+  await withCode('dev.device', DEVICE, '?rememberDevice=true')
+  expect(outcome(await client.signIn('dev.device', { context: { deviceToken: OTHER_DEVICE } }))).toBe(
+    '200 MFA_REQUIRED',
+  )
+  expect(await withCode('dev.device', DEVICE)).toBe('SUCCESS')
 })
 
 test('a remembered device is forgotten after rememberDeviceLifetimeInMinutes', async () => {

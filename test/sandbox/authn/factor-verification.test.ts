@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { createVirtualAuthenticator } from '../../../src/sandbox/authn/factors/virtual-authenticator.ts'
 import { type Answer, type Client, outcome, startSandbox } from './sandbox-client.ts'
 
 let client: Client
@@ -8,6 +9,7 @@ beforeAll(async () => {
 beforeEach(() => client.sandbox.reset())
 afterAll(() => client.close())
 
+const ORIGIN = 'https://portal.example.test'
 const link = (type: string) => `_embedded.factors.${type}._links.verify`
 
 /** field-notes.md, operations: "verify …" where one call with the answer leads to SUCCESS. */
@@ -214,11 +216,11 @@ test('verify webauthn: MFA_CHALLENGE with a challenge, then SUCCESS by a real si
   })
   const nonce = String(challenge.at('_embedded.factor._embedded.challenge.challenge'))
   const key = client.sandbox.authenticator('wanda.key')
-  const stale = key.signWebauthn('another-challenge', 'https://portal.example.test')
+  const stale = key.signWebauthn('another-challenge', ORIGIN)
   expect(outcome(await client.follow(challenge, '_links.next', stale))).toBe('403 E0000068')
-  const foreign = client.sandbox.authenticator('uwe.key').signWebauthn(nonce, 'https://portal.example.test')
+  const foreign = client.sandbox.authenticator('uwe.key').signWebauthn(nonce, ORIGIN)
   expect(outcome(await client.follow(challenge, '_links.next', foreign))).toBe('403 E0000068')
-  const signed = key.signWebauthn(nonce, 'https://portal.example.test')
+  const signed = key.signWebauthn(nonce, ORIGIN)
   expect(outcome(await client.follow(challenge, '_links.next', signed))).toBe('200 SUCCESS')
 })
 
@@ -228,8 +230,49 @@ test('verify webauthn by type: one challenge for all keys of the person', async 
   const challenge = await client.post(path, { stateToken: body.stateToken })
   expect(challenge.body).toMatchObject({ challengeType: 'FACTOR_TYPE', factorType: 'webauthn' })
   const nonce = String(challenge.at('_embedded.challenge.challenge'))
-  const signed = client.sandbox.authenticator('wanda.key').signWebauthn(nonce, 'https://portal.example.test')
+  const signed = client.sandbox.authenticator('wanda.key').signWebauthn(nonce, ORIGIN)
   expect(outcome(await client.follow(challenge, '_links.next', signed))).toBe('200 SUCCESS')
+})
+
+/** Gives wanda.key a second key, enrolled after the one that she has. */
+function secondKey() {
+  const key = createVirtualAuthenticator({ seed: 'a second key of wanda' })
+  const { credentialId, publicKey } = key
+  const { factors } = client.sandbox.person('wanda.key')
+  for (const first of factors.slice(0, 1))
+    factors.push({ ...first, id: 'fwfsecond', profile: { credentialId }, publicKey })
+  return key
+}
+
+test('verify webauthn by type: whichever of the keys signs is taken, though nobody names it', async () => {
+  const second = secondKey()
+  const first = client.sandbox.authenticator('wanda.key')
+  const stranger = createVirtualAuthenticator({ seed: 'a key of nobody' })
+  for (const [key, leadsTo] of [
+    [stranger, '403 E0000068'],
+    [first, '200 SUCCESS'],
+    [second, '200 SUCCESS'],
+  ] as const) {
+    const { stateToken } = (await client.signIn('wanda.key')).body
+    const asked = await client.post('/api/v1/authn/factors/webauthn/verify', { stateToken })
+    expect(asked.at('_embedded.factors')).toMatchObject([
+      { profile: { credentialId: first.credentialId } },
+      { profile: { credentialId: second.credentialId } },
+    ])
+    const nonce = String(asked.at('_embedded.challenge.challenge'))
+    const signed = key.signWebauthn(nonce, ORIGIN)
+    expect(outcome(await client.follow(asked, '_links.next', signed))).toBe(leadsTo)
+  }
+})
+
+test('verify webauthn by id: the challenge is for that key alone', async () => {
+  const second = secondKey()
+  const asked = await client.follow(await client.signIn('wanda.key'), link('webauthn'))
+  const nonce = String(asked.at('_embedded.factor._embedded.challenge.challenge'))
+  const signed = second.signWebauthn(nonce, ORIGIN)
+  expect(outcome(await client.follow(asked, '_links.next', signed))).toBe('403 E0000068')
+  const byType = { stateToken: asked.body.stateToken, ...signed }
+  expect(outcome(await client.post('/api/v1/authn/factors/webauthn/verify', byType))).toBe('403 E0000068')
 })
 
 test('verify u2f: MFA_CHALLENGE with a nonce, then SUCCESS by a real signature', async () => {

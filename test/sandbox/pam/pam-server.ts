@@ -6,7 +6,6 @@ import { type CallLog, createCallLog } from '../../../src/sandbox/call-log.ts'
 import { createFaults, type Faults } from '../../../src/sandbox/faults.ts'
 import type { PamControl } from '../../../src/sandbox/pam/pam-control.ts'
 import { createPamSandbox } from '../../../src/sandbox/pam/pam-sandbox.ts'
-import { held } from '../../support/held.ts'
 
 export const TEAM = '/v1/teams/example-team'
 export const KEY = { key_id: 'sandbox-key-1', key_secret: 'sandbox-secret-1-9pVb3LwY' }
@@ -22,8 +21,6 @@ export type PamServer = {
   /** Moves the sandbox's time on. */
   advance(ms: number): void
   now(): number
-  /** From now on requests wait unanswered, until the function that it returns is called. */
-  hold(): () => void
   /** Any request; `body` as JSON. */
   send(
     method: string,
@@ -53,8 +50,7 @@ export async function startPamServer(changes: Record<string, unknown> = {}): Pro
   const calls = createCallLog({ now })
   const faults = createFaults()
   const { app, control } = createPamSandbox({ config: sandboxConfig(changes), now, faults, calls })
-  let free = Promise.resolve()
-  const server = createServer((req, res) => void free.then(() => app(req, res))).listen(0, '127.0.0.1')
+  const server = createServer(app).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
@@ -86,11 +82,6 @@ export async function startPamServer(changes: Record<string, unknown> = {}): Pro
       time += ms
     },
     now,
-    hold() {
-      const { gone, letGo } = held()
-      free = gone
-      return letGo
-    },
     send,
     async mint(key = KEY) {
       const answer = await send('POST', `${TEAM}/service_token`, { body: key })
