@@ -91,7 +91,7 @@ export function createAdminRoutes({ sessions, limits, log }: AdminRoutesParts): 
   ]
 }
 
-/** The org's ids are letters and digits; what is something else is no line of the log's. */
+/** The org's ids are letters and digits; anything else is kept out of the log. */
 function userIdIn(given: unknown): string | undefined {
   return typeof given === 'string' && /^[\w-]{1,100}$/.test(given) ? given : undefined
 }

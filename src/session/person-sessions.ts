@@ -45,7 +45,7 @@ const OPENING_MS = 60_000
 export function createPersonSessions(parts: PersonSessionsParts): PersonSessions {
   const { records, userSessions, read, maxPerPerson, metrics, now } = parts
 
-  /** A session and its entry are written at once, and the entry may be first: it waits for its session. */
+  /** A session and its index entry are written at once, and the entry may land first: its session may still come. */
   const isStillToCome = ({ createdAtMs }: UserSession) => now() - createdAtMs < OPENING_MS
 
   const listOf = async (userId: string): Promise<readonly LivingSession[]> => {

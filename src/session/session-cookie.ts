@@ -35,7 +35,7 @@ export function createSessionCookie({ masterKeys, secure, sameSite }: SessionCoo
 
   return {
     name,
-    opening: (id) => stringifySetCookie(name, SIGNED + sign(id, secrets()[0] ?? ''), attributes),
+    opening: (id) => stringifySetCookie(name, SIGNED + sign(id, secrets()[0]), attributes),
     closing: () => stringifySetCookie(name, '', { ...attributes, maxAge: 0 }),
     isIn: (req) => valueIn(req) !== undefined,
     idIn(req) {
@@ -51,16 +51,23 @@ export function createSessionCookie({ masterKeys, secure, sameSite }: SessionCoo
   }
 }
 
-/** Of the keys as text, for cookie-signature; made anew only when they changed. */
-function asSecrets(keys: () => readonly LabelledKey[]): () => readonly KeyObject[] {
-  let from: readonly LabelledKey[] | undefined
-  let secrets: readonly KeyObject[] = []
+type OneOrMore<T> = readonly [T, ...T[]]
+
+/** The keys in the form that cookie-signature takes; made anew only when they changed. */
+function asSecrets(keys: () => OneOrMore<LabelledKey>): () => OneOrMore<KeyObject> {
+  let from: OneOrMore<LabelledKey> | undefined
+  let secrets: OneOrMore<KeyObject> | undefined
   return () => {
     const current = keys()
-    if (current !== from) {
-      from = current
-      secrets = current.map(({ key }) => createSecretKey(key.export().toString('base64url'), 'utf8'))
-    }
+    if (secrets !== undefined && current === from) return secrets
+    const [newest, ...older] = current
+    from = current
+    secrets = [secretOf(newest), ...older.map(secretOf)]
     return secrets
   }
+}
+
+/** cookie-signature signs with text: the key's bytes in base64url. */
+function secretOf({ key }: LabelledKey): KeyObject {
+  return createSecretKey(key.export().toString('base64url'), 'utf8')
 }

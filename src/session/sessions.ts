@@ -30,7 +30,7 @@ export interface Sessions extends Pick<PersonSessions, 'listOf' | 'endAllOf'> {
    * that this browser had before, is the caller's to end.
    */
   open(grant: SessionGrant, replacedId?: string): Promise<OpenedSession>
-  /** The same step by step, for who has something else to write in the same round trip. */
+  /** The same in steps, for a caller that has something else to write in the same round trip. */
   prepare(grant: SessionGrant): PreparedSession
   end(id: string, reason: EndReason): Promise<boolean>
   idleExpiresAtMs(session: Session): number
@@ -47,12 +47,12 @@ export interface OpenedSession {
   readonly gaveWay: number
 }
 
-/** Its ids stand, and nothing of it is there. */
+/** Its ids are chosen; nothing is written yet. */
 export interface PreparedSession extends Pick<OpenedSession, 'id' | 'publicId'> {
   write(): Promise<void>
   /** To be called once it is written and stays; says how many of the person's other sessions gave way. */
   makeRoom(replacedId: string | undefined): Promise<number>
-  /** Ends what `write` has begun, also when it failed: it may be carried out late. */
+  /** Undoes `write`, also when that failed: Redis may still carry it out, late. */
   takeBack(): Promise<void>
 }
 
@@ -114,7 +114,7 @@ export function createSessions(parts: SessionsParts): Sessions {
       async write() {
         const at = now()
         const session: Session = { ...grant, publicId, createdAtMs: at, lastSeenAtMs: at }
-        // in one round trip: who meets the entry before its session lets it be (person-sessions.ts)
+        // Whoever finds the index entry before its session exists leaves it alone (person-sessions.ts).
         const [entries] = await allWritten(
           userSessions.add(grant.userId, { publicId, id, createdAtMs: at }, absoluteMs),
           records.write(id, encodeSession(session, id), idleExpiresAtMs(session) - at),
@@ -124,7 +124,8 @@ export function createSessions(parts: SessionsParts): Sessions {
       },
       makeRoom: async (replacedId) => (count > maxPerPerson ? persons.makeRoom(grant.userId, replacedId) : 0),
       async takeBack() {
-        // not looked at first: a store that stands still carries this out right behind the writing, or not at all
+        // Deleted without reading first: on a stalled Redis the delete is then queued right behind the write, so both
+        // happen or neither.
         const [wasThere] = await allWritten(records.remove(id), userSessions.remove(grant.userId, publicId))
         if (wasThere) metrics.sessionsEnded.inc({ reason: 'orphaned' })
       },

@@ -92,12 +92,12 @@ export type GateOutcome = 'waited' | 'gave_way' | 'refused' | 'probe'
 /** A limit that names no time, or one in the past. */
 const DEFAULT_CLOSED_MS = 1000
 const POLL_MS = 50
-/** Ends that differ by less are one: a bounded one moves with the clock. */
+/** Reset times closer than this are the same limit: one capped by `maxClosedMs` is recomputed from now and drifts. */
 const SAME_MS = 1000
 
 export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
   const { store, clock, monotonic, jitterMs, random, sleep, onOutcome } = parts
-  /** With the version: replicas of another one keep a record of their own, and none overwrites the other's. */
+  /** The version is part of it: replicas of another version keep their own record, and neither overwrites the other's. */
   const key = (what: string) => `gatehouse:limit:${parts.api}${what}:v1:${parts.scope()}`
   let local: { readonly record: LimitRecord; readonly saved: boolean } | undefined
   let looking: Promise<void> | undefined
@@ -188,7 +188,7 @@ export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
     if (allowance.remaining !== undefined) parts.onRemaining?.(limited ? 0 : allowance.remaining)
     const found = recordOf(allowance, limited, nowMs)
     const known = local?.record
-    // An answer that was on its way when the gate was closed says nothing; one that went out since does.
+    // The answer to a call from before the gate was closed says nothing; to a call that went out since, it does.
     const isUnder = known !== undefined && known.wroteAtMs === under?.wroteAtMs
     if (found !== undefined) return tighten(known, found, asking(), isUnder)
     if (known === undefined) return

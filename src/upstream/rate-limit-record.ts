@@ -8,15 +8,15 @@ const LimitRecord = z.object({
   /** `closed`: used up until then. `low`: what is left until then is for those who have begun already. */
   state: z.enum(['closed', 'low']),
   untilMs: z.number(),
-  /** The wait was never longer than from here, whatever the clock of who reads it says. */
+  /** When it was written. `untilMs − wroteAtMs` bounds the wait even if the reader's clock is wrong. */
   wroteAtMs: z.number(),
   limit: z.number().optional(),
   /** Who met it, each by keyed hashes, and with what kind of call: an API may count those apart. */
   met: z.array(z.array(z.string())),
   kind: z.string(),
   /**
-   * Whom it holds for, as far as is known: an API has limits of one client or person as well, and says them in the same
-   * words. One of the others may find out; who is answered narrows it to the kind of call, or to who met it.
+   * Whom it holds for, as far as is known: an API also limits single clients or people, and says so in the same words.
+   * Somebody else may go out to learn it; if they are answered, only that kind of call, or those who met it, are held back.
    */
   reach: z.enum(['everybody', 'kind', 'met']),
   /** One of the others did find out, and met it too. */
@@ -38,7 +38,7 @@ export function parseLimitRecord(text: string | undefined): LimitRecord | undefi
   }
 }
 
-/** What is known to be about some does not hold for who shares nothing, or not all, with any of them. */
+/** A limit that holds only for those who met it applies to a caller who has all the parties of at least one of them. */
 export function concerns({ reach, kind, met }: LimitRecord, asking: Asking): boolean {
   if (reach === 'everybody' || (reach === 'kind' && kind === asking.kind)) return true
   return met.some((parties) => parties.every((party) => asking.parties.includes(party)))

@@ -8,7 +8,7 @@ import type { LimitRecord } from './rate-limit-record.ts'
 export interface RateLimitScouts {
   /** One of the others goes out before the time is over, to learn whether the limit is everybody's. */
   mayFindOut(record: LimitRecord): Promise<boolean>
-  /** One of this process's went out a moment ago: the answer is worth waiting for. */
+  /** A caller went out a moment ago, from here or from another replica: the answer is worth waiting for. */
   isFinding(): boolean
   /**
    * After the limit's time one call goes first; the others follow when its answer shows allowance. What comes back is to
@@ -29,7 +29,7 @@ export interface RateLimitScoutsParts {
 
 /** A call that never came back keeps the others for so long. */
 export const PROBE_MS = 15_000
-/** Somebody else finds out whom a limit holds for, one after the other, once in so long. */
+/** At most one caller in this time goes out to learn whom the limit applies to. */
 const FINDING_MS = 5000
 
 export function createRateLimitScouts({ store, monotonic, key }: RateLimitScoutsParts): RateLimitScouts {

@@ -52,7 +52,7 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
   const { origin } = new URL(options.baseUrl)
   const dispatcher = createDispatcher(options)
   const breaker = createBreaker(options.breaker)
-  /** As many calls at once as there are connections, and as many again may wait: time in our queue is no answer's. */
+  /** As many calls at once as there are connections; as many again may wait, and one whose time ends there is `busy`. */
   const lanes = bulkhead(options.maxConnections, options.maxConnections)
   // not `axios.create`: its defaults, for forms, for browsers and for adapters that are not used here, are merged into every call
   const http = new Axios({ adapter: createUndiciAdapter(dispatcher), baseURL: origin })

@@ -71,8 +71,9 @@ function isDenied(policy: SignOnPolicy, { caller }: Transaction): boolean {
 }
 
 /**
- * The device is known well enough that this policy asks for no factor. By device and by session that is the device of the
- * person's last sign-in alone (authn-api.md, "Rules for deviceToken" 2): after another one, or none, it is asked again.
+ * The device is known well enough that this policy asks for no factor. Per device and per session only the device of the
+ * person's last sign-in counts (authn-api.md, "Rules for deviceToken" 2): after one on another device, or on none, a factor
+ * is asked for again.
  */
 function isSpared(
   world: World,

@@ -100,8 +100,8 @@ function factorToVerify(call: FactorCall): Factor {
 }
 
 /**
- * The key that signed the answer: clients do not name the one they used (field-notes.md, "verify webauthn"). Nobody's
- * signature counts, like a call without an answer, for the first one.
+ * The key that signed the answer: clients do not name the one they used (field-notes.md, "verify webauthn"). The first
+ * one, when there is no answer yet or none of them signed it.
  */
 function keyToVerify(factors: readonly Factor[], call: FactorCall): Factor | undefined {
   const keys = factors.filter(({ factorType }) => factorType === 'webauthn')
