@@ -12,7 +12,7 @@ import { refuseCrossSite } from './http/refuse-cross-site.ts'
 import { refuseLongUrl } from './http/refuse-malformed.ts'
 import { mountRoutes, type Route } from './http/routes.ts'
 import { addSecurityHeaders } from './http/security-headers.ts'
-import { type ShedLoadParts, shedLoad } from './http/shed-load.ts'
+import { type RoutesByKind, type ShedLoadParts, shedLoad } from './http/shed-load.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Metrics } from './observability/metrics.ts'
 import { createForwardAuthRoutes, prepareForwardAuth } from './session/forward-auth.ts'
@@ -27,7 +27,7 @@ export interface AppParts {
   readonly isTrustedProxy: TrustedProxies
   readonly bodyLimitBytes: number
   readonly maxUrlBytes: number
-  readonly load: Omit<ShedLoadParts, 'metrics'>
+  readonly load: Omit<ShedLoadParts, 'metrics' | 'routes'>
   readonly sessions: Sessions
   readonly sessionCookie: SessionCookie
   readonly ensureDevice: (req: Request, res: Response) => unknown
@@ -42,7 +42,8 @@ export interface AppParts {
 export function createApp(parts: AppParts): Express {
   const { log, metrics, sessions, sessionCookie, isTrustedProxy } = parts
   const origins = [parts.publicOrigin, ...parts.allowedOrigins]
-  const load = shedLoad({ ...parts.load, metrics })
+  const routes = routesByKind(parts)
+  const load = shedLoad({ ...parts.load, routes, metrics })
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
@@ -65,7 +66,7 @@ export function createApp(parts: AppParts): Express {
     ),
   )
 
-  mountRoutes(app, publicRoutes(parts))
+  mountRoutes(app, Object.values(routes).flat())
 
   app.use(noSuchPath())
   app.use(presentError({ log }))
@@ -74,13 +75,19 @@ export function createApp(parts: AppParts): Express {
 
 /** The public surface (DESIGN §2). */
 export function publicRoutes(parts: AppParts): Route[] {
+  return Object.values(routesByKind(parts)).flat()
+}
+
+/** Which of them share a fate under load. */
+function routesByKind(parts: AppParts): RoutesByKind {
   const { publicOrigin, sessions, sessionCookie: cookie, ensureDevice, log } = parts
-  return [
-    ...createAuthnRoutes(parts.authn),
-    ...createNavigationRoutes(parts.navigation),
-    ...createSessionRoutes({ publicOrigin, sessions, cookie, ensureDevice, log }),
-    ...createOwnSessionsRoutes({ sessions, cookie, log }),
-    ...createForwardAuthRoutes({ sessions }),
-    ...parts.pamRoutes,
-  ]
+  return {
+    sign_in: [...createAuthnRoutes(parts.authn), ...createNavigationRoutes(parts.navigation)],
+    session: [
+      ...createSessionRoutes({ publicOrigin, sessions, cookie, ensureDevice, log }),
+      ...createOwnSessionsRoutes({ sessions, cookie, log }),
+      ...createForwardAuthRoutes({ sessions }),
+    ],
+    pam: parts.pamRoutes,
+  }
 }

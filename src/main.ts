@@ -74,7 +74,7 @@ async function run(config: Config): Promise<void> {
   log = broker.log
   const watch = watchSecretFiles({ config, log, intervalMs: secrets.checkFilesEveryMs })
   const ops = createListener(broker.ops, http)
-  const app = createListener(broker.app, http)
+  const app = createListener(broker.app, http, broker)
 
   const stop = async (signal: NodeJS.Signals) => {
     log.info('stopping', { signal })

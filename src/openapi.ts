@@ -51,7 +51,7 @@ const ABOUT: Omit<ZodOpenApiObject, 'paths' | 'components'> = {
     license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     description: [
       'A trusted-app sign-in broker: the paths, bodies and shapes of the classic sign-in API, without its secrets. A `stateToken` is a handle of the broker, which is worthless without the device cookie of the same browser; the session is a cookie.',
-      'Any GET can be asked as HEAD. A path that is not listed is a 404, a method that is not a 405 with `Allow`. A request that is too slow (408), whose headers are too large (431) or that expects more than `100-continue` (417) is refused before any route. All of them answer the Error object.',
+      'Any GET can be asked as HEAD, but for those under Redirects: a look would use up what can be used once. A path that is not listed is a 404, a method that is not a 405 with `Allow`. A request that is too slow (408), whose headers are too large (431) or that expects more than `100-continue` (417) is refused before any route. All of them answer the Error object.',
       'Bodies are JSON objects in UTF-8 up to 64 kB; a member that is not listed is left out. A page of another origin must be one of `ALLOWED_ORIGINS` and send credentials.',
     ].join('\n\n'),
   },

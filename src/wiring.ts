@@ -10,7 +10,7 @@ import { createHealth, type Health } from './observability/health.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { createOps } from './ops.ts'
-import { createPam, type Pam } from './pam/open-pam.ts'
+import { createPam, type Pam, type PamParts } from './pam/open-pam.ts'
 import { pamAbsentRoutes } from './pam/pam-routes.ts'
 import { createSessionCookie } from './session/session-cookie.ts'
 import { createSessionRecords } from './session/session-records.ts'
@@ -25,6 +25,7 @@ export interface Wired {
   readonly ops: RequestListener
   readonly health: Health
   readonly log: Logger
+  readonly metrics: Metrics
   /** Lets go of the store and of every upstream connection. */
   close(): Promise<void>
 }
@@ -104,6 +105,7 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     requireSession: sessions.require,
     log,
     metrics,
+    now,
   })
   const health = createHealth([
     { name: 'store', run: () => store.ping() },
@@ -141,6 +143,7 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     }),
     health,
     log,
+    metrics,
     async close() {
       lag.stop()
       pam?.stop()
@@ -166,7 +169,7 @@ function wireStore(config: Config, log: Logger, metrics: Metrics): OpenedStore {
 function wirePam(
   { pam, tunables }: Config,
   client: UpstreamClient | undefined,
-  parts: Pick<Parameters<typeof createPam>[0], 'store' | 'secretKeys' | 'requireSession' | 'log' | 'metrics'>,
+  parts: Pick<PamParts, 'store' | 'secretKeys' | 'requireSession' | 'log' | 'metrics' | 'now'>,
 ): Pam | undefined {
   if (pam === undefined || client === undefined) return undefined
   const { breaker } = tunables.upstream.pam

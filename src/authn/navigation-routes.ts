@@ -1,5 +1,4 @@
 import type { Request, Response } from 'express'
-import { wrongMethod } from '../errors.ts'
 import { showErrorPages } from '../http/error-page.ts'
 import type { Route } from '../http/routes.ts'
 import type { Client } from './client.ts'
@@ -28,9 +27,9 @@ export function createNavigationRoutes({
   ): Route => ({
     method: 'GET',
     path,
+    withoutHead: true, // a look must not use up what can be used once
     async handle(req, res) {
       showErrorPages(req)
-      if (req.method !== 'GET') throw wrongMethod('GET') // a look must not use up what can be used once
       assertNavigation(req.headers)
       const href = await target(req, clientOf(req, res))
       res.status(status).set('Location', href).end()

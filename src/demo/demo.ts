@@ -35,6 +35,7 @@ export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOpti
   const site = createListener(
     createDemoSite({ broker: broker.app, sandbox, sandboxUrl: upstreams.authnUrl }),
     config.tunables.http,
+    broker,
   )
   const ops = createListener(broker.ops, config.tunables.http)
   await site.listen(port, HOST)

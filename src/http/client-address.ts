@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { isIPv4 } from 'node:net'
+import { isIPv4, type Socket } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 
@@ -7,8 +7,8 @@ import { LRUCache } from 'lru-cache'
 export type TrustedProxies = (address: string) => boolean
 
 /**
- * `cidrs` have been checked by the configuration. The same few proxies ask all the time, and their clients come back:
- * what was found of an address is remembered, for parsing one costs more than all else that is done with it.
+ * `cidrs` have been checked by the configuration. Verdicts are remembered: the same proxies and clients come again and
+ * again, and parsing an address costs more than everything else that is done with it.
  */
 export function trustProxies(cidrs: readonly string[]): TrustedProxies {
   const ranges = cidrs.map((cidr) => (cidr.includes('/') ? ipaddr.parseCIDR(cidr) : singleAddress(cidr)))
@@ -36,7 +36,7 @@ function isWithin(ranges: readonly [ipaddr.IPv4 | ipaddr.IPv6, number][], addres
  * that is no address ends the walk at the last address we can stand for.
  */
 export function clientAddress(req: IncomingMessage, isTrusted: TrustedProxies): string {
-  let address = cleanAddress(req.socket.remoteAddress ?? '') ?? '0.0.0.0'
+  let address = socketAddress(req.socket)
   const entries = forwardedFor(req)
   while (isTrusted(address)) {
     const next = cleanAddress(entries.pop() ?? '')
@@ -44,6 +44,11 @@ export function clientAddress(req: IncomingMessage, isTrusted: TrustedProxies): 
     address = next
   }
   return address
+}
+
+/** Who is at the other end of the connection: the proxy, where there is one. */
+export function socketAddress({ remoteAddress = '' }: Socket): string {
+  return cleanAddress(remoteAddress) ?? '0.0.0.0'
 }
 
 function forwardedFor(req: IncomingMessage): string[] {
@@ -55,7 +60,7 @@ function forwardedFor(req: IncomingMessage): string[] {
 /** IPv4-mapped addresses become IPv4; `1.2.3.4:567` and `[::1]:567` lose their ports, IPv6 its zone. */
 function cleanAddress(entry: string): string | undefined {
   if (isIPv4(entry)) return entry
-  if (entry === '') return undefined // what it is told by an exception below, which takes longer than all of the walk
+  if (entry === '') return undefined // ipaddr would say so by throwing, which costs more than the whole walk
   const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry
   const address = bare.includes(':') ? bare.replace(/%.*$/, '') : bare
   if (!ipaddr.IPv4.isValidFourPartDecimal(address) && !ipaddr.IPv6.isValid(address)) return undefined

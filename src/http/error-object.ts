@@ -38,7 +38,6 @@ export const ERROR_CODES = {
   E0000014: 'the old password is wrong, or the new one does not satisfy the policy; causes say how',
   E0000021: 'the content type is not `application/json` in UTF-8',
   E0000022: 'the path does not have this method',
-  E0000034: 'the person cannot be unlocked by this way',
   E0000047: 'rate limited',
   E0000068: 'wrong passcode or answer',
   E0000069: 'too many wrong passcodes',

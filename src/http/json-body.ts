@@ -5,7 +5,7 @@ import { bodyTooLarge, notJson, wrongContentType } from '../errors.ts'
 
 const JSON_IN_UTF8 = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?(?:;\s*)?$/i
 
-/** Bodies are JSON objects in UTF-8 up to a size; no body is an empty object. Content type only matters with one. */
+/** Bodies are JSON objects in UTF-8 up to a size; no body is an empty object, and then the content type does not matter. */
 export function jsonBody({ limitBytes }: { limitBytes: number }): RequestHandler {
   const parse = express.json({
     limit: limitBytes,

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { bornExpress } from './born-express.ts'
-import { answerMalformed, refuseExpectation } from './refuse-malformed.ts'
+import { type RequestRecords, refuseExpectation, refuseMalformed } from './refuse-malformed.ts'
 
 /** One HTTP listener with bounded patience, that can be stopped without cutting anybody off. */
 export interface Listener {
@@ -23,7 +23,12 @@ export interface ListenerOptions {
   readonly writeTimeoutMs: number
 }
 
-export function createListener(handle: RequestListener, options: ListenerOptions): Listener {
+/** `records`: where requests are written down that Node refuses before `handle` sees them. */
+export function createListener(
+  handle: RequestListener,
+  options: ListenerOptions,
+  records?: RequestRecords,
+): Listener {
   let retiring = false
   let closesIdle = false
   const connections: Connections = new Map()
@@ -58,8 +63,12 @@ export function createListener(handle: RequestListener, options: ListenerOptions
     },
     awaited(handle),
   )
-  server.on('checkExpectation', awaited(refuseExpectation))
-  server.on('clientError', answerMalformed)
+  server.on('checkExpectation', awaited(refuseExpectation(records)))
+  const refuse = refuseMalformed(records)
+  server.on('clientError', (error: Error, socket: Socket) => {
+    const last = connections.get(socket)?.at(-1)
+    refuse(error, socket, last?.req.complete === false ? last : undefined)
+  })
   server.on('connection', (socket: Socket) => {
     const answers: ServerResponse[] = []
     connections.set(socket, answers)
@@ -116,9 +125,9 @@ export function createListener(handle: RequestListener, options: ListenerOptions
 const MOST_AHEAD = 8
 
 /**
- * The answers that each connection waits for, oldest first: more than one where a client sends ahead. By connection, and
- * not a set of all: a set that takes something in and out with every request is copied again and again, and what has been
- * thrown away of it kept every request alive until the next full collection (docs/performance.md).
+ * The answers that each connection waits for, oldest first: more than one where a client sends ahead. Not one set of all
+ * answers: with an addition and a removal at every request V8 copies such a set over and over, and its discarded copies kept
+ * every request alive until the next full collection (docs/performance.md).
  */
 type Connections = Map<Socket, ServerResponse[]>
 

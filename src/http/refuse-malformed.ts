@@ -1,4 +1,4 @@
-import { type RequestListener, STATUS_CODES } from 'node:http'
+import { type RequestListener, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { RequestHandler } from 'express'
 import { v4 as uuid } from 'uuid'
@@ -10,6 +10,12 @@ import {
   tooLong,
   unmetExpectation,
 } from '../errors.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import { socketAddress } from './client-address.ts'
+import { contextIfBegun, type RequestContext } from './request-context.ts'
+import { sendJson } from './send-json.ts'
+import { isAnsweredWithoutBody } from './without-body.ts'
 
 /** A URL that is longer than any of ours could be. */
 export function refuseLongUrl({ maxUrlBytes }: { maxUrlBytes: number }): RequestHandler {
@@ -19,45 +25,93 @@ export function refuseLongUrl({ maxUrlBytes }: { maxUrlBytes: number }): Request
   }
 }
 
-/**
- * Requests that Node refuses before any of our code sees them: no HTTP, headers too large, too slow. They get the
- * one error shape too, and the connection ends.
- */
-export function answerMalformed(error: Error, socket: Socket): void {
-  if (!socket.writable || ('code' in error && error.code === 'ECONNRESET')) {
-    socket.destroy()
-    return
-  }
-  const { status, headers, body } = inFull(refusalFor('code' in error ? error.code : undefined))
-  const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
-    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
-  ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
-  // Node no longer counts this connection: one whose client never hangs up would stay for ever
-  const hangUp = setTimeout(() => socket.destroy(), LINGER_MS)
-  socket.once('close', () => clearTimeout(hangUp))
+/** Where a refused request is written down, as `beginRequest` does with every other one. */
+export interface RequestRecords {
+  readonly log: Logger
+  readonly metrics: Metrics
 }
 
-/** `Expect` with anything but `100-continue` (RFC 9110 §10.1.1): refused before any of our code sees it, as those are. */
-export const refuseExpectation: RequestListener = (_req, res) => {
-  const { status, headers, body } = inFull(unmetExpectation())
-  res.writeHead(status, headers).end(body)
+/**
+ * Requests that Node refuses: no HTTP, headers too large, too slow. They get the one error shape too, and the connection
+ * ends. Mostly none of our code has seen such a request, and its one log line and metric are made here; one that had
+ * begun (`begun`: its body is at fault) is answered and written down like any other.
+ */
+export function refuseMalformed(records?: RequestRecords) {
+  return function refuseMalformed(error: Error, socket: Socket, begun?: ServerResponse): void {
+    if (!socket.writable || ('code' in error && error.code === 'ECONNRESET')) {
+      socket.destroy()
+      return
+    }
+    const refusal = refusalFor('code' in error ? error.code : undefined)
+    const context = begun === undefined ? undefined : contextIfBegun(begun.req)
+    if (begun !== undefined && context !== undefined) answerBegun(begun, refusal, context)
+    else answerRaw(socket, refusal, records)
+    // Node no longer counts this connection: one whose client never hangs up would stay for ever
+    const hangUp = setTimeout(() => socket.destroy(), LINGER_MS)
+    socket.once('close', () => clearTimeout(hangUp))
+  }
 }
 
 /** For the answer to arrive before the connection is cut. */
 const LINGER_MS = 1000
 
+function answerBegun(res: ServerResponse, refusal: BrokerError, { requestId }: RequestContext): void {
+  if (res.headersSent) return // too late to say more
+  if ('locals' in res && typeof res.locals === 'object') {
+    Object.assign(res.locals ?? {}, { errorCode: refusal.code })
+  }
+  res.statusCode = refusal.status
+  res.setHeader('Connection', 'close')
+  if (isAnsweredWithoutBody(res.req)) res.end()
+  else sendJson(res, toErrorObject(refusal, requestId))
+}
+
+function answerRaw(socket: Socket, refusal: BrokerError, records: RequestRecords | undefined): void {
+  const { status } = refusal
+  const { requestId, headers, body } = inFull(refusal)
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  if (socket.bytesRead === 0) return // opened ahead and never used: no request
+  writeDown(records, refusal, requestId, socket)
+}
+
+/** `Expect` with anything but `100-continue` (RFC 9110 §10.1.1): refused before any of our code sees it, as those are. */
+export function refuseExpectation(records?: RequestRecords): RequestListener {
+  return (req, res) => {
+    const refusal = unmetExpectation()
+    const { requestId, headers, body } = inFull(refusal)
+    res.writeHead(refusal.status, headers).end(body)
+    writeDown(records, refusal, requestId, req.socket)
+  }
+}
+
 function inFull(refusal: BrokerError) {
-  const body = JSON.stringify(toErrorObject(refusal, uuid()))
+  const requestId = uuid()
+  const body = JSON.stringify(toErrorObject(refusal, requestId))
   const headers = {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(body),
+    'X-Request-Id': requestId,
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
     Connection: 'close',
   }
-  return { status: refusal.status, headers, body }
+  return { requestId, headers, body }
+}
+
+function writeDown(
+  records: RequestRecords | undefined,
+  { status, code }: BrokerError,
+  requestId: string,
+  socket: Socket,
+): void {
+  // what the request asked for is not known; the time until it was here is the client's
+  const asked = { method: 'other', route: 'none', status }
+  records?.metrics.httpRequests.observe(asked, 0)
+  records?.log.info('request', { requestId, address: socketAddress(socket), ...asked, errorCode: code })
 }
 
 function refusalFor(code: unknown): BrokerError {

@@ -16,8 +16,13 @@ export function setContext(req: IncomingMessage, context: RequestContext): void 
   contexts.set(req, context)
 }
 
+/** undefined: none of our code has seen it yet. */
+export function contextIfBegun(req: IncomingMessage): RequestContext | undefined {
+  return contexts.get(req)
+}
+
 export function contextOf(req: IncomingMessage): RequestContext {
-  const context = contexts.get(req)
+  const context = contextIfBegun(req)
   if (context === undefined) throw new Error('the request context is set before any route runs')
   return context
 }

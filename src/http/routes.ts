@@ -7,6 +7,8 @@ export interface Route {
   /** An Express path template; it also names the route in logs and metrics. */
   readonly path: string
   readonly handle: (req: Request, res: Response) => Promise<void> | void
+  /** A GET that uses something up: asked as HEAD, which should only look, it is a 405. */
+  readonly withoutHead?: true
 }
 
 /**
@@ -26,12 +28,14 @@ export function mountRoutes(router: Router, routes: readonly Route[]): void {
   router.use(byLiteralPath(literals))
   for (const [path, routesOfPath] of patterns) {
     const mounted = router.route(path)
-    for (const { method, handle } of routesOfPath) {
+    const refuse = refuseMethod(allowOf(routesOfPath))
+    for (const { method, handle, withoutHead } of routesOfPath) {
+      if (withoutHead) mounted.head(refuse) // else Express would take the GET for it
       mounted[METHODS[method]](async (req, res) => {
         await handle(req, res)
       })
     }
-    mounted.all(refuseMethod(allowOf(routesOfPath)))
+    mounted.all(refuse)
   }
 }
 
@@ -48,9 +52,9 @@ interface LiteralPath {
 
 function literalPath(path: string, routes: readonly Route[]): LiteralPath {
   const handlers = new Map<string, Route['handle']>()
-  for (const { method, handle } of routes) {
+  for (const { method, handle, withoutHead } of routes) {
     handlers.set(method, handle)
-    if (method === 'GET') handlers.set('HEAD', handle)
+    if (method === 'GET' && !withoutHead) handlers.set('HEAD', handle)
   }
   return { route: { path }, handlers, allow: allowOf(routes) }
 }
@@ -67,7 +71,9 @@ function byLiteralPath(literals: ReadonlyMap<string, LiteralPath>): RequestHandl
 }
 
 function allowOf(routes: readonly Route[]): string {
-  const methods = routes.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+  const methods = routes.flatMap(({ method, withoutHead }) =>
+    method === 'GET' && !withoutHead ? ['GET', 'HEAD'] : [method],
+  )
   return [...new Set(methods)].join(', ')
 }
 

@@ -8,13 +8,13 @@ import helmet from 'helmet'
  * what a proxy says of the connection (RFC 6797: only over https).
  *
  * Every answer of the application gets them as it leaves, whoever gives it; what a route has set itself stays. Set at the
- * beginning instead they would lie in memory for as long as the answer takes, and the collector carries what lies there
- * from one place to another: a tenth of a session check (docs/performance.md).
+ * beginning they would stay in memory until the answer is done, and the garbage collector copies what stays: that cost a
+ * tenth of a session check (docs/performance.md).
  */
 export function addSecurityHeaders(app: Express, { secure }: { readonly secure: boolean }): void {
   const headers = [['Cache-Control', 'no-store'] as const, ...headersOf(helmetFor(secure))]
   const { writeHead } = ServerResponse.prototype
-  // all of its forms are Node's own business
+  // its overloads are Node's business: all arguments go on as they came
   app.response.writeHead = function secured(...args: unknown[]) {
     for (const [name, value] of headers) if (!this.hasHeader(name)) this.setHeader(name, value)
     return Reflect.apply(writeHead, this, args)

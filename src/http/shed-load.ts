@@ -1,9 +1,15 @@
-import type { Request, RequestHandler } from 'express'
+import type { RequestHandler } from 'express'
 import { temporarilyUnavailable } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import type { Route } from './routes.ts'
 
-/** Requests that share a fate: each kind has places of its own, so that trouble with one leaves the others alone. */
+/**
+ * Requests that share a fate: each kind has places of its own, so that trouble with one leaves the others alone. Those
+ * of a session cost a read or two, and a portal asks for it with every page: they are turned away last.
+ */
 export type LoadKind = 'sign_in' | 'session' | 'pam'
+
+export type RoutesByKind = Readonly<Record<LoadKind, readonly Route[]>>
 
 export interface LoadLimits {
   /** Requests of the kind that may be under way at once in this process. */
@@ -15,6 +21,7 @@ export interface LoadLimits {
 
 export interface ShedLoadParts {
   readonly limits: LoadLimits
+  readonly routes: RoutesByKind
   /** How late this process is by now, in milliseconds. */
   readonly lagMs: () => number
   readonly metrics: Metrics
@@ -33,19 +40,20 @@ export interface ShedLoad {
  *
  * A request whose body is still on its way has no place yet: else a few slow senders would hold all of them.
  */
-export function shedLoad({ limits, lagMs, metrics }: ShedLoadParts): ShedLoad {
+export function shedLoad({ limits, routes, lagMs, metrics }: ShedLoadParts): ShedLoad {
   const underWay: Record<LoadKind, number> = { sign_in: 0, session: 0, pam: 0 }
+  const kindOf = kindByPath(routes)
 
   return {
     atTheDoor: function shedAtTheDoor(req, _res, next) {
-      const kind = kindOf(req)
+      const kind = kindOf(req.path)
       refuse(kind, isFull(kind) ? 'in_flight' : isLate(kind) ? 'lag' : undefined)
       next()
     },
 
     inside: function shedInside(req, res, next) {
-      const kind = kindOf(req)
-      refuse(kind, isFull(kind) ? 'in_flight' : undefined) // it was late to come, not we
+      const kind = kindOf(req.path)
+      refuse(kind, isFull(kind) ? 'in_flight' : undefined) // lag was judged at the door; a slow body is the client's lateness
       if (res.destroyed) return next() // its client is gone: nobody would give the place back
       underWay[kind] += 1
       metrics.requestsUnderWay.set({ kind }, underWay[kind])
@@ -72,8 +80,20 @@ export function shedLoad({ limits, lagMs, metrics }: ShedLoadParts): ShedLoad {
   }
 }
 
-/** Looking at a session costs one read, and a portal asks for it with every request: it is turned away last. */
-function kindOf({ path }: Request): LoadKind {
-  if (path.startsWith('/api/v1/pam/')) return 'pam'
-  return path === '/forward-auth' || path === '/api/v1/sessions/me' ? 'session' : 'sign_in'
+/**
+ * Requests are told apart before they are routed. A path without a parameter is looked up; of one with a parameter, what
+ * stands before it is compared. Whatever is neither, a path that is not listed too, counts as signing in.
+ */
+function kindByPath(routes: RoutesByKind): (path: string) => LoadKind {
+  const known = new Map<string, LoadKind>()
+  const beginnings: [beginning: string, kind: LoadKind][] = []
+  for (const kind of ['session', 'pam'] as const) {
+    for (const { path } of routes[kind]) {
+      const parameterAt = path.indexOf(':')
+      if (parameterAt === -1) known.set(path, kind)
+      else beginnings.push([path.slice(0, parameterAt), kind])
+    }
+  }
+  return (path) =>
+    known.get(path) ?? beginnings.find(([beginning]) => path.startsWith(beginning))?.[1] ?? 'sign_in'
 }

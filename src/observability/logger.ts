@@ -87,7 +87,7 @@ function addError(line: Record<string, unknown>, error: unknown, maxChars: numbe
 
 const LOGGABLE: ReadonlySet<string> = new Set(['string', 'number', 'boolean'])
 
-/** Into the line itself: a copy between them cost as much as the rest of the line. */
+/** Straight into the line: an object in between cost as much as the rest of the line. */
 function addAllowed(line: Record<string, unknown>, fields: LogFields, maxChars: number): void {
   for (const name in fields) {
     const value: unknown = isLogField(name) ? fields[name] : undefined

@@ -2,6 +2,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { UpstreamClock } from '../upstream/upstream-clock.ts'
 import type { Group } from './group.ts'
 import type { CachedList, GroupLists, KnownList } from './group-lists.ts'
+import type { OnAccountOf } from './pam-call.ts'
 import type { ListOf, PamClient } from './pam-client.ts'
 import { PamFailure } from './pam-errors.ts'
 import type { SharedFlight } from './shared-flight.ts'
@@ -10,7 +11,7 @@ import type { TeamSwitch } from './team-switch.ts'
 /** Lists with their age: fresh, stale while one is fetched, stale when that fails, else the failure (DESIGN §6). */
 export interface GroupCache {
   /** Throws `PamFailure`. With `maxAgeMs`, never an older list: for decisions. */
-  get(list: ListOf, options?: { maxAgeMs?: number }): Promise<ServedList>
+  get(list: ListOf, options: { requestId: string; maxAgeMs?: number }): Promise<ServedList>
 }
 
 export interface ServedList {
@@ -49,7 +50,7 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
   const refreshNotBefore = new Map<string, number>()
 
   return {
-    async get(list, { maxAgeMs } = {}) {
+    async get(list, { requestId, maxAgeMs }) {
       const { kind } = list
       const { voidBeforeMs } = await team.check()
       const limits = limitsOf(kind, maxAgeMs)
@@ -61,12 +62,14 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
         const ageMs = ageOf(cached)
         if (ageMs <= limits.freshMs) return serve(kind, 'fresh', cached)
         if (ageMs <= limits.staleMs) {
-          refreshInBackground(list, cached)
+          refreshInBackground(list, cached, requestId)
           return serve(kind, 'stale', cached)
         }
       }
       try {
-        return serve(kind, 'miss', known(await refresh(list, cached, { background: false, ...limits })))
+        const { freshMs } = limits
+        const account = { background: false, requestId }
+        return serve(kind, 'miss', known(await refresh(list, cached, freshMs, account)))
       } catch (error) {
         if (!(error instanceof PamFailure) || !error.rule.stale || cached?.groups === undefined) throw error
         if (ageOf(cached) > limits.onErrorMs) throw error
@@ -75,7 +78,7 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
     },
   }
 
-  /** A list that is stale on error no longer is not given while it is refreshed either: that may fail. */
+  /** A list that is too old to be served on error is not served during a refresh either, for the refresh may fail. */
   function limitsOf(kind: ListOf['kind'], maxAgeMs: number | undefined) {
     if (maxAgeMs !== undefined) {
       const freshMs = Math.min(maxAgeMs, tunables.freshMs)
@@ -103,11 +106,11 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
     return { list, ageMs: ageOf(list), stale: outcome === 'stale' || outcome === 'error' }
   }
 
-  function refreshInBackground(list: ListOf, cached: CachedList): void {
+  function refreshInBackground(list: ListOf, cached: CachedList, requestId: string): void {
     const name = lists.nameOf(list)
     if (monotonic() < (refreshNotBefore.get(name) ?? Number.NEGATIVE_INFINITY)) return
     refreshNotBefore.set(name, Number.POSITIVE_INFINITY)
-    refresh(list, cached, { background: true, freshMs: tunables.freshMs }).then(
+    refresh(list, cached, tunables.freshMs, { background: true, requestId }).then(
       () => refreshNotBefore.delete(name),
       (error: unknown) => {
         // Logged and counted where it happened; whoever comes later than the stale time sees it.
@@ -126,10 +129,11 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
   function refresh(
     list: ListOf,
     seen: CachedList | undefined,
-    { background, freshMs }: { background: boolean; freshMs: number },
+    freshMs: number,
+    account: OnAccountOf,
   ): Promise<CachedList> {
     return flights.run(lists.lockKeyOf(list), {
-      background,
+      background: account.background,
       async read() {
         const found = await lists.lookAgain(list)
         const { voidBeforeMs } = await team.check()
@@ -137,14 +141,14 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
         if (newer === undefined || newer.id === seen?.id) return undefined
         return ageOf(newer) <= (newer.groups === undefined ? unknownUserMs : freshMs) ? newer : undefined
       },
-      fetch: () => fetchList(list, background),
+      fetch: () => fetchList(list, account),
     })
   }
 
-  async function fetchList(list: ListOf, background: boolean): Promise<CachedList> {
+  async function fetchList(list: ListOf, account: OnAccountOf): Promise<CachedList> {
     const startedAt = monotonic()
     try {
-      const groups = await client.groups(list, { background })
+      const groups = await client.groups(list, account)
       return await lists.put(list, sorted(groups), fetchedAt(startedAt))
     } catch (error) {
       if (error instanceof PamFailure) await clearUp(list, error, startedAt)

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { z } from 'zod'
+import { parseStored } from '../store/stored-json.ts'
 import { type Group, parseGroup } from './group.ts'
 import type { ListOf } from './pam-client.ts'
 import type { SealedRecords } from './sealed-records.ts'
@@ -106,9 +108,9 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
       const name = nameOf(list)
       memory.delete(name)
       try {
-        const head = parseHead((await records.read(name))?.text)
+        const head = await records.read(name, parseHead)
         await records.remove(name)
-        if (head !== undefined) await records.remove(bodyName(name, head.id))
+        if (head !== undefined) await records.remove(bodyName(name, head.value.id))
       } catch {
         removed.set(name, voidBeforeMs) // the store is away: what lies there is void when it is back
       }
@@ -125,7 +127,7 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
     const name = nameOf(list)
     const held = memory.get(name)
     try {
-      const head = notRemoved(name, parseHead((await records.read(name))?.text))
+      const head = notRemoved(name, (await records.read(name, parseHead))?.value)
       const since = heldSince(name, held)
       if (since !== undefined) return since
       if (head !== undefined && head.id === held?.cached.id) {
@@ -154,11 +156,11 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
   async function load(name: string, head: Head): Promise<CachedList | undefined> {
     const { id, fetchedAtMs } = head
     if (head.unknown) return remember(name, { id, fetchedAtMs }, 0)
-    const body = (await records.read(bodyName(name, id)))?.text
+    const body = (await records.read(bodyName(name, id), parseBody))?.value
     const since = heldSince(name, undefined)
     if (since !== undefined) return since
     if (body === undefined) return undefined
-    return remember(name, { id, fetchedAtMs, groups: parseBody(body) }, body.length)
+    return remember(name, { id, fetchedAtMs, groups: body.groups }, body.chars)
   }
 
   function remember(name: string, cached: CachedList, chars: number): CachedList {
@@ -166,12 +168,6 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
     memory.set(name, { cached, bytes: 512 + 3 * chars, confirmedAt: monotonic() })
     return cached
   }
-}
-
-interface Head {
-  readonly id: string
-  readonly fetchedAtMs: number
-  readonly unknown: boolean
 }
 
 function bodyName(name: string, id: string): string {
@@ -182,15 +178,19 @@ function headOf({ id, fetchedAtMs, groups }: CachedList): string {
   return JSON.stringify({ id, fetchedAtMs, unknown: groups === undefined })
 }
 
-function parseHead(text: string | undefined): Head | undefined {
-  if (text === undefined) return undefined
-  const { id, fetchedAtMs, unknown }: Record<string, unknown> = JSON.parse(text)
-  if (typeof id !== 'string' || typeof fetchedAtMs !== 'number' || typeof unknown !== 'boolean')
-    return undefined // written by another version
-  return { id, fetchedAtMs, unknown }
+const Head = z.object({ id: z.string(), fetchedAtMs: z.number(), unknown: z.boolean() })
+type Head = z.output<typeof Head>
+
+function parseHead(text: string): Head | undefined {
+  return Head.safeParse(parseStored(text)).data
 }
 
-function parseBody(text: string): Group[] {
-  const list: unknown = JSON.parse(text)
-  return Array.isArray(list) ? list.flatMap((item) => parseGroup(item) ?? []) : []
+function parseBody(text: string): { groups: Group[]; chars: number } | undefined {
+  const list = parseStored(text)
+  if (!Array.isArray(list)) return undefined
+  try {
+    return { groups: list.flatMap((item) => parseGroup(item) ?? []), chars: text.length }
+  } catch {
+    return undefined // a malformed group: nothing that this version wrote
+  }
 }

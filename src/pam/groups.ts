@@ -20,20 +20,21 @@ export type DirectoryQuery = PageQuery
 /** Of one list. */
 const MAX_PAGES_KEPT = 50
 
-/** What is shown, and how old it is. `kept` is the same object as long as `data` says the same; if it can be kept. */
+/** What is shown, and how old it is. */
 export interface Shown {
   readonly data: Readonly<Record<string, unknown>>
   readonly fetchedAtMs: number
   readonly ageMs: number
   readonly stale: boolean
+  /** The same object as long as `data` says the same, to keep beside it what is made of it; undefined: not worth keeping. */
   readonly kept: object | undefined
 }
 
-/** The lookups behind the routes. Throw `BrokerError`. */
+/** The lookups behind the routes, each for one request. Throw `BrokerError`. */
 export interface Groups {
-  me(session: Session): Promise<Shown>
-  list(session: Session, query: DirectoryQuery): Promise<Shown>
-  one(session: Session, id: string): Promise<Shown>
+  me(session: Session, requestId: string): Promise<Shown>
+  list(session: Session, query: DirectoryQuery, requestId: string): Promise<Shown>
+  one(session: Session, id: string, requestId: string): Promise<Shown>
 }
 
 export interface GroupsParts {
@@ -48,45 +49,47 @@ export function createGroups({ cache, userName, directory, directoryMaxAgeMs }: 
   const pagesOf = new WeakMap<KnownList, Map<string, DirectoryPage>>()
 
   return {
-    async me(session) {
+    async me(session, requestId) {
       const user = userOf(session)
-      const served = await lookUp({ kind: 'me', user })
+      const served = await lookUp({ kind: 'me', user }, requestId)
       const data = ofMe.get(served.list) ?? accessOf(user, served.list.groups)
       ofMe.set(served.list, data)
       return shown(served, data, data)
     },
 
-    async list(session, query) {
-      await demandDirectory(session)
-      const served = await lookUp({ kind: 'directory' })
+    async list(session, query, requestId) {
+      await demandDirectory(session, requestId)
+      const served = await lookUp({ kind: 'directory' }, requestId)
       const page = pageOf(served.list, query)
       return shown(served, page, page)
     },
 
-    async one(session, id) {
-      await demandDirectory(session)
-      const served = await lookUp({ kind: 'directory' })
+    async one(session, id, requestId) {
+      await demandDirectory(session, requestId)
+      const served = await lookUp({ kind: 'directory' }, requestId)
       const group = served.list.groups.find((candidate) => candidate.id === id.toLowerCase())
       if (group === undefined) throw notFound('group (Group)')
       return shown(served, { ...group }, undefined)
     },
   }
 
-  /** Pages that people turn are kept; what they type is not. */
+  /** Pages that people turn are kept; what they search for is not. */
   function pageOf(list: KnownList, query: DirectoryQuery): DirectoryPage {
     if (query.search !== undefined) return selectGroups(list, query)
     const pages = pagesOf.get(list) ?? new Map<string, DirectoryPage>()
     pagesOf.set(list, pages)
     const name = JSON.stringify([query.role, query.limit, query.cursor])
-    const page = pages.get(name) ?? selectGroups(list, query)
+    const known = pages.get(name)
+    if (known !== undefined) return known
+    const page = selectGroups(list, query)
     if (pages.size >= MAX_PAGES_KEPT) pages.clear()
     pages.set(name, page)
     return page
   }
 
-  async function lookUp(list: ListOf, options?: { maxAgeMs: number }): Promise<ServedList> {
+  async function lookUp(list: ListOf, requestId: string): Promise<ServedList> {
     try {
-      return await cache.get(list, options)
+      return await cache.get(list, { requestId })
     } catch (error) {
       throw error instanceof PamFailure ? error.toBrokerError() : error
     }
@@ -99,10 +102,10 @@ export function createGroups({ cache, userName, directory, directoryMaxAgeMs }: 
   }
 
   /** Throws unless this person may see the team's groups; decided on a recent answer, or not at all (503). */
-  async function demandDirectory(session: Session): Promise<void> {
+  async function demandDirectory(session: Session, requestId: string): Promise<void> {
     if (directory.kind === 'all') return
     if (directory.kind === 'none') throw notAllowed('PAM_DIRECTORY: nobody may list groups')
-    const groups = await groupsForDecision(session)
+    const groups = await groupsForDecision(session, requestId)
     const { roles, unknownRoles } = combineRoles(groups.map((group) => group.roles))
     const allowed =
       directory.roles.some(
@@ -111,11 +114,12 @@ export function createGroups({ cache, userName, directory, directoryMaxAgeMs }: 
     if (!allowed) throw notAllowed('PAM_DIRECTORY: this person may not list groups')
   }
 
-  async function groupsForDecision(session: Session): Promise<readonly Group[]> {
+  async function groupsForDecision(session: Session, requestId: string): Promise<readonly Group[]> {
     const user = pamUserOf(session.login, userName)
     if (user === undefined) throw notAllowed('PAM_DIRECTORY: this person is not known to the access service')
     try {
-      const { list } = await cache.get({ kind: 'me', user }, { maxAgeMs: directoryMaxAgeMs })
+      const options = { requestId, maxAgeMs: directoryMaxAgeMs }
+      const { list } = await cache.get({ kind: 'me', user }, options)
       return list.groups
     } catch (error) {
       if (!(error instanceof PamFailure)) throw error

@@ -10,13 +10,19 @@ import { errorNameOf, failureOf, failureOfCall, PamFailure, type PamSubject } fr
 /** One operation of the API: gate, send, read the time and the limits, tell what the answer means, send again. */
 export type PamCall = (request: PamRequest) => Promise<UpstreamAnswer>
 
-export interface PamRequest {
+/** On whose account the API is called. What serves several requests bears the id of the one that began it. */
+export interface OnAccountOf {
+  readonly background: boolean
+  /** undefined: of no request, such as a refresh by the clock. */
+  readonly requestId: string | undefined
+}
+
+export interface PamRequest extends OnAccountOf {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
   readonly subject: PamSubject
-  readonly background: boolean
   /** What may still be spent waiting for the rate limit. */
   readonly budget: { leftMs: number }
   /** For this operation as a whole. */
@@ -84,7 +90,7 @@ export function createPamCall(parts: PamCallParts): PamCall {
   }
 
   async function exchange(request: PamRequest, timeoutMs: number, pass: GatePass): Promise<UpstreamAnswer> {
-    const { method, path, headers, body, subject } = request
+    const { method, path, headers, body, subject, requestId } = request
     const answer = await client.send({
       method,
       path,
@@ -97,7 +103,12 @@ export function createPamCall(parts: PamCallParts): PamCall {
     await pass.observe(answer, failure?.trouble === 'too_many_requests')
     if (failure === undefined) return answer
     metrics.pamErrors.inc({ name: answer.status < 400 ? 'redirect' : errorNameOf(answer) })
-    log.debug('pam_error', { upstream: 'pam', upstreamStatus: answer.status, name: failure.trouble })
+    log.debug('pam_error', {
+      requestId,
+      upstream: 'pam',
+      upstreamStatus: answer.status,
+      name: failure.trouble,
+    })
     throw failure.rule.breaker ? new CountedFailure(failure) : failure
   }
 
@@ -107,14 +118,14 @@ export function createPamCall(parts: PamCallParts): PamCall {
     return cause instanceof UpstreamFailure && cause.kind === 'unreachable'
   }
 
-  function told({ subject }: PamRequest, failure: PamFailure): PamFailure {
+  function told({ subject, requestId }: PamRequest, failure: PamFailure): PamFailure {
     const { trouble, cause } = failure
     if (cause instanceof UpstreamFailure) metrics.pamErrors.inc({ name: cause.kind })
     const level = failure.rule.alarm ? 'error' : 'warn'
     // A token that ran out is renewed, and a person may be unknown: neither is anybody's trouble yet.
     const isOrdinary = trouble === 'unknown_person' || (failure.rule.renewsToken && subject !== 'token')
     if (!failure.gaveWay && !isOrdinary)
-      log[level]('pam_call_failed', { upstream: 'pam', name: trouble, reason: subject }, failure)
+      log[level]('pam_call_failed', { requestId, upstream: 'pam', name: trouble, reason: subject }, failure)
     return failure
   }
 }

@@ -3,7 +3,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { UpstreamAnswer } from '../upstream/upstream-client.ts'
 import type { Group } from './group.ts'
 import { type PageLimits, readPages } from './pages.ts'
-import type { PamCall, PamRequest } from './pam-call.ts'
+import type { OnAccountOf, PamCall, PamRequest } from './pam-call.ts'
 import { PamFailure } from './pam-errors.ts'
 import type { PamToken } from './token.ts'
 
@@ -12,7 +12,7 @@ export type ListOf = { readonly kind: 'directory' } | { readonly kind: 'me'; rea
 
 /** Reads whole lists from the API. Throws `PamFailure`. */
 export interface PamClient {
-  groups(list: ListOf, options: { background: boolean }): Promise<Group[]>
+  groups(list: ListOf, account: OnAccountOf): Promise<Group[]>
 }
 
 export interface PamClientParts {
@@ -36,11 +36,11 @@ export function createPamClient(parts: PamClientParts): PamClient {
   let refusedAnew: { readonly token: string; readonly until: number } | undefined
 
   return {
-    async groups(list, { background }) {
+    async groups(list, account) {
       const budget = { leftMs: maxWaitMs }
       const subject = list.kind === 'me' ? 'person' : 'team'
       const fetchPage = async (path: string, timeoutMs: number) => {
-        const answer = await withToken({ method: 'GET', path, subject, background, budget, timeoutMs })
+        const answer = await withToken({ method: 'GET', path, subject, ...account, budget, timeoutMs })
         metrics.pamPages.inc({ list: list.kind })
         return answer
       }
@@ -49,7 +49,8 @@ export function createPamClient(parts: PamClientParts): PamClient {
       } catch (error) {
         if (error instanceof PamFailure && error.trouble === 'unreadable') {
           metrics.pamErrors.inc({ name: 'unreadable' })
-          log.error('pam_answer_unreadable', { upstream: 'pam', operation: list.kind }, error)
+          const { requestId } = account
+          log.error('pam_answer_unreadable', { requestId, upstream: 'pam', operation: list.kind }, error)
         }
         throw error
       }
@@ -63,8 +64,7 @@ export function createPamClient(parts: PamClientParts): PamClient {
 
   /** A 401: forget that very token, mint once, repeat once (DESIGN §6). */
   async function withToken(request: PamRequest): Promise<UpstreamAnswer> {
-    const { background } = request
-    const bearer = await token.get({ background })
+    const bearer = await token.get(request)
     try {
       return await call(withBearer(request, bearer))
     } catch (error) {
@@ -72,13 +72,14 @@ export function createPamClient(parts: PamClientParts): PamClient {
       if (refusedAnew?.token === bearer && monotonic() < refusedAnew.until) throw error
       await token.forget(bearer)
     }
-    const renewed = await token.get({ background })
+    const renewed = await token.get(request)
     try {
       return await call(withBearer(request, renewed))
     } catch (error) {
       if (asksForNewToken(error)) {
         refusedAnew = { token: renewed, until: monotonic() + REFUSED_ANEW_MS }
-        log.error('pam_new_token_refused', { upstream: 'pam', name: error.trouble })
+        const { requestId } = request
+        log.error('pam_new_token_refused', { requestId, upstream: 'pam', name: error.trouble })
       }
       throw error
     }

@@ -33,7 +33,7 @@ export type PamTrouble =
   | 'other_team'
   /** No whole answer: refused, cut, too slow. */
   | 'no_answer'
-  /** Not even tried, because the last calls all failed. */
+  /** Not even tried: the last calls all failed, or too many are under way. */
   | 'held_back'
   /** An answer that cannot be taken: not JSON, a malformed group, a link that must not be followed, too much. */
   | 'unreadable'
@@ -156,7 +156,7 @@ export function errorNameOf({ status, json }: Pick<UpstreamAnswer, 'status' | 'j
   return nameIn(json) ?? NAME_BY_STATUS[status] ?? (status >= 500 ? 'unknown_error' : 'invalid_request')
 }
 
-/** undefined: the answer is none of an error. A redirect is never followed, so it is no answer that we can take. */
+/** undefined: the answer is not an error. A redirect is never followed, so it is no answer that we can take. */
 export function failureOf(answer: UpstreamAnswer, subject: PamSubject): PamFailure | undefined {
   const { status } = answer
   if (status >= 200 && status < 300) return undefined
@@ -167,7 +167,7 @@ export function failureOf(answer: UpstreamAnswer, subject: PamSubject): PamFailu
 export function failureOfCall(failure: UpstreamFailure): PamFailure {
   if (failure.kind === 'too-large')
     return new PamFailure('unreadable', { reason: 'too large', cause: failure })
-  if (failure.kind === 'breaker-open')
+  if (failure.kind === 'breaker-open' || failure.kind === 'busy')
     return new PamFailure('held_back', { retryAfterMs: failure.retryAfterMs, cause: failure })
   return new PamFailure('no_answer', { cause: failure })
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { BrokerError, invalidField, notFound } from '../errors.ts'
+import { contextOf } from '../http/request-context.ts'
 import type { Route } from '../http/routes.ts'
 import type { Logger } from '../observability/logger.ts'
 import { auditedOf } from '../session/audited.ts'
@@ -30,12 +31,12 @@ export function createPamRoutes({ groups, requireSession, log }: PamRoutesParts)
   const present = createPresenter()
 
   return [
-    route('me', (session) => groups.me(session)),
-    route('list', (session, req) => groups.list(session, parseQuery(req.query))),
+    route('me', (session, req) => groups.me(session, contextOf(req).requestId)),
+    route('list', (session, req) => groups.list(session, parseQuery(req.query), contextOf(req).requestId)),
     route('one', async (session, req) => {
       const { id } = req.params
       if (typeof id !== 'string' || !isUuid(id)) throw notFound('group (Group)')
-      return groups.one(session, id)
+      return groups.one(session, id, contextOf(req).requestId)
     }),
   ]
 

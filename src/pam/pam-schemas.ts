@@ -22,7 +22,7 @@ export const directoryQuery = z.object({
     .meta({
       description: 'How many groups a page has.',
       override({ jsonSchema }: { jsonSchema: { maxLength?: number } }) {
-        delete jsonSchema.maxLength // digits in the address, a number to who reads
+        delete jsonSchema.maxLength // a text of digits to the parser, a number to the reader
         Object.assign(jsonSchema, { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })
       },
     }),

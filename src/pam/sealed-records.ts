@@ -5,24 +5,28 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { ImpatientStore } from '../store/impatient-store.ts'
 
 /**
- * Sealed values in the store, under keyed hashes of their names: neither tells anything to who reads the store. Each
- * bears the version that wrote it. What can't be read is as good as none; but what a newer version wrote stays, and counts
- * as a store that is away: each process of the older one goes by its own memory.
+ * Sealed values in the store, under keyed hashes of their names: neither tells a reader of the store anything. Each
+ * bears the version that wrote it. What can't be read is counted and as good as none; but what a newer version wrote
+ * stays, and counts as a store that is away: each process of the older one goes by its own memory.
  */
 export interface SealedRecords {
-  read(name: string): Promise<SealedRecord | undefined>
+  /** `parse` gives undefined for a text that it can't read. */
+  read<Value>(
+    name: string,
+    parse: (text: string) => Value | undefined,
+  ): Promise<SealedRecord<Value> | undefined>
   write(name: string, text: string, ttlMs: number): Promise<void>
   remove(name: string): Promise<void>
   /** Removes it only if it is still the one that was read. */
-  removeIf(record: SealedRecord): Promise<void>
+  removeIf(record: SealedRecord<unknown>): Promise<void>
   /** A key beside the records, such as a lock's, by the same keyed hash. */
   keyBeside(prefix: string, name: string): string
 }
 
-export interface SealedRecord {
+export interface SealedRecord<Value> {
   readonly key: string
   readonly raw: string
-  readonly text: string
+  readonly value: Value
 }
 
 export interface SealedRecordsParts {
@@ -51,13 +55,14 @@ export function createSealedRecords({
 
   return {
     /** Also under the names that retired keys gave it. */
-    async read(name) {
+    async read(name, parse) {
       for (const hash of signer.signAll(name)) {
         const key = keyOf(hash)
         const raw = await store.get(key)
         if (raw === undefined) continue
         const text = seal.open(raw, key)
-        if (text?.startsWith(HEAD)) return { key, raw, text: text.slice(HEAD.length) }
+        const value = text?.startsWith(HEAD) ? parse(text.slice(HEAD.length)) : undefined
+        if (value !== undefined) return { key, raw, value }
         metrics.unreadableRecords.inc({ kind })
         log.warn('unreadable_record', { name: kind })
         refuseNewer(text)

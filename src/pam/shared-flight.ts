@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
 import type { ImpatientStore } from '../store/impatient-store.ts'
+import { parseStored } from '../store/stored-json.ts'
 import { PAM_RULES, PamFailure, type PamTrouble } from './pam-errors.ts'
 
 /**
@@ -58,6 +60,7 @@ export function createSharedFlight<T>(parts: SharedFlightParts): SharedFlight<T>
         if (await store.set(lockKey, claim, lockMs, 'absent')) break
         holder ??= await store.get(lockKey)
       } catch {
+        store.takeBack(lockKey, claim) // a store that stood still may take the lock for us yet
         return fetch() // the store is away: each process for itself
       }
       if (monotonic() >= deadline) return fetch()
@@ -73,7 +76,8 @@ export function createSharedFlight<T>(parts: SharedFlightParts): SharedFlight<T>
       await leaveFailure(lockKey, claim, error)
       throw error
     } finally {
-      await store.deleteIf(lockKey, claim).catch(() => {}) // the store is away: the lock ends by itself
+      // while the store counts as away nobody waits for it
+      await store.deleteIf(lockKey, claim).catch(() => store.takeBack(lockKey, claim))
     }
   }
 
@@ -85,14 +89,16 @@ export function createSharedFlight<T>(parts: SharedFlightParts): SharedFlight<T>
 
   async function failureLeft(lockKey: string, holder: string): Promise<PamFailure | undefined> {
     const text = await store.get(`${lockKey}:${holder}`).catch(() => undefined) // asked again soon
-    if (text === undefined) return undefined
-    const data: { trouble?: unknown; retryAfterMs?: unknown } = JSON.parse(text)
-    if (!isTrouble(data.trouble)) return undefined
-    const { retryAfterMs } = data
-    return new PamFailure(data.trouble, typeof retryAfterMs === 'number' ? { retryAfterMs } : {})
+    const { success, data } = LeftFailure.safeParse(parseStored(text))
+    return success ? new PamFailure(data.trouble, { retryAfterMs: data.retryAfterMs }) : undefined
   }
 }
 
-function isTrouble(name: unknown): name is PamTrouble {
-  return typeof name === 'string' && Object.hasOwn(PAM_RULES, name)
+const LeftFailure = z.object({
+  trouble: z.string().refine(isTrouble),
+  retryAfterMs: z.number().optional(),
+})
+
+function isTrouble(name: string): name is PamTrouble {
+  return Object.hasOwn(PAM_RULES, name)
 }

@@ -1,4 +1,6 @@
+import { z } from 'zod'
 import type { ImpatientStore } from '../store/impatient-store.ts'
+import { parseStored } from '../store/stored-json.ts'
 import type { UpstreamClock } from '../upstream/upstream-clock.ts'
 import { PamFailure } from './pam-errors.ts'
 
@@ -24,11 +26,6 @@ export interface TeamSwitchParts {
   readonly confirmMs: number
 }
 
-interface SwitchRecord {
-  readonly offAtMs: number
-  readonly untilMs: number
-}
-
 export function createTeamSwitch(parts: TeamSwitchParts): TeamSwitch {
   const { store, clock, monotonic, disabledMs, keptMs, confirmMs } = parts
   const key = () => `gatehouse:limit:pam-team:${parts.scope()}`
@@ -39,7 +36,7 @@ export function createTeamSwitch(parts: TeamSwitchParts): TeamSwitch {
     if (monotonic() - confirmedAt < confirmMs) return
     confirmedAt = monotonic()
     try {
-      const found = parseRecord(await store.get(key()))
+      const found = SwitchRecord.safeParse(parseStored(await store.get(key()))).data
       if (found !== undefined && found.offAtMs > (known?.offAtMs ?? Number.NEGATIVE_INFINITY)) known = found
     } catch {
       // The store is away: what this process was told still holds.
@@ -67,11 +64,5 @@ export function createTeamSwitch(parts: TeamSwitchParts): TeamSwitch {
   }
 }
 
-function parseRecord(text: string | undefined): SwitchRecord | undefined {
-  if (text === undefined) return undefined
-  const data: unknown = JSON.parse(text)
-  if (typeof data !== 'object' || data === null || !('offAtMs' in data) || !('untilMs' in data))
-    return undefined
-  const { offAtMs, untilMs } = data
-  return typeof offAtMs === 'number' && typeof untilMs === 'number' ? { offAtMs, untilMs } : undefined
-}
+const SwitchRecord = z.object({ offAtMs: z.number(), untilMs: z.number() })
+type SwitchRecord = z.output<typeof SwitchRecord>

@@ -1,3 +1,5 @@
+import { z } from 'zod'
+import { parseStored } from '../store/stored-json.ts'
 import type { UpstreamAnswer } from '../upstream/upstream-client.ts'
 import { PamFailure } from './pam-errors.ts'
 
@@ -24,12 +26,12 @@ export function parseIssuedToken({ json }: UpstreamAnswer, team: string, nowMs: 
   return { token: fields.bearer_token, expiresAtMs: nowMs + lifetimeMs, lifetimeMs }
 }
 
+/** undefined: nothing that this version wrote. */
 export function parseStoredToken(text: string): IssuedToken | undefined {
-  const { token, expiresAtMs, lifetimeMs } = fieldsOf(JSON.parse(text))
-  if (typeof token !== 'string' || typeof expiresAtMs !== 'number' || typeof lifetimeMs !== 'number')
-    return undefined // written by another version
-  return { token, expiresAtMs, lifetimeMs }
+  return StoredToken.safeParse(parseStored(text)).data
 }
+
+const StoredToken = z.object({ token: z.string(), expiresAtMs: z.number(), lifetimeMs: z.number() })
 
 function fieldsOf(json: unknown): Record<string, unknown> {
   return typeof json === 'object' && json !== null ? (json as Record<string, unknown>) : {}

@@ -2,9 +2,9 @@ import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { UpstreamClock } from '../upstream/upstream-clock.ts'
 import type { KeyPauses } from './key-pauses.ts'
-import type { PamCall } from './pam-call.ts'
+import type { OnAccountOf, PamCall } from './pam-call.ts'
 import { PamFailure } from './pam-errors.ts'
-import type { SealedRecord, SealedRecords } from './sealed-records.ts'
+import type { SealedRecords } from './sealed-records.ts'
 import type { SharedFlight } from './shared-flight.ts'
 import { type IssuedToken, parseIssuedToken, parseStoredToken } from './token-answer.ts'
 
@@ -19,7 +19,7 @@ export interface PamKey {
  * renewed in the background before it ends; the old one serves meanwhile, also when that fails (DESIGN §6).
  */
 export interface PamToken {
-  get(options?: { background?: boolean }): Promise<string>
+  get(account: OnAccountOf): Promise<string>
   /** Forgets that very token, here and in the store; a newer one stays. */
   forget(token: string): Promise<void>
   stop(): void
@@ -28,7 +28,7 @@ export interface PamToken {
 export interface PamTokenTunables {
   readonly refreshBeforeMs: number
   readonly refreshBeforeShare: number
-  /** Of the time before the end: the most that a refresh comes earlier than it must. */
+  /** By chance a refresh comes earlier by up to this share of the time that it has. */
   readonly jitterShare: number
 }
 
@@ -79,16 +79,16 @@ export function createPamToken(parts: PamTokenParts): PamToken {
   let stopped = false
 
   return {
-    async get({ background = false } = {}) {
+    async get({ background, requestId }) {
       if (held !== undefined && isAlive(held)) {
-        if (isDue(held)) refreshSoon(held)
+        if (isDue(held)) refreshSoon(held, requestId)
         return held.token
       }
       held = undefined
       const got = await flights.run(lockKey(), {
         background,
         read: () => readStored('foreground'),
-        fetch: () => mint(background),
+        fetch: () => mint({ background, requestId }),
       })
       return hold(got).token
     },
@@ -101,9 +101,8 @@ export function createPamToken(parts: PamTokenParts): PamToken {
         metrics.pamTokens.inc({ outcome: 'forgotten' })
       }
       try {
-        const record = await records.read(name)
-        if (record !== undefined && parseStoredToken(record.text)?.token === token)
-          await records.removeIf(record)
+        const record = await records.read(name, parseStoredToken)
+        if (record?.value.token === token) await records.removeIf(record)
       } catch {
         // The store is away: `forgotten` keeps us from taking it up again.
       }
@@ -115,7 +114,7 @@ export function createPamToken(parts: PamTokenParts): PamToken {
     },
   }
 
-  /** Before the first answer there is no telling; what lies in the store has not ended, it would be gone. */
+  /** Before the first answer the API's time is not known: a token from the store is taken, for it leaves the store at its end. */
   function isAlive({ expiresAtMs }: HeldToken): boolean {
     return !clock.isSet() || clock.now() < expiresAtMs
   }
@@ -143,35 +142,34 @@ export function createPamToken(parts: PamTokenParts): PamToken {
     timer.unref()
   }
 
-  function refreshSoon(old: HeldToken): void {
+  function refreshSoon(old: HeldToken, requestId?: string): void {
     if (stopped || monotonic() < refreshNotBefore) return
     refreshNotBefore = monotonic() + REFRESH_AGAIN_MS
-    refresh(old).catch((error: unknown) => {
+    refresh(old, { background: true, requestId }).catch((error: unknown) => {
       metrics.pamTokens.inc({ outcome: 'refresh_failed' })
-      log.warn('pam_token_refresh_failed', { upstream: 'pam' }, error)
+      log.warn('pam_token_refresh_failed', { requestId, upstream: 'pam' }, error)
       if (held !== undefined) arm(REFRESH_AGAIN_MS)
     })
   }
 
-  async function refresh(old: HeldToken): Promise<void> {
+  async function refresh(old: HeldToken, account: OnAccountOf): Promise<void> {
     const newer = async () => {
       const found = await readStored('background')
       return found !== undefined && found.expiresAtMs > old.expiresAtMs ? found : undefined
     }
-    const fetch = () => mint(true)
+    const fetch = () => mint(account)
     const token = (await newer()) ?? (await flights.run(lockKey(), { background: true, read: newer, fetch }))
     if (held === undefined || held.token === old.token) hold(token)
     refreshNotBefore = Number.NEGATIVE_INFINITY
   }
 
   async function readStored(by: 'foreground' | 'background'): Promise<HeldToken | undefined> {
-    let record: SealedRecord | undefined
+    let issued: IssuedToken | undefined
     try {
-      record = await records.read(name)
+      issued = (await records.read(name, parseStoredToken))?.value
     } catch {
       return undefined // the store is away: each process mints its own
     }
-    const issued = record === undefined ? undefined : parseStoredToken(record.text)
     if (issued === undefined || forgotten.includes(issued.token)) return undefined
     const token = withSoftEnd(issued)
     if (!isAlive(token)) return undefined
@@ -180,44 +178,46 @@ export function createPamToken(parts: PamTokenParts): PamToken {
   }
 
   /** The keys in turn; a refused one is left alone for a growing while. */
-  async function mint(background: boolean): Promise<HeldToken> {
+  async function mint(account: OnAccountOf): Promise<HeldToken> {
+    const { requestId } = account
     for (const key of pauses.usable(keys())) {
       try {
-        return await mintWith(key, background)
+        return await mintWith(key, account)
       } catch (error) {
         metrics.pamTokens.inc({ outcome: isRefusal(error) ? 'refused' : 'failed' })
-        if (!isRefusal(error)) throw tellUnusable(error)
-        const pauseMs = pauses.refuse(key)
-        log.error('pam_key_refused', { upstream: 'pam', retryAfterSeconds: Math.ceil(pauseMs / 1000) })
+        if (!isRefusal(error)) throw tellUnusable(error, requestId)
+        const retryAfterSeconds = Math.ceil(pauses.refuse(key) / 1000)
+        log.error('pam_key_refused', { requestId, upstream: 'pam', retryAfterSeconds })
       }
     }
     throw new PamFailure('authentication_error', { reason: 'no key is accepted' })
   }
 
   /** Answered, and yet no token of ours: somebody must look. */
-  function tellUnusable(error: unknown): unknown {
+  function tellUnusable(error: unknown, requestId: string | undefined): unknown {
     if (error instanceof PamFailure && (error.trouble === 'other_team' || error.trouble === 'unreadable')) {
       metrics.pamErrors.inc({ name: error.trouble })
-      log.error('pam_token_unusable', { upstream: 'pam', name: error.trouble }, error)
+      log.error('pam_token_unusable', { requestId, upstream: 'pam', name: error.trouble }, error)
     }
     return error
   }
 
-  async function mintWith(key: PamKey, background: boolean): Promise<HeldToken> {
+  async function mintWith(key: PamKey, account: OnAccountOf): Promise<HeldToken> {
     const answer = await call({
       method: 'POST',
       path,
       headers: { 'Content-Type': 'application/json' },
       body: { key_id: key.id, key_secret: key.secret },
       subject: 'token',
-      background,
+      ...account,
       budget: { leftMs: maxWaitMs },
       timeoutMs,
     })
     const issued = parseIssuedToken(answer, team, clock.now())
     pauses.accept(key)
+    const { background, requestId } = account
     metrics.pamTokens.inc({ outcome: background ? 'refreshed' : 'minted' })
-    log.info('pam_token_minted', { upstream: 'pam', lifetimeMs: issued.lifetimeMs })
+    log.info('pam_token_minted', { requestId, upstream: 'pam', lifetimeMs: issued.lifetimeMs })
     try {
       await records.write(name, JSON.stringify(issued), issued.expiresAtMs - clock.now())
     } catch {

@@ -2,7 +2,13 @@ import { storeUnavailable } from '../errors.ts'
 import type { Store } from './store.ts'
 
 /** What those need of the store who can go on without it, each process for itself. */
-export type ImpatientStore = Pick<Store, 'get' | 'set' | 'delete' | 'deleteIf'>
+export interface ImpatientStore extends Pick<Store, 'get' | 'set' | 'delete' | 'deleteIf'> {
+  /**
+   * `deleteIf` for what a store that stood still may write once it goes on: sent even while the store counts as away, and
+   * nobody waits for it. Where it fails too, the value ends by itself.
+   */
+  takeBack(key: string, expected: string): void
+}
 
 /** After a failure, the store counts as away for so long. */
 const AWAY_MS = 1000
@@ -35,5 +41,8 @@ export function createImpatientStore({
     set: (key, value, ttlMs, when) => attempt(() => store.set(key, value, ttlMs, when)),
     delete: (key) => attempt(() => store.delete(key)),
     deleteIf: (key, expected) => attempt(() => store.deleteIf(key, expected)),
+    takeBack(key, expected) {
+      store.deleteIf(key, expected).catch(() => {}) // as promised: it ends by itself then
+    },
   }
 }

@@ -1,35 +1,149 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import express from 'express'
+import { jsonBody } from '../../src/http/json-body.ts'
 import { refuseLongUrl } from '../../src/http/refuse-malformed.ts'
+import type { Route } from '../../src/http/routes.ts'
+import { answerWithoutBody } from '../../src/http/without-body.ts'
+import { until } from '../support/until.ts'
 import { keeper, listenFor, rawExchange, serve } from './serve.ts'
 
 const { keep, closeAll } = keeper()
 afterEach(closeAll)
 
+const NO_HTTP = 'very-secret nonsense\r\n\r\n'
+const TWO_LENGTHS =
+  'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'
+const FULL_JAR = `GET / HTTP/1.1\r\nHost: a\r\nCookie: a=very-secret${'x'.repeat(40_000)}\r\n\r\n`
+
+/** Clients that are slow are found out at once. */
+const HASTY = { headersTimeoutMs: 100, requestTimeoutMs: 200, connectionsCheckIntervalMs: 20 }
+
+/** Head and body of an answer. */
+function partsOf(received: string) {
+  const [head = '', body = ''] = received.split('\r\n\r\n')
+  const requestId = /^x-request-id: (.+)$/im.exec(head)?.[1]
+  return { head, body: JSON.parse(body) as Record<string, unknown>, requestId }
+}
+
+const requestLines = ({ lines }: Awaited<ReturnType<typeof serve>>) =>
+  lines().filter(({ event }) => event === 'request')
+
+async function countedRequests({ metrics }: Awaited<ReturnType<typeof serve>>) {
+  const { values } = await metrics.httpRequests.get()
+  const counts = values.filter(({ metricName }) => metricName === 'gatehouse_http_request_seconds_count')
+  return counts.map(({ labels, value }) => [labels.method, labels.route, labels.status, value])
+}
+
 describe('what Node refuses before any of our code sees it', () => {
   test.each([
-    ['no HTTP', 'very-secret nonsense\r\n\r\n', 400],
-    [
-      'two ways to tell the length',
-      'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
-      400,
-    ],
+    ['no HTTP', NO_HTTP, 400],
+    ['two ways to tell the length', TWO_LENGTHS, 400],
     ['a header with a control character', 'GET / HTTP/1.1\r\nHost: a\r\nX: a\u0001b\r\n\r\n', 400],
     ['more expected than we do', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: 200-very-secret\r\n\r\n', 417],
-    ['headers without end', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`, 431],
+    ['a cookie jar that is full', FULL_JAR, 431],
+    ['headers that do not come', 'GET / HTTP/1.1\r\nHost: very-secret\r\n', 408],
   ])(
     '%s: an Error object, nothing of the request in it, and the connection ends',
     async (_, sent, status) => {
-      const { port } = keep(await listenFor(express()))
-      const received = await rawExchange(port, sent)
-      const [head = '', body = ''] = received.split('\r\n\r\n')
+      const served = keep(await serve({ patience: HASTY }))
+      const received = await rawExchange(served.port, sent)
+      const { head, body, requestId } = partsOf(received)
       expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
       expect(head).toMatch(/content-type: application\/json/i)
       expect(head).toMatch(/cache-control: no-store/i)
-      expect(JSON.parse(body)).toMatchObject({ errorCode: 'E0000001', errorLink: 'E0000001' })
-      expect(received).not.toContain('very-secret')
+      expect(body).toMatchObject({ errorCode: 'E0000001', errorLink: 'E0000001', errorId: requestId })
+      expect(requestLines(served)).toEqual([
+        {
+          time: expect.any(String),
+          level: 'info',
+          event: 'request',
+          requestId,
+          address: '127.0.0.1',
+          method: 'other',
+          route: 'none',
+          status,
+          errorCode: 'E0000001',
+        },
+      ])
+      expect(await countedRequests(served)).toEqual([['other', 'none', status, 1]])
+      expect(received + served.logText()).not.toContain('very-secret')
     },
   )
+
+  test('a listener that writes nothing down answers the same', async () => {
+    const { port } = keep(await listenFor(express()))
+    const { head, body, requestId } = partsOf(await rawExchange(port, NO_HTTP))
+    expect(head).toMatch(/^HTTP\/1.1 400 /)
+    expect(body.errorId).toBe(requestId)
+  })
+
+  test('a connection that is opened ahead and not used is no request', async () => {
+    const served = keep(await serve({ patience: HASTY }))
+    expect(await rawExchange(served.port, '')).toMatch(/^HTTP\/1.1 408 /)
+    expect(requestLines(served)).toEqual([])
+    expect(await countedRequests(served)).toEqual([])
+  })
+
+  test('what comes behind a request that is answered is one of its own', async () => {
+    const served = keep(await serve({ routes: [ROUTE] }))
+    const received = await rawExchange(served.port, `POST /here HTTP/1.1\r\nHost: a\r\n\r\n${NO_HTTP}`)
+    expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400'])
+    await until(() => requestLines(served).length === 2)
+    const ids = [...received.matchAll(/^x-request-id: (.+)$/gim)].map(([, id]) => id?.trim())
+    expect(requestLines(served).map(({ requestId }) => requestId)).toEqual(expect.arrayContaining(ids))
+    expect(new Set(ids).size).toBe(2)
+  })
+})
+
+const ROUTE: Route = {
+  method: 'POST',
+  path: '/here',
+  handle(_req, res) {
+    res.json({})
+  },
+}
+
+describe('a request that has begun', () => {
+  const HEAD = 'POST /here HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n'
+
+  test.each([
+    ['whose body does not come', `${HEAD}Content-Length: 10\r\n\r\n{`, 408],
+    ['whose body is malformed', `${HEAD}Transfer-Encoding: chunked\r\n\r\nvery-secret\r\n`, 400],
+  ])('%s is answered and written down as itself, once', async (_, sent, status) => {
+    const served = keep(
+      await serve({ patience: HASTY, before: [jsonBody({ limitBytes: 1000 })], routes: [ROUTE] }),
+    )
+    const received = await rawExchange(served.port, sent)
+    const { head, body, requestId } = partsOf(received)
+    expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+    expect(head).toMatch(/^connection: close$/im)
+    expect(body).toMatchObject({ errorCode: 'E0000001', errorId: requestId })
+    await until(() => requestLines(served).length > 0)
+    expect(requestLines(served)).toMatchObject([
+      { requestId, method: 'POST', status, errorCode: 'E0000001', durationMs: expect.any(Number) },
+    ])
+    expect(await countedRequests(served)).toEqual([['POST', 'none', status, 1]])
+    expect(received + served.logText()).not.toContain('very-secret')
+  })
+
+  test('and wants no body gets none', async () => {
+    const served = keep(
+      await serve({
+        patience: HASTY,
+        before: [
+          (req, _res, next) => {
+            answerWithoutBody(req)
+            next()
+          },
+          jsonBody({ limitBytes: 1000 }),
+        ],
+        routes: [ROUTE],
+      }),
+    )
+    const received = await rawExchange(served.port, `${HEAD}Content-Length: 10\r\n\r\n{`)
+    expect(received).toMatch(/^HTTP\/1.1 408 /)
+    expect(received.split('\r\n\r\n')[1]).toBe('')
+  })
 })
 
 test('what expects 100-continue is told to, and goes on', async () => {

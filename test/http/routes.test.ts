@@ -174,6 +174,10 @@ describe('a listed path', () => {
     ['GET', '/api/v1/authn', 'POST'],
     ['POST', '/api/v1/sessions/me', 'GET, HEAD, DELETE'],
     ['GET', '/api/v1/sessions/me/lifecycle/refresh', 'POST'],
+    ['POST', '/signin/step-up', 'GET'],
+    ['HEAD', '/signin/step-up', 'GET'],
+    ['POST', '/sso/idps/1', 'GET'],
+    ['HEAD', '/sso/idps/1', 'GET'],
   ])(
     'asked with another method (%s %s) is a 405 that names the methods it has',
     async (method, path, allow) => {

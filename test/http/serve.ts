@@ -3,8 +3,9 @@ import { connect } from 'node:net'
 import express, { type Express, type RequestHandler } from 'express'
 import { beginRequest } from '../../src/http/begin-request.ts'
 import { trustProxies } from '../../src/http/client-address.ts'
-import { createListener } from '../../src/http/listener.ts'
+import { createListener, type ListenerOptions } from '../../src/http/listener.ts'
 import { noSuchPath, presentError } from '../../src/http/present-error.ts'
+import type { RequestRecords } from '../../src/http/refuse-malformed.ts'
 import { mountRoutes, type Route } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { collectLog } from '../observability/collect-log.ts'
@@ -30,6 +31,7 @@ export interface ServeParts {
   readonly before?: readonly RequestHandler[]
   readonly routes?: readonly Route[]
   readonly trusted?: readonly string[]
+  readonly patience?: Partial<ListenerOptions>
   /** What else is done to the application. */
   readonly prepare?: (app: Express) => void
 }
@@ -44,7 +46,7 @@ export const PATIENCE = {
 }
 
 /** A real server on a free port with the middleware under test between the first and the last of the real ones. */
-export async function serve({ before = [], routes = [], trusted = [], prepare }: ServeParts) {
+export async function serve({ before = [], routes = [], trusted = [], prepare, patience }: ServeParts) {
   const { log, lines, text } = collectLog('debug')
   const metrics = createMetrics({ processMetrics: false })
   const app: Express = express()
@@ -56,13 +58,17 @@ export async function serve({ before = [], routes = [], trusted = [], prepare }:
   mountRoutes(app, routes)
   app.use(noSuchPath())
   app.use(presentError({ log }))
-  const { ask, raw, port, close } = await listenFor(app)
+  const { ask, raw, port, close } = await listenFor(app, patience, { log, metrics })
   return { ask, raw, port, close, lines, logText: text, metrics }
 }
 
 /** Any Express application on a free port. */
-export async function listenFor(app: Express) {
-  const listener = createListener(app, PATIENCE)
+export async function listenFor(
+  app: Express,
+  patience: Partial<ListenerOptions> = {},
+  records?: RequestRecords,
+) {
+  const listener = createListener(app, { ...PATIENCE, ...patience }, records)
   const port = await listener.listen(0, '127.0.0.1')
   return {
     port,

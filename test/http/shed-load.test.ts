@@ -17,6 +17,7 @@ const PATHS = {
   pam: '/api/v1/pam/me',
 } as const satisfies Record<LoadKind, string>
 const KINDS = Object.keys(PATHS) as LoadKind[]
+const SESSION_PATHS = [PATHS.session, '/forward-auth']
 
 /** A listener whose routes answer when they are let go, and whose lag is what the test says. */
 async function house() {
@@ -41,15 +42,19 @@ async function house() {
     maxLagMs: { sign_in: 500, session: 1500, pam: 500 },
     retryAfterSeconds: 7,
   }
-  const load = shedLoad({ limits, lagMs: () => lagMs, metrics })
+  const routes = {
+    sign_in: [route('GET', PATHS.sign_in), route('POST', PATHS.sign_in)],
+    session: [
+      ...SESSION_PATHS.map((path) => route('GET', path)),
+      route('DELETE', '/api/v1/sessions/:publicId'),
+    ],
+    pam: [route('GET', PATHS.pam), route('GET', '/api/v1/pam/groups/:id')],
+  }
+  const load = shedLoad({ limits, routes, lagMs: () => lagMs, metrics })
   const listener = keep(
     await serve({
       before: [load.atTheDoor, jsonBody({ limitBytes: 1000 }), load.inside],
-      routes: [
-        ...Object.values(PATHS).map((path) => route('GET', path)),
-        route('GET', '/forward-auth'),
-        route('POST', PATHS.sign_in),
-      ],
+      routes: Object.values(routes).flat(),
     }),
   )
   return {
@@ -104,12 +109,26 @@ test('a process that is late turns requests away before it reads them, and those
   lag(500)
   expect(await ask(signIn)).toMatchObject(TURNED_AWAY)
   expect(await ask({ path: PATHS.pam })).toMatchObject(TURNED_AWAY)
-  for (const path of [PATHS.session, '/forward-auth']) expect((await ask({ path })).status).toBe(200)
+  for (const path of SESSION_PATHS) expect((await ask({ path })).status).toBe(200)
   lag(1500)
-  for (const path of [PATHS.session, '/forward-auth']) expect(await ask({ path })).toMatchObject(TURNED_AWAY)
+  for (const path of SESSION_PATHS) expect(await ask({ path })).toMatchObject(TURNED_AWAY)
   expect(started()).toBe(2)
   lag(0)
   expect((await ask({ path: PATHS.pam })).status).toBe(200)
+})
+
+test.each([
+  ['DELETE', '/api/v1/sessions/1', 'session'],
+  ['GET', '/api/v1/pam/groups/1', 'pam'],
+  ['GET', '/api/v1/sessions', 'sign_in'], // not listed here
+  ['GET', '/nowhere', 'sign_in'],
+])('%s %s, of a route with a parameter or of none, is of the kind %s', async (method, path, kind) => {
+  const { ask, lag, metrics } = await house()
+  lag(1500)
+  expect(await ask({ method, path })).toMatchObject(TURNED_AWAY)
+  expect((await metrics.shedRequests.get()).values).toMatchObject([
+    { labels: { kind, reason: 'lag' }, value: 1 },
+  ])
 })
 
 describe('a body that is still on its way', () => {

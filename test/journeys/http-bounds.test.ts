@@ -80,6 +80,26 @@ describe('too large', () => {
     }
   })
 
+  test('a full cookie jar: the error that its owner sees is in the log and in the metrics', async () => {
+    const { status, headers, json } = await askPort(portOf(small), {
+      path: ME,
+      headers: { Cookie: `jar=${'x'.repeat(MAX.header)}` },
+    })
+    const { errorId } = json as { errorId: string }
+    expect([status, errorId]).toEqual([431, headers['x-request-id']])
+    const line = {
+      event: 'request',
+      requestId: errorId,
+      status: 431,
+      errorCode: 'E0000001',
+      address: '127.0.0.1',
+    }
+    expect(small.logLines()).toContainEqual(expect.objectContaining(line))
+    expect(await small.metrics()).toMatch(
+      /http_request_seconds_count\{method="other",route="none",status="431"\} \d/,
+    )
+  })
+
   test('a body, its length told or not: 413, before anything else is made of it', async () => {
     const body = JSON.stringify({ username: 'x'.repeat(MAX.body), password: 'plainly-fake' })
     for (const chunked of [false, true]) {

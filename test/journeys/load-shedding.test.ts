@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals'
+import { openBrowser } from '../support/browser.ts'
 import { AMELIA, type House, PASSWORD, startHouse, WALTER } from '../support/house.ts'
 import { until } from '../support/until.ts'
 
@@ -68,4 +69,39 @@ test('a sign-in API that hangs takes up the places of signing in alone, and they
   expect((await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })).json.status).toBe(
     'SUCCESS',
   )
+})
+
+test('what is about a session is turned away last: looking at it, keeping it, and ending it', async () => {
+  const never = 3_600_000
+  house = await startHouse({
+    tunables: (tunables) => ({
+      ...tunables,
+      http: {
+        ...tunables.http,
+        load: { ...tunables.http.load, maxLagMs: { sign_in: 0, session: never, pam: 0 } },
+      },
+    }),
+  })
+  const browser = openBrowser(house.gatehouse.url)
+  const ask = {
+    GET: (path: string) => browser.get(path),
+    POST: (path: string) => browser.post(path, {}),
+    DELETE: (path: string) => browser.delete(path),
+  }
+  for (const [method, path, status] of [
+    ['GET', '/forward-auth', 401],
+    ['GET', '/api/v1/sessions/me', 404],
+    ['DELETE', '/api/v1/sessions/me', 404],
+    ['POST', '/api/v1/sessions/me/lifecycle/refresh', 404],
+    ['GET', '/api/v1/users/me', 401],
+    ['GET', '/api/v1/sessions', 401],
+    ['DELETE', '/api/v1/sessions', 401],
+    ['DELETE', '/api/v1/sessions/1', 401],
+    ['POST', '/api/v1/authn', 503],
+    ['POST', '/api/v1/authn/skip', 503],
+    ['GET', '/api/v1/users/1/factors/questions', 503],
+    ['GET', '/api/v1/pam/me', 503],
+    ['GET', '/api/v1/pam/groups/1', 503],
+  ] as const)
+    expect([method, path, (await ask[method](path)).status]).toEqual([method, path, status])
 })

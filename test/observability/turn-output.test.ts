@@ -1,11 +1,40 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import type { Writable } from 'node:stream'
 import { expect, test } from '@jest/globals'
-import { turnOutput } from '../../src/observability/turn-output.ts'
+import { type Outlet, turnOutput } from '../../src/observability/turn-output.ts'
 import { until } from '../support/until.ts'
 
-test('what is written in one turn leaves at once, in its order', async () => {
+/** Takes what is written; `hold` keeps the word that it is out. */
+function outlet() {
   const written: string[] = []
-  const output = turnOutput((text) => written.push(text))
+  const held: (() => void)[] = []
+  let holding = false
+  const out: Outlet = {
+    write(text, done) {
+      written.push(text)
+      if (holding) held.push(done)
+      else done()
+    },
+    unsentBytes: () => 0,
+    writeNow: () => undefined,
+  }
+  return {
+    out,
+    written,
+    hold: () => {
+      holding = true
+    },
+    letGo: () => {
+      holding = false
+      for (const done of held.splice(0)) done()
+    },
+  }
+}
+
+test('what is written in one turn leaves at once, in its order', async () => {
+  const { out, written } = outlet()
+  const output = turnOutput(out)
   for (const line of ['one\n', 'two\n', 'three\n']) output.write(line)
   expect(written).toEqual([])
   await until(() => written.length > 0)
@@ -14,15 +43,81 @@ test('what is written in one turn leaves at once, in its order', async () => {
   expect(written).toEqual(['one\ntwo\nthree\n', 'four\n'])
 })
 
+test('while a text is on its way, what comes waits and goes behind it', async () => {
+  const { out, written, hold, letGo } = outlet()
+  const output = turnOutput(out)
+  hold()
+  output.write('one\n')
+  await until(() => written.length > 0)
+  for (const line of ['two\n', 'three\n']) output.write(line)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(written).toEqual(['one\n'])
+  letGo()
+  expect(written).toEqual(['one\n', 'two\nthree\n'])
+})
+
+const MODULE = new URL('../../build/observability/turn-output.js', import.meta.url).href
+const scriptOf = (body: string) => [
+  '--input-type=module',
+  '--eval',
+  `import { turnOutput } from '${MODULE}'; const output = turnOutput(); ${body}`,
+]
+
 test.each([
   ['ends by itself', ''],
   ['is ended', 'process.exit(3)'],
   ['crashes', 'throw new Error("fake")'],
 ])('nothing is lost when the process %s', (_how, end) => {
-  const module = new URL('../../build/observability/turn-output.js', import.meta.url).href
-  const script = `import { turnOutput } from '${module}'; turnOutput().write('the last line\\n'); ${end}`
-  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
+  const { stdout } = spawnSync(process.execPath, scriptOf(`output.write('the last line\\n'); ${end}`), {
     encoding: 'utf8',
   })
   expect(stdout).toBe('the last line\n')
+})
+
+const LINES = 1000
+/** Far more than a pipe takes at once. */
+const MANY = `for (let n = 0; n < ${LINES}; n++) output.write(n + ' ' + 'é'.repeat(200) + '\\n');`
+const IN_ANOTHER_TURN = (then: string) => `setImmediate(() => setImmediate(() => { ${then} }))`
+
+/** What a reader gets who begins to read a pipe only when the process that writes into it is at its end. */
+async function readLate(body: string): Promise<string[]> {
+  const command = '"$0" "$@" | { read -r _ <&3; cat; }' // what Node gives a child of its own is a socket, no pipe
+  const shell = spawn('bash', ['-c', command, process.execPath, ...scriptOf(body)], {
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+  })
+  const begin = shell.stdio[3] as Writable // as asked for
+  const out: Buffer[] = []
+  let said = ''
+  shell.stdout?.on('data', (bytes: Buffer) => out.push(bytes))
+  shell.stderr?.on('data', (bytes: Buffer) => {
+    said += bytes.toString()
+  })
+  await until(() => said === AT_ITS_END)
+  begin.end('now\n')
+  await once(shell, 'close')
+  return Buffer.concat(out).toString().split('\n').slice(0, -1)
+}
+
+const AT_ITS_END = 'at its end'
+const END = `process.stderr.write('${AT_ITS_END}'); output.write('the last line\\n'); process.exit(1);`
+
+test.each([
+  ['it ends in the turn in which it wrote', LINES, `${MANY} ${END}`],
+  ['a part of it is on its way', LINES, `${MANY} ${IN_ANOTHER_TURN(END)}`],
+  ['more came while a part was on its way', 2 * LINES, `${MANY} ${IN_ANOTHER_TURN(`${MANY} ${END}`)}`],
+])('what a process wrote reaches a slow reader whole and in order: %s', async (_when, count, body) => {
+  const lines = await readLate(body)
+  expect(lines.pop()).toBe('the last line')
+  expect(lines.map((line) => Number(/^(\d+) é{200}$/.exec(line)?.[1]))).toEqual(
+    Array.from({ length: count }, (_, at) => at % LINES),
+  )
+})
+
+test('a process whose lines nobody reads ends all the same', async () => {
+  const child = spawn(process.execPath, scriptOf(`${MANY} ${MANY} process.exit(3)`), {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const [code] = await once(child, 'exit')
+  expect(code).toBe(3)
+  child.stdout?.destroy()
 })

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { errorNameOf, PAM_ERROR_NAMES, type PamErrorName } from '../../src/pam/pam-errors.ts'
 import { ERROR_SHAPES, PAM_ERRORS } from '../../src/sandbox/pam/pam-errors.ts'
+import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
 import { counted, LOGIN } from './pam-broker.ts'
 import { type Journey, startJourney } from './pam-journey.ts'
 
@@ -260,6 +261,25 @@ test('an API that tells no time: ours must do', async () => {
     journey.advance(100_000)
   }
   expect(journey.pam.control.counts().errors).toEqual({})
+})
+
+test('a queue that is full is a 503 that says when to come back, and is not tried again', async () => {
+  let sent = 0
+  const broker = await journey.replica({
+    client: {
+      async send() {
+        sent += 1
+        throw new UpstreamFailure('busy', { retryAfterMs: 1000 })
+      },
+      breakerIsOpen: () => false,
+      close: async () => undefined,
+    },
+  })
+  const answer = await broker.get('/api/v1/pam/me')
+  expect([answer.status, answer.body.errorCode]).toEqual([503, 'pam_unavailable'])
+  expect(answer.headers.get('retry-after')).toBe('1')
+  expect(sent).toBe(1)
+  expect(await counted(broker.metrics, 'pam_errors_total')).toEqual({ busy: 1 })
 })
 
 test('an API that is offline again and again is left alone for a moment', async () => {

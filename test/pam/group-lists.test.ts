@@ -11,10 +11,11 @@ function house() {
   const stored = new Map<string, string>()
   let delivered = Promise.resolve()
   const records: SealedRecords = {
-    async read(name) {
+    async read(name, parse) {
       const text = stored.get(name)
       await delivered
-      return text === undefined ? undefined : { text, key: name, raw: text }
+      const value = text === undefined ? undefined : parse(text)
+      return text === undefined || value === undefined ? undefined : { key: name, raw: text, value }
     },
     async write(name, text) {
       stored.set(name, text)

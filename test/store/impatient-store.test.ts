@@ -25,3 +25,32 @@ test('after a failure the store is left alone for a second, then asked again', a
   expect(await store.set('key', 'value', 1000)).toBe(true)
   expect(asked).toBe(2)
 })
+
+test('what may be written late is taken back although the store counts as away, and nobody waits for it', async () => {
+  const inner = createMemoryStore()
+  const asked: string[] = []
+  const store = createImpatientStore({
+    store: {
+      ...inner,
+      async set(...given) {
+        await inner.set(...given)
+        throw storeUnavailable() // too late
+      },
+      async deleteIf(key, expected) {
+        asked.push(key)
+        if (key === 'lost') throw storeUnavailable()
+        return inner.deleteIf(key, expected)
+      },
+    },
+    monotonic: () => 0,
+  })
+  await expect(store.set('key', 'mine', 1000)).rejects.toMatchObject({ status: 503 })
+  await expect(store.deleteIf('key', 'mine')).rejects.toMatchObject({ status: 503 })
+  expect(asked).toEqual([])
+  store.takeBack('key', 'another')
+  expect(await inner.get('key')).toBe('mine')
+  store.takeBack('key', 'mine')
+  store.takeBack('lost', 'mine')
+  expect(asked).toEqual(['key', 'key', 'lost'])
+  expect(await inner.get('key')).toBeUndefined()
+})

@@ -78,7 +78,7 @@ export async function startGatehouse({
   const wired = wire(config, { logStream, ...(now === undefined ? {} : { now }) })
   const intervalMs = config.tunables.secrets.checkFilesEveryMs
   const watch = watchSecretFiles({ config, log: wired.log, intervalMs })
-  const app = createListener(wired.app, config.tunables.http)
+  const app = createListener(wired.app, config.tunables.http, wired)
   const ops = createListener(wired.ops, config.tunables.http)
   await app.listen(port, '127.0.0.1')
   const opsUrl = `http://127.0.0.1:${await ops.listen(0, '127.0.0.1')}`

@@ -1,0 +1,51 @@
+import { expect, test } from '@jest/globals'
+import { createGroups } from '../../src/pam/groups.ts'
+import type { Session } from '../../src/session/session.ts'
+
+const SESSION: Session = {
+  publicId: 'public-id',
+  userId: '00u-opaque',
+  login: 'ada.lindqvist@example.com',
+  profile: {},
+  amr: ['pwd'],
+  loginHash: 'login-hash',
+  device: 'device-hash',
+  userAgent: 'test',
+  createdAtMs: 0,
+  lastSeenAtMs: 0,
+}
+/** As many pages of one list as are kept. */
+const PAGES = 50
+
+test('pages are served from where they are kept, the last one that fits too', async () => {
+  const list = {
+    id: 'list',
+    fetchedAtMs: 0,
+    groups: Array.from({ length: PAGES }, (_, n) => ({
+      id: `00000000-0000-4000-8000-0000000000${String(n).padStart(2, '0')}`,
+      name: `group ${n}`,
+      roles: [],
+    })),
+  }
+  const groups = createGroups({
+    cache: { get: async () => ({ list, ageMs: 0, stale: false }) },
+    userName: { kind: 'login' },
+    directory: { kind: 'all' },
+    directoryMaxAgeMs: 1,
+  })
+  const keptOf = async (limit: number) => {
+    const query = { search: undefined, role: undefined, cursor: undefined, limit }
+    return (await groups.list(SESSION, query, 'request-id')).kept
+  }
+  const turned = async () => {
+    const kept = []
+    for (let limit = 1; limit <= PAGES; limit++) kept.push(await keptOf(limit))
+    return kept
+  }
+  const first = await turned()
+  const again = await turned()
+  expect(again.filter((page, at) => page !== first[at])).toEqual([])
+
+  await keptOf(PAGES + 1) // one too many: they start anew
+  expect(await keptOf(1)).not.toBe(first[0])
+})

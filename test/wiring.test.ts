@@ -1,0 +1,27 @@
+import { expect, test } from '@jest/globals'
+import { startGatehouse } from './support/gatehouse.ts'
+
+test('the clock that the broker is given reaches the access service’s room too', async () => {
+  const gatehouse = await startGatehouse({
+    env: {
+      AUTHN_BASE_URL: 'https://org.example.net', // nothing here is sent there
+      PAM_BASE_URL: 'https://pam.example.net',
+      PAM_TEAM: 'example-team',
+      PAM_KEY_ID: 'plainly-fake-key',
+      PAM_KEY_SECRET: 'plainly-fake-secret',
+      PAM_KEY_EXPIRES_AT: '2040-01-08T00:00:00Z',
+    },
+    now: () => Date.parse('2040-01-01T00:00:00Z'),
+  })
+  try {
+    expect(gatehouse.logLines()).toContainEqual(
+      expect.objectContaining({
+        time: '2040-01-01T00:00:00.000Z',
+        event: 'pam_key_expires_soon',
+        count: 7,
+      }),
+    )
+  } finally {
+    await gatehouse.stop()
+  }
+})
