@@ -40,7 +40,10 @@ export function createMetrics({ processMetrics = true }: { processMetrics?: bool
       'upstream',
     ]),
     upstreamTokenRefused: gauge('upstream_token_refused', '1 while the upstream refuses our SSWS token'),
-    storeFailures: counter('store_failures_total', 'Store operations that failed or took too long'),
+    storeFailures: counter(
+      'store_failures_total',
+      'Store operations that ended in 503: refused, out of reach, or too slow',
+    ),
     signInSteps: counter('sign_in_steps_total', 'Steps by operation and the status they led to', [
       'operation',
       'status',
