@@ -16,7 +16,8 @@ import { createSessionCookie } from './session/session-cookie.ts'
 import { createSessionRecords } from './session/session-records.ts'
 import { createSessions } from './session/sessions.ts'
 import { createUserSessions } from './session/user-sessions.ts'
-import { type OpenedStore, openStore } from './store/open-store.ts'
+import { createMovableStore } from './store/movable-store.ts'
+import type { Store } from './store/store.ts'
 import { createUpstreamClient, type UpstreamClient } from './upstream/upstream-client.ts'
 
 /** A whole broker, wired and not yet listening. */
@@ -39,7 +40,7 @@ export interface WireOptions {
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 
-/** The one place that says "new": every part gets what it needs, and nothing else, from here. */
+/** The one place that says "new": here every part is given what it needs, and nothing else. */
 export function wire(config: Config, { logStream, now = Date.now }: WireOptions = {}): Wired {
   const { tunables } = config
   const log = createLogger({
@@ -51,8 +52,7 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
   const metrics = createMetrics()
   const masterKeys = () => config.secretKeys.current()
   const { secure } = config.publicUrl
-  const opened = wireStore(config, log, metrics)
-  const { store } = opened
+  const store = wireStore(config, { log, metrics, now })
 
   const sessionCookie = createSessionCookie({ masterKeys, secure, sameSite: config.session.sameSite })
   const sessions = createSessions({
@@ -152,18 +152,23 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
   }
 }
 
-function wireStore(config: Config, log: Logger, metrics: Metrics): OpenedStore {
-  return openStore({
-    url: config.redis.url.current(),
-    ...(config.redis.ca === undefined ? {} : { ca: config.redis.ca }),
-    connectTimeoutMs: config.tunables.store.connectTimeoutMs,
-    commandTimeoutMs: config.tunables.store.commandTimeoutMs,
+/** Follows a changed `REDIS_URL_FILE` by itself. */
+function wireStore(
+  { redis, tunables }: Config,
+  { log, metrics, now }: { log: Logger; metrics: Metrics; now: () => number },
+): Store {
+  return createMovableStore({
+    url: redis.url,
+    ...(redis.ca === undefined ? {} : { ca: redis.ca }),
+    connectTimeoutMs: tunables.store.connectTimeoutMs,
+    commandTimeoutMs: tunables.store.commandTimeoutMs,
+    now,
     onEvent(event) {
-      if (event.event === 'store_connected') return log.info(event.event)
-      metrics.storeFailures.inc()
-      log.warn(event.event, { reason: event.reason })
+      if ('reason' in event) log.warn(event.event, { reason: event.reason })
+      else log.info(event.event)
     },
-  })
+    onFailure: () => metrics.storeFailures.inc(),
+  }).store
 }
 
 function wirePam(

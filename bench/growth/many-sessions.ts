@@ -123,10 +123,8 @@ function createBulkStore(redis: Redis): Store & { flush(): Promise<void> } {
       for (const [error] of (await full.exec()) ?? []) if (error) throw error
     },
     get: neverAsked,
-    take: neverAsked,
     delete: neverAsked,
     deleteIf: neverAsked,
-    expire: neverAsked,
     claim: neverAsked,
     settle: neverAsked,
     indexAll: neverAsked,

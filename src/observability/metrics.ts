@@ -45,7 +45,10 @@ export function createMetrics({ processMetrics = true }: { processMetrics?: bool
       'upstream_token_standby',
       '1 while the upstream takes another SSWS token than the first one',
     ),
-    storeFailures: counter('store_failures_total', 'Store operations that failed or took too long'),
+    storeFailures: counter(
+      'store_failures_total',
+      'Store operations that ended in 503: refused, out of reach, or too slow',
+    ),
     signInSteps: counter('sign_in_steps_total', 'Steps by operation and the status they led to', [
       'operation',
       'status',

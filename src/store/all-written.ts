@@ -1,6 +1,6 @@
 /**
- * Waits for every write, also when one has failed by then, and throws the first failure: what is to be taken back must not
- * be written after that.
+ * Waits until every write has ended, and only then throws the first failure. Whoever takes the writes back afterwards can
+ * be sure that none of them is still under way.
  */
 export async function allWritten<Writes extends readonly Promise<unknown>[]>(
   ...writes: Writes

@@ -1,10 +1,10 @@
 /**
- * Counting attempts, one part of the store contract. A window counts from its first attempt on and ends so long after
- * it, however many follow. Several windows of one place are counted together: in all of them, or, where one is full,
- * in none.
+ * Counting attempts, one part of the store contract. A window begins with its first attempt and ends `ttlMs` after it;
+ * later attempts do not prolong it. Several windows of one place are counted together: in all of them or, when one is
+ * full, in none.
  */
 export interface CountingStore {
-  /** Counts one attempt, in one round trip. */
+  /** Counts one attempt, in one round trip. Throws a TypeError for figures that cannot be counted by. */
   count(counting: Counting): Promise<Counted>
 
   /** Takes an attempt back from the windows that it was counted in; one that has ended since is left alone. */
@@ -21,8 +21,8 @@ export interface Counting {
   /** Where this key is there, its windows count and not the others. It shares the hash tag of `place`. */
   readonly instead?: { readonly ifThere: string; readonly windows: readonly CountingWindow[] }
   /**
-   * Milliseconds since 1970; when it is later than that by the store's own clock, nothing is counted. A store that stood
-   * still carries out what was sent to it long after whoever sent it has given up.
+   * Milliseconds since 1970. When the store's own clock shows a later time, nothing is counted: a store that stood still
+   * carries out old commands when it goes on, and whoever sent them has given up by then.
    */
   readonly notAfterMs?: number
 }
@@ -30,6 +30,7 @@ export interface Counting {
 export interface CountingWindow {
   /** Its key is the place followed by this. */
   readonly name: string
+  /** A whole number, one or more. */
   readonly most: number
   readonly ttlMs: number
 }

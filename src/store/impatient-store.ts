@@ -1,7 +1,7 @@
 import { storeUnavailable } from '../errors.ts'
 import type { Store } from './store.ts'
 
-/** What those need of the store who can go on without it, each process for itself. */
+/** The operations of those that can also do without the store: each process then goes by what it knows itself. */
 export interface ImpatientStore extends Pick<Store, 'get' | 'set' | 'delete' | 'deleteIf'> {
   /**
    * `deleteIf` for what a store that stood still may write once it goes on: sent even while the store counts as away, and
@@ -14,8 +14,8 @@ export interface ImpatientStore extends Pick<Store, 'get' | 'set' | 'delete' | '
 const AWAY_MS = 1000
 
 /**
- * A store that is away is found out once in a while and not at each of the looks that one request takes: each of
- * them would wait as long as a store operation may take.
+ * After a failure, every operation fails at once for a while, without asking the store. One request looks into the store
+ * several times, and while the store is away each look would wait as long as an operation may take.
  */
 export function createImpatientStore({
   store,

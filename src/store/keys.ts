@@ -1,4 +1,6 @@
-/** What both forms of the store demand of keys and times, so that a slip shows on the embedded one as well. */
+import type { Counting } from './counting.ts'
+
+/** What both forms of the store demand of keys, times and counts, so that a slip shows on the embedded one as well. */
 
 /** Redis Cluster: keys of one command must share a slot, and two keys do when they have the same hash tag. */
 export function assertOneSlot(...keys: readonly string[]): void {
@@ -15,8 +17,20 @@ export function hashTag(key: string): string {
   return close > open + 1 ? key.slice(open + 1, close) : key
 }
 
-/** Redis takes whole milliseconds above zero; what has run out all but lives for one more. */
+/** Redis takes whole milliseconds above zero: a fraction is rounded up, and zero or less becomes one. */
 export function wholeMs(ttlMs: number): number {
   if (!Number.isFinite(ttlMs)) throw new TypeError('a time to live must be a finite number of milliseconds')
   return Math.max(1, Math.ceil(ttlMs))
+}
+
+/** Checks both lists of windows, whichever will count: a wrong figure must show before the day its list is used. */
+export function assertCountable({ place, windows, instead, notAfterMs }: Counting): void {
+  if (instead) assertOneSlot(place, instead.ifThere)
+  for (const { most, ttlMs } of [...windows, ...(instead?.windows ?? [])]) {
+    wholeMs(ttlMs)
+    if (!Number.isSafeInteger(most) || most < 1)
+      throw new TypeError('a window must let in a whole number of attempts, one or more')
+  }
+  if (notAfterMs !== undefined && !Number.isFinite(notAfterMs))
+    throw new TypeError('when it is too late must be a finite number of milliseconds')
 }

@@ -35,7 +35,7 @@ export function createLimiter({ store, name, figures }: LimiterParts): Limiter {
   }
 }
 
-/** Where everything lies that is counted for one person or one address: in one Redis Cluster slot. */
+/** The place of all windows of one person or one address; its hash tag puts them into one Redis Cluster slot. */
 export const limitPlace = (hmac: string) => `gatehouse:limit:{${hmac}}`
 
 export function countingWindow(name: string, { attempts, perSeconds }: LimitFigures): CountingWindow {

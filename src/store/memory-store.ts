@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { storeUnavailable } from '../errors.ts'
-import { assertOneSlot, wholeMs } from './keys.ts'
+import { assertCountable, assertOneSlot, wholeMs } from './keys.ts'
 import type { Claim, ClaimRequest, Settlement, Store } from './store.ts'
 
 export interface MemoryStoreParts {
   /** Milliseconds on a clock that never jumps; default: the process's monotonic one. */
   readonly now?: () => number
+  /** Milliseconds since 1970, for `notAfterMs` of a count; default: the system's clock. */
+  readonly sinceEpoch?: () => number
   /** Where it keeps what it holds; given by those who want to look past the operations. */
   readonly entries?: Map<string, MemoryEntry>
 }
@@ -23,6 +25,7 @@ export interface MemoryEntry {
  */
 export function createMemoryStore({
   now = () => performance.now(),
+  sinceEpoch = Date.now,
   entries = new Map(),
 }: MemoryStoreParts = {}): Store {
   const sweep = startSweep(entries, now)
@@ -64,25 +67,12 @@ export function createMemoryStore({
       return true
     },
 
-    async take(key) {
-      const value = textAt(key)
-      entries.delete(key)
-      return value
-    },
-
     async delete(key) {
       return entryAt(key) !== undefined && entries.delete(key)
     },
 
     async deleteIf(key, expected) {
       return textAt(key) === expected && entries.delete(key)
-    },
-
-    async expire(key, ttlMs) {
-      const entry = entryAt(key)
-      if (entry === undefined) return false
-      entry.expiresAt = now() + wholeMs(ttlMs)
-      return true
     },
 
     async claim({ lockKey, recordKey, token, lockTtlMs, word: asked }: ClaimRequest): Promise<Claim> {
@@ -133,9 +123,10 @@ export function createMemoryStore({
       return removed
     },
 
-    async count({ place, windows, instead, notAfterMs }) {
-      if (instead) assertOneSlot(place, instead.ifThere)
-      if (notAfterMs !== undefined && Date.now() > notAfterMs)
+    async count(counting) {
+      assertCountable(counting)
+      const { place, windows, instead, notAfterMs } = counting
+      if (notAfterMs !== undefined && sinceEpoch() > notAfterMs)
         return { instead: false, full: undefined, late: true, countedIn: [] }
       const isInstead = instead !== undefined && entryAt(instead.ifThere) !== undefined
       const chosen = isInstead ? instead.windows : windows
@@ -190,7 +181,7 @@ export function createMemoryStore({
 const SWEEP_INTERVAL_MS = 1000
 const SWEEP_KEYS = 1000
 
-/** Walks through all keys, a bounded number at a time, so that what nobody reads again goes away as well. */
+/** Deletes what has expired though nobody reads it: walks through all keys, a bounded number at a time. */
 function startSweep(entries: Map<string, MemoryEntry>, now: () => number): NodeJS.Timeout {
   let walk = entries.entries()
   return setInterval(() => {

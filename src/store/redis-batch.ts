@@ -16,16 +16,16 @@ interface Call {
   reject(error: unknown): void
 }
 
-/** Redis does nothing else meanwhile; so many take it about as long as one slow command. */
+/** Redis does nothing else while it carries out a batch; one of this size takes it about as long as one slow command. */
 const MOST_AT_ONCE = 64
-/** Nothing waits longer for the replies to what was asked before, so that a Redis that stands still changes nothing. */
+/** An operation waits at most so long for the replies to earlier ones; then it is sent without them. */
 const LONGEST_WAIT_MS = 20
 
 /**
  * Operations that are asked for in the same turn of the event loop, by one request or by many, go to Redis as one
- * command; so do those that are asked for while Redis owes replies. The client's work is by the command, and that of a
- * sign-in step was for a third the client's (docs/performance.md). In a cluster each goes by itself, as two of them
- * seldom lie in one slot.
+ * command; so do those that are asked for while Redis owes replies. Every command costs the client work, and that was a
+ * third of the work of a sign-in step (docs/performance.md). In a cluster each operation goes by itself, because two of
+ * them seldom lie in one slot.
  */
 export function createRedisBatch(client: Redis | Cluster): CallOperation {
   let waiting: Call[] = []

@@ -13,9 +13,9 @@ export interface RedisClientParts {
 }
 
 /**
- * A client for the form that the target names. It connects by itself, again and again for ever, and never holds
- * commands back for a connection to come: what cannot be sent now fails now, and what was under way when a connection broke fails
- * with it. (A command that waits in a queue would be carried out long after its caller was told that it failed.)
+ * A client for the form that the target names. It connects by itself and never stops trying. It has no queue: a command
+ * that cannot be sent now fails now, and one that was under way when the connection broke fails with it. (From a queue it
+ * would be carried out long after its caller was told that it failed.)
  */
 export function createRedisClient({
   target,
@@ -29,7 +29,7 @@ export function createRedisClient({
     ...(target.tls ? { tls: ca === undefined ? {} : { ca } } : {}),
     connectTimeout: connectTimeoutMs,
     commandTimeout: commandTimeoutMs,
-    // A server that takes our bytes and answers nothing: give the connection up, so that nothing piles up in it.
+    // A server that takes our bytes and does not answer: after so long the connection is given up, or commands pile up in it.
     socketTimeout: 2 * commandTimeoutMs,
     disconnectTimeout: DISCONNECT_TIMEOUT_MS,
     maxRetriesPerRequest: 0,

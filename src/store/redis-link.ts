@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Cluster, Redis } from 'ioredis'
-import { storeUnavailable } from '../errors.ts'
 import { backoffMs } from './redis-client.ts'
-import { SENTINELS_UNREACHABLE, troubleOf } from './redis-trouble.ts'
+import { SENTINELS_UNREACHABLE, troubleOf, unavailableBecause } from './redis-trouble.ts'
+import type { StoreStatus } from './store.ts'
 
 /** For the log. `reason` is a short code such as `ECONNREFUSED` or `WRONGPASS`. */
 export type StoreEvent =
@@ -12,23 +12,26 @@ export type StoreEvent =
 
 export interface RedisLinkParts {
   readonly client: Redis | Cluster
-  /** How long one waits for a connection; when there has been none for longer, nobody waits any more. */
+  /** Once there has been no connection for so long, operations fail at once instead of waiting for one. */
   readonly patienceMs: number
   readonly onEvent?: (event: StoreEvent) => void
 }
 
 export interface RedisLink {
-  /** Resolves when commands can be sent; throws `storeUnavailable` at the deadline, or sooner when there is no hope. */
+  /**
+   * Undefined when commands can be sent now, else a promise that resolves when they can. Throws `storeUnavailable` at the
+   * deadline; at once when the link is closed, or has had no connection for longer than its patience.
+   */
   ready(deadline: number): Promise<void> | undefined
   /** Marks a command as running, for `close` to wait for; call what it returns when the command is over. */
   enter(): () => void
-  status(): 'ready' | 'connecting' | 'closed'
+  status(): StoreStatus
   close(): Promise<void>
 }
 
 /** Watches over the client's connection: who waits for it, what is told about it, and how it ends. */
 export function createRedisLink({ client, patienceMs, onEvent = () => {} }: RedisLinkParts): RedisLink {
-  const waiting = new Set<() => void>()
+  const waiting = new Set<(isReady: boolean) => void>()
   let reason = 'not connected'
   let lostAt: number | undefined = performance.now()
   let wasConnected = false
@@ -43,8 +46,9 @@ export function createRedisLink({ client, patienceMs, onEvent = () => {} }: Redi
     lostAt = undefined
     wasConnected = true
     attempts = 0
+    reason = 'connection lost' // unless an error says more by then: what kept us from connecting is over
     onEvent({ event: 'store_connected' })
-    for (const wake of [...waiting]) wake()
+    endWaiting(true)
   })
   client.on('close', () => {
     lostAt ??= performance.now()
@@ -54,7 +58,7 @@ export function createRedisLink({ client, patienceMs, onEvent = () => {} }: Redi
   client.on('reconnecting', noteAttempt)
   client.on('end', () => {
     if (closing) return
-    // The client gave up, which it does where the way to the server could not even be tried. We do not.
+    // The client stops trying when it could not even begin to connect. We go on.
     setTimeout(() => {
       if (!closing) client.connect().catch(noteTrouble)
     }, backoffMs(++attempts)).unref()
@@ -62,9 +66,9 @@ export function createRedisLink({ client, patienceMs, onEvent = () => {} }: Redi
 
   return {
     ready(deadline) {
-      if (closing) throw unreachable('closed')
+      if (closing) throw unavailableBecause('closed')
       if (client.status === 'ready') return undefined
-      if (lostAt !== undefined && performance.now() - lostAt > patienceMs) throw unreachable(reason)
+      if (lostAt !== undefined && performance.now() - lostAt > patienceMs) throw unavailableBecause(reason)
       return waitUntilReady(deadline)
     },
     enter() {
@@ -80,37 +84,41 @@ export function createRedisLink({ client, patienceMs, onEvent = () => {} }: Redi
     },
     close() {
       closing ??= leave()
+      if (attempts > 0) endWaiting(false) // connecting has failed already: closing does not wait for another try
       return closing
     },
   }
 
   function noteTrouble(error: unknown): void {
     reason = troubleOf(error).reason
-    // Looking for a sentinel that answers goes on within the client, without an event for every round.
+    // The client asks the sentinels round after round and emits no `reconnecting` for it: this error is the sign of a round.
     if (reason === SENTINELS_UNREACHABLE) noteAttempt()
   }
 
   function noteAttempt(): void {
+    if (closing) return
     attempts += 1
     onEvent({ event: 'store_reconnecting', attempt: attempts, reason })
   }
 
   function waitUntilReady(deadline: number): Promise<void> {
     return new Promise((resolve, reject) => {
-      const wake = () => {
+      const end = (isReady: boolean) => {
         clearTimeout(timer)
-        waiting.delete(wake)
-        resolve()
+        waiting.delete(end)
+        if (isReady) resolve()
+        else reject(unavailableBecause(reason))
       }
-      const timer = setTimeout(() => {
-        waiting.delete(wake)
-        reject(unreachable(reason))
-      }, deadline - performance.now())
-      waiting.add(wake)
+      const timer = setTimeout(end, deadline - performance.now(), false)
+      waiting.add(end)
     })
   }
 
-  /** Running commands first, then a polite end; both within the bound, and then the connection goes in any case. */
+  function endWaiting(isReady: boolean): void {
+    for (const end of [...waiting]) end(isReady)
+  }
+
+  /** Waits for running commands, then says goodbye to Redis. When the bound is over, the connection is cut in any case. */
   async function leave(): Promise<void> {
     const bound = delay(patienceMs, undefined, { ref: false })
     if (running > 0)
@@ -123,8 +131,4 @@ export function createRedisLink({ client, patienceMs, onEvent = () => {} }: Redi
     if (client.status === 'ready') await Promise.race([client.quit().catch(noteTrouble), bound])
     if (client.status !== 'end') client.disconnect()
   }
-}
-
-function unreachable(reason: string) {
-  return storeUnavailable(new Error(`redis: ${reason}`))
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { storeUnavailable } from '../errors.ts'
+import { BrokerError } from '../errors.ts'
 import type { RedisLink } from './redis-link.ts'
-import { type Trouble, troubleOf } from './redis-trouble.ts'
+import { StoreTrouble, type Trouble, troubleOf, unavailableBecause } from './redis-trouble.ts'
 
 /** Runs one command; what is `once` is not sent again when it may already have been carried out. */
 export type RedisRunner = <Reply>(
@@ -12,10 +12,16 @@ export type RedisRunner = <Reply>(
 export interface RedisRunnerParts {
   readonly link: RedisLink
   readonly commandTimeoutMs: number
+  /** Told once of each operation that ended in `storeUnavailable`, however often it was sent. */
+  readonly onFailure?: () => void
 }
 
 /** Runs a command within the bound: waits for a connection, sends, and sends again where that is sound. */
-export function createRedisRunner({ link, commandTimeoutMs }: RedisRunnerParts): RedisRunner {
+export function createRedisRunner({
+  link,
+  commandTimeoutMs,
+  onFailure = () => {},
+}: RedisRunnerParts): RedisRunner {
   return async function run(effect, command) {
     const deadline = performance.now() + commandTimeoutMs
     const leave = link.enter()
@@ -34,18 +40,20 @@ export function createRedisRunner({ link, commandTimeoutMs }: RedisRunnerParts):
         }
       }
     } catch (error) {
-      // What Redis said to the command says more than that there was no second chance in time.
-      throw lastTrouble === undefined ? error : toError(lastTrouble)
+      const told = errorFor(lastTrouble, error)
+      if (told instanceof BrokerError) onFailure()
+      throw told
     } finally {
       leave()
     }
   }
 }
 
-/** A new error, because the client's own holds the command's arguments. */
-function toError({ effect, reason }: Trouble): Error {
-  const cause = new Error(`redis: ${reason}`)
-  return effect === 'bug' ? cause : storeUnavailable(cause)
+/** What Redis said to the command, where it said something, says more than that no connection came in time. */
+function errorFor(trouble: Trouble | undefined, thrown: unknown): unknown {
+  if (trouble === undefined || trouble.effect === 'slip') return thrown
+  // A new error, because the client's own holds the command's arguments.
+  return trouble.effect === 'bug' ? new StoreTrouble(trouble.reason) : unavailableBecause(trouble.reason)
 }
 
 const RETRY_MS = 25

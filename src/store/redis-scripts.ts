@@ -1,18 +1,14 @@
 import type { Cluster, Redis, Result } from 'ioredis'
 
 /**
- * The operations, as bodies of Lua functions: all that write, so that they are carried out in the order in which they were
- * asked for. Each takes keys of one slot only.
+ * The operations, as bodies of Lua functions. Everything that writes is here, and so goes to Redis in the order in which it
+ * was asked for. The keys of one operation lie in one slot.
  */
 const OPERATIONS = {
   /** key; value, time to live, '', 'NX' or 'XX' → whether it was written */
   set: `
 if ARGV[3] == '' then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end
 return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], ARGV[3]) and 1 or 0`,
-
-  /** key → its value, if there was one */
-  take: `
-return redis.call('GETDEL', KEYS[1])`,
 
   /** key → how many there were */
   delete: `
@@ -50,10 +46,6 @@ if settled and ARGV[10] == '1' then redis.call('SET', KEYS[4], ARGV[11], 'PX', A
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return settled and 1 or 0`,
 
-  /** key; time to live → whether it is there */
-  expire: `
-return redis.call('PEXPIRE', KEYS[1], ARGV[1])`,
-
   /** index; field → how many there were */
   indexRemove: `
 return redis.call('HDEL', KEYS[1], ARGV[1])`,
@@ -65,14 +57,14 @@ if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KE
 return redis.call('HLEN', KEYS[1])`,
 
   /**
-   * place, key that decides; who counts, that key's presence, when it is too late or 0, in JSON both lists of windows, each
-   * as name, most and time to live → which list counted, index of the full window or -1, its time left, by whom each was
-   * begun, whether it was too late.
-   * The windows' keys are made here, from the place: a command of ours has a fixed number of keys, or a cluster's
-   * client would not see which slot it is for. All have the place's hash tag.
+   * place, key that decides which list counts; who counts, that key's presence, when it is too late or '', both lists of
+   * windows in JSON, each window as name, most and time to live → which list counted, index of the full window or -1, its
+   * time left, by whom each window was begun, whether it was too late.
+   * The windows' keys are put together here, from the place, whose hash tag they all have. They are no keys of the command:
+   * that has a fixed number of them, so that a cluster's client can see which slot it is for.
    */
   count: `
-if ARGV[3] ~= '0' then
+if ARGV[3] ~= '' then
   local now = redis.call('TIME')
   if now[1] * 1000 + now[2] / 1000 > tonumber(ARGV[3]) then return {0, -1, 0, {}, 1} end
 end
@@ -116,9 +108,7 @@ return 1`,
 /** What each operation answers. */
 export interface Replies {
   set: 0 | 1
-  take: string | null
   delete: number
-  expire: 0 | 1
   indexRemove: number
   deleteIf: number
   claim: [holder: string | null, value: string | null, word: string | null]
@@ -158,8 +148,8 @@ return replies`
 const MOST_KEYS_OF_AN_OPERATION = 4
 
 /**
- * Sent as EVALSHA; ioredis sends the whole script where the server does not have it. For a cluster it wants to know how many
- * keys there are before it looks for their slot: there are as many commands as operations may have keys.
+ * Sent as EVALSHA; ioredis sends the whole script to a server that does not have it. In a cluster, ioredis must know the
+ * number of keys before it looks for their slot, so there is one command for each number of keys that an operation may have.
  */
 export function defineBatch(client: Redis | Cluster): void {
   client.defineCommand('gatehouseBatch', { lua: BATCH })

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis } from 'ioredis'
-import { storeUnavailable } from '../errors.ts'
-import { assertOneSlot, wholeMs } from './keys.ts'
+import { assertCountable, assertOneSlot, wholeMs } from './keys.ts'
 import { createRedisBatch } from './redis-batch.ts'
 import { createRedisClient } from './redis-client.ts'
 import { createRedisLink, type StoreEvent } from './redis-link.ts'
 import { createRedisRunner, type RedisRunner } from './redis-runner.ts'
 import { parseRedisUrl } from './redis-url.ts'
-import type { Store } from './store.ts'
+import type { OpenedStore, Store } from './store.ts'
 
 export interface RedisStoreParts {
   readonly url: string
@@ -18,15 +17,8 @@ export interface RedisStoreParts {
   readonly connectTimeoutMs: number
   /** Told when the connection comes and goes; the event never carries the URL, an address or a password. */
   readonly onEvent?: (event: StoreEvent) => void
-}
-
-export interface RedisStore {
-  readonly store: Store
-  /** For libraries that bring their own commands. It fails at once while there is no connection: it never queues. */
-  readonly client: Redis | Cluster
-  /** Resolves when commands can be sent; throws `storeUnavailable` after the bound. Await it before using `client`. */
-  whenReady(): Promise<void>
-  status(): 'ready' | 'connecting' | 'closed'
+  /** Told once of each operation that ended in `storeUnavailable`. */
+  readonly onFailure?: () => void
 }
 
 /**
@@ -34,7 +26,7 @@ export interface RedisStore {
  * the background, so Redis need not be there yet.
  *
  * Every failure of Redis or of the way to it is `storeUnavailable`. An operation is sent again within its time only
- * when that cannot change its meaning: never when a use-once read may already have been carried out.
+ * when that cannot change what it means: a deletion that may have been carried out is not, as its answer would be wrong.
  */
 export function createRedisStore({
   url,
@@ -42,7 +34,8 @@ export function createRedisStore({
   commandTimeoutMs,
   connectTimeoutMs,
   onEvent,
-}: RedisStoreParts): RedisStore {
+  onFailure,
+}: RedisStoreParts): OpenedStore {
   const client = createRedisClient({
     target: parseRedisUrl(url),
     ...(ca === undefined ? {} : { ca }),
@@ -50,17 +43,9 @@ export function createRedisStore({
     connectTimeoutMs,
   })
   const link = createRedisLink({ client, patienceMs: commandTimeoutMs, ...(onEvent ? { onEvent } : {}) })
-  const run = createRedisRunner({ link, commandTimeoutMs })
+  const run = createRedisRunner({ link, commandTimeoutMs, ...(onFailure ? { onFailure } : {}) })
 
-  return { store: createOperations(client, run, link.close), client, whenReady, status: link.status }
-
-  async function whenReady(): Promise<void> {
-    try {
-      await link.ready(performance.now() + commandTimeoutMs)
-    } catch (cause) {
-      throw storeUnavailable(cause)
-    }
-  }
+  return { store: createOperations(client, run, link.close), status: link.status }
 }
 
 function createOperations(client: Redis | Cluster, run: RedisRunner, close: () => Promise<void>): Store {
@@ -76,21 +61,12 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
       return (await run(when === 'absent' ? 'once' : 'repeatable', () => call('set', [key], args))) === 1
     },
 
-    async take(key) {
-      return (await run('once', () => call('take', [key], []))) ?? undefined
-    },
-
     async delete(key) {
       return (await run('once', () => call('delete', [key], []))) === 1
     },
 
     async deleteIf(key, expected) {
       return (await run('once', () => call('deleteIf', [key], [expected]))) === 1
-    },
-
-    async expire(key, ttlMs) {
-      const ms = wholeMs(ttlMs)
-      return (await run('repeatable', () => call('expire', [key], [ms]))) === 1
     },
 
     async claim({ lockKey, recordKey, token, lockTtlMs, word: asked }) {
@@ -144,9 +120,10 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
       return (await run('once', () => call('indexRemove', [key], [field]))) === 1
     },
 
-    async count({ place, windows, instead, notAfterMs }) {
-      if (instead) assertOneSlot(place, instead.ifThere)
-      // as one argument, and not thirty
+    async count(counting) {
+      assertCountable(counting)
+      const { place, windows, instead, notAfterMs } = counting
+      // in one argument: as arguments of their own they would be thirty
       const both = [windows, instead?.windows ?? []].map((some) =>
         some.map(({ name, most, ttlMs }) => [name, most, wholeMs(ttlMs)]),
       )
@@ -154,7 +131,7 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
         call(
           'count',
           [place, instead?.ifThere ?? place],
-          [randomUUID(), instead ? '1' : '0', notAfterMs ?? 0, JSON.stringify(both)],
+          [randomUUID(), instead ? '1' : '0', notAfterMs ?? '', JSON.stringify(both)],
         ),
       )
       const chosen = decided === 1 ? (instead?.windows ?? []) : windows
@@ -190,6 +167,6 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
 
 const CONDITIONS = { absent: 'NX', present: 'XX' } as const
 
-/** Written by every ping, because a replica or a full Redis answers reads and yet cannot be written to. */
+/** Every ping writes it: a replica and a full Redis answer reads, but take no writes. */
 const PING_KEY = 'gatehouse:ping'
 const PING_TTL_MS = 10_000

@@ -1,3 +1,5 @@
+import { BrokerError, storeUnavailable } from '../errors.ts'
+
 /**
  * What an error of the Redis client means. The client's errors carry the command's arguments (a password among
  * them when it is HELLO or AUTH), so only the short `reason` leaves this room.
@@ -9,9 +11,10 @@ export interface Trouble {
    * - `refused`: the command was certainly not carried out, and may be sent again;
    * - `unknown`: the connection broke under way; it may or may not have been carried out;
    * - `final`: Redis cannot serve us now, sending again at once would not help;
-   * - `bug`: Redis served us and found the command wrong.
+   * - `bug`: Redis served us and found the command wrong;
+   * - `slip`: nothing that Redis or the network did. Our own code or the client's threw it, so it is thrown on as it is.
    */
-  readonly effect: 'refused' | 'unknown' | 'final' | 'bug'
+  readonly effect: 'refused' | 'unknown' | 'final' | 'bug' | 'slip'
 }
 
 export function troubleOf(error: unknown): Trouble {
@@ -19,10 +22,32 @@ export function troubleOf(error: unknown): Trouble {
   const { name, message, code } = typeof error === 'object' && error !== null ? (error as ErrorShape) : {}
   const text = typeof message === 'string' ? message : ''
   if (name === 'ReplyError') return troubleOfReply(text)
-  if (name === 'TypeError') return { reason: 'slot not served', effect: 'refused' } // a cluster with a hole
+  if (typeof name === 'string' && SLIPS.has(name))
+    return isHoleInCluster(error) ? HOLE_IN_CLUSTER : { reason: name, effect: 'slip' }
   const known = CLIENT_MESSAGES.find(([pattern]) => pattern.test(text))
   if (known) return known[1]
   return { reason: typeof code === 'string' ? code : 'connection lost', effect: 'unknown' }
+}
+
+/** The cause of a 503: such as `redis: WRONGPASS`. */
+export class StoreTrouble extends Error {
+  readonly reason: string
+
+  constructor(reason: string) {
+    super(`redis: ${reason}`)
+    this.reason = reason
+  }
+}
+
+/** The 503 that a trouble of Redis, or of the way to it, ends in. */
+export function unavailableBecause(reason: string): BrokerError {
+  return storeUnavailable(new StoreTrouble(reason))
+}
+
+/** What stands behind a 503 of `unavailableBecause`, in one word; of any other error, that it is none. */
+export function reasonOf(error: unknown): string {
+  const cause = error instanceof BrokerError ? error.cause : undefined
+  return cause instanceof StoreTrouble ? cause.reason : 'unexpected error'
 }
 
 interface ErrorShape {
@@ -57,6 +82,20 @@ const REFUSED = new Set([
   'UNBLOCKED',
 ])
 const BUGS = new Set(['WRONGTYPE', 'CROSSSLOT', 'NOSCRIPT'])
+
+/** The names of errors that the language itself throws when a program is wrong. */
+const SLIPS = new Set(['TypeError', 'RangeError', 'ReferenceError', 'SyntaxError', 'URIError', 'EvalError'])
+
+const HOLE_IN_CLUSTER: Trouble = { reason: 'slot not served', effect: 'refused' }
+
+/**
+ * While no node serves a slot, ioredis finds no list of nodes for it, and reads that list all the same: the TypeError is
+ * thrown in its own function, called by whatever command asked. Nobody else's TypeError is thrown there.
+ */
+function isHoleInCluster(error: unknown): boolean {
+  const { stack } = error as { readonly stack?: unknown } // it has a name: it is an object
+  return typeof stack === 'string' && /^TypeError: .*'join'.*\n +at executeWithAutoPipelining /.test(stack)
+}
 
 export const SENTINELS_UNREACHABLE = 'sentinels unreachable'
 

@@ -39,9 +39,8 @@ interface Access {
 
 /**
  * Reads `redis[s]://[user]:password@host:port/db`, `redis[s]+sentinel://…@h1:p1,h2:p2/db?name=mymaster` and
- * `redis[s]+cluster://…@h1:p1,h2:p2`. User and password are percent-decoded. With sentinels, they count for Redis
- * and for the sentinels; `sentinelUsername` and `sentinelPassword` in the query set others for the sentinels
- * (an empty `sentinelPassword`: none).
+ * `redis[s]+cluster://…@h1:p1,h2:p2`. User and password are percent-decoded. The sentinels are asked with the same ones as
+ * Redis, unless the query has `sentinelUsername` and `sentinelPassword` (an empty `sentinelPassword`: with none).
  *
  * Throws an Error that names the part that is wrong and never repeats its value: the URL holds a password.
  */

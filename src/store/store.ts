@@ -15,30 +15,24 @@ export interface Store extends CountingStore {
   /** Writes, and says whether it did: with `when: 'absent'` or `'present'` it may not. */
   set(key: string, value: string, ttlMs: number, when?: 'absent' | 'present'): Promise<boolean>
 
-  /** Reads and deletes in one step, for what may be used once. */
-  take(key: string): Promise<string | undefined>
-
   /** Says whether there was something to delete. */
   delete(key: string): Promise<boolean>
 
   /** Deletes only what still holds this very value: how a lock is let go. */
   deleteIf(key: string, expected: string): Promise<boolean>
 
-  /** Sets a new time to live; false when the key is gone (it is not brought back). */
-  expire(key: string, ttlMs: number): Promise<boolean>
-
   /**
-   * Takes the lock of a record and reads the record, in one round trip; with a `word`, reads that as well, and claims
-   * nothing where it bars the way. `token` names the claim; a claim by the same token succeeds again (a command may
-   * be sent twice when a connection breaks).
+   * Takes the lock of a record and reads the record, in one round trip. With a `word`, that is read as well, and when it
+   * begins with `bar`, nothing is claimed. `token` names the claim; a claim by the same token succeeds again, because a
+   * command may be sent twice when a connection breaks.
    */
   claim(claim: ClaimRequest): Promise<Claim>
 
   /**
-   * Ends a claim in one round trip: writes or deletes the record, leaves the result for those who wait and the word
-   * for those who come, and lets the lock go. `settled` is false, and nothing is written, when the record is no longer the one that was
-   * claimed: a late holder never overwrites a newer state. The lock is let go only if it is still ours. A settlement
-   * that writes or keeps may be sent twice, and settles both times.
+   * Ends a claim in one round trip: writes, deletes or keeps the record, leaves the result for those who wait and the word
+   * for the next claim, and lets the lock go if it is still ours. False, and nothing is written, when the record is no longer
+   * the one that was claimed: a late holder never overwrites a newer state. A settlement that writes or keeps may be sent
+   * twice, and settles both times.
    */
   settle(settlement: Settlement): Promise<boolean>
 
@@ -53,8 +47,16 @@ export interface Store extends CountingStore {
   /** Resolves when the store answers and can be written to; throws `storeUnavailable` otherwise. */
   ping(): Promise<void>
 
-  /** Lets running commands finish, then leaves. */
+  /** Waits for running operations, within a bound, then leaves. */
   close(): Promise<void>
+}
+
+/** `ready`: commands can be sent now. */
+export type StoreStatus = 'ready' | 'connecting' | 'closed'
+
+export interface OpenedStore {
+  readonly store: Store
+  status(): StoreStatus
 }
 
 export interface ClaimRequest {
@@ -68,7 +70,7 @@ export interface ClaimRequest {
 
 export interface Claim {
   readonly claimed: boolean
-  /** Whose claim holds the lock now: ours, or the other's token; undefined: nobody's, because the word bars the way. */
+  /** The token that holds the lock now, ours or another's; undefined when nobody holds it, because the word bars claims. */
   readonly holder: string | undefined
   /** The record as it stands, also when the claim failed; undefined when there is none. */
   readonly value: string | undefined
@@ -84,9 +86,9 @@ export interface Settlement {
   readonly expected: string | undefined
   /** `keep` leaves the record as it is, `delete` removes it. */
   readonly record: { readonly write: string; readonly ttlMs: number } | 'keep' | 'delete'
-  /** Left under `key` for those who wait for this claim; not when it came too late: then they take the step anew. */
+  /** For those who wait for this claim. It is not left when the settlement came too late: they take the step anew then. */
   readonly result?: Left
-  /** Left for the next claim, as the result is. */
+  /** For the next claim; left, or not, like the result. */
   readonly word?: Left
 }
 

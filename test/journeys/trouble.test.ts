@@ -130,6 +130,23 @@ describe('an upstream in trouble', () => {
 })
 
 describe('Redis in trouble', () => {
+  test('full is 503, not ready, and moves the metric that the alert goes by, once for each that failed', async () => {
+    const failures = async () =>
+      Number(/^gatehouse_store_failures_total (\d+)$/m.exec(await house.gatehouse.metrics())?.[1])
+    const ready = async () => (await fetch(`${house.gatehouse.opsUrl}/readyz`)).status
+    const browser = await house.visit()
+    expect([await ready(), await failures()]).toEqual([200, 0])
+    const outside = house.redis.client()
+    await outside.call('CONFIG', 'SET', 'maxmemory', '1')
+    expect([await ready(), await failures()]).toEqual([503, 1])
+    expectTrouble(await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }), [503])
+    const refused = await failures()
+    expect(refused).toBeGreaterThan(1)
+    await outside.call('CONFIG', 'SET', 'maxmemory', '0')
+    expect((await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })).status).toBe(200)
+    expect([await ready(), await failures()]).toEqual([200, refused])
+  })
+
   test('down is 503 and no sign-out; when it is back, the session and the transaction go on', async () => {
     const kept = await startHouse({ redis: { persist: true } })
     try {

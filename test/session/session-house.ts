@@ -182,10 +182,6 @@ function watched(store: Store, traffic: { writes: number; reads: number; away: b
       meet('writes')
       return store.delete(key)
     },
-    async expire(...args) {
-      meet('writes')
-      return store.expire(...args)
-    },
     async indexAll(key) {
       meet('reads')
       return store.indexAll(key)

@@ -103,15 +103,54 @@ export function describeCounting(tested: () => StoreUnderTest): void {
 
     test('what comes too late by the store’s own clock is not counted, and told', async () => {
       const counting = { place: somePlace(), windows: [window(':a', 1)] }
-      const late = { ...counting, notAfterMs: Date.now() - 1000 }
+      const late = { ...counting, notAfterMs: tested().clock() - 1000 }
       const nothing = { instead: false, full: undefined, late: true, countedIn: [] }
       expect(await store().count(late)).toEqual(nothing)
-      const inTime = await store().count({ ...counting, notAfterMs: Date.now() + 60_000 })
+      const inTime = await store().count({ ...counting, notAfterMs: tested().clock() + 60_000 })
       expect(inTime).toMatchObject({ full: undefined, countedIn: [{ window: ':a' }] })
       expect(inTime.late).toBeUndefined()
       expect(await store().count(late)).toEqual(nothing) // whether it is full is not looked at
       expect(await store().count(counting)).toMatchObject({ full: { index: 0 } })
     })
+
+    test('a time that was over in 1970 is too late like any other', async () => {
+      const counting = { place: somePlace(), windows: [window(':a', 1)], notAfterMs: 0 }
+      expect(await store().count(counting)).toMatchObject({ late: true, countedIn: [] })
+    })
+
+    test.each([
+      ['lets in infinitely many', { most: Number.POSITIVE_INFINITY }],
+      ['lets in no number of attempts', { most: Number.NaN }],
+      ['lets in nobody', { most: 0 }],
+      ['lets in fewer than nobody', { most: -1 }],
+      ['lets in half an attempt', { most: 2.5 }],
+      ['never ends', { ttlMs: Number.POSITIVE_INFINITY }],
+      ['ends at no time', { ttlMs: Number.NaN }],
+    ])(
+      'a window that %s is refused, also where it would not count, and nothing is counted',
+      async (_what, wrong) => {
+        const place = somePlace()
+        const [sound, unsound] = [window(':sound', 1), { ...window(':unsound', 1), ...wrong }]
+        const ifThere = `${place}:mark`
+        for (const counting of [
+          { place, windows: [sound, unsound] },
+          { place, windows: [sound], instead: { ifThere, windows: [unsound] } },
+        ])
+          await expect(store().count(counting)).rejects.toThrow(TypeError)
+        expect(await tested().timeToLive(`${place}:sound`)).toBeUndefined()
+        expect(wasCounted(await store().count({ place, windows: [sound] }))).toBe(true)
+        await expect(store().count({ place, windows: [sound, unsound] })).rejects.toThrow(TypeError) // nor when one is full
+      },
+    )
+
+    test.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])(
+      'too late at %s is refused, and nothing is counted',
+      async (notAfterMs) => {
+        const counting = { place: somePlace(), windows: [window(':a', 1)] }
+        await expect(store().count({ ...counting, notAfterMs })).rejects.toThrow(TypeError)
+        expect(wasCounted(await store().count(counting))).toBe(true)
+      },
+    )
 
     test('without windows nothing is full', async () => {
       const counted = { instead: false, full: undefined, countedIn: [] }

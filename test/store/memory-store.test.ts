@@ -31,11 +31,14 @@ describe('the embedded store', () => {
     await expect(store.ping()).rejects.toMatchObject({ status: 503 })
   })
 
-  test('its default clock is the monotonic one', async () => {
+  test('its default clock is the monotonic one, and the system’s for what counts until a moment', async () => {
     const store = createMemoryStore()
     await store.set('gatehouse:a', '1', 1000)
+    const counting = { place: 'gatehouse:c', windows: [], notAfterMs: Date.now() + 1000 }
+    expect((await store.count(counting)).late).toBeUndefined()
     jest.setSystemTime(Date.now() + 3_600_000)
     expect(await store.get('gatehouse:a')).toBe('1')
+    expect((await store.count(counting)).late).toBe(true)
     await store.close()
   })
 })
@@ -43,17 +46,21 @@ describe('the embedded store', () => {
 describe('opening a store', () => {
   const bounds = { commandTimeoutMs: 100, connectTimeoutMs: 100 }
 
-  test('memory: is the embedded one, and has no client', async () => {
-    const { store, client } = openStore({ url: 'memory:', ...bounds })
-    expect(client).toBeUndefined()
+  test('memory: is the embedded one, ready at once, by the clock that it is given', async () => {
+    const { store, status } = openStore({ url: 'memory:', now: () => 2000, ...bounds })
+    expect(status()).toBe('ready')
     await store.ping()
+    const late = async (notAfterMs: number) =>
+      (await store.count({ place: 'gatehouse:c', windows: [], notAfterMs })).late
+    expect([await late(1999), await late(2000)]).toEqual([true, undefined])
     await store.close()
+    expect(status()).toBe('closed')
   })
 
   test('everything else is Redis, and a wrong URL is refused without repeating it', async () => {
     expect(() => openStore({ url: 'memory:topsecret', ...bounds })).toThrow(/^scheme: /)
-    const { store, client } = openStore({ url: 'redis://127.0.0.1:1', ...bounds })
-    expect(client).toBeDefined()
+    const { store, status } = openStore({ url: 'redis://127.0.0.1:1', ...bounds })
+    expect(status()).toBe('connecting')
     await expect(store.ping()).rejects.toMatchObject({ status: 503 })
     await store.close()
   })

@@ -2,28 +2,29 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, describe, expect, jest, test } from '@jest/globals'
 import { held } from '../support/held.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
-import { cleanUpAll, connect, server, stopped } from './redis-harness.ts'
+import { cleanUpAll, connect, connectClient, server, stopped } from './redis-harness.ts'
 
 afterEach(cleanUpAll)
 
 async function house() {
   const redis = await server()
-  const { store, client, whenReady } = connect(redis.url)
-  await whenReady()
+  const { store } = connect(redis.url)
+  await store.ping()
+  const outside = redis.client()
   /** How often Redis was sent a script. */
   const scripts = async () => {
-    const stats = await client.info('commandstats')
+    const stats = await outside.info('commandstats')
     const calls = [...stats.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm)]
     return calls.reduce((sum, [, count]) => sum + Number(count), 0)
   }
-  return { redis, store, client, scripts }
+  return { redis, store, outside, scripts }
 }
 
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n)
 
 describe('operations of one turn', () => {
   test('are one command, carried out in the order in which they were asked for', async () => {
-    const { store, client, scripts } = await house()
+    const { store, outside, scripts } = await house()
     const window = { name: ':w', most: 1, ttlMs: 60_000 }
     const answers = await Promise.all([
       store.set('gatehouse:a', 'one', 60_000, 'absent'),
@@ -36,18 +37,17 @@ describe('operations of one turn', () => {
       store.indexPut('gatehouse:i', 'field', 'value', 60_000),
       store.indexRemove('gatehouse:i', 'field'),
       store.set('gatehouse:b', 'one', 60_000),
-      store.expire('gatehouse:b', 30_000),
-      store.take('gatehouse:b'),
+      store.delete('gatehouse:b'),
       store.delete('gatehouse:b'),
     ])
     expect(answers).toMatchObject([
       ...[true, false, true, false],
       ...[{ full: undefined }, { full: undefined }, { full: { index: 0 } }],
       ...[1, true],
-      ...[true, true, 'one', false],
+      ...[true, true, false],
     ])
     expect(await scripts()).toBe(1)
-    expect(await client.exists('gatehouse:a', 'gatehouse:b', 'gatehouse:i')).toBe(0)
+    expect(await outside.exists('gatehouse:a', 'gatehouse:b', 'gatehouse:i')).toBe(0)
   })
 
   test('are several where they are very many, and none is lost or mistaken for another', async () => {
@@ -72,8 +72,8 @@ describe('operations of one turn', () => {
   })
 
   test('do not suffer from one that fails', async () => {
-    const { store, client } = await house()
-    await client.lpush('gatehouse:list', 'no record of ours')
+    const { store, outside } = await house()
+    await outside.lpush('gatehouse:list', 'no record of ours')
     const [before, failed, after] = await Promise.allSettled([
       store.set('gatehouse:before', '1', 60_000),
       store.indexPut('gatehouse:list', 'field', 'value', 60_000),
@@ -84,14 +84,14 @@ describe('operations of one turn', () => {
       { status: 'fulfilled', value: true },
     ])
     expect(failed).toMatchObject({ status: 'rejected', reason: { message: 'redis: WRONGTYPE' } })
-    expect(await client.exists('gatehouse:before', 'gatehouse:after')).toBe(2)
+    expect(await outside.exists('gatehouse:before', 'gatehouse:after')).toBe(2)
   })
 })
 
 describe('operations that are asked for while Redis owes replies', () => {
   /** Time stands still, and the first reply lies here until it is let through. */
   async function owing() {
-    const { store, client } = await house()
+    const { client, call } = await connectClient((await server()).url)
     if (client.isCluster) throw new Error('one server was started')
     jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance', 'Date'] })
     const { gone: paid, letGo: pay } = held()
@@ -103,13 +103,14 @@ describe('operations that are asked for while Redis owes replies', () => {
       if (isFirst) await paid
       return reply
     }
-    const asked = [store.set('gatehouse:first', '1', 60_000)]
+    const set = (key: string) => call('set', [key], ['1', 60_000, ''])
+    const asked = [set('gatehouse:first')]
     await turns()
     for (const n of numbers(3)) {
-      asked.push(store.set(`gatehouse:n:${n}`, '1', 60_000))
+      asked.push(set(`gatehouse:n:${n}`))
       await turns()
     }
-    return { store, sent, asked, pay }
+    return { set, sent, asked, pay }
   }
 
   const turns = async () => {
@@ -124,60 +125,63 @@ describe('operations that are asked for while Redis owes replies', () => {
     const { sent, asked, pay } = await owing()
     expect(sent).toEqual([1])
     pay()
-    expect(await Promise.all(asked)).toEqual([true, true, true, true])
+    expect(await Promise.all(asked)).toEqual([1, 1, 1, 1])
     expect(sent).toEqual([1, 3])
   })
 
   test('go without them when they are long in coming', async () => {
-    const { store, sent, asked, pay } = await owing()
+    const { set, sent, asked, pay } = await owing()
     jest.advanceTimersByTime(20)
     await turns()
     expect(sent).toEqual([1, 3])
-    expect(await Promise.all(asked.slice(1))).toEqual([true, true, true])
-    const next = store.set('gatehouse:next', '1', 60_000)
+    expect(await Promise.all(asked.slice(1))).toEqual([1, 1, 1])
+    const next = set('gatehouse:next')
     await turns()
     expect(sent).toEqual([1, 3]) // it waits as they did
     pay()
-    expect(await Promise.all([next, ...asked])).not.toContain(false)
+    expect(await Promise.all([next, ...asked])).not.toContain(0)
     expect(sent).toEqual([1, 3, 1])
   })
 })
 
 test('what could not be sent is sent for all who asked, once there is a connection again', async () => {
-  const { store, client, scripts } = await house()
-  const asked = numbers(3).map((n) => store.set(`gatehouse:n:${n}`, '', 60_000, 'absent'))
+  const { redis, scripts } = await house()
+  const { client, call, run } = await connectClient(redis.url)
+  const asked = numbers(3).map((n) =>
+    run('once', () => call('set', [`gatehouse:n:${n}`], ['', 60_000, 'NX'])),
+  )
   client.disconnect() // they wait for the end of the turn
-  expect(await Promise.all(asked)).toEqual([true, true, true])
+  expect(await Promise.all(asked)).toEqual([1, 1, 1])
   expect(await scripts()).toBe(1)
 })
 
 test('what is written does not wait for what is read', async () => {
-  const { redis, store, client } = await house()
+  const redis = await server()
+  const { client, call } = await connectClient(redis.url, 30_000)
   redis.pause()
-  const read = store.get('gatehouse:a')
+  const read = client.get('gatehouse:a')
   await nextTurn()
-  const written = store.set('gatehouse:a', '1', 60_000)
+  const written = call('set', ['gatehouse:a'], ['1', 60_000, ''])
   await nextTurn()
   await nextTurn()
   expect(client.autoPipelineQueueSize).toBe(0)
   redis.resume()
-  expect(await Promise.all([read, written])).toEqual([undefined, true])
+  expect(await Promise.all([read, written])).toEqual([null, 1])
 })
 
 test('a server that takes no writes any more is left for another one', async () => {
   const [primary, spare] = [await server(), await server()]
-  const { store, client, events, whenReady } = connect(primary.url)
-  await whenReady()
+  const { store, events } = connect(primary.url)
   expect(await store.set('gatehouse:a', '1', 60_000)).toBe(true)
-  await client.replicaof('127.0.0.1', spare.port)
+  await primary.client().replicaof('127.0.0.1', spare.port)
   await expect(store.set('gatehouse:a', '2', 60_000)).rejects.toMatchObject({ status: 503 })
   expect(events).toContainEqual(expect.objectContaining({ event: 'store_lost' }))
 })
 
 test('in a cluster each goes to the slot of its keys', async () => {
   const cluster = stopped(await startRedisCluster(3))
-  const { store, whenReady } = connect(cluster.url, { commandTimeoutMs: 3000, connectTimeoutMs: 3000 })
-  await whenReady()
+  const { store } = connect(cluster.url, { commandTimeoutMs: 3000, connectTimeoutMs: 3000 })
+  await store.ping()
   const keys = numbers(50).map((n) => `gatehouse:n:${n}`)
   await Promise.all(keys.map((key) => store.set(key, `of ${key}`, 60_000)))
   expect(await Promise.all(keys.map((key) => store.get(key)))).toEqual(keys.map((key) => `of ${key}`))

@@ -1,8 +1,12 @@
 import { expect } from '@jest/globals'
 import { BrokerError } from '../../src/errors.ts'
-import type { StoreEvent } from '../../src/store/redis-link.ts'
-import { createRedisStore, type RedisStore, type RedisStoreParts } from '../../src/store/redis-store.ts'
-import type { Store } from '../../src/store/store.ts'
+import { createRedisBatch } from '../../src/store/redis-batch.ts'
+import { createRedisClient } from '../../src/store/redis-client.ts'
+import { createRedisLink, type StoreEvent } from '../../src/store/redis-link.ts'
+import { createRedisRunner } from '../../src/store/redis-runner.ts'
+import { createRedisStore, type RedisStoreParts } from '../../src/store/redis-store.ts'
+import { parseRedisUrl } from '../../src/store/redis-url.ts'
+import type { OpenedStore, Store } from '../../src/store/store.ts'
 import { type RedisServer, type RedisServerOptions, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
@@ -18,6 +22,10 @@ export async function cleanUpAll(): Promise<void> {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 }
 
+export function atTheEnd(cleanUp: () => Promise<void>): void {
+  cleanUps.push(cleanUp)
+}
+
 export async function server(options?: RedisServerOptions): Promise<RedisServer> {
   return stopped(await startRedis(options))
 }
@@ -30,17 +38,38 @@ export function stopped<Server extends { stop(): Promise<void> }>(started: Serve
 export function connect(
   url: string,
   parts: Partial<RedisStoreParts> = {},
-): RedisStore & { events: StoreEvent[] } {
+): OpenedStore & { events: StoreEvent[]; failures(): number } {
   const events: StoreEvent[] = []
+  let failures = 0
   const opened = createRedisStore({
     url,
     commandTimeoutMs: BOUND_MS,
     connectTimeoutMs: BOUND_MS,
     onEvent: (event) => events.push(event),
+    onFailure: () => {
+      failures += 1
+    },
     ...parts,
   })
   cleanUps.push(() => opened.store.close())
-  return { ...opened, events }
+  return { ...opened, events, failures: () => failures }
+}
+
+/** What a store is made of, in the same way, for what is about the client's inside or goes past the store. */
+export async function connectClient(url: string, boundMs = BOUND_MS) {
+  const client = createRedisClient({
+    target: parseRedisUrl(url),
+    commandTimeoutMs: boundMs,
+    connectTimeoutMs: boundMs,
+  })
+  const link = createRedisLink({ client, patienceMs: boundMs })
+  cleanUps.push(() => link.close())
+  await until(() => client.status === 'ready', { what: 'a connection' })
+  return {
+    client,
+    call: createRedisBatch(client),
+    run: createRedisRunner({ link, commandTimeoutMs: boundMs }),
+  }
 }
 
 const WINDOW = { name: ':a', most: 1_000_000, ttlMs: 1000 }
@@ -50,10 +79,8 @@ export const OPERATIONS: readonly [name: string, run: (store: Store) => Promise<
   ['set', (store) => store.set('gatehouse:a', '1', 1000)],
   ['set when absent', (store) => store.set('gatehouse:a', '1', 1000, 'absent')],
   ['set when present', (store) => store.set('gatehouse:a', '1', 1000, 'present')],
-  ['take', (store) => store.take('gatehouse:a')],
   ['delete', (store) => store.delete('gatehouse:a')],
   ['deleteIf', (store) => store.deleteIf('gatehouse:a', '1')],
-  ['expire', (store) => store.expire('gatehouse:a', 1000)],
   ['claim', (store) => store.claim({ ...record, token: 't', lockTtlMs: 1000 })],
   ['settle', (store) => store.settle({ ...record, token: 't', expected: undefined, record: 'keep' })],
   [
@@ -96,5 +123,5 @@ export async function expectWorking(store: Store): Promise<void> {
   for (const [, run] of OPERATIONS) await run(store)
 }
 
-export const secretIn = (events: StoreEvent[], ...secrets: string[]) =>
+export const secretIn = (events: readonly object[], ...secrets: string[]) =>
   secrets.filter((secret) => JSON.stringify(events).includes(secret))

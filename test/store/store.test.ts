@@ -1,5 +1,7 @@
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
+import { createRedisClient } from '../../src/store/redis-client.ts'
 import { createRedisStore } from '../../src/store/redis-store.ts'
+import { parseRedisUrl } from '../../src/store/redis-url.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { startSentinels } from '../support/redis-sentinels.ts'
 import { startRedis } from '../support/redis-server.ts'
@@ -9,7 +11,8 @@ import { describeStoreContract, type StoreUnderTest } from './store-contract.ts'
 describeStoreContract('memory', async () => {
   let time = 1000
   const entries = new Map<string, MemoryEntry>()
-  const store = createMemoryStore({ now: () => time, entries })
+  const clock = () => 5_000_000 + time // not the system's, and not the one that times to live go by
+  const store = createMemoryStore({ now: () => time, sinceEpoch: clock, entries })
   return {
     store,
     async timeToLive(key) {
@@ -19,6 +22,7 @@ describeStoreContract('memory', async () => {
     async letPass(ms) {
       time += ms
     },
+    clock,
     close: () => store.close(),
   }
 })
@@ -28,17 +32,15 @@ describeStoreContract('redis with a password', () => onRedis(() => startRedis({ 
 describeStoreContract('redis behind sentinels', () => onRedis(() => startSentinels()))
 describeStoreContract('a redis cluster', () => onRedis(() => startRedisCluster(3)))
 
-/** Times to live are looked up with a command of the client's own, and time passes by itself. */
+/** Times to live are looked up by a client of the test's own, and time passes by itself. */
 async function onRedis(
   start: () => Promise<{ url: string; stop(): Promise<void> }>,
 ): Promise<StoreUnderTest> {
   const server = await start()
-  const { store, client, whenReady } = createRedisStore({
-    url: server.url,
-    commandTimeoutMs: 3000,
-    connectTimeoutMs: 3000,
-  })
-  await whenReady()
+  const bounds = { commandTimeoutMs: 3000, connectTimeoutMs: 3000 }
+  const { store } = createRedisStore({ url: server.url, ...bounds })
+  const client = createRedisClient({ target: parseRedisUrl(server.url), ...bounds })
+  await until(() => store.ping().then(() => client.status === 'ready'), { what: 'connections' })
   return {
     store,
     async timeToLive(key) {
@@ -46,7 +48,9 @@ async function onRedis(
       return ms === -2 ? undefined : ms
     },
     letPass: async (_ms, isOver) => void (await until(isOver)),
+    clock: Date.now, // it runs on this machine
     async close() {
+      client.disconnect()
       await store.close()
       await server.stop()
     },

@@ -1,0 +1,103 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import type { Browser } from '../support/browser.ts'
+import { AMELIA, type House, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
+import { freePort } from '../support/redis-process.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { replaceFile } from '../support/replace-file.ts'
+import { handleOf, verifyHref } from '../support/transaction-view.ts'
+import { until } from '../support/until.ts'
+
+/** Redis gets another password or another address, as docs/configuration.md says, in a file, while people sign in. */
+
+const ME = '/api/v1/sessions/me'
+let folder: string
+let file: string
+let house: House
+let other: RedisServer | undefined
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'gatehouse-redis-url-'))
+  file = join(folder, 'redis-url')
+  const port = await freePort()
+  await writeFile(file, urlOf(port, 'the-old-one'))
+  house = await startHouse({
+    env: { REDIS_URL: '', REDIS_URL_FILE: file },
+    redis: { port, password: 'the-old-one' },
+    tunables: (tunables) => ({ ...tunables, secrets: { checkFilesEveryMs: 20 } }),
+  })
+})
+afterEach(async () => {
+  const text = house.gatehouse.logText()
+  await house.stop()
+  await other?.stop()
+  other = undefined
+  await rm(folder, { recursive: true })
+  expect(text).not.toMatch(/the-(old|new|wrong)-one|redis:\/\//)
+})
+
+const urlOf = (port: number, password: string) => `redis://:${password}@127.0.0.1:${port}\n`
+const signIn = (browser: Browser, username: string) =>
+  browser.post('/api/v1/authn', { username, password: PASSWORD })
+const lines = (event: string) => house.gatehouse.logLines().filter((line) => line.event === event)
+const logged = (event: string, count = 1) =>
+  until(() => lines(event).length >= count, { what: `${event}, ${count} times` })
+const readiness = async () => (await fetch(`${house.gatehouse.opsUrl}/readyz`)).status
+const failures = async () =>
+  Number(/^gatehouse_store_failures_total (\d+)$/m.exec(await house.gatehouse.metrics())?.[1])
+
+test('a new password, and every connection cut: sessions and sign-ins go on', async () => {
+  const [inside, waiting] = [await house.visit(), await house.visit()]
+  await signIn(inside, AMELIA)
+  const asked = await signIn(waiting, TOMAS)
+  const outside = house.redis.client()
+
+  await outside.call('CONFIG', 'SET', 'requirepass', 'the-new-one')
+  await replaceFile(file, urlOf(house.redis.port, 'the-new-one'))
+  await logged('store_moved')
+  await outside.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+
+  expect((await inside.get(ME)).json.login).toBe(AMELIA)
+  const done = await waiting.post(verifyHref(asked, 'token:software:totp'), {
+    stateToken: handleOf(asked),
+    passCode: house.sandbox.totpCode(TOMAS),
+  })
+  expect(done.json.status).toBe('SUCCESS')
+  expect(await readiness()).toBe(200)
+  expect(await failures()).toBe(0)
+  expect(lines('secret_reloaded')).toMatchObject([{ name: 'REDIS_URL_FILE' }])
+})
+
+test('another server: people sign in there, and the old one may go', async () => {
+  other = await startRedis({ password: 'the-new-one' })
+  const browser = await house.visit()
+  await signIn(browser, AMELIA)
+  await replaceFile(file, other.url)
+  await logged('store_moved')
+  await house.redis.kill()
+  expect(await readiness()).toBe(200)
+  expect((await browser.get(ME)).status).toBe(404) // nothing was copied
+  expect((await signIn(browser, AMELIA)).json.status).toBe('SUCCESS')
+  expect(await other.client().keys('gatehouse:sess:*')).toHaveLength(1)
+  expect([lines('store_lost'), lines('store_reconnecting')]).toEqual([[], []])
+  expect(await failures()).toBe(0)
+})
+
+test('a mistaken password: nobody notices, the log says why, and a mended file is taken', async () => {
+  const browser = await house.visit()
+  await signIn(browser, AMELIA)
+  await replaceFile(file, urlOf(house.redis.port, 'the-wrong-one'))
+  await logged('store_move_waits')
+  expect(lines('store_move_waits')).toMatchObject([{ level: 'warn', reason: 'WRONGPASS' }])
+  expect((await browser.get(ME)).json.login).toBe(AMELIA)
+  expect(await readiness()).toBe(200)
+
+  await house.redis.client().call('CONFIG', 'SET', 'requirepass', 'the-new-one')
+  await replaceFile(file, urlOf(house.redis.port, 'the-new-one'))
+  await logged('store_moved')
+  expect((await browser.get(ME)).json.login).toBe(AMELIA)
+  expect(await readiness()).toBe(200)
+  expect(await failures()).toBe(0)
+})

@@ -1,0 +1,308 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { createSecret, type SecretHolder } from '../../src/config/secret.ts'
+import { createMovableStore, type MovableStoreEvent } from '../../src/store/movable-store.ts'
+import { held } from '../support/held.ts'
+import { freePort } from '../support/redis-process.ts'
+import type { RedisServer } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+import {
+  atTheEnd,
+  BOUND_MS,
+  cleanUpAll,
+  expectUnavailable,
+  expectWorking,
+  OPERATIONS,
+  secretIn,
+  server,
+} from './redis-harness.ts'
+
+afterEach(cleanUpAll)
+
+/** A store that follows a URL, and whoever may change it. */
+function follow(first: string, boundMs = BOUND_MS) {
+  const url: SecretHolder<string> = createSecret(first)
+  const events: MovableStoreEvent[] = []
+  let failures = 0
+  const { store, status } = createMovableStore({
+    url,
+    commandTimeoutMs: boundMs,
+    connectTimeoutMs: boundMs,
+    onEvent: (event) => events.push(event),
+    onFailure: () => {
+      failures += 1
+    },
+  })
+  atTheEnd(() => store.close())
+  const names = () => events.map(({ event }) => event)
+  return {
+    store,
+    status,
+    events,
+    names,
+    failures: () => failures,
+    change: (next: string) => url.replace(next),
+    moves: () => names().filter((name) => name === 'store_moved').length,
+    waits: () => events.filter(({ event }) => event === 'store_move_waits'),
+  }
+}
+
+const withPassword = ({ port }: RedisServer, password: string) => `redis://:${password}@127.0.0.1:${port}`
+
+/** How many look at the server beside the one that asks. */
+async function connectionsTo(redis: RedisServer): Promise<number> {
+  const look = redis.client()
+  const list = String(await look.client('LIST', 'TYPE', 'NORMAL'))
+  look.disconnect()
+  return list.trim().split('\n').length - 1
+}
+
+describe('a URL that changes', () => {
+  test('the password is changed at Redis and in the URL: nobody notices, however connections end', async () => {
+    const redis = await server({ password: 'the-old-one' })
+    const { store, change, moves, status, events, failures } = follow(redis.url)
+    await expectWorking(store)
+    await store.set('gatehouse:kept', 'still here', 60_000)
+    const outside = redis.client()
+    await outside.call('CONFIG', 'SET', 'requirepass', 'the-new-one')
+    change(withPassword(redis, 'the-new-one'))
+    await until(() => moves() === 1)
+    await outside.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+    await until(() => status() === 'ready')
+    await expectWorking(store)
+    expect(await store.get('gatehouse:kept')).toBe('still here')
+    expect(failures()).toBe(0)
+    expect(secretIn(events, 'the-old-one', 'the-new-one', '127.0.0.1', String(redis.port))).toEqual([])
+  })
+
+  test('the old password takes no connection any more, and all have been cut: the new one is used at once', async () => {
+    const redis = await server({ password: 'the-old-one' })
+    const { store, change, status, names } = follow(redis.url)
+    await expectWorking(store)
+    const outside = redis.client()
+    await outside.call('CONFIG', 'SET', 'requirepass', 'the-new-one')
+    await outside.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+    await expectUnavailable(store)
+    expect(status()).toBe('connecting')
+    change(withPassword(redis, 'the-new-one'))
+    expect(names().at(-1)).toBe('store_moved')
+    await expectWorking(store)
+    expect(names().slice(-2)).toEqual(['store_moved', 'store_connected'])
+  })
+
+  test('it names another server: that one is used, the other one is left, and is not said to be lost', async () => {
+    const [one, other] = [await server(), await server()]
+    const { store, change, moves, status, names } = follow(one.url)
+    await store.set('gatehouse:a', 'on one', 60_000)
+    change(other.url)
+    await until(() => moves() === 1)
+    await until(async () => (await connectionsTo(one)) === 0, { what: 'the old connection being left' })
+    await one.kill()
+    await expectWorking(store)
+    await store.set('gatehouse:a', 'on the other', 60_000)
+    expect(await other.client().get('gatehouse:a')).toBe('on the other')
+    expect(status()).toBe('ready')
+    expect(names()).toEqual(['store_connected', 'store_moved'])
+    await other.kill()
+    await until(() => names().includes('store_lost'), { what: 'the one in use being told of' })
+  })
+
+  test('from the embedded store to Redis and back', async () => {
+    const redis = await server()
+    const { store, change, moves, status } = follow('memory:')
+    await store.set('gatehouse:a', '1', 60_000)
+    change(redis.url)
+    await until(() => moves() === 1)
+    await expectWorking(store)
+    change('memory:')
+    await until(() => moves() === 2)
+    expect(status()).toBe('ready')
+    expect(await store.get('gatehouse:a')).toBeUndefined()
+  })
+
+  test('what runs on the connection that is left ends there', async () => {
+    const [one, other] = [await server(), await server()]
+    const { store, change, moves, failures } = follow(one.url, 30_000)
+    await store.ping()
+    one.pause()
+    const running = store.set('gatehouse:a', 'asked for before', 60_000)
+    for (let turn = 0; turn < 3; turn++) await nextTurn()
+    change(other.url)
+    await until(() => moves() === 1)
+    await store.set('gatehouse:b', 'asked for after', 60_000)
+    one.resume()
+    expect(await running).toBe(true)
+    expect(await one.client().get('gatehouse:a')).toBe('asked for before')
+    expect(await other.client().keys('gatehouse:[ab]')).toEqual(['gatehouse:b'])
+    expect(failures()).toBe(0)
+  })
+
+  test('what waits for a connection that is left before it was there is served by it, and it says nothing any more', async () => {
+    const [one, other] = [await server(), await server()]
+    one.pause()
+    const { store, change, status, names } = follow(one.url, 30_000)
+    const waiting = store.set('gatehouse:a', 'asked for before', 60_000)
+    expect(status()).toBe('connecting')
+    change(other.url)
+    await store.ping()
+    one.resume()
+    expect(await waiting).toBe(true)
+    expect(await one.client().get('gatehouse:a')).toBe('asked for before')
+    expect(names()).toEqual(['store_moved', 'store_connected'])
+  })
+})
+
+describe('a URL that is mistaken', () => {
+  test('a wrong password: the living connection goes on, the log says why, and a mended URL is taken', async () => {
+    const [one, other] = [await server(), await server({ password: 'the-right-one' })]
+    const { store, change, moves, waits, status, names, events, failures } = follow(one.url)
+    await expectWorking(store)
+    change(withPassword(other, 'the-wrong-one'))
+    await until(() => waits().length > 0)
+    for (let round = 0; round < 5; round++) await expectWorking(store)
+    expect(waits()).toEqual([{ event: 'store_move_waits', reason: 'WRONGPASS' }])
+    expect([status(), failures()]).toEqual(['ready', 0])
+    expect(names()).toEqual(['store_connected', 'store_move_waits'])
+
+    change(other.url)
+    await until(() => moves() === 1)
+    await expectWorking(store)
+    expect(names()).toEqual(['store_connected', 'store_move_waits', 'store_moved'])
+    expect(secretIn(events, 'the-right-one', 'the-wrong-one', '127.0.0.1', String(other.port))).toEqual([])
+  })
+
+  test('mended at Redis and not in the URL: it is taken as soon as it works', async () => {
+    const redis = await server({ password: 'the-old-one' })
+    const { store, change, moves, waits } = follow(redis.url)
+    await store.ping()
+    change(withPassword(redis, 'the-new-one'))
+    await until(() => waits().length > 0)
+    await redis.client().call('CONFIG', 'SET', 'requirepass', 'the-new-one')
+    await until(() => moves() === 1)
+    await expectWorking(store)
+  })
+
+  test('nobody there, then somebody: it is waited for', async () => {
+    const port = await freePort()
+    const { store, change, moves, waits } = follow((await server()).url)
+    await store.ping()
+    change(`redis://127.0.0.1:${port}`)
+    await until(() => waits().length > 0)
+    expect(waits()).toEqual([{ event: 'store_move_waits', reason: 'ECONNREFUSED' }])
+    await expectWorking(store)
+    await server({ port })
+    await until(() => moves() === 1)
+    await expectWorking(store)
+  })
+
+  test.each([
+    ['is full', 'OOM', ['--maxmemory', '1']],
+    ['takes no writes', 'READONLY', ['--replicaof', '127.0.0.1', '1', '--replica-serve-stale-data', 'yes']],
+  ])('a server that answers and %s is not moved to', async (_what, reason, args) => {
+    const { store, change, moves, waits, failures } = follow((await server()).url)
+    await store.ping()
+    const useless = await server({ args })
+    change(useless.url)
+    await until(() => waits().some((event) => 'reason' in event && event.reason === reason))
+    await expectWorking(store)
+    expect([moves(), failures()]).toEqual([0, 0])
+  })
+
+  test('the connection in use blinks meanwhile: it comes back, for the new one is no better', async () => {
+    const [one, other] = [await server(), await server({ password: 'the-right-one' })]
+    const { store, change, waits, moves, status } = follow(one.url)
+    await store.ping()
+    change(withPassword(other, 'the-wrong-one'))
+    await until(() => waits().length > 0)
+    await one.kill()
+    await until(() => status() === 'connecting')
+    await one.restart()
+    await expectWorking(store)
+    expect(moves()).toBe(0)
+  })
+
+  test('the connection in use is lost for good meanwhile: the new one is used once it works', async () => {
+    const [one, other] = [await server(), await server({ password: 'not-yet' })]
+    const { store, change, waits, moves } = follow(one.url)
+    await store.ping()
+    change(withPassword(other, 'the-new-one'))
+    await until(() => waits().length > 0)
+    await one.kill()
+    await expectUnavailable(store)
+    await other.client().call('CONFIG', 'SET', 'requirepass', 'the-new-one')
+    await until(() => moves() === 1)
+    await expectWorking(store)
+  })
+
+  test('a second change takes the place of the first, which is tried no more', async () => {
+    const [one, full, third] = [await server(), await server({ args: ['--maxmemory', '1'] }), await server()]
+    const { store, change, waits, moves, names } = follow(one.url)
+    await store.ping()
+    change(full.url)
+    await until(() => waits().length > 0)
+    expect(await connectionsTo(full)).toBe(1)
+    change(third.url)
+    await until(async () => (await connectionsTo(full)) === 0)
+    await until(() => moves() === 1)
+    const outside = full.client()
+    await outside.call('CONFIG', 'SET', 'maxmemory', '0')
+    outside.disconnect()
+    await store.set('gatehouse:a', '1', 60_000)
+    expect(await third.client().get('gatehouse:a')).toBe('1')
+    expect([moves(), names().at(-1), await connectionsTo(full)]).toEqual([1, 'store_moved', 0])
+  })
+
+  test('a change that is taken back changes nothing, and opens nothing', async () => {
+    const redis = await server()
+    const { store, change, waits, moves, names } = follow(redis.url)
+    await store.ping()
+    change(`redis://127.0.0.1:${await freePort()}`)
+    await until(() => waits().length > 0)
+    change(redis.url)
+    await expectWorking(store)
+    expect(await connectionsTo(redis)).toBe(1)
+    expect([moves(), names().at(-1)]).toEqual([0, 'store_move_waits'])
+  })
+
+  test('a URL that cannot be read is thrown back to who changed it, and everything stays as it is', async () => {
+    const { store, change, names } = follow((await server()).url)
+    await store.ping()
+    expect(() => change('redis://a,b')).toThrow(AggregateError)
+    await expectWorking(store)
+    expect(names()).toEqual(['store_connected'])
+  })
+})
+
+describe('closing', () => {
+  test('ends all of them: the one in use, the one that is tried and the one that was left', async () => {
+    const [one, other] = [await server(), await server()]
+    const { store, change, moves, waits, status, names } = follow(one.url)
+    await store.ping()
+    const { gone, letGo } = held()
+    one.pause()
+    const running = store.set('gatehouse:a', '1', 60_000).finally(letGo)
+    for (let turn = 0; turn < 3; turn++) await nextTurn()
+    change(other.url)
+    await until(() => moves() === 1)
+    change(`redis://127.0.0.1:${await freePort()}`)
+    await until(() => waits().length > 0)
+    one.resume()
+    const told = names().length
+    await Promise.all([store.close(), store.close()])
+    await gone
+    await running.catch(() => {}) // it ends as it may
+    expect(status()).toBe('closed')
+    await expectUnavailable(store)
+    await until(async () => (await connectionsTo(one)) + (await connectionsTo(other)) === 0)
+    change(one.url) // nobody listens
+    expect([names().length, await connectionsTo(one)]).toEqual([told, 0])
+  })
+
+  test('every operation is handed on', async () => {
+    const { store } = follow('memory:')
+    for (const [, run] of OPERATIONS) await run(store)
+    await store.close()
+    const outcomes = await Promise.allSettled(OPERATIONS.map(([, run]) => run(store)))
+    expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['rejected']))
+  })
+})

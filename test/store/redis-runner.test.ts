@@ -1,0 +1,127 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import type { RedisLink } from '../../src/store/redis-link.ts'
+import { createRedisRunner } from '../../src/store/redis-runner.ts'
+import { startRedisCluster } from '../support/redis-cluster.ts'
+import { until } from '../support/until.ts'
+import {
+  cleanUpAll,
+  connect,
+  connectClient,
+  expectUnavailable,
+  expectWorking,
+  OPERATIONS,
+  server,
+  stopped,
+} from './redis-harness.ts'
+
+afterEach(cleanUpAll)
+
+describe('failures are counted', () => {
+  test('once for each operation that a full Redis refuses, and for none that it carries out', async () => {
+    const redis = await server()
+    const { store, failures } = connect(redis.url)
+    await expectWorking(store)
+    const before = failures()
+    await redis.client().call('CONFIG', 'SET', 'maxmemory', '1')
+    const growing = OPERATIONS.filter(([name]) =>
+      ['set', 'claim', 'indexPut', 'count', 'ping'].includes(name),
+    )
+    await expectUnavailable(store, growing)
+    await store.get('gatehouse:a')
+    await store.delete('gatehouse:a')
+    expect(failures() - before).toBe(growing.length)
+  })
+
+  test('once for each that waited in vain for an answer or a connection, however often it was sent', async () => {
+    const redis = await server()
+    const { store, failures, status } = connect(redis.url)
+    await store.ping()
+    const before = failures()
+    redis.pause()
+    await expectUnavailable(store)
+    expect(failures() - before).toBe(OPERATIONS.length)
+    await redis.kill()
+    await until(() => status() === 'connecting')
+    await expectUnavailable(store)
+    expect(failures() - before).toBe(2 * OPERATIONS.length)
+  })
+
+  test('not where a connection was lost and no operation suffered, nor where the operation was wrong', async () => {
+    const redis = await server()
+    const { store, failures, events } = connect(redis.url, { commandTimeoutMs: 3000 })
+    await store.set('gatehouse:a', '1', 60_000)
+    await redis.client().call('CLIENT', 'KILL', 'TYPE', 'normal')
+    await until(() => events.some(({ event }) => event === 'store_lost'))
+    expect(await store.get('gatehouse:a')).toBe('1')
+    await expect(store.indexAll('gatehouse:a')).rejects.toThrow('redis: WRONGTYPE')
+    expect(failures()).toBe(0)
+  })
+})
+
+test('a lost connection is not said to be lost for what once kept it from being made', async () => {
+  const redis = await server({ password: 'not-yet' })
+  const { store, events, status } = connect(redis.url.replace('not-yet', 'the-right-one'))
+  await until(() => events.some((event) => 'reason' in event && event.reason === 'WRONGPASS'))
+  await redis.client().call('CONFIG', 'SET', 'requirepass', 'the-right-one')
+  await until(() => status() === 'ready')
+  await store.ping()
+  const { client } = await connectClient(redis.url.replace('not-yet', 'the-right-one'))
+  await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+  await until(() => events.some(({ event }) => event === 'store_lost'))
+  const lost = events.filter(({ event }) => event === 'store_lost')
+  expect(lost).toEqual([{ event: 'store_lost', reason: 'connection lost' }])
+})
+
+describe('a slip of our own', () => {
+  const link: RedisLink = {
+    ready: () => undefined,
+    enter: () => () => {},
+    status: () => 'ready',
+    close: async () => {},
+  }
+
+  test.each([TypeError, RangeError, ReferenceError, SyntaxError])(
+    '%p is thrown as it is, at once, and is no failure of Redis',
+    async (Slip) => {
+      let [tries, failures] = [0, 0]
+      const run = createRedisRunner({ link, commandTimeoutMs: 500, onFailure: () => failures++ })
+      const slip = new Slip('marked')
+      const thrown = run('repeatable', async () => {
+        tries += 1
+        throw slip
+      })
+      await expect(thrown).rejects.toBe(slip)
+      expect([tries, failures]).toEqual([1, 0])
+    },
+  )
+
+  test('also one that looks for a list as a cluster’s client does', async () => {
+    const run = createRedisRunner({ link, commandTimeoutMs: 500 })
+    const nothing = undefined as unknown as string[]
+    await expect(run('repeatable', async () => nothing.join())).rejects.toThrow(TypeError)
+  })
+})
+
+describe('a slot that no node of a cluster serves', () => {
+  test('is 503, the other slots go on, and it works again when a node has taken it', async () => {
+    const cluster = stopped(await startRedisCluster(3))
+    const nodes = cluster.masters.map((master) => master.client())
+    const [hole, elsewhere] = ['gatehouse:a', 'gatehouse:b']
+    const slot = await nodes[0]?.call('CLUSTER', 'KEYSLOT', hole)
+    for (const node of nodes) await node.call('CONFIG', 'SET', 'cluster-require-full-coverage', 'no')
+    for (const node of nodes) await node.call('CLUSTER', 'DELSLOTS', String(slot))
+    const { store, failures } = connect(cluster.url)
+    await until(() => store.set(elsewhere, '1', 60_000))
+    const before = failures()
+    const [reading, writing] = OPERATIONS.filter(([name]) => ['get', 'set'].includes(name))
+    for (const operation of [reading, writing]) {
+      const reasons = await expectUnavailable(store, operation === undefined ? [] : [operation])
+      expect(reasons).toEqual(['redis: slot not served'])
+    }
+    expect(failures()).toBe(before + 2)
+    expect(await store.get(elsewhere)).toBe('1')
+    await nodes[0]?.call('CLUSTER', 'ADDSLOTS', String(slot))
+    await until(() => store.set(hole, '1', 60_000))
+    expect(await store.get(hole)).toBe('1')
+  })
+})
