@@ -1,6 +1,7 @@
 import type { RequestHandler } from 'express'
 import { temporarilyUnavailable } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import { contextOf } from './request-context.ts'
 import type { Route } from './routes.ts'
 
 /**
@@ -38,11 +39,14 @@ export interface ShedLoad {
  * Turns requests away while this process has too much to do: 503 E0000009 with `Retry-After`, before anything is read or
  * asked. What is taken in is done in time; what is not can go to another replica.
  *
- * A request whose body is still on its way has no place yet: else a few slow senders would hold all of them.
+ * A request whose body is still on its way has no place yet: else a few slow senders would hold all of them. One address
+ * may hold half of the places for signing in: else one client, whose steps wait for each other or for a slow org, would. Not
+ * less, for a whole company may have one address.
  */
 export function shedLoad({ limits, routes, lagMs, metrics }: ShedLoadParts): ShedLoad {
   const underWay: Record<LoadKind, number> = { sign_in: 0, session: 0, pam: 0 }
   const kindOf = kindByPath(routes)
+  const signingInFrom = new Map<string, number>()
 
   return {
     atTheDoor: function shedAtTheDoor(req, _res, next) {
@@ -53,16 +57,28 @@ export function shedLoad({ limits, routes, lagMs, metrics }: ShedLoadParts): She
 
     inside: function shedInside(req, res, next) {
       const kind = kindOf(req.path)
-      refuse(kind, isFull(kind) ? 'in_flight' : undefined) // lag was judged at the door; a slow body is the client's lateness
+      const address = kind === 'sign_in' ? contextOf(req).address : undefined
+      // lag was judged at the door; a slow body is the client's lateness
+      refuse(kind, isFull(kind) ? 'in_flight' : isGreedy(address) ? 'address' : undefined)
       if (res.destroyed) return next() // its client is gone: nobody would give the place back
-      underWay[kind] += 1
-      metrics.requestsUnderWay.set({ kind }, underWay[kind])
-      res.once('close', () => {
-        underWay[kind] -= 1
-        metrics.requestsUnderWay.set({ kind }, underWay[kind])
-      })
+      take(kind, address, 1)
+      res.once('close', () => take(kind, address, -1))
       next()
     },
+  }
+
+  function take(kind: LoadKind, address: string | undefined, places: 1 | -1): void {
+    underWay[kind] += places
+    metrics.requestsUnderWay.set({ kind }, underWay[kind])
+    if (address === undefined) return
+    const held = (signingInFrom.get(address) ?? 0) + places
+    if (held > 0) signingInFrom.set(address, held)
+    else signingInFrom.delete(address)
+  }
+
+  function isGreedy(address: string | undefined): boolean {
+    const held = address === undefined ? 0 : (signingInFrom.get(address) ?? 0)
+    return held >= limits.inFlight.sign_in * MOST_OF_ONE_ADDRESS
   }
 
   function isFull(kind: LoadKind): boolean {
@@ -73,12 +89,14 @@ export function shedLoad({ limits, routes, lagMs, metrics }: ShedLoadParts): She
     return lagMs() >= limits.maxLagMs[kind]
   }
 
-  function refuse(kind: LoadKind, reason: 'in_flight' | 'lag' | undefined): void {
+  function refuse(kind: LoadKind, reason: 'in_flight' | 'lag' | 'address' | undefined): void {
     if (reason === undefined) return
     metrics.shedRequests.inc({ kind, reason })
     throw temporarilyUnavailable(limits.retryAfterSeconds, new Error(`load is shed: ${reason}`))
   }
 }
+
+const MOST_OF_ONE_ADDRESS = 0.5
 
 /**
  * Requests are told apart before they are routed. A path without a parameter is looked up; of one with a parameter, what

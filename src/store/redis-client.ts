@@ -47,8 +47,7 @@ export function createRedisClient({
           enableAutoPipelining: true,
           autoPipeliningIgnoredCommands: ['gatehouseBatch'], // it has been gathered already
           retryStrategy: (attempt) => backoffMs(attempt),
-          // A primary that became a replica keeps our connection: leave it, and find the new primary.
-          reconnectOnError: (error) => error.message.startsWith('READONLY'),
+          reconnectOnError: leavesReadOnly(),
         })
   defineBatch(client)
   return client
@@ -60,6 +59,20 @@ export function backoffMs(attempt: number, random: () => number = Math.random): 
   return Math.round(full * (0.5 + random() / 2))
 }
 
+/**
+ * A primary that became a replica keeps our connection: leave it, and find the new primary. Not at every refusal: where
+ * there is no other one yet, each write would cost a connection.
+ */
+export function leavesReadOnly(now = () => performance.now()): (error: Error) => boolean {
+  let leftAt = Number.NEGATIVE_INFINITY
+  return ({ message }) => {
+    if (!message.startsWith('READONLY') || now() - leftAt < LEAVE_EVERY_MS) return false
+    leftAt = now()
+    return true
+  }
+}
+
+const LEAVE_EVERY_MS = 500
 const DISCONNECT_TIMEOUT_MS = 500
 
 /** ioredis types a client by its reply mapping; ours is always the default. */

@@ -6,7 +6,7 @@ import type { Route } from '../../src/http/routes.ts'
 import { type LoadKind, shedLoad } from '../../src/http/shed-load.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { until } from '../support/until.ts'
-import { keeper, serve } from './serve.ts'
+import { type Ask, keeper, serve } from './serve.ts'
 
 const { keep, closeAll } = keeper()
 afterEach(closeAll)
@@ -53,12 +53,19 @@ async function house() {
   const load = shedLoad({ limits, routes, lagMs: () => lagMs, metrics })
   const listener = keep(
     await serve({
+      trusted: ['127.0.0.1/32'],
       before: [load.atTheDoor, jsonBody({ limitBytes: 1000 }), load.inside],
       routes: Object.values(routes).flat(),
     }),
   )
+  let asked = 0
   return {
     ...listener,
+    /** From an address of its own, unless it says where it comes from. */
+    ask: (about: Ask) => {
+      const headers = { 'x-forwarded-for': `192.0.2.${++asked}`, ...about.headers }
+      return listener.ask({ ...about, headers })
+    },
     limits,
     metrics,
     letGo,
@@ -94,6 +101,24 @@ test.each(KINDS)(
     await until(async () => (await metrics.requestsUnderWay.get()).values.every(({ value }) => value === 0))
   },
 )
+
+test('one address takes half of the places for signing in and no more; those of other kinds are not counted so', async () => {
+  const { ask, started, letGo, metrics } = await house()
+  const headers = { 'x-forwarded-for': '203.0.113.7' }
+  const underWay = [ask({ path: PATHS.sign_in, headers })]
+  await until(() => started() === 1)
+  expect(await ask({ path: PATHS.sign_in, headers })).toMatchObject(TURNED_AWAY)
+  underWay.push(ask({ path: PATHS.sign_in }))
+  for (const _ of [1, 2, 3]) underWay.push(ask({ path: PATHS.session, headers }))
+  await until(() => started() === 5)
+  letGo()
+  for (const { status } of await Promise.all(underWay)) expect(status).toBe(200)
+  await until(async () => (await ask({ path: PATHS.sign_in, headers })).status === 200)
+  expect((await metrics.shedRequests.get()).values).toContainEqual({
+    labels: { kind: 'sign_in', reason: 'address' },
+    value: 1,
+  })
+})
 
 test('a process that is late turns requests away before it reads them, and those of a session last', async () => {
   const { ask, lag, letGo, started } = await house()

@@ -11,6 +11,7 @@ const PLACES = 3
 /** A broker with few places, each kind for itself. */
 const startNarrow = () =>
   startHouse({
+    env: { TRUST_PROXY: '127.0.0.1' },
     tunables: (tunables) => ({
       ...tunables,
       http: {
@@ -52,7 +53,11 @@ test('a sign-in API that hangs takes up the places of signing in alone, and they
   await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
   house.sandbox.faults.authn.set({ kind: 'delay', ms: 7000 })
   const slow = Array.from({ length: PLACES }, (_, n) =>
-    other.post('/api/v1/authn', { username: WALTER, password: `${PASSWORD}-${n}` }),
+    other.post(
+      '/api/v1/authn',
+      { username: WALTER, password: `${PASSWORD}-${n}` },
+      { headers: { 'x-forwarded-for': `192.0.2.${n + 1}` } },
+    ),
   )
   await until(async () =>
     (await house.gatehouse.metrics()).includes(`requests_under_way{kind="sign_in"} ${PLACES}`),
