@@ -7,6 +7,7 @@ import {
   PASSWORD,
   type Visitor,
 } from '../support/demo-page.ts'
+import { until } from '../support/until.ts'
 
 /** The reference sign-in page: setting factors up, and getting back into an account. */
 let house: DemoHouse
@@ -38,7 +39,8 @@ describe('setting a factor up', () => {
     await visitor.press('Authenticator app')
     const picture = visitor.main.getByRole('img', { name: 'Picture to scan' })
     await picture.waitFor()
-    await visitor.page.waitForFunction('document.querySelector("img.qr").naturalWidth > 0')
+    // asked from here: what polls within the page is evaluated there, which the page's policy forbids
+    await until(() => picture.evaluate((image) => 'naturalWidth' in image && Number(image.naturalWidth) > 0))
     await expectGoodScreen(visitor.page)
     await visitor.type('Code', '000000')
     await visitor.press('Activate')
