@@ -270,7 +270,8 @@ test('SECRET_KEYS over two replicas, each phase at one after the other: everybod
     expect((await deviceOf(browser))[0]).toBe(device) // seen since the new key signs: still known
   }
   expect(new Set(everybody.map(({ sealedBy }) => sealedBy)).size).toBe(2)
-  expect(house.sandbox.pamControl.counts().tokensMinted).toBe(1)
+  // a replica that first needs one when the shared one was sealed by a key that is gone mints its own, once
+  expect([1, 2]).toContain(house.sandbox.pamControl.counts().tokensMinted)
   expectNothingWrong(first.broker, second.broker)
 })
 
