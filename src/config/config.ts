@@ -89,10 +89,18 @@ export interface PamKey {
   readonly secret: string
 }
 
-/** How a signed-in person maps to a PAM user name. Domains are in lower case. */
+/** How a signed-in user maps to a PAM user name. */
 export type PamUserName =
   | { readonly kind: 'login' }
-  | { readonly kind: 'login-local-part'; readonly domains: readonly string[] }
+  | { readonly kind: 'login-local-part'; readonly domains: readonly PamUserDomain[] }
+
+/** The PAM user name of `ada@<domain>` is `<prefix>ada`. No two have the same domain, or the same prefix in any case. */
+export interface PamUserDomain {
+  /** Lower case. */
+  readonly domain: string
+  /** May be empty. */
+  readonly prefix: string
+}
 
 /** Who may list groups: nobody, every signed-in person, or who has one of the roles or is in one of the groups. */
 export type PamDirectory =

@@ -1,7 +1,7 @@
 import type { PamConfig, PamKey, PamUserName } from './config.ts'
 import type { EnvReader } from './env-reader.ts'
-import { directory, instant, teamName, tokenPath } from './pam-values.ts'
-import { domain, listOf, oneOf } from './plain-values.ts'
+import { directory, instant, teamName, tokenPath, userDomains } from './pam-values.ts'
+import { oneOf } from './plain-values.ts'
 import type { WatchedSecrets } from './secret-files.ts'
 import { currentAndStandby } from './secret-values.ts'
 import { upstreamOrigin } from './url-values.ts'
@@ -53,7 +53,7 @@ function readKeys(reader: EnvReader): readonly PamKey[] | undefined {
 
 function readUserName(reader: EnvReader): PamUserName {
   const kind = reader.optional('PAM_USER_NAME', oneOf('login', 'login-local-part'))
-  const domains = reader.optional('PAM_USER_DOMAINS', listOf(domain))
+  const domains = reader.optional('PAM_USER_DOMAINS', userDomains)
   if (kind === 'login-local-part') {
     if (!reader.isSet('PAM_USER_DOMAINS')) {
       reader.refuse('PAM_USER_DOMAINS', 'is required with PAM_USER_NAME=login-local-part')

@@ -1,4 +1,5 @@
-import type { PamDirectory } from './config.ts'
+import type { PamDirectory, PamUserDomain } from './config.ts'
+import { domain, listOf } from './plain-values.ts'
 import { Refusal } from './refusal.ts'
 import { hasTrickyPath } from './url-values.ts'
 
@@ -37,6 +38,37 @@ export function instant(text: string): number {
 
 const RFC_3339 =
   /^(?<date>\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))[Tt ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
+
+/**
+ * One domain, or several as `<domain>=<prefix>`. Two mappings that give users of two domains the same name are
+ * refused. A prefix may begin another one (the empty prefix begins all of them): the look-up keeps those apart.
+ */
+export function userDomains(text: string): readonly PamUserDomain[] {
+  const entries = listOf(userDomain)(text)
+  // The same mapping may stand twice, like any entry of a list.
+  const domains = [...new Map(entries.map((entry) => [`${entry.domain}=${entry.prefix}`, entry])).values()]
+  if (domains.length > 1 && domains.some(({ hasPrefix }) => !hasPrefix)) {
+    throw new Refusal(
+      'several domains need a prefix each, such as corp.example=,partner.example=partner-: ' +
+        'without one, users of two domains would have the same PAM user',
+    )
+  }
+  const isUnique = (values: readonly string[]) => new Set(values).size === domains.length
+  if (!isUnique(domains.map((entry) => entry.domain))) throw new Refusal('has one domain twice')
+  if (!isUnique(domains.map(({ prefix }) => prefix.toLowerCase()))) {
+    throw new Refusal('two domains have the same prefix: their users would have the same PAM user')
+  }
+  return domains.map(({ domain, prefix }) => ({ domain, prefix }))
+}
+
+function userDomain(text: string): PamUserDomain & { readonly hasPrefix: boolean } {
+  const [name = '', ...rest] = text.split('=').map((part) => part.trim())
+  const prefix = rest.join('=')
+  if (!/^[A-Za-z0-9._~@+-]{0,64}$/.test(prefix)) {
+    throw new Refusal('a prefix must be of letters, digits and . _ ~ @ + -')
+  }
+  return { domain: domain(name), prefix, hasPrefix: rest.length > 0 }
+}
 
 /** `none`, `all`, or rules: `role:<role>` and `group:<uuid>`, comma-separated. */
 export function directory(text: string): PamDirectory {

@@ -1,21 +1,48 @@
-/** How a signed-in person maps to a PAM user name (`PAM_USER_NAME`). Domains are in lower case. */
+/** How a signed-in user maps to a PAM user name (`PAM_USER_NAME`). */
 export type PamUserName =
   | { readonly kind: 'login' }
-  | { readonly kind: 'login-local-part'; readonly domains: readonly string[] }
+  | { readonly kind: 'login-local-part'; readonly domains: readonly PamUserDomain[] }
+
+/** The PAM user name of `ada@<domain>` is `<prefix>ada`. Domains are in lower case; no two prefixes are the same. */
+export interface PamUserDomain {
+  readonly domain: string
+  readonly prefix: string
+}
 
 /**
- * The PAM user name of a login. undefined: this person has none — the domain is not one of ours, or the name could
- * not stand as one segment of a path, whatever its encoding.
+ * The PAM user name of a login. undefined: this user has none. Either the domain is not mapped, or the name belongs to
+ * another domain, or it cannot stand as one segment of a path, whatever its encoding.
  */
 export function pamUserOf(login: string, rule: PamUserName): string | undefined {
-  const name = rule.kind === 'login' ? login : localPartOf(login, rule.domains)
+  const name = rule.kind === 'login' ? login : nameOfLocalPart(login, rule.domains)
   return name === undefined || !isOneSegment(name) ? undefined : name
 }
 
-function localPartOf(login: string, domains: readonly string[]): string | undefined {
+function nameOfLocalPart(login: string, domains: readonly PamUserDomain[]): string | undefined {
   const at = login.lastIndexOf('@')
-  if (at < 0) return undefined
-  return domains.includes(login.slice(at + 1).toLowerCase()) ? login.slice(0, at) : undefined
+  const own = domains.find(({ domain }) => at > 0 && domain === login.slice(at + 1).toLowerCase())
+  if (own === undefined) return undefined
+  const name = own.prefix + login.slice(0, at)
+  return ownerOf(name, domains) === own ? name : undefined
+}
+
+/**
+ * A name belongs to the domain with the longest prefix that it begins with. So `partner-ada@corp.example` is never the
+ * `ada` of a domain with the prefix `partner-`.
+ */
+function ownerOf(name: string, domains: readonly PamUserDomain[]): PamUserDomain | undefined {
+  const folded = fold(name)
+  return domains
+    .filter(({ prefix }) => folded.startsWith(fold(prefix)))
+    .sort((one, other) => other.prefix.length - one.prefix.length)[0]
+}
+
+/** Spellings that a directory may take for the same name (RFC 4518, section 2). */
+function fold(text: string): string {
+  return text
+    .normalize('NFKC')
+    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+    .toLowerCase()
 }
 
 /** Dot segments are resolved away even when they are percent-encoded (WHATWG URL, "double-dot path segment"). */

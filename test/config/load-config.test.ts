@@ -84,7 +84,7 @@ test('what can be set is taken over in one form', () => {
       team: 'acme',
       keyExpiresAtMs: Date.UTC(2027, 0, 31),
       tokenPath: '/v1/teams/{team_name}/service_token',
-      userName: { kind: 'login-local-part', domains: ['example.com'] },
+      userName: { kind: 'login-local-part', domains: [{ domain: 'example.com', prefix: '' }] },
       directory: { kind: 'rules', roles: ['pam_admin'], groups: ['0f3b0c6e-7b8e-4b0a-9e53-0d3b8f0a1c2d'] },
     },
     egress: { noProxy: ['.svc', 'localhost', '10.0.0.0/8'] },
@@ -132,6 +132,23 @@ test('several keys are taken in order, URL-safe and unpadded ones too', () => {
   second[0] = 1
   const config = load({ SECRET_KEYS: `${KEY}, ${second.toString('base64url')}` })
   expect(config.secretKeys.current()).toEqual([Buffer.from(KEY, 'base64'), second])
+})
+
+test.each([
+  ['example.com', [['example.com', '']]],
+  ['Example.com,example.COM', [['example.com', '']]],
+  ['example.com=emp_', [['example.com', 'emp_']]],
+  [
+    'Corp.example=, partner.example = partner-,',
+    [
+      ['corp.example', ''],
+      ['partner.example', 'partner-'],
+    ],
+  ],
+])('PAM_USER_DOMAINS=%s is taken', (domains, expected) => {
+  const { pam } = load({ ...PAM, PAM_USER_NAME: 'login-local-part', PAM_USER_DOMAINS: domains })
+  const mappings = expected.map(([domain, prefix]) => ({ domain, prefix }))
+  expect(pam?.userName).toEqual({ kind: 'login-local-part', domains: mappings })
 })
 
 test('a new key is one that the loader takes', () => {

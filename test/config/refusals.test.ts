@@ -5,6 +5,7 @@ import { KEY, PAM, problemsOf } from './sound-environment.ts'
 type Case = [name: string, value: string, reason: string | RegExp, more?: Record<string, string>]
 
 const RULES = 'must be none, all, or a list'
+const LOCAL_PART = { ...PAM, PAM_USER_NAME: 'login-local-part' }
 const ZERO_KEY = Buffer.alloc(32).toString('base64')
 
 const CASES: Case[] = [
@@ -122,7 +123,15 @@ const CASES: Case[] = [
   ['PAM_TOKEN_PATH', '//evil.example/token', 'no dot segments', PAM],
   ['PAM_TOKEN_PATH', '/v1/token?x=1', 'no query', PAM],
   ['PAM_USER_NAME', 'email', 'must be login or login-local-part', PAM],
-  ['PAM_USER_DOMAINS', 'a b', 'must be a domain', { ...PAM, PAM_USER_NAME: 'login-local-part' }],
+  ['PAM_USER_DOMAINS', 'a b', 'must be a domain', LOCAL_PART],
+  ['PAM_USER_DOMAINS', 'corp.example,partner.example', 'need a prefix each', LOCAL_PART],
+  ['PAM_USER_DOMAINS', 'corp.example,partner.example=partner-', 'need a prefix each', LOCAL_PART],
+  ['PAM_USER_DOMAINS', 'corp.example=,partner.example=', 'the same prefix', LOCAL_PART],
+  ['PAM_USER_DOMAINS', 'corp.example=x-,partner.example=X-', 'the same prefix', LOCAL_PART],
+  ['PAM_USER_DOMAINS', 'corp.example=,Corp.Example=x-', 'one domain twice', LOCAL_PART],
+  ['PAM_USER_DOMAINS', 'corp.example=a/b', 'a prefix must be', LOCAL_PART],
+  ['PAM_USER_DOMAINS', 'corp.example==x', 'a prefix must be', LOCAL_PART],
+  ['PAM_USER_DOMAINS', '=x-', 'must be a domain', LOCAL_PART],
   ['PAM_USER_DOMAINS', 'example.com', 'only goes with PAM_USER_NAME=login-local-part', PAM],
   ['PAM_DIRECTORY', 'everybody', RULES, PAM],
   ['PAM_DIRECTORY', 'role:', RULES, PAM],

@@ -196,7 +196,9 @@ test.each([
   ['..@example.com', undefined],
   ['a/b?c#d%2e@example.com', '/v1/teams/example-team/users/a%2Fb%3Fc%23d%252e/groups'],
 ])('%s as one segment of a path', async (login, path) => {
-  const broker = await journey.replica({ userName: { kind: 'login-local-part', domains: ['example.com'] } })
+  const broker = await journey.replica({
+    userName: { kind: 'login-local-part', domains: [{ domain: 'example.com', prefix: '' }] },
+  })
   const answer = await broker.get('/api/v1/pam/me', { login })
   expect([answer.status, answer.body.errorCode]).toEqual([404, 'pam_user_unknown'])
   const asked = journey.pam.calls.entries.map((call) => call.path).filter((one) => one.includes('/users/'))

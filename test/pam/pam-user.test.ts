@@ -1,7 +1,15 @@
 import { expect, test } from '@jest/globals'
 import { pamUserOf } from '../../src/pam/pam-user.ts'
 
-const local = { kind: 'login-local-part', domains: ['example.com'] } as const
+const local = { kind: 'login-local-part', domains: [{ domain: 'example.com', prefix: '' }] } as const
+const two = {
+  kind: 'login-local-part',
+  domains: [
+    { domain: 'corp.example', prefix: '' },
+    { domain: 'partner.example', prefix: 'partner-' },
+    { domain: 'lab.example', prefix: 'partner-lab-' },
+  ],
+} as const
 
 test.each(['', '.', '..', 'a\u0000b', 'a\nb', 'half \ud800 pair'])('no person is called %j', (login) => {
   expect(pamUserOf(login, { kind: 'login' })).toBeUndefined()
@@ -22,4 +30,45 @@ test('the login, or its local part when the domain is ours in any case', () => {
   expect(pamUserOf('Ada@Example.com', { kind: 'login' })).toBe('Ada@Example.com')
   expect(pamUserOf('ada@EXAMPLE.com', local)).toBe('ada')
   expect(pamUserOf('a@b@example.com', local)).toBe('a@b')
+})
+
+test('each of several domains has its own names', () => {
+  expect(pamUserOf('ada@corp.example', two)).toBe('ada')
+  expect(pamUserOf('ada@Partner.example', two)).toBe('partner-ada')
+  expect(pamUserOf('ada@lab.example', two)).toBe('partner-lab-ada')
+  expect(pamUserOf('ada@example.com', two)).toBeUndefined()
+})
+
+test.each([
+  'partner-ada@corp.example',
+  'PARTNER-ada@corp.example',
+  'partner-@corp.example',
+  'partner-lab-ada@corp.example',
+  'lab-ada@partner.example',
+  '\uff50artner-ada@corp.example', // a full-width p: a directory may read it as a p
+  'part\u00adner-ada@corp.example', // a soft hyphen: a directory may skip it
+])('%j has no PAM user: the name would be one of another domain', (login) => {
+  expect(pamUserOf(login, two)).toBeUndefined()
+})
+
+test('whatever two users of two domains are called, they never have one PAM user', () => {
+  const parts = [
+    'ada',
+    'partner-',
+    'Partner-ada',
+    'lab-',
+    'lab-ada',
+    'partner-lab-ada',
+    'partner-partner-ada',
+  ]
+  const owners = new Map<string, string>()
+  for (const { domain } of two.domains) {
+    for (const part of parts) {
+      const name = pamUserOf(`${part}@${domain}`, two)?.toLowerCase()
+      if (name === undefined) continue
+      expect(owners.get(name) ?? domain).toBe(domain)
+      owners.set(name, domain)
+    }
+  }
+  expect(owners.size).toBeGreaterThan(parts.length)
 })
