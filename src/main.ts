@@ -49,7 +49,7 @@ async function start(): Promise<void> {
 function checkConfig(): void {
   const config = configuration()
   if (config === undefined) return
-  const notes = notesOn(config, Date.now())
+  const notes = notesOn(config, { nowMs: Date.now() })
   say(['The configuration is sound.', ...notes.map((note) => `  ${note}`)].join('\n'))
 }
 

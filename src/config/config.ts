@@ -27,6 +27,8 @@ export interface Config {
   readonly session: SessionConfig
   readonly logLevel: LogLevel
   readonly tunables: Tunables
+  /** What was noticed while the variables were read: sound, but seldom intended. `notesOn` adds the rest. */
+  readonly notes: readonly string[]
   /** The secrets that came from files; for `watchSecretFiles`. */
   readonly secretFiles: readonly SecretFile[]
 }
@@ -136,7 +138,7 @@ export type LogLevel = 'error' | 'warn' | 'info' | 'debug'
 
 /** One secret and the file, or files, that it came from. */
 export interface SecretFile {
-  /** The variables that name the files, such as `AUTHN_API_TOKEN_FILE`. */
+  /** The variables that name the files, such as `AUTHN_API_TOKEN_FILE`, in the order of `paths`. */
   readonly variables: readonly string[]
   readonly paths: readonly string[]
   /**

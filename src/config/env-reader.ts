@@ -10,6 +10,8 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export interface EnvReader {
   /** Each begins with the name of the variable at fault. */
   readonly problems: readonly string[]
+  /** What is sound, but seldom intended; each begins with the name of the variable. */
+  readonly notes: readonly string[]
   /** Set and not empty, directly or through `_FILE`. */
   isSet(name: VariableName): boolean
   /** Undefined when it is not set or not sound; in the second case there is a problem. */
@@ -23,6 +25,7 @@ export interface EnvReader {
 
 export function createEnvReader({ env, readFile }: { env: Environment; readFile: ReadFile }): EnvReader {
   const problems: string[] = []
+  const notes: string[] = []
   const read = (key: string) => env[key]?.trim() || undefined
   const cameFromFile = (name: VariableName) => isSecret(name) && read(`${name}_FILE`) !== undefined
   const labelOf = (name: VariableName) => (cameFromFile(name) ? `${name}_FILE` : name)
@@ -36,11 +39,17 @@ export function createEnvReader({ env, readFile }: { env: Environment; readFile:
       report(labelOf(name), ['still holds the placeholder of the example'])
       return undefined
     }
+    const quotes = isInQuotes(text) ? [IN_QUOTES] : []
     try {
-      return parse(text)
+      const value = parse(text)
+      notes.push(...quotes.map((note) => `${labelOf(name)}: ${note}`))
+      return value
     } catch (error) {
       // Only our own sentences are shown: an error of the platform may quote the value.
-      report(labelOf(name), error instanceof Refusal ? error.reasons : ['is not understood'])
+      report(labelOf(name), [
+        ...(error instanceof Refusal ? error.reasons : ['is not understood']),
+        ...quotes,
+      ])
       return undefined
     }
   }
@@ -51,7 +60,7 @@ export function createEnvReader({ env, readFile }: { env: Environment; readFile:
       if (content === '') report(label, ['the file is empty'])
       return content || undefined
     } catch (error) {
-      report(label, [`the file cannot be read${codeOf(error)}`])
+      report(label, [`the file cannot be read${codeOf(error)}`, ...(isInQuotes(path) ? [IN_QUOTES] : [])])
       return undefined
     }
   }
@@ -69,6 +78,7 @@ export function createEnvReader({ env, readFile }: { env: Environment; readFile:
 
   return {
     problems,
+    notes,
     isSet,
     optional: (name, parse) => parsed(name, textOf(name), parse),
     required(name, parse) {
@@ -85,6 +95,14 @@ export function createEnvReader({ env, readFile }: { env: Environment; readFile:
 
 /** What every made-up secret of `.env.example` and of `deploy/` begins with: known to everybody, and never meant. */
 const PLACEHOLDER = 'replace-with-'
+
+const IN_QUOTES =
+  'is in quotes, which are part of the value: env files of Docker, and secret files, are read as they are'
+
+/** The whole value, or an entry of a list. */
+function isInQuotes(text: string): boolean {
+  return [text, ...text.split(',')].some((part) => /^(["']).*\1$/s.test(part.trim()))
+}
 
 function codeOf(error: unknown): string {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined

@@ -4,6 +4,7 @@ import { ConfigError } from './config-error.ts'
 import { deepFreeze } from './deep-freeze.ts'
 import { createEnvReader, type Environment, type EnvReader, type ReadFile } from './env-reader.ts'
 import { factorType } from './factor-types.ts'
+import { ignoredProxies } from './ignored-proxies.ts'
 import { loadPam } from './load-pam.ts'
 import { misspelt } from './misspelt.ts'
 import { listenHost, port, proxyException, trustedProxies } from './network-values.ts'
@@ -75,6 +76,7 @@ export function loadConfig(options: LoadConfigOptions): Config {
     redis: { url: redis, ca: redisCa },
     secretKeys: keys,
     tunables,
+    notes: [...reader.notes, ...ignoredProxies(env)],
     secretFiles: secrets.files,
   })
 }

@@ -1,23 +1,95 @@
 import { expect, test } from '@jest/globals'
-import { notesOn } from '../../src/config/notes.ts'
-import { load, PAM } from './sound-environment.ts'
+import type { LoadConfigOptions } from '../../src/config/load-config.ts'
+import { KNOWN_PAM_ROLES, notesOn } from '../../src/config/notes.ts'
+import { ROLES } from '../../src/pam/roles.ts'
+import { load, PAM, problemsOf } from './sound-environment.ts'
 
 const NOW = Date.parse('2027-01-31T00:00:00Z')
-const namesOf = (more: Record<string, string>) => notesOn(load(more), NOW).map((note) => note.split(':')[0])
+/** With these, there is nothing to note. */
+const QUIET = { LOGIN_DOMAINS: 'example.com', TRUST_PROXY: '10.0.0.0/8' }
+
+function notesFor(
+  more: Record<string, string>,
+  { fileMode, ...options }: Partial<LoadConfigOptions> & { fileMode?: number } = {},
+): string[] {
+  return notesOn(load({ ...QUIET, ...more }, options), { nowMs: NOW, modeOf: () => fileMode })
+}
+const namesOf = (notes: readonly string[]) => notes.map((note) => note.split(':')[0])
 
 test.each<[string, Record<string, string>, string[]]>([
-  ['short and full names are counted apart', {}, ['LOGIN_DOMAINS']],
-  ['nothing', { LOGIN_DOMAINS: 'example.com' }, []],
+  ['nothing', {}, []],
+  ['short and full names are counted apart', { LOGIN_DOMAINS: '' }, ['LOGIN_DOMAINS']],
+  ['one limit for a name in two domains', { LOGIN_DOMAINS: 'example.com,corp' }, ['LOGIN_DOMAINS']],
+  ['one domain, twice', { LOGIN_DOMAINS: 'example.com,EXAMPLE.com' }, []],
+  ['a key that has ended', { ...PAM, PAM_KEY_EXPIRES_AT: '2027-01-30T23:59:59Z' }, ['PAM_KEY_EXPIRES_AT']],
+  ['a key that has not', { ...PAM, PAM_KEY_EXPIRES_AT: '2027-01-31T00:00:01Z' }, []],
+  ['an OPS_TOKEN of one character', { OPS_TOKEN: 'xxxxxxxxxxxxxxxxxxxx' }, ['OPS_TOKEN']],
+  ['an OPS_TOKEN of several', { OPS_TOKEN: 'xxxxxxxxxxxxxxxxxxxy' }, []],
+  ['idle times within AAL2', { SESSION_IDLE_MINUTES: '60', SESSION_ABSOLUTE_HOURS: '24' }, []],
+  ['an idle time beyond AAL2', { SESSION_IDLE_MINUTES: '61' }, ['SESSION_IDLE_MINUTES']],
+  ['an absolute time beyond AAL2', { SESSION_ABSOLUTE_HOURS: '25' }, ['SESSION_ABSOLUTE_HOURS']],
+  ['https without TRUST_PROXY', { TRUST_PROXY: '' }, ['TRUST_PROXY']],
+  ['localhost without TRUST_PROXY', { TRUST_PROXY: '', PUBLIC_URL: 'http://localhost:8080' }, []],
+  ['an admin host', { AUTHN_BASE_URL: 'https://acme-admin.okta.com' }, ['AUTHN_BASE_URL']],
+  ['an admin host, capitals', { AUTHN_BASE_URL: 'https://Acme-Admin.oktapreview.com' }, ['AUTHN_BASE_URL']],
+  ['an org that is called so', { AUTHN_BASE_URL: 'https://admin.example.com' }, []],
   [
-    'a key that has ended',
-    { ...PAM, LOGIN_DOMAINS: 'example.com', PAM_KEY_EXPIRES_AT: '2027-01-30T23:59:59Z' },
-    ['PAM_KEY_EXPIRES_AT'],
+    'a role that PAM does not have',
+    { ...PAM, PAM_DIRECTORY: 'role:security_admin,role:securty_admin' },
+    ['PAM_DIRECTORY'],
   ],
-  [
-    'a key that has not',
-    { ...PAM, LOGIN_DOMAINS: 'example.com', PAM_KEY_EXPIRES_AT: '2027-01-31T00:00:01Z' },
-    [],
-  ],
+  ['roles that PAM has', { ...PAM, PAM_DIRECTORY: 'role:pam_admin,role:end_user' }, []],
+  ['the proxies that are read', { HTTPS_PROXY: 'http://proxy:3128', NO_PROXY: 'localhost' }, []],
+  ['a proxy that is empty', { HTTP_PROXY: ' ' }, []],
+  ...['HTTP_PROXY', 'http_proxy', 'https_proxy', 'ALL_PROXY', 'all_proxy', 'no_proxy'].map(
+    (name): [string, Record<string, string>, string[]] => [name, { [name]: 'http://proxy:3128' }, [name]],
+  ),
+  ['a proxy for SOCKS', { SOCKS_PROXY: 'socks5://proxy:1080' }, ['SOCKS_PROXY']],
+  ['a token in quotes', { AUTHN_API_TOKEN: '"marked"' }, ['AUTHN_API_TOKEN']],
+  ['one of two in quotes', { AUTHN_API_TOKEN: "marked,'standby'" }, ['AUTHN_API_TOKEN']],
+  ['both in one pair of quotes', { AUTHN_API_TOKEN: '"marked,standby"' }, ['AUTHN_API_TOKEN']],
+  ['quotes of which nobody hears otherwise', { NODE_ENV: '"production"' }, ['NODE_ENV']],
+  ['a quote within', { AUTHN_API_TOKEN: 'mar"ked' }, []],
 ])('noted: %s', (_, more, names) => {
-  expect(namesOf(more)).toEqual(names)
+  const notes = notesFor(more)
+  expect(namesOf(notes)).toEqual(names)
+  expect(notes.join()).not.toMatch(/marked|xxxx|:\/\/proxy/)
+})
+
+test.each([
+  ['PUBLIC_URL', '"https://portal.example.com"'],
+  ['SESSION_IDLE_MINUTES', "'30'"],
+  ['REDIS_URL_FILE', '"/nowhere"'],
+])('the quotes are named where they make a value unsound: %s=%s', (name, value) => {
+  const problems = problemsOf({ REDIS_URL: name === 'REDIS_URL_FILE' ? '' : 'redis://redis', [name]: value })
+  expect(new Set(namesOf(problems))).toEqual(new Set([name]))
+  expect(problems.join()).toContain('in quotes')
+})
+
+test('quotes in a secret file are noted', () => {
+  const notes = notesFor(
+    { AUTHN_API_TOKEN: '', AUTHN_API_TOKEN_FILE: '/secret' },
+    { readFile: () => '"marked"\n' },
+  )
+  expect(namesOf(notes)).toEqual(['AUTHN_API_TOKEN_FILE'])
+  expect(notes.join()).not.toContain('marked')
+})
+
+test.each([
+  [0o100600, []],
+  [0o100440, []],
+  [0o100644, ['AUTHN_API_TOKEN_FILE']],
+  [0o100666, ['AUTHN_API_TOKEN_FILE']],
+  [undefined, []],
+])('a secret file with mode %o', (fileMode, names) => {
+  const notes = notesFor(
+    { AUTHN_API_TOKEN: '', AUTHN_API_TOKEN_FILE: '/secret' },
+    { readFile: () => 'marked', ...(fileMode === undefined ? {} : { fileMode }) },
+  )
+  expect(namesOf(notes)).toEqual(names)
+  expect(notes.join()).not.toMatch(/marked|\/secret/)
+})
+
+test('the roles that are known here are those of the PAM look-up', () => {
+  expect([...KNOWN_PAM_ROLES].sort()).toEqual([...ROLES].sort())
 })

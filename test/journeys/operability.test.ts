@@ -1,5 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
 import { TEST_KEY } from '../support/gatehouse.ts'
@@ -77,6 +80,29 @@ describe('the command', () => {
     expect(await exited).toBe(0)
     expect(output.out).toMatch(/sound/)
     expect(output.out).toContain('LOGIN_DOMAINS: is not set')
+  })
+
+  test('--check-config notes what is seldom intended: a real file that others can read, a value in quotes', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'gatehouse-check-config-'))
+    const file = join(folder, 'ops-token')
+    await writeFile(file, 'marked-token-of-some-length')
+    await chmod(file, 0o644)
+    try {
+      const env = {
+        ...environment(),
+        OPS_TOKEN_FILE: file,
+        AUTHN_API_TOKEN: '"marked"',
+        https_proxy: 'http://marked',
+      }
+      const { output, exited } = start(env, '--check-config')
+      expect(await exited).toBe(0)
+      expect(output.out).toMatch(/^ {2}OPS_TOKEN_FILE: every user/m)
+      expect(output.out).toMatch(/^ {2}AUTHN_API_TOKEN: is in quotes/m)
+      expect(output.out).toMatch(/^ {2}https_proxy: is ignored/m)
+      expect(output.out).not.toContain('marked')
+    } finally {
+      await rm(folder, { recursive: true })
+    }
   })
 
   test('--new-key makes a key that the configuration takes', async () => {
