@@ -39,7 +39,7 @@ export function createRedisClient({
   const client =
     target.form === 'cluster'
       ? new Cluster([...target.nodes], clusterOptions(common, connectTimeoutMs))
-      : new Redis({
+      : new RedisOnItsDatabase({
           ...common,
           ...(target.form === 'sentinel' ? sentinelOptions(target, common) : target.address),
           db: target.db,
@@ -51,6 +51,26 @@ export function createRedisClient({
         })
   defineBatch(client)
   return client
+}
+
+/**
+ * ioredis reports a refused SELECT and then uses database 0. This client gives the connection up, as after a refused
+ * password: it emits the error, sends nothing else on this connection, and connects again later.
+ */
+class RedisOnItsDatabase extends Redis {
+  override sendCommand(...args: Parameters<Redis['sendCommand']>): unknown {
+    const [command] = args
+    const { reject } = command
+    if (command.name === 'select') {
+      command.reject = (error: Error) => {
+        if (error.name !== 'ReplyError') return reject(error)
+        command.reject = () => {} // left without an outcome: any outcome would make the connection ready
+        this.emit('error', error)
+        this.disconnect(true)
+      }
+    }
+    return super.sendCommand(...args)
+  }
 }
 
 /** 50 ms, doubled with every attempt up to 2 s, and by chance up to half of it less, so that replicas spread. */

@@ -1,0 +1,82 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { createSecret } from '../../src/config/secret.ts'
+import { createMovableStore, type MovableStoreEvent } from '../../src/store/movable-store.ts'
+import type { StoreEvent } from '../../src/store/redis-link.ts'
+import type { RedisServer } from '../support/redis-server.ts'
+import { startSentinels } from '../support/redis-sentinels.ts'
+import { until } from '../support/until.ts'
+import {
+  atTheEnd,
+  BOUND_MS,
+  cleanUpAll,
+  connect,
+  expectUnavailable,
+  expectWorking,
+  server,
+  stopped,
+} from './redis-harness.ts'
+
+afterEach(cleanUpAll)
+
+const attempts = (events: readonly StoreEvent[], reason: string) =>
+  events.filter((event) => event.event === 'store_reconnecting' && event.reason === reason)
+
+describe('a database that does not exist', () => {
+  test('the store is unavailable, says why, and writes nothing to database 0', async () => {
+    const redis = await server()
+    const { store, status, events } = connect(`${redis.url}/99`)
+    await until(() => attempts(events, 'no such database').length > 1, { what: 'the reason' })
+    expect(await expectUnavailable(store)).toContain('redis: no such database')
+    expect(status()).toBe('connecting')
+    expect(events.filter(({ event }) => event === 'store_connected')).toEqual([])
+    expect(await redis.client().dbsize()).toBe(0)
+  })
+
+  test('behind sentinels', async () => {
+    const { url, primary } = stopped(await startSentinels())
+    const { store, events } = connect(url.replace('/0?', '/99?'))
+    await until(() => attempts(events, 'no such database').length > 0, { what: 'the reason' })
+    await expectUnavailable(store)
+    expect(await primary.client().dbsize()).toBe(0)
+  })
+
+  test('a database that exists is used, after a lost connection too', async () => {
+    const redis = await server({ persist: true })
+    const { store } = connect(`${redis.url}/15`)
+    await expectWorking(store)
+    await redis.restart()
+    await expectWorking(store)
+    expect(await redis.client().dbsize()).toBe(0)
+  })
+
+  test('in a changed URL: the connection in use goes on, and the log says why', async () => {
+    const redis = await server()
+    const url = createSecret(redis.url)
+    const events: MovableStoreEvent[] = []
+    const bounds = { commandTimeoutMs: BOUND_MS, connectTimeoutMs: BOUND_MS }
+    const { store } = createMovableStore({ url, ...bounds, onEvent: (event) => events.push(event) })
+    atTheEnd(() => store.close())
+    await store.set('gatehouse:kept', '1', 60_000)
+    url.replace(`${redis.url}/99`)
+    const waits = () => events.filter((event) => event.event === 'store_move_waits')
+    await until(() => waits().some((event) => 'reason' in event && event.reason === 'no such database'))
+    expect(await store.get('gatehouse:kept')).toBe('1')
+    await expectWorking(store)
+    expect(events.some(({ event }) => event === 'store_moved')).toBe(false)
+  })
+
+  test('a user who may not select a database', async () => {
+    const redis = await server()
+    await addUser(redis, '~gatehouse:*', '+@all', '-select')
+    const { store, events } = connect(`${urlFor(redis)}/1`)
+    await until(() => attempts(events, 'NOPERM').length > 0, { what: 'the reason' })
+    await expectUnavailable(store)
+    expect(await redis.client().dbsize()).toBe(0)
+  })
+})
+
+const USER = 'broker'
+const PASSWORD = 'plainly-fake'
+const urlFor = ({ port }: RedisServer) => `redis://${USER}:${PASSWORD}@127.0.0.1:${port}`
+const addUser = (redis: RedisServer, ...rules: string[]) =>
+  redis.client().call('ACL', 'SETUSER', USER, 'reset', 'on', `>${PASSWORD}`, ...rules)
