@@ -55,7 +55,7 @@ function toldBy(message: string): Telling | undefined {
 /** Node's own codes begin with an E or have an underscore; Redis answers with a word such as OOM or READONLY. */
 function storeOutcome(reason: string): string {
   if (/^(timeout|ETIMEDOUT)$/.test(reason)) return 'timeout'
-  return /^[A-DF-Z][A-Z]+$/.test(reason) ? 'refused' : 'unreachable'
+  return /^([A-DF-Z][A-Z]+|no such database)$/.test(reason) ? 'refused' : 'unreachable'
 }
 
 /** A word or a few; a dot, a colon or a slash could be a host's, an address's or a path's. */

@@ -4,6 +4,7 @@ import { assertCountable, assertOneSlot, wholeMs } from './keys.ts'
 import { createRedisBatch } from './redis-batch.ts'
 import { createRedisClient } from './redis-client.ts'
 import { createRedisLink, type StoreEvent } from './redis-link.ts'
+import { probeRedis } from './redis-probe.ts'
 import { createRedisRunner, type RedisRunner } from './redis-runner.ts'
 import { parseRedisUrl } from './redis-url.ts'
 import type { OpenedStore, Store } from './store.ts'
@@ -158,7 +159,7 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
     },
 
     async ping() {
-      await run('repeatable', () => client.set(PING_KEY, '1', 'PX', PING_TTL_MS))
+      await run('repeatable', () => probeRedis(client, call))
     },
 
     close,
@@ -166,7 +167,3 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
 }
 
 const CONDITIONS = { absent: 'NX', present: 'XX' } as const
-
-/** Every ping writes it: a replica and a full Redis answer reads, but take no writes. */
-const PING_KEY = 'gatehouse:ping'
-const PING_TTL_MS = 10_000

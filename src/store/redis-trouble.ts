@@ -62,7 +62,8 @@ function troubleOfReply(message: string): Trouble {
   if (code === undefined) {
     // what a user may not do within a script has no code
     if (/user executing the script can't/.test(message)) return { reason: 'NOPERM', effect: 'final' }
-    if (/DB index|SELECT is not allowed/i.test(message)) return { reason: 'no such database', effect: 'final' }
+    if (/DB index|SELECT is not allowed/i.test(message))
+      return { reason: 'no such database', effect: 'final' }
     return /max number of clients/i.test(message)
       ? { reason: 'MAXCLIENTS', effect: 'final' }
       : { reason: 'ERR', effect: 'bug' }

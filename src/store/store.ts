@@ -44,7 +44,7 @@ export interface Store extends CountingStore {
   indexAll(key: string): Promise<Record<string, string>>
   indexRemove(key: string, field: string): Promise<boolean>
 
-  /** Resolves when the store answers and can be written to; throws `storeUnavailable` otherwise. */
+  /** Resolves when the store can carry out every operation; throws `storeUnavailable` otherwise. */
   ping(): Promise<void>
 
   /** Waits for running operations, within a bound, then leaves. */

@@ -1,9 +1,10 @@
+import { readFileSync } from 'node:fs'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { createSecret } from '../../src/config/secret.ts'
 import { createMovableStore, type MovableStoreEvent } from '../../src/store/movable-store.ts'
 import type { StoreEvent } from '../../src/store/redis-link.ts'
-import type { RedisServer } from '../support/redis-server.ts'
 import { startSentinels } from '../support/redis-sentinels.ts'
+import type { RedisServer } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 import {
   atTheEnd,
@@ -74,6 +75,63 @@ describe('a database that does not exist', () => {
     expect(await redis.client().dbsize()).toBe(0)
   })
 })
+
+describe('a user with too few rights', () => {
+  test.each([
+    ['no scripts', ['~gatehouse:*', '+@all', '-@scripting'], 'NOPERM'],
+    ['other keys', ['~other:*', '+@all'], 'NOPERM'],
+    ['keys that can only be read', ['%R~gatehouse:*', '+@all'], 'NOPERM'],
+    ['nothing', [], 'NOPERM'],
+    ...commandsOfTheStore().map((command): [string, string[], string] => [
+      `all commands but ${command}`,
+      ['~gatehouse:*', '+@all', `-${command}`],
+      'NOPERM',
+    ]),
+  ])('%s: the store does not say that it is well', async (_, rules, reason) => {
+    const redis = await server()
+    const { store } = await connectAs(redis, rules)
+    await store.ping().catch(() => {}) // the client's first one is EVAL; from then on it is EVALSHA
+    await expect(store.ping()).rejects.toMatchObject({ status: 503, cause: { reason } })
+    expect(await redis.client().dbsize()).toBeLessThanOrEqual(OWN_KEYS)
+  })
+
+  test('no more rights than these are needed', async () => {
+    const redis = await server()
+    const commands = commandsOfTheStore().map((command) => `+${command}`)
+    const { store } = await connectAs(redis, ['~gatehouse:*', '+info', '+eval', ...commands])
+    await expectWorking(store)
+  })
+
+  test('what is tried leaves nothing for good, and may be tried by many at once', async () => {
+    const redis = await server()
+    const stores = [connect(redis.url), connect(redis.url)].map(({ store }) => store)
+    await Promise.all(stores.map((store) => until(() => store.ping().then(() => true))))
+    await Promise.all(Array.from({ length: 40 }, (_, n) => stores[n % 2]?.ping()))
+    const client = redis.client()
+    const keys = await client.keys('*')
+    expect(keys.filter((key) => !key.startsWith('gatehouse:ping:'))).toEqual([])
+    for (const key of keys) expect(await client.pttl(key)).not.toBe(-1)
+  })
+
+  async function connectAs(redis: RedisServer, rules: readonly string[]) {
+    await addUser(redis, ...rules)
+    const connected = connect(urlFor(redis))
+    await until(() => connected.status() === 'ready', { what: 'a connection' })
+    return connected
+  }
+})
+
+/** Most keys that a probe leaves for a while. */
+const OWN_KEYS = 8
+
+/** Every command that the store sends by itself or runs in its script. */
+function commandsOfTheStore(): string[] {
+  const scripts = readFileSync('src/store/redis-scripts.ts', 'utf8')
+  const inScripts = [...scripts.matchAll(/redis\.call\('([A-Z]+)'/g)].map(([, name = '']) =>
+    name.toLowerCase(),
+  )
+  return [...new Set([...inScripts, 'get', 'hgetall', 'evalsha'])].sort()
+}
 
 const USER = 'broker'
 const PASSWORD = 'plainly-fake'

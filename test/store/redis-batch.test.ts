@@ -11,12 +11,14 @@ async function house() {
   const { store } = connect(redis.url)
   await store.ping()
   const outside = redis.client()
-  /** How often Redis was sent a script. */
-  const scripts = async () => {
+  const allScripts = async () => {
     const stats = await outside.info('commandstats')
     const calls = [...stats.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm)]
     return calls.reduce((sum, [, count]) => sum + Number(count), 0)
   }
+  const ofThePing = await allScripts()
+  /** How often Redis was sent a script, beside the ping. */
+  const scripts = async () => (await allScripts()) - ofThePing
   return { redis, store, outside, scripts }
 }
 
