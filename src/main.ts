@@ -6,6 +6,7 @@ import { newKey } from './config/new-key.ts'
 import { notesOn } from './config/notes.ts'
 import { watchSecretFiles } from './config/watch-secrets.ts'
 import { createListener, type Listener } from './http/listener.ts'
+import { captureOutput } from './observability/capture-output.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
 import { parseRedisUrl } from './store/redis-url.ts'
 import { wire } from './wiring.ts'
@@ -21,6 +22,7 @@ const complain = (text: string) => process.stderr.write(`${text}\n`)
 /** Until the broker has a log of its own. */
 let log: Logger = createLogger({ level: 'error', maxFieldChars: 1024 })
 endOnCrash()
+captureOutput({ console, process, log: () => log })
 
 const COMMANDS = new Map([
   ['--check-config', checkConfig],

@@ -107,10 +107,19 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     metrics,
     now,
   })
-  const health = createHealth([
-    { name: 'store', run: () => store.ping() },
-    { name: 'authn_token', run: () => refusedIf(authn.tokenIsRefused()), informs: true },
-  ])
+  const health = createHealth(
+    [
+      { name: 'store', run: () => store.ping() },
+      { name: 'authn_token', state: authn.tokenState },
+      ...(pam === undefined ? [] : [{ name: 'pam', state: pam.state }]),
+    ],
+    {
+      onChange({ name, error }) {
+        if (error === undefined) log.info('readiness_check_passed', { name })
+        else log.warn('readiness_check_failed', { name }, error)
+      },
+    },
+  )
 
   const lag = watchEventLoopLag({ windowMs: tunables.http.load.lagWindowMs })
   const app = createApp({
@@ -206,8 +215,4 @@ function wireClient(name: 'authn' | 'pam', baseUrl: string, config: Config, log:
     onCall: (outcome, durationMs) =>
       metrics.upstreamCalls.observe({ upstream: name, outcome }, durationMs / 1000),
   })
-}
-
-async function refusedIf(refused: boolean): Promise<void> {
-  if (refused) throw new Error('refused')
 }

@@ -12,7 +12,8 @@ export interface ApiToken {
   inTurn(): Turn
   /** The upstream takes none of them: somebody must act. */
   refused(): void
-  isRefused(): boolean
+  /** `unknown` until the upstream has taken or refused a token of the list. */
+  state(): 'ok' | 'failing' | 'unknown'
   wasTakenWithin(ms: number): boolean
 }
 
@@ -71,7 +72,11 @@ export function createApiToken({ tokens, monotonic, log, metrics }: ApiTokenPart
   }
 
   return {
-    isRefused: () => isRefused,
+    state() {
+      const { last } = lookAtList()
+      if (isRefused) return 'failing'
+      return last === undefined ? 'unknown' : 'ok'
+    },
 
     wasTakenWithin(ms) {
       const { last } = lookAtList()

@@ -3,7 +3,7 @@ import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { UpstreamAnswer, UpstreamClient, UpstreamRequest } from '../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import { createApiToken, type Turn } from './api-token.ts'
+import { type ApiToken, createApiToken, type Turn } from './api-token.ts'
 import { type AuthnLimit, type LimitedCaller, wasSentRecently } from './authn-limit.ts'
 import type { Client } from './client.ts'
 import { record } from './read-answer.ts'
@@ -22,7 +22,7 @@ export interface AuthnUpstream {
   /** Sends what changes nothing; throws as `send` does when the API can't be used just now. */
   knock(client: Client): Promise<void>
   /** True while every SSWS token that we hold is refused. */
-  tokenIsRefused(): boolean
+  tokenState: ApiToken['state']
   close(): Promise<void>
 }
 
@@ -123,7 +123,7 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
   }
 
   return {
-    tokenIsRefused: apiToken.isRefused,
+    tokenState: apiToken.state,
     close: () => client.close(),
     deadline: stepDeadline,
     knock: (from) => knock(from, stepDeadline()),

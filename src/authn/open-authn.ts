@@ -10,6 +10,7 @@ import type { Sessions } from '../session/sessions.ts'
 import { createLimiter, type LimitFigures } from '../store/limiter.ts'
 import type { Store } from '../store/store.ts'
 import type { UpstreamClient } from '../upstream/upstream-client.ts'
+import type { ApiToken } from './api-token.ts'
 import { type AuthnLimitTunables, createAuthnLimit } from './authn-limit.ts'
 import type { AuthnRoutesParts } from './authn-routes.ts'
 import { createAuthnUpstream } from './authn-upstream.ts'
@@ -103,7 +104,7 @@ export interface Authn {
   readonly navigation: NavigationRoutesParts
   /** Gives a browser its device cookie if it has none yet. */
   readonly ensureDevice: (req: Request, res: Response) => unknown
-  readonly tokenIsRefused: () => boolean
+  readonly tokenState: ApiToken['state']
   readonly personLimits: PersonLimits
   close(): Promise<void>
 }
@@ -287,7 +288,7 @@ export function createAuthn(parts: AuthnParts): Authn {
       clientOf,
     },
     ensureDevice: deviceCookie.ensure,
-    tokenIsRefused: upstream.tokenIsRefused,
+    tokenState: upstream.tokenState,
     personLimits: {
       end: ({ userId, login }) => guessing.forgive({ userId, logins: login === undefined ? [] : [login] }),
       hashLogin: audit.hashLogin,

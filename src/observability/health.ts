@@ -10,19 +10,42 @@ export interface Health {
 export interface Readiness {
   readonly ready: boolean
   readonly draining: boolean
-  /** By name: `ok` or `failing`. */
-  readonly checks: Readonly<Record<string, 'ok' | 'failing'>>
+  /** By name. */
+  readonly checks: Readonly<Record<string, CheckState>>
 }
 
-export interface Check {
+/** `unknown`: nothing has proved it yet. */
+export type CheckState = 'ok' | 'failing' | 'unknown'
+
+export type Check = RequiredCheck | InformationalCheck
+
+/** A replica is ready only while each of these passes. */
+export interface RequiredCheck {
   readonly name: string
   /** Resolves when all is well. */
   readonly run: () => Promise<void>
-  /** Shown, but no reason to take the replica out: another replica would see the same. */
-  readonly informs?: boolean
 }
 
-export function createHealth(checks: readonly Check[]): Health {
+/** Reported, but no reason to take the replica out: another replica would see the same. */
+export interface InformationalCheck {
+  readonly name: string
+  readonly state: () => CheckState
+}
+
+export interface HealthOptions {
+  /** Called when a required check begins to fail, passes again, or fails with another error message than before. */
+  readonly onChange?: (change: CheckChange) => void
+}
+
+/** Without an error, the check passes again. */
+export interface CheckChange {
+  readonly name: string
+  readonly error?: unknown
+}
+
+export function createHealth(checks: readonly Check[], { onChange = () => {} }: HealthOptions = {}): Health {
+  /** What `onChange` was last told of a check that fails. */
+  const told = new Map<string, string>()
   let draining = false
 
   return {
@@ -32,25 +55,39 @@ export function createHealth(checks: readonly Check[]): Health {
     isDraining: () => draining,
 
     async readiness() {
-      const results = await Promise.all(
-        checks.map(async ({ name, run, informs = false }) => {
-          return { name, ok: await passes(run), informs }
-        }),
+      const states = await Promise.all(
+        checks.map(
+          async (check): Promise<[string, CheckState]> => [
+            check.name,
+            'run' in check ? await stateAfter(check) : check.state(),
+          ],
+        ),
       )
+      const required = new Set(checks.filter((check) => 'run' in check).map(({ name }) => name))
       return {
-        ready: !draining && results.every(({ ok, informs }) => ok || informs),
+        ready: !draining && states.every(([name, state]) => state === 'ok' || !required.has(name)),
         draining,
-        checks: Object.fromEntries(results.map(({ name, ok }) => [name, ok ? 'ok' : 'failing'])),
+        checks: Object.fromEntries(states),
       }
     },
   }
+
+  async function stateAfter({ name, run }: RequiredCheck): Promise<CheckState> {
+    try {
+      await run()
+    } catch (error) {
+      const reason = reasonOf(error)
+      if (told.get(name) !== reason) onChange({ name, error })
+      told.set(name, reason)
+      return 'failing'
+    }
+    if (told.delete(name)) onChange({ name })
+    return 'ok'
+  }
 }
 
-async function passes(run: Check['run']): Promise<boolean> {
-  try {
-    await run()
-    return true
-  } catch {
-    return false // what is wrong stands in the log of whoever met it
-  }
+/** The innermost message: what is above it is the same for every cause. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return ''
+  return error.cause === undefined ? error.message : reasonOf(error.cause)
 }

@@ -20,6 +20,7 @@ import type { PageLimits } from './pages.ts'
 import { createPamCall } from './pam-call.ts'
 import { createPamClient } from './pam-client.ts'
 import { createPamRoutes, type RequireSession } from './pam-routes.ts'
+import { createPamState, type PamState } from './pam-state.ts'
 import type { PamUserName } from './pam-user.ts'
 import { createSealedRecords } from './sealed-records.ts'
 import { createSharedFlight } from './shared-flight.ts'
@@ -64,6 +65,7 @@ export interface PamParts {
 
 export interface Pam {
   readonly routes: Route[]
+  readonly state: PamState['current']
   /** Ends timers; running requests go on. */
   stop(): void
 }
@@ -149,18 +151,21 @@ export function createPam(parts: PamParts): Pam {
     directory: Math.max(listTunables.onErrorMs, listTunables.freshMs),
     me: Math.max(listTunables.meOnErrorMs, listTunables.freshMs),
   }
+  const state = createPamState()
   const cache = createGroupCache({
-    client: createPamClient({
-      call,
-      token,
-      team,
-      origin,
-      limits: listTunables,
-      maxWaitMs: rateLimit.maxWaitMs,
-      monotonic,
-      log,
-      metrics,
-    }),
+    client: state.watch(
+      createPamClient({
+        call,
+        token,
+        team,
+        origin,
+        limits: listTunables,
+        maxWaitMs: rateLimit.maxWaitMs,
+        monotonic,
+        log,
+        metrics,
+      }),
+    ),
     lists: createGroupLists({
       records: createSealedRecords({
         store,
@@ -206,6 +211,7 @@ export function createPam(parts: PamParts): Pam {
       requireSession,
       log,
     }),
+    state: state.current,
     stop() {
       token.stop()
       keyExpiry.stop()

@@ -34,6 +34,7 @@ export function createRedisClient({
     disconnectTimeout: DISCONNECT_TIMEOUT_MS,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
+    disableClientInfo: true, // one right less that the Redis user needs
   } satisfies Options
 
   const client =

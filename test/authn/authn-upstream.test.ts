@@ -181,7 +181,7 @@ describe('the SSWS token is refused', () => {
       expect(await failureOf(STATELESS)).toMatchObject({ status: 503, headers: { 'Retry-After': '30' } })
     }
     expect(used.length).toBe(3)
-    expect(upstream.tokenIsRefused()).toBe(true)
+    expect(upstream.tokenState()).toBe('failing')
     expect(await gauge()).toBe(1)
     expect(lines().map(({ level, event }) => [level, event])).toEqual([['error', 'upstream_token_refused']])
     expect(text()).not.toContain('first-token')
@@ -191,7 +191,7 @@ describe('the SSWS token is refused', () => {
     const { upstream, lines } = await org(new Set(['first-token']))
     await upstream.send(STATELESS, CLIENT)
     expect(await upstream.send(GONE, CLIENT)).toMatchObject({ status: 401, errorCode: 'E0000011' })
-    expect(upstream.tokenIsRefused()).toBe(false)
+    expect(upstream.tokenState()).not.toBe('failing')
     expect(lines()).toEqual([])
   })
 
@@ -208,7 +208,7 @@ describe('the SSWS token is refused', () => {
     await upstream.send(STATELESS, CLIENT)
     await upstream.send(STATEFUL, CLIENT)
     expect(used).toEqual(['first-token', 'standby', 'standby', 'standby'])
-    expect([upstream.tokenIsRefused(), await gauge()]).toEqual([false, 0])
+    expect([upstream.tokenState(), await gauge()]).toEqual(['ok', 0])
   })
 
   test('the standby is tried with a state token too: what was refused for its token did nothing', async () => {
@@ -225,7 +225,7 @@ describe('the SSWS token is refused', () => {
     for (const status of [429, 500, 400]) {
       answerNext(status, { errorCode: 'E0000047', errorSummary: 'later', errorId: 'oae1' })
       await upstream.send(STATELESS, CLIENT)
-      expect(upstream.tokenIsRefused()).toBe(true)
+      expect(upstream.tokenState()).toBe('failing')
     }
     expect((await failureOf(GONE)).status).toBe(503)
   })
@@ -233,10 +233,10 @@ describe('the SSWS token is refused', () => {
   test('before anything was answered, a state token that is refused is looked into: whose fault is it?', async () => {
     const ours = await org(new Set(), ['first-token'])
     expect((await ours.failureOf(GONE)).status).toBe(503)
-    expect(ours.upstream.tokenIsRefused()).toBe(true)
+    expect(ours.upstream.tokenState()).toBe('failing')
     const theirs = await org(new Set(['first-token']))
     expect((await theirs.upstream.send(GONE, CLIENT)).status).toBe(401)
-    expect(theirs.upstream.tokenIsRefused()).toBe(false)
+    expect(theirs.upstream.tokenState()).not.toBe('failing')
   })
 
   test('both refused: each is tried once, then 503', async () => {
@@ -251,7 +251,7 @@ describe('the SSWS token is refused', () => {
     await failureOf(STATELESS)
     valid.add('first-token')
     expect((await upstream.send(STATELESS, CLIENT)).status).toBe(200)
-    expect(upstream.tokenIsRefused()).toBe(false)
+    expect(upstream.tokenState()).not.toBe('failing')
     expect(await gauge()).toBe(0)
     expect((await upstream.send(GONE, CLIENT)).status).toBe(401)
     expect(lines().map(({ event }) => event)).toEqual([
@@ -357,7 +357,7 @@ describe('the SSWS token is refused', () => {
   test('another 401 is no refusal of our token', async () => {
     const { upstream, lines } = await answering((_req, res) => json(res, 401, { errorCode: 'E0000004' }))
     expect(await upstream.send(STATELESS, CLIENT)).toMatchObject({ status: 401, errorCode: 'E0000004' })
-    expect(upstream.tokenIsRefused()).toBe(false)
+    expect(upstream.tokenState()).not.toBe('failing')
     expect(lines()).toEqual([])
   })
 })

@@ -27,12 +27,31 @@ test('a check that throws at once fails like one that rejects', async () => {
 })
 
 test('a check that only informs is shown, and takes nobody out', async () => {
-  const health = createHealth([{ name: 'authn_token', run: bad, informs: true }])
+  const health = createHealth([
+    { name: 'authn_token', state: () => 'failing' },
+    { name: 'pam', state: () => 'unknown' },
+  ])
   expect(await health.readiness()).toEqual({
     ready: true,
     draining: false,
-    checks: { authn_token: 'failing' },
+    checks: { authn_token: 'failing', pam: 'unknown' },
   })
+})
+
+test('each change of a required check is told once: failing, failing for another reason, passing', async () => {
+  const errors = ['first', 'first', 'second', undefined, undefined, 'first'].map((reason) =>
+    reason === undefined ? undefined : new Error('store', { cause: new Error(reason) }),
+  )
+  const changes: unknown[] = []
+  let round = 0
+  const run = async () => {
+    const error = errors[round++]
+    if (error !== undefined) throw error
+  }
+  const health = createHealth([{ name: 'store', run }], { onChange: (change) => changes.push(change) })
+  for (const _ of errors) await health.readiness()
+  const failing = (at: number) => ({ name: 'store', error: errors[at] })
+  expect(changes).toEqual([failing(0), failing(2), { name: 'store' }, failing(5)])
 })
 
 test('who drains is not ready any more, however well everything is', async () => {

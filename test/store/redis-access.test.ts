@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import { createSecret } from '../../src/config/secret.ts'
 import { createMovableStore, type MovableStoreEvent } from '../../src/store/movable-store.ts'
 import type { StoreEvent } from '../../src/store/redis-link.ts'
+import { startRedisCluster } from '../support/redis-cluster.ts'
 import { startSentinels } from '../support/redis-sentinels.ts'
 import type { RedisServer } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
@@ -95,11 +96,21 @@ describe('a user with too few rights', () => {
     expect(await redis.client().dbsize()).toBeLessThanOrEqual(OWN_KEYS)
   })
 
-  test('no more rights than these are needed', async () => {
-    const redis = await server()
+  test('docs/operations.md gives the rights that are needed, and no other', () => {
     const commands = commandsOfTheStore().map((command) => `+${command}`)
-    const { store } = await connectAs(redis, ['~gatehouse:*', '+info', '+eval', ...commands])
+    const given = documentedRule().filter((rule) => rule.startsWith('+'))
+    expect(given.sort()).toEqual([...commands, '+eval', '+info', '+select'].sort())
+  })
+
+  test('in a cluster, these rights and those for a cluster are enough', async () => {
+    const cluster = stopped(await startRedisCluster(3))
+    for (const node of cluster.masters) {
+      const client = node.client()
+      await client.call('ACL', ...documentedRule(), '+cluster|slots', '+cluster|info', '+client|setname')
+    }
+    const { store } = connect(cluster.url.replace('//', '//gatehouse:password@'))
     await expectWorking(store)
+    for (const node of cluster.masters) expect(await node.client().call('ACL', 'LOG')).toEqual([])
   })
 
   test('what is tried leaves nothing for good, and may be tried by many at once', async () => {
@@ -123,6 +134,11 @@ describe('a user with too few rights', () => {
 
 /** Most keys that a probe leaves for a while. */
 const OWN_KEYS = 8
+
+function documentedRule(): string[] {
+  const [, rule = ''] = /^ACL (SETUSER gatehouse .+)$/m.exec(readFileSync('docs/operations.md', 'utf8')) ?? []
+  return rule.split(' ')
+}
 
 /** Every command that the store sends by itself or runs in its script. */
 function commandsOfTheStore(): string[] {

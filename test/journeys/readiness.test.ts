@@ -1,0 +1,181 @@
+import { readFileSync } from 'node:fs'
+import { afterEach, expect, test } from '@jest/globals'
+import { defaultTunables } from '../../src/config/load-config.ts'
+import type { Tunables } from '../../src/config/tunables.ts'
+import { parsePamConfig } from '../../src/sandbox/pam/pam-config.ts'
+import { defaultConfigPath, loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
+import { type BrokerHome, makeBrokerHome } from '../support/broker-process.ts'
+import { openBrowser } from '../support/browser.ts'
+import { TEST_KEY } from '../support/gatehouse.ts'
+import { AMELIA, type House, type HouseOptions, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
+import { handleOf, verifyHref } from '../support/transaction-view.ts'
+import { until } from '../support/until.ts'
+
+/** `/readyz` says what was proved, and no more; and why Redis cannot be used is in the log. */
+
+const cleanUps: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+async function house(options: HouseOptions = {}): Promise<House> {
+  const started = await startHouse(options)
+  cleanUps.push(() => started.stop())
+  return started
+}
+
+async function brokerHome(): Promise<BrokerHome> {
+  const home = await makeBrokerHome()
+  cleanUps.push(() => home.remove())
+  return home
+}
+
+async function readyz(opsUrl: string) {
+  const answer = await fetch(`${opsUrl}/readyz`)
+  const { checks } = (await answer.json()) as { checks: Record<string, string> }
+  return { status: answer.status, checks }
+}
+
+test('authn_token and pam are unknown until a call has proved them, on each replica, and never take it out', async () => {
+  const { gatehouse, replica, visit, sandbox } = await house()
+  const other = await replica()
+  const unknown = { status: 200, checks: { store: 'ok', authn_token: 'unknown', pam: 'unknown' } }
+  expect(await readyz(gatehouse.opsUrl)).toEqual(unknown)
+
+  const browser = await visit()
+  await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+  expect((await readyz(gatehouse.opsUrl)).checks).toEqual({ ...unknown.checks, authn_token: 'ok' })
+  expect((await browser.get('/api/v1/pam/me')).status).toBe(200)
+  expect((await readyz(gatehouse.opsUrl)).checks).toEqual({ store: 'ok', authn_token: 'ok', pam: 'ok' })
+  expect(await readyz(other.opsUrl)).toEqual(unknown)
+
+  const wrong = await replica({ AUTHN_API_TOKEN: 'a-wrong-token', PAM_KEY_SECRET: 'a-wrong-secret' })
+  await openBrowser(wrong.url).post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+  expect(await readyz(wrong.opsUrl)).toEqual({
+    status: 200,
+    checks: { ...unknown.checks, authn_token: 'failing' },
+  })
+  sandbox.faults.pam.set({ kind: 'status', status: 500, body: { error: 'unknown_error' } })
+  expect((await browser.get('/api/v1/pam/groups')).status).toBe(502)
+  expect((await readyz(gatehouse.opsUrl)).checks.pam).toBe('failing')
+  expect((await readyz(gatehouse.opsUrl)).status).toBe(200)
+})
+
+test('without PAM there is no check of it', async () => {
+  const { replica } = await house()
+  const noPam = { PAM_BASE_URL: '', PAM_TEAM: '', PAM_KEY_ID: '', PAM_KEY_SECRET: '', PAM_DIRECTORY: '' }
+  expect((await readyz((await replica(noPam)).opsUrl)).checks).toEqual({
+    store: 'ok',
+    authn_token: 'unknown',
+  })
+})
+
+/** The store's own bounds: here it is meant to fail. */
+const failsSoon = (tunables: Tunables): Tunables => ({ ...tunables, store: defaultTunables().store })
+
+test('a database that does not exist: not ready, sign-ins are 503, the log says why, nothing is written', async () => {
+  const { replica, redis, upstreamCalls } = await house({ tunables: failsSoon })
+  const broker = await replica({ REDIS_URL: `${redis.url}/99` })
+  const before = await redis.client().dbsize()
+  await until(() => broker.logText().includes('"reason":"no such database"'), { what: 'the reason' })
+  expect(await readyz(broker.opsUrl)).toMatchObject({ status: 503, checks: { store: 'failing' } })
+  const signIn = { username: AMELIA, password: PASSWORD }
+  expect((await openBrowser(broker.url).post('/api/v1/authn', signIn)).status).toBe(503)
+  expect(upstreamCalls()).toEqual([])
+  expect(await redis.client().dbsize()).toBe(before)
+})
+
+const REDIS_PASSWORD = 'plainly-fake-redis-password'
+
+test.each([
+  ['no scripts', ['~gatehouse:*', '+@all', '-@scripting']],
+  ['other keys', ['~other:*', '+@all']],
+])('a Redis user with %s: not ready, and the log says why, once', async (_, rules) => {
+  const { replica, redis } = await house()
+  await redis.client().call('ACL', 'SETUSER', 'gatehouse', 'on', `>${REDIS_PASSWORD}`, ...rules)
+  const broker = await replica({ REDIS_URL: urlFor(redis.port) })
+  const failed = () => broker.logLines().filter(({ event }) => event === 'readiness_check_failed')
+  await until(async () => (await readyz(broker.opsUrl)).status === 503 && failed().length > 0)
+  expect(await readyz(broker.opsUrl)).toMatchObject({ status: 503, checks: { store: 'failing' } })
+  expect(failed()).toMatchObject([{ name: 'store', dependency: 'store', outcome: 'refused', code: 'NOPERM' }])
+
+  await redis.client().call('ACL', 'SETUSER', 'gatehouse', '~gatehouse:*', '+@all')
+  expect((await readyz(broker.opsUrl)).status).toBe(200)
+  expect(broker.logText()).toContain('"event":"readiness_check_passed","name":"store"')
+})
+
+test('the rights that docs/operations.md gives the Redis user are enough for a whole sign-in', async () => {
+  const { redis, sandbox, authnUrl, pamUrl } = await house()
+  await redis.client().call('ACL', ...documentedRule())
+  const home = await brokerHome()
+  const broker = await home.start({
+    ...environment(authnUrl, sandbox.apiToken, redis.port),
+    ...pamEnvironment(pamUrl),
+  })
+  await until(async () => (await readyz(broker.opsUrl)).status === 200)
+
+  const browser = openBrowser(broker.url)
+  await browser.get('/api/v1/sessions/me')
+  await browser.post('/api/v1/authn', { username: TOMAS, password: 'wrong' })
+  const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
+  const done = await browser.post(new URL(verifyHref(asked, 'token:software:totp')).pathname, {
+    stateToken: handleOf(asked),
+    passCode: sandbox.totpCode(TOMAS),
+  })
+  expect(done.json.status).toBe('SUCCESS')
+  for (const path of ['/api/v1/sessions/me', '/api/v1/sessions', '/api/v1/pam/me', '/api/v1/pam/groups'])
+    expect([path, (await browser.get(path)).status]).toEqual([path, 200])
+  expect((await browser.delete('/api/v1/sessions/me')).status).toBe(204)
+  expect((await readyz(broker.opsUrl)).checks).toEqual({ store: 'ok', authn_token: 'ok', pam: 'ok' })
+  const log = (await redis.client().call('ACL', 'LOG')) as unknown[]
+  expect(log).toEqual([]) // nothing was refused in silence
+  expectJsonOnly(broker.output)
+})
+
+test('a Redis user without INFO: it works, and every line of the process is JSON', async () => {
+  const { redis, sandbox, authnUrl } = await house()
+  await redis.client().call('ACL', ...documentedRule(), '-info')
+  const broker = await (await brokerHome()).start(environment(authnUrl, sandbox.apiToken, redis.port))
+  await until(async () => (await readyz(broker.opsUrl)).status === 200)
+  const signIn = { username: AMELIA, password: PASSWORD }
+  expect((await openBrowser(broker.url).post('/api/v1/authn', signIn)).json.status).toBe('SUCCESS')
+  expectJsonOnly(broker.output)
+})
+
+function pamEnvironment(pamUrl: string): Record<string, string> {
+  const { team, keys } = parsePamConfig(loadSandboxConfig(defaultConfigPath).pam)
+  const [key] = keys
+  if (key === undefined) throw new Error('the sandbox has no PAM key')
+  return {
+    PAM_BASE_URL: pamUrl,
+    PAM_TEAM: team,
+    PAM_KEY_ID: key.keyId,
+    PAM_KEY_SECRET: key.keySecret,
+    PAM_DIRECTORY: 'all',
+  }
+}
+
+/** The line of the page as the arguments of ACL, with the password of this test. */
+function documentedRule(): string[] {
+  const page = readFileSync('docs/operations.md', 'utf8')
+  const [, rule = ''] = /^ACL (SETUSER gatehouse .+)$/m.exec(page) ?? []
+  return rule.replace('>password', `>${REDIS_PASSWORD}`).split(' ')
+}
+
+const urlFor = (port: number) => `redis://gatehouse:${REDIS_PASSWORD}@127.0.0.1:${port}`
+
+function environment(authnUrl: string, apiToken: string, redisPort: number): Record<string, string> {
+  return {
+    PUBLIC_URL: 'http://localhost:8080',
+    AUTHN_BASE_URL: authnUrl,
+    AUTHN_API_TOKEN: apiToken,
+    REDIS_URL: urlFor(redisPort),
+    SECRET_KEYS: TEST_KEY,
+  }
+}
+
+function expectJsonOnly({ out, err }: { out: string; err: string }): void {
+  expect(err).toBe('')
+  for (const line of out.trim().split('\n')) expect(() => JSON.parse(line)).not.toThrow()
+  expect(out).not.toContain(REDIS_PASSWORD)
+}
