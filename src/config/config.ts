@@ -111,7 +111,7 @@ export type PamDirectory =
   | { readonly kind: 'rules'; readonly roles: readonly string[]; readonly groups: readonly string[] }
 
 export interface RedisConfig {
-  /** A URL with one of the schemes of `REDIS_SCHEMES`; `memory:` means the embedded store. */
+  /** A URL that the store's `parseRedisUrl` takes; `memory:` means the embedded store. */
   readonly url: Secret<string>
   /** PEM certificates. */
   readonly ca?: string | undefined

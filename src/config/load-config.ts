@@ -24,7 +24,7 @@ export interface LoadConfigOptions {
   /** Instead of `config/default.json`. */
   readonly tunables?: Tunables
   /** The store's own reader of `REDIS_URL`; throws an Error that names the trouble and repeats no value. */
-  readonly parseRedisUrl?: (url: string) => unknown
+  readonly parseRedisUrl: (url: string) => unknown
 }
 
 /** The whole configuration, frozen; or ConfigError with every problem at once, by name, without a value. */

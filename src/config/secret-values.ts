@@ -42,48 +42,27 @@ function secretKey(text: string): Buffer {
   return key
 }
 
-/** The schemes of `REDIS_URL`; `memory:` is the embedded store. */
-export const REDIS_SCHEMES = [
-  'redis',
-  'rediss',
-  'redis+sentinel',
-  'rediss+sentinel',
-  'redis+cluster',
-  'rediss+cluster',
-] as const
-
 export const isOverTls = (url: string): boolean => /^rediss[+:]/i.test(url)
 
-/**
- * The outline of a `REDIS_URL`. `parse` is the store's own reader: it throws an Error whose message names what is
- * wrong without repeating a value.
- */
-export function redisUrl(options: { production: boolean; parse?: ((url: string) => unknown) | undefined }) {
-  return (text: string): string => {
+/** `parse` is the store's own reader: it throws an Error whose message names what is wrong, without a value. */
+export function redisUrl({
+  production,
+  parse,
+}: {
+  readonly production: boolean
+  readonly parse: (url: string) => unknown
+}): (text: string) => string {
+  return (text) => {
     if (text === 'memory:') {
-      if (options.production) throw new Refusal('must not be memory: in production: it holds for one process')
+      if (production) throw new Refusal('must not be memory: in production: it holds for one process')
       return text
     }
-    const scheme = /^([a-z+]+):\/\//i.exec(text)?.[1]?.toLowerCase()
-    if (!REDIS_SCHEMES.some((each) => each === scheme)) {
-      throw new Refusal(`must begin with one of ${REDIS_SCHEMES.join(', ')} and ://, or be memory:`)
+    try {
+      parse(text)
+    } catch (error) {
+      throw new Refusal(error instanceof Error ? error.message : 'is not understood')
     }
-    if (!/^[^/]+:\/\/([^/?#\s]*@)?[^/?#@\s]+([/?]\S*)?$/.test(text)) {
-      throw new Refusal('must name a host; a password in it must be percent-encoded')
-    }
-    if (scheme?.endsWith('sentinel') && !/[?&]name=[^&]/.test(text)) {
-      throw new Refusal('must have ?name= with the name that the sentinels know the primary by')
-    }
-    checkWith(options.parse, text)
     return text
-  }
-}
-
-function checkWith(parse: ((url: string) => unknown) | undefined, text: string): void {
-  try {
-    parse?.(text)
-  } catch (error) {
-    throw new Refusal(error instanceof Error ? error.message : 'is not understood')
   }
 }
 

@@ -14,6 +14,8 @@ export interface RedisLinkParts {
   readonly client: Redis | Cluster
   /** Once there has been no connection for so long, operations fail at once instead of waiting for one. */
   readonly patienceMs: number
+  /** Finds a reason that the client's own errors do not tell; asked while there has not been any connection yet. */
+  readonly diagnose?: () => Promise<string | undefined>
   readonly onEvent?: (event: StoreEvent) => void
 }
 
@@ -30,10 +32,17 @@ export interface RedisLink {
 }
 
 /** Watches over the client's connection: who waits for it, what is told about it, and how it ends. */
-export function createRedisLink({ client, patienceMs, onEvent = () => {} }: RedisLinkParts): RedisLink {
+export function createRedisLink({
+  client,
+  patienceMs,
+  diagnose = async () => undefined,
+  onEvent = () => {},
+}: RedisLinkParts): RedisLink {
   const waiting = new Set<(isReady: boolean) => void>()
   let reason = 'not connected'
   let lostAt: number | undefined = performance.now()
+  let diagnosis: string | undefined
+  let wasEverConnected = false
   let wasConnected = false
   let attempts = 0
   let running = 0
@@ -45,6 +54,8 @@ export function createRedisLink({ client, patienceMs, onEvent = () => {} }: Redi
   client.on('ready', () => {
     lostAt = undefined
     wasConnected = true
+    wasEverConnected = true
+    diagnosis = undefined
     attempts = 0
     reason = 'connection lost' // unless an error says more by then: what kept us from connecting is over
     onEvent({ event: 'store_connected' })
@@ -52,7 +63,7 @@ export function createRedisLink({ client, patienceMs, onEvent = () => {} }: Redi
   })
   client.on('close', () => {
     lostAt ??= performance.now()
-    if (wasConnected && !closing) onEvent({ event: 'store_lost', reason })
+    if (wasConnected && !closing) onEvent({ event: 'store_lost', reason: why() })
     wasConnected = false
   })
   client.on('reconnecting', noteAttempt)
@@ -68,7 +79,7 @@ export function createRedisLink({ client, patienceMs, onEvent = () => {} }: Redi
     ready(deadline) {
       if (closing) throw unavailableBecause('closed')
       if (client.status === 'ready') return undefined
-      if (lostAt !== undefined && performance.now() - lostAt > patienceMs) throw unavailableBecause(reason)
+      if (lostAt !== undefined && performance.now() - lostAt > patienceMs) throw unavailableBecause(why())
       return waitUntilReady(deadline)
     },
     enter() {
@@ -98,7 +109,17 @@ export function createRedisLink({ client, patienceMs, onEvent = () => {} }: Redi
   function noteAttempt(): void {
     if (closing) return
     attempts += 1
-    onEvent({ event: 'store_reconnecting', attempt: attempts, reason })
+    onEvent({ event: 'store_reconnecting', attempt: attempts, reason: why() })
+    if (!wasEverConnected) {
+      void diagnose().then((found) => {
+        if (!wasEverConnected) diagnosis = found
+      })
+    }
+  }
+
+  /** Where the client was told by Redis or by the system what is wrong, that is the reason. */
+  function why(): string {
+    return diagnosis !== undefined && SAYS_LITTLE.test(reason) ? diagnosis : reason
   }
 
   function waitUntilReady(deadline: number): Promise<void> {
@@ -107,7 +128,7 @@ export function createRedisLink({ client, patienceMs, onEvent = () => {} }: Redi
         clearTimeout(timer)
         waiting.delete(end)
         if (isReady) resolve()
-        else reject(unavailableBecause(reason))
+        else reject(unavailableBecause(why()))
       }
       const timer = setTimeout(end, deadline - performance.now(), false)
       waiting.add(end)
@@ -132,3 +153,7 @@ export function createRedisLink({ client, patienceMs, onEvent = () => {} }: Redi
     if (client.status !== 'end') client.disconnect()
   }
 }
+
+/** What a connection ends in that one side takes for TLS, and the other does not. */
+const SAYS_LITTLE =
+  /^(ETIMEDOUT|ECONNRESET|EPIPE|EPROTO|ERR_SSL_\w+|timeout|not connected|connection lost|sentinels unreachable|cluster unreachable)$/

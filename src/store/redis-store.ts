@@ -8,6 +8,7 @@ import { probeRedis } from './redis-probe.ts'
 import { createRedisRunner, type RedisRunner } from './redis-runner.ts'
 import { parseRedisUrl } from './redis-url.ts'
 import type { OpenedStore, Store } from './store.ts'
+import { tlsMismatch } from './tls-mismatch.ts'
 
 export interface RedisStoreParts {
   readonly url: string
@@ -37,13 +38,19 @@ export function createRedisStore({
   onEvent,
   onFailure,
 }: RedisStoreParts): OpenedStore {
+  const target = parseRedisUrl(url)
   const client = createRedisClient({
-    target: parseRedisUrl(url),
+    target,
     ...(ca === undefined ? {} : { ca }),
     commandTimeoutMs,
     connectTimeoutMs,
   })
-  const link = createRedisLink({ client, patienceMs: commandTimeoutMs, ...(onEvent ? { onEvent } : {}) })
+  const link = createRedisLink({
+    client,
+    patienceMs: commandTimeoutMs,
+    diagnose: () => tlsMismatch(target, connectTimeoutMs),
+    ...(onEvent ? { onEvent } : {}),
+  })
   const run = createRedisRunner({ link, commandTimeoutMs, ...(onFailure ? { onFailure } : {}) })
 
   return { store: createOperations(client, run, link.close), status: link.status }

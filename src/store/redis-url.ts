@@ -45,9 +45,18 @@ interface Access {
  * Throws an Error that names the part that is wrong and never repeats its value: the URL holds a password.
  */
 export function parseRedisUrl(url: string): RedisTarget {
+  if (hasUnescaped(url)) {
+    throw new Error(
+      'password: must be percent-encoded: @ as %40, / as %2F, ? as %3F, # as %23, a space as %20',
+    )
+  }
   const parts = SHAPE.exec(url)?.groups
   const scheme = SCHEMES.get(parts?.scheme?.toLowerCase() ?? '')
-  if (!parts || !scheme) throw new Error(`scheme: must be one of ${[...SCHEMES.keys()].join(', ')}`)
+  if (!parts || !scheme) {
+    throw new Error(
+      `scheme: must be one of ${[...SCHEMES.keys()].join(', ')}, each with ://, or memory: alone`,
+    )
+  }
   const access = { tls: scheme.tls, credentials: parseUserInfo(parts.userinfo) }
   const hosts = parts.hosts ?? ''
   const query = parseQuery(parts.query, scheme.form === 'sentinel' ? SENTINEL_PARAMETERS : [])
@@ -81,6 +90,13 @@ export function parseRedisUrl(url: string): RedisTarget {
 
 const SHAPE =
   /^(?<scheme>[a-z+]+):\/\/(?:(?<userinfo>[^/?#]*)@)?(?<hosts>[^/?#@]*)(?<path>\/[^?#]*)?(?:\?(?<query>[^#]*))?$/i
+
+/** A user or a password ends at the first `/`, `?` or `#`, so an `@` after that, or a second one, means an unescaped one. */
+function hasUnescaped(url: string): boolean {
+  const [, authority = '', rest = ''] = /^[a-z+]+:\/\/([^/?#]*)(.*)$/is.exec(url) ?? []
+  const restWithoutSentinelUser = rest.replace(/([?&]sentinel(?:Username|Password)=)[^&]*/g, '$1')
+  return /@.*@|\s.*@/s.test(authority) || restWithoutSentinelUser.includes('@')
+}
 
 const SCHEMES: ReadonlyMap<string, { form: RedisTarget['form']; tls: boolean }> = new Map([
   ['redis', { form: 'standalone', tls: false }],

@@ -2,7 +2,6 @@ import { inspect } from 'node:util'
 import { expect, test } from '@jest/globals'
 import { ConfigError } from '../../src/config/config-error.ts'
 import { newKey } from '../../src/config/new-key.ts'
-import { parseRedisUrl } from '../../src/store/redis-url.ts'
 import { KEY, load, PAM, problemsOf } from './sound-environment.ts'
 
 test('the required variables alone make a sound configuration', () => {
@@ -124,7 +123,7 @@ test.each([
   'redis://[::1]:6379',
   'memory:',
 ])('REDIS_URL may be %s, by the store, too', (url) => {
-  expect(load({ REDIS_URL: url }, { parseRedisUrl }).redis.url.current()).toBe(url)
+  expect(load({ REDIS_URL: url }).redis.url.current()).toBe(url)
 })
 
 test('several keys are taken in order, URL-safe and unpadded ones too', () => {

@@ -138,11 +138,13 @@ const CASES: Case[] = [
   ['PAM_DIRECTORY', 'role:pam_admin,group:not-a-uuid', RULES, PAM],
   ['PAM_DIRECTORY', 'all,role:pam_admin', RULES, PAM],
 
-  ['REDIS_URL', 'http://redis:6379', 'must begin with one of redis'],
-  ['REDIS_URL', 'redis://', 'must name a host'],
-  ['REDIS_URL', 'redis+sentinel://s1:26379,s2:26379/0', 'must have ?name='],
+  ['REDIS_URL', 'http://redis:6379', 'scheme: must be one of redis, rediss,'],
+  ['REDIS_URL', 'redis://', 'host: is missing'],
+  ['REDIS_URL', 'redis+sentinel://s1:26379,s2:26379/0', 'query: name is missing'],
   ['REDIS_URL', 'memory:', 'must not be memory: in production', { NODE_ENV: 'production' }],
-  ['REDIS_URL', 'memory://x', 'must begin with one of redis'],
+  ['REDIS_URL', 'memory://x', 'scheme: must be one of redis'],
+  ['REDIS_URL', 'redis://:p@ss@redis:6379/0', '@ as %40'],
+  ['REDIS_URL', 'redis://gatehouse:p/ss@redis:6379/0', '/ as %2F'],
   [
     'REDIS_URL',
     'redis://:replace-with-your-password@redis.example.internal:6379/0',

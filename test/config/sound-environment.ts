@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { ConfigError } from '../../src/config/config-error.ts'
 import { type LoadConfigOptions, loadConfig } from '../../src/config/load-config.ts'
+import { parseRedisUrl } from '../../src/store/redis-url.ts'
 
 export const KEY = randomBytes(32).toString('base64')
 
@@ -27,7 +28,7 @@ export function load(
   more: Record<string, string | undefined> = {},
   options: Partial<LoadConfigOptions> = {},
 ) {
-  return loadConfig({ env: soundEnvironment(more), ...options })
+  return loadConfig({ env: soundEnvironment(more), parseRedisUrl, ...options })
 }
 
 /** The problems of a configuration that is not sound; empty when it is. */

@@ -4,6 +4,7 @@ import { loadConfig } from '../../src/config/load-config.ts'
 import { newKey } from '../../src/config/new-key.ts'
 import { parsePamConfig } from '../../src/sandbox/pam/pam-config.ts'
 import { loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
+import { parseRedisUrl } from '../../src/store/redis-url.ts'
 
 test('docs/sandbox.md: the broker of one’s own is configured soundly, and with what the sandbox takes', () => {
   const page = readFileSync(new URL('../../docs/sandbox.md', import.meta.url), 'utf8')
@@ -11,7 +12,7 @@ test('docs/sandbox.md: the broker of one’s own is configured soundly, and with
     [...page.matchAll(/^export ([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [name, value]),
   )
   expect(env.SECRET_KEYS).toBe('$(node dist/main.js --new-key)')
-  const config = loadConfig({ env: { ...env, SECRET_KEYS: newKey() } })
+  const config = loadConfig({ env: { ...env, SECRET_KEYS: newKey() }, parseRedisUrl })
 
   const sandbox = loadSandboxConfig()
   const { team, keys } = parsePamConfig(sandbox.pam)

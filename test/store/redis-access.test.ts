@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs'
-import { afterEach, describe, expect, test } from '@jest/globals'
+import { type AddressInfo, createServer } from 'node:net'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { createSecret } from '../../src/config/secret.ts'
 import { createMovableStore, type MovableStoreEvent } from '../../src/store/movable-store.ts'
 import type { StoreEvent } from '../../src/store/redis-link.ts'
+import { type Certificates, makeCertificates } from '../support/redis-certificates.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { startSentinels } from '../support/redis-sentinels.ts'
-import type { RedisServer } from '../support/redis-server.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 import {
   atTheEnd,
@@ -130,6 +132,59 @@ describe('a user with too few rights', () => {
     await until(() => connected.status() === 'ready', { what: 'a connection' })
     return connected
   }
+})
+
+describe('TLS on one side only', () => {
+  const hasReason = (events: readonly StoreEvent[], reason: string) => attempts(events, reason).length > 0
+  const NO_TLS = 'rediss URL but port without TLS'
+  const TLS = 'redis URL but port with TLS'
+  let certificates: Certificates
+  beforeAll(() => {
+    certificates = makeCertificates()
+  })
+  afterAll(() => certificates.remove())
+
+  test.each<[string, () => Promise<{ url: string; stop(): Promise<void> }>]>([
+    ['one server', () => startRedis()],
+    ['one server that asks for a password', () => startRedis({ password: 'plainly-fake' })],
+    ['sentinels', () => startSentinels()],
+    ['a cluster', () => startRedisCluster(3)],
+  ])('a TLS URL for a port without TLS is named as such: %s', async (_, start) => {
+    const { url } = stopped(await start())
+    const { store, events } = connect(url.replace(/^redis/, 'rediss'))
+    await until(() => hasReason(events, NO_TLS), { what: 'the reason' })
+    expect(await expectUnavailable(store)).toContain(`redis: ${NO_TLS}`)
+  })
+
+  test('a URL without TLS for a port with TLS is named as such', async () => {
+    const redis = await server({ tls: certificates })
+    const { store, events } = connect(redis.url.replace('rediss:', 'redis:'))
+    await until(() => hasReason(events, TLS), { what: 'the reason' })
+    expect(await expectUnavailable(store)).toContain(`redis: ${TLS}`)
+  })
+
+  test('a certificate that is not trusted is another reason', async () => {
+    const redis = await server({ tls: certificates })
+    const { events } = connect(redis.url)
+    await until(() => events.length > 3)
+    expect([NO_TLS, TLS].filter((reason) => hasReason(events, reason))).toEqual([])
+  })
+
+  test('so is a server that says nothing, and one that hangs up', async () => {
+    const silent = createServer(() => {})
+    const hangingUp = createServer((socket) => socket.destroy())
+    for (const listener of [silent, hangingUp]) {
+      const port = await new Promise<number>((resolve) => {
+        listener.listen(0, '127.0.0.1', () => resolve((listener.address() as AddressInfo).port))
+      })
+      atTheEnd(async () => void listener.close())
+      for (const scheme of ['redis', 'rediss']) {
+        const { events } = connect(`${scheme}://127.0.0.1:${port}`)
+        await until(() => events.length > 2)
+        expect([NO_TLS, TLS].filter((reason) => hasReason(events, reason))).toEqual([])
+      }
+    }
+  })
 })
 
 /** Most keys that a probe leaves for a while. */

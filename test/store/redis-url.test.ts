@@ -34,6 +34,17 @@ describe('a Redis URL that is wrong is refused by the name of its part', () => {
       /^query: sentinelUsername needs a sentinelPassword/,
     ],
     ['redis://a#topsecret', /^scheme: /],
+    ...[
+      'redis://:topsecret@more@a',
+      'redis://app:topsecret/more@a:6379/0',
+      'redis://:12/topsecret@a',
+      'redis://app:topsecret?more@a',
+      'redis://:topsecret?more=1@a',
+      'redis://:topsecret#more@a',
+      'redis://:topsecret more@a',
+      'redis+cluster://:topsecret/@h1:1,h2:2',
+      'rediss+sentinel://:topsecret/more@h1/0?name=m&sentinelPassword=p@q',
+    ].map((url): [string, RegExp] => [url, /^password: must be percent-encoded: @ as %40, \/ as %2F/]),
   ])('%s', (url, message) => {
     expect(() => parseRedisUrl(url)).toThrow(message)
     expect(() => parseRedisUrl(url)).not.toThrow(/topsecret/)
@@ -61,7 +72,6 @@ describe('a Redis URL says', () => {
 
   test('who we are, percent-decoded', () => {
     expect(parseRedisUrl('redis://:p%40ss%2Fw%3Ard%25@a').credentials).toEqual({ password: 'p@ss/w:rd%' })
-    expect(parseRedisUrl('redis://:p@ss@a').credentials).toEqual({ password: 'p@ss' })
     expect(parseRedisUrl('redis://ap%70:a:b@a/').credentials).toEqual({ username: 'app', password: 'a:b' })
   })
 
