@@ -66,7 +66,7 @@ class RedisOnItsDatabase extends Redis {
       command.reject = (error: Error) => {
         if (error.name !== 'ReplyError') return reject(error)
         command.reject = () => {} // left without an outcome: any outcome would make the connection ready
-        this.emit('error', error)
+        this.silentEmit('error', error)
         this.disconnect(true)
       }
     }

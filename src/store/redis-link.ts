@@ -63,7 +63,7 @@ export function createRedisLink({
   })
   client.on('close', () => {
     lostAt ??= performance.now()
-    if (wasConnected && !closing) onEvent({ event: 'store_lost', reason: why() })
+    if (wasConnected && !closing) onEvent({ event: 'store_lost', reason })
     wasConnected = false
   })
   client.on('reconnecting', noteAttempt)
@@ -110,7 +110,7 @@ export function createRedisLink({
     if (closing) return
     attempts += 1
     onEvent({ event: 'store_reconnecting', attempt: attempts, reason: why() })
-    if (!wasEverConnected) {
+    if (!wasEverConnected && SAYS_LITTLE.test(reason)) {
       void diagnose().then((found) => {
         if (!wasEverConnected) diagnosis = found
       })

@@ -84,7 +84,7 @@ describe('a user with too few rights', () => {
     ['no scripts', ['~gatehouse:*', '+@all', '-@scripting'], 'NOPERM'],
     ['other keys', ['~other:*', '+@all'], 'NOPERM'],
     ['keys that can only be read', ['%R~gatehouse:*', '+@all'], 'NOPERM'],
-    ['nothing', [], 'NOPERM'],
+    ['no command but INFO', ['~gatehouse:*', '+info'], 'NOPERM'],
     ...commandsOfTheStore().map((command): [string, string[], string] => [
       `all commands but ${command}`,
       ['~gatehouse:*', '+@all', `-${command}`],
