@@ -158,7 +158,7 @@ function pamEnvironment(pamUrl: string): Record<string, string> {
 /** The line of the page as the arguments of ACL, with the password of this test. */
 function documentedRule(): string[] {
   const page = readFileSync('docs/operations.md', 'utf8')
-  const [, rule = ''] = /^ACL (SETUSER gatehouse .+)$/m.exec(page) ?? []
+  const [, rule = ''] = /^ *ACL (SETUSER gatehouse .+)$/m.exec(page) ?? []
   return rule.replace('>password', `>${REDIS_PASSWORD}`).split(' ')
 }
 

@@ -205,6 +205,21 @@ test.each([
   expect(asked).toEqual(path === undefined ? [] : [path])
 })
 
+test('users of two domains with one local part are two users to PAM', async () => {
+  const domains = [
+    { domain: 'corp.example', prefix: '' },
+    { domain: 'partner.example', prefix: 'partner-' },
+  ]
+  const broker = await journey.replica({ userName: { kind: 'login-local-part', domains } })
+  for (const login of ['zoe@corp.example', 'zoe@partner.example', 'partner-zoe@corp.example'])
+    await broker.get('/api/v1/pam/me', { login })
+  const asked = journey.pam.calls.entries.map((call) => call.path).filter((one) => one.includes('/users/'))
+  expect(asked).toEqual([
+    '/v1/teams/example-team/users/zoe/groups',
+    '/v1/teams/example-team/users/partner-zoe/groups',
+  ])
+})
+
 test('where no access service is configured the paths answer 404', async () => {
   const app = express()
   app.use((req, _res, next) => {

@@ -191,7 +191,7 @@ describe('TLS on one side only', () => {
 const OWN_KEYS = 8
 
 function documentedRule(): string[] {
-  const [, rule = ''] = /^ACL (SETUSER gatehouse .+)$/m.exec(readFileSync('docs/operations.md', 'utf8')) ?? []
+  const [, rule = ''] = /^ *ACL (SETUSER gatehouse .+)$/m.exec(readFileSync('docs/operations.md', 'utf8')) ?? []
   return rule.split(' ')
 }
 
