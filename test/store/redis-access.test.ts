@@ -115,6 +115,18 @@ describe('a user with too few rights', () => {
     for (const node of cluster.masters) expect(await node.client().call('ACL', 'LOG')).toEqual([])
   })
 
+  test('behind sentinels, these rights and those at the sentinels are enough', async () => {
+    const { url, primary, replicas, sentinels } = stopped(await startSentinels())
+    for (const redis of [primary, ...replicas]) await redis.client().call('ACL', ...documentedRule())
+    const atSentinel = ['+sentinel|get-master-addr-by-name', '+sentinel|sentinels']
+    for (const sentinel of sentinels) {
+      await sentinel.client().call('ACL', 'SETUSER', 'gatehouse', 'reset', 'on', '>password', ...atSentinel)
+    }
+    const { store } = connect(url.replace('//', '//gatehouse:password@'))
+    await expectWorking(store)
+    for (const one of [primary, ...sentinels]) expect(await one.client().call('ACL', 'LOG')).toEqual([])
+  })
+
   test('what is tried leaves nothing for good, and may be tried by many at once', async () => {
     const redis = await server()
     const stores = [connect(redis.url), connect(redis.url)].map(({ store }) => store)
@@ -191,7 +203,8 @@ describe('TLS on one side only', () => {
 const OWN_KEYS = 8
 
 function documentedRule(): string[] {
-  const [, rule = ''] = /^ *ACL (SETUSER gatehouse .+)$/m.exec(readFileSync('docs/operations.md', 'utf8')) ?? []
+  const [, rule = ''] =
+    /^ *ACL (SETUSER gatehouse .+)$/m.exec(readFileSync('docs/operations.md', 'utf8')) ?? []
   return rule.split(' ')
 }
 
