@@ -1,9 +1,9 @@
 import type { Metrics } from '../observability/metrics.ts'
 import type { UpstreamClock } from '../upstream/upstream-clock.ts'
-import type { Group } from './group.ts'
 import type { CachedList, GroupLists, KnownList } from './group-lists.ts'
+import type { ListReader } from './list-reader.ts'
 import type { OnAccountOf } from './pam-call.ts'
-import type { ListOf, PamClient } from './pam-client.ts'
+import type { ListOf } from './pam-client.ts'
 import { PamFailure } from './pam-errors.ts'
 import type { SharedFlight } from './shared-flight.ts'
 import type { TeamSwitch } from './team-switch.ts'
@@ -29,7 +29,7 @@ export interface ListTunables {
 }
 
 export interface GroupCacheParts {
-  readonly client: PamClient
+  readonly reader: ListReader
   readonly lists: GroupLists
   readonly flights: SharedFlight<CachedList>
   readonly team: TeamSwitch
@@ -46,7 +46,7 @@ const REFRESH_AGAIN_MS = 2000
 const FUTURE_MS = 5000
 
 export function createGroupCache(parts: GroupCacheParts): GroupCache {
-  const { client, lists, flights, team, clock, monotonic, tunables, unknownUserMs, metrics } = parts
+  const { reader, lists, flights, team, clock, monotonic, tunables, unknownUserMs, metrics } = parts
   const refreshNotBefore = new Map<string, number>()
 
   return {
@@ -67,9 +67,8 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
         }
       }
       try {
-        const { freshMs } = limits
         const account = { background: false, requestId }
-        return serve(kind, 'miss', known(await refresh(list, cached, freshMs, account)))
+        return serve(kind, 'miss', known(await refresh(list, cached, maxAgeMs, account)))
       } catch (error) {
         if (!(error instanceof PamFailure) || !error.rule.stale || cached?.groups === undefined) throw error
         if (ageOf(cached) > limits.onErrorMs) throw error
@@ -110,7 +109,7 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
     const name = lists.nameOf(list)
     if (monotonic() < (refreshNotBefore.get(name) ?? Number.NEGATIVE_INFINITY)) return
     refreshNotBefore.set(name, Number.POSITIVE_INFINITY)
-    refresh(list, cached, tunables.freshMs, { background: true, requestId }).then(
+    refresh(list, cached, undefined, { background: true, requestId }).then(
       () => refreshNotBefore.delete(name),
       (error: unknown) => {
         // Logged and counted where it happened; whoever comes later than the stale time sees it.
@@ -125,58 +124,38 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
     for (const [name, until] of refreshNotBefore) if (until <= monotonic()) refreshNotBefore.delete(name)
   }
 
-  /** One fetch over all replicas: what another one has left since is as good. */
-  function refresh(
+  /** One read over all replicas: what another one has stored since `seen` serves as well, unless it is too old for the caller. */
+  async function refresh(
     list: ListOf,
     seen: CachedList | undefined,
-    freshMs: number,
+    maxAgeMs: number | undefined,
     account: OnAccountOf,
   ): Promise<CachedList> {
-    return flights.run(lists.lockKeyOf(list), {
+    const askedAt = monotonic()
+    /** The caller's limit counts from the time when it asked. */
+    const usableMs = () => (maxAgeMs ?? tunables.staleMs) + monotonic() - askedAt
+    const found = await flights.run(lists.lockKeyOf(list), {
       background: account.background,
       async read() {
-        const found = await lists.lookAgain(list)
+        const stored = await lists.lookAgain(list)
         const { voidBeforeMs } = await team.check()
-        const newer = usable(found, voidBeforeMs)
+        const newer = usable(stored, voidBeforeMs)
         if (newer === undefined || newer.id === seen?.id) return undefined
-        return ageOf(newer) <= (newer.groups === undefined ? unknownUserMs : freshMs) ? newer : undefined
+        return ageOf(newer) <= (newer.groups === undefined ? unknownUserMs : usableMs()) ? newer : undefined
       },
-      fetch: () => fetchList(list, account),
+      async fetch() {
+        const { voidBeforeMs } = await team.check()
+        const seenAtMs = seen?.fetchedAtMs ?? Number.NEGATIVE_INFINITY
+        return reader.read(list, account, Math.max(voidBeforeMs, seenAtMs, clock.now() - usableMs()))
+      },
     })
-  }
-
-  async function fetchList(list: ListOf, account: OnAccountOf): Promise<CachedList> {
-    const startedAt = monotonic()
-    try {
-      const groups = await client.groups(list, account)
-      return await lists.put(list, sorted(groups), fetchedAt(startedAt))
-    } catch (error) {
-      if (error instanceof PamFailure) await clearUp(list, error, startedAt)
-      throw error
-    }
-  }
-
-  /** A list is as old as its first page: whatever changed since may be missing. */
-  function fetchedAt(startedAt: number): number {
-    return clock.now() - (monotonic() - startedAt)
-  }
-
-  async function clearUp(list: ListOf, { trouble, rule }: PamFailure, startedAt: number): Promise<void> {
-    if (trouble === 'unknown_person') await lists.putUnknown(list, fetchedAt(startedAt))
-    if (rule.purges === 'list') await lists.remove(list, clock.now())
-    if (rule.purges === 'team') {
-      await team.switchOff()
-      lists.clearMemory()
-    }
+    // Another caller of this process may have begun it, and continued pages that are too old for this one.
+    if (maxAgeMs !== undefined && ageOf(found) > usableMs()) throw new PamFailure('held_back')
+    return found
   }
 }
 
 function known(cached: CachedList): KnownList {
   if (cached.groups === undefined) throw new PamFailure('unknown_person')
   return cached
-}
-
-/** By id, so that a cursor is a place in the list whatever comes and goes. */
-function sorted(groups: Group[]): Group[] {
-  return groups.sort((one, other) => (one.id < other.id ? -1 : 1))
 }

@@ -16,11 +16,13 @@ import { type CachedList, createGroupLists } from './group-lists.ts'
 import { createGroups, type PamDirectory } from './groups.ts'
 import { watchKeyExpiry } from './key-expiry.ts'
 import { createKeyPauses, type KeyPausesParts } from './key-pauses.ts'
+import { createListReader } from './list-reader.ts'
 import type { PageLimits } from './pages.ts'
 import { createPamCall } from './pam-call.ts'
 import { createPamClient } from './pam-client.ts'
 import { createPamRoutes, type RequireSession } from './pam-routes.ts'
 import type { PamUserName } from './pam-user.ts'
+import { createPausedReads } from './paused-reads.ts'
 import { createSealedRecords } from './sealed-records.ts'
 import { createSharedFlight } from './shared-flight.ts'
 import { createTeamSwitch } from './team-switch.ts'
@@ -71,8 +73,8 @@ export interface Pam {
 /** How long this process trusts its memory before it looks into the store for a purge or a newer list. */
 const CONFIRM_MS = 1000
 const MAX_MEMORY_BYTES = 64 * 1024 * 1024
-/** Of the rate limit's allowance: at this share and below it, background work gives way. */
-const LOW_SHARE = 0.1
+/** At this share of the rate limit and below it, directories and background refreshes give way to users' own lookups. */
+const LOW_SHARE = 0.25
 /** However far away the end of a rate limit is said to be: nobody is kept out for longer. */
 const MAX_CLOSED_MS = 3_600_000
 /** Locks outlive what they guard by this. */
@@ -149,7 +151,33 @@ export function createPam(parts: PamParts): Pam {
     directory: Math.max(listTunables.onErrorMs, listTunables.freshMs),
     me: Math.max(listTunables.meOnErrorMs, listTunables.freshMs),
   }
-  const cache = createGroupCache({
+  const records = createSealedRecords({
+    store,
+    seal: createSeal(secretKeys, 'pam-groups'),
+    signer,
+    metrics,
+    log,
+    kind: 'pam-groups',
+  })
+  const lists = createGroupLists({
+    records,
+    scope: name,
+    keptMs,
+    unknownUserMs: tunables.unknownUserMs,
+    confirmMs: CONFIRM_MS,
+    maxMemoryBytes: MAX_MEMORY_BYTES,
+    monotonic,
+  })
+  const teamSwitch = createTeamSwitch({
+    store,
+    clock,
+    monotonic,
+    scope,
+    disabledMs: tunables.teamDisabledMs,
+    keptMs: Math.max(keptMs.directory, keptMs.me),
+    confirmMs: CONFIRM_MS,
+  })
+  const reader = createListReader({
     client: createPamClient({
       call,
       token,
@@ -157,36 +185,22 @@ export function createPam(parts: PamParts): Pam {
       origin,
       limits: listTunables,
       maxWaitMs: rateLimit.maxWaitMs,
+      clock,
       monotonic,
       log,
       metrics,
     }),
-    lists: createGroupLists({
-      records: createSealedRecords({
-        store,
-        seal: createSeal(secretKeys, 'pam-groups'),
-        signer,
-        metrics,
-        log,
-        kind: 'pam-groups',
-      }),
-      scope: name,
-      keptMs,
-      unknownUserMs: tunables.unknownUserMs,
-      confirmMs: CONFIRM_MS,
-      maxMemoryBytes: MAX_MEMORY_BYTES,
-      monotonic,
-    }),
+    lists,
+    paused: createPausedReads({ records, keptMs: listTunables.staleMs }),
+    team: teamSwitch,
+    clock,
+    monotonic,
+  })
+  const cache = createGroupCache({
+    reader,
+    lists,
     flights: createSharedFlight<CachedList>({ ...flightParts, waitMs: listTunables.maxTotalMs }),
-    team: createTeamSwitch({
-      store,
-      clock,
-      monotonic,
-      scope,
-      disabledMs: tunables.teamDisabledMs,
-      keptMs: Math.max(keptMs.directory, keptMs.me),
-      confirmMs: CONFIRM_MS,
-    }),
+    team: teamSwitch,
     clock,
     monotonic,
     tunables: listTunables,

@@ -23,6 +23,8 @@ export interface PamRequest extends OnAccountOf {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
   readonly subject: PamSubject
+  /** Users' own lookups go first: what is left of the rate limit is theirs, and so is the next free connection. */
+  readonly yields?: boolean
   /** What may still be spent waiting for the rate limit. */
   readonly budget: { leftMs: number }
   /** For this operation as a whole. */
@@ -80,9 +82,9 @@ export function createPamCall(parts: PamCallParts): PamCall {
     }
   }
 
-  async function enter({ background, budget }: PamRequest): Promise<GatePass> {
+  async function enter({ background, yields, budget }: PamRequest): Promise<GatePass> {
     try {
-      return await gate.enter({ priority: background ? 'background' : 'ongoing', budget })
+      return await gate.enter({ priority: background ? 'background' : yields ? 'new' : 'ongoing', budget })
     } catch (error) {
       if (!(error instanceof RateLimitRefusal)) throw error
       throw new PamFailure('too_many_requests', { retryAfterMs: error.waitMs, gaveWay: background })

@@ -1,8 +1,9 @@
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { UpstreamAnswer } from '../upstream/upstream-client.ts'
+import type { UpstreamClock } from '../upstream/upstream-clock.ts'
 import type { Group } from './group.ts'
-import { type PageLimits, readPages } from './pages.ts'
+import { type FetchPage, type PageLimits, type PageRead, readPages } from './pages.ts'
 import type { OnAccountOf, PamCall, PamRequest } from './pam-call.ts'
 import { PamFailure } from './pam-errors.ts'
 import type { PamToken } from './token.ts'
@@ -12,7 +13,8 @@ export type ListOf = { readonly kind: 'directory' } | { readonly kind: 'me'; rea
 
 /** Reads whole lists from the API. Throws `PamFailure`. */
 export interface PamClient {
-  groups(list: ListOf, account: OnAccountOf): Promise<Group[]>
+  /** Reads on from where `read` stands, and leaves there how far it came. */
+  groups(list: ListOf, account: OnAccountOf, read: PageRead): Promise<Group[]>
 }
 
 export interface PamClientParts {
@@ -23,6 +25,7 @@ export interface PamClientParts {
   readonly origin: string
   readonly limits: PageLimits
   readonly maxWaitMs: number
+  readonly clock: UpstreamClock
   readonly monotonic: () => number
   readonly log: Logger
   readonly metrics: Metrics
@@ -31,21 +34,34 @@ export interface PamClientParts {
 /** A token that was refused although it is new: minting again at every call would help nobody. */
 const REFUSED_ANEW_MS = 60_000
 
+const FIRST_PAGE_OF = { me: 'person', directory: 'team' } as const
+
 export function createPamClient(parts: PamClientParts): PamClient {
-  const { call, token, team, origin, limits, maxWaitMs, monotonic, log, metrics } = parts
+  const { call, token, team, origin, limits, maxWaitMs, clock, monotonic, log, metrics } = parts
   let refusedAnew: { readonly token: string; readonly until: number } | undefined
 
   return {
-    async groups(list, account) {
+    async groups(list, account, read) {
       const budget = { leftMs: maxWaitMs }
-      const subject = list.kind === 'me' ? 'person' : 'team'
-      const fetchPage = async (path: string, timeoutMs: number) => {
-        const answer = await withToken({ method: 'GET', path, subject, ...account, budget, timeoutMs })
+      const fetchPage: FetchPage = async (path, timeoutMs, isFirst) => {
+        const askedAt = monotonic()
+        const subject = isFirst ? FIRST_PAGE_OF[list.kind] : 'later_page'
+        const yields = list.kind === 'directory'
+        const answer = await withToken({
+          method: 'GET',
+          path,
+          subject,
+          yields,
+          ...account,
+          budget,
+          timeoutMs,
+        })
+        if (isFirst) read.beganAtMs = clock.now() - (monotonic() - askedAt)
         metrics.pamPages.inc({ list: list.kind })
         return answer
       }
       try {
-        return await readPages(pathOf(list), fetchPage, { origin, limits, monotonic })
+        return await readPages(pathOf(list), fetchPage, { origin, limits, monotonic }, read)
       } catch (error) {
         if (error instanceof PamFailure && error.trouble === 'unreadable') {
           metrics.pamErrors.inc({ name: 'unreadable' })
