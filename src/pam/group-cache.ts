@@ -26,6 +26,7 @@ export interface ListTunables {
   readonly staleMs: number
   readonly onErrorMs: number
   readonly meOnErrorMs: number
+  readonly maxTotalMs: number
 }
 
 export interface GroupCacheParts {
@@ -60,7 +61,7 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
         if (cached !== undefined && ageOf(cached) <= unknownUserMs) throw new PamFailure('unknown_person')
       } else {
         const ageMs = ageOf(cached)
-        if (ageMs <= limits.freshMs) return serve(kind, 'fresh', cached)
+        if (ageMs <= Math.min(freshMsOf(kind, cached), maxAgeMs ?? ageMs)) return serve(kind, 'fresh', cached)
         if (ageMs <= limits.staleMs) {
           refreshInBackground(list, cached, requestId)
           return serve(kind, 'stale', cached)
@@ -79,12 +80,15 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
 
   /** A list that is too old to be served on error is not served during a refresh either, for the refresh may fail. */
   function limitsOf(kind: ListOf['kind'], maxAgeMs: number | undefined) {
-    if (maxAgeMs !== undefined) {
-      const freshMs = Math.min(maxAgeMs, tunables.freshMs)
-      return { freshMs, staleMs: -1, onErrorMs: maxAgeMs }
-    }
+    if (maxAgeMs !== undefined) return { staleMs: -1, onErrorMs: maxAgeMs }
     const onErrorMs = kind === 'me' ? tunables.meOnErrorMs : tunables.onErrorMs
-    return { freshMs: tunables.freshMs, staleMs: Math.min(tunables.staleMs, onErrorMs), onErrorMs }
+    return { staleMs: Math.min(tunables.staleMs, onErrorMs), onErrorMs }
+  }
+
+  /** A list with many pages stays fresh for longer, but a refresh must still end before it is too old to be served. */
+  function freshMsOf(kind: ListOf['kind'], { refreshAfterMs = 0 }: KnownList): number {
+    const latestMs = limitsOf(kind, undefined).staleMs - tunables.maxTotalMs
+    return Math.max(tunables.freshMs, Math.min(refreshAfterMs, latestMs))
   }
 
   function ageOf({ fetchedAtMs }: CachedList): number {
@@ -102,7 +106,8 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
     list: KnownList,
   ): ServedList {
     metrics.pamCache.inc({ list: kind, outcome })
-    return { list, ageMs: ageOf(list), stale: outcome === 'stale' || outcome === 'error' }
+    const ageMs = ageOf(list)
+    return { list, ageMs, stale: ageMs > freshMsOf(kind, list) }
   }
 
   function refreshInBackground(list: ListOf, cached: CachedList, requestId: string): void {

@@ -6,6 +6,7 @@ import type { OnAccountOf } from './pam-call.ts'
 import type { ListOf, PamClient } from './pam-client.ts'
 import { PamFailure } from './pam-errors.ts'
 import type { PausedReads } from './paused-reads.ts'
+import { refreshIntervalMs } from './refresh-interval.ts'
 import type { TeamSwitch } from './team-switch.ts'
 
 /** Reads a list from the API and stores the result for all replicas. A read that was interrupted is continued. */
@@ -34,8 +35,12 @@ export function createListReader(parts: ListReaderParts): ListReader {
       const read = found ?? newPageRead()
       try {
         const groups = await client.groups(list, account, read)
-        // A list is as old as its first page: whatever changed since may be missing.
-        const stored = await lists.put(list, sorted(groups), read.beganAtMs)
+        const stored = await lists.put(list, {
+          groups: sorted(groups),
+          // A list is as old as its first page: whatever changed since may be missing.
+          fetchedAtMs: read.beganAtMs,
+          refreshAfterMs: refreshIntervalMs(read.asked.length, read.rate),
+        })
         if (found !== undefined) await paused.drop(name)
         return stored
       } catch (error) {

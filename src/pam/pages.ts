@@ -2,6 +2,7 @@ import type { UpstreamAnswer } from '../upstream/upstream-client.ts'
 import { type Group, parseGroup } from './group.ts'
 import { hasRelation, parseLinkHeader } from './link-header.ts'
 import { PamFailure } from './pam-errors.ts'
+import type { RateSeen } from './refresh-interval.ts'
 
 export interface PageLimits {
   readonly maxPages: number
@@ -31,6 +32,7 @@ export interface PageRead {
   /** Deleted groups included. */
   items: number
   groups: Group[]
+  rate?: RateSeen | undefined
 }
 
 export function newPageRead(): PageRead {

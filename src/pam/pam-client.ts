@@ -1,11 +1,13 @@
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import { readAllowance } from '../upstream/rate-limit-headers.ts'
 import type { UpstreamAnswer } from '../upstream/upstream-client.ts'
 import type { UpstreamClock } from '../upstream/upstream-clock.ts'
 import type { Group } from './group.ts'
 import { type FetchPage, type PageLimits, type PageRead, readPages } from './pages.ts'
 import type { OnAccountOf, PamCall, PamRequest } from './pam-call.ts'
 import { PamFailure } from './pam-errors.ts'
+import { addRateSeen } from './refresh-interval.ts'
 import type { PamToken } from './token.ts'
 
 /** Which list: the team's groups, or those of one person. */
@@ -57,6 +59,8 @@ export function createPamClient(parts: PamClientParts): PamClient {
           timeoutMs,
         })
         if (isFirst) read.beganAtMs = clock.now() - (monotonic() - askedAt)
+        const nowMs = clock.now()
+        read.rate = addRateSeen(read.rate, readAllowance(answer, 'x-ratelimit', nowMs), nowMs)
         metrics.pamPages.inc({ list: list.kind })
         return answer
       }

@@ -60,6 +60,7 @@ const StoredRead = z.object({
   asked: z.array(z.string()),
   items: z.number(),
   groups: z.array(z.object({ id: z.string(), name: z.string(), roles: z.array(z.string()) })),
+  rate: z.object({ limit: z.number(), used: z.number(), resetInMs: z.number() }).optional(),
 })
 
 function parseRead(text: string): PageRead | undefined {

@@ -51,24 +51,24 @@ function house() {
 test('a look that was on its way when a new list came does not bring the old one back', async () => {
   const { replica, holdReads } = house()
   const [one, other] = [replica(), replica()]
-  await other.put(LIST, groups('old'), 1)
+  await other.put(LIST, { groups: groups('old'), fetchedAtMs: 1 })
   for (const hasLooked of [false, true]) {
     if (hasLooked) await one.lookAgain(LIST)
     const release = holdReads()
     const looking = one.lookAgain(LIST)
-    await one.put(LIST, groups('new'), 2)
+    await one.put(LIST, { groups: groups('new'), fetchedAtMs: 2 })
     release()
     expect((await looking)?.groups).toMatchObject([{ name: 'new' }])
     expect((await one.look(LIST))?.groups).toMatchObject([{ name: 'new' }])
-    await other.put(LIST, groups('old'), 1)
+    await other.put(LIST, { groups: groups('old'), fetchedAtMs: 1 })
   }
 })
 
 test('what another replica has stored since is found', async () => {
   const { replica } = house()
   const [one, other] = [replica(), replica()]
-  await one.put(LIST, groups('old'), 1)
-  await other.put(LIST, groups('new'), 2)
+  await one.put(LIST, { groups: groups('old'), fetchedAtMs: 1 })
+  await other.put(LIST, { groups: groups('new'), fetchedAtMs: 2 })
   expect((await one.look(LIST))?.groups).toMatchObject([{ name: 'old' }]) // memory, for a moment
   expect((await one.lookAgain(LIST))?.groups).toMatchObject([{ name: 'new' }])
 })

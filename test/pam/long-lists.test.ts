@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/
 import type { Group } from '../../src/pam/group.ts'
 import { createRedisStore } from '../../src/store/redis-store.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
-import type { BrokerAnswer, PamBroker } from './pam-broker.ts'
+import { until } from '../support/until.ts'
+import { type BrokerAnswer, counted, type PamBroker } from './pam-broker.ts'
 import { type Journey, startJourney } from './pam-journey.ts'
 
 /** Two replicas on one Redis, and a team whose list has more pages than one rate-limit period allows. */
@@ -74,6 +75,25 @@ test('while a long list is read, users look up their own groups', async () => {
   })
   expect(answer.status).toBe(200)
   expect(statuses).toEqual(statuses.map(() => 200))
+})
+
+test('a long list that became stale is served, and refreshed in the background over several periods', async () => {
+  await readDirectory(3)
+  journey.advance(300_000)
+  const before = counts().groupPages
+  const isStale = async () => {
+    const answer = await replica(0).get(DIRECTORY)
+    expect(answer.status).toBe(200)
+    return (answer.body.meta as { stale: boolean }).stale
+  }
+  const pauses = async () => (await counted(replica(0).metrics, 'pam_gate_waits_total')).gave_way ?? 0
+  for (let seen = await pauses(); await isStale(); seen = await pauses()) {
+    const isDone = () => counts().groupPages - before === PAGES
+    await until(async () => isDone() || (await pauses()) > seen)
+    if (!isDone()) journey.advance(PERIOD_MS)
+  }
+  expect(counts().groupPages - before).toBe(PAGES)
+  expect(counts().groupLists).toBe(2)
 })
 
 test('pages older than staleMs are not continued: the list begins anew', async () => {
