@@ -25,7 +25,7 @@ export interface PamRequest extends OnAccountOf {
   readonly subject: PamSubject
   /** Users' own lookups go first: what is left of the rate limit is theirs, and so is the next free connection. */
   readonly yields?: boolean
-  /** What may still be spent waiting for the rate limit. */
+  /** What may still be spent waiting for the rate limit and for a free connection. */
   readonly budget: { leftMs: number }
   /** For this operation as a whole. */
   readonly timeoutMs: number
@@ -92,13 +92,14 @@ export function createPamCall(parts: PamCallParts): PamCall {
   }
 
   async function exchange(request: PamRequest, timeoutMs: number, pass: GatePass): Promise<UpstreamAnswer> {
-    const { method, path, headers, body, subject, requestId } = request
+    const { method, path, headers, body, subject, background, yields, budget, requestId } = request
     const answer = await client.send({
       method,
       path,
       headers: { Accept: 'application/json', ...headers },
       ...(body === undefined ? {} : { body }),
       timeoutMs,
+      wait: { urgent: !background && !yields, budget },
     })
     clock.observe(answer)
     const failure = failureOf(answer, subject)
