@@ -1,4 +1,5 @@
 import type { Metrics } from '../observability/metrics.ts'
+import type { StartTimer } from '../upstream/start-timer.ts'
 import type { UpstreamClock } from '../upstream/upstream-clock.ts'
 import type { CachedList, GroupLists, KnownList } from './group-lists.ts'
 import type { ListReader } from './list-reader.ts'
@@ -36,7 +37,10 @@ export interface GroupCacheParts {
   readonly team: TeamSwitch
   readonly clock: UpstreamClock
   readonly monotonic: () => number
+  readonly startTimer: StartTimer
   readonly tunables: ListTunables
+  /** A caller waits for so long at most while there is a list that can be served. */
+  readonly maxWaitMs: number
   readonly unknownUserMs: number
   readonly metrics: Metrics
 }
@@ -47,7 +51,19 @@ const REFRESH_AGAIN_MS = 2000
 const FUTURE_MS = 5000
 
 export function createGroupCache(parts: GroupCacheParts): GroupCache {
-  const { reader, lists, flights, team, clock, monotonic, tunables, unknownUserMs, metrics } = parts
+  const {
+    reader,
+    lists,
+    flights,
+    team,
+    clock,
+    monotonic,
+    startTimer,
+    tunables,
+    maxWaitMs,
+    unknownUserMs,
+    metrics,
+  } = parts
   const refreshNotBefore = new Map<string, number>()
 
   return {
@@ -67,13 +83,15 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
           return serve(kind, 'stale', cached)
         }
       }
+      const servable = cached?.groups !== undefined && ageOf(cached) <= limits.onErrorMs ? cached : undefined
       try {
-        const account = { background: false, requestId }
-        return serve(kind, 'miss', known(await refresh(list, cached, maxAgeMs, account)))
+        const refreshing = refresh(list, cached, maxAgeMs, { background: false, requestId })
+        if (servable === undefined) return serve(kind, 'miss', known(await refreshing))
+        const found = await withinMaxWait(refreshing)
+        return found === undefined ? serve(kind, 'slow', servable) : serve(kind, 'miss', known(found))
       } catch (error) {
-        if (!(error instanceof PamFailure) || !error.rule.stale || cached?.groups === undefined) throw error
-        if (ageOf(cached) > limits.onErrorMs) throw error
-        return serve(kind, 'error', cached)
+        if (!(error instanceof PamFailure) || !error.rule.stale || servable === undefined) throw error
+        return serve(kind, 'error', servable)
       }
     },
   }
@@ -102,12 +120,20 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
 
   function serve(
     kind: ListOf['kind'],
-    outcome: 'fresh' | 'stale' | 'miss' | 'error',
+    outcome: 'fresh' | 'stale' | 'miss' | 'slow' | 'error',
     list: KnownList,
   ): ServedList {
     metrics.pamCache.inc({ list: kind, outcome })
     const ageMs = ageOf(list)
     return { list, ageMs, stale: ageMs > freshMsOf(kind, list) }
+  }
+
+  /** undefined: it takes longer, and goes on without this caller. */
+  function withinMaxWait<T>(work: Promise<T>): Promise<T | undefined> {
+    return new Promise((resolve, reject) => {
+      const stopTimer = startTimer(() => resolve(undefined), maxWaitMs)
+      work.finally(stopTimer).then(resolve, reject)
+    })
   }
 
   function refreshInBackground(list: ListOf, cached: CachedList, requestId: string): void {
@@ -138,7 +164,7 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
   ): Promise<CachedList> {
     const askedAt = monotonic()
     /** The caller's limit counts from the time when it asked. */
-    const usableMs = () => (maxAgeMs ?? tunables.staleMs) + monotonic() - askedAt
+    const usableMs = () => (maxAgeMs ?? limitsOf(list.kind, undefined).staleMs) + monotonic() - askedAt
     const found = await flights.run(lists.lockKeyOf(list), {
       background: account.background,
       async read() {

@@ -9,6 +9,7 @@ import { createImpatientStore } from '../store/impatient-store.ts'
 import type { Store } from '../store/store.ts'
 import type { BreakerOptions } from '../upstream/breaker.ts'
 import { createRateLimitGate } from '../upstream/rate-limit-gate.ts'
+import { type StartTimer, startTimer } from '../upstream/start-timer.ts'
 import type { UpstreamClient } from '../upstream/upstream-client.ts'
 import { createUpstreamClock } from '../upstream/upstream-clock.ts'
 import { createGroupCache, type ListTunables } from './group-cache.ts'
@@ -62,6 +63,7 @@ export interface PamParts {
   readonly monotonic?: () => number
   readonly random?: () => number
   readonly sleep?: (ms: number) => Promise<void>
+  readonly startTimer?: StartTimer
 }
 
 export interface Pam {
@@ -203,7 +205,9 @@ export function createPam(parts: PamParts): Pam {
     team: teamSwitch,
     clock,
     monotonic,
+    startTimer: parts.startTimer ?? startTimer,
     tunables: listTunables,
+    maxWaitMs: rateLimit.maxWaitMs,
     unknownUserMs: tunables.unknownUserMs,
     metrics,
   })

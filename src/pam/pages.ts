@@ -1,6 +1,6 @@
 import type { UpstreamAnswer } from '../upstream/upstream-client.ts'
 import { type Group, parseGroup } from './group.ts'
-import { hasRelation, parseLinkHeader } from './link-header.ts'
+import { parseLinkHeader } from './link-header.ts'
 import { PamFailure } from './pam-errors.ts'
 import type { RateSeen } from './refresh-interval.ts'
 
@@ -112,17 +112,21 @@ function nextQuery(
   if (lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0) > limits.maxLinkHeaderBytes)
     throw refused('link header too long')
 
+  const links = lines.flatMap((line) => {
+    const found = parseLinkHeader(line)
+    if (found === undefined) throw refused('malformed link header')
+    return found
+  })
   const queries = new Set<string>()
-  for (const line of lines) {
-    const links = parseLinkHeader(line)
-    if (links === undefined) throw refused('malformed link header')
-    for (const link of links) {
-      if (!hasRelation(link, 'next')) continue
-      if (link.parameters.has('anchor')) throw refused('next page of something else')
-      queries.add(queryOf(link.target, new URL(current, origin), path))
-    }
+  for (const link of links) {
+    if (!link.relations.includes('next')) continue
+    if (link.parameters.has('anchor')) throw refused('next page of something else')
+    queries.add(queryOf(link.target, new URL(current, origin), path))
   }
   if (queries.size > 1) throw refused('two next pages')
+  // A link must name its relation (RFC 8288, section 3.3). One that does not might be the next page.
+  if (queries.size === 0 && links.some(({ relations }) => relations.length === 0))
+    throw refused('link without a relation')
   const [query] = queries
   return query
 }

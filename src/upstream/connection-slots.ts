@@ -1,3 +1,4 @@
+import type { StartTimer } from './start-timer.ts'
 import { UpstreamFailure } from './upstream-failure.ts'
 
 /**
@@ -19,8 +20,7 @@ export interface SlotWait {
 export interface ConnectionSlotsParts {
   readonly max: number
   readonly monotonic: () => number
-  /** @returns what stops the timer */
-  readonly startTimer: (ring: () => void, ms: number) => () => void
+  readonly startTimer: StartTimer
 }
 
 export const BUSY_RETRY_MS = 1000

@@ -3,6 +3,7 @@ import { Axios } from 'axios'
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici'
 import { type BreakerOptions, createBreaker } from './breaker.ts'
 import { BUSY_RETRY_MS, createConnectionSlots, type SlotWait } from './connection-slots.ts'
+import { startTimer } from './start-timer.ts'
 import { createUndiciAdapter } from './undici-adapter.ts'
 import { UpstreamFailure } from './upstream-failure.ts'
 
@@ -120,11 +121,6 @@ const waitWithin = (timeoutMs: number): SlotWait => ({
 })
 
 const monotonic = () => performance.now()
-
-function startTimer(ring: () => void, ms: number): () => void {
-  const timer = setTimeout(ring, ms)
-  return () => clearTimeout(timer)
-}
 
 /** A proxy is for https alone: plain http only ever goes to this very host, and its credentials stay here. */
 function createDispatcher(options: UpstreamClientOptions): Dispatcher {

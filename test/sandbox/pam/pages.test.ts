@@ -136,6 +136,8 @@ const HOSTILE: Record<(typeof HOSTILE_LINK_FORMS)[number], (link: string, url: s
   loop: (link) => expect(link).toMatch(/lap=1>; rel="next"$/),
   endless: (link) => expect(link).toMatch(/lap=1>; rel="next"$/),
   malformed: (link) => expect(link).not.toContain('>'),
+  'single-quotes': (link) => expect(link).toMatch(/>; rel='next'$/),
+  'no-relation': (link) => expect(link).not.toContain('rel'),
   'not-a-url': (link) => expect(URL.canParse(/<(.*)>/.exec(link)?.[1] ?? '')).toBe(false),
   long: (link) => expect(link.length).toBeGreaterThan(9 * 1024),
   'two-next': (link) => expect(new Set(link.match(/offset=\w+/g)).size).toBe(2),
