@@ -41,7 +41,7 @@ export interface PamTunables {
 
 export interface PamParts {
   readonly client: UpstreamClient
-  /** An origin, without a slash at the end. */
+  /** An origin, and a path if the API is served under one; without a slash at the end. */
   readonly baseUrl: string
   readonly team: string
   /** The current key, then the standby. */
@@ -88,11 +88,12 @@ export function createPam(parts: PamParts): Pam {
   const { now = Date.now, monotonic = () => performance.now(), random = Math.random } = parts
   const { sleep = (ms) => delay(ms) } = parts
   const { lists: listTunables, rateLimit } = tunables
-  const { origin } = new URL(baseUrl)
+  const { origin, pathname } = new URL(baseUrl)
+  const basePath = pathname.replace(/\/$/, '')
   const store = createImpatientStore({ store: parts.store, monotonic })
 
   const signer = createSigner(secretKeys, 'pam')
-  const name = JSON.stringify([origin, team])
+  const name = JSON.stringify([baseUrl, team])
   const scope = () => signer.sign(name)
   const clock = createUpstreamClock({ now, monotonic })
   const gate = createRateLimitGate({
@@ -140,7 +141,7 @@ export function createPam(parts: PamParts): Pam {
     pauses: createKeyPauses({ ...tunables.token, monotonic }),
     team,
     name,
-    path: parts.tokenPath.replaceAll('{team_name}', encodeURIComponent(team)),
+    path: basePath + parts.tokenPath.replaceAll('{team_name}', encodeURIComponent(team)),
     tunables: tunables.token,
     maxWaitMs: rateLimit.maxWaitMs,
     timeoutMs: listTunables.maxTotalMs,
@@ -183,8 +184,8 @@ export function createPam(parts: PamParts): Pam {
     client: createPamClient({
       call,
       token,
-      team,
       origin,
+      teamPath: `${basePath}/v1/teams/${encodeURIComponent(team)}`,
       limits: listTunables,
       maxWaitMs: rateLimit.maxWaitMs,
       clock,

@@ -22,9 +22,10 @@ export interface PamClient {
 export interface PamClientParts {
   readonly call: PamCall
   readonly token: PamToken
-  readonly team: string
   /** Of the API: the only one that a link may lead to. */
   readonly origin: string
+  /** Where the team's operations are: the API's own path, if it has one, the version and the team. */
+  readonly teamPath: string
   readonly limits: PageLimits
   readonly maxWaitMs: number
   readonly clock: UpstreamClock
@@ -39,7 +40,7 @@ const REFUSED_ANEW_MS = 60_000
 const FIRST_PAGE_OF = { me: 'person', directory: 'team' } as const
 
 export function createPamClient(parts: PamClientParts): PamClient {
-  const { call, token, team, origin, limits, maxWaitMs, clock, monotonic, log, metrics } = parts
+  const { call, token, origin, teamPath, limits, maxWaitMs, clock, monotonic, log, metrics } = parts
   let refusedAnew: { readonly token: string; readonly until: number } | undefined
 
   return {
@@ -78,8 +79,9 @@ export function createPamClient(parts: PamClientParts): PamClient {
   }
 
   function pathOf(list: ListOf): string {
-    const ofTeam = `/v1/teams/${encodeURIComponent(team)}`
-    return list.kind === 'me' ? `${ofTeam}/users/${encodeURIComponent(list.user)}/groups` : `${ofTeam}/groups`
+    return list.kind === 'me'
+      ? `${teamPath}/users/${encodeURIComponent(list.user)}/groups`
+      : `${teamPath}/groups`
   }
 
   /** A 401: forget that very token, mint once, repeat once (DESIGN §6). */

@@ -37,6 +37,7 @@ export interface UpstreamAnswer {
 }
 
 export interface UpstreamClientOptions {
+  /** Only its origin counts: each request brings its whole path. */
   readonly baseUrl: string
   readonly connectTimeoutMs: number
   readonly totalTimeoutMs: number

@@ -49,7 +49,7 @@ export async function startJourney({
   }
   const replica = async (changes: Partial<PamBrokerOptions> = {}) => {
     const broker = await startPamBroker({
-      baseUrl: pam.origin,
+      baseUrl: pam.origin + (sandbox?.basePath ?? ''),
       store: store.store,
       now: () => pam.now() + skewMs,
       monotonic: elapsed,
