@@ -33,6 +33,7 @@ export function createListReader(parts: ListReaderParts): ListReader {
       const startedAt = monotonic()
       const found = await paused.find(name, beganAfterMs)
       const read = found ?? newPageRead()
+      const pagesBefore = read.asked.length
       try {
         const groups = await client.groups(list, account, read)
         const stored = await lists.put(list, {
@@ -45,8 +46,8 @@ export function createListReader(parts: ListReaderParts): ListReader {
         return stored
       } catch (error) {
         if (!(error instanceof PamFailure)) throw error
-        if (error.rule.keepsPages && read.asked.length > 0) await paused.keep(name, read)
-        else if (found !== undefined) await paused.drop(name)
+        if (!error.rule.keepsPages) await paused.drop(name)
+        else if (read.asked.length !== pagesBefore) await paused.keep(name, read)
         await afterFailure(list, error, clock.now() - (monotonic() - startedAt))
         throw error
       }
