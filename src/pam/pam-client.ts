@@ -37,7 +37,7 @@ export interface PamClientParts {
 /** A token that was refused although it is new: minting again at every call would help nobody. */
 const REFUSED_ANEW_MS = 60_000
 
-const FIRST_PAGE_OF = { me: 'person', directory: 'team' } as const
+const FIRST_PAGE_SUBJECT = { me: 'person', directory: 'team' } as const
 
 export function createPamClient(parts: PamClientParts): PamClient {
   const { call, token, origin, teamPath, limits, maxWaitMs, clock, monotonic, log, metrics } = parts
@@ -48,7 +48,7 @@ export function createPamClient(parts: PamClientParts): PamClient {
       const budget = { leftMs: maxWaitMs }
       const fetchPage: FetchPage = async (path, timeoutMs, isFirst) => {
         const askedAt = monotonic()
-        const subject = isFirst ? FIRST_PAGE_OF[list.kind] : 'later_page'
+        const subject = isFirst ? FIRST_PAGE_SUBJECT[list.kind] : 'later_page'
         const yields = list.kind === 'directory'
         const answer = await withToken({
           method: 'GET',

@@ -35,7 +35,7 @@ export type PamTrouble =
   | 'other_team'
   /** No whole answer: refused, cut, too slow. */
   | 'no_answer'
-  /** Not even tried: the last calls all failed, or too many are under way. */
+  /** Not sent: the last calls all failed, or no connection became free in time. */
   | 'held_back'
   /** An answer that cannot be taken: not JSON, a malformed group, a link that must not be followed, too much. */
   | 'unreadable'

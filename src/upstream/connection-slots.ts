@@ -2,16 +2,16 @@ import type { StartTimer } from './start-timer.ts'
 import { UpstreamFailure } from './upstream-failure.ts'
 
 /**
- * As many calls at once as there are connections. Further calls wait: for a time, not up to a length of the queue, so
- * that how many wait depends on how fast the upstream answers.
+ * As many calls at once as there are connections. Further calls wait for a limited time, in a queue of any length: how
+ * many can wait depends on how fast the upstream answers.
  */
 export interface ConnectionSlots {
-  /** Resolves with what gives the slot back; throws `UpstreamFailure` `busy` when the budget is over first. */
+  /** Resolves with the function that gives the slot back; throws `UpstreamFailure` `busy` when the budget is over first. */
   acquire(wait: SlotWait): Promise<() => void>
 }
 
 export interface SlotWait {
-  /** Goes before all others that wait. */
+  /** Gets the next free connection before all calls that are not urgent. */
   readonly urgent: boolean
   /** What this caller may still spend waiting; counted down. */
   readonly budget: { leftMs: number }

@@ -24,7 +24,7 @@ export interface UpstreamRequest {
   readonly body?: unknown
   /** Shorter than the client's own bound, in milliseconds. */
   readonly timeoutMs?: number
-  /** For a free connection, within the time-out; unless given, like everybody else, for at most `MAX_WAIT_MS`. */
+  /** The wait for a free connection. Default: urgent, up to `MAX_WAIT_MS`. It counts towards the time-out. */
   readonly wait?: SlotWait
 }
 
@@ -113,7 +113,7 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
   }
 }
 
-/** For a free connection. */
+/** The longest wait for a free connection. */
 const MAX_WAIT_MS = 2000
 
 const waitWithin = (timeoutMs: number): SlotWait => ({

@@ -27,7 +27,7 @@ const calls = () => journey.pam.calls.entries.length
 const locks = () =>
   [...journey.store.entries.keys()].filter((key) => key.startsWith('gatehouse:lock:')).length
 
-test('many users at once and few connections: each waits for its turn, however many are before it', async () => {
+test('many users at once and few connections: each waits for its turn, whatever its place in the queue', async () => {
   const broker = await replica(2, 60_000)
   const before = calls()
   const letGo = journey.pam.faults.hold({ path: LISTS })

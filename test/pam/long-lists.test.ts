@@ -3,7 +3,7 @@ import type { Group } from '../../src/pam/group.ts'
 import { createRedisStore } from '../../src/store/redis-store.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
-import { type BrokerAnswer, counted, type PamBroker } from './pam-broker.ts'
+import { type BrokerAnswer, counted, LOGIN, type PamBroker } from './pam-broker.ts'
 import { type Journey, startJourney } from './pam-journey.ts'
 
 /** Two replicas on one Redis, and a team whose list has more pages than one rate-limit period allows. */
@@ -111,6 +111,33 @@ test('a list is as old as its first page, however long the pauses were', async (
   journey.advance(400_000)
   const answer = await readDirectory(3)
   expect(Number(answer.headers.get('age'))).toBeGreaterThanOrEqual(400)
+})
+
+test("a user's own list is continued too, for as long as it may be served", async () => {
+  journey.pam.control.growGroups(PAGES * PAGE_SIZE, LOGIN)
+  const me = (n: number) => replica(n).get('/api/v1/pam/me')
+  const lists = () => counts().personLists[LOGIN]
+  expect((await me(0)).status).toBe(503)
+  journey.advance(PERIOD_MS)
+  expect([(await me(1)).status, lists()]).toEqual([200, 1])
+
+  journey.advance(400_000)
+  expect([(await me(0)).status, lists()]).toEqual([503, 2])
+  journey.advance(301_000)
+  expect([(await me(1)).status, lists()]).toEqual([503, 3]) // too old to be continued
+})
+
+test('who may list groups is decided on pages of the last 60 s', async () => {
+  journey.pam.control.growGroups(PAGES * PAGE_SIZE, LOGIN)
+  const group = journey.pam.control.groups().at(-1)?.id ?? ''
+  const broker = await journey.replica({ directory: { kind: 'rules', roles: [], groups: [group] } })
+  const lists = () => counts().personLists[LOGIN]
+  expect([(await broker.get('/api/v1/pam/me')).status, lists()]).toEqual([503, 1])
+  journey.advance(61_000)
+  expect([(await broker.get(DIRECTORY)).status, lists()]).toEqual([503, 2])
+  journey.advance(PERIOD_MS)
+  await broker.get(DIRECTORY)
+  expect([(await broker.get('/api/v1/pam/me')).status, lists()]).toEqual([200, 2])
 })
 
 test('without Redis each replica continues its own read', async () => {

@@ -24,7 +24,7 @@ const open = (max: number) =>
     },
   })
 
-test('who waits longer than its budget gets busy, however short the queue; the others stay in it', async () => {
+test('a call that waits longer than its budget fails with busy, however short the queue; the others stay in it', async () => {
   const slots = open(1)
   const release = await slots.acquire({ urgent: true, budget: { leftMs: 0 } }) // a free one needs no wait
   const impatient = slots.acquire({ urgent: true, budget: { leftMs: 1000 } })
@@ -37,7 +37,7 @@ test('who waits longer than its budget gets busy, however short the queue; the o
   expect(timers.size).toBe(0)
 })
 
-test('a queue has no length at which it turns callers away', async () => {
+test('a queue may have any length', async () => {
   const slots = open(1)
   let served = 0
   const release = await slots.acquire({ urgent: true, budget: { leftMs: 2000 } })
@@ -51,7 +51,7 @@ test('a queue has no length at which it turns callers away', async () => {
   expect(served).toBe(1000)
 })
 
-test('the wait is taken off the budget, also of a caller who waits again', async () => {
+test('the wait is taken off the budget, also when a caller waits twice', async () => {
   const slots = open(1)
   const budget = { leftMs: 2000 }
   const release = await slots.acquire({ urgent: true, budget: { leftMs: 0 } })

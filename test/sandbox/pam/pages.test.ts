@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { HOSTILE_LINK_FORMS, LEGAL_LINK_FORMS } from '../../../src/sandbox/pam/pam-links.ts'
 import {
   type Answer,
+  KEY,
   listOf,
   namesOf,
   type PamServer,
@@ -119,6 +120,18 @@ test('links name the listening origin, or the configured one', async () => {
   const other = await startPamServer({ linkOrigin: 'https://pam.example.test' })
   const answer = await other.send('GET', `${TEAM}/groups?count=1`, { token: await other.mint() })
   expect(new URL(linkTo('next', answer) as string).origin).toBe('https://pam.example.test')
+  await other.close()
+})
+
+test('the API may be served under a path, and links then lead there', async () => {
+  const other = await startPamServer({ basePath: '/gateway/pam' })
+  expect((await other.send('GET', `${TEAM}/groups`)).status).toBe(404)
+  const minted = await other.send('POST', `/gateway/pam${TEAM}/service_token`, { body: KEY })
+  const token = String(minted.body.bearer_token)
+  const answer = await other.send('GET', `/gateway/pam${TEAM}/groups?count=1`, { token })
+  expect(new URL(linkTo('next', answer) as string).pathname).toBe(`/gateway/pam${TEAM}/groups`)
+  other.control.deprecatePath('/v1/teams/{team}/groups')
+  expect((await other.send('GET', `/gateway/pam${TEAM}/groups`, { token })).status).toBe(404)
   await other.close()
 })
 
