@@ -141,6 +141,7 @@ test('who may list groups is decided on pages of the last 60 s', async () => {
 })
 
 test('without Redis each replica continues its own read', async () => {
+  for (const close of closers.splice(0)) await close()
   await redis.kill()
   try {
     const { store } = createRedisStore({ url: redis.url, connectTimeoutMs: 500, commandTimeoutMs: 500 })
