@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { parseStored } from '../store/stored-json.ts'
 import { type Group, parseGroup } from './group.ts'
 import type { ListOf } from './pam-client.ts'
+import type { PausedReads } from './paused-reads.ts'
 import type { SealedRecords } from './sealed-records.ts'
 
 /** A list as it was read once, or the memory that there is no such person. Times are the API's. */
@@ -35,7 +36,7 @@ export interface GroupLists {
   lookAgain(list: ListOf): Promise<CachedList | undefined>
   put(list: ListOf, read: Omit<KnownList, 'id'>): Promise<KnownList>
   putUnknown(list: ListOf, fetchedAtMs: number): Promise<void>
-  /** Purges it; what was fetched before that time is void, wherever it may still lie. */
+  /** Purges it, and the pages of an interrupted read; what was fetched before that time is void, wherever it is stored. */
   remove(list: ListOf, voidBeforeMs: number): Promise<void>
   clearMemory(): void
   nameOf(list: ListOf): string
@@ -44,6 +45,7 @@ export interface GroupLists {
 
 export interface GroupListsParts {
   readonly records: SealedRecords
+  readonly paused: Pick<PausedReads, 'drop'>
   /** Names the team and its API in the keyed hashes. */
   readonly scope: string
   /** How long a list is of any use, by kind; and the memory of an unknown person. */
@@ -64,7 +66,7 @@ interface Held {
 }
 
 export function createGroupLists(parts: GroupListsParts): GroupLists {
-  const { records, scope, keptMs, unknownUserMs, confirmMs, monotonic } = parts
+  const { records, paused, scope, keptMs, unknownUserMs, confirmMs, monotonic } = parts
   const memory = new LRUCache<string, Held>({
     maxSize: parts.maxMemoryBytes,
     sizeCalculation: ({ bytes }) => bytes,
@@ -109,6 +111,7 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
     async remove(list, voidBeforeMs) {
       const name = nameOf(list)
       memory.delete(name)
+      await paused.drop(name)
       try {
         const head = await records.read(name, parseHead)
         await records.remove(name)

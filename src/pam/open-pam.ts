@@ -162,8 +162,10 @@ export function createPam(parts: PamParts): Pam {
     log,
     kind: 'pam-groups',
   })
+  const paused = createPausedReads({ records, keptMs: listTunables.staleMs })
   const lists = createGroupLists({
     records,
+    paused,
     scope: name,
     keptMs,
     unknownUserMs: tunables.unknownUserMs,
@@ -194,7 +196,7 @@ export function createPam(parts: PamParts): Pam {
       metrics,
     }),
     lists,
-    paused: createPausedReads({ records, keptMs: listTunables.staleMs }),
+    paused,
     team: teamSwitch,
     clock,
     monotonic,
