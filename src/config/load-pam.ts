@@ -4,7 +4,7 @@ import { directory, instant, teamName, tokenPath, userDomains } from './pam-valu
 import { oneOf } from './plain-values.ts'
 import type { WatchedSecrets } from './secret-files.ts'
 import { currentAndStandby } from './secret-values.ts'
-import { upstreamOrigin } from './url-values.ts'
+import { upstreamBaseUrl } from './url-values.ts'
 import type { VariableName } from './variables.ts'
 
 /** The PAM side, or undefined when it is not wanted (no `PAM_BASE_URL`) or not sound (there is a problem then). */
@@ -15,7 +15,7 @@ export function loadPam(reader: EnvReader, secrets: WatchedSecrets): PamConfig |
     }
     return undefined
   }
-  const baseUrl = reader.required('PAM_BASE_URL', upstreamOrigin)
+  const baseUrl = reader.required('PAM_BASE_URL', upstreamBaseUrl)
   const team = reader.required('PAM_TEAM', teamName)
   const keys = secrets.take(['PAM_KEY_ID', 'PAM_KEY_SECRET'], readKeys)
   const rest = {

@@ -10,11 +10,14 @@ export function publicOrigin(text: string): string {
 
 /** `https://host[:port]`, or plain http on a loopback address. */
 export function upstreamOrigin(text: string): string {
-  const url = httpUrl(text, isLoopback, 'must be https; plain http only on loopback')
-  if (/^your-[a-z.]+\.example\.net$/.test(url.hostname)) {
-    throw new Refusal('is still the placeholder of the example')
-  }
-  return originOf(url)
+  return originOf(upstreamUrl(text))
+}
+
+/** The same, and a path if the API is served under one; without a slash at the end. */
+export function upstreamBaseUrl(text: string): string {
+  const { origin, pathname } = upstreamUrl(text)
+  checkPath(text)
+  return origin + pathname.replace(/\/$/, '')
 }
 
 /** Any http or https origin: whether it suits `PUBLIC_URL` is another rule (same-site.ts). */
@@ -34,9 +37,7 @@ export function pageUrl(text: string): URL {
 /** Origin and path, as `SSO_REDIRECTS` lists them. */
 export function redirectPrefix(text: string): RedirectPrefix {
   const url = httpUrl(text, isLoopback, 'must be https; plain http only on loopback')
-  if (hasQueryOrFragment(text)) throw new Refusal('must have no query and no fragment')
-  const path = text.replace(/^[a-z]+:\/\/[^/]*/i, '')
-  if (hasTrickyPath(path)) throw new Refusal('must have no dot segments and no encoded slashes in its path')
+  checkPath(text)
   return { origin: url.origin, pathPrefix: url.pathname.replace(/\/+$/, '') || '/' }
 }
 
@@ -51,6 +52,21 @@ export function proxyUrl(text: string): string {
 /** `/./`, `/../` and their encoded forms; `%2f` and `%5c`, which some servers take for slashes. */
 export function hasTrickyPath(path: string): boolean {
   return /(^|\/)(\.|%2e){1,2}(\/|$)/i.test(path) || /%2f|%5c|\\|\/\//i.test(path)
+}
+
+function upstreamUrl(text: string): URL {
+  const url = httpUrl(text, isLoopback, 'must be https; plain http only on loopback')
+  if (/^your-[a-z.]+\.example\.net$/.test(url.hostname)) {
+    throw new Refusal('is still the placeholder of the example')
+  }
+  return url
+}
+
+/** Of a URL, as it was written. */
+function checkPath(text: string): void {
+  if (hasQueryOrFragment(text)) throw new Refusal('must have no query and no fragment')
+  const path = text.replace(/^[a-z]+:\/\/[^/]*/i, '')
+  if (hasTrickyPath(path)) throw new Refusal('must have no dot segments and no encoded slashes in its path')
 }
 
 function httpUrl(text: string, plainHttpAllowed: (host: string) => boolean, otherwise: string): URL {

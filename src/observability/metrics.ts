@@ -80,10 +80,11 @@ export function createMetrics({ processMetrics = true }: { processMetrics?: bool
       'outcome',
     ]),
     pamKeyExpiresAt: gauge('pam_key_expires_at_seconds', 'When the PAM API key itself expires (unix time)'),
-    pamCache: counter('pam_cache_total', 'PAM lists served: fresh, stale, error (stale on error), miss', [
-      'list',
-      'outcome',
-    ]),
+    pamCache: counter(
+      'pam_cache_total',
+      'PAM lists served: fresh, stale, slow and error (stale, the refresh took too long or failed), miss',
+      ['list', 'outcome'],
+    ),
     pamPages: counter('pam_pages_total', 'Pages fetched', ['list']),
     pamGateWaits: counter('pam_gate_waits_total', 'Calls held back by the PAM rate limit', ['outcome']),
     pamErrors: counter('pam_errors_total', 'PAM errors by name', ['name']),

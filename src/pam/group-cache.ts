@@ -1,9 +1,10 @@
 import type { Metrics } from '../observability/metrics.ts'
+import type { StartTimer } from '../upstream/start-timer.ts'
 import type { UpstreamClock } from '../upstream/upstream-clock.ts'
-import type { Group } from './group.ts'
 import type { CachedList, GroupLists, KnownList } from './group-lists.ts'
+import type { ListReader } from './list-reader.ts'
 import type { OnAccountOf } from './pam-call.ts'
-import type { ListOf, PamClient } from './pam-client.ts'
+import type { ListOf } from './pam-client.ts'
 import { PamFailure } from './pam-errors.ts'
 import type { SharedFlight } from './shared-flight.ts'
 import type { TeamSwitch } from './team-switch.ts'
@@ -26,16 +27,20 @@ export interface ListTunables {
   readonly staleMs: number
   readonly onErrorMs: number
   readonly meOnErrorMs: number
+  readonly maxTotalMs: number
 }
 
 export interface GroupCacheParts {
-  readonly client: PamClient
+  readonly reader: ListReader
   readonly lists: GroupLists
   readonly flights: SharedFlight<CachedList>
   readonly team: TeamSwitch
   readonly clock: UpstreamClock
   readonly monotonic: () => number
+  readonly startTimer: StartTimer
   readonly tunables: ListTunables
+  /** A caller waits for so long at most while there is a list that can be served. */
+  readonly maxWaitMs: number
   readonly unknownUserMs: number
   readonly metrics: Metrics
 }
@@ -46,7 +51,19 @@ const REFRESH_AGAIN_MS = 2000
 const FUTURE_MS = 5000
 
 export function createGroupCache(parts: GroupCacheParts): GroupCache {
-  const { client, lists, flights, team, clock, monotonic, tunables, unknownUserMs, metrics } = parts
+  const {
+    reader,
+    lists,
+    flights,
+    team,
+    clock,
+    monotonic,
+    startTimer,
+    tunables,
+    maxWaitMs,
+    unknownUserMs,
+    metrics,
+  } = parts
   const refreshNotBefore = new Map<string, number>()
 
   return {
@@ -60,32 +77,36 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
         if (cached !== undefined && ageOf(cached) <= unknownUserMs) throw new PamFailure('unknown_person')
       } else {
         const ageMs = ageOf(cached)
-        if (ageMs <= limits.freshMs) return serve(kind, 'fresh', cached)
+        if (ageMs <= Math.min(freshMsOf(kind, cached), maxAgeMs ?? ageMs)) return serve(kind, 'fresh', cached)
         if (ageMs <= limits.staleMs) {
           refreshInBackground(list, cached, requestId)
           return serve(kind, 'stale', cached)
         }
       }
+      const servable = cached?.groups !== undefined && ageOf(cached) <= limits.onErrorMs ? cached : undefined
       try {
-        const { freshMs } = limits
-        const account = { background: false, requestId }
-        return serve(kind, 'miss', known(await refresh(list, cached, freshMs, account)))
+        const refreshing = refresh(list, cached, maxAgeMs, { background: false, requestId })
+        if (servable === undefined) return serve(kind, 'miss', known(await refreshing))
+        const found = await withinMaxWait(refreshing)
+        return found === undefined ? serve(kind, 'slow', servable) : serve(kind, 'miss', known(found))
       } catch (error) {
-        if (!(error instanceof PamFailure) || !error.rule.stale || cached?.groups === undefined) throw error
-        if (ageOf(cached) > limits.onErrorMs) throw error
-        return serve(kind, 'error', cached)
+        if (!(error instanceof PamFailure) || !error.rule.stale || servable === undefined) throw error
+        return serve(kind, 'error', servable)
       }
     },
   }
 
   /** A list that is too old to be served on error is not served during a refresh either, for the refresh may fail. */
   function limitsOf(kind: ListOf['kind'], maxAgeMs: number | undefined) {
-    if (maxAgeMs !== undefined) {
-      const freshMs = Math.min(maxAgeMs, tunables.freshMs)
-      return { freshMs, staleMs: -1, onErrorMs: maxAgeMs }
-    }
+    if (maxAgeMs !== undefined) return { staleMs: -1, onErrorMs: maxAgeMs }
     const onErrorMs = kind === 'me' ? tunables.meOnErrorMs : tunables.onErrorMs
-    return { freshMs: tunables.freshMs, staleMs: Math.min(tunables.staleMs, onErrorMs), onErrorMs }
+    return { staleMs: Math.min(tunables.staleMs, onErrorMs), onErrorMs }
+  }
+
+  /** A list with many pages stays fresh for longer, but a refresh must still end before it is too old to be served. */
+  function freshMsOf(kind: ListOf['kind'], { refreshAfterMs = 0 }: KnownList): number {
+    const latestMs = limitsOf(kind, undefined).staleMs - tunables.maxTotalMs
+    return Math.max(tunables.freshMs, Math.min(refreshAfterMs, latestMs))
   }
 
   function ageOf({ fetchedAtMs }: CachedList): number {
@@ -99,18 +120,27 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
 
   function serve(
     kind: ListOf['kind'],
-    outcome: 'fresh' | 'stale' | 'miss' | 'error',
+    outcome: 'fresh' | 'stale' | 'miss' | 'slow' | 'error',
     list: KnownList,
   ): ServedList {
     metrics.pamCache.inc({ list: kind, outcome })
-    return { list, ageMs: ageOf(list), stale: outcome === 'stale' || outcome === 'error' }
+    const ageMs = ageOf(list)
+    return { list, ageMs, stale: ageMs > freshMsOf(kind, list) }
+  }
+
+  /** undefined: it takes longer, and goes on without this caller. */
+  function withinMaxWait<T>(work: Promise<T>): Promise<T | undefined> {
+    return new Promise((resolve, reject) => {
+      const stopTimer = startTimer(() => resolve(undefined), maxWaitMs)
+      work.finally(stopTimer).then(resolve, reject)
+    })
   }
 
   function refreshInBackground(list: ListOf, cached: CachedList, requestId: string): void {
     const name = lists.nameOf(list)
     if (monotonic() < (refreshNotBefore.get(name) ?? Number.NEGATIVE_INFINITY)) return
     refreshNotBefore.set(name, Number.POSITIVE_INFINITY)
-    refresh(list, cached, tunables.freshMs, { background: true, requestId }).then(
+    refresh(list, cached, undefined, { background: true, requestId }).then(
       () => refreshNotBefore.delete(name),
       (error: unknown) => {
         // Logged and counted where it happened; whoever comes later than the stale time sees it.
@@ -125,58 +155,38 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
     for (const [name, until] of refreshNotBefore) if (until <= monotonic()) refreshNotBefore.delete(name)
   }
 
-  /** One fetch over all replicas: what another one has left since is as good. */
-  function refresh(
+  /** One read over all replicas: what another one has stored since `seen` serves as well, unless it is too old for the caller. */
+  async function refresh(
     list: ListOf,
     seen: CachedList | undefined,
-    freshMs: number,
+    maxAgeMs: number | undefined,
     account: OnAccountOf,
   ): Promise<CachedList> {
-    return flights.run(lists.lockKeyOf(list), {
+    const askedAt = monotonic()
+    /** The caller's limit counts from the time when it asked. */
+    const usableMs = () => (maxAgeMs ?? limitsOf(list.kind, undefined).staleMs) + monotonic() - askedAt
+    const found = await flights.run(lists.lockKeyOf(list), {
       background: account.background,
       async read() {
-        const found = await lists.lookAgain(list)
+        const stored = await lists.lookAgain(list)
         const { voidBeforeMs } = await team.check()
-        const newer = usable(found, voidBeforeMs)
+        const newer = usable(stored, voidBeforeMs)
         if (newer === undefined || newer.id === seen?.id) return undefined
-        return ageOf(newer) <= (newer.groups === undefined ? unknownUserMs : freshMs) ? newer : undefined
+        return ageOf(newer) <= (newer.groups === undefined ? unknownUserMs : usableMs()) ? newer : undefined
       },
-      fetch: () => fetchList(list, account),
+      async fetch() {
+        const { voidBeforeMs } = await team.check()
+        const seenAtMs = seen?.fetchedAtMs ?? Number.NEGATIVE_INFINITY
+        return reader.read(list, account, Math.max(voidBeforeMs, seenAtMs, clock.now() - usableMs()))
+      },
     })
-  }
-
-  async function fetchList(list: ListOf, account: OnAccountOf): Promise<CachedList> {
-    const startedAt = monotonic()
-    try {
-      const groups = await client.groups(list, account)
-      return await lists.put(list, sorted(groups), fetchedAt(startedAt))
-    } catch (error) {
-      if (error instanceof PamFailure) await clearUp(list, error, startedAt)
-      throw error
-    }
-  }
-
-  /** A list is as old as its first page: whatever changed since may be missing. */
-  function fetchedAt(startedAt: number): number {
-    return clock.now() - (monotonic() - startedAt)
-  }
-
-  async function clearUp(list: ListOf, { trouble, rule }: PamFailure, startedAt: number): Promise<void> {
-    if (trouble === 'unknown_person') await lists.putUnknown(list, fetchedAt(startedAt))
-    if (rule.purges === 'list') await lists.remove(list, clock.now())
-    if (rule.purges === 'team') {
-      await team.switchOff()
-      lists.clearMemory()
-    }
+    // Another caller of this process may have begun it, and continued pages that are too old for this one.
+    if (maxAgeMs !== undefined && ageOf(found) > usableMs()) throw new PamFailure('held_back')
+    return found
   }
 }
 
 function known(cached: CachedList): KnownList {
   if (cached.groups === undefined) throw new PamFailure('unknown_person')
   return cached
-}
-
-/** By id, so that a cursor is a place in the list whatever comes and goes. */
-function sorted(groups: Group[]): Group[] {
-  return groups.sort((one, other) => (one.id < other.id ? -1 : 1))
 }

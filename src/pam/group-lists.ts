@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { parseStored } from '../store/stored-json.ts'
 import { type Group, parseGroup } from './group.ts'
 import type { ListOf } from './pam-client.ts'
+import type { PausedReads } from './paused-reads.ts'
 import type { SealedRecords } from './sealed-records.ts'
 
 /** A list as it was read once, or the memory that there is no such person. Times are the API's. */
@@ -14,6 +15,8 @@ export interface KnownList {
   readonly fetchedAtMs: number
   /** Living groups, by id. */
   readonly groups: readonly Group[]
+  /** What its number of pages asks for; undefined: read by an older version. */
+  readonly refreshAfterMs?: number | undefined
 }
 
 export interface UnknownPerson {
@@ -31,9 +34,9 @@ export interface GroupLists {
   look(list: ListOf): Promise<CachedList | undefined>
   /** The same, whatever memory says. */
   lookAgain(list: ListOf): Promise<CachedList | undefined>
-  put(list: ListOf, groups: readonly Group[], fetchedAtMs: number): Promise<KnownList>
+  put(list: ListOf, read: Omit<KnownList, 'id'>): Promise<KnownList>
   putUnknown(list: ListOf, fetchedAtMs: number): Promise<void>
-  /** Purges it; what was fetched before that time is void, wherever it may still lie. */
+  /** Purges it, and the pages of an interrupted read; what was fetched before that time is void, wherever it is stored. */
   remove(list: ListOf, voidBeforeMs: number): Promise<void>
   clearMemory(): void
   nameOf(list: ListOf): string
@@ -42,6 +45,7 @@ export interface GroupLists {
 
 export interface GroupListsParts {
   readonly records: SealedRecords
+  readonly paused: Pick<PausedReads, 'drop'>
   /** Names the team and its API in the keyed hashes. */
   readonly scope: string
   /** How long a list is of any use, by kind; and the memory of an unknown person. */
@@ -62,7 +66,7 @@ interface Held {
 }
 
 export function createGroupLists(parts: GroupListsParts): GroupLists {
-  const { records, scope, keptMs, unknownUserMs, confirmMs, monotonic } = parts
+  const { records, paused, scope, keptMs, unknownUserMs, confirmMs, monotonic } = parts
   const memory = new LRUCache<string, Held>({
     maxSize: parts.maxMemoryBytes,
     sizeCalculation: ({ bytes }) => bytes,
@@ -80,9 +84,9 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
     },
     lookAgain,
 
-    async put(list, groups, fetchedAtMs) {
-      const cached: KnownList = { id: randomUUID(), fetchedAtMs, groups }
-      const body = JSON.stringify(groups)
+    async put(list, read) {
+      const cached: KnownList = { id: randomUUID(), ...read }
+      const body = JSON.stringify(read.groups)
       const name = nameOf(list)
       remember(name, cached, body.length)
       try {
@@ -107,6 +111,7 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
     async remove(list, voidBeforeMs) {
       const name = nameOf(list)
       memory.delete(name)
+      await paused.drop(name)
       try {
         const head = await records.read(name, parseHead)
         await records.remove(name)
@@ -154,13 +159,13 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
   }
 
   async function load(name: string, head: Head): Promise<CachedList | undefined> {
-    const { id, fetchedAtMs } = head
+    const { id, fetchedAtMs, refreshAfterMs } = head
     if (head.unknown) return remember(name, { id, fetchedAtMs }, 0)
     const body = (await records.read(bodyName(name, id), parseBody))?.value
     const since = heldSince(name, undefined)
     if (since !== undefined) return since
     if (body === undefined) return undefined
-    return remember(name, { id, fetchedAtMs, groups: body.groups }, body.chars)
+    return remember(name, { id, fetchedAtMs, groups: body.groups, refreshAfterMs }, body.chars)
   }
 
   function remember(name: string, cached: CachedList, chars: number): CachedList {
@@ -174,11 +179,16 @@ function bodyName(name: string, id: string): string {
   return `${name} ${id}`
 }
 
-function headOf({ id, fetchedAtMs, groups }: CachedList): string {
-  return JSON.stringify({ id, fetchedAtMs, unknown: groups === undefined })
+function headOf({ groups, ...head }: CachedList): string {
+  return JSON.stringify({ ...head, unknown: groups === undefined })
 }
 
-const Head = z.object({ id: z.string(), fetchedAtMs: z.number(), unknown: z.boolean() })
+const Head = z.object({
+  id: z.string(),
+  fetchedAtMs: z.number(),
+  unknown: z.boolean(),
+  refreshAfterMs: z.number().optional(),
+})
 type Head = z.output<typeof Head>
 
 function parseHead(text: string): Head | undefined {

@@ -1,6 +1,8 @@
-/** One link of a `Link` header (RFC 8288, section 3); parameter names in lower case, the first of a name counts. */
+/** One link of a `Link` header (RFC 8288, section 3); names and relations in lower case, the first of a name counts. */
 export interface HeaderLink {
   readonly target: string
+  /** Empty when the link names none. */
+  readonly relations: readonly string[]
   readonly parameters: ReadonlyMap<string, string>
 }
 
@@ -24,12 +26,6 @@ export function parseLinkHeader(header: string): HeaderLink[] | undefined {
   }
 }
 
-/** Whether the link is of this relation type; `rel` may name several, in any case. */
-export function hasRelation(link: HeaderLink, relation: string): boolean {
-  const relations = (link.parameters.get('rel') ?? '').toLowerCase().split(/[ \t]+/)
-  return relations.includes(relation)
-}
-
 interface Place {
   readonly text: string
   index: number
@@ -42,7 +38,9 @@ const NAME = /[!#$%&'*+\-.^_`|~\dA-Za-z]+[ \t]*/y
 const EQUALS = /=[ \t]*/y
 const QUOTED = /"((?:[^"\\]|\\.)*)"[ \t]*/y
 /** Wider than a token: unquoted media types and URLs are met in the wild (RFC 8288, appendix B.3). */
-const UNQUOTED = /([^\s",;<>]+)[ \t]*/y
+const UNQUOTED = /([^\s"',;<>][^\s",;<>]*)[ \t]*/y
+/** A registered relation type, or a URI (RFC 8288, section 3.3). */
+const RELATION = /^[a-z](?:[a-z\d.-]*|[a-z\d+.-]*:[\x21-\x7e]+)$/
 
 function takeLink(at: Place): HeaderLink | undefined {
   const target = take(at, TARGET)?.[1]
@@ -55,7 +53,17 @@ function takeLink(at: Place): HeaderLink | undefined {
     if (value === undefined) return undefined
     if (!parameters.has(name)) parameters.set(name, value)
   }
-  return { target, parameters }
+  const relations = relationsIn(parameters.get('rel'))
+  return relations === undefined ? undefined : { target, relations, parameters }
+}
+
+/** undefined: one of them cannot be read. It might be the next page. */
+function relationsIn(rel = ''): string[] | undefined {
+  const relations = rel
+    .toLowerCase()
+    .split(/[ \t]+/)
+    .filter((relation) => relation !== '')
+  return relations.every((relation) => RELATION.test(relation)) ? relations : undefined
 }
 
 function takeValue(at: Place): string | undefined {

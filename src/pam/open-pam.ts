@@ -9,6 +9,7 @@ import { createImpatientStore } from '../store/impatient-store.ts'
 import type { Store } from '../store/store.ts'
 import type { BreakerOptions } from '../upstream/breaker.ts'
 import { createRateLimitGate } from '../upstream/rate-limit-gate.ts'
+import { type StartTimer, startTimer } from '../upstream/start-timer.ts'
 import type { UpstreamClient } from '../upstream/upstream-client.ts'
 import { createUpstreamClock } from '../upstream/upstream-clock.ts'
 import { createGroupCache, type ListTunables } from './group-cache.ts'
@@ -16,12 +17,14 @@ import { type CachedList, createGroupLists } from './group-lists.ts'
 import { createGroups, type PamDirectory } from './groups.ts'
 import { watchKeyExpiry } from './key-expiry.ts'
 import { createKeyPauses, type KeyPausesParts } from './key-pauses.ts'
+import { createListReader } from './list-reader.ts'
 import type { PageLimits } from './pages.ts'
 import { createPamCall } from './pam-call.ts'
 import { createPamClient } from './pam-client.ts'
 import { createPamRoutes, type RequireSession } from './pam-routes.ts'
 import { createPamState, type PamState } from './pam-state.ts'
 import type { PamUserName } from './pam-user.ts'
+import { createPausedReads } from './paused-reads.ts'
 import { createSealedRecords } from './sealed-records.ts'
 import { createSharedFlight } from './shared-flight.ts'
 import { createTeamSwitch } from './team-switch.ts'
@@ -39,7 +42,7 @@ export interface PamTunables {
 
 export interface PamParts {
   readonly client: UpstreamClient
-  /** An origin, without a slash at the end. */
+  /** An origin, and a path if the API is served under one; without a slash at the end. */
   readonly baseUrl: string
   readonly team: string
   /** The current key, then the standby. */
@@ -61,6 +64,7 @@ export interface PamParts {
   readonly monotonic?: () => number
   readonly random?: () => number
   readonly sleep?: (ms: number) => Promise<void>
+  readonly startTimer?: StartTimer
 }
 
 export interface Pam {
@@ -73,8 +77,8 @@ export interface Pam {
 /** How long this process trusts its memory before it looks into the store for a purge or a newer list. */
 const CONFIRM_MS = 1000
 const MAX_MEMORY_BYTES = 64 * 1024 * 1024
-/** Of the rate limit's allowance: at this share and below it, background work gives way. */
-const LOW_SHARE = 0.1
+/** At this share of the rate limit and below it, directories and background refreshes give way to users' own lookups. */
+const LOW_SHARE = 0.25
 /** However far away the end of a rate limit is said to be: nobody is kept out for longer. */
 const MAX_CLOSED_MS = 3_600_000
 /** Locks outlive what they guard by this. */
@@ -86,11 +90,12 @@ export function createPam(parts: PamParts): Pam {
   const { now = Date.now, monotonic = () => performance.now(), random = Math.random } = parts
   const { sleep = (ms) => delay(ms) } = parts
   const { lists: listTunables, rateLimit } = tunables
-  const { origin } = new URL(baseUrl)
+  const { origin, pathname } = new URL(baseUrl)
+  const basePath = pathname.replace(/\/$/, '')
   const store = createImpatientStore({ store: parts.store, monotonic })
 
   const signer = createSigner(secretKeys, 'pam')
-  const name = JSON.stringify([origin, team])
+  const name = JSON.stringify([baseUrl, team])
   const scope = () => signer.sign(name)
   const clock = createUpstreamClock({ now, monotonic })
   const gate = createRateLimitGate({
@@ -138,7 +143,7 @@ export function createPam(parts: PamParts): Pam {
     pauses: createKeyPauses({ ...tunables.token, monotonic }),
     team,
     name,
-    path: parts.tokenPath.replaceAll('{team_name}', encodeURIComponent(team)),
+    path: basePath + parts.tokenPath.replaceAll('{team_name}', encodeURIComponent(team)),
     tunables: tunables.token,
     maxWaitMs: rateLimit.maxWaitMs,
     timeoutMs: listTunables.maxTotalMs,
@@ -151,50 +156,66 @@ export function createPam(parts: PamParts): Pam {
     directory: Math.max(listTunables.onErrorMs, listTunables.freshMs),
     me: Math.max(listTunables.meOnErrorMs, listTunables.freshMs),
   }
+  const records = createSealedRecords({
+    store,
+    seal: createSeal(secretKeys, 'pam-groups'),
+    signer,
+    metrics,
+    log,
+    kind: 'pam-groups',
+  })
+  const paused = createPausedReads({ records, keptMs: listTunables.staleMs })
+  const lists = createGroupLists({
+    records,
+    paused,
+    scope: name,
+    keptMs,
+    unknownUserMs: tunables.unknownUserMs,
+    confirmMs: CONFIRM_MS,
+    maxMemoryBytes: MAX_MEMORY_BYTES,
+    monotonic,
+  })
+  const teamSwitch = createTeamSwitch({
+    store,
+    clock,
+    monotonic,
+    scope,
+    disabledMs: tunables.teamDisabledMs,
+    keptMs: Math.max(keptMs.directory, keptMs.me),
+    confirmMs: CONFIRM_MS,
+  })
   const state = createPamState()
-  const cache = createGroupCache({
+  const reader = createListReader({
     client: state.watch(
       createPamClient({
         call,
         token,
-        team,
         origin,
+        teamPath: `${basePath}/v1/teams/${encodeURIComponent(team)}`,
         limits: listTunables,
         maxWaitMs: rateLimit.maxWaitMs,
+        clock,
         monotonic,
         log,
         metrics,
       }),
     ),
-    lists: createGroupLists({
-      records: createSealedRecords({
-        store,
-        seal: createSeal(secretKeys, 'pam-groups'),
-        signer,
-        metrics,
-        log,
-        kind: 'pam-groups',
-      }),
-      scope: name,
-      keptMs,
-      unknownUserMs: tunables.unknownUserMs,
-      confirmMs: CONFIRM_MS,
-      maxMemoryBytes: MAX_MEMORY_BYTES,
-      monotonic,
-    }),
-    flights: createSharedFlight<CachedList>({ ...flightParts, waitMs: listTunables.maxTotalMs }),
-    team: createTeamSwitch({
-      store,
-      clock,
-      monotonic,
-      scope,
-      disabledMs: tunables.teamDisabledMs,
-      keptMs: Math.max(keptMs.directory, keptMs.me),
-      confirmMs: CONFIRM_MS,
-    }),
+    lists,
+    paused,
+    team: teamSwitch,
     clock,
     monotonic,
+  })
+  const cache = createGroupCache({
+    reader,
+    lists,
+    flights: createSharedFlight<CachedList>({ ...flightParts, waitMs: listTunables.maxTotalMs }),
+    team: teamSwitch,
+    clock,
+    monotonic,
+    startTimer: parts.startTimer ?? startTimer,
     tunables: listTunables,
+    maxWaitMs: rateLimit.maxWaitMs,
     unknownUserMs: tunables.unknownUserMs,
     metrics,
   })

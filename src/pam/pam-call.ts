@@ -23,7 +23,9 @@ export interface PamRequest extends OnAccountOf {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
   readonly subject: PamSubject
-  /** What may still be spent waiting for the rate limit. */
+  /** Users' own lookups go first: what is left of the rate limit is theirs, and so is the next free connection. */
+  readonly yields?: boolean
+  /** What may still be spent waiting for the rate limit and for a free connection. */
   readonly budget: { leftMs: number }
   /** For this operation as a whole. */
   readonly timeoutMs: number
@@ -80,9 +82,9 @@ export function createPamCall(parts: PamCallParts): PamCall {
     }
   }
 
-  async function enter({ background, budget }: PamRequest): Promise<GatePass> {
+  async function enter({ background, yields, budget }: PamRequest): Promise<GatePass> {
     try {
-      return await gate.enter({ priority: background ? 'background' : 'ongoing', budget })
+      return await gate.enter({ priority: background ? 'background' : yields ? 'new' : 'ongoing', budget })
     } catch (error) {
       if (!(error instanceof RateLimitRefusal)) throw error
       throw new PamFailure('too_many_requests', { retryAfterMs: error.waitMs, gaveWay: background })
@@ -90,13 +92,14 @@ export function createPamCall(parts: PamCallParts): PamCall {
   }
 
   async function exchange(request: PamRequest, timeoutMs: number, pass: GatePass): Promise<UpstreamAnswer> {
-    const { method, path, headers, body, subject, requestId } = request
+    const { method, path, headers, body, subject, background, yields, budget, requestId } = request
     const answer = await client.send({
       method,
       path,
       headers: { Accept: 'application/json', ...headers },
       ...(body === undefined ? {} : { body }),
       timeoutMs,
+      wait: { urgent: !background && !yields, budget },
     })
     clock.observe(answer)
     const failure = failureOf(answer, subject)

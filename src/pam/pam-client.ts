@@ -1,10 +1,13 @@
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import { readAllowance } from '../upstream/rate-limit-headers.ts'
 import type { UpstreamAnswer } from '../upstream/upstream-client.ts'
+import type { UpstreamClock } from '../upstream/upstream-clock.ts'
 import type { Group } from './group.ts'
-import { type PageLimits, readPages } from './pages.ts'
+import { type FetchPage, type PageLimits, type PageRead, readPages } from './pages.ts'
 import type { OnAccountOf, PamCall, PamRequest } from './pam-call.ts'
 import { PamFailure } from './pam-errors.ts'
+import { addRateSeen } from './refresh-interval.ts'
 import type { PamToken } from './token.ts'
 
 /** Which list: the team's groups, or those of one person. */
@@ -12,17 +15,20 @@ export type ListOf = { readonly kind: 'directory' } | { readonly kind: 'me'; rea
 
 /** Reads whole lists from the API. Throws `PamFailure`. */
 export interface PamClient {
-  groups(list: ListOf, account: OnAccountOf): Promise<Group[]>
+  /** Reads on from where `read` stands, and leaves there how far it came. */
+  groups(list: ListOf, account: OnAccountOf, read: PageRead): Promise<Group[]>
 }
 
 export interface PamClientParts {
   readonly call: PamCall
   readonly token: PamToken
-  readonly team: string
   /** Of the API: the only one that a link may lead to. */
   readonly origin: string
+  /** Where the team's operations are: the API's own path, if it has one, the version and the team. */
+  readonly teamPath: string
   readonly limits: PageLimits
   readonly maxWaitMs: number
+  readonly clock: UpstreamClock
   readonly monotonic: () => number
   readonly log: Logger
   readonly metrics: Metrics
@@ -31,21 +37,36 @@ export interface PamClientParts {
 /** A token that was refused although it is new: minting again at every call would help nobody. */
 const REFUSED_ANEW_MS = 60_000
 
+const FIRST_PAGE_SUBJECT = { me: 'person', directory: 'team' } as const
+
 export function createPamClient(parts: PamClientParts): PamClient {
-  const { call, token, team, origin, limits, maxWaitMs, monotonic, log, metrics } = parts
+  const { call, token, origin, teamPath, limits, maxWaitMs, clock, monotonic, log, metrics } = parts
   let refusedAnew: { readonly token: string; readonly until: number } | undefined
 
   return {
-    async groups(list, account) {
+    async groups(list, account, read) {
       const budget = { leftMs: maxWaitMs }
-      const subject = list.kind === 'me' ? 'person' : 'team'
-      const fetchPage = async (path: string, timeoutMs: number) => {
-        const answer = await withToken({ method: 'GET', path, subject, ...account, budget, timeoutMs })
+      const fetchPage: FetchPage = async (path, timeoutMs, isFirst) => {
+        const askedAt = monotonic()
+        const subject = isFirst ? FIRST_PAGE_SUBJECT[list.kind] : 'later_page'
+        const yields = list.kind === 'directory'
+        const answer = await withToken({
+          method: 'GET',
+          path,
+          subject,
+          yields,
+          ...account,
+          budget,
+          timeoutMs,
+        })
+        if (isFirst) read.beganAtMs = clock.now() - (monotonic() - askedAt)
+        const nowMs = clock.now()
+        read.rate = addRateSeen(read.rate, readAllowance(answer, 'x-ratelimit', nowMs), nowMs)
         metrics.pamPages.inc({ list: list.kind })
         return answer
       }
       try {
-        return await readPages(pathOf(list), fetchPage, { origin, limits, monotonic })
+        return await readPages(pathOf(list), fetchPage, { origin, limits, monotonic }, read)
       } catch (error) {
         if (error instanceof PamFailure && error.trouble === 'unreadable') {
           metrics.pamErrors.inc({ name: 'unreadable' })
@@ -58,8 +79,9 @@ export function createPamClient(parts: PamClientParts): PamClient {
   }
 
   function pathOf(list: ListOf): string {
-    const ofTeam = `/v1/teams/${encodeURIComponent(team)}`
-    return list.kind === 'me' ? `${ofTeam}/users/${encodeURIComponent(list.user)}/groups` : `${ofTeam}/groups`
+    return list.kind === 'me'
+      ? `${teamPath}/users/${encodeURIComponent(list.user)}/groups`
+      : `${teamPath}/groups`
   }
 
   /** A 401: forget that very token, mint once, repeat once (DESIGN §6). */

@@ -29,11 +29,13 @@ export type PamTrouble =
   | Exclude<PamErrorName, 'resource_does_not_exist'>
   | 'unknown_person'
   | 'unknown_team'
+  /** "Does not exist" on a later page of a list: that place in the list is gone. */
+  | 'page_gone'
   /** The token answer speaks of another team than `PAM_TEAM`. */
   | 'other_team'
   /** No whole answer: refused, cut, too slow. */
   | 'no_answer'
-  /** Not even tried: the last calls all failed, or too many are under way. */
+  /** Not sent: the last calls all failed, or no connection became free in time. */
   | 'held_back'
   /** An answer that cannot be taken: not JSON, a malformed group, a link that must not be followed, too much. */
   | 'unreadable'
@@ -46,6 +48,8 @@ export interface PamRule {
   readonly renewsToken: boolean
   /** An older answer may be given instead. */
   readonly stale: boolean
+  /** The pages of the list that were read before stay good: the next read continues after them. */
+  readonly keepsPages: boolean
   /** What is thrown away: this list, or every list of the team (and the team is left alone for a while). */
   readonly purges: 'nothing' | 'list' | 'team'
   /** Counts towards holding calls back. */
@@ -62,6 +66,7 @@ const PLAIN = {
   retries: 0,
   renewsToken: false,
   stale: false,
+  keepsPages: false,
   purges: 'nothing',
   breaker: false,
   alarm: false,
@@ -69,10 +74,13 @@ const PLAIN = {
   retryAfterSeconds: undefined,
 } as const
 
+/** It passes by itself: what is known already stays good. */
+const TEMPORARY = { ...PLAIN, stale: true, keepsPages: true } as const
+
 export const PAM_RULES: Readonly<Record<PamTrouble, PamRule>> = {
   invalid_request: { ...PLAIN, code: 'pam_bad_request' },
   unsupported_content_type: { ...PLAIN, code: 'pam_bad_request' },
-  authentication_error: { ...PLAIN, renewsToken: true, stale: true, alarm: true, code: 'pam_credentials' },
+  authentication_error: { ...TEMPORARY, renewsToken: true, alarm: true, code: 'pam_credentials' },
   authorization_error: {
     ...PLAIN,
     renewsToken: true,
@@ -83,7 +91,7 @@ export const PAM_RULES: Readonly<Record<PamTrouble, PamRule>> = {
   forbidden_error: { ...PLAIN, purges: 'list', alarm: true, code: 'pam_not_permitted' },
   server_authorization_revoked: { ...PLAIN, code: 'pam_unexpected' },
   resource_already_exists: { ...PLAIN, code: 'pam_unexpected' },
-  quota_exceeded: { ...PLAIN, stale: true, code: 'pam_quota' },
+  quota_exceeded: { ...TEMPORARY, code: 'pam_quota' },
   disabled_team: {
     ...PLAIN,
     purges: 'team',
@@ -95,27 +103,34 @@ export const PAM_RULES: Readonly<Record<PamTrouble, PamRule>> = {
   unknown_person: { ...PLAIN, status: 404, code: 'pam_user_unknown' },
   unknown_team: { ...PLAIN, alarm: true, code: 'pam_misconfigured' },
   other_team: { ...PLAIN, alarm: true, code: 'pam_misconfigured' },
+  page_gone: { ...PLAIN, stale: true, code: 'pam_unavailable' },
   resource_deprecated: { ...PLAIN, alarm: true, code: 'pam_deprecated' },
-  too_many_requests: { ...PLAIN, stale: true, status: 503, code: 'pam_rate_limited', retryAfterSeconds: 2 },
-  client_closed_connection: { ...PLAIN, retries: 1, stale: true, code: 'pam_unavailable' },
-  unknown_error: { ...PLAIN, retries: 2, stale: true, code: 'pam_unavailable' },
+  too_many_requests: { ...TEMPORARY, status: 503, code: 'pam_rate_limited', retryAfterSeconds: 2 },
+  client_closed_connection: { ...TEMPORARY, retries: 1, code: 'pam_unavailable' },
+  unknown_error: { ...TEMPORARY, retries: 2, code: 'pam_unavailable' },
   service_offline: {
-    ...PLAIN,
+    ...TEMPORARY,
     retries: 2,
-    stale: true,
     breaker: true,
     status: 503,
     code: 'pam_unavailable',
     retryAfterSeconds: 5,
   },
-  held_back: { ...PLAIN, stale: true, status: 503, code: 'pam_unavailable', retryAfterSeconds: 5 },
-  gateway_timeout: { ...PLAIN, retries: 1, stale: true, status: 504, code: 'pam_timeout' },
-  no_answer: { ...PLAIN, retries: 1, stale: true, status: 504, code: 'pam_timeout' },
+  held_back: { ...TEMPORARY, status: 503, code: 'pam_unavailable', retryAfterSeconds: 5 },
+  gateway_timeout: { ...TEMPORARY, retries: 1, status: 504, code: 'pam_timeout' },
+  no_answer: { ...TEMPORARY, retries: 1, status: 504, code: 'pam_timeout' },
   unreadable: { ...PLAIN, stale: true, alarm: true, code: 'pam_unexpected' },
 }
 
 /** What was asked for: it decides what "does not exist" means. `token` is the issuing operation. */
-export type PamSubject = 'token' | 'team' | 'person'
+export type PamSubject = keyof typeof NOT_FOUND
+
+const NOT_FOUND = {
+  token: 'unknown_team',
+  team: 'unknown_team',
+  person: 'unknown_person',
+  later_page: 'page_gone',
+} as const satisfies Record<string, PamTrouble>
 
 /** A lookup that failed; carries nothing of the answer but its kind. */
 export class PamFailure extends Error {
@@ -175,8 +190,7 @@ export function failureOfCall(failure: UpstreamFailure): PamFailure {
 function troubleOf(name: PamErrorName, status: number, subject: PamSubject): PamTrouble {
   // Whatever a 401 of the issuing operation calls itself: the key was not accepted.
   if (subject === 'token' && status === 401) return 'authentication_error'
-  if (name !== 'resource_does_not_exist') return name
-  return subject === 'person' ? 'unknown_person' : 'unknown_team'
+  return name === 'resource_does_not_exist' ? NOT_FOUND[subject] : name
 }
 
 const FIELDS = ['error', 'code', 'name', 'message'] as const

@@ -6,6 +6,8 @@ export interface Allowance {
   readonly remaining: number | undefined
   /** When there is more of it, in milliseconds since 1970. */
   readonly untilMs: number | undefined
+  /** When all of it is back, in milliseconds since 1970. */
+  readonly resetMs: number | undefined
 }
 
 /** `X-Rate-Limit-Limit` and so on in the sign-in API, `X-RateLimit-…` in the PAM API. */
@@ -18,13 +20,15 @@ export function readAllowance(
   nowMs: number,
 ): Allowance {
   const retryAfterS = numberIn(headers['retry-after'])
+  const resetMs = secondsIn(headers[`${prefix}-reset`])
   return {
     limit: numberIn(headers[`${prefix}-limit`]),
     remaining: numberIn(headers[`${prefix}-remaining`]),
     untilMs:
       secondsIn(headers[`${prefix}-retry-at`]) ??
-      secondsIn(headers[`${prefix}-reset`]) ??
+      resetMs ??
       (retryAfterS === undefined ? undefined : nowMs + retryAfterS * 1000),
+    resetMs,
   }
 }
 

@@ -1,8 +1,9 @@
 import { rootCertificates } from 'node:tls'
 import { Axios } from 'axios'
-import { BulkheadRejectedError, bulkhead } from 'cockatiel'
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici'
 import { type BreakerOptions, createBreaker } from './breaker.ts'
+import { BUSY_RETRY_MS, createConnectionSlots, type SlotWait } from './connection-slots.ts'
+import { startTimer } from './start-timer.ts'
 import { createUndiciAdapter } from './undici-adapter.ts'
 import { UpstreamFailure } from './upstream-failure.ts'
 
@@ -23,6 +24,8 @@ export interface UpstreamRequest {
   readonly body?: unknown
   /** Shorter than the client's own bound, in milliseconds. */
   readonly timeoutMs?: number
+  /** The wait for a free connection. Default: urgent, up to `MAX_WAIT_MS`. It counts towards the time-out. */
+  readonly wait?: SlotWait
 }
 
 export interface UpstreamAnswer {
@@ -34,6 +37,7 @@ export interface UpstreamAnswer {
 }
 
 export interface UpstreamClientOptions {
+  /** Only its origin counts: each request brings its whole path. */
   readonly baseUrl: string
   readonly connectTimeoutMs: number
   readonly totalTimeoutMs: number
@@ -52,8 +56,7 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
   const { origin } = new URL(options.baseUrl)
   const dispatcher = createDispatcher(options)
   const breaker = createBreaker(options.breaker)
-  /** As many calls at once as there are connections; as many again may wait, and one whose time ends there is `busy`. */
-  const lanes = bulkhead(options.maxConnections, options.maxConnections)
+  const slots = createConnectionSlots({ max: options.maxConnections, monotonic, startTimer })
   // not `axios.create`: its defaults, for forms, for browsers and for adapters that are not used here, are merged into every call
   const http = new Axios({ adapter: createUndiciAdapter(dispatcher), baseURL: origin })
 
@@ -61,15 +64,15 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
     breakerIsOpen: breaker.isOpen,
     close: () => dispatcher.destroy(),
 
-    async send({ method, path, headers, body, timeoutMs = options.totalTimeoutMs }) {
+    async send({ method, path, headers, body, wait, timeoutMs = options.totalTimeoutMs }) {
       const url = new URL(path, origin)
       if (url.origin !== origin) throw new Error('an upstream path must stay on its origin')
-      const startedAt = performance.now()
-      const report = (outcome: string) => options.onCall?.(outcome, performance.now() - startedAt)
+      const startedAt = monotonic()
+      const report = (outcome: string) => options.onCall?.(outcome, monotonic() - startedAt)
       try {
         const deadline = startedAt + Math.min(timeoutMs, options.totalTimeoutMs)
-        const answer = await lanes.execute(() => {
-          const timeout = Math.ceil(deadline - performance.now())
+        const answer = await inSlot(wait ?? waitWithin(timeoutMs), () => {
+          const timeout = Math.ceil(deadline - monotonic())
           if (timeout <= 0) throw new UpstreamFailure('busy', { retryAfterMs: BUSY_RETRY_MS })
           return breaker.run(() =>
             http.request<Buffer>({
@@ -94,18 +97,31 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
           bytes: answer.data,
         }
       } catch (error) {
-        const failure =
-          error instanceof BulkheadRejectedError
-            ? new UpstreamFailure('busy', { retryAfterMs: BUSY_RETRY_MS })
-            : error
-        report(failure instanceof UpstreamFailure ? failure.kind : 'error')
-        throw failure
+        report(error instanceof UpstreamFailure ? error.kind : 'error')
+        throw error
       }
     },
   }
+
+  async function inSlot<T>(wait: SlotWait, call: () => Promise<T>): Promise<T> {
+    const release = await slots.acquire(wait)
+    try {
+      return await call()
+    } finally {
+      release()
+    }
+  }
 }
 
-const BUSY_RETRY_MS = 1000
+/** The longest wait for a free connection. */
+const MAX_WAIT_MS = 2000
+
+const waitWithin = (timeoutMs: number): SlotWait => ({
+  urgent: true,
+  budget: { leftMs: Math.min(timeoutMs, MAX_WAIT_MS) },
+})
+
+const monotonic = () => performance.now()
 
 /** A proxy is for https alone: plain http only ever goes to this very host, and its credentials stay here. */
 function createDispatcher(options: UpstreamClientOptions): Dispatcher {

@@ -24,7 +24,7 @@ export class UpstreamFailure extends Error {
  * - `timeout`: no whole answer in time; the request may have arrived;
  * - `too-large`: the answer went over the size cap;
  * - `breaker-open`: not even tried, the upstream has just failed several times in a row;
- * - `busy`: not even tried, too many calls are under way or waiting already;
+ * - `busy`: not even tried, no connection became free in time;
  * - `unreadable`: there is a whole answer, and it is none of the API's: a proxy's page, half an object, a redirect.
  */
 export type UpstreamFailureKind =

@@ -105,6 +105,15 @@ test.each(['http://localhost:8080', 'http://127.0.0.1:8080', 'http://[::1]:8080'
   },
 )
 
+test.each([
+  ['https://team.pam.example/', 'https://team.pam.example'],
+  ['https://gateway.example.com/pam/v9', 'https://gateway.example.com/pam/v9'],
+  ['HTTPS://Gateway.Example.com:443/Pam/', 'https://gateway.example.com/Pam'],
+  ['http://127.0.0.1:8082/pam', 'http://127.0.0.1:8082/pam'],
+])('PAM_BASE_URL may have a path: %s', (given, baseUrl) => {
+  expect(load({ ...PAM, PAM_BASE_URL: given }).pam?.baseUrl).toBe(baseUrl)
+})
+
 test('another port of localhost is the same site', () => {
   const config = load({ PUBLIC_URL: 'http://localhost:8080', ALLOWED_ORIGINS: 'http://localhost:3000' })
   expect(config.allowedOrigins).toEqual(['http://localhost:3000'])

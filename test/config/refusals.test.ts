@@ -108,6 +108,13 @@ const CASES: Case[] = [
   ['HIDDEN_FACTORS', 'sms,Push', 'entry 2 must be question or sms or'],
 
   ['PAM_BASE_URL', 'http://team.pam.example', 'plain http only on loopback', PAM],
+  ['PAM_BASE_URL', 'https://gateway.example/pam?x=1', 'no query and no fragment', PAM],
+  ['PAM_BASE_URL', 'https://gateway.example/pam#x', 'no query and no fragment', PAM],
+  ['PAM_BASE_URL', 'https://gateway.example/pam/../other', 'no dot segments', PAM],
+  ['PAM_BASE_URL', 'https://gateway.example/pam%2Fv9', 'encoded slashes', PAM],
+  ['PAM_BASE_URL', 'https://gateway.example//pam', 'no dot segments', PAM],
+  ['PAM_BASE_URL', 'https://user:pw@gateway.example/pam', 'no user name', PAM],
+  ['PAM_BASE_URL', 'https://your-team.pam.example.net/pam', 'still the placeholder', PAM],
   ['PAM_BASE_URL', 'https://your-team.pam.example.net', 'still the placeholder', PAM],
   ['PAM_KEY_SECRET', 'replace-with-your-key-secret', 'still holds the placeholder', PAM],
   ['PAM_TEAM', '../other', 'must be a team name', PAM],

@@ -46,6 +46,7 @@ export interface PamBrokerOptions extends Partial<Omit<PamParts, 'tunables' | 'r
   readonly baseUrl: string
   readonly tunables?: (same: PamTunables) => PamTunables
   readonly totalTimeoutMs?: number
+  readonly maxConnections?: number
 }
 
 export const KEY = { id: 'sandbox-key-1', secret: 'sandbox-secret-1-9pVb3LwY' }
@@ -80,7 +81,13 @@ export const TUNABLES: PamTunables = {
 const MASTER_KEYS = [Buffer.alloc(32, 'plainly-fake-test-key')]
 
 export async function startPamBroker(options: PamBrokerOptions): Promise<PamBroker> {
-  const { baseUrl, tunables = (same) => same, totalTimeoutMs = 60_000, ...parts } = options
+  const {
+    baseUrl,
+    tunables = (same) => same,
+    totalTimeoutMs = 60_000,
+    maxConnections = 32,
+    ...parts
+  } = options
   const chunks: string[] = []
   const stream = new PassThrough()
   stream.on('data', (chunk: Buffer) => chunks.push(chunk.toString('utf8')))
@@ -91,7 +98,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
     connectTimeoutMs: 10_000,
     totalTimeoutMs,
     maxResponseBytes: 4_194_304,
-    maxConnections: 32,
+    maxConnections,
     breaker: { consecutiveFailures: 1000, halfOpenAfterMs: 1000 },
   })
   const pam = createPam({

@@ -14,7 +14,10 @@ export interface Journey {
   readonly pam: PamServer
   readonly store: ReturnType<typeof breakableStore>
   readonly broker: PamBroker
+  /** Ends the waits whose time is over, too. */
   advance(ms: number): void
+  /** How many waits are under way that only `advance` ends. */
+  timers(): number
   /** Another server, such as one that must never be called. */
   listen(handler: RequestListener): Promise<{ origin: string }>
   /** Another replica. */
@@ -38,12 +41,19 @@ export async function startJourney({
   const store = breakableStore(elapsed)
   const brokers: PamBroker[] = []
   const servers: { close(): Promise<void> }[] = []
+  const timers = new Set<{ at: number; ring: () => void }>()
+  const startTimer = (ring: () => void, ms: number) => {
+    const timer = { at: pam.now() + ms, ring }
+    timers.add(timer)
+    return () => timers.delete(timer)
+  }
   const replica = async (changes: Partial<PamBrokerOptions> = {}) => {
     const broker = await startPamBroker({
-      baseUrl: pam.origin,
+      baseUrl: pam.origin + (sandbox?.basePath ?? ''),
       store: store.store,
       now: () => pam.now() + skewMs,
       monotonic: elapsed,
+      startTimer,
       ...options,
       ...changes,
     })
@@ -54,7 +64,11 @@ export async function startJourney({
     pam,
     store,
     broker: await replica(),
-    advance: (ms) => pam.advance(ms),
+    advance(ms) {
+      pam.advance(ms)
+      for (const timer of timers) if (timer.at <= pam.now() && timers.delete(timer)) timer.ring()
+    },
+    timers: () => timers.size,
     async listen(handler) {
       const server = await listen(handler)
       servers.push(server)

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { UpstreamClient, UpstreamClientOptions } from '../../src/upstream/upstream-client.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
+import { held } from '../support/held.ts'
 import { until } from '../support/until.ts'
 import { clientFor, deadPort, rawUpstream, type Stub, stubUpstream } from './stub-upstream.ts'
 
@@ -413,7 +414,7 @@ describe('what is sent', () => {
     expect(stub.connections()).toBeLessThanOrEqual(2) // the first one may not be free yet when the second call comes
   })
 
-  test('no more connections than allowed; as many calls may wait, and more are told at once', async () => {
+  test('no more connections than allowed; further calls wait for one', async () => {
     let running = 0
     let most = 0
     const { stub, client } = await upstream(
@@ -427,12 +428,27 @@ describe('what is sent', () => {
       },
       { maxConnections: 2 },
     )
-    const calls = await Promise.allSettled(Array.from({ length: 8 }, () => client.send(POST)))
-    const busy = calls
-      .filter(({ status }) => status === 'rejected')
-      .map((call) => ('reason' in call ? call.reason.kind : ''))
-    expect([most, stub.connections(), stub.arrived()]).toEqual([2, 2, 4]) // two at once, two wait
-    expect(busy).toEqual(['busy', 'busy', 'busy', 'busy'])
+    await Promise.all(Array.from({ length: 8 }, () => client.send(POST)))
+    expect([most, stub.connections(), stub.arrived()]).toEqual([2, 2, 8])
+  })
+
+  test('a call that waits too long for a connection is told so, and was not sent', async () => {
+    const onHold = held()
+    const { stub, client } = await upstream(
+      async (_req, res) => {
+        await onHold.gone
+        res.end()
+      },
+      { maxConnections: 1 },
+    )
+    const first = client.send(POST)
+    const budget = { leftMs: 20 }
+    const failure = await failureOf(client.send({ ...POST, wait: { urgent: true, budget } }))
+    expect([failure.kind, failure.retryAfterMs, budget.leftMs]).toEqual(['busy', 1000, 0])
+    expect((await failureOf(client.send({ ...POST, timeoutMs: 20 }))).kind).toBe('busy')
+    onHold.letGo()
+    await first
+    expect(stub.arrived()).toBe(1)
     expect(client.breakerIsOpen()).toBe(false)
   })
 

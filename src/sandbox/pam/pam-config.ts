@@ -45,6 +45,11 @@ const pamConfig = z
     team: z.string().min(1),
     teamDisabled: z.boolean().default(false),
     tokenLifetimeSeconds: seconds.default(3600),
+    /** The API is served under this path, as by a gateway; without it, at the root. */
+    basePath: z
+      .string()
+      .regex(/^(\/[\w.~-]+)+$/)
+      .optional(),
     /** The origin in pagination links; without it, the one the request came to. */
     linkOrigin: z.url({ protocol: /^https?$/ }).optional(),
     /** The largest page, and the default one. */

@@ -42,6 +42,8 @@ export const HOSTILE_LINK_FORMS = [
   'loop',
   'endless',
   'malformed',
+  'single-quotes',
+  'no-relation',
   'not-a-url',
   'long',
   'two-next',
@@ -129,6 +131,8 @@ const HOSTILE: Record<HostileLinkForm, (parts: LinkParts, target: LinkTarget) =>
   loop: (parts) => nextLink(withParam(parts, 'lap', (numberIn(parts, 'lap') + 1) % 3)),
   endless: (parts) => nextLink(withParam(parts, 'lap', numberIn(parts, 'lap') + 1)),
   malformed: (parts) => `<${parts.origin}${parts.path}?${nextQuery(parts)}; rel="next`,
+  'single-quotes': (parts) => `<${parts.origin}${parts.path}?${nextQuery(parts)}>; rel='next'`,
+  'no-relation': (parts) => `<${parts.origin}${parts.path}?${nextQuery(parts)}>; title="next"`,
   'not-a-url': () => nextLink('http://[not-a-host]:port/%zz'),
   long: (parts) =>
     nextLink(`${parts.origin}${parts.path}?${nextQuery(parts)}&padding=${'x'.repeat(9 * 1024)}`),

@@ -64,7 +64,7 @@ export function failOnRequest({ state, now }: { state: State; now: () => number 
 
 export function refuseDeprecated({ state }: { state: State }): RequestHandler {
   return function refuseDeprecatedPath(req, _res, next) {
-    if (state().deprecatedPaths.has(targetOf(req).path)) throw new PamError('resource_deprecated')
+    if (state().deprecatedPaths.has(req.path)) throw new PamError('resource_deprecated')
     next()
   }
 }

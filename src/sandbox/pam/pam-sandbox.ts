@@ -63,5 +63,6 @@ export function createPamSandbox({
   app.use(createPamRoutes({ state }))
   app.use(answerErrors({ state }))
 
-  return { app, control: createPamControl({ state, reset, now }) }
+  const served = config.basePath === undefined ? app : express().use(config.basePath, app)
+  return { app: served, control: createPamControl({ state, reset, now }) }
 }

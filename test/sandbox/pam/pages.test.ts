@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { HOSTILE_LINK_FORMS, LEGAL_LINK_FORMS } from '../../../src/sandbox/pam/pam-links.ts'
 import {
   type Answer,
+  KEY,
   listOf,
   namesOf,
   type PamServer,
@@ -122,6 +123,18 @@ test('links name the listening origin, or the configured one', async () => {
   await other.close()
 })
 
+test('the API may be served under a path, and links then lead there', async () => {
+  const other = await startPamServer({ basePath: '/gateway/pam' })
+  expect((await other.send('GET', `${TEAM}/groups`)).status).toBe(404)
+  const minted = await other.send('POST', `/gateway/pam${TEAM}/service_token`, { body: KEY })
+  const token = String(minted.body.bearer_token)
+  const answer = await other.send('GET', `/gateway/pam${TEAM}/groups?count=1`, { token })
+  expect(new URL(linkTo('next', answer) as string).pathname).toBe(`/gateway/pam${TEAM}/groups`)
+  other.control.deprecatePath('/v1/teams/{team}/groups')
+  expect((await other.send('GET', `/gateway/pam${TEAM}/groups`, { token })).status).toBe(404)
+  await other.close()
+})
+
 const TARGET = { origin: 'http://127.0.0.1:9', path: '/v1/teams/example-team/users' }
 const HOSTILE: Record<(typeof HOSTILE_LINK_FORMS)[number], (link: string, url: string) => void> = {
   'other-origin': (link) => expect(link).toContain(`<http://127.0.0.1:9${TEAM}/groups?offset=`),
@@ -136,6 +149,8 @@ const HOSTILE: Record<(typeof HOSTILE_LINK_FORMS)[number], (link: string, url: s
   loop: (link) => expect(link).toMatch(/lap=1>; rel="next"$/),
   endless: (link) => expect(link).toMatch(/lap=1>; rel="next"$/),
   malformed: (link) => expect(link).not.toContain('>'),
+  'single-quotes': (link) => expect(link).toMatch(/>; rel='next'$/),
+  'no-relation': (link) => expect(link).not.toContain('rel'),
   'not-a-url': (link) => expect(URL.canParse(/<(.*)>/.exec(link)?.[1] ?? '')).toBe(false),
   long: (link) => expect(link.length).toBeGreaterThan(9 * 1024),
   'two-next': (link) => expect(new Set(link.match(/offset=\w+/g)).size).toBe(2),

@@ -1,0 +1,74 @@
+import type { UpstreamClock } from '../upstream/upstream-clock.ts'
+import type { Group } from './group.ts'
+import type { GroupLists, KnownList } from './group-lists.ts'
+import { newPageRead } from './pages.ts'
+import type { OnAccountOf } from './pam-call.ts'
+import type { ListOf, PamClient } from './pam-client.ts'
+import { PamFailure } from './pam-errors.ts'
+import type { PausedReads } from './paused-reads.ts'
+import { refreshIntervalMs } from './refresh-interval.ts'
+import type { TeamSwitch } from './team-switch.ts'
+
+/** Reads a list from the API and stores the result for all replicas. A read that was interrupted is continued. */
+export interface ListReader {
+  /** Throws `PamFailure`. Continues only what began after that time. */
+  read(list: ListOf, account: OnAccountOf, beganAfterMs: number): Promise<KnownList>
+}
+
+export interface ListReaderParts {
+  readonly client: PamClient
+  readonly lists: GroupLists
+  readonly paused: PausedReads
+  readonly team: TeamSwitch
+  readonly clock: UpstreamClock
+  readonly monotonic: () => number
+}
+
+export function createListReader(parts: ListReaderParts): ListReader {
+  const { client, lists, paused, team, clock, monotonic } = parts
+
+  return {
+    async read(list, account, beganAfterMs) {
+      const name = lists.nameOf(list)
+      const startedAt = monotonic()
+      const found = await paused.find(name, beganAfterMs)
+      const read = found ?? newPageRead()
+      const pagesBefore = read.asked.length
+      try {
+        const groups = await client.groups(list, account, read)
+        const stored = await lists.put(list, {
+          groups: sorted(groups),
+          // A list is as old as its first page: whatever changed since may be missing.
+          fetchedAtMs: read.beganAtMs,
+          refreshAfterMs: refreshIntervalMs(read.asked.length, read.rate),
+        })
+        if (found !== undefined) await paused.drop(name)
+        return stored
+      } catch (error) {
+        if (!(error instanceof PamFailure)) throw error
+        if (!error.rule.keepsPages) await paused.drop(name)
+        else if (read.asked.length !== pagesBefore) await paused.keep(name, read)
+        await afterFailure(list, error, clock.now() - (monotonic() - startedAt))
+        throw error
+      }
+    },
+  }
+
+  async function afterFailure(
+    list: ListOf,
+    { trouble, rule }: PamFailure,
+    startedAtMs: number,
+  ): Promise<void> {
+    if (trouble === 'unknown_person') await lists.putUnknown(list, startedAtMs)
+    if (rule.purges === 'list') await lists.remove(list, clock.now())
+    if (rule.purges === 'team') {
+      await team.switchOff()
+      lists.clearMemory()
+    }
+  }
+}
+
+/** By id, so that a cursor is a place in the list whatever comes and goes. */
+function sorted(groups: Group[]): Group[] {
+  return groups.sort((one, other) => (one.id < other.id ? -1 : 1))
+}

@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { until } from '../support/until.ts'
+import type { PamBroker } from './pam-broker.ts'
+import { type Journey, startJourney } from './pam-journey.ts'
+
+const ME = '/api/v1/pam/me'
+const DIRECTORY = '/api/v1/pam/groups'
+const LISTS = '/v1/teams/example-team/users'
+const USERS = Array.from({ length: 40 }, (_, n) => `person-${n}@example.com`)
+
+let journey: Journey
+beforeEach(async () => {
+  journey = await startJourney()
+  for (const login of USERS) journey.pam.control.setUserGroups(login, ['Everyone'])
+  await journey.broker.get(ME, { login: USERS[0] }) // the token is shared from here on
+  journey.advance(2000)
+})
+afterEach(() => journey.close())
+
+/** With so many connections; its callers wait so long for one. */
+const replica = (maxConnections: number, maxWaitMs: number): Promise<PamBroker> =>
+  journey.replica({
+    maxConnections,
+    tunables: (same) => ({ ...same, rateLimit: { ...same.rateLimit, maxWaitMs } }),
+  })
+const calls = () => journey.pam.calls.entries.length
+const locks = () =>
+  [...journey.store.entries.keys()].filter((key) => key.startsWith('gatehouse:lock:')).length
+
+test('many users at once and few connections: each waits for its turn, whatever its place in the queue', async () => {
+  const broker = await replica(2, 60_000)
+  const before = calls()
+  const letGo = journey.pam.faults.hold({ path: LISTS })
+  const asking = USERS.slice(1).map((login) => broker.get(ME, { login }))
+  await until(() => broker.arrived() === asking.length && calls() - before === 2)
+  letGo()
+  const statuses = (await Promise.all(asking)).map(({ status }) => status)
+  expect(statuses).toEqual(asking.map(() => 200))
+})
+
+test('a caller that waits too long for a connection gets 503 with Retry-After, and nothing is sent for it', async () => {
+  const broker = await replica(1, 20)
+  const before = calls()
+  const letGo = journey.pam.faults.hold({ path: LISTS })
+  const first = broker.get(ME, { login: USERS[1] })
+  await until(() => calls() - before === 1)
+  const { status, body, headers } = await broker.get(ME, { login: USERS[2] })
+  expect([status, body.errorCode, headers.get('retry-after')]).toEqual([503, 'pam_unavailable', '1'])
+  letGo()
+  expect((await first).status).toBe(200)
+  expect(calls() - before).toBe(1)
+})
+
+test("a user's own lookup gets the next free connection before a directory's", async () => {
+  const broker = await replica(1, 60_000)
+  const before = calls()
+  const letGo = journey.pam.faults.hold({ path: LISTS, times: 1 })
+  const asking = [broker.get(ME, { login: USERS[1] })]
+  await until(() => calls() - before === 1)
+  asking.push(broker.get(DIRECTORY))
+  await until(() => locks() === 2) // it has begun, and waits for the connection
+  asking.push(broker.get(ME, { login: USERS[2] }))
+  await until(() => locks() === 3)
+  letGo()
+  expect((await Promise.all(asking)).map(({ status }) => status)).toEqual([200, 200, 200])
+  const paths = journey.pam.calls.entries.slice(before).map(({ path }) => path)
+  expect(paths.map((path) => path.includes('/users/'))).toEqual([true, true, false])
+})

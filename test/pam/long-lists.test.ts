@@ -1,0 +1,174 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import type { Group } from '../../src/pam/group.ts'
+import { createRedisStore } from '../../src/store/redis-store.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+import { type BrokerAnswer, LOGIN, type PamBroker } from './pam-broker.ts'
+import { type Journey, startJourney } from './pam-journey.ts'
+
+/** Two replicas on one Redis, and a team whose list has more pages than one rate-limit period allows. */
+const PAGES = 60
+const PAGE_SIZE = 5
+const PERIOD_MS = 10_000
+const DIRECTORY = '/api/v1/pam/groups?limit=1000'
+
+let redis: RedisServer
+beforeAll(async () => {
+  redis = await startRedis()
+})
+afterAll(() => redis.stop())
+
+let journey: Journey
+let replicas: PamBroker[]
+let closers: (() => Promise<void>)[]
+beforeEach(async () => {
+  await redis.client().flushall()
+  journey = await startJourney()
+  closers = []
+  replicas = []
+  for (let n = 0; n < 2; n++) {
+    const { store } = createRedisStore({ url: redis.url, connectTimeoutMs: 60_000, commandTimeoutMs: 60_000 })
+    closers.push(() => store.close())
+    replicas.push(await journey.replica({ store }))
+  }
+  journey.pam.control.setPageSize(PAGE_SIZE)
+  const living = journey.pam.control.groups().filter(({ deletedAt }) => deletedAt === undefined).length
+  journey.pam.control.growGroups(PAGES * PAGE_SIZE - living)
+  journey.pam.control.setRateLimit({ limit: 40, periodSeconds: PERIOD_MS / 1000, parts: 1 })
+})
+afterEach(async () => {
+  await journey.close()
+  for (const close of closers) await close()
+})
+
+const counts = () => journey.pam.control.counts()
+const replica = (n: number): PamBroker => replicas[n % replicas.length] ?? journey.broker
+const idsIn = ({ body }: BrokerAnswer) => new Set((body.list as Group[]).map(({ id }) => id)).size
+
+/** A client that asks again after each pause, and each time reaches the other replica. */
+async function readDirectory(maxPauses: number, meanwhile = async (_round: number) => {}) {
+  for (let round = 0; ; round++) {
+    const answer = await replica(round).get(DIRECTORY)
+    await meanwhile(round)
+    if (answer.status === 200 || round === maxPauses) return answer
+    expect([answer.status, answer.body.errorCode]).toEqual([503, 'pam_rate_limited'])
+    journey.advance(Number(answer.headers.get('retry-after')) * 1000)
+  }
+}
+
+test('a list that needs several rate-limit periods completes; each page is read once, on whichever replica', async () => {
+  const answer = await readDirectory(3)
+  expect(answer.status).toBe(200)
+  expect(idsIn(answer)).toBe(PAGES * PAGE_SIZE)
+  expect(counts()).toMatchObject({ groupLists: 1, groupPages: PAGES, tokensMinted: 1 })
+  expect(counts().errors).toEqual({})
+})
+
+test('while a long list is read, users look up their own groups', async () => {
+  const statuses: number[] = []
+  const answer = await readDirectory(5, async (round) => {
+    for (let n = 0; n < 4; n++) {
+      const login = `person-${round}-${n}@example.com`
+      journey.pam.control.setUserGroups(login, ['Everyone'])
+      statuses.push((await replica(n).get('/api/v1/pam/me', { login })).status)
+    }
+  })
+  expect(answer.status).toBe(200)
+  expect(statuses).toEqual(statuses.map(() => 200))
+})
+
+test('a long list that became stale is served, and refreshed in the background over several periods', async () => {
+  await readDirectory(3)
+  journey.advance(300_000)
+  const before = counts().groupPages
+  const isFresh = async () => {
+    const answer = await replica(0).get(DIRECTORY)
+    expect(answer.status).toBe(200)
+    if (!(answer.body.meta as { stale: boolean }).stale) return true
+    journey.advance(100)
+    return false
+  }
+  await until(isFresh, { everyMs: 1 })
+  expect(counts().groupPages - before).toBe(PAGES)
+  expect(counts().groupLists).toBe(2)
+})
+
+test('pages older than staleMs are not continued: the list begins anew', async () => {
+  expect((await replica(0).get(DIRECTORY)).status).toBe(503)
+  const before = counts()
+  journey.advance(600_001)
+  const answer = await readDirectory(3)
+  expect(answer.status).toBe(200)
+  expect(counts().groupLists - before.groupLists).toBe(1)
+  expect(counts().groupPages - before.groupPages).toBe(PAGES)
+})
+
+test('a list is as old as its first page, however long the pauses were', async () => {
+  await replica(0).get(DIRECTORY)
+  journey.advance(400_000)
+  const answer = await readDirectory(3)
+  expect(Number(answer.headers.get('age'))).toBeGreaterThanOrEqual(400)
+})
+
+test("a user's own list is continued too, for as long as it may be served", async () => {
+  journey.pam.control.growGroups(PAGES * PAGE_SIZE, LOGIN)
+  const me = (n: number) => replica(n).get('/api/v1/pam/me')
+  const lists = () => counts().personLists[LOGIN]
+  expect((await me(0)).status).toBe(503)
+  journey.advance(PERIOD_MS)
+  expect([(await me(1)).status, lists()]).toEqual([200, 1])
+
+  journey.advance(400_000)
+  expect([(await me(0)).status, lists()]).toEqual([503, 2])
+  journey.advance(301_000)
+  expect([(await me(1)).status, lists()]).toEqual([503, 3]) // too old to be continued
+})
+
+test('who may list groups is decided on pages of the last 60 s', async () => {
+  journey.pam.control.growGroups(PAGES * PAGE_SIZE, LOGIN)
+  const group = journey.pam.control.groups().at(-1)?.id ?? ''
+  const broker = await journey.replica({ directory: { kind: 'rules', roles: [], groups: [group] } })
+  const lists = () => counts().personLists[LOGIN]
+  expect([(await broker.get('/api/v1/pam/me')).status, lists()]).toEqual([503, 1])
+  journey.advance(61_000)
+  expect([(await broker.get(DIRECTORY)).status, lists()]).toEqual([503, 2])
+  journey.advance(PERIOD_MS)
+  await broker.get(DIRECTORY)
+  expect([(await broker.get('/api/v1/pam/me')).status, lists()]).toEqual([200, 2])
+})
+
+test('without Redis each replica continues its own read', async () => {
+  for (const close of closers.splice(0)) await close()
+  await redis.kill()
+  try {
+    const { store } = createRedisStore({ url: redis.url, connectTimeoutMs: 500, commandTimeoutMs: 500 })
+    closers.push(() => store.close())
+    replicas = [await journey.replica({ store })]
+    const answer = await readDirectory(3)
+    expect(answer.status).toBe(200)
+    expect(counts()).toMatchObject({ groupLists: 1, groupPages: PAGES })
+  } finally {
+    await redis.restart()
+  }
+})
+
+test('what lies in Redis between two parts of a list tells nothing, and ends by itself', async () => {
+  await replica(0).get(DIRECTORY)
+  const client = redis.client()
+  const keys = await client.keys('*')
+  const raw = JSON.stringify([keys, await Promise.all(keys.map((key) => client.get(key)))])
+  const marks = journey.pam.control.groups().flatMap(({ id, name }) => [id, name])
+  expect(marks.filter((mark) => raw.includes(mark))).toEqual([])
+  expect(keys.some((key) => key.startsWith('gatehouse:pam-groups:'))).toBe(true)
+  for (const key of keys) expect(await client.pttl(key)).toBeGreaterThan(0)
+})
+
+test('pages that were read are void once the lookup is forbidden', async () => {
+  await replica(0).get(DIRECTORY)
+  journey.advance(PERIOD_MS)
+  journey.pam.control.failNext({ error: 'forbidden_error', path: '/v1/teams/example-team/groups' })
+  expect((await replica(1).get(DIRECTORY)).body.errorCode).toBe('pam_not_permitted')
+  const before = counts().groupLists
+  await readDirectory(3)
+  expect(counts().groupLists - before).toBe(1)
+})

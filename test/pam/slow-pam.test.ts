@@ -1,0 +1,73 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { until } from '../support/until.ts'
+import { counted, LOGIN } from './pam-broker.ts'
+import { type Journey, startJourney } from './pam-journey.ts'
+
+const DIRECTORY = '/api/v1/pam/groups'
+const MAX_WAIT_MS = 2000
+/** Too old to be served while it is refreshed, and not too old to be served on an error. */
+const OLD_MS = 700_000
+
+let journey: Journey
+beforeEach(async () => {
+  journey = await startJourney()
+  journey.pam.control.setUserGroups(LOGIN, ['Platform Admins'])
+})
+afterEach(() => journey.close())
+
+const calls = () => journey.pam.calls.entries.length
+const isFresh = async (broker = journey.broker) =>
+  ((await broker.get(DIRECTORY)).body.meta as { stale: boolean }).stale === false
+
+test('a cached list is served after 2 s on every replica; the slow refresh goes on, and is shown when it is done', async () => {
+  const other = await journey.replica()
+  await journey.broker.get(DIRECTORY)
+  await other.get(DIRECTORY)
+  journey.advance(OLD_MS)
+  const before = calls()
+  const letGo = journey.pam.faults.hold()
+  for (let round = 1; round <= 2; round++) {
+    const brokers = [journey.broker, journey.broker, other]
+    const waiting = journey.timers()
+    const asking = brokers.map((broker) => broker.get(DIRECTORY))
+    await until(() => journey.timers() - waiting === brokers.length)
+    journey.advance(MAX_WAIT_MS)
+    for (const { status, body } of await Promise.all(asking))
+      expect([status, body.meta]).toMatchObject([200, { stale: true }])
+  }
+  expect(calls() - before).toBe(1)
+  expect(await counted(journey.broker.metrics, 'pam_cache_total')).toMatchObject({ 'directory slow': 4 })
+  letGo()
+  for (const broker of [journey.broker, other]) await until(() => isFresh(broker))
+  expect(journey.pam.control.counts().groupLists).toBe(2)
+})
+
+test('an answer within 2 s is waited for, and leaves no timer behind', async () => {
+  await journey.broker.get(DIRECTORY)
+  journey.advance(OLD_MS)
+  expect(await isFresh()).toBe(true)
+  expect(journey.timers()).toBe(0)
+})
+
+test('a slow refresh may fail after the cached list was served', async () => {
+  await journey.broker.get(DIRECTORY)
+  journey.advance(OLD_MS)
+  const letGo = journey.pam.faults.hold()
+  const asking = journey.broker.get(DIRECTORY)
+  await until(() => journey.timers() === 1)
+  journey.advance(MAX_WAIT_MS)
+  expect((await asking).status).toBe(200)
+  journey.pam.faults.set({ kind: 'status', status: 500 })
+  letGo()
+  await until(async () => (await counted(journey.broker.metrics, 'pam_errors_total')).unknown_error === 3)
+  expect((await journey.broker.get(DIRECTORY)).body.meta).toMatchObject({ stale: true })
+})
+
+test('with nothing cached, an answer of PAM that takes longer than 2 s is waited for', async () => {
+  const letGo = journey.pam.faults.hold()
+  const asking = journey.broker.get(DIRECTORY)
+  await until(() => calls() === 1)
+  journey.advance(MAX_WAIT_MS + 1000)
+  letGo()
+  expect((await asking).status).toBe(200)
+})

@@ -1,0 +1,98 @@
+import { beforeEach, expect, test } from '@jest/globals'
+import { createConnectionSlots } from '../../src/upstream/connection-slots.ts'
+import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
+
+/** A clock of the test's own: `advance` ends the waits whose time is over. */
+let time: number
+let timers: Set<{ at: number; ring: () => void }>
+beforeEach(() => {
+  time = 0
+  timers = new Set()
+})
+function advance(ms: number) {
+  time += ms
+  for (const timer of timers) if (timer.at <= time && timers.delete(timer)) timer.ring()
+}
+const open = (max: number) =>
+  createConnectionSlots({
+    max,
+    monotonic: () => time,
+    startTimer(ring, ms) {
+      const timer = { at: time + ms, ring }
+      timers.add(timer)
+      return () => timers.delete(timer)
+    },
+  })
+
+test('a call that waits longer than its budget fails with busy, however short the queue; the others stay in it', async () => {
+  const slots = open(1)
+  const release = await slots.acquire({ urgent: true, budget: { leftMs: 0 } }) // a free one needs no wait
+  const impatient = slots.acquire({ urgent: true, budget: { leftMs: 1000 } })
+  const patient = slots.acquire({ urgent: true, budget: { leftMs: 2000 } })
+  advance(1000)
+  await expect(impatient).rejects.toBeInstanceOf(UpstreamFailure)
+  await expect(impatient).rejects.toMatchObject({ kind: 'busy', retryAfterMs: 1000 })
+  release()
+  await patient
+  expect(timers.size).toBe(0)
+})
+
+test('a queue may have any length', async () => {
+  const slots = open(1)
+  let served = 0
+  const release = await slots.acquire({ urgent: true, budget: { leftMs: 2000 } })
+  const waiting = Array.from({ length: 1000 }, async () => {
+    const done = await slots.acquire({ urgent: true, budget: { leftMs: 2000 } })
+    served += 1
+    done()
+  })
+  release()
+  await Promise.all(waiting)
+  expect(served).toBe(1000)
+})
+
+test('the wait is taken off the budget, also when a caller waits twice', async () => {
+  const slots = open(1)
+  const budget = { leftMs: 2000 }
+  const release = await slots.acquire({ urgent: true, budget: { leftMs: 0 } })
+  const waiting = slots.acquire({ urgent: true, budget })
+  advance(1500)
+  release()
+  const releaseAgain = await waiting
+  expect(budget.leftMs).toBe(500)
+  const again = slots.acquire({ urgent: true, budget })
+  advance(500)
+  await expect(again).rejects.toMatchObject({ kind: 'busy' })
+  expect(budget.leftMs).toBe(0)
+  await expect(slots.acquire({ urgent: true, budget })).rejects.toMatchObject({ kind: 'busy' })
+  releaseAgain()
+})
+
+test('urgent callers get the next free connection before all others; within each kind, in their order', async () => {
+  const slots = open(1)
+  const order: string[] = []
+  const release = await slots.acquire({ urgent: false, budget: { leftMs: 1 } })
+  const calls = ['later 1', 'urgent 1', 'later 2', 'urgent 2'].map(async (name) => {
+    const done = await slots.acquire({ urgent: name.startsWith('urgent'), budget: { leftMs: 1000 } })
+    order.push(name)
+    done()
+  })
+  release()
+  await Promise.all(calls)
+  expect(order).toEqual(['urgent 1', 'urgent 2', 'later 1', 'later 2'])
+})
+
+test('never more at once than there are connections', async () => {
+  const slots = open(3)
+  let running = 0
+  let most = 0
+  const calls = Array.from({ length: 20 }, async () => {
+    const done = await slots.acquire({ urgent: true, budget: { leftMs: 1 } })
+    most = Math.max(most, ++running)
+    await Promise.resolve()
+    running -= 1
+    done()
+  })
+  await Promise.all(calls)
+  expect([most, running]).toEqual([3, 0])
+})
