@@ -18,6 +18,7 @@ import { createGroups, type PamDirectory } from './groups.ts'
 import { watchKeyExpiry } from './key-expiry.ts'
 import { createKeyPauses, type KeyPausesParts } from './key-pauses.ts'
 import { createListReader } from './list-reader.ts'
+import { createMintLimits } from './mint-limit.ts'
 import type { PageLimits } from './pages.ts'
 import { createPamCall } from './pam-call.ts'
 import { createPamClient } from './pam-client.ts'
@@ -27,6 +28,7 @@ import type { PamUserName } from './pam-user.ts'
 import { createPausedReads } from './paused-reads.ts'
 import { createSealedRecords } from './sealed-records.ts'
 import { createSharedFlight } from './shared-flight.ts'
+import { createSharedMarks } from './shared-marks.ts'
 import { createTeamSwitch } from './team-switch.ts'
 import { createPamToken, type HeldToken, type PamKey, type PamTokenTunables } from './token.ts'
 
@@ -125,6 +127,11 @@ export function createPam(parts: PamParts): Pam {
     log,
     metrics,
   })
+  const marks = createSharedMarks({
+    store,
+    keyOf: (mark) => `gatehouse:limit:pam-mint:${signer.sign(JSON.stringify([name, mark]))}`,
+    monotonic,
+  })
   const flightParts = { store, monotonic, sleep, lockMs: listTunables.maxTotalMs + LOCK_MARGIN_MS }
 
   const token = createPamToken({
@@ -190,6 +197,7 @@ export function createPam(parts: PamParts): Pam {
       createPamClient({
         call,
         token,
+        mintLimitOf: createMintLimits({ marks }),
         origin,
         teamPath: `${basePath}/v1/teams/${encodeURIComponent(team)}`,
         limits: listTunables,

@@ -4,6 +4,7 @@ import { readAllowance } from '../upstream/rate-limit-headers.ts'
 import type { UpstreamAnswer } from '../upstream/upstream-client.ts'
 import type { UpstreamClock } from '../upstream/upstream-clock.ts'
 import type { Group } from './group.ts'
+import type { MintLimit } from './mint-limit.ts'
 import { type FetchPage, type PageLimits, type PageRead, readPages } from './pages.ts'
 import type { OnAccountOf, PamCall, PamRequest } from './pam-call.ts'
 import { PamFailure } from './pam-errors.ts'
@@ -22,6 +23,7 @@ export interface PamClient {
 export interface PamClientParts {
   readonly call: PamCall
   readonly token: PamToken
+  readonly mintLimitOf: (list: ListOf) => MintLimit
   /** Of the API: the only one that a link may lead to. */
   readonly origin: string
   /** Where the team's operations are: the API's own path, if it has one, the version and the team. */
@@ -34,31 +36,24 @@ export interface PamClientParts {
   readonly metrics: Metrics
 }
 
-/** A token that was refused although it is new: minting again at every call would help nobody. */
-const REFUSED_ANEW_MS = 60_000
-
 const FIRST_PAGE_SUBJECT = { me: 'person', directory: 'team' } as const
 
 export function createPamClient(parts: PamClientParts): PamClient {
-  const { call, token, origin, teamPath, limits, maxWaitMs, clock, monotonic, log, metrics } = parts
-  let refusedAnew: { readonly token: string; readonly until: number } | undefined
+  const { call, token, mintLimitOf, origin, teamPath, limits, maxWaitMs, clock, monotonic, log, metrics } =
+    parts
 
   return {
     async groups(list, account, read) {
       const budget = { leftMs: maxWaitMs }
+      const mintLimit = mintLimitOf(list)
       const fetchPage: FetchPage = async (path, timeoutMs, isFirst) => {
         const askedAt = monotonic()
         const subject = isFirst ? FIRST_PAGE_SUBJECT[list.kind] : 'later_page'
         const yields = list.kind === 'directory'
-        const answer = await withToken({
-          method: 'GET',
-          path,
-          subject,
-          yields,
-          ...account,
-          budget,
-          timeoutMs,
-        })
+        const answer = await withToken(
+          { method: 'GET', path, subject, yields, ...account, budget, timeoutMs },
+          mintLimit,
+        )
         if (isFirst) read.beganAtMs = clock.now() - (monotonic() - askedAt)
         const nowMs = clock.now()
         read.rate = addRateSeen(read.rate, readAllowance(answer, 'x-ratelimit', nowMs), nowMs)
@@ -84,26 +79,23 @@ export function createPamClient(parts: PamClientParts): PamClient {
       : `${teamPath}/groups`
   }
 
-  /** A 401: forget that very token, mint once, repeat once (DESIGN §6). */
-  async function withToken(request: PamRequest): Promise<UpstreamAnswer> {
-    const bearer = await token.get(request)
-    try {
-      return await call(withBearer(request, bearer))
-    } catch (error) {
-      if (!asksForNewToken(error)) throw error
-      if (refusedAnew?.token === bearer && monotonic() < refusedAnew.until) throw error
-      await token.forget(bearer)
-    }
-    const renewed = await token.get(request)
-    try {
-      return await call(withBearer(request, renewed))
-    } catch (error) {
-      if (asksForNewToken(error)) {
-        refusedAnew = { token: renewed, until: monotonic() + REFUSED_ANEW_MS }
+  /** A 401 discards the token that was sent; where another one may help, the call is repeated once (DESIGN §6). */
+  async function withToken(request: PamRequest, mintLimit: MintLimit): Promise<UpstreamAnswer> {
+    for (let isRepeated = false; ; isRepeated = true) {
+      const bearer = await token.get(request, mintLimit)
+      try {
+        const answer = await call(withBearer(request, bearer))
+        await mintLimit.accept()
+        return answer
+      } catch (error) {
+        if (!isTokenRefused(error)) throw error
+        await Promise.all([token.forget(bearer), mintLimit.refuse(error.trouble)])
+        if (!error.rule.renewsToken) throw error
+        if (!isRepeated) continue
         const { requestId } = request
         log.error('pam_new_token_refused', { requestId, upstream: 'pam', name: error.trouble })
+        throw error
       }
-      throw error
     }
   }
 }
@@ -112,6 +104,6 @@ function withBearer(request: PamRequest, token: string): PamRequest {
   return { ...request, headers: { Authorization: `Bearer ${token}` } }
 }
 
-function asksForNewToken(error: unknown): error is PamFailure {
-  return error instanceof PamFailure && error.rule.renewsToken
+function isTokenRefused(error: unknown): error is PamFailure {
+  return error instanceof PamFailure && (error.status === 401 || error.rule.renewsToken)
 }

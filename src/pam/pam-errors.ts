@@ -44,7 +44,7 @@ export type PamTrouble =
 export interface PamRule {
   /** How often the call is sent again, beside the first time. */
   readonly retries: number
-  /** Forget the token, mint once, repeat once. */
+  /** Mint once, repeat once. */
   readonly renewsToken: boolean
   /** An older answer may be given instead. */
   readonly stale: boolean
@@ -122,6 +122,10 @@ export const PAM_RULES: Readonly<Record<PamTrouble, PamRule>> = {
   unreadable: { ...PLAIN, stale: true, alarm: true, code: 'pam_unexpected' },
 }
 
+export function isPamTrouble(name: string): name is PamTrouble {
+  return Object.hasOwn(PAM_RULES, name)
+}
+
 /** What was asked for: it decides what "does not exist" means. `token` is the issuing operation. */
 export type PamSubject = keyof typeof NOT_FOUND
 
@@ -137,17 +141,26 @@ export class PamFailure extends Error {
   override readonly name = 'PamFailure'
   readonly trouble: PamTrouble
   readonly rule: PamRule
+  /** Of the answer; undefined when there was none. */
+  readonly status: number | undefined
   readonly retryAfterMs: number | undefined
   /** The call was given up for the sake of others: no verdict about the API. */
   readonly gaveWay: boolean
 
   constructor(
     trouble: PamTrouble,
-    details: { reason?: string; retryAfterMs?: number | undefined; gaveWay?: boolean; cause?: unknown } = {},
+    details: {
+      reason?: string
+      status?: number
+      retryAfterMs?: number | undefined
+      gaveWay?: boolean
+      cause?: unknown
+    } = {},
   ) {
     super(details.reason === undefined ? trouble : `${trouble}: ${details.reason}`, { cause: details.cause })
     this.trouble = trouble
     this.rule = PAM_RULES[trouble]
+    this.status = details.status
     this.retryAfterMs = details.retryAfterMs
     this.gaveWay = details.gaveWay ?? false
   }
@@ -176,7 +189,7 @@ export function failureOf(answer: UpstreamAnswer, subject: PamSubject): PamFailu
   const { status } = answer
   if (status >= 200 && status < 300) return undefined
   if (status < 400) return new PamFailure('unreadable', { reason: 'redirect' })
-  return new PamFailure(troubleOf(errorNameOf(answer), status, subject))
+  return new PamFailure(troubleOf(errorNameOf(answer), status, subject), { status })
 }
 
 export function failureOfCall(failure: UpstreamFailure): PamFailure {

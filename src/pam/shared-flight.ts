@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { ImpatientStore } from '../store/impatient-store.ts'
 import { parseStored } from '../store/stored-json.ts'
-import { PAM_RULES, PamFailure, type PamTrouble } from './pam-errors.ts'
+import { isPamTrouble, PamFailure } from './pam-errors.ts'
 
 /**
  * One flight for one need: once a process, and over all replicas by a lock in the store, after which one reads again
@@ -95,10 +95,6 @@ export function createSharedFlight<T>(parts: SharedFlightParts): SharedFlight<T>
 }
 
 const LeftFailure = z.object({
-  trouble: z.string().refine(isTrouble),
+  trouble: z.string().refine(isPamTrouble),
   retryAfterMs: z.number().optional(),
 })
-
-function isTrouble(name: string): name is PamTrouble {
-  return Object.hasOwn(PAM_RULES, name)
-}

@@ -2,6 +2,7 @@ import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { UpstreamClock } from '../upstream/upstream-clock.ts'
 import type { KeyPauses } from './key-pauses.ts'
+import type { MintLimit } from './mint-limit.ts'
 import type { OnAccountOf, PamCall } from './pam-call.ts'
 import { PamFailure } from './pam-errors.ts'
 import type { SealedRecords } from './sealed-records.ts'
@@ -19,7 +20,8 @@ export interface PamKey {
  * renewed in the background before it ends; the old one serves meanwhile, also when that fails (DESIGN §6).
  */
 export interface PamToken {
-  get(account: OnAccountOf): Promise<string>
+  /** `limit` may refuse to have a token minted for this caller; one that exists is given in any case. */
+  get(account: OnAccountOf, limit: Pick<MintLimit, 'claim' | 'release'>): Promise<string>
   /** Forgets that very token, here and in the store; a newer one stays. */
   forget(token: string): Promise<void>
   stop(): void
@@ -79,18 +81,26 @@ export function createPamToken(parts: PamTokenParts): PamToken {
   let stopped = false
 
   return {
-    async get({ background, requestId }) {
+    async get({ background, requestId }, limit) {
       if (held !== undefined && isAlive(held)) {
         if (isDue(held)) refreshSoon(held, requestId)
         return held.token
       }
       held = undefined
-      const got = await flights.run(lockKey(), {
-        background,
-        read: () => readStored('foreground'),
-        fetch: () => mint({ background, requestId }),
-      })
-      return hold(got).token
+      const found = await readStored('foreground')
+      if (found !== undefined) return hold(found).token
+      await limit.claim()
+      try {
+        const got = await flights.run(lockKey(), {
+          background,
+          read: () => readStored('foreground'),
+          fetch: () => mint({ background, requestId }),
+        })
+        return hold(got).token
+      } catch (error) {
+        await limit.release()
+        throw error
+      }
     },
 
     async forget(token) {
