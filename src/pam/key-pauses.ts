@@ -1,44 +1,53 @@
+import { isPamTrouble, type PamTrouble } from './pam-errors.ts'
+import type { SharedMarks } from './shared-marks.ts'
 import type { PamKey } from './token.ts'
 
-/** A refused key is not tried again for a while that grows with every refusal; a changed key starts anew. */
+/**
+ * A key for which no token of our team is issued is not tried for a while, by any replica. The pause grows with each
+ * refusal in a row. It belongs to this very id and secret, so a changed key is tried at once.
+ */
 export interface KeyPauses {
-  /** Those that may be tried now, in their order. */
-  usable(keys: readonly PamKey[]): PamKey[]
-  /** @returns how long it is left alone, in milliseconds */
-  refuse(key: PamKey): number
-  accept(key: PamKey): void
+  /** Why the key is not to be tried now; undefined: it may be tried. */
+  pausedBy(key: PamKey): Promise<PamTrouble | undefined>
+  /** @returns how long the key is not tried, in milliseconds */
+  pause(key: PamKey, trouble: PamTrouble): Promise<number>
+  accept(key: PamKey): Promise<void>
 }
 
-export interface KeyPausesParts {
+export interface KeyPausesTunables {
   readonly refusedPauseMinMs: number
   readonly refusedPauseMaxMs: number
-  readonly monotonic: () => number
 }
 
-export function createKeyPauses(parts: KeyPausesParts): KeyPauses {
-  const { refusedPauseMinMs, refusedPauseMaxMs, monotonic } = parts
-  const refused = new Map<string, { pauseMs: number; until: number }>()
-
+export function createKeyPauses({
+  marks,
+  tunables: { refusedPauseMinMs, refusedPauseMaxMs },
+}: {
+  marks: SharedMarks
+  tunables: KeyPausesTunables
+}): KeyPauses {
   return {
-    usable(keys) {
-      const named = new Set(keys.map(nameOf))
-      for (const name of refused.keys()) if (!named.has(name)) refused.delete(name)
-      return keys.filter((key) => (refused.get(nameOf(key))?.until ?? 0) <= monotonic())
+    async pausedBy(key) {
+      const trouble = await marks.get(nameOf('paused', key))
+      return trouble !== undefined && isPamTrouble(trouble) ? trouble : undefined
     },
 
-    refuse(key) {
-      const last = refused.get(nameOf(key))?.pauseMs
-      const pauseMs = Math.min(last === undefined ? refusedPauseMinMs : last * 2, refusedPauseMaxMs)
-      refused.set(nameOf(key), { pauseMs, until: monotonic() + pauseMs })
+    async pause(key, trouble) {
+      const lastMs = Number((await marks.get(nameOf('pause', key))) ?? 0)
+      const pauseMs = Math.min(Math.max(lastMs * 2, refusedPauseMinMs), refusedPauseMaxMs)
+      await marks.set(nameOf('paused', key), trouble, pauseMs)
+      // Outlives the pause: the next refusal must find it.
+      await marks.set(nameOf('pause', key), String(pauseMs), pauseMs + refusedPauseMaxMs)
       return pauseMs
     },
 
-    accept(key) {
-      refused.delete(nameOf(key))
+    async accept(key) {
+      await marks.delete(nameOf('paused', key))
+      await marks.delete(nameOf('pause', key))
     },
   }
 }
 
-function nameOf({ id, secret }: PamKey): string {
-  return JSON.stringify([id, secret])
+function nameOf(what: 'paused' | 'pause', { id, secret }: PamKey): string {
+  return JSON.stringify([what, id, secret])
 }

@@ -16,7 +16,7 @@ import { createGroupCache, type ListTunables } from './group-cache.ts'
 import { type CachedList, createGroupLists } from './group-lists.ts'
 import { createGroups, type PamDirectory } from './groups.ts'
 import { watchKeyExpiry } from './key-expiry.ts'
-import { createKeyPauses, type KeyPausesParts } from './key-pauses.ts'
+import { createKeyPauses, type KeyPausesTunables } from './key-pauses.ts'
 import { createListReader } from './list-reader.ts'
 import { createMintLimits } from './mint-limit.ts'
 import type { PageLimits } from './pages.ts'
@@ -34,7 +34,7 @@ import { createPamToken, type HeldToken, type PamKey, type PamTokenTunables } fr
 
 /** The room's tunables, as `config/default.json` groups them. */
 export interface PamTunables {
-  readonly token: PamTokenTunables & Omit<KeyPausesParts, 'monotonic'>
+  readonly token: PamTokenTunables & KeyPausesTunables
   readonly lists: ListTunables & PageLimits
   readonly rateLimit: { readonly maxWaitMs: number; readonly jitterMs: number }
   readonly directoryMaxAgeMs: number
@@ -97,7 +97,7 @@ export function createPam(parts: PamParts): Pam {
   const store = createImpatientStore({ store: parts.store, monotonic })
 
   const signer = createSigner(secretKeys, 'pam')
-  const name = JSON.stringify([baseUrl, team])
+  const name = JSON.stringify([baseUrl, team.toLowerCase()])
   const scope = () => signer.sign(name)
   const clock = createUpstreamClock({ now, monotonic })
   const gate = createRateLimitGate({
@@ -127,11 +127,12 @@ export function createPam(parts: PamParts): Pam {
     log,
     metrics,
   })
-  const marks = createSharedMarks({
-    store,
-    keyOf: (mark) => `gatehouse:limit:pam-mint:${signer.sign(JSON.stringify([name, mark]))}`,
-    monotonic,
-  })
+  const marksOf = (kind: 'pam-key' | 'pam-mint') =>
+    createSharedMarks({
+      store,
+      keyOf: (mark) => `gatehouse:limit:${kind}:${signer.sign(JSON.stringify([name, mark]))}`,
+      monotonic,
+    })
   const flightParts = { store, monotonic, sleep, lockMs: listTunables.maxTotalMs + LOCK_MARGIN_MS }
 
   const token = createPamToken({
@@ -147,7 +148,7 @@ export function createPam(parts: PamParts): Pam {
     }),
     flights: createSharedFlight<HeldToken>({ ...flightParts, waitMs: listTunables.maxTotalMs }),
     keys,
-    pauses: createKeyPauses({ ...tunables.token, monotonic }),
+    pauses: createKeyPauses({ marks: marksOf('pam-key'), tunables: tunables.token }),
     team,
     name,
     path: basePath + parts.tokenPath.replaceAll('{team_name}', encodeURIComponent(team)),
@@ -197,7 +198,7 @@ export function createPam(parts: PamParts): Pam {
       createPamClient({
         call,
         token,
-        mintLimitOf: createMintLimits({ marks }),
+        mintLimitOf: createMintLimits({ marks: marksOf('pam-mint') }),
         origin,
         teamPath: `${basePath}/v1/teams/${encodeURIComponent(team)}`,
         limits: listTunables,

@@ -4,7 +4,7 @@ import type { UpstreamClock } from '../upstream/upstream-clock.ts'
 import type { KeyPauses } from './key-pauses.ts'
 import type { MintLimit } from './mint-limit.ts'
 import type { OnAccountOf, PamCall } from './pam-call.ts'
-import { PamFailure } from './pam-errors.ts'
+import { PamFailure, type PamTrouble } from './pam-errors.ts'
 import type { SealedRecords } from './sealed-records.ts'
 import type { SharedFlight } from './shared-flight.ts'
 import { type IssuedToken, parseIssuedToken, parseStoredToken } from './token-answer.ts'
@@ -39,10 +39,10 @@ export interface PamTokenParts {
   readonly clock: UpstreamClock
   readonly records: SealedRecords
   readonly flights: SharedFlight<HeldToken>
-  /** The current key, then the standby; asked each time, so that a changed file counts at once. */
+  /** The current key, then the standby; read each time, so that a changed file counts at once. */
   readonly keys: () => readonly PamKey[]
   readonly pauses: KeyPauses
-  /** `PAM_TEAM`; another one in the answer is refused. */
+  /** `PAM_TEAM`; a token for another team is refused. */
   readonly team: string
   /** Names the token in the store, with the API it is for. */
   readonly name: string
@@ -69,6 +69,13 @@ const REFRESH_AGAIN_MS = 15_000
 const LONGEST_TIMER_MS = 3_600_000
 /** Refused tokens that may still lie in a store that was away when we forgot them. */
 const FORGOTTEN_KEPT = 16
+
+/** What pauses a key, and the event that says so. */
+const PAUSES_KEY: Readonly<Partial<Record<PamTrouble, 'pam_key_refused' | 'pam_token_unusable'>>> = {
+  authentication_error: 'pam_key_refused',
+  forbidden_error: 'pam_key_refused',
+  other_team: 'pam_token_unusable',
+}
 
 export function createPamToken(parts: PamTokenParts): PamToken {
   const { call, clock, records, flights, keys, pauses, team, name, path, tunables } = parts
@@ -187,25 +194,35 @@ export function createPamToken(parts: PamTokenParts): PamToken {
     return token
   }
 
-  /** The keys in turn; a refused one is left alone for a growing while. */
+  /** Tries the keys in turn, without those that are paused. */
   async function mint(account: OnAccountOf): Promise<HeldToken> {
     const { requestId } = account
-    for (const key of pauses.usable(keys())) {
+    let first: PamFailure | undefined
+    for (const key of keys()) {
+      const pausedBy = await pauses.pausedBy(key)
+      if (pausedBy !== undefined) {
+        first ??= new PamFailure(pausedBy, { reason: 'minting is paused' })
+        continue
+      }
       try {
         return await mintWith(key, account)
       } catch (error) {
-        metrics.pamTokens.inc({ outcome: isRefusal(error) ? 'refused' : 'failed' })
-        if (!isRefusal(error)) throw tellUnusable(error, requestId)
-        const retryAfterSeconds = Math.ceil(pauses.refuse(key) / 1000)
-        log.error('pam_key_refused', { requestId, upstream: 'pam', retryAfterSeconds })
+        const event = error instanceof PamFailure ? PAUSES_KEY[error.trouble] : undefined
+        metrics.pamTokens.inc({ outcome: event === 'pam_key_refused' ? 'refused' : 'failed' })
+        if (!(error instanceof PamFailure) || event === undefined) throw tellUnusable(error, requestId)
+        const { trouble } = error
+        const retryAfterSeconds = Math.ceil((await pauses.pause(key, trouble)) / 1000)
+        if (trouble === 'other_team') metrics.pamErrors.inc({ name: trouble })
+        log.error(event, { requestId, upstream: 'pam', name: trouble, retryAfterSeconds })
+        first ??= error
       }
     }
-    throw new PamFailure('authentication_error', { reason: 'no key is accepted' })
+    throw first ?? new PamFailure('authentication_error', { reason: 'there is no key' })
   }
 
-  /** Answered, and yet no token of ours: somebody must look. */
+  /** An answer without a usable token: an operator must act. */
   function tellUnusable(error: unknown, requestId: string | undefined): unknown {
-    if (error instanceof PamFailure && (error.trouble === 'other_team' || error.trouble === 'unreadable')) {
+    if (error instanceof PamFailure && error.trouble === 'unreadable') {
       metrics.pamErrors.inc({ name: error.trouble })
       log.error('pam_token_unusable', { requestId, upstream: 'pam', name: error.trouble }, error)
     }
@@ -224,7 +241,7 @@ export function createPamToken(parts: PamTokenParts): PamToken {
       timeoutMs,
     })
     const issued = parseIssuedToken(answer, team, clock.now())
-    pauses.accept(key)
+    await pauses.accept(key)
     const { background, requestId } = account
     metrics.pamTokens.inc({ outcome: background ? 'refreshed' : 'minted' })
     log.info('pam_token_minted', { requestId, upstream: 'pam', lifetimeMs: issued.lifetimeMs })
@@ -240,8 +257,4 @@ export function createPamToken(parts: PamTokenParts): PamToken {
     const before = Math.min(tunables.refreshBeforeMs, issued.lifetimeMs * tunables.refreshBeforeShare)
     return { ...issued, softEndMs: issued.expiresAtMs - before * (1 + random() * tunables.jitterShare) }
   }
-}
-
-function isRefusal(error: unknown): boolean {
-  return error instanceof PamFailure && error.trouble === 'authentication_error'
 }

@@ -74,8 +74,10 @@ function admit(state: PamState, req: Request): void {
   if (access === 'own') throw new PamError('forbidden_error')
 }
 
-function checkTeamName(state: PamState, team: unknown): void {
-  if (team !== state.team) throw new PamError('resource_does_not_exist')
+/** The case of letters does not matter: the API reports a team's name in its own spelling. */
+function checkTeamName({ team }: PamState, asked: unknown): void {
+  if (typeof asked !== 'string' || asked.toLowerCase() !== team.toLowerCase())
+    throw new PamError('resource_does_not_exist')
 }
 
 function checkTeamEnabled(state: PamState): void {
