@@ -81,8 +81,8 @@ const CONFIRM_MS = 1000
 const MAX_MEMORY_BYTES = 64 * 1024 * 1024
 /** At this share of the rate limit and below it, directories and background refreshes give way to users' own lookups. */
 const LOW_SHARE = 0.25
-/** However far away the end of a rate limit is said to be: nobody is kept out for longer. */
-const MAX_CLOSED_MS = 3_600_000
+/** The rate-limit gate is never closed for longer, however far away a reset is said to be. */
+const MAX_CLOSED_MS = 300_000
 /** Locks outlive what they guard by this. */
 const LOCK_MARGIN_MS = 5000
 

@@ -75,7 +75,7 @@ export interface RateLimitGateParts {
   readonly prefix: RateLimitPrefix
   /** At this share of the allowance and below it, `new` and `background` give way. */
   readonly lowShare: number
-  /** However far away a reset is said to be: nobody is kept out for longer. */
+  /** The gate is never closed for longer, however far away a reset is said to be. */
   readonly maxClosedMs: number
   /** The most that a call is spread over after the allowance is back, in milliseconds. */
   readonly jitterMs: number
@@ -234,7 +234,7 @@ export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
     limited: boolean,
     nowMs: number,
   ): Found | undefined {
-    const latestMs = nowMs + parts.maxClosedMs
+    const latestMs = nowMs + parts.maxClosedMs - jitterMs
     if (limited || remaining === 0) {
       const isTold = untilMs !== undefined && untilMs > nowMs
       return {

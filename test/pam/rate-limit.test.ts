@@ -171,3 +171,43 @@ test('a 429 that names no time, or one long ago, is a second', async () => {
     expect((await me(`person-${at.length}@example.com`)).status).toBe(200)
   }
 })
+
+/** Seconds until then, as one of the forms in which servers say it. */
+const FORMS: Record<string, (seconds: number) => Record<string, string>> = {
+  'Retry-At in milliseconds': (seconds) => ({ 'X-RateLimit-Retry-At': String(afterMs(seconds)) }),
+  'Reset in milliseconds': (seconds) => ({ 'X-RateLimit-Reset': String(afterMs(seconds)) }),
+  'a Reset before Retry-At': (seconds) => ({
+    'X-RateLimit-Retry-At': String(afterMs(seconds + 200) / 1000),
+    'X-RateLimit-Reset': String(afterMs(seconds) / 1000),
+  }),
+  'Retry-After as a date': (seconds) => ({
+    'Retry-After': new Date(afterMs(seconds)).toUTCString(),
+    'X-RateLimit-Retry-At': '0',
+    'X-RateLimit-Reset': '0',
+  }),
+}
+const afterMs = (seconds: number) => journey.pam.now() + seconds * 1000
+
+test.each(Object.keys(FORMS))('%s is understood, whatever our clock says', async (form) => {
+  for (const skewMs of [0, 3_600_000, -3_600_000]) {
+    const broker = await journey.replica({ now: () => journey.pam.now() + skewMs })
+    const headers = FORMS[form]?.(30) ?? {}
+    journey.pam.faults.set({ kind: 'status', status: 429, times: 1, headers })
+    const answer = await me('person-1@example.com', broker)
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '30'])
+    journey.advance(30_000)
+    expect((await me('person-1@example.com', broker)).status).toBe(200)
+    journey.advance(901_000)
+  }
+})
+
+test('the gate is never closed for more than 5 min, spreading by chance included', async () => {
+  const broker = await journey.replica({ random: () => 0.999 })
+  const tomorrow = String(afterMs(86_400) / 1000)
+  const headers = { 'X-RateLimit-Retry-At': tomorrow, 'X-RateLimit-Reset': tomorrow }
+  journey.pam.faults.set({ kind: 'status', status: 429, times: 1, headers })
+  const answer = await me(LOGIN, broker)
+  expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '300'])
+  journey.advance(300_000)
+  expect((await me(LOGIN, broker)).status).toBe(200)
+})
