@@ -2,7 +2,14 @@ import type { z } from 'zod'
 import { type ErrorCode, isErrorCode } from '../http/error-object.ts'
 import { json, type Refusals, type RouteDescription } from '../http/route-description.ts'
 import { PAM_RULES } from './pam-errors.ts'
-import { accessAnswer, directoryQuery, groupAnswer, groupParam, groupsAnswer } from './pam-schemas.ts'
+import {
+  accessAnswer,
+  directoryQuery,
+  groupAnswer,
+  groupParam,
+  groupsAnswer,
+  noQuery,
+} from './pam-schemas.ts'
 
 const CODES: readonly ErrorCode[] = [...new Set<string>(Object.values(PAM_RULES).map(({ code }) => code))]
   .filter(isErrorCode)
@@ -15,6 +22,7 @@ const codesOf = (status: number): ErrorCode[] =>
 
 /** When there is no session or the access service is in trouble (DESIGN §6). */
 const REFUSALS: Refusals = {
+  400: ['E0000001'],
   401: ['E0000005'],
   404: ['E0000007', ...codesOf(404)],
   502: codesOf(502),
@@ -25,7 +33,6 @@ const REFUSALS: Refusals = {
 /** Whether one may list groups is decided on a fresh answer, or not at all: whatever the trouble, then 503. */
 const DIRECTORY_REFUSALS: Refusals = {
   ...REFUSALS,
-  400: ['E0000001'],
   403: ['E0000006'],
   404: ['E0000007'],
   503: CODES,
@@ -37,6 +44,7 @@ export const PAM_API: readonly RouteDescription[] = [
     path: '/api/v1/pam/me',
     id: 'getAccess',
     summary: 'One’s own groups and roles',
+    query: noQuery,
     answer: accessAnswer,
     refusals: REFUSALS,
   }),
@@ -55,6 +63,7 @@ export const PAM_API: readonly RouteDescription[] = [
     summary: 'One group of the team',
     details: 'Where `PAM_DIRECTORY` allows this person to.',
     params: groupParam,
+    query: noQuery,
     answer: groupAnswer,
     refusals: DIRECTORY_REFUSALS,
   }),

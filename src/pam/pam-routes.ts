@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Request, Response } from 'express'
+import type { z } from 'zod'
 import { BrokerError, invalidField, notFound } from '../errors.ts'
 import { contextOf } from '../http/request-context.ts'
 import type { Route } from '../http/routes.ts'
@@ -7,8 +8,8 @@ import type { Logger } from '../observability/logger.ts'
 import { auditedOf } from '../session/audited.ts'
 import type { Session } from '../session/session.ts'
 import { isUuid } from './group.ts'
-import type { DirectoryQuery, Groups, Shown } from './groups.ts'
-import { DEFAULT_LIMIT, directoryQuery } from './pam-schemas.ts'
+import type { Groups, Shown } from './groups.ts'
+import { DEFAULT_LIMIT, directoryQuery, noQuery } from './pam-schemas.ts'
 
 /** Finds the session of a request and moves it; throws `noSession` when there is none. */
 export type RequireSession = (req: Request) => Promise<Session>
@@ -31,9 +32,16 @@ export function createPamRoutes({ groups, requireSession, log }: PamRoutesParts)
   const present = createPresenter()
 
   return [
-    route('me', (session, req) => groups.me(session, contextOf(req).requestId)),
-    route('list', (session, req) => groups.list(session, parseQuery(req.query), contextOf(req).requestId)),
+    route('me', async (session, req) => {
+      parseQuery(noQuery, req)
+      return groups.me(session, contextOf(req).requestId)
+    }),
+    route('list', async (session, req) => {
+      const { search, role, cursor, limit = DEFAULT_LIMIT } = parseQuery(directoryQuery, req)
+      return groups.list(session, { search, role, limit, cursor }, contextOf(req).requestId)
+    }),
     route('one', async (session, req) => {
+      parseQuery(noQuery, req)
       const { id } = req.params
       if (typeof id !== 'string' || !isUuid(id)) throw notFound('group (Group)')
       return groups.one(session, id, contextOf(req).requestId)
@@ -81,15 +89,22 @@ export function pamAbsentRoutes(): Route[] {
   }))
 }
 
-/** @throws E0000001 that names every parameter that is wrong */
-function parseQuery(query: Request['query']): DirectoryQuery {
-  const given = Object.entries(query).filter(([, value]) => value !== '') // an empty field of a form
-  const parsed = directoryQuery.safeParse(Object.fromEntries(given))
-  if (!parsed.success) {
-    throw invalidField(...parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`))
-  }
-  const { search, role, cursor, limit = DEFAULT_LIMIT } = parsed.data
-  return { search, role, limit, cursor }
+/** Of a parameter's name, so much is repeated in the error. */
+const MAX_NAME = 100
+
+/** @throws E0000001 that names every parameter that is wrong or unknown */
+function parseQuery<Schema extends z.ZodObject>(schema: Schema, { query }: Request): z.output<Schema> {
+  const isEmptyField = (name: string) => query[name] === '' && Object.hasOwn(schema.shape, name) // of a form
+  const given = Object.entries(query).filter(([name]) => !isEmptyField(name))
+  const parsed = schema.safeParse(Object.fromEntries(given))
+  if (parsed.success) return parsed.data
+  throw invalidField(
+    ...parsed.error.issues.flatMap((issue) =>
+      issue.code === 'unrecognized_keys'
+        ? issue.keys.map((name) => `${name.slice(0, MAX_NAME)}: unknown parameter`)
+        : `${issue.path.join('.')}: ${issue.message}`,
+    ),
+  )
 }
 
 interface Rendered {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { isUuid } from './group.ts'
 import { ROLES } from './roles.ts'
 
-/** What the routes of this room take and answer. */
+/** What the PAM routes take and answer. */
 export const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 1000
 const MAX_TEXT = 200
@@ -12,9 +12,15 @@ const text = z.string({ error: ONCE }).max(MAX_TEXT, { error: ONCE, abort: true 
 
 const isLimit = (value: string) => /^\d{1,4}$/.test(value) && Number(value) >= 1 && Number(value) <= MAX_LIMIT
 
-export const directoryQuery = z.object({
+/** Strict: an unknown parameter is refused, for a mistyped filter would otherwise give a list that is not filtered. */
+export const noQuery = z.strictObject({})
+
+export const directoryQuery = z.strictObject({
   search: text.optional().meta({ description: 'Part of a name, in any case.' }),
-  role: text.optional().meta({ description: 'Only groups that grant this role.', examples: [ROLES[0]] }),
+  role: z
+    .enum(ROLES, { error: `must be one of ${ROLES.join(', ')}` })
+    .optional()
+    .meta({ description: 'Only groups that grant this role.' }),
   limit: text
     .refine(isLimit, { error: `must be a whole number from 1 to ${MAX_LIMIT}` })
     .transform(Number)

@@ -4,6 +4,17 @@ import { ERROR_SHAPES } from './pam-errors.ts'
 const time = z.iso.datetime({ offset: true })
 const seconds = z.number().positive()
 
+/** The roles of the API (pam-api.md, "Role"), and the one that real teams have beyond them. */
+export const ROLES: readonly string[] = [
+  'pam_admin',
+  'resource_admin',
+  'delegated_resource_admin',
+  'security_admin',
+  'delegated_security_admin',
+  'end_user',
+  'devops_admin',
+]
+
 export const groupSchema = z.strictObject({
   id: z.uuid(),
   name: z.string().min(1),

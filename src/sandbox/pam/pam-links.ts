@@ -71,7 +71,7 @@ const LEGAL: Record<LegalLinkForm, (links: Link[], parts: LinkParts) => string[]
   plain: (links) => [links.map(plainLink).join(', ')],
   'several-headers': (links) => links.map(plainLink),
   'commas-in-urls': (links) => [
-    links.map(({ rel, url }) => `<${url}&fields=id,name,roles>; rel="${rel}"`).join(','),
+    links.map(({ rel, url }) => `<${url.replace('offset=', 'offset=,,')}>; rel="${rel}"`).join(','),
   ],
   unquoted: (links) => [links.map(({ rel, url }) => `<${url}>;rel=${rel}`).join(',')],
   'upper-case': (links) => [links.map(({ rel, url }) => `<${url}>; REL="${rel.toUpperCase()}"`).join(', ')],
@@ -128,8 +128,8 @@ const HOSTILE: Record<HostileLinkForm, (parts: LinkParts, target: LinkTarget) =>
     return nextLink(`${scheme}//svc:secret@${hostOf(parts)}${parts.path}?${nextQuery(parts)}`)
   },
   itself: (parts) => nextLink(`${parts.origin}${parts.path}${parts.query === '' ? '' : `?${parts.query}`}`),
-  loop: (parts) => nextLink(withParam(parts, 'lap', (numberIn(parts, 'lap') + 1) % 3)),
-  endless: (parts) => nextLink(withParam(parts, 'lap', numberIn(parts, 'lap') + 1)),
+  loop: (parts) => nextLink(withCount(parts, (countIn(parts) % 3) + 1)),
+  endless: (parts) => nextLink(withCount(parts, countIn(parts) + 1)),
   malformed: (parts) => `<${parts.origin}${parts.path}?${nextQuery(parts)}; rel="next`,
   'single-quotes': (parts) => `<${parts.origin}${parts.path}?${nextQuery(parts)}>; rel='next'`,
   'no-relation': (parts) => `<${parts.origin}${parts.path}?${nextQuery(parts)}>; title="next"`,
@@ -170,14 +170,14 @@ function hostOf(parts: LinkParts): string {
   return parts.origin.replace(/^[a-z]+:\/\//, '')
 }
 
-function numberIn(parts: LinkParts, name: string): number {
-  return Number(new URLSearchParams(parts.query).get(name) ?? 0)
+function countIn(parts: LinkParts): number {
+  return Number(new URLSearchParams(parts.query).get('count') ?? 0)
 }
 
-/** The same page again, told apart by one more parameter. */
-function withParam(parts: LinkParts, name: string, value: number): string {
+/** The same place again, under another query. */
+function withCount(parts: LinkParts, count: number): string {
   const query = new URLSearchParams(parts.query)
-  query.set(name, String(value))
+  query.set('count', String(count))
   return `${parts.origin}${parts.path}?${query}`
 }
 

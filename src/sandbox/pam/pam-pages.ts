@@ -17,9 +17,11 @@ export type ListQuery = {
 /** One page; `next` and `prev` are the queries of the pages beside it, without a leading `?`. */
 export type Page = { groups: PamGroup[]; next: string | undefined; prev: string | undefined }
 
-/** @throws invalid_request naming the parameters that are wrong; unknown ones are left alone */
+const LIST_PARAMETERS = ['contains', 'count', 'descending', 'id', 'include_deleted', 'offset', 'prev']
+
+/** @throws invalid_request naming the parameters that are wrong, unknown or repeated */
 export function parseListQuery(query: URLSearchParams): ListQuery {
-  const problems: FieldProblem[] = []
+  const problems = strangeParameters(query, LIST_PARAMETERS)
   const text = (name: string) => query.get(name) ?? undefined
   function flag(name: string): boolean {
     const value = query.get(name)
@@ -46,6 +48,19 @@ export function parseListQuery(query: URLSearchParams): ListQuery {
   }
   if (problems.length > 0) throw new PamError('invalid_request', problems)
   return parsed
+}
+
+/** @throws invalid_request naming every parameter, as the operation takes none */
+export function refuseQuery(query: URLSearchParams): void {
+  const problems = strangeParameters(query, [])
+  if (problems.length > 0) throw new PamError('invalid_request', problems)
+}
+
+function strangeParameters(query: URLSearchParams, known: readonly string[]): FieldProblem[] {
+  return [...new Set(query.keys())].flatMap((path) => {
+    if (!known.includes(path)) return { path, message: 'is no parameter of this operation' }
+    return query.getAll(path).length > 1 ? { path, message: 'must not be repeated' } : []
+  })
 }
 
 /**

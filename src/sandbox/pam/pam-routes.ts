@@ -1,10 +1,10 @@
 import { type Request, type Response, Router } from 'express'
-import type { PamGroup } from './pam-config.ts'
+import { type PamGroup, ROLES } from './pam-config.ts'
 import { groupBody } from './pam-directory.ts'
 import { type FieldProblem, PamError } from './pam-errors.ts'
 import { linkHeaders } from './pam-links.ts'
 import { bearerOf, jsonObjectOf, targetOf } from './pam-middleware.ts'
-import { parseListQuery, takePage } from './pam-pages.ts'
+import { parseListQuery, refuseQuery, takePage } from './pam-pages.ts'
 import type { PamState } from './pam-state.ts'
 
 /** The operations of the API. Paths and fields: pam-api.md, and what real clients show. */
@@ -14,6 +14,7 @@ export function createPamRoutes({ state }: { state: () => PamState }): Router {
   router.post('/v1/teams/:team/service_token', (req, res) => {
     const { tokens, counts, reportedTeam, clockOffsetMs } = state()
     counts.tokenRequests += 1
+    refuseQuery(queryOf(req))
     const { key_id, key_secret } = stringsOf(jsonObjectOf(req), ['key_id', 'key_secret'])
     checkTeamName(state(), req.params.team)
     const holder = tokens.checkKey(key_id, key_secret)
@@ -44,6 +45,7 @@ export function createPamRoutes({ state }: { state: () => PamState }): Router {
   /** Stands in for every creating operation: it is what resource_already_exists and quota_exceeded need. */
   router.post('/v1/teams/:team/groups', (req, res) => {
     admit(state(), req)
+    refuseQuery(queryOf(req))
     const { directory, groupQuota, groupForm } = state()
     const body = jsonObjectOf(req)
     const { name } = stringsOf(body, ['name'])
@@ -87,7 +89,7 @@ function checkTeamEnabled(state: PamState): void {
 /** Sends one page with its links. @returns whether it was a list's first page */
 function sendPage(state: PamState, all: readonly PamGroup[], req: Request, res: Response): boolean {
   const { path, search } = targetOf(req)
-  const query = parseListQuery(new URLSearchParams(search))
+  const query = parseListQuery(queryOf(req))
   const { pageSize = Number.POSITIVE_INFINITY, showDeleted, groupForm } = state
   const page = takePage(all, query, { pageSize, showDeleted })
 
@@ -101,6 +103,10 @@ function sendPage(state: PamState, all: readonly PamGroup[], req: Request, res: 
   if (links.length > 0) res.setHeader('Link', links)
   res.json({ list: page.groups.map((group) => groupBody(group, groupForm)) })
   return query.after === undefined
+}
+
+function queryOf(req: Request): URLSearchParams {
+  return new URLSearchParams(targetOf(req).search)
 }
 
 /** @throws invalid_request naming each field that is missing, empty or no text */
@@ -120,6 +126,12 @@ function stringsOf<Name extends string>(
 }
 
 function rolesOf({ roles = [] }: Record<string, unknown>): string[] {
-  if (Array.isArray(roles) && roles.every((role) => typeof role === 'string')) return roles
-  throw new PamError('invalid_request', [{ path: 'roles', message: 'must be a list of texts' }])
+  if (!Array.isArray(roles) || !roles.every((role) => typeof role === 'string'))
+    throw new PamError('invalid_request', [{ path: 'roles', message: 'must be a list of texts' }])
+  const unknown = roles.filter((role) => !ROLES.includes(role))
+  if (unknown.length === 0) return roles
+  throw new PamError(
+    'invalid_request',
+    unknown.map((role) => ({ path: 'roles', message: `there is no role "${role}"` })),
+  )
 }
