@@ -1,7 +1,7 @@
 import cors from 'cors'
 import type { RequestHandler } from 'express'
 
-/** What the browser library asks for in its preflights (field notes), and what it must be able to read. */
+/** What the browser library and other clients ask for in their preflights, and what they must be able to read. */
 const REQUEST_HEADERS = [
   'content-type',
   'accept',
@@ -10,6 +10,7 @@ const REQUEST_HEADERS = [
   'x-okta-xsrftoken',
   'x-device-fingerprint',
   'x-gatehouse-session',
+  'if-none-match',
 ]
 const READABLE_HEADERS = [
   'X-Request-Id',

@@ -11,8 +11,8 @@ import type { TeamSwitch } from './team-switch.ts'
 
 /** Lists with their age: fresh, stale while one is fetched, stale when that fails, else the failure (DESIGN §6). */
 export interface GroupCache {
-  /** Throws `PamFailure`. With `maxAgeMs`, never an older list: for decisions. */
-  get(list: ListOf, options: { requestId: string; maxAgeMs?: number }): Promise<ServedList>
+  /** Throws `PamFailure`. With `maxAgeMs`, never a list that was older when it was asked for. */
+  get(list: ListOf, options: { requestId: string; maxAgeMs?: number | undefined }): Promise<ServedList>
 }
 
 export interface ServedList {
@@ -49,6 +49,9 @@ export interface GroupCacheParts {
 const REFRESH_AGAIN_MS = 2000
 /** A list from the near future is new; one from further away was dated by a clock that is wrong. */
 const FUTURE_MS = 5000
+/** `maxAge` may not have a list read more often than one page in this time. */
+const READ_PAGE_EVERY_MS = 1000
+const GROUPS_ON_PAGE = 100
 
 export function createGroupCache(parts: GroupCacheParts): GroupCache {
   const {
@@ -67,21 +70,24 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
   const refreshNotBefore = new Map<string, number>()
 
   return {
-    async get(list, { requestId, maxAgeMs }) {
+    async get(list, { requestId, maxAgeMs = Number.POSITIVE_INFINITY }) {
       const { kind } = list
       const { voidBeforeMs } = await team.check()
       const limits = limitsOf(kind, maxAgeMs)
       const cached = usable(await lists.look(list), voidBeforeMs)
 
       if (cached?.groups === undefined) {
-        if (cached !== undefined && ageOf(cached) <= unknownUserMs) throw new PamFailure('unknown_person')
+        if (cached !== undefined && ageOf(cached) <= Math.min(unknownUserMs, maxAgeMs))
+          throw new PamFailure('unknown_person')
       } else {
         const ageMs = ageOf(cached)
-        if (ageMs <= Math.min(freshMsOf(kind, cached), maxAgeMs ?? ageMs)) return serve(kind, 'fresh', cached)
+        if (ageMs <= Math.min(freshMsOf(kind, cached), maxAgeMs)) return serve(kind, 'fresh', cached)
         if (ageMs <= limits.staleMs) {
           refreshInBackground(list, cached, requestId)
           return serve(kind, 'stale', cached)
         }
+        const retryAfterMs = earliestReadMs(kind, cached) - ageMs
+        if (retryAfterMs > 0) throw new PamFailure('too_many_requests', { retryAfterMs })
       }
       const servable = cached?.groups !== undefined && ageOf(cached) <= limits.onErrorMs ? cached : undefined
       try {
@@ -97,16 +103,23 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
   }
 
   /** A list that is too old to be served on error is not served during a refresh either, for the refresh may fail. */
-  function limitsOf(kind: ListOf['kind'], maxAgeMs: number | undefined) {
-    if (maxAgeMs !== undefined) return { staleMs: -1, onErrorMs: maxAgeMs }
-    const onErrorMs = kind === 'me' ? tunables.meOnErrorMs : tunables.onErrorMs
+  function limitsOf(kind: ListOf['kind'], maxAgeMs: number) {
+    const onErrorMs = Math.min(kind === 'me' ? tunables.meOnErrorMs : tunables.onErrorMs, maxAgeMs)
     return { staleMs: Math.min(tunables.staleMs, onErrorMs), onErrorMs }
   }
 
   /** A list with many pages stays fresh for longer, but a refresh must still end before it is too old to be served. */
   function freshMsOf(kind: ListOf['kind'], { refreshAfterMs = 0 }: KnownList): number {
-    const latestMs = limitsOf(kind, undefined).staleMs - tunables.maxTotalMs
+    const latestMs = limitsOf(kind, Number.POSITIVE_INFINITY).staleMs - tunables.maxTotalMs
     return Math.max(tunables.freshMs, Math.min(refreshAfterMs, latestMs))
+  }
+
+  /** The age from which on `maxAge` may have a list read anew. */
+  function earliestReadMs(kind: ListOf['kind'], list: KnownList): number {
+    const pagesMs = Math.ceil(list.groups.length / GROUPS_ON_PAGE) * READ_PAGE_EVERY_MS
+    return kind === 'directory'
+      ? Math.min(Math.max(pagesMs, list.refreshAfterMs ?? 0), freshMsOf(kind, list))
+      : Math.min(pagesMs, tunables.freshMs) // decisions need a user's own list at this age at the latest
   }
 
   function ageOf({ fetchedAtMs }: CachedList): number {
@@ -140,7 +153,7 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
     const name = lists.nameOf(list)
     if (monotonic() < (refreshNotBefore.get(name) ?? Number.NEGATIVE_INFINITY)) return
     refreshNotBefore.set(name, Number.POSITIVE_INFINITY)
-    refresh(list, cached, undefined, { background: true, requestId }).then(
+    refresh(list, cached, Number.POSITIVE_INFINITY, { background: true, requestId }).then(
       () => refreshNotBefore.delete(name),
       (error: unknown) => {
         // Logged and counted where it happened; whoever comes later than the stale time sees it.
@@ -159,30 +172,33 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
   async function refresh(
     list: ListOf,
     seen: CachedList | undefined,
-    maxAgeMs: number | undefined,
+    maxAgeMs: number,
     account: OnAccountOf,
   ): Promise<CachedList> {
     const askedAt = monotonic()
     /** The caller's limit counts from the time when it asked. */
-    const usableMs = () => (maxAgeMs ?? limitsOf(list.kind, undefined).staleMs) + monotonic() - askedAt
-    const found = await flights.run(lists.lockKeyOf(list), {
-      background: account.background,
-      async read() {
-        const stored = await lists.lookAgain(list)
-        const { voidBeforeMs } = await team.check()
-        const newer = usable(stored, voidBeforeMs)
-        if (newer === undefined || newer.id === seen?.id) return undefined
-        return ageOf(newer) <= (newer.groups === undefined ? unknownUserMs : usableMs()) ? newer : undefined
-      },
-      async fetch() {
-        const { voidBeforeMs } = await team.check()
-        const seenAtMs = seen?.fetchedAtMs ?? Number.NEGATIVE_INFINITY
-        return reader.read(list, account, Math.max(voidBeforeMs, seenAtMs, clock.now() - usableMs()))
-      },
-    })
-    // Another caller of this process may have begun it, and continued pages that are too old for this one.
-    if (maxAgeMs !== undefined && ageOf(found) > usableMs()) throw new PamFailure('held_back')
-    return found
+    const sinceAskedMs = () => monotonic() - askedAt
+    const usableMs = () => limitsOf(list.kind, maxAgeMs).staleMs + sinceAskedMs()
+    for (let newest = seen; ; ) {
+      const found = await flights.run(lists.lockKeyOf(list), {
+        background: account.background,
+        async read() {
+          const stored = await lists.lookAgain(list)
+          const { voidBeforeMs } = await team.check()
+          const newer = usable(stored, voidBeforeMs)
+          if (newer === undefined || newer.id === newest?.id) return undefined
+          return ageOf(newer) <= (newer.groups === undefined ? unknownUserMs : usableMs()) ? newer : undefined
+        },
+        async fetch() {
+          const { voidBeforeMs } = await team.check()
+          const seenAtMs = newest?.fetchedAtMs ?? Number.NEGATIVE_INFINITY
+          return reader.read(list, account, Math.max(voidBeforeMs, seenAtMs, clock.now() - usableMs()))
+        },
+      })
+      // Another caller of this process may have begun it before this one asked, or continued older pages.
+      if (ageOf(found) <= maxAgeMs + sinceAskedMs()) return found
+      newest = found
+    }
   }
 }
 

@@ -15,8 +15,6 @@ export type PamDirectory =
   | { readonly kind: 'all' }
   | { readonly kind: 'rules'; readonly roles: readonly string[]; readonly groups: readonly string[] }
 
-export type DirectoryQuery = PageQuery
-
 /** Of one list. */
 const MAX_PAGES_KEPT = 50
 
@@ -30,11 +28,18 @@ export interface Shown {
   readonly kept: object | undefined
 }
 
+/** One request for data. */
+export interface Lookup {
+  readonly requestId: string
+  /** Older data must not be served: 503 then. undefined: as old as the operator allows. */
+  readonly maxAgeMs: number | undefined
+}
+
 /** The lookups behind the routes, each for one request. Throw `BrokerError`. */
 export interface Groups {
-  me(session: Session, requestId: string): Promise<Shown>
-  list(session: Session, query: DirectoryQuery, requestId: string): Promise<Shown>
-  one(session: Session, id: string, requestId: string): Promise<Shown>
+  me(session: Session, lookup: Lookup): Promise<Shown>
+  list(session: Session, query: PageQuery, lookup: Lookup): Promise<Shown>
+  one(session: Session, id: string, lookup: Lookup): Promise<Shown>
 }
 
 export interface GroupsParts {
@@ -49,24 +54,24 @@ export function createGroups({ cache, userName, directory, directoryMaxAgeMs }: 
   const pagesOf = new WeakMap<KnownList, Map<string, DirectoryPage>>()
 
   return {
-    async me(session, requestId) {
+    async me(session, lookup) {
       const user = userOf(session)
-      const served = await lookUp({ kind: 'me', user }, requestId)
+      const served = await lookUp({ kind: 'me', user }, lookup)
       const data = ofMe.get(served.list) ?? accessOf(user, served.list.groups)
       ofMe.set(served.list, data)
       return shown(served, data, data)
     },
 
-    async list(session, query, requestId) {
-      await demandDirectory(session, requestId)
-      const served = await lookUp({ kind: 'directory' }, requestId)
+    async list(session, query, lookup) {
+      await demandDirectory(session, lookup)
+      const served = await lookUp({ kind: 'directory' }, lookup)
       const page = pageOf(served.list, query)
       return shown(served, page, page)
     },
 
-    async one(session, id, requestId) {
-      await demandDirectory(session, requestId)
-      const served = await lookUp({ kind: 'directory' }, requestId)
+    async one(session, id, lookup) {
+      await demandDirectory(session, lookup)
+      const served = await lookUp({ kind: 'directory' }, lookup)
       const group = served.list.groups.find((candidate) => candidate.id === id.toLowerCase())
       if (group === undefined) throw notFound('group (Group)')
       return shown(served, { ...group }, undefined)
@@ -74,11 +79,11 @@ export function createGroups({ cache, userName, directory, directoryMaxAgeMs }: 
   }
 
   /** Pages that people turn are kept; what they search for is not. */
-  function pageOf(list: KnownList, query: DirectoryQuery): DirectoryPage {
+  function pageOf(list: KnownList, query: PageQuery): DirectoryPage {
     if (query.search !== undefined) return selectGroups(list, query)
     const pages = pagesOf.get(list) ?? new Map<string, DirectoryPage>()
     pagesOf.set(list, pages)
-    const name = JSON.stringify([query.role, query.limit, query.cursor])
+    const name = JSON.stringify([query.role, query.sort, query.limit, query.cursor])
     const known = pages.get(name)
     if (known !== undefined) return known
     const page = selectGroups(list, query)
@@ -87,11 +92,14 @@ export function createGroups({ cache, userName, directory, directoryMaxAgeMs }: 
     return page
   }
 
-  async function lookUp(list: ListOf, requestId: string): Promise<ServedList> {
+  async function lookUp(list: ListOf, { requestId, maxAgeMs }: Lookup): Promise<ServedList> {
     try {
-      return await cache.get(list, { requestId })
+      return await cache.get(list, { requestId, maxAgeMs })
     } catch (error) {
-      throw error instanceof PamFailure ? error.toBrokerError() : error
+      if (!(error instanceof PamFailure)) throw error
+      throw maxAgeMs === undefined || error.trouble === 'unknown_person'
+        ? error.toBrokerError()
+        : notRecent(error)
     }
   }
 
@@ -101,8 +109,8 @@ export function createGroups({ cache, userName, directory, directoryMaxAgeMs }: 
     return user
   }
 
-  /** Throws unless this person may see the team's groups; decided on a recent answer, or not at all (503). */
-  async function demandDirectory(session: Session, requestId: string): Promise<void> {
+  /** Throws unless this user may see the team's groups; decided on a recent response, or not at all (503). */
+  async function demandDirectory(session: Session, { requestId }: Lookup): Promise<void> {
     if (directory.kind === 'all') return
     if (directory.kind === 'none') throw notAllowed('PAM_DIRECTORY: nobody may list groups')
     const groups = await groupsForDecision(session, requestId)
@@ -125,15 +133,15 @@ export function createGroups({ cache, userName, directory, directoryMaxAgeMs }: 
       if (!(error instanceof PamFailure)) throw error
       if (error.trouble === 'unknown_person')
         throw notAllowed('PAM_DIRECTORY: this person is not known to the access service')
-      throw undecided(error)
+      throw notRecent(error)
     }
   }
 }
 
-/** The trouble keeps its own name; that it cannot be decided now is always a 503. */
-function undecided(failure: PamFailure) {
-  const { code } = failure.rule
-  const retryAfterSeconds = Math.ceil((failure.retryAfterMs ?? 5000) / 1000)
+/** There is no data that is recent enough. Whatever the reason, which keeps its own code, this is a 503. */
+function notRecent(failure: PamFailure) {
+  const { code, retryAfterSeconds: defaultSeconds = 5 } = failure.rule
+  const retryAfterSeconds = Math.max(1, Math.ceil((failure.retryAfterMs ?? defaultSeconds * 1000) / 1000))
   return pamError(503, code, { retryAfterSeconds, cause: failure })
 }
 

@@ -8,7 +8,7 @@ import {
   groupAnswer,
   groupParam,
   groupsAnswer,
-  noQuery,
+  lookupQuery,
 } from './pam-schemas.ts'
 
 const CODES: readonly ErrorCode[] = [...new Set<string>(Object.values(PAM_RULES).map(({ code }) => code))]
@@ -20,22 +20,21 @@ const codesOf = (status: number): ErrorCode[] =>
     Object.values(PAM_RULES).some((rule) => rule.code === code && rule.status === status),
   )
 
-/** When there is no session or the access service is in trouble (DESIGN §6). */
+/** When there is no session, or PAM fails. What `maxAge` asks for and cannot be had is 503, whatever failed (DESIGN §6). */
 const REFUSALS: Refusals = {
   400: ['E0000001'],
   401: ['E0000005'],
   404: ['E0000007', ...codesOf(404)],
   502: codesOf(502),
-  503: codesOf(503),
+  503: CODES,
   504: codesOf(504),
 }
 
-/** Whether one may list groups is decided on a fresh answer, or not at all: whatever the trouble, then 503. */
+/** Whether a user may list groups is decided on a fresh response, or not at all: then 503 as well. */
 const DIRECTORY_REFUSALS: Refusals = {
   ...REFUSALS,
   403: ['E0000006'],
   404: ['E0000007'],
-  503: CODES,
 }
 
 /** What the OpenAPI document says of this room's routes. */
@@ -44,7 +43,7 @@ export const PAM_API: readonly RouteDescription[] = [
     path: '/api/v1/pam/me',
     id: 'getAccess',
     summary: 'One’s own groups and roles',
-    query: noQuery,
+    query: lookupQuery,
     answer: accessAnswer,
     refusals: REFUSALS,
   }),
@@ -63,7 +62,7 @@ export const PAM_API: readonly RouteDescription[] = [
     summary: 'One group of the team',
     details: 'Where `PAM_DIRECTORY` allows this person to.',
     params: groupParam,
-    query: noQuery,
+    query: lookupQuery,
     answer: groupAnswer,
     refusals: DIRECTORY_REFUSALS,
   }),

@@ -8,8 +8,8 @@ import type { Logger } from '../observability/logger.ts'
 import { auditedOf } from '../session/audited.ts'
 import type { Session } from '../session/session.ts'
 import { isUuid } from './group.ts'
-import type { Groups, Shown } from './groups.ts'
-import { DEFAULT_LIMIT, directoryQuery, noQuery } from './pam-schemas.ts'
+import type { Groups, Lookup, Shown } from './groups.ts'
+import { DEFAULT_LIMIT, directoryQuery, lookupQuery } from './pam-schemas.ts'
 
 /** Finds the session of a request and moves it; throws `noSession` when there is none. */
 export type RequireSession = (req: Request) => Promise<Session>
@@ -26,42 +26,39 @@ const PATHS = {
   one: '/api/v1/pam/groups/:id',
 } as const
 
-type Lookup = keyof typeof PATHS
+type Operation = keyof typeof PATHS
 
 export function createPamRoutes({ groups, requireSession, log }: PamRoutesParts): Route[] {
   const present = createPresenter()
 
   return [
-    route('me', async (session, req) => {
-      parseQuery(noQuery, req)
-      return groups.me(session, contextOf(req).requestId)
-    }),
+    route('me', async (session, req) => groups.me(session, lookupOf(req, parseQuery(lookupQuery, req)))),
     route('list', async (session, req) => {
-      const { search, role, cursor, limit = DEFAULT_LIMIT } = parseQuery(directoryQuery, req)
-      return groups.list(session, { search, role, limit, cursor }, contextOf(req).requestId)
+      const { limit = DEFAULT_LIMIT, search, role, sort, cursor, maxAge } = parseQuery(directoryQuery, req)
+      return groups.list(session, { search, role, sort, limit, cursor }, lookupOf(req, { maxAge }))
     }),
     route('one', async (session, req) => {
-      parseQuery(noQuery, req)
+      const lookup = lookupOf(req, parseQuery(lookupQuery, req))
       const { id } = req.params
       if (typeof id !== 'string' || !isUuid(id)) throw notFound('group (Group)')
-      return groups.one(session, id, contextOf(req).requestId)
+      return groups.one(session, id, lookup)
     }),
   ]
 
-  function route(lookup: Lookup, find: (session: Session, req: Request) => Promise<Shown>): Route {
+  function route(operation: Operation, find: (session: Session, req: Request) => Promise<Shown>): Route {
     return {
       method: 'GET',
-      path: PATHS[lookup],
+      path: PATHS[operation],
       async handle(req, res) {
         res.setHeader('Cache-Control', 'private, no-cache')
         const session = await requireSession(req)
         try {
           const shown = await find(session, req)
-          audit(req, session, lookup, { status: 200, ageMs: Math.round(shown.ageMs) })
+          audit(req, session, operation, { status: 200, ageMs: Math.round(shown.ageMs) })
           present(req, res, shown)
         } catch (error) {
           if (error instanceof BrokerError)
-            audit(req, session, lookup, { status: error.status, errorCode: error.code })
+            audit(req, session, operation, { status: error.status, errorCode: error.code })
           throw error
         }
       },
@@ -71,7 +68,7 @@ export function createPamRoutes({ groups, requireSession, log }: PamRoutesParts)
   function audit(
     req: Request,
     session: Session,
-    operation: Lookup,
+    operation: Operation,
     outcome: { status: number; ageMs?: number; errorCode?: string },
   ): void {
     log.audit('group_lookup', { ...auditedOf(req, session), operation, ...outcome })
@@ -87,6 +84,12 @@ export function pamAbsentRoutes(): Route[] {
       throw notFound('access service: not configured')
     },
   }))
+}
+
+/** `maxAge` is compared with `Age`, which has whole seconds. */
+function lookupOf(req: Request, { maxAge }: { maxAge?: number | undefined }): Lookup {
+  const { requestId } = contextOf(req)
+  return { requestId, maxAgeMs: maxAge === undefined ? undefined : maxAge * 1000 + 999 }
 }
 
 /** Of a parameter's name, so much is repeated in the error. */

@@ -1,43 +1,76 @@
 import { z } from 'zod'
-import { isUuid } from './group.ts'
+import { isCursor, SORTS } from './directory-page.ts'
 import { ROLES } from './roles.ts'
 
 /** What the PAM routes take and answer. */
 export const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 1000
 const MAX_TEXT = 200
+const MAX_CURSOR = 1000
 
 const ONCE = `must stand once and have ${MAX_TEXT} characters at most`
+const NO_CURSOR = 'must be a nextCursor of this list, in the same order'
 const text = z.string({ error: ONCE }).max(MAX_TEXT, { error: ONCE, abort: true })
 
 const isLimit = (value: string) => /^\d{1,4}$/.test(value) && Number(value) >= 1 && Number(value) <= MAX_LIMIT
 
-/** Strict: an unknown parameter is refused, for a mistyped filter would otherwise give a list that is not filtered. */
-export const noQuery = z.strictObject({})
+interface JsonSchema {
+  readonly jsonSchema: object
+}
 
-export const directoryQuery = z.strictObject({
-  search: text.optional().meta({ description: 'Part of a name, in any case.' }),
-  role: z
-    .enum(ROLES, { error: `must be one of ${ROLES.join(', ')}` })
-    .optional()
-    .meta({ description: 'Only groups that grant this role.' }),
-  limit: text
-    .refine(isLimit, { error: `must be a whole number from 1 to ${MAX_LIMIT}` })
-    .transform(Number)
-    .optional()
-    .meta({
-      description: 'How many groups a page has.',
-      override({ jsonSchema }: { jsonSchema: { maxLength?: number } }) {
-        delete jsonSchema.maxLength // a text of digits to the parser, a number to the reader
-        Object.assign(jsonSchema, { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })
-      },
-    }),
-  cursor: text
-    .toLowerCase()
-    .refine(isUuid, { error: 'must be a nextCursor of this list' })
-    .optional()
-    .meta({ description: 'The `nextCursor` of the page before.' }),
-})
+/** A text of digits to the parser, a number to the reader of the document. */
+function asInteger(jsonSchema: { maxLength?: number; pattern?: string }, limits: object): void {
+  delete jsonSchema.maxLength
+  delete jsonSchema.pattern
+  Object.assign(jsonSchema, { type: 'integer', ...limits })
+}
+
+const maxAge = text
+  .regex(/^\d{1,9}$/, { error: 'must be a whole number of seconds' })
+  .transform(Number)
+  .optional()
+  .meta({
+    description: 'Data that are at most so many seconds old, by `Age`; 503 if there are none.',
+    override: ({ jsonSchema }: JsonSchema) => asInteger(jsonSchema, { minimum: 0 }),
+  })
+
+/** Strict: an unknown parameter is refused, for a mistyped filter would otherwise give a list that is not filtered. */
+export const lookupQuery = z.strictObject({ maxAge })
+
+export const directoryQuery = z
+  .strictObject({
+    maxAge,
+    search: text.optional().meta({ description: 'Part of a name, in any case.' }),
+    role: z
+      .enum(ROLES, { error: `must be one of ${ROLES.join(', ')}` })
+      .optional()
+      .meta({ description: 'Only groups that grant this role.' }),
+    limit: text
+      .refine(isLimit, { error: `must be a whole number from 1 to ${MAX_LIMIT}` })
+      .transform(Number)
+      .optional()
+      .meta({
+        description: 'How many groups a page has.',
+        override: ({ jsonSchema }: JsonSchema) =>
+          asInteger(jsonSchema, { minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT }),
+      }),
+    sort: z
+      .enum(SORTS, { error: `must be one of ${SORTS.join(', ')}` })
+      .default('id')
+      .meta({
+        description:
+          'By name: without regard to case, by code units in every locale, groups of one name by id.',
+      }),
+    cursor: z
+      .string({ error: NO_CURSOR })
+      .max(MAX_CURSOR, { error: NO_CURSOR, abort: true })
+      .optional()
+      .meta({ description: 'The `nextCursor` of the page before, in the same order.' }),
+  })
+  .refine(({ sort, cursor }) => cursor === undefined || isCursor(sort, cursor), {
+    error: NO_CURSOR,
+    path: ['cursor'],
+  })
 
 const groupFields = {
   id: z.guid(),
@@ -72,7 +105,7 @@ export const accessAnswer = z
 export const groupsAnswer = z
   .strictObject({
     list: z.array(group),
-    nextCursor: z.guid().nullable().meta({ description: 'Asks for the next page; null on the last one.' }),
+    nextCursor: z.string().nullable().meta({ description: 'Asks for the next page; null on the last one.' }),
     meta,
   })
   .meta({ id: 'GroupPage' })

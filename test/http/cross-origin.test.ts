@@ -80,6 +80,7 @@ describe('an allowed origin', () => {
       'x-device-fingerprint',
       'x-okta-xsrftoken',
       'x-gatehouse-session',
+      'if-none-match',
     ]) {
       expect(allowed).toContain(name)
     }

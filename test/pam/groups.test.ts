@@ -34,8 +34,8 @@ test('pages are served from where they are kept, the last one that fits too', as
     directoryMaxAgeMs: 1,
   })
   const keptOf = async (limit: number) => {
-    const query = { search: undefined, role: undefined, cursor: undefined, limit }
-    return (await groups.list(SESSION, query, 'request-id')).kept
+    const query = { search: undefined, role: undefined, sort: 'id' as const, cursor: undefined, limit }
+    return (await groups.list(SESSION, query, { requestId: 'request-id', maxAgeMs: undefined })).kept
   }
   const turned = async () => {
     const kept = []

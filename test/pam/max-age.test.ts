@@ -1,0 +1,158 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { PAM_ERROR_NAMES } from '../../src/pam/pam-errors.ts'
+import { until } from '../support/until.ts'
+import { LOGIN } from './pam-broker.ts'
+import { type Journey, startJourney } from './pam-journey.ts'
+
+let journey: Journey
+beforeEach(async () => {
+  journey = await startJourney()
+  journey.pam.control.setUserGroups(LOGIN, ['Platform Admins'])
+})
+afterEach(() => journey.close())
+
+const SECURITY = 'a18d3843-0593-5dff-b310-f5c854b775df'
+const ME = '/api/v1/pam/me'
+const PATHS = [ME, '/api/v1/pam/groups', `/api/v1/pam/groups/${SECURITY}`]
+const get = (path: string, maxAge: number | string, broker = journey.broker) =>
+  broker.get(`${path}?maxAge=${maxAge}`)
+const ageOf = (answer: { headers: Headers }) => Number(answer.headers.get('age'))
+/** First pages, of both kinds of lists. */
+const reads = () => {
+  const { groupLists, personLists } = journey.pam.control.counts()
+  return groupLists + (personLists[LOGIN] ?? 0)
+}
+
+test.each(PATHS)('%s: data that is older than maxAge is read anew, other data is not', async (path) => {
+  await journey.broker.get(path)
+  journey.advance(30_000)
+  expect(ageOf(await get(path, 30))).toBe(30)
+  expect(ageOf(await get(path, 3600))).toBe(30)
+  expect(reads()).toBe(1)
+  const answer = await get(path, 29)
+  expect([answer.status, ageOf(answer), answer.body.meta]).toMatchObject([200, 0, { stale: false }])
+  expect(reads()).toBe(2)
+})
+
+test('maxAge takes nothing away from the usual freshness: a longer one serves no older data', async () => {
+  await journey.broker.get(ME)
+  journey.advance(301_000)
+  journey.pam.faults.set({ kind: 'status', status: 500 })
+  expect((await journey.broker.get(ME)).status).toBe(502)
+  expect((await get(ME, 86_400)).status).toBe(503)
+})
+
+test.each(PAM_ERROR_NAMES)('%s while reading anew: 503 with Retry-After, never older data', async (error) => {
+  await journey.broker.get(ME)
+  journey.advance(30_000)
+  const path = '/v1/teams/example-team/users'
+  journey.pam.control.failNext({ error, path, times: 'always', retrySeconds: 100 })
+  const { status, body, headers } = await get(ME, 10)
+  if (error === 'resource_does_not_exist') {
+    expect([status, body.errorCode]).toEqual([404, 'pam_user_unknown'])
+  } else {
+    expect([status, body.errorCode]).toEqual([503, expect.stringMatching(/^pam_/)])
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+  }
+})
+
+test('while the rate-limit gate is closed: 503 with the time when it opens', async () => {
+  await journey.broker.get(ME)
+  await journey.broker.get('/api/v1/pam/groups')
+  journey.advance(30_000)
+  const path = '/v1/teams/example-team/users'
+  journey.pam.control.failNext({ error: 'too_many_requests', path, retrySeconds: 60 })
+  for (const one of PATHS) {
+    const { status, body, headers } = await get(one, 10)
+    expect([status, body.errorCode, headers.get('retry-after')]).toEqual([503, 'pam_rate_limited', '60'])
+    expect((await journey.broker.get(one)).status).toBe(200)
+  }
+})
+
+test('a user who is unknown is looked up anew, too', async () => {
+  const login = 'nobody@example.com'
+  expect((await journey.broker.get(ME, { login })).status).toBe(404)
+  journey.pam.control.setUserGroups(login, [])
+  journey.advance(10_000)
+  expect((await journey.broker.get(ME, { login })).status).toBe(404)
+  expect((await journey.broker.get(`${ME}?maxAge=5`, { login })).status).toBe(200)
+})
+
+test('requests at once on two replicas share one read, which began after they came', async () => {
+  const other = await journey.replica()
+  await journey.broker.get(ME)
+  journey.advance(10_000)
+  const before = journey.pam.calls.entries.length
+  const release = journey.pam.faults.hold()
+  const asking = Array.from({ length: 20 }, (_, n) => get(ME, 0, n % 2 === 0 ? journey.broker : other))
+  await until(() => journey.pam.calls.entries.length > before)
+  await until(() => journey.broker.arrived() + other.arrived() === 21)
+  release()
+  const answers = await Promise.all(asking)
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+  expect(journey.pam.calls.entries.length).toBe(before + 1)
+})
+
+test('a read that began before the request came, longer ago than maxAge, does not serve it', async () => {
+  const other = await journey.replica()
+  const calls = () => journey.pam.calls.entries.length
+  await journey.broker.get('/api/v1/pam/groups') // leaves a token
+  const before = calls()
+  const release = journey.pam.faults.hold()
+  const first = get(ME, 0)
+  await until(() => calls() > before)
+  journey.advance(10_000)
+  const later = [journey.broker, other].flatMap((broker) => [get(ME, 0, broker), get(ME, 60, broker)])
+  await until(() => journey.broker.arrived() + other.arrived() === 6)
+  release()
+  expect((await first).status).toBe(200)
+  expect((await Promise.all(later)).map((answer) => [answer.status, ageOf(answer)])).toEqual([
+    [200, 0],
+    [200, expect.any(Number)],
+    [200, 0],
+    [200, expect.any(Number)],
+  ])
+  expect(calls()).toBe(before + 2)
+})
+
+test('polling with maxAge=0 reads once a second for each page, and no more', async () => {
+  journey.pam.control.growGroups(1000)
+  await journey.broker.get('/api/v1/pam/groups')
+  const other = await journey.replica()
+  const { groupPages } = journey.pam.control.counts()
+  expect(groupPages).toBeGreaterThan(10)
+  const statuses = new Map<number, number>()
+  for (let elapsedMs = 0; elapsedMs < 60_000; elapsedMs += 250) {
+    for (const broker of [journey.broker, other]) {
+      const { status, headers } = await get('/api/v1/pam/groups', 0, broker)
+      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      if (status === 503) expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(groupPages)
+    }
+    journey.advance(250)
+  }
+  expect([...statuses.keys()].sort()).toEqual([200, 503])
+  expect(journey.pam.control.counts().groupPages - groupPages).toBeLessThanOrEqual(60)
+})
+
+test.each(['', '-1', '1.5', '1e3', '1s', '9999999999', '1&maxAge=1'])('maxAge=%s', async (maxAge) => {
+  for (const path of PATHS) {
+    const { status, body } = await get(path, maxAge)
+    if (maxAge === '')
+      expect(status).toBe(200) // an empty field of a form
+    else expect([status, body.errorSummary]).toEqual([400, 'Api validation failed: maxAge'])
+  }
+})
+
+test('the ETag is over the data and whether they are stale, not over the times', async () => {
+  const first = await journey.broker.get(ME)
+  expect(first.headers.get('etag')).toMatch(/^W\/"/)
+  journey.advance(30_000)
+  const again = await journey.broker.get(`${ME}?maxAge=0`, {
+    headers: { 'If-None-Match': first.headers.get('etag') ?? '' },
+  })
+  expect([again.status, again.text, again.headers.get('age')]).toEqual([304, '', '0'])
+  expect(again.headers.get('cache-control')).toBe('private, no-cache')
+  journey.pam.control.setUserGroups(LOGIN, ['Security'])
+  journey.advance(30_000)
+  expect((await get(ME, 0)).headers.get('etag')).not.toBe(first.headers.get('etag'))
+})

@@ -1,0 +1,111 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import type { Group } from '../../src/pam/group.ts'
+import { type Journey, startJourney } from './pam-journey.ts'
+
+let journey: Journey
+beforeEach(async () => {
+  journey = await startJourney()
+  for (const { name, deletedAt } of journey.pam.control.groups())
+    if (deletedAt === undefined) journey.pam.control.deleteGroup(name)
+})
+afterEach(() => journey.close())
+
+const id = (n: number) => `${String(n).padStart(8, '0')}-0000-4000-8000-000000000000`
+/** Groups with these names; the ids go down, so that both orders differ. */
+const put = (...names: string[]) => {
+  for (const [n, name] of names.entries()) journey.pam.control.putGroup({ id: id(99 - n), name })
+}
+const get = (query: string) => journey.broker.get(`/api/v1/pam/groups?${query}`)
+const list = async (query: string) => (await get(query)).body.list as Group[]
+
+async function walk(query: string, between: () => void = () => {}): Promise<string[]> {
+  const names: string[] = []
+  for (let cursor: unknown = ''; cursor !== null; ) {
+    const { status, body } = await get(`${query}&cursor=${cursor}`)
+    expect(status).toBe(200)
+    names.push(...(body.list as Group[]).map(({ name }) => name))
+    cursor = body.nextCursor
+    if (cursor !== null) between()
+  }
+  return names
+}
+
+test('with sort=name groups are sorted by name without regard to case, in any locale', async () => {
+  put('b', 'Zebra', 'a', 'B', 'ähnlich', 'A team', 'Äpfel', 'a-team', '10', '9')
+  expect(await walk('sort=name')).toEqual([
+    ...['10', '9', 'a', 'A team', 'a-team', 'B', 'b', 'Zebra', 'ähnlich', 'Äpfel'],
+  ])
+  expect(await walk('sort=id')).toEqual(await walk(''))
+})
+
+test('groups of one name are sorted by id', async () => {
+  for (const n of [3, 1, 2])
+    journey.pam.control.putGroup({ id: id(n), name: `ops${' '.repeat(n)}`.trim() + n })
+  put('OPS', 'ops ', 'Ops')
+  journey.pam.faults.set({
+    kind: 'status',
+    status: 200,
+    path: '/v1/teams/example-team/groups',
+    body: { list: [3, 1, 2].map((n) => ({ id: id(n), name: n === 1 ? 'ops' : 'OPS', roles: [] })) },
+  })
+  expect((await list('sort=name')).map((group) => group.id)).toEqual([id(1), id(2), id(3)])
+  expect((await list('sort=name&limit=1')).map((group) => group.id)).toEqual([id(1)])
+})
+
+test.each([1, 2, 7, 100])('pages of %i give every group once, in order', async (limit) => {
+  journey.pam.control.growGroups(30)
+  put('Ünïcode / ?&=#', 'zz', 'generated', `${'long name '.repeat(100)}`)
+  const all = await walk('sort=name&limit=1000')
+  expect(all).toHaveLength(34)
+  expect(await walk(`sort=name&limit=${limit}`)).toEqual(all)
+})
+
+test('search and role apply in either order', async () => {
+  put('Beta admins', 'alpha admins', 'others')
+  journey.pam.control.putGroup({ id: id(1), name: 'Admins of roles', roles: ['pam_admin'] })
+  expect(await walk('sort=name&search=ADMINS&limit=1')).toEqual([
+    'Admins of roles',
+    'alpha admins',
+    'Beta admins',
+  ])
+  expect(await walk('sort=name&role=pam_admin')).toEqual(['Admins of roles'])
+})
+
+test('paging through a list that changes neither skips nor repeats what stays', async () => {
+  put('a', 'b', 'c', 'd', 'e', 'f')
+  let changes = 0
+  const names = await walk('sort=name&limit=2', () => {
+    changes += 1
+    if (changes === 1) journey.pam.control.deleteGroup('b') // the very one that the cursor stands for
+    journey.pam.control.putGroup({ id: id(changes), name: `a${changes}` })
+    journey.advance(901_000)
+  })
+  expect(names).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
+})
+
+test('a cursor of the other order is refused, and so is one that was made up', async () => {
+  put('a', 'b', 'c')
+  const ofName = (await get('sort=name&limit=1')).body.nextCursor
+  const ofId = (await get('limit=1')).body.nextCursor
+  for (const query of [
+    `cursor=${ofName}`,
+    `sort=id&cursor=${ofName}`,
+    `sort=name&cursor=${ofId}`,
+    'sort=name&cursor=bmFtZQ',
+    `sort=name&cursor=${ofName}x`,
+    'sort=name&cursor=~',
+    `sort=name&cursor=${'x'.repeat(5000)}`,
+  ]) {
+    const { status, body } = await get(query)
+    expect([status, body.errorSummary]).toEqual([400, 'Api validation failed: cursor'])
+  }
+})
+
+test.each(['sort=Name', 'sort=roles', 'sort=-name', 'sort=name&sort=name'])(
+  '%s is refused',
+  async (query) => {
+    const { status, body } = await get(query)
+    expect([status, body.errorSummary]).toEqual([400, 'Api validation failed: sort'])
+    expect(journey.pam.calls.entries).toEqual([])
+  },
+)
