@@ -1,6 +1,11 @@
 import { isPamTrouble, type PamTrouble } from './pam-errors.ts'
 import type { SharedMarks } from './shared-marks.ts'
-import type { PamKey } from './token.ts'
+
+/** A service user's key, as it goes into the token request. */
+export interface PamKey {
+  readonly id: string
+  readonly secret: string
+}
 
 /**
  * A key for which no token of our team is issued is not tried for a while, by any replica. The pause grows with each

@@ -16,9 +16,10 @@ import { createGroupCache, type ListTunables } from './group-cache.ts'
 import { type CachedList, createGroupLists } from './group-lists.ts'
 import { createGroups, type PamDirectory } from './groups.ts'
 import { watchKeyExpiry } from './key-expiry.ts'
-import { createKeyPauses, type KeyPausesTunables } from './key-pauses.ts'
+import { createKeyPauses, type KeyPausesTunables, type PamKey } from './key-pauses.ts'
 import { createListReader } from './list-reader.ts'
 import { createMintLimits } from './mint-limit.ts'
+import { createMint } from './mint-token.ts'
 import type { PageLimits } from './pages.ts'
 import { createPamCall } from './pam-call.ts'
 import { createPamClient } from './pam-client.ts'
@@ -30,7 +31,7 @@ import { createSealedRecords } from './sealed-records.ts'
 import { createSharedFlight } from './shared-flight.ts'
 import { createSharedMarks } from './shared-marks.ts'
 import { createTeamSwitch } from './team-switch.ts'
-import { createPamToken, type HeldToken, type PamKey, type PamTokenTunables } from './token.ts'
+import { createPamToken, type HeldToken, type PamTokenTunables } from './token.ts'
 
 /** The room's tunables, as `config/default.json` groups them. */
 export interface PamTunables {
@@ -135,8 +136,20 @@ export function createPam(parts: PamParts): Pam {
     })
   const flightParts = { store, monotonic, sleep, lockMs: listTunables.maxTotalMs + LOCK_MARGIN_MS }
 
-  const token = createPamToken({
+  const mint = createMint({
     call,
+    clock,
+    keys,
+    pauses: createKeyPauses({ marks: marksOf('pam-key'), tunables: tunables.token }),
+    team,
+    path: basePath + parts.tokenPath.replaceAll('{team_name}', encodeURIComponent(team)),
+    maxWaitMs: rateLimit.maxWaitMs,
+    timeoutMs: listTunables.maxTotalMs,
+    log,
+    metrics,
+  })
+  const token = createPamToken({
+    mint,
     clock,
     records: createSealedRecords({
       store,
@@ -147,14 +160,8 @@ export function createPam(parts: PamParts): Pam {
       kind: 'pam-token',
     }),
     flights: createSharedFlight<HeldToken>({ ...flightParts, waitMs: listTunables.maxTotalMs }),
-    keys,
-    pauses: createKeyPauses({ marks: marksOf('pam-key'), tunables: tunables.token }),
-    team,
     name,
-    path: basePath + parts.tokenPath.replaceAll('{team_name}', encodeURIComponent(team)),
     tunables: tunables.token,
-    maxWaitMs: rateLimit.maxWaitMs,
-    timeoutMs: listTunables.maxTotalMs,
     monotonic,
     random,
     log,

@@ -1,19 +1,11 @@
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { UpstreamClock } from '../upstream/upstream-clock.ts'
-import type { KeyPauses } from './key-pauses.ts'
 import type { MintLimit } from './mint-limit.ts'
-import type { OnAccountOf, PamCall } from './pam-call.ts'
-import { PamFailure, type PamTrouble } from './pam-errors.ts'
+import type { OnAccountOf } from './pam-call.ts'
 import type { SealedRecords } from './sealed-records.ts'
 import type { SharedFlight } from './shared-flight.ts'
-import { type IssuedToken, parseIssuedToken, parseStoredToken } from './token-answer.ts'
-
-/** A service user's key, as it goes into the token request. */
-export interface PamKey {
-  readonly id: string
-  readonly secret: string
-}
+import { type IssuedToken, parseStoredToken } from './token-answer.ts'
 
 /**
  * The bearer token of the service user: from memory, else from the store, else minted, once over all replicas. It is
@@ -35,22 +27,13 @@ export interface PamTokenTunables {
 }
 
 export interface PamTokenParts {
-  readonly call: PamCall
+  readonly mint: (account: OnAccountOf) => Promise<IssuedToken>
   readonly clock: UpstreamClock
   readonly records: SealedRecords
   readonly flights: SharedFlight<HeldToken>
-  /** The current key, then the standby; read each time, so that a changed file counts at once. */
-  readonly keys: () => readonly PamKey[]
-  readonly pauses: KeyPauses
-  /** `PAM_TEAM`; a token for another team is refused. */
-  readonly team: string
   /** Names the token in the store, with the API it is for. */
   readonly name: string
-  /** Of the issuing operation, `{team_name}` filled in. */
-  readonly path: string
   readonly tunables: PamTokenTunables
-  readonly maxWaitMs: number
-  readonly timeoutMs: number
   readonly monotonic: () => number
   readonly random: () => number
   readonly log: Logger
@@ -70,16 +53,8 @@ const LONGEST_TIMER_MS = 3_600_000
 /** Refused tokens that may still lie in a store that was away when we forgot them. */
 const FORGOTTEN_KEPT = 16
 
-/** What pauses a key, and the event that says so. */
-const PAUSES_KEY: Readonly<Partial<Record<PamTrouble, 'pam_key_refused' | 'pam_token_unusable'>>> = {
-  authentication_error: 'pam_key_refused',
-  forbidden_error: 'pam_key_refused',
-  other_team: 'pam_token_unusable',
-}
-
 export function createPamToken(parts: PamTokenParts): PamToken {
-  const { call, clock, records, flights, keys, pauses, team, name, path, tunables } = parts
-  const { maxWaitMs, timeoutMs, monotonic, random, log, metrics } = parts
+  const { mint, clock, records, flights, name, tunables, monotonic, random, log, metrics } = parts
   const lockKey = () => records.keyBeside('lock:pam-token', name)
   const forgotten: string[] = []
   let held: HeldToken | undefined
@@ -101,7 +76,7 @@ export function createPamToken(parts: PamTokenParts): PamToken {
         const got = await flights.run(lockKey(), {
           background,
           read: () => readStored('foreground'),
-          fetch: () => mint({ background, requestId }),
+          fetch: () => mintAndShare({ background, requestId }),
         })
         return hold(got).token
       } catch (error) {
@@ -174,7 +149,7 @@ export function createPamToken(parts: PamTokenParts): PamToken {
       const found = await readStored('background')
       return found !== undefined && found.expiresAtMs > old.expiresAtMs ? found : undefined
     }
-    const fetch = () => mint(account)
+    const fetch = () => mintAndShare(account)
     const token = (await newer()) ?? (await flights.run(lockKey(), { background: true, read: newer, fetch }))
     if (held === undefined || held.token === old.token) hold(token)
     refreshNotBefore = Number.NEGATIVE_INFINITY
@@ -194,54 +169,8 @@ export function createPamToken(parts: PamTokenParts): PamToken {
     return token
   }
 
-  /** Tries the keys in turn, without those that are paused. */
-  async function mint(account: OnAccountOf): Promise<HeldToken> {
-    const { requestId } = account
-    let first: PamFailure | undefined
-    for (const key of keys()) {
-      const pausedBy = await pauses.pausedBy(key)
-      if (pausedBy !== undefined) {
-        first ??= new PamFailure(pausedBy, { reason: 'minting is paused' })
-        continue
-      }
-      try {
-        return await mintWith(key, account)
-      } catch (error) {
-        const event = error instanceof PamFailure ? PAUSES_KEY[error.trouble] : undefined
-        metrics.pamTokens.inc({ outcome: event === 'pam_key_refused' ? 'refused' : 'failed' })
-        if (!(error instanceof PamFailure) || event === undefined) throw tellUnusable(error, requestId)
-        const { trouble } = error
-        const retryAfterSeconds = Math.ceil((await pauses.pause(key, trouble)) / 1000)
-        if (trouble === 'other_team') metrics.pamErrors.inc({ name: trouble })
-        log.error(event, { requestId, upstream: 'pam', name: trouble, retryAfterSeconds })
-        first ??= error
-      }
-    }
-    throw first ?? new PamFailure('authentication_error', { reason: 'there is no key' })
-  }
-
-  /** An answer without a usable token: an operator must act. */
-  function tellUnusable(error: unknown, requestId: string | undefined): unknown {
-    if (error instanceof PamFailure && error.trouble === 'unreadable') {
-      metrics.pamErrors.inc({ name: error.trouble })
-      log.error('pam_token_unusable', { requestId, upstream: 'pam', name: error.trouble }, error)
-    }
-    return error
-  }
-
-  async function mintWith(key: PamKey, account: OnAccountOf): Promise<HeldToken> {
-    const answer = await call({
-      method: 'POST',
-      path,
-      headers: { 'Content-Type': 'application/json' },
-      body: { key_id: key.id, key_secret: key.secret },
-      subject: 'token',
-      ...account,
-      budget: { leftMs: maxWaitMs },
-      timeoutMs,
-    })
-    const issued = parseIssuedToken(answer, team, clock.now())
-    await pauses.accept(key)
+  async function mintAndShare(account: OnAccountOf): Promise<HeldToken> {
+    const issued = await mint(account)
     const { background, requestId } = account
     metrics.pamTokens.inc({ outcome: background ? 'refreshed' : 'minted' })
     log.info('pam_token_minted', { requestId, upstream: 'pam', lifetimeMs: issued.lifetimeMs })
