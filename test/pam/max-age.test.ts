@@ -115,7 +115,7 @@ test('a read that began before the request came, longer ago than maxAge, does no
   expect(calls()).toBe(before + 2)
 })
 
-test('polling with maxAge=0 reads once a second for each page, and no more', async () => {
+test('polling with maxAge=0 reads a page a second, and no more', async () => {
   journey.pam.control.growGroups(1000)
   await journey.broker.get('/api/v1/pam/groups')
   const other = await journey.replica()
@@ -126,7 +126,7 @@ test('polling with maxAge=0 reads once a second for each page, and no more', asy
     for (const broker of [journey.broker, other]) {
       const { status, headers } = await get('/api/v1/pam/groups', 0, broker)
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
-      if (status === 503) expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(groupPages)
+      if (status === 503) expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(60)
     }
     journey.advance(250)
   }
