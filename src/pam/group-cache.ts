@@ -178,7 +178,7 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
     const askedAt = monotonic()
     /** The caller's limit counts from the time when it asked. */
     const sinceAskedMs = () => monotonic() - askedAt
-    const usableMs = () => limitsOf(list.kind, maxAgeMs).staleMs + sinceAskedMs()
+    const usableMs = () => limitsOf(list.kind, Number.POSITIVE_INFINITY).staleMs + sinceAskedMs()
     for (let newest = seen; ; ) {
       const found = await flights.run(lists.lockKeyOf(list), {
         background: account.background,
@@ -192,10 +192,11 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
         async fetch() {
           const { voidBeforeMs } = await team.check()
           const seenAtMs = newest?.fetchedAtMs ?? Number.NEGATIVE_INFINITY
+          // Whatever `maxAgeMs` is, an interrupted read is continued: else polling would keep a long list from completing.
           return reader.read(list, account, Math.max(voidBeforeMs, seenAtMs, clock.now() - usableMs()))
         },
       })
-      // Another caller of this process may have begun it before this one asked, or continued older pages.
+      // It may have begun before this caller asked, or continued older pages: then it is read once more.
       if (ageOf(found) <= maxAgeMs + sinceAskedMs()) return found
       newest = found
     }

@@ -172,3 +172,16 @@ test('pages that were read are void once the lookup is forbidden', async () => {
   await readDirectory(3)
   expect(counts().groupLists - before).toBe(1)
 })
+
+test('polling with maxAge=0 does not keep a long list from being completed', async () => {
+  let answer = await replica(0).get(`${DIRECTORY}&maxAge=0`)
+  for (let round = 1; round < 8; round++) {
+    expect([answer.status, answer.body.errorCode]).toEqual([503, 'pam_rate_limited'])
+    journey.advance(PERIOD_MS + 1000)
+    answer = await replica(round).get(`${DIRECTORY}&maxAge=0`)
+    if ((await replica(round).get(DIRECTORY)).status === 200) break
+  }
+  const completed = await replica(0).get(DIRECTORY)
+  expect(completed.status).toBe(200)
+  expect(idsIn(completed)).toBe(PAGES * PAGE_SIZE)
+})
