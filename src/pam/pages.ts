@@ -43,7 +43,8 @@ export function newPageRead(): PageRead {
  * Reads a list over all of its pages: first without pagination parameters, then after each `Link rel="next"` until
  * there is none (PAM spec, "Limits"). The list is complete or an error: a link that must not be followed, a loop, two
  * different next pages, a malformed group and a limit that is reached all fail the list. After a failure, `read` tells
- * how far it came; a later call with the same `read` continues there. If a later page does not exist, the list is read again once.
+ * how far it came; a later call with the same `read` continues there. If a later page does not exist, the list is read
+ * again once.
  */
 export async function readPages(
   path: string,
