@@ -445,7 +445,15 @@ describe('what is sent', () => {
 })
 
 describe('the breaker', () => {
-  async function breakable(mode: { cut: boolean }, options: Partial<UpstreamClientOptions> = {}) {
+  /** Open for longer than a test takes, unless the test is about what comes then. */
+  const LONG_MS = 60_000
+  async function breakable(
+    mode: { cut: boolean },
+    {
+      halfOpenAfterMs = LONG_MS,
+      ...options
+    }: Partial<UpstreamClientOptions> & { halfOpenAfterMs?: number } = {},
+  ) {
     const states: string[] = []
     const { stub, client } = await rawly(
       (socket) => {
@@ -455,7 +463,7 @@ describe('the breaker', () => {
       {
         breaker: {
           consecutiveFailures: 3,
-          halfOpenAfterMs: 150,
+          halfOpenAfterMs,
           onChange: (state) => states.push(state),
         },
         ...options,
@@ -472,7 +480,7 @@ describe('the breaker', () => {
     expect(await fail(client)).toBe('cut')
     expect(client.breakerIsOpen()).toBe(true)
     const failure = await failureOf(client.send(POST))
-    expect([failure.kind, failure.retryAfterMs]).toEqual(['breaker-open', 150])
+    expect([failure.kind, failure.retryAfterMs]).toEqual(['breaker-open', LONG_MS])
     expectTellsNothing(failure, stub)
     expect(stub.arrived()).toBe(3)
     expect(states).toEqual(['open'])
@@ -480,7 +488,7 @@ describe('the breaker', () => {
 
   test('a failing probe keeps it open, a good one closes it', async () => {
     const mode = { cut: true }
-    const { stub, client, states } = await breakable(mode)
+    const { stub, client, states } = await breakable(mode, { halfOpenAfterMs: 1000 })
     for (let call = 0; call < 3; call++) await fail(client)
 
     expect(await until(async () => (await fail(client)) === 'cut')).toBe(true)
@@ -495,7 +503,7 @@ describe('the breaker', () => {
   })
 
   test('while it probes, others wait for the probe and do not pile up on a failing upstream', async () => {
-    const { stub, client } = await breakable({ cut: true })
+    const { stub, client } = await breakable({ cut: true }, { halfOpenAfterMs: 1000 })
     for (let call = 0; call < 3; call++) await fail(client)
     await until(async () => {
       const outcomes = await Promise.all(Array.from({ length: 10 }, () => fail(client)))
