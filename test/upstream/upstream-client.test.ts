@@ -75,11 +75,12 @@ describe('there is no answer', () => {
   })
 
   test('a caller may be less patient than the client, and never more', async () => {
+    const LONGER_THAN_A_TEST_MS = 600_000
+    const patient = await upstream(() => undefined, { totalTimeoutMs: LONGER_THAN_A_TEST_MS })
+    expect((await failureOf(patient.client.send({ ...POST, timeoutMs: 100 }))).kind).toBe('timeout')
     const { client } = await upstream(() => undefined, { totalTimeoutMs: 300 })
-    const startedAt = performance.now()
-    expect((await failureOf(client.send({ ...POST, timeoutMs: 100 }))).kind).toBe('timeout')
-    expect((await failureOf(client.send({ ...POST, timeoutMs: 60_000 }))).kind).toBe('timeout')
-    expect(performance.now() - startedAt).toBeLessThan(3000)
+    const asked = client.send({ ...POST, timeoutMs: LONGER_THAN_A_TEST_MS })
+    expect((await failureOf(asked)).kind).toBe('timeout')
   })
 
   test('a body that drips byte by byte ends at the whole time-out, though every single byte is in time', async () => {
