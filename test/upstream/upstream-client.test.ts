@@ -67,7 +67,7 @@ describe('there is no answer', () => {
   })
 
   test('no headers in time', async () => {
-    const { stub, client } = await upstream(() => undefined, { totalTimeoutMs: 200 })
+    const { stub, client } = await upstream(() => undefined, { totalTimeoutMs: 2000 })
     const failure = await failureOf(client.send(POST))
     expect(failure.kind).toBe('timeout')
     expectTellsNothing(failure, stub)
@@ -91,7 +91,7 @@ describe('there is no answer', () => {
         drip = setInterval(() => res.write(' '), 20)
         res.on('close', () => clearInterval(drip))
       },
-      { totalTimeoutMs: 300 },
+      { totalTimeoutMs: 2000 },
     )
     const failure = await failureOf(client.send(POST))
     expect(failure.kind).toBe('timeout')
