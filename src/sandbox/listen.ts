@@ -9,7 +9,8 @@ export async function listen(
   app: Express,
   { port, host }: { port: number; host: string },
 ): Promise<Listening> {
-  const server = createServer(app)
+  // Longer than a client keeps an idle connection, so that none is closed under a request.
+  const server = createServer({ keepAliveTimeout: 75_000 }, app)
   server.listen(port, host)
   await once(server, 'listening')
   const address = server.address()

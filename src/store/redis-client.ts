@@ -122,13 +122,16 @@ function clusterOptions(redisOptions: Options, connectTimeoutMs: number) {
   return {
     redisOptions,
     enableOfflineQueue: false,
-    enableAutoPipelining: true,
+    // No pipelines: while a node is away, ioredis may reject one command of a pipeline and wait for replies to the others
+    // without sending them. Each later reply on that connection then goes to the wrong command.
+    enableAutoPipelining: false,
     // Certificates name hosts, so let the names stand; the sockets resolve them.
     dnsLookup: ((address, callback) => callback(null, address)) satisfies DNSLookupFunction,
     slotsRefreshTimeout: connectTimeoutMs,
     slotsRefreshInterval: 5000,
     clusterRetryStrategy: (attempt: number) => backoffMs(attempt),
-    // Sending again what may have been carried out is the store's decision, not the client's.
+    // Sending a command again is the store's decision, not the client's: only the store knows when the caller was answered.
     retryDelayOnFailover: 0,
+    retryDelayOnClusterDown: 0,
   }
 }

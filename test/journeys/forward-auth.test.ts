@@ -275,7 +275,7 @@ describe('Redis is away', () => {
   test('is 503 and never "signed out"; when it is back, everybody still is signed in', async () => {
     const other = await startPortal({
       redis: { persist: true },
-      tunables: (tunables) => ({ ...tunables, store: { connectTimeoutMs: 1000, commandTimeoutMs: 1000 } }),
+      tunables: (tunables) => ({ ...tunables, store: { connectTimeoutMs: 3000, commandTimeoutMs: 3000 } }),
     })
     try {
       const cookie = await other.signIn(AMELIA)

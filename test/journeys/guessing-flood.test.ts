@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { Pool } from 'undici'
 import { defaultTunables } from '../../src/config/load-config.ts'
+import type { Tunables } from '../../src/config/tunables.ts'
 import { type BrokerHome, type BrokerProcess, makeBrokerHome } from '../support/broker-process.ts'
 import { type Browser, openBrowser } from '../support/browser.ts'
 import { patientTunables, TEST_KEY } from '../support/gatehouse.ts'
 import { AMELIA, type House, PASSWORD, startHouse } from '../support/house.ts'
 import { until } from '../support/until.ts'
 
-/** Two broker processes as shipped, on one Redis, behind a proxy that they trust. */
+/** Two broker processes on one Redis, behind a proxy that they trust. Their limits are as shipped. */
 let house: House
 let home: BrokerHome
 let brokers: readonly BrokerProcess[]
@@ -15,7 +16,7 @@ let pools: readonly Pool[]
 
 beforeAll(async () => {
   house = await startHouse()
-  home = await makeBrokerHome(patientTunables)
+  home = await makeBrokerHome(patientWithOrg)
   const env = {
     PUBLIC_URL: house.gatehouse.url,
     AUTHN_BASE_URL: house.authnUrl,
@@ -33,6 +34,18 @@ afterAll(async () => {
   await home?.remove()
   await house.stop()
 })
+
+/** The org answers from this test's own process, which sends the flood as well. */
+function patientWithOrg(): Tunables {
+  const tunables = patientTunables()
+  const authn = { ...tunables.upstream.authn, connectTimeoutMs: 60_000, totalTimeoutMs: 60_000 }
+  return {
+    ...tunables,
+    http: { ...tunables.http, shutdownGraceMs: 70_000 },
+    upstream: { ...tunables.upstream, authn },
+    transaction: { ...tunables.transaction, stepLockMs: 75_000, stepWaitMs: 70_000 },
+  }
+}
 
 const GUESSES = 10_000
 const ADDRESSES = 1000
@@ -109,7 +122,7 @@ test('ten thousand wrong passwords from a thousand addresses: the limit and not 
   const ownSignIns: unknown[] = []
   while (!isOver) {
     const answers = await Promise.all([signInIn(home1), signInIn(home2)])
-    ownSignIns.push(...answers.map(({ json }) => json.status ?? json.errorCode))
+    ownSignIns.push(...answers.map(({ status, json }) => json.status ?? `${status} ${json.errorCode}`))
   }
   const statuses = await flooding
   const most = mayPass(performance.now() - started)

@@ -11,7 +11,7 @@ beforeAll(async () => {
   house = await startHouse({
     tunables: (shipped) => ({
       ...shipped,
-      store: { connectTimeoutMs: 1000, commandTimeoutMs: 1000 },
+      store: { connectTimeoutMs: 3000, commandTimeoutMs: 3000 },
       transaction: { ...shipped.transaction, stepWaitMs: 500 },
     }),
   })

@@ -119,7 +119,7 @@ test('both calls of a step-up with credentials are over in the time of one step,
       ...tunables,
       upstream: {
         ...tunables.upstream,
-        authn: { ...tunables.upstream.authn, connectTimeoutMs: 1000, totalTimeoutMs: 1500 },
+        authn: { ...tunables.upstream.authn, connectTimeoutMs: 3000, totalTimeoutMs: 3000 },
       },
     }),
   })
@@ -135,7 +135,7 @@ test('both calls of a step-up with credentials are over in the time of one step,
       `${hurried.gatehouse.url}/signin/step-up?stateToken=${stateToken}`,
     )
     const handle = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
-    hurried.sandbox.faults.authn.set({ kind: 'delay', ms: 1000 }) // each by itself would be in time
+    hurried.sandbox.faults.authn.set({ kind: 'delay', ms: 2000 }) // each by itself would be in time
     const answer = await browser.post('/api/v1/authn', {
       stateToken: handle,
       username: AMELIA,

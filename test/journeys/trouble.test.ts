@@ -1,66 +1,74 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import type { FaultRule } from '../../src/sandbox/fault-rules.ts'
 import type { PageAnswer } from '../support/browser.ts'
 import { AMELIA, type House, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
-/** Short patience, so that the bound itself is what the tests see. */
-const IMPATIENT = 600
-
 let house: House
-beforeEach(async () => {
-  house = await startHouse({
+/** An upstream that fails must be noticed however long the broker would wait for it. */
+const withTimeout = (totalTimeoutMs: number) =>
+  startHouse({
     tunables: (tunables) => ({
       ...tunables,
       upstream: {
         ...tunables.upstream,
         authn: {
           ...tunables.upstream.authn,
-          totalTimeoutMs: IMPATIENT,
+          totalTimeoutMs,
           breaker: { consecutiveFailures: 1000, halfOpenAfterMs: 100 },
         },
       },
-      store: { ...tunables.store, commandTimeoutMs: IMPATIENT, connectTimeoutMs: IMPATIENT },
     }),
   })
+beforeEach(async () => {
+  house = await withTimeout(120_000)
 })
 afterEach(() => house.stop())
 
-function expectTrouble(answer: PageAnswer, statuses: number[]) {
-  expect(statuses).toContain(answer.status)
+function expectTrouble(answer: PageAnswer, status: number) {
+  expect(answer.status).toBe(status)
   expect(answer.json).toMatchObject({ errorCode: 'E0000009', errorLink: 'E0000009', errorCauses: [] })
   expect(answer.text).not.toMatch(/127\.0\.0\.1|localhost|ECONN|undici|redis|node_modules| at /i)
   expect(answer.setCookies.join()).not.toContain('gatehouse=')
 }
 
 describe('an upstream in trouble', () => {
+  async function expectToGoOnAfter(fault: FaultRule, status: number) {
+    const browser = await house.visit()
+    const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
+    const stateToken = handleOf(asked)
+    const verify = verifyHref(asked, 'token:software:totp')
+
+    house.sandbox.faults.authn.set(fault)
+    expectTrouble(await browser.post(verify, { stateToken, passCode: '000000' }), status)
+    house.sandbox.faults.authn.clear()
+
+    const done = await browser.post(verify, { stateToken, passCode: house.sandbox.totpCode(TOMAS) })
+    expect(done.json.status).toBe('SUCCESS')
+  }
+
   test.each([
-    ['answers HTML', { kind: 'html', status: 500 }, [502]],
-    ['answers HTML with 200', { kind: 'html', status: 200 }, [502]],
-    ['cuts the connection', { kind: 'cut' }, [502]],
-    ['sends half an answer', { kind: 'half' }, [502, 504]],
-    ['lies about the length', { kind: 'wrong-length' }, [502, 504]],
-    ['is too slow', { kind: 'delay', ms: 5 * IMPATIENT }, [504]],
-    ['sends a byte at a time', { kind: 'drip', everyMs: 50 }, [504, 502]],
-    ['sends far too much', { kind: 'huge', bytes: 2_000_000 }, [502]],
-    ['calls JSON something else', { kind: 'wrong-type' }, [502]],
-    ['redirects', { kind: 'status', status: 302, headers: { location: 'https://evil.example/' } }, [502]],
-  ] as const)(
-    'that %s is 502 or 504 in time, and the transaction goes on afterwards',
-    async (_, fault, statuses) => {
-      const browser = await house.visit()
-      const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
-      const stateToken = handleOf(asked)
-      const verify = verifyHref(asked, 'token:software:totp')
+    ['answers HTML', { kind: 'html', status: 500 }],
+    ['answers HTML with 200', { kind: 'html', status: 200 }],
+    ['cuts the connection', { kind: 'cut' }],
+    ['sends half an answer', { kind: 'half' }],
+    ['lies about the length', { kind: 'wrong-length' }],
+    ['sends far too much', { kind: 'huge', bytes: 2_000_000 }],
+    ['calls JSON something else', { kind: 'wrong-type' }],
+    ['redirects', { kind: 'status', status: 302, headers: { location: 'https://evil.example/' } }],
+  ] as const)('that %s is 502, and the transaction goes on afterwards', async (_, fault) => {
+    await expectToGoOnAfter(fault, 502)
+  })
 
-      house.sandbox.faults.authn.set(fault)
-      expectTrouble(await browser.post(verify, { stateToken, passCode: '000000' }), [...statuses])
-      house.sandbox.faults.authn.clear()
-
-      const done = await browser.post(verify, { stateToken, passCode: house.sandbox.totpCode(TOMAS) })
-      expect(done.json.status).toBe('SUCCESS')
-    },
-  )
+  test.each([
+    ['is too slow', { kind: 'delay', ms: 300_000 }],
+    ['sends a byte at a time', { kind: 'drip', everyMs: 1000 }],
+  ] as const)('that %s is 504 in time, and the transaction goes on afterwards', async (_, fault) => {
+    await house.stop()
+    house = await withTimeout(3000)
+    await expectToGoOnAfter(fault, 504)
+  })
 
   test('that is down is 502, and signing in works when it is back', async () => {
     const down = await house.replica({ AUTHN_BASE_URL: 'http://127.0.0.1:1' })
@@ -71,7 +79,7 @@ describe('an upstream in trouble', () => {
       { username: AMELIA, password: PASSWORD },
       { headers: { cookie } },
     )
-    expectTrouble(answer, [502])
+    expectTrouble(answer, 502)
     expect(down.logLines()).toContainEqual(
       expect.objectContaining({
         event: 'dependency_trouble',
@@ -112,8 +120,8 @@ describe('an upstream in trouble', () => {
     const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
     const token = house.sandbox.apiToken
     house.sandbox.apiTokens.delete(token)
-    expectTrouble(await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }), [503])
-    expectTrouble(await browser.post('/api/v1/authn', { stateToken: handleOf(asked) }), [503])
+    expectTrouble(await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }), 503)
+    expectTrouble(await browser.post('/api/v1/authn', { stateToken: handleOf(asked) }), 503)
     expect(house.gatehouse.logText()).toContain('"event":"upstream_token_refused"')
     expect(await house.gatehouse.metrics()).toContain('gatehouse_upstream_token_refused 1')
 
@@ -139,7 +147,7 @@ describe('Redis in trouble', () => {
     const outside = house.redis.client()
     await outside.call('CONFIG', 'SET', 'maxmemory', '1')
     expect([await ready(), await failures()]).toEqual([503, 2]) // a scrape asks whether it is ready, too
-    expectTrouble(await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }), [503])
+    expectTrouble(await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }), 503)
     const refused = await failures()
     expect(refused).toBeGreaterThan(3)
     await outside.call('CONFIG', 'SET', 'maxmemory', '0')
@@ -158,11 +166,11 @@ describe('Redis in trouble', () => {
 
       await kept.redis.kill()
       const away = await browser.get('/api/v1/sessions/me')
-      expectTrouble(away, [503])
+      expectTrouble(away, 503)
       expect(away.headers.get('retry-after')).toMatch(/^\d+$/)
-      expectTrouble(await browser.delete('/api/v1/sessions/me'), [503])
+      expectTrouble(await browser.delete('/api/v1/sessions/me'), 503)
       kept.forget()
-      expectTrouble(await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }), [503])
+      expectTrouble(await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }), 503)
       expect(kept.upstreamCalls()).toEqual([])
       expect(kept.gatehouse.logLines()).toContainEqual(
         expect.objectContaining({

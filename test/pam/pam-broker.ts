@@ -168,7 +168,8 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
 
 /** Any HTTP server on a free port. */
 export async function listen(handler: RequestListener): Promise<{ origin: string; close(): Promise<void> }> {
-  const server = createServer(handler).listen(0, '127.0.0.1')
+  // Node's five seconds would close an idle connection under a request, where the machine stands still for so long.
+  const server = createServer({ keepAliveTimeout: 600_000 }, handler).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

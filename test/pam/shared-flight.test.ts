@@ -129,7 +129,7 @@ describe('a Redis that stands still', () => {
   afterEach(() => store.close())
 
   test('carries out the claim once it goes on, and takes it back', async () => {
-    await store.ping()
+    await until(() => store.ping().then(() => true), { what: 'a connection' })
     const commands: string[] = []
     const monitor = await redis.client().monitor()
     monitor.on('monitor', (_time: string, args: string[]) => commands.push(args.join(' ')))

@@ -120,7 +120,8 @@ export function unavailableReason(error: unknown): string | undefined {
 
 export async function expectWorking(store: Store): Promise<void> {
   await until(() => store.ping().then(() => true), { what: 'a store that works again' })
-  for (const [, run] of OPERATIONS) await run(store)
+  for (const [name, run] of OPERATIONS)
+    await until(() => run(store).then(() => true), { what: `${name} that works again` })
 }
 
 export const secretIn = (events: readonly object[], ...secrets: string[]) =>

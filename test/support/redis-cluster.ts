@@ -25,7 +25,11 @@ export async function startRedisCluster(
   replicaCount = 0,
   { password, nodeTimeoutMs = 1000 }: RedisClusterOptions = {},
 ): Promise<RedisCluster> {
-  const args = ['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeoutMs)]
+  const args = [
+    ...['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeoutMs)],
+    // On a slow machine an election may fail several times; by default a replica stops trying after a few seconds.
+    ...['--cluster-replica-validity-factor', '0'],
+  ]
   const auth = password === undefined ? [] : ['--masterauth', password]
   const start = () =>
     startRedis({ args: [...args, ...auth], ...(password === undefined ? {} : { password }) })

@@ -76,8 +76,8 @@ export async function deadPort(): Promise<number> {
 export function clientFor(baseUrl: string, options: Partial<UpstreamClientOptions> = {}) {
   return createUpstreamClient({
     baseUrl,
-    connectTimeoutMs: 2000,
-    totalTimeoutMs: 5000,
+    connectTimeoutMs: 60_000,
+    totalTimeoutMs: 60_000,
     maxResponseBytes: 100_000,
     maxConnections: 4,
     breaker: { consecutiveFailures: 1000, halfOpenAfterMs: 1000 },
