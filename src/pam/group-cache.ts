@@ -179,8 +179,8 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
     /** The caller's limit counts from the time when it asked. */
     const sinceAskedMs = () => monotonic() - askedAt
     const usableMs = () => limitsOf(list.kind, Number.POSITIVE_INFINITY).staleMs + sinceAskedMs()
-    for (let newest = seen; ; ) {
-      const found = await flights.run(lists.lockKeyOf(list), {
+    const readAfter = (newest: CachedList | undefined) =>
+      flights.run(lists.lockKeyOf(list), {
         background: account.background,
         async read() {
           const stored = await lists.lookAgain(list)
@@ -196,10 +196,11 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
           return reader.read(list, account, Math.max(voidBeforeMs, seenAtMs, clock.now() - usableMs()))
         },
       })
-      // It may have begun before this caller asked, or continued older pages: then it is read once more.
-      if (ageOf(found) <= maxAgeMs + sinceAskedMs()) return found
-      newest = found
-    }
+
+    const found = await readAfter(seen)
+    if (ageOf(found) <= maxAgeMs + sinceAskedMs()) return found
+    // That read began before this caller asked, or it continued older pages. The next one does neither.
+    return readAfter(found)
   }
 }
 
