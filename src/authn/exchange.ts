@@ -24,6 +24,7 @@ import {
   type Transaction,
 } from './transaction.ts'
 import type { UnknownSteps } from './unknown-steps.ts'
+import { isWrongOldPassword } from './wrong-old-password.ts'
 
 /** Sends a step, and turns its answer into what the browser gets, what is kept, and a session if it is earned. */
 export type Exchange = (
@@ -53,6 +54,8 @@ export interface Exchanged {
   readonly status?: string
   /** What that answer said of a factor that is not done. */
   readonly factorResult?: string | undefined
+  /** The upstream refused the old password of a password change. */
+  readonly wrongOldPassword?: boolean
   /** The upstream waits for the person, who has been asked on another device. */
   readonly waits?: boolean
   /** Opens the session that was earned, beside the step's settlement. */
@@ -112,7 +115,8 @@ export function createExchange(parts: ExchangeParts): Exchange {
     if (reply.isError) {
       audit.upstreamError(reply, client)
       audit.refused(operation, reply, before, client, factorType)
-      return { outcome, after: stateIsGone(reply) ? undefined : before }
+      const after = stateIsGone(reply) ? undefined : before
+      return { outcome, after, wrongOldPassword: isWrongOldPassword(reply) }
     }
 
     const answer = readAnswer(reply.body)

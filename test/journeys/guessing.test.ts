@@ -1,9 +1,10 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { askedAtOnce } from '../support/at-once.ts'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
-import { AMELIA, type House, type HouseOptions, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
+import { AMELIA, type House, type HouseOptions, OLGA, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
 import { atMost, onlyLimits, type SomeLimits } from '../support/limits.ts'
 import { navigate } from '../support/navigate.ts'
+import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { errorOf, handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
@@ -378,6 +379,88 @@ const limitKeys = async () => {
     { what: 'an empty count' },
   )
 }
+
+describe('a wrong old password', () => {
+  const NEW_PASSWORD = 'Another-Password-2'
+  const REFUSED_UPDATE = [403, 'E0000014']
+
+  /** A browser of its own whose sign-in stands at the expired password. */
+  async function expired(): Promise<PortalPage> {
+    const page = await openPage(house)
+    expect((await page.signIn(OLGA)).json.status).toBe('PASSWORD_EXPIRED')
+    return page
+  }
+  const change = (page: PortalPage, fields: object = {}, address = `198.18.1.${++visitors}`) =>
+    page.follow(
+      '_links.next',
+      { oldPassword: `wrong-${++visitors}`, newPassword: NEW_PASSWORD, ...fields },
+      { headers: { 'x-forwarded-for': address } },
+    )
+
+  const only = { perPerson: atMost(1000), perDevice: atMost(1000), perAddress: atMost(1000) }
+  test.each([
+    ['person', { ...only, perPerson: atMost(2) }],
+    ['device', { ...only, perDevice: atMost(2) }],
+    ['address', { ...only, perAddress: atMost(2) }],
+  ])('counts by the %s; at the limit nothing is sent, not even the right one', async (scope, password) => {
+    await limitedTo({ password })
+    const page = await expired()
+    const from = '203.0.113.7'
+    for (let n = 0; n < 2; n++) expect(errorOf(await change(page, {}, from))).toEqual(REFUSED_UPDATE)
+    house.forget()
+    const refused = await change(page, { oldPassword: PASSWORD }, from)
+    expect(errorOf(refused)).toEqual(LIMITED)
+    expect(refused.headers.get('x-rate-limit-limit')).toBe('2')
+    expect(refused.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+    expect(house.upstreamCalls()).toEqual([])
+    expect(await house.gatehouse.metrics()).toContain(
+      `gatehouse_limit_hits_total{limit="password_${scope}"} 1`,
+    )
+  })
+
+  test('counts with the wrong passwords of the same user, over all replicas', async () => {
+    await limitedTo({ password: { perPerson: atMost(3) } })
+    const page = await expired()
+    expect(errorOf(await change(page))).toEqual(REFUSED_UPDATE)
+    expect(errorOf(await wrong(OLGA))).toEqual(REFUSED)
+    const other = await house.replica()
+    const headers = { cookie: await page.browser.jar.getCookieString(house.gatehouse.url) }
+    const body = { stateToken: page.stateToken, oldPassword: 'wrong', newPassword: NEW_PASSWORD }
+    const path = '/api/v1/authn/credentials/change_password'
+    expect(errorOf(await page.browser.post(other.url + path, body, { headers }))).toEqual(REFUSED_UPDATE)
+    expect(errorOf(await change(page))).toEqual(LIMITED)
+    expect(errorOf(await wrong(OLGA))).toEqual(LIMITED)
+  })
+
+  test('a new password that breaks the policy counts nothing, nor does one that is taken', async () => {
+    await limitedTo({ password: { perPerson: atMost(1) } })
+    const page = await expired()
+    for (const newPassword of ['!', 'Abc1!', 'Expired-Password-2', PASSWORD])
+      expect(errorOf(await change(page, { oldPassword: PASSWORD, newPassword }))).toEqual(REFUSED_UPDATE)
+    expect((await change(page, { oldPassword: PASSWORD })).json.status).toBe('SUCCESS')
+    expect(await limitKeys()).toEqual([])
+  })
+
+  test('in a browser that the user is known in counts by its own limit', async () => {
+    await limitedTo({ password: { perPerson: atMost(1), perKnownDevice: atMost(3) } })
+    const page = await expired()
+    await change(page, { oldPassword: PASSWORD })
+    house.sandbox.reset()
+    await page.signIn(OLGA)
+    const answers = await inTurn(4, () => change(page))
+    expect(refusals(answers)).toEqual([...repeated(REFUSED_UPDATE, 3), LIMITED])
+  })
+
+  test('counts nothing when the upstream fails', async () => {
+    await limitedTo({ password: { perPerson: atMost(1) } })
+    const page = await expired()
+    house.sandbox.faults.authn.set({ kind: 'html', times: 1 })
+    expect((await change(page)).status).toBeGreaterThanOrEqual(500)
+    await until(async () => (await house.redis.client().keys('gatehouse:limit:*:password:*')).length === 0)
+    expect(errorOf(await change(page))).toEqual(REFUSED_UPDATE)
+    expect(errorOf(await change(page))).toEqual(LIMITED)
+  })
+})
 
 describe('a browser in which the person has fully signed in', () => {
   test('gets in while strangers have used up everything', async () => {

@@ -72,7 +72,9 @@ export function createCountings({ figures, names, canonicalLogin }: CountingsPar
   const byLogin = (login: string) => ['login', canonicalLogin(login)]
   const byUserId = (userId: string) => ['user', userId]
 
-  const personOf = ({ userId, login, handle }: Attempt): string[] | undefined => {
+  const personOf = ({ defence, userId, login, handle }: Attempt): string[] | undefined => {
+    // one count for one password, wherever it is guessed: primary authentication knows only the login
+    if (defence === 'password' && login !== undefined) return byLogin(login)
     if (userId !== undefined) return byUserId(userId)
     if (login !== undefined) return byLogin(login)
     return handle === undefined ? undefined : ['transaction', handle]
