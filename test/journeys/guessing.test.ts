@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
+import type { Redis } from 'ioredis'
 import { askedAtOnce } from '../support/at-once.ts'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import { AMELIA, type House, type HouseOptions, OLGA, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
@@ -368,13 +369,20 @@ describe('an attempt that was not refused is given back', () => {
   }
 })
 
+/** Every window of wrong passwords that Redis holds. */
+async function passwordWindows(client: Redis): Promise<string[]> {
+  const keys = await client.keys('gatehouse:limit:{*')
+  const names = await Promise.all(keys.map((key) => client.hkeys(key)))
+  return names.flat().filter((name) => name.startsWith('password:'))
+}
+
 /** What is counted just now; what is given back goes out with the answer's settlement, which nobody waits for. */
 const limitKeys = async () => {
   const client = house.redis.client()
   return until(
     async () => {
-      const keys = await client.keys('gatehouse:limit:*:password:*')
-      return keys.length === 0 ? keys : undefined
+      const windows = await passwordWindows(client)
+      return windows.length === 0 ? windows : undefined
     },
     { what: 'an empty count' },
   )
@@ -456,7 +464,7 @@ describe('a wrong old password', () => {
     const page = await expired()
     house.sandbox.faults.authn.set({ kind: 'html', times: 1 })
     expect((await change(page)).status).toBeGreaterThanOrEqual(500)
-    await until(async () => (await house.redis.client().keys('gatehouse:limit:*:password:*')).length === 0)
+    await limitKeys()
     expect(errorOf(await change(page))).toEqual(REFUSED_UPDATE)
     expect(errorOf(await change(page))).toEqual(LIMITED)
   })
@@ -542,15 +550,17 @@ describe('what is left behind', () => {
     await limitedTo({ password: { perPerson: atMost(2) } })
     await wrong(AMELIA, undefined, '203.0.113.5')
     const client = house.redis.client()
-    const keys = await client.keys('gatehouse:limit:*:password:*')
-    expect(keys.length).toBeGreaterThan(5)
+    const keys = await client.keys('gatehouse:limit:{*')
+    expect(keys).toHaveLength(3) // of the user, a day's and those in a row; of the address
     for (const key of keys) {
-      expect(key).toMatch(
-        /^gatehouse:limit:\{[\w-]{43}\}(:[a-z_]+){2}(:[\w-]{43})?:(burst|sustained|inARow)$/,
-      )
+      expect(key).toMatch(/^gatehouse:limit:\{[\w-]{43}\}(:in_a_row)?$/)
       expect(await client.pttl(key)).toBeGreaterThan(0)
-      expect(Object.keys(await client.hgetall(key)).toSorted()).toEqual(['begunBy', 'count'])
+      for (const [name, window] of Object.entries(await client.hgetall(key))) {
+        expect(name).toMatch(/^password(:[a-z_]+)(:[\w-]{20})?:(burst|sustained|inARow)$/)
+        expect(window).toMatch(/^1 \d{13} [\w-]{6}$/) // how many, until when, and by whom it was begun
+      }
     }
+    expect((await passwordWindows(client)).length).toBeGreaterThan(5)
   })
 
   test('a limit that refused is counted by its name and audited, without a name or a code', async () => {
