@@ -6,6 +6,7 @@ import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import type { AuthnCall, AuthnReply, AuthnUpstream } from './authn-upstream.ts'
 import type { Client } from './client.ts'
 import type { EarnSession } from './earned-session.ts'
+import { completesEnrolment, type Enrolment } from './enrolment.ts'
 import type { Offers } from './offers.ts'
 import type { EndOtherSessions } from './other-sessions.ts'
 import { readAnswer, record } from './read-answer.ts'
@@ -42,6 +43,8 @@ export interface Sending {
   readonly factorType?: string | undefined
   /** The factor in the step's path. */
   readonly factorId?: string | undefined
+  /** The factor that the step sets up. */
+  readonly enrolment?: Enrolment | undefined
   /** The person asked for all other sessions to end. */
   readonly revokesSessions?: boolean | undefined
 }
@@ -142,11 +145,14 @@ export function createExchange(parts: ExchangeParts): Exchange {
       offered,
       proof: sending.proof,
       factorId: sending.factorId,
+      enrolment: sending.enrolment,
       expiresAtMs: now() + ttlMs,
       maxOffered: parts.maxOfferedSteps,
     })
     await offers.keep(client.device.id, offered, [after.stateToken, ...after.retiredTokens], ttlMs)
     audit.answered(operation, answer, { before, after }, client, factorType)
+    if (sending.enrolment !== undefined && completesEnrolment(operation, answer))
+      audit.enrolled(operation, sending.enrolment, after, client)
     const kept = goesOn(after) ? after : remnantOf(after, offered, now() + parts.remnantMs)
 
     // before the step is settled, which may fail: the password has changed all the same

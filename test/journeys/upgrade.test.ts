@@ -180,6 +180,20 @@ describe.each(DAMAGE)('a record %s', (_name, how) => {
   })
 })
 
+test('a transaction of an older version, which knew of no enrolment, goes on', async () => {
+  const browser = await house.visit()
+  const enrolling = await signIn(browser, ENROLLING)
+  for (const place of await redis.keys('gatehouse:txn:*')) {
+    const whole = JSON.parse(sealOf('txn').open((await redis.get(place)) ?? '', place) ?? '')
+    const { enrolment: _none, activeFactors: _unknown, ...older } = whole
+    await redis.set(place, sealOf('txn').seal(JSON.stringify(older), place), 'KEEPTTL')
+  }
+  const enrol = hrefAt(enrolling, `${factorAt(enrolling, 'question')}._links.enroll`)
+  const profile = { question: 'favorite_toy', answer: 'a top' }
+  const body = { stateToken: handleOf(enrolling), factorType: 'question', provider: 'OKTA', profile }
+  expect((await browser.post(enrol, body)).status).toBe(200)
+})
+
 test('an offer of an older version, which had no state tokens in it, is one still', async () => {
   const browser = await house.visit()
   const enrolling = await signIn(browser, ENROLLING)
