@@ -2,6 +2,7 @@ import express, { type Express, type Request, type Response } from 'express'
 import type { AuthnRoutesParts } from './authn/authn-routes.ts'
 import { createAuthnRoutes } from './authn/authn-routes.ts'
 import { createNavigationRoutes, type NavigationRoutesParts } from './authn/navigation-routes.ts'
+import { auditCrossSite } from './http/audit-cross-site.ts'
 import { beginRequest } from './http/begin-request.ts'
 import type { TrustedProxies } from './http/client-address.ts'
 import { crossOrigin } from './http/cross-origin.ts'
@@ -59,7 +60,12 @@ export function createApp(parts: AppParts): Express {
       crossOrigin({ origins }), // before every refusal: a page of an allowed origin may read it
       load.atTheDoor,
       refuseLongUrl({ maxUrlBytes: parts.maxUrlBytes }),
-      refuseCrossSite({ origins, bearsSessionCookie: sessionCookie.isIn, metrics }),
+      refuseCrossSite({
+        origins,
+        bearsSessionCookie: sessionCookie.isIn,
+        onRefused: auditCrossSite({ log }),
+        metrics,
+      }),
       jsonBody({ limitBytes: parts.bodyLimitBytes }),
       load.inside,
       refuseOtherSession({ sessions }),

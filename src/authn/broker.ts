@@ -2,6 +2,7 @@ import { stepNotOffered } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { CallVolume } from './call-volume.ts'
 import type { Client } from './client.ts'
+import { enrolmentIn } from './enrolment.ts'
 import type { Exchange, Exchanged, Sending } from './exchange.ts'
 import { attemptIn } from './guessing/attempts.ts'
 import type { Guessing } from './guessing/guessing.ts'
@@ -205,6 +206,10 @@ export function createBroker(parts: BrokerParts): Broker {
           proof: proofOf(operation, { factorType, fields }, transaction),
           factorType,
           factorId,
+          enrolment: enrolmentIn(
+            { operation: name, fields, updatePhone: query.updatePhone === 'true', factorType },
+            transaction,
+          ),
           revokesSessions: fields.revokeSessions === true,
         }
         return guessing.guard(attempt, client, () => exchange(transaction, stateToken, sending, client))

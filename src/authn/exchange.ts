@@ -6,6 +6,7 @@ import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import type { AuthnCall, AuthnReply, AuthnUpstream } from './authn-upstream.ts'
 import type { Client } from './client.ts'
 import type { EarnSession } from './earned-session.ts'
+import { completesEnrolment, type Enrolment } from './enrolment.ts'
 import type { Offers } from './offers.ts'
 import type { EndOtherSessions } from './other-sessions.ts'
 import { readAnswer, record } from './read-answer.ts'
@@ -24,6 +25,7 @@ import {
   type Transaction,
 } from './transaction.ts'
 import type { UnknownSteps } from './unknown-steps.ts'
+import { isWrongOldPassword } from './wrong-old-password.ts'
 
 /** Sends a step, and turns its answer into what the browser gets, what is kept, and a session if it is earned. */
 export type Exchange = (
@@ -41,6 +43,8 @@ export interface Sending {
   readonly factorType?: string | undefined
   /** The factor in the step's path. */
   readonly factorId?: string | undefined
+  /** The factor that the step sets up. */
+  readonly enrolment?: Enrolment | undefined
   /** The person asked for all other sessions to end. */
   readonly revokesSessions?: boolean | undefined
 }
@@ -53,6 +57,8 @@ export interface Exchanged {
   readonly status?: string
   /** What that answer said of a factor that is not done. */
   readonly factorResult?: string | undefined
+  /** The upstream refused the old password of a password change. */
+  readonly wrongOldPassword?: boolean
   /** The upstream waits for the person, who has been asked on another device. */
   readonly waits?: boolean
   /** Opens the session that was earned, beside the step's settlement. */
@@ -112,7 +118,8 @@ export function createExchange(parts: ExchangeParts): Exchange {
     if (reply.isError) {
       audit.upstreamError(reply, client)
       audit.refused(operation, reply, before, client, factorType)
-      return { outcome, after: stateIsGone(reply) ? undefined : before }
+      const after = stateIsGone(reply) ? undefined : before
+      return { outcome, after, wrongOldPassword: isWrongOldPassword(reply) }
     }
 
     const answer = readAnswer(reply.body)
@@ -138,11 +145,14 @@ export function createExchange(parts: ExchangeParts): Exchange {
       offered,
       proof: sending.proof,
       factorId: sending.factorId,
+      enrolment: sending.enrolment,
       expiresAtMs: now() + ttlMs,
       maxOffered: parts.maxOfferedSteps,
     })
     await offers.keep(client.device.id, offered, [after.stateToken, ...after.retiredTokens], ttlMs)
     audit.answered(operation, answer, { before, after }, client, factorType)
+    if (sending.enrolment !== undefined && completesEnrolment(operation, answer))
+      audit.enrolled(operation, sending.enrolment, after, client)
     const kept = goesOn(after) ? after : remnantOf(after, offered, now() + parts.remnantMs)
 
     // before the step is settled, which may fail: the password has changed all the same

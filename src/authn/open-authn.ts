@@ -247,6 +247,7 @@ export function createAuthn(parts: AuthnParts): Authn {
       flights,
       guessing,
       fingerprints: signer('step-fingerprints'),
+      audit,
       metrics,
       now,
     }),
@@ -283,7 +284,7 @@ export function createAuthn(parts: AuthnParts): Authn {
     routes: { broker, offeredGets, clientOf, sessionCookie: sessionCookie.opening },
     navigation: {
       stepUp,
-      redirects: createRedirects({ transactions, flights, metrics, now }),
+      redirects: createRedirects({ transactions, flights, audit, metrics, now }),
       handOver,
       clientOf,
     },

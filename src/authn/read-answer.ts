@@ -1,3 +1,4 @@
+import { factorName } from './enrolment.ts'
 import type { Answer, AnsweredUser } from './transaction.ts'
 
 /** Takes out of an upstream answer what the rules look at. Nothing is assumed: a wrong type counts as missing. */
@@ -11,6 +12,7 @@ export function readAnswer(body: Readonly<Record<string, unknown>>): Answer {
     type: text(body.type),
     user: readUser(embedded.user),
     factorTypes: readFactorTypes(embedded),
+    activeFactors: readActiveFactors(embedded),
     expiresAt: text(body.expiresAt),
   }
 }
@@ -29,6 +31,16 @@ function readFactorTypes(embedded: Readonly<Record<string, unknown>>): Record<st
     if (id !== undefined && type !== undefined) types[id] = type
   }
   return types
+}
+
+function readActiveFactors({ factors }: Readonly<Record<string, unknown>>): string[] {
+  return [factors]
+    .flat()
+    .map(record)
+    .flatMap(({ factorType, provider, status }) => {
+      const type = nonEmpty(factorType)
+      return type === undefined || status !== 'ACTIVE' ? [] : [factorName(type, nonEmpty(provider))]
+    })
 }
 
 /**

@@ -3,6 +3,7 @@ import { stepNotOffered, unknownHandle } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Client } from './client.ts'
 import { redirectOf } from './links.ts'
+import type { StepAudit } from './step-audit.ts'
 import type { StepFlights } from './step-flights.ts'
 import type { Transaction } from './transaction.ts'
 import { isHandle, type TransactionStore } from './transaction-store.ts'
@@ -16,11 +17,12 @@ export interface Redirects {
 export interface RedirectsParts {
   readonly transactions: TransactionStore
   readonly flights: StepFlights
+  readonly audit: Pick<StepAudit, 'handleFromOtherDevice'>
   readonly metrics: Metrics
   readonly now: () => number
 }
 
-export function createRedirects({ transactions, flights, metrics, now }: RedirectsParts): Redirects {
+export function createRedirects({ transactions, flights, audit, metrics, now }: RedirectsParts): Redirects {
   return {
     async follow(path, handle, client) {
       if (typeof handle !== 'string' || !isHandle(handle)) {
@@ -32,6 +34,8 @@ export function createRedirects({ transactions, flights, metrics, now }: Redirec
       const flight = { names: transactions.names(handle), fingerprint: uuid() }
       await flights.run(flight, async (place, raw) => {
         const transaction = transactions.decode(raw, place)
+        if (transaction !== undefined && transaction.device !== client.device.id)
+          audit.handleFromOtherDevice(transaction, client)
         if (transaction === undefined || transaction.device !== client.device.id) {
           throw unknownHandle(client.device.returned)
         }

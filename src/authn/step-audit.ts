@@ -4,8 +4,10 @@ import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { AuthnReply } from './authn-upstream.ts'
 import type { Client } from './client.ts'
+import type { Enrolment } from './enrolment.ts'
 import type { Answer, Transaction } from './transaction.ts'
 import { STATUSES } from './unknown-steps.ts'
+import { isWrongOldPassword } from './wrong-old-password.ts'
 
 /** Who did what in a sign-in, for the audit log: opaque user id, address, keyed hashes; never a name or a code. */
 export interface StepAudit {
@@ -31,6 +33,10 @@ export interface StepAudit {
     client: Client,
     factorType?: string | undefined,
   ): void
+  /** A factor is active that was not, or not like this. */
+  enrolled(operation: string, enrolment: Enrolment, after: Transaction, client: Client): void
+  /** The handle of another device's transaction: whose it is, and who showed it. */
+  handleFromOtherDevice(transaction: Transaction, client: Client): void
   succeeded(session: SessionOpened, login: string | undefined, client: Client): void
   /** Other sessions of this person were ended. */
   sessionsRevoked(revoked: Revoked, login: string | undefined, client: Client): void
@@ -62,6 +68,7 @@ export interface LimitHit
 }
 
 const HASH_CHARS = 16
+const ACTIVATION_TOKEN = 'activation_token'
 const WRONG_CODE = new Set(['E0000068', 'E0000069', 'E0000087'])
 const REFUSED = new Set([401, 403])
 const FACTOR_REFUSED = new Set(['REJECTED', 'TIMEOUT', 'TIME_WINDOW_EXCEEDED', 'PASSCODE_REPLAYED'])
@@ -99,7 +106,14 @@ export function createStepAudit({ log, metrics, hashes, canonicalLogin }: StepAu
       const { status, errorCode: upstreamErrorCode } = reply
       const fields = { ...who(client, before.login), operation, userId: before.userId, upstreamErrorCode }
       if (WRONG_CODE.has(upstreamErrorCode ?? '')) log.audit('factor_failed', { ...fields, factorType })
-      else if (operation === 'primary' && REFUSED.has(status)) log.audit('sign_in_failed', fields)
+      else if (isWrongOldPassword(reply)) log.audit('old_password_refused', fields)
+      else if (operation === 'recovery_token' && REFUSED.has(status))
+        log.audit('recovery_token_refused', fields)
+      else if (operation === 'primary' && REFUSED.has(status))
+        log.audit('sign_in_failed', {
+          ...fields,
+          reason: hasCredentials(before) ? undefined : ACTIVATION_TOKEN,
+        })
     },
 
     decoyFailed: (operation, before, factorType, client) =>
@@ -118,6 +132,24 @@ export function createStepAudit({ log, metrics, hashes, canonicalLogin }: StepAu
         log.audit('sign_in_failed', { ...fields(), reason: transactionStatus })
       if (operation === 'change_password' || operation === 'reset_password')
         log.audit('password_changed', { ...fields(), operation, transactionStatus })
+    },
+
+    enrolled(operation, { factorType, provider, updatesPhone, replaces }, after, client) {
+      const { userId, login } = after
+      const fields = { ...who(client, login), operation, userId, factorType, provider }
+      if (replaces) log.audit('factor_changed', { ...fields, reason: 'enrolled_again' })
+      else log.audit('factor_enrolled', fields)
+      if (updatesPhone) log.audit('factor_changed', { ...fields, reason: 'phone_updated' })
+    },
+
+    handleFromOtherDevice({ userId, login, device }, client) {
+      const reason = client.device.returned ? 'other_device' : 'no_device_cookie'
+      log.audit('handle_refused', {
+        ...who(client, login),
+        userId,
+        boundDeviceHash: hashDevice(device),
+        reason,
+      })
     },
 
     succeeded: (session, login, client) =>
@@ -150,4 +182,9 @@ function isChallenged(operation: string, before: Transaction, { status }: Answer
 function statusLabel(status: string): string {
   if (status === '') return 'none'
   return STATUSES.has(status) ? status : 'other'
+}
+
+/** Primary authentication goes by a name and a password, or by an activation token, which names nobody. */
+function hasCredentials({ login }: Transaction): boolean {
+  return login !== undefined
 }

@@ -7,6 +7,7 @@ import type { Client } from './client.ts'
 import type { Exchanged } from './exchange.ts'
 import type { Attempt } from './guessing/attempts.ts'
 import type { Guessing } from './guessing/guessing.ts'
+import type { StepAudit } from './step-audit.ts'
 import type { StepFlights } from './step-flights.ts'
 import type { StepOutcome } from './step-outcome.ts'
 import type { Transaction } from './transaction.ts'
@@ -38,12 +39,13 @@ export interface TransactionFlightsParts {
   readonly guessing: Pick<Guessing, 'trial'>
   /** Names flights: an HMAC, so that no body stands in a key. */
   readonly fingerprints: Signer
+  readonly audit: Pick<StepAudit, 'handleFromOtherDevice'>
   readonly metrics: Metrics
   readonly now: () => number
 }
 
 export function createTransactionFlights(parts: TransactionFlightsParts): TransactionFlights {
-  const { transactions, flights, guessing, fingerprints, metrics, now } = parts
+  const { transactions, flights, guessing, fingerprints, audit, metrics, now } = parts
 
   const fingerprint = (client: Client, values: readonly unknown[]) =>
     fingerprints.sign(JSON.stringify([client.device.id, client.fingerprint, ...values]))
@@ -97,6 +99,8 @@ export function createTransactionFlights(parts: TransactionFlightsParts): Transa
       }
       return flights.run(flight, async (place, raw) => {
         const before = transactions.decode(raw, place)
+        if (before !== undefined && before.device !== client.device.id)
+          audit.handleFromOtherDevice(before, client)
         const isGone = before === undefined || before.origin === 'remnant'
         if (isGone || before.device !== client.device.id) throw refused(client)
         const { outcome, after, waits, alongside, settled, undo } = await work(before)

@@ -88,6 +88,15 @@ const StoredTransaction = z.object({
     }),
   ),
   factorTypes: z.record(z.string(), z.string()),
+  enrolment: z
+    .object({
+      factorType: z.string(),
+      provider: z.string().optional(),
+      updatesPhone: z.boolean(),
+      replaces: z.boolean(),
+    })
+    .optional(),
+  activeFactors: z.array(z.string()).default([]), // records of earlier versions have none
   awaitedFactor: z.string().optional(),
   device: z.string(),
   createdAtMs: z.number(),
@@ -110,11 +119,12 @@ function parseRecord(text: string | undefined): Transaction | undefined {
   if (text === undefined) return undefined
   const { success, data } = StoredTransaction.safeParse(parseStored(text))
   if (!success) return undefined
-  const { userId, login, awaitedFactor, recovery } = data
+  const { userId, login, enrolment, awaitedFactor, recovery } = data
   return {
     ...data,
     userId,
     login,
+    enrolment,
     awaitedFactor,
     recovery: recovery === undefined ? undefined : { ...recovery, relayState: recovery.relayState },
   }

@@ -1,3 +1,4 @@
+import { type Enrolment, enrolmentAfter } from './enrolment.ts'
 import { findStep, mergeSteps, type OfferedStep } from './links.ts'
 
 /**
@@ -24,6 +25,10 @@ export interface Transaction {
   readonly offered: readonly OfferedStep[]
   /** Factor id → factor type, from every list the upstream has shown. */
   readonly factorTypes: Readonly<Record<string, string>>
+  /** The factor that is being set up. */
+  readonly enrolment: Enrolment | undefined
+  /** The factors that the user has, from the last list of those to set up; see `factorName`. */
+  readonly activeFactors: readonly string[]
   /** The push factor whose phone is being waited for: to ask again is to poll, not to push again. */
   readonly awaitedFactor: string | undefined
   /** The device it is bound to. */
@@ -58,6 +63,8 @@ export interface Answer {
   readonly type: string | undefined
   readonly user: AnsweredUser | undefined
   readonly factorTypes: Readonly<Record<string, string>>
+  /** Of a list of factors to set up: those that are active already. */
+  readonly activeFactors: readonly string[]
   readonly expiresAt: string | undefined
 }
 
@@ -86,6 +93,8 @@ export function begin(device: string, login: string | undefined, nowMs: number):
     login,
     offered: [],
     factorTypes: {},
+    enrolment: undefined,
+    activeFactors: [],
     awaitedFactor: undefined,
     device,
     createdAtMs: nowMs,
@@ -105,6 +114,8 @@ export function advance(
     proof: Proof | undefined
     /** Whom the step was about. */
     factorId?: string | undefined
+    /** The factor that the step sets up. */
+    enrolment?: Enrolment | undefined
     expiresAtMs: number
     maxOffered: number
   },
@@ -118,6 +129,8 @@ export function advance(
     userId: answer.user?.id ?? transaction.userId,
     offered: mergeSteps(transaction.offered, step.offered, step.maxOffered),
     factorTypes: { ...transaction.factorTypes, ...answer.factorTypes },
+    enrolment: enrolmentAfter(answer, step.enrolment, transaction.enrolment),
+    activeFactors: answer.activeFactors.length > 0 ? answer.activeFactors : transaction.activeFactors,
     awaitedFactor: awaitedAfter(transaction, answer, step.factorId),
     expiresAtMs: step.expiresAtMs,
     credentialAccepted: transaction.credentialAccepted || accepted !== undefined,

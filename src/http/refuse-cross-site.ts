@@ -7,6 +7,7 @@ export interface RefuseCrossSiteParts {
   /** PUBLIC_URL's origin and ALLOWED_ORIGINS. */
   readonly origins: readonly string[]
   readonly bearsSessionCookie: (req: IncomingMessage) => boolean
+  readonly onRefused: (req: IncomingMessage) => void
   readonly metrics: Metrics
 }
 
@@ -22,9 +23,15 @@ const MAX_SHOWN = 100
 export function refuseCrossSite({
   origins,
   bearsSessionCookie,
+  onRefused,
   metrics,
 }: RefuseCrossSiteParts): RequestHandler {
   const allowed = new Set<unknown>(origins)
+  const refused = (req: IncomingMessage, cause: string) => {
+    metrics.refusals.inc({ reason: 'cross_site' })
+    onRefused(req)
+    return notAllowed(cause)
+  }
 
   return function refuseCrossSite(req, _res, next) {
     if (SAFE_METHODS.has(req.method)) return next()
@@ -33,22 +40,17 @@ export function refuseCrossSite({
     if (OWN_SITE.has(site)) return next()
     if (origin !== undefined) {
       if (allowed.has(origin)) return next()
-      metrics.refusals.inc({ reason: 'cross_site' })
-      throw notAllowed(`Origin: ${shown(origin)} is neither PUBLIC_URL nor one of ALLOWED_ORIGINS`)
+      throw refused(req, `Origin: ${shown(origin)} is neither PUBLIC_URL nor one of ALLOWED_ORIGINS`)
     }
-    if (site !== undefined) {
-      metrics.refusals.inc({ reason: 'cross_site' })
-      throw notAllowed(`Sec-Fetch-Site: ${shown(String(site))} without an Origin header`)
-    }
-    if (bearsSessionCookie(req)) {
-      metrics.refusals.inc({ reason: 'cross_site' })
-      throw notAllowed('Origin: missing, and Sec-Fetch-Site too, on a request with a session cookie')
-    }
+    if (site !== undefined)
+      throw refused(req, `Sec-Fetch-Site: ${shown(String(site))} without an Origin header`)
+    if (bearsSessionCookie(req))
+      throw refused(req, 'Origin: missing, and Sec-Fetch-Site too, on a request with a session cookie')
     next()
   }
 }
 
 /** The caller's own header, cut short and without anything that is not visible ASCII. */
-function shown(value: string): string {
+export function shown(value: string): string {
   return value.replace(/[^\x21-\x7e]/g, '?').slice(0, MAX_SHOWN)
 }

@@ -57,6 +57,13 @@ export const AUDIT_EVENTS = {
     reason: opaque.optional(),
   }),
 
+  /** The old password of a password change was wrong. */
+  old_password_refused: z.strictObject({
+    ...inSignIn,
+    operation: word,
+    upstreamErrorCode: errorCode.optional(),
+  }),
+
   password_changed: z.strictObject({
     ...inSignIn,
     operation: z.enum(['change_password', 'reset_password']),
@@ -67,6 +74,46 @@ export const AUDIT_EVENTS = {
     ...inSignIn,
     operation: z.enum(['password', 'unlock', 'token']),
     factorType: z.enum(['EMAIL', 'SMS', 'CALL']).optional(),
+  }),
+
+  recovery_token_refused: z.strictObject({
+    ...inSignIn,
+    operation: word,
+    upstreamErrorCode: errorCode.optional(),
+  }),
+
+  factor_enrolled: z.strictObject({
+    ...inSignIn,
+    operation: word,
+    factorType: opaque,
+    provider: opaque.optional(),
+  }),
+
+  /** `phone_updated`: the step asked for it with `updatePhone=true`, and Okta took it. */
+  factor_changed: z.strictObject({
+    ...inSignIn,
+    operation: word,
+    factorType: opaque,
+    provider: opaque.optional(),
+    reason: z.enum(['phone_updated', 'enrolled_again']),
+  }),
+
+  /**
+   * The handle of a transaction came from a device that it does not belong to. User, login and `boundDeviceHash` are the
+   * transaction's, address and `deviceHash` are those of whoever showed the handle.
+   */
+  handle_refused: z.strictObject({
+    ...inSignIn,
+    boundDeviceHash: hash,
+    reason: z.enum(['other_device', 'no_device_cookie']),
+  }),
+
+  /** Any page can cause it: one line a minute for each address and origin, and few lines in all. */
+  cross_site_refused: z.strictObject({
+    ...request,
+    method: z.string().regex(/^[A-Z]{1,20}$/),
+    origin: z.string().max(100).optional(),
+    reason: z.enum(['origin_not_allowed', 'origin_missing']),
   }),
 
   signed_out: z.strictObject(signedIn),

@@ -4,6 +4,8 @@ export interface LogFields {
   readonly requestId?: string | undefined
   readonly traceId?: string | undefined
   readonly method?: string | undefined
+  /** The `Origin` header, cut short, without anything but visible ASCII. */
+  readonly origin?: string | undefined
   /** The route's template, such as `/api/v1/authn/factors/:id/verify`; never the path itself. */
   readonly route?: string | undefined
   readonly status?: number | undefined
@@ -30,12 +32,16 @@ export interface LogFields {
   /** Keyed hashes, to follow one person, device or transaction through the lines. */
   readonly loginHash?: string | undefined
   readonly deviceHash?: string | undefined
+  /** Of the device that a transaction belongs to, where another one showed its handle. */
+  readonly boundDeviceHash?: string | undefined
   readonly transactionHash?: string | undefined
   /** The public id; never the cookie's. */
   readonly sessionId?: string | undefined
   readonly operation?: string | undefined
   readonly transactionStatus?: string | undefined
   readonly factorType?: string | undefined
+  /** A factor's provider as the org names it. */
+  readonly provider?: string | undefined
   /** What was proved, RFC 8176 names with spaces between them. */
   readonly methods?: string | undefined
   /** A limit's own name, as in the metrics. */
@@ -59,6 +65,7 @@ const NAMES: Readonly<Record<keyof LogFields, true>> = {
   requestId: true,
   traceId: true,
   method: true,
+  origin: true,
   route: true,
   status: true,
   durationMs: true,
@@ -76,11 +83,13 @@ const NAMES: Readonly<Record<keyof LogFields, true>> = {
   userId: true,
   loginHash: true,
   deviceHash: true,
+  boundDeviceHash: true,
   transactionHash: true,
   sessionId: true,
   operation: true,
   transactionStatus: true,
   factorType: true,
+  provider: true,
   methods: true,
   limit: true,
   count: true,

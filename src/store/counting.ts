@@ -2,6 +2,10 @@
  * Counting attempts, one part of the store contract. A window begins with its first attempt and ends `ttlMs` after it;
  * later attempts do not prolong it. Several windows of one place are counted together: in all of them or, when one is
  * full, in none.
+ *
+ * Windows are fields of few keys, because a flood of new names leaves them all behind: a key costs Redis ten times what
+ * a field does. A key lives as long as the longest window that was begun in it; an ended window counts for nothing until
+ * then.
  */
 export interface CountingStore {
   /** Counts one attempt, in one round trip. Throws a TypeError for figures that cannot be counted by. */
@@ -11,7 +15,7 @@ export interface CountingStore {
   uncount(place: string, counted: readonly CountedIn[]): Promise<void>
 
   /** Ends windows before their time, and leaves the mark where one is given, in one step. */
-  endCounts(place: string, windows: readonly string[], mark?: Mark): Promise<void>
+  endCounts(place: string, windows: readonly WindowName[], mark?: Mark): Promise<void>
 }
 
 export interface Counting {
@@ -27,9 +31,18 @@ export interface Counting {
   readonly notAfterMs?: number
 }
 
-export interface CountingWindow {
-  /** Its key is the place followed by this. */
+export interface WindowName {
+  /** The key is the place followed by this: windows that last about as long share one. */
+  readonly keySuffix: string
   readonly name: string
+  /**
+   * Versions before this layout had a key for each window: the place followed by this, a hash with `count`. What it
+   * holds counts too, so that an upgrade gives nobody new attempts. Can go once no such key is left, 30 days after it.
+   */
+  readonly formerSuffix?: string
+}
+
+export interface CountingWindow extends WindowName {
   /** A whole number, one or more. */
   readonly most: number
   readonly ttlMs: number
@@ -53,7 +66,7 @@ export interface Mark {
 }
 
 export interface CountedIn {
-  readonly window: string
+  readonly window: WindowName
   /** Tells this window from an earlier or later one of the same name. */
   readonly begunBy: string
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { Counting } from './counting.ts'
 
 /** What both forms of the store demand of keys, times and counts, so that a slip shows on the embedded one as well. */
@@ -21,6 +22,14 @@ export function hashTag(key: string): string {
 export function wholeMs(ttlMs: number): number {
   if (!Number.isFinite(ttlMs)) throw new TypeError('a time to live must be a finite number of milliseconds')
   return Math.max(1, Math.ceil(ttlMs))
+}
+
+/** More than a user with two devices has. In a key with so many, ended windows are removed before one is begun. */
+export const MANY_WINDOWS = 32
+
+/** Tells a window from the one before it: short, as it is stored with each. */
+export function newWindowId(): string {
+  return randomBytes(4).toString('base64url')
 }
 
 /** Checks both lists of windows, whichever will count: a wrong figure must show before the day its list is used. */

@@ -1,4 +1,4 @@
-import type { CountingWindow } from './counting.ts'
+import type { CountingWindow, WindowName } from './counting.ts'
 import type { Store } from './store.ts'
 
 export interface LimitFigures {
@@ -26,7 +26,7 @@ export interface LimiterParts {
 
 /** One limit by itself. Give an HMAC where the key is a name or an address. */
 export function createLimiter({ store, name, figures }: LimiterParts): Limiter {
-  const windows = [countingWindow(`:${name}`, figures)]
+  const windows = [countingWindow({ keySuffix: '', name, formerSuffix: `:${name}` }, figures)]
   return {
     async take(key) {
       const { full } = await store.count({ place: limitPlace(key), windows })
@@ -38,6 +38,6 @@ export function createLimiter({ store, name, figures }: LimiterParts): Limiter {
 /** The place of all windows of one person or one address; its hash tag puts them into one Redis Cluster slot. */
 export const limitPlace = (hmac: string) => `gatehouse:limit:{${hmac}}`
 
-export function countingWindow(name: string, { attempts, perSeconds }: LimitFigures): CountingWindow {
-  return { name, most: attempts, ttlMs: perSeconds * 1000 }
+export function countingWindow(name: WindowName, { attempts, perSeconds }: LimitFigures): CountingWindow {
+  return { ...name, most: attempts, ttlMs: perSeconds * 1000 }
 }

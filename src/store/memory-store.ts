@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto'
 import { storeUnavailable } from '../errors.ts'
-import { assertCountable, assertOneSlot, wholeMs } from './keys.ts'
+import type { WindowName } from './counting.ts'
+import { assertCountable, assertOneSlot, MANY_WINDOWS, newWindowId, wholeMs } from './keys.ts'
 import type { Claim, ClaimRequest, Settlement, Store } from './store.ts'
 
 export interface MemoryStoreParts {
@@ -17,6 +17,12 @@ export interface MemoryEntry {
   readonly content: string | Map<string, string>
   /** On the clock of `now`. */
   expiresAt: number
+}
+
+interface Running {
+  readonly count: number
+  readonly endsAt: number
+  readonly begunBy: string
 }
 
 /**
@@ -49,6 +55,24 @@ export function createMemoryStore({
     const content = entryAt(key)?.content
     if (typeof content === 'string') throw new TypeError('store: this key holds no index')
     return content
+  }
+
+  /** A window that has not ended. */
+  function windowAt(place: string, { keySuffix, name }: WindowName): Running | undefined {
+    const text = fieldsAt(place + keySuffix)?.get(name)
+    const running = text === undefined ? undefined : readWindow(text)
+    return running !== undefined && running.endsAt > now() ? running : undefined
+  }
+
+  function endWindow(place: string, { keySuffix, name }: WindowName): void {
+    const fields = fieldsAt(place + keySuffix)
+    fields?.delete(name)
+    if (fields?.size === 0) entries.delete(place + keySuffix)
+  }
+
+  function dropEnded(fields: Map<string, string>): void {
+    if (fields.size < MANY_WINDOWS) return
+    for (const [name, text] of fields) if (readWindow(text).endsAt <= now()) fields.delete(name)
   }
 
   function put(key: string, content: MemoryEntry['content'], ttlMs: number): void {
@@ -130,39 +154,48 @@ export function createMemoryStore({
         return { instead: false, full: undefined, late: true, countedIn: [] }
       const isInstead = instead !== undefined && entryAt(instead.ifThere) !== undefined
       const chosen = isInstead ? instead.windows : windows
-      const fullest = chosen
-        .map(({ name, most }, index) => ({ index, most, key: place + name }))
-        .filter(({ most, key }) => Number(fieldsAt(key)?.get('count') ?? 0) >= most)
-        .map(({ index, key }) => ({ index, leftMs: (entries.get(key)?.expiresAt ?? 0) - now() }))
+      const begunBy = newWindowId()
+      const running = chosen.map((window) => ({
+        window,
+        key: place + window.keySuffix,
+        ...(windowAt(place, window) ?? { count: 0, endsAt: now() + wholeMs(window.ttlMs), begunBy }),
+      }))
+      const fullest = running
+        .map(({ window, count, endsAt }, index) => ({
+          index,
+          isFull: count >= window.most,
+          leftMs: endsAt - now(),
+        }))
+        .filter(({ isFull }) => isFull)
         .sort((one, other) => other.leftMs - one.leftMs)[0]
-      if (fullest !== undefined) return { instead: isInstead, full: fullest, countedIn: [] }
-      const by = randomUUID()
-      const countedIn = chosen.map(({ name, ttlMs }) => {
-        const key = place + name
-        const fields = fieldsAt(key) ?? new Map([['begunBy', by]])
-        fields.set('count', String(Number(fields.get('count') ?? 0) + 1))
-        if (entries.get(key)?.content !== fields) put(key, fields, ttlMs)
-        return { window: name, begunBy: fields.get('begunBy') ?? by }
-      })
+      if (fullest !== undefined) {
+        const { index, leftMs } = fullest
+        return { instead: isInstead, full: { index, leftMs }, countedIn: [] }
+      }
+      for (const { window, key, count, endsAt, begunBy } of running) {
+        const fields = fieldsAt(key) ?? new Map<string, string>()
+        if (count === 0) dropEnded(fields)
+        const expiresAt = Math.max(entries.get(key)?.expiresAt ?? 0, endsAt)
+        fields.set(window.name, JSON.stringify({ count: count + 1, endsAt, begunBy }))
+        entries.set(key, { content: fields, expiresAt })
+      }
+      const countedIn = running.map(({ window, begunBy }) => ({ window, begunBy }))
       return { instead: isInstead, full: undefined, countedIn }
     },
 
     async uncount(place, counted) {
       for (const { window, begunBy } of counted) {
-        const fields = fieldsAt(place + window)
-        if (fields?.get('begunBy') !== begunBy) continue
-        const left = Number(fields.get('count') ?? 0) - 1
-        fields.set('count', String(left))
-        if (left <= 0) entries.delete(place + window)
+        const running = windowAt(place, window)
+        if (running?.begunBy !== begunBy) continue
+        const left = { ...running, count: running.count - 1 }
+        if (left.count <= 0) endWindow(place, window)
+        else fieldsAt(place + window.keySuffix)?.set(window.name, JSON.stringify(left))
       }
     },
 
     async endCounts(place, windows, mark) {
       if (mark) assertOneSlot(place, mark.key)
-      for (const window of windows) {
-        entryAt(place + window)
-        entries.delete(place + window)
-      }
+      for (const window of windows) endWindow(place, window)
       if (mark) put(mark.key, '1', mark.ttlMs)
     },
 
@@ -176,6 +209,10 @@ export function createMemoryStore({
       entries.clear()
     },
   }
+}
+
+function readWindow(text: string): Running {
+  return JSON.parse(text) as Running // only `count` and `uncount` write one
 }
 
 const SWEEP_INTERVAL_MS = 1000

@@ -1,4 +1,5 @@
 import type { Cluster, Redis, Result } from 'ioredis'
+import { MANY_WINDOWS } from './keys.ts'
 
 /**
  * The operations, as bodies of Lua functions. Everything that writes is here, and so goes to Redis in the order in which it
@@ -58,52 +59,88 @@ return redis.call('HLEN', KEYS[1])`,
 
   /**
    * place, key that decides which list counts; who counts, that key's presence, when it is too late or '', both lists of
-   * windows in JSON, each window as name, most and time to live → which list counted, index of the full window or -1, its
-   * time left, by whom each window was begun, whether it was too late.
+   * windows in JSON, each window as key suffix, name, most, time to live and former key suffix or '' → which list counted,
+   * index of the full window or -1, its time left, by whom each window was begun, whether it was too late.
    * The windows' keys are put together here, from the place, whose hash tag they all have. They are no keys of the command:
    * that has a fixed number of them, so that a cluster's client can see which slot it is for.
    */
   count: `
-if ARGV[3] ~= '' then
-  local now = redis.call('TIME')
-  if now[1] * 1000 + now[2] / 1000 > tonumber(ARGV[3]) then return {0, -1, 0, {}, 1} end
-end
+local now = nowMs()
+if ARGV[3] ~= '' and now > tonumber(ARGV[3]) then return {0, -1, 0, {}, 1} end
 local instead = ARGV[2] == '1' and redis.call('EXISTS', KEYS[2]) or 0
 local windows = cjson.decode(ARGV[4])[instead + 1]
-local full, left = -1, -1
+local full, left, running = -1, -1, {}
 for i, window in ipairs(windows) do
-  local key = KEYS[1] .. window[1]
-  if tonumber(redis.call('HGET', key, 'count') or 0) >= window[2] then
-    local ms = redis.call('PTTL', key)
+  local suffix, name, most, _, formerSuffix = unpack(window)
+  local count, ends, begunBy = windowAt(KEYS[1] .. suffix, name)
+  if ends <= now then count, ends, begunBy = 0, nil, ARGV[1] end
+  running[i] = {count, ends, begunBy}
+  local former, formerLeft = formerWindowAt(KEYS[1], formerSuffix)
+  if count + former >= most then
+    local ms = math.max(ends and ends - now or 0, formerLeft)
     if ms > left then full, left = i - 1, ms end
   end
 end
 if full >= 0 then return {instead, full, left, {}, 0} end
 local begun = {}
 for i, window in ipairs(windows) do
-  local key = KEYS[1] .. window[1]
-  if redis.call('HSETNX', key, 'begunBy', ARGV[1]) == 1 then redis.call('PEXPIRE', key, window[3]) end
-  redis.call('HINCRBY', key, 'count', 1)
-  begun[i] = redis.call('HGET', key, 'begunBy')
+  local suffix, name, _, ttl = unpack(window)
+  local key, count, ends = KEYS[1] .. suffix, running[i][1], running[i][2]
+  begun[i] = running[i][3]
+  if not ends then dropEnded(key, now) end
+  writeWindow(key, name, count + 1, ends or now + ttl, begun[i])
+  if not ends and redis.call('PTTL', key) < ttl then redis.call('PEXPIRE', key, ttl) end
 end
 return {instead, -1, 0, begun, 0}`,
 
-  /** place; name of each window and by whom it was begun */
+  /** place; key suffix and name of each window, and by whom it was begun */
   uncount: `
-for i = 1, #ARGV, 2 do
-  local key = KEYS[1] .. ARGV[i]
-  if redis.call('HGET', key, 'begunBy') == ARGV[i + 1] and redis.call('HINCRBY', key, 'count', -1) <= 0 then
-    redis.call('DEL', key)
-  end
+for i = 1, #ARGV, 3 do
+  local key, name = KEYS[1] .. ARGV[i], ARGV[i + 1]
+  local count, ends, begunBy = windowAt(key, name)
+  if begunBy == ARGV[i + 2] and count > 1 then writeWindow(key, name, count - 1, ends, begunBy)
+  elseif begunBy == ARGV[i + 2] then redis.call('HDEL', key, name) end
 end
 return 1`,
 
-  /** place, mark; the mark's presence and time to live, name of each window */
+  /** place, mark; the mark's presence and time to live, key suffix, name and former key suffix or '' of each window */
   endCounts: `
-for i = 3, #ARGV do redis.call('DEL', KEYS[1] .. ARGV[i]) end
+for i = 3, #ARGV, 3 do
+  redis.call('HDEL', KEYS[1] .. ARGV[i], ARGV[i + 1])
+  if ARGV[i + 2] ~= '' then redis.call('DEL', KEYS[1] .. ARGV[i + 2]) end
+end
 if ARGV[1] == '1' then redis.call('SET', KEYS[2], '1', 'PX', ARGV[2]) end
 return 1`,
 } as const
+
+/**
+ * What the operations that count have in common. A window is a field of a hash: how many there were, when it ends in
+ * milliseconds since 1970, by whom it was begun.
+ */
+const WINDOWS = `
+local function nowMs()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function windowAt(key, name)
+  local count, ends, begunBy = string.match(redis.call('HGET', key, name) or '', '^(%d+) (%d+) (.+)$')
+  return tonumber(count or 0), tonumber(ends or 0), begunBy
+end
+local function writeWindow(key, name, count, ends, begunBy)
+  redis.call('HSET', key, name, string.format('%d %.0f %s', count, ends, begunBy))
+end
+local function formerWindowAt(place, suffix)
+  local count = suffix ~= '' and redis.call('HGET', place .. suffix, 'count')
+  if not count then return 0, 0 end
+  return tonumber(count), redis.call('PTTL', place .. suffix)
+end
+local function dropEnded(key, now)
+  if redis.call('HLEN', key) < ${MANY_WINDOWS} then return end
+  local fields = redis.call('HGETALL', key)
+  for i = 1, #fields, 2 do
+    if tonumber(string.match(fields[i + 1], ' (%d+) ')) <= now then redis.call('HDEL', key, fields[i]) end
+  end
+end`
 
 /** What each operation answers. */
 export interface Replies {
@@ -126,7 +163,7 @@ export type Operation = keyof typeof OPERATIONS & keyof Replies
  * turn. It answers for each operation with 1 and the reply, or 0 and the error: what fails leaves the others alone.
  * A server that takes no writes refuses all of them, which is how the client learns to look for another one.
  */
-const BATCH = `
+const BATCH = `${WINDOWS}
 local operations = {}
 ${Object.entries(OPERATIONS)
   .map(([name, body]) => `operations.${name} = function(KEYS, ARGV)${body}\nend`)

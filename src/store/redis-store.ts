@@ -1,6 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis } from 'ioredis'
-import { assertCountable, assertOneSlot, wholeMs } from './keys.ts'
+import { assertCountable, assertOneSlot, newWindowId, wholeMs } from './keys.ts'
 import { createRedisBatch } from './redis-batch.ts'
 import { createRedisClient } from './redis-client.ts'
 import { createRedisLink, type StoreEvent } from './redis-link.ts'
@@ -133,13 +132,19 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
       const { place, windows, instead, notAfterMs } = counting
       // in one argument: as arguments of their own they would be thirty
       const both = [windows, instead?.windows ?? []].map((some) =>
-        some.map(({ name, most, ttlMs }) => [name, most, wholeMs(ttlMs)]),
+        some.map(({ keySuffix, name, most, ttlMs, formerSuffix = '' }) => [
+          keySuffix,
+          name,
+          most,
+          wholeMs(ttlMs),
+          formerSuffix,
+        ]),
       )
       const [decided, full, leftMs, begunBy, late] = await run('once', () =>
         call(
           'count',
           [place, instead?.ifThere ?? place],
-          [randomUUID(), instead ? '1' : '0', notAfterMs ?? '', JSON.stringify(both)],
+          [newWindowId(), instead ? '1' : '0', notAfterMs ?? '', JSON.stringify(both)],
         ),
       )
       const chosen = decided === 1 ? (instead?.windows ?? []) : windows
@@ -147,13 +152,16 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
         instead: decided === 1,
         full: full < 0 ? undefined : { index: full, leftMs },
         ...(late === 1 ? { late: true } : {}),
-        countedIn: begunBy.map((by, index) => ({ window: chosen[index]?.name ?? '', begunBy: by })),
+        countedIn: chosen.flatMap((window, index) => {
+          const by = begunBy[index]
+          return by === undefined ? [] : [{ window, begunBy: by }]
+        }),
       }
     },
 
     async uncount(place, counted) {
       if (counted.length === 0) return
-      const flat = counted.flatMap(({ window, begunBy }) => [window, begunBy])
+      const flat = counted.flatMap(({ window, begunBy }) => [window.keySuffix, window.name, begunBy])
       await run('once', () => call('uncount', [place], flat))
     },
 
@@ -162,7 +170,12 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
       const markKey = mark?.key ?? place
       assertOneSlot(place, markKey)
       const markMs = mark ? wholeMs(mark.ttlMs) : 0
-      await run('once', () => call('endCounts', [place, markKey], [mark ? '1' : '0', markMs, ...windows]))
+      const flat = windows.flatMap(({ keySuffix, name, formerSuffix = '' }) => [
+        keySuffix,
+        name,
+        formerSuffix,
+      ])
+      await run('once', () => call('endCounts', [place, markKey], [mark ? '1' : '0', markMs, ...flat]))
     },
 
     async ping() {

@@ -22,6 +22,7 @@ const ANSWER: Answer = {
   type: undefined,
   user: USER,
   factorTypes: {},
+  activeFactors: [],
   expiresAt: undefined,
 }
 const STEP = { offered: [], proof: undefined, expiresAtMs: NOW + 300_000, maxOffered: 200 }

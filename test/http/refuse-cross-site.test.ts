@@ -16,19 +16,27 @@ const routes = (['GET', 'POST', 'DELETE'] as const).map(
 
 async function guarded() {
   const metrics = createMetrics({ processMetrics: false })
+  let told = 0
   const served = keep(
     await serve({
       before: [
         refuseCrossSite({
           origins: [PUBLIC, SPA],
           bearsSessionCookie: (req) => req.headers.cookie?.includes('session=') === true,
+          onRefused: () => {
+            told += 1
+          },
           metrics,
         }),
       ],
       routes,
     }),
   )
-  return { ...served, counted: async () => (await metrics.refusals.get()).values[0]?.value ?? 0 }
+  return {
+    ...served,
+    told: () => told,
+    counted: async () => (await metrics.refusals.get()).values[0]?.value ?? 0,
+  }
 }
 
 const METHODS = ['GET', 'HEAD', 'POST', 'DELETE'] as const
@@ -100,11 +108,11 @@ describe('a refusal says which header and which setting it was', () => {
     [{ 'Sec-Fetch-Site': 'cross-site' }, 'Sec-Fetch-Site: cross-site without an Origin header'],
     [{ Cookie: 'session=1' }, 'Origin: missing, and Sec-Fetch-Site too, on a request with a session cookie'],
   ])('%j', async (headers, errorSummary) => {
-    const { ask, counted } = await guarded()
+    const { ask, counted, told } = await guarded()
     const answer = await ask({ method: 'POST', headers })
     expect(answer.status).toBe(403)
     expect(answer.json).toMatchObject({ errorCode: 'E0000006', errorCauses: [{ errorSummary }] })
-    expect(await counted()).toBe(1)
+    expect([await counted(), told()]).toEqual([1, 1])
   })
 
   test('what the caller wrote is shown short and in visible ASCII only', async () => {

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { AUDIT_EVENTS, type AuditEvent } from '../../src/observability/audit-events.ts'
-import type { Browser } from '../support/browser.ts'
+import { type Browser, openBrowser } from '../support/browser.ts'
 import { AMELIA, type House, OLGA, PASSWORD, PRIYA, startHouse, TOMAS } from '../support/house.ts'
-import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
+import { navigate } from '../support/navigate.ts'
+import { openPage } from '../support/portal-page.ts'
+import { factorAt, handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 
 /** Every audit event is made to happen; that each line is as its schema says is seen to when the house stops. */
 
@@ -160,6 +162,124 @@ async function lookUpAndEnd() {
   expect(last('admin_call')).toMatchObject({ operation: 'end_limits', userId, status: 200 })
 }
 
+async function showAnothersHandle() {
+  const [owner, other] = [await house.visit(), await house.visit()]
+  const asked = await owner.post(AUTHN, credentials(TOMAS))
+  const { deviceHash, loginHash } = last('sign_in_started') ?? {}
+  const step = { stateToken: handleOf(asked), passCode: '000000' }
+  expect((await other.post(verifyHref(asked, 'token:software:totp'), step)).status).toBe(401)
+  const userId = house.sandbox.person(TOMAS).id
+  expect(last('handle_refused')).toMatchObject({
+    audit: true,
+    address: '127.0.0.1',
+    userId,
+    loginHash,
+    boundDeviceHash: deviceHash,
+    reason: 'other_device',
+  })
+  expect(last('handle_refused')?.deviceHash).not.toBe(deviceHash)
+
+  await openBrowser(house.gatehouse.url).post(AUTHN, { stateToken: handleOf(asked) })
+  expect(last('handle_refused')).toMatchObject({
+    userId,
+    boundDeviceHash: deviceHash,
+    reason: 'no_device_cookie',
+  })
+  const redirect = `${house.gatehouse.url}/login/token/redirect?stateToken=${handleOf(asked)}`
+  expect((await navigate(other, redirect)).status).toBe(401)
+  expect(lines('handle_refused')).toHaveLength(3)
+  await other.post(AUTHN, { stateToken: `00${'x'.repeat(43)}` }) // a handle that nobody has says nothing of anybody
+  expect(lines('handle_refused')).toHaveLength(3)
+}
+
+async function refuseOldPassword() {
+  const browser = await house.visit()
+  const expired = await browser.post(AUTHN, credentials(OLGA))
+  const step = { stateToken: handleOf(expired), newPassword: 'Another-Password-2' }
+  const change = hrefAt(expired, '_links.next')
+  await browser.post(change, { ...step, oldPassword: 'Not-The-Password-1' })
+  expect(lines('old_password_refused')).toMatchObject([
+    {
+      operation: 'change_password',
+      userId: house.sandbox.person(OLGA).id,
+      upstreamErrorCode: 'E0000014',
+      loginHash: last('sign_in_started')?.loginHash,
+    },
+  ])
+  await browser.post(change, { ...step, oldPassword: PASSWORD, newPassword: '!' }) // the policy's business
+  expect(lines('old_password_refused')).toHaveLength(1)
+}
+
+async function showWrongTokens() {
+  const browser = await house.visit()
+  expect((await browser.post(`${AUTHN}/recovery/token`, { recoveryToken: 'wrong-recovery' })).status).toBe(
+    401,
+  )
+  expect(last('recovery_started')).toMatchObject({ operation: 'token' })
+  const { deviceHash } = last('recovery_started') ?? {}
+  expect(last('recovery_token_refused')).toMatchObject({
+    operation: 'recovery_token',
+    address: '127.0.0.1',
+    deviceHash,
+    upstreamErrorCode: 'E0000011',
+  })
+  expect((await browser.post(AUTHN, { token: 'wrong-activation' })).status).toBe(401)
+  expect(last('sign_in_failed')).toMatchObject({
+    operation: 'primary',
+    reason: 'activation_token',
+    deviceHash,
+  })
+}
+
+async function askAcrossSites() {
+  const browser = await house.visit()
+  const from = (origin?: string) =>
+    browser.post(AUTHN, credentials(TOMAS), {
+      headers: { 'sec-fetch-site': 'cross-site', ...(origin === undefined ? {} : { origin }) },
+    })
+  for (const _again of [1, 2, 3]) expect((await from('https://evil.example')).status).toBe(403)
+  expect(lines('cross_site_refused')).toMatchObject([
+    { address: '127.0.0.1', method: 'POST', origin: 'https://evil.example', reason: 'origin_not_allowed' },
+  ])
+  await from(`https://${'x'.repeat(500)}.example`)
+  expect(String(last('cross_site_refused')?.origin)).toHaveLength(100)
+  await from()
+  expect(last('cross_site_refused')).toMatchObject({ reason: 'origin_missing' })
+  for (let n = 0; n < 100; n++) await from(`https://evil-${n}.example`)
+  expect(lines('cross_site_refused').length).toBeLessThanOrEqual(60)
+  expect(await house.gatehouse.metrics()).toContain('gatehouse_refusals_total{reason="cross_site"} 105')
+}
+
+async function enrolAndChangePhone() {
+  const page = await openPage(house)
+  await page.signIn('erin.enrol@example.test', { options: { multiOptionalFactorEnroll: true } })
+  const enrol = (factorType: string, phoneNumber: string, query = '') =>
+    page.follow(
+      `${factorAt(page.held, factorType)}._links.enroll`,
+      { factorType, provider: 'OKTA', profile: { phoneNumber } },
+      { query },
+    )
+  const activate = () =>
+    page.follow('_links.next', {
+      passCode: house.sandbox.outbox.latest('erin.enrol@example.test')?.code ?? 'none',
+    })
+  await enrol('sms', '+15550107777')
+  await activate()
+  const userId = house.sandbox.person('erin.enrol@example.test').id
+  const { loginHash, deviceHash } = last('sign_in_started') ?? {}
+  const who = { userId, loginHash, deviceHash, address: '127.0.0.1' }
+  const sms = { ...who, operation: 'activate', factorType: 'sms', provider: 'OKTA' }
+  expect(lines('factor_enrolled')).toMatchObject([sms])
+  expect(lines('factor_changed')).toEqual([])
+  await enrol('call', '+15550108888', '?updatePhone=true')
+  expect(lines('factor_changed')).toEqual([]) // nothing has changed before the code was right
+  await activate()
+  const call = { ...who, operation: 'activate', factorType: 'call', provider: 'OKTA' }
+  expect(lines('factor_enrolled')).toMatchObject([sms, call])
+  expect(lines('factor_changed')).toMatchObject([{ ...call, reason: 'phone_updated' }])
+  expect(house.gatehouse.logText()).not.toContain('0108888')
+}
+
 const JOURNEYS: readonly (readonly [string, () => Promise<void>, readonly AuditEvent[]])[] = [
   [
     'a sign-in with a code: who began, what was wrong, what was proved, and who signed out',
@@ -180,6 +300,31 @@ const JOURNEYS: readonly (readonly [string, () => Promise<void>, readonly AuditE
     'a recovery, for a name that nobody has too; and a second message too soon',
     recoverNobody,
     ['recovery_started', 'limit_hit', 'factor_failed'],
+  ],
+  [
+    'the handle of another device, in a step and at a redirect: whose it is, and who showed it',
+    showAnothersHandle,
+    ['sign_in_started', 'handle_refused'],
+  ],
+  [
+    'a wrong old password, and not a new one that the policy refuses',
+    refuseOldPassword,
+    ['sign_in_started', 'old_password_refused'],
+  ],
+  [
+    'a wrong recovery token and a wrong activation token',
+    showWrongTokens,
+    ['recovery_started', 'recovery_token_refused', 'sign_in_started', 'sign_in_failed'],
+  ],
+  [
+    'requests across sites: once for an address and an origin, and few in all',
+    askAcrossSites,
+    ['cross_site_refused'],
+  ],
+  [
+    'a factor that was set up, and a phone that was changed with another one',
+    enrolAndChangePhone,
+    ['sign_in_started', 'factor_enrolled', 'factor_changed'],
   ],
   [
     'groups that were asked for, sessions and limits that were ended, by the person and by an administrator',

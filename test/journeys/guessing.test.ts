@@ -1,9 +1,11 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
+import type { Redis } from 'ioredis'
 import { askedAtOnce } from '../support/at-once.ts'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
-import { AMELIA, type House, type HouseOptions, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
+import { AMELIA, type House, type HouseOptions, OLGA, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
 import { atMost, onlyLimits, type SomeLimits } from '../support/limits.ts'
 import { navigate } from '../support/navigate.ts'
+import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { errorOf, handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
@@ -367,17 +369,106 @@ describe('an attempt that was not refused is given back', () => {
   }
 })
 
+/** Every window of wrong passwords that Redis holds. */
+async function passwordWindows(client: Redis): Promise<string[]> {
+  const keys = await client.keys('gatehouse:limit:{*')
+  const names = await Promise.all(keys.map((key) => client.hkeys(key)))
+  return names.flat().filter((name) => name.startsWith('password:'))
+}
+
 /** What is counted just now; what is given back goes out with the answer's settlement, which nobody waits for. */
 const limitKeys = async () => {
   const client = house.redis.client()
   return until(
     async () => {
-      const keys = await client.keys('gatehouse:limit:*:password:*')
-      return keys.length === 0 ? keys : undefined
+      const windows = await passwordWindows(client)
+      return windows.length === 0 ? windows : undefined
     },
     { what: 'an empty count' },
   )
 }
+
+describe('a wrong old password', () => {
+  const NEW_PASSWORD = 'Another-Password-2'
+  const REFUSED_UPDATE = [403, 'E0000014']
+
+  /** A browser of its own whose sign-in stands at the expired password. */
+  async function expired(): Promise<PortalPage> {
+    const page = await openPage(house)
+    expect((await page.signIn(OLGA)).json.status).toBe('PASSWORD_EXPIRED')
+    return page
+  }
+  const change = (page: PortalPage, fields: object = {}, address = `198.18.1.${++visitors}`) =>
+    page.follow(
+      '_links.next',
+      { oldPassword: `wrong-${++visitors}`, newPassword: NEW_PASSWORD, ...fields },
+      { headers: { 'x-forwarded-for': address } },
+    )
+
+  const only = { perPerson: atMost(1000), perDevice: atMost(1000), perAddress: atMost(1000) }
+  test.each([
+    ['person', { ...only, perPerson: atMost(2) }],
+    ['device', { ...only, perDevice: atMost(2) }],
+    ['address', { ...only, perAddress: atMost(2) }],
+  ])('counts by the %s; at the limit nothing is sent, not even the right one', async (scope, password) => {
+    await limitedTo({ password })
+    const page = await expired()
+    const from = '203.0.113.7'
+    for (let n = 0; n < 2; n++) expect(errorOf(await change(page, {}, from))).toEqual(REFUSED_UPDATE)
+    house.forget()
+    const refused = await change(page, { oldPassword: PASSWORD }, from)
+    expect(errorOf(refused)).toEqual(LIMITED)
+    expect(refused.headers.get('x-rate-limit-limit')).toBe('2')
+    expect(refused.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+    expect(house.upstreamCalls()).toEqual([])
+    expect(await house.gatehouse.metrics()).toContain(
+      `gatehouse_limit_hits_total{limit="password_${scope}"} 1`,
+    )
+  })
+
+  test('counts with the wrong passwords of the same user, over all replicas', async () => {
+    await limitedTo({ password: { perPerson: atMost(3) } })
+    const page = await expired()
+    expect(errorOf(await change(page))).toEqual(REFUSED_UPDATE)
+    expect(errorOf(await wrong(OLGA))).toEqual(REFUSED)
+    const other = await house.replica()
+    const headers = { cookie: await page.browser.jar.getCookieString(house.gatehouse.url) }
+    const body = { stateToken: page.stateToken, oldPassword: 'wrong', newPassword: NEW_PASSWORD }
+    const path = '/api/v1/authn/credentials/change_password'
+    expect(errorOf(await page.browser.post(other.url + path, body, { headers }))).toEqual(REFUSED_UPDATE)
+    expect(errorOf(await change(page))).toEqual(LIMITED)
+    expect(errorOf(await wrong(OLGA))).toEqual(LIMITED)
+  })
+
+  test('a new password that breaks the policy counts nothing, nor does one that is taken', async () => {
+    await limitedTo({ password: { perPerson: atMost(1) } })
+    const page = await expired()
+    for (const newPassword of ['!', 'Abc1!', 'Expired-Password-2', PASSWORD])
+      expect(errorOf(await change(page, { oldPassword: PASSWORD, newPassword }))).toEqual(REFUSED_UPDATE)
+    expect((await change(page, { oldPassword: PASSWORD })).json.status).toBe('SUCCESS')
+    expect(await limitKeys()).toEqual([])
+  })
+
+  test('in a browser that the user is known in counts by its own limit', async () => {
+    await limitedTo({ password: { perPerson: atMost(1), perKnownDevice: atMost(3) } })
+    const page = await expired()
+    await change(page, { oldPassword: PASSWORD })
+    house.sandbox.reset()
+    await page.signIn(OLGA)
+    const answers = await inTurn(4, () => change(page))
+    expect(refusals(answers)).toEqual([...repeated(REFUSED_UPDATE, 3), LIMITED])
+  })
+
+  test('counts nothing when the upstream fails', async () => {
+    await limitedTo({ password: { perPerson: atMost(1) } })
+    const page = await expired()
+    house.sandbox.faults.authn.set({ kind: 'html', times: 1 })
+    expect((await change(page)).status).toBeGreaterThanOrEqual(500)
+    await limitKeys()
+    expect(errorOf(await change(page))).toEqual(REFUSED_UPDATE)
+    expect(errorOf(await change(page))).toEqual(LIMITED)
+  })
+})
 
 describe('a browser in which the person has fully signed in', () => {
   test('gets in while strangers have used up everything', async () => {
@@ -459,15 +550,17 @@ describe('what is left behind', () => {
     await limitedTo({ password: { perPerson: atMost(2) } })
     await wrong(AMELIA, undefined, '203.0.113.5')
     const client = house.redis.client()
-    const keys = await client.keys('gatehouse:limit:*:password:*')
-    expect(keys.length).toBeGreaterThan(5)
+    const keys = await client.keys('gatehouse:limit:{*')
+    expect(keys).toHaveLength(3) // of the user, a day's and those in a row; of the address
     for (const key of keys) {
-      expect(key).toMatch(
-        /^gatehouse:limit:\{[\w-]{43}\}(:[a-z_]+){2}(:[\w-]{43})?:(burst|sustained|inARow)$/,
-      )
+      expect(key).toMatch(/^gatehouse:limit:\{[\w-]{43}\}(:in_a_row)?$/)
       expect(await client.pttl(key)).toBeGreaterThan(0)
-      expect(Object.keys(await client.hgetall(key)).toSorted()).toEqual(['begunBy', 'count'])
+      for (const [name, window] of Object.entries(await client.hgetall(key))) {
+        expect(name).toMatch(/^password(:[a-z_]+)(:[\w-]{20})?:(burst|sustained|inARow)$/)
+        expect(window).toMatch(/^1 \d{13} [\w-]{6}$/) // how many, until when, and by whom it was begun
+      }
     }
+    expect((await passwordWindows(client)).length).toBeGreaterThan(5)
   })
 
   test('a limit that refused is counted by its name and audited, without a name or a code', async () => {

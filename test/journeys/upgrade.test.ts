@@ -180,6 +180,20 @@ describe.each(DAMAGE)('a record %s', (_name, how) => {
   })
 })
 
+test('a transaction of an older version, which knew of no enrolment, goes on', async () => {
+  const browser = await house.visit()
+  const enrolling = await signIn(browser, ENROLLING)
+  for (const place of await redis.keys('gatehouse:txn:*')) {
+    const whole = JSON.parse(sealOf('txn').open((await redis.get(place)) ?? '', place) ?? '')
+    const { enrolment: _none, activeFactors: _unknown, ...older } = whole
+    await redis.set(place, sealOf('txn').seal(JSON.stringify(older), place), 'KEEPTTL')
+  }
+  const enrol = hrefAt(enrolling, `${factorAt(enrolling, 'question')}._links.enroll`)
+  const profile = { question: 'favorite_toy', answer: 'a top' }
+  const body = { stateToken: handleOf(enrolling), factorType: 'question', provider: 'OKTA', profile }
+  expect((await browser.post(enrol, body)).status).toBe(200)
+})
+
 test('an offer of an older version, which had no state tokens in it, is one still', async () => {
   const browser = await house.visit()
   const enrolling = await signIn(browser, ENROLLING)
@@ -233,3 +247,49 @@ test.each(['something else', '{"version":2}', ''])(
     expect(await fresh.metrics()).toMatch(/unreadable_records_total\{kind="limit"\} [1-9]/)
   },
 )
+
+describe('attempts that a version with a key for each window has counted', () => {
+  const DAY_MS = 86_400_000
+  const wrong = (browser: Browser) =>
+    browser.post('/api/v1/authn', { username: AMELIA, password: 'Not-The-Password-1' })
+
+  /** As that version would have left them: all that is counted for the user is counted in its way, up to `count`. */
+  async function countedFormerly(window: string, count: number): Promise<string> {
+    await wrong(await house.visit())
+    const keys = await redis.keys('gatehouse:limit:{*')
+    const ofUser = keys.find((key) => key.endsWith('}:in_a_row'))?.replace(/:in_a_row$/, '') ?? ''
+    await redis.del(...keys)
+    const former = `${ofUser}:${window}`
+    await redis.hset(former, { count, begunBy: '2f4b0a5e-5d6e-4f5e-9a55-0d3f5d0c9a01' })
+    await redis.pexpire(former, DAY_MS)
+    return former
+  }
+
+  test.each([
+    ['password:person:burst', 8],
+    ['password:person:sustained', 20],
+    ['password:person:inARow', 60],
+  ])('in %s count still, together with new ones', async (window, most) => {
+    await countedFormerly(window, most - 1)
+    const browser = await house.visit()
+    expect(told(await wrong(browser))).toEqual([401, 'E0000004'])
+    house.forget()
+    const refused = await wrong(browser)
+    expect(told(refused)).toEqual([429, 'E0000047'])
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(600) // until the former window ends
+    expect(house.upstreamCalls()).toEqual([])
+  })
+
+  test('of a user’s failures in a row end with a full sign-in', async () => {
+    const former = await countedFormerly('password:person:inARow', 59)
+    expect((await signIn(await house.visit(), AMELIA)).json.status).toBe('SUCCESS')
+    expect(await redis.exists(former)).toBe(0)
+  })
+
+  test('lock nobody out: a window that is not full refuses nobody, and a known device has its own', async () => {
+    const browser = await house.visit()
+    expect((await signIn(browser, AMELIA)).json.status).toBe('SUCCESS')
+    await countedFormerly('password:person:sustained', 20)
+    expect((await signIn(browser, AMELIA)).json.status).toBe('SUCCESS')
+  })
+})

@@ -27,7 +27,7 @@ const numbers = (count: number) => Array.from({ length: count }, (_, n) => n)
 describe('operations of one turn', () => {
   test('are one command, carried out in the order in which they were asked for', async () => {
     const { store, outside, scripts } = await house()
-    const window = { name: ':w', most: 1, ttlMs: 60_000 }
+    const window = { keySuffix: '', name: 'w', most: 1, ttlMs: 60_000 }
     const answers = await Promise.all([
       store.set('gatehouse:a', 'one', 60_000, 'absent'),
       store.set('gatehouse:a', 'two', 60_000, 'absent'),

@@ -72,7 +72,7 @@ export async function connectClient(url: string, boundMs = BOUND_MS) {
   }
 }
 
-const WINDOW = { name: ':a', most: 1_000_000, ttlMs: 1000 }
+const WINDOW = { keySuffix: '', name: 'a', most: 1_000_000, ttlMs: 1000 }
 const record = { lockKey: 'gatehouse:lock:{r}', recordKey: 'gatehouse:txn:{r}' }
 export const OPERATIONS: readonly [name: string, run: (store: Store) => Promise<unknown>][] = [
   ['get', (store) => store.get('gatehouse:a')],
@@ -91,11 +91,11 @@ export const OPERATIONS: readonly [name: string, run: (store: Store) => Promise<
   ['indexAll', (store) => store.indexAll('gatehouse:i')],
   ['indexRemove', (store) => store.indexRemove('gatehouse:i', 'f')],
   ['count', (store) => store.count({ place: 'gatehouse:c:{c}', windows: [WINDOW] })],
-  ['uncount', (store) => store.uncount('gatehouse:c:{c}', [{ window: ':a', begunBy: 'b' }])],
-  ['endCounts', (store) => store.endCounts('gatehouse:c:{c}', [':a'])],
+  ['uncount', (store) => store.uncount('gatehouse:c:{c}', [{ window: WINDOW, begunBy: 'b' }])],
+  ['endCounts', (store) => store.endCounts('gatehouse:c:{c}', [WINDOW])],
   [
     'endCounts, leaving a mark',
-    (store) => store.endCounts('gatehouse:c:{c}', [':a'], { key: 'gatehouse:m:{c}', ttlMs: 1000 }),
+    (store) => store.endCounts('gatehouse:c:{c}', [WINDOW], { key: 'gatehouse:m:{c}', ttlMs: 1000 }),
   ],
   ['ping', (store) => store.ping()],
 ]

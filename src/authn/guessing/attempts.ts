@@ -38,7 +38,10 @@ const MESSAGES = new Set(['sms', 'call', 'email'])
 
 function defenceOf({ operation, fields, factorType }: AttemptedStep, isPoll: boolean): Defence | undefined {
   switch (operation) {
+    case 'change_password':
+      return isGiven(fields.oldPassword) ? 'password' : undefined
     case 'verify':
+      if (isGiven(fields.password)) return 'password'
       return hasCode(fields) ? 'code' : challengeOf(factorType, isPoll)
     case 'resend':
       return challengeOf(factorType, false)
@@ -61,7 +64,11 @@ function defenceOf({ operation, fields, factorType }: AttemptedStep, isPoll: boo
 
 /** An empty code asks for one to be sent; it guesses nothing. */
 function hasCode({ passCode, answer }: AttemptedStep['fields']): boolean {
-  return [passCode, answer].some((code) => typeof code === 'string' && code !== '')
+  return isGiven(passCode) || isGiven(answer)
+}
+
+function isGiven(value: unknown): boolean {
+  return typeof value === 'string' && value !== ''
 }
 
 /**

@@ -1,17 +1,18 @@
 import type { Signer } from '../../crypto/sign.ts'
-import type { Counting, CountingWindow } from '../../store/counting.ts'
+import type { Counting, CountingWindow, WindowName } from '../../store/counting.ts'
 import { countingWindow, limitPlace } from '../../store/limiter.ts'
 import type { Client } from '../client.ts'
 import type { Attempt } from './attempts.ts'
 import { countedAddress } from './counted-address.ts'
-import { DEFENCES, type GuessingFigures, SCOPE_LABELS, type Scope, WINDOWS } from './figures.ts'
+import { DEFENCES, type GuessingFigures, SCOPE_LABELS, type Scope, WINDOWS, type Windows } from './figures.ts'
 
 /**
  * Under which keys an attempt is counted. Names, addresses, devices and handles stand in them as HMACs only.
  *
- *     gatehouse:limit:{<person>}:password:person:burst      and so on: all of one person share a slot,
- *     gatehouse:known:{<person>}:<device and person>        with the marks of the browsers that know the person
- *     gatehouse:limit:{<address>}:password:address:burst    all of one address share another
+ *     gatehouse:limit:{<person>}                      every window of a day or less, as fields: `password:person:burst`, …
+ *     gatehouse:limit:{<person>}:in_a_row             those of 30 days, apart: so little is kept so long
+ *     gatehouse:known:{<person>}:<device and person>  in the same slot: the marks of the devices that know the person
+ *     gatehouse:limit:{<address>}                     all of one address share another slot
  */
 export interface Countings {
   /** By the person, who may be known here; undefined when there is no person to count by. */
@@ -53,12 +54,12 @@ export interface PersonNames {
 export interface PersonKeys {
   readonly mark: string
   readonly place: string
-  readonly inARow: readonly string[]
+  readonly inARow: readonly WindowName[]
 }
 
 export interface PersonWindows {
   readonly place: string
-  readonly windows: readonly string[]
+  readonly windows: readonly WindowName[]
 }
 
 export interface CountingsParts {
@@ -72,14 +73,23 @@ export function createCountings({ figures, names, canonicalLogin }: CountingsPar
   const byLogin = (login: string) => ['login', canonicalLogin(login)]
   const byUserId = (userId: string) => ['user', userId]
 
-  const personOf = ({ userId, login, handle }: Attempt): string[] | undefined => {
+  const personOf = ({ defence, userId, login, handle }: Attempt): string[] | undefined => {
+    // one count for one password, wherever it is guessed: primary authentication knows only the login
+    if (defence === 'password' && login !== undefined) return byLogin(login)
     if (userId !== undefined) return byUserId(userId)
     if (login !== undefined) return byLogin(login)
     return handle === undefined ? undefined : ['transaction', handle]
   }
 
-  const windowName = (defence: string, scope: Scope, id: string, window: string) =>
-    `:${defence}:${SCOPE_LABELS[scope]}${id === '' ? '' : `:${id}`}:${window}`
+  const windowName = (defence: string, scope: Scope, id: string, window: keyof Windows): WindowName => {
+    const named = (shownId: string) =>
+      [defence, SCOPE_LABELS[scope], ...(id === '' ? [] : [shownId]), window].join(':')
+    return {
+      keySuffix: window === 'inARow' ? ':in_a_row' : '',
+      name: named(id.slice(0, ID_CHARS)),
+      formerSuffix: `:${named(id)}`,
+    }
+  }
 
   /** The windows of one scope; `id` tells apart what shares a place. */
   const windowsOf = ({ defence }: Pick<Attempt, 'defence'>, scope: Scope, id = ''): LabelledWindow[] =>
@@ -152,12 +162,15 @@ export function createCountings({ figures, names, canonicalLogin }: CountingsPar
     overBrowsers(person) {
       const windows = DEFENCES.flatMap((defence) =>
         (['perPerson', 'perKnownPerson'] as const).flatMap((scope) => windowsOf({ defence }, scope)),
-      ).map(({ name }) => name)
+      )
       const places = peopleOf(person).flatMap((one) => names.signAll(JSON.stringify(one)))
       return places.map((place) => ({ place: limitPlace(place), windows }))
     },
   }
 }
+
+/** Of an HMAC: 120 bits. Redis stores a hash compactly only while each field has 64 bytes or less. */
+const ID_CHARS = 20
 
 function markPlace(person: string, device: string): string {
   return `gatehouse:known:{${person}}:${device}`

@@ -14,7 +14,10 @@ const HARMLESS_RESULTS: ReadonlySet<string> = new Set(['SUCCESS', 'WAITING', 'CH
  * Whether an attempt stays counted. A guess does when it was refused, and LOCKED_OUT refuses as well: or limits would
  * tell who is locked out. A message, a push or a recovery does when it went out.
  */
-export function isSpent(defence: Defence, { outcome, status, factorResult }: Exchanged): boolean {
+export function isSpent(
+  defence: Defence,
+  { outcome, status, factorResult, wrongOldPassword = false }: Exchanged,
+): boolean {
   const errorCode = outcome.kind === 'refusal' ? outcome.code : outcome.errorCode
   switch (defence) {
     case 'code': {
@@ -23,7 +26,7 @@ export function isSpent(defence: Defence, { outcome, status, factorResult }: Exc
       return isRefused || status === 'LOCKED_OUT' || REFUSED.has(errorCode ?? '')
     }
     case 'password':
-      return status === 'LOCKED_OUT' || REFUSED.has(errorCode ?? '')
+      return wrongOldPassword || status === 'LOCKED_OUT' || REFUSED.has(errorCode ?? '')
     case 'token':
       return TOKEN_REFUSED.has(errorCode ?? '')
     case 'message':

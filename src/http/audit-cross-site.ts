@@ -1,0 +1,25 @@
+import type { IncomingMessage } from 'node:http'
+import { createLogThrottle } from '../observability/log-throttle.ts'
+import type { Logger } from '../observability/logger.ts'
+import { shown } from './refuse-cross-site.ts'
+import { contextOf } from './request-context.ts'
+
+export interface AuditCrossSiteParts {
+  readonly log: Logger
+  readonly now?: () => number
+}
+
+/** Strangers cause these lines: one for an address and an origin, and so many in all, in this time. */
+const THROTTLE = { periodMs: 60_000, maxLines: 60 }
+
+/** Writes the audit event of a cross-site refusal; `gatehouse_refusals_total` counts those that are not written, too. */
+export function auditCrossSite({ log, now }: AuditCrossSiteParts): (req: IncomingMessage) => void {
+  const mayLog = createLogThrottle({ ...THROTTLE, ...(now === undefined ? {} : { now }) })
+  return (req) => {
+    const { requestId, address } = contextOf(req)
+    const origin = req.headers.origin === undefined ? undefined : shown(req.headers.origin)
+    if (!mayLog(`${address} ${origin}`)) return
+    const reason = origin === undefined ? 'origin_missing' : 'origin_not_allowed'
+    log.audit('cross_site_refused', { requestId, address, method: req.method ?? '', origin, reason })
+  }
+}

@@ -1,0 +1,25 @@
+import { expect, test } from '@jest/globals'
+import { errorPage } from '../../src/http/error-page.ts'
+
+test('what an error says is text on its page, whatever stands in it', () => {
+  const evil = `</p><script src="//evil.example"></script><img onerror='x'>&`
+  const page = errorPage({
+    errorCode: evil,
+    errorSummary: evil,
+    errorId: evil,
+    errorLink: evil,
+    errorCauses: [],
+  })
+  expect(page.match(/<\/?[a-z!]+/gi)).toEqual(errorPageTags())
+  expect(page.split('&lt;script src=&quot;//evil.example&quot;&gt;&lt;/script&gt;')).toHaveLength(4)
+  expect(page.split('&#39;x&#39;&gt;&amp;')).toHaveLength(4)
+})
+
+test('it runs nothing and loads nothing', () => {
+  expect(errorPageTags().filter((tag) => /script|style|link|img|iframe|object|embed/i.test(tag))).toEqual([])
+})
+
+function errorPageTags(): string[] {
+  const plain = { errorCode: 'x', errorSummary: 'x', errorId: 'x', errorLink: 'x', errorCauses: [] }
+  return errorPage(plain).match(/<\/?[a-z!]+/gi) ?? []
+}

@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { generousLimits } from '../support/generous-limits.ts'
+import { type House, startHouse } from '../support/house.ts'
+import { openPage, type PortalPage } from '../support/portal-page.ts'
+import { factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
+
+/** A factor that becomes active is audited once, and only then, whatever its type. */
+const ERIN = 'erin.enrol@example.test'
+
+let house: House
+beforeAll(async () => {
+  house = await startHouse({ env: { LOG_LEVEL: 'error' }, tunables: generousLimits })
+})
+afterAll(() => house.stop())
+
+let before = 0
+beforeEach(() => {
+  house.sandbox.reset()
+  before = house.gatehouse.logLines().length
+})
+
+const lines = (...events: string[]) =>
+  house.gatehouse
+    .logLines()
+    .slice(before)
+    .filter(({ event }) => events.includes(String(event)))
+const enrolled = () => lines('factor_enrolled', 'factor_changed')
+
+async function choosing(): Promise<PortalPage> {
+  const page = await openPage(house)
+  const answer = await page.signIn(ERIN, { options: { multiOptionalFactorEnroll: true } })
+  expect(answer.json.status).toBe('MFA_ENROLL')
+  return page
+}
+
+const enrol = (page: PortalPage, factorType: string, provider: string, fields: object = {}) =>
+  page.follow(`${factorAt(page.held, factorType, provider)}._links.enroll`, {
+    factorType,
+    provider,
+    ...fields,
+  })
+
+const nonceAt = (page: PortalPage, member: string) =>
+  String(valueAt(page.held.json, `_embedded.factor._embedded.activation.${member}`))
+const sentCode = () => house.sandbox.outbox.latest(ERIN, 'factor-activation')?.code ?? 'none was sent'
+const token = (serial: string) => () => ({
+  profile: { credentialId: serial },
+  passCode: house.sandbox.tokenCode(serial),
+})
+const PHONE = () => ({ profile: { phoneNumber: '+15550107777' } })
+const KEY = () => house.sandbox.authenticator(ERIN)
+
+/** Factor type, provider, what it is enrolled with, and what activates it; none: active at once. */
+const FACTORS: readonly (readonly [
+  string,
+  string,
+  () => object,
+  ((page: PortalPage) => object) | undefined,
+])[] = [
+  [
+    'question',
+    'OKTA',
+    () => ({ profile: { question: 'favorite_toy', answer: 'a spinning top' } }),
+    undefined,
+  ],
+  ['token', 'RSA', token('RSA-77'), undefined],
+  ['token', 'SYMANTEC', token('VIP-77'), undefined],
+  ['token:hardware', 'YUBICO', token('HW-77'), undefined],
+  ['sms', 'OKTA', PHONE, () => ({ passCode: sentCode() })],
+  ['call', 'OKTA', PHONE, () => ({ passCode: sentCode() })],
+  ['email', 'OKTA', () => ({}), () => ({ passCode: sentCode() })],
+  ['token:software:totp', 'GOOGLE', () => ({}), () => ({ passCode: house.sandbox.totpCode(ERIN) })],
+  [
+    'webauthn',
+    'FIDO',
+    () => ({}),
+    (page) => KEY().registerWebauthn(nonceAt(page, 'challenge'), house.gatehouse.url),
+  ],
+  ['u2f', 'FIDO', () => ({}), (page) => KEY().registerU2f(nonceAt(page, 'nonce'), house.gatehouse.url)],
+]
+
+test.each(FACTORS)('%s of %s: once, when it is active', async (factorType, provider, fields, activation) => {
+  const page = await choosing()
+  await enrol(page, factorType, provider, fields())
+  if (activation !== undefined) {
+    expect(page.held.json.status).toBe('MFA_ENROLL_ACTIVATE')
+    const wrong = {
+      passCode: '000000',
+      clientData: 'd3Jvbmc',
+      attestation: 'd3Jvbmc',
+      registrationData: 'd3Jvbmc',
+    }
+    expect((await page.follow('_links.next', wrong)).status).toBe(403)
+    expect(enrolled()).toEqual([])
+    await page.follow('_links.next', activation(page))
+  }
+  expect(page.held.json.status).toMatch(/^(MFA_ENROLL|SUCCESS)$/)
+  const [started] = lines('sign_in_started')
+  expect(enrolled()).toEqual([
+    expect.objectContaining({
+      event: 'factor_enrolled',
+      audit: true,
+      userId: house.sandbox.person(ERIN).id,
+      loginHash: started?.loginHash,
+      deviceHash: started?.deviceHash,
+      address: '127.0.0.1',
+      operation: activation === undefined ? 'enroll' : 'activate',
+      factorType,
+      provider,
+    }),
+  ])
+})
+
+test('a push: when the phone has confirmed it, not while it is waited for', async () => {
+  const page = await choosing()
+  await enrol(page, 'push', 'OKTA')
+  await page.follow('_links.next')
+  await page.follow('_links.next')
+  expect(enrolled()).toEqual([])
+  house.sandbox.answerPush(ERIN, 'approve')
+  await page.follow('_links.next')
+  expect(page.held.json.status).toMatch(/^(MFA_ENROLL|SUCCESS)$/)
+  expect(enrolled()).toMatchObject([{ event: 'factor_enrolled', factorType: 'push', provider: 'OKTA' }])
+})
+
+test('none: an enrolment that is given up, in whatever way', async () => {
+  const page = await choosing()
+  await enrol(page, 'sms', 'OKTA', PHONE())
+  await page.follow('_links.prev')
+  await enrol(page, 'email', 'OKTA')
+  await page.send('/api/v1/authn', {})
+  await page.send('/api/v1/authn/cancel')
+  expect(enrolled()).toEqual([])
+})
+
+test('a later factor of the same sign-in is told as what it is', async () => {
+  const page = await choosing()
+  await enrol(page, 'sms', 'OKTA', PHONE())
+  await page.follow('_links.prev')
+  await enrol(page, 'question', 'OKTA', { profile: { question: 'favorite_toy', answer: 'a top' } })
+  await enrol(page, 'email', 'OKTA')
+  await page.follow('_links.next', { passCode: sentCode() })
+  expect(enrolled().map(({ event, factorType }) => [event, factorType])).toEqual([
+    ['factor_enrolled', 'question'],
+    ['factor_enrolled', 'email'],
+  ])
+})
+
+test.each([
+  ['sms', 'OKTA', 'factor_changed', 'enrolled_again'],
+  ['webauthn', 'FIDO', 'factor_enrolled', undefined],
+])('a second %s of %s is a %s', async (factorType, provider, event, reason) => {
+  const page = await choosing()
+  const href = hrefAt(page.held, `${factorAt(page.held, factorType, provider)}._links.enroll`)
+  const { json } = page.held
+  const link = { href: `${house.authnUrl}/api/v1/authn/factors`, hints: { allow: ['POST'] } }
+  const active = { factorType, provider, vendorName: provider, status: 'ACTIVE', _links: { enroll: link } }
+  const listed = {
+    stateToken: await realToken(),
+    status: 'MFA_ENROLL',
+    expiresAt: json.expiresAt,
+    _embedded: { user: valueAt(json, '_embedded.user'), factors: [active] },
+  }
+  const answer = async (body: object, send: () => Promise<unknown>) => {
+    house.sandbox.faults.authn.set({ kind: 'status', status: 200, body, times: 1 })
+    await send()
+  }
+  await answer(listed, () => page.send('/api/v1/authn', {}))
+  await answer({ ...listed, status: 'SUCCESS' }, () => page.send(href, { factorType, provider }))
+  expect(enrolled()).toMatchObject([
+    { event, factorType, provider, ...(reason === undefined ? {} : { reason }) },
+  ])
+
+  /** The sandbox's own token of this sign-in, as the broker sent it last. */
+  async function realToken() {
+    await page.send('/api/v1/authn', {})
+    const { body } = house.upstreamCalls().at(-1) ?? {}
+    return typeof body === 'object' && body !== null && 'stateToken' in body ? body.stateToken : undefined
+  }
+})
