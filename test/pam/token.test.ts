@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals'
 import { storeUnavailable } from '../../src/errors.ts'
 import { until } from '../support/until.ts'
-import { counted, KEY, LOGIN, STANDBY_KEY } from './pam-broker.ts'
+import { counted, KEY, LOGIN, type PamBroker, STANDBY_KEY } from './pam-broker.ts'
 import { type Journey, type JourneyOptions, startJourney } from './pam-journey.ts'
 
 let journey: Journey
@@ -15,6 +15,15 @@ async function start(options: JourneyOptions = {}) {
 const minted = () => journey.pam.control.counts().tokensMinted
 const asked = () => journey.pam.control.counts().tokenRequests
 const status = async (broker = journey.broker) => (await broker.get('/api/v1/pam/me')).status
+/** Whether these brokers have taken in every token and page that was sent. */
+async function nothingIsOnItsWay(brokers: PamBroker[]): Promise<boolean> {
+  let taken = 0
+  for (const broker of brokers) {
+    taken += broker.logLines().filter(({ event }) => event === 'pam_token_minted').length
+    taken += (await counted(broker.metrics, 'pam_pages_total')).me ?? 0
+  }
+  return taken === minted() + (journey.pam.control.counts().personPages[LOGIN] ?? 0)
+}
 /** Past what lists are served for, so that the next answer needs a call. */
 const LISTS_ARE_OLD_MS = 901_000
 
@@ -159,6 +168,7 @@ test.each([3_600_000, -3_600_000])(
     const honest = await journey.replica({ now: () => journey.pam.now() })
     for (let elapsed = 0; elapsed < 3_600_000; elapsed += 40_000) {
       expect([await status(), await status(honest)]).toEqual([200, 200])
+      await until(() => nothingIsOnItsWay([journey.broker, honest])) // a late answer would tell the time of before
       journey.advance(40_000)
     }
     expect(journey.pam.control.counts().errors).toEqual({}) // no token was used beyond its end
