@@ -112,7 +112,7 @@ export function createStepAudit({ log, metrics, hashes, canonicalLogin }: StepAu
       else if (operation === 'primary' && REFUSED.has(status))
         log.audit('sign_in_failed', {
           ...fields,
-          reason: hasCredentials(before) ? undefined : ACTIVATION_TOKEN,
+          reason: showsToken(before) ? ACTIVATION_TOKEN : undefined,
         })
     },
 
@@ -184,7 +184,7 @@ function statusLabel(status: string): string {
   return STATUSES.has(status) ? status : 'other'
 }
 
-/** Primary authentication goes by a name and a password, or by an activation token, which names nobody. */
-function hasCredentials({ login }: Transaction): boolean {
-  return login !== undefined
+/** What begins a transaction without a name shows an activation token. */
+function showsToken({ stateToken, login }: Transaction): boolean {
+  return stateToken === '' && login === undefined
 }

@@ -6,15 +6,14 @@ import { contextOf } from './request-context.ts'
 
 export interface AuditCrossSiteParts {
   readonly log: Logger
-  readonly now?: () => number
 }
 
 /** Strangers cause these lines: one for an address and an origin, and so many in all, in this time. */
 const THROTTLE = { periodMs: 60_000, maxLines: 60 }
 
 /** Writes the audit event of a cross-site refusal; `gatehouse_refusals_total` counts those that are not written, too. */
-export function auditCrossSite({ log, now }: AuditCrossSiteParts): (req: IncomingMessage) => void {
-  const mayLog = createLogThrottle({ ...THROTTLE, ...(now === undefined ? {} : { now }) })
+export function auditCrossSite({ log }: AuditCrossSiteParts): (req: IncomingMessage) => void {
+  const mayLog = createLogThrottle(THROTTLE)
   return (req) => {
     const { requestId, address } = contextOf(req)
     const origin = req.headers.origin === undefined ? undefined : shown(req.headers.origin)

@@ -20,7 +20,7 @@ const keyFor = (name: string) => `gatehouse:ping:{ping}:${name}`
 
 const TTL_MS = 10_000
 const LONG_AFTER_MS = Number.MAX_SAFE_INTEGER
-const WINDOWS = [['window', 1_000_000, TTL_MS]]
+const WINDOWS = [['', 'window', 1_000_000, TTL_MS, ':former']]
 const RECORD = ['write', 'value', TTL_MS]
 const NOTHING_LEFT = ['0', '', 0]
 
@@ -42,9 +42,9 @@ const SAMPLES: Readonly<Record<Operation, Sample>> = {
   indexPut: { keys: [keyFor('index')], args: ['field', 'value', TTL_MS] },
   indexRemove: { keys: [keyFor('index')], args: ['field'] },
   count: {
-    keys: [keyFor('count:'), keyFor('count:')],
+    keys: [keyFor('count'), keyFor('count')],
     args: ['caller', '1', LONG_AFTER_MS, JSON.stringify([WINDOWS, WINDOWS])],
   },
-  uncount: { keys: [keyFor('count:')], args: ['window', 'caller'] },
-  endCounts: { keys: [keyFor('count:'), keyFor('mark')], args: ['1', TTL_MS, 'window'] },
+  uncount: { keys: [keyFor('count')], args: ['', 'window', 'caller'] },
+  endCounts: { keys: [keyFor('count'), keyFor('mark')], args: ['1', TTL_MS, '', 'window', ':former'] },
 }
