@@ -11,9 +11,11 @@ import { jsonBody } from './http/json-body.ts'
 import { noSuchPath, presentError } from './http/present-error.ts'
 import { refuseCrossSite } from './http/refuse-cross-site.ts'
 import { refuseLongUrl } from './http/refuse-malformed.ts'
+import { refuseUnknownAddress } from './http/refuse-unknown-address.ts'
 import { mountRoutes, type Route } from './http/routes.ts'
 import { addSecurityHeaders } from './http/security-headers.ts'
 import { type RoutesByKind, type ShedLoadParts, shedLoad } from './http/shed-load.ts'
+import { createLogThrottle, type LogThrottleOptions } from './observability/log-throttle.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Metrics } from './observability/metrics.ts'
 import { createForwardAuthRoutes, prepareForwardAuth } from './session/forward-auth.ts'
@@ -28,6 +30,7 @@ export interface AppParts {
   readonly isTrustedProxy: TrustedProxies
   readonly bodyLimitBytes: number
   readonly maxUrlBytes: number
+  readonly logThrottle: LogThrottleOptions
   readonly load: Omit<ShedLoadParts, 'metrics' | 'routes'>
   readonly sessions: Sessions
   readonly sessionCookie: SessionCookie
@@ -58,6 +61,7 @@ export function createApp(parts: AppParts): Express {
       beginRequest({ isTrustedProxy, log, metrics }),
       prepareForwardAuth({ metrics }),
       crossOrigin({ origins }), // before every refusal: a page of an allowed origin may read it
+      refuseUnknownAddress({ mayLog: createLogThrottle(parts.logThrottle), log, metrics }),
       load.atTheDoor,
       refuseLongUrl({ maxUrlBytes: parts.maxUrlBytes }),
       refuseCrossSite({

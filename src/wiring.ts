@@ -129,6 +129,7 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     isTrustedProxy: trustProxies(config.trustProxy),
     bodyLimitBytes: tunables.http.bodyLimitBytes,
     maxUrlBytes: tunables.http.maxUrlBytes,
+    logThrottle: tunables.log.throttle,
     load: { limits: tunables.http.load, lagMs: lag.ms },
     sessions,
     sessionCookie,

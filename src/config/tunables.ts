@@ -114,7 +114,10 @@ const SHAPE = z.strictObject({
     maxWrongCodes: count,
   }),
   secrets: z.strictObject({ checkFilesEveryMs: ms }),
-  log: z.strictObject({ maxFieldChars: count }),
+  log: z.strictObject({
+    maxFieldChars: count,
+    throttle: z.strictObject({ periodMs: ms, maxLines: count }),
+  }),
   limits: z.strictObject({
     stepUpPerAddress: limit,
     callsPerPerson: limit,

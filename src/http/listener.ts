@@ -63,6 +63,8 @@ export function createListener(
     },
     awaited(handle),
   )
+  // Node drops the lines beyond this number without a word, X-Forwarded-For among them; maxHeaderSize is the limit
+  server.maxHeadersCount = 0
   server.on('checkExpectation', awaited(refuseExpectation(records)))
   const refuse = refuseMalformed(records)
   server.on('clientError', (error: Error, socket: Socket) => {

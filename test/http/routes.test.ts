@@ -54,6 +54,7 @@ async function publicListener() {
     isTrustedProxy: trustProxies([]),
     bodyLimitBytes: 1000,
     maxUrlBytes: 8192,
+    logThrottle: defaultTunables().log.throttle,
     load: { limits: defaultTunables().http.load, lagMs: () => 0 },
     sessions: createSessions({
       records,
