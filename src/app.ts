@@ -4,6 +4,7 @@ import { createAuthnRoutes } from './authn/authn-routes.ts'
 import { createNavigationRoutes, type NavigationRoutesParts } from './authn/navigation-routes.ts'
 import { auditCrossSite } from './http/audit-cross-site.ts'
 import { beginRequest } from './http/begin-request.ts'
+import { type BodyLimits, createBodiesInFlight } from './http/bodies-in-flight.ts'
 import type { TrustedProxies } from './http/client-address.ts'
 import { crossOrigin } from './http/cross-origin.ts'
 import { inOrder } from './http/in-order.ts'
@@ -29,6 +30,7 @@ export interface AppParts {
   readonly allowedOrigins: readonly string[]
   readonly isTrustedProxy: TrustedProxies
   readonly bodyLimitBytes: number
+  readonly unfinishedBodies: BodyLimits
   readonly maxUrlBytes: number
   readonly logThrottle: LogThrottleOptions
   readonly load: Omit<ShedLoadParts, 'metrics' | 'routes'>
@@ -70,7 +72,14 @@ export function createApp(parts: AppParts): Express {
         onRefused: auditCrossSite({ log }),
         metrics,
       }),
-      jsonBody({ limitBytes: parts.bodyLimitBytes }),
+      jsonBody({
+        limitBytes: parts.bodyLimitBytes,
+        bodies: createBodiesInFlight({
+          limits: parts.unfinishedBodies,
+          retryAfterSeconds: parts.load.limits.retryAfterSeconds,
+          metrics,
+        }),
+      }),
       load.inside,
       refuseOtherSession({ sessions }),
     ),

@@ -128,6 +128,7 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     allowedOrigins: config.allowedOrigins,
     isTrustedProxy: trustProxies(config.trustProxy),
     bodyLimitBytes: tunables.http.bodyLimitBytes,
+    unfinishedBodies: tunables.http.unfinishedBodies,
     maxUrlBytes: tunables.http.maxUrlBytes,
     logThrottle: tunables.log.throttle,
     load: { limits: tunables.http.load, lagMs: lag.ms },
