@@ -10,9 +10,10 @@ import { crossOrigin } from './http/cross-origin.ts'
 import { inOrder } from './http/in-order.ts'
 import { jsonBody } from './http/json-body.ts'
 import { noSuchPath, presentError } from './http/present-error.ts'
-import { refuseCrossSite } from './http/refuse-cross-site.ts'
+import { createCrossSiteRules } from './http/refuse-cross-site.ts'
 import { refuseLongUrl } from './http/refuse-malformed.ts'
 import { refuseUnknownAddress } from './http/refuse-unknown-address.ts'
+import { createReportOrigin } from './http/report-origin.ts'
 import { mountRoutes, type Route } from './http/routes.ts'
 import { addSecurityHeaders } from './http/security-headers.ts'
 import { type RoutesByKind, type ShedLoadParts, shedLoad } from './http/shed-load.ts'
@@ -50,6 +51,14 @@ export function createApp(parts: AppParts): Express {
   const origins = [parts.publicOrigin, ...parts.allowedOrigins]
   const routes = routesByKind(parts)
   const load = shedLoad({ ...parts.load, routes, metrics })
+  const reportOrigin = createReportOrigin({ mayLog: createLogThrottle(parts.logThrottle), log })
+  const crossSite = createCrossSiteRules({
+    origins,
+    bearsSessionCookie: sessionCookie.isIn,
+    reportOrigin,
+    onRefused: auditCrossSite({ log }),
+    metrics,
+  })
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
@@ -62,16 +71,11 @@ export function createApp(parts: AppParts): Express {
     inOrder(
       beginRequest({ isTrustedProxy, log, metrics }),
       prepareForwardAuth({ metrics }),
-      crossOrigin({ origins }), // before every refusal: a page of an allowed origin may read it
+      crossOrigin({ origins, reportOrigin }), // before every refusal: a page of an allowed origin may read it
       refuseUnknownAddress({ mayLog: createLogThrottle(parts.logThrottle), log, metrics }),
       load.atTheDoor,
       refuseLongUrl({ maxUrlBytes: parts.maxUrlBytes }),
-      refuseCrossSite({
-        origins,
-        bearsSessionCookie: sessionCookie.isIn,
-        onRefused: auditCrossSite({ log }),
-        metrics,
-      }),
+      crossSite.refuseUnsafe,
       jsonBody({
         limitBytes: parts.bodyLimitBytes,
         bodies: createBodiesInFlight({
@@ -85,7 +89,7 @@ export function createApp(parts: AppParts): Express {
     ),
   )
 
-  mountRoutes(app, Object.values(routes).flat())
+  mountRoutes(app, crossSite.guardReads(Object.values(routes).flat()))
 
   app.use(noSuchPath())
   app.use(presentError({ log }))
