@@ -114,8 +114,11 @@ function main(args) {
 
   if (manager === 'apt-get') run([...runner, 'apt-get', 'update'])
   const allowServices = manager === 'apt-get' ? forbidServices(runner) : () => {}
-  for (const tool of missing) install(tool, manager, runner)
-  allowServices()
+  try {
+    for (const tool of missing) install(tool, manager, runner)
+  } finally {
+    allowServices()
+  }
   console.log('')
   const stillMissing = report()
   return stillMissing.length === 0 ? 0 : fail(whatToInstall(stillMissing))
