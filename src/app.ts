@@ -6,6 +6,7 @@ import { auditCrossSite } from './http/audit-cross-site.ts'
 import { beginRequest } from './http/begin-request.ts'
 import { type BodyLimits, createBodiesInFlight } from './http/bodies-in-flight.ts'
 import type { TrustedProxies } from './http/client-address.ts'
+import { createGarbageCollector } from './http/collect-garbage.ts'
 import { crossOrigin } from './http/cross-origin.ts'
 import { inOrder } from './http/in-order.ts'
 import { jsonBody } from './http/json-body.ts'
@@ -81,6 +82,7 @@ export function createApp(parts: AppParts): Express {
         bodies: createBodiesInFlight({
           limits: parts.unfinishedBodies,
           retryAfterSeconds: parts.load.limits.retryAfterSeconds,
+          garbage: createGarbageCollector(),
           metrics,
         }),
       }),

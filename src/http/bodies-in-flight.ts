@@ -1,5 +1,6 @@
 import { type BrokerError, temporarilyUnavailable } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import type { GarbageCollector } from './collect-garbage.ts'
 
 /** Limits on request bodies that have not arrived completely. */
 export interface BodyLimits {
@@ -16,6 +17,7 @@ export interface BodyLimit {
 export interface BodiesInFlightParts {
   readonly limits: BodyLimits
   readonly retryAfterSeconds: number
+  readonly garbage: GarbageCollector
   readonly metrics: Metrics
 }
 
@@ -39,6 +41,7 @@ export interface ArrivingBody {
 export function createBodiesInFlight({
   limits,
   retryAfterSeconds,
+  garbage,
   metrics,
 }: BodiesInFlightParts): BodiesInFlight {
   const all = createPool()
@@ -61,6 +64,7 @@ export function createBodiesInFlight({
       remove(oldest)
       metrics.shedRequests.inc({ kind: 'body', reason: REASONS[by] })
       oldest.evict(temporarilyUnavailable(retryAfterSeconds))
+      garbage.dropped(oldest.bytes)
     }
   }
 

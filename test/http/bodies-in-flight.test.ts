@@ -4,10 +4,17 @@ import { createMetrics } from '../../src/observability/metrics.ts'
 
 function bodies(limits: BodyLimits) {
   const metrics = createMetrics({ processMetrics: false })
-  const inFlight = createBodiesInFlight({ limits, retryAfterSeconds: 7, metrics })
+  let droppedBytes = 0
+  const garbage = {
+    dropped(bytes: number) {
+      droppedBytes += bytes
+    },
+  }
+  const inFlight = createBodiesInFlight({ limits, retryAfterSeconds: 7, garbage, metrics })
   const evicted: string[] = []
   return {
     evicted,
+    droppedBytes: () => droppedBytes,
     metrics,
     admit: (name: string, address: string, bytes: number) =>
       inFlight.admit({
@@ -48,10 +55,10 @@ test.each([
 })
 
 test('one large body may evict several small ones', () => {
-  const { admit, evicted } = bodies({ total: { bodies: 10, bytes: 30 }, perAddress: MANY })
+  const { admit, evicted, droppedBytes } = bodies({ total: { bodies: 10, bytes: 30 }, perAddress: MANY })
   for (const name of ['a', 'b', 'c']) admit(name, name, 10)
   admit('large', 'd', 20)
-  expect(evicted).toEqual(['a', 'b'])
+  expect([evicted, droppedBytes()]).toEqual([['a', 'b'], 20])
 })
 
 test('a released body makes no room twice, and neither does an evicted one', () => {
