@@ -13,8 +13,6 @@ export interface LogFields {
   /** The client's address as found through TRUST_PROXY. */
   readonly address?: string | undefined
   readonly errorCode?: string | undefined
-  /** Of the page that sent the request, cut short; any client can make one up. */
-  readonly origin?: string | undefined
   /** What did not work, of all that we need. */
   readonly dependency?: 'authn' | 'pam' | 'store' | undefined
   /** How it did not work, in the words of `dependency-trouble.ts`; those of an upstream call are the metrics' own. */
@@ -73,7 +71,6 @@ const NAMES: Readonly<Record<keyof LogFields, true>> = {
   durationMs: true,
   address: true,
   errorCode: true,
-  origin: true,
   dependency: true,
   outcome: true,
   code: true,

@@ -41,7 +41,12 @@ async function guarded() {
     metrics,
   })
   const served = keep(await serve({ before: [rules.refuseUnsafe], routes: rules.guardReads(routes) }))
-  return { ...served, reported, told: () => told, counted: async () => (await metrics.refusals.get()).values[0]?.value ?? 0 }
+  return {
+    ...served,
+    reported,
+    told: () => told,
+    counted: async () => (await metrics.refusals.get()).values[0]?.value ?? 0,
+  }
 }
 
 const METHODS = ['GET', 'HEAD', 'POST', 'DELETE'] as const
