@@ -415,7 +415,7 @@ describe('a wrong old password', () => {
     expect((await page.signIn(OLGA)).json.status).toBe('PASSWORD_EXPIRED')
     return page
   }
-  const change = (page: PortalPage, fields: object = {}, address = `198.18.1.${++visitors}`) =>
+  const change = (page: PortalPage, fields: object = {}, address = newAddress()) =>
     page.follow(
       '_links.next',
       { oldPassword: `wrong-${++visitors}`, newPassword: NEW_PASSWORD, ...fields },
