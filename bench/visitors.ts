@@ -76,7 +76,8 @@ const GETS = { S: '/api/v1/sessions/me', F: '/forward-auth', G: '/api/v1/pam/gro
 /** The device cookie that a browser gets with its first request. */
 export async function deviceOf(origin: string): Promise<string> {
   const jar = new Map<string, string>()
-  keepCookies(jar, (await fetch(`${origin}${GETS.S}`)).headers.getSetCookie())
+  const answer = await fetch(`${origin}${GETS.S}`, { headers: { 'x-forwarded-for': '10.0.0.1' } })
+  keepCookies(jar, answer.headers.getSetCookie())
   return cookieOf(jar)
 }
 

@@ -1,17 +1,18 @@
 /**
- * `npm run setup`: sees to it that the programs are there which the tests and the proxy examples start: Redis, nginx,
- * a Chromium and openssl. What is missing is installed with the system's own package manager; the sign-in widget that
- * some tests drive comes from npm into `tools/widget`. `--check` only looks.
+ * `npm run setup`: installs the programs that the tests start, if they are missing: Redis, the proxies that
+ * `deploy/proxies/` has examples for (nginx, Caddy, HAProxy, Apache), a Chromium and openssl. They come from the
+ * system's own package manager; the sign-in widget that some tests drive comes from npm into `tools/widget`. `--check`
+ * installs nothing.
  *
- * The tests start these programs themselves, on free ports. Where the package manager starts a service with the
- * package it installs (Debian on a machine with systemd), that service is switched off again: nobody asked for it.
+ * The tests start these programs themselves, on free ports. The services that some packages bring must not run: Debian
+ * would start three of the proxies at once, each on port 80.
  */
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { installWidget, widgetIsInstalled } from './install-widget.mjs'
 
-/** Packages by package manager; where a distribution has another name for one, the names are tried in turn. */
+/** Packages by package manager; where distributions differ in a name, the names are tried in turn. */
 const TOOLS = [
   {
     name: 'redis-server',
@@ -30,6 +31,29 @@ const TOOLS = [
     commands: ['nginx'],
     packages: { 'apt-get': ['nginx'], dnf: ['nginx'], apk: ['nginx'], brew: ['nginx'] },
     service: ['nginx'],
+  },
+  {
+    name: 'caddy',
+    commands: ['caddy'],
+    packages: { 'apt-get': ['caddy'], dnf: ['caddy'], apk: ['caddy'], brew: ['caddy'] },
+    service: ['caddy'],
+  },
+  {
+    name: 'haproxy',
+    commands: ['haproxy'],
+    packages: { 'apt-get': ['haproxy'], dnf: ['haproxy'], apk: ['haproxy'], brew: ['haproxy'] },
+    service: ['haproxy'],
+  },
+  {
+    name: 'apache2',
+    commands: ['apache2', 'httpd'],
+    packages: {
+      'apt-get': ['apache2'],
+      dnf: ['httpd mod_ssl'],
+      apk: ['apache2 apache2-ssl apache2-proxy'],
+      brew: ['httpd'],
+    },
+    service: ['apache2', 'httpd'],
   },
   {
     name: 'chromium',
@@ -56,11 +80,13 @@ const TOOLS = [
 ]
 
 const INSTALL = {
-  'apt-get': (name) => ['apt-get', 'install', '-y', '--no-install-recommends', name],
-  dnf: (name) => ['dnf', 'install', '-y', '--setopt=install_weak_deps=False', name],
-  apk: (name) => ['apk', 'add', '--no-cache', name],
-  brew: (name) => ['brew', 'install', ...(name === 'google-chrome' ? ['--cask'] : []), name],
+  'apt-get': (names) => ['apt-get', 'install', '-y', '--no-install-recommends', ...names],
+  dnf: (names) => ['dnf', 'install', '-y', '--setopt=install_weak_deps=False', ...names],
+  apk: (names) => ['apk', 'add', '--no-cache', ...names],
+  brew: (names) => ['brew', 'install', ...(names.includes('google-chrome') ? ['--cask'] : []), ...names],
 }
+
+const POLICY = '/usr/sbin/policy-rc.d'
 
 process.exitCode = main(process.argv.slice(2))
 
@@ -87,7 +113,12 @@ function main(args) {
   }
 
   if (manager === 'apt-get') run([...runner, 'apt-get', 'update'])
-  for (const tool of missing) install(tool, manager, runner)
+  const allowServices = manager === 'apt-get' ? forbidServices(runner) : () => {}
+  try {
+    for (const tool of missing) install(tool, manager, runner)
+  } finally {
+    allowServices()
+  }
   console.log('')
   const stillMissing = report()
   return stillMissing.length === 0 ? 0 : fail(whatToInstall(stillMissing))
@@ -106,17 +137,26 @@ function report() {
 function install(tool, manager, runner) {
   for (const name of tool.packages[manager]) {
     console.log(`\nInstalling ${name} with ${manager}`)
-    if (run([...runner, ...INSTALL[manager](name)])) break
+    if (run([...runner, ...INSTALL[manager](name.split(' '))])) break
   }
-  if (existsSync('/run/systemd/system')) {
-    for (const service of tool.service ?? []) {
-      if (!run(['systemctl', 'is-active', '--quiet', service])) continue
-      console.log(
-        `Switching the service ${service} off: it came with the package, and the tests start their own`,
-      )
-      run([...runner, 'systemctl', 'disable', '--now', service])
-    }
+  if (!existsSync('/run/systemd/system')) return
+  for (const service of tool.service ?? []) {
+    if (!run(['systemctl', 'cat', service], 'ignore')) continue
+    console.log(
+      `Disabling the service ${service}: it came with the package, and the tests start their own process`,
+    )
+    run([...runner, 'systemctl', 'disable', '--now', service])
   }
+}
+
+/**
+ * Debian's packages start their services as they are installed, unless `policy-rc.d` forbids it (invoke-rc.d(8)).
+ * Returns what takes it away again. A `policy-rc.d` of the machine's own stays as it is.
+ */
+function forbidServices(runner) {
+  if (existsSync(POLICY)) return () => {}
+  run([...runner, 'sh', '-c', `printf '#!/bin/sh\\nexit 101\\n' > ${POLICY} && chmod 755 ${POLICY}`])
+  return () => void run([...runner, 'rm', '-f', POLICY])
 }
 
 /** What to put before a command of the package manager; undefined when we may not use it. */

@@ -4,16 +4,21 @@ import { createAuthnRoutes } from './authn/authn-routes.ts'
 import { createNavigationRoutes, type NavigationRoutesParts } from './authn/navigation-routes.ts'
 import { auditCrossSite } from './http/audit-cross-site.ts'
 import { beginRequest } from './http/begin-request.ts'
+import { type BodyLimits, createBodiesInFlight } from './http/bodies-in-flight.ts'
 import type { TrustedProxies } from './http/client-address.ts'
+import { createGarbageCollector } from './http/collect-garbage.ts'
 import { crossOrigin } from './http/cross-origin.ts'
 import { inOrder } from './http/in-order.ts'
 import { jsonBody } from './http/json-body.ts'
 import { noSuchPath, presentError } from './http/present-error.ts'
-import { refuseCrossSite } from './http/refuse-cross-site.ts'
+import { createCrossSiteRules } from './http/refuse-cross-site.ts'
 import { refuseLongUrl } from './http/refuse-malformed.ts'
+import { refuseUnknownAddress } from './http/refuse-unknown-address.ts'
+import { createReportOrigin } from './http/report-origin.ts'
 import { mountRoutes, type Route } from './http/routes.ts'
 import { addSecurityHeaders } from './http/security-headers.ts'
 import { type RoutesByKind, type ShedLoadParts, shedLoad } from './http/shed-load.ts'
+import { createLogThrottle, type LogThrottleOptions } from './observability/log-throttle.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Metrics } from './observability/metrics.ts'
 import { createForwardAuthRoutes, prepareForwardAuth } from './session/forward-auth.ts'
@@ -27,7 +32,9 @@ export interface AppParts {
   readonly allowedOrigins: readonly string[]
   readonly isTrustedProxy: TrustedProxies
   readonly bodyLimitBytes: number
+  readonly unfinishedBodies: BodyLimits
   readonly maxUrlBytes: number
+  readonly logThrottle: LogThrottleOptions
   readonly load: Omit<ShedLoadParts, 'metrics' | 'routes'>
   readonly sessions: Sessions
   readonly sessionCookie: SessionCookie
@@ -45,6 +52,14 @@ export function createApp(parts: AppParts): Express {
   const origins = [parts.publicOrigin, ...parts.allowedOrigins]
   const routes = routesByKind(parts)
   const load = shedLoad({ ...parts.load, routes, metrics })
+  const reportOrigin = createReportOrigin({ mayLog: createLogThrottle(parts.logThrottle), log })
+  const crossSite = createCrossSiteRules({
+    origins,
+    bearsSessionCookie: sessionCookie.isIn,
+    reportOrigin,
+    onRefused: auditCrossSite({ log }),
+    metrics,
+  })
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
@@ -57,22 +72,26 @@ export function createApp(parts: AppParts): Express {
     inOrder(
       beginRequest({ isTrustedProxy, log, metrics }),
       prepareForwardAuth({ metrics }),
-      crossOrigin({ origins }), // before every refusal: a page of an allowed origin may read it
+      crossOrigin({ origins, reportOrigin }), // before every refusal: a page of an allowed origin may read it
+      refuseUnknownAddress({ mayLog: createLogThrottle(parts.logThrottle), log, metrics }),
       load.atTheDoor,
       refuseLongUrl({ maxUrlBytes: parts.maxUrlBytes }),
-      refuseCrossSite({
-        origins,
-        bearsSessionCookie: sessionCookie.isIn,
-        onRefused: auditCrossSite({ log }),
-        metrics,
+      crossSite.refuseUnsafe,
+      jsonBody({
+        limitBytes: parts.bodyLimitBytes,
+        bodies: createBodiesInFlight({
+          limits: parts.unfinishedBodies,
+          retryAfterSeconds: parts.load.limits.retryAfterSeconds,
+          garbage: createGarbageCollector(),
+          metrics,
+        }),
       }),
-      jsonBody({ limitBytes: parts.bodyLimitBytes }),
       load.inside,
       refuseOtherSession({ sessions }),
     ),
   )
 
-  mountRoutes(app, Object.values(routes).flat())
+  mountRoutes(app, crossSite.guardReads(Object.values(routes).flat()))
 
   app.use(noSuchPath())
   app.use(presentError({ log }))

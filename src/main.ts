@@ -23,6 +23,7 @@ const complain = (text: string) => process.stderr.write(`${text}\n`)
 let log: Logger = createLogger({ level: 'error', maxFieldChars: 1024 })
 endOnCrash()
 captureOutput({ console, process, log: () => log })
+openNoInspector()
 
 const COMMANDS = new Map([
   ['--check-config', checkConfig],
@@ -128,4 +129,12 @@ function endOnCrash(): void {
       process.exit(1)
     })
   }
+}
+
+/**
+ * Node opens an inspector at SIGUSR1, which gives its client everything that this process holds; a listener of our own
+ * takes its place. The image has `--disable-sigusr1` too, which works from the first moment on, but is not in Node 20.
+ */
+function openNoInspector(): void {
+  process.on('SIGUSR1', (signal) => log.warn('signal_ignored', { signal }))
 }

@@ -181,7 +181,7 @@ function securityOf(cookies: RouteDescription['cookies']): Record<string, string
 }
 
 /** What every route can answer (DESIGN §2), and what this one adds. */
-function refusalsOf({ method, refusals }: RouteDescription): Refusals {
+function refusalsOf({ method, refusals, withoutBody }: RouteDescription): Refusals {
   const everywhere: Refusals = {
     400: ['E0000001'],
     409: ['E0000006'],
@@ -189,9 +189,11 @@ function refusalsOf({ method, refusals }: RouteDescription): Refusals {
     500: ['E0000009'],
     503: ['E0000009'],
   }
-  const unsafe: Refusals = { 400: ['E0000003'], 403: ['E0000006'], 413: ['E0000001'], 415: ['E0000021'] }
+  /** All but a proxy's sub-request. */
+  const crossSite: Refusals = withoutBody ? {} : { 403: ['E0000006'] }
+  const unsafe: Refusals = { 400: ['E0000003'], 413: ['E0000001'], 415: ['E0000021'] }
   const all: Record<number, ErrorCode[]> = {}
-  for (const some of [everywhere, method === 'GET' ? {} : unsafe, refusals]) {
+  for (const some of [everywhere, crossSite, method === 'GET' ? {} : unsafe, refusals]) {
     for (const [status, codes] of Object.entries(some)) {
       all[Number(status)] = [...new Set([...(all[Number(status)] ?? []), ...codes])].sort()
     }

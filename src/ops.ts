@@ -1,7 +1,7 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
 import { v4 as uuid } from 'uuid'
 import { notFound, toErrorObject } from './errors.ts'
-import { clientAddress } from './http/client-address.ts'
+import { socketAddress } from './http/client-address.ts'
 import { asBrokerError, logTrouble } from './http/present-error.ts'
 import { contextOf, setContext } from './http/request-context.ts'
 import { mountRoutes, type Route } from './http/routes.ts'
@@ -43,7 +43,7 @@ export function createOps(parts: OpsParts): Express {
 function beginOpsRequest(): RequestHandler {
   return function beginOpsRequest(req, res, next) {
     const requestId = uuid()
-    setContext(req, { requestId, traceId: undefined, address: clientAddress(req, () => false) })
+    setContext(req, { requestId, traceId: undefined, address: socketAddress(req.socket) })
     res.setHeader('X-Request-Id', requestId)
     res.setHeader('Cache-Control', 'no-store')
     next()

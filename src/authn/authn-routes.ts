@@ -98,6 +98,7 @@ export function createAuthnRoutes({
     {
       method: 'GET',
       path: '/api/v1/users/:uid/factors/:id/qr/:token',
+      getFrom: 'same-site', // an <img> names no origin
       async handle(req, res) {
         const answer = await offeredGets.picture(req.path, clientOf(req, res))
         if (answer.kind !== 'picture') return present(res, answer)

@@ -28,6 +28,7 @@ export function createNavigationRoutes({
     method: 'GET',
     path,
     withoutHead: true, // a look must not use up what can be used once
+    getFrom: 'any-site', // a navigation: asserted below
     async handle(req, res) {
       showErrorPages(req)
       assertNavigation(req.headers)

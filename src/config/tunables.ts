@@ -36,9 +36,12 @@ const UPSTREAM = z.strictObject({
   breaker: z.strictObject({ consecutiveFailures: count, halfOpenAfterMs: ms }),
 })
 
+const BODIES = z.strictObject({ bodies: count, bytes: z.int().min(1024).max(1_073_741_824) })
+
 const SHAPE = z.strictObject({
   http: z.strictObject({
     bodyLimitBytes: bytes,
+    unfinishedBodies: z.strictObject({ total: BODIES, perAddress: BODIES }),
     maxHeaderBytes: bytes,
     maxUrlBytes: bytes,
     headersTimeoutMs: ms,
@@ -114,7 +117,10 @@ const SHAPE = z.strictObject({
     maxWrongCodes: count,
   }),
   secrets: z.strictObject({ checkFilesEveryMs: ms }),
-  log: z.strictObject({ maxFieldChars: count }),
+  log: z.strictObject({
+    maxFieldChars: count,
+    throttle: z.strictObject({ periodMs: ms, maxLines: count }),
+  }),
   limits: z.strictObject({
     stepUpPerAddress: limit,
     callsPerPerson: limit,
@@ -146,6 +152,11 @@ const MAX_FAILURES_IN_A_ROW = 100
 function contradictionsIn({ http, upstream, transaction, pam, limits }: z.infer<typeof SHAPE>): string[] {
   const rules: [boolean, string, string][] = [
     [http.maxUrlBytes <= http.maxHeaderBytes, 'http.maxUrlBytes', 'is more than http.maxHeaderBytes'],
+    ...(['total', 'perAddress'] as const).map((name): [boolean, string, string] => [
+      http.bodyLimitBytes <= http.unfinishedBodies[name].bytes,
+      `http.unfinishedBodies.${name}.bytes`,
+      'is less than http.bodyLimitBytes',
+    ]),
     [
       http.headersTimeoutMs <= http.requestTimeoutMs,
       'http.headersTimeoutMs',

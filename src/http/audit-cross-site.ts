@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { createLogThrottle } from '../observability/log-throttle.ts'
 import type { Logger } from '../observability/logger.ts'
-import { shown } from './refuse-cross-site.ts'
+import { shown } from './report-origin.ts'
 import { contextOf } from './request-context.ts'
 
 export interface AuditCrossSiteParts {

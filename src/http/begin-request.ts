@@ -58,10 +58,12 @@ function contextFrom(req: IncomingMessage, isTrustedProxy: TrustedProxies): Requ
   const fromProxy = comesFromProxy(req, isTrustedProxy)
   const requestId = fromProxy ? wellFormed(req.headers['x-request-id'], REQUEST_ID) : undefined
   const traceparent = fromProxy ? wellFormed(req.headers.traceparent, TRACEPARENT) : undefined
+  const { address, problem } = clientAddress(req, isTrustedProxy)
   return {
     requestId: requestId ?? uuid(),
     traceId: traceparent?.slice(3, 35),
-    address: clientAddress(req, isTrustedProxy),
+    address,
+    addressProblem: problem,
   }
 }
 

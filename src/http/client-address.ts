@@ -30,20 +30,35 @@ function isWithin(ranges: readonly [ipaddr.IPv4 | ipaddr.IPv6, number][], addres
   )
 }
 
+export interface ClientAddress {
+  /** The client's; the proxy's where `problem` says that the client's is not known. */
+  readonly address: string
+  readonly problem: AddressProblem | undefined
+}
+
+/** What is wrong with the `X-Forwarded-For` of a trusted proxy. */
+export type AddressProblem = 'missing' | 'unreadable'
+
 /**
- * The client's one clean address: `X-Forwarded-For` is walked from the right, and only as long as the hop that
- * wrote an entry is a trusted proxy. What an end user writes into the header is never reached, and an entry
- * that is no address ends the walk at the last address we can stand for.
+ * The client's one clean address: `X-Forwarded-For` is walked from the right, and only as long as the hop that wrote an
+ * entry is a trusted proxy. What a client writes into the header is never reached.
+ *
+ * A trusted proxy that sends no entry, or one that is not an address, leaves the client's address unknown: its own must
+ * not stand in for it, because the org and the limits would take every client for the proxy. If all entries are trusted
+ * proxies, the first one is the client: a proxy's machine may be one.
  */
-export function clientAddress(req: IncomingMessage, isTrusted: TrustedProxies): string {
-  let address = socketAddress(req.socket)
+export function clientAddress(req: IncomingMessage, isTrusted: TrustedProxies): ClientAddress {
+  const proxy = socketAddress(req.socket)
+  if (!isTrusted(proxy)) return { address: proxy, problem: undefined }
   const entries = forwardedFor(req)
-  while (isTrusted(address)) {
+  if (entries.length === 0) return { address: proxy, problem: 'missing' }
+  let address = proxy
+  while (entries.length > 0 && isTrusted(address)) {
     const next = cleanAddress(entries.pop() ?? '')
-    if (next === undefined) break
+    if (next === undefined) return { address: proxy, problem: 'unreadable' }
     address = next
   }
-  return address
+  return { address, problem: undefined }
 }
 
 /** Who is at the other end of the connection: the proxy, where there is one. */
@@ -51,10 +66,10 @@ export function socketAddress({ remoteAddress = '' }: Socket): string {
   return cleanAddress(remoteAddress) ?? '0.0.0.0'
 }
 
+/** Several lines are one list (RFC 9110, section 5.3): Node joins them. A list without text has no entries. */
 function forwardedFor(req: IncomingMessage): string[] {
-  const header = req.headers['x-forwarded-for']
-  const text = Array.isArray(header) ? header.join(',') : (header ?? '')
-  return text.split(',').map((entry) => entry.trim())
+  const text = String(req.headers['x-forwarded-for'] ?? '').trim()
+  return text === '' ? [] : text.split(',').map((entry) => entry.trim())
 }
 
 /** IPv4-mapped addresses become IPv4; `1.2.3.4:567` and `[::1]:567` lose their ports, IPv6 its zone. */

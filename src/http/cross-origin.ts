@@ -1,5 +1,6 @@
 import cors from 'cors'
 import type { RequestHandler } from 'express'
+import type { ReportOrigin } from './report-origin.ts'
 
 /** What the browser library and other clients ask for in their preflights, and what they must be able to read. */
 const REQUEST_HEADERS = [
@@ -22,8 +23,13 @@ const READABLE_HEADERS = [
   'Age',
 ]
 
+export interface CrossOriginParts {
+  readonly origins: readonly string[]
+  readonly reportOrigin: ReportOrigin
+}
+
 /** CORS with credentials for exactly the listed origins (ASVS 3.4.2); any other origin gets no permission at all. */
-export function crossOrigin({ origins }: { origins: readonly string[] }): RequestHandler {
+export function crossOrigin({ origins, reportOrigin }: CrossOriginParts): RequestHandler {
   const permit = cors({
     origin: [...origins],
     credentials: true,
@@ -34,12 +40,13 @@ export function crossOrigin({ origins }: { origins: readonly string[] }): Reques
   })
   return function crossOrigin(req, res, next) {
     const isPreflight = req.method === 'OPTIONS' && req.headers['access-control-request-method'] !== undefined
-    res.setHeader('Vary', 'Origin, Sec-Fetch-Site') // what is decided here, and by `refuseCrossSite`
+    res.setHeader('Vary', 'Origin, Sec-Fetch-Site') // what is decided here, and by `refuse-cross-site.ts`
     if (origins.includes(req.headers.origin ?? '')) {
       if (req.method === 'OPTIONS' && !isPreflight) return next() // 405, like any method that is not offered
       return permit(req, res, next)
     }
-    if (isPreflight) res.status(204).end()
-    else next()
+    if (!isPreflight) return next()
+    if (req.headers.origin !== undefined) reportOrigin(req)
+    res.status(204).end()
   }
 }

@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { bornExpress } from './born-express.ts'
+import { createLinger } from './linger.ts'
 import { type RequestRecords, refuseExpectation, refuseMalformed } from './refuse-malformed.ts'
 
 /** One HTTP listener with bounded patience, that can be stopped without cutting anybody off. */
@@ -32,6 +33,7 @@ export function createListener(
   let retiring = false
   let closesIdle = false
   const connections: Connections = new Map()
+  const linger = createLinger()
 
   /** The request's answer is among those that its connection waits for, until it is closed. */
   const awaited =
@@ -46,6 +48,7 @@ export function createListener(
       answers.push(res)
       res.once('close', () => {
         answers.splice(answers.indexOf(res), 1)
+        if (!req.complete) linger(req)
         if (closesIdle) server.closeIdleConnections() // the headers of this answer were out before we retired
       })
       listener(req, res)
@@ -63,6 +66,8 @@ export function createListener(
     },
     awaited(handle),
   )
+  // Node drops the lines beyond this number without a word, X-Forwarded-For among them; maxHeaderSize is the limit
+  server.maxHeadersCount = 0
   server.on('checkExpectation', awaited(refuseExpectation(records)))
   const refuse = refuseMalformed(records)
   server.on('clientError', (error: Error, socket: Socket) => {

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import type { AddressProblem } from './client-address.ts'
 
 /** What is known of a request before any route looks at it. */
 export interface RequestContext {
@@ -8,6 +9,8 @@ export interface RequestContext {
   readonly traceId: string | undefined
   /** The client's one clean address: feeds the upstream, the limits and the logs alike. */
   readonly address: string
+  /** Why `address` is the proxy's instead; such a request is refused (`refuse-unknown-address.ts`). */
+  readonly addressProblem?: AddressProblem | undefined
 }
 
 const contexts = new WeakMap<IncomingMessage, RequestContext>()

@@ -9,6 +9,12 @@ export interface Route {
   readonly handle: (req: Request, res: Response) => Promise<void> | void
   /** A GET that uses something up: asked as HEAD, which should only look, it is a 405. */
   readonly withoutHead?: true
+  /**
+   * Of a GET: whose pages it serves without an allowed `Origin`, beside those of its own origin (DESIGN §4,
+   * "Cross-site requests"). `same-site`: an image for pages of the same site. `any-site`: a navigation, or a proxy's
+   * sub-request, whose headers are those of the application's own request.
+   */
+  readonly getFrom?: 'same-site' | 'any-site'
 }
 
 /**

@@ -17,6 +17,7 @@ export function createForwardAuthRoutes({ sessions }: { sessions: Sessions }): R
     {
       method: 'GET',
       path: FORWARD_AUTH,
+      getFrom: 'any-site',
       async handle(req, res) {
         res.set(identityHeaders(await sessions.require(req))).end()
       },

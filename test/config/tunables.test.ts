@@ -41,6 +41,8 @@ test.each([
   ['device.cookieDays', 401, 'config/default.json: device.cookieDays must be at most 400'],
   ['pam.token.jitterShare', 2, 'config/default.json: pam.token.jitterShare must be at most 1'],
   ['http.maxUrlBytes', 32768, 'http.maxUrlBytes is more than http.maxHeaderBytes'],
+  ['http.unfinishedBodies.total.bytes', 65535, 'total.bytes is less than http.bodyLimitBytes'],
+  ['http.unfinishedBodies.perAddress.bytes', 65535, 'perAddress.bytes is less than http.bodyLimitBytes'],
   ['http.headersTimeoutMs', 30000, 'http.headersTimeoutMs is more than http.requestTimeoutMs'],
   ['http.shutdownGraceMs', 9000, 'http.shutdownGraceMs leaves no time for a running upstream call'],
   ['upstream.pam.connectTimeoutMs', 20000, 'upstream.pam.connectTimeoutMs is more than'],

@@ -104,7 +104,11 @@ describe('paused for twenty seconds', () => {
         const sentAt = performance.now()
         const answer = await fetch(`${fleet.brokers[0]?.url}/api/v1/authn`, {
           method: 'POST',
-          headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
+          headers: {
+            'content-type': 'application/json',
+            'sec-fetch-site': 'same-origin',
+            'x-forwarded-for': '10.10.0.1',
+          },
           body: JSON.stringify({ username: 'crowd-1@example.test', password: 'Demo-Password-1' }),
         })
         await answer.arrayBuffer()

@@ -13,7 +13,7 @@ const BATCH = 500
 /** Some never end their headers, the others not their body. */
 const BEGINNINGS = [
   'POST /api/v1/authn HTTP/1.1\r\nContent-Type: application/json\r\nX-Slow: ',
-  'POST /api/v1/authn HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n{"',
+  'POST /api/v1/authn HTTP/1.1\r\nX-Forwarded-For: 10.11.0.1\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n{"',
 ]
 
 let redis: RedisServer

@@ -13,7 +13,6 @@ let house: MatrixHouse
 let browser: Newcomer
 beforeAll(async () => {
   house = await startMatrixHouse({
-    env: { TRUST_PROXY: '127.0.0.1/32,10.0.0.0/8' },
     tunables: (tunables) => ({
       ...tunables,
       http: {
@@ -241,6 +240,7 @@ describe('queries of redirects', () => {
 test(
   `X-Forwarded-For of any kind: the log names one clean address, and none that only the client wrote ${SEEDED}`,
   async () => {
+    const behindProxies = await startMatrixHouse({ env: { TRUST_PROXY: '127.0.0.1/32,10.0.0.0/8' } })
     const FORGED = '198.51.100.66'
     const PROXY_SAW = '203.0.113.7'
     const garbage = fc.oneof(
@@ -281,7 +281,7 @@ test(
         const list = `${chain.join(between).slice(-10_000)}${between}${PROXY_SAW}${proxies.map((one) => between + one).join('')}`
         const requestId = `fuzz-request-${asked}`
         asked += 1
-        const answer = await askPort(house.port, {
+        const answer = await askPort(behindProxies.port, {
           path: '/api/v1/sessions/me',
           headers: { 'x-forwarded-for': list, 'x-request-id': requestId },
         })
@@ -290,7 +290,9 @@ test(
       runs(800),
     )
     const lines = () =>
-      house.gatehouse.logLines().filter(({ requestId }) => String(requestId).startsWith('fuzz-request-'))
+      behindProxies.gatehouse
+        .logLines()
+        .filter(({ requestId }) => String(requestId).startsWith('fuzz-request-'))
     await until(() => lines().length === asked)
     for (const { address } of lines()) expect(address).toBe(PROXY_SAW)
 
@@ -298,17 +300,19 @@ test(
       fc.asyncProperty(hops, async (chain) => {
         const requestId = `fuzz-chain-${asked}`
         asked += 1
-        const answer = await askPort(house.port, {
+        const answer = await askPort(behindProxies.port, {
           path: '/api/v1/sessions/me',
           headers: { 'x-forwarded-for': chain.join().slice(-10_000), 'x-request-id': requestId },
         })
-        expect(answer.status).toBe(404)
+        expectSound(answer)
+        expect([400, 404]).toContain(answer.status) // 400: the proxy's own entry is not an address
       }),
       runs(400),
     )
-    for (const { address, requestId } of house.gatehouse.logLines())
+    for (const { address, requestId } of behindProxies.gatehouse.logLines())
       if (String(requestId).startsWith('fuzz-chain-')) expect(isIP(String(address))).toBeGreaterThan(0)
-    expectNoAlarm(house.gatehouse)
+    expectNoAlarm(behindProxies.gatehouse)
+    await behindProxies.stop()
   },
   TEST_MS,
 )

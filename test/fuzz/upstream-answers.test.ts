@@ -136,7 +136,10 @@ const header: fc.Arbitrary<Record<string, string>> = fc.oneof(
 const type = fc.constantFrom<string>('application/json', 'application/json', 'text/html', 'image/png', '')
 
 const ROUTES = Object.entries(CLASS_OF).flatMap(([name, kind]) =>
-  kind === 'step' || kind === 'sign-in' || kind === 'recovery start' || kind === 'offered picture or list'
+  kind === 'step' ||
+  kind === 'sign-in' ||
+  kind === 'recovery start' ||
+  (kind.startsWith('offered ') && kind !== 'offered redirect')
     ? [name]
     : [],
 )

@@ -18,8 +18,9 @@ function requestFrom(socketAddress: string | undefined, forwardedFor?: string): 
   return req
 }
 
-const addressOf = (socketAddress: string | undefined, header: string | undefined, trusted: string[] = []) =>
+const found = (socketAddress: string | undefined, header: string | undefined, trusted: string[] = []) =>
   clientAddress(requestFrom(socketAddress, header), trustProxies(trusted))
+const addressOf = (...from: Parameters<typeof found>) => found(...from).address
 
 const EDGE = '10.0.0.1'
 const INNER = '10.0.0.2'
@@ -55,46 +56,53 @@ describe('who may say', () => {
   })
 })
 
-describe('what is no address ends the walk at the last one we can stand for', () => {
-  test.each([
-    undefined,
-    '',
-    ' ',
-    ',',
-    ',,,',
-    'unknown',
-    '_hidden',
-    'for=198.51.100.1',
-    'localhost',
-    '198.51.100',
-    '198.51.100.256',
-    '198.51.100.01',
-    '0x7f000001',
-    '2130706433',
-    '198.51.100.1/24',
-    '198.51.100.1 ; drop',
-    '198.51.100.1%eth0',
-    '198.51.100.1:port',
-    '[198.51.100.1',
-    '::g',
-    ':::',
-    '[::1',
-    '[]',
-    'fe80::1::2',
-    '１９８.51.100.1',
-    'a'.repeat(10_000),
-  ])('%j', (header) => {
-    expect(addressOf(EDGE, header, TRUSTED)).toBe(EDGE)
-    expect(addressOf(EDGE, `6.6.6.6, ${header ?? ''}`, TRUSTED)).toBe(EDGE)
+describe('the client’s address is unknown', () => {
+  test.each([undefined, '', ' ', '\t'])('if a trusted proxy sends no entry: %j', (header) => {
+    expect(found(EDGE, header, TRUSTED)).toEqual({ address: EDGE, problem: 'missing' })
   })
 
-  test('a proxy that appends to garbage is still believed', () => {
-    expect(addressOf(INNER, `garbage, ${EDGE}`, TRUSTED)).toBe(EDGE)
-    expect(addressOf(INNER, `garbage, 198.51.100.1, ${EDGE}`, TRUSTED)).toBe('198.51.100.1')
+  describe('if a trusted proxy wrote an entry that is not an address', () => {
+    test.each([
+      ',',
+      ',,,',
+      'unknown',
+      '_hidden',
+      'for=198.51.100.1',
+      'localhost',
+      '198.51.100',
+      '198.51.100.256',
+      '198.51.100.01',
+      '0x7f000001',
+      '2130706433',
+      '198.51.100.1/24',
+      '198.51.100.1 ; drop',
+      '198.51.100.1%eth0',
+      '198.51.100.1:port',
+      '[198.51.100.1',
+      '::g',
+      ':::',
+      '[::1',
+      '[]',
+      'fe80::1::2',
+      '１９８.51.100.1',
+      'a'.repeat(10_000),
+    ])('%j', (header) => {
+      const unknown = { address: EDGE, problem: 'unreadable' }
+      expect(found(EDGE, header, TRUSTED)).toEqual(unknown)
+      expect(found(EDGE, `6.6.6.6, ${header}`, TRUSTED)).toEqual(unknown)
+      expect(found(INNER, `6.6.6.6, ${header}, ${EDGE}`, TRUSTED)).toEqual({ ...unknown, address: INNER })
+    })
   })
 
-  test('no socket address at all', () => {
-    expect(addressOf(undefined, '198.51.100.1', TRUSTED)).toBe('0.0.0.0')
+  test('but not by what stands to the left of the client’s own entry', () => {
+    expect(found(INNER, `garbage, 198.51.100.1, ${EDGE}`, TRUSTED)).toEqual({ address: '198.51.100.1' })
+    expect(found(EDGE, 'unknown, , 198.51.100.1', TRUSTED)).toEqual({ address: '198.51.100.1' })
+  })
+
+  test('but not where no proxy is trusted: the header is not read', () => {
+    expect(found('203.0.113.9', undefined)).toEqual({ address: '203.0.113.9' })
+    expect(found('203.0.113.9', 'garbage', TRUSTED)).toEqual({ address: '203.0.113.9' })
+    expect(found(undefined, '198.51.100.1', TRUSTED)).toEqual({ address: '0.0.0.0' })
   })
 })
 
@@ -143,22 +151,27 @@ describe('one clean form', () => {
   })
 })
 
-test('whatever is sent, the answer is the socket or an address that only trusted hops vouched for', () => {
+test('whatever is sent, the address is the socket’s or one that only trusted hops vouched for', () => {
   const ip = fc.oneof(fc.ipV4(), fc.ipV6(), fc.constantFrom('10.0.0.3', '10.0.0.4', '10.0.0.5'))
   const entry = fc.oneof(ip, ip, fc.string(), fc.constantFrom('', 'unknown', '[::1]:80', '10.0.0.9:1'))
   const isTrusted = trustProxies(TRUSTED)
   const isProxy = (text: string) => /^10\.0\.0\.\d+$/.test(text)
   fc.assert(
     fc.property(ip, fc.array(entry, { maxLength: 8 }), (socketAddress, entries) => {
-      const address = clientAddress(requestFrom(socketAddress, entries.join(',')), isTrusted)
+      const { address, problem } = clientAddress(requestFrom(socketAddress, entries.join(',')), isTrusted)
       expect(isIP(address)).toBeGreaterThan(0)
+      const proxy = addressOf(socketAddress, undefined)
+      if (problem !== undefined) {
+        expect([address, isProxy(proxy)]).toEqual([proxy, true])
+        return
+      }
 
       const hops = entries.join(',').split(',')
-      let believed = addressOf(socketAddress, undefined)
+      let believed = proxy
       while (isProxy(believed) && hops.length > 0) {
-        const next = addressOf(EDGE, hops.pop()?.trim(), [EDGE]) // one entry alone, in its clean form
-        if (next === EDGE) break // no address, or the proxy itself again
-        believed = next
+        const next = found(EDGE, hops.pop()?.trim(), [EDGE]) // one entry alone, in its clean form
+        expect(next.problem).toBeUndefined()
+        believed = next.address
       }
       expect(address).toBe(believed)
     }),

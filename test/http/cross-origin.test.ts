@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { crossOrigin } from '../../src/http/cross-origin.ts'
 import type { Route } from '../../src/http/routes.ts'
@@ -9,6 +10,7 @@ afterEach(closeAll)
 const PUBLIC = 'https://portal.example.com'
 const SPA = 'https://spa.example.com'
 let handled = 0
+let reported: unknown[] = []
 const routes: Route[] = (['GET', 'POST'] as const).map((method) => ({
   method,
   path: '/',
@@ -20,7 +22,9 @@ const routes: Route[] = (['GET', 'POST'] as const).map((method) => ({
 
 async function site(origins = [PUBLIC, SPA]) {
   handled = 0
-  return keep(await serve({ before: [crossOrigin({ origins })], routes }))
+  reported = []
+  const reportOrigin = (req: IncomingMessage) => void reported.push(req.headers.origin)
+  return keep(await serve({ before: [crossOrigin({ origins, reportOrigin })], routes }))
 }
 const PREFLIGHT = {
   'Access-Control-Request-Method': 'POST',
@@ -44,7 +48,7 @@ describe('another origin gets no permission', () => {
     const preflight = await ask({ method: 'OPTIONS', headers: { Origin, ...PREFLIGHT } })
     expect(preflight.headers['access-control-allow-origin']).toBeUndefined()
     expect(preflight.headers.vary).toMatch(/Origin/)
-    expect(handled).toBe(0)
+    expect([handled, reported]).toEqual([0, [Origin]])
     const answer = await ask({ headers: { Origin } })
     expect(answer.headers['access-control-allow-origin']).toBeUndefined()
     expect(answer.headers.vary).toMatch(/Origin/)

@@ -334,6 +334,15 @@ describe('drain', () => {
   })
 })
 
+test('a request that is answered before its body is complete ends its connection, once the answer is out', async () => {
+  const patience = { requestTimeoutMs: 3_600_000, keepAliveTimeoutMs: 3_600_000, writeTimeoutMs: 3_600_000 }
+  const { port } = await listening((_req, res) => res.end('refused'), patience)
+  const clients = Array.from({ length: 100 }, () => connection(port)) // more than may linger
+  for (const { write } of clients) write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{')
+  await until(() => clients.every(({ state }) => state.received.endsWith('refused')))
+  await until(() => clients.every(({ state }) => state.closed))
+})
+
 describe('patience is bounded', () => {
   test('for headers', async () => {
     const { port } = await listening(() => undefined, {

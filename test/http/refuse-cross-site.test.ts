@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { refuseCrossSite } from '../../src/http/refuse-cross-site.ts'
+import { createCrossSiteRules } from '../../src/http/refuse-cross-site.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { keeper, serve } from './serve.ts'
@@ -10,30 +10,40 @@ afterEach(closeAll)
 const PUBLIC = 'https://portal.example.com'
 const SPA = 'https://spa.example.com'
 const SIBLING = 'https://other.example.com'
-const routes = (['GET', 'POST', 'DELETE'] as const).map(
-  (method): Route => ({ method, path: '/', handle: (_req, res) => void res.json({ passed: true }) }),
+const PATHS = { '/': undefined, '/image': 'same-site', '/navigation': 'any-site' } as const
+let handled = 0
+const routes = Object.entries(PATHS).flatMap(([path, getFrom]) =>
+  (['GET', 'POST', 'DELETE'] as const).map(
+    (method): Route => ({
+      method,
+      path,
+      ...(getFrom === undefined ? {} : { getFrom }),
+      handle(_req, res) {
+        handled += 1
+        res.json({ passed: true })
+      },
+    }),
+  ),
 )
 
 async function guarded() {
+  handled = 0
   const metrics = createMetrics({ processMetrics: false })
+  const reported: unknown[] = []
   let told = 0
-  const served = keep(
-    await serve({
-      before: [
-        refuseCrossSite({
-          origins: [PUBLIC, SPA],
-          bearsSessionCookie: (req) => req.headers.cookie?.includes('session=') === true,
-          onRefused: () => {
-            told += 1
-          },
-          metrics,
-        }),
-      ],
-      routes,
-    }),
-  )
+  const rules = createCrossSiteRules({
+    origins: [PUBLIC, SPA],
+    bearsSessionCookie: (req) => req.headers.cookie?.includes('session=') === true,
+    reportOrigin: ({ headers }) => void reported.push(headers.origin),
+    onRefused() {
+      told += 1
+    },
+    metrics,
+  })
+  const served = keep(await serve({ before: [rules.refuseUnsafe], routes: rules.guardReads(routes) }))
   return {
     ...served,
+    reported,
     told: () => told,
     counted: async () => (await metrics.refusals.get()).values[0]?.value ?? 0,
   }
@@ -65,38 +75,64 @@ const ORIGINS = [
   '',
 ] as const
 
-/** The rule of DESIGN §4, put as a table. */
-function expected(method: string, site: string | undefined, origin: string | undefined, cookie: boolean) {
-  if (method === 'GET' || method === 'HEAD') return 200
-  if (site === 'same-origin' || site === 'none') return 200
-  if (origin !== undefined) return origin === PUBLIC || origin === SPA ? 200 : 403
-  if (site !== undefined) return 403
+/** The rules of DESIGN §4, put as a table. */
+function expected(
+  { method, path }: { method: string; path: keyof typeof PATHS },
+  site: string | undefined,
+  origin: string | undefined,
+  cookie: boolean,
+) {
+  const isAllowed = origin === PUBLIC || origin === SPA
+  if (site === 'same-origin' || site === 'none' || isAllowed) return 200
+  if (method === 'GET' || method === 'HEAD') {
+    if (site === undefined || PATHS[path] === 'any-site') return 200
+    return site === 'same-site' && PATHS[path] === 'same-site' ? 200 : 403
+  }
+  if (origin !== undefined || site !== undefined) return 403
   return cookie ? 403 : 200
 }
 
-test('every method × Sec-Fetch-Site × Origin × cookie', async () => {
-  const { ask } = await guarded()
-  for (const method of METHODS) {
-    for (const site of SITES) {
-      for (const origin of ORIGINS) {
-        for (const cookie of [false, true]) {
-          const headers = {
-            ...(site === undefined ? {} : { 'Sec-Fetch-Site': site }),
-            ...(origin === undefined ? {} : { Origin: origin }),
-            ...(cookie ? { Cookie: 'a=b; session=1' } : {}),
+test.each(Object.keys(PATHS) as (keyof typeof PATHS)[])(
+  '%s: every method × Sec-Fetch-Site × Origin × cookie',
+  async (path) => {
+    const { ask, counted, told } = await guarded()
+    let refused = 0
+    for (const method of METHODS) {
+      for (const site of SITES) {
+        for (const origin of ORIGINS) {
+          for (const cookie of [false, true]) {
+            const headers = {
+              ...(site === undefined ? {} : { 'Sec-Fetch-Site': site }),
+              ...(origin === undefined ? {} : { Origin: origin }),
+              ...(cookie ? { Cookie: 'a=b; session=1' } : {}),
+            }
+            const before = handled
+            const { status } = await ask({ method, path, headers })
+            const wanted = expected({ method, path }, site, origin, cookie)
+            const cell = { method, site, origin, cookie }
+            expect({ ...cell, status, done: handled - before }).toEqual({
+              ...cell,
+              status: wanted,
+              done: wanted === 200 ? 1 : 0,
+            })
+            if (wanted !== 200) refused += 1
           }
-          const { status } = await ask({ method, headers })
-          expect({ method, site, origin, cookie, status }).toEqual({
-            method,
-            site,
-            origin,
-            cookie,
-            status: expected(method, site, origin, cookie),
-          })
         }
       }
     }
-  }
+    expect([await counted(), told()]).toEqual([refused, refused])
+  },
+)
+
+test('an origin that is not allowed is reported at its first GET, whether that is refused or not', async () => {
+  const { ask, reported } = await guarded()
+  await ask({ headers: { Origin: SIBLING, 'Sec-Fetch-Site': 'same-site' } })
+  await ask({ headers: { Origin: 'https://evil.example' } }) // a browser without Fetch metadata
+  await ask({ method: 'POST', headers: { Origin: 'null' } })
+  await ask({ headers: { Origin: SPA, 'Sec-Fetch-Site': 'same-site' } })
+  await ask({ headers: { 'Sec-Fetch-Site': 'cross-site' } })
+  await ask({ path: '/navigation', headers: { Origin: SIBLING } }) // a proxy's sub-request has the application's
+  expect(reported).toEqual([SIBLING, 'https://evil.example', 'null'])
 })
 
 describe('a refusal says which header and which setting it was', () => {

@@ -53,7 +53,9 @@ async function publicListener() {
     allowedOrigins: [],
     isTrustedProxy: trustProxies([]),
     bodyLimitBytes: 1000,
+    unfinishedBodies: defaultTunables().http.unfinishedBodies,
     maxUrlBytes: 8192,
+    logThrottle: defaultTunables().log.throttle,
     load: { limits: defaultTunables().http.load, lagMs: () => 0 },
     sessions: createSessions({
       records,

@@ -6,7 +6,9 @@ import { trustProxies } from '../../src/http/client-address.ts'
 import { createListener, type ListenerOptions } from '../../src/http/listener.ts'
 import { noSuchPath, presentError } from '../../src/http/present-error.ts'
 import type { RequestRecords } from '../../src/http/refuse-malformed.ts'
+import { refuseUnknownAddress } from '../../src/http/refuse-unknown-address.ts'
 import { mountRoutes, type Route } from '../../src/http/routes.ts'
+import { createLogThrottle } from '../../src/observability/log-throttle.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { collectLog } from '../observability/collect-log.ts'
 
@@ -45,6 +47,8 @@ export const PATIENCE = {
   writeTimeoutMs: 20_000,
 }
 
+const LOG_THROTTLE = { periodMs: 3_600_000, maxLines: 3 }
+
 /** A real server on a free port with the middleware under test between the first and the last of the real ones. */
 export async function serve({ before = [], routes = [], trusted = [], prepare, patience }: ServeParts) {
   const { log, lines, text } = collectLog('debug')
@@ -54,6 +58,7 @@ export async function serve({ before = [], routes = [], trusted = [], prepare, p
   app.enable('case sensitive routing')
   app.enable('strict routing')
   app.use(beginRequest({ isTrustedProxy: trustProxies(trusted), log, metrics }))
+  app.use(refuseUnknownAddress({ mayLog: createLogThrottle(LOG_THROTTLE), log, metrics }))
   for (const middleware of before) app.use(middleware)
   mountRoutes(app, routes)
   app.use(noSuchPath())

@@ -156,11 +156,19 @@ test.each([
   ])
 })
 
+const FROM = 'X-Forwarded-For: 192.0.2.1'
+
 describe('a body that is still on its way', () => {
   const begun = (path: string) =>
-    [`POST ${path} HTTP/1.1`, 'Host: x', 'Content-Type: application/json', 'Content-Length: 2', '', '{'].join(
-      '\r\n',
-    )
+    [
+      `POST ${path} HTTP/1.1`,
+      'Host: x',
+      FROM,
+      'Content-Type: application/json',
+      'Content-Length: 2',
+      '',
+      '{',
+    ].join('\r\n')
 
   /** Sends all but the last byte; `end` sends that one, and gives the status. */
   async function slow(port: number, path: string) {
@@ -208,7 +216,10 @@ describe('a body that is still on its way', () => {
 test('a client that goes away leaves its place', async () => {
   const { ask, port, started, letGo } = await house()
   const gone = new AbortController()
-  const asking = fetch(`http://127.0.0.1:${port}${PATHS.pam}`, { signal: gone.signal }).catch(() => 'gone')
+  const headers = { 'x-forwarded-for': '192.0.2.1' }
+  const asking = fetch(`http://127.0.0.1:${port}${PATHS.pam}`, { headers, signal: gone.signal }).catch(
+    () => 'gone',
+  )
   await until(() => started() === 1)
   expect(await ask({ path: PATHS.pam })).toMatchObject(TURNED_AWAY)
   gone.abort()
@@ -221,7 +232,7 @@ test('a client that sends ahead and goes away leaves all its places, and a log l
   const { port, limits, started, letGo, metrics, lines } = await house()
   const places = limits.inFlight.session
   const socket = connect(port, '127.0.0.1')
-  socket.write(`GET ${PATHS.session} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(places))
+  socket.write(`GET ${PATHS.session} HTTP/1.1\r\nHost: x\r\n${FROM}\r\n\r\n`.repeat(places))
   await until(() => started() === places)
   socket.resetAndDestroy()
   await until(async () => (await metrics.requestsUnderWay.get()).values.every(({ value }) => value === 0))

@@ -1,6 +1,16 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
-import { AMELIA, type House, OLGA, PASSWORD, PRIYA, startHouse, TOMAS, WALTER } from '../support/house.ts'
+import {
+  AMELIA,
+  FROM_PROXY,
+  type House,
+  OLGA,
+  PASSWORD,
+  PRIYA,
+  startHouse,
+  TOMAS,
+  WALTER,
+} from '../support/house.ts'
 import { limitIsOver } from '../support/limit-is-over.ts'
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 
@@ -179,7 +189,7 @@ test('a limit of the PAM API that names its full reset only holds until then', a
 
 /** "Versioning". */
 test('the version is in the path: another one does not exist, and nothing is sent', async () => {
-  const browser = openBrowser(house.gatehouse.url)
+  const browser = openBrowser(house.gatehouse.url, FROM_PROXY)
   const answer = await browser.post('/api/v2/authn', { username: AMELIA, password: PASSWORD })
   expectError(answer, 404, 'E0000007')
   expect(house.upstreamCalls()).toEqual([])

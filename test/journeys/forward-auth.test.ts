@@ -2,8 +2,8 @@ import { Agent } from 'node:https'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { IDENTITY_HEADERS } from '../../src/session/forward-auth.ts'
 import { AMELIA, WALTER } from '../support/house.ts'
-import { PORTAL } from '../support/nginx.ts'
 import { type Arrived, type Portal, startPortal, ZOE } from '../support/portal.ts'
+import { PORTAL } from '../support/proxies.ts'
 import { startMonitor } from '../support/redis-monitor.ts'
 import { until } from '../support/until.ts'
 
@@ -28,7 +28,7 @@ const valuesOf = ({ headers }: Arrived, wanted: string) =>
   headers.flatMap(([name, value]) => (name === wanted ? [value] : []))
 
 async function sessionOf(cookie: string) {
-  const answer = await portal.nginx.ask({ path: '/api/v1/sessions/me', headers: ['Cookie', cookie] })
+  const answer = await portal.proxy.ask({ path: '/api/v1/sessions/me', headers: ['Cookie', cookie] })
   return JSON.parse(answer.text) as { id: string; userId: string; login: string }
 }
 
@@ -46,7 +46,7 @@ describe('who is signed out', () => {
         'no-store',
       ])
     }
-    const page = await portal.nginx.ask({ path: '/?signed-out' })
+    const page = await portal.proxy.ask({ path: '/?signed-out' })
     expect([page.status, page.text]).toEqual([200, 'the sign-in page'])
     expect(portal.arrived.length).toBe(before)
   })
@@ -71,8 +71,8 @@ describe('who is signed out', () => {
   })
 
   test('cannot ask /forward-auth from outside', async () => {
-    expect((await portal.nginx.ask({ path: '/forward-auth' })).status).toBe(404)
-    expect((await portal.nginx.ask({ path: '/forward-auth', headers: ['X-Original-URI', '/'] })).status).toBe(
+    expect((await portal.proxy.ask({ path: '/forward-auth' })).status).toBe(404)
+    expect((await portal.proxy.ask({ path: '/forward-auth', headers: ['X-Original-URI', '/'] })).status).toBe(
       404,
     )
   })
@@ -206,7 +206,7 @@ describe('an answer is good for one request', () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     try {
       expect((await portal.open(cookie, { agent })).status).toBe(200)
-      const out = await portal.nginx.ask({
+      const out = await portal.proxy.ask({
         method: 'DELETE',
         path: '/api/v1/sessions/me',
         headers: ['Cookie', cookie, 'Origin', PORTAL],
@@ -313,5 +313,5 @@ describe('Redis is away', () => {
 })
 
 test('what a healthy nginx says of all this is nothing', () => {
-  expect(portal.nginx.log()).not.toMatch(/\[(warn|crit|emerg)\]/)
+  expect(portal.proxy.log()).not.toMatch(/\[(warn|crit|emerg)\]/)
 })

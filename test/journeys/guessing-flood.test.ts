@@ -5,7 +5,7 @@ import type { Tunables } from '../../src/config/tunables.ts'
 import { type BrokerHome, type BrokerProcess, makeBrokerHome } from '../support/broker-process.ts'
 import { type Browser, openBrowser } from '../support/browser.ts'
 import { patientTunables, TEST_KEY } from '../support/gatehouse.ts'
-import { AMELIA, type House, PASSWORD, startHouse } from '../support/house.ts'
+import { AMELIA, FROM_PROXY, type House, PASSWORD, startHouse } from '../support/house.ts'
 import { until } from '../support/until.ts'
 
 /** Two broker processes on one Redis, behind a proxy that they trust. Their limits are as shipped. */
@@ -109,7 +109,7 @@ function mayPass(elapsedMs: number): number {
 }
 
 test('ten thousand wrong passwords from a thousand addresses: the limit and not one more, and the person gets in', async () => {
-  const [home1, home2] = brokers.map(({ url }) => openBrowser(url))
+  const [home1, home2] = brokers.map(({ url }) => openBrowser(url, FROM_PROXY))
   if (home1 === undefined || home2 === undefined) throw new Error('two brokers')
   for (const browser of [home1, home2]) expect((await signInIn(browser)).json.status).toBe('SUCCESS')
   house.forget()
@@ -134,7 +134,7 @@ test('ten thousand wrong passwords from a thousand addresses: the limit and not 
   expect(ownSignIns.length).toBeGreaterThan(4)
   expect(new Set(ownSignIns)).toEqual(new Set(['SUCCESS']))
 
-  const stranger = await signInIn(openBrowser(brokers[0]?.url ?? ''))
+  const stranger = await signInIn(openBrowser(brokers[0]?.url ?? '', FROM_PROXY))
   expect([stranger.status, stranger.json.errorCode]).toEqual([429, 'E0000047'])
 }, 300_000)
 

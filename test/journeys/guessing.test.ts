@@ -2,7 +2,16 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import { askedAtOnce } from '../support/at-once.ts'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
-import { AMELIA, type House, type HouseOptions, OLGA, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
+import {
+  AMELIA,
+  FROM_PROXY,
+  type House,
+  type HouseOptions,
+  OLGA,
+  PASSWORD,
+  startHouse,
+  TOMAS,
+} from '../support/house.ts'
 import { atMost, onlyLimits, type SomeLimits } from '../support/limits.ts'
 import { navigate } from '../support/navigate.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
@@ -29,8 +38,12 @@ const LIMITED = [429, 'E0000047']
 
 /** Each time a browser that was never seen, and unless told otherwise an address of its own. */
 let visitors = 0
-async function wrong(login: string, browser?: Browser, address = `198.18.0.${++visitors}`) {
-  return (browser ?? openBrowser(house.gatehouse.url)).post(
+function newAddress(): string {
+  visitors += 1
+  return `198.18.${visitors >> 8}.${visitors & 255}`
+}
+async function wrong(login: string, browser?: Browser, address = newAddress()) {
+  return (browser ?? openBrowser(house.gatehouse.url, FROM_PROXY)).post(
     '/api/v1/authn',
     { username: login, password: `wrong-${++visitors}` },
     { headers: { 'x-forwarded-for': address } },
@@ -71,7 +84,7 @@ describe('wrong passwords', () => {
     const resetS = Number(refused.headers.get('x-rate-limit-reset'))
     expect(resetS).toBeGreaterThan(Date.now() / 1000)
     expect(resetS).toBeLessThanOrEqual(Date.now() / 1000 + 601)
-    expect(errorOf(await right(openBrowser(house.gatehouse.url)))).toEqual(LIMITED)
+    expect(errorOf(await right(openBrowser(house.gatehouse.url, FROM_PROXY)))).toEqual(LIMITED)
     expect(house.upstreamCalls()).toEqual([])
     expect(errorOf(await wrong(TOMAS))).toEqual(REFUSED)
   })
@@ -158,7 +171,7 @@ describe('wrong passwords', () => {
     const replica = await house.replica()
     const answers = await Promise.all(
       Array.from({ length: 200 }, (_, n) =>
-        wrong(AMELIA, openBrowser(n % 2 === 0 ? house.gatehouse.url : replica.url)),
+        wrong(AMELIA, openBrowser(n % 2 === 0 ? house.gatehouse.url : replica.url, FROM_PROXY)),
       ),
     )
     expect(answers.filter(({ status }) => status === 401)).toHaveLength(7)
@@ -175,7 +188,11 @@ describe('wrong passwords', () => {
     const clicks = (password: string) =>
       Array.from({ length: 9 }, (_, n) => () => {
         const url = `${replicas[n % 3]?.url}/api/v1/authn`
-        return openBrowser(house.gatehouse.url).post(url, { username: AMELIA, password }, { headers })
+        return openBrowser(house.gatehouse.url, FROM_PROXY).post(
+          url,
+          { username: AMELIA, password },
+          { headers },
+        )
       })
     house.forget()
     for (const password of ['wrong-one', 'wrong-two']) {
@@ -196,7 +213,7 @@ describe('wrong passwords', () => {
 
   test('of a step-up count as well, and name nobody', async () => {
     await limitedTo({ password: { perPerson: atMost(2) } }, { env: { STEP_UP: 'on' } })
-    const browser = openBrowser(house.gatehouse.url)
+    const browser = openBrowser(house.gatehouse.url, FROM_PROXY)
     const { stateToken } = house.sandbox.startStepUp('payroll', undefined, 'https://portal.example/')
     const arrived = await navigate(browser, `${house.gatehouse.url}/signin/step-up?stateToken=${stateToken}`)
     const handle = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
@@ -256,7 +273,7 @@ describe('an operator who ends a person’s limits', () => {
   }
   const userIdOf = async (browser: Browser) => String((await browser.get('/api/v1/sessions/me')).json.userId)
   const forgotten = (login: string) =>
-    openBrowser(house.gatehouse.url).post('/api/v1/authn/recovery/password', {
+    openBrowser(house.gatehouse.url, FROM_PROXY).post('/api/v1/authn/recovery/password', {
       username: login,
       factorType: 'EMAIL',
     })
@@ -271,7 +288,7 @@ describe('an operator who ends a person’s limits', () => {
       expect(refusals(await inTurn(3, () => wrong(login)))).toEqual([REFUSED, REFUSED, LIMITED])
       expect((await inTurn(2, () => forgotten(login))).map(({ status }) => status)).toEqual([200, 429])
     }
-    const news = () => openBrowser(house.gatehouse.url)
+    const news = () => openBrowser(house.gatehouse.url, FROM_PROXY)
     expect(errorOf(await right(news()))).toEqual(LIMITED)
     expect(await ended(userId)).toEqual([200, { ended: ['userId'] }])
     expect(errorOf(await right(news()))).toEqual(LIMITED) // passwords are counted by login
@@ -286,7 +303,7 @@ describe('an operator who ends a person’s limits', () => {
 
   test('and their codes, by the user id alone', async () => {
     await limitedTo({ code: { perPerson: atMost(2) } }, { env: { OPS_TOKEN } })
-    const browser = openBrowser(house.gatehouse.url)
+    const browser = openBrowser(house.gatehouse.url, FROM_PROXY)
     const begun = async () => {
       const asked = await right(browser, TOMAS)
       const step = { stateToken: handleOf(asked) }
@@ -357,7 +374,7 @@ describe('an attempt that was not refused is given back', () => {
 
   test('a password that was right, with a factor still to come', async () => {
     await limitedTo({ password: { perPerson: atMost(2) } })
-    const answers = await inTurn(5, async () => right(openBrowser(house.gatehouse.url), TOMAS))
+    const answers = await inTurn(5, async () => right(openBrowser(house.gatehouse.url, FROM_PROXY), TOMAS))
     expect(answers.map(({ json }) => json.status)).toEqual(repeated('MFA_REQUIRED', 5))
     expect(refusals(await inTurn(3, () => wrong(TOMAS)))).toEqual([REFUSED, REFUSED, LIMITED])
   })
@@ -398,7 +415,7 @@ describe('a wrong old password', () => {
     expect((await page.signIn(OLGA)).json.status).toBe('PASSWORD_EXPIRED')
     return page
   }
-  const change = (page: PortalPage, fields: object = {}, address = `198.18.1.${++visitors}`) =>
+  const change = (page: PortalPage, fields: object = {}, address = newAddress()) =>
     page.follow(
       '_links.next',
       { oldPassword: `wrong-${++visitors}`, newPassword: NEW_PASSWORD, ...fields },
@@ -479,7 +496,7 @@ describe('a browser in which the person has fully signed in', () => {
     const headers = { 'x-forwarded-for': '203.0.113.5' }
     const credentials = { username: AMELIA, password: PASSWORD }
     expect((await known.post('/api/v1/authn', credentials, { headers })).json.status).toBe('SUCCESS')
-    expect(errorOf(await right(openBrowser(house.gatehouse.url)))).toEqual(LIMITED)
+    expect(errorOf(await right(openBrowser(house.gatehouse.url, FROM_PROXY)))).toEqual(LIMITED)
   })
 
   test('has a limit of its own, and uses nothing of what strangers have', async () => {
@@ -540,7 +557,7 @@ describe('failures in a row', () => {
     const second = await knownBrowser()
     expect(refusals(await inTurn(2, () => wrong(AMELIA, first)))).toEqual(repeated(REFUSED, 2))
     expect(refusals(await inTurn(2, () => wrong(AMELIA, second)))).toEqual([REFUSED, LIMITED])
-    expect((await right(openBrowser(house.gatehouse.url))).json.status).toBe('SUCCESS')
+    expect((await right(openBrowser(house.gatehouse.url, FROM_PROXY))).json.status).toBe('SUCCESS')
     expect(errorOf(await wrong(AMELIA, second))).toEqual(REFUSED)
   })
 })

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
-import { AMELIA, type House, PASSWORD, startHouse, WALTER } from '../support/house.ts'
+import { AMELIA, FROM_PROXY, type House, PASSWORD, startHouse, WALTER } from '../support/house.ts'
 import { until } from '../support/until.ts'
 
 let house: House
@@ -87,7 +87,7 @@ test('what is about a session is turned away last: looking at it, keeping it, an
       },
     }),
   })
-  const browser = openBrowser(house.gatehouse.url)
+  const browser = openBrowser(house.gatehouse.url, FROM_PROXY)
   const ask = {
     GET: (path: string) => browser.get(path),
     POST: (path: string) => browser.post(path, {}),

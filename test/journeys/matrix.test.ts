@@ -108,11 +108,16 @@ interface Expected {
 
 /** The rules of DESIGN §4 in the order in which they are asked. */
 function expectedOf(route: Route, kind: Cookies, caller: Caller): Expected {
-  const { verdicts, setsDevice, opened, session } = classNamed(CLASS_OF[nameOf(route)] as RouteClassName) // there: tested above
+  const { verdicts, setsDevice, opened, serves, session } = classNamed(
+    CLASS_OF[nameOf(route)] as RouteClassName,
+  ) // there: tested above
   const refused = { verdict: NOT_ALLOWED, setsDevice: false, session: undefined }
   const isCrossSite =
     caller.unsafe === 'is refused' || (caller.unsafe === 'passes without a session cookie' && kind !== 'none')
   if (route.method !== 'GET' && isCrossSite) return refused
+  const site = caller.headers['sec-fetch-site'] ?? 'none'
+  const isServed = serves === 'any-site' || site === serves || caller.reads !== undefined
+  if (route.method === 'GET' && !isServed && site !== 'none' && site !== 'same-origin') return refused
   if (opened === true && caller.opens !== true) return refused
   const verdict = verdicts[kind]
   return {

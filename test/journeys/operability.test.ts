@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
 import { TEST_KEY } from '../support/gatehouse.ts'
-import { AMELIA, type House, PASSWORD, startHouse } from '../support/house.ts'
+import { AMELIA, FROM_PROXY, type House, PASSWORD, startHouse } from '../support/house.ts'
 import { until } from '../support/until.ts'
 
 /** The broker as it is run: its own process, from the built files and the environment alone. */
@@ -206,9 +206,9 @@ describe('logs, ids and metrics', () => {
   test('an id from outside is taken over only from a trusted proxy and when well-formed', async () => {
     const trusting = await house.replica({ TRUST_PROXY: '127.0.0.1/32' })
     const idFrom = async (url: string, given: string) =>
-      (await fetch(`${url}/api/v1/sessions/me`, { headers: { 'x-request-id': given } })).headers.get(
-        'x-request-id',
-      )
+      (
+        await fetch(`${url}/api/v1/sessions/me`, { headers: { ...FROM_PROXY, 'x-request-id': given } })
+      ).headers.get('x-request-id')
     expect(await idFrom(house.gatehouse.url, 'proxy-id-12345')).not.toBe('proxy-id-12345')
     expect(await idFrom(trusting.url, 'proxy-id-12345')).toBe('proxy-id-12345')
     expect(await idFrom(trusting.url, 'not well formed')).not.toBe('not well formed')

@@ -21,6 +21,8 @@ export interface Browser {
   delete(path: string, options?: CallOptions): Promise<PageAnswer>
   readonly origin: string
   readonly jar: CookieJar
+  /** What the proxy in front of the broker adds to each request. */
+  readonly proxyHeaders: Readonly<Record<string, string>>
   /** Everything that came over the wire, for those who look for what must not be in it. */
   readonly received: string[]
 }
@@ -35,7 +37,7 @@ export interface CallOptions {
  * A browser whose page lies on the broker's own origin: it keeps cookies and says `Sec-Fetch-Site: same-origin`. An
  * answer that the OpenAPI document does not allow throws.
  */
-export function openBrowser(origin: string): Browser {
+export function openBrowser(origin: string, proxyHeaders: Readonly<Record<string, string>> = {}): Browser {
   const jar = new CookieJar()
   const received: string[] = []
 
@@ -48,6 +50,7 @@ export function openBrowser(origin: string): Browser {
       method,
       redirect: 'manual',
       headers: {
+        ...proxyHeaders,
         'sec-fetch-site': 'same-origin',
         'user-agent': 'Testbrowser/1.0',
         ...(cookie === '' ? {} : { cookie }),
@@ -74,6 +77,7 @@ export function openBrowser(origin: string): Browser {
   return {
     origin,
     jar,
+    proxyHeaders,
     received,
     get: (path, options) => call('GET', path, undefined, options),
     post: (path, body, options) => call('POST', path, body, options),

@@ -89,13 +89,16 @@ export async function startHouse(options: HouseOptions = {}): Promise<House> {
     upstreamCalls: () => sandbox.calls.authn.entries,
     forget: () => sandbox.calls.authn.clear(),
     async visit() {
-      const browser = openBrowser(gatehouse.url)
+      const browser = openBrowser(gatehouse.url, env?.TRUST_PROXY === undefined ? {} : FROM_PROXY)
       await browser.get('/api/v1/sessions/me')
       return browser
     },
     stop,
   }
 }
+
+/** What a trusted proxy must send: the client is on this machine too. */
+export const FROM_PROXY = { 'x-forwarded-for': '127.0.0.1' }
 
 export const PASSWORD = 'Demo-Password-1'
 export const AMELIA = 'amelia.stone@example.test'

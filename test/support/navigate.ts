@@ -32,6 +32,7 @@ export async function navigate(
     'sec-fetch-mode': 'navigate',
     'sec-fetch-dest': 'document',
     'sec-fetch-site': 'cross-site',
+    ...browser.proxyHeaders,
     ...(cookie === '' ? {} : { cookie }),
     ...options.headers,
   }

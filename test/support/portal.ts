@@ -2,15 +2,16 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { AMELIA, type House, type HouseOptions, PASSWORD, startHouse } from './house.ts'
-import { type Nginx, PORTAL, type PortalAnswer, type PortalAsk, startNginx } from './nginx.ts'
+import { PORTAL, PROXIES, type ProxyName } from './proxies.ts'
+import { type PortalAnswer, type PortalAsk, type RunningProxy, startProxy } from './proxy.ts'
 
-/** A whole portal: nginx by `deploy/proxies/nginx.conf`, a broker behind it, and an application for people signed in. */
+/** A whole portal: a proxy by its example in `deploy/proxies/`, a broker behind it, and an application. */
 export interface Portal {
   readonly house: House
-  readonly nginx: Nginx
+  readonly proxy: RunningProxy
   /** What reached the application, the oldest first. */
   readonly arrived: readonly Arrived[]
-  /** Signs in through nginx; gives the `Cookie` header of a browser that has. */
+  /** Signs in through the proxy; gives the `Cookie` header of a browser that has. */
   signIn(login: string, from?: string): Promise<string>
   /** The application, asked with these cookies. */
   open(cookie: string | undefined, ask?: PortalAsk): Promise<PortalAnswer>
@@ -27,9 +28,12 @@ export interface Arrived {
 /** A login that no header could carry as it is. */
 export const ZOE = 'zoë.王@exämple.test'
 
-export async function startPortal(options: Pick<HouseOptions, 'tunables' | 'redis'> = {}): Promise<Portal> {
+export async function startPortal({
+  proxy: name = 'nginx',
+  ...options
+}: Pick<HouseOptions, 'tunables' | 'redis'> & { readonly proxy?: ProxyName } = {}): Promise<Portal> {
   const arrived: Arrived[] = []
-  const application = createServer(async (req, res) => {
+  const application = createServer({ maxHeaderSize: 1_000_000 }, async (req, res) => {
     const chunks: Buffer[] = []
     for await (const chunk of req) chunks.push(chunk)
     const { rawHeaders } = req
@@ -43,6 +47,7 @@ export async function startPortal(options: Pick<HouseOptions, 'tunables' | 'redi
     res.statusCode = req.url === '/app/own-refusal' ? 401 : 200
     res.end('the application')
   })
+  application.maxHeadersCount = 0
   await new Promise<void>((resolve) => {
     application.listen(0, '127.0.0.1', resolve)
   })
@@ -55,7 +60,7 @@ export async function startPortal(options: Pick<HouseOptions, 'tunables' | 'redi
     application.closeAllConnections()
     await Promise.all([house.stop(), new Promise((resolve) => application.close(resolve))])
   }
-  const nginx = await startNginx({
+  const proxy = await startProxy(name, {
     gatehousePort: Number(new URL(house.gatehouse.url).port),
     applicationPort: (application.address() as AddressInfo).port, // listening on TCP
   }).catch(async (error: unknown) => {
@@ -65,13 +70,13 @@ export async function startPortal(options: Pick<HouseOptions, 'tunables' | 'redi
 
   return {
     house,
-    nginx,
+    proxy,
     arrived,
     async signIn(login, from) {
       const at = from === undefined ? {} : { from }
-      const first = await nginx.ask({ path: '/api/v1/sessions/me', ...at })
+      const first = await proxy.ask({ path: '/api/v1/sessions/me', ...at })
       const device = cookiesOf(first)
-      const answer = await nginx.ask({
+      const answer = await proxy.ask({
         method: 'POST',
         path: '/api/v1/authn',
         headers: ['Content-Type', 'application/json', 'Origin', PORTAL, 'Cookie', device],
@@ -82,13 +87,13 @@ export async function startPortal(options: Pick<HouseOptions, 'tunables' | 'redi
       return `${device}; ${cookiesOf(answer)}`
     },
     open: (cookie, ask = {}) =>
-      nginx.ask({
-        path: '/app/',
+      proxy.ask({
+        path: PROXIES[name].applicationPath,
         ...ask,
         headers: [...(cookie === undefined ? [] : ['Cookie', cookie]), ...(ask.headers ?? [])],
       }),
     async stop() {
-      await nginx.stop()
+      await proxy.stop()
       await stop()
     },
   }

@@ -17,17 +17,20 @@ export interface RedisProcess {
   end(): Promise<void>
 }
 
+/** Servers lie in directories that are not on every user's PATH. */
+export const SEARCH_PATH = `${process.env.PATH}:/usr/local/sbin:/usr/sbin:/sbin`
+
 export function startProcess(
   args: readonly string[],
   directory: string,
-  program: 'redis-server' | 'nginx' = 'redis-server',
+  program = 'redis-server',
 ): RedisProcess {
   const logFile = join(directory, 'server.log')
   const log = openSync(logFile, 'a')
   const child = spawn(program, args, {
     cwd: directory,
     stdio: ['ignore', log, log],
-    env: { ...process.env, PATH: `${process.env.PATH}:/usr/local/sbin:/usr/sbin:/sbin` }, // not on everybody's
+    env: { ...process.env, PATH: SEARCH_PATH },
   })
   closeSync(log)
   child.unref() // a test that forgets to stop it must not keep the runner waiting

@@ -68,6 +68,8 @@ interface RouteClass {
   readonly setsDevice: boolean
   /** Only for the browser itself to open: a page's fetch, a frame or a picture is refused. */
   readonly opened?: true
+  /** Which sites' pages its GET serves without an allowed origin; else only those of its own origin. */
+  readonly serves?: 'same-site' | 'any-site'
   /** What it does to the session cookie when it is done. */
   readonly session?: 'opens' | 'closes'
 }
@@ -76,9 +78,15 @@ export const ROUTE_CLASSES = {
   'sign-in': { verdicts: always(DONE), setsDevice: true, session: 'opens' },
   'recovery start': { verdicts: always(DONE), setsDevice: true },
   step: { verdicts: byDevice(UNKNOWN_HANDLE), setsDevice: true },
-  'offered picture or list': { verdicts: byDevice(NOT_OFFERED), setsDevice: true },
-  'offered redirect': { verdicts: byDevice(UNKNOWN_HANDLE), setsDevice: true, opened: true },
-  'step-up entrance': { verdicts: always(DONE), setsDevice: true, opened: true },
+  'offered list': { verdicts: byDevice(NOT_OFFERED), setsDevice: true },
+  'offered picture': { verdicts: byDevice(NOT_OFFERED), setsDevice: true, serves: 'same-site' },
+  'offered redirect': {
+    verdicts: byDevice(UNKNOWN_HANDLE),
+    setsDevice: true,
+    opened: true,
+    serves: 'any-site',
+  },
+  'step-up entrance': { verdicts: always(DONE), setsDevice: true, opened: true, serves: 'any-site' },
   'session: first look': { verdicts: bySession(NOT_FOUND), setsDevice: true },
   'session: kept alive': { verdicts: bySession(NOT_FOUND), setsDevice: false },
   'session: sign-out': { verdicts: bySession(NOT_FOUND), setsDevice: false, session: 'closes' },
@@ -88,7 +96,7 @@ export const ROUTE_CLASSES = {
     setsDevice: false,
     session: 'closes',
   },
-  'proxy check': { verdicts: bySession([401, undefined]), setsDevice: false },
+  'proxy check': { verdicts: bySession([401, undefined]), setsDevice: false, serves: 'any-site' },
 } as const satisfies Record<string, RouteClass>
 
 export type RouteClassName = keyof typeof ROUTE_CLASSES
@@ -116,8 +124,8 @@ export const CLASS_OF: Readonly<Record<string, RouteClassName>> = {
   'POST /api/v1/authn/recovery/unlock': 'recovery start',
   'POST /api/v1/authn/recovery/token': 'recovery start',
   ...Object.fromEntries(OPERATIONS.map(({ path }) => [`POST ${path}`, 'step'] as const)),
-  'GET /api/v1/users/:uid/factors/questions': 'offered picture or list',
-  'GET /api/v1/users/:uid/factors/:id/qr/:token': 'offered picture or list',
+  'GET /api/v1/users/:uid/factors/questions': 'offered list',
+  'GET /api/v1/users/:uid/factors/:id/qr/:token': 'offered picture',
   'GET /signin/step-up': 'step-up entrance',
   'GET /login/step-up/redirect': 'offered redirect',
   'GET /login/token/redirect': 'offered redirect',

@@ -1,9 +1,9 @@
 import type { Signer } from '../../crypto/sign.ts'
+import { countedAddress } from '../../http/counted-address.ts'
 import type { Counting, CountingWindow, WindowName } from '../../store/counting.ts'
 import { countingWindow, limitPlace } from '../../store/limiter.ts'
 import type { Client } from '../client.ts'
 import type { Attempt } from './attempts.ts'
-import { countedAddress } from './counted-address.ts'
 import { DEFENCES, type GuessingFigures, SCOPE_LABELS, type Scope, WINDOWS, type Windows } from './figures.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { countedAddress } from '../../../src/authn/guessing/counted-address.ts'
+import { countedAddress } from '../../src/http/counted-address.ts'
 
 test.each([
   ['203.0.113.5', '203.0.113.5'],

@@ -1,0 +1,47 @@
+-- For haproxy.cfg: asks Gatehouse who is signed in, and keeps Gatehouse's cookies from other servers.
+
+-- Headers of the request that Gatehouse needs for its answer. X-Forwarded-For and X-Request-Id are HAProxy's own by now.
+local ASKED_WITH = { "cookie", "x-gatehouse-session", "x-forwarded-for", "x-request-id" }
+
+-- Asks the URL of its argument. Sets txn.auth_status: 200 with txn.auth_user, txn.auth_login and txn.auth_session; 401, 409, or anything else, which
+-- says nothing about who is signed in: 0 if Gatehouse did not answer in time.
+core.register_action("check-session", { "http-req" }, function(txn, url)
+  local received = txn.http:req_get_headers()
+  local headers = {}
+  for _, name in ipairs(ASKED_WITH) do
+    if received[name] ~= nil then
+      local values = {}
+      for at = 0, #received[name] do values[#values + 1] = received[name][at] end
+      headers[name] = values
+    end
+  end
+  -- timeout: more than store.commandTimeoutMs
+  local response = core.httpclient():get({ url = url, headers = headers, timeout = 5000 })
+  local identity = response and response.headers or {}
+  local function value(name) return identity[name] and identity[name][0] or "" end
+  txn:set_var("txn.auth_status", response and response.status or 0)
+  txn:set_var("txn.auth_user", value("x-auth-request-user"))
+  txn:set_var("txn.auth_login", value("x-auth-request-preferred-username"))
+  txn:set_var("txn.auth_session", value("x-auth-request-session"))
+end, 1)
+
+local OWN = {
+  ["__Host-gatehouse"] = true,
+  ["__Host-gatehouse-device"] = true,
+  ["gatehouse"] = true,
+  ["gatehouse-device"] = true,
+}
+
+core.register_action("remove-gatehouse-cookies", { "http-req" }, function(txn)
+  local received = txn.http:req_get_headers()["cookie"]
+  if received == nil then return end
+  local kept = {}
+  for at = 0, #received do
+    for cookie in received[at]:gmatch("[^;]+") do
+      local name, text = cookie:match("^%s*([^=]-)%s*=") , cookie:match("^%s*(.-)%s*$")
+      if text ~= "" and not OWN[name] then kept[#kept + 1] = text end
+    end
+  end
+  txn.http:req_del_header("cookie")
+  if #kept > 0 then txn.http:req_set_header("cookie", table.concat(kept, "; ")) end
+end)

@@ -1,0 +1,50 @@
+import type { IncomingMessage } from 'node:http'
+import { bodyTooLarge } from '../errors.ts'
+
+type Done = (error: Error | undefined, body: Buffer) => void
+
+/**
+ * Reads a body of at most `limitBytes`. Its pieces are copied into one buffer: 64 kB that a client sends byte by byte
+ * would occupy 16 MB as a list of pieces. `done` is called once, but not if the client goes away first.
+ *
+ * Returns what stops reading: nothing is kept from then on, and `done` is not called any more.
+ */
+export function readBody(req: IncomingMessage, limitBytes: number, done: Done): () => void {
+  let buffer = NOTHING
+  let length = 0
+
+  const stop = () => {
+    req.off('data', take).off('end', finish)
+    buffer = NOTHING
+  }
+  function take(chunk: Buffer): void {
+    const needed = length + chunk.length
+    if (needed > limitBytes) {
+      stop()
+      done(bodyTooLarge(limitBytes), NOTHING)
+      return
+    }
+    if (length === 0)
+      buffer = chunk // mostly all of it
+    else {
+      if (needed > buffer.length) buffer = grown(buffer, length, Math.min(limitBytes, 2 * needed))
+      chunk.copy(buffer, length)
+    }
+    length = needed
+  }
+  function finish(): void {
+    const body = buffer.subarray(0, length)
+    stop()
+    done(undefined, body)
+  }
+  req.on('data', take).on('end', finish)
+  return stop
+}
+
+const NOTHING: Buffer = Buffer.alloc(0)
+
+function grown(buffer: Buffer, length: number, bytes: number): Buffer {
+  const larger = Buffer.allocUnsafeSlow(bytes)
+  buffer.copy(larger, 0, 0, length)
+  return larger
+}

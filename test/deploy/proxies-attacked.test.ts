@@ -1,0 +1,278 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { IDENTITY_HEADERS } from '../../src/session/forward-auth.ts'
+import { AMELIA, PASSWORD } from '../support/house.ts'
+import { type Arrived, type Portal, startPortal } from '../support/portal.ts'
+import { PORTAL, PROXIES, type ProxyName } from '../support/proxies.ts'
+import type { PortalAnswer, PortalAsk } from '../support/proxy.ts'
+import { until } from '../support/until.ts'
+
+/**
+ * Clients that attack each proxy example of `deploy/proxies/`, run as it stands: what the org, Gatehouse's log and the
+ * application are told must be the proxy's word and never the client's.
+ */
+
+const CLIENT = '127.0.0.77'
+const FORGED = '198.51.100.66'
+const FORGED_ID = 'forged-request-id'
+
+/** Proxies whose own limits let the attack through to Gatehouse and to the application; others may refuse it. */
+const TAKES_ALL_LINES: readonly ProxyName[] = ['Caddy']
+/** Whether it refuses a request with an underscore in the name of a header that it writes itself; the others drop it. */
+const REFUSES_UNDERSCORES: Readonly<Record<ProxyName, boolean>> = {
+  nginx: false,
+  Caddy: false,
+  HAProxy: false,
+  Apache: true,
+}
+
+const NAMES: readonly ProxyName[] = ['nginx', 'Caddy', 'HAProxy', 'Apache']
+
+describe.each(NAMES)('%s', (name) => {
+  const { asksWhoIsSignedIn } = PROXIES[name]
+  const mustPass = TAKES_ALL_LINES.includes(name)
+  let portal: Portal
+  beforeAll(async () => {
+    portal = await startPortal({ proxy: name })
+  })
+  afterAll(() => portal?.stop())
+
+  /** Signs in with these headers from the client's address; what the org was told, if it was asked. */
+  async function signInWith(headers: readonly string[]) {
+    portal.house.forget()
+    const answer = await asked({
+      method: 'POST',
+      path: '/api/v1/authn',
+      headers: ['Content-Type', 'application/json', 'Origin', PORTAL, ...headers],
+      body: JSON.stringify({ username: AMELIA, password: PASSWORD }),
+    })
+    const calls = portal.house.upstreamCalls()
+    return { ...answer, toldOrg: calls.map((call) => call.headers['x-forwarded-for']) }
+  }
+
+  /** Opens the application; what reached it, if anything did. */
+  async function openWith(cookie: string | undefined, ask: PortalAsk = {}) {
+    const before = portal.arrived.length
+    const answer = await portal.open(cookie, { from: CLIENT, ...ask }).catch(cutOff)
+    return { ...answer, arrived: portal.arrived.slice(before) }
+  }
+  const asked = (ask: PortalAsk) => portal.proxy.ask({ from: CLIENT, ...ask }).catch(cutOff)
+
+  async function sessionOf(cookie: string) {
+    const answer = await asked({ path: '/api/v1/sessions/me', headers: ['Cookie', cookie] })
+    return JSON.parse(answer.text) as { id: string; userId: string }
+  }
+
+  async function expectTruth(arrived: readonly Arrived[], cookie: string) {
+    const session = await sessionOf(cookie)
+    expect(arrived).toHaveLength(1)
+    const [request] = arrived
+    expect(identityIn(request)).toEqual(
+      asksWhoIsSignedIn
+        ? [
+            ['x-auth-request-preferred-username', encodeURIComponent(AMELIA)],
+            ['x-auth-request-session', session.id],
+            ['x-auth-request-user', session.userId],
+          ]
+        : [],
+    )
+    expect(valuesOf(request, 'x-forwarded-for')).toEqual([CLIENT])
+    expect(valuesOf(request, 'cookie').join()).not.toMatch(/gatehouse/)
+  }
+
+  describe.each([1000, 5000])('%i header lines', (count) => {
+    const lines = Array.from({ length: count }, () => ['W', 'b']).flat()
+
+    test('the org is told the client’s address, or the proxy refuses', async () => {
+      const { status, toldOrg } = await signInWith(lines)
+      if (mustPass || status === 200) expect([status, toldOrg]).toEqual([200, [CLIENT]])
+      else expect([REFUSED.has(status), toldOrg]).toEqual([true, []])
+    })
+
+    test('the application is told who is signed in, or the proxy refuses', async () => {
+      const cookie = await portal.signIn(AMELIA, CLIENT)
+      const { status, arrived } = await openWith(cookie, { headers: lines })
+      if (mustPass || status === 200) {
+        expect(status).toBe(200)
+        await expectTruth(arrived, cookie)
+      } else expect([REFUSED.has(status), arrived]).toEqual([true, []])
+    })
+  })
+
+  describe('headers that only the proxy may write, from a client', () => {
+    const forged = (...names: string[]) =>
+      names.flatMap((header) => [header, /for/i.test(header) ? FORGED : FORGED_ID])
+    const FORGERIES: Readonly<Record<string, readonly string[]>> = {
+      'X-Forwarded-For': forged('X-Forwarded-For'),
+      'X-Forwarded-For twice, and a trusted address': [
+        ...forged('X-Forwarded-For', 'x-forwarded-for'),
+        ...['X-Forwarded-For', '127.0.0.1'],
+      ],
+      'an empty X-Forwarded-For': ['X-Forwarded-For', ''],
+      'an unreadable X-Forwarded-For': ['X-Forwarded-For', 'unknown, _hidden,'],
+      'Forwarded, twice': ['Forwarded', `for=${FORGED}`, 'forwarded', `for=${FORGED};by=127.0.0.1`],
+      'other names of the address': forged('X-Real-Forwarded', 'True-Client-For'),
+      'X-Request-Id': forged('X-Request-Id'),
+      'X-Request-Id twice': forged('X-Request-Id', 'x-request-id'),
+      'X-Auth-Request-*': forged(...IDENTITY_HEADERS),
+      'X-Auth-Request-* twice, in other letters': forged(
+        ...IDENTITY_HEADERS.flatMap((header) => [header.toUpperCase(), header.toLowerCase()]),
+      ),
+      'X-Auth-Request-* named in Connection': [
+        ...forged(...IDENTITY_HEADERS),
+        ...['Connection', `close, ${IDENTITY_HEADERS.join(', ')}, X-Forwarded-For`],
+      ],
+    }
+    const UNDERSCORES: Readonly<Record<string, readonly string[]>> = {
+      'with underscores': forged(
+        ...[...IDENTITY_HEADERS, 'X-Forwarded-For', 'X-Request-Id'].map((header) =>
+          header.replaceAll('-', '_'),
+        ),
+      ),
+      'with the first hyphen an underscore': forged(
+        ...[...IDENTITY_HEADERS, 'X-Forwarded-For'].map((header) => header.replace('-', '_').toLowerCase()),
+      ),
+      'with the last hyphen an underscore': forged(
+        ...[...IDENTITY_HEADERS, 'X-Forwarded-For'].map((header) => header.replace(/-(?=[^-]*$)/, '_')),
+      ),
+    }
+    const ALL = [
+      ...Object.entries(FORGERIES).map((entry) => [...entry, false] as const),
+      ...Object.entries(UNDERSCORES).map((entry) => [...entry, REFUSES_UNDERSCORES[name]] as const),
+    ]
+
+    test.each(ALL)('%s: the org and the log are told the truth', async (_name, headers, isRefused) => {
+      const { status, toldOrg, headers: received } = await signInWith(headers)
+      if (isRefused) {
+        expect([status, toldOrg]).toEqual([400, []])
+        return
+      }
+      expect([status, toldOrg]).toEqual([200, [CLIENT]])
+      const requestId = received['x-request-id']
+      expect(requestId).not.toContain('forged')
+      const log = portal.house.gatehouse
+      const line = await until(() =>
+        log.logLines().find((one) => one.event === 'request' && one.requestId === requestId),
+      )
+      expect(line?.address).toBe(CLIENT)
+      expect(log.logText()).not.toContain(FORGED)
+    })
+
+    test.each(ALL)('%s: the application is told the truth', async (_name, headers, isRefused) => {
+      const cookie = await portal.signIn(AMELIA, CLIENT)
+      const { status, arrived } = await openWith(cookie, { headers })
+      if (isRefused) {
+        expect([status, arrived]).toEqual([400, []])
+        return
+      }
+      expect(status).toBe(200)
+      await expectTruth(arrived, cookie)
+      const [request] = arrived
+      expect(valuesOf(request, 'forwarded')).toEqual([])
+      expect(valuesOf(request, 'x-request-id').join()).not.toContain('forged')
+    })
+
+    if (asksWhoIsSignedIn)
+      test('do not sign anybody in', async () => {
+        for (const headers of [...Object.values(FORGERIES), ...Object.values(UNDERSCORES)]) {
+          expect(await openWith(undefined, { headers })).toMatchObject({ status: 401, arrived: [] })
+        }
+      })
+  })
+
+  test('the application gets its own cookies and never Gatehouse’s', async () => {
+    const cookie = await portal.signIn(AMELIA, CLIENT)
+    const [device = '', session = ''] = cookie.split('; ')
+    expect(session).toMatch(/^__Host-gatehouse=/)
+    const own = ['theme=gatehouse', 'my-gatehouse=1', 'gatehouse-devices=2', 'x=%3D']
+    const passing = async (...headers: string[]) => {
+      const { status, arrived } = await openWith(undefined, { headers })
+      expect([status, arrived.length]).toEqual([200, 1])
+      return valuesOf(arrived[0], 'cookie').filter((value) => value !== '')
+    }
+    const of = (...cookies: string[]) => ['Cookie', cookies.join('; ')]
+    expect(await passing(...of(device, session))).toEqual([])
+    expect(await passing(...of(device, session, ...own))).toEqual([own.join('; ')])
+    expect(await passing(...of('first=1', device, ...own, session, 'last=2'))).toEqual([
+      ['first=1', ...own, 'last=2'].join('; '),
+    ])
+    for (const headers of [
+      of(cookie, 'gatehouse=x', 'gatehouse-device=y'),
+      of(cookie, cookie),
+      [...of('a=1'), ...of(cookie)],
+      ['Cookie', `${device};${session};a=1`],
+      ['cookie', ` ${device} ; ${session} ;`],
+    ])
+      expect((await passing(...headers)).join()).not.toMatch(/gatehouse/)
+  })
+
+  test('two Host headers are refused, or mean nothing', async () => {
+    const cookie = await portal.signIn(AMELIA, CLIENT)
+    for (const second of ['evil.example', 'portal.example.com', '127.0.0.1']) {
+      const { status, toldOrg } = await signInWith(['Host', second])
+      if (status === 200) expect(toldOrg).toEqual([CLIENT])
+      else expect([REFUSED.has(status), toldOrg]).toEqual([true, []])
+      const opened = await openWith(cookie, { headers: ['Host', second] })
+      if (opened.status === 200) {
+        await expectTruth(opened.arrived, cookie)
+        expect(valuesOf(opened.arrived[0], 'host')).not.toContain('evil.example')
+      } else expect([REFUSED.has(opened.status), opened.arrived]).toEqual([true, []])
+    }
+  })
+
+  if (asksWhoIsSignedIn) {
+    test('a user who is signed out is sent to the sign-in page, a page’s own call gets 401', async () => {
+      const navigating = await openWith(undefined, { headers: ['Sec-Fetch-Mode', 'navigate'] })
+      expect([navigating.status, navigating.headers.location]).toEqual([302, `${PORTAL}/?signed-out`])
+      expect((await openWith(undefined, { headers: ['Sec-Fetch-Mode', 'cors'] })).status).toBe(401)
+      const page = await asked({ path: '/?signed-out' })
+      expect([page.status, page.text]).toEqual([200, 'the sign-in page'])
+    })
+
+    test('a session that another tab has replaced is 409, and nothing reaches the application', async () => {
+      const cookie = await portal.signIn(AMELIA, CLIENT)
+      const headers = ['X-Gatehouse-Session', 'of-another-tab']
+      expect(await openWith(cookie, { headers })).toMatchObject({ status: 409, arrived: [] })
+    })
+
+    test('other spellings of the path do not get around the check', async () => {
+      for (const path of [
+        '/app/../app/',
+        '//app/',
+        '/%61pp/',
+        '/x/../app/',
+        '/App/',
+        '/app;/',
+        '/api/v1/../../app/',
+      ]) {
+        const { arrived } = await openWith(undefined, { path })
+        expect([path, arrived]).toEqual([path, []])
+      }
+    })
+
+    test('a broker that is away lets nobody in and sends nobody to the sign-in page', async () => {
+      const other = await startPortal({ proxy: name })
+      try {
+        const cookie = await other.signIn(AMELIA)
+        await other.house.gatehouse.stop()
+        const answer = await other.open(cookie, { headers: ['Sec-Fetch-Mode', 'navigate'] })
+        expect([502, 503]).toContain(answer.status)
+        expect(other.arrived).toEqual([])
+      } finally {
+        await other.stop()
+      }
+    })
+  }
+})
+
+/** A status of a proxy that refuses, or 0: it closed the connection before the request was complete. */
+const REFUSED: ReadonlySet<number> = new Set([0, 400, 413, 431])
+
+function cutOff(error: NodeJS.ErrnoException): PortalAnswer {
+  if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') throw error
+  return { status: 0, headers: {}, text: '' }
+}
+
+const identityIn = (request: Arrived | undefined) =>
+  (request?.headers ?? []).filter(([header]) => header.startsWith('x-auth')).toSorted()
+const valuesOf = (request: Arrived | undefined, wanted: string) =>
+  (request?.headers ?? []).flatMap(([header, value]) => (header === wanted ? [value] : []))

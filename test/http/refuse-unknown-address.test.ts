@@ -1,0 +1,92 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { contextOf } from '../../src/http/request-context.ts'
+import type { Route } from '../../src/http/routes.ts'
+import { until } from '../support/until.ts'
+import { keeper, serve } from './serve.ts'
+
+const { keep, closeAll } = keeper()
+afterEach(closeAll)
+
+const whoAsks: Route = {
+  method: 'GET',
+  path: '/who',
+  handle: (req, res) => void res.end(contextOf(req).address),
+}
+const behindProxy = async () => keep(await serve({ routes: [whoAsks], trusted: ['127.0.0.1/32'] }))
+
+describe('a request from a trusted proxy that does not say which client it is for', () => {
+  test.each([
+    ['without X-Forwarded-For', {}, /^X-Forwarded-For: missing/, 'missing'],
+    ['with an empty one', { 'X-Forwarded-For': '' }, /^X-Forwarded-For: missing/, 'missing'],
+    ['with two empty ones', { 'X-Forwarded-For': ['', ''] }, /not an address$/, 'unreadable'],
+    [
+      'with an unreadable one',
+      { 'X-Forwarded-For': '198.51.100.7, unknown' },
+      /not an address$/,
+      'unreadable',
+    ],
+  ])('%s is refused, logged and counted', async (_name, headers, cause, reason) => {
+    const { ask, lines, metrics } = await behindProxy()
+    const answer = await ask({ path: '/who', headers })
+    expect(answer.status).toBe(400)
+    expect(answer.json).toMatchObject({
+      errorCode: 'E0000001',
+      errorSummary: 'Api validation failed: X-Forwarded-For',
+      errorCauses: [{ errorSummary: expect.stringMatching(cause) }],
+    })
+    await until(() => lines().some(({ event }) => event === 'request'))
+    expect(lines()).toEqual([
+      expect.objectContaining({
+        level: 'warn',
+        event: 'no_forwarded_for',
+        requestId: answer.headers['x-request-id'],
+        address: '127.0.0.1',
+        reason,
+      }),
+      expect.objectContaining({ event: 'request', address: '127.0.0.1', status: 400 }),
+    ])
+    expect(await metrics.registry.metrics()).toContain(
+      'gatehouse_refusals_total{reason="no_forwarded_for"} 1',
+    )
+  })
+
+  test('is logged once for each proxy, and counted each time', async () => {
+    const { ask, lines, metrics } = await behindProxy()
+    for (let n = 0; n < 5; n++) await ask({ path: '/who' })
+    await until(() => lines().filter(({ event }) => event === 'request').length === 5)
+    expect(lines().filter(({ event }) => event === 'no_forwarded_for')).toHaveLength(1)
+    expect(await metrics.registry.metrics()).toContain(
+      'gatehouse_refusals_total{reason="no_forwarded_for"} 5',
+    )
+  })
+})
+
+test('a request from anybody else needs no X-Forwarded-For', async () => {
+  const { ask } = keep(await serve({ routes: [whoAsks], trusted: ['10.0.0.0/8'] }))
+  expect(await ask({ path: '/who' })).toMatchObject({ status: 200, text: '127.0.0.1' })
+})
+
+test('a client on the trusted proxy’s own machine is known by that address', async () => {
+  const { ask } = await behindProxy()
+  const headers = { 'X-Forwarded-For': '127.0.0.1' }
+  expect(await ask({ path: '/who', headers })).toMatchObject({ status: 200, text: '127.0.0.1' })
+})
+
+describe('thousands of header lines before X-Forwarded-For', () => {
+  test.each([1000, 2000, 5000])('%i: the client’s address is still read', async (count) => {
+    const { raw } = await behindProxy()
+    const lines = 'W: b\r\n'.repeat(count)
+    const answer = await raw(
+      `GET /who HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${lines}X-Forwarded-For: 198.51.100.7\r\n\r\n`,
+    )
+    expect(answer).toMatch(/^HTTP\/1.1 200 [\s\S]*\r\n\r\n198\.51\.100\.7$/)
+  })
+
+  test('more bytes than the limit are refused, however they are divided into lines', async () => {
+    const { raw } = await behindProxy()
+    for (const line of ['W: b\r\n', `Cookie: ${'c'.repeat(50)}\r\n`, 'W:\r\n']) {
+      const lines = line.repeat(20_000)
+      expect(await raw(`GET /who HTTP/1.1\r\nHost: x\r\n${lines}\r\n`)).toMatch(/^HTTP\/1.1 431 /)
+    }
+  })
+})

@@ -1,0 +1,50 @@
+import { afterEach, expect, test } from '@jest/globals'
+import { type Gatehouse, startGatehouse } from '../support/gatehouse.ts'
+import { until } from '../support/until.ts'
+
+/** An origin that ALLOWED_ORIGINS lacks: the log names it, however its page asks first. */
+
+const MISSING = 'http://wiki.localhost:3000'
+let gatehouse: Gatehouse
+afterEach(() => gatehouse.stop())
+
+async function asked(...asks: (readonly [method: string, path: string, headers: Record<string, string>])[]) {
+  gatehouse = await startGatehouse({ env: { AUTHN_BASE_URL: 'http://127.0.0.1:9' } })
+  for (const [method, path, headers] of asks) await fetch(gatehouse.url + path, { method, headers })
+  const lines = () => gatehouse.logLines()
+  await until(() => lines().filter(({ event }) => event === 'request').length === asks.length)
+  return lines().filter(({ event }) => event === 'origin_not_allowed')
+}
+
+const FETCHED = { origin: MISSING, 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'cors' }
+
+test.each<[string, string, Record<string, string>]>([
+  ['a GET', 'GET', FETCHED],
+  ['a GET of a browser without Fetch metadata', 'GET', { origin: MISSING }],
+  ['a preflight', 'OPTIONS', { ...FETCHED, 'access-control-request-method': 'GET' }],
+  ['a DELETE', 'DELETE', FETCHED],
+])('%s is enough for a line with the origin and the reason', async (_name, method, headers) => {
+  expect(await asked([method, '/api/v1/sessions/me', headers])).toEqual([
+    {
+      time: expect.any(String),
+      level: 'warn',
+      event: 'origin_not_allowed',
+      requestId: expect.any(String),
+      origin: MISSING,
+      reason: 'neither PUBLIC_URL nor one of ALLOWED_ORIGINS',
+    },
+  ])
+})
+
+test('each origin is named once, and made-up ones do not flood the log', async () => {
+  const asks = Array.from(
+    { length: 60 },
+    (_, n) => ['GET', '/api/v1/sessions/me', { origin: `https://made-up-${n >> 1}.example` }] as const,
+  )
+  const named = (await asked(...asks)).map(({ origin }) => origin)
+  expect(named).toEqual(Array.from({ length: 20 }, (_, n) => `https://made-up-${n}.example`))
+})
+
+test('a proxy’s sub-request bears the application’s own headers, which mean nothing here', async () => {
+  expect(await asked(['GET', '/forward-auth', FETCHED])).toEqual([])
+})

@@ -1,0 +1,178 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Certificates } from './redis-certificates.ts'
+
+/** The host of PUBLIC_URL in the files of `deploy/proxies/`. */
+export const PORTAL_HOST = 'portal.example.com'
+export const PORTAL = `https://${PORTAL_HOST}`
+
+export interface Machine {
+  /** What HTTPS is served on. */
+  readonly port: number
+  readonly gatehousePort: number
+  readonly applicationPort: number
+  /** A web server with the portal's own pages, for a proxy that does not serve files. */
+  readonly pagesPort: number
+  /** Its own, for everything that the proxy reads and writes; `index.html` lies in it. */
+  readonly directory: string
+  readonly certificates: Certificates
+}
+
+export interface ProxyExample {
+  /** Names of the program, by distribution. */
+  readonly programs: readonly string[]
+  /** The first path of the application that the example has. */
+  readonly applicationPath: string
+  /** Whether the application is only for signed-in users. */
+  readonly asksWhoIsSignedIn: boolean
+  /** Writes its files; gives the arguments that run it as one process in the foreground. */
+  prepare(machine: Machine): readonly string[]
+}
+
+export type ProxyName = 'nginx' | 'Caddy' | 'HAProxy' | 'Apache'
+
+/**
+ * How each example of `deploy/proxies/` is run as it stands: only what its head says to replace is replaced, and what
+ * belongs to the machine rather than to the portal is added.
+ */
+export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
+  nginx: {
+    programs: ['nginx'],
+    applicationPath: '/app/',
+    asksWhoIsSignedIn: true,
+    prepare({ port, gatehousePort, applicationPort, directory, certificates }) {
+      const portal = example('nginx.conf', {
+        'listen 443 ssl': `listen 127.0.0.1:${port} ssl`,
+        '/etc/nginx/tls/portal.pem': certificates.certFile,
+        '/etc/nginx/tls/portal.key': certificates.keyFile,
+        'server 127.0.0.1:8080': `server 127.0.0.1:${gatehousePort}`,
+        'server 127.0.0.1:3000': `server 127.0.0.1:${applicationPort}`,
+        'root /srv/portal': `root ${directory}`,
+      })
+      const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+      const file = written(
+        directory,
+        'nginx.conf',
+        `daemon off; master_process off; pid ${directory}/nginx.pid; error_log stderr info;
+        events {}
+        http {
+          access_log off;
+          ${temporary.map((name) => `${name}_temp_path ${directory}/${name};`).join('\n')}
+          include ${written(directory, 'portal.conf', portal)};
+        }`,
+      )
+      return ['-p', directory, '-c', file]
+    },
+  },
+
+  Caddy: {
+    programs: ['caddy'],
+    applicationPath: '/app/',
+    asksWhoIsSignedIn: true,
+    prepare({ port, gatehousePort, applicationPort, directory, certificates }) {
+      const portal = example('Caddyfile', {
+        [`\n${PORTAL_HOST} {`]: `\n${PORTAL}:${port} {\n\tbind 127.0.0.1\n\ttls ${certificates.certFile} ${certificates.keyFile}`,
+        '127.0.0.1:8080': `127.0.0.1:${gatehousePort}`,
+        '127.0.0.1:3000': `127.0.0.1:${applicationPort}`,
+        '/srv/portal': directory,
+      })
+      const options = `{\n\tadmin off\n\tauto_https off\n\tstorage file_system ${directory}/caddy\n}\n`
+      return ['run', '--adapter', 'caddyfile', '--config', written(directory, 'Caddyfile', options + portal)]
+    },
+  },
+
+  HAProxy: {
+    programs: ['haproxy'],
+    applicationPath: '/app/',
+    asksWhoIsSignedIn: true,
+    prepare({ port, gatehousePort, applicationPort, pagesPort, directory, certificates }) {
+      const pem = readFileSync(certificates.certFile, 'utf8') + readFileSync(certificates.keyFile, 'utf8')
+      const portal = example('haproxy.cfg', {
+        'bind :443': `bind 127.0.0.1:${port}`,
+        '/etc/haproxy/tls/portal.pem': written(directory, 'portal.pem', pem),
+        '/etc/haproxy/gatehouse.lua': written(directory, 'gatehouse.lua', example('gatehouse.lua', {})),
+        '127.0.0.1:8080': `127.0.0.1:${gatehousePort}`,
+        '127.0.0.1:3000': `127.0.0.1:${applicationPort}`,
+        '127.0.0.1:8000': `127.0.0.1:${pagesPort}`,
+      })
+      return ['-db', '-f', written(directory, 'haproxy.cfg', portal)]
+    },
+  },
+
+  Apache: {
+    programs: ['apache2', 'httpd'],
+    applicationPath: '/open/',
+    asksWhoIsSignedIn: false,
+    prepare({ port, gatehousePort, applicationPort, directory, certificates }) {
+      const portal = example('apache.conf', {
+        '*:443': `127.0.0.1:${port}`,
+        '/etc/apache2/tls/portal.pem': certificates.certFile,
+        '/etc/apache2/tls/portal.key': certificates.keyFile,
+        'http://127.0.0.1:8080': `http://127.0.0.1:${gatehousePort}`,
+        'http://127.0.0.1:3000': `http://127.0.0.1:${applicationPort}`,
+        '/srv/portal': directory,
+      })
+      const file = written(
+        directory,
+        'apache.conf',
+        `ServerRoot ${directory}
+        ServerName ${PORTAL_HOST}
+        Listen 127.0.0.1:${port}
+        PidFile ${directory}/apache.pid
+        Mutex file:${directory}
+        DefaultRuntimeDir ${directory}
+        ErrorLog /dev/stderr
+        LogLevel warn
+        ${apacheModules()}
+        TypesConfig /dev/null
+        ${process.getuid?.() === 0 ? 'User #65534\nGroup #65534' : ''}
+        Include ${written(directory, 'portal.conf', portal)}`,
+      )
+      return ['-X', '-f', file]
+    },
+  },
+}
+
+/** Those that the example needs, and those that a distribution may have built in. */
+const APACHE_MODULES = [
+  'mpm_event',
+  'unixd',
+  'log_config',
+  'mime',
+  'dir',
+  'authn_core',
+  'authz_core',
+  'ssl',
+  'socache_shmcb',
+  'headers',
+  'rewrite',
+  'setenvif',
+  'proxy',
+  'proxy_http',
+  'reqtimeout',
+  'unique_id',
+]
+const APACHE_DIRECTORIES = ['/usr/lib/apache2/modules', '/usr/lib/apache2', '/usr/lib64/httpd/modules']
+
+function apacheModules(): string {
+  const directory = APACHE_DIRECTORIES.find((one) => existsSync(join(one, 'mod_proxy_http.so')))
+  return APACHE_MODULES.flatMap((name) => {
+    const file = join(directory ?? '', `mod_${name}.so`)
+    return existsSync(file) ? [`LoadModule ${name}_module ${file}`] : []
+  }).join('\n')
+}
+
+/** A file of `deploy/proxies/`. Each text to replace must be in it, or the test would start something else. */
+function example(name: string, replacements: Readonly<Record<string, string>>): string {
+  const text = readFileSync(join(import.meta.dirname, '../../deploy/proxies', name), 'utf8')
+  return Object.entries(replacements).reduce((before, [from, to]) => {
+    if (!before.includes(from)) throw new Error(`deploy/proxies/${name}: "${from}" is not there`)
+    return before.replaceAll(from, to)
+  }, text)
+}
+
+function written(directory: string, name: string, text: string): string {
+  const file = join(directory, name)
+  writeFileSync(file, text)
+  return file
+}
