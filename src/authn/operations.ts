@@ -100,6 +100,7 @@ function step(name: string, path: string, rest: Partial<Operation> = {}): Operat
 /** Authentication method names of RFC 8176 for the factor types we know; another one is just a second factor. */
 const AMR: ReadonlyMap<string, string> = new Map(
   Object.entries({
+    password: 'pwd',
     question: 'kba',
     sms: 'sms',
     call: 'tel',
@@ -139,8 +140,8 @@ export function proofOf(
   }
 }
 
-/** What a person has to know or to hold, of all that a verification may bear. */
-const CREDENTIALS = ['passCode', 'answer', 'signatureData'] as const
+/** The fields of a verification that show what the user knows or holds. */
+const CREDENTIALS = ['passCode', 'answer', 'password', 'signatureData'] as const
 
 function isShown(value: unknown): boolean {
   return typeof value === 'string' && value !== ''

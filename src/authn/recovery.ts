@@ -92,7 +92,11 @@ export function createRecovery(parts: RecoveryParts): Recovery {
     return answer.status === 'RECOVERY_CHALLENGE' ? answer.stateToken : undefined
   }
 
-  const begun = async (recoveryType: RecoveryType, body: object, client: Client): Promise<AuthnReply> => {
+  const begun = async (
+    recoveryType: RecoveryType,
+    body: RecoveryBody,
+    client: Client,
+  ): Promise<AuthnReply> => {
     const reply = await upstream.send(
       { path: PATHS[recoveryType], body: { ...body }, bearsToken: false },
       client,
@@ -104,13 +108,11 @@ export function createRecovery(parts: RecoveryParts): Recovery {
   return {
     start: (recoveryType, body, handle, client) =>
       unhurried(async () => {
-        const { username, factorType } = body
-        const relayState = body.relayState ?? undefined
+        const { username, factorType, relayState } = body
         const operation = OPERATIONS[recoveryType]
-        const sent = { username, factorType, ...(relayState === undefined ? {} : { relayState }) }
         const send = () => {
           audit.recoveryStarted({ operation, factorType }, username, client)
-          return begun(recoveryType, sent, client)
+          return begun(recoveryType, body, client)
         }
         const reply =
           factorType === 'EMAIL'

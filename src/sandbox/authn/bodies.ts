@@ -45,6 +45,7 @@ export type ResetPasswordBody = z.output<typeof resetPasswordBody>
 export const factorBody = stateBody.extend({
   passCode: optional,
   answer: optional,
+  password: optional,
   clientData: optional,
   signatureData: optional,
   authenticatorData: optional,

@@ -52,7 +52,7 @@ export function pollActivation(call: FactorCall): void {
 export function sendActivationLink(call: FactorCall, by: 'email' | 'sms'): void {
   const { world, transaction, person, factor, origin } = enrolmentStep(call)
   if (factor.factorType !== 'push') throw notAllowedNow()
-  const to = by === 'email' ? person.login : phoneNumberOf(call.body)
+  const to = by === 'email' ? person.login : phoneNumberOf(call.body, world)
   const token = world.tokens.short()
   world.pushLinks.put(token, transaction.stateToken)
   const link = `${origin}/signin/push-activation/${token}`
@@ -74,7 +74,7 @@ export function resendEnrolment(call: FactorCall): void {
   const kind = FACTOR_KINDS[factor.factorType]
   if (kind.resend === undefined || kind.resend === 'push') throw notAllowedNow()
   if (factor.factorType !== 'email' && call.body.profile?.phoneNumber !== undefined) {
-    factor.config = { ...factor.config, phoneNumber: phoneNumberOf(call.body) }
+    factor.config = { ...factor.config, phoneNumber: phoneNumberOf(call.body, step.world) }
     factor.profile = kind.profile(factor.config, step.person)
   }
   kind.begin(step)
