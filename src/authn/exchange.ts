@@ -147,8 +147,12 @@ export function createExchange(parts: ExchangeParts): Exchange {
       factorId: sending.factorId,
       enrolment: sending.enrolment,
       expiresAtMs: now() + ttlMs,
-      maxOffered: parts.maxOfferedSteps,
     })
+    if (after.offered.length > parts.maxOfferedSteps) {
+      metrics.refusals.inc({ reason: 'too_many_steps' })
+      log.error('too_many_steps', { requestId: client.requestId, operation, count: after.offered.length })
+      throw upstreamUnavailable(new UpstreamFailure('unreadable', { code: 'too many steps' }))
+    }
     await offers.keep(client.device.id, offered, [after.stateToken, ...after.retiredTokens], ttlMs)
     audit.answered(operation, answer, { before, after }, client, factorType)
     if (sending.enrolment !== undefined && completesEnrolment(operation, answer))

@@ -96,12 +96,8 @@ export function rewriteAnswer(answer: Readonly<Record<string, unknown>>, options
   }
 }
 
-/** Adds steps to those offered before; one entry a path and query, with the methods of all. The newest are kept. */
-export function mergeSteps(
-  before: readonly OfferedStep[],
-  added: readonly OfferedStep[],
-  max = Number.POSITIVE_INFINITY,
-): OfferedStep[] {
+/** Adds steps to those offered before: one entry for a path and query, with the methods of all. */
+export function mergeSteps(before: readonly OfferedStep[], added: readonly OfferedStep[]): OfferedStep[] {
   const merged = new Map<string, OfferedStep>()
   for (const step of [...before, ...added]) {
     const key = step.path + step.query
@@ -112,7 +108,7 @@ export function mergeSteps(
       known === undefined ? step : { ...step, methods: joinMethods(known.methods, step.methods) },
     )
   }
-  return [...merged.values()].slice(-Math.min(max, merged.size))
+  return [...merged.values()]
 }
 
 /** The offered step of a path that this method may take; undefined: it was not offered. */

@@ -379,11 +379,4 @@ describe('steps', () => {
     ])
     expect(mergeSteps([step('/a', ['GET'])], [step('/a')])).toEqual([step('/a')])
   })
-
-  test('above the limit the oldest go', () => {
-    const many = Array.from({ length: 300 }, (_, index) => step(`/${index}`))
-    expect(mergeSteps(many, [step('/new')], 200).length).toBe(200)
-    expect(mergeSteps(many, [step('/new')], 200).at(-1)).toEqual(step('/new'))
-    expect(mergeSteps([], [], 200)).toEqual([])
-  })
 })
