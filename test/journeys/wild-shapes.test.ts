@@ -97,9 +97,7 @@ describe('the address of a link', () => {
     'with a colon works in either spelling: %s',
     async (path) => {
       const page = await pageWith({ _links: { next: post(stub.url + path) } })
-      expect(decodeURIComponent(hrefAt(page.held, '_links.next'))).toBe(
-        gatehouse.url + decodeURIComponent(path),
-      )
+      expect(hrefAt(page.held, '_links.next')).toBe(gatehouse.url + path)
       stub.answers(SUCCESS)
       await page.send(gatehouse.url + path, { passCode: '123456' })
       expect(decodeURIComponent(stub.calls.at(-1)?.path ?? '')).toBe(decodeURIComponent(path))
