@@ -144,7 +144,7 @@ export const recoveryAnswer = z
     expiresAt: z.iso.datetime().optional(),
     relayState: z.string().optional().meta({ description: 'As it was sent.' }),
     factorResult: z.literal('WAITING').optional(),
-    factorType: z.enum(['EMAIL', 'SMS', 'CALL']),
+    factorType: z.enum(['EMAIL', 'SMS', 'call']).meta({ description: 'As Okta spells it.' }),
     recoveryType: z.enum(['PASSWORD', 'UNLOCK']),
     _links: links.optional(),
   })
