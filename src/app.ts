@@ -11,7 +11,7 @@ import { jsonBody } from './http/json-body.ts'
 import { noSuchPath, presentError } from './http/present-error.ts'
 import { refuseCrossSite } from './http/refuse-cross-site.ts'
 import { refuseLongUrl } from './http/refuse-malformed.ts'
-import { mountRoutes, type Route } from './http/routes.ts'
+import { matchPaths, mountRoutes, type Route } from './http/routes.ts'
 import { addSecurityHeaders } from './http/security-headers.ts'
 import { type RoutesByKind, type ShedLoadParts, shedLoad } from './http/shed-load.ts'
 import type { Logger } from './observability/logger.ts'
@@ -44,6 +44,11 @@ export function createApp(parts: AppParts): Express {
   const { log, metrics, sessions, sessionCookie, isTrustedProxy } = parts
   const origins = [parts.publicOrigin, ...parts.allowedOrigins]
   const routes = routesByKind(parts)
+  const takesForm = matchPaths(
+    Object.values(routes)
+      .flat()
+      .filter(({ encoding }) => encoding === 'form'),
+  )
   const load = shedLoad({ ...parts.load, routes, metrics })
   const app = express()
   app.disable('x-powered-by')
@@ -66,7 +71,7 @@ export function createApp(parts: AppParts): Express {
         onRefused: auditCrossSite({ log }),
         metrics,
       }),
-      jsonBody({ limitBytes: parts.bodyLimitBytes }),
+      jsonBody({ limitBytes: parts.bodyLimitBytes, takesForm }),
       load.inside,
       refuseOtherSession({ sessions }),
     ),

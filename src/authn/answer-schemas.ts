@@ -134,6 +134,9 @@ export const cancelAnswer = z
   .looseObject({ status: z.unknown().optional(), ...transactionFields })
   .meta({ id: 'CancelledTransaction' })
 
+/** A form says nothing of where the sign-in stands. */
+export const formAnswer = z.strictObject({}).meta({ id: 'Empty' })
+
 /** Known and unknown people get the same; nothing of the upstream's own answer is in it (DESIGN §4). */
 export const recoveryAnswer = z
   .strictObject({

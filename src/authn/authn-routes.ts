@@ -43,6 +43,7 @@ export function createAuthnRoutes({
   const stepRoute = (operation: Operation): Route => ({
     method: 'POST',
     path: operation.path,
+    encoding: operation.encoding,
     async handle(req, res) {
       const client = clientOf(req, res)
       const body = parse(operation.body, req.body)

@@ -123,6 +123,10 @@ export function createExchange(parts: ExchangeParts): Exchange {
     }
 
     const answer = readAnswer(reply.body)
+    if (sending.call.encoding === 'form') {
+      audit.answered(operation, answer, { before, after: before }, client, factorType)
+      return { outcome, after: before } // the next poll says where the sign-in stands
+    }
     if (answer.status === '' && operation !== 'cancel') {
       throw upstreamUnavailable(new UpstreamFailure('unreadable', { code: 'no status' }))
     }

@@ -151,6 +151,9 @@ export const verifyBody = stateBody.extend({
   authenticatorData: optional(plain(16_384)),
 })
 
+/** The fields of Duo's form; `sig_response` is what Duo signed, as good as a code. */
+export const duoCallbackBody = stateBody.extend({ id: plain(64), sig_response: plain(8192) })
+
 const queryFlag = z.enum(['true', 'false'], { error: 'must be true or false, once' }).optional()
 export const queryFlags = z.object({ rememberDevice: queryFlag, autoPush: queryFlag, updatePhone: queryFlag })
 export type QueryFlags = z.infer<typeof queryFlags>

@@ -42,6 +42,8 @@ function defenceOf({ operation, fields, factorType }: AttemptedStep, isPoll: boo
       return isGiven(fields.oldPassword) ? 'password' : undefined
     case 'verify':
       return verificationOf(fields, factorType) ?? challengeOf(factorType, isPoll)
+    case 'duo_callback':
+      return 'code'
     case 'resend':
       return challengeOf(factorType, false)
     case 'enroll':

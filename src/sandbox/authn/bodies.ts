@@ -57,6 +57,10 @@ export const factorBody = stateBody.extend({
     .transform((value) => value ?? undefined),
 })
 
+/** The fields of Duo's form. */
+export const duoForm = stateBody.extend({ id: required, sig_response: required })
+export type DuoForm = z.output<typeof duoForm>
+
 export const enrolBody = factorBody.extend({ factorType: required, provider: required })
 export type EnrolBody = z.output<typeof enrolBody>
 

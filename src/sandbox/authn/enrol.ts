@@ -35,16 +35,16 @@ export function activateFactor(call: FactorCall): void {
   const step = enrolmentStep(call)
   const { world, transaction, person, factor, body } = step
   const kind = FACTOR_KINDS[factor.factorType]
-  if (factor.factorType !== 'push' && !kind.answers(body, false))
+  if (!isPolled(factor) && !kind.answers(body, false))
     throw validationFailed('factorActivateRequest', ['passCode: The field cannot be left blank'])
   const outcome = kind.answers(body, false) ? checkedOutcome(step, kind.check) : kind.poll(step)
   if (outcome.kind === 'verified') keepFactor(world, transaction, person, factor)
   else if (outcome.kind === 'waiting') transaction.factorResult = outcome.result
 }
 
-/** POST …/lifecycle/activate/poll: for push. */
+/** POST …/lifecycle/activate/poll: for push and Duo. */
 export function pollActivation(call: FactorCall): void {
-  if (enrolmentStep(call).factor.factorType !== 'push') throw notAllowedNow()
+  if (!isPolled(enrolmentStep(call).factor)) throw notAllowedNow()
   activateFactor({ ...call, body: {} })
 }
 
@@ -131,6 +131,10 @@ function refuseOtherPhone(person: Person, fields: Partial<FactorConfig>, updateP
   if (fields.phoneNumber === undefined || known === undefined || updatePhone) return
   if (fields.phoneNumber !== known.replace(/[\s().-]/g, ''))
     throw refused('There is an existing verified phone number.')
+}
+
+function isPolled({ factorType }: Factor): boolean {
+  return factorType === 'push' || factorType === 'web'
 }
 
 function isPhone(factor: Factor): boolean {

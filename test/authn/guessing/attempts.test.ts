@@ -30,7 +30,7 @@ const TABLE: [string, Partial<AttemptedStep>, string | undefined][] = [
   ['verify', { factorType: 'push', factorId: 'awaited', fields: code }, 'code'],
   ['verify', { factorType: 'webauthn', fields: { clientData: 'c', signatureData: 's' } }, undefined],
   ['verify', { factorType: 'token:software:totp' }, undefined],
-  ['verify', { factorType: 'password', fields: { password: 'p' } }, 'password'],
+  ['duo_callback', { factorType: 'web', fields: { id: 'f1', sig_response: 's' } }, 'code'],
   ['resend', { factorType: 'push', factorId: 'awaited' }, 'push'],
   ['resend', { factorType: 'sms' }, 'message'],
   ['activate', { fields: code }, 'code'],

@@ -1,6 +1,7 @@
 import type { FactorConfig } from '../../sandbox-config.ts'
 import { idFor } from '../issued-tokens.ts'
 import type { Factor } from '../person.ts'
+import { duo } from './duo-factor.ts'
 import type { FactorKinds, Owner } from './factor-kind.ts'
 import { serialToken, softwareToken } from './otp-factors.ts'
 import { password } from './password-factor.ts'
@@ -23,6 +24,7 @@ export const FACTOR_KINDS: FactorKinds = {
   webauthn,
   u2f,
   password,
+  web: duo,
 }
 
 /** An enrolled factor as config/sandbox.json has it. */
