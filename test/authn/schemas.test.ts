@@ -250,6 +250,7 @@ describe('every step', () => {
       recovery_answer: { answer: 'a' },
       recovery_verify: { passCode: '1' },
       enroll: { factorType: 'sms', provider: 'OKTA' },
+      duo_callback: { id: 'dsf1', sig_response: 's' },
     }
     const names = ['passCode', 'nextPassCode', 'answer', 'password', 'clientData', 'signatureData']
     const others = ['authenticatorData', 'attestation', 'registrationData', 'profile', 'revokeSessions']
