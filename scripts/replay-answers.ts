@@ -100,7 +100,6 @@ function examineReading(
     offered,
     proof: undefined,
     expiresAtMs: 60_000,
-    maxOffered: 200,
   })
   if (after.stateToken !== stateToken) findings.push('stateToken misread')
   if (after.offered.length !== offered.length) findings.push('an offered step is not remembered')

@@ -15,7 +15,7 @@ import { createCrossSiteRules } from './http/refuse-cross-site.ts'
 import { refuseLongUrl } from './http/refuse-malformed.ts'
 import { refuseUnknownAddress } from './http/refuse-unknown-address.ts'
 import { createReportOrigin } from './http/report-origin.ts'
-import { mountRoutes, type Route } from './http/routes.ts'
+import { matchPaths, mountRoutes, type Route } from './http/routes.ts'
 import { addSecurityHeaders } from './http/security-headers.ts'
 import { type RoutesByKind, type ShedLoadParts, shedLoad } from './http/shed-load.ts'
 import { createLogThrottle, type LogThrottleOptions } from './observability/log-throttle.ts'
@@ -51,6 +51,11 @@ export function createApp(parts: AppParts): Express {
   const { log, metrics, sessions, sessionCookie, isTrustedProxy } = parts
   const origins = [parts.publicOrigin, ...parts.allowedOrigins]
   const routes = routesByKind(parts)
+  const takesForm = matchPaths(
+    Object.values(routes)
+      .flat()
+      .filter(({ encoding }) => encoding === 'form'),
+  )
   const load = shedLoad({ ...parts.load, routes, metrics })
   const reportOrigin = createReportOrigin({ mayLog: createLogThrottle(parts.logThrottle), log })
   const crossSite = createCrossSiteRules({
@@ -79,6 +84,7 @@ export function createApp(parts: AppParts): Express {
       crossSite.refuseUnsafe,
       jsonBody({
         limitBytes: parts.bodyLimitBytes,
+        takesForm,
         bodies: createBodiesInFlight({
           limits: parts.unfinishedBodies,
           retryAfterSeconds: parts.load.limits.retryAfterSeconds,

@@ -70,13 +70,13 @@ export const notJson = (cause?: unknown) =>
     cause,
   })
 
-export const wrongContentType = () =>
+export const wrongContentType = (expected = 'application/json') =>
   new BrokerError(
     415,
     'E0000021',
     'Bad request. Accept and/or Content-Type headers likely do not match supported values.',
     {
-      causes: ['Content-Type: must be application/json in UTF-8'],
+      causes: [`Content-Type: must be ${expected} in UTF-8`],
     },
   )
 

@@ -7,6 +7,7 @@ import {
 } from 'zod-openapi'
 import { AUTHN_API } from './authn/authn-api.ts'
 import { NAVIGATION_API } from './authn/navigation-api.ts'
+import { MEDIA_TYPES } from './http/body-encoding.ts'
 import { ERROR_CODES, type ErrorCode, errorObject, errorOf } from './http/error-object.ts'
 import {
   type AnswerDescription,
@@ -144,7 +145,7 @@ const COMPONENTS = {
 } as const
 
 function operationOf(description: RouteDescription): ZodOpenApiOperationObject {
-  const { params, query, body, details, headers = [] } = description
+  const { params, query, body, encoding = 'json', details, headers = [] } = description
   return {
     operationId: description.id,
     tags: [description.group],
@@ -158,7 +159,7 @@ function operationOf(description: RouteDescription): ZodOpenApiOperationObject {
     },
     ...(body === undefined
       ? {}
-      : { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
+      : { requestBody: { required: true, content: { [MEDIA_TYPES[encoding]]: { schema: body } } } }),
     responses: {
       ...mapEntries(description.answers, answerOf),
       ...mapEntries(refusalsOf(description), (codes, status) => refusalOf(status, codes, description)),

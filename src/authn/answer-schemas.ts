@@ -134,6 +134,9 @@ export const cancelAnswer = z
   .looseObject({ status: z.unknown().optional(), ...transactionFields })
   .meta({ id: 'CancelledTransaction' })
 
+/** A form says nothing of where the sign-in stands. */
+export const formAnswer = z.strictObject({}).meta({ id: 'Empty' })
+
 /** Known and unknown people get the same; nothing of the upstream's own answer is in it (DESIGN §4). */
 export const recoveryAnswer = z
   .strictObject({
@@ -144,7 +147,7 @@ export const recoveryAnswer = z
     expiresAt: z.iso.datetime().optional(),
     relayState: z.string().optional().meta({ description: 'As it was sent.' }),
     factorResult: z.literal('WAITING').optional(),
-    factorType: z.enum(['EMAIL', 'SMS', 'CALL']),
+    factorType: z.enum(['EMAIL', 'SMS', 'call']).meta({ description: 'As Okta spells it.' }),
     recoveryType: z.enum(['PASSWORD', 'UNLOCK']),
     _links: links.optional(),
   })

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { json, RATE_LIMIT_HEADERS, type Refusals, type RouteDescription } from '../http/route-description.ts'
 import {
   cancelAnswer,
+  formAnswer,
   pathParams,
   questionsAnswer,
   recoveryAnswer,
@@ -98,6 +99,13 @@ const STEPS: Readonly<Record<string, Words>> = {
     id: 'pollActivation',
     group: 'Factors',
     summary: 'Ask how the activation stands',
+  },
+  '/api/v1/authn/factors/:id/lifecycle/duoCallback': {
+    id: 'completeDuo',
+    group: 'Factors',
+    summary: 'Hand in what the frame of Duo has signed',
+    details:
+      'A form, not JSON: the link `complete` of a Duo factor. The answer is empty; poll the link `next` afterwards.',
   },
   '/api/v1/authn/factors/:id/lifecycle/resend': {
     id: 'resendActivation',
@@ -208,7 +216,7 @@ export const AUTHN_API: readonly RouteDescription[] = [
   },
 ]
 
-function describeStep({ path, body, query }: Operation): RouteDescription {
+function describeStep({ path, body, query, encoding }: Operation): RouteDescription {
   const words = STEPS[path]
   if (words === undefined) throw new Error(`${path} has no description`)
   return {
@@ -221,6 +229,8 @@ function describeStep({ path, body, query }: Operation): RouteDescription {
       ? {}
       : { query: z.object(Object.fromEntries(query.map((name) => [name, queryFlags.shape[name]]))) }),
     body,
+    encoding,
+    ...(encoding === 'form' ? { answers: { 200: json('Handed in', formAnswer, RATE_LIMIT_HEADERS) } } : {}),
     ...(path === '/api/v1/authn/cancel'
       ? { answers: { 200: json('It is over', cancelAnswer, ['Set-Cookie', ...RATE_LIMIT_HEADERS]) } }
       : {}),

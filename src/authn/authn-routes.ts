@@ -3,6 +3,7 @@ import type { Route } from '../http/routes.ts'
 import { sendJsonText } from '../http/send-json.ts'
 import type { Broker } from './broker.ts'
 import type { Client } from './client.ts'
+import { inOneSpelling } from './links.ts'
 import type { OfferedGets } from './offered-gets.ts'
 import { OPERATIONS, type Operation } from './operations.ts'
 import type { RecoveryType } from './recovery.ts'
@@ -42,6 +43,7 @@ export function createAuthnRoutes({
   const stepRoute = (operation: Operation): Route => ({
     method: 'POST',
     path: operation.path,
+    encoding: operation.encoding,
     async handle(req, res) {
       const client = clientOf(req, res)
       const body = parse(operation.body, req.body)
@@ -92,7 +94,7 @@ export function createAuthnRoutes({
       method: 'GET',
       path: '/api/v1/users/:uid/factors/questions',
       async handle(req, res) {
-        present(res, await offeredGets.questions(req.path, clientOf(req, res)))
+        present(res, await offeredGets.questions(inOneSpelling(req.path), clientOf(req, res)))
       },
     },
     {
@@ -100,7 +102,7 @@ export function createAuthnRoutes({
       path: '/api/v1/users/:uid/factors/:id/qr/:token',
       getFrom: 'same-site', // an <img> names no origin
       async handle(req, res) {
-        const answer = await offeredGets.picture(req.path, clientOf(req, res))
+        const answer = await offeredGets.picture(inOneSpelling(req.path), clientOf(req, res))
         if (answer.kind !== 'picture') return present(res, answer)
         res.set('Cross-Origin-Resource-Policy', 'same-site').type(answer.type).send(answer.bytes)
       },

@@ -1,4 +1,5 @@
 import { unknownHandle, upstreamHeldBack, upstreamTimeout, upstreamUnavailable } from '../errors.ts'
+import type { BodyEncoding } from '../http/body-encoding.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { UpstreamAnswer, UpstreamClient, UpstreamRequest } from '../upstream/upstream-client.ts'
@@ -29,6 +30,8 @@ export interface AuthnUpstream {
 export interface AuthnCall {
   readonly path: string
   readonly body: Readonly<Record<string, unknown>>
+  /** JSON unless it says so. A form's answer is not read: whatever an accepted one holds counts as `{}`. */
+  readonly encoding?: BodyEncoding
   /** The body bears a state or recovery token: then a refusal may be about that one. */
   readonly bearsToken: boolean
   /** By the monotonic clock; without it this call is all that the step sends. */
@@ -81,11 +84,14 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
       }
     })
 
-  const post = async (turn: Turn, token: string, { path, body }: Posted, from: Client, deadline: number) => {
-    const headers = headersFor(token, from)
+  const post = async (turn: Turn, token: string, posted: Posted, from: Client, deadline: number) => {
+    const { path, body, encoding = 'json' } = posted
+    const content = encoding === 'form' ? { form: formOf(body) } : { body }
+    const headers = { ...headersFor(token, from), ...(encoding === 'form' ? ANY_ANSWER : {}) }
     const caller = callerOf(path, body, from)
-    const reply = toReply(await ask({ method: 'POST', path, headers, body }, caller, deadline))
-    if (provesToken(reply)) turn.taken(token)
+    const answer = await ask({ method: 'POST', path, headers, ...content }, caller, deadline)
+    const reply = toReply(encoding === 'form' ? withoutContent(answer) : answer)
+    if (provesToken({ status: answer.status, errorCode: reply.errorCode })) turn.taken(token)
     return reply
   }
 
@@ -139,8 +145,9 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
       throw refuse()
     },
 
-    async send({ path, body, bearsToken, deadline = stepDeadline() }, from) {
-      const reply = await postInTurn({ path, body }, from, deadline)
+    async send(call, from) {
+      const { bearsToken, deadline = stepDeadline() } = call
+      const reply = await postInTurn(call, from, deadline)
       if (!isInvalidToken(reply)) return reply
       if (!bearsToken) {
         apiToken.refused()
@@ -153,7 +160,7 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
   }
 }
 
-type Posted = Pick<AuthnCall, 'path' | 'body'>
+type Posted = Pick<AuthnCall, 'path' | 'body' | 'encoding'>
 
 /** New is what begins something: it names a person or bears a token for one use. All else goes on with a transaction. */
 function callerOf(path: string, body: Posted['body'], from: Client): LimitedCaller {
@@ -178,7 +185,7 @@ function isInvalidToken({ status, errorCode }: AuthnReply): boolean {
 }
 
 /** A verdict on the person or the step, which only a caller with a good token gets. Limits and failures are none. */
-function provesToken({ status, errorCode }: AuthnReply): boolean {
+function provesToken({ status, errorCode }: Pick<AuthnReply, 'status' | 'errorCode'>): boolean {
   return (status >= 200 && status < 300) || status === 403 || (status === 401 && errorCode === 'E0000004')
 }
 
@@ -192,6 +199,19 @@ function headersFor(token: string, from: Client): Record<string, string> {
     ...(from.acceptLanguage === '' ? {} : { 'Accept-Language': from.acceptLanguage }),
     ...(from.fingerprint === undefined ? {} : { 'X-Device-Fingerprint': from.fingerprint }),
   }
+}
+
+/** A form is answered for a browser: with a page, a redirect, or nothing. */
+const ANY_ANSWER = { Accept: '*/*' }
+
+function formOf(body: Posted['body']): URLSearchParams {
+  return new URLSearchParams(
+    Object.entries(body).map(([name, value]): [string, string] => [name, String(value)]),
+  )
+}
+
+function withoutContent(answer: UpstreamAnswer): UpstreamAnswer {
+  return answer.status < 400 ? { ...answer, status: 200, json: {} } : answer
 }
 
 /** Throws 502 when the answer is no answer of the API. */

@@ -202,6 +202,7 @@ export function createBroker(parts: BrokerParts): Broker {
             path: path + search(query),
             body: { stateToken: transaction.stateToken, ...fields },
             bearsToken: true,
+            encoding: operation.encoding,
           },
           proof: proofOf(operation, { factorType, fields }, transaction),
           factorType,

@@ -123,6 +123,10 @@ export function createExchange(parts: ExchangeParts): Exchange {
     }
 
     const answer = readAnswer(reply.body)
+    if (sending.call.encoding === 'form') {
+      audit.answered(operation, answer, { before, after: before }, client, factorType)
+      return { outcome, after: before } // the next poll says where the sign-in stands
+    }
     if (answer.status === '' && operation !== 'cancel') {
       throw upstreamUnavailable(new UpstreamFailure('unreadable', { code: 'no status' }))
     }
@@ -147,8 +151,12 @@ export function createExchange(parts: ExchangeParts): Exchange {
       factorId: sending.factorId,
       enrolment: sending.enrolment,
       expiresAtMs: now() + ttlMs,
-      maxOffered: parts.maxOfferedSteps,
     })
+    if (after.offered.length > parts.maxOfferedSteps) {
+      metrics.refusals.inc({ reason: 'too_many_steps' })
+      log.error('too_many_steps', { requestId: client.requestId, operation, count: after.offered.length })
+      throw upstreamUnavailable(new UpstreamFailure('unreadable', { code: 'too many steps' }))
+    }
     await offers.keep(client.device.id, offered, [after.stateToken, ...after.retiredTokens], ttlMs)
     audit.answered(operation, answer, { before, after }, client, factorType)
     if (sending.enrolment !== undefined && completesEnrolment(operation, answer))

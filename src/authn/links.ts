@@ -1,4 +1,4 @@
-import { swapTokens, tokenField, tokenList, tokensIn, tokensInUrl } from './tokens.ts'
+import { swapParameters, swapTokens, tokenField, tokenList, tokensIn, tokensInUrl } from './tokens.ts'
 import { walk } from './walk.ts'
 
 /**
@@ -8,7 +8,7 @@ import { walk } from './walk.ts'
 
 /** A step that the upstream offered: where it leads, by which methods. */
 export interface OfferedStep {
-  /** The upstream's own path, normalized. */
+  /** The upstream's own path, in the spelling of `inOneSpelling`. */
   readonly path: string
   /** The upstream's own query with its `?`, or empty: only redirects are sent with it. */
   readonly query: string
@@ -61,12 +61,17 @@ export function rewriteAnswer(answer: Readonly<Record<string, unknown>>, options
       const upstreamPath = inOneSpelling(url.pathname)
       const step = { path: upstreamPath, query: url.search, methods: allowedMethods(link) }
       offered.push(isRedirect(upstreamPath) ? { ...step, href: url.href } : step)
-      const [, folder, token] = PICTURE.exec(upstreamPath) ?? []
+      const [, folder, token] = PICTURE.exec(url.pathname) ?? []
       if (token !== undefined) pictureTokens.push(token)
-      const path = folder === undefined ? upstreamPath : folder + options.pictureHandle(upstreamPath)
-      return options.publicOrigin + path + swapTokens(url.search + url.hash, tokens, options.handle ?? '')
+      const path = folder === undefined ? url.pathname : folder + options.pictureHandle(upstreamPath)
+      const { handle = '' } = options
+      return (
+        options.publicOrigin +
+        path +
+        swapTokens(swapParameters(url.search + url.hash, handle), tokens, handle)
+      )
     }
-    const clean = swapTokens(href, tokens, '')
+    const clean = swapTokens(url === undefined ? href : swapParameters(href, ''), tokens, '')
     if (clean !== href) cutFromLinks += 1
     return clean
   }
@@ -96,12 +101,8 @@ export function rewriteAnswer(answer: Readonly<Record<string, unknown>>, options
   }
 }
 
-/** Adds steps to those offered before; one entry a path and query, with the methods of all. The newest are kept. */
-export function mergeSteps(
-  before: readonly OfferedStep[],
-  added: readonly OfferedStep[],
-  max = Number.POSITIVE_INFINITY,
-): OfferedStep[] {
+/** Adds steps to those offered before: one entry for a path and query, with the methods of all. */
+export function mergeSteps(before: readonly OfferedStep[], added: readonly OfferedStep[]): OfferedStep[] {
   const merged = new Map<string, OfferedStep>()
   for (const step of [...before, ...added]) {
     const key = step.path + step.query
@@ -112,7 +113,7 @@ export function mergeSteps(
       known === undefined ? step : { ...step, methods: joinMethods(known.methods, step.methods) },
     )
   }
-  return [...merged.values()].slice(-Math.min(max, merged.size))
+  return [...merged.values()]
 }
 
 /** The offered step of a path that this method may take; undefined: it was not offered. */
@@ -170,8 +171,8 @@ function joinMethods(one: readonly string[], other: readonly string[]): string[]
 
 const PLAIN_PATH = /^[\w/.~-]*$/
 
-/** One spelling of one path, the one our own routes make: a colon in it may come percent-encoded or not. */
-function inOneSpelling(path: string): string {
+/** One spelling for all spellings of a path, to compare by: a colon in it may come percent-encoded or not. */
+export function inOneSpelling(path: string): string {
   if (PLAIN_PATH.test(path)) return path
   return path
     .split('/')

@@ -3,6 +3,7 @@ import { showErrorPages } from '../http/error-page.ts'
 import type { Route } from '../http/routes.ts'
 import type { Client } from './client.ts'
 import type { HandOver } from './hand-over.ts'
+import { inOneSpelling } from './links.ts'
 import type { Redirects } from './redirects.ts'
 import { assertNavigation, type StepUp } from './step-up.ts'
 
@@ -37,7 +38,7 @@ export function createNavigationRoutes({
     },
   })
   const offered = (path: string) =>
-    page(path, 302, (req, client) => redirects.follow(req.path, req.query.stateToken, client))
+    page(path, 302, (req, client) => redirects.follow(inOneSpelling(req.path), req.query.stateToken, client))
 
   return [
     page('/signin/step-up', 303, (req, client) => stepUp.take(req.query.stateToken, client)),

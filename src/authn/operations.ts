@@ -1,8 +1,10 @@
 import type { z } from 'zod'
+import type { BodyEncoding } from '../http/body-encoding.ts'
 import {
   activateBody,
   answerBody,
   changePasswordBody,
+  duoCallbackBody,
   enrollBody,
   enrollResendBody,
   type QueryFlag,
@@ -19,6 +21,8 @@ export interface Operation {
   readonly name: string
   readonly path: string
   readonly body: z.ZodType<{ stateToken: string } & Record<string, unknown>>
+  /** How the body arrives, and how it goes upstream. */
+  readonly encoding: BodyEncoding
   /** Query parameters that pass on. */
   readonly query: readonly QueryFlag[]
   /** `offered`: refused unless the upstream has offered it in this transaction. */
@@ -63,6 +67,8 @@ export const OPERATIONS: readonly Operation[] = [
     polls: true,
   }),
   step('activate_poll', `${FACTOR}/lifecycle/activate/poll`, { query: ['updatePhone'], polls: true }),
+  // the sign-in widget posts what Duo's frame gave it, then it polls: the answer to the form itself says nothing
+  step('duo_callback', `${FACTOR}/lifecycle/duoCallback`, { body: duoCallbackBody, encoding: 'form' }),
   step('activate_resend', `${FACTOR}/lifecycle/resend`, { body: enrollResendBody, query: ['updatePhone'] }),
   step('activate_email', `${FACTOR}/lifecycle/activate/email`, {
     body: sendLinkBody,
@@ -89,6 +95,7 @@ function step(name: string, path: string, rest: Partial<Operation> = {}): Operat
     name,
     path,
     body: stateBody,
+    encoding: 'json',
     query: [],
     allowed: 'offered',
     proves: undefined,
@@ -100,6 +107,7 @@ function step(name: string, path: string, rest: Partial<Operation> = {}): Operat
 /** Authentication method names of RFC 8176 for the factor types we know; another one is just a second factor. */
 const AMR: ReadonlyMap<string, string> = new Map(
   Object.entries({
+    password: 'pwd',
     question: 'kba',
     sms: 'sms',
     call: 'tel',
@@ -139,8 +147,8 @@ export function proofOf(
   }
 }
 
-/** What a person has to know or to hold, of all that a verification may bear. */
-const CREDENTIALS = ['passCode', 'answer', 'signatureData'] as const
+/** The fields of a verification that show what the user knows or holds. */
+const CREDENTIALS = ['passCode', 'answer', 'password', 'signatureData'] as const
 
 function isShown(value: unknown): boolean {
   return typeof value === 'string' && value !== ''

@@ -16,7 +16,7 @@ export function challengeBody(
     expiresAt: new Date(expiresAtMs).toISOString(),
     status: 'RECOVERY_CHALLENGE',
     ...(relayState === undefined ? {} : { relayState }),
-    factorType,
+    factorType: SPELLING[factorType],
     recoveryType,
     _links: {
       next: { name: 'verify', ...post(verifyPath(factorType)) },
@@ -25,6 +25,9 @@ export function challengeBody(
     },
   }
 }
+
+/** Okta writes `SMS` in capitals and `call` in small letters, as recordings of its answers show. */
+const SPELLING = { SMS: 'SMS', CALL: 'call' } as const
 
 /** By mail there is nothing to go on with here: the link in the mail leads on. */
 export function mailBody(

@@ -1,8 +1,9 @@
 import { codesExhausted, sentRecently, stepNotOffered, upstreamHeldBack, wrongCode } from '../errors.ts'
-import type { AuthnUpstream } from './authn-upstream.ts'
+import type { AuthnReply, AuthnUpstream } from './authn-upstream.ts'
 import type { Client } from './client.ts'
 import type { Exchange, Exchanged } from './exchange.ts'
 import { answerOf, presentChallenge } from './recovery-answers.ts'
+import type { RecoveryLifetime } from './recovery-lifetime.ts'
 import type { RecoveryPause } from './recovery-pause.ts'
 import type { StepAudit } from './step-audit.ts'
 import { refusalOf } from './step-outcome.ts'
@@ -31,6 +32,7 @@ export interface ChallengeStep {
 export interface ChallengeStepParts {
   readonly upstream: Pick<AuthnUpstream, 'send' | 'knock'>
   readonly exchange: Exchange
+  readonly lifetime: RecoveryLifetime
   readonly pause: RecoveryPause
   readonly audit: StepAudit
   readonly publicOrigin: string
@@ -43,24 +45,28 @@ export interface ChallengeStepParts {
 export const ORG_LIMIT = 'E0000047'
 
 export function createTakeChallengeStep(parts: ChallengeStepParts): TakeChallengeStep {
-  const { upstream, exchange, audit, publicOrigin, now } = parts
+  const { upstream, exchange, lifetime, audit, publicOrigin, now } = parts
 
   /** In a challenge the same trouble shows in what is sent for a person and in what is sent for nobody (`knock`). */
   const refuseAsKnocking = ({ status, errorCode }: { status: number; errorCode: string | undefined }) => {
     if (status >= 500 || errorCode === ORG_LIMIT) throw upstreamHeldBack(1, new Error(`status ${status}`))
   }
 
-  /** Sends the step where there is somebody to send it for; what is wrong with the upstream is wrong for everybody. */
+  /** Sends the step for a known user; a fault of the upstream is answered to everybody alike. Gives an accepted answer. */
   const sendOrKnock = async (
     { stateToken }: Transaction,
     { decoy }: RecoveryChallenge,
     path: string,
     client: Client,
-  ) => {
-    if (decoy) return upstream.knock(client)
+  ): Promise<AuthnReply | undefined> => {
+    if (decoy) {
+      await upstream.knock(client)
+      return undefined
+    }
     const reply = await upstream.send({ path, body: { stateToken }, bearsToken: true }, client)
     if (reply.isError) audit.upstreamError(reply, client)
     refuseAsKnocking(reply)
+    return reply.isError ? undefined : reply
   }
 
   const wrong = (transaction: Transaction, challenge: RecoveryChallenge): Exchanged => ({
@@ -100,11 +106,13 @@ export function createTakeChallengeStep(parts: ChallengeStepParts): TakeChalleng
     const waitMs = challenge.sentAtMs + parts.resendAfterMs - now()
     if (waitMs > 0) throw sentRecently(factorType, Math.ceil(waitMs / 1000))
     const login = transaction.login ?? ''
-    await parts.pause({ operation, factorType, login }, client, () =>
+    const promisedMs = await lifetime.promisedMs()
+    const reply = await parts.pause({ operation, factorType, login }, client, () =>
       sendOrKnock(transaction, challenge, path, client),
     )
+    const lifetimeMs = await lifetime.withinMs(promisedMs, reply)
     const sent = { ...challenge, sentAtMs: now() }
-    const after = { ...transaction, recovery: sent }
+    const after = { ...transaction, expiresAtMs: sent.sentAtMs + lifetimeMs, recovery: sent }
     return { outcome: presentChallenge(after, sent, handle, publicOrigin), after }
   }
 

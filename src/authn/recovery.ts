@@ -10,6 +10,7 @@ import type { Exchange, Exchanged } from './exchange.ts'
 import { readAnswer } from './read-answer.ts'
 import { answerOf, challengeSteps, mailBody, presentChallenge } from './recovery-answers.ts'
 import { type ChallengeStep, createTakeChallengeStep, ORG_LIMIT } from './recovery-challenge.ts'
+import { createRecoveryLifetime } from './recovery-lifetime.ts'
 import { createRecoveryPause } from './recovery-pause.ts'
 import type { RecoveryBody } from './schemas.ts'
 import type { StepAudit } from './step-audit.ts'
@@ -57,8 +58,8 @@ const OPERATIONS = { PASSWORD: 'password', UNLOCK: 'unlock' } as const
 export function createRecovery(parts: RecoveryParts): Recovery {
   const { upstream, audit, publicOrigin, log, metrics, now } = parts
   const pauseAfter = createRecoveryPause(parts)
-  const takeStep = createTakeChallengeStep({ ...parts, pause: pauseAfter })
-  const challengeMs = parts.challengeMinutes * 60_000
+  const lifetime = createRecoveryLifetime({ ...parts, configuredMs: parts.challengeMinutes * 60_000 })
+  const takeStep = createTakeChallengeStep({ ...parts, lifetime, pause: pauseAfter })
 
   const unhurried = async <Result>(work: () => Promise<Result>): Promise<Result> => {
     const [result] = await Promise.allSettled([work(), pause(parts.answerMs)])
@@ -92,7 +93,11 @@ export function createRecovery(parts: RecoveryParts): Recovery {
     return answer.status === 'RECOVERY_CHALLENGE' ? answer.stateToken : undefined
   }
 
-  const begun = async (recoveryType: RecoveryType, body: object, client: Client): Promise<AuthnReply> => {
+  const begun = async (
+    recoveryType: RecoveryType,
+    body: RecoveryBody,
+    client: Client,
+  ): Promise<AuthnReply> => {
     const reply = await upstream.send(
       { path: PATHS[recoveryType], body: { ...body }, bearsToken: false },
       client,
@@ -104,22 +109,20 @@ export function createRecovery(parts: RecoveryParts): Recovery {
   return {
     start: (recoveryType, body, handle, client) =>
       unhurried(async () => {
-        const { username, factorType } = body
-        const relayState = body.relayState ?? undefined
+        const { username, factorType, relayState } = body
         const operation = OPERATIONS[recoveryType]
-        const sent = { username, factorType, ...(relayState === undefined ? {} : { relayState }) }
         const send = () => {
           audit.recoveryStarted({ operation, factorType }, username, client)
-          return begun(recoveryType, sent, client)
+          return begun(recoveryType, body, client)
         }
-        const reply =
-          factorType === 'EMAIL'
-            ? await send()
-            : await pauseAfter({ operation, factorType, login: username }, client, send)
-        const stateToken = stateTokenOf(reply, client)
-        if (factorType === 'EMAIL')
+        if (factorType === 'EMAIL') {
+          stateTokenOf(await send(), client) // raises the alarm if a recovery token came back
           return { outcome: answerOf(mailBody(recoveryType, relayState)), after: undefined }
-
+        }
+        const promisedMs = await lifetime.promisedMs()
+        const reply = await pauseAfter({ operation, factorType, login: username }, client, send)
+        const stateToken = stateTokenOf(reply, client)
+        const lifetimeMs = await lifetime.withinMs(promisedMs, stateToken === undefined ? undefined : reply)
         const sentAtMs = now()
         const challenge = {
           decoy: stateToken === undefined,
@@ -134,7 +137,7 @@ export function createRecovery(parts: RecoveryParts): Recovery {
           stateToken: stateToken ?? '',
           status: 'RECOVERY_CHALLENGE',
           offered: challengeSteps(factorType),
-          expiresAtMs: sentAtMs + challengeMs,
+          expiresAtMs: sentAtMs + lifetimeMs,
           recovery: challenge,
         }
         return { outcome: presentChallenge(after, challenge, handle, publicOrigin), after }

@@ -45,6 +45,29 @@ export function tokensInUrl(url: URL | undefined): string[] {
   )
 }
 
+/**
+ * A link's parameters that are tokens by their name, however short their value is: the handle in the place of a state
+ * token, nothing in the place of another one. Everything else keeps its spelling.
+ */
+export function swapParameters(link: string, handle: string): string {
+  return link.replace(PARAMETER, (parameter: string, before: string, name: string) => {
+    const field = tokenField(decoded(name))
+    if (field === undefined) return parameter
+    return `${before}${name}=${field === 'stateToken' ? handle : ''}`
+  })
+}
+
+/** In the query or the fragment; a fragment may hold a query of its own, with a slash before it. */
+const PARAMETER = /([?&#/])([^=&?#/]+)=([^&#]*)/g
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return name // a stray percent sign: no name of a token
+  }
+}
+
 /** Without doubles and what is too short; a token that begins with another one stands first, or its rest would stay. */
 export function tokenList(tokens: readonly string[]): string[] {
   const real = new Set(tokens.filter((token) => token.length >= MIN_TOKEN_CHARS))

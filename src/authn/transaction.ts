@@ -117,7 +117,6 @@ export function advance(
     /** The factor that the step sets up. */
     enrolment?: Enrolment | undefined
     expiresAtMs: number
-    maxOffered: number
   },
 ): Transaction {
   const accepted = acceptedProof(step.proof, answer)
@@ -127,7 +126,7 @@ export function advance(
     retiredTokens: retire(transaction, answer.stateToken),
     status: answer.status,
     userId: answer.user?.id ?? transaction.userId,
-    offered: mergeSteps(transaction.offered, step.offered, step.maxOffered),
+    offered: mergeSteps(transaction.offered, step.offered),
     factorTypes: { ...transaction.factorTypes, ...answer.factorTypes },
     enrolment: enrolmentAfter(answer, step.enrolment, transaction.enrolment),
     activeFactors: answer.activeFactors.length > 0 ? answer.activeFactors : transaction.activeFactors,

@@ -43,6 +43,8 @@ export const FACTOR_TYPES: ReadonlySet<string> = new Set([
   'token:hardware',
   'webauthn',
   'u2f',
+  'password',
+  'web',
 ])
 
 const LINKS = new Set([

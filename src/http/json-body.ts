@@ -1,30 +1,43 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
+import { parse as parseForm } from 'node:querystring'
 import type { RequestHandler } from 'express'
 import { bodyTooLarge, notJson, wrongContentType } from '../errors.ts'
 import type { BodiesInFlight } from './bodies-in-flight.ts'
+import { type BodyEncoding, MEDIA_TYPES } from './body-encoding.ts'
 import { countedAddress } from './counted-address.ts'
 import { readBody } from './read-body.ts'
 import { contextOf } from './request-context.ts'
 
-const JSON_IN_UTF8 = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?(?:;\s*)?$/i
+const IN_UTF8 = '\\s*(?:;\\s*charset\\s*=\\s*"?utf-8"?\\s*)?(?:;\\s*)?$'
+const CONTENT_TYPES: Readonly<Record<BodyEncoding, RegExp>> = {
+  json: new RegExp(`^application/json${IN_UTF8}`, 'i'),
+  form: new RegExp(`^application/x-www-form-urlencoded${IN_UTF8}`, 'i'),
+}
 
 export interface JsonBodyParts {
   readonly limitBytes: number
   /** Limits the bodies that are still arriving; not needed where only operators may send any. */
   readonly bodies?: BodiesInFlight
+  /** Paths whose bodies are forms; all others take JSON and nothing else. */
+  readonly takesForm?: (path: string) => boolean
 }
 
-/** Bodies are JSON objects in UTF-8 up to a size; no body is an empty object, and then the content type does not matter. */
-export function jsonBody({ limitBytes, bodies }: JsonBodyParts): RequestHandler {
+/**
+ * Bodies are JSON objects, or forms where the route says so, in UTF-8 up to a size; no body is an empty object, and then the
+ * content type does not matter.
+ */
+export function jsonBody({ limitBytes, bodies, takesForm = () => false }: JsonBodyParts): RequestHandler {
   return function jsonBody(req, _res, next) {
     if (req.method === 'GET' || req.method === 'HEAD') return next()
     if (!hasBody(req)) {
       req.body = {}
       return next()
     }
-    if (!JSON_IN_UTF8.test(req.headers['content-type'] ?? '')) throw wrongContentType()
-    if (req.headers['content-encoding'] !== undefined) throw wrongContentType()
+    const encoding = takesForm(req.path) ? 'form' : 'json'
+    const isExpected = CONTENT_TYPES[encoding].test(req.headers['content-type'] ?? '')
+    if (!isExpected || req.headers['content-encoding'] !== undefined)
+      throw wrongContentType(MEDIA_TYPES[encoding])
     const announcedBytes = announced(req)
     if (announcedBytes !== undefined && announcedBytes > limitBytes) throw bodyTooLarge(limitBytes)
 
@@ -40,7 +53,7 @@ export function jsonBody({ limitBytes, bodies }: JsonBodyParts): RequestHandler 
     const stop = readBody(req, limitBytes, (error, bytes) => {
       place?.release()
       if (error !== undefined) return next(error)
-      req.body = parsed(bytes)
+      req.body = parsed(bytes, encoding)
       next(req.body === undefined ? notJson() : undefined)
     })
   }
@@ -56,14 +69,16 @@ function announced(req: IncomingMessage): number | undefined {
 }
 
 /**
- * Undefined if it is not a JSON object. Other encodings are refused: decoding would put U+FFFD in the place of what is
- * not UTF-8, and a password would not pass byte for byte.
+ * Undefined if it is not a JSON object, or a form. Other encodings are refused: decoding would put U+FFFD in the place of
+ * what is not UTF-8, and a password would not pass byte for byte.
  */
-function parsed(bytes: Buffer): object | undefined {
+function parsed(bytes: Buffer, encoding: BodyEncoding): object | undefined {
   if (bytes.length === 0) return {}
   if (!isUtf8(bytes)) return undefined
+  const text = bytes.toString().replace(BYTE_ORDER_MARK, '')
+  if (encoding === 'form') return { ...parseForm(text, '&', '=', { maxKeys: 0 }) } // 0: drops no field; the size is limited
   try {
-    const value: unknown = JSON.parse(bytes.toString().replace(BYTE_ORDER_MARK, ''))
+    const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
   } catch {
     return undefined // not JSON; the error's message quotes the body

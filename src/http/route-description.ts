@@ -6,7 +6,7 @@ import type { Route } from './routes.ts'
  * What the OpenAPI document says of one route. A room describes its routes as data, with the very schemas that they
  * parse by; `openapi.ts` adds what every route has in common.
  */
-export interface RouteDescription extends Pick<Route, 'method' | 'path'> {
+export interface RouteDescription extends Pick<Route, 'method' | 'path' | 'encoding'> {
   /** Its name in generated clients: unique, never changed. */
   readonly id: string
   readonly group: 'Sign-in' | 'Recovery' | 'Factors' | 'Redirects' | 'Session' | 'Access'

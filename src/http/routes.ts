@@ -1,5 +1,6 @@
 import type { Request, RequestHandler, Response, Router } from 'express'
 import { wrongMethod } from '../errors.ts'
+import type { BodyEncoding } from './body-encoding.ts'
 
 /** One line of the public surface (DESIGN §2). A room exports its routes as data; `app.ts` mounts them. */
 export interface Route {
@@ -7,6 +8,8 @@ export interface Route {
   /** An Express path template; it also names the route in logs and metrics. */
   readonly path: string
   readonly handle: (req: Request, res: Response) => Promise<void> | void
+  /** How its body must be written; JSON unless it says so. */
+  readonly encoding?: BodyEncoding
   /** A GET that uses something up: asked as HEAD, which should only look, it is a 405. */
   readonly withoutHead?: true
   /**
@@ -43,6 +46,12 @@ export function mountRoutes(router: Router, routes: readonly Route[]): void {
     }
     mounted.all(refuse)
   }
+}
+
+/** Whether a path belongs to one of these routes; for what must be known before a request is routed. */
+export function matchPaths(routes: readonly Pick<Route, 'path'>[]): (path: string) => boolean {
+  const patterns = routes.map(({ path }) => new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`))
+  return (path) => patterns.some((pattern) => pattern.test(path))
 }
 
 const METHODS = { GET: 'get', POST: 'post', DELETE: 'delete' } as const

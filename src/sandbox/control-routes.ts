@@ -59,6 +59,9 @@ export function createControlRoutes({
     control.answerPush(req.params.login, pushBody.parse(req.body).answer)
     res.status(204).end()
   })
+  router.post('/people/:login/duo', (req, res) => {
+    res.json({ sig_response: control.duoResponse(req.params.login) })
+  })
   router.post('/people/:login/key', (req, res) => {
     const { challenge, origin } = keyBody.parse(req.body)
     res.json(control.authenticator(req.params.login).signWebauthn(challenge, origin))

@@ -1,4 +1,5 @@
 import { appNamed, appStartingStepUp } from './authn/apps.ts'
+import { signedResponse } from './authn/factors/duo-factor.ts'
 import { currentCode, hardwareSecret } from './authn/factors/otp-check.ts'
 import { secretOf } from './authn/factors/otp-factors.ts'
 import {
@@ -36,6 +37,8 @@ export type AuthnControl = {
   pushIsWaiting(login: string): boolean
   /** Answers every push that waits for this person; throws when none does. */
   answerPush(login: string, answer: PushAnswer): void
+  /** What Duo's frame gives the page once this person has approved there: `sig_response`; throws when no Duo waits. */
+  duoResponse(login: string): string
   /** The person's security key. */
   authenticator(login: string): VirtualAuthenticator
   /** A valid activation token for this person, for one use. */
@@ -80,6 +83,12 @@ export function createAuthnControl(world: World): AuthnControl {
       const waiting = waitingPushes(person(login))
       if (waiting.length === 0) throw new Error(`no push waits for ${login}`)
       for (const { challenge } of waiting) if (challenge !== undefined) challenge.pushAnswer = answer
+    },
+    duoResponse(login) {
+      const waiting = waitingPushes(person(login)).find(({ factor }) => factor?.factorType === 'web')
+      const { factor, challenge } = waiting ?? {}
+      if (factor === undefined || challenge === undefined) throw new Error(`no Duo waits for ${login}`)
+      return signedResponse({ factor, challenge })
     },
     authenticator: (login) => createVirtualAuthenticator({ seed: person(login).login }),
     activationToken(login) {

@@ -13,6 +13,8 @@ export const FACTOR_TYPES = [
   'token:hardware',
   'webauthn',
   'u2f',
+  'password',
+  'web',
 ] as const
 
 const factor = z.strictObject({
@@ -123,6 +125,10 @@ const sandboxConfig = z.strictObject({
     resendSeconds: z.number().min(0),
     pushPolls: z.int().min(1),
   }),
+  /** Where Duo's frame would come from; nothing answers there. */
+  duoHost: z.string().default('api-sandbox.duosecurity.example'),
+  /** Phone numbers that look right but that no carrier knows: E0000098, unless `profile.validatePhone` is false. */
+  invalidPhoneNumbers: z.array(z.string()).default([]),
   /** `factors` is what recordings show; `factor` is the form of the written specification. */
   factorListName: z.enum(['factors', 'factor']),
   newDeviceMail: z.boolean(),

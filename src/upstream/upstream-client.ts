@@ -22,6 +22,8 @@ export interface UpstreamRequest {
   readonly headers: Readonly<Record<string, string>>
   /** Sent as JSON. */
   readonly body?: unknown
+  /** Sent as a form, in place of `body`. */
+  readonly form?: URLSearchParams
   /** Shorter than the client's own bound, in milliseconds. */
   readonly timeoutMs?: number
   /** The wait for a free connection. Default: urgent, up to `MAX_WAIT_MS`. It counts towards the time-out. */
@@ -64,7 +66,7 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
     breakerIsOpen: breaker.isOpen,
     close: () => dispatcher.destroy(),
 
-    async send({ method, path, headers, body, wait, timeoutMs = options.totalTimeoutMs }) {
+    async send({ method, path, headers, body, form, wait, timeoutMs = options.totalTimeoutMs }) {
       const url = new URL(path, origin)
       if (url.origin !== origin) throw new Error('an upstream path must stay on its origin')
       const startedAt = monotonic()
@@ -81,9 +83,10 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
               headers: {
                 ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
                 ...headers,
+                ...(form === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded' }),
                 'Accept-Encoding': 'identity',
               },
-              data: body === undefined ? undefined : JSON.stringify(body),
+              data: form?.toString() ?? (body === undefined ? undefined : JSON.stringify(body)),
               timeout,
             }),
           )

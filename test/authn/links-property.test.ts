@@ -53,10 +53,10 @@ type Drawn =
   | { readonly kind: 'object'; readonly members: readonly (readonly [Text, Drawn])[] }
   | DrawnLink
 
-/** How one segment of a path stands in the link, and how it should come out. */
+/** How one segment of a path stands in the link, as which it also comes out, and how offered paths are compared. */
 interface Segment {
   readonly given: string
-  readonly wanted: string
+  readonly compared: string
 }
 
 /** Ways to name a host; `ours` are names of the upstream. `null`: the link is relative. */
@@ -110,14 +110,14 @@ const textWith = (piece: fc.Arbitrary<string>, between: string): fc.Arbitrary<Te
     )
 
 const segment: fc.Arbitrary<Segment> = fc.oneof(
-  { weight: 6, arbitrary: id.map((text) => ({ given: text, wanted: text })) },
+  { weight: 6, arbitrary: id.map((text) => ({ given: text, compared: text })) },
   // a factor's type in the place of its id, its colons encoded or not
-  { weight: 1, arbitrary: id.map((text) => ({ given: `${text}:a@b`, wanted: `${text}%3Aa%40b` })) },
-  { weight: 1, arbitrary: id.map((text) => ({ given: `${text}%3aa%40b`, wanted: `${text}%3Aa%40b` })) },
-  { weight: 1, arbitrary: id.map((text) => ({ given: `${text}%20%C3%A9`, wanted: `${text}%20%C3%A9` })) },
-  { weight: 1, arbitrary: id.map((text) => ({ given: `${text}%zz`, wanted: `${text}%zz` })) },
+  { weight: 1, arbitrary: id.map((text) => ({ given: `${text}:a@b`, compared: `${text}%3Aa%40b` })) },
+  { weight: 1, arbitrary: id.map((text) => ({ given: `${text}%3aa%40b`, compared: `${text}%3Aa%40b` })) },
+  { weight: 1, arbitrary: id.map((text) => ({ given: `${text}%20%C3%A9`, compared: `${text}%20%C3%A9` })) },
+  { weight: 1, arbitrary: id.map((text) => ({ given: `${text}%zz`, compared: `${text}%zz` })) },
 )
-const fixed = (path: string): Segment[] => path.split('/').map((text) => ({ given: text, wanted: text }))
+const fixed = (path: string): Segment[] => path.split('/').map((text) => ({ given: text, compared: text }))
 
 interface Path {
   readonly segments: readonly Segment[]
@@ -392,13 +392,13 @@ function sketch(secrets: Tokens, members: readonly (readonly [Text, Drawn])[]): 
     // no picture's token is the beginning of another one, and nobody else's is one of ours
     const last = picture === undefined ? [] : [`${picture}${ours ? '!' : '-elsewhere'}`]
     const pathGiven = `/${[...segments.map(({ given }) => given), ...last].join('/')}`
-    const pathSpelled = `/${[...segments.map(({ wanted }) => wanted), ...last].join('/')}`
+    const pathCompared = `/${[...segments.map(({ compared }) => compared), ...last].join('/')}`
     const href = origin + pathGiven + written(q, secrets) + written(h, secrets)
     let wantedHref = origin + pathGiven + written(q, undefined) + written(h, undefined)
     if (ours && isRouted) {
-      offers.push({ path: pathSpelled, methods: methodsOf(hint) })
-      const folder = pathSpelled.slice(0, pathSpelled.lastIndexOf('/') + 1)
-      const publicPath = picture === undefined ? pathSpelled : folder + OPTIONS.pictureHandle(pathSpelled)
+      offers.push({ path: pathCompared, methods: methodsOf(hint) })
+      const folder = pathGiven.slice(0, pathGiven.lastIndexOf('/') + 1)
+      const publicPath = picture === undefined ? pathGiven : folder + OPTIONS.pictureHandle(pathCompared)
       wantedHref = PUBLIC + publicPath + written(q, undefined, HANDLE) + written(h, undefined, HANDLE)
     } else {
       others.push(pathGiven)

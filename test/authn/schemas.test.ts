@@ -39,8 +39,8 @@ describe('primary authentication is refused, and the field is named', () => {
     [{ stateToken: 'h', password: 'x' }, ['username: is required with password']],
     [{ ...CREDENTIALS, token: 't' }, ['token: cannot be combined with username or password']],
     [{ stateToken: 'h', token: 't' }, ['token: cannot be combined with stateToken']],
-    [{ username: null, password: 'x' }, ['username: must be a string']],
-    [{ username: 'ada', password: null }, ['password: must be a string']],
+    [{ username: null, password: 'x' }, ['username: is required with password']],
+    [{ username: 'ada', password: null }, ['password: is required with username']],
     [{ username: 17, password: ['x'] }, ['username: must be a string', 'password: must be a string']],
     [{ username: '', password: 'x' }, ['username: must not be empty']],
     [{ username: 'ada', password: '' }, ['password: must not be empty']],
@@ -50,8 +50,10 @@ describe('primary authentication is refused, and the field is named', () => {
     [{ username: 'a\u0000da', password: 'x' }, ['username: must not contain control characters']],
     [{ username: 'a\u0085da', password: 'x' }, ['username: must not contain control characters']],
     [{ token: '' }, ['token: must not be empty']],
-    [{ token: null }, ['token: must be a string']],
-    [{ stateToken: null }, ['stateToken: must be a string']],
+    [
+      { username: null, password: null, token: null, stateToken: null },
+      ['username: username and password, token, or stateToken is required'],
+    ],
     [{ stateToken: 'h'.repeat(129) }, ['stateToken: must have at most 128 characters']],
     [{ ...CREDENTIALS, options: 'x' }, ['options: must be an object or null']],
     [{ ...CREDENTIALS, options: [] }, ['options: must be an object or null']],
@@ -117,20 +119,20 @@ describe('primary authentication passes', () => {
     }
   })
 
-  test('nulls where clients send them', () => {
-    const body = {
-      ...CREDENTIALS,
-      options: { warnBeforePasswordExpired: null, multiOptionalFactorEnroll: null },
-      context: { deviceToken: null },
+  test('null in an optional field as if the field were missing', () => {
+    const nulls = {
+      token: null,
+      stateToken: null,
+      options: null,
+      context: null,
       audience: null,
       relayState: null,
     }
-    expect(parse(primaryBody, body)).toEqual(body)
-    expect(parse(primaryBody, { ...CREDENTIALS, options: null, context: null })).toEqual({
-      ...CREDENTIALS,
-      options: null,
-      context: null,
-    })
+    expect(parse(primaryBody, { ...CREDENTIALS, ...nulls })).toStrictEqual(CREDENTIALS)
+    const members = { warnBeforePasswordExpired: null, multiOptionalFactorEnroll: true }
+    expect(
+      parse(primaryBody, { ...CREDENTIALS, options: members, context: { deviceToken: null } }),
+    ).toStrictEqual({ ...CREDENTIALS, options: { multiOptionalFactorEnroll: true }, context: {} })
   })
 
   test('each of its three forms', () => {
@@ -189,12 +191,19 @@ describe('every step', () => {
 
   test.each<[z.ZodType, Record<string, unknown>, string]>([
     [verifyBody, { passCode: 123456 }, 'passCode: must be a string'],
-    [verifyBody, { passCode: null }, 'passCode: must be a string'],
     [verifyBody, { passCode: 'x'.repeat(257) }, 'passCode: must have at most 256 characters'],
     [verifyBody, { answer: '' }, 'answer: must not be empty'],
     [verifyBody, { clientData: 'x'.repeat(20_000) }, 'clientData: must have at most 16384 characters'],
     [enrollBody, { provider: 'X' }, 'factorType: must be a string'],
-    [enrollBody, { factorType: 'sms', provider: 'X', profile: 'x' }, 'profile: must be an object'],
+    [enrollBody, { factorType: 'sms', provider: 'X', profile: 'x' }, 'profile: must be an object or null'],
+    [verifyBody, { password: '' }, 'password: must not be empty'],
+    [verifyBody, { password: ['x'] }, 'password: must be a string'],
+    [verifyBody, { password: 'x'.repeat(1025) }, 'password: must have at most 1024 characters'],
+    [
+      enrollBody,
+      { factorType: 'sms', provider: 'X', profile: { validatePhone: 'false' } },
+      'profile.validatePhone: must be true or false',
+    ],
     [
       enrollBody,
       { factorType: 'sms', provider: 'X', profile: { phoneNumber: 17 } },
@@ -215,6 +224,54 @@ describe('every step', () => {
     if (change === undefined) throw new Error('the operation is there')
     const body = { stateToken: 'h', oldPassword: ' a\u0000😀 ', newPassword: '\n' }
     expect(parse(change.body, body)).toEqual(body)
+  })
+
+  test('the password of a verification and of an enrolment passes byte for byte', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', minLength: 1, maxLength: 512 }), (password) => {
+        expect(parse(verifyBody, { stateToken: 'h', password }).password).toBe(password)
+        const factor = { stateToken: 'h', factorType: 'password', provider: 'OKTA' }
+        expect(parse(enrollBody, { ...factor, profile: { password } }).profile?.password).toBe(password)
+      }),
+    )
+  })
+
+  test('validatePhone passes, true and false', () => {
+    for (const validatePhone of [true, false]) {
+      const body = { stateToken: 'h', factorType: 'sms', provider: 'OKTA', profile: { validatePhone } }
+      expect(parse(enrollBody, body)).toEqual(body)
+    }
+  })
+
+  test('takes null in an optional field as if the field were missing', () => {
+    const required: Readonly<Record<string, Record<string, unknown>>> = {
+      change_password: { oldPassword: 'o', newPassword: 'n' },
+      reset_password: { newPassword: 'n' },
+      recovery_answer: { answer: 'a' },
+      recovery_verify: { passCode: '1' },
+      enroll: { factorType: 'sms', provider: 'OKTA' },
+      duo_callback: { id: 'dsf1', sig_response: 's' },
+    }
+    const names = ['passCode', 'nextPassCode', 'answer', 'password', 'clientData', 'signatureData']
+    const others = ['authenticatorData', 'attestation', 'registrationData', 'profile', 'revokeSessions']
+    const nulls = Object.fromEntries(
+      [...names, ...others, 'factorType', 'provider'].map((name) => [name, null]),
+    )
+    for (const { name, body } of OPERATIONS) {
+      const given = { stateToken: 'h', ...required[name] }
+      expect(parse(body, { ...nulls, ...given })).toStrictEqual(given)
+    }
+    const profile = { phoneNumber: '+1 555 0100', phoneExtension: null, email: null, validatePhone: null }
+    const enrolment = { stateToken: 'h', factorType: 'sms', provider: 'OKTA' }
+    expect(parse(enrollBody, { ...enrolment, profile })).toStrictEqual({
+      ...enrolment,
+      profile: { phoneNumber: '+1 555 0100' },
+    })
+    const recovery = { username: 'ada', factorType: 'SMS' }
+    expect(parse(recoveryBody, { ...recovery, relayState: null })).toStrictEqual(recovery)
+    expect(parse(recoveryTokenBody, { recoveryToken: 't', options: null })).toStrictEqual({
+      recoveryToken: 't',
+    })
   })
 })
 

@@ -25,7 +25,7 @@ const ANSWER: Answer = {
   activeFactors: [],
   expiresAt: undefined,
 }
-const STEP = { offered: [], proof: undefined, expiresAtMs: NOW + 300_000, maxOffered: 200 }
+const STEP = { offered: [], proof: undefined, expiresAtMs: NOW + 300_000 }
 const fresh = (): Transaction => begin('device', 'ada', NOW)
 const answeredWith = (answer: Partial<Answer>, step: Partial<Parameters<typeof advance>[2]> = {}) =>
   advance(fresh(), { ...ANSWER, ...answer }, { ...STEP, ...step })

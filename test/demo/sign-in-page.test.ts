@@ -190,6 +190,19 @@ describe('a second factor', () => {
     await signedInAs(visitor, 'Sana')
   })
 
+  test('the password as a factor', async () => {
+    const visitor = await house.visit()
+    await visitor.signIn('pablo.password')
+    await visitor.screen('My password')
+    await expectGoodScreen(visitor.page)
+    await visitor.type('Password', 'wrong')
+    await visitor.press('Verify')
+    await visitor.alert(/not the right/)
+    await visitor.type('Password', PASSWORD)
+    await visitor.press('Verify')
+    await signedInAs(visitor, 'Pablo')
+  })
+
   test('a question', async () => {
     const visitor = await house.visit()
     await visitor.signIn('quentin.query')

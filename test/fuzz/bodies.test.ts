@@ -86,6 +86,7 @@ const NAMES = [
     'answer',
     'oldPassword',
     'newPassword',
+    'validatePhone',
     'recoveryToken',
   ],
   ...[

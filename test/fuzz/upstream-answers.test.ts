@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { askPort } from '../http/serve.ts'
 import { type MatrixHouse, type Newcomer, pathOf, startMatrixHouse } from '../support/matrix-house.ts'
 import { CLASS_OF } from '../support/route-classes.ts'
+import { stepBody } from '../support/step-body.ts'
 import { runs, SEEDED, TEST_MS } from './fuzz.ts'
 
 /** An upstream that answers anything at all: the browser gets an answer, the upstream's refusal or a 502, never a 500. */
@@ -150,6 +151,8 @@ const FIELDS = {
   passCode: '000000',
   factorType: 'EMAIL',
   provider: 'OKTA',
+  id: 'fac123',
+  sig_response: 'plainly-fake',
 }
 
 /** What no stack can hold, once at every route. */
@@ -191,23 +194,17 @@ test(
             recoveryToken: 'plainly-fake',
           }
           const isStart = CLASS_OF[name] === 'sign-in' || CLASS_OF[name] === 'recovery start'
-          const answer = await askPort(house.port, {
-            method,
-            path: template.includes('/qr/') ? browser.picture : pathOf(template, browser.userId),
-            headers: {
-              'sec-fetch-site': 'same-origin',
-              cookie: browser.cookies('own') ?? '',
-              ...(method === 'GET' ? {} : { 'content-type': 'application/json' }),
-            },
-            ...(method === 'GET'
-              ? {}
-              : {
-                  body: JSON.stringify({
-                    ...FIELDS,
-                    ...(isStart ? credentials : { stateToken: browser.handle }),
-                  }),
-                }),
-          })
+          const path = template.includes('/qr/') ? browser.picture : pathOf(template, browser.userId)
+          const fields = { ...FIELDS, ...(isStart ? credentials : { stateToken: browser.handle }) }
+          const { type: bodyType, text: bodyText } = stepBody(path, fields)
+          const headers = { 'sec-fetch-site': 'same-origin', cookie: browser.cookies('own') ?? '' }
+          const asked = { method, path, headers }
+          const answer = await askPort(
+            house.port,
+            method === 'GET'
+              ? asked
+              : { ...asked, headers: { ...headers, 'content-type': bodyType }, body: bodyText },
+          )
           if (code !== 500) expect(answer.status).not.toBe(500)
         },
       ),

@@ -131,6 +131,50 @@ describe('wrong content type: 415 E0000021', () => {
   })
 })
 
+describe('a path that takes a form', () => {
+  const FORM_TYPE = { 'Content-Type': 'application/x-www-form-urlencoded' }
+  const formPath = async (ask: Ask) => {
+    handled = 0
+    const takesForm = (path: string) => path === '/echo'
+    const { ask: to } = keep(
+      await serve({ before: [jsonBody({ limitBytes: LIMIT, takesForm })], routes: [echo('POST')] }),
+    )
+    return to({ method: 'POST', path: '/echo', ...ask })
+  }
+
+  test.each(['application/x-www-form-urlencoded', 'application/x-www-form-urlencoded; charset=UTF-8'])(
+    '%s is read; each field is a text',
+    async (type) => {
+      const body = 'sig_response=AUTH%7Ca%2Bb%7Cc%3AAPP%7Cd&id=1&a.b%5Bc%5D=x+y&__proto__=z'
+      const answer = await formPath({ headers: { 'Content-Type': type }, body })
+      expect(answer.text).toBe(
+        '{"body":{"sig_response":"AUTH|a+b|c:APP|d","id":"1","a.b[c]":"x y","__proto__":"z"}}',
+      )
+    },
+  )
+
+  test.each<[string, Record<string, string>]>([
+    ['JSON', JSON_TYPE],
+    ['none', {}],
+    ['another charset', { 'Content-Type': 'application/x-www-form-urlencoded; charset=iso-8859-1' }],
+    ['multipart', { 'Content-Type': 'multipart/form-data; boundary=x' }],
+    ['gzip', { ...FORM_TYPE, 'Content-Encoding': 'gzip' }],
+  ])('%s is 415', async (_, headers) => {
+    const answer = await formPath({ headers, body: 'a=1' })
+    expect([answer.status, handled]).toEqual([415, 0])
+    expect(answer.json).toEqual(
+      error('E0000021', 'Content-Type: must be application/x-www-form-urlencoded in UTF-8'),
+    )
+  })
+
+  test('too many bytes are 413, and bytes that are not UTF-8 are 400', async () => {
+    const body = `a=${'x'.repeat(LIMIT)}`
+    expect((await formPath({ headers: FORM_TYPE, body })).status).toBe(413)
+    expect((await formPath({ headers: FORM_TYPE, body: Buffer.from([0x61, 0x3d, 0xff]) })).status).toBe(400)
+    expect(handled).toBe(0)
+  })
+})
+
 describe('what passes', () => {
   const bodyOf = (json: unknown) => (json as { body: unknown }).body // what `echo` answers
 

@@ -8,6 +8,7 @@ import { causesOf, errorOf, factorAt, hrefAt, valueAt } from '../support/transac
 
 const ERIN = 'erin.enrol@example.test'
 const REGGIE = 'reggie.required@example.test'
+const PILAR = 'pilar.password@example.test'
 const PHONE = '+15550107777'
 
 /** The sandbox's clock runs ahead of ours by this much. */
@@ -161,6 +162,14 @@ describe('the list of security questions', () => {
   })
 })
 
+test('the password as a factor: the chosen one goes upstream byte for byte', async () => {
+  const page = await pageOf(PILAR)
+  const password = ' Chosen-Pass wörd-1 '
+  await enrol(page, { factorType: 'password', profile: { password } })
+  await expectSession(page, PILAR)
+  expect(house.sandbox.person(PILAR).password).toBe(password)
+})
+
 describe('a factor that is activated with a code', () => {
   const sentCode = () => house.sandbox.outbox.latest(ERIN, 'factor-activation')?.code ?? 'none was sent'
   test.each([
@@ -186,6 +195,16 @@ describe('a factor that is activated with a code', () => {
     const refused = await enrol(page, { factorType: 'sms', profile: { phoneNumber: '12' } })
     expect(errorOf(refused)).toEqual([400, 'E0000001'])
     expect(causesOf(refused)).toEqual(['profile.phoneNumber: Invalid Phone Number.'])
+  })
+
+  test('a number that no carrier knows is refused, unless the page says that it need not be valid', async () => {
+    const page = await pageOf(ERIN)
+    const profile = { phoneNumber: '+15550100000' }
+    const refused = await enrol(page, { factorType: 'sms', profile })
+    expect(errorOf(refused)).toEqual([400, 'E0000098'])
+    await enrol(page, { factorType: 'sms', profile: { ...profile, validatePhone: false } })
+    expect(page.held.json.status).toBe('MFA_ENROLL_ACTIVATE')
+    expect(house.sandbox.outbox.messages).toMatchObject([{ to: '+15550100000' }])
   })
 
   test('wrong codes lock it', async () => {

@@ -4,6 +4,7 @@ import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { causesOf, errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
 const QUENTIN = 'quentin.query@example.test'
+const PABLO = 'pablo.password@example.test'
 const SANA = 'sana.sms@example.test'
 const CARL = 'carl.call@example.test'
 const EMMA = 'emma.mail@example.test'
@@ -83,6 +84,16 @@ describe('a factor that is answered at once', () => {
     await expectNoSession(page)
     await page.follow(verify, right())
     await expectSession(page, login, ['pwd', amr, 'mfa'])
+  })
+
+  test('the password as a factor: refused, then accepted; a password given twice is one method', async () => {
+    const page = await pageOf(PABLO)
+    const refused = await page.verify('password', { password: `${PASSWORD} ` })
+    expect(errorOf(refused)).toEqual([403, 'E0000068'])
+    await expectNoSession(page)
+    const rememberDevice = { query: '?rememberDevice=true' }
+    await page.verify('password', { password: PASSWORD }, rememberDevice)
+    await expectSession(page, PABLO, ['pwd'])
   })
 
   test('a factor of somebody else was never offered here, and nothing is sent upstream', async () => {

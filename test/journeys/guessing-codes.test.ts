@@ -21,6 +21,7 @@ async function limitedTo(limits: SomeLimits): Promise<void> {
   })
 }
 
+const PABLO = 'pablo.password@example.test'
 const SANA = 'sana.sms@example.test'
 const PENNY = 'penny.patient@example.test'
 const QUENTIN = 'quentin.query@example.test'
@@ -126,6 +127,23 @@ describe('wrong codes', () => {
     }
     expect(conversations[0]).toEqual([...Array.from({ length: 3 }, () => [WRONG, null]), [LIMITED, '3']])
     expect(conversations[1]).toEqual(conversations[0])
+  })
+})
+
+describe('wrong passwords of a password factor', () => {
+  test('count with wrong passwords at the start of a sign-in, and nothing is sent upstream beyond the limit', async () => {
+    await limitedTo({ password: { perPerson: atMost(3) } })
+    const pages = [await askedFor(PABLO), await askedFor(PABLO)]
+    const wrong = { password: 'Not-The-Password-1' }
+    const signIn = { username: PABLO, ...wrong }
+    expect(errorOf(await (await house.visit()).post('/api/v1/authn', signIn))).toEqual([401, 'E0000004'])
+    for (const page of pages) expect(errorOf(await page.verify('password', wrong))).toEqual(WRONG)
+    house.forget()
+    expect(errorOf(await (pages[0] as PortalPage).verify('password', { password: PASSWORD }))).toEqual(
+      LIMITED,
+    )
+    expect(errorOf(await (await house.visit()).post('/api/v1/authn', signIn))).toEqual(LIMITED)
+    expect(house.upstreamCalls()).toEqual([])
   })
 })
 

@@ -61,6 +61,8 @@ const FIELDS = {
   passCode: '000000',
   factorType: 'sms',
   provider: 'OKTA',
+  id: 'fac123',
+  sig_response: 'plainly-fake',
 }
 const REDIRECT_URL = encodeURIComponent('https://app.example.com/start')
 

@@ -81,7 +81,12 @@ const id = fc.oneof(
 
 /** A path of every template of the table, its parameters drawn. */
 const steps = fc
-  .tuple(fc.constantFrom(...OPERATIONS), id, id, fc.constantFrom('SMS', 'CALL'))
+  .tuple(
+    fc.constantFrom(...OPERATIONS.filter(({ encoding }) => encoding === 'json')),
+    id,
+    id,
+    fc.constantFrom('SMS', 'CALL'),
+  )
   .map(([{ path }, factor, user, type]) => ({
     method: 'POST' as const,
     path: path.replace(':id', factor).replace(':uid', user).replace(':type', type),

@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import type { Browser, PageAnswer } from '../support/browser.ts'
+import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import { AMELIA, type House, startHouse } from '../support/house.ts'
 import { handleOf, hrefAt, valueAt } from '../support/transaction-view.ts'
 
 /** Quick, so that tests are; that answers wait for it is tested apart. */
 const ANSWER_MS = 20
 const RESEND_AFTER_MS = 60_000
+const CHALLENGE_MS = 4 * 60_000
 
 /** The broker's clock; moved, so that nobody waits for thirty seconds. */
 let nowMs = Date.now()
@@ -80,6 +81,62 @@ describe('nobody learns who exists', () => {
       expect(new Set(steps.map((step) => JSON.stringify(step))).size).toBeLessThanOrEqual(1)
     },
   )
+
+  test.each([
+    ['SMS', 'SMS'],
+    ['CALL', 'call'],
+  ])('by %s: the answer says %s, as the org does', async (factorType, spelling) => {
+    for (const username of [WITH_PHONE, UNKNOWN]) {
+      const browser = await house.visit()
+      const started = await start(browser, username, factorType)
+      expect(started.json).toMatchObject({ factorType: spelling, recoveryType: 'PASSWORD' })
+      const asked = await browser.post('/api/v1/authn', { stateToken: handleOf(started) })
+      expect(asked.json).toEqual(started.json)
+    }
+  })
+
+  const lifetimeOf = ({ json }: PageAnswer) => Date.parse(String(json.expiresAt)) - nowMs
+
+  test('a challenge lasts for known and unknown users alike, and anew when a code is sent again', async () => {
+    for (const username of [UNKNOWN, WITH_PHONE, UNKNOWN]) {
+      const browser = await house.visit()
+      await pauseIsOver()
+      const started = await start(browser, username, 'SMS')
+      expect(lifetimeOf(started)).toBe(CHALLENGE_MS)
+      const stateToken = handleOf(started)
+      await pauseIsOver()
+      const resent = await browser.post(hrefAt(started, '_links.resend'), { stateToken })
+      expect(lifetimeOf(resent)).toBe(CHALLENGE_MS)
+      nowMs += CHALLENGE_MS - 1
+      expect((await browser.post('/api/v1/authn', { stateToken })).status).toBe(200)
+    }
+  })
+
+  test('no more time is promised than the org gives, to nobody, on no replica', async () => {
+    const quick = await startHouse({
+      now: () => nowMs,
+      sandboxNow: () => nowMs,
+      sandboxConfig: (config) => ({ ...config, lifetimes: { ...config.lifetimes, transactionMinutes: 2 } }),
+      tunables: (tunables) => ({
+        ...tunables,
+        recovery: { ...tunables.recovery, recoveryAnswerMs: ANSWER_MS },
+      }),
+    })
+    try {
+      const known = await start(await quick.visit(), WITH_PHONE, 'SMS')
+      const lifetimeMs = lifetimeOf(known)
+      expect(lifetimeMs).toBeGreaterThan(0)
+      expect(lifetimeMs).toBeLessThanOrEqual(2 * 60_000)
+      for (const broker of [quick.gatehouse, await quick.replica()]) {
+        const browser = openBrowser(broker.url)
+        await browser.get('/api/v1/sessions/me')
+        const unknown = await start(browser, `${broker.opsUrl.replaceAll(/\D/g, '')}@example.test`, 'CALL')
+        expect(lifetimeOf(unknown)).toBe(lifetimeMs)
+      }
+    } finally {
+      await quick.stop()
+    }
+  })
 
   /** Everything one can do with a challenge but know the code. */
   async function wholeConversation(browser: Browser, started: PageAnswer): Promise<object[]> {

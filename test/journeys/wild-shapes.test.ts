@@ -97,9 +97,7 @@ describe('the address of a link', () => {
     'with a colon works in either spelling: %s',
     async (path) => {
       const page = await pageWith({ _links: { next: post(stub.url + path) } })
-      expect(decodeURIComponent(hrefAt(page.held, '_links.next'))).toBe(
-        gatehouse.url + decodeURIComponent(path),
-      )
+      expect(hrefAt(page.held, '_links.next')).toBe(gatehouse.url + path)
       stub.answers(SUCCESS)
       await page.send(gatehouse.url + path, { passCode: '123456' })
       expect(decodeURIComponent(stub.calls.at(-1)?.path ?? '')).toBe(decodeURIComponent(path))
@@ -378,6 +376,44 @@ describe('the list of factors', () => {
     stub.answers(SUCCESS)
     await page.follow('_embedded.factors.0._links.verify', { passCode: '1' })
     expect(await page.session()).toMatchObject({ amr: ['pwd', 'mfa'] })
+  })
+})
+
+describe('a long list of factors', () => {
+  const factors = (count: number) =>
+    Array.from({ length: count }, (_, at) => {
+      const verify = post(`${stub.url}/api/v1/authn/factors/fct${at}/verify`)
+      return { id: `fct${at}`, factorType: 'sms', _links: { verify } }
+    })
+
+  test('each of 1,500 can be verified, also after another one was challenged', async () => {
+    const page = await pageWith({ _embedded: { user: USER, factors: factors(1500) } })
+    const verify = (at: number) => hrefAt(page.held, `_embedded.factors.${at}._links.verify`)
+    const hrefs = [0, 1, 249, 250, 1499].map(verify)
+    for (const href of hrefs) {
+      const factor = { id: 'fct7', factorType: 'sms' }
+      stub.answers({ stateToken: TOKEN, status: 'MFA_CHALLENGE', _embedded: { user: USER, factor } })
+      expect((await page.send(href)).json.status).toBe('MFA_CHALLENGE')
+    }
+    stub.answers(SUCCESS)
+    await page.send(hrefs[0] ?? '', { passCode: '1' })
+    expect(await page.session()).toMatchObject({ amr: ['pwd', 'sms', 'mfa'] })
+  })
+
+  test('with more steps than can be kept is a 502, counted and logged, and the transaction stays', async () => {
+    const page = await pageWith({ _embedded: { user: USER, factors: factors(2) } })
+    const before = await metric('gatehouse_refusals_total{reason="too_many_steps"}')
+    const verify = hrefAt(page.held, '_embedded.factors.0._links.verify')
+    stub.answers({
+      stateToken: TOKEN,
+      status: 'MFA_REQUIRED',
+      _embedded: { user: USER, factors: factors(2001) },
+    })
+    expect(errorOf(await page.send(verify))).toEqual([502, 'E0000009'])
+    expect(await metric('gatehouse_refusals_total{reason="too_many_steps"}')).toBe(before + 1)
+    expect(linesOf('too_many_steps')).toMatchObject([{ level: 'error', count: 2001 }])
+    stub.answers(SUCCESS)
+    expect((await page.send(verify, { passCode: '1' })).json.status).toBe('SUCCESS')
   })
 })
 

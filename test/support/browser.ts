@@ -31,6 +31,8 @@ export interface CallOptions {
   readonly headers?: Record<string, string>
   /** Sent as it is instead of a JSON body. */
   readonly raw?: string
+  /** Sent as a form instead of a JSON body. */
+  readonly form?: Record<string, string>
 }
 
 /**
@@ -45,7 +47,10 @@ export function openBrowser(origin: string, proxyHeaders: Readonly<Record<string
     const url = new URL(path, origin)
     const cookie = await jar.getCookieString(url.href)
     const overheard = overheardAt(url.origin)
-    overhearBody(overheard, body)
+    overhearBody(overheard, options.form ?? body)
+    const raw = options.form === undefined ? options.raw : new URLSearchParams(options.form).toString()
+    const type =
+      options.form === undefined ? 'application/json' : 'application/x-www-form-urlencoded; charset=UTF-8'
     const response = await fetch(url, {
       method,
       redirect: 'manual',
@@ -54,10 +59,10 @@ export function openBrowser(origin: string, proxyHeaders: Readonly<Record<string
         'sec-fetch-site': 'same-origin',
         'user-agent': 'Testbrowser/1.0',
         ...(cookie === '' ? {} : { cookie }),
-        ...(body === undefined && options.raw === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(body === undefined && raw === undefined ? {} : { 'content-type': type }),
         ...Object.fromEntries(new Headers(options.headers)), // in lower case, so that they replace
       },
-      body: options.raw ?? (body === undefined ? null : JSON.stringify(body)),
+      body: raw ?? (body === undefined ? null : JSON.stringify(body)),
     })
     const setCookies = response.headers.getSetCookie()
     for (const setCookie of setCookies) await jar.setCookie(Cookie.parse(setCookie) ?? setCookie, url.href)

@@ -7,6 +7,7 @@ import { type Answer, askPort } from '../http/serve.ts'
 import { type Gatehouse, type GatehouseOptions, startGatehouse } from './gatehouse.ts'
 import { generousLimits } from './generous-limits.ts'
 import { type Cookies, ORIGINS } from './route-classes.ts'
+import { stepBody } from './step-body.ts'
 
 /**
  * A broker as in production (https, two keys, a second origin, every option on) before an upstream that says yes to
@@ -94,13 +95,11 @@ export async function startMatrixHouse({
   const port = Number(new URL(gatehouse.url).port)
   let people = 0
 
-  const ask: MatrixHouse['ask'] = ({ method, path, headers, body }) =>
-    askPort(port, {
-      method,
-      path,
-      headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
+  const ask: MatrixHouse['ask'] = ({ method, path, headers, body }) => {
+    if (body === undefined) return askPort(port, { method, path, headers })
+    const { type, text } = stepBody(path, body)
+    return askPort(port, { method, path, headers: { ...headers, 'content-type': type }, body: text })
+  }
 
   const signIn = async (username: string, cookie?: string) => {
     const answer = await ask({
@@ -215,7 +214,8 @@ async function startYes() {
     if (always !== undefined && !path.startsWith('/v1/'))
       return void res.writeHead(always.status, always.headers).end(always.body)
     if (path.includes('/qr/')) return void res.setHeader('content-type', 'image/png').end(PICTURE)
-    const body: unknown = text === '' ? {} : JSON.parse(text)
+    const isForm = req.headers['content-type']?.includes('form') === true
+    const body: unknown = isForm ? Object.fromEntries(new URLSearchParams(text)) : JSON.parse(text || '{}')
     res.setHeader('content-type', 'application/json')
     res.end(JSON.stringify(answerTo(path, body as Record<string, string>))) // the broker's own call
   })

@@ -37,6 +37,7 @@ export function processOutputs(): string[] {
 const SECRETS = new Set([
   ...['password', 'oldPassword', 'newPassword', 'passCode', 'nextPassCode', 'answer'],
   ...['token', 'recoveryToken', 'clientData', 'attestation', 'registrationData', 'signatureData'],
+  'sig_response',
 ])
 const PEOPLE = new Set(['username', 'phoneNumber', 'email', 'login'])
 

@@ -24,6 +24,9 @@ const PAGE = `<!doctype html>
 </body>
 </html>`
 
+/** Where the sandbox says that Duo's frame comes from; a test answers in its place. */
+export const DUO_ORIGIN = 'https://api-sandbox.duosecurity.example'
+
 /** As strict as a page with the widget can be, its answers and pictures from a broker of another origin among them. */
 const POLICY = [
   "default-src 'none'",
@@ -33,6 +36,7 @@ const POLICY = [
   "font-src 'self'",
   "connect-src 'self' http://localhost:*",
   "form-action 'self'",
+  `frame-src ${DUO_ORIGIN}`,
 ].join('; ')
 
 /** Options come as JSON behind the page's address; what the widget reports is kept where a test can read it. */

@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
 import { until } from './until.ts'
-import type { WidgetOptions } from './widget-site.ts'
+import { DUO_ORIGIN, type WidgetOptions } from './widget-site.ts'
 
 /** The vendor's widget in a fresh browser, with every request that it made. */
 export interface Widget {
@@ -63,6 +63,7 @@ const DOCUMENTED: readonly [RegExp, readonly number[]][] = [
     /^POST \/api\/v1\/authn\/factors\/[^/]+\/lifecycle\/(activate|resend)(\/(poll|email|sms))?$/,
     [200, 401, 403],
   ],
+  [/^POST \/api\/v1\/authn\/factors\/[^/]+\/lifecycle\/duoCallback$/, [200, 401, 403]],
   [/^GET \/api\/v1\/users\/[^/]+\/factors\/[^/]+\/qr\/[^/]+$/, [200]],
   [/^GET \/api\/v1\/users\/[^/]+\/factors\/questions$/, [200]],
 ]
@@ -153,7 +154,7 @@ function recordOf(page: Page, pageOrigin: string, brokerOrigin: string) {
   page.on('request', (request) => {
     const { origin, protocol } = new URL(request.url())
     if (isCall(new URL(request.url()))) requests += 1
-    const isKnown = origin === pageOrigin || origin === brokerOrigin || protocol === 'data:'
+    const isKnown = [pageOrigin, brokerOrigin, DUO_ORIGIN].includes(origin) || protocol === 'data:'
     if (!isKnown) complaints.push(`a request to ${request.url()}`)
   })
   page.on('requestfailed', (request) => {

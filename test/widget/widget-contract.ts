@@ -6,10 +6,12 @@ import { AMELIA, type House, OLGA, PASSWORD, PRIYA, startHouse, TOMAS, WALTER } 
 import { limitIsOver } from '../support/limit-is-over.ts'
 import { until } from '../support/until.ts'
 import { openWidget, type Widget } from '../support/widget.ts'
-import { startWidgetSite, type WidgetOptions, type WidgetSite } from '../support/widget-site.ts'
+import { DUO_ORIGIN, startWidgetSite, type WidgetOptions, type WidgetSite } from '../support/widget-site.ts'
 
 const QUENTIN = 'quentin.query@example.test'
 const SANA = 'sana.sms@example.test'
+const PABLO = 'pablo.password@example.test'
+const DARIO = 'dario.duo@example.test'
 const REGGIE = 'reggie.required@example.test'
 const ERIN = 'erin.enrol@example.test'
 const LUIS = 'luis.locked@example.test'
@@ -153,6 +155,56 @@ export function widgetContract(
       await widget.fill(asked, { answer: 'lighthouse' })
       await widget.send(asked, 'Verify')
       expect(await widget.done()).toMatchObject({ user: QUENTIN })
+    })
+
+    test('asks for the password once more, as a factor', async () => {
+      const widget = await open()
+      await widget.signIn(PABLO, PASSWORD)
+      const asked = widget.form(/Password/)
+      await widget.fill(asked, { password: 'Not-The-Password-1' })
+      await widget.send(asked, 'Verify')
+      await asked.getByText('The password is incorrect').waitFor()
+      await widget.fill(asked, { password: PASSWORD })
+      await widget.send(asked, 'Verify')
+      expect(await widget.done()).toMatchObject({ user: PABLO })
+    })
+
+    test('posts what the frame of Duo signed, which takes the device cookie: from the broker’s origin alone', async () => {
+      const context = await chromium.newContext()
+      await context.route(`${DUO_ORIGIN}/**`, async (route) => {
+        const [signed] = house.sandbox.duoResponse(DARIO).split(':')
+        const body = `<script>parent.postMessage(${JSON.stringify(signed)}, '*')</script>`
+        await route.fulfill({ contentType: 'text/html', body })
+      })
+      const widget = await open({}, context)
+      await widget.signIn(DARIO, PASSWORD)
+      const callback = 'POST /api/v1/authn/factors/:id/lifecycle/duoCallback'
+      if (pageSite !== brokerSite) {
+        await until(() => widget.calls().includes(`${callback} 401`), { what: 'a refused form' })
+        return
+      }
+      expect(await widget.done()).toMatchObject({ user: DARIO })
+      expect(await whoIsSignedIn(widget)).toMatchObject({ login: DARIO })
+      expect(widget.calls()).toEqual([
+        'POST /api/v1/authn 200',
+        `${VERIFY} 200`,
+        `${callback} 200`,
+        `${VERIFY} 200`,
+      ])
+    })
+
+    test('sends a code to a phone number that the org called invalid, at the second try', async () => {
+      const widget = await open()
+      await widget.signIn(ERIN, PASSWORD)
+      await chooseFactor(widget, 'SMS Authentication')
+      const asked = widget.form(/SMS/)
+      await widget.fill(asked, { phoneNumber: '5550100000' })
+      const send = asked.getByRole('link', { name: 'Send code' })
+      await send.click()
+      await asked.getByText('If the number is correct, please try again').waitFor()
+      expect(house.sandbox.outbox.messages).toEqual([])
+      await send.click()
+      await until(() => house.sandbox.outbox.messages.some(({ to }) => to === '+15550100000'))
     })
 
     test('warns of a password that expires, and skips the warning', async () => {

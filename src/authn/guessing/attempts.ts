@@ -41,8 +41,9 @@ function defenceOf({ operation, fields, factorType }: AttemptedStep, isPoll: boo
     case 'change_password':
       return isGiven(fields.oldPassword) ? 'password' : undefined
     case 'verify':
-      if (isGiven(fields.password)) return 'password'
-      return hasCode(fields) ? 'code' : challengeOf(factorType, isPoll)
+      return verificationOf(fields, factorType) ?? challengeOf(factorType, isPoll)
+    case 'duo_callback':
+      return 'code'
     case 'resend':
       return challengeOf(factorType, false)
     case 'enroll':
@@ -60,6 +61,17 @@ function defenceOf({ operation, fields, factorType }: AttemptedStep, isPoll: boo
     default:
       return undefined
   }
+}
+
+/** A password beside a code counts as what the factor asks for. */
+function verificationOf(
+  fields: AttemptedStep['fields'],
+  factorType: string | undefined,
+): Defence | undefined {
+  const isPassword = isGiven(fields.password)
+  if (isPassword && typed(factorType) === 'password') return 'password'
+  if (hasCode(fields)) return 'code'
+  return isPassword ? 'password' : undefined
 }
 
 /** An empty code asks for one to be sent; it guesses nothing. */

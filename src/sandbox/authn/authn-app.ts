@@ -6,7 +6,7 @@ import {
   checkApiToken,
   keepRateLimit,
   rateLimitedAnswer,
-  readJson,
+  readBody,
   unknownPath,
 } from './authn-middleware.ts'
 import { createAuthnRoutes } from './authn-routes.ts'
@@ -37,7 +37,7 @@ export function createAuthnApp({
   app.use('/sandbox', control)
   app.use(calls.middleware())
   app.use(keepRateLimit(world))
-  app.use(readJson())
+  app.use(readBody())
   app.use(faults.middleware({ rateLimited: rateLimitedAnswer(world) }))
   app.use(checkApiToken(world))
   app.use(createAuthnRoutes({ world, originOf }))

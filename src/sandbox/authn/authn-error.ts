@@ -69,6 +69,7 @@ export const notAllowedNow = () => new AuthnError(403, 'E0000079', NOT_ALLOWED_N
 export const wrongAnswer = () =>
   new AuthnError(403, 'E0000087', 'The recovery question answer did not match our records.')
 export const unknownPerson = () => new AuthnError(403, 'E0000095', 'Recovery not allowed for unknown user.')
+export const invalidPhoneNumber = () => new AuthnError(400, 'E0000098', 'This phone number is invalid.')
 export const smsSentRecently = () =>
   new AuthnError(429, 'E0000109', `An SMS message was recently sent. ${ONCE}`)
 export const callMadeRecently = () =>

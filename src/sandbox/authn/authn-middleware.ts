@@ -36,18 +36,24 @@ export function checkApiToken(world: World): RequestHandler {
   }
 }
 
-/** JSON bodies of up to 1 MB: E0000021 for another type, E0000003 for what is not JSON. */
-export function readJson(): RequestHandler[] {
-  return [
-    function refuseOtherTypes(req, _res, next) {
-      const hasBody =
-        req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length']) > 0
-      if (hasBody && !/^application\/(\S+\+)?json\s*(;|$)/i.test(req.headers['content-type'] ?? ''))
-        throw wrongContentType()
-      next()
-    },
-    express.json({ limit: '1mb', type: () => true, strict: true }),
-  ]
+const JSON_TYPE = /^application\/(\S+\+)?json\s*(;|$)/i
+const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(;|$)/i
+/** Duo's frame makes a form (authn-api.md names no other); every other path takes JSON. */
+const FORM_PATH = /\/lifecycle\/duoCallback$/
+
+/** Bodies of up to 1 MB: E0000021 for another type, E0000003 for what cannot be read. */
+export function readBody(): RequestHandler {
+  const json = express.json({ limit: '1mb', type: () => true, strict: true })
+  const form = express.urlencoded({ limit: '1mb', type: () => true, extended: false })
+  return function readBody(req, res, next) {
+    const takesForm = FORM_PATH.test(req.path)
+    const hasBody =
+      req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length']) > 0
+    if (hasBody && !(takesForm ? FORM_TYPE : JSON_TYPE).test(req.headers['content-type'] ?? ''))
+      throw wrongContentType()
+    const parse = takesForm ? form : json
+    parse(req, res, next)
+  }
 }
 
 /** Every error as an Error object with an id of its own. */

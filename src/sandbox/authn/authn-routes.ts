@@ -4,6 +4,7 @@ import { invalidToken, wrongMethod } from './authn-error.ts'
 import { callerIn } from './authn-middleware.ts'
 import {
   changePasswordBody,
+  duoForm,
   enrolBody,
   factorBody,
   parseBody,
@@ -30,7 +31,7 @@ import {
 } from './recovery.ts'
 import { type Operation, requireAllowed } from './statuses.ts'
 import type { Transaction } from './transaction.ts'
-import { resendChallenge, verifyFactor } from './verify.ts'
+import { duoCallback, resendChallenge, verifyFactor } from './verify.ts'
 import type { World } from './world.ts'
 
 type Parts = { world: World; originOf: (req: Request) => string }
@@ -97,6 +98,7 @@ export function createAuthnRoutes({ world, originOf }: Parts): Router {
       sendActivationLink(factorCall(one), 'sms'),
     )
   }
+  duo([`${FACTOR}/lifecycle/duoCallback`])
   personal([`${FACTOR}/lifecycle/resend`], 'resend-enrolment', factorBody, (one) =>
     resendEnrolment(factorCall(one)),
   )
@@ -153,6 +155,21 @@ export function createAuthnRoutes({ world, originOf }: Parts): Router {
       if (person === undefined) throw invalidToken()
       take({ ...one, person })
     })
+  }
+
+  /** No body in the answer: the page asks with its next poll where it stands. */
+  function duo(paths: string[]): void {
+    router.post(paths, (req, res) => {
+      const form = parseBody(duoForm, req.body)
+      const transaction = world.transactions.find(form.stateToken)
+      requireAllowed(transaction.status, 'duo-callback')
+      const { person } = transaction
+      if (person === undefined) throw invalidToken()
+      const factorId = String(req.params.factorId)
+      duoCallback({ world, transaction, person, factorId, origin: originOf(req) }, form)
+      res.status(200).end()
+    })
+    router.all(paths, refuseMethod('POST'))
   }
 
   function recover(req: Request, recoveryType: 'PASSWORD' | 'UNLOCK') {

@@ -45,6 +45,7 @@ export type ResetPasswordBody = z.output<typeof resetPasswordBody>
 export const factorBody = stateBody.extend({
   passCode: optional,
   answer: optional,
+  password: optional,
   clientData: optional,
   signatureData: optional,
   authenticatorData: optional,
@@ -55,6 +56,10 @@ export const factorBody = stateBody.extend({
     .nullish()
     .transform((value) => value ?? undefined),
 })
+
+/** The fields of Duo's form. */
+export const duoForm = stateBody.extend({ id: required, sig_response: required })
+export type DuoForm = z.output<typeof duoForm>
 
 export const enrolBody = factorBody.extend({ factorType: required, provider: required })
 export type EnrolBody = z.output<typeof enrolBody>

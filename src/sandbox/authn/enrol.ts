@@ -35,16 +35,16 @@ export function activateFactor(call: FactorCall): void {
   const step = enrolmentStep(call)
   const { world, transaction, person, factor, body } = step
   const kind = FACTOR_KINDS[factor.factorType]
-  if (factor.factorType !== 'push' && !kind.answers(body, false))
+  if (!isPolled(factor) && !kind.answers(body, false))
     throw validationFailed('factorActivateRequest', ['passCode: The field cannot be left blank'])
   const outcome = kind.answers(body, false) ? checkedOutcome(step, kind.check) : kind.poll(step)
   if (outcome.kind === 'verified') keepFactor(world, transaction, person, factor)
   else if (outcome.kind === 'waiting') transaction.factorResult = outcome.result
 }
 
-/** POST …/lifecycle/activate/poll: for push. */
+/** POST …/lifecycle/activate/poll: for push and Duo. */
 export function pollActivation(call: FactorCall): void {
-  if (enrolmentStep(call).factor.factorType !== 'push') throw notAllowedNow()
+  if (!isPolled(enrolmentStep(call).factor)) throw notAllowedNow()
   activateFactor({ ...call, body: {} })
 }
 
@@ -52,7 +52,7 @@ export function pollActivation(call: FactorCall): void {
 export function sendActivationLink(call: FactorCall, by: 'email' | 'sms'): void {
   const { world, transaction, person, factor, origin } = enrolmentStep(call)
   if (factor.factorType !== 'push') throw notAllowedNow()
-  const to = by === 'email' ? person.login : phoneNumberOf(call.body)
+  const to = by === 'email' ? person.login : phoneNumberOf(call.body, world)
   const token = world.tokens.short()
   world.pushLinks.put(token, transaction.stateToken)
   const link = `${origin}/signin/push-activation/${token}`
@@ -74,7 +74,7 @@ export function resendEnrolment(call: FactorCall): void {
   const kind = FACTOR_KINDS[factor.factorType]
   if (kind.resend === undefined || kind.resend === 'push') throw notAllowedNow()
   if (factor.factorType !== 'email' && call.body.profile?.phoneNumber !== undefined) {
-    factor.config = { ...factor.config, phoneNumber: phoneNumberOf(call.body) }
+    factor.config = { ...factor.config, phoneNumber: phoneNumberOf(call.body, step.world) }
     factor.profile = kind.profile(factor.config, step.person)
   }
   kind.begin(step)
@@ -131,6 +131,10 @@ function refuseOtherPhone(person: Person, fields: Partial<FactorConfig>, updateP
   if (fields.phoneNumber === undefined || known === undefined || updatePhone) return
   if (fields.phoneNumber !== known.replace(/[\s().-]/g, ''))
     throw refused('There is an existing verified phone number.')
+}
+
+function isPolled({ factorType }: Factor): boolean {
+  return factorType === 'push' || factorType === 'web'
 }
 
 function isPhone(factor: Factor): boolean {

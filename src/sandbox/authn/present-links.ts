@@ -9,6 +9,8 @@ type View = { world: World; transaction: Transaction; origin: string }
 type Links = Record<string, Link | Link[]>
 
 const AUTHN = '/api/v1/authn'
+/** The user answers elsewhere: on a phone, in Duo's frame. */
+const POLLED: ReadonlySet<string> = new Set(['push', 'web'])
 
 /** `_links` of the transaction; undefined when there are none. */
 export function presentLinks(view: View): Links | undefined {
@@ -67,7 +69,7 @@ function challengeLinks(view: View): Links {
   const { factor, challengeByType, factorResult } = view.transaction
   if (factor === undefined) return cancelAndPrevious(view)
   const path = `/factors/${challengeByType ? factor.factorType : factor.id}/verify`
-  const polls = factor.factorType === 'push' && factorResult === 'WAITING'
+  const polls = POLLED.has(factor.factorType) && factorResult === 'WAITING'
   const { resend } = FACTOR_KINDS[factor.factorType]
   return {
     next: next(view, polls ? 'poll' : 'verify', path),
@@ -81,7 +83,7 @@ function activationLinks(view: View): Links {
   if (factor === undefined) return cancelAndPrevious(view)
   const path = `/factors/${factor.id}/lifecycle`
   const { resend } = FACTOR_KINDS[factor.factorType]
-  const polls = factor.factorType === 'push' && factorResult === 'WAITING'
+  const polls = POLLED.has(factor.factorType) && factorResult === 'WAITING'
   return {
     next: polls ? next(view, 'poll', `${path}/activate/poll`) : next(view, 'activate', `${path}/activate`),
     ...cancelAndPrevious(view),

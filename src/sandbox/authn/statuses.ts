@@ -26,6 +26,7 @@ export type Operation =
   | 'resend-enrolment'
   | 'verify'
   | 'resend-challenge'
+  | 'duo-callback'
   | 'verify-recovery'
   | 'resend-recovery'
   | 'answer'
@@ -40,7 +41,7 @@ export const ALLOWED: Record<Status, readonly Operation[]> = {
   PASSWORD_WARN: ['state', 'change-password', 'skip', 'cancel'],
   PASSWORD_RESET: ['state', 'reset-password', 'cancel'],
   MFA_REQUIRED: ['state', 'verify', 'cancel'],
-  MFA_CHALLENGE: ['state', 'verify', 'resend-challenge', 'previous', 'cancel'],
+  MFA_CHALLENGE: ['state', 'verify', 'resend-challenge', 'duo-callback', 'previous', 'cancel'],
   MFA_ENROLL: ['state', 'enrol', 'skip', 'cancel'],
   MFA_ENROLL_ACTIVATE: [
     'state',
@@ -48,6 +49,7 @@ export const ALLOWED: Record<Status, readonly Operation[]> = {
     'activation-poll',
     'send-activation',
     'resend-enrolment',
+    'duo-callback',
     'previous',
     'cancel',
   ],

@@ -1,5 +1,7 @@
 import { activeFactors, advance } from './advance.ts'
 import { factorLocked, notFound, wrongCode } from './authn-error.ts'
+import type { DuoForm } from './bodies.ts'
+import { completeDuo } from './factors/duo-factor.ts'
 import type { FactorBody, FactorStep, Outcome } from './factors/factor-kind.ts'
 import { FACTOR_KINDS } from './factors/factor-kinds.ts'
 import type { Factor, Person } from './person.ts'
@@ -51,6 +53,21 @@ export function resendChallenge(call: FactorCall): void {
   const step = stepOf(call, factor, !isChallenged(call.transaction, factor))
   takeUp(call.transaction, step, call)
   begin(step)
+}
+
+/** POST /factors/{id}/lifecycle/duoCallback: the form of Duo's frame, while the factor is verified or enrolled. */
+export function duoCallback(call: Omit<FactorCall, 'body'>, form: DuoForm): void {
+  const { world, transaction, person, factorId, origin } = call
+  const { factor, challenge } = transaction
+  if (
+    factor === undefined ||
+    challenge === undefined ||
+    factor.id !== factorId ||
+    factor.factorType !== 'web'
+  )
+    throw notFound(`${factorId} (UserFactor)`)
+  const step = { world, transaction, person, factor, challenge, body: {}, origin }
+  checkedOutcome(step, () => completeDuo(step, form))
 }
 
 /** Counts wrong answers; after so many the factor takes none, not even the right one. */

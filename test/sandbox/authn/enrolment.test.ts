@@ -258,6 +258,34 @@ test.each([
   expect(outcome(answer)).toBe(leadsTo)
 })
 
+/** field-notes.md, factor types: password. */
+test('enrol password: it becomes the password, if the policy allows it', async () => {
+  const pilar = 'pilar.password'
+  const password = (text: string) => ({
+    factorType: 'password',
+    provider: 'OKTA',
+    profile: { password: text },
+  })
+  expect(outcome(await enrol({ ...password(''), profile: {} }, pilar))).toBe('400 E0000001')
+  expect(outcome(await enrol(password('short'), pilar))).toBe('403 E0000014')
+  expect(outcome(await enrol(password('Chosen-Secret-1'), pilar))).toBe('200 SUCCESS')
+  const again = await client.signIn(pilar, { password: 'Chosen-Secret-1' })
+  expect(outcome(again)).toBe('200 MFA_REQUIRED')
+})
+
+/** The widget sends `validatePhone: false` after E0000098. */
+test.each(['sms', 'call'])(
+  'enrol %s with a number that no carrier knows is 400 E0000098, unless validatePhone is false',
+  async (factorType) => {
+    const unknown = { factorType, provider: 'OKTA', profile: { phoneNumber: '+1 555 010 0000' } }
+    expect(outcome(await enrol(unknown))).toBe('400 E0000098')
+    const insisting = { ...unknown, profile: { ...unknown.profile, validatePhone: true } }
+    expect(outcome(await enrol(insisting))).toBe('400 E0000098')
+    const unchecked = { ...unknown, profile: { ...unknown.profile, validatePhone: false } }
+    expect(outcome(await enrol(unchecked))).toBe('200 MFA_ENROLL_ACTIVATE')
+  },
+)
+
 /** authn-api.md, header rule 3: factors must be enabled before enrolment. */
 test.each<[string, object]>([
   ['not offered', { factorType: 'push', provider: 'NOBODY' }],

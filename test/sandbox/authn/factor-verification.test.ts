@@ -30,6 +30,14 @@ const ONE_CALL: [
     "Your answer doesn't match our records. Please try again.",
   ],
   [
+    'verify password',
+    'pablo.password',
+    'password',
+    () => ({ password: 'Demo-Password-1' }),
+    { password: 'demo-password-1' },
+    'The password is incorrect.',
+  ],
+  [
     'verify totp (Google)',
     'tomas.berg',
     'token:software:totp',

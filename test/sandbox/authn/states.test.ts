@@ -39,7 +39,7 @@ const WAYS: Record<Exclude<Status, 'LOCKED_OUT'>, () => Promise<Answer>> = {
 }
 
 /** field-notes.md, operations: path and a body that is well formed. */
-const OPERATIONS: Record<Exclude<Operation, 'cancel'>, [path: string, body: object]> = {
+const OPERATIONS: Record<Exclude<Operation, 'cancel' | 'duo-callback'>, [path: string, body: object]> = {
   state: ['', {}],
   authenticate: ['', { username: 'amelia.stone', password: 'wrong' }],
   'change-password': ['/credentials/change_password', { oldPassword: 'x', newPassword: 'x' }],

@@ -18,6 +18,8 @@ interface More {
 
 const DIGITS = { autocomplete: 'one-time-code', inputmode: 'numeric', maxlength: '10', class: 'digits' }
 export const CODE: Field = ['passCode', 'Code', DIGITS]
+const NEW_PASSWORD: Field = ['password', 'New password', { type: 'password', autocomplete: 'new-password' }]
+const PASSWORD: Field = ['password', 'Password', { type: 'password', autocomplete: 'current-password' }]
 const SERIAL: Field = ['credentialId', 'Serial number']
 const TEL = { type: 'tel', autocomplete: 'tel' }
 const PHONE: Field = ['phoneNumber', 'Phone number, with + and country code', TEL]
@@ -31,6 +33,7 @@ const TOO_OLD: Step = {
 /** By type; where a type of one provider is another thing, by both. */
 const FACTORS: Readonly<Record<string, FactorType>> = {
   question: ['My security question', 'Security question', { ask: [['answer', 'Your answer']] }],
+  password: ['My password', 'Password', { ask: [NEW_PASSWORD] }],
   'token:software:totp': ['A code from my authenticator app', 'Authenticator app'],
   'token:software:totp OKTA': ['A code from the verification app', 'Verification app: codes'],
   'token:hotp': ['A code from my token', 'Token'],
@@ -136,6 +139,7 @@ function keyStep(answer: Transaction, factor: Factor): Step {
 
 /** Some orgs send the question's text, others its name only: `favorite_toy`. */
 function proofOf({ factorType, profile }: Factor): Field {
+  if (factorType === 'password') return PASSWORD
   if (factorType !== 'question') return CODE
   return ['answer', profile?.questionText ?? profile?.question?.replaceAll('_', ' ') ?? 'Your answer']
 }

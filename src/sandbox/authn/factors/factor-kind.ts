@@ -7,6 +7,7 @@ import type { World } from '../world.ts'
 export type FactorBody = {
   passCode?: string | undefined
   answer?: string | undefined
+  password?: string | undefined
   clientData?: string | undefined
   signatureData?: string | undefined
   authenticatorData?: string | undefined
@@ -64,3 +65,4 @@ export type FactorKinds = Record<FactorType, FactorKind>
 
 export const WRONG_CODE = "Your passcode doesn't match our records. Please try again."
 export const WRONG_ANSWER = "Your answer doesn't match our records. Please try again."
+export const WRONG_PASSWORD = 'The password is incorrect.'

@@ -1,8 +1,10 @@
 import type { FactorConfig } from '../../sandbox-config.ts'
 import { idFor } from '../issued-tokens.ts'
 import type { Factor } from '../person.ts'
+import { duo } from './duo-factor.ts'
 import type { FactorKinds, Owner } from './factor-kind.ts'
 import { serialToken, softwareToken } from './otp-factors.ts'
+import { password } from './password-factor.ts'
 import { push } from './push-factor.ts'
 import { question } from './question-factor.ts'
 import { sentCode } from './sent-code-factors.ts'
@@ -21,6 +23,8 @@ export const FACTOR_KINDS: FactorKinds = {
   'token:hardware': serialToken({ YUBICO: 'ykf' }),
   webauthn,
   u2f,
+  password,
+  web: duo,
 }
 
 /** An enrolled factor as config/sandbox.json has it. */

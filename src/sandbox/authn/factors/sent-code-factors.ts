@@ -1,4 +1,4 @@
-import { callMadeRecently, smsSentRecently, validationFailed } from '../authn-error.ts'
+import { callMadeRecently, invalidPhoneNumber, smsSentRecently, validationFailed } from '../authn-error.ts'
 import { randomCode } from '../issued-tokens.ts'
 import type { World } from '../world.ts'
 import { type FactorBody, type FactorKind, type FactorStep, WRONG_CODE } from './factor-kind.ts'
@@ -15,10 +15,10 @@ export function sentCode(channel: Channel, idPrefix: string): FactorKind {
       channel === 'email'
         ? { email: maskedMail(config.email ?? owner.login) }
         : { phoneNumber: maskedPhone(config.phoneNumber ?? '') },
-    enrol: (body, owner) =>
+    enrol: (body, owner, world) =>
       channel === 'email'
         ? { email: typeof body.profile?.email === 'string' ? body.profile.email : owner.login }
-        : { phoneNumber: phoneNumberOf(body) },
+        : { phoneNumber: phoneNumberOf(body, world) },
     immediate: false,
     begin: (step) => sendCode(step, channel),
     // the sign-in widget sends an empty one to ask for a code; later it is a wrong one
@@ -58,11 +58,13 @@ export function maskedMail(address: string): string {
   return `${name.slice(0, 1)}...${name.slice(-1)}@${domain}`
 }
 
-export function phoneNumberOf(body: FactorBody): string {
-  const phoneNumber = body.profile?.phoneNumber
+/** Throws E0000001 for text that is no phone number, and E0000098 for a number that no carrier knows. */
+export function phoneNumberOf(body: FactorBody, world: World): string {
+  const { phoneNumber, validatePhone } = body.profile ?? {}
   const digits = typeof phoneNumber === 'string' ? phoneNumber.replace(/[\s().-]/g, '') : ''
   if (!/^\+\d{7,15}$/.test(digits))
     throw validationFailed('profile.phoneNumber', ['profile.phoneNumber: Invalid Phone Number.'])
+  if (validatePhone !== false && world.config.invalidPhoneNumbers.includes(digits)) throw invalidPhoneNumber()
   return digits
 }
 

@@ -1,0 +1,32 @@
+import { passwordTooWeak, validationFailed } from '../authn-error.ts'
+import { unmetRequirements } from '../passwords.ts'
+import { type FactorKind, type FactorStep, type Outcome, WRONG_PASSWORD } from './factor-kind.ts'
+
+/** The user's password as a factor: `password` verifies it, `profile.password` sets a new one while enrolling. */
+export const password: FactorKind = {
+  idPrefix: () => 'pwd',
+  profile: () => ({}),
+  enrol(body) {
+    if (typeof body.profile?.password !== 'string' || body.profile.password === '')
+      throw validationFailed('factorEnrollRequest', ['profile.password: The field cannot be left blank'])
+    return {}
+  },
+  immediate: true,
+  begin: () => {},
+  answers: (body) => body.password !== undefined,
+  check: (step) => (step.transaction.status === 'MFA_ENROLL' ? setPassword(step) : checkPassword(step)),
+  poll: () => ({ kind: 'waiting' }),
+}
+
+function checkPassword({ person, body }: FactorStep): Outcome {
+  return body.password === person.password ? { kind: 'verified' } : { kind: 'wrong', cause: WRONG_PASSWORD }
+}
+
+function setPassword({ world, person, body }: FactorStep): Outcome {
+  const chosen = String(body.profile?.password)
+  const policy = world.config.passwordPolicies[person.config.passwordPolicy]
+  const unmet = policy === undefined ? [] : unmetRequirements(policy, chosen, person)
+  if (unmet.length > 0) throw passwordTooWeak(unmet)
+  person.password = chosen
+  return { kind: 'verified' }
+}
