@@ -12,8 +12,10 @@ export interface StepDone {
   readonly record: Settlement['record']
   /** Somebody is still waited for: the next equal step is a poll. */
   readonly waits?: boolean | undefined
+  /** What is written elsewhere before the record: whoever finds the step settled finds it too. Without it the step has failed. */
+  readonly first?: (() => Promise<void>) | undefined
   /** What is written elsewhere, in the same round trip as the record. Without it the step has failed. */
-  readonly alongside?: (() => Promise<void>) | undefined
+  readonly alongside?: (() => Promise<unknown>) | undefined
   /** What is to be done only once all of that is written. */
   readonly settled?: (() => Promise<void>) | undefined
   /** Takes back what the step did beside the record, when not all of it could be written. */
@@ -36,6 +38,7 @@ export function createClaimedStep({ claims, log }: ClaimedStepParts): ClaimedSte
   const settle = async (claim: StepClaim, { polls, fingerprint }: Claimed, done: StepDone) => {
     const poll = polls ? { fingerprint, waits: done.waits === true } : undefined
     const settling = () => claims.settle(claim, { ...done, poll })
+    await done.first?.()
     const [written, settled] = await Promise.allSettled([done.alongside?.(), settling()])
     if (written.status === 'rejected') throw written.reason
     if (settled.status === 'rejected') throw settled.reason
@@ -44,7 +47,8 @@ export function createClaimedStep({ claims, log }: ClaimedStepParts): ClaimedSte
   }
 
   const takeBack = async (claim: StepClaim, done: StepDone) => {
-    for (const end of await Promise.allSettled([claims.unshare(claim), done.undo?.()]))
+    const ends = [claims.unshare(claim), claims.release(claim), done.undo?.()]
+    for (const end of await Promise.allSettled(ends))
       if (end.status === 'rejected') log.warn('step_not_taken_back', {}, end.reason)
   }
 

@@ -91,6 +91,12 @@ export function createMemoryStore({
       return true
     },
 
+    async swap(key, value, ttlMs) {
+      const before = textAt(key)
+      put(key, value, ttlMs)
+      return before
+    },
+
     async delete(key) {
       return entryAt(key) !== undefined && entries.delete(key)
     },

@@ -68,6 +68,11 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
       return (await run(when === 'absent' ? 'once' : 'repeatable', () => call('set', [key], args))) === 1
     },
 
+    async swap(key, value, ttlMs) {
+      const args = [value, wholeMs(ttlMs)]
+      return (await run('once', () => call('swap', [key], args))) ?? undefined
+    },
+
     async delete(key) {
       return (await run('once', () => call('delete', [key], []))) === 1
     },

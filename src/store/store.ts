@@ -15,6 +15,9 @@ export interface Store extends CountingStore {
   /** Writes, and says whether it did: with `when: 'absent'` or `'present'` it may not. */
   set(key: string, value: string, ttlMs: number, when?: 'absent' | 'present'): Promise<boolean>
 
+  /** Writes, and says what was there before, in one step: of several at once each learns of another one. */
+  swap(key: string, value: string, ttlMs: number): Promise<string | undefined>
+
   /** Says whether there was something to delete. */
   delete(key: string): Promise<boolean>
 

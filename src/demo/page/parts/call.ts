@@ -23,7 +23,9 @@ export function troubleOf(response: Response, said: Said = {}) {
   const { errorCode = 'E0000009', errorSummary = 'Something went wrong.', errorCauses = [] } = said
   const { status } = response
   const causes = errorCauses.map((cause) => cause.errorSummary)
-  const words = WORDS[status] ?? WORDS[causes[0] ?? ''] ?? WORDS[errorCode]
+  const [cause = ''] = causes
+  const withoutField = cause.replace(/^\w+: /, '')
+  const words = WORDS[status] ?? WORDS[withoutField] ?? WORDS[errorCode]
   const waitSeconds = waitOf(response)
   const wait = waitSeconds === undefined ? '' : ` Please wait ${SECONDS.format(waitSeconds)}.`
   return Object.assign(new Error((words ?? errorSummary) + wait), {

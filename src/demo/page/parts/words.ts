@@ -21,6 +21,8 @@ export const WORDS: Readonly<Record<string, string>> = {
   E0000133: 'We have just called you.',
   'device cookie not returned':
     'Your browser did not send our cookie back. Please allow cookies for this site.',
+  'this sign-in is of another user than the open session; sign out first':
+    'Another user is signed in in this browser. Sign out first, then open the link again.',
   REJECTED: 'The request was refused on the phone.',
   TIMEOUT: 'Nobody answered the request in time.',
   CANCELLED: 'The request was cancelled.',
