@@ -129,6 +129,7 @@ function createBulkStore(redis: Redis): Store & { flush(): Promise<void> } {
   const neverAsked = () => Promise.reject(new Error('opening a session does not ask for this'))
   let pipeline = redis.pipeline()
   return {
+    keepsOrder: true,
     async set(key, value, ttlMs) {
       pipeline.set(key, value, 'PX', Math.ceil(ttlMs))
       return true

@@ -23,7 +23,7 @@ export interface StepDone {
 }
 
 export interface ClaimedStepParts {
-  readonly claims: Pick<StepClaims, 'settle' | 'release' | 'unshare'>
+  readonly claims: Pick<StepClaims, 'keepsOrder' | 'settle' | 'release' | 'unshare'>
   readonly log: Logger
 }
 
@@ -38,8 +38,10 @@ export function createClaimedStep({ claims, log }: ClaimedStepParts): ClaimedSte
   const settle = async (claim: StepClaim, { polls, fingerprint }: Claimed, done: StepDone) => {
     const poll = polls ? { fingerprint, waits: done.waits === true } : undefined
     const settling = () => claims.settle(claim, { ...done, poll })
-    await done.first?.()
-    const [written, settled] = await Promise.allSettled([done.alongside?.(), settling()])
+    const first = done.first?.()
+    if (!claims.keepsOrder()) await first
+    const [before, written, settled] = await Promise.allSettled([first, done.alongside?.(), settling()])
+    if (before.status === 'rejected') throw before.reason
     if (written.status === 'rejected') throw written.reason
     if (settled.status === 'rejected') throw settled.reason
     if (!settled.value) throw stepInProgress()

@@ -80,6 +80,8 @@ export function createMemoryStore({
   }
 
   return {
+    keepsOrder: true,
+
     async get(key) {
       return textAt(key)
     },

@@ -131,6 +131,9 @@ export function createMovableStore({
 
 function delegateTo(store: () => Store, close: Store['close']): Store {
   return {
+    get keepsOrder() {
+      return store().keepsOrder
+    },
     get: (key) => store().get(key),
     set: (key, value, ttlMs, when) => store().set(key, value, ttlMs, when),
     swap: (key, value, ttlMs) => store().swap(key, value, ttlMs),

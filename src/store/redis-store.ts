@@ -58,6 +58,8 @@ export function createRedisStore({
 function createOperations(client: Redis | Cluster, run: RedisRunner, close: () => Promise<void>): Store {
   const call = createRedisBatch(client)
   return {
+    keepsOrder: !client.isCluster,
+
     async get(key) {
       return (await run('repeatable', () => client.get(key))) ?? undefined
     },

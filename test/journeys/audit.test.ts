@@ -295,6 +295,7 @@ async function redeemAndCopy() {
   for (const { key, value } of await browser.jar.getCookies(house.gatehouse.url))
     if (key === 'gatehouse') await thief.jar.setCookie(`${key}=${value}`, house.gatehouse.url)
   expect((await thief.get('/api/v1/sessions/me')).status).toBe(404)
+  await browser.delete('/api/v1/sessions/me')
   const mismatch = last('session_device_mismatch')
   expect(mismatch).toMatchObject({ userId, sessionId: id, loginHash, deviceHash: expect.any(String) })
   expect(mismatch?.deviceHash).not.toBe(deviceHash)
@@ -349,7 +350,7 @@ const JOURNEYS: readonly (readonly [string, () => Promise<void>, readonly AuditE
   [
     'an SSO token that was redeemed, and a session cookie that was copied to another device',
     redeemAndCopy,
-    ['sign_in_started', 'sign_in_succeeded', 'sso_token_redeemed', 'session_device_mismatch'],
+    ['sign_in_started', 'sign_in_succeeded', 'sso_token_redeemed', 'session_device_mismatch', 'signed_out'],
   ],
   [
     'groups that were asked for, sessions and limits that were ended, by the person and by an administrator',
