@@ -178,6 +178,53 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       expect((await browser.get(ME)).status).toBe(404)
     })
 
+    test('whose password is being checked at this moment may sign in: nobody knew yet who it was', async () => {
+      const userId = await idOf(AMELIA)
+      const browser = await visit()
+      const letGo = house.sandbox.faults.authn.hold({ times: 1 })
+      house.forget()
+      const answering = signIn(browser, AMELIA)
+      await until(() => house.upstreamCalls().length === 1)
+      await endAllSessions(userId)
+      letGo()
+      expect((await answering).json.status).toBe('SUCCESS')
+      expect(await endAllSessions(userId)).toEqual({ ended: 1 })
+      expect((await browser.get(ME)).status).toBe(404)
+    })
+
+    test('the groups of the user are fetched again', async () => {
+      const browser = await visit()
+      await signIn(browser, AMELIA)
+      await browser.get('/api/v1/pam/me')
+      const fetched = () => house.sandbox.calls.pam.entries.length
+      const before = fetched()
+      expect((await browser.get('/api/v1/pam/me')).status).toBe(200)
+      expect(fetched()).toBe(before)
+      await endAllSessions(await userIdOf(browser))
+      await signIn(browser, AMELIA)
+      await until(
+        async () => {
+          expect((await browser.get('/api/v1/pam/me')).status).toBe(200)
+          return fetched() > before
+        },
+        { what: 'groups that are fetched again' },
+      )
+    })
+
+    test('a step-up that waits for its factor ends too', async () => {
+      const userId = await idOf(PRIYA)
+      const browser = await visit()
+      const arrival = `${here()}/signin/step-up?stateToken=`
+      const { stateToken } = house.sandbox.startStepUp('payroll', PRIYA, arrival)
+      const arrived = await navigate(browser, arrival + stateToken)
+      const handle = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
+      const asked = await post(browser, SIGN_IN, { stateToken: handle })
+      expect(asked.json.status).toBe('MFA_REQUIRED')
+      await endAllSessions(userId)
+      const refused = await post(browser, verifyHref(asked, TOTP), codeFor(asked, PRIYA))
+      expect([refused.status, refused.json.errorCode]).toEqual([401, 'E0000011'])
+    })
+
     test('another user’s open sign-in goes on', async () => {
       const userId = await idOf(PRIYA)
       const browser = await visit()
@@ -201,5 +248,38 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
         expect((await browser.get(ME)).status).toBe(404)
       }
     })
+  })
+})
+
+describe('known devices', () => {
+  const known = async () => (await house.redis.client().keys('gatehouse:known:{*')).length
+  const signedIn = async (login: string) => {
+    const browser = await house.visit()
+    await browser.post(SIGN_IN, { username: login, password: PASSWORD })
+    return browser
+  }
+  const endAll = async (userId: unknown) =>
+    fetch(`${house.gatehouse.opsUrl}/admin/users/${userId}/sessions`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${OPS_TOKEN}` },
+    })
+  beforeEach(async () => {
+    await house.redis.client().flushall()
+  })
+
+  test('end with all sessions of their user, and no other user’s', async () => {
+    const [one] = [await signedIn(AMELIA), await signedIn(AMELIA), await signedIn(WALTER)]
+    const { userId } = (await one.get(ME)).json
+    expect(await known()).toBe(6) // by user id and by login
+    await endAll(userId)
+    expect(await known()).toBe(2)
+    await endAll(userId)
+    expect(await known()).toBe(2)
+  })
+
+  test('stay when a user ends all others', async () => {
+    const [one] = [await signedIn(AMELIA), await signedIn(AMELIA)]
+    await one.delete('/api/v1/sessions')
+    expect(await known()).toBe(4)
   })
 })
