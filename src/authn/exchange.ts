@@ -157,16 +157,16 @@ export function createExchange(parts: ExchangeParts): Exchange {
       expiresAtMs: now() + ttlMs,
       maxOffered: parts.maxOfferedSteps,
     })
+    audit.answered(operation, answer, { before, after }, client, factorType)
+    if (sending.enrolment !== undefined && completesEnrolment(operation, answer))
+      audit.enrolled(operation, sending.enrolment, after, client)
+    // before the step is settled or refused: the password has changed all the same
+    if (sending.revokesSessions === true) await endOtherSessions(after, handle, client)
     const mayBePlanted = before.origin === 'imported' || !after.userProved
     const open = mayBePlanted ? await openSession(client) : undefined
     if (isAnothers(open, answer.user?.id)) return refusePlanted(before, sending.call, client)
     await offers.keep(client.device.id, offered, [after.stateToken, ...after.retiredTokens], ttlMs)
-    audit.answered(operation, answer, { before, after }, client, factorType)
-    if (sending.enrolment !== undefined && completesEnrolment(operation, answer))
-      audit.enrolled(operation, sending.enrolment, after, client)
 
-    // before the step is settled, which may fail: the password has changed all the same
-    if (sending.revokesSessions === true) await endOtherSessions(after, handle, client)
     const { status: answered, factorResult } = answer
     const keptFor = (sessionId: string | undefined) =>
       goesOn(after) ? after : remnantOf(after, offered, { expiresAtMs: now() + parts.remnantMs, sessionId })

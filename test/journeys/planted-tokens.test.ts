@@ -63,6 +63,8 @@ describe('in the open session of another user', () => {
     const refused = await page.follow('_links.next', { newPassword: 'Chosen-By-Myself-7' })
     expect(errorOf(refused)).toEqual([403, 'E0000006'])
     expect(await page.session()).toEqual(before)
+    // the org has taken the password all the same
+    expect(house.gatehouse.logText()).toContain('"event":"password_changed"')
   })
 
   test('the user’s own password replaces it: who signs in here knows whose account it is', async () => {
