@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Request } from 'express'
 import { v4 as uuid } from 'uuid'
-import { noSession, otherSession } from '../errors.ts'
+import { anothersSession, noSession, otherSession } from '../errors.ts'
 import type { RevocationReason } from '../observability/audit-events.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { allWritten } from '../store/all-written.ts'
@@ -54,8 +54,11 @@ export interface PreparedSession extends Pick<OpenedSession, 'id' | 'publicId'> 
   write(): Promise<void>
   /** Makes it the session of its device. To be called once it is written: whoever replaces it must find it. */
   takeDevice(): Promise<void>
-  /** To be called once it stays: ends what it replaces, and says how many of the user's other sessions were evicted. */
-  replace(shownId: string | undefined): Promise<number>
+  /**
+   * To be called once it stays: ends what it replaces, and says how many of the user's other sessions were evicted. Unless
+   * `mayReplaceAnothers`, it throws 403 when it would replace another user's session.
+   */
+  replace(shownId: string | undefined, mayReplaceAnothers: boolean): Promise<number>
   /** Undoes all of it, also when that failed: Redis may still carry it out, late. */
   takeBack(): Promise<void>
 }
@@ -150,11 +153,14 @@ export function createSessions(parts: SessionsParts): Sessions {
         taken = await deviceSessions.take(deviceId, id, absoluteMs)
       },
 
-      async replace(shownId) {
+      async replace(shownId, mayReplaceAnothers) {
         const replaced = new Set(taken?.replaced)
         // of before there was an index of devices; another device's is no session of this request
         const isMissing = shownId !== undefined && !replaced.has(shownId)
         if (isMissing && (await get(shownId, deviceId)) !== undefined) replaced.add(shownId)
+        const isAnothers = async (one: string) => ((await read(one))?.userId ?? grant.userId) !== grant.userId
+        if (!mayReplaceAnothers && (await Promise.all([...replaced].map(isAnothers))).includes(true))
+          throw anothersSession('stateToken')
         await Promise.all([...replaced].map((one) => end(one, 'replaced')))
         return count > maxPerPerson ? persons.makeRoom(grant.userId) : 0
       },
@@ -200,7 +206,7 @@ export function createSessions(parts: SessionsParts): Sessions {
       const { id, publicId, write, takeDevice, replace } = prepare(grant)
       await write()
       await takeDevice()
-      return { id, publicId, evicted: await replace(shownId) }
+      return { id, publicId, evicted: await replace(shownId, true) }
     },
 
     listOf: persons.listOf,

@@ -67,6 +67,23 @@ describe('in the open session of another user', () => {
     expect(house.gatehouse.logText()).toContain('"event":"password_changed"')
   })
 
+  test('nor does it when the browser shows its device alone', async () => {
+    const page = await signedIn(AMELIA)
+    const before = await page.session()
+    const device = (await page.browser.jar.getCookies(house.gatehouse.url)).find(
+      ({ key }) => key === 'gatehouse-device',
+    )
+    const stranger = await openPage(house)
+    await stranger.browser.jar.setCookie(device?.toString() ?? '', house.gatehouse.url)
+    const refused = await activate(stranger, ANNA)
+    expect(errorOf(refused)).toEqual([403, 'E0000006'])
+    expect(refused.setCookies).toEqual([])
+    expect(await stranger.session()).toBeUndefined()
+    expect(await page.session()).toEqual(before)
+    expect((await page.signIn(WALTER)).json.status).toBe('SUCCESS') // it is the device's session still
+    expect(await page.session()).toMatchObject({ login: WALTER })
+  })
+
   test('the user’s own password replaces it: who signs in here knows whose account it is', async () => {
     const page = await signedIn(AMELIA)
     expect((await page.signIn(WALTER)).json.status).toBe('SUCCESS')
