@@ -12,6 +12,7 @@ import { until } from '../support/until.ts'
 const OPS_TOKEN = 'plainly-fake-ops-token'
 const TARGET = 'http://localhost:3000/home'
 const ME = '/api/v1/sessions/me'
+const HOUR_MS = 3_600_000
 const SIGN_IN = '/api/v1/authn'
 const TOTP = 'token:software:totp'
 
@@ -22,7 +23,15 @@ let pairs: Record<string, readonly [Gatehouse, Gatehouse]>
 beforeAll(async () => {
   cluster = await startRedisCluster(3)
   const env = { OPS_TOKEN, STEP_UP: 'on', SSO_REDIRECTS: TARGET }
-  house = await startHouse({ env })
+  house = await startHouse({
+    env,
+    // groups are fetched again only because sessions ended, not because they are old
+    tunables: (shipped) => {
+      const { lists } = shipped.pam
+      const long = { freshMs: HOUR_MS, staleMs: HOUR_MS, onErrorMs: HOUR_MS, meOnErrorMs: HOUR_MS }
+      return { ...shipped, pam: { ...shipped.pam, lists: { ...lists, ...long } } }
+    },
+  })
   const first = await house.replica({ REDIS_URL: cluster.url })
   pairs = {
     'one Redis': [house.gatehouse, await house.replica()],
