@@ -42,7 +42,6 @@ beforeAll(async () => {
     const browser = openBrowser(replica.url)
     const credentials = { username: AMELIA, password: PASSWORD }
     await until(async () => (await browser.post('/api/v1/authn', credentials)).status === 200)
-    await until(async () => (await fetch(`${replica.opsUrl}/readyz`)).status === 200)
   }
 })
 afterAll(async () => {
