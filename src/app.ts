@@ -21,6 +21,7 @@ import { type RoutesByKind, type ShedLoadParts, shedLoad } from './http/shed-loa
 import { createLogThrottle, type LogThrottleOptions } from './observability/log-throttle.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Metrics } from './observability/metrics.ts'
+import type { EndAllSessions } from './session/end-all-sessions.ts'
 import { createForwardAuthRoutes, prepareForwardAuth } from './session/forward-auth.ts'
 import type { SessionCookie } from './session/session-cookie.ts'
 import { createOwnSessionsRoutes, createSessionRoutes, refuseOtherSession } from './session/session-routes.ts'
@@ -38,6 +39,7 @@ export interface AppParts {
   readonly load: Omit<ShedLoadParts, 'metrics' | 'routes'>
   readonly sessions: Sessions
   readonly sessionCookie: SessionCookie
+  readonly endAllSessions: EndAllSessions
   readonly ensureDevice: (req: Request, res: Response) => unknown
   readonly authn: AuthnRoutesParts
   readonly navigation: NavigationRoutesParts
@@ -111,12 +113,12 @@ export function publicRoutes(parts: AppParts): Route[] {
 
 /** Which of them share a fate under load. */
 function routesByKind(parts: AppParts): RoutesByKind {
-  const { publicOrigin, sessions, sessionCookie: cookie, ensureDevice, log } = parts
+  const { publicOrigin, sessions, endAllSessions, sessionCookie: cookie, ensureDevice, log } = parts
   return {
     sign_in: [...createAuthnRoutes(parts.authn), ...createNavigationRoutes(parts.navigation)],
     session: [
       ...createSessionRoutes({ publicOrigin, sessions, cookie, ensureDevice, log }),
-      ...createOwnSessionsRoutes({ sessions, cookie, log }),
+      ...createOwnSessionsRoutes({ sessions, endAllSessions, cookie, log }),
       ...createForwardAuthRoutes({ sessions }),
     ],
     pam: parts.pamRoutes,

@@ -122,9 +122,9 @@ export const wrongOpsToken = () =>
 export const notAllowed = (...causes: string[]) =>
   new BrokerError(403, 'E0000006', 'You do not have permission to perform the requested action', { causes })
 
-/** A step-up that came from outside is another person's than the session that is open here. */
-export const anothersSession = () =>
-  notAllowed("stateToken: this sign-in is another person's than the open session; sign out first")
+/** What the sign-in began with is of another user than the session that is open in this browser. */
+export const anothersSession = (field: 'stateToken' | 'token' | 'recoveryToken') =>
+  notAllowed(`${field}: this sign-in is of another user than the open session; sign out first`)
 
 /** The upstream never offered this step in this transaction. */
 export const stepNotOffered = () =>

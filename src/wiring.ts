@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { createApp } from './app.ts'
+import { createDeviceCookie } from './authn/device-cookie.ts'
 import { createAuthn } from './authn/open-authn.ts'
 import type { Config } from './config/config.ts'
 import { createSeal } from './crypto/seal.ts'
@@ -12,9 +13,13 @@ import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { createOps } from './ops.ts'
 import { createPam, type Pam, type PamParts } from './pam/open-pam.ts'
 import { pamAbsentRoutes } from './pam/pam-routes.ts'
+import { createDeviceSessions } from './session/device-sessions.ts'
+import { createEndAllSessions } from './session/end-all-sessions.ts'
 import { createSessionCookie } from './session/session-cookie.ts'
+import { createSessionDevice } from './session/session-device.ts'
 import { createSessionRecords } from './session/session-records.ts'
 import { createSessions } from './session/sessions.ts'
+import { createUserKeys } from './session/user-keys.ts'
 import { createUserSessions } from './session/user-sessions.ts'
 import { createMovableStore } from './store/movable-store.ts'
 import type { Store } from './store/store.ts'
@@ -55,6 +60,21 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
   const store = wireStore(config, { log, metrics, now })
 
   const sessionCookie = createSessionCookie({ masterKeys, secure, sameSite: config.session.sameSite })
+  const deviceCookie = createDeviceCookie({
+    signer: createSigner(masterKeys, 'device-cookie'),
+    secure,
+    maxAgeDays: tunables.device.cookieDays,
+    renewAfterHours: tunables.device.renewAfterHours,
+    now,
+  })
+  const userSessionsParts = {
+    store,
+    seal: createSeal(masterKeys, 'user-session'),
+    onUnreadable() {
+      metrics.unreadableRecords.inc({ kind: 'user_session' })
+      log.warn('unreadable_record', { name: 'user_session' })
+    },
+  }
   const sessions = createSessions({
     records: createSessionRecords({
       store,
@@ -64,13 +84,19 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
       metrics,
     }),
     userSessions: createUserSessions({
-      store,
-      seal: createSeal(masterKeys, 'user-session'),
+      ...userSessionsParts,
       names: createSigner(masterKeys, 'user-session-names'),
-      onUnreadable() {
-        metrics.unreadableRecords.inc({ kind: 'user_session' })
-        log.warn('unreadable_record', { name: 'user_session' })
-      },
+    }),
+    deviceSessions: createDeviceSessions({
+      ...userSessionsParts,
+      names: createSigner(masterKeys, 'device-session-names'),
+    }),
+    device: createSessionDevice({
+      hashes: createSigner(masterKeys, 'log-hashes'),
+      deviceIdIn: deviceCookie.idIn,
+      log,
+      metrics,
+      now,
     }),
     cookie: sessionCookie,
     idleMs: config.session.idleMinutes * MINUTE_MS,
@@ -80,19 +106,32 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     metrics,
     now,
   })
+  const keysOf = (prefix: string) =>
+    createUserKeys({ store, names: createSigner(masterKeys, 'user-key-names'), prefix, now })
+  const openTransactions = keysOf('gatehouse:txn:user:')
+  const knownDevices = keysOf('gatehouse:known:user:')
+  const endAllSessions = createEndAllSessions({
+    sessions,
+    openTransactions,
+    knownDevices,
+    refetchAccess: async (login) => pam?.refetch(login),
+  })
   const authn = createAuthn({
     ...config.authn,
     client: wireClient('authn', config.authn.baseUrl, config, log, metrics),
     timeoutMs: tunables.upstream.authn.totalTimeoutMs,
     apiTokens: () => config.authn.apiTokens.current(),
     publicOrigin: config.publicUrl.origin,
-    secure,
     signInUrl: config.signInUrl,
     tunables,
     store,
     masterKeys,
+    deviceCookie,
     sessions,
     sessionCookie,
+    openTransactions,
+    knownDevices,
+    endAllSessions,
     log,
     metrics,
     now,
@@ -134,7 +173,8 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     load: { limits: tunables.http.load, lagMs: lag.ms },
     sessions,
     sessionCookie,
-    ensureDevice: authn.ensureDevice,
+    endAllSessions,
+    ensureDevice: deviceCookie.ensure,
     authn: authn.routes,
     navigation: authn.navigation,
     pamRoutes: pam?.routes ?? pamAbsentRoutes(),
@@ -148,6 +188,7 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
       health,
       metrics,
       sessions,
+      endAllSessions,
       limits: authn.personLimits,
       opsToken: () => config.ops.token?.current(),
       log,

@@ -75,10 +75,10 @@ test('the operations listener serves it', async () => {
       metrics: createMetrics({ processMetrics: false }),
       sessions: {
         listOf: async () => [],
-        endAllOf: async () => 0,
         expiresAtMs: () => 0,
         idleExpiresAtMs: () => 0,
       },
+      endAllSessions: async () => 0,
       limits: { end: async () => {}, hashLogin: () => '' },
       opsToken: () => undefined,
       log: collectLog().log,

@@ -3,21 +3,23 @@ import { createSeal } from '../../src/crypto/seal.ts'
 import { createSigner } from '../../src/crypto/sign.ts'
 import { createLogger } from '../../src/observability/logger.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
+import { createDeviceSessions } from '../../src/session/device-sessions.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
+import { createSessionDevice } from '../../src/session/session-device.ts'
 import { createSessionRecords } from '../../src/session/session-records.ts'
 import { createSessions, type Sessions } from '../../src/session/sessions.ts'
 import { createUserSessions } from '../../src/session/user-sessions.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { Ask } from '../load.ts'
 import { SECRET_KEY } from '../targets.ts'
-import { askingFor, deviceOf } from '../visitors.ts'
+import { askingFor } from '../visitors.ts'
 
 /** Opens sessions by the broker's own code, with its keys, but without its HTTP and without waiting for Redis each time. */
 export interface ManySessions {
   /** Opens more, until there are so many. */
   fillTo(count: number): Promise<void>
   /** Session checks by some of those people, spread over all. */
-  asks(origin: string): Promise<Ask[]>
+  asks(): Promise<Ask[]>
 }
 
 const MINUTE_MS = 60_000
@@ -42,12 +44,11 @@ export function createManySessions(redis: Redis): ManySessions {
       await store.flush()
     },
 
-    async asks(origin) {
-      const device = await deviceOf(origin)
+    async asks() {
       const step = Math.max(1, Math.floor(ids.length / ASKING))
-      const cookies = ids
-        .filter((_, n) => n % step === 0)
-        .map((id) => `${device}; ${cookie.opening(id).split(';')[0]}`)
+      const cookies = ids.flatMap((id, n) =>
+        n % step === 0 ? [`${deviceCookieOf(n)}; ${cookie.opening(id).split(';')[0]}`] : [],
+      )
       return askingFor(
         'S',
         cookies.map((value) => ({
@@ -67,18 +68,31 @@ const BATCH = 5000
 function openSessions(store: Store, cookie: ReturnType<typeof createSessionCookie>): Sessions {
   const masterKeys = () => KEYS
   const metrics = createMetrics()
+  const log = createLogger({ level: 'error', maxFieldChars: 1024, now: Date.now })
   return createSessions({
     records: createSessionRecords({
       store,
       seal: createSeal(masterKeys, 'session'),
       names: createSigner(masterKeys, 'session-names'),
-      log: createLogger({ level: 'error', maxFieldChars: 1024, now: Date.now }),
+      log,
       metrics,
     }),
     userSessions: createUserSessions({
       store,
       seal: createSeal(masterKeys, 'user-session'),
       names: createSigner(masterKeys, 'user-session-names'),
+    }),
+    deviceSessions: createDeviceSessions({
+      store,
+      seal: createSeal(masterKeys, 'user-session'),
+      names: createSigner(masterKeys, 'device-session-names'),
+    }),
+    device: createSessionDevice({
+      hashes: createSigner(masterKeys, 'log-hashes'),
+      deviceIdIn: () => undefined,
+      log,
+      metrics,
+      now: Date.now,
     }),
     cookie,
     idleMs: IDLE_MS,
@@ -98,16 +112,24 @@ function grantOf(n: number) {
     profile: { login, ...names },
     amr: ['pwd', 'otp', 'mfa'],
     loginHash: 'x'.repeat(43),
-    device: 'x'.repeat(43),
+    deviceId: deviceIdOf(n),
     userAgent: 'Mozilla/5.0 (bench) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36',
   }
 }
 
-/** Takes the two things that opening a session writes, and sends many of them at once. */
+const deviceIdOf = (n: number) => n.toString(16).padStart(32, '0')
+
+function deviceCookieOf(n: number): string {
+  const value = `${deviceIdOf(n)}.${Math.floor(Date.now() / 1000).toString(36)}`
+  return `__Host-gatehouse-device=${value}.${createSigner(() => KEYS, 'device-cookie').sign(value)}`
+}
+
+/** Takes the three things that opening a session writes, and sends many of them at once. */
 function createBulkStore(redis: Redis): Store & { flush(): Promise<void> } {
   const neverAsked = () => Promise.reject(new Error('opening a session does not ask for this'))
   let pipeline = redis.pipeline()
   return {
+    keepsOrder: true,
     async set(key, value, ttlMs) {
       pipeline.set(key, value, 'PX', Math.ceil(ttlMs))
       return true
@@ -121,6 +143,10 @@ function createBulkStore(redis: Redis): Store & { flush(): Promise<void> } {
       const full = pipeline
       pipeline = redis.pipeline()
       for (const [error] of (await full.exec()) ?? []) if (error) throw error
+    },
+    async swap(key, value, ttlMs) {
+      pipeline.set(key, value, 'PX', Math.ceil(ttlMs))
+      return undefined
     },
     get: neverAsked,
     delete: neverAsked,

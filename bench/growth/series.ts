@@ -25,13 +25,13 @@ export interface SessionsPoint extends Point {
 }
 
 export function moreSessions(sizes: readonly number[], seconds: number): Promise<SessionsPoint[]> {
-  return inScene({}, async ({ redis, origins: [origin], cost }) => {
+  return inScene({}, async ({ redis, cost }) => {
     const sessions = createManySessions(redis)
     const empty = await usedBytes(redis)
     return inTurn(sizes, async (size) => {
       await sessions.fillTo(size)
       const bytesPerSession = ((await usedBytes(redis)) - empty) / size
-      const asks = await sessions.asks(origin)
+      const asks = await sessions.asks()
       return { size, bytesPerSession, cost: await cost(asks, { connections: CONNECTIONS, seconds }) }
     })
   })

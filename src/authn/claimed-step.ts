@@ -12,8 +12,10 @@ export interface StepDone {
   readonly record: Settlement['record']
   /** Somebody is still waited for: the next equal step is a poll. */
   readonly waits?: boolean | undefined
+  /** What is written elsewhere before the record: whoever finds the step settled finds it too. Without it the step has failed. */
+  readonly first?: (() => Promise<void>) | undefined
   /** What is written elsewhere, in the same round trip as the record. Without it the step has failed. */
-  readonly alongside?: (() => Promise<void>) | undefined
+  readonly alongside?: (() => Promise<unknown>) | undefined
   /** What is to be done only once all of that is written. */
   readonly settled?: (() => Promise<void>) | undefined
   /** Takes back what the step did beside the record, when not all of it could be written. */
@@ -21,7 +23,7 @@ export interface StepDone {
 }
 
 export interface ClaimedStepParts {
-  readonly claims: Pick<StepClaims, 'settle' | 'release' | 'unshare'>
+  readonly claims: Pick<StepClaims, 'keepsOrder' | 'settle' | 'release' | 'unshare'>
   readonly log: Logger
 }
 
@@ -36,7 +38,10 @@ export function createClaimedStep({ claims, log }: ClaimedStepParts): ClaimedSte
   const settle = async (claim: StepClaim, { polls, fingerprint }: Claimed, done: StepDone) => {
     const poll = polls ? { fingerprint, waits: done.waits === true } : undefined
     const settling = () => claims.settle(claim, { ...done, poll })
-    const [written, settled] = await Promise.allSettled([done.alongside?.(), settling()])
+    const first = done.first?.()
+    if (!claims.keepsOrder()) await first
+    const [before, written, settled] = await Promise.allSettled([first, done.alongside?.(), settling()])
+    if (before.status === 'rejected') throw before.reason
     if (written.status === 'rejected') throw written.reason
     if (settled.status === 'rejected') throw settled.reason
     if (!settled.value) throw stepInProgress()
@@ -44,7 +49,8 @@ export function createClaimedStep({ claims, log }: ClaimedStepParts): ClaimedSte
   }
 
   const takeBack = async (claim: StepClaim, done: StepDone) => {
-    for (const end of await Promise.allSettled([claims.unshare(claim), done.undo?.()]))
+    const ends = [claims.unshare(claim), claims.release(claim), done.undo?.()]
+    for (const end of await Promise.allSettled(ends))
       if (end.status === 'rejected') log.warn('step_not_taken_back', {}, end.reason)
   }
 

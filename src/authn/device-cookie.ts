@@ -15,6 +15,8 @@ export interface Device {
 export interface DeviceCookie {
   /** The request's device; sets the cookie when there was none, when it was not ours, or when it is time to renew. */
   ensure(req: Request, res: Response): Device
+  /** The id of the request's device; undefined when it has no cookie of ours. Sets nothing. */
+  idIn(req: Request): string | undefined
 }
 
 export interface DeviceCookieParts {
@@ -37,14 +39,21 @@ export function createDeviceCookie(parts: DeviceCookieParts): DeviceCookie {
   const name = secure ? '__Host-gatehouse-device' : 'gatehouse-device'
   const maxAge = maxAgeDays * 24 * HOUR_S
   const seen = new WeakMap<Request, Device>()
+  const readings = new WeakMap<Request, Reading>()
 
   /** A malformed, forged or outdated one counts as none: it is replaced, never passed upstream. */
-  const read = (req: Request): { id: string; renew: boolean } | undefined => {
+  const read = (req: Request): Reading => {
+    const reading = readings.get(req) ?? verify(req)
+    readings.set(req, reading)
+    return reading
+  }
+
+  const verify = (req: Request): Reading => {
     const [, id, issued, signature] = FORM.exec(cookiesOf(req)[name] ?? '') ?? []
-    if (id === undefined || issued === undefined || signature === undefined) return undefined
+    if (id === undefined || issued === undefined || signature === undefined) return NONE
     const verdict = signer.verify(`${id}.${issued}`, signature)
     const ageS = now() / 1000 - Number.parseInt(issued, 36)
-    if (verdict === 'wrong' || ageS > maxAge) return undefined
+    if (verdict === 'wrong' || ageS > maxAge) return NONE
     return { id, renew: verdict === 'retired' || ageS > renewAfterHours * HOUR_S }
   }
 
@@ -59,10 +68,20 @@ export function createDeviceCookie(parts: DeviceCookieParts): DeviceCookie {
       const known = seen.get(req)
       if (known !== undefined) return known
       const found = read(req)
-      const device: Device = { id: found?.id ?? newId(), returned: found !== undefined }
-      if (found === undefined || found.renew) write(res, device.id)
+      const device: Device = { id: found.id ?? newId(), returned: found.id !== undefined }
+      if (found.renew) write(res, device.id)
       seen.set(req, device)
       return device
     },
+
+    idIn: (req) => read(req).id,
   }
 }
+
+interface Reading {
+  readonly id: string | undefined
+  /** The browser needs a new cookie. */
+  readonly renew: boolean
+}
+
+const NONE: Reading = { id: undefined, renew: true }

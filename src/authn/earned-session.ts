@@ -23,13 +23,15 @@ export interface EarnedSession {
   /** For the upstream's own session token, where hand-over is allowed: what the browser gets in its place. */
   readonly sessionToken: string | undefined
   write(): Promise<void>
-  /** Once the step is settled too: older sessions give way, and the sign-in has succeeded. */
+  /** Makes it the session of its device; once it is written. */
+  takeDevice(): Promise<void>
+  /** Once the step is settled too: the sessions that it replaces end, and the sign-in has succeeded. */
   settled(): Promise<void>
   undo(): Promise<void>
 }
 
 export interface EarnedSessionParts {
-  readonly sessions: Pick<Sessions, 'prepare' | 'end'>
+  readonly sessions: Pick<Sessions, 'prepare'>
   readonly handOver: HandOver
   readonly guessing: Pick<Guessing, 'remember'>
   readonly audit: StepAudit
@@ -49,12 +51,14 @@ export function createEarnSession(parts: EarnedSessionParts): EarnSession {
       profile,
       amr,
       loginHash: audit.hashLogin(login),
-      device: audit.hashDevice(client.device.id),
+      deviceId: client.device.id,
       userAgent: client.userAgent,
     })
     const { sessionToken } = answer
     const handedOver =
-      sessionToken !== undefined && handOver.enabled ? handOver.prepare(sessionToken, client) : undefined
+      sessionToken !== undefined && handOver.enabled
+        ? handOver.prepare(sessionToken, session.id, client)
+        : undefined
     const logins = [after.login, loginOf(answer.user.profile)].filter((name) => name !== undefined)
 
     return {
@@ -70,10 +74,11 @@ export function createEarnSession(parts: EarnedSessionParts): EarnSession {
         )
       },
 
+      takeDevice: session.takeDevice,
+
       async settled() {
-        const gaveWay = await session.makeRoom(client.sessionId)
-        if (gaveWay > 0) audit.sessionsRevoked({ userId, count: gaveWay, reason: 'too_many' }, login, client)
-        if (client.sessionId !== undefined) await sessions.end(client.sessionId, 'replaced')
+        const evicted = await session.replace(client.sessionId, after.userProved)
+        if (evicted > 0) audit.sessionsRevoked({ userId, count: evicted, reason: 'too_many' }, login, client)
         audit.succeeded({ userId, sessionId: session.publicId, methods: amr.join(' ') }, login, client)
       },
 

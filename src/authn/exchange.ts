@@ -1,6 +1,7 @@
 import { anothersSession, unknownHandle, upstreamUnavailable } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import type { Session } from '../session/session.ts'
 import type { Sessions } from '../session/sessions.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import type { AuthnCall, AuthnReply, AuthnUpstream } from './authn-upstream.ts'
@@ -61,9 +62,11 @@ export interface Exchanged {
   readonly wrongOldPassword?: boolean
   /** The upstream waits for the person, who has been asked on another device. */
   readonly waits?: boolean
-  /** Opens the session that was earned, beside the step's settlement. */
+  /** Writes the session that was earned, before the step is settled. */
+  readonly first?: () => Promise<void>
+  /** Makes it the session of its device, beside the step's settlement. */
   readonly alongside?: () => Promise<void>
-  /** Older sessions give way, once all of that is written. */
+  /** Ends the sessions that it replaces, once all of that is written. */
   readonly settled?: () => Promise<void>
   /** Ends the session that was opened, when not all of it could be written, or too late. */
   readonly undo?: () => Promise<void>
@@ -71,7 +74,7 @@ export interface Exchanged {
 
 export interface ExchangeParts {
   readonly upstream: AuthnUpstream
-  readonly sessions: Pick<Sessions, 'ownerOf'>
+  readonly sessions: Pick<Sessions, 'get'>
   readonly endOtherSessions: EndOtherSessions
   readonly earnSession: EarnSession
   readonly offers: Offers
@@ -102,10 +105,20 @@ export function createExchange(parts: ExchangeParts): Exchange {
     now,
   } = parts
 
-  const isSomebodyElses = async (sessionId: string | undefined, userId: string | undefined) => {
-    const owner =
-      sessionId === undefined || userId === undefined ? undefined : await sessions.ownerOf(sessionId)
-    return owner !== undefined && owner !== userId
+  /** The session that is open in this browser. */
+  const openSession = async ({ sessionId, device }: Client) =>
+    sessionId === undefined ? undefined : sessions.get(sessionId, device.id)
+
+  const isAnothers = (open: Session | undefined, userId: string | undefined) =>
+    open !== undefined && userId !== undefined && open.userId !== userId
+
+  /** A token that was planted must not replace another user's open session (DESIGN §4). */
+  const refusePlanted = ({ origin }: Transaction, { body }: AuthnCall, client: Client): Exchanged => {
+    const reason = origin === 'imported' ? 'another_persons_step_up' : 'another_users_token'
+    metrics.refusals.inc({ reason })
+    log.warn(reason, { requestId: client.requestId })
+    const field = (['token', 'recoveryToken'] as const).find((name) => name in body) ?? 'stateToken'
+    return { outcome: refusalOf(anothersSession(field)), after: undefined }
   }
 
   return async (before, handle, sending, client) => {
@@ -134,11 +147,6 @@ export function createExchange(parts: ExchangeParts): Exchange {
       log.error('person_changed', { requestId: client.requestId, operation })
       throw upstreamUnavailable(new Error('the answer is about another person'))
     }
-    if (before.origin === 'imported' && (await isSomebodyElses(client.sessionId, answer.user?.id))) {
-      metrics.refusals.inc({ reason: 'another_persons_step_up' })
-      log.warn('another_persons_step_up', { requestId: client.requestId })
-      return { outcome: refusalOf(anothersSession()), after: undefined }
-    }
     unknownSteps.note(reply.body, client.requestId)
     if (noneLeft) {
       metrics.refusals.inc({ reason: 'every_factor_hidden' })
@@ -157,17 +165,22 @@ export function createExchange(parts: ExchangeParts): Exchange {
       log.error('too_many_steps', { requestId: client.requestId, operation, count: after.offered.length })
       throw upstreamUnavailable(new UpstreamFailure('unreadable', { code: 'too many steps' }))
     }
-    await offers.keep(client.device.id, offered, [after.stateToken, ...after.retiredTokens], ttlMs)
     audit.answered(operation, answer, { before, after }, client, factorType)
     if (sending.enrolment !== undefined && completesEnrolment(operation, answer))
       audit.enrolled(operation, sending.enrolment, after, client)
-    const kept = goesOn(after) ? after : remnantOf(after, offered, now() + parts.remnantMs)
+    // before the step is settled or refused: the password has changed all the same
+    if (sending.revokesSessions === true) await endOtherSessions(after, handle, client)
+    const mayBePlanted = before.origin === 'imported' || !after.userProved
+    const open = mayBePlanted ? await openSession(client) : undefined
+    if (isAnothers(open, answer.user?.id)) return refusePlanted(before, sending.call, client)
+    await offers.keep(client.device.id, offered, [after.stateToken, ...after.retiredTokens], ttlMs)
 
-    // before the step is settled, which may fail: the password has changed all the same
-    if (sending.revokesSessions === true) await endOtherSessions(after, client)
     const { status: answered, factorResult } = answer
+    const keptFor = (sessionId: string | undefined) =>
+      goesOn(after) ? after : remnantOf(after, offered, { expiresAtMs: now() + parts.remnantMs, sessionId })
     if (!opensSession(after, answer)) {
       const waits = factorResult === 'WAITING'
+      const kept = keptFor(open === undefined ? undefined : client.sessionId)
       return { outcome, after: kept, status: answered, factorResult, waits }
     }
     const earned = earnSession({ answer, after, body }, client)
@@ -178,9 +191,10 @@ export function createExchange(parts: ExchangeParts): Exchange {
         body: sessionToken === undefined ? body : withMember(body, { sessionToken }),
         sessionId,
       },
-      after: kept,
+      after: keptFor(sessionId),
       status: answered,
-      alongside: earned.write,
+      first: earned.write,
+      alongside: earned.takeDevice,
       settled: earned.settled,
       undo: earned.undo,
     }

@@ -1,12 +1,13 @@
-import type { Request, Response } from 'express'
 import type { MasterKeys } from '../crypto/keys.ts'
 import { createSeal } from '../crypto/seal.ts'
 import { createSigner } from '../crypto/sign.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { PersonLimits } from '../session/admin-routes.ts'
+import type { EndAllSessions } from '../session/end-all-sessions.ts'
 import type { SessionCookie } from '../session/session-cookie.ts'
 import type { Sessions } from '../session/sessions.ts'
+import type { UserKeys } from '../session/user-keys.ts'
 import { createLimiter, type LimitFigures } from '../store/limiter.ts'
 import type { Store } from '../store/store.ts'
 import type { UpstreamClient } from '../upstream/upstream-client.ts'
@@ -18,7 +19,7 @@ import { createBroker } from './broker.ts'
 import { createCallVolume } from './call-volume.ts'
 import { createCanonicalLogin } from './canonical-login.ts'
 import { createClientOf } from './client.ts'
-import { createDeviceCookie } from './device-cookie.ts'
+import type { DeviceCookie } from './device-cookie.ts'
 import { createEarnSession } from './earned-session.ts'
 import { createExchange } from './exchange.ts'
 import { createGuard } from './guard.ts'
@@ -38,7 +39,7 @@ import { createStepFlights, type StepFlights } from './step-flights.ts'
 import { createStepUp } from './step-up.ts'
 import { createToBrowser } from './to-browser.ts'
 import { createTransactionFlights } from './transaction-flights.ts'
-import { createTransactionStore } from './transaction-store.ts'
+import { createTransactionStore, transactionPlace } from './transaction-store.ts'
 import { createUnknownSteps } from './unknown-steps.ts'
 
 /** The room's tunables, as `config/default.json` groups them. */
@@ -87,13 +88,17 @@ export interface AuthnParts {
   readonly loginDomains: readonly string[]
   readonly hiddenFactors: readonly string[]
   readonly publicOrigin: string
-  readonly secure: boolean
   readonly signInUrl: string
   readonly tunables: AuthnTunables
   readonly store: Store
   readonly masterKeys: MasterKeys
+  readonly deviceCookie: DeviceCookie
   readonly sessions: Sessions
   readonly sessionCookie: SessionCookie
+  /** What ends with all sessions of a user. */
+  readonly openTransactions: UserKeys
+  readonly knownDevices: UserKeys
+  readonly endAllSessions: EndAllSessions
   readonly log: Logger
   readonly metrics: Metrics
   readonly now: () => number
@@ -102,8 +107,6 @@ export interface AuthnParts {
 export interface Authn {
   readonly routes: AuthnRoutesParts
   readonly navigation: NavigationRoutesParts
-  /** Gives a browser its device cookie if it has none yet. */
-  readonly ensureDevice: (req: Request, res: Response) => unknown
   readonly tokenState: ApiToken['state']
   readonly personLimits: PersonLimits
   close(): Promise<void>
@@ -114,7 +117,8 @@ const DAY_MS = 86_400_000
 
 /** Puts the room together. */
 export function createAuthn(parts: AuthnParts): Authn {
-  const { store, masterKeys, sessions, sessionCookie, publicOrigin, apiTokens, log, metrics, now } = parts
+  const { store, masterKeys, publicOrigin, apiTokens, log, metrics, now } = parts
+  const { deviceCookie, sessions, sessionCookie, openTransactions, knownDevices, endAllSessions } = parts
   const { transaction: figures, device, recovery, limits } = parts.tunables
   const seal = (label: string) => createSeal(masterKeys, label)
   const signer = (label: string) => createSigner(masterKeys, label)
@@ -122,13 +126,6 @@ export function createAuthn(parts: AuthnParts): Authn {
   const guard = createGuard({ ownSecrets: apiTokens, log, metrics })
   const hiddenFactors = new Set(parts.hiddenFactors)
 
-  const deviceCookie = createDeviceCookie({
-    signer: signer('device-cookie'),
-    secure: parts.secure,
-    maxAgeDays: device.cookieDays,
-    renewAfterHours: device.renewAfterHours,
-    now,
-  })
   const clientOf = createClientOf({ deviceCookie, sessionIdIn: sessionCookie.idIn })
   const rateLimit = createAuthnLimit({
     tunables: parts.tunables.authn.rateLimit,
@@ -150,8 +147,10 @@ export function createAuthn(parts: AuthnParts): Authn {
     store,
     seal: seal('transaction'),
     names: signer('transaction-names'),
+    openTransactions,
     log,
     metrics,
+    now,
   })
   const stepFlights = createStepFlights({
     claims: createStepClaims({
@@ -180,6 +179,7 @@ export function createAuthn(parts: AuthnParts): Authn {
     store,
     countings: createCountings({ figures: limits, names: limitNames, canonicalLogin }),
     knownMs: device.knownDays * DAY_MS,
+    knownDevices,
     audit,
     log,
     metrics,
@@ -192,6 +192,8 @@ export function createAuthn(parts: AuthnParts): Authn {
     store,
     seal: seal('hand-over'),
     names: signer('hand-over-names'),
+    sessions,
+    log,
     onUnreadable() {
       metrics.unreadableRecords.inc({ kind: 'sso' })
       log.warn('unreadable_record', { name: 'sso' })
@@ -200,7 +202,13 @@ export function createAuthn(parts: AuthnParts): Authn {
   const exchange = createExchange({
     upstream,
     sessions,
-    endOtherSessions: createEndOtherSessions({ sessions, audit, log, now }),
+    endOtherSessions: createEndOtherSessions({
+      endAllSessions,
+      keysOf: (handle) => transactions.names(handle).map(transactionPlace),
+      audit,
+      log,
+      now,
+    }),
     earnSession: createEarnSession({ sessions, handOver, guessing, audit }),
     offers,
     audit,
@@ -284,11 +292,10 @@ export function createAuthn(parts: AuthnParts): Authn {
     routes: { broker, offeredGets, clientOf, sessionCookie: sessionCookie.opening },
     navigation: {
       stepUp,
-      redirects: createRedirects({ transactions, flights, audit, metrics, now }),
+      redirects: createRedirects({ transactions, flights, sessions, audit, metrics, now }),
       handOver,
       clientOf,
     },
-    ensureDevice: deviceCookie.ensure,
     tokenState: upstream.tokenState,
     personLimits: {
       end: ({ userId, login }) => guessing.forgive({ userId, logins: login === undefined ? [] : [login] }),

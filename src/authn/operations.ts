@@ -122,9 +122,10 @@ const AMR: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-export const PASSWORD_PROOF: Proof = { kind: 'password', amr: 'pwd' }
+export const PASSWORD_PROOF: Proof = { kind: 'password', provesUser: true, amr: 'pwd' }
 /** An activation token is a password for one use. */
-export const ACTIVATION_PROOF: Proof = { kind: 'password', amr: 'otp' }
+export const ACTIVATION_PROOF: Proof = { kind: 'password', provesUser: false, amr: 'otp' }
+const NEW_PASSWORD_PROOF: Proof = { kind: 'password', provesUser: false, amr: 'pwd' }
 
 /** What a step proves once the upstream accepts it. */
 export function proofOf(
@@ -138,10 +139,10 @@ export function proofOf(
     case 'password':
       return PASSWORD_PROOF
     case 'new-password': // where a credential was accepted it is no second one
-      return credentialAccepted || mayBeAnothers ? undefined : PASSWORD_PROOF
+      return credentialAccepted || mayBeAnothers ? undefined : NEW_PASSWORD_PROOF
     case 'factor':
       if (mayBeAnothers && !CREDENTIALS.some((name) => isShown(shown.fields[name]))) return undefined
-      return { kind: 'factor', amr: AMR.get(shown.factorType ?? '') ?? 'mfa' }
+      return { kind: 'factor', provesUser: true, amr: AMR.get(shown.factorType ?? '') ?? 'mfa' }
     case undefined:
       return undefined
   }

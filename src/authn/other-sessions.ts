@@ -1,7 +1,7 @@
 import { ExponentialBackoff, handleAll, retry } from 'cockatiel'
 import type { Logger } from '../observability/logger.ts'
+import type { EndAllSessions } from '../session/end-all-sessions.ts'
 import type { Staying } from '../session/person-sessions.ts'
-import type { Sessions } from '../session/sessions.ts'
 import type { Client } from './client.ts'
 import type { StepAudit } from './step-audit.ts'
 import type { Transaction } from './transaction.ts'
@@ -11,10 +11,12 @@ import type { Transaction } from './transaction.ts'
  * the transaction is used up. So where it fails the caller is told, and it is tried again in the background for a quarter
  * of an hour; what the person opens in the meantime stays.
  */
-export type EndOtherSessions = (person: Transaction, client: Client) => Promise<void>
+export type EndOtherSessions = (person: Transaction, handle: string, client: Client) => Promise<void>
 
 export interface OtherSessionsParts {
-  readonly sessions: Pick<Sessions, 'endAllOf'>
+  readonly endAllSessions: EndAllSessions
+  /** Where the transaction of a handle may lie. */
+  readonly keysOf: (handle: string) => readonly string[]
   readonly audit: Pick<StepAudit, 'sessionsRevoked'>
   readonly log: Logger
   readonly now: () => number
@@ -26,14 +28,15 @@ const REASON = 'password_change'
 const MOST_RETRIES = 25
 
 export function createEndOtherSessions(parts: OtherSessionsParts): EndOtherSessions {
-  const { sessions, audit, log, now, retryMs = 500 } = parts
+  const { endAllSessions, keysOf, audit, log, now, retryMs = 500 } = parts
   const backoff = new ExponentialBackoff({ initialDelay: retryMs, maxDelay: 100 * retryMs })
   const again = retry(handleAll, { maxAttempts: MOST_RETRIES, backoff }).dangerouslyUnref()
 
-  return async ({ userId, login }, client) => {
+  return async ({ userId, login }, handle, client) => {
     if (userId === undefined) return
     const end = async (staying?: Staying) => {
-      const count = await sessions.endAllOf(userId, REASON, staying)
+      const transactionKeys = keysOf(handle)
+      const count = await endAllSessions(userId, REASON, { ...staying, transactionKeys })
       audit.sessionsRevoked({ userId, count, reason: REASON }, login, client)
     }
     try {

@@ -1,6 +1,7 @@
 import { v4 as uuid } from 'uuid'
 import { stepNotOffered, unknownHandle } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import type { Sessions } from '../session/sessions.ts'
 import type { Client } from './client.ts'
 import { redirectOf } from './links.ts'
 import type { StepAudit } from './step-audit.ts'
@@ -17,12 +18,30 @@ export interface Redirects {
 export interface RedirectsParts {
   readonly transactions: TransactionStore
   readonly flights: StepFlights
+  readonly sessions: Pick<Sessions, 'get'>
   readonly audit: Pick<StepAudit, 'handleFromOtherDevice'>
   readonly metrics: Metrics
   readonly now: () => number
 }
 
-export function createRedirects({ transactions, flights, audit, metrics, now }: RedirectsParts): Redirects {
+export function createRedirects({
+  transactions,
+  flights,
+  sessions,
+  audit,
+  metrics,
+  now,
+}: RedirectsParts): Redirects {
+  /** A redirect-only transaction ends with its session; one that opened none, where another user has signed in. */
+  const isOver = async ({ origin, sessionId, userId }: Transaction, client: Client): Promise<boolean> => {
+    if (origin !== 'remnant') return false
+    const id = sessionId ?? client.sessionId
+    const session = id === undefined ? undefined : await sessions.get(id, client.device.id)
+    return sessionId === undefined
+      ? session !== undefined && session.userId !== userId
+      : session === undefined
+  }
+
   return {
     async follow(path, handle, client) {
       if (typeof handle !== 'string' || !isHandle(handle)) {
@@ -39,6 +58,7 @@ export function createRedirects({ transactions, flights, audit, metrics, now }: 
         if (transaction === undefined || transaction.device !== client.device.id) {
           throw unknownHandle(client.device.returned)
         }
+        if (await isOver(transaction, client)) throw unknownHandle()
         target = redirectOf(transaction.offered, path)
         if (target === undefined) throw stepNotOffered()
         const rest = without(transaction, path)

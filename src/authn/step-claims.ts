@@ -15,6 +15,8 @@ export interface StepClaims {
   claim(claimed: Claimed, token: string): Promise<StepClaim>
   /** Lets go of what was claimed, as if nothing had been. */
   release(claim: StepClaim): Promise<void>
+  /** Whether what is written in the same turn before `settle` is there once it has settled. */
+  keepsOrder(): boolean
   /** Ends the claim in one round trip; false: it came too late, and the record is as others left it. */
   settle(claim: StepClaim, settled: Settled): Promise<boolean>
   /** Takes back what `settle` shared. */
@@ -55,7 +57,7 @@ export interface Settled {
 }
 
 export interface StepClaimsParts {
-  readonly store: Pick<Store, 'claim' | 'settle' | 'get' | 'delete' | 'deleteIf'>
+  readonly store: Pick<Store, 'keepsOrder' | 'claim' | 'settle' | 'get' | 'delete' | 'deleteIf'>
   readonly seal: Seal
   /** Whether what an outcome speaks of is there: a session may be written a moment later than its outcome. */
   readonly stands: (outcome: StepOutcome) => Promise<boolean>
@@ -98,6 +100,7 @@ export function createStepClaims(parts: StepClaimsParts): StepClaims {
 
   return {
     resultOf,
+    keepsOrder: () => store.keepsOrder,
 
     async claim(claimed, token) {
       let earlier: string | undefined

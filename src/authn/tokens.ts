@@ -116,13 +116,39 @@ function cutAll(given: string, tokens: readonly string[], written: (character: s
   throw new RangeError('tokens within tokens')
 }
 
-/** A token may stand as it is or percent-encoded, any of its characters, once or (a URL in a query) over again. */
+/**
+ * A token may stand as it is; and each of its characters may be percent-encoded, escaped as in JavaScript or JSON, or an HTML
+ * entity, once or (a URL in a query, JSON in a string of JSON) over again.
+ */
 function splitAt(text: string, token: string, written: (character: string) => string): string[] {
-  if (!text.includes('%')) return text.split(written(token))
-  const spelled = [...token].map(
-    (character) => `(?:${escapeForPattern(written(character))}|${percentEncoded(character)})`,
-  )
+  if (!MAY_HOLD_ESCAPES.test(text)) return text.split(written(token))
+  const spelled = [...token].map((character, n) => spellings(character, written, n === 0))
   return text.split(new RegExp(spelled.join('')))
+}
+
+const MAY_HOLD_ESCAPES = /[%&]|\\[ux/]/i
+
+/**
+ * A pattern for the ways to write a character. A first character takes one backslash of a row: else the search of a text of
+ * backslashes would begin anew at each of them.
+ */
+function spellings(character: string, written: (character: string) => string, isFirst: boolean): string {
+  const code = character.codePointAt(0) ?? 0
+  const units = Array.from({ length: character.length }, (_, n) => hexOf(character.charCodeAt(n), 4))
+  const backslash = `(?:${escapeForPattern(written('\\'))}|%(?:25)*5[cC])`
+  const escaped = isFirst ? backslash : `${backslash}+`
+  const entity = `(?:&|%(?:25)*26|${backslash}u0026)(?:amp;)*(?:#|%(?:25)*23)`
+  const alternatives = [
+    escapeForPattern(written(character)),
+    percentEncoded(character),
+    units.map((unit) => `%(?:25)*u${unit}`).join(''),
+    units.map((unit) => `${escaped}u${unit}`).join(''),
+    `${escaped}u\\{0*${hexOf(code)}\\}`,
+    `${entity}(?:0*${code}(?!\\d)|[xX]0*${hexOf(code)}(?![\\da-fA-F]))(?:;|%(?:25)*3[bB])?`,
+    ...(code < 256 ? [`${escaped}x${hexOf(code, 2)}`] : []),
+    ...(character === '/' ? [`${escaped}/`] : []),
+  ]
+  return `(?:${alternatives.join('|')})`
 }
 
 const asItIs = (text: string) => text
@@ -131,12 +157,13 @@ const jsonForm = (text: string) => JSON.stringify(text).slice(1, -1)
 const BYTES = new TextEncoder()
 
 function percentEncoded(character: string): string {
-  return [...BYTES.encode(character)]
-    .map((byte) => {
-      const [high = '', low = ''] = byte.toString(16).padStart(2, '0')
-      return `%(?:25)*[${high}${high.toUpperCase()}][${low}${low.toUpperCase()}]`
-    })
-    .join('')
+  return [...BYTES.encode(character)].map((byte) => `%(?:25)*${hexOf(byte, 2)}`).join('')
+}
+
+/** A pattern for a number in hexadecimal digits, in upper or lower case. */
+function hexOf(code: number, digits = 1): string {
+  const text = code.toString(16).padStart(digits, '0')
+  return text.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`)
 }
 
 function escapeForPattern(text: string): string {

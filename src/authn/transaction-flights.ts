@@ -44,6 +44,8 @@ export interface TransactionFlightsParts {
   readonly now: () => number
 }
 
+const NOTHING = Promise.resolve()
+
 export function createTransactionFlights(parts: TransactionFlightsParts): TransactionFlights {
   const { transactions, flights, guessing, fingerprints, audit, metrics, now } = parts
 
@@ -68,13 +70,10 @@ export function createTransactionFlights(parts: TransactionFlightsParts): Transa
     return { write: transactions.encode(after, place), ttlMs: after.expiresAtMs - now() }
   }
 
-  /** The new transaction, and what the exchange has to write. */
-  const writeBoth = async (handle: string, { after, alongside }: Exchanged): Promise<void> => {
-    const goesOn = after !== undefined && after.status !== ''
-    await allWritten(
-      ...(goesOn ? [transactions.create(handle, after, after.expiresAtMs - now())] : []),
-      ...(alongside === undefined ? [] : [alongside()]),
-    )
+  /** What a new transaction leaves beside what the exchange has to write. */
+  const create = async (handle: string, after: Transaction | undefined): Promise<void> => {
+    if (after === undefined || after.status === '') return
+    await transactions.create(handle, after, after.expiresAtMs - now())
   }
 
   return {
@@ -84,9 +83,12 @@ export function createTransactionFlights(parts: TransactionFlightsParts): Transa
       return flights.run({ names: [name], fingerprint: name, beside: trial }, async () => {
         const handle = newHandle()
         const exchanged = await trial.guard(() => work(handle))
-        const { outcome, settled, undo } = exchanged
-        const alongside = () => writeBoth(handle, exchanged)
-        return { outcome, record: 'keep', alongside, settled, undo }
+        const { after, alongside } = exchanged
+        return {
+          ...exchanged,
+          record: 'keep',
+          alongside: () => allWritten(create(handle, after), alongside?.() ?? NOTHING),
+        }
       })
     },
 
@@ -103,14 +105,15 @@ export function createTransactionFlights(parts: TransactionFlightsParts): Transa
           audit.handleFromOtherDevice(before, client)
         const isGone = before === undefined || before.origin === 'remnant'
         if (isGone || before.device !== client.device.id) throw refused(client)
-        const { outcome, after, waits, alongside, settled, undo } = await work(before)
+        const exchanged = await work(before)
+        const { after, alongside } = exchanged
+        const endWithUser = async () => {
+          if (after !== undefined && after !== before) await transactions.endWithUser(after, place)
+        }
         return {
-          outcome,
+          ...exchanged,
           record: recordFor(before, after, place),
-          waits,
-          alongside,
-          settled,
-          undo,
+          alongside: () => allWritten(endWithUser(), alongside?.() ?? NOTHING),
         }
       })
     },

@@ -4,6 +4,8 @@ import type { Seal } from '../crypto/seal.ts'
 import type { Signer } from '../crypto/sign.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import type { UserKeys } from '../session/user-keys.ts'
+import { allWritten } from '../store/all-written.ts'
 import type { Store } from '../store/store.ts'
 import { parseStored } from '../store/stored-json.ts'
 import type { Transaction } from './transaction.ts'
@@ -16,6 +18,8 @@ export interface TransactionStore {
   /** Where this handle's transaction may lie, newest key first; the same names serve its lock and its results. */
   names(handle: string): readonly [string, ...string[]]
   create(handle: string, transaction: Transaction, ttlMs: number): Promise<void>
+  /** Has a record that is being written end with all sessions of its user, once the user is known. */
+  endWithUser(transaction: Transaction, place: string): Promise<void>
   encode(transaction: Transaction, place: string): string
   /** undefined: none, or one that can't be read (another version, a removed key): an expired transaction. */
   decode(raw: string | undefined, place: string): Transaction | undefined
@@ -25,8 +29,10 @@ export interface TransactionStoreParts {
   readonly store: Store
   readonly seal: Seal
   readonly names: Signer
+  readonly openTransactions: Pick<UserKeys, 'add'>
   readonly log: Logger
   readonly metrics: Metrics
+  readonly now: () => number
 }
 
 const HANDLE = /^00[\w-]{43}$/
@@ -45,18 +51,23 @@ export function isHandle(value: string): boolean {
 export const transactionPlace = (name: string) => `gatehouse:txn:{${name}}`
 
 export function createTransactionStore(parts: TransactionStoreParts): TransactionStore {
-  const { store, seal, names, log, metrics } = parts
+  const { store, seal, names, openTransactions, log, metrics, now } = parts
 
   const encode: TransactionStore['encode'] = (transaction, place) =>
     seal.seal(JSON.stringify(transaction), place)
 
+  const endWithUser: TransactionStore['endWithUser'] = async ({ userId, expiresAtMs }, place) => {
+    if (userId !== undefined) await openTransactions.add(userId, place, expiresAtMs - now())
+  }
+
   return {
     names: (handle) => names.signAll(handle),
     encode,
+    endWithUser,
 
     async create(handle, transaction, ttlMs) {
       const place = transactionPlace(names.sign(handle))
-      await store.set(place, encode(transaction, place), ttlMs)
+      await allWritten(store.set(place, encode(transaction, place), ttlMs), endWithUser(transaction, place))
     },
 
     decode(raw, place) {
@@ -102,6 +113,8 @@ const StoredTransaction = z.object({
   createdAtMs: z.number(),
   expiresAtMs: z.number(),
   credentialAccepted: z.boolean(),
+  userProved: z.boolean().optional(), // an older version did not ask for more than an accepted credential
+  sessionId: z.string().optional(),
   amr: z.array(z.string()),
   recovery: z
     .object({
@@ -122,6 +135,7 @@ function parseRecord(text: string | undefined): Transaction | undefined {
   const { userId, login, enrolment, awaitedFactor, recovery } = data
   return {
     ...data,
+    userProved: data.userProved ?? data.credentialAccepted,
     userId,
     login,
     enrolment,

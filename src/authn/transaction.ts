@@ -37,6 +37,13 @@ export interface Transaction {
   readonly expiresAtMs: number
   /** A password, activation token or factor was accepted through this broker, by this device, here. */
   readonly credentialAccepted: boolean
+  /**
+   * The user's own password or factor was accepted here: an activation token, or a password that was chosen anew, shows
+   * nothing of who sits in front of this browser.
+   */
+  readonly userProved: boolean
+  /** Of a redirect-only transaction: the session that its redirects were issued for. */
+  readonly sessionId?: string | undefined
   /** What was accepted, RFC 8176 names. */
   readonly amr: readonly string[]
   /** Set while a recovery code is asked for: then everybody gets the same answers (DESIGN §4, "Recovery, safely"). */
@@ -100,6 +107,7 @@ export function begin(device: string, login: string | undefined, nowMs: number):
     createdAtMs: nowMs,
     expiresAtMs: nowMs,
     credentialAccepted: false,
+    userProved: false,
     amr: [],
     recovery: undefined,
   }
@@ -133,6 +141,7 @@ export function advance(
     awaitedFactor: awaitedAfter(transaction, answer, step.factorId),
     expiresAtMs: step.expiresAtMs,
     credentialAccepted: transaction.credentialAccepted || accepted !== undefined,
+    userProved: transaction.userProved || accepted?.provesUser === true,
     recovery: undefined, // an answer of the upstream passes on: the code was right
     amr: accepted === undefined ? transaction.amr : [...new Set([...transaction.amr, accepted.amr])],
   }
@@ -158,6 +167,8 @@ function retire({ stateToken, retiredTokens }: Transaction, next: string | undef
 /** What a step proves if the upstream accepts it; undefined: a step that shows no credential. */
 export interface Proof {
   readonly kind: 'password' | 'factor'
+  /** False for what could have been planted, or is chosen only now. */
+  readonly provesUser: boolean
   /** RFC 8176 name. */
   readonly amr: string
 }
@@ -220,11 +231,11 @@ export function goesOn(after: Transaction): boolean {
 export function remnantOf(
   after: Transaction,
   lastOffered: readonly OfferedStep[],
-  expiresAtMs: number,
+  { expiresAtMs, sessionId }: { readonly expiresAtMs: number; readonly sessionId: string | undefined },
 ): Transaction | undefined {
   const offered = lastOffered.filter(({ href }) => href !== undefined)
   if (after.status !== 'SUCCESS' || offered.length === 0) return undefined
-  return { ...after, origin: 'remnant', offered, factorTypes: {}, expiresAtMs }
+  return { ...after, origin: 'remnant', offered, factorTypes: {}, expiresAtMs, sessionId }
 }
 
 export function mayTake(transaction: Transaction, method: string, path: string): boolean {

@@ -118,6 +118,12 @@ export const AUDIT_EVENTS = {
 
   signed_out: z.strictObject(signedIn),
 
+  /** The browser went on to an app with the org's own session token. */
+  sso_token_redeemed: z.strictObject(signedIn),
+
+  /** A session's cookie came with the cookie of another device, or with none; `deviceHash` is that device. */
+  session_device_mismatch: z.strictObject({ ...signedIn, deviceHash: hash.optional() }),
+
   /**
    * Sessions that ended neither by sign-out nor by a sign-in in their place; device and login are those of the person
    * who did it.

@@ -13,6 +13,8 @@ import type { TeamSwitch } from './team-switch.ts'
 export interface GroupCache {
   /** Throws `PamFailure`. With `maxAgeMs`, never a list that was older when it was asked for. */
   get(list: ListOf, options: { requestId: string; maxAgeMs?: number | undefined }): Promise<ServedList>
+  /** Has the list fetched again. */
+  remove(list: ListOf): Promise<void>
 }
 
 export interface ServedList {
@@ -70,6 +72,8 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
   const refreshNotBefore = new Map<string, number>()
 
   return {
+    remove: (list) => lists.remove(list, clock.now()),
+
     async get(list, { requestId, maxAgeMs = Number.POSITIVE_INFINITY }) {
       const { kind } = list
       const { voidBeforeMs } = await team.check()

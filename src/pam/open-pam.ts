@@ -25,7 +25,7 @@ import { createPamCall } from './pam-call.ts'
 import { createPamClient } from './pam-client.ts'
 import { createPamRoutes, type RequireSession } from './pam-routes.ts'
 import { createPamState, type PamState } from './pam-state.ts'
-import type { PamUserName } from './pam-user.ts'
+import { type PamUserName, pamUserOf } from './pam-user.ts'
 import { createPausedReads } from './paused-reads.ts'
 import { createSealedRecords } from './sealed-records.ts'
 import { createSharedFlight } from './shared-flight.ts'
@@ -73,6 +73,8 @@ export interface PamParts {
 export interface Pam {
   readonly routes: Route[]
   readonly state: PamState['current']
+  /** Has the groups of a signed-in user fetched again, on all replicas. */
+  refetch(login: string): Promise<void>
   /** Ends timers; running requests go on. */
   stop(): void
 }
@@ -249,6 +251,10 @@ export function createPam(parts: PamParts): Pam {
       log,
     }),
     state: state.current,
+    async refetch(login) {
+      const user = pamUserOf(login, parts.userName)
+      if (user !== undefined) await cache.remove({ kind: 'me', user })
+    },
     stop() {
       token.stop()
       keyExpiry.stop()

@@ -8,10 +8,12 @@ import type { Route } from '../http/routes.ts'
 import { sendJson } from '../http/send-json.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
+import type { EndAllSessions } from './end-all-sessions.ts'
 import type { Sessions } from './sessions.ts'
 
 export interface AdminRoutesParts {
-  readonly sessions: Pick<Sessions, 'listOf' | 'endAllOf' | 'expiresAtMs' | 'idleExpiresAtMs'>
+  readonly sessions: Pick<Sessions, 'listOf' | 'expiresAtMs' | 'idleExpiresAtMs'>
+  readonly endAllSessions: EndAllSessions
   readonly limits: PersonLimits
   readonly log: Logger
 }
@@ -29,7 +31,7 @@ interface Done {
 }
 
 /** For the people who run it, on the operations listener: somebody's sessions and limits, to look at and to end. */
-export function createAdminRoutes({ sessions, limits, log }: AdminRoutesParts): Route[] {
+export function createAdminRoutes({ sessions, endAllSessions, limits, log }: AdminRoutesParts): Route[] {
   const list = async (userId: string): Promise<Done> => {
     const living = await sessions.listOf(userId)
     const shown = living.map(({ session }) => ({
@@ -46,7 +48,7 @@ export function createAdminRoutes({ sessions, limits, log }: AdminRoutesParts): 
 
   const end = async (userId: string, req: Request): Promise<Done> => {
     const reason = 'by_admin'
-    const count = await sessions.endAllOf(userId, reason)
+    const count = await endAllSessions(userId, reason)
     log.audit('sessions_revoked', { ...requestOf(req), userId, reason, count })
     return { body: { ended: count }, count }
   }

@@ -12,11 +12,18 @@ export interface LoadedSession {
   readonly session: Session
 }
 
+/** Whether this is the device that opened the session; whoever decides that it is not also audits it. */
+export type IsOwnDevice = (req: Request, session: Session) => boolean
+
 /**
  * Only ever reads: nothing is created, moved or saved on the way, and no cookie is set. Not by express-session, and why:
  * docs/decisions/0015-sessions-are-read-by-our-own-code.md.
  */
-export function createLoadSession(records: SessionRecords, cookie: SessionCookie): LoadSession {
+export function createLoadSession(
+  records: SessionRecords,
+  cookie: SessionCookie,
+  isOwnDevice: IsOwnDevice,
+): LoadSession {
   const loaded = new WeakMap<Request, Promise<LoadedSession | undefined>>()
 
   return (req) => {
@@ -24,7 +31,9 @@ export function createLoadSession(records: SessionRecords, cookie: SessionCookie
     if (known !== undefined) return known
     const id = cookie.idIn(req)
     if (id === undefined) return NONE
-    const loading = records.read(id).then((session) => session && { id, session })
+    const loading = records
+      .read(id)
+      .then((session) => (session !== undefined && isOwnDevice(req, session) ? { id, session } : undefined))
     loaded.set(req, loading)
     return loading
   }

@@ -10,11 +10,8 @@ export interface PersonSessions {
   listOf(userId: string): Promise<readonly LivingSession[]>
   /** Ends every session of a person but those that stay; says how many there were. */
   endAllOf(userId: string, reason: RevocationReason, staying?: Staying): Promise<number>
-  /**
-   * The oldest give way until no more than the cap are left; says how many did. One that is being replaced, by its
-   * id, is not counted: it ends anyway.
-   */
-  makeRoom(userId: string, replacedId: string | undefined): Promise<number>
+  /** Evicts the oldest until no more than the cap are left; says how many there were. */
+  makeRoom(userId: string): Promise<number>
 }
 
 export interface Staying {
@@ -84,9 +81,9 @@ export function createPersonSessions(parts: PersonSessionsParts): PersonSessions
       return endEach(userId, others, reason)
     },
 
-    async makeRoom(userId, replacedId) {
-      const staying = (await listOf(userId)).filter(({ id }) => id !== replacedId)
-      const over = staying.slice(maxPerPerson).map(({ id, session }) => ({ id, ...session }))
+    async makeRoom(userId) {
+      const living = await listOf(userId)
+      const over = living.slice(maxPerPerson).map(({ id, session }) => ({ id, ...session }))
       return endEach(userId, over, 'too_many')
     },
   }

@@ -4,6 +4,7 @@ import type { Route } from '../http/routes.ts'
 import { sendJson } from '../http/send-json.ts'
 import type { Logger } from '../observability/logger.ts'
 import { auditedOf } from './audited.ts'
+import type { EndAllSessions } from './end-all-sessions.ts'
 import type { Session } from './session.ts'
 import type { SessionCookie } from './session-cookie.ts'
 import type { Sessions } from './sessions.ts'
@@ -89,7 +90,12 @@ export function createSessionRoutes({
 }
 
 /** One's own sessions: look at them, end one, end all others. None of this keeps the session alive. */
-export function createOwnSessionsRoutes({ sessions, cookie, log }: SignOutParts): Route[] {
+export function createOwnSessionsRoutes({
+  sessions,
+  endAllSessions,
+  cookie,
+  log,
+}: OwnSessionsParts): Route[] {
   const signOut = signOutBy({ sessions, cookie, log })
   const audit = (req: Request, session: Session, count: number) =>
     log.audit('sessions_revoked', { ...auditedOf(req, session), reason: 'by_person', count })
@@ -117,7 +123,7 @@ export function createOwnSessionsRoutes({ sessions, cookie, log }: SignOutParts)
       async handle(req, res) {
         const ownId = cookie.idIn(req)
         const own = await lookedAt(sessions, req)
-        audit(req, own, await sessions.endAllOf(own.userId, 'by_person', { id: ownId }))
+        audit(req, own, await endAllSessions(own.userId, 'by_person', { id: ownId }))
         res.status(204).end()
       },
     },
@@ -144,6 +150,10 @@ async function lookedAt(sessions: Sessions, req: Request): Promise<Session> {
   const session = await sessions.find(req)
   if (session === undefined) throw noSession()
   return session
+}
+
+export interface OwnSessionsParts extends SignOutParts {
+  readonly endAllSessions: EndAllSessions
 }
 
 type SignOutParts = Pick<SessionRoutesParts, 'sessions' | 'cookie' | 'log'>

@@ -1,15 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import type { Request } from 'express'
 import { v4 as uuid } from 'uuid'
-import { noSession, otherSession } from '../errors.ts'
+import { anothersSession, noSession, otherSession } from '../errors.ts'
 import type { RevocationReason } from '../observability/audit-events.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { allWritten } from '../store/all-written.ts'
+import type { DeviceSessions, TakenDevice } from './device-sessions.ts'
 import { createLoadSession, type LoadedSession } from './load-session.ts'
 import { createPersonSessions, type PersonSessions } from './person-sessions.ts'
 import type { Session } from './session.ts'
 import { encodeSession } from './session-codec.ts'
 import type { SessionCookie } from './session-cookie.ts'
+import type { SessionDevice } from './session-device.ts'
 import type { SessionRecords } from './session-records.ts'
 import type { UserSessions } from './user-sessions.ts'
 
@@ -21,16 +23,16 @@ export interface Sessions extends Pick<PersonSessions, 'listOf' | 'endAllOf'> {
   require(req: Request): Promise<Session>
   /** Moves the session now, whatever the time; undefined when there is none. */
   refresh(req: Request): Promise<Session | undefined>
-  /** Whose living session this id is; undefined: none. */
-  ownerOf(id: string): Promise<string | undefined>
+  /** The living session of this id and device; undefined: none. */
+  get(id: string, deviceId: string): Promise<Session | undefined>
   /** Whether anything lies under this id, also what only another version can read. */
   holds(id: string): Promise<boolean>
   /**
-   * Opens a session under a new id; the person's oldest ones give way when there are too many. The one of `replacedId`,
-   * that this browser had before, is the caller's to end.
+   * Opens a session under a new id. It ends what the device had before, `shownId` by the request's cookie included, and
+   * evicts the user's oldest sessions when there are too many.
    */
-  open(grant: SessionGrant, replacedId?: string): Promise<OpenedSession>
-  /** The same in steps, for a caller that has something else to write in the same round trip. */
+  open(grant: SessionGrant, shownId?: string): Promise<OpenedSession>
+  /** The same in steps, for a caller that has something else to write in the same round trips. */
   prepare(grant: SessionGrant): PreparedSession
   end(id: string, reason: EndReason): Promise<boolean>
   idleExpiresAtMs(session: Session): number
@@ -43,25 +45,34 @@ export interface OpenedSession {
   /** For the cookie. */
   readonly id: string
   readonly publicId: string
-  /** How many of the person's other sessions gave way. */
-  readonly gaveWay: number
+  /** How many of the user's other sessions were evicted. */
+  readonly evicted: number
 }
 
 /** Its ids are chosen; nothing is written yet. */
 export interface PreparedSession extends Pick<OpenedSession, 'id' | 'publicId'> {
   write(): Promise<void>
-  /** To be called once it is written and stays; says how many of the person's other sessions gave way. */
-  makeRoom(replacedId: string | undefined): Promise<number>
-  /** Undoes `write`, also when that failed: Redis may still carry it out, late. */
+  /** Makes it the session of its device. To be called once it is written: whoever replaces it must find it. */
+  takeDevice(): Promise<void>
+  /**
+   * To be called once it stays: ends what it replaces, and says how many of the user's other sessions were evicted. Unless
+   * `mayReplaceAnothers`, it throws 403 when it would replace another user's session.
+   */
+  replace(shownId: string | undefined, mayReplaceAnothers: boolean): Promise<number>
+  /** Undoes all of it, also when that failed: Redis may still carry it out, late. */
   takeBack(): Promise<void>
 }
 
-/** What sign-in knows of the person when it is done. */
-export type SessionGrant = Omit<Session, 'publicId' | 'createdAtMs' | 'lastSeenAtMs'>
+/** What sign-in knows of the user when it is done. */
+export type SessionGrant = Omit<Session, 'publicId' | 'createdAtMs' | 'lastSeenAtMs' | 'device'> & {
+  readonly deviceId: string
+}
 
 export interface SessionsParts {
   readonly records: SessionRecords
   readonly userSessions: UserSessions
+  readonly deviceSessions: DeviceSessions
+  readonly device: SessionDevice
   readonly cookie: SessionCookie
   readonly idleMs: number
   readonly absoluteMs: number
@@ -75,9 +86,9 @@ export interface SessionsParts {
 const ID_BYTES = 32
 
 export function createSessions(parts: SessionsParts): Sessions {
-  const { records, userSessions, cookie, idleMs, absoluteMs, moveEveryMs, metrics, now = Date.now } = parts
-  const { maxPerPerson } = parts
-  const load = createLoadSession(records, cookie)
+  const { records, userSessions, deviceSessions, device, cookie, metrics, now = Date.now } = parts
+  const { idleMs, absoluteMs, moveEveryMs, maxPerPerson } = parts
+  const load = createLoadSession(records, cookie, device.isOwn)
   const expiresAtMs = (session: Session) => session.createdAtMs + absoluteMs
   const idleExpiresAtMs = (session: Session) => Math.min(session.lastSeenAtMs + idleMs, expiresAtMs(session))
 
@@ -95,6 +106,11 @@ export function createSessions(parts: SessionsParts): Sessions {
     return session !== undefined && now() < idleExpiresAtMs(session) ? session : undefined
   }
 
+  const get: Sessions['get'] = async (id, deviceId) => {
+    const session = await read(id)
+    return session !== undefined && device.isOf(session, deviceId) ? session : undefined
+  }
+
   const persons = createPersonSessions({ records, userSessions, read, maxPerPerson, metrics, now })
 
   const move = async ({ id, session }: LoadedSession): Promise<Session | undefined> => {
@@ -104,16 +120,26 @@ export function createSessions(parts: SessionsParts): Sessions {
     return isThere ? moved : undefined // signed out in the meantime, and it stays so
   }
 
-  const prepare: Sessions['prepare'] = (grant) => {
+  const end: Sessions['end'] = async (id, reason) => {
+    const session = await read(id)
+    const ended = await records.remove(id)
+    if (session !== undefined) await userSessions.remove(session.userId, session.publicId)
+    if (ended) metrics.sessionsEnded.inc({ reason })
+    return ended
+  }
+
+  const prepare: Sessions['prepare'] = ({ deviceId, ...grant }) => {
     const id = randomBytes(ID_BYTES).toString('base64url')
     const publicId = uuid()
     let count = 0
+    let taken: TakenDevice | undefined
     return {
       id,
       publicId,
       async write() {
         const at = now()
-        const session: Session = { ...grant, publicId, createdAtMs: at, lastSeenAtMs: at }
+        const times = { createdAtMs: at, lastSeenAtMs: at }
+        const session: Session = { ...grant, device: device.hashOf(deviceId), publicId, ...times }
         // Whoever finds the index entry before its session exists leaves it alone (person-sessions.ts).
         const [entries] = await allWritten(
           userSessions.add(grant.userId, { publicId, id, createdAtMs: at }, absoluteMs),
@@ -122,11 +148,31 @@ export function createSessions(parts: SessionsParts): Sessions {
         count = entries
         metrics.sessionsOpened.inc()
       },
-      makeRoom: async (replacedId) => (count > maxPerPerson ? persons.makeRoom(grant.userId, replacedId) : 0),
+
+      async takeDevice() {
+        taken = await deviceSessions.take(deviceId, id, absoluteMs)
+      },
+
+      async replace(shownId, mayReplaceAnothers) {
+        const replaced = new Set(taken?.replaced)
+        // of before there was an index of devices; another device's is no session of this request
+        const isMissing = shownId !== undefined && !replaced.has(shownId)
+        if (isMissing && (await get(shownId, deviceId)) !== undefined) replaced.add(shownId)
+        const isAnothers = async (one: string) => ((await read(one))?.userId ?? grant.userId) !== grant.userId
+        if (!mayReplaceAnothers && (await Promise.all([...replaced].map(isAnothers))).includes(true))
+          throw anothersSession('stateToken')
+        await Promise.all([...replaced].map((one) => end(one, 'replaced')))
+        return count > maxPerPerson ? persons.makeRoom(grant.userId) : 0
+      },
+
       async takeBack() {
         // Deleted without reading first: on a stalled Redis the delete is then queued right behind the write, so both
         // happen or neither.
-        const [wasThere] = await allWritten(records.remove(id), userSessions.remove(grant.userId, publicId))
+        const [wasThere] = await allWritten(
+          records.remove(id),
+          userSessions.remove(grant.userId, publicId),
+          taken?.giveBack() ?? Promise.resolve(),
+        )
         if (wasThere) metrics.sessionsEnded.inc({ reason: 'orphaned' })
       },
     }
@@ -153,24 +199,18 @@ export function createSessions(parts: SessionsParts): Sessions {
       return living === undefined ? undefined : move(living)
     },
 
-    ownerOf: async (id) => (await read(id))?.userId,
+    get,
     holds: records.holds,
 
-    async open(grant, replacedId) {
-      const { id, publicId, write, makeRoom } = prepare(grant)
+    async open(grant, shownId) {
+      const { id, publicId, write, takeDevice, replace } = prepare(grant)
       await write()
-      return { id, publicId, gaveWay: await makeRoom(replacedId) }
+      await takeDevice()
+      return { id, publicId, evicted: await replace(shownId, true) }
     },
 
     listOf: persons.listOf,
     endAllOf: persons.endAllOf,
-
-    async end(id, reason) {
-      const session = await read(id)
-      const ended = await records.remove(id)
-      if (session !== undefined) await userSessions.remove(session.userId, session.publicId)
-      if (ended) metrics.sessionsEnded.inc({ reason })
-      return ended
-    },
+    end,
   }
 }

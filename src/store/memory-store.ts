@@ -80,6 +80,8 @@ export function createMemoryStore({
   }
 
   return {
+    keepsOrder: true,
+
     async get(key) {
       return textAt(key)
     },
@@ -89,6 +91,12 @@ export function createMemoryStore({
       if ((when === 'absent' && present) || (when === 'present' && !present)) return false
       put(key, value, ttlMs)
       return true
+    },
+
+    async swap(key, value, ttlMs) {
+      const before = textAt(key)
+      put(key, value, ttlMs)
+      return before
     },
 
     async delete(key) {

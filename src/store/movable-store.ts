@@ -131,8 +131,12 @@ export function createMovableStore({
 
 function delegateTo(store: () => Store, close: Store['close']): Store {
   return {
+    get keepsOrder() {
+      return store().keepsOrder
+    },
     get: (key) => store().get(key),
     set: (key, value, ttlMs, when) => store().set(key, value, ttlMs, when),
+    swap: (key, value, ttlMs) => store().swap(key, value, ttlMs),
     delete: (key) => store().delete(key),
     deleteIf: (key, expected) => store().deleteIf(key, expected),
     claim: (claim) => store().claim(claim),

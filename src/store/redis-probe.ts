@@ -32,6 +32,7 @@ interface Sample {
 /** Keys and arguments as `redis-scripts.ts` describes them, such that every command in the operation is run. */
 const SAMPLES: Readonly<Record<Operation, Sample>> = {
   set: { keys: [keyFor('value')], args: ['value', TTL_MS, ''] },
+  swap: { keys: [keyFor('value')], args: ['value', TTL_MS] },
   deleteIf: { keys: [keyFor('value')], args: ['value'] },
   delete: { keys: [keyFor('value')], args: [] },
   claim: { keys: [keyFor('lock'), keyFor('record'), keyFor('word')], args: ['token', TTL_MS, '1', 'bar'] },

@@ -11,6 +11,12 @@ const OPERATIONS = {
 if ARGV[3] == '' then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end
 return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], ARGV[3]) and 1 or 0`,
 
+  /** key; value, time to live → the value before */
+  swap: `
+local before = redis.call('GET', KEYS[1])
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return before`,
+
   /** key → how many there were */
   delete: `
 return redis.call('DEL', KEYS[1])`,
@@ -145,6 +151,7 @@ end`
 /** What each operation answers. */
 export interface Replies {
   set: 0 | 1
+  swap: string | null
   delete: number
   indexRemove: number
   deleteIf: number

@@ -58,6 +58,8 @@ export function createRedisStore({
 function createOperations(client: Redis | Cluster, run: RedisRunner, close: () => Promise<void>): Store {
   const call = createRedisBatch(client)
   return {
+    keepsOrder: !client.isCluster,
+
     async get(key) {
       return (await run('repeatable', () => client.get(key))) ?? undefined
     },
@@ -66,6 +68,11 @@ function createOperations(client: Redis | Cluster, run: RedisRunner, close: () =
       const condition = when === undefined ? '' : CONDITIONS[when]
       const args = [value, wholeMs(ttlMs), condition]
       return (await run(when === 'absent' ? 'once' : 'repeatable', () => call('set', [key], args))) === 1
+    },
+
+    async swap(key, value, ttlMs) {
+      const args = [value, wholeMs(ttlMs)]
+      return (await run('once', () => call('swap', [key], args))) ?? undefined
     },
 
     async delete(key) {

@@ -10,10 +10,19 @@ import type { CountingStore } from './counting.ts'
  * reach it throws `storeUnavailable` (503), never an answer that could be taken for "not there".
  */
 export interface Store extends CountingStore {
+  /**
+   * Whether writes that are asked for in one turn of the event loop are carried out in that order. In a Redis Cluster they
+   * go to several servers, so they are not.
+   */
+  readonly keepsOrder: boolean
+
   get(key: string): Promise<string | undefined>
 
   /** Writes, and says whether it did: with `when: 'absent'` or `'present'` it may not. */
   set(key: string, value: string, ttlMs: number, when?: 'absent' | 'present'): Promise<boolean>
+
+  /** Writes, and says what was there before, in one step: of several at once each learns of another one. */
+  swap(key: string, value: string, ttlMs: number): Promise<string | undefined>
 
   /** Says whether there was something to delete. */
   delete(key: string): Promise<boolean>

@@ -14,6 +14,9 @@ test.each([
   ['HTTPS://APP.example.com:443/home', 'https://app.example.com/home'],
   ['https://other.example.com:8443', 'https://other.example.com:8443/'],
   ['https://other.example.com:8443/any/path', 'https://other.example.com:8443/any/path'],
+  ['https://app.example.com/home/.well-known/a..b/c.d', 'https://app.example.com/home/.well-known/a..b/c.d'],
+  ['https://app.example.com/home/a%20b;c=d', 'https://app.example.com/home/a%20b;c=d'],
+  ['https://app.example.com/home/gr%C3%BC%C3%9Fe', 'https://app.example.com/home/gr%C3%BC%C3%9Fe'],
   [
     'https://app.example.com/home?next=https://evil.example/',
     'https://app.example.com/home?next=https://evil.example/',

@@ -31,7 +31,7 @@ const answeredWith = (answer: Partial<Answer>, step: Partial<Parameters<typeof a
   advance(fresh(), { ...ANSWER, ...answer }, { ...STEP, ...step })
 
 describe('what counts as an accepted credential', () => {
-  const PASSWORD = { kind: 'password', amr: 'pwd' } as const
+  const PASSWORD = { kind: 'password', provesUser: true, amr: 'pwd' } as const
 
   test('nothing that showed none', () => {
     for (const status of ['SUCCESS', 'MFA_REQUIRED', 'PASSWORD_EXPIRED', '']) {
@@ -39,7 +39,7 @@ describe('what counts as an accepted credential', () => {
     }
   })
 
-  const FACTOR = { kind: 'factor', amr: 'otp' } as const
+  const FACTOR = { kind: 'factor', provesUser: true, amr: 'otp' } as const
 
   /** Which status says that a password, or a factor, was taken. */
   test.each([
@@ -89,8 +89,8 @@ describe('what counts as an accepted credential', () => {
   test('once accepted it stays so, and methods add up without repeats', () => {
     let transaction = answeredWith({}, { proof: PASSWORD })
     for (const [proof, status] of [
-      [{ kind: 'factor', amr: 'otp' } as const, 'MFA_CHALLENGE'],
-      [{ kind: 'factor', amr: 'otp' } as const, 'SUCCESS'],
+      [{ kind: 'factor', provesUser: true, amr: 'otp' } as const, 'MFA_CHALLENGE'],
+      [{ kind: 'factor', provesUser: true, amr: 'otp' } as const, 'SUCCESS'],
       [PASSWORD, 'SUCCESS'],
       [undefined, 'LOCKED_OUT'],
     ] as const) {

@@ -233,6 +233,17 @@ test('the link of a welcome mail works in a browser that was never here', async 
   expect(visitor.page.url()).toBe(`${house.demo.url}/`)
 })
 
+test('the link of a mail of another user is refused, and says that one must sign out first', async () => {
+  const visitor = await house.visit()
+  await visitor.signIn('amelia.stone')
+  await visitor.screen('Hello Amelia')
+  const token = house.sandbox.activationToken('anna.activate')
+  await visitor.page.goto(`${house.demo.url}/#activation=${token}`)
+  await visitor.alert(/Another user is signed in .* Sign out first/)
+  await visitor.screen('Hello Amelia')
+  await expectGoodScreen(visitor.page)
+})
+
 describe('a step-up for an app', () => {
   test('is signed in to here, with a code, and ends in the app', async () => {
     const visitor = await house.visit()

@@ -64,6 +64,8 @@ async function publicListener() {
         seal: createSeal(keys, 'user-session'),
         names: createSigner(keys, 'user-session-names'),
       }),
+      deviceSessions: { take: nobody },
+      device: { hashOf: nobody, isOf: nobody, isOwn: nobody },
       cookie: sessionCookie,
       idleMs: 1000,
       absoluteMs: 1000,
@@ -72,6 +74,7 @@ async function publicListener() {
       metrics,
     }),
     sessionCookie,
+    endAllSessions: nobody,
     ensureDevice: () => undefined,
     authn: {
       broker: { start: nobody, recover: nobody, redeem: nobody, state: nobody, take: nobody },
@@ -281,10 +284,10 @@ describe('the ops listener', () => {
       metrics: createMetrics({ processMetrics: false }),
       sessions: {
         listOf: async () => [],
-        endAllOf: async () => 0,
         expiresAtMs: () => 0,
         idleExpiresAtMs: () => 0,
       },
+      endAllSessions: async () => 0,
       limits: { end: async () => {}, hashLogin: () => '' },
       opsToken: () => undefined,
       log: collectLog().log,

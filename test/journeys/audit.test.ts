@@ -9,11 +9,12 @@ import { factorAt, handleOf, hrefAt, verifyHref } from '../support/transaction-v
 /** Every audit event is made to happen; that each line is as its schema says is seen to when the house stops. */
 
 const OPS_TOKEN = 'plainly-fake-ops-token'
+const TARGET = 'http://localhost:3000/home'
 
 let house: House
 beforeAll(async () => {
   house = await startHouse({
-    env: { OPS_TOKEN, LOG_LEVEL: 'error', LOGIN_DOMAINS: 'example.test' },
+    env: { OPS_TOKEN, LOG_LEVEL: 'error', LOGIN_DOMAINS: 'example.test', SSO_REDIRECTS: TARGET },
     tunables: (shipped) => ({ ...shipped, recovery: { ...shipped.recovery, recoveryAnswerMs: 20 } }),
   })
 })
@@ -280,6 +281,26 @@ async function enrolAndChangePhone() {
   expect(house.gatehouse.logText()).not.toContain('0108888')
 }
 
+async function redeemAndCopy() {
+  const browser = await house.visit()
+  const { json } = await browser.post(AUTHN, credentials(AMELIA))
+  const { id, userId } = await me(browser)
+  const query = new URLSearchParams({ token: String(json.sessionToken), redirectUrl: TARGET })
+  const leaving = `${house.gatehouse.url}/login/sessionCookieRedirect?${query}`
+  expect((await navigate(browser, leaving)).status).toBe(302)
+  const { deviceHash, loginHash } = last('sign_in_succeeded') ?? {}
+  expect(last('sso_token_redeemed')).toMatchObject({ userId, sessionId: id, deviceHash, loginHash })
+
+  const thief = await house.visit()
+  for (const { key, value } of await browser.jar.getCookies(house.gatehouse.url))
+    if (key === 'gatehouse') await thief.jar.setCookie(`${key}=${value}`, house.gatehouse.url)
+  expect((await thief.get('/api/v1/sessions/me')).status).toBe(404)
+  await browser.delete('/api/v1/sessions/me')
+  const mismatch = last('session_device_mismatch')
+  expect(mismatch).toMatchObject({ userId, sessionId: id, loginHash, deviceHash: expect.any(String) })
+  expect(mismatch?.deviceHash).not.toBe(deviceHash)
+}
+
 const JOURNEYS: readonly (readonly [string, () => Promise<void>, readonly AuditEvent[]])[] = [
   [
     'a sign-in with a code: who began, what was wrong, what was proved, and who signed out',
@@ -325,6 +346,11 @@ const JOURNEYS: readonly (readonly [string, () => Promise<void>, readonly AuditE
     'a factor that was set up, and a phone that was changed with another one',
     enrolAndChangePhone,
     ['sign_in_started', 'factor_enrolled', 'factor_changed'],
+  ],
+  [
+    'an SSO token that was redeemed, and a session cookie that was copied to another device',
+    redeemAndCopy,
+    ['sign_in_started', 'sign_in_succeeded', 'sso_token_redeemed', 'session_device_mismatch', 'signed_out'],
   ],
   [
     'groups that were asked for, sessions and limits that were ended, by the person and by an administrator',

@@ -527,7 +527,7 @@ describe('a browser in which the person has fully signed in', () => {
     await limitedTo({ password: { perPerson: atMost(1) } })
     await knownBrowser()
     const client = house.redis.client()
-    const keys = await client.keys('gatehouse:known:*')
+    const keys = await client.keys('gatehouse:known:{*')
     expect(keys).toHaveLength(2) // by the login and by the user id
     for (const key of keys) {
       expect(key).toMatch(/^gatehouse:known:\{[\w-]{43}\}:[\w-]{43}$/)

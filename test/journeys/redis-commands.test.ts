@@ -107,7 +107,8 @@ test('a password that leads to a second factor', async () => {
   expect(await asked(() => signIn(browser, TOMAS))).toEqual({
     commands: [
       'evalsha', // claims the flight of equal requests; takes the attempt: the person's limits, the address's
-      'evalsha', // gives it back, as it was not refused; writes the transaction; settles the flight
+      // gives it back, as it was not refused; writes the transaction, and that it ends with all sessions of the user; settles the flight
+      'evalsha',
     ],
     roundTrips: 2, // the claim, with the limits; all the rest
   })
@@ -120,8 +121,9 @@ test('a code that opens a session', async () => {
     commands: [
       'evalsha', // claims the step, and reads the transaction
       'evalsha', // takes the attempt
-      // gives it back; the index of the person's sessions, the session; the browser is known now, for the person by id and by
-      // name, and failures in a row begin anew; settles the step
+      // gives it back; the index of the user's sessions, the session; the browser is known now, for the user by id and by name,
+      // and is forgotten with all sessions of the user; failures in a row begin anew; makes the session that of the device;
+      // settles the step
       'evalsha',
     ],
     roundTrips: 3, // the claim, which says who it is about; the limits; all the rest

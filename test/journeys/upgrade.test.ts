@@ -205,6 +205,21 @@ test('an offer of an older version, which had no state tokens in it, is one stil
   expect((await browser.get(questions)).status).toBe(200)
 })
 
+test('a transaction of an older version goes on', async () => {
+  const browser = await house.visit()
+  const asked = await signIn(browser, TOMAS)
+  for (const place of await redis.keys('gatehouse:txn:{*')) {
+    const { userProved: _newer, ...older } = JSON.parse(
+      sealOf('txn').open((await redis.get(place)) ?? '', place) ?? '',
+    )
+    await redis.set(place, sealOf('txn').seal(JSON.stringify(older), place), 'KEEPTTL')
+  }
+  const passCode = house.sandbox.totpCode(TOMAS)
+  const step = { stateToken: handleOf(asked), passCode }
+  expect((await browser.post(verifyHref(asked, 'token:software:totp'), step)).json.status).toBe('SUCCESS')
+  expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(TOMAS)
+})
+
 describe('what a newer version wrote', () => {
   const newer = DAMAGE[0]?.[1] ?? (() => '')
 

@@ -28,7 +28,7 @@ test('pages are served from where they are kept, the last one that fits too', as
     })),
   }
   const groups = createGroups({
-    cache: { get: async () => ({ list, ageMs: 0, stale: false }) },
+    cache: { get: async () => ({ list, ageMs: 0, stale: false }), remove: async () => {} },
     userName: { kind: 'login' },
     directory: { kind: 'all' },
     directoryMaxAgeMs: 1,

@@ -23,6 +23,7 @@ async function house(token: string | undefined = TOKEN) {
     health: createHealth([]),
     metrics,
     sessions,
+    endAllSessions: sessions.endAllOf,
     limits: {
       async end(person) {
         if (own.traffic.away) throw storeUnavailable()
@@ -194,13 +195,13 @@ describe('with the token', () => {
       loginHash: 'hash-of-login',
       profile: {},
       amr: ['pwd'],
-      device: 'hash-of-device',
+      deviceId: 'of-bob',
       userAgent: '',
     })
     const answer = await admin('DELETE', PERSON)
     expect([answer.status, answer.json]).toEqual([200, { ended: 2 }])
     for (const bearer of bearers) expect((await call('GET', ME, bearer)).status).toBe(404)
-    expect(await sessions.ownerOf(other.id)).toBe('00u2other')
+    expect(await sessions.get(other.id, 'of-bob')).toMatchObject({ userId: '00u2other' })
     expect((await admin('DELETE', PERSON)).json).toEqual({ ended: 0 })
     expect((await admin('GET', PERSON)).json).toEqual({ sessions: [] })
     expect(lines()).toContainEqual(

@@ -180,6 +180,7 @@ describe('somebody is signed in', () => {
 describe('names that the org could hold', () => {
   const session: Session = {
     ...GRANT,
+    device: 'hash-of-device',
     publicId: '00000000-0000-4000-8000-000000000000',
     createdAtMs: START,
     lastSeenAtMs: START,

@@ -1,10 +1,14 @@
+import { randomUUID } from 'node:crypto'
+import type { Request } from 'express'
 import { createSeal } from '../../src/crypto/seal.ts'
 import { createSigner } from '../../src/crypto/sign.ts'
 import { storeUnavailable } from '../../src/errors.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
+import { createDeviceSessions } from '../../src/session/device-sessions.ts'
 import { createForwardAuthRoutes, prepareForwardAuth } from '../../src/session/forward-auth.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
+import { createSessionDevice } from '../../src/session/session-device.ts'
 import { createSessionRecords } from '../../src/session/session-records.ts'
 import {
   createOwnSessionsRoutes,
@@ -30,7 +34,7 @@ export const GRANT: SessionGrant = {
   profile: { firstName: 'Ada', login: 'ada@example.com' },
   amr: ['pwd', 'otp', 'mfa'],
   loginHash: 'hash-of-login',
-  device: 'hash-of-device',
+  deviceId: 'of-a-test',
   userAgent: 'Test/1',
 }
 
@@ -38,6 +42,9 @@ export interface HouseOptions {
   readonly secure?: boolean
   readonly sameSite?: 'lax' | 'strict'
 }
+
+/** Which device a request comes from; empty: none. Without it, from the one that opened the session of its cookie. */
+export const DEVICE_HEADER = 'x-test-device'
 
 /** Sessions over a real server, on the embedded store, by a clock that the test holds. */
 export async function sessionHouse({ secure = true, sameSite = 'lax' }: HouseOptions = {}) {
@@ -63,9 +70,27 @@ export async function sessionHouse({ secure = true, sameSite = 'lax' }: HouseOpt
     seal: createSeal(masterKeys, 'user-sessions'),
     names: createSigner(masterKeys, 'user-session-names'),
   })
+  const devices = new Map<string, string>()
+  const deviceIdIn = (req: Request) => {
+    const { [DEVICE_HEADER]: given } = req.headers
+    if (given !== undefined) return given === '' ? undefined : String(given)
+    return devices.get(cookie.idIn(req) ?? '')
+  }
   const sessions = createSessions({
     records,
     userSessions,
+    deviceSessions: createDeviceSessions({
+      store,
+      seal: createSeal(masterKeys, 'user-sessions'),
+      names: createSigner(masterKeys, 'device-session-names'),
+    }),
+    device: createSessionDevice({
+      hashes: createSigner(masterKeys, 'log-hashes'),
+      deviceIdIn,
+      log,
+      metrics,
+      now,
+    }),
     cookie,
     idleMs: IDLE_MS,
     absoluteMs: ABSOLUTE_MS,
@@ -82,15 +107,15 @@ export async function sessionHouse({ secure = true, sameSite = 'lax' }: HouseOpt
       ensureDevice: () => undefined,
       log,
     }),
-    ...createOwnSessionsRoutes({ sessions, cookie, log }),
+    ...createOwnSessionsRoutes({ sessions, endAllSessions: sessions.endAllOf, cookie, log }),
     ...createForwardAuthRoutes({ sessions }),
     {
       method: 'POST',
       path: '/open',
       async handle(req, res) {
-        const before = cookie.idIn(req)
-        const { id } = await sessions.open(GRANT, before)
-        if (before !== undefined) await sessions.end(before, 'replaced')
+        const deviceId = deviceIdIn(req) ?? randomUUID()
+        const { id } = await sessions.open({ ...GRANT, deviceId }, cookie.idIn(req))
+        devices.set(id, deviceId)
         res.append('Set-Cookie', cookie.opening(id)).json({ id })
       },
     },
@@ -177,6 +202,10 @@ function watched(store: Store, traffic: { writes: number; reads: number; away: b
     async set(...args) {
       meet('writes')
       return store.set(...args)
+    },
+    async swap(...args) {
+      meet('writes')
+      return store.swap(...args)
     },
     async delete(key) {
       meet('writes')

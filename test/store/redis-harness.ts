@@ -79,6 +79,7 @@ export const OPERATIONS: readonly [name: string, run: (store: Store) => Promise<
   ['set', (store) => store.set('gatehouse:a', '1', 1000)],
   ['set when absent', (store) => store.set('gatehouse:a', '1', 1000, 'absent')],
   ['set when present', (store) => store.set('gatehouse:a', '1', 1000, 'present')],
+  ['swap', (store) => store.swap('gatehouse:a', '1', 1000)],
   ['delete', (store) => store.delete('gatehouse:a')],
   ['deleteIf', (store) => store.deleteIf('gatehouse:a', '1')],
   ['claim', (store) => store.claim({ ...record, token: 't', lockTtlMs: 1000 })],

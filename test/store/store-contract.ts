@@ -113,6 +113,24 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
       })
     })
 
+    describe('swap', () => {
+      test('writes, and says what was there before', async () => {
+        const key = someKey()
+        expect(await store.swap(key, 'one', 60_000)).toBeUndefined()
+        expect(await store.swap(key, 'two', 20_000)).toBe('one')
+        expect(await store.get(key)).toBe('two')
+        expectWithin(await ttlOf(key), 15_000, 20_000)
+      })
+
+      test('a hundred at once: each learns of another one, and the last one stays', async () => {
+        const key = someKey()
+        const values = numbers(100).map(String)
+        const before = await Promise.all(values.map((value) => store.swap(key, value, 60_000)))
+        const last = await store.get(key)
+        expect(new Set([...before, last])).toEqual(new Set([undefined, ...values]))
+      })
+    })
+
     describe('delete', () => {
       test('delete says whether there was something', async () => {
         const key = someKey()

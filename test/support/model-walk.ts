@@ -5,6 +5,7 @@ import type { House } from './house.ts'
 import { createPairs, MODEL_OPERATIONS, type ModelOperation, OVER, type Pairs } from './model-pairs.ts'
 import { createRandom } from './model-random.ts'
 import { type Typing, typed } from './model-typing.ts'
+import { valueAt } from './transaction-view.ts'
 
 /** One transaction as the model believes it to stand; nothing of it comes from the broker's own code. */
 interface Tab {
@@ -17,6 +18,10 @@ interface Tab {
   readonly offered: Map<string, Set<string>>
   /** A password, an activation token or a factor was accepted in it. */
   accepted: boolean
+  /** The user's own password or factor was accepted in it: no token that could be planted. */
+  proved: boolean
+  /** An answer has named its user. */
+  named: boolean
   /** It unlocks an account: its end is no sign-in. */
   readonly unlocks: boolean
   /** Recovery for somebody who cannot be recovered. */
@@ -146,11 +151,27 @@ export async function startWalk({ house, seed, now, pass }: WalkParts): Promise<
       for (const method of methods) known.add(method)
       tab.offered.set(path, known)
     }
+    tab.named ||= valueAt(json, '_embedded.user.id') !== undefined
     const opens = tab.status === 'SUCCESS' && tab.accepted && !tab.unlocks
-    if (revokes)
-      for (const [index, login] of sessions.entries()) if (login === tab.login) sessions[index] = undefined
+    if (revokes) revokeAllOf(tab)
+    require(!opens || tab.proved || !isInAnothers(tab), "a token replaces another user's session", answer)
     if (opens) sessions[tab.browser] = tab.login
   }
+
+  /** With the sessions of a user, the user's open transactions end: all but the one that asked for it. */
+  const revokeAllOf = (tab: Tab) => {
+    for (const [index, login] of sessions.entries()) if (login === tab.login) sessions[index] = undefined
+    for (const other of tabs)
+      if (other !== tab && other.named && other.login === tab.login && !OVER.has(other.status))
+        other.status = 'CANCELLED'
+  }
+
+  const isInAnothers = ({ browser, login }: Pick<Tab, 'browser' | 'login'>) =>
+    sessions[browser] !== undefined && sessions[browser] !== login
+
+  /** What began with a token is refused as soon as it names another user than the open session's. */
+  const isPlanted = (tab: Pick<Tab, 'browser' | 'login' | 'proved'>, answer: PageAnswer) =>
+    !tab.proved && isInAnothers(tab) && isOurs(answer, 'E0000006')
 
   // beginnings
 
@@ -197,6 +218,8 @@ export async function startWalk({ house, seed, now, pass }: WalkParts): Promise<
       answer: {},
       offered: new Map(),
       accepted: false,
+      proved: false,
+      named: false,
       unlocks: false,
       decoy: false,
       upstreamToken: undefined,
@@ -231,7 +254,8 @@ export async function startWalk({ house, seed, now, pass }: WalkParts): Promise<
     if (answer.status !== 200) return checkSession(index)
     const isOver = answer.json.status === 'LOCKED_OUT'
     require(isOver || isRight, 'a wrong password was taken', answer)
-    learn(newTab(index, login, answer, { accepted: isRight && !isOver }), answer, false)
+    const accepted = isRight && !isOver
+    learn(newTab(index, login, answer, { accepted, proved: accepted }), answer, false)
     await checkSession(index)
   }
 
@@ -241,6 +265,9 @@ export async function startWalk({ house, seed, now, pass }: WalkParts): Promise<
     const isRight = random.chance(0.85)
     const token = isRight ? sandbox.activationToken(login) : 'not-an-activation-token'
     const { answer } = await send(index, 'POST', '/api/v1/authn', { token })
+    const planted = { browser: index, login: person.login, proved: false }
+    require(!isRight || isPlanted(planted, answer) === isInAnothers(planted), 'a planted token', answer)
+    if (isPlanted(planted, answer)) return checkSession(index)
     if (answer.status !== 200) {
       require(!isRight || answer.json.errorCode === 'E0000004', 'an activation token was refused', answer)
       return checkSession(index)
@@ -286,6 +313,9 @@ export async function startWalk({ house, seed, now, pass }: WalkParts): Promise<
       ? sandbox.recoveryToken(login, unlocks ? 'UNLOCK' : 'PASSWORD')
       : 'no-such-token'
     const { answer } = await send(index, 'POST', '/api/v1/authn/recovery/token', { recoveryToken })
+    const planted = { browser: index, login, proved: false }
+    require(!isRight || isPlanted(planted, answer) === isInAnothers(planted), 'a planted token', answer)
+    if (isPlanted(planted, answer)) return checkSession(index)
     require((answer.status === 200) === isRight, 'a recovery token', answer)
     if (isRight) learn(newTab(index, login, answer, { unlocks }), answer, false)
     else require(answer.json.errorCode === 'E0000011', 'a wrong recovery token', answer)
@@ -340,6 +370,10 @@ export async function startWalk({ house, seed, now, pass }: WalkParts): Promise<
       pairs.met(status, operation)
       return checkSession(tab.browser)
     }
+    if (isPlanted(tab, answer)) {
+      tab.status = 'CANCELLED'
+      return checkSession(tab.browser)
+    }
     if (status === 'RECOVERY_CHALLENGE') checkRecoveryStep(tab, operation, answer, calls.length)
     else checkUpstreamStep(tab, operation, path, answer, calls, wasForgotten)
     pairs.met(status, operation)
@@ -358,6 +392,7 @@ export async function startWalk({ house, seed, now, pass }: WalkParts): Promise<
     require(upstream !== 'state' ||
       answer.json.status === status, `"where am I?" should say ${status}`, answer)
     if (name === 'change_password' || name === 'reset_password') tab.accepted = true
+    if (name === 'change_password' || name === 'verify') tab.proved = true
     learn(tab, answer, body.revokeSessions === true)
     if (body.revokeSessions === true) for (const index of browsers.keys()) await checkSession(index)
     else await checkSession(tab.browser)
@@ -454,7 +489,7 @@ export async function startWalk({ house, seed, now, pass }: WalkParts): Promise<
   /** Fields that an operation does not have are left out: what is left was a sound step. */
   const learnFromGarbled = async (tab: Tab, { upstream }: ModelOperation, answer: PageAnswer) => {
     if (answer.status !== 200) {
-      if (answer.json.errorCode === 'E0000011') tab.status = 'CANCELLED'
+      if (answer.json.errorCode === 'E0000011' || isPlanted(tab, answer)) tab.status = 'CANCELLED'
     } else if (upstream === 'cancel') tab.status = 'CANCELLED'
     else learn(tab, answer, false)
     await checkSession(tab.browser)

@@ -1,6 +1,7 @@
 import { type BrokerError, rateLimited } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import type { UserKeys } from '../../session/user-keys.ts'
 import type { Counted, Counting } from '../../store/counting.ts'
 import type { Store } from '../../store/store.ts'
 import type { Client } from '../client.ts'
@@ -44,6 +45,8 @@ export interface GuessingParts {
   readonly store: Pick<Store, 'count' | 'uncount' | 'endCounts' | 'get' | 'set'>
   readonly countings: Countings
   readonly knownMs: number
+  /** Known devices end with all sessions of their user. */
+  readonly knownDevices: Pick<UserKeys, 'add'>
   readonly audit: StepAudit
   readonly log: Logger
   readonly metrics: Metrics
@@ -61,7 +64,7 @@ interface Taken extends Counted {
 }
 
 export function createGuessing(parts: GuessingParts): Guessing {
-  const { store, countings, knownMs, audit, log, metrics, now } = parts
+  const { store, countings, knownMs, knownDevices, audit, log, metrics, now } = parts
 
   const giveBack = ({ requestId }: Client, taken: readonly Taken[]): void => {
     for (const { counting, countedIn } of taken) {
@@ -189,9 +192,10 @@ export function createGuessing(parts: GuessingParts): Guessing {
       const keys = countings.ofPerson(person, client)
       try {
         await Promise.all(
-          keys.map(({ mark, place, inARow }) =>
+          keys.flatMap(({ mark, place, inARow }) => [
             store.endCounts(place, inARow, { key: mark, ttlMs: knownMs }),
-          ),
+            knownDevices.add(person.userId, mark, knownMs),
+          ]),
         )
       } catch (error) {
         // the sign-in stands all the same: this browser is a stranger until the next one

@@ -57,6 +57,7 @@ function guessingOn(changed: Partial<Store> = {}, masterKeys = [KEY]) {
     store: { ...store, ...changed },
     countings: createCountings({ figures, names, canonicalLogin }),
     knownMs: 1000,
+    knownDevices: { add: async () => {} },
     audit,
     log,
     metrics,

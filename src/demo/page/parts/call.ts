@@ -1,4 +1,4 @@
-import { WORDS } from './words.js'
+import { OTHER_USER, WORDS } from './words.js'
 
 /** What this page asks of the broker: plain `fetch`. The two HttpOnly cookies go along by themselves. */
 export async function call<Answer>(
@@ -23,7 +23,9 @@ export function troubleOf(response: Response, said: Said = {}) {
   const { errorCode = 'E0000009', errorSummary = 'Something went wrong.', errorCauses = [] } = said
   const { status } = response
   const causes = errorCauses.map((cause) => cause.errorSummary)
-  const words = WORDS[status] ?? WORDS[causes[0] ?? ''] ?? WORDS[errorCode]
+  const [cause = ''] = causes
+  const withoutField = cause.replace(/^\w+: /, '')
+  const words = WORDS[status] ?? WORDS[withoutField] ?? WORDS[errorCode]
   const waitSeconds = waitOf(response)
   const wait = waitSeconds === undefined ? '' : ` Please wait ${SECONDS.format(waitSeconds)}.`
   return Object.assign(new Error((words ?? errorSummary) + wait), {
@@ -31,7 +33,11 @@ export function troubleOf(response: Response, said: Said = {}) {
     waitSeconds,
     causes: words === undefined || words.endsWith(':') ? causes : [],
     /** What was begun: the page starts again. */
-    isOver: status === 409 || errorCode === 'E0000079' || (status === 401 && errorCode !== 'E0000004'),
+    isOver:
+      status === 409 ||
+      withoutField === OTHER_USER ||
+      errorCode === 'E0000079' ||
+      (status === 401 && errorCode !== 'E0000004'),
   })
 }
 interface Said {

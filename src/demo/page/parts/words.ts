@@ -1,3 +1,6 @@
+/** The broker's cause when the link of a mail is not for the user who is signed in here; its field's name is left out. */
+export const OTHER_USER = 'this sign-in is of another user than the open session; sign out first'
+
 /**
  * What people are told, by status, error code or `factorResult`; of other codes, what the answer itself says. A colon
  * at the end: the causes follow.
@@ -21,6 +24,7 @@ export const WORDS: Readonly<Record<string, string>> = {
   E0000133: 'We have just called you.',
   'device cookie not returned':
     'Your browser did not send our cookie back. Please allow cookies for this site.',
+  [OTHER_USER]: 'Another user is signed in in this browser. Sign out first, then open the link again.',
   REJECTED: 'The request was refused on the phone.',
   TIMEOUT: 'Nobody answered the request in time.',
   CANCELLED: 'The request was cancelled.',

@@ -1,0 +1,44 @@
+import type { RevocationReason } from '../observability/audit-events.ts'
+import type { Staying } from './person-sessions.ts'
+import type { Sessions } from './sessions.ts'
+import type { UserKeys } from './user-keys.ts'
+
+/**
+ * Ends all sessions of a user, and all that could restore one: open transactions always; known devices only when no
+ * session stays. Says how many sessions there were.
+ */
+export type EndAllSessions = (
+  userId: string,
+  reason: RevocationReason,
+  staying?: StayingSession,
+) => Promise<number>
+
+export interface StayingSession extends Staying {
+  /** The store keys of the transaction that ends the sessions. */
+  readonly transactionKeys?: readonly string[]
+}
+
+export interface EndAllSessionsParts {
+  readonly sessions: Pick<Sessions, 'listOf' | 'endAllOf'>
+  readonly openTransactions: Pick<UserKeys, 'deleteAll'>
+  readonly knownDevices: Pick<UserKeys, 'deleteAll'>
+  /** Has what a user may access fetched again; never throws. */
+  readonly refetchAccess: (login: string) => Promise<void>
+}
+
+export function createEndAllSessions(parts: EndAllSessionsParts): EndAllSessions {
+  const { sessions, openTransactions, knownDevices, refetchAccess } = parts
+
+  return async (userId, reason, staying = {}) => {
+    /*
+     * Transactions first: a step that is under way then finds its transaction gone when it commits, and takes its session
+     * back. A step that has committed before has written its session before, so it is found below.
+     */
+    await openTransactions.deleteAll(userId, staying.transactionKeys)
+    if (staying.id === undefined) await knownDevices.deleteAll(userId)
+    const logins = new Set((await sessions.listOf(userId)).map(({ session }) => session.login))
+    const count = await sessions.endAllOf(userId, reason, staying)
+    await Promise.all([...logins].map(refetchAccess))
+    return count
+  }
+}

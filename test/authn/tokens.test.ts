@@ -1,0 +1,86 @@
+import { describe, expect, test } from '@jest/globals'
+import { cutTokens, swapTokens } from '../../src/authn/tokens.ts'
+
+/** However a text spells a token, it is cut out of it, and what remains is the same JSON without it. */
+
+const TOKEN = '00Plainly-Fake_Token.0123~456789'
+const CHARS = [...TOKEN]
+const hex = (char: string, digits: number) => (char.codePointAt(0) ?? 0).toString(16).padStart(digits, '0')
+const each = (spell: (char: string) => string) => CHARS.map(spell).join('')
+const everyOther = (spell: (char: string) => string) =>
+  CHARS.map((char, n) => (n % 2 === 0 ? spell(char) : char)).join('')
+const unicode = (char: string) => `\\u${hex(char, 4)}`
+const twice = (text: string) => JSON.stringify(text).slice(1, -1)
+
+const SPELLINGS: Record<string, string> = {
+  'as it is': TOKEN,
+  'with \\u00xx': each(unicode),
+  'with \\u00xx in upper case': each((char) => `\\u${hex(char, 4).toUpperCase()}`),
+  'with \\u00xx here and there': everyOther(unicode),
+  'with \\u00xx in JSON within JSON': twice(each(unicode)),
+  'with \\u00xx in JSON within JSON within JSON': twice(twice(everyOther(unicode))),
+  'with \\u{xx}': each((char) => `\\u{${hex(char, 2)}}`),
+  'with \\xxx': each((char) => `\\x${hex(char, 2)}`),
+  'percent-encoded': each((char) => `%${hex(char, 2)}`),
+  'percent-encoded, twice': everyOther((char) => `%25${hex(char, 2)}`),
+  'percent-encoded as \\u00xx': each((char) => `%5Cu${hex(char, 4)}`),
+  'with %u00xx': each((char) => `%u${hex(char, 4)}`),
+  'in decimal HTML entities': each((char) => `&#${char.codePointAt(0)};`),
+  'in hexadecimal HTML entities': each((char) => `&#x${hex(char, 2)};`),
+  'in HTML entities with zeros, and without a semicolon where none is needed': CHARS.map((char, n) =>
+    n % 3 === 0
+      ? `&#X000${hex(char, 2)};`
+      : n % 3 === 1 && !/[\da-f]/i.test(CHARS[n + 1] ?? '')
+        ? `&#0${char.codePointAt(0)}`
+        : char,
+  ).join(''),
+  'in HTML entities within HTML': each((char) => `&amp;#${char.codePointAt(0)};`),
+  'in HTML entities, percent-encoded': each((char) => `%26%23${char.codePointAt(0)}%3B`),
+  'in HTML entities that JSON escapes': each((char) => `\\u0026#x${hex(char, 2)};`),
+  'in all of them by turns': CHARS.map(
+    (char, n) =>
+      [unicode(char), `%${hex(char, 2)}`, `&#${char.codePointAt(0)};`, char, twice(unicode(char))][n % 5],
+  ).join(''),
+}
+
+/** Of a row of backslashes before a token all but the last one may remain. */
+const plain = (text: string) => text.replaceAll('\\', '')
+
+describe.each(Object.entries(SPELLINGS))('a token %s', (_spelling, spelled) => {
+  test.each([
+    ['alone', '', ''],
+    ['in text', 'before ', ' after'],
+    ['in JSON in a string', '{"deep":{"token":"', '"},"n":1}'],
+    ['behind backslashes', 'C:\\\\', '\\\\'],
+    ['twice', `${spelled} and `, ''],
+  ])('%s is cut', (_where, before, after) => {
+    const { text, cut } = cutTokens(JSON.stringify({ value: before + spelled + after, n: 1 }), [TOKEN])
+    expect(cut).toBe(before.includes(' and ') ? 2 : 1)
+    const { value, n } = JSON.parse(text)
+    expect([plain(value), n]).toEqual([plain(before.replace(spelled, '') + after), 1])
+  })
+
+  test('is swapped for the handle in a link', () => {
+    expect(plain(swapTokens(`?a=1&t=${spelled}&b=2`, [TOKEN], '00handle'))).toBe('?a=1&t=00handle&b=2')
+  })
+})
+
+test.each([
+  ['a longer number', `&#${'0'.codePointAt(0)}7;`],
+  ['another letter', '\\u0031'],
+  ['a cut escape', '\\u003'],
+])('%s is not the first character of a token', (_what, first) => {
+  const value = first + TOKEN.slice(1)
+  expect(cutTokens(JSON.stringify({ value }), [TOKEN])).toEqual({ text: JSON.stringify({ value }), cut: 0 })
+})
+
+test.each([
+  ['backslashes', '\\'],
+  ['percent signs', '%25'],
+  ['ampersands', '&amp;'],
+  ['entities', '&#0'],
+  ['first characters', '\\u0030'],
+])('a megabyte of %s is searched in no more than a moment', (_what, piece) => {
+  const value = piece.repeat(Math.ceil(1_000_000 / piece.length))
+  expect(cutTokens(JSON.stringify({ value }), [TOKEN]).cut).toBe(0)
+})

@@ -1,0 +1,300 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
+import type { Gatehouse } from '../support/gatehouse.ts'
+import { AMELIA, type House, PASSWORD, PRIYA, startHouse, TOMAS, WALTER } from '../support/house.ts'
+import { navigate } from '../support/navigate.ts'
+import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
+import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
+import { until } from '../support/until.ts'
+
+/** When a session ends, all that could restore it ends with it, on every replica (DESIGN §4, "Session revocation"). */
+
+const OPS_TOKEN = 'plainly-fake-ops-token'
+const TARGET = 'http://localhost:3000/home'
+const ME = '/api/v1/sessions/me'
+const HOUR_MS = 3_600_000
+const SIGN_IN = '/api/v1/authn'
+const TOTP = 'token:software:totp'
+
+let house: House
+let cluster: RedisCluster
+/** Two replicas on one Redis, and two on one Redis Cluster. */
+let pairs: Record<string, readonly [Gatehouse, Gatehouse]>
+beforeAll(async () => {
+  cluster = await startRedisCluster(3)
+  const env = { OPS_TOKEN, STEP_UP: 'on', SSO_REDIRECTS: TARGET }
+  house = await startHouse({
+    env,
+    // groups are fetched again only because sessions ended, not because they are old
+    tunables: (shipped) => {
+      const { lists } = shipped.pam
+      const long = { freshMs: HOUR_MS, staleMs: HOUR_MS, onErrorMs: HOUR_MS, meOnErrorMs: HOUR_MS }
+      return { ...shipped, pam: { ...shipped.pam, lists: { ...lists, ...long } } }
+    },
+  })
+  const first = await house.replica({ REDIS_URL: cluster.url })
+  pairs = {
+    'one Redis': [house.gatehouse, await house.replica()],
+    'Redis Cluster': [first, await house.replica({ REDIS_URL: cluster.url })],
+  }
+  // a client of a cluster connects to each of its nodes when it is first asked for
+  for (const replica of Object.values(pairs).flat()) {
+    const browser = openBrowser(replica.url)
+    const credentials = { username: AMELIA, password: PASSWORD }
+    await until(async () => (await browser.post('/api/v1/authn', credentials)).status === 200)
+  }
+})
+afterAll(async () => {
+  await house.stop()
+  await cluster.stop()
+})
+beforeEach(() => house.sandbox.reset())
+
+describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
+  const replicas = () => pairs[name] ?? [house.gatehouse, house.gatehouse]
+  const here = () => replicas()[0].url
+  const there = (path: string) => replicas()[1].url + new URL(path, here()).pathname
+
+  async function visit(): Promise<Browser> {
+    const browser = openBrowser(here())
+    await browser.get(ME)
+    return browser
+  }
+  const post = (browser: Browser, path: string, body: object) =>
+    browser.post(new URL(path, here()).pathname, body)
+  const signIn = (browser: Browser, username: string, fields: object = {}) =>
+    post(browser, SIGN_IN, { username, password: PASSWORD, ...fields })
+  const codeFor = (asked: PageAnswer, login: string) => ({
+    stateToken: handleOf(asked),
+    passCode: house.sandbox.totpCode(login),
+  })
+
+  async function endAllSessions(userId: string): Promise<unknown> {
+    const answer = await fetch(`${replicas()[1].opsUrl}/admin/users/${userId}/sessions`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${OPS_TOKEN}` },
+    })
+    expect(answer.status).toBe(200)
+    return answer.json()
+  }
+
+  /** A session with an SSO token that was issued for it. */
+  async function withSsoToken() {
+    const browser = await visit()
+    const { json } = await signIn(browser, AMELIA)
+    const query = new URLSearchParams({ token: String(json.sessionToken), redirectUrl: TARGET })
+    return { browser, href: `/login/sessionCookieRedirect?${query}` }
+  }
+  /** A session with the redirect of the step-up that opened it. */
+  async function withStepUpRedirect() {
+    const browser = await visit()
+    const { json } = await signIn(browser, AMELIA, { audience: 'payroll' })
+    const { pathname, search } = new URL(hrefAt({ json }, '_links.next'))
+    return { browser, href: pathname + search }
+  }
+  const CARRIERS = { 'the SSO token': withSsoToken, 'the step-up redirect': withStepUpRedirect }
+
+  const userIdOf = async (browser: Browser) => String((await browser.get(ME)).json.userId)
+  const ENDINGS: Record<string, (browser: Browser) => Promise<unknown>> = {
+    'a sign-out': (browser) => browser.delete(ME),
+    'an operator’s end of all sessions': async (browser) => endAllSessions(await userIdOf(browser)),
+    'another user’s sign-in in this browser': (browser) => signIn(browser, WALTER),
+    'a new sign-in of the same user in this browser': (browser) =>
+      signIn(browser, AMELIA, { relayState: '2' }),
+    'its end by its id in another browser': async (browser) => {
+      const other = await visit()
+      await signIn(other, AMELIA)
+      const { id } = (await browser.get(ME)).json
+      expect((await other.delete(`/api/v1/sessions/${id}`)).status).toBe(204)
+    },
+    'the end of all others in another browser': async () => {
+      const other = await visit()
+      await signIn(other, AMELIA)
+      expect((await other.delete('/api/v1/sessions')).status).toBe(204)
+    },
+  }
+
+  describe.each(Object.entries(CARRIERS))('%s', (_carrier, issue) => {
+    test('redirects while its session lives', async () => {
+      const { browser, href } = await issue()
+      expect((await navigate(browser, here() + href)).status).toBe(302)
+    })
+
+    test.each(Object.entries(ENDINGS))('does not redirect any more after %s', async (_ending, end) => {
+      const { browser, href } = await issue()
+      await end(browser)
+      for (const { url } of replicas()) {
+        const refused = await navigate(browser, url + href)
+        expect([refused.status, refused.location]).toEqual([401, undefined])
+        for (const token of house.sandbox.tokensIssued()) expect(refused.text).not.toContain(token)
+      }
+    })
+  })
+
+  describe('an operator ends all sessions of a user', () => {
+    /** The user's id, as the operator knows it. */
+    async function idOf(login: string): Promise<string> {
+      const browser = await visit()
+      const asked = await signIn(browser, login)
+      if (asked.json.status !== 'SUCCESS') await post(browser, verifyHref(asked, TOTP), codeFor(asked, login))
+      return userIdOf(browser)
+    }
+
+    test('who still has to give a factor: no session, on whichever replica', async () => {
+      const userId = await idOf(PRIYA)
+      const [one, two] = [await visit(), await visit()]
+      const [asked, askedToo] = [await signIn(one, PRIYA), await signIn(two, PRIYA)]
+      expect(asked.json.status).toBe('MFA_REQUIRED')
+      await endAllSessions(userId)
+      house.forget()
+      const refused = await post(one, verifyHref(asked, TOTP), codeFor(asked, PRIYA))
+      const cookie = await two.jar.getCookieString(here())
+      const elsewhere = await openBrowser(here()).post(
+        there(verifyHref(askedToo, TOTP)),
+        codeFor(askedToo, PRIYA),
+        { headers: { cookie } },
+      )
+      for (const { status, json, setCookies } of [refused, elsewhere]) {
+        expect([status, json.errorCode]).toEqual([401, 'E0000011'])
+        expect(setCookies).toEqual([])
+      }
+      expect(house.upstreamCalls()).toEqual([])
+      expect((await one.get(ME)).status).toBe(404)
+      expect((await signIn(one, PRIYA)).json.status).toBe('MFA_REQUIRED') // a new sign-in may begin
+    })
+
+    test('whose code is being checked at this moment: no session', async () => {
+      const userId = await idOf(PRIYA)
+      const browser = await visit()
+      const asked = await signIn(browser, PRIYA)
+      const letGo = house.sandbox.faults.authn.hold({ times: 1 })
+      house.forget()
+      const answering = post(browser, verifyHref(asked, TOTP), codeFor(asked, PRIYA))
+      await until(() => house.upstreamCalls().length === 1)
+      await endAllSessions(userId)
+      letGo()
+      const { status, setCookies } = await answering
+      expect(status).toBeGreaterThanOrEqual(400)
+      expect(setCookies).toEqual([])
+      expect((await browser.get(ME)).status).toBe(404)
+      expect(await endAllSessions(userId)).toEqual({ ended: 0 })
+    })
+
+    test('who waits for the answer to a push: no session', async () => {
+      const userId = await idOf(PRIYA)
+      const browser = await visit()
+      const asked = await signIn(browser, PRIYA)
+      const push = verifyHref(asked, 'push')
+      expect((await post(browser, push, { stateToken: handleOf(asked) })).json.factorResult).toBe('WAITING')
+      await endAllSessions(userId)
+      house.sandbox.answerPush(PRIYA, 'approve')
+      const refused = await post(browser, push, { stateToken: handleOf(asked) })
+      expect([refused.status, refused.json.errorCode]).toEqual([401, 'E0000011'])
+      expect((await browser.get(ME)).status).toBe(404)
+    })
+
+    test('whose password is being checked at this moment may sign in: nobody knew yet who it was', async () => {
+      const userId = await idOf(AMELIA)
+      const browser = await visit()
+      const letGo = house.sandbox.faults.authn.hold({ times: 1 })
+      house.forget()
+      const answering = signIn(browser, AMELIA)
+      await until(() => house.upstreamCalls().length === 1)
+      await endAllSessions(userId)
+      letGo()
+      expect((await answering).json.status).toBe('SUCCESS')
+      expect(await endAllSessions(userId)).toEqual({ ended: 1 })
+      expect((await browser.get(ME)).status).toBe(404)
+    })
+
+    test('the groups of the user are fetched again', async () => {
+      const browser = await visit()
+      await signIn(browser, AMELIA)
+      await browser.get('/api/v1/pam/me')
+      const fetched = () => house.sandbox.calls.pam.entries.length
+      const before = fetched()
+      expect((await browser.get('/api/v1/pam/me')).status).toBe(200)
+      expect(fetched()).toBe(before)
+      await endAllSessions(await userIdOf(browser))
+      await signIn(browser, AMELIA)
+      await until(
+        async () => {
+          expect((await browser.get('/api/v1/pam/me')).status).toBe(200)
+          return fetched() > before
+        },
+        { what: 'groups that are fetched again' },
+      )
+    })
+
+    test('a step-up that waits for its factor ends too', async () => {
+      const userId = await idOf(PRIYA)
+      const browser = await visit()
+      const arrival = `${here()}/signin/step-up?stateToken=`
+      const { stateToken } = house.sandbox.startStepUp('payroll', PRIYA, arrival)
+      const arrived = await navigate(browser, arrival + stateToken)
+      const handle = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
+      const asked = await post(browser, SIGN_IN, { stateToken: handle })
+      expect(asked.json.status).toBe('MFA_REQUIRED')
+      await endAllSessions(userId)
+      const refused = await post(browser, verifyHref(asked, TOTP), codeFor(asked, PRIYA))
+      expect([refused.status, refused.json.errorCode]).toEqual([401, 'E0000011'])
+    })
+
+    test('another user’s open sign-in goes on', async () => {
+      const userId = await idOf(PRIYA)
+      const browser = await visit()
+      const asked = await signIn(browser, TOMAS)
+      await endAllSessions(userId)
+      const done = await post(browser, verifyHref(asked, TOTP), codeFor(asked, TOMAS))
+      expect(done.json.status).toBe('SUCCESS')
+    })
+
+    test('a code that is checked at the same time leaves no session, whichever comes first', async () => {
+      const userId = await idOf(PRIYA)
+      for (let round = 0; round < 10; round++) {
+        house.sandbox.reset()
+        const browser = await visit()
+        const asked = await signIn(browser, PRIYA)
+        await Promise.all([
+          post(browser, verifyHref(asked, TOTP), codeFor(asked, PRIYA)),
+          endAllSessions(userId),
+        ])
+        // a session that was opened before the end is ended; none is opened after it
+        expect((await browser.get(ME)).status).toBe(404)
+      }
+    })
+  })
+})
+
+describe('known devices', () => {
+  const known = async () => (await house.redis.client().keys('gatehouse:known:{*')).length
+  const signedIn = async (login: string) => {
+    const browser = await house.visit()
+    await browser.post(SIGN_IN, { username: login, password: PASSWORD })
+    return browser
+  }
+  const endAll = async (userId: unknown) =>
+    fetch(`${house.gatehouse.opsUrl}/admin/users/${userId}/sessions`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${OPS_TOKEN}` },
+    })
+  beforeEach(async () => {
+    await house.redis.client().flushall()
+  })
+
+  test('end with all sessions of their user, and no other user’s', async () => {
+    const [one] = [await signedIn(AMELIA), await signedIn(AMELIA), await signedIn(WALTER)]
+    const { userId } = (await one.get(ME)).json
+    expect(await known()).toBe(6) // by user id and by login
+    await endAll(userId)
+    expect(await known()).toBe(2)
+    await endAll(userId)
+    expect(await known()).toBe(2)
+  })
+
+  test('stay when a user ends all others', async () => {
+    const [one] = [await signedIn(AMELIA), await signedIn(AMELIA)]
+    await one.delete('/api/v1/sessions')
+    expect(await known()).toBe(4)
+  })
+})

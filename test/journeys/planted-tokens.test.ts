@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import type { PageAnswer } from '../support/browser.ts'
+import { AMELIA, type House, PRIYA, startHouse, WALTER } from '../support/house.ts'
+import { openPage, type PortalPage } from '../support/portal-page.ts'
+import { causesOf, errorOf } from '../support/transaction-view.ts'
+
+/**
+ * An activation or recovery token can be planted: somebody is made to open a link with a token of another user. It must not
+ * replace the open session (DESIGN §4, "Session").
+ */
+const ANNA = 'anna.activate@example.test'
+const ARNO = 'arno.activate@example.test'
+const AIDA = 'aida.nopassword@example.test'
+
+let house: House
+beforeAll(async () => {
+  house = await startHouse()
+})
+afterAll(() => house.stop())
+beforeEach(() => house.sandbox.reset())
+
+const activate = (page: PortalPage, login: string) =>
+  page.begin('/api/v1/authn', { token: house.sandbox.activationToken(login) })
+const recover = (page: PortalPage, login: string, type: 'PASSWORD' | 'UNLOCK' = 'PASSWORD') =>
+  page.begin('/api/v1/authn/recovery/token', { recoveryToken: house.sandbox.recoveryToken(login, type) })
+
+/** A page whose browser has a session of this user. */
+async function signedIn(login: string): Promise<PortalPage> {
+  const page = await openPage(house)
+  expect((await page.signIn(login)).json.status).toBe('SUCCESS')
+  return page
+}
+
+const PLANTED: readonly [string, (page: PortalPage) => Promise<PageAnswer>][] = [
+  ['an activation token that signs in at once', (page) => activate(page, ANNA)],
+  ['an activation token whose user must enrol a factor', (page) => activate(page, ARNO)],
+  ['an activation token whose user has no password', (page) => activate(page, AIDA)],
+  ['a recovery token', (page) => recover(page, WALTER)],
+]
+
+describe('in the open session of another user', () => {
+  test.each(PLANTED)('%s is refused, and the session stays', async (_what, plant) => {
+    const page = await signedIn(AMELIA)
+    const before = await page.session()
+    const refused = await plant(page)
+    expect(errorOf(refused)).toEqual([403, 'E0000006'])
+    expect(causesOf(refused)).toEqual([
+      expect.stringMatching(/^(token|recoveryToken): .*another user.*sign out first/),
+    ])
+    expect(refused.setCookies).toEqual([])
+    expect(refused.json).not.toHaveProperty('stateToken')
+    expect(refused.text).not.toMatch(/anna|arno|aida|walter/i)
+    expect(await page.session()).toEqual(before)
+    expect(await house.gatehouse.metrics()).toMatch(/refusals_total\{reason="another_users_token"\} [1-9]/)
+  })
+
+  test('a session that was opened in another tab meanwhile stays too', async () => {
+    const page = await openPage(house)
+    expect((await activate(page, AIDA)).json.status).toBe('PASSWORD_RESET')
+    const tab = await openPage(house, page.browser)
+    await tab.signIn(AMELIA)
+    const before = await page.session()
+    const refused = await page.follow('_links.next', { newPassword: 'Chosen-By-Myself-7' })
+    expect(errorOf(refused)).toEqual([403, 'E0000006'])
+    expect(await page.session()).toEqual(before)
+    // the org has taken the password all the same
+    expect(house.gatehouse.logText()).toContain('"event":"password_changed"')
+  })
+
+  test('nor does it when the browser shows its device alone', async () => {
+    const page = await signedIn(AMELIA)
+    const before = await page.session()
+    const device = (await page.browser.jar.getCookies(house.gatehouse.url)).find(
+      ({ key }) => key === 'gatehouse-device',
+    )
+    const stranger = await openPage(house)
+    await stranger.browser.jar.setCookie(device?.toString() ?? '', house.gatehouse.url)
+    const refused = await activate(stranger, ANNA)
+    expect(errorOf(refused)).toEqual([403, 'E0000006'])
+    expect(refused.setCookies).toEqual([])
+    expect(await stranger.session()).toBeUndefined()
+    expect(await page.session()).toEqual(before)
+    expect((await page.signIn(WALTER)).json.status).toBe('SUCCESS') // it is the device's session still
+    expect(await page.session()).toMatchObject({ login: WALTER })
+  })
+
+  test('the user’s own password replaces it: who signs in here knows whose account it is', async () => {
+    const page = await signedIn(AMELIA)
+    expect((await page.signIn(WALTER)).json.status).toBe('SUCCESS')
+    expect(await page.session()).toMatchObject({ login: WALTER })
+  })
+
+  test('so does password and factor', async () => {
+    const page = await signedIn(AMELIA)
+    await page.signIn(PRIYA)
+    await page.verify('token:software:totp', { passCode: house.sandbox.totpCode(PRIYA) })
+    expect(await page.session()).toMatchObject({ login: PRIYA })
+  })
+})
+
+describe('a token of the same user', () => {
+  test('is taken in the open session', async () => {
+    const page = await signedIn(AMELIA)
+    expect((await recover(page, AMELIA)).status).toBe(200)
+  })
+
+  test('an activation token replaces the session that another one opened', async () => {
+    const page = await openPage(house)
+    await activate(page, ANNA)
+    const before = await page.session()
+    await activate(page, ANNA)
+    const after = await page.session()
+    expect(after).toMatchObject({ login: ANNA })
+    expect(after?.id).not.toBe(before?.id)
+  })
+})
+
+test('after a sign-out the token is taken', async () => {
+  const page = await signedIn(AMELIA)
+  await page.browser.delete('/api/v1/sessions/me')
+  await activate(page, ANNA)
+  expect(await page.session()).toMatchObject({ login: ANNA })
+})

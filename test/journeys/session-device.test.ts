@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { type Browser, openBrowser } from '../support/browser.ts'
+import type { Gatehouse } from '../support/gatehouse.ts'
+import { AMELIA, type House, PASSWORD, startHouse, WALTER } from '../support/house.ts'
+
+/** A session belongs to the device that opened it (DESIGN §4, "Session"). */
+
+const ME = '/api/v1/sessions/me'
+const HOUR_MS = 3_600_000
+
+let aheadMs = 0
+let house: House
+let replica: Gatehouse
+beforeAll(async () => {
+  house = await startHouse({
+    now: () => Date.now() + aheadMs,
+    tunables: (shipped) => ({ ...shipped, device: { ...shipped.device, renewAfterHours: 1 } }),
+  })
+  replica = await house.replica()
+})
+afterAll(() => house.stop())
+beforeEach(() => {
+  aheadMs = 0
+  house.sandbox.reset()
+})
+
+async function signedIn(login = AMELIA): Promise<Browser> {
+  const browser = await house.visit()
+  await browser.post('/api/v1/authn', { username: login, password: PASSWORD })
+  return browser
+}
+
+async function cookieOf(browser: Browser, name: 'gatehouse' | 'gatehouse-device'): Promise<string> {
+  const cookies = await browser.jar.getCookies(house.gatehouse.url)
+  return cookies.find(({ key }) => key === name)?.cookieString() ?? ''
+}
+
+/** The session's cookie beside the device cookie of somebody else, or beside none. */
+const STOLEN: readonly [string, (session: string) => Promise<string>][] = [
+  [
+    'with the cookie of another device',
+    async (session) => `${session}; ${await cookieOf(await house.visit(), 'gatehouse-device')}`,
+  ],
+  ['without a device cookie', async (session) => session],
+  ['with a forged device cookie', async (session) => `${session}; gatehouse-device=${'0'.repeat(32)}.t.x`],
+]
+
+const mismatches = () =>
+  [...house.gatehouse.logLines(), ...replica.logLines()].filter(
+    ({ event }) => event === 'session_device_mismatch',
+  )
+
+describe.each(STOLEN)('a session cookie %s', (_name, steal) => {
+  const ask = async (cookie: string, method: 'get' | 'post' | 'delete', path: string) => {
+    const browser = openBrowser(replica.url)
+    const options = { headers: { cookie } }
+    return method === 'post' ? browser.post(path, undefined, options) : browser[method](path, options)
+  }
+
+  test('is no session anywhere, and the session stays as it was', async () => {
+    const owner = await signedIn()
+    const before = (await owner.get(ME)).json
+    const cookie = await steal(await cookieOf(owner, 'gatehouse'))
+    for (const [method, path, status] of [
+      ['get', ME, 404],
+      ['delete', ME, 404],
+      ['post', `${ME}/lifecycle/refresh`, 404],
+      ['get', '/api/v1/users/me', 401],
+      ['get', '/api/v1/sessions', 401],
+      ['delete', '/api/v1/sessions', 401],
+      ['delete', `/api/v1/sessions/${before.id}`, 401],
+      ['get', '/api/v1/pam/me', 401],
+      ['get', '/api/v1/pam/groups', 401],
+      ['get', '/forward-auth', 401],
+    ] as const) {
+      expect([path, (await ask(cookie, method, path)).status]).toEqual([path, status])
+    }
+    expect((await owner.get(ME)).json).toEqual(before)
+  })
+
+  test('does not end that session by a sign-in, nor keeps another user from signing in', async () => {
+    const owner = await signedIn()
+    const cookie = await steal(await cookieOf(owner, 'gatehouse'))
+    const thief = openBrowser(replica.url)
+    const credentials = { username: WALTER, password: PASSWORD }
+    const answer = await thief.post('/api/v1/authn', credentials, { headers: { cookie } })
+    expect(answer.json.status).toBe('SUCCESS')
+    expect((await owner.get(ME)).status).toBe(200)
+  })
+
+  test('is audited, once a minute for each session and device', async () => {
+    const owner = await signedIn()
+    const { id, userId } = (await owner.get(ME)).json
+    const cookie = await steal(await cookieOf(owner, 'gatehouse'))
+    const before = mismatches().length
+    for (let n = 0; n < 20; n++) await ask(cookie, 'get', ME)
+    const told = mismatches().slice(before)
+    expect(told).toEqual([expect.objectContaining({ audit: true, sessionId: id, userId })])
+    expect(told[0]?.deviceHash === undefined).toBe(
+      !cookie.includes('gatehouse-device=') || cookie.endsWith('.x'),
+    )
+    expect(await replica.metrics()).toMatch(/refusals_total\{reason="session_device_mismatch"\} \d/)
+    aheadMs = 61_000
+    await ask(cookie, 'get', ME)
+    expect(mismatches()).toHaveLength(before + 2)
+  })
+})
+
+test('a device cookie that was renewed is the same device', async () => {
+  const browser = await signedIn()
+  const first = await cookieOf(browser, 'gatehouse-device')
+  for (let hours = 0; hours < 2; hours += 0.25) {
+    aheadMs = hours * HOUR_MS
+    expect((await browser.post(`${ME}/lifecycle/refresh`)).status).toBe(200)
+    expect((await browser.get(ME)).status).toBe(200)
+  }
+  const renewed = await cookieOf(browser, 'gatehouse-device')
+  expect(renewed).not.toBe(first)
+  expect(renewed.split('.')[0]).toBe(first.split('.')[0])
+})

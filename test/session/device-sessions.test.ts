@@ -1,0 +1,72 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { createSeal } from '../../src/crypto/seal.ts'
+import { createSigner } from '../../src/crypto/sign.ts'
+import { createDeviceSessions } from '../../src/session/device-sessions.ts'
+import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
+import type { Store } from '../../src/store/store.ts'
+
+const [OLD, NEW] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
+const TTL_MS = 60_000
+
+let entries: Map<string, MemoryEntry>
+let store: Store
+let unreadable: number
+beforeEach(() => {
+  entries = new Map()
+  store = createMemoryStore({ entries })
+  unreadable = 0
+})
+afterEach(() => store.close())
+
+function replica(...keys: Buffer[]) {
+  const { take } = createDeviceSessions({
+    store,
+    seal: createSeal(() => keys, 'user-session'),
+    names: createSigner(() => keys, 'device-session-names'),
+    onUnreadable() {
+      unreadable += 1
+    },
+  })
+  return (id: string, device = 'device') => take(device, id, TTL_MS)
+}
+
+test('each learns of the session before it, and no other device’s', async () => {
+  const take = replica(OLD)
+  expect((await take('one')).replaced).toEqual([])
+  expect((await take('other', 'another device')).replaced).toEqual([])
+  expect((await take('two')).replaced).toEqual(['one'])
+})
+
+test('neither device nor session can be read in the store', async () => {
+  await replica(OLD)('id-of-a-session')
+  const stored = [...entries].flatMap(([key, { content }]) => [key, String(content)])
+  expect(stored.join()).not.toMatch(/device|id-of-a-session/)
+})
+
+test('taken back, the session before it is the device’s again', async () => {
+  const take = replica(OLD)
+  await take('one')
+  const two = await take('two')
+  await two.giveBack()
+  expect((await take('three')).replaced).toEqual(['one'])
+})
+
+test('what a later sign-in has taken is not given back', async () => {
+  const take = replica(OLD)
+  const one = await take('one')
+  await take('two')
+  await one.giveBack()
+  expect((await take('three')).replaced).toEqual(['two'])
+})
+
+test('while keys are rotated, the session under the retired key is found', async () => {
+  await replica(OLD)('one')
+  expect((await replica(NEW, OLD)('two')).replaced).toEqual(['one'])
+})
+
+test('an entry that can not be read is none, and is counted', async () => {
+  await replica(OLD)('one')
+  for (const key of entries.keys()) await store.set(key, 'something else', TTL_MS)
+  expect((await replica(OLD)('two')).replaced).toEqual([])
+  expect(unreadable).toBe(1)
+})
