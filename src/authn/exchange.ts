@@ -3,7 +3,9 @@ import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Sessions } from '../session/sessions.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import type { AuthnCall, AuthnReply, AuthnUpstream } from './authn-upstream.ts'
+import type { AuthnReply } from './authn-reply.ts'
+import type { AuthnCall, AuthnUpstream } from './authn-upstream.ts'
+import type { CallVolume } from './call-volume.ts'
 import type { Client } from './client.ts'
 import type { EarnSession } from './earned-session.ts'
 import type { Offers } from './offers.ts'
@@ -70,6 +72,7 @@ export interface ExchangeParts {
   readonly earnSession: EarnSession
   readonly offers: Offers
   readonly audit: StepAudit
+  readonly volume: CallVolume
   readonly unknownSteps: UnknownSteps
   readonly toBrowser: ToBrowser
   readonly lifetime: Lifetime
@@ -89,6 +92,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     earnSession,
     offers,
     audit,
+    volume,
     unknownSteps,
     toBrowser,
     log,
@@ -104,6 +108,8 @@ export function createExchange(parts: ExchangeParts): Exchange {
 
   return async (before, handle, sending, client) => {
     const { operation, factorType } = sending
+    // anybody may begin a recovery for a name, and use up what its person may send; it has limits of its own
+    if (before.recovery === undefined) volume.spend({ ...before, handle }, operation, client)
     const reply = await upstream.send(sending.call, client)
     const { body, offered, noneLeft } = toBrowser(reply.body, { before, handle }, client)
     const { status, headers, errorCode } = reply
@@ -117,7 +123,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
 
     const answer = readAnswer(reply.body)
     if (answer.status === '' && operation !== 'cancel') {
-      throw upstreamUnavailable(new UpstreamFailure('unreadable', { code: 'no status' }))
+      throw upstreamUnavailable(new UpstreamFailure('unusable', { code: 'no status' }))
     }
     if (personChanged(before, answer)) {
       log.error('person_changed', { requestId: client.requestId, operation })

@@ -157,7 +157,7 @@ describe('what stays counted', () => {
         await expect(failing(kind)).rejects.toMatchObject({ status: 502 })
         await nothing()
       }
-      for (const kind of ['timeout', 'cut', 'too-large', 'unreadable'] as const)
+      for (const kind of ['timeout', 'cut', 'too-large', 'unusable'] as const)
         await expect(failing(kind)).rejects.toMatchObject({ status: 502 })
       expect(entries.size).toBeGreaterThan(1)
       expect(
