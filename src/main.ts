@@ -96,7 +96,7 @@ async function run(config: Config): Promise<void> {
       if (stopping) return
       stopping = true
       stop(signal).then(
-        () => process.exit(0),
+        () => process.exit(0), // what a library still holds open must not keep a stopped broker alive
         (error: unknown) => {
           log.error('stop_failed', {}, error)
           process.exit(1)
@@ -114,7 +114,7 @@ async function listen(name: string, listener: Listener, { port, host }: Config['
     log.info('listening', { name, port: await listener.listen(port, host), host })
   } catch (error) {
     log.error('cannot_listen', { name, port, host }, error)
-    process.exit(1)
+    process.exit(1) // the store's connection would keep the process alive
   }
 }
 
@@ -126,7 +126,7 @@ function endOnCrash(): void {
   ] as const) {
     process.on(crash, (error: unknown) => {
       log.error(event, {}, error)
-      process.exit(1)
+      process.exit(1) // as Node would, had nobody listened: what is left is in no known state
     })
   }
 }

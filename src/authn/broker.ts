@@ -1,6 +1,5 @@
 import { stepNotOffered } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { CallVolume } from './call-volume.ts'
 import type { Client } from './client.ts'
 import { enrolmentIn } from './enrolment.ts'
 import type { Exchange, Exchanged, Sending } from './exchange.ts'
@@ -41,7 +40,6 @@ export interface BrokerParts {
   readonly flights: TransactionFlights
   readonly hiddenFactors: HiddenFactors
   readonly guessing: Pick<Guessing, 'guard'>
-  readonly volume: CallVolume
   readonly audit: StepAudit
   readonly metrics: Metrics
   /** Until when all that a step sends must be over, if it begins now. */
@@ -58,7 +56,7 @@ const PRIMARY = '/api/v1/authn'
 const RECOVERY_TOKEN = '/api/v1/authn/recovery/token'
 
 export function createBroker(parts: BrokerParts): Broker {
-  const { exchange, recovery, flights, guessing, volume, audit, metrics, now } = parts
+  const { exchange, recovery, flights, guessing, audit, metrics, now } = parts
 
   const refused = (reason: string) => {
     metrics.refusals.inc({ reason })
@@ -132,7 +130,6 @@ export function createBroker(parts: BrokerParts): Broker {
       const defence = body.token === undefined ? 'password' : 'token'
       const attempt = { defence, operation: 'primary', login: body.username } as const
       return flights.open([PRIMARY, body], attempt, client, (handle) => {
-        volume.spend({ login: body.username }, 'primary', client)
         audit.started('primary', body.username, client)
         return exchange(begin(client.device.id, body.username, now()), handle, sending, client)
       })
@@ -166,7 +163,6 @@ export function createBroker(parts: BrokerParts): Broker {
         if (transaction.recovery !== undefined) {
           return recovery.step(transaction, stateToken, { operation, path: PRIMARY, fields: {} }, client)
         }
-        volume.spend({ ...transaction, handle: stateToken }, operation, client)
         if (body.username === undefined) return whereAmI(transaction, stateToken, body, client)
         const attempt = { defence: 'password', operation, login: body.username } as const
         return guessing.guard(attempt, client, () => stepUp(transaction, stateToken, body, client))
@@ -187,7 +183,6 @@ export function createBroker(parts: BrokerParts): Broker {
           throw refused('hidden_factor')
         }
         const { name } = operation
-        volume.spend({ ...transaction, handle: stateToken }, name, client)
         const tried = { operation: name, fields, factorId, factorType }
         const attempt = attemptIn(tried, transaction, stateToken)
         if (transaction.recovery !== undefined) {

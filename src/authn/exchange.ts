@@ -4,7 +4,9 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { Session } from '../session/session.ts'
 import type { Sessions } from '../session/sessions.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import type { AuthnCall, AuthnReply, AuthnUpstream } from './authn-upstream.ts'
+import type { AuthnReply } from './authn-reply.ts'
+import type { AuthnCall, AuthnUpstream } from './authn-upstream.ts'
+import type { CallVolume } from './call-volume.ts'
 import type { Client } from './client.ts'
 import type { EarnSession } from './earned-session.ts'
 import { completesEnrolment, type Enrolment } from './enrolment.ts'
@@ -79,6 +81,7 @@ export interface ExchangeParts {
   readonly earnSession: EarnSession
   readonly offers: Offers
   readonly audit: StepAudit
+  readonly volume: CallVolume
   readonly unknownSteps: UnknownSteps
   readonly toBrowser: ToBrowser
   readonly lifetime: Lifetime
@@ -98,6 +101,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     earnSession,
     offers,
     audit,
+    volume,
     unknownSteps,
     toBrowser,
     log,
@@ -123,6 +127,8 @@ export function createExchange(parts: ExchangeParts): Exchange {
 
   return async (before, handle, sending, client) => {
     const { operation, factorType } = sending
+    // anybody may begin a recovery for a name, and use up what its person may send; it has limits of its own
+    if (before.recovery === undefined) volume.spend({ ...before, handle }, operation, client)
     const reply = await upstream.send(sending.call, client)
     const { body, offered, noneLeft } = toBrowser(reply.body, { before, handle }, client)
     const { status, headers, errorCode } = reply
@@ -141,7 +147,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
       return { outcome, after: before } // the next poll says where the sign-in stands
     }
     if (answer.status === '' && operation !== 'cancel') {
-      throw upstreamUnavailable(new UpstreamFailure('unreadable', { code: 'no status' }))
+      throw upstreamUnavailable(new UpstreamFailure('unusable', { code: 'no status' }))
     }
     if (personChanged(before, answer)) {
       log.error('person_changed', { requestId: client.requestId, operation })
@@ -163,7 +169,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     if (after.offered.length > parts.maxOfferedSteps) {
       metrics.refusals.inc({ reason: 'too_many_steps' })
       log.error('too_many_steps', { requestId: client.requestId, operation, count: after.offered.length })
-      throw upstreamUnavailable(new UpstreamFailure('unreadable', { code: 'too many steps' }))
+      throw upstreamUnavailable(new UpstreamFailure('unusable', { code: 'too many steps' }))
     }
     audit.answered(operation, answer, { before, after }, client, factorType)
     if (sending.enrolment !== undefined && completesEnrolment(operation, answer))

@@ -38,6 +38,6 @@ export function walked<Result>(walk: () => Result): Result {
 /** What `walked` makes of an error. */
 export function asNoAnswer(error: unknown): unknown {
   return error instanceof RangeError
-    ? upstreamUnavailable(new UpstreamFailure('unreadable', { code: 'too deep' }))
+    ? upstreamUnavailable(new UpstreamFailure('unusable', { code: 'too deep' }))
     : error
 }

@@ -212,6 +212,7 @@ export function createAuthn(parts: AuthnParts): Authn {
     earnSession: createEarnSession({ sessions, handOver, guessing, audit }),
     offers,
     audit,
+    volume: createCallVolume({ figures: limits.callsPerPerson, canonicalLogin, audit, metrics, now }),
     unknownSteps: createUnknownSteps({ log, metrics }),
     toBrowser: createToBrowser({
       offers,
@@ -263,7 +264,6 @@ export function createAuthn(parts: AuthnParts): Authn {
     guessing,
     audit,
     metrics,
-    volume: createCallVolume({ figures: limits.callsPerPerson, canonicalLogin, audit, metrics, now }),
     deadline: upstream.deadline,
     now,
   })

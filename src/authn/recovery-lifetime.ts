@@ -1,6 +1,6 @@
 import type { Logger } from '../observability/logger.ts'
 import type { Store } from '../store/store.ts'
-import type { AuthnReply } from './authn-upstream.ts'
+import type { AuthnReply } from './authn-reply.ts'
 import { readAnswer } from './read-answer.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { AuthnReply } from './authn-upstream.ts'
+import type { AuthnReply } from './authn-reply.ts'
 import { record } from './read-answer.ts'
 
 const UPDATE_REFUSED = 'E0000014'

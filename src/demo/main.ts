@@ -33,7 +33,7 @@ Ctrl-C ends it. Nothing is kept.
 const port = process.env.PORT || DEFAULT_PORT
 main(port).catch((error: unknown) => {
   process.stderr.write(`The demo did not start: ${reasonOf(error)}\n`)
-  process.exit(1)
+  process.exit(1) // what did start would keep the process alive
 })
 
 function reasonOf(error: unknown): string {

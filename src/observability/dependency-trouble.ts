@@ -29,8 +29,11 @@ const MAX_DEPTH = 4
 
 /** By shape and not by class, for this room knows none of the others. */
 function told(error: object): Telling | undefined {
-  const { name, kind, code, trouble, message } = error as Shape // each is looked at before it is used
-  if (name === 'UpstreamFailure' && typeof kind === 'string') return { outcome: kind, ...codeFrom(code) }
+  const { name, kind, code, status, trouble, message } = error as Shape // each is looked at before it is used
+  if (name === 'UpstreamFailure' && typeof kind === 'string') {
+    const upstreamStatus = typeof status === 'number' ? { upstreamStatus: status } : {}
+    return { outcome: kind, ...codeFrom(code), ...upstreamStatus }
+  }
   if (name === 'PamFailure' && typeof trouble === 'string') return { outcome: trouble }
   return typeof message === 'string' ? toldBy(message) : undefined
 }
@@ -39,6 +42,7 @@ interface Shape {
   readonly name?: unknown
   readonly kind?: unknown
   readonly code?: unknown
+  readonly status?: unknown
   readonly trouble?: unknown
   readonly message?: unknown
 }

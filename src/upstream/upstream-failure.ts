@@ -7,13 +7,19 @@ export class UpstreamFailure extends Error {
   readonly kind: UpstreamFailureKind
   /** undici's or Node's own word, such as `ECONNREFUSED`; undefined when there was none. */
   readonly code: string | undefined
+  /** Of an `unusable` answer. */
+  readonly status: number | undefined
   /** Set when nothing was sent (`breaker-open`, `busy`): how long to stay away. */
   readonly retryAfterMs: number | undefined
 
-  constructor(kind: UpstreamFailureKind, details: { code?: string; retryAfterMs?: number } = {}) {
+  constructor(
+    kind: UpstreamFailureKind,
+    details: { code?: string; status?: number; retryAfterMs?: number } = {},
+  ) {
     super(details.code === undefined ? kind : `${kind} (${details.code})`)
     this.kind = kind
     this.code = details.code
+    this.status = details.status
     this.retryAfterMs = details.retryAfterMs
   }
 }
@@ -25,7 +31,7 @@ export class UpstreamFailure extends Error {
  * - `too-large`: the answer went over the size cap;
  * - `breaker-open`: not even tried, the upstream has just failed several times in a row;
  * - `busy`: not even tried, no connection became free in time;
- * - `unreadable`: there is a whole answer, and it is none of the API's: a proxy's page, half an object, a redirect.
+ * - `unusable`: there is a whole answer, and it is none of the API's: a proxy's page, half an object, a redirect.
  */
 export type UpstreamFailureKind =
   | 'unreachable'
@@ -34,13 +40,13 @@ export type UpstreamFailureKind =
   | 'too-large'
   | 'breaker-open'
   | 'busy'
-  | 'unreadable'
+  | 'unusable'
 
 const MAY_HAVE_ARRIVED: ReadonlySet<UpstreamFailureKind> = new Set([
   'cut',
   'timeout',
   'too-large',
-  'unreadable',
+  'unusable',
 ])
 
 /** Whether what was asked for may have been done although nobody said so; looks at the error and at its cause. */

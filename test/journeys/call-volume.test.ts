@@ -13,6 +13,7 @@ beforeAll(async () => {
     sandboxNow: () => nowMs,
     tunables: (tunables) => ({
       ...tunables,
+      recovery: { ...tunables.recovery, recoveryAnswerMs: 1 },
       limits: { ...tunables.limits, callsPerPerson: { attempts: MOST, perSeconds: 60 } },
     }),
   })
@@ -49,6 +50,18 @@ test('"where am I?" counts, in however many transactions', async () => {
       asked.push(await browser.post('/api/v1/authn', { stateToken: handleOf(begun) }))
   }
   expect(asked.map(({ status }) => status)).toEqual([...Array(MOST).fill(200), ...Array(3).fill(429)])
+})
+
+test('a recovery, which anybody may begin for a name, uses up nothing of that person', async () => {
+  const stranger = await house.visit()
+  const begun = await stranger.post('/api/v1/authn/recovery/password', {
+    username: AMELIA,
+    factorType: 'SMS',
+  })
+  const body = { stateToken: handleOf(begun), passCode: '000000' }
+  for (let n = 0; n < 2 * MOST; n++)
+    expect((await stranger.post(hrefAt(begun, '_links.next'), body)).status).toBe(403)
+  expect((await signIn(AMELIA)).json.status).toBe('SUCCESS')
 })
 
 test('polls are held whatever else a browser says with each of them', async () => {

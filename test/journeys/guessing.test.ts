@@ -600,11 +600,11 @@ describe('what is left behind', () => {
   })
 
   test('with Redis away it is 503, nothing is sent upstream, and no attempt is burnt', async () => {
-    const only = onlyLimits({ password: { perPerson: atMost(2) } })
+    const limited = onlyLimits({ password: { perPerson: atMost(2) } })
     house = await startHouse({
       redis: { persist: true },
       tunables: (shipped) => ({
-        ...only(shipped),
+        ...limited(shipped),
         store: { connectTimeoutMs: 2000, commandTimeoutMs: 2000 },
       }),
     })

@@ -1,19 +1,8 @@
 import { expect, test } from '@jest/globals'
 import { createGroups } from '../../src/pam/groups.ts'
-import type { Session } from '../../src/session/session.ts'
+import { madeUpSession } from './pam-broker.ts'
 
-const SESSION: Session = {
-  publicId: 'public-id',
-  userId: '00u-opaque',
-  login: 'ada.lindqvist@example.com',
-  profile: {},
-  amr: ['pwd'],
-  loginHash: 'login-hash',
-  device: 'device-hash',
-  userAgent: 'test',
-  createdAtMs: 0,
-  lastSeenAtMs: 0,
-}
+const SESSION = madeUpSession('ada.lindqvist@example.com')
 /** As many pages of one list as are kept. */
 const PAGES = 50
 

@@ -218,10 +218,15 @@ export function counted(metrics: Metrics, name: string): Promise<Record<string, 
 
 function sessionOf(login: string | string[] | undefined): Session {
   if (typeof login !== 'string' || login === '') throw noSession()
+  return madeUpSession(decodeURIComponent(login))
+}
+
+/** Of a made-up person. */
+export function madeUpSession(login: string): Session {
   return {
     publicId: 'public-id',
     userId: '00u-opaque',
-    login: decodeURIComponent(login),
+    login,
     profile: {},
     amr: ['pwd'],
     loginHash: 'login-hash',

@@ -166,7 +166,7 @@ describe('what stays counted', () => {
         await expect(failing(kind)).rejects.toMatchObject({ status: 502 })
         await nothing()
       }
-      for (const kind of ['timeout', 'cut', 'too-large', 'unreadable'] as const)
+      for (const kind of ['timeout', 'cut', 'too-large', 'unusable'] as const)
         await expect(failing(kind)).rejects.toMatchObject({ status: 502 })
       expect(counted().length).toBeGreaterThan(1)
       expect(counted().map(([, count]) => count)).toEqual(counted().map(() => 4))
