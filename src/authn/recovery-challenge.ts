@@ -1,5 +1,6 @@
 import { codesExhausted, sentRecently, stepNotOffered, upstreamHeldBack, wrongCode } from '../errors.ts'
-import type { AuthnReply, AuthnUpstream } from './authn-upstream.ts'
+import type { AuthnReply } from './authn-reply.ts'
+import type { AuthnUpstream } from './authn-upstream.ts'
 import type { Client } from './client.ts'
 import type { Exchange, Exchanged } from './exchange.ts'
 import { answerOf, presentChallenge } from './recovery-answers.ts'
