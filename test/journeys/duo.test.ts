@@ -81,12 +81,18 @@ describe('Duo', () => {
     expect(await page.session()).toMatchObject({ login: DARIO, amr: ['pwd', 'mfa'] })
   })
 
-  test('it is set up the same way, and asked for the next time', async () => {
+  test('it is set up the same way, audited once the poll says so, and asked for the next time', async () => {
+    const enrolled = () =>
+      house.gatehouse
+        .logLines()
+        .filter(({ event }) => event === 'factor_enrolled' || event === 'factor_changed')
     const page = await askedFor(DINA)
     expect(page.held.json.status).toBe('MFA_ENROLL_ACTIVATE')
     expect((await complete(page, ACTIVATION, approved(DINA))).status).toBe(200)
+    expect(enrolled()).toEqual([])
     await poll(page)
     expect(page.held.json.status).toBe('SUCCESS')
+    expect(enrolled()).toMatchObject([{ event: 'factor_enrolled', factorType: 'web', provider: 'DUO' }])
     expect(await page.session()).toMatchObject({ login: DINA })
     await askedFor(DINA)
   })
