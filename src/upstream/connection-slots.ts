@@ -42,17 +42,15 @@ export function createConnectionSlots({ max, monotonic, startTimer }: Connection
     if (budget.leftMs <= 0) return Promise.reject(busy())
     const startedAt = monotonic()
     return new Promise((resolve, reject) => {
-      const leave = () => {
-        queue.delete(take)
-        budget.leftMs = Math.max(0, budget.leftMs - (monotonic() - startedAt))
-      }
       const stopTimer = startTimer(() => {
-        leave()
+        queue.delete(take)
+        budget.leftMs = 0 // timers can fire up to a millisecond early
         reject(busy())
       }, budget.leftMs)
       const take = () => {
         stopTimer()
-        leave()
+        queue.delete(take)
+        budget.leftMs = Math.max(0, budget.leftMs - (monotonic() - startedAt))
         resolve()
       }
       queue.add(take)

@@ -37,6 +37,17 @@ test('a call that waits longer than its budget fails with busy, however short th
   expect(timers.size).toBe(0)
 })
 
+test('a wait that ends a moment early leaves nothing of its budget', async () => {
+  const slots = open(1)
+  const budget = { leftMs: 1000 }
+  await slots.acquire({ urgent: true, budget: { leftMs: 0 } })
+  const waiting = slots.acquire({ urgent: true, budget })
+  time = 999.5 // Node's timers and its clock are not the same
+  for (const { ring } of timers) ring()
+  await expect(waiting).rejects.toMatchObject({ kind: 'busy' })
+  expect(budget.leftMs).toBe(0)
+})
+
 test('a queue may have any length', async () => {
   const slots = open(1)
   let served = 0
