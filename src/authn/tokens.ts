@@ -89,7 +89,10 @@ export function cutTokens(serialized: string, tokens: readonly string[]): Cut {
 export function swapTokens(text: string, tokens: readonly string[], handle: string): string {
   if (text === '') return text
   if (handle === '') return cutAll(text, tokens, asItIs).text
-  return tokens.reduce((swapped, token) => splitAt(swapped, token, asItIs).join(handle), text)
+  return tokensThatMayBeIn(text, tokens).reduce(
+    (swapped, token) => splitAt(swapped, token, asItIs).join(handle),
+    text,
+  )
 }
 
 interface Cut {
@@ -106,7 +109,7 @@ function cutAll(given: string, tokens: readonly string[], written: (character: s
   let cut = 0
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const before = cut
-    for (const token of tokens) {
+    for (const token of tokensThatMayBeIn(text, tokens)) {
       const parts = splitAt(text, token, written)
       cut += parts.length - 1
       text = parts.join('')
@@ -124,6 +127,52 @@ function splitAt(text: string, token: string, written: (character: string) => st
   if (!MAY_HOLD_ESCAPES.test(text)) return text.split(written(token))
   const spelled = [...token].map((character, n) => spellings(character, written, n === 0))
   return text.split(new RegExp(spelled.join('')))
+}
+
+/** The pattern of a token is dear, and nearly no text has a token: those are left out here that it cannot have. */
+function tokensThatMayBeIn(text: string, tokens: readonly string[]): readonly string[] {
+  if (!MAY_HOLD_ESCAPES.test(text)) return tokens
+  const plain = withoutEscapes(text)
+  return tokens.filter((token) => {
+    const tail = token.replace(END_OF_ESCAPE, '')
+    return plain === undefined || !BEGINS_NO_ESCAPE.test(tail) || plain.includes(tail)
+  })
+}
+
+/** At the start of a token, this can be taken for the end of a cut-off escape that stands before it. */
+const END_OF_ESCAPE = /^[ux]?[\da-f]*/i
+const BEGINS_NO_ESCAPE = /^[\w.~-]{8,}$/
+
+/** Every escape that `spellings` knows as its character; undefined: there are escapes within escapes without end. */
+function withoutEscapes(given: string): string | undefined {
+  let text = given
+  for (let round = 0; round < MAX_NESTED; round++) {
+    const plain = text.replace(ESCAPE, unescaped)
+    if (plain === text) return plain
+    text = plain
+  }
+  return undefined
+}
+
+const MAX_NESTED = 16
+
+const ESCAPE =
+  /&(?:amp;)+|&#[xX]0*([\da-fA-F]{1,6});?|&#0*(\d{1,7});?|(?:%(?:25)*|\\+)[uU]([\da-fA-F]{4})|\\+[uU]\{0*([\da-fA-F]{1,6})\}|\\+[xX]([\da-fA-F]{2})|%(?:25)*([\da-fA-F]{2})/g
+
+function unescaped(
+  escape: string,
+  entityHex?: string,
+  entity?: string,
+  unit?: string,
+  point?: string,
+  x?: string,
+  percent?: string,
+): string {
+  const hex = entityHex ?? unit ?? point ?? x ?? percent
+  const code =
+    entity !== undefined ? Number(entity) : hex === undefined ? undefined : Number.parseInt(hex, 16)
+  if (code === undefined) return '&'
+  return code <= 0x10ffff ? String.fromCodePoint(code) : escape
 }
 
 const MAY_HOLD_ESCAPES = /[%&]|\\[ux/]/i

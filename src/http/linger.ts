@@ -21,6 +21,8 @@ export function createLinger(): (req: IncomingMessage) => void {
     const leave = () => {
       clearTimeout(end)
       lingering.delete(socket)
+      req.off('end', leave)
+      socket.off('close', leave)
     }
     req.once('end', leave)
     socket.once('close', leave)

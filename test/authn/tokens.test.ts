@@ -65,6 +65,39 @@ describe.each(Object.entries(SPELLINGS))('a token %s', (_spelling, spelled) => {
   })
 })
 
+/** What stands before a token can look like the beginning of an escape that the token's first characters end. */
+describe.each([
+  '%',
+  '%2',
+  '%u',
+  '%u00',
+  '\\',
+  '\\u',
+  '\\u00',
+  '\\u{',
+  '\\x',
+  '&',
+  '&#',
+  '&#x',
+  '&#0',
+  '&amp;#',
+  '%26%23',
+])('behind %s', (before) => {
+  test.each([
+    '00Plainly-Fake_Token',
+    '41414141-Plainly-Fake',
+    'u0041Plainly-Fake',
+    'x41-Plainly-Fake_Token',
+    '0'.repeat(20),
+    'x414141414141-ab',
+  ])('the token %s is cut', (token) => {
+    for (const spelled of [token, `${token.slice(0, 12)}%${hex(token[12] ?? '', 2)}${token.slice(13)}`]) {
+      const { text } = cutTokens(JSON.stringify({ value: `${before}${spelled} & more` }), [token])
+      expect(text).not.toContain(token.slice(8, 12))
+    }
+  })
+})
+
 test.each([
   ['a longer number', `&#${'0'.codePointAt(0)}7;`],
   ['another letter', '\\u0031'],

@@ -183,7 +183,7 @@ describe.each(DAMAGE)('a record %s', (_name, how) => {
 test('a transaction of an older version, which knew of no enrolment, goes on', async () => {
   const browser = await house.visit()
   const enrolling = await signIn(browser, ENROLLING)
-  for (const place of await redis.keys('gatehouse:txn:*')) {
+  for (const place of await redis.keys('gatehouse:txn:{*')) {
     const whole = JSON.parse(sealOf('txn').open((await redis.get(place)) ?? '', place) ?? '')
     const { enrolment: _none, activeFactors: _unknown, ...older } = whole
     await redis.set(place, sealOf('txn').seal(JSON.stringify(older), place), 'KEEPTTL')
