@@ -90,7 +90,7 @@ export function swapTokens(text: string, tokens: readonly string[], handle: stri
   if (text === '') return text
   if (handle === '') return cutAll(text, tokens, asItIs).text
   return tokensThatMayBeIn(text, tokens).reduce(
-    (swapped, token) => splitAt(swapped, token, asItIs).join(handle),
+    (swapped, token) => replaceToken(swapped, token, asItIs, handle).text,
     text,
   )
 }
@@ -110,9 +110,9 @@ function cutAll(given: string, tokens: readonly string[], written: (character: s
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const before = cut
     for (const token of tokensThatMayBeIn(text, tokens)) {
-      const parts = splitAt(text, token, written)
-      cut += parts.length - 1
-      text = parts.join('')
+      const without = replaceToken(text, token, written, '')
+      cut += without.count
+      text = without.text
     }
     if (cut === before) return { text, cut }
   }
@@ -123,25 +123,32 @@ function cutAll(given: string, tokens: readonly string[], written: (character: s
  * A token may stand as it is; and each of its characters may be percent-encoded, escaped as in JavaScript or JSON, or an HTML
  * entity, once or (a URL in a query, JSON in a string of JSON) over again.
  */
-function splitAt(text: string, token: string, written: (character: string) => string): string[] {
-  if (!MAY_HOLD_ESCAPES.test(text)) return text.split(written(token))
+function replaceToken(given: string, token: string, written: (character: string) => string, by: string) {
+  const plain = given.split(written(token))
+  const text = plain.join(by)
+  const count = plain.length - 1
+  if (!MAY_HOLD_ESCAPES.test(text) || (count > 0 && tokensThatMayBeIn(text, [token]).length === 0))
+    return { text, count }
   const spelled = [...token].map((character, n) => spellings(character, written, n === 0))
-  return text.split(new RegExp(spelled.join('')))
+  const parts = text.split(new RegExp(spelled.join('')))
+  return { text: parts.join(by), count: count + parts.length - 1 }
 }
 
 /** The pattern of a token is dear, and nearly no text has a token: those are left out here that it cannot have. */
 function tokensThatMayBeIn(text: string, tokens: readonly string[]): readonly string[] {
   if (!MAY_HOLD_ESCAPES.test(text)) return tokens
   const plain = withoutEscapes(text)
-  return tokens.filter((token) => {
-    const tail = token.replace(END_OF_ESCAPE, '')
-    return plain === undefined || !BEGINS_NO_ESCAPE.test(tail) || plain.includes(tail)
-  })
+  return plain === undefined ? tokens : tokens.filter((token) => plain.includes(coreOf(token)))
 }
 
-/** At the start of a token, this can be taken for the end of a cut-off escape that stands before it. */
-const END_OF_ESCAPE = /^[ux]?[\da-f]*/i
-const BEGINS_NO_ESCAPE = /^[\w.~-]{8,}$/
+/**
+ * A part of the token that stands in every text with the token, once the escapes are gone. Its characters begin no escape, and
+ * they cannot be taken for the end of one that stands before them, whole or cut off.
+ */
+function coreOf(token: string): string {
+  const parts = token.split(/[^\w.~-]/).map((part) => part.replace(/^(?:amp)?[ux]?[\da-f]*/i, ''))
+  return parts.reduce((longest, part) => (part.length > longest.length ? part : longest))
+}
 
 /** Every escape that `spellings` knows as its character; undefined: there are escapes within escapes without end. */
 function withoutEscapes(given: string): string | undefined {

@@ -90,6 +90,7 @@ describe.each([
     'x41-Plainly-Fake_Token',
     '0'.repeat(20),
     'x414141414141-ab',
+    'amp;#65;/%41\\u0041&',
   ])('the token %s is cut', (token) => {
     for (const spelled of [token, `${token.slice(0, 12)}%${hex(token[12] ?? '', 2)}${token.slice(13)}`]) {
       const { text } = cutTokens(JSON.stringify({ value: `${before}${spelled} & more` }), [token])
