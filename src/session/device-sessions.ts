@@ -49,10 +49,12 @@ export function createDeviceSessions({
     async take(deviceId, id, ttlMs) {
       const [key = '', ...older] = keysOf(deviceId)
       const own = seal.seal(JSON.stringify({ version: 1, id }), key)
-      const [before, ...others] = await Promise.all([
-        store.swap(key, own, ttlMs),
-        ...older.map((one) => store.get(one)),
-      ])
+      const swapping = store.swap(key, own, ttlMs).catch((error: unknown) => {
+        // A stalled store swaps all the same once it goes on: this is carried out right behind it.
+        store.deleteIf(key, own).catch(() => {}) // then the entry ends by itself
+        throw error
+      })
+      const [before, ...others] = await Promise.all([swapping, ...older.map((one) => store.get(one))])
       return {
         replaced: [...idIn(before, key), ...others.flatMap((sealed, n) => idIn(sealed, older[n] ?? ''))],
         async giveBack() {
