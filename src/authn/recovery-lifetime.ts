@@ -6,7 +6,8 @@ import { readAnswer } from './read-answer.ts'
 /**
  * How long a recovery challenge is promised to last: `challengeMinutes`, or what Okta gives if that is less. The promise is
  * one figure for known and unknown users, on all replicas. Okta names its own lifetime only for a known user, so the
- * figure changes once, at the first such answer, and only if `challengeMinutes` is too long (docs/security.md).
+ * figure changes at the first such answer, once as long as such answers go on, and only if `challengeMinutes` is too long
+ * (docs/security.md).
  */
 export interface RecoveryLifetime {
   /** The figure for all, in milliseconds; read before Okta is asked. */
@@ -23,7 +24,8 @@ export interface RecoveryLifetimeParts {
 
 /** Holds no user's data: one figure. */
 const PLACE = 'gatehouse:recovery:lifetime'
-const KEPT_MS = 400 * 86_400_000
+/** After the last answer that gave less than is configured: one odd answer must not lower the figure for ever. */
+const KEPT_MS = 30 * 86_400_000
 /** Coarse, so that the answers of one org do not lower the figure again and again by fractions of a second. */
 const STEP_MS = 10_000
 /** `Date` has no fractions of a second. */
@@ -42,11 +44,11 @@ export function createRecoveryLifetime({
 
     async withinMs(promisedMs, reply) {
       const givenMs = reply === undefined ? Number.NaN : givenBy(reply)
-      const isLess = givenMs >= STEP_MS && givenMs < promisedMs
+      const isShort = givenMs >= STEP_MS && givenMs < configuredMs
+      const isLess = isShort && givenMs < promisedMs
       const lifetimeMs = isLess ? givenMs : promisedMs
       if (isLess) log.warn('recovery_lifetime_lowered', { upstream: 'authn', lifetimeMs })
-      if (reply !== undefined && lifetimeMs < configuredMs)
-        await store.set(PLACE, String(lifetimeMs), KEPT_MS) // each such answer keeps the figure alive
+      if (isShort) await store.set(PLACE, String(lifetimeMs), KEPT_MS) // each such answer keeps the figure alive
       return lifetimeMs
     },
   }

@@ -142,20 +142,23 @@ function tokensThatMayBeIn(text: string, tokens: readonly string[]): readonly st
 }
 
 /**
- * A part of the token that stands in every text with the token, once the escapes are gone. Its characters begin no escape, and
- * they cannot be taken for the end of one that stands before them, whole or cut off.
+ * A part of the token that stands in every text with the token, once the escapes are gone: its characters begin no escape, and
+ * they end none that stands before them, whole or cut off. Empty where no part is long enough to be sure.
  */
 function coreOf(token: string): string {
-  const parts = token.split(/[^\w.~-]/).map((part) => part.replace(/^(?:amp)?[ux]?[\da-f]*/i, ''))
-  return parts.reduce((longest, part) => (part.length > longest.length ? part : longest))
+  const parts = token.split(/[^\w.~-]/).map((part) => part.replace(END_OF_ESCAPE, ''))
+  return parts.find((part) => part.length >= 8) ?? ''
 }
+
+/** At the start of a token, this can be taken for the end of a cut-off escape that stands before it, or of one within it. */
+const END_OF_ESCAPE = /^[ux\da-f]*/i
 
 /** Every escape that `spellings` knows as its character; undefined: there are escapes within escapes without end. */
 function withoutEscapes(given: string): string | undefined {
   let text = given
   for (let round = 0; round < MAX_NESTED; round++) {
     const plain = text.replace(ESCAPE, unescaped)
-    if (plain === text) return plain
+    if (plain === text) return plain.replace(SET_APART, (mark) => shifted(mark, -APART))
     text = plain
   }
   return undefined
@@ -166,8 +169,16 @@ const MAX_NESTED = 16
 const ESCAPE =
   /&(?:amp;)+|&#[xX]0*([\da-fA-F]{1,6});?|&#0*(\d{1,7});?|(?:%(?:25)*|\\+)[uU]([\da-fA-F]{4})|\\+[uU]\{0*([\da-fA-F]{1,6})\}|\\+[xX]([\da-fA-F]{2})|%(?:25)*([\da-fA-F]{2})/g
 
+/**
+ * A character out of an escape is no part of the escape before it: `&#97%31` is a and 1. So it is set apart, in a range of
+ * code points that has no meaning, until there is no escape left. What may begin or end an escape is not.
+ */
+const APART = 0xe000
+const SET_APART = /[\ue000-\ue07f]/g
+const shifted = (character: string, by: number) => String.fromCharCode(character.charCodeAt(0) + by)
+
 function unescaped(
-  escape: string,
+  whole: string,
   entityHex?: string,
   entity?: string,
   unit?: string,
@@ -179,7 +190,9 @@ function unescaped(
   const code =
     entity !== undefined ? Number(entity) : hex === undefined ? undefined : Number.parseInt(hex, 16)
   if (code === undefined) return '&'
-  return code <= 0x10ffff ? String.fromCodePoint(code) : escape
+  if (code > 0x10ffff) return whole
+  const character = String.fromCodePoint(code)
+  return /\w/.test(character) ? shifted(character, APART) : character
 }
 
 const MAY_HOLD_ESCAPES = /[%&]|\\[ux/]/i

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import type { DNSLookupFunction, RedisOptions } from 'ioredis'
 import { Cluster, Redis } from 'ioredis'
 import { defineBatch } from './redis-scripts.ts'
+import { NOT_SENT } from './redis-trouble.ts'
 import type { Credentials, RedisTarget, SentinelTarget } from './redis-url.ts'
 
 export interface RedisClientParts {
@@ -39,7 +40,7 @@ export function createRedisClient({
 
   const client =
     target.form === 'cluster'
-      ? new Cluster([...target.nodes], clusterOptions(common, connectTimeoutMs))
+      ? new ClusterThatTellsUnsent([...target.nodes], clusterOptions(common, connectTimeoutMs))
       : new RedisOnItsDatabase({
           ...common,
           ...(target.form === 'sentinel' ? sentinelOptions(target, common) : target.address),
@@ -71,6 +72,24 @@ class RedisOnItsDatabase extends Redis {
       }
     }
     return super.sendCommand(...args)
+  }
+}
+
+/**
+ * ioredis connects to a node of a cluster when the node is first needed. Until that connection is ready, it rejects further
+ * commands for the node at once, with the same error as after a lost connection, which leaves open what Redis has done.
+ */
+class ClusterThatTellsUnsent extends Cluster {
+  override sendCommand(...args: Parameters<Cluster['sendCommand']>): unknown {
+    const [command] = args
+    const { reject } = command
+    let isSending = true
+    command.reject = (error: Error) => reject(isSending ? new Error(NOT_SENT) : error)
+    try {
+      return super.sendCommand(...args)
+    } finally {
+      isSending = false
+    }
   }
 }
 

@@ -89,9 +89,12 @@ const SLIPS = new Set(['TypeError', 'RangeError', 'ReferenceError', 'SyntaxError
 
 export const SENTINELS_UNREACHABLE = 'sentinels unreachable'
 
+/** The message of our own error for a command that was rejected before anything was written. */
+export const NOT_SENT = 'not sent'
+
 const CLIENT_MESSAGES: readonly (readonly [RegExp, Trouble])[] = [
   [/sentinels? (is|are) unreachable/i, { reason: SENTINELS_UNREACHABLE, effect: 'refused' }],
   [/timed? ?out/i, { reason: 'timeout', effect: 'final' }],
-  [/enableOfflineQueue/, { reason: 'not connected', effect: 'refused' }],
+  [new RegExp(`^${NOT_SENT}$|enableOfflineQueue`), { reason: 'not connected', effect: 'refused' }],
   [/startup nodes|refresh slots cache/i, { reason: 'cluster unreachable', effect: 'refused' }],
 ]

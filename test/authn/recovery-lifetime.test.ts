@@ -67,3 +67,19 @@ test.each(['', 'x', '-1', '0', '9', '1e999', '999999999'])('a stored %j is not b
   await store.set('gatehouse:recovery:lifetime', stored, 60_000)
   expect(await replica().promisedMs()).toBe(CONFIGURED_MS)
 })
+
+test('a figure that no answer confirms any more is forgotten after 30 days', async () => {
+  const DAY_MS = 86_400_000
+  let nowMs = 0
+  const aging = createMemoryStore({ now: () => nowMs })
+  const { log } = collectLog()
+  const { promisedMs, withinMs } = createRecoveryLifetime({ store: aging, configuredMs: CONFIGURED_MS, log })
+  await withinMs(await promisedMs(), giving(61))
+  nowMs = 29 * DAY_MS
+  await withinMs(await promisedMs(), giving(120)) // less than configured: Okta's lifetime is still shorter
+  nowMs = 58 * DAY_MS
+  expect(await withinMs(await promisedMs(), giving(300))).toBe(60_000)
+  nowMs = 60 * DAY_MS
+  expect(await promisedMs()).toBe(CONFIGURED_MS)
+  await aging.close()
+})

@@ -91,12 +91,22 @@ describe.each([
     '0'.repeat(20),
     'x414141414141-ab',
     'amp;#65;/%41\\u0041&',
+    '5cu0041-Plainly-Fake',
   ])('the token %s is cut', (token) => {
     for (const spelled of [token, `${token.slice(0, 12)}%${hex(token[12] ?? '', 2)}${token.slice(13)}`]) {
       const { text } = cutTokens(JSON.stringify({ value: `${before}${spelled} & more` }), [token])
       expect(text).not.toContain(token.slice(8, 12))
     }
   })
+})
+
+test.each([
+  ['an entity in percent signs', (char: string) => `%26%23${char.charCodeAt(0)}`],
+  ['an entity in percent signs, in hexadecimal', (char: string) => `%26%23x${hex(char, 2)}`],
+])('%s ends where the next character is spelled in another way', (_what, spell) => {
+  const digits = (char: string) => `%${hex(char, 2)}`
+  const value = CHARS.map((char, n) => (n % 2 === 0 ? spell(char) : digits(char))).join('')
+  expect(cutTokens(JSON.stringify({ value }), [TOKEN])).toEqual({ text: '{"value":""}', cut: 1 })
 })
 
 test.each([
