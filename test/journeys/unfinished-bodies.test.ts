@@ -57,18 +57,22 @@ async function signInBadly(times: number): Promise<number[]> {
 interface Unfinished {
   readonly from: (n: number) => string
   readonly announces: string
+  readonly headerLines?: string
   readonly sends: Buffer
 }
 
 /** Resolves once all of it is sent, or the broker has closed the connection; with what the broker answered by then. */
-function begin({ from, announces, sends }: Unfinished, n: number): Promise<{ answer(): string }> {
+function begin(
+  { from, announces, headerLines = '', sends }: Unfinished,
+  n: number,
+): Promise<{ answer(): string }> {
   return new Promise((resolve) => {
     let answer = ''
     const done = () => resolve({ answer: () => answer })
     const socket = connect(Number(broker.port), '127.0.0.1', () => {
       socket.write(
         `POST /api/v1/authn HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: ${from(n)}\r\n` +
-          `Content-Type: application/json\r\n${announces}\r\n\r\n`,
+          `Content-Type: application/json\r\n${headerLines}${announces}\r\n\r\n`,
       )
       socket.write(sends, done)
     })
@@ -91,6 +95,12 @@ const KINDS: Readonly<Record<string, Unfinished>> = {
     from: OWN_ADDRESS,
     announces: 'Transfer-Encoding: chunked',
     sends: Buffer.from('1\r\nx\r\n'.repeat(2000)),
+  },
+  'with 7,000 header lines': {
+    from: OWN_ADDRESS,
+    announces: 'Content-Length: 200',
+    headerLines: 'W: b\r\n'.repeat(7000),
+    sends: Buffer.from('{'),
   },
 }
 
