@@ -28,7 +28,7 @@ export interface JsonBodyParts {
  * content type does not matter.
  */
 export function jsonBody({ limitBytes, bodies, takesForm = () => false }: JsonBodyParts): RequestHandler {
-  return function jsonBody(req, _res, next) {
+  return function jsonBody(req, res, next) {
     if (req.method === 'GET' || req.method === 'HEAD') return next()
     if (!hasBody(req)) {
       req.body = {}
@@ -55,7 +55,7 @@ export function jsonBody({ limitBytes, bodies, takesForm = () => false }: JsonBo
         next(answer)
       },
     })
-    req.once('close', () => place?.release())
+    res.once('close', () => place?.release()) // a request that is answered before its body is complete may never close
   }
 }
 

@@ -118,6 +118,28 @@ describe.each(Object.entries(KINDS))('3,000 unfinished bodies %s', (_name, unfin
   })
 })
 
+test('a body whose client hangs up takes up no place any more', async () => {
+  const evictions = async () => {
+    const metrics = await (await fetch(`${broker.opsUrl}/metrics`)).text()
+    return metrics.split('\n').filter((line) => /shed_requests_total\{kind="body"/.test(line))
+  }
+  await Promise.all(
+    Array.from({ length: 300 }, (_, n) =>
+      begin({ from: OWN_ADDRESS, announces: 'Content-Length: 10000', sends: Buffer.from('{') }, n),
+    ),
+  )
+  for (const socket of sockets) socket.end()
+  await until(() => sockets.every(({ closed }) => closed))
+  const before = await evictions()
+  await Promise.all(
+    Array.from({ length: 300 }, (_, n) =>
+      begin({ from: OWN_ADDRESS, announces: 'Content-Length: 10000', sends: Buffer.from('{') }, n),
+    ),
+  )
+  expect(await signInBadly(1)).toEqual([400]) // whoever came before has been looked at
+  expect(await evictions()).toEqual(before)
+})
+
 test('an evicted body is answered 503, and its connection ends', async () => {
   const all = await Promise.all(
     Array.from({ length: 300 }, (_, n) =>
