@@ -10,7 +10,7 @@ export interface BodyLimits {
 
 export interface BodyLimit {
   readonly bodies: number
-  /** Of all of them together, as they were announced. */
+  /** Of all of them together; see `ArrivingBody`. */
   readonly bytes: number
 }
 
@@ -22,21 +22,22 @@ export interface BodiesInFlightParts {
 }
 
 export interface BodiesInFlight {
-  /** Admits a body and evicts the oldest ones that it leaves no room for. `release` it once it is complete or gone. */
+  /** Admits a body and evicts what is then too much, maybe this very body. `release` it once it is complete or gone. */
   admit(body: ArrivingBody): { release(): void }
 }
 
 export interface ArrivingBody {
   readonly address: string
-  /** What it may occupy: its announced length. */
+  /** What its request may occupy: the announced length of the body, and what the header lines occupy already. */
   readonly bytes: number
   /** It makes room for newer bodies: nothing more of it may be kept. */
   evict(answer: BrokerError): void
 }
 
 /**
- * Bounds the memory that unfinished bodies occupy. The oldest body makes room, not the newest: an ordinary body is
- * complete within a moment, so a client that holds many unfinished ones evicts its own and turns nobody away.
+ * Bounds the memory that unfinished bodies occupy. An ordinary body is small, and complete within a moment. So where there
+ * are too many bodies, the oldest is evicted, and where there are too many bytes, the largest: a client that holds many, or
+ * only announces large ones, evicts its own and turns nobody away.
  */
 export function createBodiesInFlight({
   limits,
@@ -50,21 +51,22 @@ export function createBodiesInFlight({
   return {
     admit(body) {
       const own = byAddress.get(body.address) ?? createPool()
-      makeRoom(own, 'perAddress', body.bytes)
-      makeRoom(all, 'total', body.bytes)
       byAddress.set(body.address, own)
       for (const pool of [own, all]) pool.add(body)
+      evictFrom(own, 'perAddress')
+      evictFrom(all, 'total')
       return { release: () => remove(body) }
     },
   }
 
-  function makeRoom(pool: Pool, by: keyof BodyLimits, bytes: number): void {
-    for (const oldest of pool.bodies) {
-      if (pool.bodies.size < limits[by].bodies && pool.bytes() + bytes <= limits[by].bytes) return
-      remove(oldest)
+  function evictFrom(pool: Pool, by: keyof BodyLimits): void {
+    for (;;) {
+      const evicted = tooMuchIn(pool, limits[by])
+      if (evicted === undefined) return
+      remove(evicted)
       metrics.shedRequests.inc({ kind: 'body', reason: REASONS[by] })
-      oldest.evict(temporarilyUnavailable(retryAfterSeconds))
-      garbage.dropped(oldest.bytes)
+      evicted.evict(temporarilyUnavailable(retryAfterSeconds))
+      garbage.dropped(evicted.bytes)
     }
   }
 
@@ -74,6 +76,14 @@ export function createBodiesInFlight({
     all.remove(body)
     if (own?.bodies.size === 0) byAddress.delete(body.address)
   }
+}
+
+/** The body to evict next; undefined: none. A body that is alone may be as large as it is: other limits apply to it. */
+function tooMuchIn({ bodies, bytes }: Pool, limit: BodyLimit): ArrivingBody | undefined {
+  const [oldest] = bodies
+  if (bodies.size > limit.bodies) return oldest
+  if (bodies.size < 2 || bytes() <= limit.bytes) return undefined
+  return [...bodies].reduce((largest, body) => (body.bytes > largest.bytes ? body : largest))
 }
 
 const REASONS: Readonly<Record<keyof BodyLimits, string>> = { total: 'in_flight', perAddress: 'address' }

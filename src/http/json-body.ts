@@ -28,7 +28,7 @@ export interface JsonBodyParts {
  * content type does not matter.
  */
 export function jsonBody({ limitBytes, bodies, takesForm = () => false }: JsonBodyParts): RequestHandler {
-  return function jsonBody(req, _res, next) {
+  return function jsonBody(req, res, next) {
     if (req.method === 'GET' || req.method === 'HEAD') return next()
     if (!hasBody(req)) {
       req.body = {}
@@ -41,27 +41,38 @@ export function jsonBody({ limitBytes, bodies, takesForm = () => false }: JsonBo
     const announcedBytes = announced(req)
     if (announcedBytes !== undefined && announcedBytes > limitBytes) throw bodyTooLarge(limitBytes)
 
-    const place = bodies?.admit({
-      address: countedAddress(contextOf(req).address),
-      bytes: announcedBytes ?? limitBytes,
-      evict(answer) {
-        stop()
-        next(answer)
-      },
-    })
-    req.once('close', () => place?.release())
     const stop = readBody(req, limitBytes, (error, bytes) => {
       place?.release()
       if (error !== undefined) return next(error)
       req.body = parsed(bytes, encoding)
       next(req.body === undefined ? notJson() : undefined)
     })
+    const place = bodies?.admit({
+      address: countedAddress(contextOf(req).address),
+      bytes: (announcedBytes ?? limitBytes) + headerBytes(req),
+      evict(answer) {
+        stop()
+        next(answer)
+      },
+    })
+    res.once('close', () => place?.release()) // a request that is answered before its body is complete may never close
   }
 }
 
 function hasBody(req: IncomingMessage): boolean {
   return req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0
 }
+
+/**
+ * What the header lines occupy, about: their number is limited by nothing but `maxHeaderBytes`, which counts no separators,
+ * so 16 kB of empty lines occupy half a megabyte.
+ */
+function headerBytes({ rawHeaders }: IncomingMessage): number {
+  return rawHeaders.reduce((bytes, text) => bytes + BYTES_OF_A_STRING + text.length, 0)
+}
+
+/** Of a header's name or value beside its characters, as measured: its places in `rawHeaders` and in `headers`. */
+const BYTES_OF_A_STRING = 48
 
 /** Undefined for a body in chunks. Node accepts no request that has both headers. */
 function announced(req: IncomingMessage): number | undefined {

@@ -1,6 +1,7 @@
 import type { RequestHandler } from 'express'
 import { temporarilyUnavailable } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import { countedAddress } from './counted-address.ts'
 import { contextOf } from './request-context.ts'
 import type { Route } from './routes.ts'
 
@@ -57,7 +58,7 @@ export function shedLoad({ limits, routes, lagMs, metrics }: ShedLoadParts): She
 
     inside: function shedInside(req, res, next) {
       const kind = kindOf(req.path)
-      const address = kind === 'sign_in' ? contextOf(req).address : undefined
+      const address = kind === 'sign_in' ? countedAddress(contextOf(req).address) : undefined
       // lag was judged at the door; a slow body is the client's lateness
       refuse(kind, isFull(kind) ? 'in_flight' : isGreedy(address) ? 'address' : undefined)
       if (res.destroyed) return next() // its client is gone: nobody would give the place back

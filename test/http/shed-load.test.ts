@@ -102,6 +102,18 @@ test.each(KINDS)(
   },
 )
 
+test('the addresses of one IPv6 /64 share the places for signing in that one address may take', async () => {
+  const { ask, started, letGo } = await house()
+  const from = (address: string) => ask({ path: PATHS.sign_in, headers: { 'x-forwarded-for': address } })
+  const underWay = from('2001:db8:1:2::1')
+  await until(() => started() === 1)
+  expect(await from('2001:db8:1:2::2')).toMatchObject(TURNED_AWAY)
+  const other = from('2001:db8:1:3::1')
+  await until(() => started() === 2)
+  letGo()
+  for (const { status } of await Promise.all([underWay, other])) expect(status).toBe(200)
+})
+
 test('one address takes half of the places for signing in and no more; those of other kinds are not counted so', async () => {
   const { ask, started, letGo, metrics } = await house()
   const headers = { 'x-forwarded-for': '203.0.113.7' }

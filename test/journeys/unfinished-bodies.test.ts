@@ -57,18 +57,22 @@ async function signInBadly(times: number): Promise<number[]> {
 interface Unfinished {
   readonly from: (n: number) => string
   readonly announces: string
+  readonly headerLines?: string
   readonly sends: Buffer
 }
 
 /** Resolves once all of it is sent, or the broker has closed the connection; with what the broker answered by then. */
-function begin({ from, announces, sends }: Unfinished, n: number): Promise<{ answer(): string }> {
+function begin(
+  { from, announces, headerLines = '', sends }: Unfinished,
+  n: number,
+): Promise<{ answer(): string }> {
   return new Promise((resolve) => {
     let answer = ''
     const done = () => resolve({ answer: () => answer })
     const socket = connect(Number(broker.port), '127.0.0.1', () => {
       socket.write(
         `POST /api/v1/authn HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: ${from(n)}\r\n` +
-          `Content-Type: application/json\r\n${announces}\r\n\r\n`,
+          `Content-Type: application/json\r\n${headerLines}${announces}\r\n\r\n`,
       )
       socket.write(sends, done)
     })
@@ -92,6 +96,12 @@ const KINDS: Readonly<Record<string, Unfinished>> = {
     announces: 'Transfer-Encoding: chunked',
     sends: Buffer.from('1\r\nx\r\n'.repeat(2000)),
   },
+  'with 7,000 header lines': {
+    from: OWN_ADDRESS,
+    announces: 'Content-Length: 200',
+    headerLines: 'W: b\r\n'.repeat(7000),
+    sends: Buffer.from('{'),
+  },
 }
 
 describe.each(Object.entries(KINDS))('3,000 unfinished bodies %s', (_name, unfinished) => {
@@ -106,6 +116,28 @@ describe.each(Object.entries(KINDS))('3,000 unfinished bodies %s', (_name, unfin
     peakMb = Math.max(peakMb, residentMb())
     expect(peakMb - beforeMb).toBeLessThan(MOST_MB)
   })
+})
+
+test('a body whose client hangs up takes up no place any more', async () => {
+  const evictions = async () => {
+    const metrics = await (await fetch(`${broker.opsUrl}/metrics`)).text()
+    return metrics.split('\n').filter((line) => /shed_requests_total\{kind="body"/.test(line))
+  }
+  await Promise.all(
+    Array.from({ length: 300 }, (_, n) =>
+      begin({ from: OWN_ADDRESS, announces: 'Content-Length: 10000', sends: Buffer.from('{') }, n),
+    ),
+  )
+  for (const socket of sockets) socket.end()
+  await until(() => sockets.every(({ closed }) => closed))
+  const before = await evictions()
+  await Promise.all(
+    Array.from({ length: 300 }, (_, n) =>
+      begin({ from: OWN_ADDRESS, announces: 'Content-Length: 10000', sends: Buffer.from('{') }, n),
+    ),
+  )
+  expect(await signInBadly(1)).toEqual([400]) // whoever came before has been looked at
+  expect(await evictions()).toEqual(before)
 })
 
 test('an evicted body is answered 503, and its connection ends', async () => {
