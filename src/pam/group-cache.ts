@@ -121,9 +121,9 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
   /** The age from which on `maxAge` may have a list read anew. */
   function earliestReadMs(kind: ListOf['kind'], list: KnownList): number {
     const pagesMs = Math.ceil(list.groups.length / GROUPS_ON_PAGE) * READ_PAGE_EVERY_MS
-    return kind === 'directory'
-      ? Math.min(Math.max(pagesMs, list.refreshAfterMs ?? 0), freshMsOf(kind, list))
-      : Math.min(pagesMs, tunables.freshMs) // decisions need a user's own list at this age at the latest
+    // Decisions need a user's own list at `freshMs` at the latest.
+    const latestMs = kind === 'directory' ? freshMsOf(kind, list) : tunables.freshMs
+    return Math.min(Math.max(pagesMs, list.refreshAfterMs ?? 0), latestMs)
   }
 
   function ageOf({ fetchedAtMs }: CachedList): number {

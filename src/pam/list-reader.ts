@@ -1,6 +1,7 @@
 import type { UpstreamClock } from '../upstream/upstream-clock.ts'
 import type { Group } from './group.ts'
 import type { GroupLists, KnownList } from './group-lists.ts'
+import type { ListBackoff } from './list-backoff.ts'
 import { newPageRead } from './pages.ts'
 import type { OnAccountOf } from './pam-call.ts'
 import type { ListOf, PamClient } from './pam-client.ts'
@@ -19,17 +20,19 @@ export interface ListReaderParts {
   readonly client: PamClient
   readonly lists: GroupLists
   readonly paused: PausedReads
+  readonly backoff: ListBackoff
   readonly team: TeamSwitch
   readonly clock: UpstreamClock
   readonly monotonic: () => number
 }
 
 export function createListReader(parts: ListReaderParts): ListReader {
-  const { client, lists, paused, team, clock, monotonic } = parts
+  const { client, lists, paused, backoff, team, clock, monotonic } = parts
 
   return {
     async read(list, account, beganAfterMs) {
       const name = lists.nameOf(list)
+      backoff.check(name)
       const startedAt = monotonic()
       const found = await paused.find(name, beganAfterMs)
       const read = found ?? newPageRead()
@@ -43,11 +46,14 @@ export function createListReader(parts: ListReaderParts): ListReader {
           refreshAfterMs: refreshIntervalMs(read.asked.length, read.rate),
         })
         if (found !== undefined) await paused.drop(name)
+        backoff.succeeded(name)
         return stored
       } catch (error) {
         if (!(error instanceof PamFailure)) throw error
         if (!error.rule.keepsPages) await paused.drop(name)
         else if (read.asked.length !== pagesBefore) await paused.keep(name, read)
+        if (error.trouble === 'unknown_person') backoff.succeeded(name)
+        else if (!error.gaveWay) backoff.failed(name, error)
         await afterFailure(list, error, clock.now() - (monotonic() - startedAt))
         throw error
       }

@@ -4,43 +4,51 @@ import type { SharedMarks } from './shared-marks.ts'
 
 /**
  * A list that is refused with every token must not have a token minted for each request. Once a 401 has come for a list,
- * tokens are minted for it once in 60 s, on all replicas. Lists that are not refused have no limit (DESIGN §6).
+ * tokens are minted for it once in 60 s, on all replicas. Each 401 also discards the token that everybody uses, so such
+ * a list is sent with one that was minted for another list once in 10 s. Other lists have no limit (DESIGN §6).
  */
 export interface MintLimit {
-  /** Before a token is minted for this list. Throws the last refusal while the limit is used up. */
-  claim(): Promise<void>
-  /** No token was minted after all. */
+  /** Before a token is minted for this list, or an existing one is sent. Throws the last refusal while the limit is used up. */
+  claim(use: TokenUse): Promise<void>
+  /** The token was not used after all. */
   release(): Promise<void>
   refuse(trouble: PamTrouble): Promise<void>
   accept(): Promise<void>
 }
 
-const MINT_EVERY_MS = 60_000
+export type TokenUse = keyof typeof EVERY_MS
+
+const EVERY_MS = { mint: 60_000, send: 10_000 } as const
+const REFUSED_MS = EVERY_MS.mint
 
 /** `marks` names the limits of one team. */
 export function createMintLimits({ marks }: { marks: SharedMarks }): (list: ListOf) => MintLimit {
   return (list) => {
     const name = list.kind === 'me' ? ['me', list.user] : ['directory']
     const refused = JSON.stringify(['refused', ...name])
-    const minted = JSON.stringify(['minted', ...name])
-    let hasClaim = false
+    let isLimited = false
+    let claimed: string | undefined
 
     return {
-      async claim() {
-        hasClaim = false
+      async claim(use) {
+        claimed = undefined
         const trouble = await marks.get(refused)
+        isLimited = trouble !== undefined
         if (trouble === undefined) return
-        hasClaim = await marks.set(minted, '', MINT_EVERY_MS, 'absent')
-        if (!hasClaim) throw new PamFailure(isPamTrouble(trouble) ? trouble : 'authentication_error')
+        const mark = JSON.stringify([use, ...name])
+        if (!(await marks.set(mark, '', EVERY_MS[use], 'absent')))
+          throw new PamFailure(isPamTrouble(trouble) ? trouble : 'authentication_error')
+        claimed = mark
       },
       async release() {
-        if (hasClaim) await marks.delete(minted)
+        if (claimed !== undefined) await marks.delete(claimed)
       },
       async refuse(trouble) {
-        await marks.set(refused, trouble, MINT_EVERY_MS)
+        await marks.set(refused, trouble, REFUSED_MS)
       },
       async accept() {
-        if (marks.isKnown(refused)) await marks.delete(refused)
+        if (isLimited || marks.isKnown(refused)) await marks.delete(refused)
+        isLimited = false
       },
     }
   }

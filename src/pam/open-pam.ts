@@ -17,6 +17,7 @@ import { type CachedList, createGroupLists } from './group-lists.ts'
 import { createGroups, type PamDirectory } from './groups.ts'
 import { watchKeyExpiry } from './key-expiry.ts'
 import { createKeyPauses, type KeyPausesTunables, type PamKey } from './key-pauses.ts'
+import { createListBackoff } from './list-backoff.ts'
 import { createListReader } from './list-reader.ts'
 import { createMintLimits } from './mint-limit.ts'
 import { createMint } from './mint-token.ts'
@@ -220,6 +221,7 @@ export function createPam(parts: PamParts): Pam {
     ),
     lists,
     paused,
+    backoff: createListBackoff({ monotonic }),
     team: teamSwitch,
     clock,
     monotonic,

@@ -12,7 +12,7 @@ import { type IssuedToken, parseStoredToken } from './token-answer.ts'
  * renewed in the background before it ends; the old one serves meanwhile, also when that fails (DESIGN §6).
  */
 export interface PamToken {
-  /** `limit` may refuse to have a token minted for this caller; one that exists is given in any case. */
+  /** `limit` may refuse to have a token minted for this caller, or to give it one that exists. */
   get(account: OnAccountOf, limit: Pick<MintLimit, 'claim' | 'release'>): Promise<string>
   /** Forgets that very token, here and in the store; a newer one stays. */
   forget(token: string): Promise<void>
@@ -66,12 +66,18 @@ export function createPamToken(parts: PamTokenParts): PamToken {
     async get({ background, requestId }, limit) {
       if (held !== undefined && isAlive(held)) {
         if (isDue(held)) refreshSoon(held, requestId)
-        return held.token
+        const { token } = held
+        await limit.claim('send')
+        return token
       }
       held = undefined
       const found = await readStored('foreground')
-      if (found !== undefined) return hold(found).token
-      await limit.claim()
+      if (found !== undefined) {
+        const { token } = hold(found)
+        await limit.claim('send')
+        return token
+      }
+      await limit.claim('mint')
       try {
         const got = await flights.run(lockKey(), {
           background,

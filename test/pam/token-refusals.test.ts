@@ -97,6 +97,38 @@ test('while its minting is limited, a lookup is still sent with a token that ano
   expect(await lookUp(REFUSED)).toBe(200)
 })
 
+test('however fast a refused lookup is polled, other users do not need a token each', async () => {
+  await start()
+  const replicas = [journey.broker, await journey.replica()]
+  const SECONDS = 30
+  for (let elapsedS = 0; elapsedS < SECONDS; elapsedS++) {
+    for (const broker of replicas) {
+      expect(await lookUp(REFUSED, broker)).toBe('502 pam_not_permitted')
+      const login = `user-${minted()}-${journey.pam.calls.entries.length}@example.com`
+      journey.pam.control.setUserGroups(login, [])
+      expect(await lookUp(login, broker)).toBe(200)
+    }
+    journey.advance(1000)
+  }
+  // Two at first, one for each time that it was sent with another one's, and the one that is in use.
+  expect(minted()).toBeLessThanOrEqual(2 + SECONDS / 10 + 1)
+})
+
+test('a lookup that is refused no more has no limit on any replica', async () => {
+  await start()
+  const other = await journey.replica()
+  for (let n = 0; n < 2; n++) expect(await lookUp(REFUSED)).toBe('502 pam_not_permitted')
+  journey.pam.control.clearFailures()
+  expect(await lookUp(LOGIN, other)).toBe(200)
+  for (let n = 0; n < 5; n++) {
+    for (const broker of [other, journey.broker]) {
+      const { status } = await broker.get('/api/v1/pam/me?maxAge=0', { login: REFUSED })
+      expect(status).toBe(200)
+    }
+    journey.advance(5000)
+  }
+})
+
 test('what limits minting ends when the lookup is answered, so that others cannot use it up', async () => {
   await start()
   journey.pam.control.clearFailures()

@@ -1,0 +1,92 @@
+import { afterEach, expect, test } from '@jest/globals'
+import type { Store } from '../../src/store/store.ts'
+import { LOGIN } from './pam-broker.ts'
+import { type Journey, startJourney } from './pam-journey.ts'
+
+let journey: Journey
+afterEach(() => journey.close())
+
+const POLL_MS = 200
+const FAILING = 'failing@example.com'
+const path = `/v1/teams/example-team/users/${encodeURIComponent(FAILING)}/groups`
+const statusOf = async (login: string) => (await journey.broker.get('/api/v1/pam/me', { login })).status
+
+/** What is polled for that long, in the journey's time. */
+async function poll(seconds: number, look: () => Promise<unknown>) {
+  for (let elapsedMs = 0; elapsedMs < seconds * 1000; elapsedMs += POLL_MS) {
+    await look()
+    journey.advance(POLL_MS)
+  }
+}
+
+test.each([
+  { status: 403, body: { error: 'forbidden_error' }, calls: 1 },
+  { status: 200, body: 'not a list', calls: 1 },
+  { status: 500, body: {}, calls: 3 },
+])('a list that keeps failing ($status) is not asked for with each poll', async ({ calls, ...answer }) => {
+  journey = await startJourney()
+  for (const login of [LOGIN, FAILING]) journey.pam.control.setUserGroups(login, [])
+  journey.pam.faults.set({ kind: 'status', path, ...answer })
+  const sent = () => journey.pam.calls.entries.filter((entry) => entry.path === path).length
+
+  await poll(60, async () => {
+    expect(await statusOf(FAILING)).toBe(502)
+    expect(await statusOf(LOGIN)).toBe(200)
+  })
+  // Five at once, some while the pause grows, then one in 5 s.
+  expect(sent() / calls).toBeLessThanOrEqual(5 + 4 + 60 / 5)
+  expect(sent() / calls).toBeGreaterThanOrEqual(60 / 5)
+
+  journey.pam.faults.clear()
+  journey.advance(5000)
+  expect(await statusOf(FAILING)).toBe(200)
+})
+
+test('a few failures have no pause, and a success ends the counting', async () => {
+  journey = await startJourney()
+  journey.pam.control.setUserGroups(FAILING, [])
+  for (let round = 0; round < 3; round++) {
+    journey.pam.faults.set({ kind: 'status', path, status: 403, body: { error: 'forbidden_error' } })
+    for (let n = 0; n < 4; n++) expect(await statusOf(FAILING)).toBe(502)
+    journey.pam.faults.clear()
+    expect(await statusOf(FAILING)).toBe(200)
+    journey.advance(400_000)
+  }
+})
+
+test('while a long list waits for the rate limit, polling does not take up its pages each time', async () => {
+  journey = await startJourney()
+  let chars = 0
+  const counting = new Proxy(journey.store.store, {
+    get: (target, name: keyof Store) =>
+      name !== 'get'
+        ? Reflect.get(target, name)
+        : async (key: string) => {
+            const value = await target.get(key)
+            chars += value?.length ?? 0
+            return value
+          },
+  })
+  const broker = await journey.replica({ store: counting })
+  journey.pam.control.growGroups(3000)
+  const { groupPages } = journey.pam.control.counts()
+  journey.pam.control.setRateLimit({ limit: 20, periodSeconds: 200, parts: 1 })
+  const look = async () => {
+    const { status, body, headers } = await broker.get('/api/v1/pam/groups')
+    expect([status, body.errorCode]).toEqual([503, 'pam_rate_limited'])
+    return Number(headers.get('retry-after'))
+  }
+  await look()
+  expect(journey.pam.control.counts().groupPages).toBeGreaterThan(groupPages + 10)
+  chars = 0
+  await look()
+  const charsOnce = chars
+  await poll(60, look)
+  expect(chars).toBeLessThan((5 + 4 + 60 / 5) * charsOnce)
+
+  const retryAfterS = await look()
+  expect(retryAfterS).toBeGreaterThan(60)
+  expect(retryAfterS).toBeLessThanOrEqual(141)
+  journey.advance(retryAfterS * 1000)
+  expect((await broker.get('/api/v1/pam/groups')).status).not.toBe(502)
+})
