@@ -1,3 +1,4 @@
+import type { PamKey } from './key-pauses.ts'
 import type { ListOf } from './pam-client.ts'
 import { isPamTrouble, PamFailure, type PamTrouble } from './pam-errors.ts'
 import type { SharedMarks } from './shared-marks.ts'
@@ -21,8 +22,14 @@ export type TokenUse = keyof typeof EVERY_MS
 const EVERY_MS = { mint: 60_000, send: 10_000 } as const
 const REFUSED_MS = EVERY_MS.mint
 
-/** `marks` names the limits of one team. */
-export function createMintLimits({ marks }: { marks: SharedMarks }): (list: ListOf) => MintLimit {
+export interface MintLimitsParts {
+  /** Names the limits of one team. */
+  readonly marks: SharedMarks
+  /** Changed keys begin anew: after a change, the broker mints at once (DESIGN §6). */
+  readonly keys: () => readonly PamKey[]
+}
+
+export function createMintLimits({ marks, keys }: MintLimitsParts): (list: ListOf) => MintLimit {
   return (list) => {
     const name = list.kind === 'me' ? ['me', list.user] : ['directory']
     const refused = JSON.stringify(['refused', ...name])
@@ -35,7 +42,7 @@ export function createMintLimits({ marks }: { marks: SharedMarks }): (list: List
         const trouble = await marks.get(refused)
         isLimited = trouble !== undefined
         if (trouble === undefined) return
-        const mark = JSON.stringify([use, ...name])
+        const mark = JSON.stringify([use, ...name, keys().map(({ id, secret }) => [id, secret])])
         if (!(await marks.set(mark, '', EVERY_MS[use], 'absent')))
           throw new PamFailure(isPamTrouble(trouble) ? trouble : 'authentication_error')
         claimed = mark

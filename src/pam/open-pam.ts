@@ -208,7 +208,7 @@ export function createPam(parts: PamParts): Pam {
       createPamClient({
         call,
         token,
-        mintLimitOf: createMintLimits({ marks: marksOf('pam-mint') }),
+        mintLimitOf: createMintLimits({ marks: marksOf('pam-mint'), keys }),
         origin,
         teamPath: `${basePath}/v1/teams/${encodeURIComponent(team)}`,
         limits: listTunables,
