@@ -8,7 +8,7 @@ export interface AuditCrossSiteParts {
   readonly log: Logger
 }
 
-/** Strangers cause these lines: one for an address and an origin, and so many in all, in this time. */
+/** Any client can cause these lines, so they are limited: one for each address and origin, and `maxLines` in all, per period. */
 const THROTTLE = { periodMs: 60_000, maxLines: 60 }
 
 /** Writes the audit event of a cross-site refusal; `gatehouse_refusals_total` counts those that are not written, too. */

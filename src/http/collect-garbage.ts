@@ -8,14 +8,14 @@ export interface GarbageCollectorParts {
   readonly now?: () => number
 }
 
-/** `dropped`: so many bytes that had been received are not used any more. */
+/** `dropped`: this many received bytes are no longer used. */
 export interface GarbageCollector {
   dropped(bytes: number): void
 }
 
 /**
- * Has the memory of dropped bodies freed soon. By itself V8 lets some 50 MB of them lie before it looks: a client that
- * sends bodies only for them to be evicted would make the process grow by as much.
+ * Collects garbage soon after bodies were evicted. V8 alone would keep some 50 MB of them before its next collection, so a
+ * client that sends bodies only to have them evicted could make the process grow by that much.
  */
 export function createGarbageCollector({
   collect = fullCollection(),

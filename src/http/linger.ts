@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 
 /**
  * Ends the connection of a request that was answered before its body was complete, such as one that is refused. Until
- * then the client may send the rest, which is discarded: if it were not read, the client would get a reset in the place
- * of the answer. Few connections get that time: else refusing bodies would cost as much as reading them.
+ * then the rest of the body is read and discarded: otherwise the client would get a reset instead of the response. Only
+ * a few connections get that time, because reading refused bodies costs as much as reading accepted ones.
  */
 export function createLinger(): (req: IncomingMessage) => void {
   const lingering = new Set<Socket>()

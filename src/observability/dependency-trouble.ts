@@ -47,7 +47,7 @@ interface Shape {
   readonly message?: unknown
 }
 
-/** Of messages, only those of our own making are read, and only by these forms: any other may quote a value. */
+/** Reads only messages that our own code writes, in these fixed forms. Other messages may quote a secret value. */
 function toldBy(message: string): Telling | undefined {
   const reason = /^(?:redis|store): (.+)$/.exec(message)?.[1]
   if (reason !== undefined) return { outcome: storeOutcome(reason), ...codeFrom(reason) }

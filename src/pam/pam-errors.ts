@@ -74,7 +74,7 @@ const PLAIN = {
   retryAfterSeconds: undefined,
 } as const
 
-/** It passes by itself: what is known already stays good. */
+/** A temporary failure: data that was read before stays valid. */
 const TEMPORARY = { ...PLAIN, stale: true, keepsPages: true } as const
 
 export const PAM_RULES: Readonly<Record<PamTrouble, PamRule>> = {

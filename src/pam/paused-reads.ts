@@ -45,7 +45,7 @@ export function createPausedReads({ records, keptMs }: PausedReadsParts): Paused
 
     async drop(list) {
       memory.delete(list)
-      await records.remove(nameOf(list)).catch(() => {}) // the store is away: it ends by itself
+      await records.remove(nameOf(list)).catch(() => {}) // the store is away: it expires
     },
   }
 }

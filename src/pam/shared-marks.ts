@@ -60,7 +60,7 @@ export function createSharedMarks({ store, keyOf, monotonic }: SharedMarksParts)
       try {
         await store.delete(keyOf(name))
       } catch {
-        // The store is away: the mark ends by itself.
+        // The store is away: the mark expires.
       }
     },
   }

@@ -50,8 +50,8 @@ export function createDeviceSessions({
       const [key = '', ...older] = keysOf(deviceId)
       const own = seal.seal(JSON.stringify({ version: 1, id }), key)
       const swapping = store.swap(key, own, ttlMs).catch((error: unknown) => {
-        // A stalled store swaps all the same once it goes on: this is carried out right behind it.
-        store.deleteIf(key, own).catch(() => {}) // then the entry ends by itself
+        // A stalled store still carries out the swap when it resumes. This deletion is queued right behind it.
+        store.deleteIf(key, own).catch(() => {}) // if this fails too, the entry expires
         throw error
       })
       const [before, ...others] = await Promise.all([swapping, ...older.map((one) => store.get(one))])

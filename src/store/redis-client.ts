@@ -66,7 +66,7 @@ class RedisOnItsDatabase extends Redis {
     if (command.name === 'select') {
       command.reject = (error: Error) => {
         if (error.name !== 'ReplyError') return reject(error)
-        command.reject = () => {} // left without an outcome: any outcome would make the connection ready
+        command.reject = () => {} // stays pending: if it were settled, ioredis would take the connection for ready
         this.silentEmit('error', error)
         this.disconnect(true)
       }
