@@ -75,6 +75,9 @@ export function createRedirects({
             rest === undefined
               ? 'delete'
               : { write: transactions.encode(rest, place), ttlMs: rest.expiresAtMs - now() },
+          async settled() {
+            if (rest === undefined) transactions.ended(transaction, place)
+          },
         }
       })
       if (target === undefined) throw stepNotOffered()

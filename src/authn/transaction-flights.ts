@@ -106,7 +106,7 @@ export function createTransactionFlights(parts: TransactionFlightsParts): Transa
         const isGone = before === undefined || before.origin === 'remnant'
         if (isGone || before.device !== client.device.id) throw refused(client)
         const exchanged = await work(before)
-        const { after, alongside } = exchanged
+        const { after, alongside, settled } = exchanged
         const endWithUser = async () => {
           if (after !== undefined && after !== before) await transactions.endWithUser(after, place)
         }
@@ -114,6 +114,10 @@ export function createTransactionFlights(parts: TransactionFlightsParts): Transa
           ...exchanged,
           record: recordFor(before, after, place),
           alongside: () => allWritten(endWithUser(), alongside?.() ?? NOTHING),
+          async settled() {
+            if (after === undefined) transactions.ended(before, place)
+            await settled?.()
+          },
         }
       })
     },

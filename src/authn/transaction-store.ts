@@ -20,6 +20,11 @@ export interface TransactionStore {
   create(handle: string, transaction: Transaction, ttlMs: number): Promise<void>
   /** Has a record that is being written end with all sessions of its user, once the user is known. */
   endWithUser(transaction: Transaction, place: string): Promise<void>
+  /**
+   * The record is deleted, so nothing has to end with the user any more. To be called once the deletion stands: a record
+   * that is still there must be found. Never fails; an entry that stays ends with the index.
+   */
+  ended(transaction: Transaction, place: string): void
   encode(transaction: Transaction, place: string): string
   /** undefined: none, or one that can't be read (another version, a removed key): an expired transaction. */
   decode(raw: string | undefined, place: string): Transaction | undefined
@@ -29,7 +34,7 @@ export interface TransactionStoreParts {
   readonly store: Store
   readonly seal: Seal
   readonly names: Signer
-  readonly openTransactions: Pick<UserKeys, 'add'>
+  readonly openTransactions: Pick<UserKeys, 'add' | 'remove'>
   readonly log: Logger
   readonly metrics: Metrics
   readonly now: () => number
@@ -64,6 +69,10 @@ export function createTransactionStore(parts: TransactionStoreParts): Transactio
     names: (handle) => names.signAll(handle),
     encode,
     endWithUser,
+
+    ended({ userId }, place) {
+      if (userId !== undefined) openTransactions.remove(userId, place).catch(() => {})
+    },
 
     async create(handle, transaction, ttlMs) {
       const place = transactionPlace(names.sign(handle))

@@ -5,6 +5,8 @@ import type { Store } from '../store/store.ts'
 export interface UserKeys {
   /** Notes a key that is being written; the same one again notes its new time to live. */
   add(userId: string, key: string, ttlMs: number): Promise<void>
+  /** A key is deleted for good: the index forgets it. */
+  remove(userId: string, key: string): Promise<void>
   /** Deletes what was noted, but for the keys that are kept. */
   deleteAll(userId: string, kept?: readonly string[]): Promise<void>
 }
@@ -35,6 +37,10 @@ export function createUserKeys({ store, names, prefix, now }: UserKeysParts): Us
       const index = indexOf(names.sign(userId))
       const count = await store.indexPut(index, key, String(Math.ceil(now() + ttlMs)), ttlMs)
       if (count % PRUNE_EVERY === 0) await prune(index)
+    },
+
+    async remove(userId, key) {
+      await Promise.all(names.signAll(userId).map((name) => store.indexRemove(indexOf(name), key)))
     },
 
     async deleteAll(userId, kept = []) {

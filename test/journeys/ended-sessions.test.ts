@@ -292,3 +292,24 @@ describe('known devices', () => {
     expect(await known()).toBe(4)
   })
 })
+
+test('a transaction that is over leaves nothing behind, nor its entry in the index of the user’s open ones', async () => {
+  const keys = () => house.redis.client().keys('gatehouse:txn:*')
+  const before = new Set(await keys())
+  const left = async () => (await keys()).filter((key) => !before.has(key))
+  const begin = async (username: string, fields: object = {}) => {
+    const browser = openBrowser(house.gatehouse.url)
+    return { browser, asked: await browser.post(SIGN_IN, { username, password: PASSWORD, ...fields }) }
+  }
+  const completed = await begin(TOMAS)
+  const cancelled = await begin(TOMAS)
+  const redirected = await begin(AMELIA, { audience: 'payroll' })
+  expect(await left()).toHaveLength(5) // three transactions of two users
+
+  const passCode = house.sandbox.totpCode(TOMAS)
+  const { pathname } = new URL(verifyHref(completed.asked, TOTP))
+  await completed.browser.post(pathname, { stateToken: handleOf(completed.asked), passCode })
+  await cancelled.browser.post('/api/v1/authn/cancel', { stateToken: handleOf(cancelled.asked) })
+  expect((await navigate(redirected.browser, hrefAt(redirected.asked, '_links.next'))).status).toBe(302)
+  await until(async () => (await left()).length === 0, { what: 'an empty index' })
+})

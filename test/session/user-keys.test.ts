@@ -48,6 +48,14 @@ test('keys that were noted under a retired key are deleted too', async () => {
   expect(left()).toEqual([])
 })
 
+test('a key that was deleted leaves the index, also one that was noted under a retired key', async () => {
+  await write('one', 'a')
+  await write('one', 'b', TTL_MS, replica(NEW, OLD))
+  for (const key of ['a', 'b']) await replica(NEW, OLD).remove('one', key)
+  await replica(NEW, OLD).deleteAll('one')
+  expect(left()).toEqual(['a', 'b'])
+})
+
 test('the index ends with the last of its keys', async () => {
   await write('one', 'a')
   await write('one', 'b', 2 * TTL_MS)
