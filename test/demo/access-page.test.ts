@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import { click } from '../support/click.ts'
 import { type DemoHouse, expectGoodScreen, hasFocus, openDemo } from '../support/demo-page.ts'
 
 /** "My access": the session, where else one is signed in, and groups and roles. */
@@ -61,9 +62,9 @@ test('another tab has signed somebody else in: the page notices, and shows who i
   const visitor = await signedIn()
   const tab = await visitor.context.newPage()
   await tab.goto(house.demo.url)
-  await tab.getByRole('button', { name: 'walter.warn@example.test' }).click()
-  await tab.getByRole('main').getByRole('button', { name: 'Sign in' }).click()
-  await tab.getByRole('main').getByRole('button', { name: 'Skip' }).click()
+  await click(tab.getByRole('button', { name: 'walter.warn@example.test' }))
+  await click(tab.getByRole('main').getByRole('button', { name: 'Sign in' }))
+  await click(tab.getByRole('main').getByRole('button', { name: 'Skip' }))
   await tab.getByRole('heading', { name: 'Hello Walter' }).waitFor()
   await visitor.press('Search')
   await visitor.screen('Hello Walter')
@@ -85,7 +86,7 @@ test('groups are searched, by keyboard too; more of them on request', async () =
   await field.fill('')
   await page.keyboard.press('Enter')
   await main.getByText('10 shown').waitFor()
-  await main.getByRole('button', { name: 'More' }).click()
+  await click(main.getByRole('button', { name: 'More' }))
   await main.getByText('20 shown').waitFor()
   expect(await hasFocus(found.locator('tbody tr:nth-child(11) td:first-child'))).toBe(true)
 })

@@ -7,6 +7,7 @@ import { type Demo, startDemo } from '../../src/demo/demo.ts'
 import { DESCRIPTIONS, openApiDocument } from '../../src/openapi.ts'
 import { defaultConfigPath } from '../../src/sandbox/sandbox-config.ts'
 import { openChromium } from '../support/chromium.ts'
+import { click } from '../support/click.ts'
 import { freePort } from '../support/gatehouse.ts'
 
 /** The page of the API in the demo, as built, in a real browser. */
@@ -50,7 +51,7 @@ test('every operation is there with its parameters, body and answers, and can be
   expect(await page.locator('#operations details').count()).toBe(DESCRIPTIONS.length)
   await page.getByRole('searchbox').fill('pam/groups get')
   await page.getByText(`2 of ${DESCRIPTIONS.length} operations`).waitFor()
-  await page.getByText('The team’s groups').click()
+  await click(page.getByText('The team’s groups'))
   const listed = page.locator('#listGroups')
   await listed
     .getByRole('listitem')
@@ -58,7 +59,7 @@ test('every operation is there with its parameters, body and answers, and can be
     .waitFor()
   await listed.getByText('integer, 1 to 1000, default 100').waitFor()
   await listed.getByRole('rowheader', { name: '503' }).waitFor()
-  await listed.getByRole('link', { name: 'GroupPage' }).click()
+  await click(listed.getByRole('link', { name: 'GroupPage' }))
   await page.locator('#schema-GroupPage').getByText('nextCursor').waitFor()
   await page.close()
 })

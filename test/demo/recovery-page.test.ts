@@ -1,10 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { click } from '../support/click.ts'
 import {
   type DemoHouse,
   expectGoodScreen,
   NEW_PASSWORD,
   openDemo,
   PASSWORD,
+  type VisitOptions,
   type Visitor,
 } from '../support/demo-page.ts'
 import { until } from '../support/until.ts'
@@ -21,8 +23,8 @@ const ERIN = 'erin.enrol@example.test'
 const codeSentTo = (login: string) => house.sandbox.outbox.latest(login)?.code ?? 'none was sent'
 
 describe('setting a factor up', () => {
-  async function choiceOf(login: string): Promise<Visitor> {
-    const visitor = await house.visit()
+  async function choiceOf(login: string, options: VisitOptions = {}): Promise<Visitor> {
+    const visitor = await house.visit(options)
     await visitor.signIn(login)
     await visitor.screen(/Set up how/)
     return visitor
@@ -114,7 +116,7 @@ describe('setting a factor up', () => {
   })
 
   test("a security key of the browser's own, which signs in next time", async () => {
-    const visitor = await choiceOf(ERIN)
+    const visitor = await choiceOf(ERIN, { isNew: true })
     await visitor.page.getByLabel('a security key of the sandbox').uncheck()
     const device = await visitor.context.newCDPSession(visitor.page)
     await device.send('WebAuthn.enable')
@@ -142,7 +144,7 @@ describe('setting a factor up', () => {
 describe('a forgotten password', () => {
   test('by a link in a mail: question, new password, signed in; the token is gone from the address', async () => {
     const visitor = await house.visit()
-    await visitor.page.getByRole('button', { name: 'amelia.stone@example.test' }).click()
+    await click(visitor.page.getByRole('button', { name: 'amelia.stone@example.test' }))
     await visitor.press('Forgot your password?')
     await expectGoodScreen(visitor.page)
     await visitor.type('User name', 'amelia.stone@example.test')
@@ -153,7 +155,7 @@ describe('a forgotten password', () => {
 
     const link = visitor.page.getByRole('link', { name: 'Open the link' })
     expect(await link.getAttribute('href')).toMatch(/^\/#recovery=.+/)
-    await link.click()
+    await click(link)
     await visitor.screen('Your recovery question')
     expect(visitor.page.url()).toBe(`${house.demo.url}/`)
     await expectGoodScreen(visitor.page)
@@ -198,14 +200,14 @@ describe('a forgotten password', () => {
 
 test('a locked account is unlocked by its owner, who signs in afterwards', async () => {
   const visitor = await house.visit()
-  await visitor.page.getByRole('button', { name: 'luis.locked@example.test' }).click()
+  await click(visitor.page.getByRole('button', { name: 'luis.locked@example.test' }))
   await visitor.press(/^Sign in$/)
   await visitor.screen('Your account is locked')
   await expectGoodScreen(visitor.page)
   await visitor.type('User name', 'luis.locked@example.test')
   await visitor.press('Send')
   await visitor.screen('Look into your mail')
-  await visitor.page.getByRole('link', { name: 'Open the link' }).click()
+  await click(visitor.page.getByRole('link', { name: 'Open the link' }))
   await visitor.main.getByLabel('What is the name of the sandbox?').fill('gatehouse')
   await visitor.press('Go on')
   await visitor.screen('Sign in')
@@ -217,8 +219,8 @@ test('a locked account is unlocked by its owner, who signs in afterwards', async
 
 test('a new account is set up by the link of the welcome mail', async () => {
   const visitor = await house.visit()
-  await visitor.page.getByRole('button', { name: 'aida.nopassword@example.test' }).click()
-  await visitor.page.getByRole('button', { name: 'Open the welcome mail' }).click()
+  await click(visitor.page.getByRole('button', { name: 'aida.nopassword@example.test' }))
+  await click(visitor.page.getByRole('button', { name: 'Open the welcome mail' }))
   await visitor.screen('Choose a new password')
   expect(visitor.page.url()).toBe(`${house.demo.url}/`)
   await visitor.type('New password', NEW_PASSWORD)
@@ -228,7 +230,7 @@ test('a new account is set up by the link of the welcome mail', async () => {
 
 test('the link of a welcome mail works in a browser that was never here', async () => {
   const token = house.sandbox.activationToken('anna.activate')
-  const visitor = await house.visit({ path: `/#activation=${token}` })
+  const visitor = await house.visit({ path: `/#activation=${token}`, isNew: true })
   await visitor.screen('Hello Anna')
   expect(visitor.page.url()).toBe(`${house.demo.url}/`)
 })
@@ -247,7 +249,7 @@ test('the link of a mail of another user is refused, and says that one must sign
 describe('a step-up for an app', () => {
   test('is signed in to here, with a code, and ends in the app', async () => {
     const visitor = await house.visit()
-    await visitor.page.getByRole('link', { name: 'Open Payroll' }).click()
+    await click(visitor.page.getByRole('link', { name: 'Open Payroll' }))
     await visitor.screen('Sign in to go on to Payroll')
     expect(visitor.page.url()).toBe(`${house.demo.url}/`)
     await expectGoodScreen(visitor.page)

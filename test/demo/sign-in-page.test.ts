@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { click } from '../support/click.ts'
 import {
   type DemoHouse,
   expectGoodScreen,
@@ -113,7 +114,7 @@ describe('a second factor', () => {
 
   test('a push is approved on the phone in the page', async () => {
     const visitor = await house.visit()
-    await visitor.page.getByRole('button', { name: 'priya.nair@example.test' }).click()
+    await click(visitor.page.getByRole('button', { name: 'priya.nair@example.test' }))
     await visitor.press('Sign in')
     await visitor.screen(/How do you want/)
     await expectGoodScreen(visitor.page)
@@ -124,7 +125,7 @@ describe('a second factor', () => {
     const approve = visitor.page.getByRole('button', { name: 'Yes, it is me' })
     await approve.waitFor()
     await expectGoodScreen(visitor.page)
-    await approve.click()
+    await click(approve)
     await signedInAs(visitor, 'Priya')
   })
 
@@ -146,7 +147,7 @@ describe('a second factor', () => {
   })
 
   test('a push that nobody answers times out, and another one can be sent', async () => {
-    const visitor = await house.visit()
+    const visitor = await house.visit({ isNew: true })
     await visitor.page.clock.install()
     await visitor.signIn('theo.timeout')
     await visitor.press('Send the request')
@@ -163,7 +164,7 @@ describe('a second factor', () => {
   })
 
   test('a lost connection while waiting is told, and the poll goes on by itself', async () => {
-    const visitor = await house.visit()
+    const visitor = await house.visit({ isNew: true })
     await visitor.signIn('nina.number')
     await visitor.press('Send the request')
     await visitor.screen('Look at your phone')
@@ -241,7 +242,7 @@ describe('a second factor', () => {
 
   test("a security key of the sandbox's", async () => {
     const visitor = await house.visit()
-    await visitor.page.getByRole('button', { name: 'wanda.key@example.test' }).click()
+    await click(visitor.page.getByRole('button', { name: 'wanda.key@example.test' }))
     await visitor.press('Sign in')
     await visitor.screen(/security key/)
     await expectGoodScreen(visitor.page)
@@ -291,7 +292,7 @@ describe('trouble', () => {
   })
 
   test('rate limited: the button counts down, and works again after it', async () => {
-    const visitor = await house.visit()
+    const visitor = await house.visit({ isNew: true })
     await visitor.page.clock.install()
     const now = Math.floor(Date.now() / 1000)
     const headers = { date: new Date(now * 1000).toUTCString(), 'x-rate-limit-reset': String(now + 20) }
@@ -302,7 +303,7 @@ describe('trouble', () => {
     await visitor.main.getByRole('button', { name: /Sign in \(in \d+ s\)/ }).waitFor()
     await expectGoodScreen(visitor.page)
     await visitor.page.clock.fastForward(25_000)
-    await visitor.main.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await click(visitor.main.getByRole('button', { name: 'Sign in', exact: true }))
     await signedInAs(visitor, 'Amelia')
   })
 
@@ -434,7 +435,7 @@ test('the page has words of its own for every error code that is not told in pla
 })
 
 test('a poll that is limited or offline backs off 1, 2, 4, 8, 16 seconds, then gives up', async () => {
-  const { page } = await house.visit()
+  const { page } = await house.visit({ isNew: true })
   await page.clock.install()
   const pauses = page.evaluate<
     number[]

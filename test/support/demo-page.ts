@@ -2,11 +2,12 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { PassThrough } from 'node:stream'
 import { expect } from '@jest/globals'
-import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
 import { type Demo, startDemo } from '../../src/demo/demo.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import { defaultConfigPath } from '../../src/sandbox/sandbox-config.ts'
 import { openChromium } from './chromium.ts'
+import { click } from './click.ts'
 import { freePort } from './gatehouse.ts'
 
 /** The demo as people meet it: the page as it was built, in a real browser, the sandbox behind it. */
@@ -14,15 +15,17 @@ export interface DemoHouse {
   readonly demo: Demo
   readonly sandbox: Sandbox
   readonly chromium: Browser
-  /** A browser of its own: nobody's cookies, no session. */
+  /** A browser with nobody's cookies and no session. */
   visit(options?: VisitOptions): Promise<Visitor>
-  /** Everybody as in the configuration, every browser closed. Fails when a page had an error of its own. */
+  /** Every user as in the configuration, every browser empty again. Fails when a page had an error of its own. */
   tidy(): Promise<void>
   stop(): Promise<void>
 }
 
-export interface VisitOptions extends BrowserContextOptions {
+export interface VisitOptions {
   readonly path?: string
+  /** A browser that was never here and is closed afterwards, for a test that changes the browser itself (its clock). */
+  readonly isNew?: boolean
 }
 
 export interface Visitor {
@@ -50,24 +53,38 @@ export async function openDemo(): Promise<DemoHouse> {
   const demo = await startDemo({ port: await freePort(), sandboxConfigPath: defaultConfigPath, logStream })
   const chromium = await openChromium()
   const complaints: string[] = []
+  // A page that has been here before costs a quarter of a new one
+  const free: Page[] = []
+  const used: Page[] = []
+
+  async function openPage(): Promise<Page> {
+    const context = await chromium.newContext({ reducedMotion: 'reduce' })
+    context.setDefaultTimeout(60_000)
+    const page = await context.newPage()
+    page.on('pageerror', (error) => complaints.push(error.message))
+    page.on('console', (message) => {
+      if (/Content Security Policy|Refused to/.test(message.text())) complaints.push(message.text())
+    })
+    return page
+  }
 
   return {
     demo,
     sandbox: demo.sandbox,
     chromium,
-    async visit({ path = '/', ...options } = {}) {
-      const context = await chromium.newContext({ reducedMotion: 'reduce', ...options })
-      context.setDefaultTimeout(60_000)
-      const page = await context.newPage()
-      page.on('pageerror', (error) => complaints.push(error.message))
-      page.on('console', (message) => {
-        if (/Content Security Policy|Refused to/.test(message.text())) complaints.push(message.text())
-      })
+    async visit({ path = '/', isNew = false } = {}) {
+      const page = (isNew ? undefined : free.pop()) ?? (await openPage())
+      if (!isNew) used.push(page)
       await page.goto(demo.url + path)
-      return visitorOf(page, context)
+      return visitorOf(page, page.context())
     },
     async tidy() {
-      await Promise.all(chromium.contexts().map((context) => context.close()))
+      const kept = used.splice(0)
+      for (const page of kept) await leave(page)
+      free.push(...kept)
+      const pages = chromium.contexts().flatMap((context) => context.pages())
+      for (const page of pages) if (!free.includes(page)) await page.close()
+      for (const context of chromium.contexts()) if (context.pages().length === 0) await context.close()
       demo.sandbox.reset()
       expect(complaints.splice(0)).toEqual([])
     },
@@ -76,6 +93,14 @@ export async function openDemo(): Promise<DemoHouse> {
       await demo.stop()
     },
   }
+}
+
+/** Nothing stays that the next visitor could meet. */
+async function leave(page: Page): Promise<void> {
+  await page.unrouteAll()
+  await page.evaluate('localStorage.clear(); sessionStorage.clear()')
+  await page.goto('about:blank')
+  await page.context().clearCookies()
 }
 
 /**
@@ -123,10 +148,10 @@ function visitorOf(page: Page, context: BrowserContext): Visitor {
       await visitor.screen('Sign in')
       await visitor.type('User name', login)
       await visitor.type('Password', password)
-      await main.getByRole('button', { name: 'Sign in', exact: true }).click()
+      await click(main.getByRole('button', { name: 'Sign in', exact: true }))
     },
     type: (label, text) => main.getByLabel(label).fill(text),
-    press: (button) => main.getByRole('button', { name: button, exact: typeof button === 'string' }).click(),
+    press: (button) => click(main.getByRole('button', { name: button, exact: typeof button === 'string' })),
     screen: (title) =>
       main
         .getByRole('heading', {

@@ -7,6 +7,9 @@ export interface UntilParts {
   readonly what?: string
 }
 
+/** How long one try within `until` may wait for a page: short beside the whole bound, so that there are more tries. */
+export const TRY_MS = 5000
+
 /**
  * Asks again and again until the condition holds (a truthy answer, which is returned) and fails when it does not
  * within the bound. A condition that throws does not hold yet; its last error is the failure's cause.

@@ -4,6 +4,7 @@ import type { Browser } from 'playwright-core'
 import { type Demo, startDemo } from '../../src/demo/demo.ts'
 import { defaultConfigPath } from '../../src/sandbox/sandbox-config.ts'
 import { openChromium } from '../support/chromium.ts'
+import { click } from '../support/click.ts'
 import { freePort } from '../support/gatehouse.ts'
 import { AMELIA, PASSWORD } from '../support/house.ts'
 import { requireWidget } from '../support/widget-site.ts'
@@ -34,9 +35,9 @@ test('the demo’s page of the widget signs in, within its content security poli
   await page.goto(`${demo.url}/demo/widget.html`)
   await page.getByRole('textbox', { name: 'Username' }).fill(AMELIA)
   await page.locator('input[name=password]').fill(PASSWORD)
-  await page.getByRole('button', { name: 'Sign In' }).click()
+  await click(page.getByRole('button', { name: 'Sign In' }))
   await page.getByText(`Signed in as ${AMELIA}`).waitFor()
-  await page.getByRole('link', { name: 'Look at your access' }).click()
+  await click(page.getByRole('link', { name: 'Look at your access' }))
   await page.getByRole('heading', { name: /Hello Amelia/ }).waitFor()
   expect(complaints).toEqual([])
 })
