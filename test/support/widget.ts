@@ -1,18 +1,19 @@
-import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
-import { until } from './until.ts'
+import type { ConsoleMessage, Locator, Page, Request, Response } from 'playwright-core'
+import { click } from './click.ts'
+import { TRY_MS, until } from './until.ts'
 import { DUO_ORIGIN, type WidgetOptions } from './widget-site.ts'
 
-/** The vendor's widget in a fresh browser, with every request that it made. */
+/** The sign-in widget in a page, with every request that it made. */
 export interface Widget {
   readonly page: Page
-  readonly context: BrowserContext
   /** The form under this title; while one slides away and the next one in, there are two. */
   form(title: RegExp): Locator
   /** Waits for the form with the user name, fills it in and sends it. */
   signIn(login: string, password: string): Promise<void>
   /** Fills in inputs by name. The widget moves the focus to the first one when the form has slid in: what that spilt is filled in again. */
   fill(form: Locator, fields: Readonly<Record<string, string>>): Promise<void>
-  /** Presses a form's button until the widget sends something: it drops one that comes right after another. */
+  click(target: Locator): Promise<void>
+  /** Clicks a form's button until the widget sends something: it drops a click that comes right after another. */
   send(form: Locator, button: string): Promise<void>
   /** What it called at the broker so far, such as `POST /api/v1/authn 200`; a poll that repeats itself counts once. */
   calls(): string[]
@@ -22,6 +23,7 @@ export interface Widget {
   done(status?: string): Promise<WidgetReport>
   /** What nobody expected of a widget that understands its server. */
   complaints(): Promise<string[]>
+  /** Leaves the page, which then holds nothing that the next user of it could meet. */
   close(): Promise<void>
 }
 
@@ -32,13 +34,12 @@ export interface WidgetReport {
 }
 
 export interface OpenWidgetParts {
-  readonly chromium: Browser
+  /** Used again and again: a page that has loaded the widget before loads it in a quarter of the time. */
+  readonly page: Page
   /** Origin of the page. */
   readonly pageUrl: string
   /** The broker's address: the only thing that the widget is told about it. */
   readonly baseUrl: string
-  /** One that another page has used before; a fresh one unless given. */
-  readonly context?: BrowserContext
   readonly options?: WidgetOptions
 }
 
@@ -68,16 +69,7 @@ const DOCUMENTED: readonly [RegExp, readonly number[]][] = [
   [/^GET \/api\/v1\/users\/[^/]+\/factors\/questions$/, [200]],
 ]
 
-export async function openWidget({
-  chromium,
-  pageUrl,
-  baseUrl,
-  options,
-  ...rest
-}: OpenWidgetParts): Promise<Widget> {
-  const context = rest.context ?? (await chromium.newContext())
-  const page = await context.newPage()
-  page.setDefaultTimeout(60_000)
+export async function openWidget({ page, pageUrl, baseUrl, options }: OpenWidgetParts): Promise<Widget> {
   const record = recordOf(page, new URL(pageUrl).origin, new URL(baseUrl).origin)
   const given = encodeURIComponent(JSON.stringify({ baseUrl, ...options }))
   await page.goto(`${pageUrl}/portal/#${given}`)
@@ -91,7 +83,7 @@ export async function openWidget({
     await until(
       async () => {
         if (record.requests() > before) return true
-        await form.getByRole('button', { name }).click({ timeout: 500 })
+        await click(form.getByRole('button', { name }))
         return record.requests() > before
       },
       { everyMs: 100, what: `a request after ${name}` },
@@ -102,16 +94,16 @@ export async function openWidget({
       const inputs = Object.entries(fields).map(
         ([name, value]) => [filled.locator(`input[name=${name}]`), value] as const,
       )
-      for (const [input, value] of inputs) await input.fill(value)
+      for (const [input, value] of inputs) await input.fill(value, { timeout: TRY_MS })
       const kept = await Promise.all(
-        inputs.map(async ([input, value]) => (await input.inputValue()) === value),
+        inputs.map(async ([input, value]) => (await input.inputValue({ timeout: TRY_MS })) === value),
       )
       return kept.every(Boolean)
     }).then(() => undefined)
 
   return {
     page,
-    context,
+    click,
     fill,
     send,
     form,
@@ -141,7 +133,13 @@ export async function openWidget({
         .filter(({ kind }) => kind === 'failed')
         .map(({ message }) => `the widget failed: ${message}`),
     ],
-    close: () => context.close(),
+    async close() {
+      record.stop()
+      await page.unrouteAll()
+      await page.evaluate('localStorage.clear(); sessionStorage.clear()')
+      await page.goto('about:blank')
+      await page.context().clearCookies()
+    },
   }
 }
 
@@ -151,29 +149,35 @@ function recordOf(page: Page, pageOrigin: string, brokerOrigin: string) {
   const isCall = (url: URL) => url.origin === brokerOrigin && !url.pathname.startsWith('/portal/')
 
   let requests = 0
-  page.on('request', (request) => {
+  const onRequest = (request: Request) => {
     const { origin, protocol } = new URL(request.url())
     if (isCall(new URL(request.url()))) requests += 1
     const isKnown = [pageOrigin, brokerOrigin, DUO_ORIGIN].includes(origin) || protocol === 'data:'
     if (!isKnown) complaints.push(`a request to ${request.url()}`)
-  })
-  page.on('requestfailed', (request) => {
+  }
+  const onFailed = (request: Request) => {
     complaints.push(`${request.url()} failed: ${request.failure()?.errorText}`)
-  })
-  page.on('response', (response) => {
+  }
+  const onResponse = (response: Response) => {
     const url = new URL(response.url())
     const method = response.request().method()
     if (isCall(url)) calls.push({ method, path: url.pathname, status: response.status() })
     else if (response.status() >= 400) complaints.push(`${url.href} was answered ${response.status()}`)
-  })
-  page.on('pageerror', (error) => complaints.push(`script error: ${error.message}`))
-  page.on('console', (message) => {
+  }
+  const onError = (error: Error) => complaints.push(`script error: ${error.message}`)
+  const onConsole = (message: ConsoleMessage) => {
     // Chromium writes a line for every answer of 400 or more; those are looked at as calls
     const isOfCall =
       message.text().startsWith('Failed to load resource') && isCall(new URL(message.location().url))
     if (message.type() === 'error' && !isOfCall) complaints.push(`console: ${message.text()}`)
-  })
-  return { calls, complaints, requests: () => requests }
+  }
+  page.on('request', onRequest).on('requestfailed', onFailed).on('response', onResponse)
+  page.on('pageerror', onError).on('console', onConsole)
+  const stop = () => {
+    page.off('request', onRequest).off('requestfailed', onFailed).off('response', onResponse)
+    page.off('pageerror', onError).off('console', onConsole)
+  }
+  return { calls, complaints, requests: () => requests, stop }
 }
 
 function isUnexpected({ method, path, status }: Call): boolean {

@@ -1,3 +1,170 @@
+import { describe, expect, test } from '@jest/globals'
+import { AMELIA, OLGA, PASSWORD, PRIYA, WALTER } from '../support/house.ts'
+import { until } from '../support/until.ts'
 import { widgetContract } from './widget-contract.ts'
 
-widgetContract('on the broker’s origin')
+const QUENTIN = 'quentin.query@example.test'
+const SANA = 'sana.sms@example.test'
+const PABLO = 'pablo.password@example.test'
+const ERIN = 'erin.enrol@example.test'
+const LUIS = 'luis.locked@example.test'
+const LENA = 'lena.locked@example.test'
+const SELF_SERVICE = { selfServiceUnlock: true, smsRecovery: true }
+
+const widgets = widgetContract('on the broker’s origin')
+
+/** These send nothing to another origin that the contract does not send: one origin will do. */
+describe('the other screens of the widget', () => {
+  test('says that a push was rejected', async () => {
+    const widget = await widgets.open()
+    await widget.signIn(PRIYA, PASSWORD)
+    const asked = widget.form(/Okta Verify/)
+    await widget.click(asked.getByRole('button', { name: 'Send Push' }))
+    await until(() => widgets.house.sandbox.pushIsWaiting(PRIYA))
+    widgets.house.sandbox.answerPush(PRIYA, 'reject')
+    await asked.getByText('You have chosen to reject this login').waitFor()
+  })
+
+  test('sends a code by text message and takes it', async () => {
+    const widget = await widgets.open()
+    await widget.signIn(SANA, PASSWORD)
+    const asked = widget.form(/SMS Authentication/)
+    await widget.click(asked.getByRole('link', { name: 'Send code' }))
+    await widget.fill(asked, { answer: await widgets.codeSentTo(SANA) })
+    await widget.send(asked, 'Verify')
+    expect(await widget.done()).toMatchObject({ user: SANA })
+  })
+
+  test('asks a security question', async () => {
+    const widget = await widgets.open()
+    await widget.signIn(QUENTIN, PASSWORD)
+    const asked = widget.form(/Security Question/)
+    await widget.fill(asked, { answer: 'not this' })
+    await widget.send(asked, 'Verify')
+    await asked.getByText("doesn't match our records").waitFor()
+    await widget.fill(asked, { answer: 'lighthouse' })
+    await widget.send(asked, 'Verify')
+    expect(await widget.done()).toMatchObject({ user: QUENTIN })
+  })
+
+  test('asks for the password once more, as a factor', async () => {
+    const widget = await widgets.open()
+    await widget.signIn(PABLO, PASSWORD)
+    const asked = widget.form(/Password/)
+    await widget.fill(asked, { password: 'Not-The-Password-1' })
+    await widget.send(asked, 'Verify')
+    await asked.getByText('The password is incorrect').waitFor()
+    await widget.fill(asked, { password: PASSWORD })
+    await widget.send(asked, 'Verify')
+    expect(await widget.done()).toMatchObject({ user: PABLO })
+  })
+
+  test('sends a code to a phone number that the org called invalid, at the second try', async () => {
+    const widget = await widgets.open()
+    await widget.signIn(ERIN, PASSWORD)
+    await widgets.chooseFactor(widget, 'SMS Authentication')
+    const asked = widget.form(/SMS/)
+    await widget.fill(asked, { phoneNumber: '5550100000' })
+    const send = asked.getByRole('link', { name: 'Send code' })
+    await widget.click(send)
+    await asked.getByText('If the number is correct, please try again').waitFor()
+    expect(widgets.house.sandbox.outbox.messages).toEqual([])
+    await widget.click(send)
+    await until(() => widgets.house.sandbox.outbox.messages.some(({ to }) => to === '+15550100000'))
+  })
+
+  test('warns of a password that expires, and skips the warning', async () => {
+    const widget = await widgets.open()
+    await widget.signIn(WALTER, PASSWORD)
+    await widget.form(/Your password will expire in 5 days/).waitFor()
+    await widget.click(widget.page.getByRole('link', { name: 'Remind me later' }))
+    expect(await widget.done()).toMatchObject({ user: WALTER })
+    expect(widget.calls()).toEqual(['POST /api/v1/authn 200', 'POST /api/v1/authn/skip 200'])
+  })
+
+  test('changes an expired password, once it is good enough', async () => {
+    const widget = await widgets.open()
+    await widget.signIn(OLGA, PASSWORD)
+    const asked = widget.form(/Your password has expired/)
+    const choose = async (password: string) => {
+      await widget.fill(asked, { oldPassword: PASSWORD, newPassword: password, confirmPassword: password })
+      await widget.send(asked, 'Change Password')
+    }
+    await choose('short')
+    await asked.getByRole('alert').getByText('at least 8 characters').waitFor()
+    await choose('Another-Password-2')
+    expect(await widget.done()).toMatchObject({ user: OLGA })
+  })
+
+  test('sets up a phone for text messages', async () => {
+    const widget = await widgets.open()
+    await widget.signIn(ERIN, PASSWORD)
+    await widgets.chooseFactor(widget, 'SMS Authentication')
+    const asked = widget.form(/Receive a code via SMS/)
+    await widget.fill(asked, { phoneNumber: '5550100099' })
+    await widget.click(asked.getByRole('link', { name: 'Send code' }))
+    await widget.fill(asked, { passCode: await widgets.codeSentTo(ERIN) })
+    await widget.send(asked, 'Verify')
+    expect(await widget.done()).toMatchObject({ user: ERIN })
+  })
+
+  test('starts a forgotten password by mail, and goes back to sign-in', async () => {
+    const widget = await widgets.open({ features: SELF_SERVICE })
+    await widget.click(widget.page.getByText('Need help signing in?'))
+    await widget.click(widget.page.getByRole('link', { name: 'Forgot password?' }))
+    const asked = widget.form(/Reset Password/)
+    await widget.fill(asked, { username: AMELIA })
+    await widget.click(asked.getByRole('link', { name: 'Reset via Email' }))
+    await widget.form(/Email sent/).waitFor()
+    expect(widgets.house.sandbox.outbox.latest(AMELIA)?.purpose).toBe('recovery')
+    await widget.done('FORGOT_PASSWORD_EMAIL_SENT')
+    await widget.click(widget.form(/Email sent/).getByRole('link', { name: 'Back to sign in' }))
+    await widget.signIn(AMELIA, PASSWORD)
+    expect(await widget.done()).toMatchObject({ user: AMELIA })
+  })
+
+  test('unlocks an account by text message', async () => {
+    const widget = await widgets.open({ features: SELF_SERVICE })
+    await widget.signIn(LUIS, PASSWORD)
+    const asked = widget.form(/Unlock account/)
+    await widget.fill(asked, { username: LUIS })
+    await widget.click(asked.getByRole('link', { name: 'Send SMS' }))
+    const code = widget.form(/verification code/i)
+    await widget.fill(code, { passCode: await widgets.codeSentTo(LUIS) })
+    await widget.send(code, 'Verify')
+    const question = widget.form(/Answer Unlock Account Challenge/)
+    await widget.fill(question, { answer: 'gatehouse' })
+    await widget.send(question, 'Unlock')
+    await widget.form(/unlocked/).waitFor()
+  })
+
+  test('unlocks by mail', async () => {
+    const widget = await widgets.open({ features: SELF_SERVICE })
+    await widget.click(widget.page.getByText('Need help signing in?'))
+    await widget.click(widget.page.getByRole('link', { name: 'Unlock account?' }))
+    const asked = widget.form(/Unlock account/)
+    await widget.fill(asked, { username: LUIS })
+    await widget.click(asked.getByRole('link', { name: 'Send Email' }))
+    await widget.form(/Email sent/).waitFor()
+  })
+
+  test('says no more of a locked account than of a wrong password, where the policy hides it', async () => {
+    const widget = await widgets.open()
+    await widget.signIn(LENA, PASSWORD)
+    await widget
+      .form(/^Sign In$/)
+      .getByText('Unable to sign in')
+      .waitFor()
+    expect(widget.calls()).toEqual(['POST /api/v1/authn 401'])
+  })
+
+  test('says that an account is locked, where the policy shows it', async () => {
+    const widget = await widgets.open()
+    await widget.signIn(LUIS, PASSWORD)
+    await widget
+      .form(/^Sign In$/)
+      .getByText('Your account is locked')
+      .waitFor()
+    expect(widget.calls()).toEqual(['POST /api/v1/authn 200'])
+  })
+})

@@ -1,0 +1,100 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals'
+import type { Page } from 'playwright-core'
+import { openChromium } from './chromium.ts'
+import { freePort } from './gatehouse.ts'
+import { type House, startHouse } from './house.ts'
+import { until } from './until.ts'
+import { openWidget, type Widget } from './widget.ts'
+import { startWidgetSite, type WidgetOptions } from './widget-site.ts'
+
+/** A broker and a page with the sign-in widget, for the tests of one file. */
+export interface Widgets {
+  readonly house: House
+  readonly page: Page
+  readonly pageUrl: string
+  readonly brokerUrl: string
+  readonly isSameOrigin: boolean
+  /** Loads the widget in the page, which no test before has left anything in. */
+  open(options?: WidgetOptions): Promise<Widget>
+  codeSentTo(login: string): Promise<string>
+  /** Clicks the widget's offer to set up the factor with this name. */
+  chooseFactor(widget: Widget, name: string): Promise<void>
+  /** What `sessions/me` answers to the browser's own cookies. */
+  whoIsSignedIn(): Promise<unknown>
+}
+
+export type PageOrigin = 'on the broker’s origin' | 'on another origin of the same site'
+
+/** Registers the hooks that start and end everything, and that check and leave the widget after each test. */
+export function useWidgets(origin: PageOrigin): Widgets {
+  const isSameOrigin = origin === 'on the broker’s origin'
+  const stops: (() => Promise<void>)[] = []
+  let started: Pick<Widgets, 'house' | 'page' | 'pageUrl' | 'brokerUrl'> | undefined
+  let opened: Widget | undefined
+
+  const current = () => {
+    if (started === undefined) throw new Error('not started yet')
+    return started
+  }
+
+  beforeAll(async () => {
+    let broker = ''
+    const brokerSite = await startWidgetSite({ port: await freePort(), broker: () => broker })
+    stops.unshift(brokerSite.stop)
+    const pageSite = isSameOrigin ? brokerSite : await startWidgetSite({ port: await freePort() })
+    if (!isSameOrigin) stops.unshift(pageSite.stop)
+    const allowed: Record<string, string> = isSameOrigin ? {} : { ALLOWED_ORIGINS: pageSite.url }
+    const signInPage = { STEP_UP: 'on', SIGN_IN_URL: `${pageSite.url}/portal/` }
+    const house = await startHouse({ env: { PUBLIC_URL: brokerSite.url, ...allowed, ...signInPage } })
+    stops.unshift(house.stop)
+    broker = house.gatehouse.url
+    const chromium = await openChromium()
+    stops.unshift(() => chromium.close())
+    const page = await chromium.newPage()
+    page.setDefaultTimeout(60_000)
+    started = { house, page, pageUrl: pageSite.url, brokerUrl: brokerSite.url }
+  })
+  afterAll(async () => {
+    for (const stop of stops) await stop()
+  })
+  beforeEach(() => current().house.sandbox.reset())
+  afterEach(async () => {
+    const complaints = await opened?.complaints()
+    await opened?.close()
+    opened = undefined
+    expect(complaints ?? []).toEqual([])
+  })
+
+  return {
+    isSameOrigin,
+    get house() {
+      return current().house
+    },
+    get page() {
+      return current().page
+    },
+    get pageUrl() {
+      return current().pageUrl
+    },
+    get brokerUrl() {
+      return current().brokerUrl
+    },
+    async open(options = {}) {
+      const { page, pageUrl, brokerUrl } = current()
+      opened = await openWidget({ page, pageUrl, baseUrl: brokerUrl, options })
+      return opened
+    },
+    codeSentTo: (login) =>
+      until(() => current().house.sandbox.outbox.latest(login)?.code ?? '', { what: `a code for ${login}` }),
+    chooseFactor: (widget, name) =>
+      widget.click(
+        widget
+          .form(/^Set up/)
+          .getByRole('listitem')
+          .filter({ has: widget.page.getByRole('heading', { name, exact: true }) })
+          .getByText(/Set ?up/),
+      ),
+    whoIsSignedIn: async () =>
+      (await current().page.context().request.get(`${current().brokerUrl}/api/v1/sessions/me`)).json(),
+  }
+}
