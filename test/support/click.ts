@@ -1,11 +1,14 @@
 import type { JSHandle, Locator } from 'playwright-core'
-import { TRY_MS, until } from './until.ts'
+import { TRY_MS, type UntilParts, until } from './until.ts'
 
 /**
  * Clicks with the mouse, once. A form that moves between press and release gets no click event: the mouse was pressed on
  * one element and released on another. So the click is repeated until the target receives one.
  */
-export async function click(target: Locator): Promise<void> {
+export async function click(
+  target: Locator,
+  { timeoutMs }: Pick<UntilParts, 'timeoutMs'> = {},
+): Promise<void> {
   let heard: JSHandle<{ isClicked: boolean }> | undefined
   // A click that leads to another page takes the listener along
   const isClicked = () => heard?.evaluate((clicks) => clicks.isClicked).catch(() => true)
@@ -16,7 +19,7 @@ export async function click(target: Locator): Promise<void> {
       await target.click({ timeout: TRY_MS })
       return isClicked()
     },
-    { what: `a click on ${target}` },
+    { what: `a click on ${target}`, ...(timeoutMs === undefined ? {} : { timeoutMs }) },
   )
 }
 

@@ -83,7 +83,7 @@ export async function openWidget({ page, pageUrl, baseUrl, options }: OpenWidget
     await until(
       async () => {
         if (record.requests() > before) return true
-        await click(form.getByRole('button', { name }))
+        await click(form.getByRole('button', { name }), { timeoutMs: TRY_MS })
         return record.requests() > before
       },
       { everyMs: 100, what: `a request after ${name}` },
