@@ -79,7 +79,7 @@ export function tokenList(tokens: readonly string[]): string[] {
  * where tokens are nested so deep that it would take too long: as with anything so deep, that is no answer of the API.
  */
 export function cutTokens(serialized: string, tokens: readonly string[]): Cut {
-  return cutAll(serialized, tokenList(tokens), jsonForm)
+  return cutAll(serialized, tokenList(tokens), JSON_STRING)
 }
 
 /**
@@ -88,11 +88,8 @@ export function cutTokens(serialized: string, tokens: readonly string[]): Cut {
  */
 export function swapTokens(text: string, tokens: readonly string[], handle: string): string {
   if (text === '') return text
-  if (handle === '') return cutAll(text, tokens, asItIs).text
-  return tokensThatMayBeIn(text, tokens).reduce(
-    (swapped, token) => replaceToken(swapped, token, asItIs, handle).text,
-    text,
-  )
+  if (handle === '') return cutAll(text, tokens, PLAIN).text
+  return tokens.reduce((swapped, token) => replaceToken(swapped, token, PLAIN, handle).text, text)
 }
 
 interface Cut {
@@ -104,13 +101,13 @@ interface Cut {
 const MAX_ROUNDS = 32
 
 /** Until none is found: what stood before and behind one can be a token itself. */
-function cutAll(given: string, tokens: readonly string[], written: (character: string) => string): Cut {
+function cutAll(given: string, tokens: readonly string[], form: Form): Cut {
   let text = given
   let cut = 0
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const before = cut
-    for (const token of tokensThatMayBeIn(text, tokens)) {
-      const without = replaceToken(text, token, written, '')
+    for (const token of tokens) {
+      const without = replaceToken(text, token, form, '')
       cut += without.count
       text = without.text
     }
@@ -123,79 +120,55 @@ function cutAll(given: string, tokens: readonly string[], written: (character: s
  * A token may stand as it is; and each of its characters may be percent-encoded, escaped as in JavaScript or JSON, or an HTML
  * entity, once or (a URL in a query, JSON in a string of JSON) over again.
  */
-function replaceToken(given: string, token: string, written: (character: string) => string, by: string) {
-  const plain = given.split(written(token))
+function replaceToken(given: string, token: string, form: Form, by: string) {
+  const plain = given.split(form.written(token))
   const text = plain.join(by)
-  const count = plain.length - 1
-  if (!MAY_HOLD_ESCAPES.test(text) || (count > 0 && tokensThatMayBeIn(text, [token]).length === 0))
-    return { text, count }
-  const spelled = [...token].map((character, n) => spellings(character, written, n === 0))
-  const parts = text.split(new RegExp(spelled.join('')))
-  return { text: parts.join(by), count: count + parts.length - 1 }
-}
-
-/** The pattern of a token is dear, and nearly no text has a token: those are left out here that it cannot have. */
-function tokensThatMayBeIn(text: string, tokens: readonly string[]): readonly string[] {
-  if (!MAY_HOLD_ESCAPES.test(text)) return tokens
-  const plain = withoutEscapes(text)
-  return plain === undefined ? tokens : tokens.filter((token) => plain.includes(coreOf(token)))
-}
-
-/**
- * A part of the token that stands in every text with the token, once the escapes are gone: its characters begin no escape, and
- * they end none that stands before them, whole or cut off. Empty where no part is long enough to be sure.
- */
-function coreOf(token: string): string {
-  const parts = token.split(/[^\w.~-]/).map((part) => part.replace(END_OF_ESCAPE, ''))
-  return parts.find((part) => part.length >= 8) ?? ''
-}
-
-/** At the start of a token, this can be taken for the end of a cut-off escape that stands before it, or of one within it. */
-const END_OF_ESCAPE = /^[ux\da-f]*/i
-
-/** Every escape that `spellings` knows as its character; undefined: there are escapes within escapes without end. */
-function withoutEscapes(given: string): string | undefined {
-  let text = given
-  for (let round = 0; round < MAX_NESTED; round++) {
-    const plain = text.replace(ESCAPE, unescaped)
-    if (plain === text) return plain.replace(SET_APART, (mark) => shifted(mark, -APART))
-    text = plain
+  const [first, ...others] = MAY_HOLD_ESCAPES.test(text) ? patternsOf(token, form) : []
+  const parts: string[] = []
+  let from = 0
+  for (let start = first?.exec(text); first && start; start = first.exec(text)) {
+    const end = endOfMatch(text, first.lastIndex, others)
+    first.lastIndex = end ?? start.index + 1
+    if (end === undefined) continue
+    parts.push(text.slice(from, start.index))
+    from = end
   }
-  return undefined
+  return { text: [...parts, text.slice(from)].join(by), count: plain.length - 1 + parts.length }
 }
 
-const MAX_NESTED = 16
-
-const ESCAPE =
-  /&(?:amp;)+|&#[xX]0*([\da-fA-F]{1,6});?|&#0*(\d{1,7});?|(?:%(?:25)*|\\+)[uU]([\da-fA-F]{4})|\\+[uU]\{0*([\da-fA-F]{1,6})\}|\\+[xX]([\da-fA-F]{2})|%(?:25)*([\da-fA-F]{2})/g
+/** Where the last of the patterns ends if they match one behind the other. */
+function endOfMatch(text: string, start: number, patterns: readonly RegExp[]): number | undefined {
+  let end = start
+  for (const pattern of patterns) {
+    pattern.lastIndex = end
+    if (!pattern.test(text)) return undefined
+    end = pattern.lastIndex
+  }
+  return end
+}
 
 /**
- * A character out of an escape is no part of the escape before it: `&#97%31` is a and 1. So it is set apart, in a range of
- * code points that has no meaning, until there is no escape left. What may begin or end an escape is not.
+ * One pattern per character: the characters are few, and a pattern for each new token takes milliseconds to compile. Where a
+ * character can begin or end an escape, only the text behind it shows how to read it, and only a single pattern for the rest
+ * of the token tries both.
  */
-const APART = 0xe000
-const SET_APART = /[\ue000-\ue07f]/g
-const shifted = (character: string, by: number) => String.fromCharCode(character.charCodeAt(0) + by)
-
-function unescaped(
-  whole: string,
-  entityHex?: string,
-  entity?: string,
-  unit?: string,
-  point?: string,
-  x?: string,
-  percent?: string,
-): string {
-  const hex = entityHex ?? unit ?? point ?? x ?? percent
-  const code =
-    entity !== undefined ? Number(entity) : hex === undefined ? undefined : Number.parseInt(hex, 16)
-  if (code === undefined) return '&'
-  if (code > 0x10ffff) return whole
-  const character = String.fromCodePoint(code)
-  return /\w/.test(character) ? shifted(character, APART) : character
+function patternsOf(token: string, form: Form): RegExp[] {
+  const parts = token.match(/(?:[%&\\]|.;).*|./gsu) ?? []
+  return parts.map((part, n) => patternOf(part, form, n === 0))
 }
 
-const MAY_HOLD_ESCAPES = /[%&]|\\[ux/]/i
+function patternOf(part: string, { written, patterns }: Form, isFirst: boolean): RegExp {
+  const key = isFirst ? `first ${part}` : part
+  const known = patterns.get(key)
+  if (known !== undefined) {
+    known.lastIndex = 0 // a search that threw leaves another one
+    return known
+  }
+  const spelled = [...part].map((character, n) => spellings(character, written, isFirst && n === 0))
+  const pattern = new RegExp(spelled.join(''), isFirst ? 'g' : 'y')
+  if (/^[ -~]$/.test(part)) patterns.set(key, pattern)
+  return pattern
+}
 
 /**
  * A pattern for the ways to write a character. A first character takes one backslash of a row: else the search of a text of
@@ -220,8 +193,18 @@ function spellings(character: string, written: (character: string) => string, is
   return `(?:${alternatives.join('|')})`
 }
 
-const asItIs = (text: string) => text
-const jsonForm = (text: string) => JSON.stringify(text).slice(1, -1)
+const MAY_HOLD_ESCAPES = /[%&]|\\[ux/]/i
+
+/** How a text writes a character that is not escaped further, and the patterns of characters in such a text. */
+interface Form {
+  readonly written: (character: string) => string
+  readonly patterns: Map<string, RegExp>
+}
+const PLAIN: Form = { written: (character) => character, patterns: new Map() }
+const JSON_STRING: Form = {
+  written: (character) => JSON.stringify(character).slice(1, -1),
+  patterns: new Map(),
+}
 
 const BYTES = new TextEncoder()
 

@@ -109,6 +109,30 @@ test.each([
   expect(cutTokens(JSON.stringify({ value }), [TOKEN])).toEqual({ text: '{"value":""}', cut: 1 })
 })
 
+test('a token whose slashes alone are escaped, as in JSON, is cut', () => {
+  const value = '00Plainly\\/Fake\\/Token'
+  expect(cutTokens(JSON.stringify({ value }), ['00Plainly/Fake/Token'])).toEqual({
+    text: '{"value":""}',
+    cut: 1,
+  })
+})
+
+/** Such a spelling can be read in several ways, and only one of them is the token. */
+test.each([
+  ['percent-encoded', encodeURIComponent],
+  ['percent-encoded, twice', (token: string) => encodeURIComponent(encodeURIComponent(token))],
+  [
+    'in HTML entities without semicolons',
+    (token: string) => token.replace(/[a-z]/g, (char) => `&#${char.charCodeAt(0)}`),
+  ],
+])('a token that looks like escapes is cut %s', (_spelling, spell) => {
+  const value = spell('a;%25b;&%41;-Plainly-Fake;')
+  expect(cutTokens(JSON.stringify({ value }), ['a;%25b;&%41;-Plainly-Fake;'])).toEqual({
+    text: '{"value":""}',
+    cut: 1,
+  })
+})
+
 test.each([
   ['a longer number', `&#${'0'.codePointAt(0)}7;`],
   ['another letter', '\\u0031'],
