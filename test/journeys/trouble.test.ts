@@ -156,7 +156,10 @@ describe('Redis in trouble', () => {
   })
 
   test('down is 503 and no sign-out; when it is back, the session and the transaction go on', async () => {
-    const kept = await startHouse({ redis: { persist: true } })
+    const kept = await startHouse({
+      redis: { persist: true },
+      tunables: (tunables) => ({ ...tunables, store: { connectTimeoutMs: 3000, commandTimeoutMs: 3000 } }),
+    })
     try {
       const browser = await kept.visit()
       await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })

@@ -5,8 +5,8 @@ import { createSecret } from '../../src/config/secret.ts'
 import { createMovableStore, type MovableStoreEvent } from '../../src/store/movable-store.ts'
 import type { StoreEvent } from '../../src/store/redis-link.ts'
 import { type Certificates, makeCertificates } from '../support/redis-certificates.ts'
-import { startRedisCluster } from '../support/redis-cluster.ts'
-import { startSentinels } from '../support/redis-sentinels.ts'
+import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
+import { startSentinels, type WatchedRedis } from '../support/redis-sentinels.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 import {
@@ -17,10 +17,16 @@ import {
   expectUnavailable,
   expectWorking,
   server,
-  stopped,
 } from './redis-harness.ts'
 
+/** Servers that take seconds to find each other, so every test uses the same ones. */
+let watched: WatchedRedis
+let cluster: RedisCluster
+beforeAll(async () => {
+  ;[watched, cluster] = await Promise.all([startSentinels(), startRedisCluster(3)])
+})
 afterEach(cleanUpAll)
+afterAll(() => Promise.all([watched?.stop(), cluster?.stop()]))
 
 const attempts = (events: readonly StoreEvent[], reason: string) =>
   events.filter((event) => event.event === 'store_reconnecting' && event.reason === reason)
@@ -37,7 +43,7 @@ describe('a database that does not exist', () => {
   })
 
   test('behind sentinels', async () => {
-    const { url, primary } = stopped(await startSentinels())
+    const { url, primary } = watched
     const { store, events } = connect(url.replace('/0?', '/99?'))
     await until(() => attempts(events, 'no such database').length > 0, { what: 'the reason' })
     await expectUnavailable(store)
@@ -80,6 +86,13 @@ describe('a database that does not exist', () => {
 })
 
 describe('a user with too few rights', () => {
+  let redis: RedisServer
+  beforeAll(async () => {
+    redis = await startRedis()
+  })
+  afterEach(() => redis.client().flushall())
+  afterAll(() => redis.stop())
+
   test.each([
     ['no scripts', ['~gatehouse:*', '+@all', '-@scripting'], 'NOPERM'],
     ['other keys', ['~other:*', '+@all'], 'NOPERM'],
@@ -91,8 +104,7 @@ describe('a user with too few rights', () => {
       'NOPERM',
     ]),
   ])('%s: the store does not say that it is well', async (_, rules, reason) => {
-    const redis = await server()
-    const { store } = await connectAs(redis, rules)
+    const { store } = await connectAs(rules)
     await store.ping().catch(() => {}) // the client's first one is EVAL; from then on it is EVALSHA
     await expect(store.ping()).rejects.toMatchObject({ status: 503, cause: { reason } })
     expect(await redis.client().dbsize()).toBeLessThanOrEqual(OWN_KEYS)
@@ -105,7 +117,6 @@ describe('a user with too few rights', () => {
   })
 
   test('in a cluster, these rights and those for a cluster are enough', async () => {
-    const cluster = stopped(await startRedisCluster(3))
     for (const node of cluster.masters) {
       const client = node.client()
       await client.call('ACL', ...documentedRule(), '+cluster|slots', '+cluster|info', '+client|setname')
@@ -116,8 +127,8 @@ describe('a user with too few rights', () => {
   })
 
   test('behind sentinels, these rights and those at the sentinels are enough', async () => {
-    const { url, primary, replicas, sentinels } = stopped(await startSentinels())
-    for (const redis of [primary, ...replicas]) await redis.client().call('ACL', ...documentedRule())
+    const { url, primary, replicas, sentinels } = watched
+    for (const one of [primary, ...replicas]) await one.client().call('ACL', ...documentedRule())
     const atSentinel = ['+sentinel|get-master-addr-by-name', '+sentinel|sentinels']
     for (const sentinel of sentinels) {
       await sentinel.client().call('ACL', 'SETUSER', 'gatehouse', 'reset', 'on', '>password', ...atSentinel)
@@ -128,7 +139,6 @@ describe('a user with too few rights', () => {
   })
 
   test('what is tried leaves nothing for good, and may be tried by many at once', async () => {
-    const redis = await server()
     const stores = [connect(redis.url), connect(redis.url)].map(({ store }) => store)
     await Promise.all(stores.map((store) => until(() => store.ping().then(() => true))))
     await Promise.all(Array.from({ length: 40 }, (_, n) => stores[n % 2]?.ping()))
@@ -138,7 +148,7 @@ describe('a user with too few rights', () => {
     for (const key of keys) expect(await client.pttl(key)).not.toBe(-1)
   })
 
-  async function connectAs(redis: RedisServer, rules: readonly string[]) {
+  async function connectAs(rules: readonly string[]) {
     await addUser(redis, ...rules)
     const connected = connect(urlFor(redis))
     await until(() => connected.status() === 'ready', { what: 'a connection' })
@@ -156,13 +166,13 @@ describe('TLS on one side only', () => {
   })
   afterAll(() => certificates.remove())
 
-  test.each<[string, () => Promise<{ url: string; stop(): Promise<void> }>]>([
-    ['one server', () => startRedis()],
-    ['one server that asks for a password', () => startRedis({ password: 'plainly-fake' })],
-    ['sentinels', () => startSentinels()],
-    ['a cluster', () => startRedisCluster(3)],
+  test.each<[string, () => Promise<{ url: string }>]>([
+    ['one server', () => server()],
+    ['one server that asks for a password', () => server({ password: 'plainly-fake' })],
+    ['sentinels', async () => watched],
+    ['a cluster', async () => cluster],
   ])('a TLS URL for a port without TLS is named as such: %s', async (_, start) => {
-    const { url } = stopped(await start())
+    const { url } = await start()
     const { store, events } = connect(url.replace(/^redis/, 'rediss'))
     await until(() => hasReason(events, NO_TLS), { what: 'the reason' })
     expect(await expectUnavailable(store)).toContain(`redis: ${NO_TLS}`)

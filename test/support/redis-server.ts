@@ -103,7 +103,7 @@ async function startServerOn(
     log: () => running.log(),
     async stop() {
       for (const client of clients) if (client.status !== 'end') client.disconnect()
-      await running.end()
+      await running.kill() // its data goes with it, and it heeds a SIGTERM only ten times a second
       removeDirectory(directory)
     },
     kill: () => running.kill(),
