@@ -8,7 +8,7 @@ afterEach(() => house.stop())
 
 const PLACES = 3
 
-/** A broker with few places, each kind for itself. */
+/** A broker with few places, each kind for itself, that waits for an upstream until the test releases it. */
 const startNarrow = () =>
   startHouse({
     env: { TRUST_PROXY: '127.0.0.1' },
@@ -18,6 +18,11 @@ const startNarrow = () =>
         ...tunables.http,
         load: { ...tunables.http.load, inFlight: { sign_in: PLACES, session: 50, pam: PLACES } },
       },
+      upstream: {
+        ...tunables.upstream,
+        authn: { ...tunables.upstream.authn, totalTimeoutMs: 120_000 },
+        pam: { ...tunables.upstream.pam, totalTimeoutMs: 120_000 },
+      },
     }),
   })
 
@@ -26,7 +31,7 @@ test('a PAM API that hangs takes up its own places alone: signing in and session
   const browser = await house.visit()
   const signIn = () => browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
   await signIn()
-  house.sandbox.faults.pam.set({ kind: 'delay', ms: 60_000 })
+  house.sandbox.faults.pam.hold({})
   const lookups = Array.from({ length: 20 }, () => browser.get('/api/v1/pam/groups'))
   await until(async () =>
     (await house.gatehouse.metrics()).includes(`requests_under_way{kind="pam"} ${PLACES}`),
@@ -51,7 +56,7 @@ test('a sign-in API that hangs takes up the places of signing in alone, and they
   house = await startNarrow()
   const [browser, other] = [await house.visit(), await house.visit()]
   await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
-  house.sandbox.faults.authn.set({ kind: 'delay', ms: 7000 })
+  house.sandbox.faults.authn.hold({})
   const slow = Array.from({ length: PLACES }, (_, n) =>
     other.post(
       '/api/v1/authn',

@@ -19,7 +19,7 @@ import {
   server,
 } from './redis-harness.ts'
 
-/** Servers that take seconds to find each other, so every test uses the same ones. */
+/** They take seconds to start, so the tests share them. */
 let watched: WatchedRedis
 let cluster: RedisCluster
 beforeAll(async () => {
@@ -193,18 +193,20 @@ describe('TLS on one side only', () => {
   })
 
   test('so is a server that says nothing, and one that hangs up', async () => {
-    const silent = createServer(() => {})
-    const hangingUp = createServer((socket) => socket.destroy())
-    for (const listener of [silent, hangingUp]) {
-      const port = await new Promise<number>((resolve) => {
-        listener.listen(0, '127.0.0.1', () => resolve((listener.address() as AddressInfo).port))
-      })
-      atTheEnd(async () => void listener.close())
-      for (const scheme of ['redis', 'rediss']) {
-        const { events } = connect(`${scheme}://127.0.0.1:${port}`)
-        await until(() => events.length > 2)
-        expect([NO_TLS, TLS].filter((reason) => hasReason(events, reason))).toEqual([])
-      }
+    const listeners = [createServer(() => {}), createServer((socket) => socket.destroy())]
+    const ports = await Promise.all(
+      listeners.map((listener) => {
+        atTheEnd(async () => void listener.close())
+        return new Promise<number>((resolve) => {
+          listener.listen(0, '127.0.0.1', () => resolve((listener.address() as AddressInfo).port))
+        })
+      }),
+    )
+    const urls = ports.flatMap((port) => [`redis://127.0.0.1:${port}`, `rediss://127.0.0.1:${port}`])
+    const eventsOf = urls.map((url) => connect(url).events)
+    for (const events of eventsOf) {
+      await until(() => events.length > 2)
+      expect([NO_TLS, TLS].filter((reason) => hasReason(events, reason))).toEqual([])
     }
   })
 })
