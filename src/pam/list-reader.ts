@@ -1,8 +1,8 @@
 import type { UpstreamClock } from '../upstream/upstream-clock.ts'
 import type { Group } from './group.ts'
 import type { GroupLists, KnownList } from './group-lists.ts'
-import type { ListBackoff } from './list-backoff.ts'
-import { newPageRead } from './pages.ts'
+import type { ListBackoff, LostPages } from './list-backoff.ts'
+import { newPageRead, type PageRead } from './pages.ts'
 import type { OnAccountOf } from './pam-call.ts'
 import type { ListOf, PamClient } from './pam-client.ts'
 import { PamFailure } from './pam-errors.ts'
@@ -53,7 +53,7 @@ export function createListReader(parts: ListReaderParts): ListReader {
         if (!error.rule.keepsPages) await paused.drop(name)
         else if (read.asked.length !== pagesBefore) await paused.keep(name, read)
         if (error.trouble === 'unknown_person') backoff.succeeded(name)
-        else if (!error.gaveWay) backoff.failed(name, error)
+        else if (!error.gaveWay) backoff.failed(name, error, lostBy(error, read))
         await afterFailure(list, error, clock.now() - (monotonic() - startedAt))
         throw error
       }
@@ -72,6 +72,11 @@ export function createListReader(parts: ListReaderParts): ListReader {
       lists.clearMemory()
     }
   }
+}
+
+function lostBy({ rule }: PamFailure, { asked, rate }: PageRead): LostPages {
+  const pages = rule.keepsPages ? 0 : asked.length
+  return { pages, intervalMs: refreshIntervalMs(pages, rate) }
 }
 
 /** By id, so that a cursor is a place in the list whatever comes and goes. */

@@ -90,3 +90,38 @@ test('while a long list waits for the rate limit, polling does not take up its p
   journey.advance(retryAfterS * 1000)
   expect((await broker.get('/api/v1/pam/groups')).status).not.toBe(502)
 })
+
+test('a long list that fails on its last page uses about a tenth of the rate limit, however often it is polled', async () => {
+  journey = await startJourney()
+  const pages = 110
+  let calls = 0
+  let isBroken = true
+  const api = await journey.listen((req, res) => {
+    const page = Number(new URL(req.url ?? '', 'http://api').searchParams.get('offset') ?? 1)
+    res.setHeader('Date', new Date(journey.pam.now()).toUTCString())
+    res.setHeader('Content-Type', 'application/json')
+    calls++
+    if (req.method === 'POST') {
+      const expires_at = new Date(journey.pam.now() + 86_400_000).toISOString()
+      res.end(JSON.stringify({ bearer_token: 'fake-token', expires_at, team_name: 'example-team' }))
+    } else if (page < pages) {
+      res.setHeader('Link', `<?offset=${page + 1}>; rel="next"`)
+      res.end('{"list":[]}')
+    } else res.end(isBroken ? '<html>' : '{"list":[]}')
+  })
+  const broker = await journey.replica({ baseUrl: api.origin })
+  const statusNow = async () => (await broker.get('/api/v1/pam/groups')).status
+
+  const hours = 2
+  for (let elapsedMs = 0; elapsedMs < hours * 3_600_000; elapsedMs += 30_000) {
+    expect(await statusNow()).toBe(502)
+    journey.advance(30_000)
+  }
+  // An API that tells no limit is taken to have one of 10,000 an hour. The pause grows within a few reads.
+  expect(calls).toBeLessThanOrEqual(hours * 1000 + 4 * pages)
+  expect(calls).toBeGreaterThan((hours * 1000) / 2)
+
+  isBroken = false
+  journey.advance(900_000)
+  expect(await statusNow()).toBe(200)
+})
