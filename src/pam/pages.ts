@@ -3,6 +3,7 @@ import { type Group, parseGroup } from './group.ts'
 import { parseLinkHeader } from './link-header.ts'
 import { PamFailure } from './pam-errors.ts'
 import type { RateSeen } from './refresh-interval.ts'
+import { isSameTeam } from './team-name.ts'
 
 export interface PageLimits {
   readonly maxPages: number
@@ -14,6 +15,8 @@ export interface PageLimits {
 export interface PagesParts {
   /** Of the API; a link must stay on it. */
   readonly origin: string
+  /** Whose list it is. */
+  readonly team: string
   readonly limits: PageLimits
   readonly monotonic: () => number
 }
@@ -107,7 +110,7 @@ function nextQuery(
   { headers }: UpstreamAnswer,
   current: string,
   path: string,
-  { origin, limits }: PagesParts,
+  { origin, team, limits }: PagesParts,
 ): string | undefined {
   const lines = headers.link === undefined ? [] : [headers.link].flat()
   if (lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0) > limits.maxLinkHeaderBytes)
@@ -122,7 +125,7 @@ function nextQuery(
   for (const link of links) {
     if (!link.relations.includes('next')) continue
     if (link.parameters.has('anchor')) throw refused('next page of something else')
-    queries.add(queryOf(link.target, new URL(current, origin), path))
+    queries.add(queryOf(link.target, new URL(current, origin), { path, team }))
   }
   if (queries.size > 1) throw refused('two next pages')
   // A link must name its relation (RFC 8288, section 3.3). One that does not might be the next page.
@@ -132,21 +135,25 @@ function nextQuery(
   return query
 }
 
-function queryOf(target: string, base: URL, path: string): string {
+function queryOf(target: string, base: URL, list: { path: string; team: string }): string {
   if (!URL.canParse(target, base.href)) throw refused('not a URL')
   const url = new URL(target, base)
   if (url.origin !== base.origin) throw refused('link to another origin')
   if (url.username !== '' || url.password !== '') throw refused('link with user info')
-  if (!isSamePath(url.pathname, path)) throw refused('link to another path')
+  if (!isSamePath(url.pathname, list)) throw refused('link to another path')
   return url.search
 }
 
-/** Segment by segment, because a server may write `@` where we wrote `%40`. */
-function isSamePath(one: string, other: string): boolean {
+/** Segment by segment, because a server may write `@` where we wrote `%40`, and the team's name in another letter case. */
+function isSamePath(found: string, { path, team }: { path: string; team: string }): boolean {
   try {
-    const segments = other.split('/').map(decodeURIComponent)
-    const found = one.split('/').map(decodeURIComponent)
-    return found.length === segments.length && found.every((segment, index) => segment === segments[index])
+    const ours = path.split('/').map(decodeURIComponent)
+    const theirs = found.split('/').map(decodeURIComponent)
+    const isSame = (own: string, index: number) => {
+      const their = theirs[index] ?? ''
+      return own === their || (own === team && isSameTeam(own, their))
+    }
+    return theirs.length === ours.length && ours.every(isSame)
   } catch {
     return false // a broken percent sequence: not ours
   }

@@ -26,8 +26,9 @@ export interface PamClientParts {
   readonly mintLimitOf: (list: ListOf) => MintLimit
   /** Of the API: the only one that a link may lead to. */
   readonly origin: string
-  /** Where the team's operations are: the API's own path, if it has one, the version and the team. */
-  readonly teamPath: string
+  /** Of the API, if it is served under one; without a slash at the end. */
+  readonly basePath: string
+  readonly team: string
   readonly limits: PageLimits
   readonly maxWaitMs: number
   readonly clock: UpstreamClock
@@ -39,8 +40,9 @@ export interface PamClientParts {
 const FIRST_PAGE_SUBJECT = { me: 'person', directory: 'team' } as const
 
 export function createPamClient(parts: PamClientParts): PamClient {
-  const { call, token, mintLimitOf, origin, teamPath, limits, maxWaitMs, clock, monotonic, log, metrics } =
-    parts
+  const { call, token, mintLimitOf, origin, basePath, team, limits, maxWaitMs, clock, monotonic } = parts
+  const { log, metrics } = parts
+  const teamPath = `${basePath}/v1/teams/${encodeURIComponent(team)}`
 
   return {
     async groups(list, account, read) {
@@ -61,7 +63,7 @@ export function createPamClient(parts: PamClientParts): PamClient {
         return answer
       }
       try {
-        return await readPages(pathOf(list), fetchPage, { origin, limits, monotonic }, read)
+        return await readPages(pathOf(list), fetchPage, { origin, team, limits, monotonic }, read)
       } catch (error) {
         if (error instanceof PamFailure && error.trouble === 'unreadable') {
           metrics.pamErrors.inc({ name: 'unreadable' })

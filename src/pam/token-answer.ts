@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { parseStored } from '../store/stored-json.ts'
 import type { UpstreamAnswer } from '../upstream/upstream-client.ts'
 import { PamFailure } from './pam-errors.ts'
+import { isSameTeam } from './team-name.ts'
 
 /** A token as it was issued. Times are the API's. */
 export interface IssuedToken {
@@ -20,15 +21,11 @@ export function parseIssuedToken({ json }: UpstreamAnswer, team: string, nowMs: 
   const fields = fieldsOf(json)
   if (typeof fields.bearer_token !== 'string' || !BEARER.test(fields.bearer_token))
     throw new PamFailure('unreadable', { reason: 'bearer_token' })
-  if (!isTeam(fields.team_name, team)) throw new PamFailure('other_team')
+  if (typeof fields.team_name !== 'string' || !isSameTeam(fields.team_name, team))
+    throw new PamFailure('other_team')
   const end = typeof fields.expires_at === 'string' ? Date.parse(fields.expires_at) : Number.NaN
   const lifetimeMs = end > nowMs ? end - nowMs : DEFAULT_LIFETIME_MS
   return { token: fields.bearer_token, expiresAtMs: nowMs + lifetimeMs, lifetimeMs }
-}
-
-/** The API may write a team's name in another letter case than `PAM_TEAM`. */
-function isTeam(name: unknown, team: string): boolean {
-  return typeof name === 'string' && name.toLowerCase() === team.toLowerCase()
 }
 
 /** undefined: nothing that this version wrote. */

@@ -10,7 +10,8 @@ import { LOGIN } from './pam-broker.ts'
 import { type Journey, startJourney } from './pam-journey.ts'
 
 const ORIGIN = 'https://pam.example.test'
-const PATH = '/v1/teams/example-team/groups'
+const TEAM = 'example-team'
+const PATH = `/v1/teams/${TEAM}/groups`
 const LIMITS: PageLimits = { maxPages: 20, maxItems: 1000, maxTotalMs: 1000, maxLinkHeaderBytes: 4096 }
 
 const answerOf = (list: unknown, link?: string | string[]): UpstreamAnswer => ({
@@ -31,7 +32,7 @@ async function read(link: string | string[], limits: Partial<PageLimits> = {}) {
     asked.push(path)
     return answerOf([group(asked.length)], asked.length === 1 ? link : undefined)
   }
-  const parts = { origin: ORIGIN, limits: { ...LIMITS, ...limits }, monotonic: () => 0 }
+  const parts = { origin: ORIGIN, team: TEAM, limits: { ...LIMITS, ...limits }, monotonic: () => 0 }
   return readPages(PATH, fetchPage, parts).then(
     (groups) => ({ asked, groups: groups.length, reason: undefined }),
     (error: unknown) => {
@@ -50,6 +51,7 @@ test.each([
   [`<https://svc:pw@pam.example.test${PATH}?o=1>; rel=next`, 'unreadable: link with user info'],
   [`<https://pam.example.test@collector.org${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],
   [`</v1/teams/other-team/groups?o=1>; rel=next`, 'unreadable: link to another path'],
+  [`</v1/Teams/example-team/groups?o=1>; rel=next`, 'unreadable: link to another path'],
   [`<${PATH}/?o=1>; rel=next`, 'unreadable: link to another path'],
   [`<${PATH}/../../other-team/groups?o=1>; rel=next`, 'unreadable: link to another path'],
   [`<${PATH}/%2e%2e/%2e%2e/other-team/groups?o=1>; rel=next`, 'unreadable: link to another path'],
@@ -88,6 +90,8 @@ test.each([
   `<${PATH}?o=1>; rel=next`,
   `<https://pam.example.test:443${PATH}?o=1>; rel="next"`,
   `<HTTPS://PAM.EXAMPLE.TEST${PATH}?o=1>; rel="next"`,
+  `</v1/teams/Example-TEAM/groups?o=1>; rel=next`,
+  `</v1/teams/%45xample-team/groups?o=1>; rel=next`,
   `<?o=1>;rel=NEXT`,
   `<?o=1#part>;rel=next`,
   `<?p=1> ; rel="prev" , <?o=1>\t;\trel = "prev-x  next"`,
@@ -121,7 +125,7 @@ test('a parser that follows the letter: names, values, relations', () => {
 })
 
 test('too many pages, too many groups, too much time: an error', async () => {
-  const parts = { origin: ORIGIN, limits: LIMITS, monotonic: () => 0 }
+  const parts = { origin: ORIGIN, team: TEAM, limits: LIMITS, monotonic: () => 0 }
   let page = 0
   const endless = async () => answerOf([group(page)], `<?o=${++page}>; rel=next`)
   await expect(readPages(PATH, endless, parts)).rejects.toThrow('unreadable: too many pages')
@@ -153,7 +157,12 @@ test.each([
   [{ list: [{ ...group(1), deleted_at: 12 }] }],
 ])('a body that is no list of groups is an error, not a shorter list: %j', async (json) => {
   const fetchPage = async () => ({ ...answerOf([]), json })
-  const reading = readPages(PATH, fetchPage, { origin: ORIGIN, limits: LIMITS, monotonic: () => 0 })
+  const reading = readPages(PATH, fetchPage, {
+    origin: ORIGIN,
+    team: TEAM,
+    limits: LIMITS,
+    monotonic: () => 0,
+  })
   await expect(reading).rejects.toThrow('unreadable')
 })
 
@@ -169,6 +178,7 @@ test('null, missing, empty and the zero time mean alive; anything else means del
   const list = forms.map(([deleted_at], n) => ({ ...group(n), deleted_at }))
   const groups = await readPages(PATH, async () => answerOf(list), {
     origin: ORIGIN,
+    team: TEAM,
     limits: LIMITS,
     monotonic: () => 0,
   })
@@ -219,7 +229,12 @@ test('any list, any page size, any order of link parameters: the same groups onc
         )
       }
       const limits = { ...LIMITS, maxPages: 100 }
-      const groups = await readPages(PATH, fetchPage, { origin: ORIGIN, limits, monotonic: () => 0 })
+      const groups = await readPages(PATH, fetchPage, {
+        origin: ORIGIN,
+        team: TEAM,
+        limits,
+        monotonic: () => 0,
+      })
       expect(groups).toEqual(numbers.map(group))
     },
   )
