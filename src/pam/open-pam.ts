@@ -162,7 +162,7 @@ export function createPam(parts: PamParts): Pam {
       log,
       kind: 'pam-token',
     }),
-    flights: createSharedFlight<HeldToken>({ ...flightParts, waitMs: listTunables.maxTotalMs }),
+    flights: createSharedFlight<HeldToken>(flightParts),
     name,
     tunables: tunables.token,
     monotonic,
@@ -230,7 +230,7 @@ export function createPam(parts: PamParts): Pam {
   const cache = createGroupCache({
     reader,
     lists,
-    flights: createSharedFlight<CachedList>({ ...flightParts, waitMs: listTunables.maxTotalMs }),
+    flights: createSharedFlight<CachedList>(flightParts),
     team: teamSwitch,
     clock,
     monotonic,

@@ -24,10 +24,8 @@ export interface SharedFlightParts {
   readonly store: ImpatientStore
   readonly monotonic: () => number
   readonly sleep: (ms: number) => Promise<void>
-  /** A holder that vanished blocks the others for so long at most. */
+  /** Longer than a fetch. A holder that vanished blocks the others for so long; after that, each fetches for itself. */
   readonly lockMs: number
-  /** Who waited for so long fetches for itself. */
-  readonly waitMs: number
 }
 
 const POLL_MS = 40
@@ -35,7 +33,7 @@ const POLL_MS = 40
 const FAILURE_KEPT_MS = 2000
 
 export function createSharedFlight<T>(parts: SharedFlightParts): SharedFlight<T> {
-  const { store, monotonic, sleep, lockMs, waitMs } = parts
+  const { store, monotonic, sleep, lockMs } = parts
   const pending = new Map<string, Promise<T>>()
 
   return {
@@ -53,7 +51,7 @@ export function createSharedFlight<T>(parts: SharedFlightParts): SharedFlight<T>
 
   async function overReplicas(lockKey: string, { read, fetch }: Flight<T>): Promise<T> {
     const claim = randomUUID()
-    const deadline = monotonic() + waitMs
+    const deadline = monotonic() + lockMs
     let holder: string | undefined
     for (;;) {
       try {
