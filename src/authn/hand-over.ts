@@ -7,6 +7,7 @@ import type { Sessions } from '../session/sessions.ts'
 import type { Store } from '../store/store.ts'
 import { parseStored } from '../store/stored-json.ts'
 import type { Client } from './client.ts'
+import type { StepAudit } from './step-audit.ts'
 import { isHandle, newHandle } from './transaction-store.ts'
 
 /**
@@ -39,6 +40,7 @@ export interface HandOverParts {
   readonly seal: Seal
   readonly names: Signer
   readonly sessions: Pick<Sessions, 'get'>
+  readonly audit: Pick<StepAudit, 'handleFromOtherDevice'>
   readonly log: Pick<Logger, 'audit'>
   /** Told of a record that can't be read; it is left alone. */
   readonly onUnreadable?: () => void
@@ -56,21 +58,26 @@ const Kept = z.object({
 })
 
 export function createHandOver(parts: HandOverParts): HandOver {
-  const { allowed, upstreamOrigin, store, seal, names, sessions, log, onUnreadable } = parts
+  const { allowed, upstreamOrigin, store, seal, names, sessions, audit, log, onUnreadable } = parts
   const places = (handle: string) => names.signAll(handle).map((name) => `gatehouse:sso:${name}`)
 
   /** Taken only by its own device, and only once, however many ask at the same time. */
-  const take = async (handle: string, device: string) => {
+  const take = async (handle: string, client: Client) => {
     for (const place of places(handle)) {
       const sealed = await store.get(place)
       const text = sealed === undefined ? undefined : seal.open(sealed, place)
       if (sealed === undefined) continue
       const { data: kept } = Kept.safeParse(parseStored(text))
       if (kept === undefined) onUnreadable?.()
-      if (kept?.device !== device) continue
-      return (await store.deleteIf(place, sealed)) ? kept : undefined
+      else if (kept.device !== client.device.id) await auditOtherDevice(kept, client)
+      else return (await store.deleteIf(place, sealed)) ? kept : undefined
     }
     return undefined
+  }
+
+  const auditOtherDevice = async ({ sessionId, device }: z.infer<typeof Kept>, client: Client) => {
+    const session = await sessions.get(sessionId, device)
+    audit.handleFromOtherDevice({ userId: session?.userId, login: session?.login, device }, client)
   }
 
   return {
@@ -97,7 +104,7 @@ export function createHandOver(parts: HandOverParts): HandOver {
       if (target === undefined) throw invalidField('redirectUrl: is not among the allowed targets')
       if (typeof handle !== 'string' || !isHandle(handle)) throw unknownHandle(client.device.returned)
       const { device, requestId, address } = client
-      const kept = await take(handle, device.id)
+      const kept = await take(handle, client)
       const session = kept === undefined ? undefined : await sessions.get(kept.sessionId, device.id)
       if (kept === undefined || session === undefined) throw unknownHandle(device.returned)
       const { userId, loginHash, publicId: sessionId } = session

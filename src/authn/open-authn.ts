@@ -193,6 +193,7 @@ export function createAuthn(parts: AuthnParts): Authn {
     seal: seal('hand-over'),
     names: signer('hand-over-names'),
     sessions,
+    audit,
     log,
     onUnreadable() {
       metrics.unreadableRecords.inc({ kind: 'sso' })

@@ -35,8 +35,8 @@ export interface StepAudit {
   ): void
   /** A factor is active that was not, or not like this. */
   enrolled(operation: string, enrolment: Enrolment, after: Transaction, client: Client): void
-  /** The handle of another device's transaction: whose it is, and who showed it. */
-  handleFromOtherDevice(transaction: Transaction, client: Client): void
+  /** The handle of another device's transaction or session token: whose it is, and who showed it. */
+  handleFromOtherDevice(owner: HandleOwner, client: Client): void
   succeeded(session: SessionOpened, login: string | undefined, client: Client): void
   /** Other sessions of this person were ended. */
   sessionsRevoked(revoked: Revoked, login: string | undefined, client: Client): void
@@ -52,6 +52,8 @@ export interface StepAudit {
 type Started = AuditFields<'sign_in_started'>
 type RecoveryStarted = AuditFields<'recovery_started'>
 type SessionOpened = Pick<AuditFields<'sign_in_succeeded'>, 'userId' | 'sessionId' | 'methods'>
+
+type HandleOwner = Pick<Transaction, 'userId' | 'login' | 'device'>
 
 interface Revoked {
   readonly userId: string

@@ -99,8 +99,9 @@ export const AUDIT_EVENTS = {
   }),
 
   /**
-   * The handle of a transaction came from a device that it does not belong to. User, login and `boundDeviceHash` are the
-   * transaction's, address and `deviceHash` are those of whoever showed the handle.
+   * The handle of a transaction, or an SSO token, came from a device that it does not belong to. User, login and
+   * `boundDeviceHash` are those of the transaction or of the SSO token's session; address and `deviceHash` are those of
+   * whoever showed it.
    */
   handle_refused: z.strictObject({
     ...inSignIn,

@@ -301,6 +301,29 @@ async function redeemAndCopy() {
   expect(mismatch?.deviceHash).not.toBe(deviceHash)
 }
 
+async function copySsoToken() {
+  const browser = await house.visit()
+  const { json } = await browser.post(AUTHN, credentials(AMELIA))
+  const { userId } = await me(browser)
+  const { deviceHash, loginHash } = last('sign_in_succeeded') ?? {}
+  const query = new URLSearchParams({ token: String(json.sessionToken), redirectUrl: TARGET })
+  const leaving = `${house.gatehouse.url}/login/sessionCookieRedirect?${query}`
+  const bound = { audit: true, boundDeviceHash: deviceHash, address: '127.0.0.1' }
+
+  expect((await navigate(await house.visit(), leaving)).status).toBe(401)
+  expect(last('handle_refused')).toMatchObject({ ...bound, userId, loginHash, reason: 'other_device' })
+  expect(last('handle_refused')?.deviceHash).not.toBe(deviceHash)
+  expect((await navigate(openBrowser(house.gatehouse.url), leaving)).status).toBe(401)
+  expect(last('handle_refused')).toMatchObject({ ...bound, userId, loginHash, reason: 'no_device_cookie' })
+
+  await browser.delete('/api/v1/sessions/me') // the session is over, and whose it was is not known any more
+  expect((await navigate(await house.visit(), leaving)).status).toBe(401)
+  expect(last('handle_refused')).toMatchObject({ ...bound, reason: 'other_device' })
+  expect(lines('handle_refused')).toHaveLength(3)
+  expect((await navigate(browser, leaving)).status).toBe(401)
+  expect(lines('handle_refused')).toHaveLength(3)
+}
+
 const JOURNEYS: readonly (readonly [string, () => Promise<void>, readonly AuditEvent[]])[] = [
   [
     'a sign-in with a code: who began, what was wrong, what was proved, and who signed out',
@@ -326,6 +349,11 @@ const JOURNEYS: readonly (readonly [string, () => Promise<void>, readonly AuditE
     'the handle of another device, in a step and at a redirect: whose it is, and who showed it',
     showAnothersHandle,
     ['sign_in_started', 'handle_refused'],
+  ],
+  [
+    'the SSO token of another device: whose it is, and who showed it',
+    copySsoToken,
+    ['sign_in_started', 'sign_in_succeeded', 'handle_refused', 'signed_out'],
   ],
   [
     'a wrong old password, and not a new one that the policy refuses',
