@@ -179,14 +179,15 @@ function spellings(character: string, written: (character: string) => string, is
   const units = Array.from({ length: character.length }, (_, n) => hexOf(character.charCodeAt(n), 4))
   const backslash = `(?:${escapeForPattern(written('\\'))}|%(?:25)*5[cC])`
   const escaped = isFirst ? backslash : `${backslash}+`
-  const entity = `(?:&|%(?:25)*26|${backslash}u0026)(?:amp;)*(?:#|%(?:25)*23)`
+  const semicolon = `(?:;|%(?:25)*3[bB])`
+  const entity = `(?:&|%(?:25)*26|${backslash}u0026)(?:amp${semicolon})*(?:#|%(?:25)*23)`
   const alternatives = [
     escapeForPattern(written(character)),
     percentEncoded(character),
     units.map((unit) => `%(?:25)*u${unit}`).join(''),
     units.map((unit) => `${escaped}u${unit}`).join(''),
     `${escaped}u\\{0*${hexOf(code)}\\}`,
-    `${entity}(?:0*${code}(?!\\d)|[xX]0*${hexOf(code)}(?![\\da-fA-F]))(?:;|%(?:25)*3[bB])?`,
+    `${entity}(?:0*${code}(?!\\d)|[xX]0*${hexOf(code)}(?![\\da-fA-F]))${semicolon}?`,
     ...(code < 256 ? [`${escaped}x${hexOf(code, 2)}`] : []),
     ...(character === '/' ? [`${escaped}/`] : []),
   ]

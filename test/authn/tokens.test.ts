@@ -36,6 +36,10 @@ const SPELLINGS: Record<string, string> = {
   ).join(''),
   'in HTML entities within HTML': each((char) => `&amp;#${char.codePointAt(0)};`),
   'in HTML entities, percent-encoded': each((char) => `%26%23${char.codePointAt(0)}%3B`),
+  'in HTML entities within HTML, percent-encoded': each((char) => `%26amp%3B%23${char.codePointAt(0)}%3B`),
+  'in HTML entities within HTML, percent-encoded twice': each(
+    (char) => `%2526amp%253bamp%253B%2523x${hex(char, 2)}%253B`,
+  ),
   'in HTML entities that JSON escapes': each((char) => `\\u0026#x${hex(char, 2)};`),
   'in all of them by turns': CHARS.map(
     (char, n) =>
