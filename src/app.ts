@@ -18,6 +18,7 @@ import { createReportOrigin } from './http/report-origin.ts'
 import { matchPaths, mountRoutes, type Route } from './http/routes.ts'
 import { addSecurityHeaders } from './http/security-headers.ts'
 import { type RoutesByKind, type ShedLoadParts, shedLoad } from './http/shed-load.ts'
+import { wholeQuery } from './http/whole-query.ts'
 import { createLogThrottle, type LogThrottleOptions } from './observability/log-throttle.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Metrics } from './observability/metrics.ts'
@@ -70,7 +71,7 @@ export function createApp(parts: AppParts): Express {
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
-  app.set('query parser', 'simple')
+  app.set('query parser', wholeQuery)
   app.enable('case sensitive routing') // a path that is not listed letter by letter is a 404
   app.enable('strict routing')
 

@@ -111,6 +111,11 @@ test.each(['?limit=5', '?search=a', '?user=somebody'])('/me%s is refused by name
   expect(journey.pam.calls.entries).toEqual([])
 })
 
+test('a wrong parameter behind 2,000 empty ones is refused too', async () => {
+  const { status, body } = await get(`?${'&'.repeat(2000)}contains=a`)
+  expect([status, body.errorSummary]).toEqual([400, 'Api validation failed: contains'])
+})
+
 test('of a parameter with a very long name, the beginning is named', async () => {
   const { status, body } = await get(`?${'x'.repeat(5000)}=1`)
   expect([status, body.errorSummary]).toEqual([400, `Api validation failed: ${'x'.repeat(100)}`])

@@ -8,6 +8,7 @@ import { noSession } from '../../src/errors.ts'
 import { beginRequest } from '../../src/http/begin-request.ts'
 import { noSuchPath, presentError } from '../../src/http/present-error.ts'
 import { mountRoutes } from '../../src/http/routes.ts'
+import { wholeQuery } from '../../src/http/whole-query.ts'
 import { createLogger } from '../../src/observability/logger.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import { createPam, type PamParts, type PamTunables } from '../../src/pam/open-pam.ts'
@@ -124,7 +125,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
   let arrived = 0
   const app = express()
   app.disable('etag')
-  app.set('query parser', 'simple')
+  app.set('query parser', wholeQuery)
   app.use((_req, _res, next) => {
     arrived += 1
     next()
