@@ -15,6 +15,7 @@ import { createPam, type Pam, type PamParts } from './pam/open-pam.ts'
 import { pamAbsentRoutes } from './pam/pam-routes.ts'
 import { createDeviceSessions } from './session/device-sessions.ts'
 import { createEndAllSessions } from './session/end-all-sessions.ts'
+import { createEndedUsers } from './session/ended-users.ts'
 import { createSessionCookie } from './session/session-cookie.ts'
 import { createSessionDevice } from './session/session-device.ts'
 import { createSessionRecords } from './session/session-records.ts'
@@ -106,14 +107,16 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     metrics,
     now,
   })
-  const keysOf = (prefix: string) =>
-    createUserKeys({ store, names: createSigner(masterKeys, 'user-key-names'), prefix, now })
+  const userKeyNames = createSigner(masterKeys, 'user-key-names')
+  const endedUsers = createEndedUsers({ store, names: userKeyNames, now })
+  const keysOf = (prefix: string) => createUserKeys({ store, names: userKeyNames, prefix, now })
   const openTransactions = keysOf('gatehouse:txn:user:')
   const knownDevices = keysOf('gatehouse:known:user:')
   const endAllSessions = createEndAllSessions({
     sessions,
     openTransactions,
     knownDevices,
+    endedUsers,
     refetchAccess: async (login) => pam?.refetch(login),
   })
   const authn = createAuthn({
@@ -131,6 +134,7 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     sessionCookie,
     openTransactions,
     knownDevices,
+    endedUsers,
     endAllSessions,
     log,
     metrics,

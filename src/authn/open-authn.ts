@@ -5,6 +5,7 @@ import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { PersonLimits } from '../session/admin-routes.ts'
 import type { EndAllSessions } from '../session/end-all-sessions.ts'
+import type { EndedUsers } from '../session/ended-users.ts'
 import type { SessionCookie } from '../session/session-cookie.ts'
 import type { Sessions } from '../session/sessions.ts'
 import type { UserKeys } from '../session/user-keys.ts'
@@ -98,6 +99,7 @@ export interface AuthnParts {
   /** What ends with all sessions of a user. */
   readonly openTransactions: UserKeys
   readonly knownDevices: UserKeys
+  readonly endedUsers: Pick<EndedUsers, 'endedSince'>
   readonly endAllSessions: EndAllSessions
   readonly log: Logger
   readonly metrics: Metrics
@@ -254,6 +256,7 @@ export function createAuthn(parts: AuthnParts): Authn {
     }),
     flights: createTransactionFlights({
       transactions,
+      endedUsers: parts.endedUsers,
       flights,
       guessing,
       fingerprints: signer('step-fingerprints'),

@@ -1,6 +1,7 @@
 import type { Signer } from '../crypto/sign.ts'
 import { unknownHandle } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import type { EndedUsers } from '../session/ended-users.ts'
 import { allWritten } from '../store/all-written.ts'
 import type { StepDone } from './claimed-step.ts'
 import type { Client } from './client.ts'
@@ -9,7 +10,7 @@ import type { Attempt } from './guessing/attempts.ts'
 import type { Guessing } from './guessing/guessing.ts'
 import type { StepAudit } from './step-audit.ts'
 import type { StepFlights } from './step-flights.ts'
-import type { StepOutcome } from './step-outcome.ts'
+import { refusalOf, type StepOutcome } from './step-outcome.ts'
 import type { Transaction } from './transaction.ts'
 import { isHandle, newHandle, type TransactionStore } from './transaction-store.ts'
 
@@ -35,6 +36,7 @@ export interface TransactionFlights {
 
 export interface TransactionFlightsParts {
   readonly transactions: TransactionStore
+  readonly endedUsers: Pick<EndedUsers, 'endedSince'>
   readonly flights: StepFlights
   readonly guessing: Pick<Guessing, 'trial'>
   /** Names flights: an HMAC, so that no body stands in a key. */
@@ -47,7 +49,7 @@ export interface TransactionFlightsParts {
 const NOTHING = Promise.resolve()
 
 export function createTransactionFlights(parts: TransactionFlightsParts): TransactionFlights {
-  const { transactions, flights, guessing, fingerprints, audit, metrics, now } = parts
+  const { transactions, endedUsers, flights, guessing, fingerprints, audit, metrics, now } = parts
 
   const fingerprint = (client: Client, values: readonly unknown[]) =>
     fingerprints.sign(JSON.stringify([client.device.id, client.fingerprint, ...values]))
@@ -59,6 +61,12 @@ export function createTransactionFlights(parts: TransactionFlightsParts): Transa
     metrics.refusals.inc({ reason: 'unknown_handle' })
     return unknownHandle(client.device.returned)
   }
+
+  /** All sessions of the user have ended since it was begun; it names the user only now, so it did not end with them. */
+  const isOver = async (before: Transaction, { after }: Exchanged) =>
+    before.userId === undefined &&
+    after?.userId !== undefined &&
+    (await endedUsers.endedSince(after.userId, before.createdAtMs))
 
   const recordFor = (
     before: Transaction,
@@ -106,6 +114,7 @@ export function createTransactionFlights(parts: TransactionFlightsParts): Transa
         const isGone = before === undefined || before.origin === 'remnant'
         if (isGone || before.device !== client.device.id) throw refused(client)
         const exchanged = await work(before)
+        if (await isOver(before, exchanged)) return { outcome: refusalOf(refused(client)), record: 'delete' }
         const { after, alongside, settled } = exchanged
         const endWithUser = async () => {
           if (after !== undefined && after !== before) await transactions.endWithUser(after, place)

@@ -1,4 +1,5 @@
 import type { RevocationReason } from '../observability/audit-events.ts'
+import type { EndedUsers } from './ended-users.ts'
 import type { Staying } from './person-sessions.ts'
 import type { Sessions } from './sessions.ts'
 import type { UserKeys } from './user-keys.ts'
@@ -22,18 +23,20 @@ export interface EndAllSessionsParts {
   readonly sessions: Pick<Sessions, 'listOf' | 'endAllOf'>
   readonly openTransactions: Pick<UserKeys, 'deleteAll'>
   readonly knownDevices: Pick<UserKeys, 'deleteAll'>
+  readonly endedUsers: Pick<EndedUsers, 'note'>
   /** Has what a user may access fetched again; never throws. */
   readonly refetchAccess: (login: string) => Promise<void>
 }
 
 export function createEndAllSessions(parts: EndAllSessionsParts): EndAllSessions {
-  const { sessions, openTransactions, knownDevices, refetchAccess } = parts
+  const { sessions, openTransactions, knownDevices, endedUsers, refetchAccess } = parts
 
   return async (userId, reason, staying = {}) => {
     /*
      * Transactions first: a step that is under way then finds its transaction gone when it commits, and takes its session
      * back. A step that has committed before has written its session before, so it is found below.
      */
+    await endedUsers.note(userId) // for the transactions that have not named their user yet
     await openTransactions.deleteAll(userId, staying.transactionKeys)
     if (staying.id === undefined) await knownDevices.deleteAll(userId)
     const logins = new Set((await sessions.listOf(userId)).map(({ session }) => session.login))

@@ -234,6 +234,23 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       expect([refused.status, refused.json.errorCode]).toEqual([401, 'E0000011'])
     })
 
+    test('who still has to give the code of a recovery: no recovery, though nobody knew yet who it was', async () => {
+      const userId = await idOf(AMELIA)
+      const browser = await visit()
+      const asked = await post(browser, `${SIGN_IN}/recovery/password`, {
+        username: AMELIA,
+        factorType: 'SMS',
+      })
+      const passCode = house.sandbox.outbox.latest(AMELIA, 'recovery')?.code
+      await endAllSessions(userId)
+      const given = { stateToken: handleOf(asked), passCode }
+      const refused = await post(browser, hrefAt(asked, '_links.next'), given)
+      expect([refused.status, refused.json.errorCode]).toEqual([401, 'E0000011'])
+      house.forget()
+      const refusedAgain = await post(browser, hrefAt(asked, '_links.next'), given)
+      expect([refusedAgain.status, house.upstreamCalls()]).toEqual([401, []])
+    })
+
     test('another user’s open sign-in goes on', async () => {
       const userId = await idOf(PRIYA)
       const browser = await visit()
