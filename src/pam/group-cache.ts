@@ -90,7 +90,9 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
           refreshInBackground(list, cached, requestId)
           return serve(kind, 'stale', cached)
         }
-        const retryAfterMs = earliestReadMs(kind, cached) - ageMs
+      }
+      if (cached !== undefined) {
+        const retryAfterMs = earliestReadMs(kind, cached) - ageOf(cached)
         if (retryAfterMs > 0) throw new PamFailure('too_many_requests', { retryAfterMs })
       }
       const servable = cached?.groups !== undefined && ageOf(cached) <= limits.onErrorMs ? cached : undefined
@@ -119,11 +121,13 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
   }
 
   /** The age from which on `maxAge` may have a list read anew. */
-  function earliestReadMs(kind: ListOf['kind'], list: KnownList): number {
-    const pagesMs = Math.ceil(list.groups.length / GROUPS_ON_PAGE) * READ_PAGE_EVERY_MS
+  function earliestReadMs(kind: ListOf['kind'], list: CachedList): number {
+    const { groups, refreshAfterMs = 0 } = list
+    if (groups === undefined) return Math.min(refreshAfterMs, unknownUserMs)
+    const pagesMs = Math.ceil(groups.length / GROUPS_ON_PAGE) * READ_PAGE_EVERY_MS
     // Decisions need a user's own list at `freshMs` at the latest.
     const latestMs = kind === 'directory' ? freshMsOf(kind, list) : tunables.freshMs
-    return Math.min(Math.max(pagesMs, list.refreshAfterMs ?? 0), latestMs)
+    return Math.min(Math.max(pagesMs, refreshAfterMs), latestMs)
   }
 
   function ageOf({ fetchedAtMs }: CachedList): number {

@@ -10,19 +10,20 @@ import type { SealedRecords } from './sealed-records.ts'
 /** A list as it was read once, or the memory that there is no such person. Times are the API's. */
 export type CachedList = KnownList | UnknownPerson
 
-export interface KnownList {
-  readonly id: string
-  readonly fetchedAtMs: number
+export interface KnownList extends ListHead {
   /** Living groups, by id. */
   readonly groups: readonly Group[]
-  /** What its number of pages asks for; undefined: read by an older version. */
-  readonly refreshAfterMs?: number | undefined
 }
 
-export interface UnknownPerson {
+export interface UnknownPerson extends ListHead {
+  readonly groups?: undefined
+}
+
+interface ListHead {
   readonly id: string
   readonly fetchedAtMs: number
-  readonly groups?: undefined
+  /** What its number of pages asks for; undefined: read by an older version. */
+  readonly refreshAfterMs?: number | undefined
 }
 
 /**
@@ -35,7 +36,7 @@ export interface GroupLists {
   /** The same, whatever memory says. */
   lookAgain(list: ListOf): Promise<CachedList | undefined>
   put(list: ListOf, read: Omit<KnownList, 'id'>): Promise<KnownList>
-  putUnknown(list: ListOf, fetchedAtMs: number): Promise<void>
+  putUnknown(list: ListOf, read: Omit<UnknownPerson, 'id'>): Promise<void>
   /** Purges it, and the pages of an interrupted read; what was fetched before that time is void, wherever it is stored. */
   remove(list: ListOf, voidBeforeMs: number): Promise<void>
   clearMemory(): void
@@ -98,8 +99,8 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
       return cached
     },
 
-    async putUnknown(list, fetchedAtMs) {
-      const cached: UnknownPerson = { id: randomUUID(), fetchedAtMs }
+    async putUnknown(list, read) {
+      const cached: UnknownPerson = { id: randomUUID(), ...read }
       remember(nameOf(list), cached, 0)
       try {
         await records.write(nameOf(list), headOf(cached), unknownUserMs)
@@ -160,7 +161,7 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
 
   async function load(name: string, head: Head): Promise<CachedList | undefined> {
     const { id, fetchedAtMs, refreshAfterMs } = head
-    if (head.unknown) return remember(name, { id, fetchedAtMs }, 0)
+    if (head.unknown) return remember(name, { id, fetchedAtMs, refreshAfterMs }, 0)
     const body = (await records.read(bodyName(name, id), parseBody))?.value
     const since = heldSince(name, undefined)
     if (since !== undefined) return since

@@ -54,7 +54,7 @@ export function createListReader(parts: ListReaderParts): ListReader {
         else if (read.asked.length !== pagesBefore) await paused.keep(name, read)
         if (error.trouble === 'unknown_person') backoff.succeeded(name)
         else if (!error.gaveWay) backoff.failed(name, error, lostBy(error, read))
-        await afterFailure(list, error, clock.now() - (monotonic() - startedAt))
+        await afterFailure(list, error, read, clock.now() - (monotonic() - startedAt))
         throw error
       }
     },
@@ -63,9 +63,11 @@ export function createListReader(parts: ListReaderParts): ListReader {
   async function afterFailure(
     list: ListOf,
     { trouble, rule }: PamFailure,
+    { rate }: PageRead,
     startedAtMs: number,
   ): Promise<void> {
-    if (trouble === 'unknown_person') await lists.putUnknown(list, startedAtMs)
+    if (trouble === 'unknown_person')
+      await lists.putUnknown(list, { fetchedAtMs: startedAtMs, refreshAfterMs: refreshIntervalMs(1, rate) })
     if (rule.purges === 'list') await lists.remove(list, clock.now())
     if (rule.purges === 'team') {
       await team.switchOff()

@@ -29,6 +29,8 @@ export interface PamRequest extends OnAccountOf {
   readonly budget: { leftMs: number }
   /** For this operation as a whole. */
   readonly timeoutMs: number
+  /** Is told of each answer, errors too. */
+  readonly onAnswer?: (answer: UpstreamAnswer) => void
 }
 
 export interface PamCallParts {
@@ -102,6 +104,7 @@ export function createPamCall(parts: PamCallParts): PamCall {
       wait: { urgent: !background && !yields, budget },
     })
     clock.observe(answer)
+    request.onAnswer?.(answer)
     const failure = failureOf(answer, subject)
     await pass.observe(answer, failure?.trouble === 'too_many_requests')
     if (failure === undefined) return answer

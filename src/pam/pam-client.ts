@@ -48,17 +48,19 @@ export function createPamClient(parts: PamClientParts): PamClient {
     async groups(list, account, read) {
       const budget = { leftMs: maxWaitMs }
       const mintLimit = mintLimitOf(list)
+      const onAnswer = (answer: UpstreamAnswer) => {
+        const nowMs = clock.now()
+        read.rate = addRateSeen(read.rate, readAllowance(answer, 'x-ratelimit', nowMs), nowMs)
+      }
       const fetchPage: FetchPage = async (path, timeoutMs, isFirst) => {
         const askedAt = monotonic()
         const subject = isFirst ? FIRST_PAGE_SUBJECT[list.kind] : 'later_page'
         const yields = list.kind === 'directory'
         const answer = await withToken(
-          { method: 'GET', path, subject, yields, ...account, budget, timeoutMs },
+          { method: 'GET', path, subject, yields, ...account, budget, timeoutMs, onAnswer },
           mintLimit,
         )
         if (isFirst) read.beganAtMs = clock.now() - (monotonic() - askedAt)
-        const nowMs = clock.now()
-        read.rate = addRateSeen(read.rate, readAllowance(answer, 'x-ratelimit', nowMs), nowMs)
         metrics.pamPages.inc({ list: list.kind })
         return answer
       }
