@@ -67,6 +67,17 @@ function checkPath(text: string): void {
   if (hasQueryOrFragment(text)) throw new Refusal('must have no query and no fragment')
   const path = text.replace(/^[a-z]+:\/\/[^/]*/i, '')
   if (hasTrickyPath(path)) throw new Refusal('must have no dot segments and no encoded slashes in its path')
+  if (!canDecode(path))
+    throw new Refusal('must have percent-encoded UTF-8 in its path, if anything is encoded')
+}
+
+function canDecode(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function httpUrl(text: string, plainHttpAllowed: (host: string) => boolean, otherwise: string): URL {

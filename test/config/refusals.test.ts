@@ -113,6 +113,8 @@ const CASES: Case[] = [
   ['PAM_BASE_URL', 'https://gateway.example/pam/../other', 'no dot segments', PAM],
   ['PAM_BASE_URL', 'https://gateway.example/pam%2Fv9', 'encoded slashes', PAM],
   ['PAM_BASE_URL', 'https://gateway.example//pam', 'no dot segments', PAM],
+  ['PAM_BASE_URL', 'https://gateway.example/%zz', 'percent-encoded UTF-8', PAM],
+  ['PAM_BASE_URL', 'https://gateway.example/%ff', 'percent-encoded UTF-8', PAM],
   ['PAM_BASE_URL', 'https://user:pw@gateway.example/pam', 'no user name', PAM],
   ['PAM_BASE_URL', 'https://your-team.pam.example.net/pam', 'still the placeholder', PAM],
   ['PAM_BASE_URL', 'https://your-team.pam.example.net', 'still the placeholder', PAM],
