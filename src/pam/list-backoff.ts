@@ -67,7 +67,7 @@ export function createListBackoff({ monotonic }: { monotonic: () => number }): L
       const before = last !== undefined && at - last.at < last.pauseMs + FORGET_MS ? last : NONE
       const inARow = before.inARow + 1
       const pages = before.pages + lost.pages
-      const costly = pages > FREE_PAGES ? before.costly + 1 : 0
+      const costly = before.costly + (lost.pages > 0 && pages > FREE_PAGES ? 1 : 0)
       const pauseMs = Math.max(pauseAfter(inARow, failure), pauseForPages(costly, lost))
       lists.set(list, { inARow, pages, costly, at, pauseMs, failure })
     },
