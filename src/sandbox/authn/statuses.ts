@@ -53,7 +53,7 @@ export const ALLOWED: Record<Status, readonly Operation[]> = {
     'previous',
     'cancel',
   ],
-  LOCKED_OUT: ['state', 'cancel'],
+  LOCKED_OUT: [], // it has no state token
   RECOVERY: ['state', 'answer', 'cancel'],
   RECOVERY_CHALLENGE: ['state', 'verify-recovery', 'resend-recovery', 'cancel'],
   UNAUTHENTICATED: ['state', 'authenticate', 'cancel'],

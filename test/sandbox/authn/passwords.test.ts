@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { type Client, outcome, PASSWORD, startSandbox } from './sandbox-client.ts'
+import { type Answer, type Client, outcome, PASSWORD, startSandbox } from './sandbox-client.ts'
 
 let client: Client
 beforeAll(async () => {
@@ -61,6 +61,37 @@ test.each<[string, string[]]>([
   })
 })
 
+/** authn-api.md, "Policy object": each requirement of the complexity is checked, by its own number. */
+test.each<[member: string, newPassword: string, unmet: string | undefined]>([
+  ['no member', 'AbcDef12!?xy', undefined],
+  ['minLength', 'AbcDef12!?x', 'at least 12 characters'],
+  ['minLowerCase', 'ABCDeF12!?XY', 'a lowercase letter'],
+  ['minUpperCase', 'Abcdef12!?xy', 'an uppercase letter'],
+  ['minNumber', 'AbcDefg1!?xy', 'a number'],
+  ['minSymbol', 'AbcDef12!zxy', 'a symbol'],
+])('a new password that falls short of %s', async (_member, newPassword, unmet) => {
+  const strict = await startSandbox((config) => {
+    for (const policy of Object.values(config.passwordPolicies))
+      policy.complexity = {
+        minLength: 12,
+        minLowerCase: 2,
+        minUpperCase: 2,
+        minNumber: 2,
+        minSymbol: 2,
+        excludeUsername: false,
+      }
+  })
+  try {
+    const start = await strict.signIn('olga.expired')
+    const answer = await strict.follow(start, '_links.next', { oldPassword: PASSWORD, newPassword })
+    const causes = unmet === undefined ? undefined : [{ errorSummary: `Passwords must have ${unmet}` }]
+    expect(outcome(answer)).toBe(unmet === undefined ? '200 SUCCESS' : '403 E0000014')
+    expect(answer.body.errorCauses).toEqual(causes)
+  } finally {
+    await strict.close()
+  }
+})
+
 test('the current password is not taken as the new one', async () => {
   const body = { oldPassword: PASSWORD, newPassword: PASSWORD }
   expect(outcome(await client.follow(await expired(), '_links.next', body))).toBe('403 E0000014')
@@ -94,6 +125,31 @@ test.each([
     client.get(`/login/sessionCookieRedirect?token=${token}&redirectUrl=https://portal.example.test/`)
   expect(await exchange(before.body.sessionToken)).toHaveProperty('status', status)
   expect(await exchange(done.body.sessionToken)).toHaveProperty('status', 302)
+})
+
+/** The same row: sessions that were opened with a session token before, too. */
+test.each([
+  ['revokeSessions true signs other browsers out', true, 'UNAUTHENTICATED'],
+  ['revokeSessions false leaves other browsers signed in', false, 'SUCCESS'],
+])('%s', async (_row, revokeSessions, seenByAnApp) => {
+  const signedIn = async ({ body: { sessionToken } }: Answer) => {
+    const { headers } = await client.get(`/login/sessionCookieRedirect?token=${sessionToken}`)
+    return headers.get('set-cookie') ?? ''
+  }
+  /** An app begins a step-up in that browser: with a session, its user need not sign in again. */
+  const statusAtApp = async (cookie: string) => {
+    const { headers } = await client.get('/app/payroll/sso', { cookie })
+    const stateToken = new URL(headers.get('location') ?? '').searchParams.get('stateToken')
+    return (await client.post('/api/v1/authn', { stateToken })).body.status
+  }
+  const other = await signedIn(await client.signIn('walter.warn'))
+  const anothers = await signedIn(await client.signIn('amelia.stone'))
+  expect(await statusAtApp(other)).toBe('SUCCESS')
+  const body = { oldPassword: PASSWORD, newPassword: GOOD, revokeSessions }
+  const own = await signedIn(await client.follow(await warned(), '_links.next', body))
+  expect(await statusAtApp(other)).toBe(seenByAnApp)
+  expect(await statusAtApp(own)).toBe('SUCCESS')
+  expect(await statusAtApp(anothers)).toBe('SUCCESS')
 })
 
 /** authn-api.md, "Link targets": skip and cancel. */

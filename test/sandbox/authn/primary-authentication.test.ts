@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import type { SandboxConfig, SignOnPolicy } from '../../../src/sandbox/sandbox-config.ts'
 import { type Client, DEVICE, outcome, PASSWORD, startSandbox } from './sandbox-client.ts'
 
 let client: Client
@@ -152,6 +153,29 @@ test('MFA_REQUIRED lists factors with verify links, and the policy', async () =>
   })
 })
 
+/** authn-api.md, "Policy object": each member as the sign-on policy has it. */
+test.each<[member: string, policy: Partial<SignOnPolicy>]>([
+  ['allowRememberDevice', { allowRememberDevice: true }],
+  ['rememberDeviceLifetimeInMinutes', { rememberDeviceLifetimeInMinutes: 43200 }],
+  ['rememberDeviceByDefault', { rememberDeviceByDefault: true }],
+])('MFA_REQUIRED tells of the sign-on policy: %s', async (_member, policy) => {
+  const changed = await startSandbox((config) => {
+    config.signOnPolicies.always = { ...alwaysIn(config), ...policy }
+  })
+  try {
+    const none = {
+      allowRememberDevice: false,
+      rememberDeviceLifetimeInMinutes: 0,
+      rememberDeviceByDefault: false,
+      factorsPolicyInfo: {},
+    }
+    expect((await client.signIn('tomas.berg')).at('_embedded.policy')).toEqual(none)
+    expect((await changed.signIn('tomas.berg')).at('_embedded.policy')).toEqual({ ...none, ...policy })
+  } finally {
+    await changed.close()
+  }
+})
+
 test('told so, the list stands under the name that the written specification gives it', async () => {
   client.sandbox.settings.factorListName = 'factor'
   const answer = await client.signIn('tomas.berg')
@@ -197,7 +221,10 @@ test.each<[string, object, string]>([
 ])('%s is 400 E0000001 and names what is missing', async (_what, body, cause) => {
   const answer = await client.post('/api/v1/authn', body)
   expect(outcome(answer)).toBe('400 E0000001')
-  expect(answer.body.errorCauses).toContainEqual({ errorSummary: cause })
+  expect(answer.body).toMatchObject({
+    errorSummary: 'Api validation failed: authRequest',
+    errorCauses: [{ errorSummary: cause }],
+  })
 })
 
 test('a member of a wrong type is 400 E0000001 and named', async () => {
@@ -249,3 +276,8 @@ test('each sign-in is recorded with the client that the sandbox saw', async () =
     },
   ])
 })
+
+function alwaysIn({ signOnPolicies: { always } }: SandboxConfig): SignOnPolicy {
+  if (always === undefined) throw new Error('there is no policy "always"')
+  return always
+}

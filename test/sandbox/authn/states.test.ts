@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { ALLOWED, type Operation, type Status } from '../../../src/sandbox/authn/statuses.ts'
-import { type Answer, type Client, outcome, startSandbox } from './sandbox-client.ts'
+import type { Operation, Status } from '../../../src/sandbox/authn/statuses.ts'
+import { type Answer, answerOf, type Client, outcome, startSandbox } from './sandbox-client.ts'
 
 let client: Client
 beforeAll(async () => {
@@ -25,7 +25,17 @@ const WAYS: Record<Exclude<Status, 'LOCKED_OUT'>, () => Promise<Answer>> = {
   MFA_REQUIRED: () => client.signIn('tomas.berg'),
   MFA_CHALLENGE: async () =>
     client.follow(await client.signIn('sana.sms'), '_embedded.factors.sms._links.verify'),
-  MFA_ENROLL: () => client.signIn('erin.enrol'),
+  // After one factor is set up: only then may the rest be skipped.
+  MFA_ENROLL: async () =>
+    client.follow(
+      await client.signIn('erin.enrol', { options: { multiOptionalFactorEnroll: true } }),
+      '_embedded.factors.question._links.enroll',
+      {
+        factorType: 'question',
+        provider: 'OKTA',
+        profile: { question: 'favorite_toy', answer: 'a kite' },
+      },
+    ),
   MFA_ENROLL_ACTIVATE: async () =>
     client.follow(await client.signIn('erin.enrol'), '_embedded.factors.push._links.enroll', {
       factorType: 'push',
@@ -38,8 +48,8 @@ const WAYS: Record<Exclude<Status, 'LOCKED_OUT'>, () => Promise<Answer>> = {
   UNAUTHENTICATED: anonymous,
 }
 
-/** field-notes.md, operations: path and a body that is well formed. */
-const OPERATIONS: Record<Exclude<Operation, 'cancel' | 'duo-callback'>, [path: string, body: object]> = {
+/** The operations of field-notes.md with a body that is well formed; `duo-callback` is a form. */
+const OPERATIONS: Record<Operation, [path: string, body: Record<string, string>]> = {
   state: ['', {}],
   authenticate: ['', { username: 'amelia.stone', password: 'wrong' }],
   'change-password': ['/credentials/change_password', { oldPassword: 'x', newPassword: 'x' }],
@@ -51,15 +61,52 @@ const OPERATIONS: Record<Exclude<Operation, 'cancel' | 'duo-callback'>, [path: s
   'resend-enrolment': ['/factors/none/lifecycle/resend', {}],
   verify: ['/factors/none/verify', {}],
   'resend-challenge': ['/factors/none/verify/resend', {}],
+  'duo-callback': ['/factors/none/lifecycle/duoCallback', { id: 'none', sig_response: 'x' }],
   'verify-recovery': ['/recovery/factors/SMS/verify', { passCode: 'x' }],
   'resend-recovery': ['/recovery/factors/SMS/resend', {}],
   answer: ['/recovery/answer', { answer: 'x' }],
   previous: ['/previous', {}],
   skip: ['/skip', {}],
+  cancel: ['/cancel', {}],
+}
+
+/**
+ * What each status accepts, read out of the specifications: "leads to" in the operations of field-notes.md, the links of
+ * each status in authn-api.md, "Change password" (valid for PASSWORD_EXPIRED and PASSWORD_WARN), and recorded answers for
+ * `previous` and the resends. Every status answers where it stands and can be cancelled. Anything else is 403 E0000079.
+ */
+const ACCEPTED: Record<keyof typeof WAYS, readonly Operation[]> = {
+  SUCCESS: ['state', 'cancel'],
+  PASSWORD_EXPIRED: ['state', 'cancel', 'change-password'],
+  PASSWORD_WARN: ['state', 'cancel', 'change-password', 'skip'],
+  PASSWORD_RESET: ['state', 'cancel', 'reset-password'],
+  MFA_REQUIRED: ['state', 'cancel', 'verify'],
+  MFA_CHALLENGE: ['state', 'cancel', 'verify', 'resend-challenge', 'duo-callback', 'previous'],
+  MFA_ENROLL: ['state', 'cancel', 'enrol', 'skip'],
+  MFA_ENROLL_ACTIVATE: [
+    'state',
+    'cancel',
+    'activate',
+    'activation-poll',
+    'send-activation',
+    'resend-enrolment',
+    'duo-callback',
+    'previous',
+  ],
+  RECOVERY: ['state', 'cancel', 'answer'],
+  RECOVERY_CHALLENGE: ['state', 'cancel', 'verify-recovery', 'resend-recovery'],
+  UNAUTHENTICATED: ['state', 'cancel', 'authenticate'],
 }
 
 test.each(Object.entries(WAYS))('%s can be reached', async (status, reach) => {
   expect(outcome(await reach())).toBe(`200 ${status}`)
+})
+
+/** authn-api.md: LOCKED_OUT has no state token, so no operation can name such a transaction. */
+test('LOCKED_OUT has no state token', async () => {
+  const locked = await client.signIn('luis.locked')
+  expect(outcome(locked)).toBe('200 LOCKED_OUT')
+  expect(locked.body).not.toHaveProperty('stateToken')
 })
 
 /** field-notes.md: an operation that is not allowed in the state is 403 E0000079. */
@@ -69,12 +116,17 @@ test.each(
   ),
 )('%s and %s', async (status, operation, reach, [path, body]) => {
   const { stateToken } = (await reach()).body
-  const answer = await client.post(AUTHN + path, { stateToken, ...body })
-  const allowed: readonly string[] = ALLOWED[status as Status]
-  // An enrolment that is required can't be skipped, though others can.
-  const isRefused = !allowed.includes(operation) || (status === 'MFA_ENROLL' && operation === 'skip')
-  expect(outcome(answer) === '403 E0000079').toBe(isRefused)
+  const fields = { stateToken: String(stateToken), ...body }
+  const answer = operation === 'duo-callback' ? postForm(path, fields) : client.post(AUTHN + path, fields)
+  const accepted: readonly string[] = ACCEPTED[status as keyof typeof WAYS]
+  expect(outcome(await answer) === '403 E0000079').toBe(!accepted.includes(operation))
 })
+
+async function postForm(path: string, fields: Record<string, string>): Promise<Answer> {
+  return answerOf(
+    await fetch(client.url + AUTHN + path, { method: 'POST', body: new URLSearchParams(fields) }),
+  )
+}
 
 test.each(['', '/introspect'])(
   'POST /api/v1/authn%s with a state token says where it stands',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { type Client, outcome, PASSWORD, startSandbox } from './sandbox-client.ts'
+import { answerOf, type Client, outcome, PASSWORD, startSandbox } from './sandbox-client.ts'
 
 let client: Client
 beforeAll(async () => {
@@ -143,11 +143,16 @@ test('a browser with a session at the org begins its next step-up with it', asyn
 })
 
 test.each([
-  ['SAML without a custom sign-in page', 'travel'],
-  ['WS-Federation', 'intranet'],
-  ['neither SAML nor WS-Federation', 'library'],
-])('started by the app, %s is 400 E0000001', async (_what, app) => {
-  expect((await client.get(`/app/${app}/sso`)).status).toBe(400)
+  ['SAML without a custom sign-in page', 'travel', '0oasandboxtravel001'],
+  ['WS-Federation', 'intranet', '0oasandboxintranet1'],
+  ['neither SAML nor WS-Federation', 'library', '0oasandboxlibrary01'],
+])('started by the app, %s is 400 E0000001', async (_what, app, named) => {
+  const answer = await answerOf(await client.get(`/app/${app}/sso`))
+  expect(outcome(answer)).toBe('400 E0000001')
+  expect(answer.body).toMatchObject({
+    errorSummary: 'Api validation failed: authRequest',
+    errorCauses: [{ errorSummary: `Sign in not allowed for app '${named}'.` }],
+  })
 })
 
 /** authn-api.md, "States and transitions": identity-provider-initiated step-up. */
