@@ -12,7 +12,11 @@ type Apis<Thing> = { authn: Thing; pam: Thing }
 
 const api = z.enum(['authn', 'pam'])
 const pushBody = z.object({ answer: z.enum(['approve', 'reject', 'cancel', 'error']) })
-const keyBody = z.object({ challenge: z.string(), origin: z.string() })
+const keyBody = z.object({
+  challenge: z.string(),
+  origin: z.string(),
+  credentialId: z.string().optional(),
+})
 const stepUpBody = z.object({
   app: z.string(),
   login: z.string().optional(),
@@ -22,7 +26,10 @@ const pamBody = z.object({ args: z.array(z.unknown()).default([]) })
 const settingsBody = z.object({
   factorListName: z.enum(['factors', 'factor']).optional(),
   resetPasswordName: z.enum(['resetPassword', 'password']).optional(),
+  refusedCodes: z.enum(['factorResult', 'error']).optional(),
 })
+/** A fault rule may bring an answer larger than the broker takes. */
+const MAX_BODY = '4mb'
 const faultsBody = z.object({
   api: api.default('authn'),
   // createFaults checks the rules themselves and names what is wrong in them.
@@ -47,7 +54,7 @@ export function createControlRoutes({
 }): Router {
   const router = Router()
   router.use(allowLocalPages)
-  router.use(express.json())
+  router.use(express.json({ limit: MAX_BODY }))
 
   router.get('/people', (_req, res) => {
     res.json(control.people().map(describe))
@@ -63,8 +70,8 @@ export function createControlRoutes({
     res.json({ sig_response: control.duoResponse(req.params.login) })
   })
   router.post('/people/:login/key', (req, res) => {
-    const { challenge, origin } = keyBody.parse(req.body)
-    res.json(control.authenticator(req.params.login).signWebauthn(challenge, origin))
+    const { challenge, origin, credentialId } = keyBody.parse(req.body)
+    res.json(control.authenticator(req.params.login, credentialId).signWebauthn(challenge, origin))
   })
   router.post('/people/:login/activation-token', (req, res) => {
     res.json({ token: control.activationToken(req.params.login) })

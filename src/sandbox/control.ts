@@ -1,11 +1,12 @@
 import { appNamed, appStartingStepUp } from './authn/apps.ts'
 import { signedResponse } from './authn/factors/duo-factor.ts'
 import { currentCode, hardwareSecret } from './authn/factors/otp-check.ts'
-import { secretOf } from './authn/factors/otp-factors.ts'
+import { codeOf } from './authn/factors/otp-factors.ts'
 import {
   createVirtualAuthenticator,
   type VirtualAuthenticator,
 } from './authn/factors/virtual-authenticator.ts'
+import { keySeed } from './authn/factors/webauthn-factor.ts'
 import type { Person } from './authn/person.ts'
 import { beginStepUp, type StepUpStart } from './authn/step-up.ts'
 import type { PushAnswer } from './authn/transaction.ts'
@@ -39,8 +40,8 @@ export type AuthnControl = {
   answerPush(login: string, answer: PushAnswer): void
   /** What Duo's frame gives the page once this person has approved there: `sig_response`; throws when no Duo waits. */
   duoResponse(login: string): string
-  /** The person's security key. */
-  authenticator(login: string): VirtualAuthenticator
+  /** The user's security key; with `credentialId`, the one of that id. Throws when the user has none of it. */
+  authenticator(login: string, credentialId?: string): VirtualAuthenticator
   /** A valid activation token for this person, for one use. */
   activationToken(login: string): string
   /** A valid recovery token, as a mail brings it, for one use. */
@@ -90,7 +91,16 @@ export function createAuthnControl(world: World): AuthnControl {
       if (factor === undefined || challenge === undefined) throw new Error(`no Duo waits for ${login}`)
       return signedResponse({ factor, challenge })
     },
-    authenticator: (login) => createVirtualAuthenticator({ seed: person(login).login }),
+    authenticator(login, credentialId) {
+      const owner = person(login)
+      const own = createVirtualAuthenticator({ seed: owner.login })
+      const others = owner.config.factors.map((factor) =>
+        createVirtualAuthenticator({ seed: keySeed(factor, owner) }),
+      )
+      const key = [own, ...others].find((one) => [undefined, one.credentialId].includes(credentialId))
+      if (key === undefined) throw new Error(`${login} has no key ${credentialId}`)
+      return key
+    },
     activationToken(login) {
       const token = world.tokens.short()
       world.activations.put(token, person(login))
@@ -121,7 +131,12 @@ export function createAuthnControl(world: World): AuthnControl {
   }
 }
 
-const HAS_CODES: ReadonlySet<string> = new Set(['token:software:totp', 'token', 'token:hardware'])
+const HAS_CODES: ReadonlySet<string> = new Set([
+  'token:software:totp',
+  'token',
+  'token:hardware',
+  'token:hotp',
+])
 
 /** undefined: no factor of this person shows codes. Also while an authenticator app is being enrolled. */
 export function codeNow(world: World, person: Person): string | undefined {
@@ -129,6 +144,5 @@ export function codeNow(world: World, person: Person): string | undefined {
   const factor = [...person.factors, enrolling].find(
     (one) => one !== undefined && HAS_CODES.has(one.factorType),
   )
-  if (factor === undefined) return undefined
-  return currentCode({ secret: secretOf(factor), nowMs: world.now(), usedSteps: factor.usedSteps })
+  return factor && codeOf(factor, world.now())
 }

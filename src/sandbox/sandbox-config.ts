@@ -15,6 +15,11 @@ export const FACTOR_TYPES = [
   'u2f',
   'password',
   'web',
+  'token:hotp',
+  'signed_nonce',
+  'claims_provider',
+  'assertion:saml2',
+  'assertion:oidc',
 ] as const
 
 const factor = z.strictObject({
@@ -30,6 +35,10 @@ const factor = z.strictObject({
   question: z.string().optional(),
   answer: z.string().optional(),
   authenticatorName: z.string().optional(),
+  /** Tells the security keys of a user apart who has several. */
+  key: z.string().optional(),
+  /** Default: the provider. */
+  vendorName: z.string().optional(),
   /** Push: how many polls are answered WAITING before the phone answers by itself, and how it does. */
   answersAfterPolls: z.int().min(0).optional(),
   answers: z.enum(['approve', 'reject', 'cancel', 'error']).default('approve'),
@@ -75,6 +84,8 @@ const passwordPolicy = z.strictObject({
   warnDays: z.int(),
   maxWrongPasswords: z.int().min(1),
   showLockout: z.boolean(),
+  /** false: a locked-out user cannot recover the account, an administrator has to unlock it. */
+  selfServiceUnlock: z.boolean().default(true),
 })
 
 const signOnPolicy = z.strictObject({
@@ -104,8 +115,13 @@ const app = z.strictObject({
   signInPage: z.string().optional(),
 })
 
+/** An origin as browsers write it: no path, no default port. */
+const KEY_ORIGIN = /^https?:\/\/[a-z0-9.[\]:-]+?(:(\d{1,5}|\*))?$/
+
 const sandboxConfig = z.strictObject({
   apiTokens: z.array(z.string().min(1)).min(1),
+  /** API tokens of administrators without the rights for this API: every call is 403 E0000006. */
+  tokensWithoutRights: z.array(z.string().min(1)).default([]),
   /** Socket addresses whose X-Forwarded-For counts, when they also bring a valid API token. */
   gatewayAddresses: z.array(z.string()),
   rateLimits: z.strictObject({
@@ -129,6 +145,10 @@ const sandboxConfig = z.strictObject({
   duoHost: z.string().default('api-sandbox.duosecurity.example'),
   /** Phone numbers that look right but that no carrier knows: E0000098, unless `profile.validatePhone` is false. */
   invalidPhoneNumbers: z.array(z.string()).default([]),
+  /** Origins of pages that security keys may be used on; the port may be `*`. The org's own address always is one. */
+  keyOrigins: z.array(z.string().regex(KEY_ORIGIN)),
+  /** Where another identity provider sends the browser back to: the portal's sign-in page. */
+  signInPage: z.url({ protocol: /^https?$/ }).default('http://localhost:8080/'),
   /** `factors` is what recordings show; `factor` is the form of the written specification. */
   factorListName: z.enum(['factors', 'factor']),
   newDeviceMail: z.boolean(),

@@ -30,6 +30,8 @@ export const validationFailed = (what: string, causes: readonly string[]) =>
   new AuthnError(400, 'E0000001', `Api validation failed: ${what}`, causes)
 export const notJson = () => new AuthnError(400, 'E0000003', 'The request body was not well-formed.')
 export const authenticationFailed = () => new AuthnError(401, 'E0000004', 'Authentication failed')
+export const accessDenied = () =>
+  new AuthnError(403, 'E0000006', 'You do not have permission to perform the requested action')
 export const notFound = (what: string) =>
   new AuthnError(404, 'E0000007', `Not found: Resource not found: ${what}`)
 export const internalError = () => new AuthnError(500, 'E0000009', 'Internal Server Error')
@@ -66,12 +68,24 @@ export const wrongCode = (cause: string) =>
 export const factorLocked = () =>
   new AuthnError(403, 'E0000069', 'User Locked', ['Too many wrong codes: this factor is locked.'])
 export const notAllowedNow = () => new AuthnError(403, 'E0000079', NOT_ALLOWED_NOW, [NOT_ALLOWED_NOW])
+export const codeReplayed = () =>
+  new AuthnError(
+    403,
+    'E0000082',
+    'Each code can only be used once. Please wait for a new code and try again.',
+  )
+export const codeOutOfTime = () =>
+  new AuthnError(403, 'E0000083', 'PassCode is valid but exceeded time window.')
 export const wrongAnswer = () =>
   new AuthnError(403, 'E0000087', 'The recovery question answer did not match our records.')
 export const unknownPerson = () => new AuthnError(403, 'E0000095', 'Recovery not allowed for unknown user.')
 export const invalidPhoneNumber = () => new AuthnError(400, 'E0000098', 'This phone number is invalid.')
 export const smsSentRecently = () =>
   new AuthnError(429, 'E0000109', `An SMS message was recently sent. ${ONCE}`)
+export const accountLocked = () =>
+  new AuthnError(403, 'E0000119', 'Your account is locked. Please contact your administrator.')
+export const notAcceptable = () =>
+  new AuthnError(406, 'E0000122', "Accept Header did not contain supported media type 'application/json'")
 export const callMadeRecently = () =>
   new AuthnError(429, 'E0000133', `A phone call was recently made. ${ONCE}`)
 

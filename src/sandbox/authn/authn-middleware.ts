@@ -4,6 +4,7 @@ import {
   AuthnError,
   errorBody,
   internalError,
+  notAcceptable,
   notFound,
   notJson,
   rateLimited,
@@ -36,10 +37,16 @@ export function checkApiToken(world: World): RequestHandler {
   }
 }
 
+/** 406 E0000122 where the client does not accept JSON. */
+export const requireAcceptsJson: RequestHandler = (req, _res, next) => {
+  if (req.accepts('json') === false) throw notAcceptable()
+  next()
+}
+
 const JSON_TYPE = /^application\/(\S+\+)?json\s*(;|$)/i
 const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(;|$)/i
-/** Duo's frame makes a form (authn-api.md names no other); every other path takes JSON. */
-const FORM_PATH = /\/lifecycle\/duoCallback$/
+/** Duo's frame and the page of the other identity provider send forms; every other path takes JSON. */
+const FORM_PATH = /\/lifecycle\/duoCallback$|^\/identity-provider\//
 
 /** Bodies of up to 1 MB: E0000021 for another type, E0000003 for what cannot be read. */
 export function readBody(): RequestHandler {
@@ -95,5 +102,6 @@ function seen(req: Request) {
 }
 
 function trust(world: World) {
-  return { apiTokens: world.apiTokens, gatewayAddresses: world.config.gatewayAddresses }
+  const { tokensWithoutRights, gatewayAddresses } = world.config
+  return { apiTokens: world.apiTokens, tokensWithoutRights, gatewayAddresses }
 }

@@ -1,7 +1,7 @@
 import { type Request, type RequestHandler, Router } from 'express'
 import type { z } from 'zod'
 import { invalidToken, wrongMethod } from './authn-error.ts'
-import { callerIn } from './authn-middleware.ts'
+import { callerIn, requireAcceptsJson } from './authn-middleware.ts'
 import {
   changePasswordBody,
   duoForm,
@@ -31,7 +31,7 @@ import {
 } from './recovery.ts'
 import { type Operation, requireAllowed } from './statuses.ts'
 import type { Transaction } from './transaction.ts'
-import { duoCallback, resendChallenge, verifyFactor } from './verify.ts'
+import { duoCallback, resendChallenge, takeUpApproval, verifyFactor } from './verify.ts'
 import type { World } from './world.ts'
 
 type Parts = { world: World; originOf: (req: Request) => string }
@@ -55,7 +55,7 @@ export function createAuthnRoutes({ world, originOf }: Parts): Router {
   post([AUTHN], (req) =>
     show(req, authenticate(world, parseBody(primaryBody, req.body), callerIn(world, req))),
   )
-  step([`${AUTHN}/introspect`], 'state', stateBody, () => {})
+  step([`${AUTHN}/introspect`], 'state', stateBody, ({ transaction }) => takeUpApproval(world, transaction))
   post([`${AUTHN}/cancel`], (req) => {
     const transaction = world.transactions.find(parseBody(stateBody, req.body).stateToken)
     requireAllowed(transaction.status, 'cancel')
@@ -120,7 +120,7 @@ export function createAuthnRoutes({ world, originOf }: Parts): Router {
   return router
 
   function post(paths: string[], answer: (req: Request) => Record<string, unknown>): void {
-    router.post(paths, (req, res) => {
+    router.post(paths, requireAcceptsJson, (req, res) => {
       res.json(answer(req))
     })
     router.all(paths, refuseMethod('POST'))

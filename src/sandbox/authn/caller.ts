@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { invalidToken } from './authn-error.ts'
+import { accessDenied, invalidToken } from './authn-error.ts'
 
 /** The client as the sandbox saw it. deviceToken and fingerprint count with a valid API token only. */
 export type Caller = {
@@ -11,10 +11,19 @@ export type Caller = {
 }
 
 type Seen = { headers: IncomingHttpHeaders; socketAddress: string }
-type Trust = { apiTokens: ReadonlySet<string>; gatewayAddresses: readonly string[] }
+type Trust = {
+  apiTokens: ReadonlySet<string>
+  /** API tokens of administrators without the rights for this API. */
+  tokensWithoutRights: readonly string[]
+  gatewayAddresses: readonly string[]
+}
 
-/** An API token that is not valid is refused whatever the call; none at all is a public application. */
+/**
+ * An API token that is not valid is refused whatever the call (401 E0000011), as is one without the rights (403 E0000006).
+ * No token at all is a public application.
+ */
 export function requireSoundToken(seen: Seen, trust: Trust): void {
+  if (trust.tokensWithoutRights.includes(apiTokenOf(seen) ?? '')) throw accessDenied()
   if (seen.headers.authorization !== undefined && !isTrusted(seen, trust)) throw invalidToken()
 }
 
@@ -30,9 +39,12 @@ export function callerOf(seen: Seen, trust: Trust): Caller {
   }
 }
 
-function isTrusted({ headers }: Seen, { apiTokens }: Trust): boolean {
-  const match = /^SSWS (\S+)$/.exec(headers.authorization ?? '')
-  return match?.[1] !== undefined && apiTokens.has(match[1])
+function isTrusted(seen: Seen, { apiTokens }: Trust): boolean {
+  return apiTokens.has(apiTokenOf(seen) ?? '')
+}
+
+function apiTokenOf({ headers }: Seen): string | undefined {
+  return /^SSWS (\S+)$/.exec(headers.authorization ?? '')?.[1]
 }
 
 /** X-Forwarded-For counts from a trusted app behind a gateway address: its last entry that is no gateway. */

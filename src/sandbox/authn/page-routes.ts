@@ -1,18 +1,19 @@
 import { type Request, type Response, Router } from 'express'
 import { toBuffer } from 'qrcode'
+import { appLogo } from './app-logo.ts'
 import { appStartingStepUp } from './apps.ts'
 import { invalidToken, notFound } from './authn-error.ts'
 import { callerIn } from './authn-middleware.ts'
 import { refuseMethod } from './authn-routes.ts'
 import { otpauthUri } from './factors/otp-check.ts'
 import { secretOf } from './factors/otp-factors.ts'
+import { showPage } from './html-page.ts'
 import { beginStepUp } from './step-up.ts'
 import type { World } from './world.ts'
 
 const SESSION_COOKIE = 'sid'
-const POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'"
 
-/** What browsers GET: questions, QR pictures, redirects at the end of a sign-in, and links in mails. */
+/** What browsers GET: questions, QR pictures, logos, redirects at the end of a sign-in, and links in mails. */
 export function createPageRoutes({ world }: { world: World }): Router {
   const router = Router({ caseSensitive: true, strict: true })
 
@@ -39,6 +40,13 @@ export function createPageRoutes({ world }: { world: World }): Router {
     res.type('image/png').send(png)
   })
 
+  /** The logo that a step-up's `target` links to. */
+  get('/assets/img/logos/:file', (req, res) => {
+    const app = world.config.apps.find(({ name }) => `${name}.png` === req.params.file)
+    if (app === undefined) throw notFound(`${req.params.file} (Logo)`)
+    res.type('image/png').send(appLogo(app.name))
+  })
+
   /** The end of a step-up: the browser arrives with the state token, once, and is signed in to the app. */
   get('/login/step-up/redirect', (req, res) => {
     const transaction = world.transactions.find(String(req.query.stateToken))
@@ -46,7 +54,7 @@ export function createPageRoutes({ world }: { world: World }): Router {
     if (status !== 'SUCCESS' || app === undefined || person === undefined) throw invalidToken()
     world.transactions.end(transaction)
     openSession(res, person)
-    page(res, `Signed in to the app: ${app.label}`)
+    showPage(res, `Signed in to the app: ${app.label}`)
   })
 
   /** Exchanges a session token, once, for a session cookie. */
@@ -56,7 +64,7 @@ export function createPageRoutes({ world }: { world: World }): Router {
     openSession(res, person)
     const { redirectUrl } = req.query
     if (typeof redirectUrl === 'string' && URL.canParse(redirectUrl)) res.redirect(302, redirectUrl)
-    else page(res, 'Signed in')
+    else showPage(res, 'Signed in')
   })
 
   /** An app asks for a sign-in: the browser is sent to the app's custom sign-in page with a state token. */
@@ -73,7 +81,7 @@ export function createPageRoutes({ world }: { world: World }): Router {
     const challenge = stateToken === undefined ? undefined : world.transactions.find(stateToken).challenge
     if (challenge === undefined) throw invalidToken()
     challenge.pushAnswer = 'approve'
-    page(res, 'The verification app is set up')
+    showPage(res, 'The verification app is set up')
   })
   return router
 
@@ -87,14 +95,6 @@ export function createPageRoutes({ world }: { world: World }): Router {
     world.sessions.put(sid, person)
     res.cookie(SESSION_COOKIE, sid, { httpOnly: true, sameSite: 'lax', path: '/' })
   }
-}
-
-function page(res: Response, title: string): void {
-  const safe = title.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
-  res.set('Content-Security-Policy', POLICY).type('html')
-  res.send(
-    `<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>${safe}</title><h1>${safe}</h1></html>\n`,
-  )
 }
 
 function cookie(req: Request, name: string): string | undefined {

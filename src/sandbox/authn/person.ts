@@ -6,13 +6,16 @@ export type Factor = {
   id: string
   factorType: FactorType
   provider: string
-  profile: Record<string, unknown>
+  /** undefined: this type shows none. */
+  profile: Record<string, unknown> | undefined
   config: FactorConfig
   wrongCodes: number
   /** Time steps whose code was used already. */
   usedSteps: Set<number>
   /** Security keys: the public key as JWK text. */
   publicKey: string | undefined
+  /** Security keys: the site they were enrolled on, as SHA-256 of its host name; undefined: any. */
+  relyingPartyHash: Buffer | undefined
 }
 
 /** What the org remembers of a device that brought this deviceToken. */

@@ -72,10 +72,17 @@ function challengeLinks(view: View): Links {
   const polls = POLLED.has(factor.factorType) && factorResult === 'WAITING'
   const { resend } = FACTOR_KINDS[factor.factorType]
   return {
-    next: next(view, polls ? 'poll' : 'verify', path),
+    next: redirect(view) ?? next(view, polls ? 'poll' : 'verify', path),
     ...cancelAndPrevious(view),
     ...(resend === undefined ? {} : { resend: [next(view, resend, `${path}/resend`)] }),
   }
+}
+
+/** To another identity provider, where that verifies the factor. */
+function redirect({ world, transaction, origin }: View): Link | undefined {
+  const { person, factor, challenge } = transaction
+  if (person === undefined || factor === undefined || challenge === undefined) return undefined
+  return FACTOR_KINDS[factor.factorType].redirect?.({ world, transaction, person, factor, challenge, origin })
 }
 
 function activationLinks(view: View): Links {

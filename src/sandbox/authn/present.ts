@@ -25,6 +25,7 @@ export function present(view: View): Json {
     status,
     relayState: transaction.relayState,
     factorResult: transaction.factorResult,
+    factorResultMessage: transaction.factorResult === 'FAILED' ? FAILED_MESSAGE : undefined,
     ...challengeTypePart(transaction),
     sessionToken: transaction.sessionToken,
     factorType: typeChallenged(transaction),
@@ -33,6 +34,8 @@ export function present(view: View): Json {
     _links: presentLinks(view),
   })
 }
+
+const FAILED_MESSAGE = 'The identity provider did not verify you.'
 
 /** "SMS" in capitals and "call" in small letters is how the real API writes them. */
 const RECOVERY_FACTOR_SHOWN = { SMS: 'SMS', CALL: 'call' } as const
@@ -46,6 +49,7 @@ const EMBEDDED: Record<Status, (view: View) => Json> = {
     policy: { ...expiringPolicy(view), age: { minAgeMinutes: 0, historyCount: 0 } },
   }),
   MFA_REQUIRED: (view) => ({
+    ...factorTypes(view),
     [view.world.settings.factorListName]: factorsToVerify(view),
     policy: factorPolicy(view),
   }),
@@ -138,6 +142,17 @@ function factorsToVerify({ world, transaction, origin }: View): Json[] {
   }))
 }
 
+/** Several security keys of a user can be challenged at once: recordings offer them by their type too. */
+function factorTypes({ world, transaction: { person }, origin }: View): Json {
+  if (person === undefined || securityKeys(world, person).length < 2) return {}
+  const next = action(origin, '/api/v1/authn/factors/webauthn/verify', 'POST', 'verify')
+  return { factorTypes: [{ factorType: 'webauthn', _links: { next } }] }
+}
+
+function securityKeys(world: World, person: Person): Factor[] {
+  return activeFactors(world, person).filter((factor) => factor.factorType === 'webauthn')
+}
+
 function factorsToEnrol({ world, transaction: { person }, origin }: View): Json[] {
   if (person === undefined) return []
   return enrolmentOffers(world, person).map(({ type, provider, enrollment, factor }) => {
@@ -181,7 +196,7 @@ function challengeByType(view: View): Json {
   const { world, transaction } = view
   const { person, challenge } = transaction
   if (person === undefined || challenge === undefined) return {}
-  const keys = activeFactors(world, person).filter((factor) => factor.factorType === 'webauthn')
+  const keys = securityKeys(world, person)
   return {
     challenge: { challenge: challenge.nonce, extensions: {} },
     [world.settings.factorListName]: keys.map((factor) => presentFactor(factor, transaction)),
@@ -201,20 +216,20 @@ function typeChallenged(transaction: Transaction): string | undefined {
   return status === 'MFA_CHALLENGE' && byType ? factor?.factorType : undefined
 }
 
+const VERIFICATION_APP: ReadonlySet<string> = new Set(['push', 'token:software:totp', 'signed_nonce'])
+
 /** The vendor's own verification app shows nothing of itself before it was verified. */
 function presentFactor(factor: Factor, transaction: Transaction): Json {
-  const isVerificationApp =
-    factor.provider === 'OKTA' &&
-    (factor.factorType === 'push' || factor.factorType === 'token:software:totp')
+  const isVerificationApp = factor.provider === 'OKTA' && VERIFICATION_APP.has(factor.factorType)
   const verified = transaction.mfaDone || transaction.fromSession
   const enrolling = transaction.status === 'MFA_ENROLL_ACTIVATE'
-  return {
+  return compact({
     id: factor.id,
     factorType: factor.factorType,
     provider: factor.provider,
-    vendorName: factor.provider,
+    vendorName: factor.config.vendorName ?? factor.provider,
     profile: isVerificationApp && !verified && !enrolling ? {} : factor.profile,
-  }
+  })
 }
 
 function expiryOf(world: World, { status, app, expiresAtMs }: Transaction): number {

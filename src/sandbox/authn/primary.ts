@@ -6,6 +6,7 @@ import type { Caller } from './caller.ts'
 import type { Person } from './person.ts'
 import { requireAllowed } from './statuses.ts'
 import type { Transaction } from './transaction.ts'
+import { takeUpApproval } from './verify.ts'
 import { recordSignIn, type World } from './world.ts'
 
 /** POST /api/v1/authn in all its forms: credentials, activation token, step-up, and "where am I?". */
@@ -62,6 +63,7 @@ function continueTransaction(
   }
   if (transaction.status === 'UNAUTHENTICATED' && transaction.fromSession && transaction.person !== undefined)
     return signIn(world, transaction, transaction.person)
+  takeUpApproval(world, transaction)
   return transaction
 }
 

@@ -1,4 +1,5 @@
 import {
+  accountLocked,
   factorLocked,
   invalidToken,
   recoveryNotAllowed,
@@ -104,14 +105,21 @@ function personToRecover(
   factorType: 'EMAIL' | 'SMS' | 'CALL' | undefined,
 ): Person | undefined {
   const person = world.people.named(body.username)
-  const refusal = refusalFor(person, recoveryType, factorType)
+  const refusal = refusalFor(world, person, recoveryType, factorType)
   if (refusal === undefined) return person
   if (caller.trusted) throw refusal
   return undefined
 }
 
-function refusalFor(person: Person | undefined, recoveryType: RecoveryType, factorType: string | undefined) {
+function refusalFor(
+  world: World,
+  person: Person | undefined,
+  recoveryType: RecoveryType,
+  factorType: string | undefined,
+) {
   if (person === undefined) return unknownPerson()
+  const policy = world.config.passwordPolicies[person.config.passwordPolicy]
+  if (person.lockedOut && policy?.selfServiceUnlock === false) return accountLocked()
   if (recoveryType === 'UNLOCK' && !person.lockedOut) return unlockNotAllowed()
   const byPhone = factorType === 'SMS' || factorType === 'CALL'
   const possible = person.config.recoveryAllowed && (!byPhone || person.recoveryPhone !== undefined)

@@ -14,6 +14,7 @@ export type FactorResult =
   | 'TIME_WINDOW_EXCEEDED'
   | 'REJECTED'
   | 'CHALLENGE'
+  | 'FAILED'
 
 export type PushAnswer = 'approve' | 'reject' | 'cancel' | 'error'
 
@@ -28,6 +29,8 @@ export type Challenge = {
   pushAnswer: PushAnswer | undefined
   correctAnswer: number | undefined
   qrToken: string | undefined
+  /** Names the transaction while the browser is at another identity provider. */
+  redirectKey: string | undefined
 }
 
 export type Transaction = {
@@ -125,6 +128,7 @@ export function newChallenge(): Challenge {
     pushAnswer: undefined,
     correctAnswer: undefined,
     qrToken: undefined,
+    redirectKey: undefined,
   }
 }
 

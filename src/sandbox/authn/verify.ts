@@ -1,11 +1,18 @@
 import { activeFactors, advance } from './advance.ts'
-import { factorLocked, notFound, wrongCode } from './authn-error.ts'
+import {
+  type AuthnError,
+  codeOutOfTime,
+  codeReplayed,
+  factorLocked,
+  notFound,
+  wrongCode,
+} from './authn-error.ts'
 import type { DuoForm } from './bodies.ts'
 import { completeDuo } from './factors/duo-factor.ts'
 import type { FactorBody, FactorStep, Outcome } from './factors/factor-kind.ts'
 import { FACTOR_KINDS } from './factors/factor-kinds.ts'
 import type { Factor, Person } from './person.ts'
-import { dropChallenge, newChallenge, type Transaction } from './transaction.ts'
+import { dropChallenge, type FactorResult, newChallenge, type Transaction } from './transaction.ts'
 import type { World } from './world.ts'
 
 /** What verify takes from the query. */
@@ -80,7 +87,24 @@ export function checkedOutcome(step: FactorStep, check: (step: FactorStep) => Ou
     throw wrongCode(outcome.cause)
   }
   if (outcome.kind === 'verified') factor.wrongCodes = 0
+  const refusal = outcome.kind === 'waiting' && outcome.result ? REFUSALS[outcome.result] : undefined
+  if (refusal !== undefined && world.settings.refusedCodes === 'error') throw refusal()
   return outcome
+}
+
+/** The results of a code that is right but not accepted, in their other form: an error. */
+const REFUSALS: Partial<Record<FactorResult, () => AuthnError>> = {
+  PASSCODE_REPLAYED: codeReplayed,
+  TIME_WINDOW_EXCEEDED: codeOutOfTime,
+}
+
+/** What another identity provider approved takes effect when the transaction is asked where it stands. */
+export function takeUpApproval(world: World, transaction: Transaction): void {
+  const { person, challenge } = transaction
+  if (person === undefined || challenge?.redirectKey === undefined || challenge.pushAnswer !== 'approve')
+    return
+  transaction.mfaDone = true
+  advance(world, transaction, person)
 }
 
 function takeUp(transaction: Transaction, step: FactorStep, { factorId }: FactorCall): void {

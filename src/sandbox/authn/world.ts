@@ -24,6 +24,13 @@ export type Settings = {
   factorListName: 'factors' | 'factor'
   /** The name of the link that resets a password; both are met. */
   resetPasswordName: 'resetPassword' | 'password'
+  /** How a code is refused that was used before or is out of its time: as a factorResult, or as E0000082 and E0000083. */
+  refusedCodes: 'factorResult' | 'error'
+}
+
+const SETTINGS: Omit<Settings, 'factorListName'> = {
+  resetPasswordName: 'resetPassword',
+  refusedCodes: 'factorResult',
 }
 
 /** Everything that the org remembers. */
@@ -67,7 +74,7 @@ export function createWorld({
     config,
     now,
     random,
-    settings: { factorListName: config.factorListName, resetPasswordName: 'resetPassword' },
+    settings: { factorListName: config.factorListName, ...SETTINGS },
     apiTokens: new Set(config.apiTokens),
     tokens,
     people: createPeople(config.people, factorFromConfig),
@@ -81,8 +88,7 @@ export function createWorld({
     rateLimit: createRateLimit({ limits: config.rateLimits, now }),
     signIns: [],
     reset() {
-      world.settings.factorListName = config.factorListName
-      world.settings.resetPasswordName = 'resetPassword'
+      Object.assign(world.settings, { factorListName: config.factorListName, ...SETTINGS })
       world.apiTokens.clear()
       for (const token of config.apiTokens) world.apiTokens.add(token)
       for (const store of [

@@ -56,6 +56,25 @@ test.each<[string, string, string, string | undefined, string | undefined, strin
   expect(outcome(await raw(method, path, body, type))).toBe(leadsTo)
 })
 
+/** authn-api.md, "Endpoints": send Accept: application/json. */
+test.each<[accept: string, leadsTo: string]>([
+  ['application/json', '200 SUCCESS'],
+  ['text/html, application/json;q=0.5', '200 SUCCESS'],
+  ['application/*', '200 SUCCESS'],
+  ['*/*', '200 SUCCESS'],
+  ['text/html', '406 E0000122'],
+  ['application/xml', '406 E0000122'],
+  ['application/json;q=0', '406 E0000122'],
+])('Accept: %s', async (accept, leadsTo) => {
+  const authorization = `SSWS ${client.sandbox.apiToken}`
+  const answer = await client.signIn('amelia.stone', {}, { accept, authorization })
+  expect(outcome(answer)).toBe(leadsTo)
+  if (answer.status === 406)
+    expect(answer.body.errorSummary).toBe(
+      "Accept Header did not contain supported media type 'application/json'",
+    )
+})
+
 test('405 says which method there is', async () => {
   const answer = await raw('PUT', '/api/v1/authn/skip', '{}')
   expect(answer.headers.get('allow')).toBe('POST')

@@ -64,7 +64,7 @@ function frame({ world, transaction, factor, challenge, origin }: Omit<FactorSte
 
 /** `TX|<who and what for>|<signature>`, in the characters that Duo's script accepts. */
 function part(name: 'TX' | 'AUTH' | 'APP', { factor, challenge }: Signed): string {
-  const about = Buffer.from(`${factor.profile.credentialId}|${factor.id}|${challenge.nonce}`).toString(
+  const about = Buffer.from(`${factor.profile?.credentialId}|${factor.id}|${challenge.nonce}`).toString(
     'base64',
   )
   const signature = createHmac('sha1', 'plainly-fake-duo-secret').update(`${name}|${about}`).digest('hex')

@@ -1,4 +1,5 @@
 import type { FactorConfig, FactorType } from '../../sandbox-config.ts'
+import type { Link } from '../links.ts'
 import type { Factor, Person } from '../person.ts'
 import type { Challenge, FactorResult, Transaction } from '../transaction.ts'
 import type { World } from '../world.ts'
@@ -38,9 +39,9 @@ export type Owner = { login: string; id: string }
 export type FactorKind = {
   idPrefix(provider: string): string
   /** What answers show of an enrolled factor. */
-  profile(config: FactorConfig, owner: Owner): Record<string, unknown>
+  profile(config: FactorConfig, owner: Owner): Record<string, unknown> | undefined
   /** Security keys that config/sandbox.json enrols: the public key as JWK text. */
-  publicKey?(owner: Owner): string
+  publicKey?(config: FactorConfig, owner: Owner): string
   /** Reads an enrolment request; throws E0000001 naming the field that is missing. */
   enrol(body: FactorBody, owner: Owner, world: World): Partial<FactorConfig>
   /** Enrolled in one call, without MFA_ENROLL_ACTIVATE. */
@@ -57,6 +58,8 @@ export type FactorKind = {
   challengeObject?(step: Omit<FactorStep, 'body'>): Record<string, unknown> | undefined
   /** `_embedded.activation` while it is enrolled. */
   activationObject?(step: Omit<FactorStep, 'body'>): Record<string, unknown>
+  /** The link that sends the browser to another identity provider; it takes the place of `verify`. */
+  redirect?(step: Omit<FactorStep, 'body'>): Link
   /** Name of its `resend` link; undefined: there is nothing to send again. */
   resend?: 'sms' | 'call' | 'email' | 'push'
 }

@@ -3,11 +3,13 @@ import { idFor } from '../issued-tokens.ts'
 import type { Factor } from '../person.ts'
 import { duo } from './duo-factor.ts'
 import type { FactorKinds, Owner } from './factor-kind.ts'
-import { serialToken, softwareToken } from './otp-factors.ts'
+import { IDENTITY_PROVIDER_ID, identityProvider } from './identity-provider-factors.ts'
+import { counterToken, serialToken, softwareToken } from './otp-factors.ts'
 import { password } from './password-factor.ts'
 import { push } from './push-factor.ts'
 import { question } from './question-factor.ts'
 import { sentCode } from './sent-code-factors.ts'
+import { signedNonce } from './signed-nonce-factor.ts'
 import { u2f } from './u2f-factor.ts'
 import { webauthn } from './webauthn-factor.ts'
 
@@ -25,12 +27,29 @@ export const FACTOR_KINDS: FactorKinds = {
   u2f,
   password,
   web: duo,
+  'token:hotp': counterToken,
+  signed_nonce: signedNonce,
+  claims_provider: identityProvider({
+    idPrefix: 'cpf',
+    showsUser: false,
+    pathOf: ({ stateToken }) => `/sso/idps/${IDENTITY_PROVIDER_ID}?stateToken=${stateToken}`,
+  }),
+  'assertion:saml2': identityProvider({
+    idPrefix: 'sml',
+    showsUser: true,
+    pathOf: ({ key }) => `/policy/mfa-saml-idp-redirect?okta_key=${key}`,
+  }),
+  'assertion:oidc': identityProvider({
+    idPrefix: 'oid',
+    showsUser: true,
+    pathOf: ({ key }) => `/policy/mfa-oidc-idp-redirect?okta_key=${key}`,
+  }),
 }
 
 /** An enrolled factor as config/sandbox.json has it. */
 export function factorFromConfig(config: FactorConfig, owner: Owner, seed: string): Factor {
   const kind = FACTOR_KINDS[config.type]
-  return { ...newFactor(config, owner, seed), publicKey: kind.publicKey?.(owner) }
+  return { ...newFactor(config, owner, seed), publicKey: kind.publicKey?.(config, owner) }
 }
 
 /** A factor that is being enrolled: a security key has no public key yet. */
@@ -45,5 +64,6 @@ export function newFactor(config: FactorConfig, owner: Owner, seed: string): Fac
     wrongCodes: 0,
     usedSteps: new Set(),
     publicKey: undefined,
+    relyingPartyHash: undefined,
   }
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Secret, TOTP } from 'otpauth'
+import { HOTP, Secret, TOTP } from 'otpauth'
 
 const STEP_SECONDS = 30
 /** How far a clock may be off, in steps; beyond that, and up to FAR, the code is known but out of its time. */
@@ -42,6 +42,40 @@ export function currentCode({
 }): string {
   const unused = [0, 1, -1].find((delta) => !usedSteps.has(stepAt(nowMs) + delta)) ?? 0
   return totp(secret).generate({ timestamp: nowMs + unused * STEP_SECONDS * 1000 })
+}
+
+/** How many codes of a counter may have been shown without being used. */
+const COUNTERS_AHEAD = 10
+
+/** Checks a counter-based code of RFC 4226; it and the codes before it are used from then on. */
+export function checkCounterCode({
+  secret,
+  code,
+  usedCounters,
+}: {
+  secret: string
+  code: string
+  usedCounters: Set<number>
+}): OtpResult {
+  const next = nextCounter(usedCounters)
+  const counters = Array.from({ length: COUNTERS_AHEAD }, (_, at) => next + at)
+  const counter = counters.find((one) => counterCode({ secret, counter: one }) === code)
+  if (counter === undefined) return 'wrong'
+  usedCounters.add(counter)
+  return 'right'
+}
+
+/** The code that the token shows next. */
+export function nextCounterCode(secret: string, usedCounters: ReadonlySet<number>): string {
+  return counterCode({ secret, counter: nextCounter(usedCounters) })
+}
+
+function nextCounter(used: ReadonlySet<number>): number {
+  return Math.max(-1, ...used) + 1
+}
+
+function counterCode({ secret, counter }: { secret: string; counter: number }): string {
+  return new HOTP({ secret: Secret.fromBase32(secret), digits: 6 }).generate({ counter })
 }
 
 /** The secret inside a hardware token, made from its credential id: the sandbox has no real ones. */

@@ -1,7 +1,15 @@
 import { validationFailed } from '../authn-error.ts'
 import type { Factor } from '../person.ts'
 import { type FactorKind, type FactorStep, type Outcome, WRONG_CODE } from './factor-kind.ts'
-import { checkOtp, hardwareSecret, type OtpResult, randomSecret } from './otp-check.ts'
+import {
+  checkCounterCode,
+  checkOtp,
+  currentCode,
+  hardwareSecret,
+  nextCounterCode,
+  type OtpResult,
+  randomSecret,
+} from './otp-check.ts'
 
 /** Authenticator apps: Google's and the vendor's own. */
 export const softwareToken: FactorKind = {
@@ -53,9 +61,31 @@ export function serialToken(idPrefixes: Readonly<Record<string, string>>): Facto
   }
 }
 
+/** A third party's token whose codes go by a counter (RFC 4226). An administrator enrols it, the user does not. */
+export const counterToken: FactorKind = {
+  ...softwareToken,
+  idPrefix: () => 'chf',
+  check: ({ factor, body }) =>
+    OUTCOMES[
+      checkCounterCode({
+        secret: secretOf(factor),
+        code: body.passCode ?? '',
+        usedCounters: factor.usedSteps,
+      })
+    ],
+}
+
+/** The code that this factor shows now and that will be accepted. */
+export function codeOf(factor: Factor, nowMs: number): string {
+  const [secret, usedSteps] = [secretOf(factor), factor.usedSteps]
+  return factor.factorType === 'token:hotp'
+    ? nextCounterCode(secret, usedSteps)
+    : currentCode({ secret, nowMs, usedSteps })
+}
+
 /** The secret that makes this factor's codes. */
 export function secretOf(factor: Factor): string {
-  return factor.config.secret ?? hardwareSecret(String(factor.profile.credentialId))
+  return factor.config.secret ?? hardwareSecret(String(factor.profile?.credentialId))
 }
 
 const OUTCOMES: Record<OtpResult, Outcome> = {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { randomChallenge } from '../issued-tokens.ts'
 import { type FactorKind, type FactorStep, type Outcome, WRONG_CODE } from './factor-kind.ts'
+import { relyingPartyHash } from './key-origins.ts'
 import { createVirtualAuthenticator, sha256 } from './virtual-authenticator.ts'
 import { signatureFits } from './webauthn-factor.ts'
 
@@ -14,7 +15,7 @@ export const u2f: FactorKind = {
     credentialId: createVirtualAuthenticator({ seed: owner.login }).credentialId,
     version: 'U2F_V2',
   }),
-  publicKey: (owner) => createVirtualAuthenticator({ seed: owner.login }).publicKey,
+  publicKey: (_config, owner) => createVirtualAuthenticator({ seed: owner.login }).publicKey,
   enrol: () => ({}),
   immediate: false,
   begin({ world, challenge }) {
@@ -36,9 +37,11 @@ export const u2f: FactorKind = {
 const clientDataShape = z.object({ typ: z.string(), challenge: z.string(), origin: z.string() })
 
 /** 0x05, the key's point, a length and that long a key handle, then certificate and signature. */
-function checkRegistration({ factor, challenge, body }: FactorStep): Outcome {
+function checkRegistration(step: FactorStep): Outcome {
+  const { factor, challenge, body } = step
   try {
     const client = readClientData(body.clientData)
+    if (relyingPartyHash(client.origin, step) === undefined) return WRONG
     if (client.typ !== 'navigator.id.finishEnrollment' || client.challenge !== challenge.nonce) return WRONG
     const data = Buffer.from(body.registrationData ?? '', 'base64')
     const point = data.subarray(1, 1 + POINT_BYTES)
@@ -59,9 +62,11 @@ function checkRegistration({ factor, challenge, body }: FactorStep): Outcome {
 }
 
 /** The signature is over the address, the presence byte and counter, and the client data. */
-function checkSignature({ factor, challenge, body }: FactorStep): Outcome {
+function checkSignature(step: FactorStep): Outcome {
+  const { factor, challenge, body } = step
   try {
     const client = readClientData(body.clientData)
+    if (relyingPartyHash(client.origin, step) === undefined) return WRONG
     if (client.typ !== 'navigator.id.getAssertion' || client.challenge !== challenge.nonce) return WRONG
     const data = Buffer.from(body.signatureData ?? '', 'base64')
     const presence = data.subarray(0, 5)

@@ -6,12 +6,17 @@ export type VirtualAuthenticator = {
   credentialId: string
   /** The public key as JWK text. */
   publicKey: string
-  /** Field values for an activation; `origin` is the page's. */
-  registerWebauthn(challenge: string, origin: string): { attestation: string; clientData: string }
+  /** Field values for an activation; `origin` is the page's, `rpId` its host name, as a browser makes them. */
+  registerWebauthn(
+    challenge: string,
+    origin: string,
+    rpId?: string,
+  ): { attestation: string; clientData: string }
   /** Field values for a verification. */
   signWebauthn(
     challenge: string,
     origin: string,
+    rpId?: string,
   ): { clientData: string; signatureData: string; authenticatorData: string }
   registerU2f(nonce: string, appId: string): { registrationData: string; clientData: string }
   signU2f(nonce: string, appId: string): { clientData: string; signatureData: string }
@@ -28,7 +33,7 @@ export function createVirtualAuthenticator({ seed }: { seed: string }): VirtualA
   return {
     credentialId: handle.toString('base64url'),
     publicKey: JSON.stringify(jwk),
-    registerWebauthn(challenge, origin) {
+    registerWebauthn(challenge, origin, rpId = new URL(origin).hostname) {
       const coseKey = Buffer.concat([
         Buffer.from('a5010203262001215820', 'hex'),
         point.subarray(1, 33),
@@ -37,15 +42,15 @@ export function createVirtualAuthenticator({ seed }: { seed: string }): VirtualA
       ])
       const length = Buffer.from([0, handle.length])
       const attested = Buffer.concat([Buffer.alloc(16), length, handle, coseKey])
-      const data = Buffer.concat([authenticatorData(origin, PRESENT_AND_VERIFIED | WITH_KEY), attested])
+      const data = Buffer.concat([authenticatorData(rpId, PRESENT_AND_VERIFIED | WITH_KEY), attested])
       return {
         attestation: attestationObject(data).toString('base64'),
         clientData: clientData({ type: 'webauthn.create', challenge, origin }).toString('base64'),
       }
     },
-    signWebauthn(challenge, origin) {
+    signWebauthn(challenge, origin, rpId = new URL(origin).hostname) {
       const client = clientData({ type: 'webauthn.get', challenge, origin })
-      const data = authenticatorData(origin, PRESENT_AND_VERIFIED)
+      const data = authenticatorData(rpId, PRESENT_AND_VERIFIED)
       return {
         clientData: client.toString('base64'),
         signatureData: signed(Buffer.concat([data, sha256(client)])).toString('base64'),
@@ -104,8 +109,8 @@ function clientData(fields: Record<string, string>): Buffer {
   return Buffer.from(JSON.stringify(fields))
 }
 
-function authenticatorData(origin: string, flags: number): Buffer {
-  return Buffer.concat([sha256(new URL(origin).hostname), Buffer.of(flags), Buffer.alloc(4)])
+function authenticatorData(rpId: string, flags: number): Buffer {
+  return Buffer.concat([sha256(rpId), Buffer.of(flags), Buffer.alloc(4)])
 }
 
 /** CBOR of {fmt: "none", attStmt: {}, authData}. */

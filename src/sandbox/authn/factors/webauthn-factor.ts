@@ -1,8 +1,10 @@
 import { createPublicKey, type JsonWebKey, verify } from 'node:crypto'
 import { z } from 'zod'
+import type { FactorConfig } from '../../sandbox-config.ts'
 import { randomChallenge } from '../issued-tokens.ts'
 import { type Cbor, decodeCbor } from './cbor.ts'
-import { type FactorKind, type FactorStep, type Outcome, WRONG_CODE } from './factor-kind.ts'
+import { type FactorKind, type FactorStep, type Outcome, type Owner, WRONG_CODE } from './factor-kind.ts'
+import { relyingPartyHash } from './key-origins.ts'
 import { createVirtualAuthenticator, sha256 } from './virtual-authenticator.ts'
 
 const WRONG: Outcome = { kind: 'wrong', cause: WRONG_CODE }
@@ -11,10 +13,10 @@ const WRONG: Outcome = { kind: 'wrong', cause: WRONG_CODE }
 export const webauthn: FactorKind = {
   idPrefix: () => 'fwf',
   profile: (config, owner) => ({
-    credentialId: createVirtualAuthenticator({ seed: owner.login }).credentialId,
+    credentialId: createVirtualAuthenticator({ seed: keySeed(config, owner) }).credentialId,
     authenticatorName: config.authenticatorName ?? 'Sandbox key',
   }),
-  publicKey: (owner) => createVirtualAuthenticator({ seed: owner.login }).publicKey,
+  publicKey: (config, owner) => createVirtualAuthenticator({ seed: keySeed(config, owner) }).publicKey,
   enrol: () => ({}),
   immediate: false,
   begin({ world, transaction, challenge }) {
@@ -34,7 +36,7 @@ export const webauthn: FactorKind = {
     challenge: challenge.nonce,
     excludeCredentials: person.factors
       .filter((factor) => factor.factorType === 'webauthn' && factor.publicKey !== undefined)
-      .map((factor) => ({ type: 'public-key', id: factor.profile.credentialId })),
+      .map((factor) => ({ type: 'public-key', id: factor.profile?.credentialId })),
     pubKeyCredParams: [
       { type: 'public-key', alg: -7 },
       { type: 'public-key', alg: -257 },
@@ -51,18 +53,21 @@ export const webauthn: FactorKind = {
 
 const clientDataShape = z.object({ type: z.string(), challenge: z.string(), origin: z.url() })
 
-function checkAttestation({ factor, challenge, body }: FactorStep): Outcome {
+function checkAttestation(step: FactorStep): Outcome {
+  const { factor, body } = step
   try {
     const client = readClientData(body.clientData)
     const object = decodeCbor(Buffer.from(body.attestation ?? '', 'base64'))
     const authData = object instanceof Map ? object.get('authData') : undefined
     if (!Buffer.isBuffer(authData)) return WRONG
-    if (!isFor(client, 'webauthn.create', challenge.nonce, authData)) return WRONG
+    const site = siteOf(client, 'webauthn.create', authData, step)
+    if (site === undefined) return WRONG
     const idLength = authData.readUInt16BE(53)
     const coseKey = decodeCbor(authData.subarray(55 + idLength))
     const jwk = jwkOf(coseKey)
     createPublicKey({ key: jwk, format: 'jwk' })
     factor.publicKey = JSON.stringify(jwk)
+    factor.relyingPartyHash = site
     factor.profile = {
       credentialId: authData.subarray(55, 55 + idLength).toString('base64url'),
       authenticatorName: 'Security key',
@@ -73,11 +78,13 @@ function checkAttestation({ factor, challenge, body }: FactorStep): Outcome {
   }
 }
 
-function checkAssertion({ factor, challenge, body }: FactorStep): Outcome {
+function checkAssertion(step: FactorStep): Outcome {
+  const { factor, body } = step
   try {
     const client = readClientData(body.clientData)
     const authData = Buffer.from(body.authenticatorData ?? '', 'base64')
-    if (!isFor(client, 'webauthn.get', challenge.nonce, authData)) return WRONG
+    const site = siteOf(client, 'webauthn.get', authData, step)
+    if (site === undefined || !site.equals(factor.relyingPartyHash ?? site)) return WRONG
     const signed = Buffer.concat([authData, sha256(Buffer.from(body.clientData ?? '', 'base64'))])
     return signatureFits(factor.publicKey, signed, body.signatureData) ? { kind: 'verified' } : WRONG
   } catch {
@@ -97,20 +104,26 @@ export function signatureFits(
   return verify('sha256', signed, createPublicKey({ key: jwk, format: 'jwk' }), bytes)
 }
 
-/** The answer belongs to this challenge, this purpose, and to the site whose page made it. */
-function isFor(
+/**
+ * The site whose page made this answer, as its relying party hash; undefined: the answer is for another challenge or
+ * purpose, for a site that the org does not trust, or nobody touched the key.
+ */
+function siteOf(
   client: z.output<typeof clientDataShape>,
   type: string,
-  nonce: string,
   authData: Buffer,
-): boolean {
+  step: FactorStep,
+): Buffer | undefined {
   const presentFlag = 0x01
-  return (
-    client.type === type &&
-    client.challenge === nonce &&
-    authData.subarray(0, 32).equals(sha256(new URL(client.origin).hostname)) &&
-    ((authData[32] ?? 0) & presentFlag) !== 0
-  )
+  if (client.type !== type || client.challenge !== step.challenge.nonce) return undefined
+  if (((authData[32] ?? 0) & presentFlag) === 0) return undefined
+  const site = relyingPartyHash(client.origin, step)
+  return site?.equals(authData.subarray(0, 32)) === true ? site : undefined
+}
+
+/** The keys of a user in the configuration are told apart by `key`. */
+export function keySeed({ key }: Pick<FactorConfig, 'key'>, { login }: Owner): string {
+  return key === undefined ? login : `${login} ${key}`
 }
 
 function readClientData(clientData: string | undefined): z.output<typeof clientDataShape> {

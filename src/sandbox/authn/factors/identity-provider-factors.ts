@@ -1,0 +1,46 @@
+import { action } from '../links.ts'
+import type { FactorKind, FactorStep, Outcome } from './factor-kind.ts'
+
+/** The identity provider of `claims_provider`, as the path of its redirect names it. */
+export const IDENTITY_PROVIDER_ID = '0oasandboxidp000001'
+
+/**
+ * A factor that another identity provider verifies: the browser is sent there by the link `redirect`. The provider's
+ * answer takes effect with the next call of the transaction.
+ *
+ * @param pathOf where the org begins the redirect
+ */
+export function identityProvider({
+  idPrefix,
+  showsUser,
+  pathOf,
+}: {
+  idPrefix: string
+  showsUser: boolean
+  pathOf: (step: { stateToken: string; key: string }) => string
+}): FactorKind {
+  return {
+    idPrefix: () => idPrefix,
+    profile: (_config, owner) => (showsUser ? { user: owner.login } : undefined),
+    enrol: () => ({}),
+    immediate: false,
+    begin,
+    answers: () => false,
+    check: poll,
+    poll,
+    redirect: ({ transaction: { stateToken }, challenge: { redirectKey = '' }, origin }) =>
+      action(origin, pathOf({ stateToken, key: redirectKey }), 'GET', 'redirect'),
+  }
+}
+
+function begin({ world, transaction, challenge }: FactorStep): void {
+  challenge.redirectKey = world.tokens.short()
+  challenge.pushAnswer = undefined
+  transaction.factorResult = undefined
+}
+
+function poll(step: FactorStep): Outcome {
+  if (step.challenge.pushAnswer === 'approve') return { kind: 'verified' }
+  if (step.transaction.factorResult === 'FAILED') begin(step) // asked for once more
+  return { kind: 'waiting' }
+}

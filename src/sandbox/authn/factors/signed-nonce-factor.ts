@@ -1,0 +1,12 @@
+import { notAllowedNow } from '../authn-error.ts'
+import type { FactorKind } from './factor-kind.ts'
+import { push } from './push-factor.ts'
+
+/** The verification app without a password (`signed_nonce`): listed, but this API has no way to verify it. */
+export const signedNonce: FactorKind = {
+  ...push,
+  answers: () => true,
+  check() {
+    throw notAllowedNow()
+  },
+}

@@ -1,0 +1,61 @@
+import { type Request, type Response, Router } from 'express'
+import { invalidToken, notFound, validationFailed } from './authn-error.ts'
+import { IDENTITY_PROVIDER_ID } from './factors/identity-provider-factors.ts'
+import { showPage } from './html-page.ts'
+import type { Transaction } from './transaction.ts'
+import type { World } from './world.ts'
+
+const ANSWERS: ReadonlySet<unknown> = new Set(['approve', 'reject'])
+
+/**
+ * The redirect to another identity provider, for factors that one verifies, and that provider itself: a page with two
+ * buttons. Either sends the browser back to the portal's sign-in page, without a token.
+ */
+export function createIdentityProviderRoutes({ world }: { world: World }): Router {
+  const router = Router({ caseSensitive: true, strict: true })
+
+  router.get('/sso/idps/:id', (req, res) => {
+    if (req.params.id !== IDENTITY_PROVIDER_ID) throw notFound(`${req.params.id} (IdentityProvider)`)
+    const { factor, challenge } = world.transactions.find(String(req.query.stateToken))
+    if (factor?.factorType !== 'claims_provider') throw invalidToken()
+    redirect(res, challenge?.redirectKey)
+  })
+  router.get(['/policy/mfa-saml-idp-redirect', '/policy/mfa-oidc-idp-redirect'], (req, res) => {
+    redirect(res, waitingFor(req.query.okta_key).challenge?.redirectKey)
+  })
+
+  router.get('/identity-provider/:key', (req, res) => {
+    const { person, factor } = waitingFor(req.params.key)
+    showPage(res, `${factor?.config.vendorName ?? 'Identity provider'}: are you ${person?.login}?`, FORM)
+  })
+  router.post('/identity-provider/:key', (req: Request, res) => {
+    const answer: unknown = req.body?.answer
+    const transaction = waitingFor(req.params.key)
+    if (!ANSWERS.has(answer)) throw validationFailed('answer', ['answer: approve or reject'])
+    if (answer === 'reject') transaction.factorResult = 'FAILED'
+    else if (transaction.challenge !== undefined) transaction.challenge.pushAnswer = 'approve'
+    res.redirect(303, world.config.signInPage)
+  })
+  return router
+
+  /** @throws E0000011 where no redirect has this key, or its identity provider has answered already */
+  function waitingFor(key: unknown): Transaction {
+    const found = world.transactions.all().find(({ challenge, factorResult }) => {
+      return (
+        challenge?.redirectKey === key && challenge?.pushAnswer === undefined && factorResult !== 'FAILED'
+      )
+    })
+    if (typeof key !== 'string' || found === undefined) throw invalidToken()
+    return found
+  }
+}
+
+const FORM = `<form method="post">
+<button name="answer" value="approve">Yes, continue</button>
+<button name="answer" value="reject">No</button>
+</form>`
+
+function redirect(res: Response, key: string | undefined): void {
+  if (key === undefined) throw invalidToken()
+  res.redirect(302, `/identity-provider/${key}`)
+}

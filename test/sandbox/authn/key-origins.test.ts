@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { createVirtualAuthenticator } from '../../../src/sandbox/authn/factors/virtual-authenticator.ts'
+import { loadSandboxConfig, parseSandboxConfig } from '../../../src/sandbox/sandbox-config.ts'
+import { type Answer, type Client, outcome, startSandbox } from './sandbox-client.ts'
+
+/**
+ * WebAuthn level 2, 7.1 and 7.2: an org accepts an answer of a security key only from a page of an origin that it trusts,
+ * made for the relying party id of that page. A key belongs to the site on which it was enrolled.
+ */
+
+const PORTAL = 'https://portal.example.test'
+const REFUSED = '403 E0000068'
+const key = createVirtualAuthenticator({ seed: 'a key that is enrolled here' })
+
+let client: Client
+beforeAll(async () => {
+  client = await startSandbox((config) => {
+    config.keyOrigins = [PORTAL, 'https://desk.example.test', 'http://localhost:*']
+  })
+})
+beforeEach(() => client.sandbox.reset())
+afterAll(() => client.close())
+
+const PAGES: [page: string, origin: string, rpId: string, accepted: boolean][] = [
+  ['of a trusted origin', PORTAL, 'portal.example.test', true],
+  ['of localhost, on any port', 'http://localhost:3000', 'localhost', true],
+  ['of localhost, on the default port', 'http://localhost', 'localhost', true],
+  ['of another site', 'https://portal.example.test.evil.test', 'portal.example.test.evil.test', false],
+  ['of another host of the domain', 'https://other.example.test', 'other.example.test', false],
+  ['of the same host without TLS', 'http://portal.example.test', 'portal.example.test', false],
+  ['of the same host on another port', `${PORTAL}:8443`, 'portal.example.test', false],
+  ['of a host that only begins like localhost', 'http://localhost.evil.test', 'localhost.evil.test', false],
+  ['of a user name that looks like localhost', 'http://localhost:1@evil.test', 'evil.test', false],
+  ['of a trusted origin, the key’s part for another site', PORTAL, 'evil.test', false],
+  ['of another site, the key’s part for a trusted one', 'https://evil.test', 'portal.example.test', false],
+  ['of a trusted origin, the key’s part for another trusted one', PORTAL, 'desk.example.test', false],
+]
+
+test.each(PAGES)('webauthn, verified from a page %s', async (_page, origin, rpId, accepted) => {
+  const { sandbox } = client
+  const challenge = await client.follow(await client.signIn('wanda.key'), linkTo('webauthn'))
+  const nonce = String(challenge.at('_embedded.factor._embedded.challenge.challenge'))
+  const signed = sandbox.authenticator('wanda.key').signWebauthn(nonce, origin, rpId)
+  expect(outcome(await client.follow(challenge, '_links.next', signed))).toBe(
+    accepted ? '200 SUCCESS' : REFUSED,
+  )
+})
+
+test.each(PAGES)('webauthn, enrolled from a page %s', async (_page, origin, rpId, accepted) => {
+  const activating = await enrol('webauthn')
+  const nonce = String(activating.at('_embedded.factor._embedded.activation.challenge'))
+  const answer = key.registerWebauthn(nonce, origin, rpId)
+  expect(outcome(await client.follow(activating, '_links.next', answer))).toBe(
+    accepted ? '200 SUCCESS' : REFUSED,
+  )
+})
+
+test.each([
+  ['the site on which it was enrolled', PORTAL, '200 SUCCESS'],
+  ['another trusted site', 'https://desk.example.test', REFUSED],
+])('a key works on %s', async (_site, origin, leadsTo) => {
+  const activating = await enrol('webauthn')
+  const nonce = String(activating.at('_embedded.factor._embedded.activation.challenge'))
+  await client.follow(activating, '_links.next', key.registerWebauthn(nonce, PORTAL))
+  const asked = await client.follow(await client.signIn('erin.enrol'), linkTo('webauthn'))
+  const challenge = String(asked.at('_embedded.factor._embedded.challenge.challenge'))
+  const signed = key.signWebauthn(challenge, origin)
+  expect(outcome(await client.follow(asked, '_links.next', signed))).toBe(leadsTo)
+})
+
+test('the org’s own pages are trusted without being named', async () => {
+  const challenge = await client.follow(await client.signIn('wanda.key'), linkTo('webauthn'))
+  const nonce = String(challenge.at('_embedded.factor._embedded.challenge.challenge'))
+  const signed = client.sandbox.authenticator('wanda.key').signWebauthn(nonce, client.url)
+  expect(outcome(await client.follow(challenge, '_links.next', signed))).toBe('200 SUCCESS')
+})
+
+test.each([
+  [PORTAL, '200 SUCCESS'],
+  ['https://evil.test', REFUSED],
+])('u2f, verified and enrolled from a page of %s', async (origin, leadsTo) => {
+  const challenge = await client.follow(await client.signIn('uwe.key'), linkTo('u2f'))
+  const nonce = String(challenge.at('_embedded.factor._embedded.challenge.nonce'))
+  const signed = client.sandbox.authenticator('uwe.key').signU2f(nonce, origin)
+  expect(outcome(await client.follow(challenge, '_links.next', signed))).toBe(leadsTo)
+
+  const activating = await enrol('u2f')
+  const enrolNonce = String(activating.at('_embedded.factor._embedded.activation.nonce'))
+  const registered = key.registerU2f(enrolNonce, origin)
+  expect(outcome(await client.follow(activating, '_links.next', registered))).toBe(leadsTo)
+})
+
+test.each(['https://portal.example.test/', 'https://*.example.test', 'portal.example.test', 'http://a:*0'])(
+  'the configuration refuses %s: no origin',
+  (origin) => {
+    expect(() => parseSandboxConfig({ ...loadSandboxConfig(), keyOrigins: [origin] })).toThrow(/keyOrigins/)
+  },
+)
+
+function enrol(factorType: string): Promise<Answer> {
+  return client.signIn('erin.enrol').then((start) =>
+    client.follow(start, `_embedded.factors.${factorType}._links.enroll`, {
+      factorType,
+      provider: 'FIDO',
+    }),
+  )
+}
+
+function linkTo(factorType: string): string {
+  return `_embedded.factors.${factorType}._links.verify`
+}
