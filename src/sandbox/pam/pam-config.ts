@@ -23,6 +23,8 @@ export const groupSchema = z.strictObject({
   deletedAt: time.optional(),
   federatedFromTeam: z.string().optional(),
   federationApprovedAt: time.optional(),
+  /** The group's members may use servers that have lost their connection (disconnected mode). */
+  disconnectedMode: z.boolean().default(false),
 })
 
 export const keySchema = z.strictObject({

@@ -62,7 +62,8 @@ export function createPamDirectory({
       const there = groups.get(name)
       if (there !== undefined && there.deletedAt === undefined)
         throw new PamError('resource_already_exists', [{ path: 'name', message: 'is taken' }])
-      const group = { id: generatedId(`${name}#${groups.size}`), name, roles: [...roles] }
+      const id = generatedId(`${name}#${groups.size}`)
+      const group = { id, name, roles: [...roles], disconnectedMode: false }
       put(group)
       return group
     },
@@ -83,7 +84,12 @@ export function createPamDirectory({
       for (const name of generated) groups.delete(name)
       generated = Array.from({ length: count }, (_, at) => `Generated ${String(at + 1).padStart(6, '0')}`)
       for (const [at, name] of generated.entries())
-        groups.set(name, { id: generatedId(name), name, roles: [...(ROLES_IN_TURN[at % 4] ?? [])] })
+        groups.set(name, {
+          id: generatedId(name),
+          name,
+          roles: [...(ROLES_IN_TURN[at % 4] ?? [])],
+          disconnectedMode: false,
+        })
       if (user !== undefined)
         users.set(user, [...(users.get(user) ?? []).filter((name) => groups.has(name)), ...generated])
       for (const [person, names] of users) users.set(person, [...new Set(names)])

@@ -2,22 +2,42 @@ import type { PamGroup } from './pam-config.ts'
 import { compareKeys, sortKey } from './pam-directory.ts'
 import { type FieldProblem, PamError } from './pam-errors.ts'
 
-/** The query of a list call (count, offset, prev, contains, id, descending, include_deleted). */
+/** The query of a list call. */
 export type ListQuery = {
   count: number | undefined
   /** The sort key that the page begins after (or, with `prev`, ends before). */
   after: string | undefined
   prev: boolean
   contains: string | undefined
-  id: string | undefined
+  startsWith: string | undefined
+  /** These groups alone. */
+  ids: readonly string[] | undefined
+  /** Not the groups of these names; upper and lower case differ. */
+  ignore: readonly string[]
   descending: boolean
   includeDeleted: boolean
+  onlyDeleted: boolean
+  onlyDisconnectedMode: boolean
+  /** All of them as they came: they ride along in the links to other pages. */
+  asked: URLSearchParams
 }
 
 /** One page; `next` and `prev` are the queries of the pages beside it, without a leading `?`. */
 export type Page = { groups: PamGroup[]; next: string | undefined; prev: string | undefined }
 
-const LIST_PARAMETERS = ['contains', 'count', 'descending', 'id', 'include_deleted', 'offset', 'prev']
+const LIST_PARAMETERS = [
+  'contains',
+  'count',
+  'descending',
+  'disconnected_mode_on_only',
+  'id',
+  'ignore',
+  'include_deleted',
+  'offset',
+  'only_include_deleted',
+  'prev',
+  'starts_with',
+]
 
 /** @throws invalid_request naming the parameters that are wrong, unknown or repeated */
 export function parseListQuery(query: URLSearchParams): ListQuery {
@@ -42,9 +62,14 @@ export function parseListQuery(query: URLSearchParams): ListQuery {
     after,
     prev: flag('prev'),
     contains: text('contains'),
-    id: text('id'),
+    startsWith: text('starts_with'),
+    ids: text('id')?.split(','),
+    ignore: text('ignore')?.split(',') ?? [],
     descending: flag('descending'),
     includeDeleted: flag('include_deleted'),
+    onlyDeleted: flag('only_include_deleted'),
+    onlyDisconnectedMode: flag('disconnected_mode_on_only'),
+    asked: query,
   }
   if (problems.length > 0) throw new PamError('invalid_request', problems)
   return parsed
@@ -87,10 +112,16 @@ export function takePage(
 }
 
 function isAskedFor(group: PamGroup, query: ListQuery, showDeleted: boolean): boolean {
+  const name = group.name.toLowerCase()
+  const isDeleted = group.deletedAt !== undefined
   return (
-    (group.deletedAt === undefined || query.includeDeleted || showDeleted) &&
-    (query.id === undefined || group.id === query.id) &&
-    (query.contains === undefined || group.name.toLowerCase().includes(query.contains.toLowerCase()))
+    (!isDeleted || query.includeDeleted || query.onlyDeleted || showDeleted) &&
+    (isDeleted || !query.onlyDeleted) &&
+    (group.disconnectedMode || !query.onlyDisconnectedMode) &&
+    (query.ids === undefined || query.ids.includes(group.id)) &&
+    !query.ignore.includes(group.name) &&
+    (query.startsWith === undefined || name.startsWith(query.startsWith.toLowerCase())) &&
+    (query.contains === undefined || name.includes(query.contains.toLowerCase()))
   )
 }
 
@@ -107,16 +138,10 @@ function boundsOf(shown: readonly PamGroup[], query: ListQuery, size: number): [
 }
 
 /** Everything that was asked for rides along, so that `count` and the filters are supplied only once. */
-function queryFor(query: ListQuery, beside: PamGroup, prev: boolean): string {
-  const params = new URLSearchParams()
-  params.set('offset', offsetOfKey(sortKey(beside)))
-  if (prev) params.set('prev', 'true')
-  if (query.count !== undefined) params.set('count', String(query.count))
-  if (query.contains !== undefined) params.set('contains', query.contains)
-  if (query.id !== undefined) params.set('id', query.id)
-  if (query.descending) params.set('descending', 'true')
-  if (query.includeDeleted) params.set('include_deleted', 'true')
-  return params.toString()
+function queryFor({ asked }: ListQuery, beside: PamGroup, prev: boolean): string {
+  const place = { offset: offsetOfKey(sortKey(beside)), ...(prev ? { prev: 'true' } : {}) }
+  const rest = [...asked].filter(([name]) => name !== 'offset' && name !== 'prev')
+  return new URLSearchParams([...Object.entries(place), ...rest]).toString()
 }
 
 const OFFSET_MARK = 'o1:'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { type Client, DEVICE, OTHER_DEVICE, outcome, startSandbox } from './sandbox-client.ts'
+import { type Client, DEVICE, OTHER_DEVICE, outcome, PASSWORD, startSandbox } from './sandbox-client.ts'
 
 let client: Client
 beforeAll(async () => {
@@ -41,6 +41,18 @@ test.each([
     expect(outcome(answer)).toBe('401 E0000011')
     expect(answer.body.errorSummary).toBe('Invalid token provided')
   }
+})
+
+/** field-notes.md, error code 6: the token is valid, but its administrator lacks the rights. */
+test.each([
+  ['primary authentication', '/api/v1/authn', { username: 'amelia.stone', password: PASSWORD }],
+  ['recovery', '/api/v1/authn/recovery/password', { username: 'amelia.stone', factorType: 'EMAIL' }],
+])('an API token without the rights is 403 E0000006 on %s', async (_call, path, body) => {
+  const answer = await client.post(path, body, { authorization: 'SSWS sandbox-api-token-3-no-rights' })
+  expect(outcome(answer)).toBe('403 E0000006')
+  expect(answer.body.errorSummary).toBe('You do not have permission to perform the requested action')
+  expect(client.sandbox.signIns).toEqual([])
+  expect(client.sandbox.outbox.messages).toEqual([])
 })
 
 test('an API token that was taken back is no longer valid', async () => {

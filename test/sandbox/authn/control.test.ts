@@ -62,6 +62,13 @@ test('GET /sandbox/outbox: what was sent', async () => {
   ])
 })
 
+test('POST /sandbox/faults takes a rule with an answer of 2 MB', async () => {
+  const body = { list: ['x'.repeat(2 * 1024 * 1024)] }
+  const set = await control('POST', '/faults', { rules: [{ kind: 'status', status: 200, body, times: 1 }] })
+  expect(set.status).toBe(204)
+  expect((await client.signIn('amelia.stone')).body).toEqual(body)
+})
+
 test('POST /sandbox/faults and DELETE: faults of the sign-in API on request', async () => {
   await control('POST', '/faults', { rules: [{ kind: 'html', path: '/api/v1/authn', times: 1 }] })
   const html = await fetch(`${client.url}/api/v1/authn`, { method: 'POST' })
@@ -150,6 +157,8 @@ test('activation and recovery tokens, token codes, step-ups and keys over HTTP',
   const key = { challenge, origin: 'https://portal.example.test' }
   const signed = await answerOf(await control('POST', '/people/wanda.key/key', key))
   expect(outcome(await client.follow(asked, '_links.next', signed.body))).toBe('200 SUCCESS')
+  const foreign = { ...key, credentialId: 'of-nobody' }
+  expect((await control('POST', '/people/wanda.key/key', foreign)).status).toBe(400)
 })
 
 test('POST /sandbox/pam/{operation}: the control of the PAM API', async () => {

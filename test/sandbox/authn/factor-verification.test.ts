@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { HOTP, Secret } from 'otpauth'
 import { createVirtualAuthenticator } from '../../../src/sandbox/authn/factors/virtual-authenticator.ts'
 import { type Answer, type Client, outcome, startSandbox } from './sandbox-client.ts'
 
@@ -61,6 +62,7 @@ const ONE_CALL: [
     wrongCode(),
     codeCause(),
   ],
+  ['verify counter token', 'hanna.hotp', 'token:hotp', codeOf('hanna.hotp'), wrongCode(), codeCause()],
   [
     'verify enterprise token',
     'rosa.enterprise',
@@ -232,41 +234,45 @@ test('verify webauthn: MFA_CHALLENGE with a challenge, then SUCCESS by a real si
   expect(outcome(await client.follow(challenge, '_links.next', signed))).toBe('200 SUCCESS')
 })
 
-test('verify webauthn by type: one challenge for all keys of the person', async () => {
-  const { body } = await client.signIn('wanda.key')
-  const path = '/api/v1/authn/factors/webauthn/verify'
-  const challenge = await client.post(path, { stateToken: body.stateToken })
-  expect(challenge.body).toMatchObject({ challengeType: 'FACTOR_TYPE', factorType: 'webauthn' })
-  const nonce = String(challenge.at('_embedded.challenge.challenge'))
-  const signed = client.sandbox.authenticator('wanda.key').signWebauthn(nonce, ORIGIN)
-  expect(outcome(await client.follow(challenge, '_links.next', signed))).toBe('200 SUCCESS')
+/** field-notes.md: `_embedded.factorTypes[]._links.next`; recordings have it where a user has several keys. */
+test('a user with two security keys may verify by type: factorTypes links to it', async () => {
+  const required = await client.signIn('kim.twokeys')
+  const href = `${client.url}/api/v1/authn/factors/webauthn/verify`
+  expect(required.at('_embedded.factorTypes')).toEqual([
+    { factorType: 'webauthn', _links: { next: { name: 'verify', href, hints: { allow: ['POST'] } } } },
+  ])
+  expect(required.at('_embedded.factors')).toMatchObject([
+    { factorType: 'webauthn', profile: { authenticatorName: 'Desk key' } },
+    { factorType: 'webauthn', profile: { authenticatorName: 'Travel key' } },
+  ])
+  for (const login of ['wanda.key', 'max.many'])
+    expect((await client.signIn(login)).at('_embedded.factorTypes')).toBeUndefined()
 })
 
-/** Gives wanda.key a second key, enrolled after the one that she has. */
-function secondKey() {
-  const key = createVirtualAuthenticator({ seed: 'a second key of wanda' })
-  const { credentialId, publicKey } = key
-  const { factors } = client.sandbox.person('wanda.key')
-  for (const first of factors.slice(0, 1))
-    factors.push({ ...first, id: 'fwfsecond', profile: { credentialId }, publicKey })
-  return key
-}
+const BY_TYPE = '_embedded.factorTypes.webauthn._links.next'
+/** The ids of kim.twokeys' keys, in the order of her factors. */
+const credentialIds = () =>
+  client.sandbox.person('kim.twokeys').factors.map(({ profile }) => String(profile?.credentialId))
 
-test('verify webauthn by type: whichever of the keys signs is taken, though nobody names it', async () => {
-  const second = secondKey()
-  const first = client.sandbox.authenticator('wanda.key')
+test('verify webauthn by type: one challenge for all keys, and whichever signs is taken', async () => {
+  const keys = credentialIds().map((id) => client.sandbox.authenticator('kim.twokeys', id))
   const stranger = createVirtualAuthenticator({ seed: 'a key of nobody' })
+  expect(new Set(credentialIds()).size).toBe(2)
   for (const [key, leadsTo] of [
     [stranger, '403 E0000068'],
-    [first, '200 SUCCESS'],
-    [second, '200 SUCCESS'],
+    ...keys.map((key) => [key, '200 SUCCESS'] as const),
   ] as const) {
-    const { stateToken } = (await client.signIn('wanda.key')).body
-    const asked = await client.post('/api/v1/authn/factors/webauthn/verify', { stateToken })
-    expect(asked.at('_embedded.factors')).toMatchObject([
-      { profile: { credentialId: first.credentialId } },
-      { profile: { credentialId: second.credentialId } },
-    ])
+    const asked = await client.follow(await client.signIn('kim.twokeys'), BY_TYPE)
+    expect(asked.body).toMatchObject({
+      status: 'MFA_CHALLENGE',
+      factorResult: 'CHALLENGE',
+      challengeType: 'FACTOR_TYPE',
+      factorType: 'webauthn',
+      _links: { next: { name: 'verify', href: `${client.url}/api/v1/authn/factors/webauthn/verify` } },
+    })
+    expect(asked.at('_embedded.factors')).toMatchObject(
+      credentialIds().map((credentialId) => ({ profile: { credentialId } })),
+    )
     const nonce = String(asked.at('_embedded.challenge.challenge'))
     const signed = key.signWebauthn(nonce, ORIGIN)
     expect(outcome(await client.follow(asked, '_links.next', signed))).toBe(leadsTo)
@@ -274,10 +280,10 @@ test('verify webauthn by type: whichever of the keys signs is taken, though nobo
 })
 
 test('verify webauthn by id: the challenge is for that key alone', async () => {
-  const second = secondKey()
-  const asked = await client.follow(await client.signIn('wanda.key'), link('webauthn'))
+  const [, second = ''] = credentialIds()
+  const asked = await client.follow(await client.signIn('kim.twokeys'), '_embedded.factors.0._links.verify')
   const nonce = String(asked.at('_embedded.factor._embedded.challenge.challenge'))
-  const signed = second.signWebauthn(nonce, ORIGIN)
+  const signed = client.sandbox.authenticator('kim.twokeys', second).signWebauthn(nonce, ORIGIN)
   expect(outcome(await client.follow(asked, '_links.next', signed))).toBe('403 E0000068')
   const byType = { stateToken: asked.body.stateToken, ...signed }
   expect(outcome(await client.post('/api/v1/authn/factors/webauthn/verify', byType))).toBe('403 E0000068')
@@ -309,6 +315,65 @@ test('a code that was used already is refused with PASSCODE_REPLAYED', async () 
   expect(replayed.body).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: 'PASSCODE_REPLAYED' })
   const fresh = { passCode: client.sandbox.totpCode('tomas.berg') }
   expect(outcome(await client.follow(replayed, '_links.next', fresh))).toBe('200 SUCCESS')
+})
+
+/** field-notes.md, error codes 82 and 83: the other form of the same refusals. */
+test('told so, a code that was used already is 403 E0000082, and one out of its time 403 E0000083', async () => {
+  client.sandbox.settings.refusedCodes = 'error'
+  const verify = async (passCode: string) =>
+    client.follow(await client.signIn('tomas.berg'), link('token:software:totp'), { passCode })
+  const passCode = client.sandbox.totpCode('tomas.berg')
+  expect(outcome(await verify(passCode))).toBe('200 SUCCESS')
+  const replayed = await verify(passCode)
+  expect(outcome(replayed)).toBe('403 E0000082')
+  expect(replayed.body).toMatchObject({
+    errorSummary: 'Each code can only be used once. Please wait for a new code and try again.',
+    errorCauses: [],
+  })
+  const old = client.sandbox.totpCode('tomas.berg')
+  client.pass(3 * 60_000)
+  const late = await verify(old)
+  expect(outcome(late)).toBe('403 E0000083')
+  expect(late.body.errorSummary).toBe('PassCode is valid but exceeded time window.')
+  expect(outcome(await verify(client.sandbox.totpCode('tomas.berg')))).toBe('200 SUCCESS')
+})
+
+/** RFC 4226: each code once, in order; the codes of a token that ran ahead are found. */
+test('verify counter token: a used code and the ones before it are wrong, a few skipped ones are not missed', async () => {
+  const [{ config } = { config: undefined }] = client.sandbox.person('hanna.hotp').factors
+  const codes = new HOTP({ secret: Secret.fromBase32(config?.secret ?? '') })
+  const verify = async (counter: number) => {
+    const required = await client.signIn('hanna.hotp')
+    const passCode = codes.generate({ counter })
+    return outcome(await client.follow(required, link('token:hotp'), { passCode }))
+  }
+  expect(await verify(10)).toBe('403 E0000068') // too far ahead
+  expect(await verify(9)).toBe('200 SUCCESS')
+  expect(await verify(9)).toBe('403 E0000068')
+  expect(await verify(3)).toBe('403 E0000068')
+  expect(client.sandbox.totpCode('hanna.hotp')).toBe(codes.generate({ counter: 10 }))
+  expect(await verify(10)).toBe('200 SUCCESS')
+})
+
+test('a counter token names its vendor', async () => {
+  expect((await client.signIn('hanna.hotp')).at('_embedded.factors.0')).toMatchObject({
+    factorType: 'token:hotp',
+    provider: 'CUSTOM',
+    vendorName: 'Counter token',
+    profile: { credentialId: 'hanna.hotp@example.test' },
+  })
+})
+
+/** Okta FastPass: listed, but no way through this API was found. */
+test('signed_nonce is listed and cannot be verified: 403 E0000079; the other factor can', async () => {
+  const required = await client.signIn('faye.fastpass')
+  expect(required.at('_embedded.factors.signed_nonce')).toMatchObject({ provider: 'OKTA', profile: {} })
+  const refused = await client.follow(required, link('signed_nonce'))
+  expect(outcome(refused)).toBe('403 E0000079')
+  const state = await client.post('/api/v1/authn', { stateToken: required.body.stateToken })
+  expect(state.body).toEqual(required.body)
+  const code = codeOf('faye.fastpass')()
+  expect(outcome(await client.follow(required, link('token:software:totp'), code))).toBe('200 SUCCESS')
 })
 
 test('a code of some minutes ago is refused with TIME_WINDOW_EXCEEDED', async () => {

@@ -196,6 +196,9 @@ test.each([
   ['nobody, by SMS', 'unlock', { username: 'nobody', factorType: 'SMS' }, '403 E0000095'],
   ['policy forbids it', 'password', { username: 'hugo.norecovery', factorType: 'EMAIL' }, '403 E0000034'],
   ['no phone', 'password', { username: 'mila.nophone', factorType: 'SMS' }, '403 E0000034'],
+  ['locked for good', 'password', { username: 'lars.locked', factorType: 'SMS' }, '403 E0000119'],
+  ['locked for good', 'unlock', { username: 'lars.locked', factorType: 'EMAIL' }, '403 E0000119'],
+  ['locked for good', 'unlock', { username: 'lars.locked' }, '403 E0000119'],
   ['not locked out', 'unlock', { username: 'amelia.stone', factorType: 'EMAIL' }, '403 E0000032'],
 ] as const)('trusted app, %s: recovery/%s', async (_who, kind, body, leadsTo) => {
   expect(outcome(await start(kind, body))).toBe(leadsTo)
@@ -206,13 +209,25 @@ test.each(['EMAIL', 'SMS', 'CALL'])(
   'public app, by %s: nobody and somebody get the same answer',
   async (factorType) => {
     const one = await start('password', { username: 'amelia.stone', factorType }, PUBLIC)
-    const other = await start('password', { username: 'nobody', factorType }, PUBLIC)
     const hidden = (answer: Answer) => ({ ...answer.body, stateToken: typeof answer.body.stateToken })
-    expect(other.status).toBe(one.status)
-    expect(JSON.stringify(hidden(other))).toBe(JSON.stringify(hidden(one)))
+    for (const username of ['nobody', 'lars.locked']) {
+      const other = await start('password', { username, factorType }, PUBLIC)
+      expect(other.status).toBe(one.status)
+      expect(JSON.stringify(hidden(other))).toBe(JSON.stringify(hidden(one)))
+    }
     expect(JSON.stringify(one.body)).not.toContain('Amelia')
   },
 )
+
+test('where only an administrator can unlock, a trusted app is told so, and nothing is sent', async () => {
+  const refused = await start('unlock', { username: 'lars.locked', factorType: 'SMS' })
+  expect(refused.body.errorSummary).toBe('Your account is locked. Please contact your administrator.')
+  expect(client.sandbox.outbox.messages).toEqual([])
+  client.sandbox.person('lars.locked').lockedOut = false
+  expect(outcome(await start('password', { username: 'lars.locked', factorType: 'SMS' }))).toBe(
+    '200 RECOVERY_CHALLENGE',
+  )
+})
 
 test('public app without factorType: 400 E0000001', async () => {
   expect(outcome(await start('password', { username: 'amelia.stone' }, PUBLIC))).toBe('400 E0000001')

@@ -1,3 +1,4 @@
+import { crc32, inflateSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { answerOf, type Client, outcome, PASSWORD, startSandbox } from './sandbox-client.ts'
 
@@ -155,6 +156,24 @@ test.each([
   })
 })
 
+/** authn-api.md, "Authentication Transaction object": _embedded.target._links.logo. */
+test('the logo of the target is a PNG picture that the org serves', async () => {
+  const pictures = await Promise.all(
+    ['payroll', 'travel'].map(async (audience) => {
+      const { href, type } = (await client.signIn('amelia.stone', { audience })).at(
+        '_embedded.target._links.logo',
+      ) as { href: string; type: string }
+      const response = await client.get(href, { accept: 'image/avif,image/png,*/*;q=0.8' })
+      expect([response.status, response.headers.get('content-type')]).toEqual([200, type])
+      return Buffer.from(await response.arrayBuffer())
+    }),
+  )
+  const [one, other] = pictures.map(pixelsOf)
+  expect(one).toHaveLength(64 * (1 + 64 * 3)) // one filter byte and 64 pixels of 3 bytes a row
+  expect(one).not.toEqual(other)
+  expect((await client.get('/assets/img/logos/nothing.png')).status).toBe(404)
+})
+
 /** authn-api.md, "States and transitions": identity-provider-initiated step-up. */
 test.each([
   ['SAML with a custom sign-in page, no MFA → SUCCESS', 'payroll', 'amelia.stone', '200 SUCCESS'],
@@ -198,3 +217,18 @@ test('sessionCookieRedirect: a session token is over after 5 minutes', async () 
   const answer = await client.get(`/login/sessionCookieRedirect?token=${body.sessionToken}`)
   expect(answer.status).toBe(401)
 })
+
+/** The uncompressed pixels of a PNG of 64 × 64 pixels in true colour; checks its structure and checksums. */
+function pixelsOf(png: Buffer): Buffer {
+  expect(png.subarray(0, 8).toString('hex')).toBe('89504e470d0a1a0a')
+  const chunks = new Map<string, Buffer>()
+  for (let at = 8; at < png.length; ) {
+    const end = at + 8 + png.readUInt32BE(at)
+    expect(png.readUInt32BE(end)).toBe(crc32(png.subarray(at + 4, end)))
+    chunks.set(png.toString('latin1', at + 4, at + 8), png.subarray(at + 8, end))
+    at = end + 4
+  }
+  expect([...chunks.keys()]).toEqual(['IHDR', 'IDAT', 'IEND'])
+  expect(chunks.get('IHDR')?.toString('hex')).toBe('00000040000000400802000000')
+  return inflateSync(chunks.get('IDAT') ?? Buffer.alloc(0))
+}

@@ -47,6 +47,11 @@ const BAD_QUERIES: [query: string, fields: string[]][] = [
   ['count=ten', ['count']],
   ['offset=20', ['offset']],
   ['descending=yes&include_deleted=1&prev=', ['prev', 'descending', 'include_deleted']],
+  [
+    'disconnected_mode_on_only=1&only_include_deleted=no',
+    ['only_include_deleted', 'disconnected_mode_on_only'],
+  ],
+  ['ignore=a&ignore=b&starts_with=&starts_with=', ['ignore', 'starts_with']],
   ['search=admin', ['search']],
   ['Contains=admin', ['Contains']],
   ['contains[a]=admin', ['contains[a]']],
@@ -120,6 +125,42 @@ test('id picks one group, and contains may hold any character', async () => {
   expect(group?.name).toBe('Toolchain, Early Access')
   expect(namesOf(await groups(`?id=${group?.id}`))).toEqual(['Toolchain, Early Access'])
   expect(namesOf(await groups('?contains=a?b'))).toEqual([])
+})
+
+/** The public reference of the group list: each filter, what it keeps. */
+const FILTERS: [query: string, names: string[]][] = [
+  [
+    'starts_with=prod',
+    ['Production Linux - Operate', 'Production Linux - View', 'Production Windows - Operate'],
+  ],
+  ['starts_with=linux', []],
+  [
+    'starts_with=production&ignore=Production Linux - View',
+    ['Production Linux - Operate', 'Production Windows - Operate'],
+  ],
+  [
+    'starts_with=prod&ignore=production linux - view,Production Windows - Operate',
+    ['Production Linux - Operate', 'Production Linux - View'],
+  ],
+  ['disconnected_mode_on_only=true', ['Network On Call', 'Site Reliability']],
+  ['disconnected_mode_on_only=true&contains=network', ['Network On Call']],
+  ['disconnected_mode_on_only=false&starts_with=network', ['Network Engineering', 'Network On Call']],
+  ['only_include_deleted=true&contains=admin', ['Acquired Company Admins']],
+  [
+    'id=b97e354d-adb0-579d-8fda-81beebb9ae8f,a18d3843-0593-5dff-b310-f5c854b775df',
+    ['Platform Admins', 'Security'],
+  ],
+]
+test.each(FILTERS)('%s keeps the groups that it names, on every page', async (query, names) => {
+  const path = `${TEAM}/groups?${query.replaceAll(' ', '%20')}`
+  expect(namesOf(await get(path))).toEqual(names)
+  const { names: inPages, pages } = await walk(`${path}&count=1`)
+  expect(inPages).toEqual(names)
+  expect(pages).toHaveLength(Math.max(1, names.length))
+  const everyone = namesOf(await groups('?include_deleted=true'))
+  server.control.setUserGroups('ada.lindqvist@example.com', everyone)
+  const ofUser = `${TEAM}/users/ada.lindqvist%40example.com${path.slice(TEAM.length)}`
+  expect(namesOf(await get(ofUser))).toEqual(names)
 })
 
 test('a list that changes between two pages neither skips nor repeats what stays', async () => {
