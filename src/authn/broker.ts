@@ -6,7 +6,14 @@ import type { Exchange, Exchanged, Sending } from './exchange.ts'
 import { attemptIn } from './guessing/attempts.ts'
 import type { Guessing } from './guessing/guessing.ts'
 import { type HiddenFactors, isHiddenStep } from './hidden-factors.ts'
-import { ACTIVATION_PROOF, type Operation, PASSWORD_PROOF, proofOf, upstreamPath } from './operations.ts'
+import {
+  ACTIVATION_PROOF,
+  ELSEWHERE_PROOF,
+  type Operation,
+  PASSWORD_PROOF,
+  proofOf,
+  upstreamPath,
+} from './operations.ts'
 import type { Recovery, RecoveryType } from './recovery.ts'
 import type { PrimaryBody, QueryFlags, RecoveryBody, RecoveryTokenBody } from './schemas.ts'
 import type { StepAudit } from './step-audit.ts'
@@ -113,7 +120,7 @@ export function createBroker(parts: BrokerParts): Broker {
   ): Sending => ({
     operation: body.username === undefined ? 'state' : 'primary',
     call: { path: PRIMARY, body: primaryCall(body, before.stateToken, client), bearsToken: true, deadline },
-    proof: undefined,
+    proof: waitsForFactor(before) ? ELSEWHERE_PROOF : undefined,
   })
 
   return {
@@ -214,6 +221,11 @@ export function createBroker(parts: BrokerParts): Broker {
       return flights.step({ handle: stateToken, print, polls }, client, work)
     },
   }
+}
+
+/** A later status of this transaction means that the challenged factor was verified, also when no step here did it. */
+function waitsForFactor({ status, credentialAccepted }: Transaction): boolean {
+  return status === 'MFA_CHALLENGE' && credentialAccepted
 }
 
 /** Every form of primary authentication carries the device of our own cookie, whatever the browser says. */

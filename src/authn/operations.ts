@@ -125,6 +125,8 @@ const AMR: ReadonlyMap<string, string> = new Map(
 export const PASSWORD_PROOF: Proof = { kind: 'password', provesUser: true, amr: 'pwd' }
 /** An activation token is a password for one use. */
 export const ACTIVATION_PROOF: Proof = { kind: 'password', provesUser: false, amr: 'otp' }
+/** A factor that was verified outside of this broker: another identity provider, an approval on a phone. */
+export const ELSEWHERE_PROOF: Proof = { kind: 'factor', provesUser: false, amr: 'mfa' }
 const NEW_PASSWORD_PROOF: Proof = { kind: 'password', provesUser: false, amr: 'pwd' }
 
 /** What a step proves once the upstream accepts it. */

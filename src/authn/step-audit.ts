@@ -71,7 +71,8 @@ export interface LimitHit
 
 const HASH_CHARS = 16
 const ACTIVATION_TOKEN = 'activation_token'
-const WRONG_CODE = new Set(['E0000068', 'E0000069', 'E0000087'])
+/** A refused code or answer; 82 and 83: a code that was used before, or is out of its time. */
+const REFUSED_CODE = new Set(['E0000068', 'E0000069', 'E0000082', 'E0000083', 'E0000087'])
 const REFUSED = new Set([401, 403])
 const FACTOR_REFUSED = new Set(['REJECTED', 'TIMEOUT', 'TIME_WINDOW_EXCEEDED', 'PASSCODE_REPLAYED'])
 
@@ -107,7 +108,7 @@ export function createStepAudit({ log, metrics, hashes, canonicalLogin }: StepAu
       metrics.signInSteps.inc({ operation, status: reply.errorCode ?? 'error' })
       const { status, errorCode: upstreamErrorCode } = reply
       const fields = { ...who(client, before.login), operation, userId: before.userId, upstreamErrorCode }
-      if (WRONG_CODE.has(upstreamErrorCode ?? '')) log.audit('factor_failed', { ...fields, factorType })
+      if (REFUSED_CODE.has(upstreamErrorCode ?? '')) log.audit('factor_failed', { ...fields, factorType })
       else if (isWrongOldPassword(reply)) log.audit('old_password_refused', fields)
       else if (operation === 'recovery_token' && REFUSED.has(status))
         log.audit('recovery_token_refused', fields)

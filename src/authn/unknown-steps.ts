@@ -45,6 +45,10 @@ export const FACTOR_TYPES: ReadonlySet<string> = new Set([
   'u2f',
   'password',
   'web',
+  'signed_nonce',
+  'claims_provider',
+  'assertion:saml2',
+  'assertion:oidc',
 ])
 
 const LINKS = new Set([

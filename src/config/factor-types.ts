@@ -15,6 +15,7 @@ export const factorType = oneOf(
   'u2f',
   'web',
   'password',
+  'signed_nonce',
   'claims_provider',
   'assertion:oidc',
   'assertion:saml2',

@@ -129,6 +129,28 @@ describe('a factor that is answered at once', () => {
     await expectNoSession(page)
   })
 
+  test.each([
+    ['was used before', 0, 'E0000082'],
+    ['is out of its time', 3 * 60_000, 'E0000083'],
+  ])(
+    'a code that %s may be refused as an error too: no session, and it is audited',
+    async (_, later, code) => {
+      house.sandbox.settings.refusedCodes = 'error'
+      const passCode = house.sandbox.totpCode(TOMAS)
+      if (later === 0) await (await pageOf(TOMAS)).verify('token:software:totp', { passCode })
+      aheadMs += later
+      const page = await pageOf(TOMAS)
+      const before = house.gatehouse.logLines().length
+      expect(errorOf(await page.verify('token:software:totp', { passCode }))).toEqual([403, code])
+      await expectNoSession(page)
+      expect(house.gatehouse.logLines().slice(before)).toContainEqual(
+        expect.objectContaining({ event: 'factor_failed', upstreamErrorCode: code }),
+      )
+      await page.verify('token:software:totp', { passCode: house.sandbox.totpCode(TOMAS) })
+      await expectSession(page, TOMAS, ['pwd', 'otp', 'mfa'])
+    },
+  )
+
   test('after five wrong codes the factor is locked, for the right code too', async () => {
     const page = await pageOf(TOMAS)
     for (let attempt = 0; attempt < 5; attempt += 1) {

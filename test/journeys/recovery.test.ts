@@ -30,6 +30,8 @@ afterEach(() => house.stop())
 const UNKNOWN = 'nobody.at.all@example.test'
 const FORBIDDEN = 'hugo.norecovery@example.test'
 const NO_PHONE = 'mila.nophone@example.test'
+/** Only an administrator can unlock the account: the org refuses with E0000119. */
+const LOCKED = 'lars.locked@example.test'
 const WITH_PHONE = AMELIA
 /** To the recovery question of everybody here who has one. */
 const ANSWER = 'gatehouse'
@@ -68,7 +70,7 @@ describe('nobody learns who exists', () => {
     async (factorType) => {
       const answers: object[] = []
       const steps: object[][] = []
-      for (const username of [WITH_PHONE, UNKNOWN, FORBIDDEN, NO_PHONE]) {
+      for (const username of [WITH_PHONE, UNKNOWN, FORBIDDEN, NO_PHONE, LOCKED]) {
         const browser = await house.visit()
         const started = await start(browser, username, factorType)
         expect(started.json.status).toBe('RECOVERY_CHALLENGE')

@@ -1,3 +1,4 @@
+import { randomChallenge } from '../issued-tokens.ts'
 import { action } from '../links.ts'
 import type { FactorKind, FactorStep, Outcome } from './factor-kind.ts'
 
@@ -34,7 +35,7 @@ export function identityProvider({
 }
 
 function begin({ world, transaction, challenge }: FactorStep): void {
-  challenge.redirectKey = world.tokens.short()
+  challenge.redirectKey = randomChallenge(world.random)
   challenge.pushAnswer = undefined
   transaction.factorResult = undefined
 }

@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { type House, startHouse } from '../support/house.ts'
+import { navigate } from '../support/navigate.ts'
+import { openPage, type PortalPage } from '../support/portal-page.ts'
+import { errorOf, hrefAt } from '../support/transaction-view.ts'
+
+/** Factors that another identity provider verifies, and others of third parties, as a portal's page uses them. */
+
+const CLEO = 'cleo.claims@example.test'
+const SAM = 'sam.saml@example.test'
+const ODIN = 'odin.oidc@example.test'
+const HANNA = 'hanna.hotp@example.test'
+const FAYE = 'faye.fastpass@example.test'
+const KIM = 'kim.twokeys@example.test'
+
+let house: House
+beforeAll(async () => {
+  house = await startHouse({
+    env: { STEP_UP: 'on' },
+    sandboxConfig: (config) => ({ ...config, signInPage: 'https://portal.example.test/back' }),
+  })
+})
+afterAll(() => house.stop())
+beforeEach(() => house.sandbox.reset())
+
+async function pageOf(login: string): Promise<PortalPage> {
+  const page = await openPage(house)
+  await page.signIn(login)
+  expect(page.held.json.status).toBe('MFA_REQUIRED')
+  return page
+}
+
+/** A page whose user has chosen the factor that another identity provider verifies. */
+async function redirected(login: string): Promise<PortalPage> {
+  const page = await pageOf(login)
+  await page.follow('_embedded.factors.0._links.verify')
+  expect(page.held.json).toMatchObject({ status: 'MFA_CHALLENGE', _links: { next: { name: 'redirect' } } })
+  return page
+}
+
+/** What the user's browser does with the link: goes to the org, then to the identity provider, presses a button. */
+async function answerAtProvider(page: PortalPage, answer: 'approve' | 'reject'): Promise<void> {
+  const link = hrefAt(page.held, '_links.next')
+  const isOurs = link.startsWith(house.gatehouse.url)
+  const atOrg = isOurs ? (await navigate(page.browser, link)).location : link
+  const sentOn = await fetch(atOrg ?? '', { redirect: 'manual' })
+  const form = new URL(sentOn.headers.get('location') ?? '', house.authnUrl)
+  const body = new URLSearchParams({ answer })
+  const back = await fetch(form, { method: 'POST', body, redirect: 'manual' })
+  expect([back.status, back.headers.get('location')]).toEqual([303, 'https://portal.example.test/back'])
+}
+
+const comesBack = (page: PortalPage) => page.send('/api/v1/authn')
+
+describe('a factor that another identity provider verifies', () => {
+  test('claims_provider: the link is ours and leads to the org’s own; the real token is nowhere else', async () => {
+    const page = await redirected(CLEO)
+    const path = '/sso/idps/0oasandboxidp000001'
+    const link = hrefAt(page.held, '_links.next')
+    expect(link).toBe(`${house.gatehouse.url}${path}?stateToken=${page.stateToken}`)
+    const [, real = ''] =
+      /stateToken":"([^"]+)/.exec(JSON.stringify(house.upstreamCalls().at(-1)?.body)) ?? []
+    expect(page.held.text).not.toContain(real)
+    const sent = await navigate(page.browser, link)
+    expect([sent.status, sent.location]).toEqual([302, `${house.authnUrl}${path}?stateToken=${real}`])
+  })
+
+  test.each([
+    ['custom SAML', SAM, 'mfa-saml-idp-redirect'],
+    ['custom OpenID Connect', ODIN, 'mfa-oidc-idp-redirect'],
+  ])('%s: the link is the org’s own page', async (_kind, login, path) => {
+    const page = await redirected(login)
+    expect(hrefAt(page.held, '_links.next')).toMatch(`${house.authnUrl}/policy/${path}?okta_key=`)
+  })
+
+  test.each([
+    ['claims_provider', CLEO],
+    ['assertion:saml2', SAM],
+    ['assertion:oidc', ODIN],
+  ])(
+    '%s: approved there, the page finds SUCCESS and a session with a second factor',
+    async (_type, login) => {
+      const page = await redirected(login)
+      expect((await comesBack(page)).json.status).toBe('MFA_CHALLENGE') // the user has not been there yet
+      expect(await page.session()).toBeUndefined()
+      await answerAtProvider(page, 'approve')
+      const done = await comesBack(page)
+      expect(done.json.status).toBe('SUCCESS')
+      expect(done.json.sessionToken).toBeUndefined()
+      expect(await page.session()).toMatchObject({ login, amr: ['pwd', 'mfa'] })
+    },
+  )
+
+  test('another replica finds the approval as well', async () => {
+    const replica = await house.replica()
+    const page = await redirected(SAM)
+    await answerAtProvider(page, 'approve')
+    const done = await page.send(`${replica.url}/api/v1/authn`)
+    expect(done.json.status).toBe('SUCCESS')
+    expect(await page.session()).toMatchObject({ login: SAM })
+  })
+
+  test('refused there: FAILED with its message and no session; it can be tried again', async () => {
+    const page = await redirected(CLEO)
+    await answerAtProvider(page, 'reject')
+    const failed = await comesBack(page)
+    expect(failed.json).toMatchObject({
+      status: 'MFA_CHALLENGE',
+      factorResult: 'FAILED',
+      factorResultMessage: 'The identity provider did not verify you.',
+    })
+    expect(await page.session()).toBeUndefined()
+    await page.follow('_links.prev')
+    await page.follow('_embedded.factors.0._links.verify')
+    await answerAtProvider(page, 'approve')
+    await comesBack(page)
+    expect(await page.session()).toMatchObject({ login: CLEO, amr: ['pwd', 'mfa'] })
+  })
+
+  test('another browser can neither follow the link nor take the approval', async () => {
+    const page = await redirected(CLEO)
+    const stranger = await house.visit()
+    const refused = await navigate(stranger, hrefAt(page.held, '_links.next'))
+    expect([refused.status, refused.location]).toEqual([401, undefined])
+    await answerAtProvider(page, 'approve')
+    const taken = await stranger.post('/api/v1/authn', { stateToken: page.stateToken })
+    expect(errorOf(taken)).toEqual([401, 'E0000011'])
+  })
+
+  test('a challenge that was only looked at is no second factor', async () => {
+    const page = await pageOf('max.many@example.test')
+    await page.verify('email')
+    await comesBack(page)
+    await page.follow('_links.prev')
+    await comesBack(page)
+    await page.verify('question', { answer: 'lighthouse' })
+    expect(await page.session()).toMatchObject({ amr: ['pwd', 'kba', 'mfa'] })
+  })
+
+  test('in a sign-in that began elsewhere, an approval there opens no session here', async () => {
+    const { stateToken } = house.sandbox.startStepUp('payroll', SAM)
+    const page = await openPage(house)
+    const arrival = `${house.gatehouse.url}/signin/step-up?stateToken=${stateToken}`
+    const { location } = await navigate(page.browser, arrival)
+    const handle = new URL(location ?? '').searchParams.get('stateToken')
+    await page.begin('/api/v1/authn', { stateToken: handle })
+    await page.follow('_embedded.factors.0._links.verify')
+    await answerAtProvider(page, 'approve')
+    expect((await comesBack(page)).json.status).toBe('SUCCESS')
+    expect(await page.session()).toBeUndefined()
+  })
+
+  test('none of these types is counted as unknown', async () => {
+    for (const login of [CLEO, SAM, ODIN, HANNA, FAYE, KIM]) await pageOf(login)
+    const metrics = await house.gatehouse.metrics()
+    expect(metrics).not.toMatch(/gatehouse_unknown_steps_total\{[^}]*\} [1-9]/)
+  })
+})
+
+describe('a token of a third party that counts', () => {
+  test('a wrong code is refused, the right one opens a session, and it works once', async () => {
+    const page = await pageOf(HANNA)
+    const refused = await page.verify('token:hotp', { passCode: '000000' })
+    expect(errorOf(refused)).toEqual([403, 'E0000068'])
+    const passCode = house.sandbox.totpCode(HANNA)
+    await page.verify('token:hotp', { passCode })
+    expect(await page.session()).toMatchObject({ login: HANNA, amr: ['pwd', 'otp', 'mfa'] })
+    const again = await pageOf(HANNA)
+    expect(errorOf(await again.verify('token:hotp', { passCode }))).toEqual([403, 'E0000068'])
+  })
+})
+
+describe('Okta FastPass', () => {
+  test('cannot be verified here; the other factor of the user can', async () => {
+    const page = await pageOf(FAYE)
+    expect(errorOf(await page.verify('signed_nonce'))).toEqual([403, 'E0000079'])
+    expect(await page.session()).toBeUndefined()
+    await page.verify('token:software:totp', { passCode: house.sandbox.totpCode(FAYE) })
+    expect(await page.session()).toMatchObject({ login: FAYE, amr: ['pwd', 'otp', 'mfa'] })
+  })
+})
+
+describe('two security keys', () => {
+  test('are challenged together by their type, at our address, and either opens a session', async () => {
+    const ids = house.sandbox.person(KIM).factors.map(({ profile }) => String(profile?.credentialId))
+    expect(ids).toHaveLength(2)
+    for (const id of ids) {
+      const page = await pageOf(KIM)
+      const link = '_embedded.factorTypes.0._links.next'
+      expect(hrefAt(page.held, link)).toBe(`${house.gatehouse.url}/api/v1/authn/factors/webauthn/verify`)
+      const asked = await page.follow(link)
+      expect(asked.json).toMatchObject({ challengeType: 'FACTOR_TYPE', factorType: 'webauthn' })
+      const { challenge } = (asked.json._embedded as { challenge: { challenge: string } }).challenge
+      const key = house.sandbox.authenticator(KIM, id)
+      const foreign = key.signWebauthn(challenge, 'https://portal.example.test.evil.test')
+      expect(errorOf(await page.follow('_links.next', foreign))).toEqual([403, 'E0000068'])
+      await page.follow('_links.next', key.signWebauthn(challenge, house.gatehouse.url))
+      expect(await page.session()).toMatchObject({ login: KIM, amr: ['pwd', 'hwk', 'mfa'] })
+    }
+  })
+})
