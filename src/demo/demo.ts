@@ -56,10 +56,10 @@ export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOpti
   }
 }
 
-/** Apps that have a sign-in page of their own send the browser to this demo's. */
+/** Apps that have a sign-in page of their own, and other identity providers, send the browser to this demo's. */
 function withSignInPageAt(url: string, config: SandboxConfig): SandboxConfig {
   const apps = config.apps.map((app) =>
     app.signInPage === undefined ? app : { ...app, signInPage: `${url}/signin/step-up` },
   )
-  return { ...config, apps }
+  return { ...config, apps, signInPage: `${url}/` }
 }

@@ -1,6 +1,5 @@
 import { currentCode } from '../../src/sandbox/authn/factors/otp-check.ts'
-import { secretOf } from '../../src/sandbox/authn/factors/otp-factors.ts'
-import type { Factor } from '../../src/sandbox/authn/person.ts'
+import { codeOf } from '../../src/sandbox/authn/factors/otp-factors.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import type { JsonObject } from './browser.ts'
 import type { Random } from './model-random.ts'
@@ -60,7 +59,8 @@ export function typed(
       case 'token:software:totp':
       case 'token':
       case 'token:hardware':
-        return { passCode: orWrong(codeOf(factor), WRONG_CODE) }
+      case 'token:hotp':
+        return { passCode: orWrong(codeOf(factor, now()), WRONG_CODE) }
       case 'sms':
       case 'call':
       case 'email':
@@ -130,8 +130,6 @@ export function typed(
   const newPassword = isRight ? `Fresh-Word-${now()}` : 'weak'
   const revokes = random.chance(0.3) ? { revokeSessions: true } : {}
   const key = (own: boolean) => sandbox.authenticator(own ? (login ?? '') : 'tomas.berg')
-  const codeOf = (one: Factor) =>
-    currentCode({ secret: secretOf(one), nowMs: now(), usedSteps: one.usedSteps })
 
   switch (name) {
     case 'primary':
