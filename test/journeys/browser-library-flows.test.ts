@@ -8,12 +8,14 @@ import {
   type Transaction,
 } from '../support/browser-library.ts'
 import { AMELIA, type House, INES, OLGA, PASSWORD, PRIYA, startHouse, TOMAS } from '../support/house.ts'
+import { answerAtProvider } from '../support/identity-provider.ts'
 import { valueAt } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
 /** Every flow that the vendor's browser library offers on this API, beside the usual ones of `browser-library.test.ts`. */
 
 const NEW_PASSWORD = 'Another-Password-2'
+const KIM = 'kim.twokeys@example.test'
 const [QUENTIN, SANA, CARL, EMMA, YUKI, ERIN, LUIS, ANNA, AIDA] = [
   'quentin.query',
   'sana.sms',
@@ -116,6 +118,32 @@ describe('factors', () => {
         ? key.signWebauthn(String(valueAt(asked, 'challenge')), origin)
         : key.signU2f(String(valueAt(asked, 'nonce')), origin)
     expect((await step(challenged.verify, 'verify')(signed)).status).toBe('SUCCESS')
+  })
+
+  test('two security keys: challenged together by their type, and answered by either', async () => {
+    const { client } = await library()
+    const { factorTypes } = (await signIn(client, KIM)) as Transaction & { factorTypes?: LibraryFactor[] }
+    const challenged = await step(factorTypes?.[0]?.verify, 'verify')()
+    expect(challenged.data).toMatchObject({ challengeType: 'FACTOR_TYPE' })
+    const [, second] = house.sandbox.person(KIM).factors
+    const key = house.sandbox.authenticator(KIM, String(second?.profile?.credentialId))
+    const signed = key.signWebauthn(
+      String(valueAt(challenged.data, '_embedded.challenge.challenge')),
+      house.gatehouse.url,
+    )
+    expect((await step(challenged.verify, 'verify')(signed)).status).toBe('SUCCESS')
+  })
+
+  test('another identity provider: redirected, approved there, and the sign-in is resumed', async () => {
+    const { client, browser } = await library()
+    const challenged = await step(
+      factorOf(await signIn(client, 'cleo.claims'), 'claims_provider').verify,
+      'verify',
+    )()
+    expect(challenged.status).toBe('MFA_CHALLENGE')
+    const link = String(valueAt(challenged.data, '_links.next.href'))
+    await answerAtProvider(house, browser, link, 'approve')
+    expect(asTransaction(await client.tx.resume()).status).toBe('SUCCESS')
   })
 
   test.each([

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { type House, startHouse } from '../support/house.ts'
+import { answerAtProvider } from '../support/identity-provider.ts'
 import { navigate } from '../support/navigate.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { errorOf, hrefAt } from '../support/transaction-view.ts'
@@ -38,16 +39,9 @@ async function redirected(login: string): Promise<PortalPage> {
   return page
 }
 
-/** What the user's browser does with the link: goes to the org, then to the identity provider, presses a button. */
-async function answerAtProvider(page: PortalPage, answer: 'approve' | 'reject'): Promise<void> {
-  const link = hrefAt(page.held, '_links.next')
-  const isOurs = link.startsWith(house.gatehouse.url)
-  const atOrg = isOurs ? (await navigate(page.browser, link)).location : link
-  const sentOn = await fetch(atOrg ?? '', { redirect: 'manual' })
-  const form = new URL(sentOn.headers.get('location') ?? '', house.authnUrl)
-  const body = new URLSearchParams({ answer })
-  const back = await fetch(form, { method: 'POST', body, redirect: 'manual' })
-  expect([back.status, back.headers.get('location')]).toEqual([303, 'https://portal.example.test/back'])
+async function answered(page: PortalPage, answer: 'approve' | 'reject'): Promise<void> {
+  const back = await answerAtProvider(house, page.browser, hrefAt(page.held, '_links.next'), answer)
+  expect(back).toBe('https://portal.example.test/back')
 }
 
 const comesBack = (page: PortalPage) => page.send('/api/v1/authn')
@@ -83,7 +77,7 @@ describe('a factor that another identity provider verifies', () => {
       const page = await redirected(login)
       expect((await comesBack(page)).json.status).toBe('MFA_CHALLENGE') // the user has not been there yet
       expect(await page.session()).toBeUndefined()
-      await answerAtProvider(page, 'approve')
+      await answered(page, 'approve')
       const done = await comesBack(page)
       expect(done.json.status).toBe('SUCCESS')
       expect(done.json.sessionToken).toBeUndefined()
@@ -94,7 +88,7 @@ describe('a factor that another identity provider verifies', () => {
   test('another replica finds the approval as well', async () => {
     const replica = await house.replica()
     const page = await redirected(SAM)
-    await answerAtProvider(page, 'approve')
+    await answered(page, 'approve')
     const done = await page.send(`${replica.url}/api/v1/authn`)
     expect(done.json.status).toBe('SUCCESS')
     expect(await page.session()).toMatchObject({ login: SAM })
@@ -102,7 +96,7 @@ describe('a factor that another identity provider verifies', () => {
 
   test('refused there: FAILED with its message and no session; it can be tried again', async () => {
     const page = await redirected(CLEO)
-    await answerAtProvider(page, 'reject')
+    await answered(page, 'reject')
     const failed = await comesBack(page)
     expect(failed.json).toMatchObject({
       status: 'MFA_CHALLENGE',
@@ -112,7 +106,7 @@ describe('a factor that another identity provider verifies', () => {
     expect(await page.session()).toBeUndefined()
     await page.follow('_links.prev')
     await page.follow('_embedded.factors.0._links.verify')
-    await answerAtProvider(page, 'approve')
+    await answered(page, 'approve')
     await comesBack(page)
     expect(await page.session()).toMatchObject({ login: CLEO, amr: ['pwd', 'mfa'] })
   })
@@ -122,7 +116,7 @@ describe('a factor that another identity provider verifies', () => {
     const stranger = await house.visit()
     const refused = await navigate(stranger, hrefAt(page.held, '_links.next'))
     expect([refused.status, refused.location]).toEqual([401, undefined])
-    await answerAtProvider(page, 'approve')
+    await answered(page, 'approve')
     const taken = await stranger.post('/api/v1/authn', { stateToken: page.stateToken })
     expect(errorOf(taken)).toEqual([401, 'E0000011'])
   })
@@ -145,7 +139,7 @@ describe('a factor that another identity provider verifies', () => {
     const handle = new URL(location ?? '').searchParams.get('stateToken')
     await page.begin('/api/v1/authn', { stateToken: handle })
     await page.follow('_embedded.factors.0._links.verify')
-    await answerAtProvider(page, 'approve')
+    await answered(page, 'approve')
     expect((await comesBack(page)).json.status).toBe('SUCCESS')
     expect(await page.session()).toBeUndefined()
   })
