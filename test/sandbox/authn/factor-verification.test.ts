@@ -368,8 +368,8 @@ test('a counter token names its vendor', async () => {
 test('signed_nonce is listed and cannot be verified: 403 E0000079; the other factor can', async () => {
   const required = await client.signIn('faye.fastpass')
   expect(required.at('_embedded.factors.signed_nonce')).toMatchObject({ provider: 'OKTA', profile: {} })
-  const refused = await client.follow(required, link('signed_nonce'))
-  expect(outcome(refused)).toBe('403 E0000079')
+  for (const body of [{}, { passCode: '123456' }])
+    expect(outcome(await client.follow(required, link('signed_nonce'), body))).toBe('403 E0000079')
   const state = await client.post('/api/v1/authn', { stateToken: required.body.stateToken })
   expect(state.body).toEqual(required.body)
   const code = codeOf('faye.fastpass')()
