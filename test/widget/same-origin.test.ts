@@ -9,7 +9,28 @@ const PABLO = 'pablo.password@example.test'
 const ERIN = 'erin.enrol@example.test'
 const LUIS = 'luis.locked@example.test'
 const LENA = 'lena.locked@example.test'
+const HANNA = 'hanna.hotp@example.test'
+const KIM = 'kim.twokeys@example.test'
+const CLEO = 'cleo.claims@example.test'
 const SELF_SERVICE = { selfServiceUnlock: true, smsRecovery: true }
+
+/** In the place of the browser's own: tells what was asked for in `askedKeys`, and takes the answer by `answerKey`. */
+const STAND_IN_FOR_KEYS = `{
+  const text = (bytes) => btoa(String.fromCharCode(...new Uint8Array(bytes)))
+    .replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+  const bytes = (text) => Uint8Array.from(atob(text), (one) => one.charCodeAt(0)).buffer
+  navigator.credentials.get = ({ publicKey }) => new Promise((resolve) => {
+    const ids = publicKey.allowCredentials.map(({ id }) => text(id))
+    window.askedKeys = { challenge: text(publicKey.challenge), ids }
+    window.answerKey = ({ clientData, authenticatorData, signatureData }) => resolve({
+      response: {
+        clientDataJSON: bytes(clientData),
+        authenticatorData: bytes(authenticatorData),
+        signature: bytes(signatureData),
+      },
+    })
+  })
+}`
 
 const widgets = widgetContract('on the broker’s origin')
 
@@ -57,6 +78,47 @@ describe('the other screens of the widget', () => {
     await widget.fill(asked, { password: PASSWORD })
     await widget.send(asked, 'Verify')
     expect(await widget.done()).toMatchObject({ user: PABLO })
+  })
+
+  test('takes a code of a third party’s token', async () => {
+    const widget = await widgets.open()
+    await widget.signIn(HANNA, PASSWORD)
+    const asked = widget.form(/Counter token/)
+    await widget.fill(asked, { answer: widgets.house.sandbox.totpCode(HANNA) })
+    await widget.send(asked, 'Verify')
+    expect(await widget.done()).toMatchObject({ user: HANNA })
+  })
+
+  test('asks for two security keys at once, and takes the second', async () => {
+    const { sandbox } = widgets.house
+    widgets.house.forget()
+    const widget = await widgets.open({ features: { webauthn: true } })
+    await widget.page.evaluate(STAND_IN_FOR_KEYS)
+    await widget.signIn(KIM, PASSWORD)
+    await until(() => widget.page.evaluate('window.askedKeys !== undefined'), { what: 'a key is asked for' })
+    const { challenge, ids } = await widget.page.evaluate<{ challenge: string; ids: string[] }>(
+      'window.askedKeys',
+    )
+    const owned = sandbox.person(KIM).factors.map(({ profile }) => profile?.credentialId)
+    expect(ids).toEqual(owned)
+    const signed = sandbox.authenticator(KIM, ids[1]).signWebauthn(challenge, widgets.pageUrl)
+    await widget.page.evaluate(`window.answerKey(${JSON.stringify(signed)})`)
+    expect(await widget.done()).toMatchObject({ user: KIM })
+    const paths = widgets.house.upstreamCalls().map(({ path }) => path)
+    expect(paths.filter((path) => path === '/api/v1/authn/factors/webauthn/verify')).toHaveLength(2)
+  })
+
+  test('sends the browser to another identity provider, by the broker’s own link', async () => {
+    const opened: string[] = []
+    await widgets.page.route('**/sso/idps/**', async (route) => {
+      opened.push(route.request().url())
+      await route.fulfill({ status: 204 }) // the page stays, and what it reported can be read
+    })
+    const widget = await widgets.open()
+    await widget.signIn(CLEO, PASSWORD)
+    await widget.click(widget.form(/Partner sign-in/).getByRole('button', { name: 'Verify' }))
+    await until(() => opened.length > 0, { what: 'the redirect' })
+    expect(opened[0]).toMatch(`${widgets.brokerUrl}/sso/idps/0oasandboxidp000001?stateToken=00`)
   })
 
   test('sends a code to a phone number that the org called invalid, at the second try', async () => {
