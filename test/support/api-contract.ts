@@ -1,6 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { openApiDocument } from '../../src/openapi.ts'
 
 /** An answer as it came over the wire. */
 export interface WireAnswer {
@@ -52,9 +52,10 @@ function jsonTrouble(schemaPlace: string, { bytes, contentType }: WireAnswer): s
     .join('; ')
 }
 
-const document: unknown = openApiDocument()
+// test/openapi.test.ts checks that this file is valid, and that it is what the schemas make.
+const document: unknown = JSON.parse(readFileSync('docs/openapi.json', 'utf8'))
 const ERROR = '/components/schemas/Error'
-const ajv = new Ajv2020({ strict: false, allErrors: true })
+const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
 addFormats.default(ajv)
 ajv.addSchema({ $id: 'openapi', ...record(document) })
 
