@@ -125,10 +125,10 @@ export function hasFocus(element: Locator): Promise<boolean> {
 }
 
 /** All that the colour scheme can change. */
-const COLOUR_RULES = ['color-contrast', 'link-in-text-block']
+export const COLOUR_RULES = ['color-contrast', 'link-in-text-block']
 
 /** What axe-core finds, in a form that can be read: rule and place. By all of its rules, or by these. */
-async function faultsOf(page: Page, rules?: readonly string[]): Promise<string[]> {
+export async function faultsOf(page: Page, rules?: readonly string[]): Promise<string[]> {
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(AXE)
   const options = {
     resultTypes: ['violations'],
