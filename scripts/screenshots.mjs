@@ -51,7 +51,10 @@ async function takeAll(colorScheme) {
     await choose(page, 'nina.number')
     await page.getByRole('main').getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('button', { name: 'Send the request' }).click()
-    await page.getByRole('button', { name: 'Yes, it is me' }).waitFor()
+    await page
+      .getByRole('button', { name: /^\d\d$/ })
+      .first()
+      .waitFor()
     await take('push')
   })
 }

@@ -6,24 +6,26 @@ import type { Sandbox } from '../sandbox/sandbox.ts'
 export interface CornerRoutesParts {
   readonly sandbox: Sandbox
   readonly sandboxUrl: string
+  /** Everything as at the start, in the sandbox and in the broker. */
+  readonly reset: () => Promise<void>
 }
 
 const MESSAGES_SHOWN = 3
 
-const phoneQuery = z.object({ login: z.string() })
-const pushBody = z.object({ login: z.string(), answer: z.enum(['approve', 'reject']) })
-const welcomeBody = z.object({ login: z.string() })
+const ofUser = z.object({ login: z.string() })
+const answerBody = z.object({ login: z.string(), answer: z.union([z.enum(['approve', 'reject']), z.int()]) })
 const keyBody = z.object({ login: z.string(), challenge: z.string() })
 
-/** What the demo's own corner of the page asks: the people of the sandbox, and what their phones and keys say. */
-export function createCornerRoutes({ sandbox, sandboxUrl }: CornerRoutesParts): Router {
+/** What the demo's tools ask: the users of the sandbox, and what their phones and security keys say. */
+export function createCornerRoutes({ sandbox, sandboxUrl, reset }: CornerRoutesParts): Router {
   const router = Router()
   router.use(express.json())
 
-  router.get('/people', (_req, res) => {
+  router.get('/users', (_req, res) => {
     res.json(
       sandbox.people().map(({ login, password, config }) => ({
         login,
+        name: `${config.firstName} ${config.lastName}`,
         password: config.activation ? '' : (password ?? ''),
         says: config.says,
       })),
@@ -32,32 +34,38 @@ export function createCornerRoutes({ sandbox, sandboxUrl }: CornerRoutesParts): 
   router.get(
     '/phone',
     refusing((req, res) => {
-      const { login } = phoneQuery.parse(req.query)
-      const messages = sandbox.outbox.messages.filter(
-        (message) => message.login === sandbox.person(login).login,
-      )
+      const { login } = sandbox.person(ofUser.parse(req.query).login)
+      const messages = sandbox.outbox.messages.filter((message) => message.login === login)
       res.json({
-        codes: codesOf(sandbox, login),
-        pushWaiting: sandbox.pushIsWaiting(login),
+        codes: sandbox.phone.codes(login),
+        request: sandbox.phone.request(login),
         messages: messages.slice(-MESSAGES_SHOWN).toReversed().map(describe),
       })
     }),
   )
   router.post(
-    '/push',
+    '/phone/answer',
     refusing((req, res) => {
-      const { login, answer } = pushBody.parse(req.body)
-      sandbox.answerPush(login, answer)
+      const { login, answer } = answerBody.parse(req.body)
+      sandbox.phone.answer(login, answer)
+      res.status(204).end()
+    }),
+  )
+  router.post(
+    '/phone/scan',
+    express.raw({ type: 'image/png' }),
+    refusing(async (req, res) => {
+      await sandbox.phone.scan(ofUser.parse(req.query).login, z.instanceof(Buffer).parse(req.body))
       res.status(204).end()
     }),
   )
   router.post(
     '/welcome',
     refusing((req, res) => {
-      res.json({ link: `/#activation=${sandbox.activationToken(welcomeBody.parse(req.body).login)}` })
+      res.json({ link: `/#activation=${sandbox.activationToken(ofUser.parse(req.body).login)}` })
     }),
   )
-  /** In the names of WebAuthn, for the page's stand-in for `navigator.credentials`. */
+  /** With WebAuthn's names, for the page's replacement of `navigator.credentials`. */
   router.post(
     '/key/sign',
     refusing((req, res) => {
@@ -81,41 +89,34 @@ export function createCornerRoutes({ sandbox, sandboxUrl }: CornerRoutesParts): 
   router.get('/app/payroll', (_req, res) => {
     res.redirect(303, `${sandboxUrl}/app/payroll/sso`)
   })
+  router.post(
+    '/reset',
+    refusing(async (_req, res) => {
+      await reset()
+      res.status(204).end()
+    }),
+  )
   return router
 }
 
-/** Links of recovery mails lead to the sign-in page, as an org's own templates would have it. */
+/** The link of a recovery email leads to the sign-in page, as with an org that has its own email templates. */
 function describe({ at, kind, text, link, token, purpose }: Message): object {
   if (purpose !== 'recovery' || token === undefined) return { at, kind, text, link }
   return { at, kind, text: 'Open this link to get back into your account.', link: `/#recovery=${token}` }
-}
-
-function codesOf(sandbox: Sandbox, login: string): object[] {
-  const { factors } = sandbox.person(login).config
-  const tokens = factors.flatMap(({ credentialId }) =>
-    credentialId === undefined
-      ? []
-      : [{ label: `Token ${credentialId}`, code: sandbox.tokenCode(credentialId) }],
-  )
-  if (tokens.length > 0) return tokens
-  try {
-    return [{ label: 'Authenticator app', code: sandbox.totpCode(login) }]
-  } catch {
-    return [] // this person has no factor that shows codes
-  }
 }
 
 function originOf({ headers }: Request): string {
   return `http://${headers.host}`
 }
 
-/** The sandbox throws a sentence at what makes no sense. */
-function refusing(handle: (req: Request, res: Response) => void): RequestHandler {
-  return (req, res) => {
+/** The sandbox throws a sentence when a request makes no sense. */
+function refusing(handle: (req: Request, res: Response) => void | Promise<void>): RequestHandler {
+  return async (req, res) => {
     try {
-      handle(req, res)
+      await handle(req, res)
     } catch (error) {
-      res.status(400).json({ errorSummary: error instanceof Error ? error.message : 'not understood' })
+      const errorSummary = error instanceof Error ? error.message : 'not understood'
+      res.status(400).json({ errorCode: 'DEMO', errorSummary })
     }
   }
 }

@@ -8,10 +8,12 @@ import { createCornerRoutes } from './corner-routes.ts'
 import { createWidgetRoutes } from './widget-routes.ts'
 
 export interface DemoSiteParts {
-  readonly broker: RequestListener
+  /** The broker of this moment: a reset replaces it. */
+  readonly broker: () => RequestListener
   readonly sandbox: Sandbox
   /** Where the sandbox's own pages are. */
   readonly sandboxUrl: string
+  readonly reset: () => Promise<void>
 }
 
 /** As they are written, and as they were compiled: the two folders lie the same way from `src/` and `build/`. */
@@ -25,11 +27,11 @@ export function createDemoSite({ broker, ...parts }: DemoSiteParts): RequestList
     const { url = '' } = req
     const isPage = url === '/' || url.startsWith('/?') || url.startsWith('/demo/')
     if (isPage) site(req, res)
-    else broker(req, res)
+    else broker()(req, res)
   }
 }
 
-function createPage({ sandbox, sandboxUrl }: Omit<DemoSiteParts, 'broker'>): RequestListener {
+function createPage(parts: Omit<DemoSiteParts, 'broker'>): RequestListener {
   const site = express()
   site.use(
     helmet({
@@ -56,6 +58,6 @@ function createPage({ sandbox, sandboxUrl }: Omit<DemoSiteParts, 'broker'>): Req
   site.use('/demo', express.static(PAGE, { index: false, extensions: [] }))
   site.use('/demo', express.static(SCRIPTS, { index: false, extensions: [] }))
 
-  site.use('/demo', createCornerRoutes({ sandbox, sandboxUrl }))
+  site.use('/demo', createCornerRoutes(parts))
   return site
 }

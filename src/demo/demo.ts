@@ -31,13 +31,13 @@ export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOpti
   const sandbox = createSandbox({ config: sandboxConfig })
   const upstreams = await sandbox.listen()
   const config = demoConfig({ port, sandbox, sandboxConfig, upstreams, secretKey: newKey() })
-  const broker = wire(config, { logStream })
+  let broker = wire(config, { logStream })
   const site = createListener(
-    createDemoSite({ broker: broker.app, sandbox, sandboxUrl: upstreams.authnUrl }),
+    createDemoSite({ broker: () => broker.app, sandbox, sandboxUrl: upstreams.authnUrl, reset }),
     config.tunables.http,
     broker,
   )
-  const ops = createListener(broker.ops, config.tunables.http)
+  const ops = createListener((req, res) => broker.ops(req, res), config.tunables.http)
   await site.listen(port, HOST)
   const opsPort = await ops.listen(0, HOST)
 
@@ -53,6 +53,14 @@ export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOpti
       await broker.close()
       await upstreams.close()
     },
+  }
+
+  /** A new broker has an empty store: no sessions, no transactions, no counted attempts. */
+  async function reset(): Promise<void> {
+    const before = broker
+    broker = wire(config, { logStream })
+    sandbox.reset()
+    await before.close()
   }
 }
 

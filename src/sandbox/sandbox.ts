@@ -10,6 +10,7 @@ import { createFaults, type Faults } from './faults.ts'
 import { type Listening, listen } from './listen.ts'
 import type { PamControl } from './pam/pam-control.ts'
 import { createPamSandbox } from './pam/pam-sandbox.ts'
+import { createPhones, type Phones } from './phone.ts'
 import type { SandboxConfig } from './sandbox-config.ts'
 
 export type Apis<Thing> = { authn: Thing; pam: Thing }
@@ -25,6 +26,8 @@ export type Sandbox = AuthnControl & {
   authn: Express
   pam: Express
   pamControl: PamControl
+  /** What users have in their hands: apps with codes, sign-in requests, tokens. */
+  phone: Phones
   /** What arrived at each API, oldest first. Control calls are not in it. */
   calls: Apis<CallLog>
   faults: Apis<Faults>
@@ -85,6 +88,7 @@ export function createSandbox({
     authn,
     pam: pam.app,
     pamControl: pam.control,
+    phone: createPhones({ world, person: control.person }),
     calls,
     faults,
     reset,

@@ -3,6 +3,7 @@ import { click } from '../support/click.ts'
 import {
   type DemoHouse,
   expectGoodScreen,
+  hasFocus,
   NEW_PASSWORD,
   openDemo,
   PASSWORD,
@@ -26,12 +27,12 @@ describe('setting a factor up', () => {
   async function choiceOf(login: string, options: VisitOptions = {}): Promise<Visitor> {
     const visitor = await house.visit(options)
     await visitor.signIn(login)
-    await visitor.screen(/Set up how/)
+    await visitor.screen('Set up a second factor')
     return visitor
   }
 
   async function done(visitor: Visitor, firstName = 'Erin') {
-    await visitor.press('Skip')
+    await visitor.press('Finish')
     await visitor.screen(`Hello ${firstName}`)
   }
 
@@ -204,7 +205,7 @@ test('a locked account is unlocked by its owner, who signs in afterwards', async
   await visitor.press(/^Sign in$/)
   await visitor.screen('Your account is locked')
   await expectGoodScreen(visitor.page)
-  await visitor.type('User name', 'luis.locked@example.test')
+  expect(await visitor.main.getByLabel('User name').inputValue()).toBe('luis.locked@example.test')
   await visitor.press('Send')
   await visitor.screen('Look into your mail')
   await click(visitor.page.getByRole('link', { name: 'Open the link' }))
@@ -220,7 +221,7 @@ test('a locked account is unlocked by its owner, who signs in afterwards', async
 test('a new account is set up by the link of the welcome mail', async () => {
   const visitor = await house.visit()
   await click(visitor.page.getByRole('button', { name: 'aida.nopassword@example.test' }))
-  await click(visitor.page.getByRole('button', { name: 'Open the welcome mail' }))
+  await click(visitor.page.getByRole('button', { name: 'Open the welcome email' }))
   await visitor.screen('Choose a new password')
   expect(visitor.page.url()).toBe(`${house.demo.url}/`)
   await visitor.type('New password', NEW_PASSWORD)
@@ -246,19 +247,64 @@ test('the link of a mail of another user is refused, and says that one must sign
   await expectGoodScreen(visitor.page)
 })
 
+describe('the user name is kept', () => {
+  const nameOn = (visitor: Visitor) => visitor.main.getByLabel('User name').inputValue()
+
+  test('from the first screen to a recovery and back, as far as it was typed', async () => {
+    const visitor = await house.visit()
+    await visitor.type('User name', 'tomas.berg')
+    await visitor.press('Forgot your password?')
+    await visitor.screen('Forgot your password?')
+    expect(await nameOn(visitor)).toBe('tomas.berg')
+    await visitor.main.getByLabel('Send me').selectOption('SMS')
+    await visitor.press('Send')
+    await visitor.screen('Enter the code')
+    await visitor.press('Cancel')
+    await visitor.screen('Sign in')
+    expect(await nameOn(visitor)).toBe('tomas.berg')
+    expect(await hasFocus(visitor.main.getByLabel('Password'))).toBe(true)
+  })
+
+  test('when a sign-in has expired', async () => {
+    const visitor = await house.visit()
+    await visitor.signIn('tomas.berg')
+    await visitor.screen(/authenticator app/)
+    house.sandbox.expireTransactions()
+    await visitor.type('Code', '123456')
+    await visitor.press('Verify')
+    await visitor.screen('Sign in')
+    expect(await nameOn(visitor)).toBe('tomas.berg')
+  })
+
+  test('but not once somebody was signed in: the next one may be another', async () => {
+    const visitor = await house.visit()
+    await visitor.signIn('amelia.stone')
+    await visitor.screen('Hello Amelia')
+    await visitor.press('Sign out')
+    await visitor.screen('Sign in')
+    expect(await nameOn(visitor)).toBe('')
+  })
+})
+
 describe('a step-up for an app', () => {
-  test('is signed in to here, with a code, and ends in the app', async () => {
+  test('is kept when a user is chosen, and ends in the app, which has a way back', async () => {
     const visitor = await house.visit()
     await click(visitor.page.getByRole('link', { name: 'Open Payroll' }))
-    await visitor.screen('Sign in to go on to Payroll')
+    await visitor.screen('Sign in to continue to Payroll')
     expect(visitor.page.url()).toBe(`${house.demo.url}/`)
     await expectGoodScreen(visitor.page)
-    await visitor.type('User name', 'tomas.berg')
-    await visitor.type('Password', PASSWORD)
+    await click(visitor.page.getByRole('button', { name: 'amelia.stone@example.test' }))
+    await click(visitor.page.getByRole('button', { name: 'tomas.berg@example.test' }))
+    await visitor.screen('Sign in to continue to Payroll')
     await visitor.press('Sign in')
     await visitor.screen(/authenticator app/)
     await visitor.type('Code', house.sandbox.totpCode('tomas.berg'))
     await visitor.press('Verify')
     await visitor.page.getByRole('heading', { name: 'Signed in to the app: Payroll' }).waitFor()
+    await visitor.main.getByText('You are signed in as tomas.berg@example.test.').waitFor()
+    await expectGoodScreen(visitor.page)
+    await click(visitor.page.getByRole('link', { name: 'Back to the sign-in page' }))
+    await visitor.screen('Hello Tomas')
+    expect(visitor.page.url()).toBe(`${house.demo.url}/`)
   })
 })

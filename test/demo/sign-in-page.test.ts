@@ -184,7 +184,7 @@ describe('a second factor', () => {
     await visitor.main.getByLabel('Code').waitFor()
     await visitor.press('Send it again')
     await visitor.alert(/may still be on its way\. Please wait 30 seconds/)
-    await visitor.main.getByRole('button', { name: /Send it again \(in \d+ s\)/ }).waitFor()
+    await visitor.main.getByRole('button', { name: /Send it again \(in \d+ sec\)/ }).waitFor()
     await expectGoodScreen(visitor.page)
     await visitor.type('Code', codeSentTo('sana.sms@example.test'))
     await visitor.press('Verify')
@@ -254,6 +254,7 @@ describe('a second factor', () => {
     const visitor = await house.visit()
     await visitor.signIn('uwe.key')
     await visitor.screen(/too old for browsers/)
+    expect(await visitor.main.innerText()).not.toMatch(/choose/i)
     await expectGoodScreen(visitor.page)
     await visitor.press('Cancel')
     await visitor.screen('Sign in')
@@ -265,7 +266,7 @@ describe('a second factor', () => {
     await visitor.press(/^An e-mail to/)
     await visitor.press('Send the code')
     await visitor.main.getByLabel('Code').waitFor()
-    await visitor.press('Choose another way')
+    await visitor.press('Back')
     await visitor.screen(/How do you want/)
     await visitor.press('My security question')
     await visitor.main.getByLabel('Do not ask again on this device').check()
@@ -300,11 +301,24 @@ describe('trouble', () => {
     await visitor.page.route('**/api/v1/authn', (route) => route.fulfill(limited), { times: 1 })
     await visitor.signIn('amelia.stone')
     await visitor.alert(/Too many attempts\. Please wait 20 seconds/)
-    await visitor.main.getByRole('button', { name: /Sign in \(in \d+ s\)/ }).waitFor()
+    await visitor.main.getByRole('button', { name: /Sign in \(in \d+ sec\)/ }).waitFor()
     await expectGoodScreen(visitor.page)
     await visitor.page.clock.fastForward(25_000)
     await click(visitor.main.getByRole('button', { name: 'Sign in', exact: true }))
     await signedInAs(visitor, 'Amelia')
+  })
+
+  test('a long wait is told in minutes, on the button too, and in seconds at its end', async () => {
+    const visitor = await house.visit()
+    await visitor.page.clock.install()
+    const headers = { 'retry-after': '890' }
+    const limited = { status: 429, headers, json: { errorCode: 'E0000047', errorSummary: 'too many' } }
+    await visitor.page.route('**/api/v1/authn', (route) => route.fulfill(limited), { times: 1 })
+    await visitor.signIn('amelia.stone')
+    await visitor.alert(/Too many attempts\. Please wait 15 minutes/)
+    await visitor.main.getByRole('button', { name: 'Sign in (in 15 min)' }).waitFor()
+    await visitor.page.clock.fastForward(840_000)
+    await visitor.main.getByRole('button', { name: /^Sign in \(in \d\d sec\)$/ }).waitFor()
   })
 
   test('an error that the page has no words for: what the answer says of it, and its causes', async () => {
@@ -372,7 +386,13 @@ describe('trouble', () => {
       'an older key to set up',
       () => ({ status: 'MFA_ENROLL_ACTIVATE', _embedded: { factor: { factorType: 'u2f' } } }),
       'This key is too old for browsers',
-      /Choose another way/,
+      /Ask your help desk/,
+    ],
+    [
+      'nothing that can be set up',
+      () => ({ status: 'MFA_ENROLL', _embedded: { factors: [] } }),
+      'There is no way to go on here',
+      /Ask your help desk/,
     ],
     [
       'an app that nobody has set up in time',

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { type Demo, startDemo } from '../../src/demo/demo.ts'
 import { defaultConfigPath } from '../../src/sandbox/sandbox-config.ts'
 import { openChromium } from '../support/chromium.ts'
@@ -25,14 +25,21 @@ afterAll(async () => {
   await demo?.stop()
 })
 
-test('the demo’s page of the widget signs in, within its content security policy', async () => {
-  const page = await chromium.newPage()
+async function open(): Promise<{ page: Page; complaints: string[] }> {
+  const page = await (await chromium.newContext()).newPage()
+  page.setDefaultTimeout(60_000)
   const complaints: string[] = []
   page.on('pageerror', (error) => complaints.push(error.message))
   page.on('console', (message) => {
     if (message.type() === 'error') complaints.push(message.text())
   })
   await page.goto(`${demo.url}/demo/widget.html`)
+  await page.getByRole('textbox', { name: 'Username' }).waitFor()
+  return { page, complaints }
+}
+
+test('the demo’s page of the widget signs in, within its content security policy', async () => {
+  const { page, complaints } = await open()
   await page.getByRole('textbox', { name: 'Username' }).fill(AMELIA)
   await page.locator('input[name=password]').fill(PASSWORD)
   await click(page.getByRole('button', { name: 'Sign In' }))
@@ -40,4 +47,37 @@ test('the demo’s page of the widget signs in, within its content security poli
   await click(page.getByRole('link', { name: 'Look at your access' }))
   await page.getByRole('heading', { name: /Hello Amelia/ }).waitFor()
   expect(complaints).toEqual([])
+})
+
+test('the phone beside the widget answers its push; another user can be chosen at any time', async () => {
+  const { page, complaints } = await open()
+  await page.getByRole('button', { name: 'tomas.berg@example.test' }).click()
+  await page.getByRole('button', { name: 'Sign In' }).click()
+  await page.getByRole('heading', { name: 'Google Authenticator' }).waitFor()
+  await page.getByRole('button', { name: 'priya.nair@example.test' }).click()
+  await page.getByRole('button', { name: 'Sign In' }).click()
+  await page.getByRole('button', { name: 'Send Push' }).click()
+  await page.getByRole('region', { name: 'The phone' }).getByRole('button', { name: 'Yes, it is me' }).click()
+  await page.getByText('Signed in as priya.nair@example.test').waitFor()
+  expect(complaints).toEqual([])
+})
+
+test('the phone beside the widget scans the QR code that the widget shows', async () => {
+  const { page } = await open()
+  await page.getByRole('button', { name: 'reggie.required@example.test' }).click()
+  await page.getByRole('button', { name: 'Sign In' }).click()
+  await page
+    .getByRole('button', { name: /Setup|Configure factor/ })
+    .first()
+    .click()
+  const phone = page.getByRole('region', { name: 'The phone' })
+  await page.locator('#widget').getByText('iPhone').click()
+  await page.getByRole('button', { name: 'Next' }).click()
+  await phone.getByRole('button', { name: 'Scan the QR code' }).click()
+  const code = await phone.getByRole('group', { name: 'Authenticator app' }).locator('.code').innerText()
+  await page.getByRole('button', { name: 'Next' }).click()
+  await page.getByRole('textbox', { name: 'Enter Code' }).fill(code)
+  await page.getByRole('button', { name: 'Verify' }).click()
+  await page.getByRole('button', { name: 'Finish' }).click()
+  await page.getByText('Signed in as reggie.required@example.test').waitFor()
 })

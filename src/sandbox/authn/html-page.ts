@@ -1,12 +1,29 @@
 import type { Response } from 'express'
 
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'"
+const STYLE = `
+body { max-width: 40rem; margin: 3rem auto; padding: 0 1rem; background: #fff; color: #17203a; font: 1rem/1.5 system-ui, sans-serif }
+a { color: #2456c9 }
+@media (prefers-color-scheme: dark) { html, body { background: #0f131d; color: #e9edf7 } a { color: #8fb0ff } }
+`
 
 /** A plain page. @param content HTML below the heading */
 export function showPage(res: Response, title: string, content = ''): void {
-  const safe = title.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
   res.set('Content-Security-Policy', POLICY).type('html')
   res.send(
-    `<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>${safe}</title><h1>${safe}</h1>${content}</html>\n`,
+    `<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${html(title)}</title>
+<style>${STYLE}</style>
+<main><h1>${html(title)}</h1>${content}</main>
+</html>
+`,
   )
+}
+
+/** Text as HTML. */
+export function html(text: string): string {
+  return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
 }

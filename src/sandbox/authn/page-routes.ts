@@ -1,13 +1,12 @@
 import { type Request, type Response, Router } from 'express'
-import { toBuffer } from 'qrcode'
 import { appLogo } from './app-logo.ts'
 import { appStartingStepUp } from './apps.ts'
 import { invalidToken, notFound } from './authn-error.ts'
 import { callerIn } from './authn-middleware.ts'
 import { refuseMethod } from './authn-routes.ts'
-import { otpauthUri } from './factors/otp-check.ts'
-import { secretOf } from './factors/otp-factors.ts'
-import { showPage } from './html-page.ts'
+import { enrolmentPicture } from './enrolment-picture.ts'
+import { html, showPage } from './html-page.ts'
+import type { Person } from './person.ts'
 import { beginStepUp } from './step-up.ts'
 import type { World } from './world.ts'
 
@@ -32,12 +31,7 @@ export function createPageRoutes({ world }: { world: World }): Router {
     })
     const { person, factor } = enrolling ?? {}
     if (person === undefined || factor === undefined) throw notFound(`${factorId} (UserFactor)`)
-    const text =
-      factor.factorType === 'push'
-        ? `gatehouse-sandbox://push?factor=${factor.id}&login=${encodeURIComponent(person.login)}`
-        : otpauthUri({ login: person.login, secret: secretOf(factor) })
-    const png: Buffer = await toBuffer(text)
-    res.type('image/png').send(png)
+    res.type('image/png').send(await enrolmentPicture(person, factor))
   })
 
   /** The logo that a step-up's `target` links to. */
@@ -54,7 +48,9 @@ export function createPageRoutes({ world }: { world: World }): Router {
     if (status !== 'SUCCESS' || app === undefined || person === undefined) throw invalidToken()
     world.transactions.end(transaction)
     openSession(res, person)
-    showPage(res, `Signed in to the app: ${app.label}`)
+    const signInPage = app.signInPage && new URL('/', app.signInPage).href
+    const back = signInPage ? `<p><a href="${html(signInPage)}">Back to the sign-in page</a></p>` : ''
+    showPage(res, `Signed in to the app: ${app.label}`, signedInAs(person) + back)
   })
 
   /** Exchanges a session token, once, for a session cookie. */
@@ -64,7 +60,7 @@ export function createPageRoutes({ world }: { world: World }): Router {
     openSession(res, person)
     const { redirectUrl } = req.query
     if (typeof redirectUrl === 'string' && URL.canParse(redirectUrl)) res.redirect(302, redirectUrl)
-    else showPage(res, 'Signed in')
+    else showPage(res, 'Signed in', signedInAs(person))
   })
 
   /** An app asks for a sign-in: the browser is sent to the app's custom sign-in page with a state token. */
@@ -81,7 +77,7 @@ export function createPageRoutes({ world }: { world: World }): Router {
     const challenge = stateToken === undefined ? undefined : world.transactions.find(stateToken).challenge
     if (challenge === undefined) throw invalidToken()
     challenge.pushAnswer = 'approve'
-    showPage(res, 'The verification app is set up')
+    showPage(res, 'The verification app is set up', '<p>You can close this page.</p>')
   })
   return router
 
@@ -95,6 +91,10 @@ export function createPageRoutes({ world }: { world: World }): Router {
     world.sessions.put(sid, person)
     res.cookie(SESSION_COOKIE, sid, { httpOnly: true, sameSite: 'lax', path: '/' })
   }
+}
+
+function signedInAs({ login }: Person): string {
+  return `<p>You are signed in as ${html(login)}.</p>`
 }
 
 function cookie(req: Request, name: string): string | undefined {

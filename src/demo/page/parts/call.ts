@@ -1,3 +1,4 @@
+import { durationOf } from './duration.js'
 import { OTHER_USER, WORDS } from './words.js'
 
 /** What this page asks of the broker: plain `fetch`. The two HttpOnly cookies go along by themselves. */
@@ -27,7 +28,7 @@ export function troubleOf(response: Response, said: Said = {}) {
   const withoutField = cause.replace(/^\w+: /, '')
   const words = WORDS[status] ?? WORDS[withoutField] ?? WORDS[errorCode]
   const waitSeconds = waitOf(response)
-  const wait = waitSeconds === undefined ? '' : ` Please wait ${SECONDS.format(waitSeconds)}.`
+  const wait = waitSeconds === undefined ? '' : ` Please wait ${durationOf(waitSeconds, 'long')}.`
   return Object.assign(new Error((words ?? errorSummary) + wait), {
     status,
     waitSeconds,
@@ -45,8 +46,6 @@ interface Said {
   readonly errorSummary?: string
   readonly errorCauses?: readonly { readonly errorSummary: string }[]
 }
-
-const SECONDS = new Intl.NumberFormat('en', { style: 'unit', unit: 'second', unitDisplay: 'long' })
 
 /** `Retry-After`; of a limit of the upstream's, until the time at which it ends: that header stands in every answer. */
 function waitOf({ headers, status }: Response): number | undefined {

@@ -1,4 +1,5 @@
 import type { Trouble } from './call.js'
+import { durationOf } from './duration.js'
 import { byId, type Child, element } from './elements.js'
 
 /**
@@ -49,12 +50,12 @@ export async function report(error: unknown, trigger?: HTMLButtonElement): Promi
   if (trigger && waitSeconds) await countDown(trigger, waitSeconds)
 }
 
-/** The button says how long it is still to wait. */
+/** The button shows the time that is left. */
 async function countDown(trigger: HTMLButtonElement, seconds: number): Promise<void> {
   const label = trigger.textContent
   const endsAt = Date.now() + seconds * 1000
   for (let left = seconds; left > 0; left = Math.ceil((endsAt - Date.now()) / 1000)) {
-    trigger.textContent = `${label} (in ${left} s)`
+    trigger.textContent = `${label} (in ${durationOf(left, 'short')})`
     await pause(500)
   }
   trigger.textContent = label

@@ -16,7 +16,7 @@ export const WORDS: Readonly<Record<string, string>> = {
   E0000014: 'That password cannot be used:',
   E0000047: 'Too many attempts.',
   E0000068: 'That is not the right code or answer. Please try again.',
-  E0000069: 'Too many wrong attempts: this way is locked. Please choose another one.',
+  E0000069: 'Too many wrong attempts. This factor is locked for now.',
   E0000079: 'This step is not possible now. Please start again.',
   E0000087: 'That is not the right answer. Please try again.',
   E0000095: 'This account cannot be recovered here. Please ask your help desk.',

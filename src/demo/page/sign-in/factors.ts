@@ -25,9 +25,10 @@ const TEL = { type: 'tel', autocomplete: 'tel' }
 const PHONE: Field = ['phoneNumber', 'Phone number, with + and country code', TEL]
 const UPDATE: Field = ['updatePhone', 'Use it in the place of a known number', BOX]
 
+/** The screen offers another way only where the answer has one. */
 const TOO_OLD: Step = {
   title: 'This key is too old for browsers',
-  says: ['Browsers do not support U2F keys any more. Choose another way, or ask for a new key.'],
+  says: ['Browsers do not support U2F keys any more. Ask your help desk for a new key.'],
 }
 
 /** By type; where a type of one provider is another thing, by both. */

@@ -6,6 +6,7 @@ import { WORDS } from '../parts/words.js'
 import type { Action } from './step.js'
 import { START, stepOf } from './steps.js'
 import { factorsOf, follow, linkOf, linksOf, type Transaction } from './transaction.js'
+import { forgetUserName, keepUserName } from './user-name.js'
 
 /**
  * The whole sign-in, as the answers lead it: an answer becomes a step (steps.ts, factors.ts), the step a screen, and
@@ -38,11 +39,12 @@ export async function go(answer: Transaction): Promise<void> {
 async function take(answer: Transaction, action: Action, values: Values = {}): Promise<void> {
   const { link, sends, notice } = action
   if (link === undefined) return
+  keepUserName()
   await go(await follow(answer, link, sends ? await sends(values) : values))
   if (notice) say(notice, 'good')
 }
 
-const WAYS = { resend: 'Send it again', skip: 'Skip', prev: 'Choose another way', cancel: 'Cancel' }
+const WAYS = { resend: 'Send it again', skip: 'Skip', prev: 'Back', cancel: 'Cancel' }
 
 /** The links that lead away from a screen, as far as the answer has them. */
 function waysOut(answer: Transaction, main: Action | undefined): Action[] {
@@ -60,7 +62,10 @@ function waysOut(answer: Transaction, main: Action | undefined): Action[] {
 async function succeed(answer: Transaction): Promise<void> {
   const app = linkOf(answer, 'next')?.href
   if (app !== undefined) return location.assign(app)
-  if (answer.recoveryType !== 'UNLOCK') return void dispatchEvent(new CustomEvent('restart'))
+  if (answer.recoveryType !== 'UNLOCK') {
+    forgetUserName()
+    return void dispatchEvent(new CustomEvent('restart'))
+  }
   await go(START)
   say('Your account is unlocked. You can sign in again.', 'good')
 }

@@ -3,6 +3,7 @@ import { BOX, type Field } from '../parts/form.js'
 import { CODE, factorStep, nameOf } from './factors.js'
 import type { Action, Step } from './step.js'
 import { factorsOf, type Link, linkOf, type Transaction } from './transaction.js'
+import { userNameField } from './user-name.js'
 
 /** Warn of a password that expires soon, and let people set up more than one factor. */
 export const OPTIONS = { warnBeforePasswordExpired: true, multiOptionalFactorEnroll: true }
@@ -10,7 +11,6 @@ export const OPTIONS = { warnBeforePasswordExpired: true, multiOptionalFactorEnr
 /** Where nothing was sent yet, in the form of an answer. */
 export const START: Transaction = { status: 'START', _links: { next: { href: '/api/v1/authn' } } }
 
-const USERNAME: Field = ['username', 'User name', { autocomplete: 'username' }]
 const PASSWORD: Field = ['password', 'Password', { type: 'password', autocomplete: 'current-password' }]
 const OLD: Field = ['oldPassword', 'Current password', { type: 'password', autocomplete: 'current-password' }]
 const NEW: Field = ['newPassword', 'New password', { type: 'password', autocomplete: 'new-password' }]
@@ -25,7 +25,7 @@ type ToStep = (answer: Transaction, next: Link | undefined) => Step | undefined 
 const STEPS: Readonly<Record<string, ToStep>> = {
   START(_answer, link) {
     const sends = (values: object) => ({ ...values, options: OPTIONS })
-    const main = { label: 'Sign in', link, fields: [USERNAME, PASSWORD], sends }
+    const main = { label: 'Sign in', link, fields: [userNameField(), PASSWORD], sends }
     const others = [recovery('Forgot your password?', 'password'), recovery('Unlock your account', 'unlock')]
     return { title: 'Sign in', main, others }
   },
@@ -47,8 +47,8 @@ const STEPS: Readonly<Record<string, ToStep>> = {
   },
   UNAUTHENTICATED({ _embedded }, link) {
     const app = _embedded?.target?.label ?? 'the app'
-    const main = { label: 'Sign in', link, fields: [USERNAME, PASSWORD] }
-    return { title: `Sign in to go on to ${app}`, main }
+    const main = { label: 'Sign in', link, fields: [userNameField(), PASSWORD] }
+    return { title: `Sign in to continue to ${app}`, main }
   },
   PASSWORD_EXPIRED: (answer) => passwordStep(answer, 'Your password has expired', OLD),
   PASSWORD_WARN(answer) {
@@ -68,8 +68,18 @@ const STEPS: Readonly<Record<string, ToStep>> = {
   MFA_ENROLL(answer) {
     const ready = factorsOf(answer).filter(({ status }) => status === 'ACTIVE')
     const names = ready.map((factor) => nameOf(answer, factor)).join(', ')
-    const says = [names === '' ? 'Choose one; you will be asked for it from now on.' : `Set up: ${names}`]
-    return { title: 'Set up how you prove it is you', says, others: choicesOf(answer, 'enroll', 'ENROLL') }
+    const others = choicesOf(answer, 'enroll', 'ENROLL')
+    const skip = linkOf(answer, 'skip')
+    const title = 'Set up a second factor'
+    if (names === '' && others.length === 0) return NOTHING_TO_SET_UP
+    if (names === '') return { title, says: ['Choose one. You will be asked for it from now on.'], others }
+    const more = others.length > 0 && `You can set up more${skip ? ', or finish' : ''}:`
+    return {
+      title,
+      says: [`Set up: ${names}`, more],
+      ...(skip && { main: { label: 'Finish', link: skip } }),
+      others,
+    }
   },
   ENROLL: factorStep,
   MFA_ENROLL_ACTIVATE: factorStep,
@@ -81,6 +91,11 @@ const IN_DAYS = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 const NO_WAY: Step = {
   title: 'There is no way to go on here',
   says: ['A second proof is needed, and none of yours may be used on this page. Ask your help desk.'],
+}
+
+const NOTHING_TO_SET_UP: Step = {
+  title: 'There is no way to go on here',
+  says: ['A second factor is needed, and none can be set up on this page. Ask your help desk.'],
 }
 
 /** What to show for an answer; of a status, factor or shape that this page has never heard of, that it is so. */
@@ -112,7 +127,7 @@ function recovery(name: string, path: string): Action {
 /** The answer will be the same for everybody, whether there is such a person or not: this must not promise more. */
 function recoverStep(title: string, link: Link | undefined): Step {
   const says = ['If the account may be recovered this way, you will hear from us.']
-  return { title, says, main: { label: 'Send', link, fields: [USERNAME, SEND_ME] } }
+  return { title, says, main: { label: 'Send', link, fields: [userNameField(), SEND_ME] } }
 }
 
 function passwordStep(answer: Transaction, title: string, ...old: Field[]): Step {

@@ -1,0 +1,106 @@
+import { enrolmentOffers } from './authn/advance.ts'
+import { enrolmentPicture } from './authn/enrolment-picture.ts'
+import { currentCode, hardwareSecret } from './authn/factors/otp-check.ts'
+import { secretOf } from './authn/factors/otp-factors.ts'
+import type { Factor, Person } from './authn/person.ts'
+import type { Transaction } from './authn/transaction.ts'
+import type { World } from './authn/world.ts'
+
+export type PhoneCode = { label: string; code: string }
+/** With number matching, one of these three numbers is tapped; without, the list is empty. */
+export type PhoneRequest = { numbers: number[] }
+export type PhoneAnswer = 'approve' | 'reject' | number
+
+/** What each user has in their hands: a phone with apps, and tokens. Logins may be short names; an unknown one throws. */
+export type Phones = {
+  /** Codes of apps and tokens. An app that is being set up has one once its QR code was scanned. */
+  codes(login: string): PhoneCode[]
+  /** The sign-in request that waits for an answer; undefined: none does. */
+  request(login: string): PhoneRequest | undefined
+  /** A wrong number is a refusal. Throws when no request waits, or when the answer is not among those asked for. */
+  answer(login: string, answer: PhoneAnswer): void
+  /** Reads a QR code (PNG). Throws when it is not one of an enrolment that this user has open. */
+  scan(login: string, picture: Buffer): Promise<void>
+}
+
+const SPARE_SERIAL = 'SPARE-0001'
+const TOKEN_TYPES: ReadonlySet<string> = new Set(['token', 'token:hardware'])
+
+export function createPhones({ world, person }: { world: World; person: (login: string) => Person }): Phones {
+  const scanned = new WeakSet<Factor>()
+
+  const transactionsOf = (owner: Person) => world.transactions.all().filter((one) => one.person === owner)
+  const waitingRequest = (owner: Person) =>
+    transactionsOf(owner).findLast(
+      ({ status, factor, factorResult }) =>
+        status === 'MFA_CHALLENGE' && factor?.factorType === 'push' && factorResult === 'WAITING',
+    )
+
+  return {
+    codes(login) {
+      const owner = person(login)
+      const open = transactionsOf(owner)
+      const enrolling = open.flatMap(({ factor }) =>
+        factor !== undefined && scanned.has(factor) ? factor : [],
+      )
+      const shown = [...new Set([...owner.factors, ...enrolling])].flatMap((factor) => {
+        const label = labelOf(factor)
+        if (label === undefined) return []
+        const { usedSteps } = factor
+        return [{ label, code: currentCode({ secret: secretOf(factor), nowMs: world.now(), usedSteps }) }]
+      })
+      const latest = open.at(-1)
+      return [...shown, ...(latest !== undefined && mayEnrolToken(latest) ? [spareToken()] : [])]
+    },
+    request(login) {
+      const challenge = waitingRequest(person(login))?.challenge
+      if (challenge === undefined) return undefined
+      return { numbers: challenge.correctAnswer === undefined ? [] : numbersAround(challenge.correctAnswer) }
+    },
+    answer(login, answer) {
+      const challenge = waitingRequest(person(login))?.challenge
+      if (challenge === undefined) throw new Error(`no request waits for ${login}`)
+      const { correctAnswer } = challenge
+      const numbers = correctAnswer === undefined ? [] : numbersAround(correctAnswer)
+      const allowed: PhoneAnswer[] = ['reject', ...(numbers.length === 0 ? ['approve' as const] : numbers)]
+      if (!allowed.includes(answer)) throw new Error(`this request is answered with ${allowed.join(', ')}`)
+      challenge.pushAnswer = answer === 'approve' || answer === correctAnswer ? 'approve' : 'reject'
+    },
+    async scan(login, picture) {
+      const owner = person(login)
+      for (const { factor, challenge } of transactionsOf(owner)) {
+        if (factor === undefined || challenge?.qrToken === undefined) continue
+        if (!picture.equals(await enrolmentPicture(owner, factor))) continue
+        scanned.add(factor)
+        if (factor.factorType === 'push') challenge.pushAnswer = 'approve'
+        return
+      }
+      throw new Error('The phone cannot read this QR code.')
+    },
+  }
+
+  function mayEnrolToken({ status, person: owner }: Transaction): boolean {
+    if (status !== 'MFA_ENROLL' || owner === undefined) return false
+    return enrolmentOffers(world, owner).some(
+      ({ type, factor }) => TOKEN_TYPES.has(type) && factor === undefined,
+    )
+  }
+
+  function spareToken(): PhoneCode {
+    const code = currentCode({ secret: hardwareSecret(SPARE_SERIAL), nowMs: world.now() })
+    return { label: `Spare token, serial number ${SPARE_SERIAL}`, code }
+  }
+}
+
+/** undefined: it shows no codes. */
+function labelOf({ factorType, provider, profile }: Factor): string | undefined {
+  if (TOKEN_TYPES.has(factorType)) return `Token ${profile.credentialId}`
+  if (factorType !== 'token:software:totp') return undefined
+  return provider === 'OKTA' ? 'Verification app' : 'Authenticator app'
+}
+
+/** The right number and two others between 10 and 99, the same on every call. */
+function numbersAround(right: number): number[] {
+  const other = (distance: number) => 10 + ((right - 10 + distance) % 90)
+  return [right, other(31), other(62)].sort((one, another) => one - another)
+}

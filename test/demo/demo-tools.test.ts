@@ -1,0 +1,70 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import { type DemoHouse, expectGoodScreen, openDemo } from '../support/demo-page.ts'
+
+/** The demo's tools beside the sign-in page: the list of users, starting over, the way to the API. */
+let demo: DemoHouse
+beforeAll(async () => {
+  demo = await openDemo()
+})
+afterAll(() => demo.stop())
+afterEach(() => demo.tidy())
+
+test('the users are filtered by any words of their name and of what happens', async () => {
+  const { page } = await demo.visit()
+  const list = page.getByRole('region', { name: 'Users to try' })
+  const users = list.getByRole('listitem')
+  const total = demo.sandbox.people().length
+  await list.getByText(`${total} users`, { exact: true }).waitFor()
+  expect(await users.count()).toBe(total)
+  const filter = list.getByRole('searchbox', { name: 'Find a user' })
+  await filter.fill('SECURITY key U2F')
+  await list.getByText(`1 of ${total} users`).waitFor()
+  expect(await users.allInnerTexts()).toEqual([expect.stringContaining('uwe.key@example.test')])
+  await filter.fill('lindqvist')
+  expect(await users.allInnerTexts()).toEqual([expect.stringContaining('olga.expired@example.test')])
+  await filter.fill('no such user')
+  await list.getByText(`0 of ${total} users`).waitFor()
+  await expectGoodScreen(page)
+  await filter.fill('')
+  expect(await users.count()).toBe(total)
+})
+
+test('a reset signs everyone out and brings back every user, their attempts too', async () => {
+  const here = await demo.visit()
+  await here.signIn('amelia.stone')
+  await here.screen('Hello Amelia')
+  const there = await demo.visit()
+  for (let attempt = 1; attempt <= 3; attempt += 1) await there.signIn('liv.lockable', 'wrong')
+  await there.screen('Your account is locked')
+  const device = await there.context.cookies()
+
+  await there.page.getByRole('button', { name: 'Reset the demo' }).click()
+  await there.screen('Sign in')
+  await there.signIn('liv.lockable')
+  await there.screen('Hello Liv')
+  expect(device.length).toBeGreaterThan(0)
+  await here.page.reload()
+  await here.screen('Sign in')
+})
+
+test('a reset ends the limit on attempts that the broker counts', async () => {
+  const visitor = await demo.visit()
+  const attempt = () =>
+    visitor.page.evaluate<number>(`fetch('/api/v1/authn', { method: 'POST', headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username: 'amelia.stone', password: 'wrong' }) }).then(({ status }) => status)`)
+  for (let status = 0, attempts = 0; status !== 429; attempts += 1) {
+    expect(attempts).toBeLessThan(100)
+    status = await attempt()
+  }
+  await visitor.page.getByRole('button', { name: 'Reset the demo' }).click()
+  await visitor.page.waitForLoadState()
+  await visitor.screen('Sign in')
+  await visitor.signIn('amelia.stone')
+  await visitor.screen('Hello Amelia')
+})
+
+test('the page leads to the API reference', async () => {
+  const { page } = await demo.visit()
+  await page.getByRole('link', { name: 'API reference' }).click()
+  await page.getByRole('heading', { name: 'Gatehouse API' }).waitFor()
+})

@@ -1,0 +1,138 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import type { Locator } from 'playwright-core'
+import { type DemoHouse, expectGoodScreen, openDemo, type Visitor } from '../support/demo-page.ts'
+import { until } from '../support/until.ts'
+
+/** The phone beside the sign-in page: it scans, shows codes and answers requests, for the chosen user. */
+let demo: DemoHouse
+beforeAll(async () => {
+  demo = await openDemo()
+})
+afterAll(() => demo.stop())
+afterEach(() => demo.tidy())
+
+async function choose(login: string): Promise<{ visitor: Visitor; phone: Locator }> {
+  const visitor = await demo.visit()
+  await visitor.page.getByRole('button', { name: `${login}@example.test` }).click()
+  await visitor.press('Sign in')
+  return { visitor, phone: visitor.page.getByRole('region', { name: 'The phone' }) }
+}
+
+const codeOn = (phone: Locator, label: string) =>
+  phone.getByRole('group', { name: label }).locator('.code').innerText()
+
+describe('an authenticator is set up with the phone alone', () => {
+  test('an authenticator app: the phone has no code before it has scanned the QR code', async () => {
+    const { visitor, phone } = await choose('erin.enrol')
+    await visitor.press('Authenticator app')
+    const scan = phone.getByRole('button', { name: 'Scan the QR code' })
+    await scan.waitFor()
+    expect(await phone.locator('.code').count()).toBe(0)
+    await expectGoodScreen(visitor.page)
+    await scan.click()
+    await visitor.type('Code', await codeOn(phone, 'Authenticator app'))
+    await visitor.press('Activate')
+    await visitor.main.getByText('Set up: Authenticator app').waitFor()
+    await phone.getByRole('button', { name: 'Scan the QR code' }).waitFor({ state: 'detached' })
+  })
+
+  test('the verification app: scanning is all there is to do', async () => {
+    const { visitor, phone } = await choose('erin.enrol')
+    await visitor.press('Verification app: requests')
+    await phone.getByRole('button', { name: 'Scan the QR code' }).click()
+    await visitor.main.getByText('Set up: Verification app: requests').waitFor()
+  })
+
+  test('a picture that is no QR code of an open enrolment is refused, and nothing is set up', async () => {
+    const { visitor, phone } = await choose('erin.enrol')
+    await visitor.page.route('**/qr/**', (route) =>
+      route.fulfill({ contentType: 'image/png', body: Buffer.from('plainly no picture') }),
+    )
+    await visitor.press('Authenticator app')
+    await phone.getByRole('button', { name: 'Scan the QR code' }).click()
+    await phone.getByText('The phone cannot read this QR code.').waitFor()
+    expect(await phone.locator('.code').count()).toBe(0)
+  })
+
+  test('a phone of another user does not take the QR code', async () => {
+    const { visitor } = await choose('erin.enrol')
+    await visitor.press('Authenticator app')
+    const image = visitor.main.getByRole('img', { name: 'Picture to scan' })
+    const src = (await image.getAttribute('src')) ?? ''
+    const statuses = await visitor.page.evaluate<number[]>(`fetch(${JSON.stringify(src)})
+      .then((picture) => picture.blob())
+      .then((body) => Promise.all(['amelia.stone', 'nobody', 'erin.enrol'].map((login) =>
+        fetch('/demo/phone/scan?login=' + login, { method: 'POST', body }).then(({ status }) => status))))`)
+    expect(statuses).toEqual([400, 400, 204])
+  })
+
+  test('a hardware token: the phone tells the serial number and the code of a spare one', async () => {
+    const { visitor, phone } = await choose('erin.enrol')
+    await visitor.press('Hardware token')
+    const spare = phone.getByRole('group', { name: /^Spare token, serial number/ })
+    const serial = /serial number (\S+)/.exec(await spare.innerText())?.[1] ?? ''
+    await visitor.type('Serial number', serial)
+    await visitor.type('Code', await spare.locator('.code').innerText())
+    await visitor.main.getByRole('button', { name: /^(Go on|Continue)$/ }).click()
+    await visitor.main.getByText('Set up: Hardware token').waitFor()
+  })
+})
+
+describe('number matching', () => {
+  async function asked() {
+    const { visitor, phone } = await choose('nina.number')
+    await visitor.press('Send the request')
+    await visitor.screen('Look at your phone')
+    expect(await visitor.main.innerText()).not.toMatch(/another way/)
+    const right = await visitor.main.getByText(/^\d\d$/).innerText()
+    const numbers = phone.getByRole('button', { name: /^\d\d$/ })
+    await numbers.first().waitFor()
+    return { visitor, phone, right, numbers }
+  }
+
+  test('the phone shows three numbers, and the one that the page shows signs in', async () => {
+    const { visitor, phone, right, numbers } = await asked()
+    const shown = await numbers.allInnerTexts()
+    expect([shown.length, new Set(shown).size, shown.includes(right)]).toEqual([3, 3, true])
+    expect(await phone.getByRole('button', { name: 'Yes, it is me' }).count()).toBe(0)
+    await expectGoodScreen(visitor.page)
+    await phone.getByRole('button', { name: right }).click()
+    await visitor.screen('Hello Nina')
+  })
+
+  test.each([0, 1])('a wrong number is a refusal (wrong one %i)', async (which) => {
+    const { visitor, right, numbers } = await asked()
+    await numbers.filter({ hasNotText: right }).nth(which).click()
+    await visitor.screen('That did not work')
+    await visitor.alert(/refused on the phone/)
+  })
+
+  test('cannot be got around: neither an approval without a number nor a number that was not shown', async () => {
+    const { visitor } = await asked()
+    const answer = (answer: unknown) =>
+      visitor.page.evaluate<number>(
+        `fetch('/demo/phone/answer', { method: 'POST', headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ login: 'nina.number', answer: ${JSON.stringify(answer)} }) }).then(({ status }) => status)`,
+      )
+    expect([await answer('approve'), await answer(100), await answer('yes')]).toEqual([400, 400, 400])
+    expect(demo.sandbox.phone.request('nina.number')).toBeDefined()
+  })
+})
+
+test('a request is rejected on the phone', async () => {
+  const { visitor, phone } = await choose('priya.nair')
+  await visitor.press('A request on my phone')
+  await visitor.press('Send the request')
+  await phone.getByRole('button', { name: 'No, it is not me' }).click()
+  await visitor.alert(/refused on the phone/)
+})
+
+test('belongs to the user whose name is typed, in its short form too', async () => {
+  const visitor = await demo.visit()
+  await visitor.signIn('sana.sms')
+  await visitor.press('Send the code')
+  const phone = visitor.page.getByRole('region', { name: 'The phone' })
+  await phone.getByText('sana.sms@example.test').waitFor()
+  await phone.getByText(/code is \d+/).waitFor()
+  await until(() => visitor.page.getByRole('button', { name: 'sana.sms', pressed: true }).isVisible())
+})
