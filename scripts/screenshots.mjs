@@ -41,7 +41,7 @@ async function takeAll(colorScheme) {
     await page.getByRole('textbox', { name: 'Code' }).fill(demo.sandbox.totpCode('tomas.berg'))
     await page.getByRole('button', { name: 'Verify' }).click()
     await page.getByRole('table', { name: 'My groups' }).waitFor()
-    await page.getByText('nowhere else').waitFor()
+    await page.getByText('not signed in anywhere else').waitFor()
     await page.locator('#portal-title').focus()
     await take('my-access')
     await page.getByRole('button', { name: 'Sign out' }).click()

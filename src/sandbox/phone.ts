@@ -96,7 +96,7 @@ export function createPhones({ world, person }: { world: World; person: (login: 
 function labelOf({ factorType, provider, profile }: Factor): string | undefined {
   if (TOKEN_TYPES.has(factorType)) return `Token ${profile.credentialId}`
   if (factorType !== 'token:software:totp') return undefined
-  return provider === 'OKTA' ? 'Verification app' : 'Authenticator app'
+  return provider === 'OKTA' ? 'Okta Verify' : 'Authenticator app'
 }
 
 /** The right number and two others between 10 and 99, the same on every call. */

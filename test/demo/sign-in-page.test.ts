@@ -37,7 +37,7 @@ describe('a password', () => {
     await visitor.screen('Sign in')
     await expectGoodScreen(visitor.page)
     await visitor.signIn('amelia.stone', 'wrong')
-    await visitor.alert(/do not fit/)
+    await visitor.alert(/Incorrect user name or password/)
     await expectGoodScreen(visitor.page)
     await visitor.signIn('amelia.stone')
     await signedInAs(visitor, 'Amelia')
@@ -68,7 +68,7 @@ describe('a password', () => {
     await visitor.press('Change password')
     await visitor.alert(/cannot be used.*at least 8 characters/s)
     await expectGoodScreen(visitor.page)
-    await visitor.main.getByLabel('Show what I type').check()
+    await visitor.main.getByLabel('Show password').check()
     expect(await visitor.main.getByLabel('New password').getAttribute('type')).toBe('text')
     await visitor.type('New password', NEW_PASSWORD)
     await visitor.press('Change password')
@@ -219,7 +219,7 @@ describe('a second factor', () => {
 
   test.each([
     ['carl.call', 'Carl', /^A phone call to/, 'Call me'],
-    ['emma.mail', 'Emma', /^An e-mail to/, 'Send the code'],
+    ['emma.mail', 'Emma', /^An email to/, 'Send the code'],
   ])('a code that is sent: %s', async (login, firstName, title, send) => {
     const visitor = await house.visit()
     await visitor.signIn(login)
@@ -263,7 +263,7 @@ describe('a second factor', () => {
   test('of seven one is chosen, left again, and another one taken; the device is remembered only where it may be', async () => {
     const visitor = await house.visit()
     await visitor.signIn('max.many')
-    await visitor.press(/^An e-mail to/)
+    await visitor.press(/^An email to/)
     await visitor.press('Send the code')
     await visitor.main.getByLabel('Code').waitFor()
     await visitor.press('Back')
@@ -335,7 +335,7 @@ describe('trouble', () => {
     const visitor = await house.visit()
     house.sandbox.faults.authn.set({ kind: 'html', status: 503, times: 1 })
     await visitor.signIn('amelia.stone')
-    await visitor.alert(/has trouble/)
+    await visitor.alert(/is not available/)
     await visitor.press('Sign in')
     await signedInAs(visitor, 'Amelia')
   })
@@ -352,7 +352,7 @@ describe('trouble', () => {
     [
       'a status that nobody has heard of',
       () => ({ status: 'CONSENT_REQUIRED' }),
-      'This page cannot go on',
+      'This page cannot continue',
       /CONSENT_REQUIRED/,
     ],
     [
@@ -361,25 +361,34 @@ describe('trouble', () => {
         status: 'MFA_REQUIRED',
         _embedded: { factors: [{ factorType: 'retina', _links: { verify: linkTo('factors/fake/verify') } }] },
       }),
-      'This page cannot go on',
+      'This page cannot continue',
       /MFA_REQUIRED, retina/,
     ],
     [
       'a factor in hand that nobody has heard of',
       () => ({ status: 'MFA_CHALLENGE', _embedded: { factor: { factorType: 'retina' } } }),
-      'This page cannot go on',
+      'This page cannot continue',
       /MFA_CHALLENGE, retina/,
     ],
     [
       'a step without its link',
       () => ({ status: 'PASSWORD_EXPIRED' }),
-      'This page cannot go on',
+      'This page cannot continue',
       /PASSWORD_EXPIRED/,
+    ],
+    [
+      'nothing but factors that nobody has heard of to set up',
+      () => ({
+        status: 'MFA_ENROLL',
+        _embedded: { factors: [{ factorType: 'retina', _links: { enroll: linkTo('factors') } }] },
+      }),
+      'This page cannot continue',
+      /MFA_ENROLL, retina/,
     ],
     [
       'no factor that may be used',
       () => ({ status: 'MFA_REQUIRED', _embedded: { factors: [] } }),
-      'There is no way to go on here',
+      'There is no way to continue here',
       /Ask your help desk/,
     ],
     [
@@ -391,7 +400,7 @@ describe('trouble', () => {
     [
       'nothing that can be set up',
       () => ({ status: 'MFA_ENROLL', _embedded: { factors: [] } }),
-      'There is no way to go on here',
+      'There is no way to continue here',
       /Ask your help desk/,
     ],
     [
@@ -402,7 +411,7 @@ describe('trouble', () => {
         _embedded: { factor: pushTooLate() },
       }),
       'That took too long',
-      /Show a new picture/,
+      /Show a new QR code/,
     ],
   ])('%s: the page says so, and offers to cancel', async (_what, answer, title, words) => {
     const visitor = await house.visit()

@@ -79,7 +79,7 @@ function factsOf(session: Session): HTMLElement[] {
   return [
     ...fact('Signed in as', session.login),
     ...fact('Since', time(session.createdAt)),
-    ...fact('Proved by', session.amr.map((method) => METHODS[method] ?? method).join(', ')),
+    ...fact('Signed in with', session.amr.map((method) => METHODS[method] ?? method).join(', ')),
     ...fact('Ends when idle', time(session.idleExpiresAt)),
     ...fact('Ends at the latest', time(session.expiresAt)),
   ]
@@ -118,9 +118,9 @@ export function text(...children: readonly Child[]): HTMLParagraphElement {
 }
 
 export function groupTable(caption: string, groups: readonly Group[]): HTMLTableElement {
-  const headings = ['Group', 'Gives'].map((heading) => element('th', { scope: 'col' }, heading))
+  const headings = ['Group', 'Roles'].map((heading) => element('th', { scope: 'col' }, heading))
   const rows = groups.map(({ name, roles }) =>
-    element('tr', {}, element('td', {}, name), element('td', {}, roles.join(', ') || 'nothing')),
+    element('tr', {}, element('td', {}, name), element('td', {}, roles.join(', ') || 'none')),
   )
   return element(
     'table',

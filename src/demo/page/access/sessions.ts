@@ -41,7 +41,7 @@ export async function createOwnSessions(ask: Ask): Promise<HTMLElement[]> {
         ),
       ),
       others.length === 0
-        ? text('You are signed in nowhere else.')
+        ? text('You are not signed in anywhere else.')
         : actions(button(`End all others (${others.length})`, end(''))),
     )
   }

@@ -39,7 +39,7 @@ function labelled(name: string, label: string, attributes: Attributes = {}, opti
   if (attributes.autocomplete !== 'new-password') return [made]
   const shows = element('input', { type: 'checkbox' })
   shows.addEventListener('change', () => input.setAttribute('type', shows.checked ? 'text' : 'password'))
-  return [made, element('label', {}, 'Show what I type', shows)]
+  return [made, element('label', {}, 'Show password', shows)]
 }
 
 export function button(label: string, onClick: () => Promise<void> | void): HTMLButtonElement {

@@ -23,7 +23,7 @@ const PASSWORD: Field = ['password', 'Password', { type: 'password', autocomplet
 const SERIAL: Field = ['credentialId', 'Serial number']
 const TEL = { type: 'tel', autocomplete: 'tel' }
 const PHONE: Field = ['phoneNumber', 'Phone number, with + and country code', TEL]
-const UPDATE: Field = ['updatePhone', 'Use it in the place of a known number', BOX]
+const UPDATE: Field = ['updatePhone', 'Replace the number that is known', BOX]
 
 /** The screen offers another way only where the answer has one. */
 const TOO_OLD: Step = {
@@ -36,18 +36,14 @@ const FACTORS: Readonly<Record<string, FactorType>> = {
   question: ['My security question', 'Security question', { ask: [['answer', 'Your answer']] }],
   password: ['My password', 'Password', { ask: [NEW_PASSWORD] }],
   'token:software:totp': ['A code from my authenticator app', 'Authenticator app'],
-  'token:software:totp OKTA': ['A code from the verification app', 'Verification app: codes'],
+  'token:software:totp OKTA': ['A code from Okta Verify', 'Okta Verify: codes'],
   'token:hotp': ['A code from my token', 'Token'],
   'token:hardware': ['A code from my hardware token', 'Hardware token', { ask: [SERIAL, CODE] }],
   token: ['A code from my {provider} token {credentialId}', '{provider} token', { ask: [SERIAL, CODE] }],
   sms: ['A text message to {phoneNumber}', 'Text message', { send: 'Send the code', ask: [PHONE, UPDATE] }],
   call: ['A phone call to {phoneNumber}', 'Phone call', { send: 'Call me', ask: [PHONE, UPDATE] }],
-  email: ['An e-mail to {email}', 'E-mail', { send: 'Send the code' }],
-  push: [
-    'A request on my phone',
-    'Verification app: requests',
-    { send: 'Send the request', begun: pushStep },
-  ],
+  email: ['An email to {email}', 'Email', { send: 'Send the code' }],
+  push: ['A request on my phone', 'Okta Verify: requests', { send: 'Send the request', begun: pushStep }],
   webauthn: ['My security key {authenticatorName}', 'Security key', { send: '', begun: keyStep }],
   u2f: ['My older security key (U2F)', 'Older security key (U2F)'],
 }
@@ -68,7 +64,7 @@ export async function factorStep(answer: Transaction): Promise<Step | undefined>
       const sends = ({ passCode, updatePhone, ...profile }: Values) => {
         return { factorType, provider, passCode, updatePhone, ...(ask && { profile }) }
       }
-      return { title, main: { label: ask ? 'Go on' : '', link: linkOf(factor, 'enroll'), fields, sends } }
+      return { title, main: { label: ask ? 'Continue' : '', link: linkOf(factor, 'enroll'), fields, sends } }
     }
     case 'MFA_CHALLENGE':
     case 'MFA_ENROLL_ACTIVATE': {
@@ -91,6 +87,10 @@ export function nameOf(answer: Transaction, factor: Factor): string {
   return name.replace(/\{(\w+)\}/g, (_, fact: string) => facts[fact] ?? '').trim()
 }
 
+export function isKnown(factor: Factor): boolean {
+  return typeOf(factor) !== undefined
+}
+
 function typeOf({ factorType, provider }: Factor): FactorType | undefined {
   return FACTORS[`${factorType} ${provider}`] ?? FACTORS[factorType]
 }
@@ -104,7 +104,7 @@ function pushStep(answer: Transaction, factor: Factor): Step {
   const { activation, challenge } = factor._embedded ?? {}
   const next = linkOf(answer, 'next')
   const renew = linkOf(activation, 'activate')
-  if (renew) return { title: 'That took too long', main: { label: 'Show a new picture', link: renew } }
+  if (renew) return { title: 'That took too long', main: { label: 'Show a new QR code', link: renew } }
   if (!isSetUp(answer) && answer.factorResult !== 'WAITING') {
     const link = linkOf(answer, 'resend') ?? next
     return { title: 'That did not work', main: { label: 'Send another request', link } }
@@ -114,7 +114,7 @@ function pushStep(answer: Transaction, factor: Factor): Step {
     ...picture(factor),
     number && 'Choose this number on your phone:',
     number && element('p', { class: 'code' }, number),
-    'This page goes on by itself once that is done on your phone.',
+    'This page continues by itself once you have done that.',
   ]
   const title = isSetUp(answer) ? nameOf(answer, factor) : 'Look at your phone'
   return { title, says, others: linksOf(activation, 'send').map(sendAction), poll: next }
@@ -122,7 +122,7 @@ function pushStep(answer: Transaction, factor: Factor): Step {
 
 /** Who cannot scan gets a link to open on the phone. */
 function sendAction(link: Link): Action {
-  const label = `Send me a link by ${link.name === 'sms' ? 'text message' : 'e-mail'} instead`
+  const label = `Send me a link by ${link.name === 'sms' ? 'text message' : 'email'} instead`
   const asks = { fields: [PHONE], sends: (profile: Values) => ({ profile }) }
   return { label, link, notice: 'A link is on its way to your phone.', ...(link.name === 'sms' && asks) }
 }
@@ -164,9 +164,9 @@ function rememberBox({ _embedded, remember }: Transaction): Field[] {
 function picture({ _embedded }: Factor): Child[] {
   const src = linkOf(_embedded?.activation, 'qrcode')?.href
   const secret = _embedded?.activation?.sharedSecret
-  const alt = 'Picture to scan with the app'
+  const alt = 'QR code to scan with the app'
   return [
-    src && 'Scan this picture with the app.',
+    src && 'Scan this QR code with the app.',
     src && element('img', { src, alt, class: 'qr', width: '196', height: '196' }),
     secret && element('p', {}, 'No camera? Type this key into the app: ', element('code', {}, secret)),
   ]

@@ -17,7 +17,7 @@ export interface Step {
 export interface Action {
   /** Of its button. Empty: there is nothing to ask, so it is done at once. */
   readonly label: string
-  /** Missing, when the answer has none: then this page cannot go on. */
+  /** Missing, when the answer has none: then this page cannot continue. */
   readonly link: Link | undefined
   readonly fields?: readonly Field[]
   /** What is sent, if not the fields as they are. */

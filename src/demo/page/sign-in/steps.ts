@@ -1,6 +1,6 @@
 import { element } from '../parts/elements.js'
 import { BOX, type Field } from '../parts/form.js'
-import { CODE, factorStep, nameOf } from './factors.js'
+import { CODE, factorStep, isKnown, nameOf } from './factors.js'
 import type { Action, Step } from './step.js'
 import { factorsOf, type Link, linkOf, type Transaction } from './transaction.js'
 import { userNameField } from './user-name.js'
@@ -16,7 +16,7 @@ const OLD: Field = ['oldPassword', 'Current password', { type: 'password', autoc
 const NEW: Field = ['newPassword', 'New password', { type: 'password', autocomplete: 'new-password' }]
 const REVOKE: Field = ['revokeSessions', 'Sign me out everywhere else', BOX]
 /** The broker refuses a recovery that does not name its way. */
-const WAYS = { EMAIL: 'A link by e-mail', SMS: 'A code by text message', CALL: 'A code by phone call' }
+const WAYS = { EMAIL: 'A link by email', SMS: 'A code by text message', CALL: 'A code by phone call' }
 const SEND_ME: Field = ['factorType', 'Send me', {}, Object.entries(WAYS)]
 
 type ToStep = (answer: Transaction, next: Link | undefined) => Step | undefined | Promise<Step | undefined>
@@ -38,11 +38,11 @@ const STEPS: Readonly<Record<string, ToStep>> = {
     const says = ['If there is such an account, a code is on its way to its phone.']
     if (link) return { title: 'Enter the code', says, main: { label: 'Verify', link, fields: [CODE] } }
     const mail = 'If there is such an account, a link is on its way. Open it on this device.'
-    return { title: 'Look into your mail', says: [mail] }
+    return { title: 'Check your email', says: [mail] }
   },
   RECOVERY({ _embedded }, link) {
     const question = _embedded?.user?.recovery_question?.question ?? 'Your answer'
-    const main = { label: 'Go on', link, fields: [['answer', question] as const] }
+    const main = { label: 'Continue', link, fields: [['answer', question] as const] }
     return { title: 'Your recovery question', main }
   },
   UNAUTHENTICATED({ _embedded }, link) {
@@ -58,10 +58,14 @@ const STEPS: Readonly<Record<string, ToStep>> = {
   },
   PASSWORD_RESET: (answer) => passwordStep(answer, 'Choose a new password'),
   MFA_REQUIRED(answer) {
-    const { length } = factorsOf(answer)
-    if (length === 1) return factorStep(answer)
-    if (length === 0) return NO_WAY
-    return { title: 'How do you want to prove it is you?', others: choicesOf(answer, 'verify', 'VERIFY') }
+    const factors = factorsOf(answer)
+    if (factors.length === 1) return factorStep(answer)
+    if (factors.length === 0) return NO_WAY
+    if (!factors.some(isKnown)) return undefined
+    return {
+      title: 'How do you want to verify that it is you?',
+      others: choicesOf(answer, 'verify', 'VERIFY'),
+    }
   },
   VERIFY: factorStep,
   MFA_CHALLENGE: factorStep,
@@ -71,7 +75,8 @@ const STEPS: Readonly<Record<string, ToStep>> = {
     const others = choicesOf(answer, 'enroll', 'ENROLL')
     const skip = linkOf(answer, 'skip')
     const title = 'Set up a second factor'
-    if (names === '' && others.length === 0) return NOTHING_TO_SET_UP
+    if (names === '' && others.length === 0)
+      return factorsOf(answer).length === 0 ? NOTHING_TO_SET_UP : undefined
     if (names === '') return { title, says: ['Choose one. You will be asked for it from now on.'], others }
     const more = others.length > 0 && `You can set up more${skip ? ', or finish' : ''}:`
     return {
@@ -89,12 +94,12 @@ const IN_DAYS = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 
 /** The operator may hide factor types; then nothing may be left. */
 const NO_WAY: Step = {
-  title: 'There is no way to go on here',
+  title: 'There is no way to continue here',
   says: ['A second proof is needed, and none of yours may be used on this page. Ask your help desk.'],
 }
 
 const NOTHING_TO_SET_UP: Step = {
-  title: 'There is no way to go on here',
+  title: 'There is no way to continue here',
   says: ['A second factor is needed, and none can be set up on this page. Ask your help desk.'],
 }
 
@@ -105,12 +110,14 @@ export async function stepOf(answer: Transaction): Promise<Step> {
   if (step !== undefined && !isDeadEnd) return step
   const what = [answer.status, factorsOf(answer)[0]?.factorType].filter(Boolean).join(', ')
   const says = [`The sign-in service asks for a step that this page does not know (${what}).`]
-  return { title: 'This page cannot go on', says }
+  return { title: 'This page cannot continue', says }
 }
 
-/** A choice leads to the same answer, narrowed to the one factor. */
+/** A choice leads to the same answer, narrowed to the one factor. What this page cannot do is not offered. */
 function choicesOf(answer: Transaction, relation: string, status: string): Action[] {
-  const factors = factorsOf(answer).filter((factor) => linkOf(factor, relation) !== undefined)
+  const factors = factorsOf(answer).filter(
+    (factor) => isKnown(factor) && linkOf(factor, relation) !== undefined,
+  )
   const _links = { ...answer._links, prev: { answer } }
   return factors.map((factor) => {
     const label = nameOf(answer, factor) + (factor.enrollment === 'REQUIRED' ? ' (required)' : '')
@@ -142,11 +149,11 @@ function passwordStep(answer: Transaction, title: string, ...old: Field[]): Step
 /** The policy of the answer in words. */
 const RULES: Readonly<Record<string, string>> = {
   minLength: 'at least # characters',
-  minLowerCase: 'small letters: # or more',
-  minUpperCase: 'capital letters: # or more',
+  minLowerCase: 'lower-case letters: # or more',
+  minUpperCase: 'upper-case letters: # or more',
   minNumber: 'numbers: # or more',
   minSymbol: 'symbols, such as ! or ?: # or more',
   excludeUsername: 'no part of your user name',
-  historyCount: 'nothing you had among your last # passwords',
-  minAgeMinutes: '# minutes to stay in use',
+  historyCount: 'none of your last # passwords',
+  minAgeMinutes: 'can be changed again after # minutes',
 }

@@ -1,0 +1,276 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
+import { type DemoHouse, NEW_PASSWORD, openDemo, PASSWORD, type Visitor } from '../support/demo-page.ts'
+import { until } from '../support/until.ts'
+
+/**
+ * Every user of the sandbox, signed in as its description says, to the end that this user can reach. A user without a
+ * row fails, and so does a row without a user. One page serves all of them; cookies and sandbox are fresh for each.
+ */
+let demo: DemoHouse
+let visitor: Visitor
+beforeAll(async () => {
+  demo = await openDemo()
+  visitor = await demo.visit()
+})
+beforeEach(async () => {
+  await visitor.context.clearCookies()
+  await visitor.page.goto(demo.demo.url)
+})
+afterEach(() => demo.sandbox.reset())
+afterAll(async () => {
+  await demo.tidy()
+  await demo.stop()
+})
+
+/** One step on the page. `login` is the short name of the user whose row it is. */
+type Step = (login: string) => Promise<void>
+
+const press =
+  (button: string | RegExp): Step =>
+  () =>
+    visitor.press(button)
+const screen =
+  (title: string | RegExp): Step =>
+  () =>
+    visitor.screen(title)
+const alert =
+  (words: RegExp): Step =>
+  () =>
+    visitor.alert(words)
+const type =
+  (label: string, text: string): Step =>
+  () =>
+    visitor.type(label, text)
+/** Types the code that this app or token of the user shows. */
+const codeOf =
+  (label: string): Step =>
+  async (login) => {
+    await visitor.main.getByLabel('Code').waitFor()
+    const shown = demo.sandbox.phone.codes(login).find((one) => one.label === label)
+    await visitor.type('Code', shown?.code ?? `the phone shows no ${label}`)
+    await visitor.main.getByRole('button', { name: /^(Verify|Activate)$/ }).click()
+  }
+const sentCode: Step = async (login) => {
+  await visitor.main.getByLabel('Code').waitFor()
+  await visitor.type('Code', demo.sandbox.outbox.latest(`${login}@example.test`)?.code ?? 'none was sent')
+  await visitor.press('Verify')
+}
+const answerOnPhone =
+  (answer: () => Promise<'approve' | number>): Step =>
+  async (login) => {
+    await until(() => demo.sandbox.phone.request(login))
+    demo.sandbox.phone.answer(login, await answer())
+  }
+const scanQrCode: Step = async () => {
+  await visitor.page.getByRole('button', { name: 'Scan the QR code' }).click()
+}
+const changePassword: Step = async () => {
+  await visitor.type('Current password', PASSWORD)
+  await visitor.type('New password', NEW_PASSWORD)
+  await visitor.press('Change password')
+}
+const offers =
+  (count: number): Step =>
+  async () =>
+    expect(await visitor.main.locator('.others').getByRole('button').count()).toBe(count)
+const offersNo =
+  (button: string): Step =>
+  async () =>
+    expect(await visitor.main.getByRole('button', { name: button, exact: true }).count()).toBe(0)
+
+/** Chooses the user in the list, which fills in the form, and sends it. */
+const signIn: Step = async (login) => {
+  await visitor.screen('Sign in')
+  await visitor.page.getByRole('button', { name: `${login}@example.test` }).click()
+  await visitor.press('Sign in')
+}
+const signOut: Step = async () => {
+  await visitor.press('Sign out')
+}
+const openWelcomeMail: Step = async (login) => {
+  await visitor.page.getByRole('button', { name: `${login}@example.test` }).click()
+  await visitor.page.getByRole('button', { name: 'Open the welcome email' }).click()
+}
+const recoverBy =
+  (way: string): Step =>
+  async (login) => {
+    await visitor.press('Forgot your password?')
+    await visitor.type('User name', login)
+    await visitor.main.getByLabel('Send me').selectOption(way)
+    await visitor.press('Send')
+  }
+const openRecoveryLink: Step = async (login) => {
+  const token = demo.sandbox.outbox.latest(`${login}@example.test`, 'recovery')?.token
+  await visitor.page.goto(`${demo.demo.url}/#recovery=${token}`)
+}
+const nothingSent: Step = async () => expect(demo.sandbox.outbox.messages).toEqual([])
+
+const greeted: Step = async (login) => {
+  const { firstName } = demo.sandbox.person(login).config
+  await visitor.screen(`Hello ${firstName}`)
+  await visitor.main.getByText(`${login}@example.test`).waitFor()
+}
+const REFUSED = alert(/Incorrect user name or password/)
+const SET_UP = screen('Set up a second factor')
+const setUpQuestion: readonly Step[] = [
+  press('Security question'),
+  type('Your answer', 'a spinning top'),
+  press('Continue'),
+  press('Finish'),
+]
+/** The page asks again every two seconds, which need not pass. */
+const polls: Step = async () => {
+  await visitor.page.clock.install()
+}
+const untilScreen =
+  (title: string): Step =>
+  async () => {
+    const heading = visitor.main.getByRole('heading', { level: 2, name: title, exact: true })
+    await until(async () => {
+      await visitor.page.clock.runFor(1000)
+      return heading.isVisible()
+    })
+  }
+const APP = 'Authenticator app'
+
+const USERS: Readonly<Record<string, readonly Step[]>> = {
+  'amelia.stone': [signIn, greeted],
+  'tomas.berg': [signIn, codeOf(APP), greeted],
+  'priya.nair': [
+    signIn,
+    press('A request on my phone'),
+    press('Send the request'),
+    answerOnPhone(async () => 'approve'),
+    greeted,
+  ],
+  'olga.expired': [signIn, screen('Your password has expired'), changePassword, greeted],
+  'walter.warn': [signIn, screen('Your password expires in 5 days'), press('Skip'), greeted],
+  'ines.both': [signIn, codeOf(APP), screen('Your password has expired'), changePassword, greeted],
+  'quentin.query': [signIn, type('favorite toy', 'lighthouse'), press('Verify'), greeted],
+  'sana.sms': [signIn, screen(/^A text message/), press('Send the code'), sentCode, greeted],
+  'carl.call': [signIn, screen(/^A phone call/), press('Call me'), sentCode, greeted],
+  'emma.mail': [signIn, screen(/^An email/), press('Send the code'), sentCode, greeted],
+  'otto.token': [signIn, codeOf('Okta Verify'), greeted],
+  'yuki.hardware': [signIn, codeOf('Token HW-0001'), greeted],
+  'rosa.enterprise': [signIn, offers(2), press(/RSA-0001/), codeOf('Token RSA-0001'), greeted],
+  'pablo.password': [signIn, screen('My password'), type('Password', PASSWORD), press('Verify'), greeted],
+  'dario.duo': [signIn, screen('This page cannot continue'), press('Cancel'), screen('Sign in')],
+  'wanda.key': [signIn, press('Use my security key'), greeted],
+  'uwe.key': [signIn, screen('This key is too old for browsers'), press('Cancel'), screen('Sign in')],
+  'penny.patient': [polls, signIn, press('Send the request'), untilScreen('Hello Penny'), greeted],
+  'rita.reject': [
+    polls,
+    signIn,
+    press('Send the request'),
+    untilScreen('That did not work'),
+    alert(/refused on the phone/),
+  ],
+  'theo.timeout': [
+    polls,
+    signIn,
+    press('Send the request'),
+    untilScreen('That did not work'),
+    alert(/Nobody answered/),
+  ],
+  'nina.number': [
+    signIn,
+    press('Send the request'),
+    answerOnPhone(async () => Number(await visitor.main.getByText(/^\d\d$/).innerText())),
+    greeted,
+  ],
+  'max.many': [
+    signIn,
+    screen(/^How do you want/),
+    offers(7),
+    press('My security question'),
+    type('favorite toy', 'lighthouse'),
+    press('Verify'),
+    greeted,
+  ],
+  'erin.enrol': [signIn, SET_UP, ...setUpQuestion, greeted],
+  'reggie.required': [
+    signIn,
+    SET_UP,
+    offersNo('Skip'),
+    offersNo('Finish'),
+    press('Authenticator app (required)'),
+    scanQrCode,
+    (login) => until(() => demo.sandbox.phone.codes(login).length > 0).then(() => undefined),
+    codeOf(APP),
+    press('Finish'),
+    greeted,
+  ],
+  'pilar.password': [
+    signIn,
+    SET_UP,
+    press('Password (required)'),
+    type('New password', 'Lighthouse-42'),
+    press('Continue'),
+    greeted,
+  ],
+  'dina.duo': [signIn, screen('This page cannot continue'), press('Cancel'), screen('Sign in')],
+  'nora.nopolicy': [signIn, greeted],
+  'felix.nofactor': [signIn, REFUSED],
+  'lena.locked': [signIn, REFUSED],
+  'luis.locked': [signIn, screen('Your account is locked'), press('Send'), screen('Check your email')],
+  'liv.lockable': [
+    async (login) => {
+      for (let attempt = 1; attempt <= 3; attempt += 1) await visitor.signIn(login, 'wrong')
+    },
+    screen('Your account is locked'),
+  ],
+  'dora.denied': [signIn, REFUSED],
+  'oscar.office': [signIn, greeted],
+  'dev.device': [
+    signIn,
+    async () => visitor.main.getByLabel('Do not ask again on this device').check(),
+    codeOf(APP),
+    greeted,
+    signOut,
+    signIn,
+    greeted,
+  ],
+  'sven.session': [signIn, codeOf(APP), greeted, signOut, signIn, greeted],
+  'bea.newdevice': [signIn, codeOf(APP), greeted, signOut, signIn, greeted],
+  'anna.activate': [openWelcomeMail, greeted],
+  'arno.activate': [openWelcomeMail, SET_UP, ...setUpQuestion, greeted],
+  'aida.nopassword': [
+    openWelcomeMail,
+    screen('Choose a new password'),
+    type('New password', NEW_PASSWORD),
+    press('Change password'),
+    greeted,
+  ],
+  'mila.nophone': [
+    recoverBy('EMAIL'),
+    screen('Check your email'),
+    openRecoveryLink,
+    screen('Choose a new password'),
+    type('New password', NEW_PASSWORD),
+    press('Change password'),
+    greeted,
+  ],
+  'hugo.norecovery': [
+    recoverBy('EMAIL'),
+    screen('Check your email'),
+    nothingSent,
+    press('Back to sign-in'),
+    signIn,
+    greeted,
+  ],
+}
+
+const noRow: Step = async (login) => {
+  throw new Error(`${login} has no row`)
+}
+
+const LOGINS = loadSandboxConfig().people.map(({ login }) => login.replace('@example.test', ''))
+
+test('each user has a row here, and each row a user', () => {
+  expect(Object.keys(USERS).sort()).toEqual([...LOGINS].sort())
+})
+
+test.each(LOGINS)('%s', async (login) => {
+  for (const step of USERS[login] ?? [noRow]) await step(login)
+})
