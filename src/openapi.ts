@@ -16,6 +16,7 @@ import {
   type Refusals,
   type RouteDescription,
 } from './http/route-description.ts'
+import { EXAMPLES } from './openapi-examples.ts'
 import { PAM_API } from './pam/pam-api.ts'
 import { SESSION_API } from './session/session-api.ts'
 
@@ -146,6 +147,7 @@ const COMPONENTS = {
 
 function operationOf(description: RouteDescription): ZodOpenApiOperationObject {
   const { params, query, body, encoding = 'json', details, headers = [] } = description
+  const example = EXAMPLES[description.id]
   return {
     operationId: description.id,
     tags: [description.group],
@@ -159,9 +161,14 @@ function operationOf(description: RouteDescription): ZodOpenApiOperationObject {
     },
     ...(body === undefined
       ? {}
-      : { requestBody: { required: true, content: { [MEDIA_TYPES[encoding]]: { schema: body } } } }),
+      : {
+          requestBody: {
+            required: true,
+            content: { [MEDIA_TYPES[encoding]]: { schema: body, ...exampleOf(example?.body) } },
+          },
+        }),
     responses: {
-      ...mapEntries(description.answers, answerOf),
+      ...mapEntries(description.answers, (answer, status) => answerOf(answer, status, example?.answer)),
       ...mapEntries(refusalsOf(description), (codes, status) => refusalOf(status, codes, description)),
       ...(description.passesErrorsOn === true ? { default: THEIR_ERROR } : {}),
     },
@@ -202,12 +209,22 @@ function refusalsOf({ method, refusals, withoutBody }: RouteDescription): Refusa
   return all
 }
 
-function answerOf({ says, content = {}, headers = [] }: AnswerDescription): ZodOpenApiResponseObject {
+function answerOf(
+  { says, content = {}, headers = [] }: AnswerDescription,
+  status: string,
+  example: unknown,
+): ZodOpenApiResponseObject {
+  const media = (schema: z.ZodType, type: string) =>
+    status === '200' && type === MEDIA_TYPES.json ? { schema, ...exampleOf(example) } : { schema }
   return {
     description: says,
     headers: headersOf(['X-Request-Id', ...headers]),
-    ...(Object.keys(content).length === 0 ? {} : { content: mapEntries(content, (schema) => ({ schema })) }),
+    ...(Object.keys(content).length === 0 ? {} : { content: mapEntries(content, media) }),
   }
+}
+
+function exampleOf(example: unknown): { example?: unknown } {
+  return example === undefined ? {} : { example }
 }
 
 /** Where the upstream answers errors of its own, our codes are some among others. */

@@ -5,11 +5,13 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
 import { Validator } from '@seriousme/openapi-schema-validator'
+import type { z } from 'zod'
 import { type AppParts, publicRoutes } from '../src/app.ts'
 import { isErrorCode } from '../src/http/error-object.ts'
 import { createHealth } from '../src/observability/health.ts'
 import { createMetrics } from '../src/observability/metrics.ts'
 import { DESCRIPTIONS, openApiDocument } from '../src/openapi.ts'
+import { EXAMPLES } from '../src/openapi-examples.ts'
 import { createOps } from '../src/ops.ts'
 import { PAM_RULES } from '../src/pam/pam-errors.ts'
 import { createPamRoutes, type PamRoutesParts, pamAbsentRoutes } from '../src/pam/pam-routes.ts'
@@ -54,6 +56,22 @@ describe('the document', () => {
 
   test('is kept in docs/openapi.json; when this is red, run: npm run openapi', () => {
     expect(read('docs/openapi.json')).toEqual(inJson(openApiDocument()))
+  })
+
+  test('has an example of each JSON body and response, as its schema has it', () => {
+    const parsed = (schema: z.ZodType, example: unknown) => schema.safeParse(example).error?.issues ?? []
+    for (const { id, body, answers } of DESCRIPTIONS) {
+      const answer = answers[200]?.content?.['application/json']
+      const { body: bodyExample, answer: answerExample } = EXAMPLES[id] ?? {}
+      expect([id, body !== undefined, answer !== undefined]).toEqual([
+        id,
+        bodyExample !== undefined,
+        answerExample !== undefined,
+      ])
+      if (body !== undefined) expect([id, parsed(body, bodyExample)]).toEqual([id, []])
+      if (answer !== undefined) expect([id, parsed(answer, answerExample)]).toEqual([id, []])
+    }
+    expect(Object.keys(EXAMPLES).filter((id) => !DESCRIPTIONS.some((one) => one.id === id))).toEqual([])
   })
 
   test('is the same however often it is made', () => {

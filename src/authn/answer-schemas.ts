@@ -159,8 +159,23 @@ export const questionsAnswer = z
 
 /** What the segments of this room's paths are. */
 export const pathParams = {
-  id: z.string().min(1).meta({ description: 'The factor’s id, or its type, as a link has it.' }),
-  type: z.string().min(1).meta({ description: '`SMS` or `CALL`, as a link has it.' }),
-  uid: z.string().min(1).meta({ description: 'The user’s id, as a link has it.' }),
-  token: handle.meta({ description: 'The picture’s handle, as a link has it.' }),
+  id: z
+    .string()
+    .min(1)
+    .meta({
+      description: 'The factor’s id, or its type, as a link has it.',
+      examples: ['uftExampleFactor0001'],
+    }),
+  type: z
+    .string()
+    .min(1)
+    .meta({ description: '`SMS` or `CALL`, as a link has it.', examples: ['SMS'] }),
+  uid: z
+    .string()
+    .min(1)
+    .meta({ description: 'The user’s id, as a link has it.', examples: ['00uExampleUser00001'] }),
+  token: handle.meta({
+    description: 'The picture’s handle, as a link has it.',
+    examples: ['00example_handle_of_a_transaction_not_a_secre'],
+  }),
 } as const

@@ -13,7 +13,11 @@ const OFFERED = {
   ...PAGE,
   summary: 'Go to the very link that was offered in this sign-in',
   details: 'Once. Every other parameter is dropped.',
-  query: z.object({ stateToken: z.string().meta({ description: 'The handle.' }) }),
+  query: z.object({
+    stateToken: z
+      .string()
+      .meta({ description: 'The handle.', examples: ['00example_handle_of_a_transaction_not_a_secre'] }),
+  }),
   answers: { 302: { says: 'To the upstream, with the real token', headers: ['Location', 'Set-Cookie'] } },
   refusals: { 401: ['E0000011'], 403: ['E0000006', 'E0000079'] },
 } as const satisfies Partial<RouteDescription>
@@ -32,7 +36,10 @@ export const NAVIGATION_API: readonly RouteDescription[] = [
         .string()
         .min(20)
         .max(512)
-        .meta({ description: 'The upstream’s state token, which is kept here.' }),
+        .meta({
+          description: 'The upstream’s state token, which is kept here.',
+          examples: ['00example-state-token-not-a-secret'],
+        }),
     }),
     answers: { 303: { says: 'To `SIGN_IN_URL`, with a handle', headers: ['Location', 'Set-Cookie'] } },
     refusals: { 400: ['E0000001'], 403: ['E0000006'], 404: ['E0000007'], 429: ['E0000047'] },
@@ -44,7 +51,10 @@ export const NAVIGATION_API: readonly RouteDescription[] = [
     path: '/sso/idps/:id',
     id: 'followIdentityProvider',
     params: z.object({
-      id: pathParams.id.meta({ description: 'The identity provider’s id, as a link has it.' }),
+      id: pathParams.id.meta({
+        description: 'The identity provider’s id, as a link has it.',
+        examples: ['0oaExampleProvider1'],
+      }),
     }),
   },
   {
@@ -54,10 +64,17 @@ export const NAVIGATION_API: readonly RouteDescription[] = [
     summary: 'Single sign-on: go on to an app',
     details: 'With `SSO_REDIRECTS`. Once, and within five minutes.',
     query: z.object({
-      token: z
-        .string()
-        .meta({ description: 'The handle in the `sessionToken` of the answer that signed in.' }),
-      redirectUrl: z.url().max(2048).meta({ description: 'Where to, under one of `SSO_REDIRECTS`.' }),
+      token: z.string().meta({
+        description: 'The handle in the `sessionToken` of the answer that signed in.',
+        examples: ['00example_handle_of_a_transaction_not_a_secre'],
+      }),
+      redirectUrl: z
+        .url()
+        .max(2048)
+        .meta({
+          description: 'Where to, under one of `SSO_REDIRECTS`.',
+          examples: ['https://app.example.com/start'],
+        }),
     }),
     answers: {
       302: { says: 'To the upstream, with the real session token', headers: ['Location', 'Set-Cookie'] },

@@ -112,4 +112,6 @@ export const groupsAnswer = z
 
 export const groupAnswer = z.strictObject({ ...groupFields, meta }).meta({ id: 'GroupWithMeta' })
 
-export const groupParam = z.object({ id: z.guid().meta({ description: 'The group’s id.' }) })
+export const groupParam = z.object({
+  id: z.guid().meta({ description: 'The group’s id.', examples: ['bd300cc8-8e91-5aa5-8fa6-e2287db02835'] }),
+})

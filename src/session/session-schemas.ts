@@ -52,5 +52,8 @@ export const sessionsAnswer = z
   .meta({ id: 'Sessions', description: 'One’s own living sessions, the newest first.' })
 
 export const publicIdParam = z.object({
-  publicId: publicId.meta({ description: 'The id of one of one’s own sessions.' }),
+  publicId: publicId.meta({
+    description: 'The id of one of one’s own sessions.',
+    examples: ['4f7c7a3e-5d0b-4c1e-9a55-0c3f5f1f7a10'],
+  }),
 })

@@ -61,9 +61,28 @@ test('every operation is there with its parameters, body and answers, and can be
   await page.close()
 })
 
+test('every operation has an example request, and an example response where it answers JSON', async () => {
+  const page = await open()
+  const requests = page.getByLabel('Example request')
+  expect(await requests.count()).toBe(DESCRIPTIONS.length)
+  for (const example of await requests.allTextContents()) {
+    expect(example).toMatch(/^(GET|POST|DELETE) \/\S+/)
+    expect(example).not.toMatch(/[{}]\w|%7B|undefined/)
+  }
+  const answering = DESCRIPTIONS.filter(
+    ({ answers }) => answers[200]?.content?.['application/json'] !== undefined,
+  )
+  expect(await page.getByLabel('Example response').count()).toBe(answering.length)
+  await page.getByText('Begin a sign-in, ask where').click()
+  const authenticate = page.locator('#authenticate')
+  await authenticate.getByLabel('Example request').getByText('"username": "tomas.berg@example.com"').waitFor()
+  await authenticate.getByLabel('Example response').getByText('"status": "MFA_REQUIRED"').waitFor()
+  await page.close()
+})
+
 test('an address that names an operation opens it', async () => {
   const page = await open('#changePassword')
-  await page.locator('#changePassword').getByText('oldPassword').waitFor()
+  await page.locator('#changePassword').getByText('oldPassword', { exact: true }).waitFor()
   await page.close()
 })
 

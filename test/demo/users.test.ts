@@ -272,5 +272,9 @@ test('each user has a row here, and each row a user', () => {
 })
 
 test.each(LOGINS)('%s', async (login) => {
-  for (const step of USERS[login] ?? [noRow]) await step(login)
+  try {
+    for (const step of USERS[login] ?? [noRow]) await step(login)
+  } catch (cause) {
+    throw new Error(`the page shows: ${await visitor.main.innerText()}`, { cause })
+  }
 })

@@ -71,6 +71,7 @@ function operationView({ method, path, value }: Operation): HTMLElement {
     ...bodyOf(value),
     element('h4', {}, 'Answers'),
     answersOf(value),
+    ...exampleOf({ method, path, value }),
   )
 }
 
@@ -105,6 +106,49 @@ function bodyOf({ requestBody }: Json): HTMLElement[] {
     element('h4', {}, 'Body ', element('code', {}, type)),
     schemaView(record(record(media).schema)),
   ])
+}
+
+/** The request as it is sent, and the response where it has a body. */
+function exampleOf({ method, path, value }: Operation): HTMLElement[] {
+  const bodies = Object.entries(record(record(value.requestBody).content))
+  const request = bodies.map(
+    ([type, media]) => `\nContent-Type: ${type}\n\n${encoded(type, record(media).example)}`,
+  )
+  const answer = record(
+    record(record(resolve(record(record(value.responses)['200']))).content)['application/json'],
+  )
+  return [
+    element('h4', {}, 'Example'),
+    block(`${method.toUpperCase()} ${addressOf(path, value)}${request.join('')}`, 'Example request'),
+    ...(answer.example === undefined
+      ? []
+      : [block(`200\n\n${JSON.stringify(answer.example, null, 2)}`, 'Example response')]),
+  ]
+}
+
+/** Path parameters and required query parameters with their examples. */
+function addressOf(path: string, { parameters }: Json): string {
+  const all = list(parameters).map((parameter) => resolve(record(parameter)))
+  const exampleFor = ({ name, schema }: Json) =>
+    encodeURIComponent(text(list(record(schema).examples)[0]) || `{${text(name)}}`)
+  const query = all.filter((one) => one.in === 'query' && one.required === true)
+  const filled = all
+    .filter((one) => one.in === 'path')
+    .reduce((address, one) => address.replace(`{${text(one.name)}}`, exampleFor(one)), path)
+  return [filled, query.map((one) => `${text(one.name)}=${exampleFor(one)}`).join('&')]
+    .filter(Boolean)
+    .join('?')
+}
+
+function encoded(type: string, example: unknown): string {
+  if (type === 'application/json') return JSON.stringify(example, null, 2)
+  const pairs = Object.entries(record(example)).map(([name, one]) => [name, String(one)])
+  return new URLSearchParams(pairs).toString()
+}
+
+/** It can be scrolled sideways, with the keyboard too. */
+function block(content: string, label: string): HTMLElement {
+  return element('pre', { tabindex: '0', role: 'group', 'aria-label': label }, content)
 }
 
 function answersOf({ responses }: Json): HTMLElement {
