@@ -5,7 +5,7 @@ export interface OperationExample {
 }
 
 const ORIGIN = 'https://portal.example.com'
-const HANDLE = '00example_handle_of_a_transaction_not_a_secre'
+const HANDLE = '00example_handle_not_a_secret_000000000000000'
 const FACTOR_ID = 'uftExampleFactor0001'
 const USER_ID = '00uExampleUser00001'
 const SESSION_ID = '4f7c7a3e-5d0b-4c1e-9a55-0c3f5f1f7a10'

@@ -176,6 +176,6 @@ export const pathParams = {
     .meta({ description: 'The user’s id, as a link has it.', examples: ['00uExampleUser00001'] }),
   token: handle.meta({
     description: 'The picture’s handle, as a link has it.',
-    examples: ['00example_handle_of_a_transaction_not_a_secre'],
+    examples: ['00example_handle_not_a_secret_000000000000000'],
   }),
 } as const

@@ -16,7 +16,7 @@ const OFFERED = {
   query: z.object({
     stateToken: z
       .string()
-      .meta({ description: 'The handle.', examples: ['00example_handle_of_a_transaction_not_a_secre'] }),
+      .meta({ description: 'The handle.', examples: ['00example_handle_not_a_secret_000000000000000'] }),
   }),
   answers: { 302: { says: 'To the upstream, with the real token', headers: ['Location', 'Set-Cookie'] } },
   refusals: { 401: ['E0000011'], 403: ['E0000006', 'E0000079'] },
@@ -66,7 +66,7 @@ export const NAVIGATION_API: readonly RouteDescription[] = [
     query: z.object({
       token: z.string().meta({
         description: 'The handle in the `sessionToken` of the answer that signed in.',
-        examples: ['00example_handle_of_a_transaction_not_a_secre'],
+        examples: ['00example_handle_not_a_secret_000000000000000'],
       }),
       redirectUrl: z
         .url()
