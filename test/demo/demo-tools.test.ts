@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import { click } from '../support/click.ts'
 import { type DemoHouse, expectGoodScreen, openDemo } from '../support/demo-page.ts'
 
 /** The demo's tools beside the sign-in page: the list of users, starting over, the way to the API. */
@@ -38,7 +39,7 @@ test('a reset signs everyone out and brings back every user, their attempts too'
   await there.screen('Your account is locked')
   const device = await there.context.cookies()
 
-  await there.page.getByRole('button', { name: 'Reset the demo' }).click()
+  await click(there.page.getByRole('button', { name: 'Reset the demo' }))
   await there.screen('Sign in')
   await there.signIn('liv.lockable')
   await there.screen('Hello Liv')
@@ -56,7 +57,7 @@ test('a reset ends the limit on attempts that the broker counts', async () => {
     expect(attempts).toBeLessThan(100)
     status = await attempt()
   }
-  await visitor.page.getByRole('button', { name: 'Reset the demo' }).click()
+  await click(visitor.page.getByRole('button', { name: 'Reset the demo' }))
   await visitor.page.waitForLoadState()
   await visitor.screen('Sign in')
   await visitor.signIn('amelia.stone')
@@ -65,6 +66,6 @@ test('a reset ends the limit on attempts that the broker counts', async () => {
 
 test('the page leads to the API reference', async () => {
   const { page } = await demo.visit()
-  await page.getByRole('link', { name: 'API reference' }).click()
+  await click(page.getByRole('link', { name: 'API reference' }))
   await page.getByRole('heading', { name: 'Gatehouse API' }).waitFor()
 })

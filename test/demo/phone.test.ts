@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Locator } from 'playwright-core'
+import { click } from '../support/click.ts'
 import { type DemoHouse, expectGoodScreen, openDemo, type Visitor } from '../support/demo-page.ts'
 import { until } from '../support/until.ts'
 
@@ -13,7 +14,7 @@ afterEach(() => demo.tidy())
 
 async function choose(login: string): Promise<{ visitor: Visitor; phone: Locator }> {
   const visitor = await demo.visit()
-  await visitor.page.getByRole('button', { name: `${login}@example.test` }).click()
+  await click(visitor.page.getByRole('button', { name: `${login}@example.test` }))
   await visitor.press('Sign in')
   return { visitor, phone: visitor.page.getByRole('region', { name: 'The phone' }) }
 }
@@ -29,7 +30,7 @@ describe('an authenticator is set up with the phone alone', () => {
     await scan.waitFor()
     expect(await phone.locator('.code').count()).toBe(0)
     await expectGoodScreen(visitor.page)
-    await scan.click()
+    await click(scan)
     await visitor.type('Code', await codeOn(phone, 'Authenticator app'))
     await visitor.press('Activate')
     await visitor.main.getByText('Set up: Authenticator app').waitFor()
@@ -39,7 +40,7 @@ describe('an authenticator is set up with the phone alone', () => {
   test('the verification app: scanning is all there is to do', async () => {
     const { visitor, phone } = await choose('erin.enrol')
     await visitor.press('Okta Verify: requests')
-    await phone.getByRole('button', { name: 'Scan the QR code' }).click()
+    await click(phone.getByRole('button', { name: 'Scan the QR code' }))
     await visitor.main.getByText('Set up: Okta Verify: requests').waitFor()
   })
 
@@ -49,7 +50,7 @@ describe('an authenticator is set up with the phone alone', () => {
       route.fulfill({ contentType: 'image/png', body: Buffer.from('plainly no picture') }),
     )
     await visitor.press('Authenticator app')
-    await phone.getByRole('button', { name: 'Scan the QR code' }).click()
+    await click(phone.getByRole('button', { name: 'Scan the QR code' }))
     await phone.getByText('The phone cannot read this QR code.').waitFor()
     expect(await phone.locator('.code').count()).toBe(0)
   })
@@ -73,7 +74,7 @@ describe('an authenticator is set up with the phone alone', () => {
     const serial = /serial number (\S+)/.exec(await spare.innerText())?.[1] ?? ''
     await visitor.type('Serial number', serial)
     await visitor.type('Code', await spare.locator('.code').innerText())
-    await visitor.main.getByRole('button', { name: 'Continue' }).click()
+    await click(visitor.main.getByRole('button', { name: 'Continue' }))
     await visitor.main.getByText('Set up: Hardware token').waitFor()
   })
 })
@@ -96,13 +97,13 @@ describe('number matching', () => {
     expect([shown.length, new Set(shown).size, shown.includes(right)]).toEqual([3, 3, true])
     expect(await phone.getByRole('button', { name: 'Yes, it is me' }).count()).toBe(0)
     await expectGoodScreen(visitor.page)
-    await phone.getByRole('button', { name: right }).click()
+    await click(phone.getByRole('button', { name: right }))
     await visitor.screen('Hello Nina')
   })
 
   test.each([0, 1])('a wrong number is a refusal (wrong one %i)', async (which) => {
     const { visitor, right, numbers } = await asked()
-    await numbers.filter({ hasNotText: right }).nth(which).click()
+    await click(numbers.filter({ hasNotText: right }).nth(which))
     await visitor.screen('That did not work')
     await visitor.alert(/refused on the phone/)
   })
@@ -123,7 +124,7 @@ test('a request is rejected on the phone', async () => {
   const { visitor, phone } = await choose('priya.nair')
   await visitor.press('A request on my phone')
   await visitor.press('Send the request')
-  await phone.getByRole('button', { name: 'No, it is not me' }).click()
+  await click(phone.getByRole('button', { name: 'No, it is not me' }))
   await visitor.alert(/refused on the phone/)
 })
 

@@ -1,27 +1,23 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
+import { click } from '../support/click.ts'
 import { type DemoHouse, NEW_PASSWORD, openDemo, PASSWORD, type Visitor } from '../support/demo-page.ts'
 import { until } from '../support/until.ts'
 
 /**
  * Every user of the sandbox, signed in as its description says, to the end that this user can reach. A user without a
- * row fails, and so does a row without a user. One page serves all of them; cookies and sandbox are fresh for each.
+ * row fails, and so does a row without a user.
  */
 let demo: DemoHouse
 let visitor: Visitor
 beforeAll(async () => {
   demo = await openDemo()
-  visitor = await demo.visit()
 })
 beforeEach(async () => {
-  await visitor.context.clearCookies()
-  await visitor.page.goto(demo.demo.url)
+  visitor = await demo.visit()
 })
-afterEach(() => demo.sandbox.reset())
-afterAll(async () => {
-  await demo.tidy()
-  await demo.stop()
-})
+afterEach(() => demo.tidy())
+afterAll(() => demo.stop())
 
 /** One step on the page. `login` is the short name of the user whose row it is. */
 type Step = (login: string) => Promise<void>
@@ -49,7 +45,7 @@ const codeOf =
     await visitor.main.getByLabel('Code').waitFor()
     const shown = demo.sandbox.phone.codes(login).find((one) => one.label === label)
     await visitor.type('Code', shown?.code ?? `the phone shows no ${label}`)
-    await visitor.main.getByRole('button', { name: /^(Verify|Activate)$/ }).click()
+    await click(visitor.main.getByRole('button', { name: /^(Verify|Activate)$/ }))
   }
 const sentCode: Step = async (login) => {
   await visitor.main.getByLabel('Code').waitFor()
@@ -63,7 +59,7 @@ const answerOnPhone =
     demo.sandbox.phone.answer(login, await answer())
   }
 const scanQrCode: Step = async () => {
-  await visitor.page.getByRole('button', { name: 'Scan the QR code' }).click()
+  await click(visitor.page.getByRole('button', { name: 'Scan the QR code' }))
 }
 const changePassword: Step = async () => {
   await visitor.type('Current password', PASSWORD)
@@ -82,15 +78,15 @@ const offersNo =
 /** Chooses the user in the list, which fills in the form, and sends it. */
 const signIn: Step = async (login) => {
   await visitor.screen('Sign in')
-  await visitor.page.getByRole('button', { name: `${login}@example.test` }).click()
+  await click(visitor.page.getByRole('button', { name: `${login}@example.test` }))
   await visitor.press('Sign in')
 }
 const signOut: Step = async () => {
   await visitor.press('Sign out')
 }
 const openWelcomeMail: Step = async (login) => {
-  await visitor.page.getByRole('button', { name: `${login}@example.test` }).click()
-  await visitor.page.getByRole('button', { name: 'Open the welcome email' }).click()
+  await click(visitor.page.getByRole('button', { name: `${login}@example.test` }))
+  await click(visitor.page.getByRole('button', { name: 'Open the welcome email' }))
 }
 const recoverBy =
   (way: string): Step =>
@@ -119,8 +115,9 @@ const setUpQuestion: readonly Step[] = [
   press('Continue'),
   press('Finish'),
 ]
-/** The page asks again every two seconds, which need not pass. */
+/** The page polls every two seconds; with a clock of its own it need not wait for them. */
 const polls: Step = async () => {
+  visitor = await demo.visit({ isNew: true })
   await visitor.page.clock.install()
 }
 const untilScreen =

@@ -1,3 +1,4 @@
+import './main.js' // the first screen is there before a user can be chosen
 import { openCorner } from './corner/corner.js'
 import type { User } from './corner/user.js'
 import { byId } from './parts/elements.js'
