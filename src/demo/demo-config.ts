@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.ts'
-import { loadConfig } from '../config/load-config.ts'
+import { defaultTunables, loadConfig } from '../config/load-config.ts'
+import type { Tunables } from '../config/tunables.ts'
 import { parsePamConfig } from '../sandbox/pam/pam-config.ts'
 import type { Sandbox, SandboxAddresses } from '../sandbox/sandbox.ts'
 import type { SandboxConfig } from '../sandbox/sandbox-config.ts'
@@ -34,5 +35,14 @@ export function demoConfig({ port, sandbox, sandboxConfig, upstreams, secretKey 
       LOG_LEVEL: 'warn',
     },
     parseRedisUrl,
+    tunables: withoutLagLimit(defaultTunables()),
   })
+}
+
+const NEVER_MS = 3_600_000
+
+/** Browser, sandbox and broker share one machine, which may be slow: no reason to refuse the demo's one visitor. */
+function withoutLagLimit(tunables: Tunables): Tunables {
+  const maxLagMs = { sign_in: NEVER_MS, session: NEVER_MS, pam: NEVER_MS }
+  return { ...tunables, http: { ...tunables.http, load: { ...tunables.http.load, maxLagMs } } }
 }

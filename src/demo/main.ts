@@ -21,8 +21,8 @@ ${widgetIsInstalled() ? `                 with the vendor's sign-in widget: ${de
 
 ${peopleTable(demo.sandboxConfig.people)}
 
-Codes, mails, text messages and push requests to answer are on the page under “The phone in your hand”;
-the same as JSON: ${demo.sandboxUrl}/sandbox/people and /sandbox/outbox
+Codes, emails, text messages and sign-in requests are on the page under “The phone”;
+as JSON: ${demo.sandboxUrl}/sandbox/people and /sandbox/outbox
 
 Ctrl-C ends it. Nothing is kept.
 

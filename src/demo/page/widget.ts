@@ -61,4 +61,7 @@ function inputNamed(name: string): HTMLInputElement | null {
   return byId('widget').querySelector<HTMLInputElement>(`input[name="${name}"]`)
 }
 
-await openCorner(fillIn)
+let filled = Promise.resolve()
+await openCorner((user) => {
+  filled = filled.then(() => fillIn(user)) // one after the other: a widget that is not drawn yet cannot be removed
+})
