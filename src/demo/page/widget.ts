@@ -18,22 +18,24 @@ declare const OktaSignIn: new (options: {
   features: Readonly<Record<string, boolean>>
 }) => Widget
 
-let widget = render()
+let ready = render()
 
-function render(): Widget {
+/** Resolves when the widget shows its first screen. */
+function render(): Promise<Widget> {
   const made = new OktaSignIn({
     baseUrl: location.origin,
     useClassicEngine: true,
     features: { selfServiceUnlock: true, smsRecovery: true, callRecovery: true },
   })
+  const rendered = new Promise<Widget>((resolve) => made.once('afterRender', () => resolve(made)))
   made.renderEl({ el: '#widget' }, succeed, (error) => {
     byId('outcome').textContent = error.message
   })
-  return made
+  return rendered
 
   function succeed({ status, user }: { status: string; user?: { profile?: { login?: string } } }): void {
-    if (status !== 'SUCCESS') return // a mail was sent: the widget says so itself
-    made.remove()
+    if (status !== 'SUCCESS') return // an email was sent: the widget tells the user
+    byId('widget').replaceChildren()
     byId('outcome').replaceChildren(
       `Signed in as ${user?.profile?.login ?? 'somebody'}. `,
       element('a', { href: '/' }, 'Look at your access'),
@@ -41,27 +43,22 @@ function render(): Widget {
   }
 }
 
-/** Any screen but the first gives way to a new widget, which has the first. */
+/** A new widget, as the old one may show any screen, or two of them while one slides in. */
 async function fillIn({ login: username, password }: User): Promise<void> {
-  if (inputNamed('username') === null) {
-    widget.remove()
-    widget = render()
-    await new Promise<void>((resolve) => widget.once('afterRender', resolve))
-  }
+  const before = await ready
+  before.remove()
   byId('outcome').replaceChildren()
+  ready = render()
+  await ready
   for (const [name, value] of Object.entries({ username, password })) {
-    const input = inputNamed(name)
+    const input = byId('widget').querySelector<HTMLInputElement>(`input[name="${name}"]`)
     if (input === null) continue
     input.value = value
     for (const type of ['input', 'change']) input.dispatchEvent(new Event(type, { bubbles: true }))
   }
 }
 
-function inputNamed(name: string): HTMLInputElement | null {
-  return byId('widget').querySelector<HTMLInputElement>(`input[name="${name}"]`)
-}
-
 let filled = Promise.resolve()
 await openCorner((user) => {
-  filled = filled.then(() => fillIn(user)) // one after the other: a widget that is not drawn yet cannot be removed
+  filled = filled.then(() => fillIn(user)) // one after the other: each waits for a widget that is drawn
 })
