@@ -14,7 +14,7 @@ const MESSAGES_SHOWN = 3
 
 const ofUser = z.object({ login: z.string() })
 const answerBody = z.object({ login: z.string(), answer: z.union([z.enum(['approve', 'reject']), z.int()]) })
-const keyBody = z.object({ login: z.string(), challenge: z.string() })
+const keyBody = z.object({ login: z.string(), challenge: z.string(), credentialId: z.string().optional() })
 
 /** What the demo's tools ask: the users of the sandbox, and what their phones and security keys say. */
 export function createCornerRoutes({ sandbox, sandboxUrl, reset }: CornerRoutesParts): Router {
@@ -69,8 +69,8 @@ export function createCornerRoutes({ sandbox, sandboxUrl, reset }: CornerRoutesP
   router.post(
     '/key/sign',
     refusing((req, res) => {
-      const { login, challenge } = keyBody.parse(req.body)
-      const signed = sandbox.authenticator(login).signWebauthn(challenge, originOf(req))
+      const { login, challenge, credentialId } = keyBody.parse(req.body)
+      const signed = sandbox.authenticator(login, credentialId).signWebauthn(challenge, originOf(req))
       res.json({
         clientDataJSON: signed.clientData,
         authenticatorData: signed.authenticatorData,

@@ -1,7 +1,7 @@
 import { enrolmentOffers } from './authn/advance.ts'
 import { enrolmentPicture } from './authn/enrolment-picture.ts'
 import { currentCode, hardwareSecret } from './authn/factors/otp-check.ts'
-import { secretOf } from './authn/factors/otp-factors.ts'
+import { codeOf } from './authn/factors/otp-factors.ts'
 import type { Factor, Person } from './authn/person.ts'
 import type { Transaction } from './authn/transaction.ts'
 import type { World } from './authn/world.ts'
@@ -45,9 +45,7 @@ export function createPhones({ world, person }: { world: World; person: (login: 
       )
       const shown = [...new Set([...owner.factors, ...enrolling])].flatMap((factor) => {
         const label = labelOf(factor)
-        if (label === undefined) return []
-        const { usedSteps } = factor
-        return [{ label, code: currentCode({ secret: secretOf(factor), nowMs: world.now(), usedSteps }) }]
+        return label === undefined ? [] : [{ label, code: codeOf(factor, world.now()) }]
       })
       const latest = open.at(-1)
       return [...shown, ...(latest !== undefined && mayEnrolToken(latest) ? [spareToken()] : [])]
@@ -93,8 +91,9 @@ export function createPhones({ world, person }: { world: World; person: (login: 
 }
 
 /** undefined: it shows no codes. */
-function labelOf({ factorType, provider, profile }: Factor): string | undefined {
-  if (TOKEN_TYPES.has(factorType)) return `Token ${profile.credentialId}`
+function labelOf({ factorType, provider, profile, config }: Factor): string | undefined {
+  if (TOKEN_TYPES.has(factorType)) return `Token ${profile?.credentialId}`
+  if (factorType === 'token:hotp') return config.vendorName ?? 'Token'
   if (factorType !== 'token:software:totp') return undefined
   return provider === 'OKTA' ? 'Okta Verify' : 'Authenticator app'
 }

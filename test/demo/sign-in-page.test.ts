@@ -279,6 +279,23 @@ describe('a second factor', () => {
   })
 })
 
+test('another identity provider that refuses: the page says so, and the user can try again', async () => {
+  const visitor = await house.visit()
+  await visitor.signIn('cleo.claims')
+  await visitor.screen('Sign in with Partner sign-in')
+  await expectGoodScreen(visitor.page)
+  await visitor.press('Continue')
+  await click(visitor.page.getByRole('button', { name: 'No' }))
+  await visitor.alert(/did not sign you in/)
+  expect(await visitor.main.getByRole('button', { name: 'Continue' }).count()).toBe(0)
+  await expectGoodScreen(visitor.page)
+  expect(await visitor.page.evaluate('sessionStorage.length')).toBe(0)
+  await visitor.press('Back')
+  await visitor.press('Continue')
+  await click(visitor.page.getByRole('button', { name: 'Yes, continue' }))
+  await signedInAs(visitor, 'Cleo')
+})
+
 describe('trouble', () => {
   test('a transaction that is over: the first screen again, and why', async () => {
     const visitor = await house.visit()

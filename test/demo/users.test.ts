@@ -129,6 +129,11 @@ const untilScreen =
       return heading.isVisible()
     })
   }
+const atOtherProvider: readonly Step[] = [
+  screen(/^Sign in with /),
+  press('Continue'),
+  () => click(visitor.page.getByRole('button', { name: /^(Yes|Approve)/ })),
+]
 const APP = 'Authenticator app'
 
 const USERS: Readonly<Record<string, readonly Step[]>> = {
@@ -154,6 +159,13 @@ const USERS: Readonly<Record<string, readonly Step[]>> = {
   'pablo.password': [signIn, screen('My password'), type('Password', PASSWORD), press('Verify'), greeted],
   'dario.duo': [signIn, screen('This page cannot continue'), press('Cancel'), screen('Sign in')],
   'wanda.key': [signIn, press('Use my security key'), greeted],
+  'kim.twokeys': [signIn, offers(2), press(/Travel key/), press('Use my security key'), greeted],
+  'hanna.hotp': [signIn, codeOf('Counter token'), greeted],
+  'faye.fastpass': [signIn, offers(1), press('A code from Okta Verify'), codeOf('Okta Verify'), greeted],
+  'cleo.claims': [signIn, ...atOtherProvider, greeted],
+  'sam.saml': [signIn, ...atOtherProvider, greeted],
+  'odin.oidc': [signIn, ...atOtherProvider, greeted],
+  'lars.locked': [signIn, REFUSED],
   'uwe.key': [signIn, screen('This key is too old for browsers'), press('Cancel'), screen('Sign in')],
   'penny.patient': [polls, signIn, press('Send the request'), untilScreen('Hello Penny'), greeted],
   'rita.reject': [

@@ -5,6 +5,7 @@ import { button } from './parts/form.js'
 import { report, say, show } from './parts/screen.js'
 import { go } from './sign-in/sign-in.js'
 import { OPTIONS, START } from './sign-in/steps.js'
+import { takeHandleLeft } from './sign-in/transaction.js'
 
 /** What the address brought along is taken out of it at once: it must not stay in the history, or be shared. */
 function takeFromAddress(): { activation?: string; recovery?: string; stateToken?: string } {
@@ -18,7 +19,7 @@ function takeFromAddress(): { activation?: string; recovery?: string; stateToken
 
 /** A link of a mail begins a sign-in of its own; an app's step-up goes on; else: is somebody signed in? */
 async function arrive(): Promise<void> {
-  const { activation: token, recovery: recoveryToken, stateToken } = takeFromAddress()
+  const { activation: token, recovery: recoveryToken, stateToken = takeHandleLeft() } = takeFromAddress()
   const post = async (path: string, body: object) => go(await call('POST', path, body))
   show('One moment…')
   try {

@@ -13,16 +13,19 @@ export function lendVirtualKey(login: () => string | undefined): void {
   const get = credentials.get.bind(credentials)
   const create = credentials.create.bind(credentials)
 
-  const answer = async (path: string, challenge: BufferSource) => {
+  const answer = async (path: string, challenge: BufferSource, credentialId?: BufferSource) => {
     const fields = await call<Record<string, string>>('POST', path, {
       login: login(),
       challenge: base64url(challenge),
+      credentialId: credentialId && base64url(credentialId),
     })
     const response = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, bytes(value)]))
     return { type: 'public-key', response } as unknown as Credential
   }
   credentials.get = (options) =>
-    isLent() && options?.publicKey ? answer('/demo/key/sign', options.publicKey.challenge) : get(options)
+    isLent() && options?.publicKey
+      ? answer('/demo/key/sign', options.publicKey.challenge, options.publicKey.allowCredentials?.[0]?.id)
+      : get(options)
   credentials.create = (options) =>
     isLent() && options?.publicKey
       ? answer('/demo/key/register', options.publicKey.challenge)

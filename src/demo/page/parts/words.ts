@@ -28,6 +28,7 @@ export const WORDS: Readonly<Record<string, string>> = {
   REJECTED: 'The request was refused on the phone.',
   TIMEOUT: 'Nobody answered the request in time.',
   CANCELLED: 'The request was cancelled.',
+  FAILED: 'The other page did not sign you in.',
   ERROR: 'The request could not be delivered.',
   PASSCODE_REPLAYED: 'Each code can be used once. Please wait for the next one.',
   TIME_WINDOW_EXCEEDED: 'That code is too old. Please enter the one that is shown now.',

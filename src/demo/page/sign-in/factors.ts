@@ -31,6 +31,13 @@ const TOO_OLD: Step = {
   says: ['Browsers do not support U2F keys any more. Ask your help desk for a new key.'],
 }
 
+/** Verified at another identity provider, from which the browser comes back to this page. */
+const OTHER_PROVIDER: FactorType = [
+  'Sign in with {vendorName}',
+  'Sign in with {vendorName}',
+  { send: '', begun: redirectStep },
+]
+
 /** By type; where a type of one provider is another thing, by both. */
 const FACTORS: Readonly<Record<string, FactorType>> = {
   question: ['My security question', 'Security question', { ask: [['answer', 'Your answer']] }],
@@ -46,6 +53,9 @@ const FACTORS: Readonly<Record<string, FactorType>> = {
   push: ['A request on my phone', 'Okta Verify: requests', { send: 'Send the request', begun: pushStep }],
   webauthn: ['My security key {authenticatorName}', 'Security key', { send: '', begun: keyStep }],
   u2f: ['My older security key (U2F)', 'Older security key (U2F)'],
+  claims_provider: OTHER_PROVIDER,
+  'assertion:saml2': OTHER_PROVIDER,
+  'assertion:oidc': OTHER_PROVIDER,
 }
 
 /** The factor in hand proves who one is, or is set up: it was chosen, or begun already. */
@@ -81,8 +91,8 @@ export async function factorStep(answer: Transaction): Promise<Step | undefined>
 }
 
 export function nameOf(answer: Transaction, factor: Factor): string {
-  const { factorType, provider, profile } = factor
-  const facts: Readonly<Record<string, string | undefined>> = { provider, ...profile }
+  const { factorType, provider, vendorName, profile } = factor
+  const facts: Readonly<Record<string, string | undefined>> = { provider, vendorName, ...profile }
   const name = typeOf(factor)?.[isSetUp(answer) ? 1 : 0] ?? factorType
   return name.replace(/\{(\w+)\}/g, (_, fact: string) => facts[fact] ?? '').trim()
 }
@@ -136,6 +146,14 @@ function keyStep(answer: Transaction, factor: Factor): Step {
   const says = ['Plug your key in, or hold it ready, and touch it when your browser asks.']
   const main = { label, link: linkOf(answer, 'next'), fields: rememberBox(answer), sends }
   return { title: nameOf(answer, factor), says, main }
+}
+
+/** After a refusal, the answer's other links lead on. */
+function redirectStep(answer: Transaction, factor: Factor): Step {
+  const title = nameOf(answer, factor)
+  if (answer.factorResult === 'FAILED') return { title, says: [answer.factorResultMessage] }
+  const says = ['You sign in on another page, which brings you back here.']
+  return { title, says, main: { label: 'Continue', link: linkOf(answer, 'next') } }
 }
 
 /** Some orgs send the question's text, others its name only: `favorite_toy`. */

@@ -16,6 +16,7 @@ export interface Transaction extends Linked {
   /** A handle, the same until the end. */
   readonly stateToken?: string
   readonly factorResult?: string
+  readonly factorResultMessage?: string
   readonly recoveryType?: string
   readonly _embedded?: Embedded
   /** This page's own: what was said about this device on an earlier screen. */
@@ -24,6 +25,7 @@ export interface Transaction extends Linked {
 export interface Factor extends Linked {
   readonly factorType: string
   readonly provider?: string
+  readonly vendorName?: string
   readonly status?: string
   readonly enrollment?: string
   readonly profile?: Readonly<Record<string, string>>
@@ -63,6 +65,7 @@ export function factorsOf({ _embedded }: Transaction): readonly Factor[] {
 /** Follows a link, with the handle. What is said of this device and of a phone goes into the link's query. */
 export async function follow(from: Transaction, link: Link, values: Flags = {}): Promise<Transaction> {
   if (link.answer) return link.answer
+  if (link.name === 'redirect') return leaveFor(link.href ?? '', from.stateToken ?? '')
   const { rememberDevice: remember = from.remember, updatePhone, ...body } = values
   const url = new URL(link.href ?? '', location.href)
   if (remember) url.searchParams.set('rememberDevice', 'true')
@@ -70,4 +73,20 @@ export async function follow(from: Transaction, link: Link, values: Flags = {}):
   const answer = await call<Transaction>('POST', url.href, { ...body, stateToken: from.stateToken })
   return { ...answer, remember }
 }
+const LEFT = 'transaction'
+
+/** The handle waits in this tab while the browser is elsewhere. */
+function leaveFor(href: string, handle: string): Promise<never> {
+  sessionStorage.setItem(LEFT, handle)
+  location.assign(href)
+  return new Promise(() => undefined) // this page is going
+}
+
+/** The handle of the transaction that this tab left for another page; once. */
+export function takeHandleLeft(): string | undefined {
+  const handle = sessionStorage.getItem(LEFT) ?? undefined
+  sessionStorage.removeItem(LEFT)
+  return handle
+}
+
 type Flags = { readonly rememberDevice?: boolean; readonly updatePhone?: boolean }
