@@ -1,26 +1,65 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from '@jest/globals'
-import { checkConformancePage, readRows } from './support/conformance-page.ts'
+import {
+  type ConformanceSource,
+  PARTS,
+  parseSource,
+  readConformanceList,
+  rowsOf,
+} from '../scripts/conformance-list.ts'
+import { conformancePage } from '../scripts/conformance-page.ts'
+import { checkNamedTest, type ReadTest } from './support/named-tests.ts'
 
 const root = new URL('../', import.meta.url)
-const page = readFileSync(new URL('docs/conformance.md', root), 'utf8')
 
 function readTest(path: string): string | undefined {
   const url = new URL(path, root)
   return existsSync(url) ? readFileSync(url, 'utf8') : undefined
 }
 
-test('docs/conformance.md names only tests that exist, under consecutive ids', () => {
-  expect(checkConformancePage(page, readTest)).toEqual([])
-})
+/** Everything that is wrong with the ids and the tests of a source, each as one sentence. */
+function problemsOf(source: ConformanceSource, read: ReadTest): string[] {
+  const wanted = source.sections.flatMap(({ rows }, section) =>
+    rows.map((_, at) => `${source.letter}-${section + 1}.${at + 1}`),
+  )
+  return rowsOf(source).flatMap((row, at) => [
+    ...(row.id === wanted[at] ? [] : [`${row.id}: expected ${wanted[at]}`]),
+    ...PARTS.flatMap((part) => {
+      const proof = row[part]
+      const tests = typeof proof === 'string' ? [] : Object.entries(proof)
+      return tests
+        .flatMap(([path, titles]) => titles.flatMap((title) => checkNamedTest(path, title, read)))
+        .map((problem) => `${row.id}, ${part}: ${problem}`)
+    }),
+  ])
+}
+
+const list = readConformanceList(new URL('docs/conformance', root).pathname)
+
+test.each(list.map((source) => [source.title, source] as const))(
+  'the rows of %s name only tests that exist, under consecutive ids',
+  (_title, source) => {
+    expect(problemsOf(source, readTest)).toEqual([])
+  },
+)
 
 test('both specifications are in it, row for row', () => {
-  const { rows } = readRows(page)
-  expect(rows.filter(({ id }) => id.startsWith('A-')).length).toBe(135)
-  expect(rows.filter(({ id }) => id.startsWith('P-')).length).toBe(85)
+  const countOf = (letter: string) => list.filter((source) => source.letter === letter).flatMap(rowsOf).length
+  expect([countOf('A'), countOf('P')]).toEqual([135, 85])
 })
 
-describe('a page that is not sound', () => {
+test('docs/conformance.md is made from the list; when this is red, run: npm run conformance', () => {
+  expect(readFileSync(new URL('docs/conformance.md', root), 'utf8')).toBe(conformancePage(list))
+})
+
+const FILE = 'test/made-up.test.ts'
+const GOOD = { [FILE]: ["it doesn't matter"] }
+
+function sourceOf(...rows: object[]) {
+  return { letter: 'A', title: 'API', source: 'a specification', sections: [{ heading: 'Errors', rows }] }
+}
+
+describe('a row that is not sound is found', () => {
   const SOURCE = `
     const ROWS = {
       quota_exceeded: [403],
@@ -28,85 +67,80 @@ describe('a page that is not sound', () => {
     test.each(ROWS)('Errors, row %s', () => {})
     test("it doesn't matter", () => {})
   `
-  const readMadeUp = (path: string) => (path === 'test/made-up.test.ts' ? SOURCE : undefined)
-  const check = (...rows: string[]) =>
-    checkConformancePage(
-      ['| id | what the specification says | sandbox | broker |', '|---|---|---|---|', ...rows].join('\n'),
-      readMadeUp,
-    )
-  const GOOD = "`test/made-up.test.ts` › it doesn't matter"
+  const problems = (...rows: object[]) =>
+    problemsOf(parseSource(sourceOf(...rows)), (path) => (path === FILE ? SOURCE : undefined))
 
   test.each([
-    ['a file that does not exist', '`test/gone.test.ts` › a title', 'there is no file test/gone.test.ts'],
-    [
-      'a title that does not exist',
-      '`test/made-up.test.ts` › another title',
-      'test/made-up.test.ts has no test or row named: another title',
-    ],
-    [
-      'a part of a title',
-      '`test/made-up.test.ts` › Errors',
-      'test/made-up.test.ts has no test or row named: Errors',
-    ],
+    ['a file that does not exist', { 'test/gone.test.ts': ['x'] }, 'there is no file test/gone.test.ts'],
+    ['a title that does not exist', { [FILE]: ['another'] }, `${FILE} has no test or row named: another`],
+    ['a part of a title', { [FILE]: ['Errors'] }, `${FILE} has no test or row named: Errors`],
     [
       'a row that does not exist',
-      '`test/made-up.test.ts` › Errors, row %s › unknown_error',
-      'test/made-up.test.ts has no test or row named: unknown_error',
-    ],
-    ['the second of two tests', `${GOOD}<br>\`test/gone.test.ts\` › x`, 'there is no file test/gone.test.ts'],
-    ['an empty cell', '', 'neither a test nor "documented only: …", "not yet shown: …" or "—": '],
-    [
-      'no reason',
-      'documented only',
-      'neither a test nor "documented only: …", "not yet shown: …" or "—": documented only',
+      { [FILE]: ['Errors, row %s › unknown_error'] },
+      `${FILE} has no test or row named: unknown_error`,
     ],
     [
-      'a path out of the tests',
-      '`src/main.ts` › x',
-      'neither a test nor "documented only: …", "not yet shown: …" or "—": `src/main.ts` › x',
+      'the second of two tests',
+      { ...GOOD, 'test/gone.test.ts': ['x'] },
+      'there is no file test/gone.test.ts',
     ],
-  ])('in either column: %s', (_what, cell, problem) => {
-    expect(check(`| A-1.1 | text | ${cell} | — |`)).toEqual([`A-1.1, sandbox: ${problem}`])
-    expect(check(`| A-1.1 | text | ${GOOD} | ${cell} |`)).toEqual([`A-1.1, broker: ${problem}`])
+  ])('%s', (_what, proof, problem) => {
+    expect(problems({ id: 'A-1.1', text: 'text', sandbox: proof, broker: 'a reason' })).toEqual([
+      `A-1.1, sandbox: ${problem}`,
+    ])
+    expect(problems({ id: 'A-1.1', text: 'text', sandbox: GOOD, broker: proof })).toEqual([
+      `A-1.1, broker: ${problem}`,
+    ])
   })
 
-  test.each<[string, string[], string[]]>([
-    ['no row at all', [], ['there is no row']],
-    ['no text', [`| A-1.1 |  | ${GOOD} | — |`], ['A-1.1: says nothing']],
-    ['nothing in both columns', ['| A-1.1 | text | — | — |'], ['A-1.1: neither column says anything']],
-    [
-      'a column too few',
-      [`| A-1.1 | text | ${GOOD} |`],
-      ['A-1.1: 3 columns instead of 4', 'there is no row'],
-    ],
-    ['no id', [`| 1 | text | ${GOOD} | — |`], ['1: is no id such as A-3.12']],
-    ['a first id that is not the first', [`| A-1.2 | t | ${GOOD} | — |`], ['A-1.2: expected A-1.1']],
-    [
-      'a gap',
-      [`| A-1.1 | t | ${GOOD} | — |`, `| A-1.3 | t | ${GOOD} | — |`],
-      ['A-1.3: expected A-1.2 or A-2.1 or P-1.1'],
-    ],
-    [
-      'the same id twice',
-      [`| A-1.1 | t | ${GOOD} | — |`, `| A-1.1 | t | ${GOOD} | — |`],
-      ['A-1.1: expected A-1.2 or A-2.1 or P-1.1', 'A-1.1: stands there twice'],
-    ],
-    [
-      'a row outside of a table',
-      [`| A-1.1 | t | ${GOOD} | — |`, '', `| A-1.2 | t | ${GOOD} | — |`],
-      [`outside of a table: | A-1.2 | t | ${GOOD} | — |`],
-    ],
-  ])('as a whole: %s', (_what, rows, problems) => {
-    expect(check(...rows)).toEqual(problems)
+  test.each([
+    ['a first id that is not the first', ['A-1.2'], ['A-1.2: expected A-1.1']],
+    ['a gap', ['A-1.1', 'A-1.3'], ['A-1.3: expected A-1.2']],
+    ['the same id twice', ['A-1.1', 'A-1.1'], ['A-1.1: expected A-1.2']],
+    ['an id of another section', ['A-2.1'], ['A-2.1: expected A-1.1']],
+    ['an id of another source', ['P-1.1'], ['P-1.1: expected A-1.1']],
+  ])('%s', (_what, ids, expected) => {
+    expect(problems(...ids.map((id) => ({ id, text: 'text', sandbox: GOOD, broker: GOOD })))).toEqual(
+      expected,
+    )
   })
 
-  test('but titles, rows of a table, keys and reasons that are there pass', () => {
-    const rows = [
-      `| A-1.1 | a \\| b | ${GOOD}<br>\`test/made-up.test.ts\` › Errors, row %s › quota_exceeded | — |`,
-      '| A-2.1 | text | `test/made-up.test.ts` › a row of a table | not yet shown: later |',
-      `| A-2.2 | text | — | ${GOOD}<br>not yet shown: the other half |`,
-      '| P-1.1 | text | — | documented only: about the vendor |',
-    ]
-    expect(check(...rows)).toEqual([])
+  test.each([
+    ['no text', { text: '' }],
+    ['no reason', { broker: '' }],
+    ['no proof', { broker: undefined }],
+    ['no test', { sandbox: {} }],
+    ['a file without a title', { sandbox: { [FILE]: [] } }],
+    ['an empty title', { sandbox: { [FILE]: [''] } }],
+    ['a file that is no test', { broker: { 'src/main.ts': ['x'] } }],
+    ['an unknown member', { note: 'x' }],
+  ])('%s', (_what, change) => {
+    const row = { id: 'A-1.1', text: 'text', sandbox: GOOD, broker: GOOD, ...change }
+    expect(() => parseSource(sourceOf(row))).toThrow()
   })
+
+  test('but titles, rows of a table, keys and reasons that exist pass', () => {
+    const sandbox = { [FILE]: ["it doesn't matter", 'a row of a table', 'Errors, row %s › quota_exceeded'] }
+    expect(problems({ id: 'A-1.1', text: 'text', sandbox, broker: 'a reason' })).toEqual([])
+  })
+})
+
+test('the page counts the rows of each section and names the files of their tests, each once', () => {
+  const page = conformancePage([
+    parseSource(
+      sourceOf(
+        { id: 'A-1.1', text: 'a | <b>', sandbox: { [FILE]: ['x', 'y'] }, broker: 'a reason' },
+        {
+          id: 'A-1.2',
+          text: 'text',
+          sandbox: { [FILE]: ['x'], 'test/a/b.test.ts': ['x'] },
+          broker: { [FILE]: ['x'] },
+        },
+      ),
+    ),
+  ])
+  expect(page).toContain('| **A** | **API**: a specification | 2 | 2 | 1 |\n| A-1 | Errors | 2 | 2 | 1 |\n')
+  expect(page).toContain(
+    '| A-1.1 | a \\| &lt;b&gt; | made-up | *a reason* |\n| A-1.2 | text | made-up, a/b | made-up |\n',
+  )
 })

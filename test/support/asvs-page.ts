@@ -1,4 +1,4 @@
-import { cellsOf, checkNamedTest, type ReadTest } from './conformance-page.ts'
+import { checkNamedTest, type ReadTest } from './named-tests.ts'
 
 /**
  * Reads docs/asvs.md: OWASP ASVS 5.0.0, level 1 and level 2, each requirement with its test or its reason. The
@@ -106,6 +106,7 @@ export const SECTIONS: Readonly<Record<string, Levels>> = {
 
 const HEADER = ['id', 'in short', 'here']
 const ID = /^V\d+(\.\d+){0,2}$/
+const TEST = /^`(test\/[\w/.-]+\.test\.ts)` › (.+)$/
 /** What may stand in place of a test, with its reason. */
 const REASON =
   /^\*\*(by construction|documented|not applicable|the org|the operator|the page|deviates)\*\*: \S/
@@ -166,9 +167,22 @@ function checkRow({ id, text, here }: AsvsRow, readTest: ReadTest): string[] {
     ...(text === '' ? [`${id}: says nothing`] : []),
     ...parts
       .filter((part) => !REASON.test(part))
-      .flatMap((part) => checkNamedTest(part, readTest) ?? [`neither a test nor a reason: ${part}`])
+      .flatMap((part) => checkTest(part, readTest))
       .map((problem) => `${id}: ${problem}`),
   ]
+}
+
+function checkTest(part: string, readTest: ReadTest): string[] {
+  const [, path, titles] = TEST.exec(part) ?? []
+  if (path === undefined || titles === undefined) return [`neither a test nor a reason: ${part}`]
+  return checkNamedTest(path, titles, readTest)
+}
+
+/** Cells of a table line, `\|` being a character of its cell; undefined: no table line. */
+function cellsOf(line: string): string[] | undefined {
+  const match = /^\|(.*)\|\s*$/.exec(line)
+  if (match === null) return undefined
+  return (match[1] ?? '').split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll('\\|', '|'))
 }
 
 function isIn(requirement: string, sectionOrChapter: string): boolean {
