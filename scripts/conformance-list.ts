@@ -3,7 +3,7 @@ import { z } from 'zod'
 
 /** Tests by their file, each as its title, with the titles of its groups before it and its row's name after it. */
 const TESTS = z
-  .record(z.string().regex(/^test\/[\w/.-]+\.test\.ts$/), z.array(z.string().min(1)).min(1))
+  .record(z.string().regex(/^test\/[\w/.-]+\.ts$/), z.array(z.string().min(1)).min(1))
   .refine((tests) => Object.keys(tests).length > 0, 'names no test')
 
 /** The tests that show a fact, or a sentence that says why no test can. */
@@ -25,7 +25,7 @@ export type ConformanceSource = z.infer<typeof SOURCE>
 
 export const PARTS = ['sandbox', 'broker'] as const
 
-const FILES = ['sign-in-api', 'pam-api']
+const FILES = ['sign-in-api', 'real-clients', 'pam-api', 'pam-rules']
 
 /** The whole list, in the order of the page. */
 export function readConformanceList(folder = 'docs/conformance'): ConformanceSource[] {

@@ -53,7 +53,7 @@ function table(source: ConformanceSource): string {
 function proofCell(proof: Proof): string {
   if (typeof proof === 'string') return `*${inCell(proof)}*`
   return Object.keys(proof)
-    .map((file) => file.replace(/^test\/(sandbox\/)?|\.test\.ts$/g, ''))
+    .map((file) => file.replace(/^test\/(sandbox\/)?|(\.test)?\.ts$/g, ''))
     .join(', ')
 }
 

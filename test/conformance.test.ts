@@ -43,9 +43,9 @@ test.each(list.map((source) => [source.title, source] as const))(
   },
 )
 
-test('both specifications are in it, row for row', () => {
-  const countOf = (letter: string) => list.filter((source) => source.letter === letter).flatMap(rowsOf).length
-  expect([countOf('A'), countOf('P')]).toEqual([135, 85])
+test('no row is lost', () => {
+  const counts = Object.fromEntries(list.map((source) => [source.letter, rowsOf(source).length]))
+  expect(counts).toEqual({ A: 135, F: 95, P: 85, D: 57 })
 })
 
 test('docs/conformance.md is made from the list; when this is red, run: npm run conformance', () => {

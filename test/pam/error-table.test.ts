@@ -170,6 +170,13 @@ test('a team that does not exist is a matter of configuration, not of the person
   expect(journey.broker.logLines().find(({ event }) => event === 'pam_call_failed')?.level).toBe('error')
 })
 
+test('a deprecated operation is an error line: an operator must act', async () => {
+  fail('resource_deprecated')
+  await journey.broker.get('/api/v1/pam/me')
+  const lines = journey.broker.logLines().filter(({ event }) => event === 'pam_call_failed')
+  expect(lines).toMatchObject([{ level: 'error', name: 'resource_deprecated' }])
+})
+
 test.each(ERROR_SHAPES)(
   'in the shape %s each of the 16 is known by its name, else by its status',
   async (shape) => {

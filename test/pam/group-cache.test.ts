@@ -44,6 +44,18 @@ test('older than 10 min the caller waits for a new list; when there is none, 15 
   expect(metaOf((await journey.broker.get('/api/v1/pam/groups')).body).stale).toBe(false)
 })
 
+test('older than 10 min, a list is not served while a new one is read', async () => {
+  await journey.broker.get('/api/v1/pam/groups')
+  journey.advance(600_001)
+  const calls = journey.pam.calls.entries.length
+  const release = journey.pam.faults.hold()
+  const asking = journey.broker.get('/api/v1/pam/groups')
+  await until(() => journey.pam.calls.entries.length > calls)
+  release()
+  const { headers, body } = await asking
+  expect([headers.get('age'), metaOf(body).stale]).toEqual(['0', false])
+})
+
 test('stale and fresh answers of the same list have different ETags, for a list that did not change', async () => {
   const fresh = (await journey.broker.get('/api/v1/pam/groups')).headers.get('etag')
   journey.advance(100_000)

@@ -40,6 +40,14 @@ test('one sees user, groups, the union of roles, the effective ones and the unkn
   expect(headers.get('etag')).toMatch(/^W\/"[\w-]{27}"$/)
 })
 
+test('the groups of an older deployment are shown without its federation fields', async () => {
+  journey.pam.control.setGroupForm({ living: 'zero', federation: true })
+  const { body } = await journey.broker.get('/api/v1/pam/me')
+  const groups = body.groups as object[]
+  expect(groups.map(Object.keys)).toEqual(groups.map(() => ['id', 'name', 'roles']))
+  expect(groups).toHaveLength(3)
+})
+
 test('an answer that is known is not sent again; the same list read anew has the same ETag', async () => {
   const first = await journey.broker.get('/api/v1/pam/me')
   const etag = String(first.headers.get('etag'))

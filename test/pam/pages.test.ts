@@ -44,6 +44,8 @@ async function read(link: string | string[], limits: Partial<PageLimits> = {}) {
 
 test.each([
   [`<https://pam.example.test.collector.org${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],
+  [`<https://evilpam.example.test${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],
+  [`<https://evil.pam.example.test${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],
   [`<http://pam.example.test${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],
   [`<https://pam.example.test:444${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],
   [`<//collector.example.org${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],

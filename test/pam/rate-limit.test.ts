@@ -180,6 +180,11 @@ const FORMS: Record<string, (seconds: number) => Record<string, string>> = {
     'X-RateLimit-Retry-At': String(afterMs(seconds + 200) / 1000),
     'X-RateLimit-Reset': String(afterMs(seconds) / 1000),
   }),
+  'Retry-After as a number': (seconds) => ({
+    'Retry-After': String(seconds),
+    'X-RateLimit-Retry-At': '0',
+    'X-RateLimit-Reset': '0',
+  }),
   'Retry-After as a date': (seconds) => ({
     'Retry-After': new Date(afterMs(seconds)).toUTCString(),
     'X-RateLimit-Retry-At': '0',
@@ -199,6 +204,18 @@ test.each(Object.keys(FORMS))('%s is understood, whatever our clock says', async
     expect((await me('person-1@example.com', broker)).status).toBe(200)
     journey.advance(901_000)
   }
+})
+
+test('by chance the gate opens later for a caller, by up to a second', async () => {
+  const broker = await journey.replica({ random: () => 0.999 })
+  const from = journey.pam.now()
+  limit(30)
+  expect((await me(LOGIN, broker)).status).toBe(503)
+  journey.advance(28_500)
+  expect((await me(LOGIN, broker)).headers.get('retry-after')).toBe('3') // 2 s would be waited for
+  journey.advance(1000)
+  expect((await me(LOGIN, broker)).status).toBe(200)
+  expect(journey.pam.now() - from).toBe(30_999)
 })
 
 test('the gate is never closed for more than 5 min, spreading by chance included', async () => {

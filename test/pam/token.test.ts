@@ -144,6 +144,18 @@ test('in its last fifth, at most 5 min, the token is renewed in the background w
   expect(await counted(journey.broker.metrics, 'pam_tokens_total')).toMatchObject({ refreshed: 1 })
 })
 
+test('by chance that renewal starts earlier, by up to a tenth', async () => {
+  await start({ sandbox: { tokenLifetimeSeconds: 1500 }, random: () => 0.999 })
+  await status()
+  journey.advance(1160_000)
+  expect(await status()).toBe(200)
+  expect(asked()).toBe(1)
+  journey.advance(15_000)
+  journey.pam.control.setUserGroups('other@example.com', [])
+  expect((await journey.broker.get('/api/v1/pam/me', { login: 'other@example.com' })).status).toBe(200)
+  await until(() => minted() === 2)
+})
+
 test('the issuer is down while the token is valid: no request fails', async () => {
   await start({ sandbox: { tokenLifetimeSeconds: 1000 } })
   await status()

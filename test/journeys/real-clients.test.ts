@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { openBrowser } from '../support/browser.ts'
+import { type Gatehouse, startGatehouse } from '../support/gatehouse.ts'
+import { AMELIA, type House, PASSWORD, PRIYA, startHouse } from '../support/house.ts'
+import { limitIsOver } from '../support/limit-is-over.ts'
+import { openPage, type PortalPage } from '../support/portal-page.ts'
+import { errorOf, hrefAt, valueAt } from '../support/transaction-view.ts'
+import { startUpstreamStub, type UpstreamStub } from '../support/upstream-stub.ts'
+
+/** What real clients and recordings show (docs/conformance.md, F), and no other journey. */
+
+const VERIFY = '/api/v1/authn/factors/fct1/verify'
+
+describe('answers of recordings', () => {
+  const TOKEN = '00stateToken_of-the-upstream_0123456789abc'
+  const USER = { id: '00uwild0000000000001', profile: { login: 'wilma@example.test' } }
+  const SUCCESS = { status: 'SUCCESS', sessionToken: 'session-token-0123456789', _embedded: { user: USER } }
+  let stub: UpstreamStub
+  let gatehouse: Gatehouse
+  beforeAll(async () => {
+    stub = await startUpstreamStub()
+    gatehouse = await startGatehouse({ env: { AUTHN_BASE_URL: stub.url } })
+  })
+  afterAll(async () => {
+    await gatehouse.stop()
+    await stub.stop()
+  })
+
+  /** A page that holds this answer to its password. */
+  async function pageWith(answer: object): Promise<PortalPage> {
+    const page = await openPage({
+      async visit() {
+        const browser = openBrowser(gatehouse.url)
+        await browser.get('/api/v1/sessions/me')
+        return browser
+      },
+    })
+    stub.answers({ stateToken: TOKEN, _embedded: { user: USER }, ...answer })
+    const credentials = { username: USER.profile.login, password: 'Plainly-Fake-1' }
+    expect((await page.begin('/api/v1/authn', credentials)).status).toBe(200)
+    return page
+  }
+  const post = (path: string) => ({ href: stub.url + path, hints: { allow: ['POST'] } })
+
+  test.each([
+    ['changePassword', '/api/v1/authn/credentials/change_password'],
+    ['resetPassword', '/api/v1/authn/credentials/reset_password'],
+    ['password', '/api/v1/authn/credentials/reset_password'],
+    ['unlock', '/api/v1/authn/recovery/unlock'],
+    ['answer', '/api/v1/authn/recovery/answer'],
+    ['recovery', '/api/v1/authn/recovery/token'],
+    ['verify', VERIFY],
+    ['activate', '/api/v1/authn/factors/fct1/lifecycle/activate'],
+    ['poll', '/api/v1/authn/factors/fct1/lifecycle/activate/poll'],
+    ['authenticate', '/api/v1/authn'],
+    ['original', '/login/step-up/redirect'],
+    ['redirect', '/login/token/redirect'],
+    ['consent', '/api/v1/authn/consent'],
+    ['deviceActivate', '/api/v1/authn/device/activate'],
+  ])('next.name %s passes on, its link with our address', async (name, path) => {
+    const { held } = await pageWith({ status: 'MFA_REQUIRED', _links: { next: { name, ...post(path) } } })
+    expect(valueAt(held.json, '_links.next')).toEqual({
+      name,
+      href: gatehouse.url + path,
+      hints: { allow: ['POST'] },
+    })
+  })
+
+  test.each([
+    ['question', ['pwd', 'kba', 'mfa']],
+    ['sms', ['pwd', 'sms', 'mfa']],
+    ['call', ['pwd', 'tel', 'mfa']],
+    ['email', ['pwd', 'otp', 'mfa']],
+    ['push', ['pwd', 'swk', 'mfa']],
+    ['token', ['pwd', 'hwk', 'mfa']],
+    ['token:software:totp', ['pwd', 'otp', 'mfa']],
+    ['token:hotp', ['pwd', 'otp', 'mfa']],
+    ['token:hardware', ['pwd', 'hwk', 'mfa']],
+    ['webauthn', ['pwd', 'hwk', 'mfa']],
+    ['u2f', ['pwd', 'hwk', 'mfa']],
+    ['web', ['pwd', 'mfa']],
+    ['password', ['pwd']],
+    ['claims_provider', ['pwd', 'mfa']],
+    ['assertion:oidc', ['pwd', 'mfa']],
+    ['assertion:saml2', ['pwd', 'mfa']],
+  ])('a factor of the type %s opens a session with its methods %j', async (factorType, amr) => {
+    const factors = [{ id: 'fct1', factorType, _links: { verify: post(VERIFY) } }]
+    const page = await pageWith({ status: 'MFA_REQUIRED', _embedded: { user: USER, factors } })
+    expect(valueAt(page.held.json, '_embedded.factors.0.factorType')).toBe(factorType)
+    stub.answers(SUCCESS)
+    await page.follow('_embedded.factors.0._links.verify', { passCode: '123456' })
+    expect(await page.session()).toMatchObject({ userId: USER.id, amr })
+  })
+})
+
+describe('with the sandbox', () => {
+  let house: House
+  beforeAll(async () => {
+    house = await startHouse({ env: { SSO_REDIRECTS: 'http://localhost:3000/home' } })
+  })
+  afterAll(() => house.stop())
+
+  test('the SSO token for a session token ends after 5 minutes', async () => {
+    const redis = house.redis.client()
+    try {
+      const page = await openPage(house)
+      const beforeMs = Date.now()
+      const { json } = await page.begin('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+      const afterMs = Date.now()
+      expect(json.sessionToken).toEqual(expect.any(String))
+      const keys = await redis.keys('gatehouse:sso:*')
+      expect(keys).toHaveLength(1)
+      const askedMs = Date.now()
+      const leftMs = await redis.pttl(keys[0] ?? '')
+      expect(Date.now() + leftMs).toBeGreaterThanOrEqual(beforeMs + 300_000)
+      expect(askedMs + leftMs).toBeLessThanOrEqual(afterMs + 300_000)
+    } finally {
+      redis.disconnect()
+    }
+  })
+
+  test('a push whose poll met the org’s rate limit goes on', async () => {
+    const page = await openPage(house)
+    await page.signIn(PRIYA)
+    await page.verify('push')
+    const polled = new URL(hrefAt(page.held, '_links.next')).pathname
+    house.sandbox.faults.authn.set({ kind: 'rate-limited', path: polled, times: 1 })
+    expect(errorOf(await page.follow('_links.next'))).toEqual([429, 'E0000047'])
+    await limitIsOver(house)
+    expect((await page.follow('_links.next')).json.factorResult).toBe('WAITING')
+    house.sandbox.answerPush(PRIYA, 'approve')
+    expect((await page.follow('_links.next')).json.status).toBe('SUCCESS')
+    expect(await page.session()).toMatchObject({ login: PRIYA })
+  })
+})

@@ -1,0 +1,64 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { KEY, LOGIN, STANDBY_KEY } from './pam-broker.ts'
+import { type Journey, startJourney } from './pam-journey.ts'
+
+/** What is sent to PAM, and with which key. */
+
+const TEAM = '/v1/teams/example-team'
+let journey: Journey
+beforeEach(async () => {
+  journey = await startJourney({ keys: () => [KEY, STANDBY_KEY] })
+  journey.pam.control.setUserGroups(LOGIN, ['Platform Admins'])
+})
+afterEach(() => journey.close())
+
+const calls = () => journey.pam.calls.entries
+const askedForTokens = () => calls().filter(({ path }) => path === `${TEAM}/service_token`)
+
+test('a key is exchanged for a token: exactly key_id and key_secret as JSON, without Authorization', async () => {
+  expect((await journey.broker.get('/api/v1/pam/me')).status).toBe(200)
+  const [call] = calls()
+  expect(call).toMatchObject({ method: 'POST', path: `${TEAM}/service_token`, query: {} })
+  expect(call?.body).toEqual({ key_id: KEY.id, key_secret: KEY.secret })
+  expect(call?.headers).toMatchObject({ accept: 'application/json', 'content-type': 'application/json' })
+  expect(call?.headers.authorization).toBeUndefined()
+})
+
+test.each([
+  ['/api/v1/pam/me', `${TEAM}/users/${encodeURIComponent(LOGIN)}/groups`],
+  ['/api/v1/pam/groups', `${TEAM}/groups`],
+])(
+  '%s: the first page is asked for with the token, without parameters and without a body',
+  async (ours, path) => {
+    expect((await journey.broker.get(ours)).status).toBe(200)
+    const [, call] = calls()
+    expect(call).toMatchObject({ method: 'GET', path, query: {} })
+    expect(call?.headers).toMatchObject({
+      accept: 'application/json',
+      authorization: `Bearer ${journey.pam.control.bearerTokens()[0]}`,
+    })
+    for (const name of ['content-length', 'transfer-encoding', 'content-type'])
+      expect([name, call?.headers[name]]).toEqual([name, undefined])
+  },
+)
+
+test('a key that has expired: its tokens stop at once, and the standby key takes over', async () => {
+  expect((await journey.broker.get('/api/v1/pam/me')).status).toBe(200)
+  journey.pam.control.expireKey(KEY.id, new Date(journey.pam.now() + 1000).toISOString())
+  journey.advance(901_000)
+  expect((await journey.broker.get('/api/v1/pam/me')).status).toBe(200)
+  expect(askedForTokens().map(({ body }) => Reflect.get(Object(body), 'key_id'))).toEqual([
+    KEY.id,
+    KEY.id,
+    STANDBY_KEY.id,
+  ])
+  expect(journey.pam.control.counts().errors).toEqual({ authentication_error: 2 })
+})
+
+test('a token that does not come in time is an error, and no list is asked for', async () => {
+  const broker = await journey.replica({ totalTimeoutMs: 200 })
+  journey.pam.faults.set({ kind: 'drip', everyMs: 150, path: `${TEAM}/service_token` })
+  const answer = await broker.get('/api/v1/pam/me')
+  expect([answer.status, answer.body.errorCode]).toEqual([504, 'pam_timeout'])
+  expect(calls()).toEqual(askedForTokens())
+})

@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { type Answer, type Client, PASSWORD, startSandbox } from './authn/sandbox-client.ts'
+
+/** Shapes that real clients and recordings show (docs/conformance.md, F-1), and no other test of the sandbox. */
+
+let client: Client
+beforeAll(async () => {
+  client = await startSandbox()
+})
+beforeEach(() => client.sandbox.reset())
+afterAll(() => client.close())
+
+const AUTHN = '/api/v1/authn'
+const stepUp = (login?: string) =>
+  client.post(AUTHN, { stateToken: client.sandbox.startStepUp('payroll', login).stateToken })
+const enrol = async (login: string, factorType: string, provider: string) =>
+  client.follow(await client.signIn(login), `_embedded.factors.${factorType}._links.enroll`, {
+    factorType,
+    provider,
+  })
+const verify = async (login: string, factorType: string) =>
+  client.follow(await client.signIn(login), `_embedded.factors.${factorType}._links.verify`)
+const recoveryToken = () => client.sandbox.recoveryToken('amelia.stone')
+
+const NEXT: [state: string, name: string, answer: () => Promise<Answer>][] = [
+  ['PASSWORD_EXPIRED', 'changePassword', () => client.signIn('olga.expired')],
+  [
+    'PASSWORD_WARN',
+    'changePassword',
+    () => client.signIn('walter.warn', { options: { warnBeforePasswordExpired: true } }),
+  ],
+  [
+    'PASSWORD_RESET',
+    'resetPassword',
+    () => client.post(AUTHN, { token: client.sandbox.activationToken('aida.nopassword') }),
+  ],
+  ['LOCKED_OUT', 'unlock', () => client.signIn('luis.locked')],
+  ['RECOVERY', 'answer', () => client.post(`${AUTHN}/recovery/token`, { recoveryToken: recoveryToken() })],
+  [
+    'RECOVERY with a recovery token',
+    'recovery',
+    () => client.post(`${AUTHN}/recovery/password`, { username: 'amelia.stone' }),
+  ],
+  [
+    'RECOVERY_CHALLENGE',
+    'verify',
+    () => client.post(`${AUTHN}/recovery/password`, { username: 'amelia.stone', factorType: 'SMS' }),
+  ],
+  ['MFA_CHALLENGE of a code', 'verify', () => verify('sana.sms', 'sms')],
+  ['MFA_CHALLENGE of a push', 'poll', () => verify('priya.nair', 'push')],
+  ['MFA_ENROLL_ACTIVATE of a mail', 'activate', () => enrol('erin.enrol', 'email', 'OKTA')],
+  ['MFA_ENROLL_ACTIVATE of a push', 'poll', () => enrol('erin.enrol', 'push', 'OKTA')],
+  ['UNAUTHENTICATED', 'authenticate', () => stepUp()],
+  [
+    'SUCCESS of a step-up',
+    'original',
+    async () => {
+      const { stateToken } = (await stepUp()).body
+      return client.post(AUTHN, { stateToken, username: 'amelia.stone', password: PASSWORD })
+    },
+  ],
+]
+
+test.each(NEXT)('next.name in %s: %s', async (state, name, answer) => {
+  const reached = await answer()
+  expect([reached.body.status, reached.at('_links.next.name')]).toEqual([state.split(' ')[0], name])
+})
+
+test.each<[link: string, at: string, answer: () => Promise<Answer>]>([
+  [
+    'qrcode',
+    '_embedded.factor._embedded.activation._links.qrcode',
+    () => enrol('erin.enrol', 'push', 'OKTA'),
+  ],
+  ['logo', '_embedded.target._links.logo', () => stepUp()],
+  ['script', '_embedded.factor._embedded.verification._links.script', () => verify('dario.duo', 'web')],
+])('the link %s has a type and no hints', async (_link, at, answer) => {
+  const link = (await answer()).at(at)
+  expect(link).toEqual(expect.objectContaining({ href: expect.any(String), type: expect.any(String) }))
+  expect(link).not.toHaveProperty('hints')
+})
