@@ -12,6 +12,7 @@ import {
   WALTER,
 } from '../support/house.ts'
 import { limitIsOver } from '../support/limit-is-over.ts'
+import { navigate } from '../support/navigate.ts'
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 
 /** Rows of the sign-in API specification, seen through the broker, that no other journey shows (docs/conformance.md). */
@@ -21,7 +22,7 @@ let aheadMs = 0
 let house: House
 beforeAll(async () => {
   house = await startHouse({
-    env: { TRUST_PROXY: '127.0.0.1/32' },
+    env: { TRUST_PROXY: '127.0.0.1/32', STEP_UP: 'on' },
     sandboxNow: () => Date.now() + aheadMs,
   })
 })
@@ -36,7 +37,11 @@ const ISO_8601 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const ERIN = 'erin.enrol@example.test'
 
 async function signIn(body: object, browser?: Browser, headers: Record<string, string> = {}) {
-  return (browser ?? (await house.visit())).post(AUTHN, { password: PASSWORD, ...body }, { headers })
+  return (browser ?? (await house.visit())).post(AUTHN, withPassword(body), { headers })
+}
+
+function withPassword(body: object): object {
+  return 'username' in body ? { password: PASSWORD, ...body } : body
 }
 
 /** The same request, straight to the sign-in API as a trusted application. */
@@ -44,7 +49,7 @@ async function straight(body: object): Promise<{ status: number; text: string }>
   const response = await fetch(house.authnUrl + AUTHN, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `SSWS ${house.sandbox.apiToken}` },
-    body: JSON.stringify({ password: PASSWORD, ...body }),
+    body: JSON.stringify(withPassword(body)),
   })
   return { status: response.status, text: await response.text() }
 }
@@ -88,12 +93,45 @@ const MIRRORED: [row: string, body: object][] = [
   ['an app that is not supported', { username: AMELIA, audience: 'library' }],
 ]
 test.each(MIRRORED)('the answer is the sign-in API’s own, member by member: %s', async (_row, body) => {
-  const own = await straight(body)
-  const answer = await signIn(body)
+  expectSame(await signIn(body), await straight(body))
+})
+
+/** "States and transitions": activation tokens, each for one use. */
+test.each([
+  ['user has password, no MFA', 'anna.activate'],
+  ['user has password, MFA configured', 'arno.activate'],
+  ['user created without credentials', 'aida.nopassword'],
+])(
+  'the answer to an activation token is the sign-in API’s own, member by member: %s',
+  async (_row, login) => {
+    const own = await straight({ token: house.sandbox.activationToken(login) })
+    house.sandbox.reset()
+    expectSame(await signIn({ token: house.sandbox.activationToken(login) }), own)
+  },
+)
+
+/** "States and transitions": step-up with a state token, without and with a session at the org. */
+test.each<[row: string, login: string | undefined, body: object]>([
+  ['no session', undefined, {}],
+  ['no session, credentials', undefined, { username: AMELIA }],
+  ['a session, enrollment required', ERIN, {}],
+  ['a session, verification required', PRIYA, {}],
+  ['a session, complete', AMELIA, {}],
+  ['a session, a password that expires', WALTER, { options: { warnBeforePasswordExpired: true } }],
+])('the answer to a step-up is the sign-in API’s own, member by member: %s', async (_row, login, body) => {
+  const begin = () => house.sandbox.startStepUp('payroll', login, `${house.gatehouse.url}/signin/step-up`)
+  const own = await straight({ stateToken: begin().stateToken, ...body })
+  const browser = openBrowser(house.gatehouse.url, FROM_PROXY)
+  const arrived = await navigate(browser, begin().redirectUrl)
+  const stateToken = new URL(arrived.location ?? '').searchParams.get('stateToken')
+  expectSame(await signIn({ stateToken, ...body }, browser), own)
+})
+
+function expectSame(answer: PageAnswer, own: { status: number; text: string }) {
   expect(answer.status).toBe(own.status)
   expect(comparable(answer)).toEqual(comparable(moved(own)))
   expect(answer.headers.get('content-type')).toMatch(/^application\/json\b/)
-})
+}
 
 /** "Header rules" 2: whether a factor is asked for depends on the device token alone. */
 test('another browser with the same fingerprint is another device', async () => {

@@ -199,6 +199,22 @@ test('step-up that requires verification lists factors and the policy', async ()
   })
 })
 
+/** "Step-up notes": a step-up that an app starts is for SAML alone. */
+test.each(['intranet', 'library'])(
+  'started by the app, a protocol other than SAML is refused with a custom sign-in page, too: %s',
+  async (name) => {
+    const other = await startSandbox(({ apps }) => {
+      for (const app of apps) if (app.name === name) app.signInPage = 'https://portal.example.test/sign-in'
+    })
+    try {
+      expect((await other.get(`/app/payroll/sso`)).status).toBe(302)
+      expect((await other.get(`/app/${name}/sso`)).status).toBe(400)
+    } finally {
+      await other.close()
+    }
+  },
+)
+
 /** "Error object". */
 const ERROR_FIELDS: [field: string, value: unknown][] = [
   ['errorCode', 'E0000001'],
