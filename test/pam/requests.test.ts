@@ -18,7 +18,8 @@ const askedForTokens = () => calls().filter(({ path }) => path === `${TEAM}/serv
 test('a key is exchanged for a token: exactly key_id and key_secret as JSON, without Authorization', async () => {
   expect((await journey.broker.get('/api/v1/pam/me')).status).toBe(200)
   const [call] = calls()
-  expect(call).toMatchObject({ method: 'POST', path: `${TEAM}/service_token`, query: {} })
+  expect(call).toMatchObject({ method: 'POST', path: `${TEAM}/service_token` })
+  expect({ ...call?.query }).toEqual({})
   expect(call?.body).toEqual({ key_id: KEY.id, key_secret: KEY.secret })
   expect(call?.headers).toMatchObject({ accept: 'application/json', 'content-type': 'application/json' })
   expect(call?.headers.authorization).toBeUndefined()
@@ -32,7 +33,8 @@ test.each([
   async (ours, path) => {
     expect((await journey.broker.get(ours)).status).toBe(200)
     const [, call] = calls()
-    expect(call).toMatchObject({ method: 'GET', path, query: {} })
+    expect(call).toMatchObject({ method: 'GET', path })
+    expect({ ...call?.query }).toEqual({})
     expect(call?.headers).toMatchObject({
       accept: 'application/json',
       authorization: `Bearer ${journey.pam.control.bearerTokens()[0]}`,
