@@ -44,6 +44,27 @@ test.each([
   },
 )
 
+test('the team of the configuration stands in every path, as one segment', async () => {
+  const team = 'Other Team/1'
+  journey.pam.control.setReportedTeam(team)
+  const paths = async (tokenPath: string) => {
+    const before = calls().length
+    const broker = await journey.replica({ team, tokenPath })
+    for (const ours of ['me', 'groups']) await broker.get(`/api/v1/pam/${ours}`)
+    return new Set(
+      calls()
+        .slice(before)
+        .map(({ path }) => path),
+    )
+  }
+  const ofTeam = '/v1/teams/Other%20Team%2F1'
+  const issuing = `${TEAM}/service_token`
+  expect(await paths('/v1/teams/{team_name}/service_token')).toEqual(new Set([`${ofTeam}/service_token`]))
+  expect(await paths(issuing)).toEqual(
+    new Set([issuing, `${ofTeam}/users/${encodeURIComponent(LOGIN)}/groups`, `${ofTeam}/groups`]),
+  )
+})
+
 test('a key that has expired: its tokens stop at once, and the standby key takes over', async () => {
   expect((await journey.broker.get('/api/v1/pam/me')).status).toBe(200)
   journey.pam.control.expireKey(KEY.id, new Date(journey.pam.now() + 1000).toISOString())
