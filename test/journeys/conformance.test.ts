@@ -13,7 +13,7 @@ import {
 } from '../support/house.ts'
 import { limitIsOver } from '../support/limit-is-over.ts'
 import { navigate } from '../support/navigate.ts'
-import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
+import { factorAt, handleOf, hrefAt, valueAt, verifyHref } from '../support/transaction-view.ts'
 
 /** Rows of the sign-in API specification, seen through the broker, that no other journey shows (docs/conformance.md). */
 
@@ -45,8 +45,11 @@ function withPassword(body: object): object {
 }
 
 /** The same request, straight to the sign-in API as a trusted application. */
-async function straight(body: object): Promise<{ status: number; text: string }> {
-  const response = await fetch(house.authnUrl + AUTHN, {
+async function straight(
+  body: object,
+  href = house.authnUrl + AUTHN,
+): Promise<{ status: number; text: string }> {
+  const response = await fetch(href, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `SSWS ${house.sandbox.apiToken}` },
     body: JSON.stringify(withPassword(body)),
@@ -126,6 +129,31 @@ test.each<[row: string, login: string | undefined, body: object]>([
   const stateToken = new URL(arrived.location ?? '').searchParams.get('stateToken')
   expectSame(await signIn({ stateToken, ...body }, browser), own)
 })
+
+/** The second step of a sign-in: its links are followed there with the state token, here with the handle. */
+test.each([
+  ['MFA_CHALLENGE of a code', 'sana.sms', 'sms', 'verify', {}],
+  ['MFA_CHALLENGE of a push', PRIYA, 'push', 'verify', {}],
+  ['MFA_ENROLL_ACTIVATE of a mail', ERIN, 'email', 'enroll', { factorType: 'email', provider: 'OKTA' }],
+  ['MFA_ENROLL_ACTIVATE of a push', ERIN, 'push', 'enroll', { factorType: 'push', provider: 'OKTA' }],
+])('the answer to a second step is the sign-in API’s own, member by member: %s', async (...row) => {
+  const [, username, factorType, link, fields] = row
+  const hrefIn = (json: PageAnswer['json']) =>
+    hrefAt({ json }, `${factorAt({ json }, factorType)}._links.${link}`)
+  const begun = JSON.parse((await straight({ username })).text)
+  const own = await straight({ stateToken: begun.stateToken, ...fields }, hrefIn(begun))
+  house.sandbox.reset()
+  const browser = await house.visit()
+  const asked = await signIn({ username }, browser)
+  const answer = await browser.post(hrefIn(asked.json), { stateToken: handleOf(asked), ...fields })
+  expect(withoutNewIds(answer)).toEqual(withoutNewIds(moved(own)))
+})
+
+/** A factor that is being enrolled has an id and a picture of its own each time. */
+function withoutNewIds({ text }: { text: string }): unknown {
+  const id = String(valueAt(JSON.parse(text), '_embedded.factor.id'))
+  return comparable({ text: text.replaceAll(id, 'an-id').replace(/\/qr\/[\w-]+/g, '/qr/a-token') })
+}
 
 function expectSame(answer: PageAnswer, own: { status: number; text: string }) {
   expect(answer.status).toBe(own.status)
