@@ -26,15 +26,15 @@ describe('answers of recordings', () => {
     await stub.stop()
   })
 
+  async function visit() {
+    const browser = openBrowser(gatehouse.url)
+    await browser.get('/api/v1/sessions/me')
+    return browser
+  }
+
   /** A page that holds this answer to its password. */
   async function pageWith(answer: object): Promise<PortalPage> {
-    const page = await openPage({
-      async visit() {
-        const browser = openBrowser(gatehouse.url)
-        await browser.get('/api/v1/sessions/me')
-        return browser
-      },
-    })
+    const page = await openPage({ visit })
     stub.answers({ stateToken: TOKEN, _embedded: { user: USER }, ...answer })
     const credentials = { username: USER.profile.login, password: 'Plainly-Fake-1' }
     expect((await page.begin('/api/v1/authn', credentials)).status).toBe(200)
@@ -64,6 +64,18 @@ describe('answers of recordings', () => {
       href: gatehouse.url + path,
       hints: { allow: ['POST'] },
     })
+  })
+
+  test.each([
+    ['password', { username: 'wilma@example.test', factorType: 'SMS', relayState: '/back' }],
+    ['unlock', { username: 'wilma@example.test', factorType: 'EMAIL', relayState: '/back' }],
+    ['token', { recoveryToken: 'recovery-token-0123456789', options: { multiOptionalFactorEnroll: true } }],
+  ])('recovery/%s passes on every field that it has, and nothing else', async (kind, fields) => {
+    const path = `/api/v1/authn/recovery/${kind}`
+    stub.forget()
+    stub.answers({ stateToken: TOKEN, status: 'RECOVERY_CHALLENGE' })
+    await (await visit()).post(path, { ...fields, more: 'left out' })
+    expect(stub.calls).toEqual([{ path, body: fields }])
   })
 
   test.each([

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals'
 import { storeUnavailable } from '../../src/errors.ts'
 import type { PamErrorName } from '../../src/pam/pam-errors.ts'
+import { until } from '../support/until.ts'
 import { LOGIN } from './pam-broker.ts'
 import { type Journey, startJourney } from './pam-journey.ts'
 
@@ -71,6 +72,21 @@ test('only the token that was sent is discarded: a newer one stays', async () =>
   expect(await lookUp('other@example.com', other)).toBe(200) // this replica still sent the old one first
   journey.advance(901_000)
   expect(await lookUp(LOGIN)).toBe(200)
+  expect(minted()).toBe(2)
+})
+
+test('a late refusal of the old token does not discard the new one, without the store too', async () => {
+  await start()
+  journey.store.lose(storeUnavailable())
+  expect(await lookUp(LOGIN)).toBe(200)
+  journey.advance(901_000)
+  journey.pam.control.expireTokens()
+  const letGo = journey.pam.faults.hold({ times: 1 })
+  const late = lookUp('other@example.com')
+  await until(() => sentFor('other@example.com').length === 1)
+  expect(await lookUp(LOGIN)).toBe(200)
+  letGo()
+  expect(await late).toBe(200)
   expect(minted()).toBe(2)
 })
 
