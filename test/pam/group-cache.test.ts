@@ -33,6 +33,14 @@ test('fresh for 60 s; then stale at once while one refresh runs; then fresh agai
   expect(lists().groupLists).toBe(2)
 })
 
+test('for 60 s a list is fresh, and not a millisecond longer', async () => {
+  await journey.broker.get('/api/v1/pam/groups')
+  journey.advance(60_000)
+  expect(metaOf((await journey.broker.get('/api/v1/pam/groups')).body).stale).toBe(false)
+  journey.advance(1)
+  expect(metaOf((await journey.broker.get('/api/v1/pam/groups')).body).stale).toBe(true)
+})
+
 test('older than 10 min the caller waits for a new list; when there is none, 15 min are the most', async () => {
   await journey.broker.get('/api/v1/pam/groups')
   journey.advance(899_000)

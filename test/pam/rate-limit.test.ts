@@ -60,6 +60,14 @@ test('a limit that ends within 2 s is waited for', async () => {
   expect(await counted(journey.broker.metrics, 'pam_gate_waits_total')).toEqual({ waited: 1, probe: 1 })
 })
 
+test('a limit that ends later is not waited for', async () => {
+  limit(3)
+  const from = journey.pam.now()
+  const answer = await me()
+  expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '3'])
+  expect(journey.pam.now()).toBe(from)
+})
+
 test('while the limit holds, everything that a stale answer can serve is served', async () => {
   await me()
   journey.advance(200_000)
@@ -176,6 +184,10 @@ test('a 429 that names no time, or one long ago, is a second', async () => {
 const FORMS: Record<string, (seconds: number) => Record<string, string>> = {
   'Retry-At in milliseconds': (seconds) => ({ 'X-RateLimit-Retry-At': String(afterMs(seconds)) }),
   'Reset in milliseconds': (seconds) => ({ 'X-RateLimit-Reset': String(afterMs(seconds)) }),
+  'a Retry-At before Reset': (seconds) => ({
+    'X-RateLimit-Retry-At': String(afterMs(seconds) / 1000),
+    'X-RateLimit-Reset': String(afterMs(seconds + 200) / 1000),
+  }),
   'a Reset before Retry-At': (seconds) => ({
     'X-RateLimit-Retry-At': String(afterMs(seconds + 200) / 1000),
     'X-RateLimit-Reset': String(afterMs(seconds) / 1000),
