@@ -243,7 +243,12 @@ test('a limit of the PAM API that names its full reset only holds until then', a
     kind: 'status',
     status: 429,
     path: '/v1/teams/example-team/users',
-    headers: { 'X-RateLimit-Limit': '10', 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': reset },
+    headers: {
+      'X-RateLimit-Limit': '10',
+      'X-RateLimit-Remaining': '0',
+      'X-RateLimit-Reset': reset,
+      'X-RateLimit-Retry-At': '0', // in the place of the sandbox's own
+    },
   })
   for (let times = 0; times < 2; times += 1) {
     const answer = await browser.get('/api/v1/pam/me')

@@ -173,6 +173,19 @@ test('the issuer is down while the token is valid: no request fails', async () =
   expect(await status()).toBe(200)
 })
 
+test('a refresh that fails leaves the old token in use, without the store too', async () => {
+  await start({ sandbox: { tokenLifetimeSeconds: 1000 } })
+  journey.pam.control.setUserGroups('other@example.com', [])
+  journey.store.lose(storeUnavailable())
+  await status()
+  journey.pam.faults.set({ kind: 'status', status: 503, path: '/v1/teams/example-team/service_token' })
+  journey.advance(850_000)
+  expect(await status()).toBe(200)
+  await until(async () => (await counted(journey.broker.metrics, 'pam_tokens_total')).refresh_failed)
+  expect((await journey.broker.get('/api/v1/pam/me', { login: 'other@example.com' })).status).toBe(200)
+  expect(minted()).toBe(1)
+})
+
 test.each([3_600_000, -3_600_000])(
   'a clock that is off by %i ms: tokens are used and renewed in time',
   async (skewMs) => {
