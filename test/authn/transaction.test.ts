@@ -9,6 +9,7 @@ import {
   mayTake,
   opensSession,
   personChanged,
+  remnantOf,
   type Transaction,
 } from '../../src/authn/transaction.ts'
 
@@ -29,6 +30,30 @@ const STEP = { offered: [], proof: undefined, expiresAtMs: NOW + 300_000 }
 const fresh = (): Transaction => begin('device', 'ada', NOW)
 const answeredWith = (answer: Partial<Answer>, step: Partial<Parameters<typeof advance>[2]> = {}) =>
   advance(fresh(), { ...ANSWER, ...answer }, { ...STEP, ...step })
+
+test('a new transaction holds nothing but its device, the login and its time', () => {
+  expect(begin('device', 'ada', NOW)).toEqual({
+    version: 1,
+    origin: 'begun',
+    stateToken: '',
+    retiredTokens: [],
+    status: '',
+    userId: undefined,
+    login: 'ada',
+    offered: [],
+    factorTypes: {},
+    enrolment: undefined,
+    activeFactors: [],
+    awaitedFactor: undefined,
+    device: 'device',
+    createdAtMs: NOW,
+    expiresAtMs: NOW,
+    credentialAccepted: false,
+    userProved: false,
+    amr: [],
+    recovery: undefined,
+  })
+})
 
 describe('what counts as an accepted credential', () => {
   const PASSWORD = { kind: 'password', provesUser: true, amr: 'pwd' } as const
@@ -52,7 +77,9 @@ describe('what counts as an accepted credential', () => {
     ['MFA_CHALLENGE', true, false],
     ['MFA_ENROLL_ACTIVATE', true, false],
     ['CONSENT_REQUIRED', true, false],
+    ['ADMIN_CONSENT_REQUIRED', true, false],
     ['FACTOR_REQUIRED', true, false],
+    ['FACTOR_ENROLL', true, false],
     ['PROFILE_REQUIRED', true, false],
     ['UNAUTHENTICATED', false, false],
     ['LOCKED_OUT', false, false],
@@ -84,6 +111,27 @@ describe('what counts as an accepted credential', () => {
     expect(answeredWith({ status: 'SUCCESS', factorResult: 'SUCCESS' }, { proof: FACTOR }).amr).toEqual([
       'otp',
     ])
+  })
+
+  test('a password is accepted whatever the factor result beside it', () => {
+    for (const factorResult of ['WAITING', 'CHALLENGE', 'BRAND_NEW']) {
+      expect(
+        answeredWith({ status: 'MFA_CHALLENGE', factorResult }, { proof: PASSWORD }).credentialAccepted,
+      ).toBe(true)
+    }
+  })
+
+  test('only an accepted credential of the user proves the user, and it stays proved', () => {
+    const CHOSEN_ANEW = { ...PASSWORD, provesUser: false }
+    const accepted = answeredWith({ status: 'SUCCESS' }, { proof: CHOSEN_ANEW })
+    expect(accepted).toMatchObject({ credentialAccepted: true, userProved: false })
+    expect(answeredWith({ status: 'SUCCESS' }).userProved).toBe(false)
+    expect(answeredWith({ status: 'LOCKED_OUT' }, { proof: PASSWORD }).userProved).toBe(false)
+
+    const proved = answeredWith({ status: 'MFA_REQUIRED' }, { proof: PASSWORD })
+    expect(proved.userProved).toBe(true)
+    expect(advance(proved, ANSWER, STEP).userProved).toBe(true)
+    expect(advance(proved, ANSWER, { ...STEP, proof: CHOSEN_ANEW }).userProved).toBe(true)
   })
 
   test('once accepted it stays so, and methods add up without repeats', () => {
@@ -202,6 +250,96 @@ test('a step may be taken only as it was offered, now or before in this transact
   expect(mayTake(fresh(), 'POST', path)).toBe(false)
   expect(mayTake(later, 'GET', path)).toBe(false)
   expect(mayTake(later, 'POST', '/api/v1/authn/skip')).toBe(false)
+})
+
+test('active factors are those of the last list that had any', () => {
+  const first = answeredWith({ activeFactors: ['sms OKTA'] })
+  const same = advance(first, { ...ANSWER, activeFactors: [] }, STEP)
+  const next = advance(same, { ...ANSWER, activeFactors: ['push OKTA'] }, STEP)
+  expect([first, same, next].map(({ activeFactors }) => activeFactors)).toEqual([
+    ['sms OKTA'],
+    ['sms OKTA'],
+    ['push OKTA'],
+  ])
+})
+
+describe('the push factor whose answer is awaited', () => {
+  const WAITING = { status: 'MFA_CHALLENGE', factorResult: 'WAITING' }
+  const awaiting = () => answeredWith(WAITING, { factorId: 'push1' })
+
+  test('is the factor of the step that was answered WAITING', () => {
+    expect(awaiting().awaitedFactor).toBe('push1')
+    const other = advance(awaiting(), { ...ANSWER, ...WAITING }, { ...STEP, factorId: 'push2' })
+    expect(other.awaitedFactor).toBe('push2')
+  })
+
+  test('stays while the transaction state is read', () => {
+    expect(advance(awaiting(), { ...ANSWER, ...WAITING }, STEP).awaitedFactor).toBe('push1')
+    expect(answeredWith(WAITING).awaitedFactor).toBeUndefined()
+  })
+
+  test.each(['REJECTED', 'TIMEOUT', 'CHALLENGE', undefined])(
+    'is none after the result %s',
+    (factorResult) => {
+      const answer = { ...ANSWER, status: 'MFA_CHALLENGE', factorResult }
+      expect(advance(awaiting(), answer, { ...STEP, factorId: 'push1' }).awaitedFactor).toBeUndefined()
+    },
+  )
+
+  test.each(['MFA_REQUIRED', 'MFA_ENROLL_ACTIVATE', 'SUCCESS', ''])('is none under %j', (status) => {
+    const answer = { ...ANSWER, status, factorResult: 'WAITING' }
+    expect(advance(awaiting(), answer, { ...STEP, factorId: 'push1' }).awaitedFactor).toBeUndefined()
+    expect(advance(awaiting(), answer, STEP).awaitedFactor).toBeUndefined()
+  })
+})
+
+describe('state tokens that were replaced', () => {
+  const retiredAfter = (...stateTokens: readonly (string | undefined)[]) =>
+    stateTokens.reduce(
+      (transaction, stateToken) => advance(transaction, { ...ANSWER, stateToken }, STEP),
+      fresh(),
+    ).retiredTokens
+
+  test('none before the first, nor while it stays the same or is left out', () => {
+    expect(retiredAfter('00one')).toEqual([])
+    expect(retiredAfter('00one', '00one', undefined)).toEqual([])
+  })
+
+  test('are kept, newest first, five at most', () => {
+    expect(retiredAfter('00one', '00two', undefined, '00three')).toEqual(['00two', '00one'])
+    expect(retiredAfter('1', '2', '3', '4', '5', '6', '7')).toEqual(['6', '5', '4', '3', '2'])
+  })
+})
+
+describe('what is kept after SUCCESS', () => {
+  const REDIRECT = {
+    path: '/login/step-up/redirect',
+    query: '',
+    methods: ['GET'],
+    href: 'https://org.example.com/login/step-up/redirect?stateToken=00state',
+  }
+  const STEP_LINK = { path: '/api/v1/authn/cancel', query: '', methods: ['POST'] }
+  const END = { expiresAtMs: NOW + 300_000, sessionId: 'session' }
+  const finished = () =>
+    answeredWith({ status: 'SUCCESS', factorTypes: { a: 'sms' } }, { offered: [STEP_LINK] })
+
+  test('the redirects of the last answer alone, with the session that they were issued for', () => {
+    expect(remnantOf(finished(), [STEP_LINK, REDIRECT], END)).toEqual({
+      ...finished(),
+      origin: 'remnant',
+      offered: [REDIRECT],
+      factorTypes: {},
+      ...END,
+    })
+  })
+
+  test('nothing without a redirect, nor after another end', () => {
+    expect(remnantOf(finished(), [STEP_LINK], END)).toBeUndefined()
+    expect(remnantOf(finished(), [], END)).toBeUndefined()
+    for (const status of ['LOCKED_OUT', '']) {
+      expect(remnantOf(answeredWith({ status }), [REDIRECT], END)).toBeUndefined()
+    }
+  })
 })
 
 describe('how long it lives', () => {

@@ -1,0 +1,122 @@
+/**
+ * `npm run mutants [-- MODULE…]`: changes the rules of each module in one place at a time and runs the tests that must notice
+ * (docs/testing.md). Prints the score of each module and the mutants that survived. Exits with 1 when a module is below the
+ * bound, or when scripts/mutants/on-purpose.json lists a mutant that does not survive.
+ */
+import { readFileSync } from 'node:fs'
+import { relative } from 'node:path'
+import { Stryker } from '@stryker-mutator/core'
+
+const REQUIRED_PERCENT = 90
+
+const read = (name) => JSON.parse(readFileSync(new URL(`mutants/${name}.json`, import.meta.url), 'utf8'))
+const modules = Object.entries(read('modules'))
+const onPurpose = read('on-purpose')
+
+const wanted = process.argv.slice(2).filter((each) => !each.startsWith('--'))
+/** Tests again only what the changes since the last run of the module can have changed: to write tests with. */
+const incremental = process.argv.includes('--incremental')
+const chosen = modules.filter(
+  ([name]) => wanted.length === 0 || wanted.some((one) => name === one || name.startsWith(`${one}/`)),
+)
+if (chosen.length === 0) {
+  console.error(`No such module. Modules: ${modules.map(([name]) => name).join(', ')}`)
+  process.exit(2)
+}
+
+const rows = []
+for (const [name, module] of chosen) {
+  const startedMs = Date.now()
+  const mutants = await new Stryker(optionsOf(name, module)).runMutationTest()
+  const row = { name, ...judged(module, mutants), seconds: Math.round((Date.now() - startedMs) / 1000) }
+  rows.push(row)
+  printSurvivors(row)
+}
+printTable(rows)
+process.exitCode = rows.every(({ percent, stale }) => percent >= REQUIRED_PERCENT && stale.length === 0)
+  ? 0
+  : 1
+
+function optionsOf(name, { sources, tests }) {
+  return {
+    mutate: sources,
+    testRunner: 'jest',
+    plugins: ['@stryker-mutator/jest-runner'],
+    testRunnerNodeArgs: ['--experimental-vm-modules'],
+    jest: {
+      projectType: 'custom',
+      configFile: 'jest.config.mjs',
+      config: { testMatch: tests.map((path) => `<rootDir>/${path}`) },
+      enableFindRelatedTests: false,
+    },
+    coverageAnalysis: 'perTest',
+    concurrency: 1,
+    // A process keeps the modules of every run (Node 20 does not free modules of a vm context), so it is replaced now and then.
+    maxTestRunnerReuse: 100,
+    // An endless loop is noticed by its number of rounds; this is for a promise that is never kept.
+    timeoutMS: 30_000,
+    tempDirName: `test-results/mutants/${name}`,
+    ignorePatterns: ['build', 'dist', 'test-results'],
+    disableTypeChecks: false,
+    tsconfigFile: 'none', // TypeScript 7 has no API to read it with
+    incremental,
+    incrementalFile: `test-results/mutants/${name}.json`,
+    reporters: ['dots'],
+    logLevel: 'warn',
+  }
+}
+
+function judged({ sources }, mutants) {
+  const counted = mutants.filter(({ status }) => status !== 'Ignored' && status !== 'CompileError')
+  const survivors = counted
+    .filter(({ status }) => status === 'Survived' || status === 'NoCoverage')
+    .map(describeMutant)
+  const listed = onPurpose.filter(({ file }) => sources.includes(file))
+  const isListed = (survivor) => listed.some((entry) => matches(entry, survivor))
+  return {
+    mutants: counted.length,
+    percent: (100 * (counted.length - survivors.length)) / counted.length,
+    unlisted: survivors.filter((survivor) => !isListed(survivor)),
+    listed: survivors.filter(isListed),
+    stale: listed.filter((entry) => !survivors.some((survivor) => matches(entry, survivor))),
+  }
+}
+
+function matches(entry, { file, line, change }) {
+  return entry.file === file && entry.line === line && entry.changes.includes(change)
+}
+
+/** Where a mutant is and what it changes, as scripts/mutants/on-purpose.json spells it. */
+function describeMutant({ fileName, location: { start, end }, replacement, status }) {
+  const file = relative(process.cwd(), fileName)
+  const lines = readFileSync(fileName, 'utf8')
+    .split('\n')
+    .slice(start.line, end.line + 1)
+  const line = lines[0].trim()
+  lines.push(lines.pop().slice(0, end.column))
+  lines[0] = lines[0].slice(start.column)
+  const change = `${lines.join(' ')} → ${replacement}`.replace(/\s+/g, ' ')
+  return { file, at: start.line + 1, line, change, isCovered: status !== 'NoCoverage' }
+}
+
+function printSurvivors({ name, percent, unlisted, stale }) {
+  console.log(`\n${name}: ${percent.toFixed(1)} %`)
+  for (const { file, at, line, change, isCovered } of unlisted) {
+    console.log(`  ${file}:${at}${isCovered ? '' : ' (no test runs it)'}\n    ${line}\n    ${change}`)
+  }
+  for (const { file, line, changes } of stale) {
+    console.log(
+      `  listed in on-purpose.json, but none survives: ${file}\n    ${line}\n    ${changes.join('\n    ')}`,
+    )
+  }
+}
+
+function printTable(rows) {
+  console.log('\n| module | mutants | score | survive on purpose | survive otherwise | seconds |')
+  console.log('|---|---|---|---|---|---|')
+  for (const { name, mutants, percent, listed, unlisted, seconds } of rows) {
+    console.log(
+      `| ${name} | ${mutants} | ${percent.toFixed(1)} % | ${listed.length} | ${unlisted.length} | ${seconds} |`,
+    )
+  }
+}
