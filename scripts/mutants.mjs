@@ -46,7 +46,10 @@ function optionsOf(name, { sources, tests }) {
     jest: {
       projectType: 'custom',
       configFile: 'jest.config.mjs',
-      config: { testMatch: tests.map((path) => `<rootDir>/${path}`) },
+      config: {
+        testMatch: tests.map((path) => `<rootDir>/${path}`),
+        setupFiles: ['<rootDir>/scripts/mutants/fixed-draws.mjs'],
+      },
       enableFindRelatedTests: false,
     },
     coverageAnalysis: 'perTest',
