@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { combineRoles, ROLES } from '../../src/pam/roles.ts'
+import { combineRoles, ROLES, type Role } from '../../src/pam/roles.ts'
 
 const cases: [granted: string[][], roles: string[], maximal: string[], unknown: string[]][] = [
   [[], ['end_user'], ['end_user'], []],
@@ -60,3 +60,26 @@ test.each(cases)(
 test('a role named like a member of every object is just an unknown one', () => {
   expect(combineRoles([['constructor', '__proto__']]).unknownRoles).toEqual(['__proto__', 'constructor'])
 })
+
+/** DESIGN §6: which role covers which. */
+const COVERS = {
+  pam_admin: ['resource_admin', 'delegated_resource_admin', 'security_admin', 'delegated_security_admin'],
+  resource_admin: ['delegated_resource_admin'],
+  delegated_resource_admin: [],
+  security_admin: ['delegated_security_admin'],
+  delegated_security_admin: [],
+  end_user: [],
+} as const satisfies Record<Role, readonly Role[]>
+
+test('the six roles, from the highest', () => {
+  expect(ROLES).toEqual(Object.keys(COVERS))
+})
+
+test.each(ROLES.flatMap((one) => ROLES.map((other) => [one, other] as const)))(
+  '%s and %s: both are maximal unless one covers the other',
+  (one, other) => {
+    const covered: readonly Role[] = ['end_user', ...COVERS[one], ...COVERS[other]]
+    const maximal = ROLES.filter((role) => (role === one || role === other) && !covered.includes(role))
+    expect(combineRoles([[one], [other]]).maximalRoles).toEqual(maximal.length === 0 ? ['end_user'] : maximal)
+  },
+)

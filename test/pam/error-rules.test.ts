@@ -1,0 +1,214 @@
+import { describe, expect, test } from '@jest/globals'
+import {
+  errorNameOf,
+  failureOf,
+  failureOfCall,
+  isPamTrouble,
+  PAM_ERROR_NAMES,
+  PAM_RULES,
+  PamFailure,
+  type PamRule,
+  type PamSubject,
+  type PamTrouble,
+} from '../../src/pam/pam-errors.ts'
+import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
+
+const NOTHING = {
+  retries: 0,
+  renewsToken: false,
+  stale: false,
+  keepsPages: false,
+  purges: 'nothing',
+  breaker: false,
+  alarm: false,
+  retryAfterSeconds: undefined,
+} as const
+const KEEPS = { ...NOTHING, stale: true, keepsPages: true } as const
+
+/** DESIGN §6, row by row, and what the broker finds wrong itself. */
+const RULES: Readonly<Record<PamTrouble, PamRule>> = {
+  invalid_request: { ...NOTHING, status: 502, code: 'pam_bad_request' },
+  unsupported_content_type: { ...NOTHING, status: 502, code: 'pam_bad_request' },
+  authentication_error: { ...KEEPS, renewsToken: true, alarm: true, status: 502, code: 'pam_credentials' },
+  authorization_error: {
+    ...NOTHING,
+    renewsToken: true,
+    purges: 'list',
+    alarm: true,
+    status: 502,
+    code: 'pam_not_permitted',
+  },
+  forbidden_error: { ...NOTHING, purges: 'list', alarm: true, status: 502, code: 'pam_not_permitted' },
+  server_authorization_revoked: { ...NOTHING, status: 502, code: 'pam_unexpected' },
+  resource_already_exists: { ...NOTHING, status: 502, code: 'pam_unexpected' },
+  quota_exceeded: { ...KEEPS, status: 502, code: 'pam_quota' },
+  disabled_team: {
+    ...NOTHING,
+    purges: 'team',
+    alarm: true,
+    status: 503,
+    code: 'pam_team_disabled',
+    retryAfterSeconds: 300,
+  },
+  unknown_person: { ...NOTHING, status: 404, code: 'pam_user_unknown' },
+  unknown_team: { ...NOTHING, alarm: true, status: 502, code: 'pam_misconfigured' },
+  other_team: { ...NOTHING, alarm: true, status: 502, code: 'pam_misconfigured' },
+  page_gone: { ...NOTHING, stale: true, status: 502, code: 'pam_unavailable' },
+  resource_deprecated: { ...NOTHING, alarm: true, status: 502, code: 'pam_deprecated' },
+  too_many_requests: { ...KEEPS, status: 503, code: 'pam_rate_limited', retryAfterSeconds: 2 },
+  client_closed_connection: { ...KEEPS, retries: 1, status: 502, code: 'pam_unavailable' },
+  unknown_error: { ...KEEPS, retries: 2, status: 502, code: 'pam_unavailable' },
+  service_offline: {
+    ...KEEPS,
+    retries: 2,
+    breaker: true,
+    status: 503,
+    code: 'pam_unavailable',
+    retryAfterSeconds: 5,
+  },
+  held_back: { ...KEEPS, status: 503, code: 'pam_unavailable', retryAfterSeconds: 5 },
+  gateway_timeout: { ...KEEPS, retries: 1, status: 504, code: 'pam_timeout' },
+  no_answer: { ...KEEPS, retries: 1, status: 504, code: 'pam_timeout' },
+  unreadable: { ...NOTHING, stale: true, alarm: true, status: 502, code: 'pam_unexpected' },
+}
+
+test.each(Object.entries(RULES))('%s', (trouble, rule) => {
+  expect(isPamTrouble(trouble)).toBe(true)
+  expect(PAM_RULES[trouble as PamTrouble]).toEqual(rule)
+})
+
+test('there is no further rule', () => {
+  expect(Object.keys(PAM_RULES).sort()).toEqual(Object.keys(RULES).sort())
+  expect(['', 'constructor', 'never_heard_of'].filter(isPamTrouble)).toEqual([])
+})
+
+describe('the name of an error', () => {
+  const nameOf = (status: number, json?: unknown) => errorNameOf({ status, json })
+
+  test.each(PAM_ERROR_NAMES)('%s is found in any of the four members, alone or in a sentence', (name) => {
+    for (const field of ['error', 'code', 'name', 'message']) {
+      expect(nameOf(418, { [field]: name })).toBe(name)
+      expect(nameOf(418, { [field]: `Request failed: ${name}.` })).toBe(name)
+    }
+  })
+
+  test('is not a part of another word', () => {
+    for (const text of ['xquota_exceeded', 'quota_exceeded_x', 'quota_exceeded2', '_quota_exceeded'])
+      expect(nameOf(400, { error: text })).toBe('invalid_request')
+  })
+
+  test('is the first that is found, in this order', () => {
+    const names = { message: 'disabled_team', name: 'quota_exceeded', code: 'unknown_error' }
+    expect(nameOf(403, { ...names, error: 'Forbidden' })).toBe('unknown_error')
+    expect(nameOf(403, { ...names, error: 'forbidden_error' })).toBe('forbidden_error')
+  })
+
+  test.each<[unknown]>([
+    [undefined],
+    [null],
+    ['quota_exceeded'],
+    [7],
+    [{}],
+    [{ error: 7, code: null, name: ['quota_exceeded'], message: {} }],
+    [{ detail: 'quota_exceeded' }],
+    [Object.create({ error: 'quota_exceeded' })],
+  ])('is by the status where the body has none: %j', (json) => {
+    expect(nameOf(403, json)).toBe('forbidden_error')
+  })
+
+  test.each([
+    [400, 'invalid_request'],
+    [401, 'authentication_error'],
+    [403, 'forbidden_error'],
+    [404, 'resource_does_not_exist'],
+    [409, 'resource_already_exists'],
+    [415, 'unsupported_content_type'],
+    [418, 'invalid_request'],
+    [429, 'too_many_requests'],
+    [499, 'client_closed_connection'],
+    [500, 'unknown_error'],
+    [501, 'unknown_error'],
+    [503, 'service_offline'],
+    [504, 'gateway_timeout'],
+  ])('by the status %d is %s', (status, name) => {
+    expect(nameOf(status)).toBe(name)
+  })
+})
+
+describe('what went wrong', () => {
+  const troubleOf = (status: number, subject: PamSubject, json?: unknown) =>
+    failureOf({ status, json, headers: {}, bytes: Buffer.alloc(0) }, subject)
+
+  test.each([200, 201, 204, 299])('nothing with the status %d', (status) => {
+    expect(troubleOf(status, 'team')).toBeUndefined()
+  })
+
+  test.each([199, 300, 302, 399])('the status %d is a redirect, or no answer that can be taken', (status) => {
+    expect(troubleOf(status, 'team')).toMatchObject({
+      trouble: 'unreadable',
+      message: 'unreadable: redirect',
+      status: undefined,
+    })
+  })
+
+  test.each<[PamSubject, PamTrouble]>([
+    ['token', 'unknown_team'],
+    ['team', 'unknown_team'],
+    ['person', 'unknown_person'],
+    ['later_page', 'page_gone'],
+  ])('"does not exist" about %s is %s', (subject, trouble) => {
+    expect(troubleOf(404, subject)).toMatchObject({ trouble, status: 404, rule: RULES[trouble] })
+  })
+
+  test('a 401 of the token-issuing operation refuses the key, whatever it calls itself', () => {
+    const json = { error: 'authorization_error' }
+    expect(troubleOf(401, 'token', json)?.trouble).toBe('authentication_error')
+    expect(troubleOf(403, 'token', json)?.trouble).toBe('authorization_error')
+    expect(troubleOf(401, 'person', json)?.trouble).toBe('authorization_error')
+  })
+
+  test.each<[UpstreamFailure, PamTrouble, string]>([
+    [new UpstreamFailure('too-large'), 'unreadable', 'unreadable: too large'],
+    [new UpstreamFailure('breaker-open', { retryAfterMs: 700 }), 'held_back', 'held_back'],
+    [new UpstreamFailure('busy', { retryAfterMs: 700 }), 'held_back', 'held_back'],
+    [new UpstreamFailure('timeout', { retryAfterMs: 700 }), 'no_answer', 'no_answer'],
+    [new UpstreamFailure('cut'), 'no_answer', 'no_answer'],
+    [new UpstreamFailure('unreachable'), 'no_answer', 'no_answer'],
+  ])('without an answer: %s', (failure, trouble, message) => {
+    expect(failureOfCall(failure)).toMatchObject({
+      name: 'PamFailure',
+      trouble,
+      message,
+      cause: failure,
+      gaveWay: false,
+      retryAfterMs: trouble === 'held_back' ? 700 : undefined,
+    })
+  })
+})
+
+describe('what the SPA gets', () => {
+  const retryAfter = (trouble: PamTrouble, retryAfterMs?: number) =>
+    new PamFailure(trouble, { retryAfterMs }).toBrokerError().headers['Retry-After']
+
+  test.each(Object.entries(RULES))('for %s', (trouble, { status, code, retryAfterSeconds }) => {
+    const failure = new PamFailure(trouble as PamTrouble)
+    expect(failure.toBrokerError()).toMatchObject({
+      status,
+      code,
+      cause: failure,
+      dependency: 'pam',
+      headers: retryAfterSeconds === undefined ? {} : { 'Retry-After': String(retryAfterSeconds) },
+    })
+  })
+
+  test('Retry-After is what PAM said, in whole seconds, one at least, where the error has one at all', () => {
+    expect(retryAfter('too_many_requests', 12_001)).toBe('13')
+    expect(retryAfter('too_many_requests', 12_000)).toBe('12')
+    expect(retryAfter('too_many_requests', 0)).toBe('1')
+    expect(retryAfter('no_answer', 12_000)).toBeUndefined()
+  })
+
+  test('a call that was given up for the sake of others says so', () => {
+    expect(new PamFailure('no_answer', { gaveWay: true }).gaveWay).toBe(true)
+  })
+})
