@@ -65,6 +65,7 @@ function optionsOf(name, { sources, tests }) {
     incremental,
     incrementalFile: `test-results/mutants/${name}.json`,
     reporters: ['dots'],
+    warnings: { slow: false }, // of mutants in tables: they are what these tests are for
     logLevel: 'warn',
   }
 }
@@ -94,12 +95,12 @@ function describeMutant({ fileName, location: { start, end }, replacement, statu
   const file = relative(process.cwd(), fileName)
   const lines = readFileSync(fileName, 'utf8')
     .split('\n')
-    .slice(start.line, end.line + 1)
+    .slice(start.line - 1, end.line)
   const line = lines[0].trim()
-  lines.push(lines.pop().slice(0, end.column))
-  lines[0] = lines[0].slice(start.column)
+  lines.push(lines.pop().slice(0, end.column - 1))
+  lines[0] = lines[0].slice(start.column - 1)
   const change = `${lines.join(' ')} → ${replacement}`.replace(/\s+/g, ' ')
-  return { file, at: start.line + 1, line, change, isCovered: status !== 'NoCoverage' }
+  return { file, at: start.line, line, change, isCovered: status !== 'NoCoverage' }
 }
 
 function printSurvivors({ name, percent, unlisted, stale }) {

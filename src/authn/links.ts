@@ -189,7 +189,7 @@ export function inOneSpelling(path: string): string {
 /** Sets an own property whatever its name: `__proto__` stays a plain field. */
 function define(target: Record<string, unknown>, key: string, value: unknown): void {
   if (key !== '__proto__') target[key] = value
-  else Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true })
+  else Object.defineProperty(target, key, { value, enumerable: true })
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -5,6 +5,7 @@ import {
   inOneSpelling,
   mergeSteps,
   type RewriteOptions,
+  redirectOf,
   rewriteAnswer,
 } from '../../src/authn/links.ts'
 import { cutTokens } from '../../src/authn/tokens.ts'
@@ -76,7 +77,10 @@ describe('tokens never reach the browser', () => {
       { stateToken: TOKEN, _links: { next: { href: `${UPSTREAM}${VERIFY}?stateToken=${TOKEN}` } } },
       { handle: undefined },
     )
-    expect(body).toEqual({ _links: { next: { href: `${PUBLIC}${VERIFY}?stateToken=` } } })
+    expect(JSON.stringify(body)).toBe(
+      JSON.stringify({ _links: { next: { href: `${PUBLIC}${VERIFY}?stateToken=` } } }),
+    )
+    expect(Object.keys(body)).toEqual(['_links'])
   })
 
   test('in the query of our own routes the handle stands in its place', () => {
@@ -189,6 +193,10 @@ describe('links to the API move to our own address', () => {
     ['a path in another case', `${UPSTREAM}/API/V1/authn`],
     ['an identity provider and more', `${UPSTREAM}/sso/idps/0oa1/more`],
     ['a redirect and more', `${UPSTREAM}/login/step-up/redirect/more`],
+    ['another redirect and more', `${UPSTREAM}/login/token/redirect/more`],
+    ['a redirect in a folder', `${UPSTREAM}/app/login/step-up/redirect`],
+    ['another redirect in a folder', `${UPSTREAM}/app/login/token/redirect`],
+    ['an identity provider in a folder', `${UPSTREAM}/app/sso/idps/0oa1`],
   ])('%s stays as it is, and is no step', (_name, href) => {
     expect(hrefOf(href)).toMatchObject({ href, offered: [], cutFromLinks: 0 })
   })
@@ -202,6 +210,14 @@ describe('links to the API move to our own address', () => {
     expect(href).toBe(PUBLIC + path)
     expect(findStep(offered, 'POST', inOneSpelling(path))).toBeDefined()
     expect(inOneSpelling(path)).toBe('/api/v1/authn/factors/token%3Asoftware%3Atotp/verify')
+  })
+
+  test.each([
+    ['/:/', '/%3A/'],
+    ['/a%2Fb/%7E~', '/a%2Fb/~~'],
+    ['/100%/a:b', '/100%/a%3Ab'],
+  ])('%s is compared as %s', (path, wanted) => {
+    expect(inOneSpelling(path)).toBe(wanted)
   })
 
   test('an unlisted path under /api/v1/ moves too: what we have never heard of passes on', () => {
@@ -267,6 +283,22 @@ describe('links to the API move to our own address', () => {
     const { body, offered } = rewrite({ _links: { next: { href: [{ href: UPSTREAM + VERIFY }] } } })
     expect(body).toEqual({ _links: { next: { href: [{ href: PUBLIC + VERIFY }] } } })
     expect(offered.length).toBe(1)
+  })
+
+  test('only an href is a link: a token is looked for in no other text', () => {
+    const link = `${UPSTREAM}/x?token=an-ordinary-long-word`
+    for (const answer of [{ note: link }, { href: [link] }, { href: { note: link } }]) {
+      const rewritten = rewrite({ ...answer, text: 'an-ordinary-long-word' })
+      expect(rewritten).toMatchObject({ body: { text: 'an-ordinary-long-word' }, tokens: [TOKEN] })
+    }
+  })
+
+  test.each([
+    '/api/v1/x/api/v1/users/00u1/factors/ost1/qr/last-segment',
+    '/api/v1/users/00u1/factors/ost1/qr/last/segment',
+    '/api/v1/users/00u1/x/factors/ost1/qr/last-segment',
+  ])('%s is no picture: its path stays, and no part of it is a token', (path) => {
+    expect(hrefOf(UPSTREAM + path)).toMatchObject({ href: PUBLIC + path, tokens: [TOKEN] })
   })
 
   test('the token in the path of an enrolment picture is swapped for a handle, and cut wherever else it stands', () => {
@@ -422,5 +454,19 @@ describe('steps', () => {
       step('/a', ['GET', 'POST']),
     ])
     expect(mergeSteps([step('/a', ['GET'])], [step('/a')])).toEqual([step('/a')])
+    expect(mergeSteps([step('/a')], [step('/a', ['GET'])])).toEqual([step('/a')])
+  })
+
+  test('a redirect leads to the whole link of the newest mention, and only a GET follows it', () => {
+    const path = '/login/step-up/redirect'
+    const link = (n: number, methods: string[]) => ({
+      ...step(path, methods),
+      href: `${UPSTREAM}${path}?n=${n}`,
+    })
+    const offered = mergeSteps([link(1, ['GET'])], [link(2, ['GET'])])
+    expect(redirectOf(offered, path)).toBe(`${UPSTREAM}${path}?n=2`)
+    expect(redirectOf([link(1, ['POST'])], path)).toBeUndefined()
+    expect(redirectOf([step(path, ['GET'])], path)).toBeUndefined()
+    expect(redirectOf([], path)).toBeUndefined()
   })
 })
