@@ -8,6 +8,7 @@ import { relative } from 'node:path'
 import { Stryker } from '@stryker-mutator/core'
 
 const REQUIRED_PERCENT = 90
+const SURVIVES = new Set(['Survived', 'NoCoverage'])
 
 const read = (name) => JSON.parse(readFileSync(new URL(`mutants/${name}.json`, import.meta.url), 'utf8'))
 const modules = Object.entries(read('modules'))
@@ -24,11 +25,15 @@ if (chosen.length === 0) {
   process.exit(2)
 }
 
+// Many a mutant makes a test wait for what never comes.
+const WAIT_MS = 5000
+process.env.UNTIL_TIMEOUT_MS = String(WAIT_MS) // read by test/support/until.ts
+
 const rows = []
 for (const [name, module] of chosen) {
   const startedMs = Date.now()
   const mutants = await new Stryker(optionsOf(name, module)).runMutationTest()
-  const row = { name, ...judged(module, mutants), seconds: Math.round((Date.now() - startedMs) / 1000) }
+  const row = { name, ...judge(module, mutants), seconds: Math.round((Date.now() - startedMs) / 1000) }
   rows.push(row)
   printSurvivors(row)
 }
@@ -48,6 +53,7 @@ function optionsOf(name, { sources, tests }) {
       configFile: 'jest.config.mjs',
       config: {
         testMatch: tests.map((path) => `<rootDir>/${path}`),
+        testTimeout: 2 * WAIT_MS,
         setupFiles: ['<rootDir>/scripts/mutants/fixed-draws.mjs'],
       },
       enableFindRelatedTests: false,
@@ -56,8 +62,7 @@ function optionsOf(name, { sources, tests }) {
     concurrency: 1,
     // A process keeps the modules of every run (Node 20 does not free modules of a vm context), so it is replaced now and then.
     maxTestRunnerReuse: 100,
-    // An endless loop is noticed by its number of rounds; this is for a promise that is never kept.
-    timeoutMS: 30_000,
+    timeoutMS: 60_000, // an endless loop is noticed sooner, by its number of rounds
     tempDirName: `test-results/mutants/${name}`,
     ignorePatterns: ['build', 'dist', 'test-results'],
     disableTypeChecks: false,
@@ -70,16 +75,15 @@ function optionsOf(name, { sources, tests }) {
   }
 }
 
-function judged({ sources }, mutants) {
-  const counted = mutants.filter(({ status }) => status !== 'Ignored' && status !== 'CompileError')
-  const survivors = counted
-    .filter(({ status }) => status === 'Survived' || status === 'NoCoverage')
-    .map(describeMutant)
+function judge({ sources }, mutants) {
+  const survivors = mutants.filter(({ status }) => SURVIVES.has(status)).map(describeMutant)
+  const killed = mutants.filter(({ status }) => status === 'Killed' || status === 'Timeout').length
+  const count = killed + survivors.length // a mutant that cannot even be loaded counts neither way
   const listed = onPurpose.filter(({ file }) => sources.includes(file))
   const isListed = (survivor) => listed.some((entry) => matches(entry, survivor))
   return {
-    mutants: counted.length,
-    percent: (100 * (counted.length - survivors.length)) / counted.length,
+    mutants: count,
+    percent: (100 * killed) / count,
     unlisted: survivors.filter((survivor) => !isListed(survivor)),
     listed: survivors.filter(isListed),
     stale: listed.filter((entry) => !survivors.some((survivor) => matches(entry, survivor))),
