@@ -1,13 +1,10 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import type { Group } from '../../src/pam/group.ts'
 import { parseLinkHeader } from '../../src/pam/link-header.ts'
-import { type PageLimits, readPages } from '../../src/pam/pages.ts'
+import { newPageRead, type PageLimits, readPages } from '../../src/pam/pages.ts'
 import { PamFailure } from '../../src/pam/pam-errors.ts'
-import { HOSTILE_LINK_FORMS, LEGAL_LINK_FORMS } from '../../src/sandbox/pam/pam-links.ts'
 import type { UpstreamAnswer } from '../../src/upstream/upstream-client.ts'
-import { LOGIN } from './pam-broker.ts'
-import { type Journey, startJourney } from './pam-journey.ts'
 
 const ORIGIN = 'https://pam.example.test'
 const TEAM = 'example-team'
@@ -243,42 +240,123 @@ test('any list, any page size, any order of link parameters: the same groups onc
   await fc.assert(property, { numRuns: 300 })
 })
 
-let journey: Journey
-beforeEach(async () => {
-  journey = await startJourney()
-})
-afterEach(() => journey.close())
+describe('reading a list page by page', () => {
+  const parts = (limits: Partial<PageLimits> = {}, monotonic = () => 0) => ({
+    origin: ORIGIN,
+    limits: { ...LIMITS, ...limits },
+    monotonic,
+  })
+  /** Answers page `n` with group `n` and a link to the next one, up to the last. */
+  const pagesUpTo = (last: number, asked: unknown[][] = []) => {
+    return async (path: string, timeoutMs: number, isFirst: boolean) => {
+      asked.push([path, timeoutMs, isFirst])
+      const n = Number(new URL(path, ORIGIN).searchParams.get('o') ?? 1)
+      return answerOf([group(n)], n < last ? `<?o=${n + 1}>; rel=next` : undefined)
+    }
+  }
 
-test.each(LEGAL_LINK_FORMS)('over the wire, links in the form %s give the whole list', async (form) => {
-  journey.pam.control.growGroups(250, LOGIN)
-  journey.pam.control.setLinkForm(form)
-  const { status, body } = await journey.broker.get('/api/v1/pam/me')
-  expect(status).toBe(200)
-  expect(new Set((body.groups as Group[]).map(({ id }) => id)).size).toBe(250)
-})
-
-test.each(HOSTILE_LINK_FORMS)(
-  'over the wire, links in the form %s fail the list; the token goes nowhere else and nothing is kept',
-  async (form) => {
-    const elsewhere: string[] = []
-    const other = await journey.listen((req, res) => {
-      elsewhere.push(`${req.url} ${req.headers.authorization}`)
-      res.end('{"list": []}')
-    })
-    journey.pam.control.growGroups(250, LOGIN)
-    journey.pam.control.setLinkForm(form, { origin: other.origin })
-
-    const broker = await journey.replica({
-      tunables: (same) => ({ ...same, lists: { ...same.lists, maxPages: 10 } }),
-    })
-    const answer = await broker.get('/api/v1/pam/me')
-    expect([answer.status, answer.body.errorCode]).toEqual([502, 'pam_unexpected'])
-    expect(elsewhere).toEqual([])
-    expect(
-      journey.pam.calls.entries.every(({ path }) => /service_token$|\/users\/[^/]+\/groups$/.test(path)),
-    ).toBe(true)
-    expect([...journey.store.entries.keys()].filter((key) => key.startsWith('gatehouse:pam-groups'))).toEqual(
-      [],
+  test('each page is asked for once, with the time that is left, and the first one is named as such', async () => {
+    const asked: unknown[][] = []
+    let now = 500
+    const groups = await readPages(
+      PATH,
+      pagesUpTo(3, asked),
+      parts({ maxTotalMs: 1000 }, () => (now += 100)),
     )
-  },
-)
+    expect(groups).toEqual([group(1), group(2), group(3)])
+    expect(asked).toEqual([
+      [PATH, 900, true],
+      [`${PATH}?o=2`, 800, false],
+      [`${PATH}?o=3`, 700, false],
+    ])
+  })
+
+  test('as many pages, groups and bytes of links as allowed, and no more', async () => {
+    const link = '<?o=2>; rel=next'
+    await expect(readPages(PATH, pagesUpTo(3), parts({ maxPages: 3 }))).resolves.toHaveLength(3)
+    await expect(readPages(PATH, pagesUpTo(3), parts({ maxPages: 2 }))).rejects.toThrow('too many pages')
+    await expect(readPages(PATH, pagesUpTo(3), parts({ maxItems: 3 }))).resolves.toHaveLength(3)
+    await expect(readPages(PATH, pagesUpTo(3), parts({ maxItems: 2 }))).rejects.toThrow('too many items')
+    expect(await read(link, { maxLinkHeaderBytes: link.length })).toMatchObject({ groups: 2 })
+    expect(await read([link, link], { maxLinkHeaderBytes: 2 * link.length })).toMatchObject({ groups: 2 })
+    expect(await read([link, link], { maxLinkHeaderBytes: 2 * link.length - 1 })).toMatchObject({
+      reason: 'unreadable: link header too long',
+    })
+  })
+
+  test('deleted groups count towards the number of groups', async () => {
+    const deleted = async () => answerOf([1, 2, 3].map((n) => ({ ...group(n), deleted_at: '2025-11-03' })))
+    await expect(readPages(PATH, deleted, parts({ maxItems: 3 }))).resolves.toEqual([])
+    await expect(readPages(PATH, deleted, parts({ maxItems: 2 }))).rejects.toThrow('too many items')
+  })
+
+  test('no time left is no answer, and nothing is asked', async () => {
+    const asked: unknown[][] = []
+    let now = 0
+    const late = readPages(
+      PATH,
+      pagesUpTo(1, asked),
+      parts({ maxTotalMs: 100 }, () => (now += 100)),
+    )
+    await expect(late).rejects.toThrow('no_answer: the list took too long')
+    expect(asked).toEqual([])
+  })
+
+  test('a group that is listed twice counts once, as it was last', async () => {
+    const renamed = { ...group(1), name: 'Renamed' }
+    const lists = [[group(1), group(2)], [renamed]]
+    const fetchPage = async () => {
+      const list = lists.shift()
+      return answerOf(list, lists.length > 0 ? '<?o=2>; rel=next' : undefined)
+    }
+    expect(await readPages(PATH, fetchPage, parts())).toEqual([renamed, group(2)])
+  })
+
+  test('a failed page keeps those before it; a later call continues after them', async () => {
+    const asked: unknown[][] = []
+    const pages = pagesUpTo(3, asked)
+    const read = newPageRead()
+    const failing = async (path: string, timeoutMs: number, isFirst: boolean) => {
+      if (path.endsWith('?o=3')) throw new PamFailure('too_many_requests')
+      return pages(path, timeoutMs, isFirst)
+    }
+    await expect(readPages(PATH, failing, parts(), read)).rejects.toThrow('too_many_requests')
+    expect(read).toEqual({
+      beganAtMs: 0,
+      next: '?o=3',
+      asked: ['', '?o=2'],
+      items: 2,
+      groups: [group(1), group(2)],
+    })
+    expect(await readPages(PATH, pages, parts(), read)).toEqual([group(1), group(2), group(3)])
+    expect(asked.map(([path]) => path)).toEqual([PATH, `${PATH}?o=2`, `${PATH}?o=3`])
+  })
+
+  test('a later page that does not exist has the list read again from the start, once', async () => {
+    const asked: unknown[][] = []
+    let gone = 1
+    const fetchPage = async (path: string, timeoutMs: number, isFirst: boolean) => {
+      const answer = await pagesUpTo(3, asked)(path, timeoutMs, isFirst)
+      if (path.endsWith('?o=3') && gone-- > 0) throw new PamFailure('page_gone')
+      return answer
+    }
+    expect(await readPages(PATH, fetchPage, parts())).toEqual([group(1), group(2), group(3)])
+    expect(asked).toHaveLength(6)
+
+    gone = 2
+    await expect(readPages(PATH, fetchPage, parts())).rejects.toThrow('page_gone')
+    expect(asked).toHaveLength(12)
+  })
+
+  test('another failure, or an error that is none of PAM, is not read again', async () => {
+    let calls = 0
+    for (const error of [new PamFailure('unknown_error'), new TypeError('page_gone')]) {
+      const failing = async () => {
+        calls += 1
+        throw error
+      }
+      await expect(readPages(PATH, failing, parts())).rejects.toBe(error)
+    }
+    expect(calls).toBe(2)
+  })
+})
