@@ -1,0 +1,161 @@
+import { beforeEach, describe, expect, test } from '@jest/globals'
+import { AuthnError } from '../../../src/sandbox/authn/authn-error.ts'
+import type { Caller } from '../../../src/sandbox/authn/caller.ts'
+import { cancel, goBack } from '../../../src/sandbox/authn/navigation.ts'
+import type { Status } from '../../../src/sandbox/authn/statuses.ts'
+import {
+  createTransactions,
+  dropChallenge,
+  newChallenge,
+  type Transaction,
+} from '../../../src/sandbox/authn/transaction.ts'
+import type { World } from '../../../src/sandbox/authn/world.ts'
+
+const LIFETIME_MINUTES = 5
+const LIFETIME_MS = LIFETIME_MINUTES * 60_000
+const CALLER = { address: '203.0.113.7' } as Caller
+
+let now: number
+let transactions: ReturnType<typeof createTransactions>
+beforeEach(() => {
+  now = Date.parse('2026-06-01T10:00:00Z')
+  let issued = 0
+  const tokens = { long: () => `00token-${++issued}`, short: () => '', all: () => [], clear() {} }
+  transactions = createTransactions({ now: () => now, tokens, lifetimeMinutes: LIFETIME_MINUTES })
+})
+const begin = (start: Partial<Transaction> = {}) => transactions.begin({ caller: CALLER, ...start })
+const INVALID = expect.objectContaining({ status: 401, code: 'E0000011' })
+
+describe('a transaction', () => {
+  test('begins UNAUTHENTICATED, with a state token of its own and nothing known', () => {
+    expect(begin()).toEqual({
+      stateToken: '00token-1',
+      status: 'UNAUTHENTICATED',
+      expiresAtMs: now + LIFETIME_MS,
+      caller: CALLER,
+      person: undefined,
+      app: undefined,
+      relayState: undefined,
+      warnBeforePasswordExpired: false,
+      multiOptionalFactorEnroll: false,
+      recoveryType: undefined,
+      recoveryFactor: undefined,
+      wrongRecoveryCodes: 0,
+      fromSession: false,
+      mfaDone: false,
+      passwordDone: false,
+      enrolmentSkipped: false,
+      enrolledNow: false,
+      rememberDevice: false,
+      autoPush: false,
+      factor: undefined,
+      challengeByType: false,
+      challenge: undefined,
+      factorResult: undefined,
+      sessionToken: undefined,
+    })
+    expect(begin().stateToken).toBe('00token-2')
+  })
+
+  test('begins with what is given', () => {
+    expect(begin({ status: 'RECOVERY', mfaDone: true })).toMatchObject({ status: 'RECOVERY', mfaDone: true })
+  })
+
+  test('is found by its state token, and lives for five minutes more each time', () => {
+    const transaction = begin()
+    now += LIFETIME_MS - 1
+    expect(transactions.find(transaction.stateToken)).toBe(transaction)
+    expect(transaction.expiresAtMs).toBe(now + LIFETIME_MS)
+    now += LIFETIME_MS
+    expect(() => transactions.find(transaction.stateToken)).toThrow(INVALID)
+  })
+
+  test('is not found by another token, nor once it has ended', () => {
+    const transaction = begin()
+    expect(() => transactions.find('00token-2')).toThrow(INVALID)
+    transactions.end(transaction)
+    expect(() => transactions.find(transaction.stateToken)).toThrow(INVALID)
+  })
+
+  test('is among all of them while it lives', () => {
+    const [one, two] = [begin(), begin()]
+    expect(transactions.all()).toEqual([one, two])
+    now += LIFETIME_MS - 1
+    transactions.find(two.stateToken)
+    now += 1
+    expect(transactions.all()).toEqual([two])
+    transactions.clear()
+    expect(transactions.all()).toEqual([])
+  })
+
+  test('expires on request, as all others do', () => {
+    const [one, two] = [begin(), begin()]
+    transactions.expireAll()
+    for (const { stateToken } of [one, two]) expect(() => transactions.find(stateToken)).toThrow(INVALID)
+  })
+
+  test('a thousand more remove those that have expired, and no other', () => {
+    const [expired, living] = [begin(), begin()]
+    now += LIFETIME_MS - 1
+    transactions.find(living.stateToken)
+    now += 1
+    for (let n = 0; n < 997; n++) begin()
+    expired.expiresAtMs = now + 1 // shows whether it is still kept
+    expect(transactions.all()).toContain(expired)
+    expired.expiresAtMs = now
+    begin()
+    expired.expiresAtMs = now + 1
+    expect(transactions.all()).not.toContain(expired)
+    expect(transactions.all()).toContain(living)
+  })
+})
+
+describe('a challenge', () => {
+  test('is new with nothing sent, asked or answered', () => {
+    expect(newChallenge()).toEqual({
+      code: undefined,
+      sentAtMs: undefined,
+      nonce: '',
+      polls: 0,
+      pushAnswer: undefined,
+      correctAnswer: undefined,
+      qrToken: undefined,
+    })
+  })
+
+  const challenged = (status: Status): Transaction =>
+    begin({ status, challenge: newChallenge(), challengeByType: true, factorResult: 'WAITING' })
+  const DROPPED = { factor: undefined, challenge: undefined, challengeByType: false, factorResult: undefined }
+
+  test('is dropped with its factor and its result', () => {
+    const transaction = challenged('MFA_CHALLENGE')
+    dropChallenge(transaction)
+    expect(transaction).toMatchObject(DROPPED)
+  })
+
+  test.each([
+    ['MFA_CHALLENGE', 'MFA_REQUIRED'],
+    ['MFA_ENROLL_ACTIVATE', 'MFA_ENROLL'],
+  ] as const)('previous leads from %s to %s and drops it', (from, to) => {
+    const transaction = challenged(from)
+    goBack(transaction)
+    expect(transaction).toMatchObject({ status: to, ...DROPPED })
+  })
+
+  test.each(['MFA_REQUIRED', 'MFA_ENROLL', 'PASSWORD_WARN', 'SUCCESS'] as const)(
+    'previous is refused in %s, and nothing changes',
+    (status) => {
+      const transaction = challenged(status)
+      expect(() => goBack(transaction)).toThrow(AuthnError)
+      expect(transaction).toMatchObject({ status, challengeByType: true, factorResult: 'WAITING' })
+    },
+  )
+})
+
+test('cancel ends the transaction and gives its relay state back', () => {
+  const world = { transactions } as World
+  const [plain, relayed] = [begin(), begin({ relayState: 'where I was' })]
+  expect(cancel(world, plain)).toEqual({})
+  expect(cancel(world, relayed)).toEqual({ relayState: 'where I was' })
+  expect(transactions.all()).toEqual([])
+})
