@@ -1,0 +1,42 @@
+import { expect, test } from '@jest/globals'
+import { type Operation, requireAllowed, type Status } from '../../../src/sandbox/authn/statuses.ts'
+
+/**
+ * What each status accepts besides `state` and `cancel`, which all do: "leads to" in the operations of field-notes.md,
+ * the links of each status in authn-api.md, and recorded answers for `previous` and the resends.
+ */
+const ACCEPTED: Record<Status, readonly Operation[]> = {
+  SUCCESS: [],
+  PASSWORD_EXPIRED: ['change-password'],
+  PASSWORD_WARN: ['change-password', 'skip'],
+  PASSWORD_RESET: ['reset-password'],
+  MFA_REQUIRED: ['verify'],
+  MFA_CHALLENGE: ['verify', 'resend-challenge', 'duo-callback', 'previous'],
+  MFA_ENROLL: ['enrol', 'skip'],
+  MFA_ENROLL_ACTIVATE: [
+    'activate',
+    'activation-poll',
+    'send-activation',
+    'resend-enrolment',
+    'duo-callback',
+    'previous',
+  ],
+  LOCKED_OUT: [],
+  RECOVERY: ['answer'],
+  RECOVERY_CHALLENGE: ['verify-recovery', 'resend-recovery'],
+  UNAUTHENTICATED: ['authenticate'],
+}
+
+const OPERATIONS: readonly Operation[] = [...new Set(Object.values(ACCEPTED).flat())]
+
+test.each(Object.entries(ACCEPTED))(
+  '%s accepts %j, its state and its end; all else is 403 E0000079',
+  (status, accepted) => {
+    const allowed = new Set<Operation>(['state', 'cancel', ...accepted])
+    for (const operation of ['state', 'cancel', ...OPERATIONS] as const) {
+      const require = () => requireAllowed(status as Status, operation)
+      if (allowed.has(operation)) expect(require).not.toThrow()
+      else expect(require).toThrow(expect.objectContaining({ status: 403, code: 'E0000079' }))
+    }
+  },
+)
