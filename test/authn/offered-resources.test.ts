@@ -335,18 +335,32 @@ describe('a GET of what was offered', () => {
       await expect(ask()).rejects.toMatchObject({ cause: { message: 'status 302 without a picture' } })
     })
 
-    test('an error of the API passes on without the picture’s own token', async () => {
-      answer = {
-        status: 404,
-        json: { errorCode: 'E0000007', errorSummary: `no ${QR_TOKEN} of ${STATE_TOKEN}`, errorId: 'oae1' },
-      }
-      expect(await ask()).toMatchObject({
-        kind: 'answer',
-        status: 404,
-        errorCode: 'E0000007',
-        body: JSON.stringify({ errorCode: 'E0000007', errorSummary: 'no  of ', errorId: 'oae1' }),
-      })
-    })
+    test.each([400, 404])(
+      'an error %d of the API passes on without the picture’s own token',
+      async (status) => {
+        const link = { href: UPSTREAM + PICTURE }
+        answer = {
+          status,
+          json: {
+            errorCode: 'E0000007',
+            errorSummary: `no ${QR_TOKEN} of ${STATE_TOKEN}`,
+            errorId: 'oae1',
+            link,
+          },
+        }
+        expect(await ask()).toMatchObject({
+          kind: 'answer',
+          status,
+          errorCode: 'E0000007',
+          body: JSON.stringify({
+            errorCode: 'E0000007',
+            errorSummary: 'no  of ',
+            errorId: 'oae1',
+            link: { href: `${PUBLIC}/api/v1/users/00u1/factors/ost1/qr/` },
+          }),
+        })
+      },
+    )
   })
 })
 
