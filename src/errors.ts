@@ -232,7 +232,7 @@ export const stepInProgress = () =>
 export const pamError = (
   status: 404 | 502 | 503 | 504,
   code: `pam_${string}`,
-  details: { retryAfterSeconds?: number; cause?: unknown } = {},
+  details: { retryAfterSeconds?: number | undefined; cause?: unknown } = {},
 ) =>
   new BrokerError(status, code, PAM_SUMMARY[code] ?? 'The access service is not available', {
     ...(details.retryAfterSeconds === undefined

@@ -172,10 +172,7 @@ export class PamFailure extends Error {
       this.retryAfterMs === undefined || retryAfterSeconds === undefined
         ? retryAfterSeconds
         : Math.max(1, Math.ceil(this.retryAfterMs / 1000))
-    return pamError(status, code, {
-      ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }),
-      cause: this,
-    })
+    return pamError(status, code, { retryAfterSeconds: seconds, cause: this })
   }
 }
 

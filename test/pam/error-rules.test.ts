@@ -151,6 +151,10 @@ describe('what went wrong', () => {
     })
   })
 
+  test('the status 400 is an error', () => {
+    expect(troubleOf(400, 'team')).toMatchObject({ trouble: 'invalid_request', status: 400 })
+  })
+
   test.each<[PamSubject, PamTrouble]>([
     ['token', 'unknown_team'],
     ['team', 'unknown_team'],

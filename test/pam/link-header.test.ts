@@ -75,6 +75,8 @@ test.each([
   '</a>; rel=next>',
   '</a>; (rel)=next',
   '</a>; rel="n\u00e4chste"',
+  '; rel=next',
+  '</a>; rel="a_b:c"',
   '</a>; rel="1next"',
   '</a>; rel="next+1"',
   '</a>; rel="next prev:"',
