@@ -243,6 +243,7 @@ test('any list, any page size, any order of link parameters: the same groups onc
 describe('reading a list page by page', () => {
   const parts = (limits: Partial<PageLimits> = {}, monotonic = () => 0) => ({
     origin: ORIGIN,
+    team: TEAM,
     limits: { ...LIMITS, ...limits },
     monotonic,
   })
