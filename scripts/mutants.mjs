@@ -61,7 +61,7 @@ function optionsOf(name, { sources, tests }) {
     coverageAnalysis: 'perTest',
     concurrency: 1,
     // A process keeps the modules of every run (Node 20 does not free modules of a vm context), so it is replaced now and then.
-    maxTestRunnerReuse: 100,
+    maxTestRunnerReuse: 25,
     timeoutMS: 20_000, // an endless loop is noticed sooner, by its number of rounds
     tempDirName: `test-results/mutants/${name}`,
     ignorePatterns: ['build', 'dist', 'test-results'],
