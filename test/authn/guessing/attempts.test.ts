@@ -50,6 +50,7 @@ const TABLE: [string, Partial<AttemptedStep>, string | undefined][] = [
   ['enroll', { fields: { factorType: 'sms', ...code } }, 'message'],
   ['enroll', { fields: { factorType: 'x', ...code, profile: { phoneNumber: '+1 555 0100' } } }, 'message'],
   ['enroll', { fields: { factorType: 'Token:Hardware', ...code, profile: { email: 'a@b.c' } } }, 'code'],
+  ['enroll', { fields: { factorType: 'push', profile: null } }, undefined],
   ['enroll', { fields: { factorType: 'question', profile: { question: 'q', answer: 'a' } } }, undefined],
   ['enroll', { fields: { factorType: 'never heard of', ...code } }, 'code'],
   ['recovery_verify', { fields: code }, 'code'],
@@ -83,4 +84,15 @@ test('it says who and where, for limits and for the log', () => {
     handle: '00handle',
     factorType: 'sms',
   })
+})
+
+test('what is no attempt is none at all', () => {
+  const step = { operation: 'skip', fields: {}, factorId: undefined, factorType: undefined }
+  expect(attemptIn(step, transaction, '00handle')).toBeUndefined()
+})
+
+test('without an awaited factor nothing is a poll', () => {
+  const step = { operation: 'verify', fields: {}, factorId: undefined, factorType: 'push' }
+  const fresh = { ...transaction, awaitedFactor: undefined }
+  expect(attemptIn(step, fresh, '00handle')?.defence).toBe('push')
 })
