@@ -105,7 +105,7 @@ function step(name: string, path: string, rest: Partial<Operation> = {}): Operat
 }
 
 /** Authentication method names of RFC 8176 for the factor types we know; another one is just a second factor. */
-const AMR: ReadonlyMap<string, string> = new Map(
+const AMR: ReadonlyMap<string | undefined, string> = new Map(
   Object.entries({
     password: 'pwd',
     question: 'kba',
@@ -144,7 +144,7 @@ export function proofOf(
       return credentialAccepted || mayBeAnothers ? undefined : NEW_PASSWORD_PROOF
     case 'factor':
       if (mayBeAnothers && !CREDENTIALS.some((name) => isShown(shown.fields[name]))) return undefined
-      return { kind: 'factor', provesUser: true, amr: AMR.get(shown.factorType ?? '') ?? 'mfa' }
+      return { kind: 'factor', provesUser: true, amr: AMR.get(shown.factorType) ?? 'mfa' }
     case undefined:
       return undefined
   }

@@ -3,9 +3,9 @@ import type { Exchanged } from '../exchange.ts'
 import type { Defence } from './figures.ts'
 
 /** Wrong credentials; a wrong code or answer; a wrong recovery answer. */
-const REFUSED: ReadonlySet<string> = new Set(['E0000004', 'E0000068', 'E0000087'])
+const REFUSED: ReadonlySet<string | undefined> = new Set(['E0000004', 'E0000068', 'E0000087'])
 /** A token that stands for a person is refused as what it is, or as credentials. */
-const TOKEN_REFUSED: ReadonlySet<string> = new Set(['E0000004', 'E0000011'])
+const TOKEN_REFUSED: ReadonlySet<string | undefined> = new Set(['E0000004', 'E0000011'])
 
 /** What the upstream says of a factor that is not refused: it goes on, waits, or asks for the next code. */
 const HARMLESS_RESULTS: ReadonlySet<string> = new Set(['SUCCESS', 'WAITING', 'CHALLENGE'])
@@ -23,12 +23,12 @@ export function isSpent(
     case 'code': {
       // some factors refuse a code with 200
       const isRefused = factorResult !== undefined && !HARMLESS_RESULTS.has(factorResult)
-      return isRefused || status === 'LOCKED_OUT' || REFUSED.has(errorCode ?? '')
+      return isRefused || status === 'LOCKED_OUT' || REFUSED.has(errorCode)
     }
     case 'password':
-      return wrongOldPassword || status === 'LOCKED_OUT' || REFUSED.has(errorCode ?? '')
+      return wrongOldPassword || status === 'LOCKED_OUT' || REFUSED.has(errorCode)
     case 'token':
-      return TOKEN_REFUSED.has(errorCode ?? '')
+      return TOKEN_REFUSED.has(errorCode)
     case 'message':
     case 'push':
     case 'recovery':
