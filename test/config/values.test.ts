@@ -1,0 +1,500 @@
+import { describe, expect, test } from '@jest/globals'
+import { factorType } from '../../src/config/factor-types.ts'
+import {
+  listenHost,
+  port,
+  proxyException,
+  trustedProxies,
+  trustedProxy,
+} from '../../src/config/network-values.ts'
+import { domain, listOf, oneOf, onOrOff, visibleAscii, wholeNumber } from '../../src/config/plain-values.ts'
+import { Refusal } from '../../src/config/refusal.ts'
+import { whyNotSameSite } from '../../src/config/same-site.ts'
+import {
+  hasTrickyPath,
+  pageUrl,
+  proxyUrl,
+  publicOrigin,
+  redirectPrefix,
+  upstreamBaseUrl,
+  upstreamOrigin,
+  webOrigin,
+} from '../../src/config/url-values.ts'
+
+type Parse = (text: string) => unknown
+
+/** What the parser makes of a text, or the reasons of its refusal. */
+function outcome(parse: Parse, text: string): unknown {
+  try {
+    return parse(text)
+  } catch (error) {
+    if (error instanceof Refusal) return { refused: error.reasons }
+    throw error
+  }
+}
+const takes = (parse: Parse, ...values: readonly (readonly [text: string, value: unknown])[]) => {
+  for (const [text, value] of values) expect([text, outcome(parse, text)]).toEqual([text, value])
+}
+const refuses = (parse: Parse, reason: string, ...texts: readonly string[]) => {
+  for (const text of texts) expect([text, outcome(parse, text)]).toEqual([text, { refused: [reason] }])
+}
+
+describe('plain values', () => {
+  test('whole numbers within bounds, in decimal digits', () => {
+    const parse = wholeNumber(1, 1440)
+    takes(parse, ['1', 1], ['030', 30], ['1440', 1440])
+    refuses(
+      parse,
+      'must be a whole number from 1 to 1440',
+      '0',
+      '1441',
+      '-1',
+      '1.5',
+      '1e2',
+      '0x10',
+      '',
+      ' 1',
+      '1 ',
+    )
+    refuses(
+      wholeNumber(0, Number.MAX_VALUE),
+      `must be a whole number from 0 to ${Number.MAX_VALUE}`,
+      '1234567890',
+    )
+    takes(wholeNumber(0, Number.MAX_VALUE), ['123456789', 123_456_789])
+  })
+
+  test('one of several words, as it is written', () => {
+    takes(oneOf('lax', 'strict'), ['lax', 'lax'], ['strict', 'strict'])
+    refuses(oneOf('lax', 'strict'), 'must be lax or strict', 'Lax', '', 'none', 'lax ')
+    takes(onOrOff, ['on', true], ['off', false])
+    refuses(onOrOff, 'must be on or off', 'true', 'ON')
+  })
+
+  test('lists: entries once each, without those that are empty', () => {
+    takes(listOf(wholeNumber(0, 9)), ['1', [1]], [' 1 ,, 2,1 ', [1, 2]])
+    takes(listOf(wholeNumber(0, 9), /;/), ['1;2', [1, 2]])
+    refuses(listOf(visibleAscii), 'holds no entry', '', ',', ' , ')
+  })
+
+  test('lists name each wrong entry by its place, if there are several', () => {
+    const parse = listOf(oneOf('a', 'b'))
+    refuses(parse, 'must be a or b', 'x')
+    expect(outcome(parse, 'a,x,b,y')).toEqual({
+      refused: ['entry 2 must be a or b', 'entry 4 must be a or b'],
+    })
+    const broken = listOf(() => {
+      throw new TypeError('broken')
+    })
+    expect(() => broken('a')).toThrow(TypeError)
+  })
+
+  test('domains, in lower case', () => {
+    const longest = `${'a.'.repeat(126)}b`
+    takes(
+      domain,
+      ['Example.COM', 'example.com'],
+      ['corp', 'corp'],
+      ['a-b_c.x1', 'a-b_c.x1'],
+      ['münchen.de', 'münchen.de'],
+      ['a', 'a'],
+      [longest, longest],
+    )
+    takes(domain, [`${'a'.repeat(63)}.b`, `${'a'.repeat(63)}.b`])
+    refuses(domain, 'must be a domain without the @', '@example.com', '@')
+    refuses(
+      domain,
+      'must be a domain, such as example.com',
+      '',
+      'a b',
+      '-a.b',
+      'a-.b',
+      'a..b',
+      '.a',
+      'a.',
+      'a@b',
+      `${'a'.repeat(64)}.b`,
+      `${longest}c`,
+      'a.b/c',
+    )
+  })
+
+  test('secrets in visible ASCII', () => {
+    takes(visibleAscii, ['!~', '!~'])
+    refuses(
+      visibleAscii,
+      'must be visible ASCII characters without spaces',
+      '',
+      'a b',
+      'ä',
+      'a\n',
+      '\u007f',
+      ' a',
+    )
+  })
+
+  test('factor types', () => {
+    const types = [
+      'question',
+      'sms',
+      'call',
+      'email',
+      'push',
+      'token',
+      'token:software:totp',
+      'token:hotp',
+      'token:hardware',
+      'webauthn',
+      'u2f',
+      'web',
+      'password',
+      'claims_provider',
+      'assertion:oidc',
+      'assertion:saml2',
+    ]
+    takes(factorType, ...types.map((type) => [type, type] as const))
+    refuses(factorType, `must be ${types.join(' or ')}`, '', 'SMS', 'brand_new')
+  })
+})
+
+describe('what listeners and proxies are named by', () => {
+  test('a host to listen on', () => {
+    for (const host of ['0.0.0.0', '::1', '::', 'localhost', 'a', 'A-b.c1', 'a'.repeat(253)])
+      takes(listenHost, [host, host])
+    refuses(
+      listenHost,
+      'must be an IP address or a host name',
+      '',
+      '-a',
+      'a-',
+      '.a',
+      'a b',
+      'http://a',
+      'a:80',
+      'a_b',
+      'a'.repeat(254),
+    )
+  })
+
+  test('a port', () => {
+    takes(port, ['0', 0], ['8080', 8080], ['65535', 65_535], ['00080', 80])
+    refuses(
+      port,
+      'must be a port from 0 to 65535',
+      '65536',
+      '-1',
+      '',
+      '1.5',
+      '080800',
+      'http',
+      '10.0.0.1',
+      '0x50',
+      ' 80',
+      '80 ',
+      'x tcp://a',
+    )
+    refuses(
+      port,
+      'must be a port from 0 to 65535 (Kubernetes sets it for a service of that name: enableServiceLinks: false)',
+      'tcp://10.0.0.1:9090',
+      'TCP://a',
+    )
+  })
+
+  const FORGE = 'must name the proxies: trusting everybody lets anybody forge the client address'
+  const NOT_CIDR = 'must be an IP address or a CIDR, such as 10.0.0.0/8'
+
+  test('a trusted proxy, as a CIDR', () => {
+    takes(
+      trustedProxy,
+      ['192.0.2.1', '192.0.2.1/32'],
+      ['10.0.0.0/8', '10.0.0.0/8'],
+      ['10.0.0.0/032', '10.0.0.0/32'],
+      ['2001:DB8::1', '2001:db8::1/128'],
+      ['2001:db8::/128', '2001:db8::/128'],
+      ['0.0.0.0/1', '0.0.0.0/1'],
+    )
+    refuses(trustedProxy, FORGE, '*', 'true', 'TRUE', 'yes', 'on', 'all')
+    refuses(
+      trustedProxy,
+      'must not be a number of hops: who comes by a shorter way could forge the client address',
+      '1',
+      '42',
+    )
+    refuses(
+      trustedProxy,
+      NOT_CIDR,
+      '',
+      'loopback',
+      '10.0.0.0/33',
+      '2001:db8::/129',
+      '10.0.0.0/8/8',
+      '10.0.0.0/',
+      '10.0.0.0/x',
+      '10.0.0.0/-1',
+      '10.0.0.0/0008',
+      'fe80::1%eth0',
+      '10.0.0',
+      '1a',
+      'x1',
+      'xtrue',
+      'truex',
+      '/8',
+    )
+    refuses(
+      trustedProxy,
+      'must be written as IPv4, not as an IPv4-mapped address',
+      '::ffff:10.0.0.1',
+      '::ffff:0:0/96',
+    )
+    refuses(
+      trustedProxy,
+      'must not hold every address: trusting everybody lets anybody forge the client address',
+      '0.0.0.0/0',
+      '::/0',
+      '10.0.0.0/000',
+    )
+  })
+
+  test('trusted proxies together never hold every address', () => {
+    takes(
+      trustedProxies,
+      ['10.0.0.0/8, 192.0.2.1', ['10.0.0.0/8', '192.0.2.1/32']],
+      ['0.0.0.0/1', ['0.0.0.0/1']],
+      ['128.0.0.0/1', ['128.0.0.0/1']],
+    )
+    const almostAll = '0.0.0.0/1,128.0.0.0/2,192.0.0.0/4,208.0.0.0/5,216.0.0.0/6,220.0.0.0/7,222.0.0.0/8'
+    takes(
+      trustedProxies,
+      [almostAll, almostAll.split(',')],
+      ['2000::/4', ['2000::/4']],
+      ['3000::/4,2000::/5', ['3000::/4', '2000::/5']],
+    )
+    const holds =
+      'must not hold every address, not by several entries either: trusting everybody lets anybody forge the client address'
+    refuses(
+      trustedProxies,
+      holds,
+      '0.0.0.0/1,128.0.0.0/1',
+      '128.0.0.0/1,0.0.0.0/1',
+      `${almostAll},223.0.0.0/8`,
+      '2000::/3',
+      '3000::/4,2000::/4',
+      '::/1,8000::/1',
+      '10.0.0.0/8,2000::/4,3fff::/16,3000::/4',
+      '1.0.0.0/8,0.0.0.0/1,64.0.0.0/2,128.0.0.0/1',
+    )
+  })
+
+  test('what is reached without the egress proxy', () => {
+    takes(proxyException, ['.SVC', '.svc'], ['10.0.0.0/8', '10.0.0.0/8'], ['host:80', 'host:80'])
+    refuses(proxyException, 'must be a host name, a domain or an address', '', 'a b', 'ä', ' a', 'a ')
+  })
+})
+
+describe('URLs', () => {
+  const ABSOLUTE = 'must be an absolute URL, such as https://host.example.com'
+  const ORIGIN_ONLY = 'must be an origin only: scheme, host and port, without path, query and fragment'
+  const NO_USER = 'must have no user name and no password in it'
+  const HOST = 'must have a plain host name or address in it'
+  const DOTS = 'must have no dot segments and no encoded slashes in its path'
+  const QUERY = 'must have no query and no fragment'
+  const WILDCARD = 'must not have a wildcard: list each one'
+
+  test('an origin comes out as browsers write it', () => {
+    for (const parse of [publicOrigin, upstreamOrigin, webOrigin])
+      takes(
+        parse,
+        ['HTTPS://Host.Example.COM:443/', 'https://host.example.com'],
+        ['https://a_b.example:8443', 'https://a_b.example:8443'],
+        ['https://[::1]:8443', 'https://[::1]:8443'],
+        ['https://10.0.0.1', 'https://10.0.0.1'],
+        ['https://host', 'https://host'],
+      )
+  })
+
+  test.each<[string, Parse]>([
+    ['publicOrigin', publicOrigin],
+    ['upstreamOrigin', upstreamOrigin],
+    ['webOrigin', webOrigin],
+  ])('%s: no path, query, fragment or user, and no other URL', (_name, parse) => {
+    refuses(
+      parse,
+      ORIGIN_ONLY,
+      'https://a.b/x',
+      'https://a.b/?x',
+      'https://a.b?',
+      'https://a.b/#',
+      'https://a.b#x',
+      'https://a.b/?',
+    )
+    refuses(parse, NO_USER, 'https://u@a.b', 'https://u:p@a.b', 'https://@a.b', 'https://:p@a.b')
+    refuses(
+      parse,
+      ABSOLUTE,
+      '',
+      'a.b',
+      '/a',
+      'https:a.b',
+      'https:/a.b',
+      'https://',
+      'https:// a.b',
+      'https://a b',
+      'https:\\\\a.b',
+      'https://a.b\\',
+      'https://a.b:99999',
+      'https:///a',
+      ' https://a.b',
+      '1https://a.b',
+      'xhttps//a.b',
+    )
+    refuses(parse, 'must begin with https://', 'ftp://a.b', 'httpsx://a.b', 'xhttp://a.b')
+    refuses(parse, HOST, 'https://a.b.', 'https://a..b', 'https://a~b')
+    refuses(parse, WILDCARD, 'https://*', 'https://*.a.b', 'https://u@*.b')
+  })
+
+  test('plain http: for the public origin on localhost, for an upstream on loopback, else anywhere', () => {
+    const local = ['http://localhost:8080', 'http://127.0.0.1', 'http://[::1]:1']
+    for (const parse of [publicOrigin, upstreamOrigin, webOrigin])
+      takes(parse, ...local.map((one) => [one, one] as const))
+    refuses(
+      publicOrigin,
+      'must be https; plain http only for localhost',
+      'http://a.b',
+      'http://127.0.0.2',
+      'http://localhost.b',
+      'http://127.0.0.1.b',
+    )
+    refuses(
+      upstreamOrigin,
+      'must be https; plain http only on loopback',
+      'http://a.b',
+      'http://127.0.0.1.b',
+      'http://128.0.0.1',
+    )
+    takes(
+      upstreamOrigin,
+      ['http://127.1.2.3', 'http://127.1.2.3'],
+      ['http://127.100.200.254', 'http://127.100.200.254'],
+    )
+    takes(webOrigin, ['http://a.b', 'http://a.b'])
+  })
+
+  test('the upstream is no placeholder of the example', () => {
+    const reason = 'is still the placeholder of the example'
+    refuses(upstreamOrigin, reason, 'https://your-org.example.net', 'https://your-team.pam.example.net')
+    refuses(upstreamBaseUrl, reason, 'https://your-org.example.net/pam')
+    takes(
+      upstreamOrigin,
+      ['https://your-org.example.net.b', 'https://your-org.example.net.b'],
+      ['https://x.your-org.example.net', 'https://x.your-org.example.net'],
+    )
+  })
+
+  test('a base URL may have a path, and loses the slash at its end', () => {
+    takes(
+      upstreamBaseUrl,
+      ['https://a.b', 'https://a.b'],
+      ['https://a.b/', 'https://a.b'],
+      ['https://a.b/pam/v9/', 'https://a.b/pam/v9'],
+    )
+    refuses(upstreamBaseUrl, QUERY, 'https://a.b/pam?x', 'https://a.b/#')
+    refuses(
+      upstreamBaseUrl,
+      DOTS,
+      'https://a.b/x/../y',
+      'https://a.b/%2e',
+      'https://a.b//x',
+      'https://a.b/x%5Cy',
+    )
+    refuses(upstreamBaseUrl, 'must be https; plain http only on loopback', 'http://a.b/pam')
+  })
+
+  test('a page may have a path, a query and a fragment, but no state token', () => {
+    takes(
+      (text) => pageUrl(text).href,
+      ['https://a.b/x?y=1#/login', 'https://a.b/x?y=1#/login'],
+      ['http://a.b', 'http://a.b/'],
+    )
+    refuses(
+      pageUrl,
+      'must not have a stateToken in its query: the broker adds it',
+      'https://a.b/?x=1&stateToken=',
+    )
+    refuses(pageUrl, ABSOLUTE, '/login')
+  })
+
+  test('a redirect is allowed by origin and path, without slashes at its end', () => {
+    takes(
+      redirectPrefix,
+      ['https://A.b:443', { origin: 'https://a.b', pathPrefix: '/' }],
+      ['https://a.b/home/', { origin: 'https://a.b', pathPrefix: '/home' }],
+      ['http://127.0.0.1:8080/', { origin: 'http://127.0.0.1:8080', pathPrefix: '/' }],
+    )
+    refuses(redirectPrefix, QUERY, 'https://a.b/?x', 'https://a.b/#x')
+    refuses(redirectPrefix, DOTS, 'https://a.b/a/../b', 'https://a.b/home//')
+    refuses(redirectPrefix, 'must be https; plain http only on loopback', 'http://a.b/')
+  })
+
+  test('the egress proxy may have a user, but no path', () => {
+    takes(
+      proxyUrl,
+      ['http://u:p*@proxy:3128', 'http://u:p*@proxy:3128/'],
+      ['https://proxy', 'https://proxy/'],
+    )
+    refuses(
+      proxyUrl,
+      'must be an http or https URL',
+      'socks5://proxy:1080',
+      'xhttp://proxy',
+      'httpsx://proxy',
+    )
+    refuses(proxyUrl, 'must have no path and no query', 'http://proxy/x', 'http://proxy/?', 'http://proxy/#x')
+    refuses(proxyUrl, WILDCARD, 'http://*.b')
+  })
+
+  test.each([
+    ['/', false],
+    ['/a/b', false],
+    ['/a.b/..c/d..', false],
+    ['/...', false],
+    ['/%2e%2e%2e', false],
+    ['.', true],
+    ['/.', true],
+    ['/..', true],
+    ['/a/./b', true],
+    ['/a/../b', true],
+    ['/%2E%2e/b', true],
+    ['/.%2e', true],
+    ['/a//b', true],
+    ['/a%2Fb', true],
+    ['/a%5cb', true],
+    ['/a\\b', true],
+  ])('the path %s is tricky: %s', (path, isTricky) => {
+    expect(hasTrickyPath(path)).toBe(isTricky)
+  })
+})
+
+describe('the same site', () => {
+  const PUBLIC = 'https://portal.example.com'
+  const OTHER_SITE =
+    'is not on the same site as PUBLIC_URL (public suffix list): the cookies would not come back'
+
+  test.each([
+    [PUBLIC, PUBLIC, undefined],
+    ['https://app.example.com:8443', PUBLIC, undefined],
+    ['https://example.com', PUBLIC, undefined],
+    ['http://localhost:3000', 'http://localhost:8080', undefined],
+    ['https://example.org', PUBLIC, OTHER_SITE],
+    ['https://a.co.uk', 'https://b.co.uk', OTHER_SITE],
+    ['https://a.github.io', 'https://b.github.io', OTHER_SITE],
+    ['https://10.0.0.2', 'https://10.0.0.1', OTHER_SITE],
+    [
+      'http://app.example.com',
+      PUBLIC,
+      'has another scheme than PUBLIC_URL, which makes it another site: the cookies would not come back',
+    ],
+  ])('%s and %s: %s', (origin, publicUrl, reason) => {
+    expect(whyNotSameSite(origin, publicUrl)).toBe(reason)
+  })
+})
