@@ -26,7 +26,7 @@ if (chosen.length === 0) {
 }
 
 // Many a mutant makes a test wait for what never comes.
-const WAIT_MS = 5000
+const WAIT_MS = 3000
 process.env.UNTIL_TIMEOUT_MS = String(WAIT_MS) // read by test/support/until.ts
 
 const rows = []
@@ -53,7 +53,7 @@ function optionsOf(name, { sources, tests }) {
       configFile: 'jest.config.mjs',
       config: {
         testMatch: tests.map((path) => `<rootDir>/${path}`),
-        testTimeout: 2 * WAIT_MS,
+        testTimeout: 3 * WAIT_MS,
         setupFiles: ['<rootDir>/scripts/mutants/fixed-draws.mjs'],
       },
       enableFindRelatedTests: false,
