@@ -1,19 +1,6 @@
 import { expect, test } from '@jest/globals'
 import { directory, instant, teamName, tokenPath, userDomains } from '../../src/config/pam-values.ts'
-import { Refusal } from '../../src/config/refusal.ts'
-
-const refuses = (parse: (text: string) => unknown, reason: string, ...texts: readonly string[]) => {
-  for (const text of texts) {
-    let reasons: readonly string[] = []
-    try {
-      parse(text)
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error
-      reasons = error.reasons
-    }
-    expect([text, reasons]).toEqual([text, [reason]])
-  }
-}
+import { refuses } from './parsers.ts'
 
 test('a team is one segment of a path that needs no encoding', () => {
   for (const name of ['a', 'Example-Team', '0a.b_c~d-e', 'a'.repeat(255)]) expect(teamName(name)).toBe(name)

@@ -8,7 +8,6 @@ import {
   trustedProxy,
 } from '../../src/config/network-values.ts'
 import { domain, listOf, oneOf, onOrOff, visibleAscii, wholeNumber } from '../../src/config/plain-values.ts'
-import { Refusal } from '../../src/config/refusal.ts'
 import { whyNotSameSite } from '../../src/config/same-site.ts'
 import {
   hasTrickyPath,
@@ -20,24 +19,7 @@ import {
   upstreamOrigin,
   webOrigin,
 } from '../../src/config/url-values.ts'
-
-type Parse = (text: string) => unknown
-
-/** What the parser makes of a text, or the reasons of its refusal. */
-function outcome(parse: Parse, text: string): unknown {
-  try {
-    return parse(text)
-  } catch (error) {
-    if (error instanceof Refusal) return { refused: error.reasons }
-    throw error
-  }
-}
-const takes = (parse: Parse, ...values: readonly (readonly [text: string, value: unknown])[]) => {
-  for (const [text, value] of values) expect([text, outcome(parse, text)]).toEqual([text, value])
-}
-const refuses = (parse: Parse, reason: string, ...texts: readonly string[]) => {
-  for (const text of texts) expect([text, outcome(parse, text)]).toEqual([text, { refused: [reason] }])
-}
+import { outcome, refuses, takes } from './parsers.ts'
 
 describe('plain values', () => {
   test('whole numbers within bounds, in decimal digits', () => {
@@ -313,7 +295,7 @@ describe('URLs', () => {
       )
   })
 
-  test.each<[string, Parse]>([
+  test.each<[string, (text: string) => string]>([
     ['publicOrigin', publicOrigin],
     ['upstreamOrigin', upstreamOrigin],
     ['webOrigin', webOrigin],

@@ -1,0 +1,127 @@
+import { rootCertificates } from 'node:tls'
+import { expect, test } from '@jest/globals'
+import {
+  apiTokens,
+  certificates,
+  currentAndStandby,
+  isOverTls,
+  opsToken,
+  redisUrl,
+  secretKeys,
+} from '../../src/config/secret-values.ts'
+import { refuses } from './parsers.ts'
+
+test('a credential and its standby, separated by a comma or a line', () => {
+  for (const parse of [currentAndStandby, apiTokens]) {
+    expect(parse('one')).toEqual(['one'])
+    for (const text of ['one,two', 'one\ntwo\n', 'one\r\ntwo', ' one ,\n two ']) {
+      expect(parse(text)).toEqual(['one', 'two'])
+    }
+    refuses(parse, 'must hold one value, or two: the current one and a standby', 'a,b,c')
+    refuses(parse, 'must be visible ASCII characters without spaces', 'a b')
+    refuses(parse, 'holds no entry', ',', '')
+  }
+})
+
+test('an API token comes without its scheme', () => {
+  refuses(
+    apiTokens,
+    'must be the token alone, without SSWS before it',
+    'SSWS abc',
+    'ssws abc',
+    'one,SSWS two',
+  )
+  expect(apiTokens('SSWSabc')).toEqual(['SSWSabc'])
+  refuses(apiTokens, 'must be visible ASCII characters without spaces', 'xSSWS abc')
+})
+
+test('an OPS_TOKEN is long and visible', () => {
+  expect(opsToken('x'.repeat(16))).toBe('x'.repeat(16))
+  refuses(opsToken, 'must have 16 characters or more', '', 'x'.repeat(15))
+  refuses(opsToken, 'must be visible ASCII characters without spaces', 'long enough but with spaces')
+})
+
+const [ONE, TWO] = ['a', 'b'].map((text) => Buffer.concat([Buffer.from(text), Buffer.alloc(31, 7)])) as [
+  Buffer,
+  Buffer,
+]
+const MIXED = Buffer.from(`${'fb'.repeat(31)}ff`, 'hex') // has + and / in base64
+
+test('secret keys: 32 bytes each in base64, the first one first', () => {
+  for (const key of [ONE, MIXED]) {
+    for (const text of [
+      key.toString('base64'),
+      key.toString('base64').replace('=', ''),
+      key.toString('base64url'),
+    ]) {
+      expect(secretKeys(text)).toEqual([key])
+    }
+  }
+  expect(secretKeys(` ${ONE.toString('base64')} ,\n${TWO.toString('base64url')}\r\n,`)).toEqual([ONE, TWO])
+})
+
+test('secret keys that are not random, not 32 bytes or not there are refused', () => {
+  const key = ONE.toString('base64')
+  refuses(
+    secretKeys,
+    'must be keys of exactly 32 bytes in base64, comma-separated',
+    ...[
+      'c2hvcnQ=',
+      `${key}AA`,
+      `x${key}`,
+      `${key}=`,
+      key.slice(1),
+      `${MIXED.toString('base64').slice(0, 42)}-`,
+    ],
+    ...[`${key},short`, 'not base64 !', `${'/_'.repeat(21)}A`],
+  )
+  refuses(secretKeys, 'must be random keys, not one byte over and over', Buffer.alloc(32).toString('base64'))
+  refuses(secretKeys, 'holds the same key twice', `${key},${key}`, `${key},${ONE.toString('base64url')}`)
+  refuses(secretKeys, 'holds no key', '', ',', ' \n')
+})
+
+test('a Redis URL is the store’s own affair, but for memory: in production', () => {
+  const parse = (url: string) => {
+    if (url === 'bad') throw new Error('host: is missing')
+    if (url === 'odd') throw 'odd'
+  }
+  for (const production of [true, false]) {
+    const read = redisUrl({ production, parse })
+    expect(read('redis://redis')).toBe('redis://redis')
+    refuses(read, 'host: is missing', 'bad')
+    refuses(read, 'is not understood', 'odd')
+  }
+  expect(redisUrl({ production: false, parse: () => expect('memory:').toBe('not parsed') })('memory:')).toBe(
+    'memory:',
+  )
+  refuses(
+    redisUrl({ production: true, parse }),
+    'must not be memory: in production: it holds for one process',
+    'memory:',
+  )
+})
+
+test.each([
+  ['rediss://r', true],
+  ['REDISS+cluster://r', true],
+  ['rediss+sentinel://r', true],
+  ['redis://r', false],
+  ['redis+cluster://r', false],
+  ['xrediss://r', false],
+  ['redissx://r', false],
+])('%s is over TLS: %s', (url, is) => {
+  expect(isOverTls(url)).toBe(is)
+})
+
+test('certificates: each whole one, and nothing that stands between them', () => {
+  const [one = '', two = ''] = rootCertificates.map((pem) => pem.trim())
+  expect(certificates(one)).toBe(`${one}\n`)
+  expect(certificates(`# first\n${one}\n# second\n${two}\n`)).toBe(`${one}\n${two}\n`)
+  refuses(certificates, 'holds no PEM certificate', '', 'text', one.replace('BEGIN', 'BEGINNING'))
+  const broken = one.replace(/\n[^-]{20}/, '\n')
+  refuses(certificates, 'certificate 1 in it cannot be read', broken, `${broken}\n${two}`)
+  refuses(certificates, 'certificate 2 in it cannot be read', `${one}\n${broken}`)
+  const key = '-----BEGIN PRIVATE KEY-----\nplainly-fake\n-----END PRIVATE KEY-----'
+  const rsa = key.replaceAll('PRIVATE', 'RSA PRIVATE')
+  refuses(certificates, 'holds a private key: only certificates belong there', key, rsa, `${one}\n${key}`)
+})
