@@ -1,7 +1,7 @@
 /**
- * `npm run mutants [-- MODULE…]`: changes the rules of each module in one place at a time and runs the tests that must notice
- * (docs/testing.md). Prints the score of each module and the mutants that survived. Exits with 1 when a module is below the
- * bound, or when scripts/mutants/on-purpose.json lists a mutant that does not survive.
+ * `npm run mutants [-- MODULE…]`: changes the code of each module in one place at a time and runs the tests that must notice
+ * (docs/testing.md). Prints the score of each module and the mutants that survived. Exits with 1 if a module scores below the
+ * bound, or if scripts/mutants/on-purpose.json lists a mutant that does not survive.
  */
 import { readFileSync } from 'node:fs'
 import { relative } from 'node:path'
@@ -15,7 +15,7 @@ const modules = Object.entries(read('modules'))
 const onPurpose = read('on-purpose')
 
 const wanted = process.argv.slice(2).filter((each) => !each.startsWith('--'))
-/** Tests again only what the changes since the last run of the module can have changed: to write tests with. */
+/** Reuses results of the module's last incremental run that no later change can affect: for writing tests. */
 const incremental = process.argv.includes('--incremental')
 const chosen = modules.filter(
   ([name]) => wanted.length === 0 || wanted.some((one) => name === one || name.startsWith(`${one}/`)),
@@ -25,7 +25,7 @@ if (chosen.length === 0) {
   process.exit(2)
 }
 
-// Many a mutant makes a test wait for what never comes.
+// Many mutants make a test wait for something that never happens.
 const WAIT_MS = 3000
 process.env.UNTIL_TIMEOUT_MS = String(WAIT_MS) // read by test/support/until.ts
 
@@ -60,7 +60,7 @@ function optionsOf(name, { sources, tests }) {
     },
     coverageAnalysis: 'perTest',
     concurrency: 1,
-    // A process keeps the modules of every run (Node 20 does not free modules of a vm context), so it is replaced now and then.
+    // Node 20 does not free modules of a vm context, so a process that has run tests often is replaced.
     maxTestRunnerReuse: 25,
     timeoutMS: 20_000, // an endless loop is noticed sooner, by its number of rounds
     tempDirName: `test-results/mutants/${name}`,
@@ -70,7 +70,7 @@ function optionsOf(name, { sources, tests }) {
     incremental,
     incrementalFile: `test-results/mutants/${name}.json`,
     reporters: ['dots'],
-    warnings: { slow: false }, // of mutants in tables: they are what these tests are for
+    warnings: { slow: false }, // about mutants in tables of rules, which need every test of the module
     logLevel: 'warn',
   }
 }
@@ -78,20 +78,22 @@ function optionsOf(name, { sources, tests }) {
 function judge({ sources }, mutants) {
   const survivors = mutants.filter(({ status }) => SURVIVES.has(status)).map(describeMutant)
   const killed = mutants.filter(({ status }) => status === 'Killed' || status === 'Timeout').length
-  const count = killed + survivors.length // a mutant that cannot even be loaded counts neither way
-  const listed = onPurpose.filter(({ file }) => sources.includes(file))
-  const isListed = (survivor) => listed.some((entry) => matches(entry, survivor))
+  const count = killed + survivors.length // a mutant that fails to load counts neither way
+  const onList = onPurpose
+    .filter(({ file }) => sources.includes(file))
+    .flatMap(({ file, line, changes }) => changes.map((change) => ({ file, line, change })))
+  const isListed = (survivor) => onList.some((listed) => isSame(listed, survivor))
   return {
     mutants: count,
     percent: (100 * killed) / count,
     unlisted: survivors.filter((survivor) => !isListed(survivor)),
     listed: survivors.filter(isListed),
-    stale: listed.filter((entry) => !survivors.some((survivor) => matches(entry, survivor))),
+    stale: onList.filter((listed) => !survivors.some((survivor) => isSame(listed, survivor))),
   }
 }
 
-function matches(entry, { file, line, change }) {
-  return entry.file === file && entry.line === line && entry.changes.includes(change)
+function isSame(one, other) {
+  return one.file === other.file && one.line === other.line && one.change === other.change
 }
 
 /** Where a mutant is and what it changes, as scripts/mutants/on-purpose.json spells it. */
@@ -112,10 +114,8 @@ function printSurvivors({ name, percent, unlisted, stale }) {
   for (const { file, at, line, change, isCovered } of unlisted) {
     console.log(`  ${file}:${at}${isCovered ? '' : ' (no test runs it)'}\n    ${line}\n    ${change}`)
   }
-  for (const { file, line, changes } of stale) {
-    console.log(
-      `  listed in on-purpose.json, but none survives: ${file}\n    ${line}\n    ${changes.join('\n    ')}`,
-    )
+  for (const { file, line, change } of stale) {
+    console.log(`  ${file}: in on-purpose.json, but does not survive\n    ${line}\n    ${change}`)
   }
 }
 
