@@ -48,6 +48,8 @@ test.each([
   [`<//collector.example.org${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],
   [`<javascript:alert(1)>; rel=next`, 'unreadable: link to another origin'],
   [`<https://svc:pw@pam.example.test${PATH}?o=1>; rel=next`, 'unreadable: link with user info'],
+  [`<https://svc@pam.example.test${PATH}?o=1>; rel=next`, 'unreadable: link with user info'],
+  [`<https://:pw@pam.example.test${PATH}?o=1>; rel=next`, 'unreadable: link with user info'],
   [`<https://pam.example.test@collector.org${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],
   [`</v1/teams/other-team/groups?o=1>; rel=next`, 'unreadable: link to another path'],
   [`</v1/Teams/example-team/groups?o=1>; rel=next`, 'unreadable: link to another path'],
@@ -141,20 +143,25 @@ test('too many pages, too many groups, too much time: an error', async () => {
   await expect(readPages(PATH, slow, { ...parts, monotonic: () => time })).rejects.toThrow('no_answer')
 })
 
-test.each([
-  [{ list: null }],
-  [{}],
-  [undefined],
-  [[group(1)]],
-  [{ list: [null] }],
-  [{ list: [{ ...group(1), id: 'not-a-uuid' }] }],
-  [{ list: [{ ...group(1), id: undefined }] }],
-  [{ list: [{ ...group(1), name: 7 }] }],
-  [{ list: [{ ...group(1), name: '' }] }],
-  [{ list: [{ ...group(1), roles: 'end_user' }] }],
-  [{ list: [{ ...group(1), roles: ['end_user', null] }] }],
-  [{ list: [{ ...group(1), deleted_at: 12 }] }],
-])('a body that is no list of groups is an error, not a shorter list: %j', async (json) => {
+test.each<[json: unknown, reason: string]>([
+  [{ list: null }, 'no list'],
+  [{}, 'no list'],
+  [null, 'no list'],
+  [undefined, 'no list'],
+  [[group(1)], 'no list'],
+  [{ list: [null] }, 'group: not an object'],
+  [{ list: ['group'] }, 'group: not an object'],
+  [{ list: [{ ...group(1), id: 'not-a-uuid' }] }, 'group: id'],
+  [{ list: [{ ...group(1), id: `x${group(1).id}` }] }, 'group: id'],
+  [{ list: [{ ...group(1), id: `${group(1).id}0` }] }, 'group: id'],
+  [{ list: [{ ...group(1), id: [group(1).id] }] }, 'group: id'],
+  [{ list: [{ ...group(1), id: undefined }] }, 'group: id'],
+  [{ list: [{ ...group(1), name: 7 }] }, 'group: name'],
+  [{ list: [{ ...group(1), name: '' }] }, 'group: name'],
+  [{ list: [{ ...group(1), roles: 'end_user' }] }, 'group: roles'],
+  [{ list: [{ ...group(1), roles: ['end_user', null] }] }, 'group: roles'],
+  [{ list: [{ ...group(1), deleted_at: 12 }] }, 'group: deleted_at'],
+])('a body that is no list of groups is an error, not a shorter list: %j', async (json, reason) => {
   const fetchPage = async () => ({ ...answerOf([]), json })
   const reading = readPages(PATH, fetchPage, {
     origin: ORIGIN,
@@ -162,7 +169,21 @@ test.each([
     limits: LIMITS,
     monotonic: () => 0,
   })
-  await expect(reading).rejects.toThrow('unreadable')
+  await expect(reading).rejects.toThrow(new PamFailure('unreadable', { reason }))
+})
+
+test('a group has its id in lower case, and no roles where it names none', async () => {
+  const id = 'ABCDEF00-0000-4000-8000-00000000000A'
+  const fetchPage = async () =>
+    answerOf([
+      { id, name: 'A' },
+      { ...group(1), roles: null },
+    ])
+  const parts = { origin: ORIGIN, team: TEAM, limits: LIMITS, monotonic: () => 0 }
+  expect(await readPages(PATH, fetchPage, parts)).toEqual([
+    { id: id.toLowerCase(), name: 'A', roles: [] },
+    { ...group(1), roles: [] },
+  ])
 })
 
 test('null, missing, empty and the zero time mean alive; anything else means deleted', async () => {
