@@ -155,7 +155,7 @@ describe('a challenge', () => {
 test('cancel ends the transaction and gives its relay state back', () => {
   const world = { transactions } as World
   const [plain, relayed] = [begin(), begin({ relayState: 'where I was' })]
-  expect(cancel(world, plain)).toEqual({})
+  expect(cancel(world, plain)).toStrictEqual({})
   expect(cancel(world, relayed)).toEqual({ relayState: 'where I was' })
   expect(transactions.all()).toEqual([])
 })
