@@ -24,11 +24,10 @@ export interface CrossSiteRules {
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 const OWN_SITE = new Set<unknown>(['same-origin', 'none'])
 /** The values of `Sec-Fetch-Site` that a GET needs no allowed `Origin` for. */
-const READ_FROM: Readonly<Record<NonNullable<Route['getFrom']> | 'own-origin', ReadonlySet<unknown>>> = {
+const READ_FROM = {
   'own-origin': OWN_SITE,
-  'same-site': new Set([...OWN_SITE, 'same-site']),
-  'any-site': new Set([...OWN_SITE, 'same-site', 'cross-site']),
-}
+  'same-site': new Set<unknown>([...OWN_SITE, 'same-site']),
+} as const
 
 /**
  * Cross-site requests (DESIGN §4; OWASP CSRF cheat sheet): the browser must say that the request is our own page's, or

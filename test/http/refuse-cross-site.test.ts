@@ -46,7 +46,8 @@ function createRules() {
     rules,
     reported,
     told: () => told,
-    counted: async () => (await metrics.refusals.get()).values[0]?.value ?? 0,
+    counted: async () =>
+      (await metrics.refusals.get()).values.find(({ labels }) => labels.reason === 'cross_site')?.value ?? 0,
   }
 }
 
@@ -162,7 +163,9 @@ test('an origin that is not allowed is reported at its first GET, whether that i
   await ask({ headers: { Origin: SPA, 'Sec-Fetch-Site': 'same-site' } })
   await ask({ headers: { 'Sec-Fetch-Site': 'cross-site' } })
   await ask({ path: '/navigation', headers: { Origin: SIBLING } }) // a proxy's sub-request has the application's
-  expect(reported).toEqual([SIBLING, 'https://evil.example', 'null'])
+  await ask({}) // neither header
+  await ask({ method: 'POST', headers: { 'Sec-Fetch-Site': 'cross-site' } })
+  expect(reported).toStrictEqual([SIBLING, 'https://evil.example', 'null'])
 })
 
 describe('a refusal says which header and which setting it was', () => {
@@ -204,4 +207,17 @@ test('methods that nobody offers are looked at like unsafe ones', async () => {
   for (const method of ['PUT', 'PATCH', 'PROPFIND', 'TRACE']) {
     expect((await ask({ method, headers: { Origin: 'https://evil.example' } })).status).toBe(403)
   }
+})
+
+test('an unsafe method has no rules of a read: its own page, or an allowed one, is all it needs', () => {
+  const { rules } = createRules()
+  const [get, post] = ['GET', 'POST'].map((method) => routes.find((route) => route.method === method))
+  expect(rules.guardReads(routes)).toContain(post)
+  expect(rules.guardReads(routes)).not.toContain(get)
+})
+
+test('OPTIONS changes nothing, so it passes', () => {
+  const statusOf = statusWith(createRules().rules)
+  const headers = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
+  expect(statusOf({ method: 'OPTIONS', path: '/', headers })).toBe(200)
 })
