@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { type Answer, type Client, outcome, PASSWORD, startSandbox } from './authn/sandbox-client.ts'
+import { expect, test } from '@jest/globals'
+import { type Answer, outcome, PASSWORD, useSandbox } from './authn/sandbox-client.ts'
 
 /** Rows of the sign-in API specification that no other test of the sandbox shows (docs/conformance.md). */
 
-let client: Client
-beforeAll(async () => {
-  client = await startSandbox()
-})
-beforeEach(() => client.sandbox.reset())
-afterAll(() => client.close())
+const client = useSandbox()
 
 const AUTHN = '/api/v1/authn'
 const ISO_8601 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/

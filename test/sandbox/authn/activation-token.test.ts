@@ -1,12 +1,7 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { type Client, outcome, startSandbox } from './sandbox-client.ts'
+import { expect, test } from '@jest/globals'
+import { outcome, startSandbox, useSandbox } from './sandbox-client.ts'
 
-let client: Client
-beforeAll(async () => {
-  client = await startSandbox()
-})
-beforeEach(() => client.sandbox.reset())
-afterAll(() => client.close())
+const client = useSandbox()
 
 const AUTHN = '/api/v1/authn'
 

@@ -1,12 +1,7 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { type Client, DEVICE, OTHER_DEVICE, outcome, PASSWORD, startSandbox } from './sandbox-client.ts'
+import { expect, test } from '@jest/globals'
+import { DEVICE, OTHER_DEVICE, outcome, PASSWORD, startSandbox, useSandbox } from './sandbox-client.ts'
 
-let client: Client
-beforeAll(async () => {
-  client = await startSandbox()
-})
-beforeEach(() => client.sandbox.reset())
-afterAll(() => client.close())
+const client = useSandbox()
 
 const CONTEXT = { context: { deviceToken: DEVICE } }
 const trusted = (more: Record<string, string> = {}) => ({

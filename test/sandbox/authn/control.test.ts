@@ -1,18 +1,13 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import { peopleTable } from '../../../src/sandbox/people-table.ts'
 import { createSandbox } from '../../../src/sandbox/sandbox.ts'
 import { loadSandboxConfig, parseSandboxConfig } from '../../../src/sandbox/sandbox-config.ts'
-import { answerOf, type Client, outcome, startSandbox } from './sandbox-client.ts'
+import { answerOf, outcome, useSandbox } from './sandbox-client.ts'
 
-let client: Client
-beforeAll(async () => {
-  client = await startSandbox()
-})
-beforeEach(() => client.sandbox.reset())
-afterAll(() => client.close())
+const client = useSandbox()
 
 async function control(method: string, path: string, body?: object) {
   return fetch(`${client.url}/sandbox${path}`, {

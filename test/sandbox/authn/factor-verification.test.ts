@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import { HOTP, Secret } from 'otpauth'
 import { createVirtualAuthenticator } from '../../../src/sandbox/authn/factors/virtual-authenticator.ts'
-import { type Answer, type Client, outcome, startSandbox } from './sandbox-client.ts'
+import { type Answer, outcome, startSandbox, useSandbox } from './sandbox-client.ts'
 
-let client: Client
-beforeAll(async () => {
-  client = await startSandbox()
-})
-beforeEach(() => client.sandbox.reset())
-afterAll(() => client.close())
+const client = useSandbox()
 
 const ORIGIN = 'https://portal.example.test'
 const link = (type: string) => `_embedded.factors.${type}._links.verify`

@@ -1,12 +1,7 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { type Answer, type Client, outcome, PASSWORD, startSandbox } from './sandbox-client.ts'
+import { expect, test } from '@jest/globals'
+import { type Answer, outcome, PASSWORD, startSandbox, useSandbox } from './sandbox-client.ts'
 
-let client: Client
-beforeAll(async () => {
-  client = await startSandbox()
-})
-beforeEach(() => client.sandbox.reset())
-afterAll(() => client.close())
+const client = useSandbox()
 
 const GOOD = 'Brand-New-Word-2'
 const warned = () => client.signIn('walter.warn', { options: { warnBeforePasswordExpired: true } })

@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import type { SandboxConfig, SignOnPolicy } from '../../../src/sandbox/sandbox-config.ts'
-import { type Client, DEVICE, outcome, PASSWORD, startSandbox } from './sandbox-client.ts'
+import { DEVICE, outcome, PASSWORD, startSandbox, useSandbox } from './sandbox-client.ts'
 
-let client: Client
-beforeAll(async () => {
-  client = await startSandbox()
-})
-beforeEach(() => client.sandbox.reset())
-afterAll(() => client.close())
+const client = useSandbox()
 
 /** authn-api.md, "States and transitions": the rows of POST /api/v1/authn with username and password. */
 const PRIMARY_ROWS: [row: string, login: string, more: object, leadsTo: string, links: string[]][] = [

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { loadSandboxConfig, type SandboxConfig } from '../../../src/sandbox/sandbox-config.ts'
+import { forThisFile } from '../../support/for-this-file.ts'
 
 type Json = Record<string, unknown>
 
@@ -26,6 +27,15 @@ export const PASSWORD = 'Demo-Password-1'
 export const DEVICE = '0123456789abcdef0123456789abcdef'
 export const OTHER_DEVICE = 'fedcba9876543210fedcba9876543210'
 export const START = Date.parse('2026-06-01T10:00:00.000Z')
+
+/** A sandbox for all tests of a file, reset before each. */
+export function useSandbox(): Client {
+  return forThisFile({
+    start: () => startSandbox(),
+    reset: ({ sandbox }) => sandbox.reset(),
+    stop: ({ close }) => close(),
+  })
+}
 
 /** A sandbox on free ports with a clock that stands still until it is moved. */
 export async function startSandbox(change: (config: SandboxConfig) => void = () => {}): Promise<Client> {

@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import type { Operation, Status } from '../../../src/sandbox/authn/statuses.ts'
-import { type Answer, answerOf, type Client, outcome, startSandbox } from './sandbox-client.ts'
+import { type Answer, answerOf, outcome, useSandbox } from './sandbox-client.ts'
 
-let client: Client
-beforeAll(async () => {
-  client = await startSandbox()
-})
-beforeEach(() => client.sandbox.reset())
-afterAll(() => client.close())
+const client = useSandbox()
 
 const AUTHN = '/api/v1/authn'
 const WARN = { options: { warnBeforePasswordExpired: true } }

@@ -1,13 +1,8 @@
 import { crc32, inflateSync } from 'node:zlib'
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { answerOf, type Client, outcome, PASSWORD, startSandbox } from './sandbox-client.ts'
+import { expect, test } from '@jest/globals'
+import { answerOf, outcome, PASSWORD, useSandbox } from './sandbox-client.ts'
 
-let client: Client
-beforeAll(async () => {
-  client = await startSandbox()
-})
-beforeEach(() => client.sandbox.reset())
-afterAll(() => client.close())
+const client = useSandbox()
 
 const AUTHN = '/api/v1/authn'
 const TARGET = {

@@ -1,20 +1,14 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { beforeEach, expect, test } from '@jest/globals'
 import { ERROR_SHAPES, PAM_ERROR_NAMES, PAM_ERRORS } from '../../../src/sandbox/pam/pam-errors.ts'
-import { KEY, type PamServer, startPamServer, TEAM } from './pam-server.ts'
+import { KEY, TEAM, usePamServer } from './pam-server.ts'
 
-let server: PamServer
+const server = usePamServer()
 let token: string
-beforeAll(async () => {
-  server = await startPamServer()
-})
 beforeEach(async () => {
-  server.control.reset()
-  server.faults.clear()
   token = await server.mint()
 })
-afterAll(() => server.close())
 
 const groups = () => server.send('GET', `${TEAM}/groups`, { token })
 

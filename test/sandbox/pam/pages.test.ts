@@ -1,26 +1,21 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { beforeEach, expect, test } from '@jest/globals'
 import { HOSTILE_LINK_FORMS, LEGAL_LINK_FORMS } from '../../../src/sandbox/pam/pam-links.ts'
 import {
   type Answer,
   KEY,
   listOf,
   namesOf,
-  type PamServer,
   readLinks,
   startPamServer,
   TEAM,
+  usePamServer,
 } from './pam-server.ts'
 
-let server: PamServer
+const server = usePamServer()
 let token: string
-beforeAll(async () => {
-  server = await startPamServer()
-})
 beforeEach(async () => {
-  server.control.reset()
   token = await server.mint()
 })
-afterAll(() => server.close())
 
 const get = (path: string) => server.send('GET', path, { token })
 const groups = (query = '') => get(`${TEAM}/groups${query}`)

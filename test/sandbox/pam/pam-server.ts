@@ -6,6 +6,7 @@ import { type CallLog, createCallLog } from '../../../src/sandbox/call-log.ts'
 import { createFaults, type Faults } from '../../../src/sandbox/faults.ts'
 import type { PamControl } from '../../../src/sandbox/pam/pam-control.ts'
 import { createPamSandbox } from '../../../src/sandbox/pam/pam-sandbox.ts'
+import { forThisFile } from '../../support/for-this-file.ts'
 
 export const TEAM = '/v1/teams/example-team'
 export const KEY = { key_id: 'sandbox-key-1', key_secret: 'sandbox-secret-1-9pVb3LwY' }
@@ -41,6 +42,18 @@ export function sandboxConfig(changes: Record<string, unknown> = {}): Record<str
   if (typeof file !== 'object' || file === null || !('pam' in file))
     throw new Error('no "pam" in config/sandbox.json')
   return { ...(file.pam as Record<string, unknown>), ...changes }
+}
+
+/** The sandbox's PAM API for all tests of a file, reset before each. */
+export function usePamServer(): PamServer {
+  return forThisFile({
+    start: () => startPamServer(),
+    reset({ control, faults }) {
+      control.reset()
+      faults.clear()
+    },
+    stop: ({ close }) => close(),
+  })
 }
 
 /** The sandbox over HTTP on a free port, with a clock that only `advance` moves. */

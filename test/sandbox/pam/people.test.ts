@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { listOf, namesOf, type PamServer, startPamServer, TEAM, type WireGroup } from './pam-server.ts'
+import { beforeEach, expect, test } from '@jest/globals'
+import { listOf, namesOf, TEAM, usePamServer, type WireGroup } from './pam-server.ts'
 
-let server: PamServer
+const server = usePamServer()
 let token: string
-beforeAll(async () => {
-  server = await startPamServer()
-})
 beforeEach(async () => {
-  server.control.reset()
   token = await server.mint()
 })
-afterAll(() => server.close())
 
 const groupsOf = (user: string, query = '') =>
   server.send('GET', `${TEAM}/users/${encodeURIComponent(user)}/groups${query}`, { token })

@@ -1,28 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { beforeEach, expect, test } from '@jest/globals'
 import { PAM_ERROR_NAMES, PAM_ERRORS } from '../../../src/sandbox/pam/pam-errors.ts'
-import {
-  type Answer,
-  KEY,
-  listOf,
-  namesOf,
-  type PamServer,
-  START,
-  startPamServer,
-  TEAM,
-} from './pam-server.ts'
+import { type Answer, KEY, listOf, namesOf, START, startPamServer, TEAM, usePamServer } from './pam-server.ts'
 
 /** One test for each row of the API's document, named after its table and row. */
 
-let server: PamServer
+const server = usePamServer()
 let token: string
-beforeAll(async () => {
-  server = await startPamServer()
-})
 beforeEach(async () => {
-  server.control.reset()
   token = await server.mint()
 })
-afterAll(() => server.close())
 
 const groups = (query = '') => server.send('GET', `${TEAM}/groups${query}`, { token })
 

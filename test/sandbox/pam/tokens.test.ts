@@ -1,12 +1,7 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { KEY, type PamServer, START, startPamServer, TEAM } from './pam-server.ts'
+import { expect, test } from '@jest/globals'
+import { KEY, START, startPamServer, TEAM, usePamServer } from './pam-server.ts'
 
-let server: PamServer
-beforeAll(async () => {
-  server = await startPamServer()
-})
-beforeEach(() => server.control.reset())
-afterAll(() => server.close())
+const server = usePamServer()
 
 const HOUR = 3_600_000
 const mint = (body: unknown, headers: Record<string, string> = {}) =>
