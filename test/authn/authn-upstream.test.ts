@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, RequestListener, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { createApiToken } from '../../src/authn/api-token.ts'
 import type { LimitedCaller } from '../../src/authn/authn-limit.ts'
@@ -8,7 +8,8 @@ import { BrokerError } from '../../src/errors.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { keeper } from '../http/serve.ts'
 import { collectLog } from '../observability/collect-log.ts'
-import { clientFor, deadPort, rawUpstream, stubUpstream } from '../upstream/stub-upstream.ts'
+import { deadPort, type StubListener, sendJson, startStubUpstream } from '../support/stub-upstream.ts'
+import { clientFor } from '../upstream/client-for.ts'
 
 const { keep, closeAll } = keeper()
 afterEach(closeAll)
@@ -78,16 +79,13 @@ function upstreamAt({
   return { upstream, failureOf, keyring, clock, lines, text, gauge, standby, callers }
 }
 
-async function answering(listener: RequestListener, parts: Partial<Parts> = {}) {
-  const stub = keep(await stubUpstream(listener))
+async function answering(listener: StubListener, parts: Partial<Parts> = {}) {
+  const stub = keep(await startStubUpstream(listener))
   return { stub, ...upstreamAt({ origin: stub.origin, ...parts }) }
 }
 
-const json = (res: ServerResponse, status: number, body: unknown, headers = {}) =>
-  res.writeHead(status, { 'Content-Type': 'application/json', ...headers }).end(JSON.stringify(body))
-
 describe('what is no answer of the API', () => {
-  test.each<[string, RequestListener]>([
+  test.each<[string, StubListener]>([
     [
       'HTML',
       (_req, res) => res.writeHead(200, { 'Content-Type': 'text/html' }).end('<html>very-secret</html>'),
@@ -96,29 +94,29 @@ describe('what is no answer of the API', () => {
       'an HTML error',
       (_req, res) => res.writeHead(503, { 'Content-Type': 'text/html' }).end('<h1>Busy</h1>'),
     ],
-    ['a redirect', (_req, res) => json(res, 302, SUCCESS, { Location: 'https://evil.example/' })],
-    ['a list', (_req, res) => json(res, 200, [SUCCESS])],
-    ['null', (_req, res) => json(res, 200, null)],
-    ['text', (_req, res) => json(res, 200, 'SUCCESS')],
+    ['a redirect', (_req, res) => sendJson(res, 302, SUCCESS, { Location: 'https://evil.example/' })],
+    ['a list', (_req, res) => sendJson(res, 200, [SUCCESS])],
+    ['null', (_req, res) => sendJson(res, 200, null)],
+    ['text', (_req, res) => sendJson(res, 200, 'SUCCESS')],
     ['an empty body', (_req, res) => res.writeHead(200, { 'Content-Type': 'application/json' }).end()],
     ['no content', (_req, res) => res.writeHead(204).end()],
-    ['an error without errorCode', (_req, res) => json(res, 400, { message: 'very-secret' })],
-    ['an error whose code is no text', (_req, res) => json(res, 403, { errorCode: 68 })],
-    ['a 500 without errorCode', (_req, res) => json(res, 500, {})],
+    ['an error without errorCode', (_req, res) => sendJson(res, 400, { message: 'very-secret' })],
+    ['an error whose code is no text', (_req, res) => sendJson(res, 403, { errorCode: 68 })],
+    ['a 500 without errorCode', (_req, res) => sendJson(res, 500, {})],
     ['not modified', (_req, res) => res.writeHead(304).end()],
     ['a cut connection', (_req, res) => res.destroy()],
-    ['an answer over the cap', (_req, res) => json(res, 200, { status: 'x'.repeat(200_000) })],
+    ['an answer over the cap', (_req, res) => sendJson(res, 200, { status: 'x'.repeat(200_000) })],
   ])('%s is 502, sent once, and nothing of it is told', async (_name, listener) => {
     const { failureOf, stub } = await answering(listener)
     const failure = await failureOf(STATELESS)
     expect([failure.status, failure.code]).toEqual([502, 'E0000009'])
     expect(`${failure.message}${failure.causes}`).not.toMatch(/secret|127\.0\.0\.1/)
-    expect(stub.arrived()).toBe(1)
+    expect(stub.requests.length).toBe(1)
   })
 
   test('an error whose code is of another form passes on, and its code becomes no label and no log field', async () => {
     const body = { errorCode: 'very-secret', errorSummary: 'Something else', errorId: 'oae1' }
-    const { upstream } = await answering((_req, res) => json(res, 400, body))
+    const { upstream } = await answering((_req, res) => sendJson(res, 400, body))
     const reply = await upstream.send(STATELESS, CLIENT)
     expect(reply).toMatchObject({ status: 400, isError: true, body })
     expect(reply.errorCode).toBeUndefined()
@@ -138,7 +136,7 @@ describe('what is no answer of the API', () => {
   })
 
   test('something that is not HTTP is 502', async () => {
-    const stub = keep(await rawUpstream((socket) => socket.end('nonsense')))
+    const stub = keep(await startStubUpstream(({ socket }) => socket.end('nonsense')))
     expect((await upstreamAt({ origin: stub.origin }).failureOf(STATELESS)).status).toBe(502)
   })
 })
@@ -152,7 +150,7 @@ describe('errors of the API pass as they are', () => {
       errorId: 'oae1',
       errorCauses: [],
     }
-    const { upstream } = await answering((_req, res) => json(res, status, body))
+    const { upstream } = await answering((_req, res) => sendJson(res, status, body))
     const reply = await upstream.send(STATELESS, CLIENT)
     expect(reply).toMatchObject({ status, isError: true, errorCode: 'E0000068', body })
   })
@@ -172,9 +170,9 @@ describe('the SSWS token is refused', () => {
         used.push(token)
         const canned = next
         next = undefined
-        if (canned !== undefined) json(res, canned.status, canned.body)
-        else if (!valid.has(token) || (req.url?.includes('gone') ?? false)) json(res, 401, INVALID_TOKEN)
-        else json(res, 200, SUCCESS)
+        if (canned !== undefined) sendJson(res, canned.status, canned.body)
+        else if (!valid.has(token) || req.url.includes('gone')) sendJson(res, 401, INVALID_TOKEN)
+        else sendJson(res, 200, SUCCESS)
       },
       { tokens },
     )
@@ -362,7 +360,7 @@ describe('the SSWS token is refused', () => {
   })
 
   test('another 401 is no refusal of our token', async () => {
-    const { upstream, lines } = await answering((_req, res) => json(res, 401, { errorCode: 'E0000004' }))
+    const { upstream, lines } = await answering((_req, res) => sendJson(res, 401, { errorCode: 'E0000004' }))
     expect(await upstream.send(STATELESS, CLIENT)).toMatchObject({ status: 401, errorCode: 'E0000004' })
     expect(upstream.tokenState()).not.toBe('failing')
     expect(lines()).toEqual([])
@@ -374,7 +372,7 @@ describe('what is sent', () => {
     let seen: IncomingHttpHeaders = {}
     const { upstream } = await answering((req, res) => {
       seen = req.headers
-      json(res, 200, SUCCESS)
+      sendJson(res, 200, SUCCESS)
     })
     await upstream.send(STATELESS, { ...CLIENT, ...client })
     return seen
@@ -408,7 +406,7 @@ describe('what is sent', () => {
 })
 
 test('the kind of a call is its part of the API, never whom it is about: there may be others to find out', async () => {
-  const { upstream, callers } = await answering((_req, res) => json(res, 200, SUCCESS))
+  const { upstream, callers } = await answering((_req, res) => sendJson(res, 200, SUCCESS))
   const paths = [
     '/api/v1/authn',
     '/api/v1/authn/factors/ost1/verify?rememberDevice=true',
@@ -423,7 +421,7 @@ test('the kind of a call is its part of the API, never whom it is about: there m
 describe('what passes on of the answer’s headers', () => {
   async function headersOf(status: number, headers: Record<string, string | string[]>) {
     const { upstream } = await answering((_req, res) =>
-      json(res, status, status === 200 ? SUCCESS : { errorCode: 'E0000047' }, headers),
+      sendJson(res, status, status === 200 ? SUCCESS : { errorCode: 'E0000047' }, headers),
     )
     return (await upstream.send(STATELESS, CLIENT)).headers
   }
@@ -479,7 +477,7 @@ describe('what passes on of the answer’s headers', () => {
 
 test('the answer’s own date comes along, to read its times by', async () => {
   const { upstream } = await answering((_req, res) =>
-    json(res, 200, SUCCESS, { Date: 'Thu, 05 Nov 2026 06:00:00 GMT' }),
+    sendJson(res, 200, SUCCESS, { Date: 'Thu, 05 Nov 2026 06:00:00 GMT' }),
   )
   expect((await upstream.send(STATELESS, CLIENT)).date).toBe('Thu, 05 Nov 2026 06:00:00 GMT')
 })

@@ -9,8 +9,8 @@ import type { RequestRecords } from '../../src/http/refuse-malformed.ts'
 import { refuseUnknownAddress } from '../../src/http/refuse-unknown-address.ts'
 import { mountRoutes, type Route } from '../../src/http/routes.ts'
 import { createLogThrottle } from '../../src/observability/log-throttle.ts'
-import { createMetrics } from '../../src/observability/metrics.ts'
-import { collectLog } from '../observability/collect-log.ts'
+import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
+import { type CollectedLog, collectLog } from '../observability/collect-log.ts'
 
 export interface Answer {
   readonly status: number
@@ -34,6 +34,9 @@ export interface ServeParts {
   readonly routes?: readonly Route[]
   readonly trusted?: readonly string[]
   readonly patience?: Partial<ListenerOptions>
+  /** Where the routes under test log and count too. */
+  readonly collected?: CollectedLog
+  readonly metrics?: Metrics
   /** What else is done to the application. */
   readonly prepare?: (app: Express) => void
 }
@@ -50,9 +53,16 @@ export const PATIENCE = {
 const LOG_THROTTLE = { periodMs: 3_600_000, maxLines: 3 }
 
 /** A real server on a free port with the middleware under test between the first and the last of the real ones. */
-export async function serve({ before = [], routes = [], trusted = [], prepare, patience }: ServeParts) {
-  const { log, lines, text } = collectLog('debug')
-  const metrics = createMetrics({ processMetrics: false })
+export async function serve({
+  before = [],
+  routes = [],
+  trusted = [],
+  prepare,
+  patience,
+  collected = collectLog('debug'),
+  metrics = createMetrics({ processMetrics: false }),
+}: ServeParts) {
+  const { log, lines, text } = collected
   const app: Express = express()
   prepare?.(app)
   app.enable('case sensitive routing')

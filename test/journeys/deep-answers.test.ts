@@ -1,22 +1,19 @@
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
 import { type Gatehouse, startGatehouse } from '../support/gatehouse.ts'
+import { type StubUpstream, startStubUpstream } from '../support/stub-upstream.ts'
 
 /** Every walk through an answer ends somewhere, each at a depth of its own: whichever comes first, it is the upstream's trouble. */
-let upstream: Server
+let upstream: StubUpstream
 let gatehouse: Gatehouse
 let depth = 0
 beforeAll(async () => {
-  upstream = createServer((_req, res) => {
+  upstream = await startStubUpstream((_req, res) => {
     res.setHeader('Content-Type', 'application/json')
     res.end(`{"status":"MFA_REQUIRED","stateToken":"${'t'.repeat(40)}","_embedded":${nested(depth)}}`)
   })
-  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
-  const { port } = upstream.address() as AddressInfo
   gatehouse = await startGatehouse({
-    env: { AUTHN_BASE_URL: `http://127.0.0.1:${port}` },
+    env: { AUTHN_BASE_URL: upstream.origin },
     tunables: (tunables) => ({
       ...tunables,
       upstream: {
@@ -28,7 +25,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await gatehouse.stop()
-  upstream.close()
+  await upstream.close()
 })
 
 const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`

@@ -8,13 +8,12 @@ import {
   type Asked,
   cookiesIn,
   DEVICE_COOKIE,
-  GROUP_ID,
   type MatrixHouse,
   type Newcomer,
-  pathOf,
   SESSION_COOKIE,
   startMatrixHouse,
 } from '../support/matrix-house.ts'
+import { GROUP_ID, pathOf } from '../support/permissive-upstream.ts'
 import {
   CALLERS,
   type Caller,

@@ -1,11 +1,10 @@
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { OPERATIONS } from '../../src/authn/operations.ts'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import { type Gatehouse, startGatehouse } from '../support/gatehouse.ts'
 import { generousLimits } from '../support/generous-limits.ts'
+import { type StubUpstream, sendJson, startStubUpstream } from '../support/stub-upstream.ts'
 import { handleOf } from '../support/transaction-view.ts'
 
 /**
@@ -13,42 +12,24 @@ import { handleOf } from '../support/transaction-view.ts'
  * what is offered works when it is followed, and nothing else does.
  */
 
-interface Arrived {
-  readonly method: string
-  readonly path: string
-  readonly query: string
-  readonly body: Record<string, unknown> | undefined
-}
-
 /** An upstream that answers every sign-in and every step with the transaction it was given. */
 let transaction: Record<string, unknown> = {}
-const arrived: Arrived[] = []
-let upstream: Server
-let upstreamUrl: string
+let upstream: StubUpstream
 let gatehouse: Gatehouse
 
 beforeAll(async () => {
-  upstream = createServer(async (req, res) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of req) chunks.push(chunk)
-    const [path = '', query = ''] = (req.url ?? '').split('?')
-    const text = Buffer.concat(chunks).toString()
-    arrived.push({ method: req.method ?? '', path, query, body: text === '' ? undefined : JSON.parse(text) })
-    const isPicture = path.includes('/qr/')
-    res.setHeader('content-type', isPicture ? 'image/png' : 'application/json')
-    res.end(isPicture ? PICTURE : JSON.stringify(req.method === 'GET' ? QUESTIONS : answerAt(path)))
+  upstream = await startStubUpstream(({ method, path }, res) => {
+    if (path.includes('/qr/')) return void res.setHeader('content-type', 'image/png').end(PICTURE)
+    sendJson(res, 200, method === 'GET' ? QUESTIONS : answerAt(path))
   })
-  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
-  upstreamUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}` // listening on TCP
   gatehouse = await startGatehouse({
-    env: { AUTHN_BASE_URL: upstreamUrl, AUTHN_LINK_ORIGINS: 'https://login.org.example.com' },
+    env: { AUTHN_BASE_URL: upstream.origin, AUTHN_LINK_ORIGINS: 'https://login.org.example.com' },
     tunables: generousLimits,
   })
 })
 afterAll(async () => {
   await gatehouse.stop()
-  upstream.closeAllConnections()
-  await new Promise((resolve) => upstream.close(resolve))
+  await upstream.close()
 })
 
 /** Links come with the first answer only: what was offered once stays offered. */
@@ -160,11 +141,11 @@ function transactionOf({
 
 function linkOf({ method, path, host, hinted }: DrawnLink, index: number) {
   const origin = {
-    upstream: upstreamUrl,
+    upstream: upstream.origin,
     alias: 'https://login.org.example.com:443',
     relative: '',
-    'upper case': upstreamUrl.toUpperCase(),
-    'user info': upstreamUrl.replace('//', '//user:word@'),
+    'upper case': upstream.origin.toUpperCase(),
+    'user info': upstream.origin.replace('//', '//user:word@'),
   }[host]
   return { name: `link ${index}`, href: origin + path, ...(hinted ? { hints: { allow: [method] } } : {}) }
 }
@@ -209,10 +190,10 @@ test('every offered link works when it is followed, and what was not offered is 
 
 async function expectRefused(browser: Browser, { method, path }: DrawnLink, handle: string) {
   if (path.endsWith('/cancel') || path.endsWith('/previous')) return // they need no offer
-  arrived.length = 0
+  upstream.forget()
   const answer = await ask(browser, method, path, handle)
   expect([path, answer.status, answer.json.errorCode]).toEqual([path, 403, 'E0000079'])
-  expect(arrived).toEqual([])
+  expect(upstream.requests).toEqual([])
 }
 
 async function expectWorks(
@@ -222,14 +203,14 @@ async function expectWorks(
 ) {
   const href = hrefs.find((one) => leadsTo(one, path))
   if (href === undefined) throw new Error(`no link to ${path}`)
-  arrived.length = 0
+  upstream.forget()
   const answer = await ask(browser, method, href, handle)
   expect([path, answer.status]).toEqual([path, 200])
-  expect(arrived.map((one) => [one.method, decodeURIComponent(one.path), one.query])).toEqual([
+  expect(upstream.requests.map((one) => [one.method, decodeURIComponent(one.path), one.query])).toEqual([
     [method, decodeURIComponent(path), ''],
   ])
   if (method === 'POST') {
-    expect(arrived[0]?.body).toMatchObject({ stateToken: token })
+    expect(upstream.requests[0]?.body).toMatchObject({ stateToken: token })
     expect(answer.json.stateToken).toBe(handle)
   } else if (path.includes('/qr/')) expect(answer.bytes).toEqual(PICTURE)
   else expect(JSON.parse(answer.text)).toEqual(QUESTIONS)

@@ -4,8 +4,8 @@ import { type Gatehouse, startGatehouse } from '../support/gatehouse.ts'
 import { AMELIA, type House, PASSWORD, PRIYA, startHouse } from '../support/house.ts'
 import { limitIsOver } from '../support/limit-is-over.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
+import { type StubUpstream, startStubUpstream } from '../support/stub-upstream.ts'
 import { errorOf, hrefAt, valueAt } from '../support/transaction-view.ts'
-import { startUpstreamStub, type UpstreamStub } from '../support/upstream-stub.ts'
 
 /** What real clients and recordings show (docs/conformance.md, F), and no other journey. */
 
@@ -15,15 +15,15 @@ describe('answers of recordings', () => {
   const TOKEN = '00stateToken_of-the-upstream_0123456789abc'
   const USER = { id: '00uwild0000000000001', profile: { login: 'wilma@example.test' } }
   const SUCCESS = { status: 'SUCCESS', sessionToken: 'session-token-0123456789', _embedded: { user: USER } }
-  let stub: UpstreamStub
+  let stub: StubUpstream
   let gatehouse: Gatehouse
   beforeAll(async () => {
-    stub = await startUpstreamStub()
-    gatehouse = await startGatehouse({ env: { AUTHN_BASE_URL: stub.url } })
+    stub = await startStubUpstream()
+    gatehouse = await startGatehouse({ env: { AUTHN_BASE_URL: stub.origin } })
   })
   afterAll(async () => {
     await gatehouse.stop()
-    await stub.stop()
+    await stub.close()
   })
 
   async function visit() {
@@ -40,7 +40,7 @@ describe('answers of recordings', () => {
     expect((await page.begin('/api/v1/authn', credentials)).status).toBe(200)
     return page
   }
-  const post = (path: string) => ({ href: stub.url + path, hints: { allow: ['POST'] } })
+  const post = (path: string) => ({ href: stub.origin + path, hints: { allow: ['POST'] } })
 
   test.each([
     ['changePassword', '/api/v1/authn/credentials/change_password'],
@@ -75,7 +75,7 @@ describe('answers of recordings', () => {
     stub.forget()
     stub.answers({ stateToken: TOKEN, status: 'RECOVERY_CHALLENGE' })
     await (await visit()).post(path, { ...fields, more: 'left out' })
-    expect(stub.calls).toEqual([{ path, body: fields }])
+    expect(stub.requests.map(({ path, body }) => ({ path, body }))).toEqual([{ path, body: fields }])
   })
 
   test.each([

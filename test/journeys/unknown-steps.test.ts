@@ -1,18 +1,18 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
 import { type Gatehouse, startGatehouse } from '../support/gatehouse.ts'
-import { startUpstreamStub, type UpstreamStub } from '../support/upstream-stub.ts'
+import { type StubUpstream, startStubUpstream } from '../support/stub-upstream.ts'
 
 /** What the broker has never heard of is counted by name, so that a portal team sees what its page may not know. */
-let stub: UpstreamStub
+let stub: StubUpstream
 let gatehouse: Gatehouse
 beforeEach(async () => {
-  stub = await startUpstreamStub()
-  gatehouse = await startGatehouse({ env: { AUTHN_BASE_URL: stub.url } })
+  stub = await startStubUpstream()
+  gatehouse = await startGatehouse({ env: { AUTHN_BASE_URL: stub.origin } })
 })
 afterEach(async () => {
   await gatehouse.stop()
-  await stub.stop()
+  await stub.close()
 })
 
 async function answered(body: object) {
@@ -40,7 +40,7 @@ test('a known answer counts nothing', async () => {
 })
 
 test('a status, a factor type and a link are counted by name, each time, and logged once', async () => {
-  const link = { href: `${stub.url}/api/v1/authn/levitate`, hints: { allow: ['POST'] } }
+  const link = { href: `${stub.origin}/api/v1/authn/levitate`, hints: { allow: ['POST'] } }
   for (let time = 0; time < 2; time += 1) {
     const answer = await answered({
       status: 'LEVITATING',

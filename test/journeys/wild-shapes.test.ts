@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { openBrowser } from '../support/browser.ts'
 import { type Gatehouse, startGatehouse } from '../support/gatehouse.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
+import { StubError, type StubUpstream, startStubUpstream } from '../support/stub-upstream.ts'
 import { errorOf, hrefAt, valueAt } from '../support/transaction-view.ts'
-import { StubError, startUpstreamStub, type UpstreamStub } from '../support/upstream-stub.ts'
 
 /** Answers as real orgs and old recordings show them, and some that nobody has seen yet. */
 const TOKEN = '00stateToken_of-the-upstream_0123456789abc'
@@ -13,14 +13,14 @@ const CREDENTIALS = { username: 'wilma@example.test', password: 'Plainly-Fake-1'
 const SUCCESS = { status: 'SUCCESS', sessionToken: SESSION_TOKEN, _embedded: { user: USER } }
 const VERIFY = '/api/v1/authn/factors/fct1/verify'
 
-let stub: UpstreamStub
+let stub: StubUpstream
 let gatehouse: Gatehouse
 let house: { visit: () => Promise<ReturnType<typeof openBrowser>> }
 beforeAll(async () => {
-  stub = await startUpstreamStub()
+  stub = await startStubUpstream()
   gatehouse = await startGatehouse({
     env: {
-      AUTHN_BASE_URL: stub.url,
+      AUTHN_BASE_URL: stub.origin,
       AUTHN_LINK_ORIGINS: 'https://Login.Example.test, https://org.example.test:8443',
     },
     tunables: (tunables) => ({
@@ -41,7 +41,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await gatehouse.stop()
-  await stub.stop()
+  await stub.close()
 })
 beforeEach(() => stub.forget())
 
@@ -63,7 +63,7 @@ const post = (href: string) => ({ href, hints: { allow: ['POST'] } })
 
 describe('the address of a link', () => {
   test.each([
-    ['the base address', () => stub.url],
+    ['the base address', () => stub.origin],
     ['nothing: a relative one', () => ''],
     ['another name of the same org', () => 'https://login.example.test'],
     ['capitals', () => 'HTTPS://LOGIN.EXAMPLE.TEST'],
@@ -74,7 +74,8 @@ describe('the address of a link', () => {
     expect(hrefAt(page.held, '_links.next')).toBe(gatehouse.url + VERIFY)
     stub.answers(SUCCESS)
     await page.follow('_links.next', { passCode: '123456' })
-    expect(stub.calls.at(-1)).toEqual({ path: VERIFY, body: { stateToken: TOKEN, passCode: '123456' } })
+    const { url, body } = stub.requests.at(-1) ?? {}
+    expect([url, body]).toEqual([VERIFY, { stateToken: TOKEN, passCode: '123456' }])
     expect(await page.session()).toMatchObject({ login: 'wilma@example.test' })
   })
 
@@ -90,30 +91,30 @@ describe('the address of a link', () => {
     expect(hrefAt(page.held, '_links.next')).toBe(origin + VERIFY)
     stub.forget()
     expect(errorOf(await page.send(VERIFY, { passCode: '123456' }))).toEqual([403, 'E0000079'])
-    expect(stub.calls).toEqual([])
+    expect(stub.requests).toEqual([])
   })
 
   test.each(['/api/v1/authn/factors/token:hotp/verify', '/api/v1/authn/factors/token%3Ahotp/verify'])(
     'with a colon works in either spelling: %s',
     async (path) => {
-      const page = await pageWith({ _links: { next: post(stub.url + path) } })
+      const page = await pageWith({ _links: { next: post(stub.origin + path) } })
       expect(hrefAt(page.held, '_links.next')).toBe(gatehouse.url + path)
       stub.answers(SUCCESS)
       await page.send(gatehouse.url + path, { passCode: '123456' })
-      expect(decodeURIComponent(stub.calls.at(-1)?.path ?? '')).toBe(decodeURIComponent(path))
+      expect(decodeURIComponent(stub.requests.at(-1)?.url ?? '')).toBe(decodeURIComponent(path))
       expect(page.held.json.status).toBe('SUCCESS')
     },
   )
 
   test('stands in arrays, deep down, and without hints: each works', async () => {
     const resend = [
-      { name: 'sms', ...post(`${stub.url}${VERIFY}/resend`) },
-      { name: 'call', href: `${stub.url}/api/v1/authn/factors/fct2/verify/resend` },
+      { name: 'sms', ...post(`${stub.origin}${VERIFY}/resend`) },
+      { name: 'call', href: `${stub.origin}/api/v1/authn/factors/fct2/verify/resend` },
     ]
     const page = await pageWith({
       status: 'MFA_CHALLENGE',
-      _links: { resend, next: { href: stub.url + VERIFY } },
-      _embedded: { user: USER, deep: [[{ _links: { odd: [[post(`${stub.url}/api/v1/authn/skip`)]] } }]] },
+      _links: { resend, next: { href: stub.origin + VERIFY } },
+      _embedded: { user: USER, deep: [[{ _links: { odd: [[post(`${stub.origin}/api/v1/authn/skip`)]] } }]] },
     })
     for (const link of [
       '_links.resend.0',
@@ -126,7 +127,7 @@ describe('the address of a link', () => {
       const sent = await page.browser.post(hrefAt(page.held, link), { stateToken: page.stateToken })
       expect(sent.status).toBe(200)
     }
-    expect(stub.calls.map(({ path }) => path).slice(1)).toEqual([
+    expect(stub.requests.map(({ url }) => url).slice(1)).toEqual([
       `${VERIFY}/resend`,
       '/api/v1/authn/factors/fct2/verify/resend',
       VERIFY,
@@ -135,13 +136,15 @@ describe('the address of a link', () => {
   })
 
   test('that allows GET alone is no step to post', async () => {
-    const page = await pageWith({ _links: { next: { href: stub.url + VERIFY, hints: { allow: ['GET'] } } } })
+    const page = await pageWith({
+      _links: { next: { href: stub.origin + VERIFY, hints: { allow: ['GET'] } } },
+    })
     expect(errorOf(await page.follow('_links.next', { passCode: '1' }))).toEqual([403, 'E0000079'])
   })
 
   test('to assets and third parties comes out as it is', async () => {
     const links = {
-      logo: [{ name: 'medium', href: `${stub.url}/assets/img/logo.png`, type: 'image/png' }],
+      logo: [{ name: 'medium', href: `${stub.origin}/assets/img/logo.png`, type: 'image/png' }],
       script: { href: 'https://api-1.duo.example/frame/v2.js?x=1#top', type: 'text/javascript' },
       help: { href: 'mailto:help@example.test' },
     }
@@ -156,7 +159,7 @@ describe('a token inside', () => {
     '/login/token/redirect?stateToken=',
     '/sso/idps/0oa1?fromURI=%2Fhome&stateToken=',
   ])('a query of our own routes gives way to the handle: %s…', async (path) => {
-    const page = await pageWith({ _links: { next: { href: stub.url + path + TOKEN } } })
+    const page = await pageWith({ _links: { next: { href: stub.origin + path + TOKEN } } })
     expect(hrefAt(page.held, '_links.next')).toBe(gatehouse.url + path + page.stateToken)
   })
 
@@ -166,11 +169,11 @@ describe('a token inside', () => {
     const page = await pageWith({
       _links: {
         script: { href: `https://api-1.duo.example/frame?tx=${TOKEN}&x=1` },
-        complete: { href: `${stub.url}/signin/refresh-auth-state/${TOKEN}` },
+        complete: { href: `${stub.origin}/signin/refresh-auth-state/${TOKEN}` },
       },
     })
     expect(hrefAt(page.held, '_links.script')).toBe('https://api-1.duo.example/frame?tx=&x=1')
-    expect(hrefAt(page.held, '_links.complete')).toBe(`${stub.url}/signin/refresh-auth-state/`)
+    expect(hrefAt(page.held, '_links.complete')).toBe(`${stub.origin}/signin/refresh-auth-state/`)
     expect(await metric('gatehouse_tokens_cut_total{by="link"}')).toBe(before + 2)
     expect(linesOf('token_cut_by_guard')).toHaveLength(errors)
   })
@@ -196,7 +199,7 @@ describe('a token inside', () => {
   })
 
   test('a later answer is found too, by what the transaction knows', async () => {
-    const page = await pageWith({ _links: { next: post(stub.url + VERIFY) } })
+    const page = await pageWith({ _links: { next: post(stub.origin + VERIFY) } })
     stub.answers({ status: 'MFA_CHALLENGE', note: `still ${TOKEN}`, _embedded: { user: USER } })
     const answer = await page.follow('_links.next')
     expect(answer.json).toMatchObject({ status: 'MFA_CHALLENGE', note: 'still ' })
@@ -215,7 +218,7 @@ describe('what is offered to a GET', () => {
   const RECOVERY_TOKEN = '10recoveryToken-of-the-upstream-0123456'
   const PICTURE_TOKEN = '20pictureToken-of-the-upstream-0123456'
   const FOLDER = '/api/v1/users/00uwild0000000000001/factors'
-  const get = (path: string) => ({ href: stub.url + path, hints: { allow: ['GET'] } })
+  const get = (path: string) => ({ href: stub.origin + path, hints: { allow: ['GET'] } })
   const factors = () => [
     { factorType: 'question', _links: { questions: get(`${FOLDER}/questions`) } },
     {
@@ -247,8 +250,8 @@ describe('what is offered to a GET', () => {
         recoveryToken: RECOVERY_TOKEN,
         note: encodeURIComponent(RECOVERY_TOKEN),
         _links: {
-          skip: post(`${stub.url}/api/v1/authn/skip?stateToken=${TOKEN}`),
-          logo: { href: `${stub.url}/logo?t=${TOKEN}` },
+          skip: post(`${stub.origin}/api/v1/authn/skip?stateToken=${TOKEN}`),
+          logo: { href: `${stub.origin}/logo?t=${TOKEN}` },
         },
       },
     ])
@@ -263,7 +266,7 @@ describe('what is offered to a GET', () => {
             note: '',
             _links: {
               skip: post(`${gatehouse.url}/api/v1/authn/skip?stateToken=`),
-              logo: { href: `${stub.url}/logo?t=` },
+              logo: { href: `${stub.origin}/logo?t=` },
             },
           },
         ],
@@ -280,7 +283,7 @@ describe('what is offered to a GET', () => {
       sessionToken: SESSION_TOKEN,
       recoveryToken: RECOVERY_TOKEN,
       errorCauses: [{ errorSummary: `${RECOVERY_TOKEN}${SESSION_TOKEN}` }],
-      _links: { cancel: post(`${stub.url}/api/v1/authn/cancel?stateToken=${TOKEN}`) },
+      _links: { cancel: post(`${stub.origin}/api/v1/authn/cancel?stateToken=${TOKEN}`) },
     }
     stub.answers(new StubError(403, 'E0000006', more))
     const alarms = await alarmsOf(async () => {
@@ -338,7 +341,7 @@ describe('the list of factors', () => {
   const factor = (id: string, factorType: string) => ({
     id,
     factorType,
-    _links: { verify: post(`${stub.url}/api/v1/authn/factors/${id}/verify`) },
+    _links: { verify: post(`${stub.origin}/api/v1/authn/factors/${id}/verify`) },
   })
   test.each([
     ['under factors', { factors: ['fct1'] }, '_embedded.factors.0'],
@@ -363,7 +366,7 @@ describe('the list of factors', () => {
   })
 
   test('by type names the type in the path: it works and is known', async () => {
-    const next = { name: 'webauthn', ...post(`${stub.url}/api/v1/authn/factors/webauthn/verify`) }
+    const next = { name: 'webauthn', ...post(`${stub.origin}/api/v1/authn/factors/webauthn/verify`) }
     const factorTypes = [{ factorType: 'webauthn', _links: { next } }]
     const page = await pageWith({ _embedded: { user: USER, factors: [], factorTypes } })
     stub.answers(SUCCESS)
@@ -382,7 +385,7 @@ describe('the list of factors', () => {
 describe('a long list of factors', () => {
   const factors = (count: number) =>
     Array.from({ length: count }, (_, at) => {
-      const verify = post(`${stub.url}/api/v1/authn/factors/fct${at}/verify`)
+      const verify = post(`${stub.origin}/api/v1/authn/factors/fct${at}/verify`)
       return { id: `fct${at}`, factorType: 'sms', _links: { verify } }
     })
 
@@ -429,7 +432,7 @@ describe('a status', () => {
     'POLL',
     'NEVER_SEEN_BEFORE',
   ])('%s of a recording goes on in the same transaction and opens no session', async (status) => {
-    const page = await pageWith({ _links: { next: post(stub.url + VERIFY) } })
+    const page = await pageWith({ _links: { next: post(stub.origin + VERIFY) } })
     const odd = { stateToken: TOKEN, status, profitable: null, _embedded: { user: USER, scopes: ['a'] } }
     stub.answers({ ...odd, sessionToken: SESSION_TOKEN }, odd, odd, SUCCESS)
     const seen = await page.follow('_links.next', { passCode: '1' })
@@ -438,21 +441,21 @@ describe('a status', () => {
     expect(await page.session()).toBeUndefined()
     for (const path of ['/api/v1/authn', '/api/v1/authn/introspect']) {
       expect((await page.send(path)).json.status).toBe(status)
-      expect(stub.calls.at(-1)?.body).toMatchObject({ stateToken: TOKEN })
+      expect(stub.requests.at(-1)?.body).toMatchObject({ stateToken: TOKEN })
     }
     expect((await page.send('/api/v1/authn')).json.status).toBe('SUCCESS')
     expect(await page.session()).toMatchObject({ userId: USER.id })
   })
 
   test('SUCCESS with a state token opens the session; the handle in it is over', async () => {
-    const page = await pageWith({ _links: { next: post(stub.url + VERIFY) } })
+    const page = await pageWith({ _links: { next: post(stub.origin + VERIFY) } })
     stub.answers({ ...SUCCESS, stateToken: TOKEN })
     const done = await page.follow('_links.next', { passCode: '1' })
     expect(done.json).toEqual({ status: 'SUCCESS', stateToken: page.stateToken, _embedded: { user: USER } })
     expect(await page.session()).toMatchObject({ userId: USER.id })
     stub.forget()
     expect(errorOf(await page.send('/api/v1/authn'))).toEqual([401, 'E0000011'])
-    expect(stub.calls).toEqual([])
+    expect(stub.requests).toEqual([])
   })
 
   test.each([
@@ -484,7 +487,7 @@ describe('a status', () => {
 
   test('LOCKED_OUT without a state token ends it, and its link is ours', async () => {
     const page = await openPage(house)
-    const next = { name: 'unlock', ...post(`${stub.url}/api/v1/authn/recovery/unlock`) }
+    const next = { name: 'unlock', ...post(`${stub.origin}/api/v1/authn/recovery/unlock`) }
     stub.answers({ status: 'LOCKED_OUT', _links: { next } })
     const locked = await page.begin('/api/v1/authn', CREDENTIALS)
     expect(locked.json).toEqual({
@@ -492,14 +495,14 @@ describe('a status', () => {
       _links: { next: { ...next, href: `${gatehouse.url}/api/v1/authn/recovery/unlock` } },
     })
     expect(locked.setCookies).toEqual([])
-    const later = await pageWith({ _links: { next: post(stub.url + VERIFY) } })
+    const later = await pageWith({ _links: { next: post(stub.origin + VERIFY) } })
     stub.answers({ status: 'LOCKED_OUT' })
     await later.follow('_links.next', { passCode: '1' })
     expect(errorOf(await later.send('/api/v1/authn'))).toEqual([401, 'E0000011'])
   })
 
   test('that names another person than before is an alarm and opens nothing', async () => {
-    const page = await pageWith({ _links: { next: post(stub.url + VERIFY) } })
+    const page = await pageWith({ _links: { next: post(stub.origin + VERIFY) } })
     stub.answers({ ...SUCCESS, _embedded: { user: { ...USER, id: '00uSomebodyElse' } } }, SUCCESS)
     expect(errorOf(await page.follow('_links.next', { passCode: '1' }))).toEqual([502, 'E0000009'])
     expect(await page.session()).toBeUndefined()
@@ -509,7 +512,7 @@ describe('a status', () => {
 
 describe('a state token that changes inside a transaction', () => {
   test('changes for us alone: the handle stays, and the newest token goes upstream', async () => {
-    const page = await pageWith({ _links: { next: post(stub.url + VERIFY) } })
+    const page = await pageWith({ _links: { next: post(stub.origin + VERIFY) } })
     const second = `${TOKEN}-the-second`
     const third = '00an-entirely-different-state-token-0123456'
     const challenge = { status: 'MFA_CHALLENGE', _embedded: { user: USER } }
@@ -527,18 +530,18 @@ describe('a state token that changes inside a transaction', () => {
     expect(errorOf(await page.send(VERIFY, { passCode: 'wrong' }))).toEqual([403, 'E0000068'])
     const done = await page.send(VERIFY, { passCode: 'right' })
     expect(done.json).toEqual({ status: 'SUCCESS', _embedded: { user: USER }, note: ' ' })
-    const sent = stub.calls.slice(1).map(({ body }) => (body as { stateToken: string }).stateToken)
+    const sent = stub.requests.slice(1).map(({ body }) => (body as { stateToken: string }).stateToken)
     expect(sent).toEqual([TOKEN, second, third, third])
     expect(await page.session()).toMatchObject({ userId: USER.id })
   })
 
   test('is over for the upstream: so it is here, and nothing more is sent', async () => {
-    const page = await pageWith({ _links: { next: post(stub.url + VERIFY) } })
+    const page = await pageWith({ _links: { next: post(stub.origin + VERIFY) } })
     stub.answers(new StubError(401, 'E0000011'))
     expect(errorOf(await page.follow('_links.next'))).toEqual([401, 'E0000011'])
     stub.forget()
     expect(errorOf(await page.follow('_links.next'))).toEqual([401, 'E0000011'])
-    expect(stub.calls).toEqual([])
+    expect(stub.requests).toEqual([])
   })
 })
 
@@ -558,7 +561,7 @@ describe('what else an answer may hold', () => {
     ['a time long past', { expiresAt: '2001-01-01T00:00:00.000Z' }],
     ['a number for a time', { expiresAt: 17 }],
   ])('with %s of expiry the transaction lives all the same', async (_, fields) => {
-    const page = await pageWith({ ...fields, _links: { next: post(stub.url + VERIFY) } })
+    const page = await pageWith({ ...fields, _links: { next: post(stub.origin + VERIFY) } })
     expect(page.held.json.expiresAt).toEqual(Object.values(fields)[0])
     stub.answers(SUCCESS)
     await page.follow('_links.next', { passCode: '1' })

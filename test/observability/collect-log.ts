@@ -1,6 +1,8 @@
 import { Writable } from 'node:stream'
 import { createLogger, type LogLevel } from '../../src/observability/logger.ts'
 
+export type CollectedLog = ReturnType<typeof collectLog>
+
 /** A real logger whose lines can be read. */
 export function collectLog(
   level: LogLevel = 'info',

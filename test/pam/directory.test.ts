@@ -1,11 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import express from 'express'
-import { noSuchPath, presentError } from '../../src/http/present-error.ts'
-import { setContext } from '../../src/http/request-context.ts'
-import { mountRoutes } from '../../src/http/routes.ts'
 import type { Group } from '../../src/pam/group.ts'
 import type { PamDirectory } from '../../src/pam/groups.ts'
 import { pamAbsentRoutes } from '../../src/pam/pam-routes.ts'
+import { serve } from '../http/serve.ts'
 import { LOGIN } from './pam-broker.ts'
 import { type Journey, startJourney } from './pam-journey.ts'
 
@@ -266,18 +263,10 @@ test('users of two domains with one local part are two users to PAM', async () =
 })
 
 test('where no access service is configured the paths answer 404', async () => {
-  const app = express()
-  app.use((req, _res, next) => {
-    setContext(req, { requestId: 'request-1', traceId: undefined, address: '192.0.2.1' })
-    next()
-  })
-  mountRoutes(app, pamAbsentRoutes())
-  app.use(noSuchPath())
-  const log = { error() {}, warn() {}, info() {}, debug() {}, audit() {} }
-  app.use(presentError({ log }))
-  const { origin } = await journey.listen(app)
+  const { ask, close } = await serve({ routes: pamAbsentRoutes() })
   for (const path of ['me', 'groups', `groups/${SECURITY}`]) {
-    const answer = await fetch(`${origin}/api/v1/pam/${path}`)
-    expect([answer.status, await answer.json()]).toMatchObject([404, { errorCode: 'E0000007' }])
+    const answer = await ask({ path: `/api/v1/pam/${path}` })
+    expect([answer.status, answer.json]).toMatchObject([404, { errorCode: 'E0000007' }])
   }
+  await close()
 })

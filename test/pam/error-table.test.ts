@@ -251,12 +251,9 @@ test('an answer without an end, or without measure: an error within bounds', asy
 })
 
 test('an API that tells no time: ours must do', async () => {
-  const server = await journey.listen(async (req, res) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of req) chunks.push(chunk as Buffer)
-    const body = Buffer.concat(chunks).toString('utf8')
-    const answer = await journey.pam.send(req.method ?? 'GET', req.url ?? '/', {
-      ...(body === '' ? {} : { body: JSON.parse(body) as unknown }),
+  const server = await journey.stub(async (req, res) => {
+    const answer = await journey.pam.send(req.method, req.url, {
+      ...(req.body === undefined ? {} : { body: req.body }),
       headers: req.headers.authorization === undefined ? {} : { authorization: req.headers.authorization },
     })
     res.sendDate = false

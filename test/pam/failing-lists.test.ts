@@ -96,8 +96,8 @@ test('a long list that fails on its last page uses about a tenth of the rate lim
   const pages = 110
   let calls = 0
   let isBroken = true
-  const api = await journey.listen((req, res) => {
-    const page = Number(new URL(req.url ?? '', 'http://api').searchParams.get('offset') ?? 1)
+  const api = await journey.stub((req, res) => {
+    const page = Number(new URLSearchParams(req.query).get('offset') ?? 1)
     res.setHeader('Date', new Date(journey.pam.now()).toUTCString())
     res.setHeader('Content-Type', 'application/json')
     calls++

@@ -22,7 +22,7 @@ test.each(HOSTILE_LINK_FORMS)(
   'over the wire, links in the form %s fail the list; the token goes nowhere else and nothing is kept',
   async (form) => {
     const elsewhere: string[] = []
-    const other = await journey.listen((req, res) => {
+    const other = await journey.stub((req, res) => {
       elsewhere.push(`${req.url} ${req.headers.authorization}`)
       res.end('{"list": []}')
     })

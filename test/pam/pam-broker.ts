@@ -1,22 +1,16 @@
-import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { PassThrough } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import express from 'express'
+import type { RequestHandler } from 'express'
 import { defaultTunables } from '../../src/config/load-config.ts'
 import { noSession } from '../../src/errors.ts'
-import { beginRequest } from '../../src/http/begin-request.ts'
-import { noSuchPath, presentError } from '../../src/http/present-error.ts'
-import { mountRoutes } from '../../src/http/routes.ts'
 import { wholeQuery } from '../../src/http/whole-query.ts'
-import { createLogger } from '../../src/observability/logger.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import { createPam, type PamParts, type PamTunables } from '../../src/pam/open-pam.ts'
 import type { Session } from '../../src/session/session.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { createUpstreamClient } from '../../src/upstream/upstream-client.ts'
+import { serve } from '../http/serve.ts'
+import { collectLog } from '../observability/collect-log.ts'
 import { checkAnswer } from '../support/api-contract.ts'
 
 /** The room on a listener of its own, over a real HTTP upstream. */
@@ -58,6 +52,13 @@ export const LOGIN = 'ada.lindqvist@example.com'
 /** Those of config/default.json: what the tests say of times and limits holds for what is shipped. */
 export const TUNABLES: PamTunables = defaultTunables().pam
 
+/** A machine may stand still for long under a request. */
+const PATIENT = {
+  headersTimeoutMs: 600_000,
+  requestTimeoutMs: 600_000,
+  keepAliveTimeoutMs: 600_000,
+  writeTimeoutMs: 600_000,
+}
 const MASTER_KEYS = [Buffer.alloc(32, 'plainly-fake-test-key')]
 
 export async function startPamBroker(options: PamBrokerOptions): Promise<PamBroker> {
@@ -68,10 +69,8 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
     maxConnections = 32,
     ...parts
   } = options
-  const chunks: string[] = []
-  const stream = new PassThrough()
-  stream.on('data', (chunk: Buffer) => chunks.push(chunk.toString('utf8')))
-  const log = createLogger({ level: 'debug', maxFieldChars: 200, stream })
+  const collected = collectLog('debug', { maxFieldChars: 200 })
+  const { log } = collected
   const metrics = parts.metrics ?? createMetrics({ processMetrics: false })
   const client = createUpstreamClient({
     baseUrl,
@@ -102,61 +101,42 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
   })
 
   let arrived = 0
-  const app = express()
-  app.disable('etag')
-  app.set('query parser', wholeQuery)
-  app.use((_req, _res, next) => {
+  const countArrival: RequestHandler = (_req, _res, next) => {
     arrived += 1
     next()
+  }
+  const served = await serve({
+    before: [countArrival],
+    routes: pam.routes,
+    prepare: (app) => app.set('query parser', wholeQuery),
+    patience: PATIENT,
+    collected,
+    metrics,
   })
-  app.use(beginRequest({ isTrustedProxy: () => false, log, metrics }))
-  mountRoutes(app, pam.routes)
-  app.use(noSuchPath())
-  app.use(presentError({ log }))
-  const listener = await listen(app)
+  const origin = `http://127.0.0.1:${served.port}`
 
   return {
     metrics,
     arrived: () => arrived,
     async get(path, { login = LOGIN, method = 'GET', headers = {} } = {}) {
-      const response = await fetch(new URL(path, listener.origin), {
+      const response = await fetch(new URL(path, origin), {
         method,
         headers: { 'x-test-login': encodeURIComponent(login), ...headers },
       })
       const text = await response.text()
       const contentType = response.headers.get('content-type') ?? undefined
       if (method === 'GET') {
-        const { pathname } = new URL(path, listener.origin)
+        const { pathname } = new URL(path, origin)
         checkAnswer(method, pathname, { status: response.status, contentType, bytes: Buffer.from(text) })
       }
       return { status: response.status, headers: response.headers, text, body: asObject(text) }
     },
-    logText: () => chunks.join(''),
-    logLines: () =>
-      chunks
-        .join('')
-        .split('\n')
-        .filter((line) => line !== '')
-        .map((line) => asObject(line)),
+    logText: collected.text,
+    logLines: collected.lines,
     async close() {
       pam.stop()
-      await listener.close()
+      await served.close()
       await client.close()
-    },
-  }
-}
-
-/** Any HTTP server on a free port. */
-export async function listen(handler: RequestListener): Promise<{ origin: string; close(): Promise<void> }> {
-  // Node's five seconds would close an idle connection under a request, where the machine stands still for so long.
-  const server = createServer({ keepAliveTimeout: 600_000 }, handler).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async close() {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
     },
   }
 }

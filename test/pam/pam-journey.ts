@@ -1,13 +1,7 @@
-import type { RequestListener } from 'node:http'
 import type { PamServer } from '../sandbox/pam/pam-server.ts'
 import { START, startPamServer } from '../sandbox/pam/pam-server.ts'
-import {
-  breakableStore,
-  listen,
-  type PamBroker,
-  type PamBrokerOptions,
-  startPamBroker,
-} from './pam-broker.ts'
+import { type StubListener, type StubUpstream, startStubUpstream } from '../support/stub-upstream.ts'
+import { breakableStore, type PamBroker, type PamBrokerOptions, startPamBroker } from './pam-broker.ts'
 
 /** Sandbox and brokers on one clock that only `advance` moves, sharing one store. */
 export interface Journey {
@@ -18,8 +12,8 @@ export interface Journey {
   advance(ms: number): void
   /** How many waits are under way that only `advance` ends. */
   timers(): number
-  /** Another server, such as one that must never be called. */
-  listen(handler: RequestListener): Promise<{ origin: string }>
+  /** Another upstream, such as one that must never be called. */
+  stub(listener: StubListener): Promise<StubUpstream>
   /** Another replica. */
   replica(changes?: Partial<PamBrokerOptions>): Promise<PamBroker>
   close(): Promise<void>
@@ -40,7 +34,7 @@ export async function startJourney({
   const elapsed = () => pam.now() - START
   const store = breakableStore(elapsed)
   const brokers: PamBroker[] = []
-  const servers: { close(): Promise<void> }[] = []
+  const stubs: StubUpstream[] = []
   const timers = new Set<{ at: number; ring: () => void }>()
   const startTimer = (ring: () => void, ms: number) => {
     const timer = { at: pam.now() + ms, ring }
@@ -69,14 +63,14 @@ export async function startJourney({
       for (const timer of timers) if (timer.at <= pam.now() && timers.delete(timer)) timer.ring()
     },
     timers: () => timers.size,
-    async listen(handler) {
-      const server = await listen(handler)
-      servers.push(server)
-      return server
+    async stub(listener) {
+      const stub = await startStubUpstream(listener)
+      stubs.push(stub)
+      return stub
     },
     replica,
     async close() {
-      for (const server of servers) await server.close()
+      for (const stub of stubs) await stub.close()
       for (const broker of brokers) await broker.close()
       await pam.close()
     },

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { type Answer, outcome, PASSWORD, useSandbox } from './authn/sandbox-client.ts'
+import { type Answer, outcome, PASSWORD, startSandbox, useSandbox } from './authn/sandbox-client.ts'
 
 /** Rows of the sign-in API specification that no other test of the sandbox shows (docs/conformance.md). */
 

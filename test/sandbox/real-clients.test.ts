@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { type Answer, type Client, PASSWORD, startSandbox } from './authn/sandbox-client.ts'
+import { expect, test } from '@jest/globals'
+import { type Answer, PASSWORD, useSandbox } from './authn/sandbox-client.ts'
 
 /** Shapes that real clients and recordings show (docs/conformance.md, F-1), and no other test of the sandbox. */
 
-let client: Client
-beforeAll(async () => {
-  client = await startSandbox()
-})
-beforeEach(() => client.sandbox.reset())
-afterAll(() => client.close())
+const client = useSandbox()
 
 const AUTHN = '/api/v1/authn'
 const stepUp = (login?: string) =>

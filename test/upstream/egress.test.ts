@@ -6,7 +6,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import type { UpstreamClientOptions } from '../../src/upstream/upstream-client.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
 import { type Certificates, makeCertificates } from '../support/redis-certificates.ts'
-import { clientFor, deadPort, listen, stubUpstream } from './stub-upstream.ts'
+import { deadPort, listenAnywhere, sendJson, startStubUpstream } from '../support/stub-upstream.ts'
+import { clientFor } from './client-for.ts'
 
 let certificates: Certificates
 beforeAll(() => {
@@ -40,7 +41,7 @@ async function secureUpstream() {
       res.writeHead(200, { 'Content-Type': 'application/json' }).end('{"secure":true}')
     },
   )
-  const port = await listen(server)
+  const port = await listenAnywhere(server)
   open.push(() => {
     server.closeAllConnections()
     server.close()
@@ -74,7 +75,7 @@ async function proxy({ refuses = false } = {}) {
     sockets.add(far)
     far.on('error', () => near.destroy())
   })
-  const port = await listen(server)
+  const port = await listenAnywhere(server)
   open.push(() => {
     for (const socket of sockets) socket.destroy()
     server.closeAllConnections()
@@ -115,13 +116,13 @@ describe('private certificate authorities', () => {
   })
 
   test('a server that speaks no TLS gets no request', async () => {
-    const stub = await stubUpstream((_req, res) => res.end())
+    const stub = await startStubUpstream((_req, res) => res.end())
     open.push(() => stub.close())
     const failure = await failureOf(
       client(`https://127.0.0.1:${stub.port}`, { ca: [certificates.ca] }).send(GET),
     )
     expect(failure.message).not.toContain(String(stub.port))
-    expect(stub.arrived()).toBe(0)
+    expect(stub.requests.length).toBe(0)
   })
 })
 
@@ -170,9 +171,7 @@ describe('an egress proxy', () => {
   })
 
   test('never gets plain http: that only goes to this very host', async () => {
-    const stub = await stubUpstream((_req, res) => {
-      res.writeHead(200, { 'Content-Type': 'application/json' }).end('{"by":"upstream"}')
-    })
+    const stub = await startStubUpstream((_req, res) => sendJson(res, 200, { by: 'upstream' }))
     open.push(() => stub.close())
     const egress = await proxy()
     expect((await client(stub.origin, { httpsProxy: egress.url }).send(GET)).json).toEqual({ by: 'upstream' })

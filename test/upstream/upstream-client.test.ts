@@ -1,11 +1,17 @@
-import type { RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { UpstreamClient, UpstreamClientOptions } from '../../src/upstream/upstream-client.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
 import { held } from '../support/held.ts'
+import {
+  deadPort,
+  type StubListener,
+  type StubUpstream,
+  sendJson,
+  startStubUpstream,
+} from '../support/stub-upstream.ts'
 import { until } from '../support/until.ts'
-import { clientFor, deadPort, rawUpstream, type Stub, stubUpstream } from './stub-upstream.ts'
+import { clientFor } from './client-for.ts'
 
 const open: { close(): Promise<void> }[] = []
 afterEach(async () => {
@@ -17,14 +23,14 @@ function keep<Thing extends { close(): Promise<void> }>(thing: Thing): Thing {
   return thing
 }
 
-async function upstream(answer: RequestListener, options: Partial<UpstreamClientOptions> = {}) {
-  const stub = keep(await stubUpstream(answer))
+async function upstream(answer: StubListener, options: Partial<UpstreamClientOptions> = {}) {
+  const stub = keep(await startStubUpstream(answer))
   return { stub, client: keep(clientFor(stub.origin, options)) }
 }
 
-async function rawly(onRequest: (socket: Socket) => void, options: Partial<UpstreamClientOptions> = {}) {
-  const stub = keep(await rawUpstream(onRequest))
-  return { stub, client: keep(clientFor(stub.origin, options)) }
+/** Answers that no HTTP server would send. */
+function rawly(onRequest: (socket: Socket) => void, options: Partial<UpstreamClientOptions> = {}) {
+  return upstream(({ socket }) => onRequest(socket), options)
 }
 
 const SECRET_PATH = '/api/v1/authn/very-secret-path'
@@ -45,18 +51,17 @@ async function failureOf(sending: Promise<unknown>): Promise<UpstreamFailure> {
 }
 
 /** What may stand in a log: kind and code, and nothing of where, what and with what. */
-function expectTellsNothing(failure: UpstreamFailure, stub?: Stub) {
+function expectTellsNothing(failure: UpstreamFailure, stub?: StubUpstream) {
   const told = `${failure.message} ${JSON.stringify(failure)} ${JSON.stringify(Object.entries(failure))}`
   expect(told).not.toMatch(/secret|127\.0\.0\.1|localhost|http:/)
   if (stub !== undefined) expect(told).not.toContain(String(stub.port))
   expect(failure.cause).toBeUndefined()
 }
 
-const json = (body: unknown, status = 200): RequestListener => {
-  return (_req, res) => {
-    res.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body))
-  }
-}
+const json =
+  (body: unknown, status = 200): StubListener =>
+  (_req, res) =>
+    sendJson(res, status, body)
 
 describe('there is no answer', () => {
   test('a refused connection: nothing arrived', async () => {
@@ -72,7 +77,7 @@ describe('there is no answer', () => {
     const failure = await failureOf(client.send(POST))
     expect(failure.kind).toBe('timeout')
     expectTellsNothing(failure, stub)
-    expect(stub.arrived()).toBe(1)
+    expect(stub.requests.length).toBe(1)
   })
 
   test('a caller may be less patient than the client, and never more', async () => {
@@ -97,7 +102,7 @@ describe('there is no answer', () => {
     const failure = await failureOf(client.send(POST))
     expect(failure.kind).toBe('timeout')
     expectTellsNothing(failure, stub)
-    expect(stub.arrived()).toBe(1)
+    expect(stub.requests.length).toBe(1)
   })
 
   test('a connection cut before any header: the request may have arrived', async () => {
@@ -105,7 +110,7 @@ describe('there is no answer', () => {
     const failure = await failureOf(client.send(POST))
     expect(failure.kind).toBe('cut')
     expectTellsNothing(failure, stub)
-    expect(stub.arrived()).toBe(1)
+    expect(stub.requests.length).toBe(1)
   })
 
   test('a connection reset', async () => {
@@ -116,7 +121,7 @@ describe('there is no answer', () => {
   test('a connection cut in the middle of the headers', async () => {
     const { stub, client } = await rawly((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Ty'))
     expect((await failureOf(client.send(POST))).kind).toBe('cut')
-    expect(stub.arrived()).toBe(1)
+    expect(stub.requests.length).toBe(1)
   })
 
   test('a connection cut after the headers', async () => {
@@ -158,7 +163,7 @@ describe('there is no answer', () => {
       (error: UpstreamFailure) => error.kind,
     )
     expect([{ a: 1 }, 'cut']).toContainEqual(second)
-    expect(stub.connections()).toBe(stub.arrived())
+    expect(stub.connections()).toBe(stub.requests.length)
   })
 
   test('two different lengths', async () => {
@@ -225,7 +230,7 @@ describe('whatever happens, a request is sent once', () => {
     for (const method of ['POST', 'GET'] as const) {
       await client.send({ method, path: '/', headers: {} }).catch(() => undefined)
     }
-    expect(stub.arrived()).toBe(2)
+    expect(stub.requests.length).toBe(2)
   })
 
   test('a kept connection that is cut under the next request', async () => {
@@ -237,7 +242,7 @@ describe('whatever happens, a request is sent once', () => {
     })
     await client.send(POST)
     expect((await failureOf(client.send(POST))).kind).toBe('cut')
-    expect(stub.arrived()).toBe(2)
+    expect(stub.requests.length).toBe(2)
   })
 })
 
@@ -256,7 +261,7 @@ describe('calls stay on their origin', () => {
   ])('%j is refused before anything is sent', async (path) => {
     const { stub, client } = await upstream(json({}))
     await expect(client.send({ ...POST, path })).rejects.toThrow('an upstream path must stay on its origin')
-    expect(stub.arrived()).toBe(0)
+    expect(stub.requests.length).toBe(0)
   })
 
   test.each(['/.//evil.invalid/x', '/a/..//evil.invalid/x', '/%2e//evil.invalid/x'])(
@@ -287,15 +292,15 @@ describe('calls stay on their origin', () => {
   test.each([301, 302, 303, 307, 308])(
     'a redirect (%i) is an answer, and is not followed',
     async (status) => {
-      const other = keep(await stubUpstream(json({})))
+      const other = keep(await startStubUpstream(json({})))
       const { stub, client } = await upstream((_req, res) => {
         res.writeHead(status, { Location: `${other.origin}/elsewhere` }).end()
       })
       const answer = await client.send(POST)
       expect(answer.status).toBe(status)
       expect(answer.json).toBeUndefined()
-      expect(stub.arrived()).toBe(1)
-      expect(other.arrived()).toBe(0)
+      expect(stub.requests.length).toBe(1)
+      expect(other.requests.length).toBe(0)
     },
   )
 })
@@ -375,22 +380,17 @@ describe('an answer', () => {
 
 describe('what is sent', () => {
   test('JSON byte for byte, our headers and no others of note', async () => {
-    const seen: { url?: string | undefined; headers?: NodeJS.Dict<string | string[]>; body?: string } = {}
-    const { client } = await upstream(async (req, res) => {
-      const chunks: Buffer[] = []
-      for await (const chunk of req) chunks.push(chunk)
-      Object.assign(seen, { url: req.url, headers: req.headers, body: Buffer.concat(chunks).toString() })
-      res.end()
-    })
+    const { stub, client } = await upstream((_req, res) => res.end())
     const body = { password: '  p\u0000ä😀" ', stateToken: null }
     await client.send({ ...POST, path: '/api?x=1', body })
-    expect(seen.url).toBe('/api?x=1')
-    expect(JSON.parse(seen.body ?? '')).toEqual(body)
-    expect(Object.keys(seen.headers ?? {}).sort()).toEqual(
+    const [seen] = stub.requests
+    expect(seen?.url).toBe('/api?x=1')
+    expect(JSON.parse(seen?.text ?? '')).toEqual(body)
+    expect(Object.keys(seen?.headers ?? {}).sort()).toEqual(
       ['accept-encoding', 'authorization', 'connection', 'content-length', 'content-type', 'host'].sort(),
     )
-    expect(seen.headers?.['content-type']).toBe('application/json')
-    expect(seen.headers?.['accept-encoding']).toBe('identity')
+    expect(seen?.headers['content-type']).toBe('application/json')
+    expect(seen?.headers['accept-encoding']).toBe('identity')
   })
 
   test('a value that could end a header does not make another one', async () => {
@@ -411,7 +411,7 @@ describe('what is sent', () => {
   test('connections are kept and used again', async () => {
     const { stub, client } = await upstream(json({ ok: true }))
     for (let call = 0; call < 5; call++) await client.send(POST)
-    expect(stub.arrived()).toBe(5)
+    expect(stub.requests.length).toBe(5)
     expect(stub.connections()).toBeLessThanOrEqual(2) // the first one may not be free yet when the second call comes
   })
 
@@ -430,7 +430,7 @@ describe('what is sent', () => {
       { maxConnections: 2 },
     )
     await Promise.all(Array.from({ length: 8 }, () => client.send(POST)))
-    expect([most, stub.connections(), stub.arrived()]).toEqual([2, 2, 8])
+    expect([most, stub.connections(), stub.requests.length]).toEqual([2, 2, 8])
   })
 
   test('a call that waits too long for a connection is told so, and was not sent', async () => {
@@ -449,7 +449,7 @@ describe('what is sent', () => {
     expect((await failureOf(client.send({ ...POST, timeoutMs: 20 }))).kind).toBe('busy')
     onHold.letGo()
     await first
-    expect(stub.arrived()).toBe(1)
+    expect(stub.requests.length).toBe(1)
     expect(client.breakerIsOpen()).toBe(false)
   })
 
@@ -457,7 +457,7 @@ describe('what is sent', () => {
     const { stub, client } = await upstream(json({}))
     await client.close()
     await failureOf(client.send(POST))
-    expect(stub.arrived()).toBe(0)
+    expect(stub.requests.length).toBe(0)
   })
 })
 
@@ -499,7 +499,7 @@ describe('the breaker', () => {
     const failure = await failureOf(client.send(POST))
     expect([failure.kind, failure.retryAfterMs]).toEqual(['breaker-open', LONG_MS])
     expectTellsNothing(failure, stub)
-    expect(stub.arrived()).toBe(3)
+    expect(stub.requests.length).toBe(3)
     expect(states).toEqual(['open'])
   })
 
@@ -509,13 +509,13 @@ describe('the breaker', () => {
     for (let call = 0; call < 3; call++) await fail(client)
 
     expect(await until(async () => (await fail(client)) === 'cut')).toBe(true)
-    expect([stub.arrived(), client.breakerIsOpen()]).toEqual([4, true])
+    expect([stub.requests.length, client.breakerIsOpen()]).toEqual([4, true])
     expect(await fail(client)).toBe('breaker-open')
 
     mode.cut = false
     await until(async () => typeof (await fail(client)) === 'object')
     expect(client.breakerIsOpen()).toBe(false)
-    expect(stub.arrived()).toBe(5)
+    expect(stub.requests.length).toBe(5)
     expect(states.at(-1)).toBe('closed')
   })
 
@@ -526,7 +526,7 @@ describe('the breaker', () => {
       const outcomes = await Promise.all(Array.from({ length: 10 }, () => fail(client)))
       return outcomes.includes('cut')
     })
-    expect(stub.arrived()).toBe(4)
+    expect(stub.requests.length).toBe(4)
   })
 
   test('an answer in between starts the count anew', async () => {

@@ -1,0 +1,14 @@
+import { createUpstreamClient, type UpstreamClientOptions } from '../../src/upstream/upstream-client.ts'
+
+/** A client without any patience problem of its own: a test about a limit sets that limit. */
+export function clientFor(baseUrl: string, options: Partial<UpstreamClientOptions> = {}) {
+  return createUpstreamClient({
+    baseUrl,
+    connectTimeoutMs: 60_000,
+    totalTimeoutMs: 60_000,
+    maxResponseBytes: 100_000,
+    maxConnections: 4,
+    breaker: { consecutiveFailures: 1000, halfOpenAfterMs: 1000 },
+    ...options,
+  })
+}
