@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { storeUnavailable } from '../../src/errors.ts'
 import { type Held, held } from '../support/held.ts'
 import { until } from '../support/until.ts'
 import { counted, LOGIN } from './pam-broker.ts'
@@ -102,17 +101,6 @@ test('after the limit one call goes first; the others follow it', async () => {
   expect((await counted(journey.broker.metrics, 'pam_gate_waits_total')).probe).toBe(1)
 })
 
-test('a clock of ours that is off by an hour waits no longer and no shorter', async () => {
-  for (const skewMs of [3_600_000, -3_600_000]) {
-    const broker = await journey.replica({ now: () => journey.pam.now() + skewMs })
-    journey.advance(901_000)
-    limit(30)
-    expect((await me(LOGIN, broker)).headers.get('retry-after')).toBe('30')
-    journey.advance(32_000)
-    expect((await me(LOGIN, broker)).status).toBe(200)
-  }
-})
-
 test('when the allowance runs low, background work gives way and people are served', async () => {
   const low = { 'X-RateLimit-Limit': '100', 'X-RateLimit-Remaining': '5' }
   const reset = String(Math.ceil(journey.pam.now() / 1000) + 600)
@@ -139,32 +127,6 @@ test('an allowance that is used up closes the gate before the first 429', async 
   ])
   expect((await me('person-3@example.com')).body.errorCode).toBe('pam_rate_limited')
   expect(journey.pam.control.counts().errors).toEqual({})
-})
-
-test('without the store each process keeps a gate of its own', async () => {
-  journey.store.lose(storeUnavailable())
-  limit(30)
-  expect((await me()).status).toBe(503)
-  const calls = journey.pam.calls.entries.length
-  expect((await me('person-1@example.com')).status).toBe(503)
-  expect(journey.pam.calls.entries.length).toBe(calls)
-  journey.store.find()
-  journey.advance(1001) // the store is back, and knows nothing of the limit
-  expect((await me('person-1@example.com')).status).toBe(503)
-  journey.advance(32_000)
-  expect((await me('person-1@example.com')).status).toBe(200)
-})
-
-test('an answer that was on its way when the gate was closed does not open it', async () => {
-  const before = journey.pam.calls.entries.length
-  const letGo = journey.pam.faults.hold({ times: 1 })
-  const onItsWay = me('person-1@example.com')
-  await until(() => journey.pam.calls.entries.length > before)
-  limit(30)
-  expect((await me('person-2@example.com')).status).toBe(503)
-  letGo()
-  expect((await onItsWay).status).toBe(200)
-  expect((await me('person-3@example.com')).status).toBe(503)
 })
 
 test('a 429 that names no time, or one long ago, is a second', async () => {
