@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import type { Tunables } from '../../src/config/tunables.ts'
-import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
-import { defaultConfigPath, loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
+import type { Sandbox } from '../../src/sandbox/sandbox.ts'
+import type { SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { type BrokerProcess, makeBrokerHome } from '../support/broker-process.ts'
 import { freePort, TEST_KEY } from '../support/gatehouse.ts'
+import { startSandboxUpstream } from '../support/sandbox-upstream.ts'
 import { until } from '../support/until.ts'
 
 /** Broker processes as they are run, over one Redis and one sandbox that knows a crowd of people. */
@@ -43,15 +44,13 @@ export async function startFleet({
   env = {},
   tunables,
 }: FleetOptions): Promise<Fleet> {
-  const sandbox = createSandbox({ config: withCrowd() })
-  const upstreams = await sandbox.listen()
+  const upstream = await startSandboxUpstream({ sandboxConfig: withCrowd })
   const home = await makeBrokerHome(tunables)
   const publicUrl = `http://localhost:${await freePort()}`
   const environment = {
     PUBLIC_URL: publicUrl,
     TRUST_PROXY: PROXY,
-    AUTHN_BASE_URL: upstreams.authnUrl,
-    AUTHN_API_TOKEN: sandbox.apiToken,
+    ...upstream.signInEnv,
     REDIS_URL: redisUrl,
     SECRET_KEYS: TEST_KEY,
     ...env,
@@ -74,7 +73,7 @@ export async function startFleet({
   }
   const stop = async () => {
     await home.remove()
-    await upstreams.close()
+    await upstream.close()
   }
   try {
     for (let n = 0; n < count; n++) brokers.push(await home.start(environment))
@@ -84,7 +83,7 @@ export async function startFleet({
     throw error
   }
   return {
-    sandbox,
+    sandbox: upstream.sandbox,
     brokers,
     readiness,
     untilReady,
@@ -103,8 +102,7 @@ export async function startFleet({
 }
 
 /** Many people who are asked a question whose answer does not change from one sign-in to the next. */
-function withCrowd() {
-  const config = loadSandboxConfig(defaultConfigPath)
+function withCrowd(config: SandboxConfig): SandboxConfig {
   const model = config.people.find(({ login }) => login === 'quentin.query@example.test')
   if (model === undefined) throw new Error('the sandbox has nobody who is asked a question')
   const crowd = Array.from({ length: CROWD }, (_, n) => ({ ...model, login: crowdLogin(n) }))

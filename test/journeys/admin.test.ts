@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type BrokerHome, type BrokerProcess, makeBrokerHome } from '../support/broker-process.ts'
-import { TEST_KEY } from '../support/gatehouse.ts'
 import { AMELIA, type House, PASSWORD, startHouse, WALTER } from '../support/house.ts'
 import { replaceFile } from '../support/replace-file.ts'
 import { until } from '../support/until.ts'
@@ -23,11 +22,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'token'), OLD_TOKEN)
   home = await makeBrokerHome((shipped) => ({ ...shipped, secrets: { checkFilesEveryMs: 20 } }))
   broker = await home.start({
-    PUBLIC_URL: house.gatehouse.url,
-    AUTHN_BASE_URL: house.authnUrl,
-    AUTHN_API_TOKEN: house.sandbox.apiToken,
-    REDIS_URL: house.redis.url,
-    SECRET_KEYS: TEST_KEY,
+    ...house.signInEnv,
     OPS_TOKEN_FILE: join(folder, 'token'),
   })
 })

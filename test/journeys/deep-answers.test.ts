@@ -1,19 +1,16 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
-import { type Gatehouse, startGatehouse } from '../support/gatehouse.ts'
-import { type StubUpstream, startStubUpstream } from '../support/stub-upstream.ts'
+import { type StubHouse, startStubHouse } from '../support/house.ts'
 
 /** Every walk through an answer ends somewhere, each at a depth of its own: whichever comes first, it is the upstream's trouble. */
-let upstream: StubUpstream
-let gatehouse: Gatehouse
+let house: StubHouse
 let depth = 0
 beforeAll(async () => {
-  upstream = await startStubUpstream((_req, res) => {
-    res.setHeader('Content-Type', 'application/json')
-    res.end(`{"status":"MFA_REQUIRED","stateToken":"${'t'.repeat(40)}","_embedded":${nested(depth)}}`)
-  })
-  gatehouse = await startGatehouse({
-    env: { AUTHN_BASE_URL: upstream.origin },
+  house = await startStubHouse({
+    answer: (_req, res) =>
+      res
+        .setHeader('Content-Type', 'application/json')
+        .end(`{"status":"MFA_REQUIRED","stateToken":"${'t'.repeat(40)}","_embedded":${nested(depth)}}`),
     tunables: (tunables) => ({
       ...tunables,
       upstream: {
@@ -23,20 +20,17 @@ beforeAll(async () => {
     }),
   })
 })
-afterAll(async () => {
-  await gatehouse.stop()
-  await upstream.close()
-})
+afterAll(() => house.stop())
 
 const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`
 
 test('an answer is shown or is a 502, however deep it is nested', async () => {
-  const browser = openBrowser(gatehouse.url)
+  const browser = openBrowser(house.gatehouse.url)
   const statuses = new Set<number>()
   for (depth = 500; depth < 15_000; depth += 250) {
     const username = `deep-${depth}@example.test`
     statuses.add((await browser.post('/api/v1/authn', { username, password: 'Plainly-Fake-1' })).status)
   }
   expect([...statuses].sort()).toEqual([200, 502])
-  expect(gatehouse.logText()).not.toContain('unexpected_error')
+  expect(house.gatehouse.logText()).not.toContain('unexpected_error')
 })

@@ -4,7 +4,7 @@ import { defaultTunables } from '../../src/config/load-config.ts'
 import type { Tunables } from '../../src/config/tunables.ts'
 import { type BrokerHome, type BrokerProcess, makeBrokerHome } from '../support/broker-process.ts'
 import { type Browser, openBrowser } from '../support/browser.ts'
-import { patientTunables, TEST_KEY } from '../support/gatehouse.ts'
+import { patientTunables } from '../support/gatehouse.ts'
 import { AMELIA, FROM_PROXY, type House, PASSWORD, startHouse } from '../support/house.ts'
 import { until } from '../support/until.ts'
 
@@ -18,11 +18,7 @@ beforeAll(async () => {
   house = await startHouse()
   home = await makeBrokerHome(patientWithOrg)
   const env = {
-    PUBLIC_URL: house.gatehouse.url,
-    AUTHN_BASE_URL: house.authnUrl,
-    AUTHN_API_TOKEN: house.sandbox.apiToken,
-    REDIS_URL: house.redis.url,
-    SECRET_KEYS: TEST_KEY,
+    ...house.signInEnv,
     TRUST_PROXY: '127.0.0.1',
   }
   brokers = await Promise.all([home.start(env), home.start(env)])

@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { parsePamConfig } from '../../src/sandbox/pam/pam-config.ts'
-import { defaultConfigPath, loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { type BrokerHome, makeBrokerHome } from '../support/broker-process.ts'
-import { patientTunables, TEST_KEY } from '../support/gatehouse.ts'
+import { patientTunables } from '../support/gatehouse.ts'
 import { AMELIA, type House, PASSWORD, startHouse, WALTER } from '../support/house.ts'
 import { until } from '../support/until.ts'
 
@@ -33,18 +31,7 @@ afterAll(async () => {
 
 /** Twenty processes, ready; by their URLs. */
 async function startProcesses(): Promise<string[]> {
-  const { team, keys } = parsePamConfig(loadSandboxConfig(defaultConfigPath).pam)
-  const env = {
-    PUBLIC_URL: house.gatehouse.url,
-    AUTHN_BASE_URL: house.authnUrl,
-    AUTHN_API_TOKEN: house.sandbox.apiToken,
-    PAM_BASE_URL: house.pamUrl,
-    PAM_TEAM: team,
-    PAM_KEY_ID: keys[0]?.keyId ?? '',
-    PAM_KEY_SECRET: keys[0]?.keySecret ?? '',
-    REDIS_URL: house.redis.url,
-    SECRET_KEYS: TEST_KEY,
-  }
+  const env = { ...house.signInEnv, ...house.pamEnv }
   const brokers = await Promise.all(Array.from({ length: REPLICAS }, () => home.start(env)))
   await Promise.all(brokers.map(({ opsUrl }) => until(async () => (await fetch(`${opsUrl}/readyz`)).ok)))
   return brokers.map(({ url }) => url)

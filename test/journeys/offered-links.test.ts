@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { OPERATIONS } from '../../src/authn/operations.ts'
-import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
-import { type Gatehouse, startGatehouse } from '../support/gatehouse.ts'
+import type { Browser, PageAnswer } from '../support/browser.ts'
+import type { Gatehouse } from '../support/gatehouse.ts'
 import { generousLimits } from '../support/generous-limits.ts'
-import { type StubUpstream, sendJson, startStubUpstream } from '../support/stub-upstream.ts'
+import { type StubHouse, startStubHouse } from '../support/house.ts'
+import { type StubUpstream, sendJson } from '../support/stub-upstream.ts'
 import { handleOf } from '../support/transaction-view.ts'
 
 /**
@@ -14,23 +15,22 @@ import { handleOf } from '../support/transaction-view.ts'
 
 /** An upstream that answers every sign-in and every step with the transaction it was given. */
 let transaction: Record<string, unknown> = {}
+let house: StubHouse
 let upstream: StubUpstream
 let gatehouse: Gatehouse
 
 beforeAll(async () => {
-  upstream = await startStubUpstream(({ method, path }, res) => {
-    if (path.includes('/qr/')) return void res.setHeader('content-type', 'image/png').end(PICTURE)
-    sendJson(res, 200, method === 'GET' ? QUESTIONS : answerAt(path))
-  })
-  gatehouse = await startGatehouse({
-    env: { AUTHN_BASE_URL: upstream.origin, AUTHN_LINK_ORIGINS: 'https://login.org.example.com' },
+  house = await startStubHouse({
+    answer({ method, path }, res) {
+      if (path.includes('/qr/')) return void res.setHeader('content-type', 'image/png').end(PICTURE)
+      sendJson(res, 200, method === 'GET' ? QUESTIONS : answerAt(path))
+    },
+    env: { AUTHN_LINK_ORIGINS: 'https://login.org.example.com' },
     tunables: generousLimits,
   })
+  ;({ stub: upstream, gatehouse } = house)
 })
-afterAll(async () => {
-  await gatehouse.stop()
-  await upstream.close()
-})
+afterAll(() => house.stop())
 
 /** Links come with the first answer only: what was offered once stays offered. */
 function answerAt(path: string) {
@@ -166,8 +166,7 @@ test('every offered link works when it is followed, and what was not offered is 
   await fc.assert(
     fc.asyncProperty(drawing, async (drawn) => {
       transaction = transactionOf(drawn)
-      const browser = openBrowser(gatehouse.url)
-      await browser.get('/api/v1/sessions/me')
+      const browser = await house.visit()
       const begun = await browser.post('/api/v1/authn', { username: 'amelia', password: 'a-password' })
       expect(begun.json).toMatchObject({ status: drawn.status })
       const handle = handleOf(begun)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { askedAtOnce } from '../support/at-once.ts'
 import { makeBrokerHome } from '../support/broker-process.ts'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
-import { type Gatehouse, patientTunables, TEST_KEY } from '../support/gatehouse.ts'
+import { type Gatehouse, patientTunables } from '../support/gatehouse.ts'
 import { AMELIA, type House, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
@@ -96,11 +96,7 @@ test('a replica that dies at a step holds it up no longer than its lock', async 
   })
   try {
     const dying = await home.start({
-      PUBLIC_URL: house.gatehouse.url,
-      AUTHN_BASE_URL: house.authnUrl,
-      AUTHN_API_TOKEN: house.sandbox.apiToken,
-      REDIS_URL: house.redis.url,
-      SECRET_KEYS: TEST_KEY,
+      ...house.signInEnv,
     })
     const browser = await house.visit()
     const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })

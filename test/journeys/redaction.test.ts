@@ -6,7 +6,6 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { type Ask, askPort } from '../http/serve.ts'
 import { type BrokerHome, makeBrokerHome } from '../support/broker-process.ts'
-import { TEST_KEY } from '../support/gatehouse.ts'
 import { generousLimits } from '../support/generous-limits.ts'
 import { AMELIA, type House, PASSWORD, startHouse } from '../support/house.ts'
 import { createMarks } from '../support/marks.ts'
@@ -92,11 +91,8 @@ describe('a broker process that breaks', () => {
     await writeFile(path, crash)
     return home.spawn({
       NODE_OPTIONS: `--import ${pathToFileURL(path).href}`,
-      PUBLIC_URL: house.gatehouse.url,
-      AUTHN_BASE_URL: house.authnUrl,
+      ...house.signInEnv,
       AUTHN_API_TOKEN: SECRET,
-      REDIS_URL: house.redis.url,
-      SECRET_KEYS: TEST_KEY,
     })
   }
 

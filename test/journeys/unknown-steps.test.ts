@@ -1,19 +1,18 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
-import { type Gatehouse, startGatehouse } from '../support/gatehouse.ts'
-import { type StubUpstream, startStubUpstream } from '../support/stub-upstream.ts'
+import type { Gatehouse } from '../support/gatehouse.ts'
+import { type StubHouse, startStubHouse } from '../support/house.ts'
+import type { StubUpstream } from '../support/stub-upstream.ts'
 
 /** What the broker has never heard of is counted by name, so that a portal team sees what its page may not know. */
+let house: StubHouse
 let stub: StubUpstream
 let gatehouse: Gatehouse
 beforeEach(async () => {
-  stub = await startStubUpstream()
-  gatehouse = await startGatehouse({ env: { AUTHN_BASE_URL: stub.origin } })
+  house = await startStubHouse()
+  ;({ stub, gatehouse } = house)
 })
-afterEach(async () => {
-  await gatehouse.stop()
-  await stub.close()
-})
+afterEach(() => house.stop())
 
 async function answered(body: object) {
   stub.answers({ stateToken: '00stateToken_of-the-upstream_0123456789abc', ...body })

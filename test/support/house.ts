@@ -1,12 +1,12 @@
-import { parsePamConfig } from '../../src/sandbox/pam/pam-config.ts'
-import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
-import { defaultConfigPath, loadSandboxConfig, type SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
+import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import { type Browser, openBrowser } from './browser.ts'
-import { type Gatehouse, type GatehouseOptions, startGatehouse } from './gatehouse.ts'
+import { type Gatehouse, type GatehouseOptions, startGatehouse, TEST_KEY } from './gatehouse.ts'
 import { watchHouseSecrets } from './house-secrets.ts'
 import { type RedisServer, type RedisServerOptions, startRedis } from './redis-server.ts'
+import { type SandboxUpstreamOptions, startSandboxUpstream } from './sandbox-upstream.ts'
+import { type StubListener, type StubUpstream, startStubUpstream } from './stub-upstream.ts'
 
-/** Sandbox, real Redis and one broker or more in front of them: what the journeys drive. */
+/** The sandbox, a real Redis and one or more brokers in front of them. Other processes join by `signInEnv`. */
 export interface House {
   readonly sandbox: Sandbox
   readonly redis: RedisServer
@@ -14,6 +14,10 @@ export interface House {
   /** Where the sandbox's sign-in API listens. */
   readonly authnUrl: string
   readonly pamUrl: string
+  /** The environment of a broker process that is another replica, in front of the sign-in API alone. */
+  readonly signInEnv: Readonly<Record<string, string>>
+  /** What it needs for the PAM API as well. */
+  readonly pamEnv: Readonly<Record<string, string>>
   /** A fresh browser that has asked for its session first, as a portal's page does. */
   visit(): Promise<Browser>
   /** Another replica on the same Redis and upstream. */
@@ -25,42 +29,23 @@ export interface House {
   stop(): Promise<void>
 }
 
-export interface HouseOptions extends Partial<GatehouseOptions> {
-  readonly sandboxConfig?: (config: SandboxConfig) => SandboxConfig
-  readonly sandboxNow?: () => number
+export interface HouseOptions extends Partial<GatehouseOptions>, SandboxUpstreamOptions {
   readonly redis?: RedisServerOptions
 }
 
 export async function startHouse(options: HouseOptions = {}): Promise<House> {
-  const { sandboxConfig = (same) => same, sandboxNow, env, redis: redisOptions, ...rest } = options
-  const config = sandboxConfig(loadSandboxConfig(defaultConfigPath))
-  const sandbox = createSandbox({ config, ...(sandboxNow === undefined ? {} : { now: sandboxNow }) })
-  const upstreams = await sandbox.listen()
+  const { sandboxConfig, sandboxNow, env, redis: redisOptions, ...rest } = options
+  const upstream = await startSandboxUpstream({ sandboxConfig, sandboxNow })
+  const { sandbox, authnUrl } = upstream
   const redis = await startRedis(redisOptions)
-  const { team, keys } = parsePamConfig(config.pam)
-  const secrets = await watchHouseSecrets({
-    sandbox,
-    redis,
-    authnUrl: upstreams.authnUrl,
-    keys: keys.flatMap(({ keyId, keySecret }) => [keyId, keySecret]),
-  })
+  const secrets = await watchHouseSecrets({ sandbox, redis, authnUrl, keys: upstream.pamKeys })
+  const signInEnv = { ...upstream.signInEnv, REDIS_URL: redis.url, SECRET_KEYS: TEST_KEY }
   const brokers: Gatehouse[] = []
 
   const start = async (extra: Record<string, string> = {}) => {
     const broker = await startGatehouse({
       ...rest,
-      env: {
-        AUTHN_BASE_URL: upstreams.authnUrl,
-        AUTHN_API_TOKEN: sandbox.apiToken,
-        PAM_BASE_URL: upstreams.pamUrl,
-        PAM_TEAM: team,
-        PAM_KEY_ID: keys[0]?.keyId ?? '',
-        PAM_KEY_SECRET: keys[0]?.keySecret ?? '',
-        PAM_DIRECTORY: 'all',
-        REDIS_URL: redis.url,
-        ...env,
-        ...extra,
-      },
+      env: { ...signInEnv, ...upstream.pamEnv, ...env, ...extra },
     })
     brokers.push(broker)
     return broker
@@ -68,7 +53,7 @@ export async function startHouse(options: HouseOptions = {}): Promise<House> {
   const close = async () => {
     secrets.stop()
     const stopped = await Promise.allSettled(brokers.map((broker) => broker.stop()))
-    await upstreams.close()
+    await upstream.close()
     await redis.stop()
     for (const one of stopped) if (one.status === 'rejected') throw one.reason
   }
@@ -83,18 +68,49 @@ export async function startHouse(options: HouseOptions = {}): Promise<House> {
     sandbox,
     redis,
     gatehouse,
-    authnUrl: upstreams.authnUrl,
-    pamUrl: upstreams.pamUrl,
+    authnUrl,
+    pamUrl: upstream.pamUrl,
+    signInEnv: { ...signInEnv, PUBLIC_URL: gatehouse.url },
+    pamEnv: upstream.pamEnv,
     replica: (extra) => start({ PUBLIC_URL: gatehouse.url, ...extra }),
     upstreamCalls: () => sandbox.calls.authn.entries,
     forget: () => sandbox.calls.authn.clear(),
-    async visit() {
-      const browser = openBrowser(gatehouse.url, env?.TRUST_PROXY === undefined ? {} : FROM_PROXY)
-      await browser.get('/api/v1/sessions/me')
-      return browser
-    },
+    visit: () => visit(gatehouse, env?.TRUST_PROXY === undefined ? {} : FROM_PROXY),
     stop,
   }
+}
+
+/** The stub and one broker on the embedded store in front of it: for answers that the sandbox does not make. */
+export interface StubHouse {
+  readonly stub: StubUpstream
+  readonly gatehouse: Gatehouse
+  /** A fresh browser that has asked for its session first, as a portal's page does. */
+  visit(): Promise<Browser>
+  stop(): Promise<void>
+}
+
+export async function startStubHouse({
+  answer,
+  env,
+  ...rest
+}: Partial<GatehouseOptions> & { readonly answer?: StubListener } = {}): Promise<StubHouse> {
+  const stub = await startStubUpstream(answer)
+  const gatehouse = await startGatehouse({ ...rest, env: { AUTHN_BASE_URL: stub.origin, ...env } })
+  return {
+    stub,
+    gatehouse,
+    visit: () => visit(gatehouse),
+    async stop() {
+      await gatehouse.stop()
+      await stub.close()
+    },
+  }
+}
+
+async function visit({ url }: Gatehouse, proxyHeaders = {}): Promise<Browser> {
+  const browser = openBrowser(url, proxyHeaders)
+  await browser.get('/api/v1/sessions/me')
+  return browser
 }
 
 /** What a trusted proxy must send: the client is on this machine too. */

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { type Answer, answerOf, type Client, outcome, PASSWORD, startSandbox } from './sandbox-client.ts'
+import { expect, test } from '@jest/globals'
+import { type Answer, answerOf, outcome, PASSWORD, useSandbox } from './sandbox-client.ts'
 
 /** Factors that another identity provider verifies, in the shape that recordings of the sign-in widget's tests show. */
 
-let client: Client
-beforeAll(async () => {
-  client = await startSandbox((config) => {
-    config.signInPage = 'https://portal.example.test/sign-in'
-  })
+const client = useSandbox((config) => {
+  config.signInPage = 'https://portal.example.test/sign-in'
 })
-beforeEach(() => client.sandbox.reset())
-afterAll(() => client.close())
 
 const AUTHN = '/api/v1/authn'
 const FACTORS: [

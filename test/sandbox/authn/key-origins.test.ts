@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import { createVirtualAuthenticator } from '../../../src/sandbox/authn/factors/virtual-authenticator.ts'
 import { loadSandboxConfig, parseSandboxConfig } from '../../../src/sandbox/sandbox-config.ts'
-import { type Answer, type Client, outcome, startSandbox } from './sandbox-client.ts'
+import { type Answer, outcome, useSandbox } from './sandbox-client.ts'
 
 /**
  * WebAuthn level 2, 7.1 and 7.2: an org accepts an answer of a security key only from a page of an origin that it trusts,
@@ -12,14 +12,9 @@ const PORTAL = 'https://portal.example.test'
 const REFUSED = '403 E0000068'
 const key = createVirtualAuthenticator({ seed: 'a key that is enrolled here' })
 
-let client: Client
-beforeAll(async () => {
-  client = await startSandbox((config) => {
-    config.keyOrigins = [PORTAL, 'https://desk.example.test', 'http://localhost:*']
-  })
+const client = useSandbox((config) => {
+  config.keyOrigins = [PORTAL, 'https://desk.example.test', 'http://localhost:*']
 })
-beforeEach(() => client.sandbox.reset())
-afterAll(() => client.close())
 
 const PAGES: [page: string, origin: string, rpId: string, accepted: boolean][] = [
   ['of a trusted origin', PORTAL, 'portal.example.test', true],

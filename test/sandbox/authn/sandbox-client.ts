@@ -29,9 +29,9 @@ export const OTHER_DEVICE = 'fedcba9876543210fedcba9876543210'
 export const START = Date.parse('2026-06-01T10:00:00.000Z')
 
 /** A sandbox for all tests of a file, reset before each. */
-export function useSandbox(): Client {
+export function useSandbox(change?: (config: SandboxConfig) => void): Client {
   return forThisFile({
-    start: () => startSandbox(),
+    start: () => startSandbox(change),
     reset: ({ sandbox }) => sandbox.reset(),
     stop: ({ close }) => close(),
   })

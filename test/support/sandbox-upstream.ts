@@ -1,0 +1,48 @@
+import { parsePamConfig } from '../../src/sandbox/pam/pam-config.ts'
+import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import { defaultConfigPath, loadSandboxConfig, type SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
+
+/** The sandbox on free ports, as the upstream of brokers in this process or in others. */
+export interface SandboxUpstream {
+  readonly sandbox: Sandbox
+  readonly authnUrl: string
+  readonly pamUrl: string
+  /** The PAM keys, ids and secrets. */
+  readonly pamKeys: readonly string[]
+  /** Variables of a broker in front of its sign-in API. */
+  readonly signInEnv: Readonly<Record<string, string>>
+  /** Variables of a broker in front of its PAM API. */
+  readonly pamEnv: Readonly<Record<string, string>>
+  close(): Promise<void>
+}
+
+export interface SandboxUpstreamOptions {
+  readonly sandboxConfig?: ((config: SandboxConfig) => SandboxConfig) | undefined
+  readonly sandboxNow?: (() => number) | undefined
+}
+
+export async function startSandboxUpstream({
+  sandboxConfig = (same) => same,
+  sandboxNow: now,
+}: SandboxUpstreamOptions = {}): Promise<SandboxUpstream> {
+  const config = sandboxConfig(loadSandboxConfig(defaultConfigPath))
+  const sandbox = createSandbox({ config, ...(now === undefined ? {} : { now }) })
+  const { authnUrl, pamUrl, close } = await sandbox.listen()
+  const { team, keys } = parsePamConfig(config.pam)
+  const [{ keyId, keySecret } = { keyId: '', keySecret: '' }] = keys
+  return {
+    sandbox,
+    authnUrl,
+    pamUrl,
+    pamKeys: keys.flatMap((key) => [key.keyId, key.keySecret]),
+    signInEnv: { AUTHN_BASE_URL: authnUrl, AUTHN_API_TOKEN: sandbox.apiToken },
+    pamEnv: {
+      PAM_BASE_URL: pamUrl,
+      PAM_TEAM: team,
+      PAM_KEY_ID: keyId,
+      PAM_KEY_SECRET: keySecret,
+      PAM_DIRECTORY: 'all',
+    },
+    close,
+  }
+}
