@@ -1,17 +1,17 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { click } from '../support/click.ts'
-import { type DemoHouse, expectGoodScreen, hasFocus, openDemo } from '../support/demo-page.ts'
+import { type DemoHarness, expectGoodScreen, hasFocus, openDemo } from '../support/demo-page.ts'
 
 /** "My access": the session, where else one is signed in, and groups and roles. */
-let house: DemoHouse
+let harness: DemoHarness
 beforeAll(async () => {
-  house = await openDemo()
+  harness = await openDemo()
 })
-afterAll(() => house.stop())
-afterEach(() => house.tidy())
+afterAll(() => harness.stop())
+afterEach(() => harness.tidy())
 
 async function signedIn(login = 'amelia.stone', firstName = 'Amelia') {
-  const visitor = await house.visit()
+  const visitor = await harness.visit()
   await visitor.signIn(login)
   if (firstName === 'Walter') await visitor.press('Skip')
   await visitor.screen(`Hello ${firstName}`)
@@ -61,7 +61,7 @@ test('all others are ended at once; a page that is open there says so', async ()
 test('another tab has signed somebody else in: the page notices, and shows who it is now', async () => {
   const visitor = await signedIn()
   const tab = await visitor.context.newPage()
-  await tab.goto(house.demo.url)
+  await tab.goto(harness.demo.url)
   await click(tab.getByRole('button', { name: 'walter.warn@example.test' }))
   await click(tab.getByRole('main').getByRole('button', { name: 'Sign in' }))
   await click(tab.getByRole('main').getByRole('button', { name: 'Skip' }))
@@ -92,7 +92,7 @@ test('groups are searched, by keyboard too; more of them on request', async () =
 })
 
 test('an access service in trouble does not take the rest of the page along', async () => {
-  house.sandbox.faults.pam.set({ kind: 'html', status: 500 })
+  harness.sandbox.faults.pam.set({ kind: 'html', status: 500 })
   const { main } = await signedIn('liv.lockable', 'Liv')
   await main
     .getByRole('alert')

@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { click } from '../support/click.ts'
-import { type DemoHouse, expectGoodScreen, openDemo } from '../support/demo-page.ts'
+import { type DemoHarness, expectGoodScreen, openDemo } from '../support/demo-page.ts'
 
 /** The demo's tools beside the sign-in page: the list of users, starting over, the way to the API. */
-let demo: DemoHouse
+let demo: DemoHarness
 beforeAll(async () => {
   demo = await openDemo()
 })

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Locator } from 'playwright-core'
 import { click } from '../support/click.ts'
-import { type DemoHouse, expectGoodScreen, openDemo, type Visitor } from '../support/demo-page.ts'
+import { type DemoHarness, expectGoodScreen, openDemo, type Visitor } from '../support/demo-page.ts'
 import { until } from '../support/until.ts'
 
 /** The phone beside the sign-in page: it scans, shows codes and answers requests, for the chosen user. */
-let demo: DemoHouse
+let demo: DemoHarness
 beforeAll(async () => {
   demo = await openDemo()
 })

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { click } from '../support/click.ts'
 import {
-  type DemoHouse,
+  type DemoHarness,
   expectGoodScreen,
   hasFocus,
   NEW_PASSWORD,
@@ -13,19 +13,19 @@ import {
 import { until } from '../support/until.ts'
 
 /** The reference sign-in page: setting factors up, and getting back into an account. */
-let house: DemoHouse
+let harness: DemoHarness
 beforeAll(async () => {
-  house = await openDemo()
+  harness = await openDemo()
 })
-afterAll(() => house.stop())
-afterEach(() => house.tidy())
+afterAll(() => harness.stop())
+afterEach(() => harness.tidy())
 
 const ERIN = 'erin.enrol@example.test'
-const codeSentTo = (login: string) => house.sandbox.outbox.latest(login)?.code ?? 'none was sent'
+const codeSentTo = (login: string) => harness.sandbox.outbox.latest(login)?.code ?? 'none was sent'
 
 describe('setting a factor up', () => {
   async function choiceOf(login: string, options: VisitOptions = {}): Promise<Visitor> {
-    const visitor = await house.visit(options)
+    const visitor = await harness.visit(options)
     await visitor.signIn(login)
     await visitor.screen('Set up a second factor')
     return visitor
@@ -48,7 +48,7 @@ describe('setting a factor up', () => {
     await visitor.type('Code', '000000')
     await visitor.press('Activate')
     await visitor.alert(/not the right code/)
-    await visitor.type('Code', house.sandbox.totpCode(ERIN))
+    await visitor.type('Code', harness.sandbox.totpCode(ERIN))
     await visitor.press('Activate')
     await visitor.main.getByText('Set up:').waitFor()
     await expectGoodScreen(visitor.page)
@@ -60,7 +60,7 @@ describe('setting a factor up', () => {
     expect(await visitor.main.getByRole('button', { name: 'Skip' }).count()).toBe(0)
     await visitor.press('Authenticator app (required)')
     await visitor.main.getByLabel('Code').waitFor()
-    await visitor.type('Code', house.sandbox.totpCode('reggie.required'))
+    await visitor.type('Code', harness.sandbox.totpCode('reggie.required'))
     await visitor.press('Activate')
     await done(visitor, 'Reggie')
   })
@@ -101,7 +101,7 @@ describe('setting a factor up', () => {
     await expectGoodScreen(visitor.page)
     await visitor.press('Send me a link by email instead')
     await visitor.alert(/A link is on its way/)
-    await fetch(house.sandbox.outbox.latest(ERIN, 'push-activation')?.link ?? '')
+    await fetch(harness.sandbox.outbox.latest(ERIN, 'push-activation')?.link ?? '')
     await visitor.main.getByText('Set up:').waitFor()
     await done(visitor)
   })
@@ -110,7 +110,7 @@ describe('setting a factor up', () => {
     const visitor = await choiceOf(ERIN)
     await visitor.press('Hardware token')
     await visitor.type('Serial number', 'HW-77')
-    await visitor.type(/Code/, house.sandbox.tokenCode('HW-77'))
+    await visitor.type(/Code/, harness.sandbox.tokenCode('HW-77'))
     await expectGoodScreen(visitor.page)
     await visitor.press('Continue')
     await done(visitor)
@@ -144,7 +144,7 @@ describe('setting a factor up', () => {
 
 describe('a forgotten password', () => {
   test('by a link in a mail: question, new password, signed in; the token is gone from the address', async () => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await click(visitor.page.getByRole('button', { name: 'amelia.stone@example.test' }))
     await visitor.press('Forgot your password?')
     await expectGoodScreen(visitor.page)
@@ -158,7 +158,7 @@ describe('a forgotten password', () => {
     expect(await link.getAttribute('href')).toMatch(/^\/#recovery=.+/)
     await click(link)
     await visitor.screen('Your recovery question')
-    expect(visitor.page.url()).toBe(`${house.demo.url}/`)
+    expect(visitor.page.url()).toBe(`${harness.demo.url}/`)
     await expectGoodScreen(visitor.page)
     const answer = visitor.main.getByLabel('What is the name of the sandbox?')
     await answer.fill('wrong')
@@ -174,14 +174,14 @@ describe('a forgotten password', () => {
   })
 
   test('a link that was used already is told, and one can begin anew', async () => {
-    const visitor = await house.visit({ path: '/#recovery=no-such-recovery-token' })
+    const visitor = await harness.visit({ path: '/#recovery=no-such-recovery-token' })
     await visitor.screen('Sign in')
     await visitor.alert(/used already/)
-    expect(visitor.page.url()).toBe(`${house.demo.url}/`)
+    expect(visitor.page.url()).toBe(`${harness.demo.url}/`)
   })
 
   test.each(['SMS', 'CALL'])('by %s: a wrong code, then the right one', async (way) => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await visitor.press('Forgot your password?')
     await visitor.type('User name', 'tomas.berg@example.test')
     await visitor.main.getByLabel('Send me').selectOption(way)
@@ -200,7 +200,7 @@ describe('a forgotten password', () => {
 })
 
 test('a locked account is unlocked by its owner, who signs in afterwards', async () => {
-  const visitor = await house.visit()
+  const visitor = await harness.visit()
   await click(visitor.page.getByRole('button', { name: 'luis.locked@example.test' }))
   await visitor.press(/^Sign in$/)
   await visitor.screen('Your account is locked')
@@ -219,29 +219,29 @@ test('a locked account is unlocked by its owner, who signs in afterwards', async
 })
 
 test('a new account is set up by the link of the welcome mail', async () => {
-  const visitor = await house.visit()
+  const visitor = await harness.visit()
   await click(visitor.page.getByRole('button', { name: 'aida.nopassword@example.test' }))
   await click(visitor.page.getByRole('button', { name: 'Open the welcome email' }))
   await visitor.screen('Choose a new password')
-  expect(visitor.page.url()).toBe(`${house.demo.url}/`)
+  expect(visitor.page.url()).toBe(`${harness.demo.url}/`)
   await visitor.type('New password', NEW_PASSWORD)
   await visitor.press('Change password')
   await visitor.screen('Hello Aida')
 })
 
 test('the link of a welcome mail works in a browser that was never here', async () => {
-  const token = house.sandbox.activationToken('anna.activate')
-  const visitor = await house.visit({ path: `/#activation=${token}`, isNew: true })
+  const token = harness.sandbox.activationToken('anna.activate')
+  const visitor = await harness.visit({ path: `/#activation=${token}`, isNew: true })
   await visitor.screen('Hello Anna')
-  expect(visitor.page.url()).toBe(`${house.demo.url}/`)
+  expect(visitor.page.url()).toBe(`${harness.demo.url}/`)
 })
 
 test('the link of a mail of another user is refused, and says that one must sign out first', async () => {
-  const visitor = await house.visit()
+  const visitor = await harness.visit()
   await visitor.signIn('amelia.stone')
   await visitor.screen('Hello Amelia')
-  const token = house.sandbox.activationToken('anna.activate')
-  await visitor.page.goto(`${house.demo.url}/#activation=${token}`)
+  const token = harness.sandbox.activationToken('anna.activate')
+  await visitor.page.goto(`${harness.demo.url}/#activation=${token}`)
   await visitor.alert(/Another user is signed in .* Sign out first/)
   await visitor.screen('Hello Amelia')
   await expectGoodScreen(visitor.page)
@@ -251,7 +251,7 @@ describe('the user name is kept', () => {
   const nameOn = (visitor: Visitor) => visitor.main.getByLabel('User name').inputValue()
 
   test('from the first screen to a recovery and back, as far as it was typed', async () => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await visitor.type('User name', 'tomas.berg')
     await visitor.press('Forgot your password?')
     await visitor.screen('Forgot your password?')
@@ -266,10 +266,10 @@ describe('the user name is kept', () => {
   })
 
   test('when a sign-in has expired', async () => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await visitor.signIn('tomas.berg')
     await visitor.screen(/authenticator app/)
-    house.sandbox.expireTransactions()
+    harness.sandbox.expireTransactions()
     await visitor.type('Code', '123456')
     await visitor.press('Verify')
     await visitor.screen('Sign in')
@@ -277,7 +277,7 @@ describe('the user name is kept', () => {
   })
 
   test('but not once somebody was signed in: the next one may be another', async () => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await visitor.signIn('amelia.stone')
     await visitor.screen('Hello Amelia')
     await visitor.press('Sign out')
@@ -288,23 +288,23 @@ describe('the user name is kept', () => {
 
 describe('a step-up for an app', () => {
   test('is kept when a user is chosen, and ends in the app, which has a way back', async () => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await click(visitor.page.getByRole('link', { name: 'Open Payroll' }))
     await visitor.screen('Sign in to continue to Payroll')
-    expect(visitor.page.url()).toBe(`${house.demo.url}/`)
+    expect(visitor.page.url()).toBe(`${harness.demo.url}/`)
     await expectGoodScreen(visitor.page)
     await click(visitor.page.getByRole('button', { name: 'amelia.stone@example.test' }))
     await click(visitor.page.getByRole('button', { name: 'tomas.berg@example.test' }))
     await visitor.screen('Sign in to continue to Payroll')
     await visitor.press('Sign in')
     await visitor.screen(/authenticator app/)
-    await visitor.type('Code', house.sandbox.totpCode('tomas.berg'))
+    await visitor.type('Code', harness.sandbox.totpCode('tomas.berg'))
     await visitor.press('Verify')
     await visitor.page.getByRole('heading', { name: 'Signed in to the app: Payroll' }).waitFor()
     await visitor.main.getByText('You are signed in as tomas.berg@example.test.').waitFor()
     await expectGoodScreen(visitor.page)
     await click(visitor.page.getByRole('link', { name: 'Back to the sign-in page' }))
     await visitor.screen('Hello Tomas')
-    expect(visitor.page.url()).toBe(`${house.demo.url}/`)
+    expect(visitor.page.url()).toBe(`${harness.demo.url}/`)
   })
 })

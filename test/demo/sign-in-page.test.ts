@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { click } from '../support/click.ts'
 import {
-  type DemoHouse,
+  type DemoHarness,
   expectGoodScreen,
   hasFocus,
   NEW_PASSWORD,
@@ -13,19 +13,19 @@ import {
 import { until } from '../support/until.ts'
 
 /** The reference sign-in page, screen by screen; each screen is looked at by axe, in the dark, and on a narrow phone. */
-let house: DemoHouse
+let harness: DemoHarness
 beforeAll(async () => {
-  house = await openDemo()
+  harness = await openDemo()
 })
-afterAll(() => house.stop())
-afterEach(() => house.tidy())
+afterAll(() => harness.stop())
+afterEach(() => harness.tidy())
 
 /** What the upstream answers with and passes through the broker (the sign-in API's own codes). */
 const UPSTREAM_CODES = [1, 3, 4, 6, 7, 9, 11, 14, 22, 47, 68, 69, 79, 82, 83, 87, 95, 109, 119, 133].map(
   (code) => `E${String(code).padStart(7, '0')}`,
 )
 
-const codeSentTo = (login: string) => house.sandbox.outbox.latest(login)?.code ?? 'none was sent'
+const codeSentTo = (login: string) => harness.sandbox.outbox.latest(login)?.code ?? 'none was sent'
 
 async function signedInAs(visitor: Visitor, firstName: string) {
   await visitor.screen(`Hello ${firstName}`)
@@ -33,7 +33,7 @@ async function signedInAs(visitor: Visitor, firstName: string) {
 
 describe('a password', () => {
   test('wrong, then right', async () => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await visitor.screen('Sign in')
     await expectGoodScreen(visitor.page)
     await visitor.signIn('amelia.stone', 'wrong')
@@ -44,17 +44,17 @@ describe('a password', () => {
   })
 
   test('that is missing is asked for, and nothing is sent', async () => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await visitor.type('User name', 'amelia.stone')
     await visitor.press('Sign in')
     const password = visitor.main.getByLabel('Password')
     await until(() => hasFocus(password))
     expect(await password.evaluate((field) => field.matches(':invalid'))).toBe(true)
-    expect(house.sandbox.signIns).toEqual([])
+    expect(harness.sandbox.signIns).toEqual([])
   })
 
   test('that is expired is changed; the policy is shown, and what is wrong with a new one', async () => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await visitor.signIn('olga.expired')
     await visitor.screen('Your password has expired')
     await visitor.main.getByText('at least 8 characters').waitFor()
@@ -76,7 +76,7 @@ describe('a password', () => {
   })
 
   test('that expires soon is skipped', async () => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await visitor.signIn('walter.warn')
     await visitor.screen('Your password expires in 5 days')
     await expectGoodScreen(visitor.page)
@@ -87,7 +87,7 @@ describe('a password', () => {
 
 describe('a second factor', () => {
   test('a code of an app: wrong, then right', async () => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await visitor.signIn('tomas.berg')
     await visitor.screen(/authenticator app/)
     await expectGoodScreen(visitor.page)
@@ -95,15 +95,15 @@ describe('a second factor', () => {
     await visitor.press('Verify')
     await visitor.alert(/not the right code/)
     await expectGoodScreen(visitor.page)
-    await visitor.type('Code', house.sandbox.totpCode('tomas.berg'))
+    await visitor.type('Code', harness.sandbox.totpCode('tomas.berg'))
     await visitor.press('Verify')
     await signedInAs(visitor, 'Tomas')
   })
 
   test('a code that was used already is told apart', async () => {
-    const passCode = house.sandbox.totpCode('tomas.berg')
+    const passCode = harness.sandbox.totpCode('tomas.berg')
     for (const attempt of ['first', 'second']) {
-      const visitor = await house.visit()
+      const visitor = await harness.visit()
       await visitor.signIn('tomas.berg')
       await visitor.type('Code', passCode)
       await visitor.press('Verify')
@@ -113,7 +113,7 @@ describe('a second factor', () => {
   })
 
   test('a push is approved on the phone in the page', async () => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await click(visitor.page.getByRole('button', { name: 'priya.nair@example.test' }))
     await visitor.press('Sign in')
     await visitor.screen(/How do you want/)
@@ -130,11 +130,11 @@ describe('a second factor', () => {
   })
 
   test('a push that is rejected is sent again; the number to compare is shown', async () => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await visitor.signIn('nina.number')
     await visitor.press('Send the request')
     await visitor.main.getByText(/^\d\d$/).waitFor()
-    house.sandbox.answerPush('nina.number', 'reject')
+    harness.sandbox.answerPush('nina.number', 'reject')
     await visitor.screen('That did not work')
     await visitor.main.getByText(/refused on the phone/).waitFor()
     await expectGoodScreen(visitor.page)
@@ -142,12 +142,12 @@ describe('a second factor', () => {
     await visitor.screen('Look at your phone')
     await visitor.press('Send it again')
     await visitor.alert(/on its way/)
-    house.sandbox.answerPush('nina.number', 'approve')
+    harness.sandbox.answerPush('nina.number', 'approve')
     await signedInAs(visitor, 'Nina')
   })
 
   test('a push that nobody answers times out, and another one can be sent', async () => {
-    const visitor = await house.visit({ isNew: true })
+    const visitor = await harness.visit({ isNew: true })
     await visitor.page.clock.install()
     await visitor.signIn('theo.timeout')
     await visitor.press('Send the request')
@@ -164,22 +164,22 @@ describe('a second factor', () => {
   })
 
   test('a lost connection while waiting is told, and the poll goes on by itself', async () => {
-    const visitor = await house.visit({ isNew: true })
+    const visitor = await harness.visit({ isNew: true })
     await visitor.signIn('nina.number')
     await visitor.press('Send the request')
     await visitor.screen('Look at your phone')
     await visitor.context.setOffline(true)
     await visitor.alert(/Are you online/)
     await visitor.context.setOffline(false)
-    house.sandbox.answerPush('nina.number', 'approve')
+    harness.sandbox.answerPush('nina.number', 'approve')
     await signedInAs(visitor, 'Nina')
   })
 
   test('a text message is sent when asked for; another too soon is told kindly', async () => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await visitor.signIn('sana.sms')
     await visitor.screen(/A text message to \+1 XXX/)
-    expect(house.sandbox.outbox.messages).toEqual([])
+    expect(harness.sandbox.outbox.messages).toEqual([])
     await visitor.press('Send the code')
     await visitor.main.getByLabel('Code').waitFor()
     await visitor.press('Send it again')
@@ -192,7 +192,7 @@ describe('a second factor', () => {
   })
 
   test('the password as a factor', async () => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await visitor.signIn('pablo.password')
     await visitor.screen('My password')
     await expectGoodScreen(visitor.page)
@@ -205,7 +205,7 @@ describe('a second factor', () => {
   })
 
   test('a question', async () => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await visitor.signIn('quentin.query')
     await visitor.screen('My security question')
     await expectGoodScreen(visitor.page)
@@ -221,7 +221,7 @@ describe('a second factor', () => {
     ['carl.call', 'Carl', /^A phone call to/, 'Call me'],
     ['emma.mail', 'Emma', /^An email to/, 'Send the code'],
   ])('a code that is sent: %s', async (login, firstName, title, send) => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await visitor.signIn(login)
     await visitor.screen(title)
     await visitor.press(send)
@@ -232,16 +232,16 @@ describe('a second factor', () => {
   })
 
   test('one of two enterprise tokens', async () => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await visitor.signIn('rosa.enterprise')
     await visitor.press(/SYMANTEC token VIP-0001/)
-    await visitor.type('Code', house.sandbox.tokenCode('VIP-0001'))
+    await visitor.type('Code', harness.sandbox.tokenCode('VIP-0001'))
     await visitor.press('Verify')
     await signedInAs(visitor, 'Rosa')
   })
 
   test("a security key of the sandbox's", async () => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await click(visitor.page.getByRole('button', { name: 'wanda.key@example.test' }))
     await visitor.press('Sign in')
     await visitor.screen(/security key/)
@@ -251,7 +251,7 @@ describe('a second factor', () => {
   })
 
   test('an older key cannot be used, and the page says so', async () => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await visitor.signIn('uwe.key')
     await visitor.screen(/too old for browsers/)
     expect(await visitor.main.innerText()).not.toMatch(/choose/i)
@@ -261,7 +261,7 @@ describe('a second factor', () => {
   })
 
   test('of seven one is chosen, left again, and another one taken; the device is remembered only where it may be', async () => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await visitor.signIn('max.many')
     await visitor.press(/^An email to/)
     await visitor.press('Send the code')
@@ -280,7 +280,7 @@ describe('a second factor', () => {
 })
 
 test('another identity provider that refuses: the page says so, and the user can try again', async () => {
-  const visitor = await house.visit()
+  const visitor = await harness.visit()
   await visitor.signIn('cleo.claims')
   await visitor.screen('Sign in with Partner sign-in')
   await expectGoodScreen(visitor.page)
@@ -298,10 +298,10 @@ test('another identity provider that refuses: the page says so, and the user can
 
 describe('trouble', () => {
   test('a transaction that is over: the first screen again, and why', async () => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await visitor.signIn('tomas.berg')
     await visitor.screen(/authenticator app/)
-    house.sandbox.expireTransactions()
+    harness.sandbox.expireTransactions()
     await visitor.type('Code', '123456')
     await visitor.press('Verify')
     await visitor.screen('Sign in')
@@ -310,7 +310,7 @@ describe('trouble', () => {
   })
 
   test('rate limited: the button counts down, and works again after it', async () => {
-    const visitor = await house.visit({ isNew: true })
+    const visitor = await harness.visit({ isNew: true })
     await visitor.page.clock.install()
     const now = Math.floor(Date.now() / 1000)
     const headers = { date: new Date(now * 1000).toUTCString(), 'x-rate-limit-reset': String(now + 20) }
@@ -326,7 +326,7 @@ describe('trouble', () => {
   })
 
   test('a long wait is told in minutes, on the button too, and in seconds at its end', async () => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     await visitor.page.clock.install()
     const headers = { 'retry-after': '890' }
     const limited = { status: 429, headers, json: { errorCode: 'E0000047', errorSummary: 'too many' } }
@@ -339,7 +339,7 @@ describe('trouble', () => {
   })
 
   test('an error that the page has no words for: what the answer says of it, and its causes', async () => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     const [errorSummary, cause] = ['Your account is on hold.', 'The office is closed.']
     const json = { errorCode: 'E0000999', errorSummary, errorCauses: [{ errorSummary: cause }] }
     await visitor.page.route('**/api/v1/authn', (route) => route.fulfill({ status: 403, json }), { times: 1 })
@@ -349,8 +349,8 @@ describe('trouble', () => {
   })
 
   test('an upstream in trouble is told as trouble, and one can try again', async () => {
-    const visitor = await house.visit()
-    house.sandbox.faults.authn.set({ kind: 'html', status: 503, times: 1 })
+    const visitor = await harness.visit()
+    harness.sandbox.faults.authn.set({ kind: 'html', status: 503, times: 1 })
     await visitor.signIn('amelia.stone')
     await visitor.alert(/is not available/)
     await visitor.press('Sign in')
@@ -358,7 +358,7 @@ describe('trouble', () => {
   })
 
   const linkTo = (path: string) => {
-    return { href: `${house.demo.sandboxUrl}/api/v1/authn/${path}`, hints: { allow: ['POST'] } }
+    return { href: `${harness.demo.sandboxUrl}/api/v1/authn/${path}`, hints: { allow: ['POST'] } }
   }
   const pushTooLate = () => ({
     factorType: 'push',
@@ -431,11 +431,11 @@ describe('trouble', () => {
       /Show a new QR code/,
     ],
   ])('%s: the page says so, and offers to cancel', async (_what, answer, title, words) => {
-    const visitor = await house.visit()
+    const visitor = await harness.visit()
     const expiresAt = new Date(Date.now() + 600_000).toISOString()
     const stateToken = '00plainly-fake-state-token-of-a-test'
     const body = { ...answer(), stateToken, expiresAt, _links: { cancel: linkTo('cancel') } }
-    house.sandbox.faults.authn.set({ kind: 'status', status: 200, body, times: 1 })
+    harness.sandbox.faults.authn.set({ kind: 'status', status: 200, body, times: 1 })
     await visitor.signIn('amelia.stone')
     await visitor.screen(title)
     await visitor.main.getByText(words).waitFor()
@@ -445,8 +445,13 @@ describe('trouble', () => {
   })
 
   test('a locked account that nobody can unlock alone leads back to the first screen', async () => {
-    const visitor = await house.visit()
-    house.sandbox.faults.authn.set({ kind: 'status', status: 200, body: { status: 'LOCKED_OUT' }, times: 1 })
+    const visitor = await harness.visit()
+    harness.sandbox.faults.authn.set({
+      kind: 'status',
+      status: 200,
+      body: { status: 'LOCKED_OUT' },
+      times: 1,
+    })
     await visitor.signIn('amelia.stone')
     await visitor.screen('Your account is locked')
     await visitor.main.getByText(/Ask your help desk/).waitFor()
@@ -472,7 +477,7 @@ test('the page has words of its own for every error code that is not told in pla
   const catalogue = readFileSync(new URL('../../src/errors.ts', import.meta.url), 'utf8')
   const codes = new Set([...(catalogue.match(/E0000\d{3}/g) ?? []), ...UPSTREAM_CODES])
   expect(codes.size).toBeGreaterThan(UPSTREAM_CODES.length)
-  const { page } = await house.visit()
+  const { page } = await harness.visit()
   const wordless = await page.evaluate<string[]>(
     `import('/demo/parts/call.js').then(({ troubleOf }) => ${JSON.stringify([...codes])}.filter((errorCode) =>
       troubleOf(new Response(), { errorCode, errorSummary: 'its own words' }).message === 'its own words'))`,
@@ -481,7 +486,7 @@ test('the page has words of its own for every error code that is not told in pla
 })
 
 test('a poll that is limited or offline backs off 1, 2, 4, 8, 16 seconds, then gives up', async () => {
-  const { page } = await house.visit({ isNew: true })
+  const { page } = await harness.visit({ isNew: true })
   await page.clock.install()
   const pauses = page.evaluate<
     number[]
@@ -508,7 +513,7 @@ test('a poll that is limited or offline backs off 1, 2, 4, 8, 16 seconds, then g
 
 describe('with nothing but a keyboard', () => {
   test('a whole sign-in: the focus is always where typing goes on', async () => {
-    const { page, screen, main, alert } = await house.visit()
+    const { page, screen, main, alert } = await harness.visit()
     await screen('Sign in')
     await page.keyboard.type('max.many')
     await page.keyboard.press('Tab')
@@ -522,7 +527,7 @@ describe('with nothing but a keyboard', () => {
     await page.keyboard.type('000000')
     await page.keyboard.press('Enter')
     await alert(/not the right code/)
-    await page.keyboard.type(house.sandbox.totpCode('max.many'))
+    await page.keyboard.type(harness.sandbox.totpCode('max.many'))
     await page.keyboard.press('Enter')
     await screen('Hello Max')
     await tabTo(main.getByRole('button', { name: 'Sign out' }))
@@ -542,7 +547,7 @@ describe('with nothing but a keyboard', () => {
 })
 
 test('the page holds no token: nothing in its storage, and no cookie that scripts can read', async () => {
-  const visitor = await house.visit()
+  const visitor = await harness.visit()
   await visitor.signIn('amelia.stone')
   await signedInAs(visitor, 'Amelia')
   const held = '({ cookies: document.cookie, kept: localStorage.length + sessionStorage.length })'

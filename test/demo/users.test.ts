@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { click } from '../support/click.ts'
-import { type DemoHouse, NEW_PASSWORD, openDemo, PASSWORD, type Visitor } from '../support/demo-page.ts'
+import { type DemoHarness, NEW_PASSWORD, openDemo, PASSWORD, type Visitor } from '../support/demo-page.ts'
 import { until } from '../support/until.ts'
 
 /**
  * Every user of the sandbox, signed in as its description says, to the end that this user can reach. A user without a
  * row fails, and so does a row without a user.
  */
-let demo: DemoHouse
+let demo: DemoHarness
 let visitor: Visitor
 beforeAll(async () => {
   demo = await openDemo()

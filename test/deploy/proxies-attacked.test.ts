@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { IDENTITY_HEADERS } from '../../src/session/forward-auth.ts'
-import { AMELIA, PASSWORD } from '../support/house.ts'
+import { AMELIA, PASSWORD } from '../support/harness.ts'
 import { type Arrived, type Portal, startPortal } from '../support/portal.ts'
 import { PORTAL, PROXIES, type ProxyName } from '../support/proxies.ts'
 import type { PortalAnswer, PortalAsk } from '../support/proxy.ts'
@@ -38,14 +38,14 @@ describe.each(NAMES)('%s', (name) => {
 
   /** Signs in with these headers from the client's address; what the org was told, if it was asked. */
   async function signInWith(headers: readonly string[]) {
-    portal.house.forget()
+    portal.harness.forget()
     const answer = await asked({
       method: 'POST',
       path: '/api/v1/authn',
       headers: ['Content-Type', 'application/json', 'Origin', PORTAL, ...headers],
       body: JSON.stringify({ username: AMELIA, password: PASSWORD }),
     })
-    const calls = portal.house.upstreamCalls()
+    const calls = portal.harness.upstreamCalls()
     return { ...answer, toldOrg: calls.map((call) => call.headers['x-forwarded-for']) }
   }
 
@@ -149,7 +149,7 @@ describe.each(NAMES)('%s', (name) => {
       expect([status, toldOrg]).toEqual([200, [CLIENT]])
       const requestId = received['x-request-id']
       expect(requestId).not.toContain('forged')
-      const log = portal.house.gatehouse
+      const log = portal.harness.gatehouse
       const line = await until(() =>
         log.logLines().find((one) => one.event === 'request' && one.requestId === requestId),
       )
@@ -253,7 +253,7 @@ describe.each(NAMES)('%s', (name) => {
       const other = await startPortal({ proxy: name })
       try {
         const cookie = await other.signIn(AMELIA)
-        await other.house.gatehouse.stop()
+        await other.harness.gatehouse.stop()
         const answer = await other.open(cookie, { headers: ['Sec-Fetch-Mode', 'navigate'] })
         expect([502, 503]).toContain(answer.status)
         expect(other.arrived).toEqual([])

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { askPort } from '../http/serve.ts'
-import { type MatrixHouse, type Newcomer, startMatrixHouse } from '../support/matrix-house.ts'
+import { type MatrixHarness, type Newcomer, startMatrixHarness } from '../support/matrix-harness.ts'
 import { pathOf } from '../support/permissive-upstream.ts'
 import { CLASS_OF } from '../support/route-classes.ts'
 import { exchangeRaw, expectNoAlarm, expectSound, runs, SEEDED, TEST_MS } from './fuzz.ts'
@@ -14,10 +14,10 @@ const POSTS = Object.keys(CLASS_OF).flatMap((name) =>
 )
 const template = fc.constantFrom(...POSTS)
 
-let house: MatrixHouse
+let harness: MatrixHarness
 let browser: Newcomer
 beforeAll(async () => {
-  house = await startMatrixHouse({
+  harness = await startMatrixHarness({
     tunables: (tunables) => ({
       ...tunables,
       http: {
@@ -28,14 +28,14 @@ beforeAll(async () => {
       },
     }),
   })
-  browser = await house.newcomer()
+  browser = await harness.newcomer()
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 
 const headers = () => ({ 'sec-fetch-site': 'same-origin', cookie: browser.cookies('own') ?? '' })
 
 async function post(path: string, body: Buffer | string, more: Record<string, string> = {}) {
-  const answer = await askPort(house.port, {
+  const answer = await askPort(harness.port, {
     method: 'POST',
     path: pathOf(path, browser.userId),
     headers: { ...headers(), 'content-type': 'application/json', ...more },
@@ -138,7 +138,7 @@ describe('JSON', () => {
         }),
         runs(1200),
       )
-      expectNoAlarm(house.gatehouse)
+      expectNoAlarm(harness.gatehouse)
     },
     TEST_MS,
   )
@@ -174,7 +174,7 @@ describe('JSON', () => {
         }),
         runs(1000),
       )
-      expectNoAlarm(house.gatehouse)
+      expectNoAlarm(harness.gatehouse)
     },
     TEST_MS,
   )
@@ -228,7 +228,7 @@ describe('bytes', () => {
         }),
         runs(1000),
       )
-      expectNoAlarm(house.gatehouse)
+      expectNoAlarm(harness.gatehouse)
     },
     TEST_MS,
   )
@@ -285,13 +285,13 @@ describe('bytes', () => {
             '',
             '',
           ].join('\r\n')
-          const answer = await exchangeRaw(house.port, Buffer.concat([Buffer.from(head, 'latin1'), some]))
+          const answer = await exchangeRaw(harness.port, Buffer.concat([Buffer.from(head, 'latin1'), some]))
           expect(answer).not.toBeUndefined()
           expect(answer ?? '').not.toMatch(/^HTTP\/1\.1 (?:5|200)/m)
         }),
         runs(800),
       )
-      expectNoAlarm(house.gatehouse)
+      expectNoAlarm(harness.gatehouse)
     },
     TEST_MS,
   )

@@ -4,27 +4,27 @@ import { askPort } from '../http/serve.ts'
 import {
   cookiesIn,
   DEVICE_COOKIE,
-  type MatrixHouse,
+  type MatrixHarness,
   type Newcomer,
   SESSION_COOKIE,
-  startMatrixHouse,
-} from '../support/matrix-house.ts'
+  startMatrixHarness,
+} from '../support/matrix-harness.ts'
 import { expectNoAlarm, expectSound, runs, SEEDED, TEST_MS } from './fuzz.ts'
 
 /** Both cookies, spoilt in every way: no session, no device, and nothing that breaks. */
 
-let house: MatrixHouse
+let harness: MatrixHarness
 let browser: Newcomer
 let device: string
 let session: string
 beforeAll(async () => {
-  house = await startMatrixHouse()
-  browser = await house.newcomer()
+  harness = await startMatrixHarness()
+  browser = await harness.newcomer()
   ;[device = '', session = ''] = (browser.cookies('own') ?? '')
     .split('; ')
     .map((one) => one.replace(/^[^=]*=/, ''))
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 
 /** What to spoil it into; never the very same value. */
 type Spoil = (own: string, other: string) => string
@@ -77,7 +77,7 @@ const spoil: fc.Arbitrary<Spoil> = fc.oneof(
 )
 
 async function ask(method: string, path: string, cookie: string, body?: object) {
-  const answer = await askPort(house.port, {
+  const answer = await askPort(harness.port, {
     method,
     path,
     headers: {
@@ -125,7 +125,7 @@ test(
       runs(1500),
     )
     expect((await ask('GET', '/api/v1/sessions/me', browser.cookies('own') ?? '')).status).toBe(200)
-    expectNoAlarm(house.gatehouse)
+    expectNoAlarm(harness.gatehouse)
   },
   TEST_MS,
 )
@@ -138,17 +138,17 @@ test(
         const value = spoilt(device, session)
         fc.pre(!isOwn(value, device))
         const cookie = `${DEVICE_COOKIE}=${value}; ${SESSION_COOKIE}=${session}`
-        house.callsSinceLastLook()
+        harness.callsSinceLastLook()
         const { handle } = browser
         const answer = await ask('POST', '/api/v1/authn', cookie, { stateToken: handle })
         expect([value, answer.status]).toEqual([value, 401])
         expect(cookiesIn(answer)[DEVICE_COOKIE]).toMatch(/^(?!000000)[0-9a-f]{32}\.[0-9a-z]+\.[\w-]{43}$/)
         expect(cookiesIn(answer)[DEVICE_COOKIE]?.slice(0, 32)).not.toBe(device.slice(0, 32))
-        expect(house.callsSinceLastLook()).toEqual([])
+        expect(harness.callsSinceLastLook()).toEqual([])
       }),
       runs(1200),
     )
-    expectNoAlarm(house.gatehouse)
+    expectNoAlarm(harness.gatehouse)
   },
   TEST_MS,
 )
@@ -177,7 +177,7 @@ test(
       }),
       runs(800),
     )
-    expectNoAlarm(house.gatehouse)
+    expectNoAlarm(harness.gatehouse)
   },
   TEST_MS,
 )

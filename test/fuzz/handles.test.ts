@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { type Answer, askPort } from '../http/serve.ts'
-import { type MatrixHouse, type Newcomer, startMatrixHouse } from '../support/matrix-house.ts'
+import { type MatrixHarness, type Newcomer, startMatrixHarness } from '../support/matrix-harness.ts'
 import { pathOf } from '../support/permissive-upstream.ts'
 import { CLASS_OF } from '../support/route-classes.ts'
 import { stepBody } from '../support/step-body.ts'
@@ -9,15 +9,15 @@ import { expectNoAlarm, expectSound, runs, SEEDED, TEST_MS } from './fuzz.ts'
 
 /** Handles that are almost right, in bodies, queries and paths: as good as unknown, and nothing is sent upstream. */
 
-let house: MatrixHouse
+let harness: MatrixHarness
 let browser: Newcomer
 let other: Newcomer
 beforeAll(async () => {
-  house = await startMatrixHouse()
-  browser = await house.newcomer()
-  other = await house.newcomer()
+  harness = await startMatrixHarness()
+  browser = await harness.newcomer()
+  other = await harness.newcomer()
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 
 type Spoil = (right: string) => string
 const spoil: fc.Arbitrary<Spoil> = fc.oneof(
@@ -65,7 +65,7 @@ async function expectRefused(asked: Promise<Answer>, allowed: readonly number[])
   const answer = await asked
   expectSound(answer)
   expect(allowed).toContain(answer.status)
-  expect(house.callsSinceLastLook()).toEqual([])
+  expect(harness.callsSinceLastLook()).toEqual([])
 }
 
 const STEPS = Object.entries(CLASS_OF).flatMap(([name, kind]) =>
@@ -90,16 +90,16 @@ test(
         const stateToken = spoilt(browser.handle)
         fc.pre(stateToken !== browser.handle)
         const fields = step === '/api/v1/authn' ? {} : FIELDS
-        house.callsSinceLastLook()
+        harness.callsSinceLastLook()
         const path = pathOf(step, browser.userId)
         const { type, text } = stepBody(path, { stateToken, ...fields })
         const headers = { ...own(), 'content-type': type }
-        const asked = askPort(house.port, { method: 'POST', path, headers, body: text })
+        const asked = askPort(harness.port, { method: 'POST', path, headers, body: text })
         await expectRefused(asked, [400, 401, 413])
       }),
       runs(1500),
     )
-    expectNoAlarm(house.gatehouse)
+    expectNoAlarm(harness.gatehouse)
   },
   TEST_MS,
 )
@@ -120,15 +120,15 @@ test(
         const given = spoilt(right)
         fc.pre(given !== right)
         const text = encodeURIComponent(Buffer.from(given).toString()).slice(0, 12_000)
-        house.callsSinceLastLook()
+        harness.callsSinceLastLook()
         await expectRefused(
-          askPort(house.port, { path: before + text + after, headers: opened() }),
+          askPort(harness.port, { path: before + text + after, headers: opened() }),
           [401, 414],
         )
       }),
       runs(1200),
     )
-    expectNoAlarm(house.gatehouse)
+    expectNoAlarm(harness.gatehouse)
   },
   TEST_MS,
 )
@@ -142,13 +142,13 @@ test(
         const given = spoilt(right)
         fc.pre(given !== right)
         const text = encodeURIComponent(Buffer.from(given).toString()).slice(0, 12_000)
-        house.callsSinceLastLook()
-        await expectRefused(askPort(house.port, { path: folder + text, headers: own() }), [403, 404, 414])
+        harness.callsSinceLastLook()
+        await expectRefused(askPort(harness.port, { path: folder + text, headers: own() }), [403, 404, 414])
       }),
       runs(600),
     )
-    expect((await askPort(house.port, { path: browser.picture, headers: own() })).status).toBe(200)
-    expectNoAlarm(house.gatehouse)
+    expect((await askPort(harness.port, { path: browser.picture, headers: own() })).status).toBe(200)
+    expectNoAlarm(harness.gatehouse)
   },
   TEST_MS,
 )

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { askPort } from '../http/serve.ts'
-import { type MatrixHouse, type Newcomer, startMatrixHouse } from '../support/matrix-house.ts'
+import { type MatrixHarness, type Newcomer, startMatrixHarness } from '../support/matrix-harness.ts'
 import { pathOf } from '../support/permissive-upstream.ts'
 import { CLASS_OF } from '../support/route-classes.ts'
 import { until } from '../support/until.ts'
@@ -10,10 +10,10 @@ import { exchangeRaw, expectNoAlarm, expectSound, runs, SEEDED, TEST_MS } from '
 
 /** Request lines, headers and queries of every kind. */
 
-let house: MatrixHouse
+let harness: MatrixHarness
 let browser: Newcomer
 beforeAll(async () => {
-  house = await startMatrixHouse({
+  harness = await startMatrixHarness({
     tunables: (tunables) => ({
       ...tunables,
       http: {
@@ -24,9 +24,9 @@ beforeAll(async () => {
       },
     }),
   })
-  browser = await house.newcomer()
+  browser = await harness.newcomer()
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 
 const opened = () => ({
   cookie: browser.cookies('own') ?? '',
@@ -112,13 +112,13 @@ describe('a request line', () => {
       await fc.assert(
         fc.asyncProperty(method, target, version, async (verb, where, how) => {
           const head = `${verb} ${where} ${how}\r\nConnection: close\r\n\r\n`
-          const answer = await exchangeRaw(house.port, Buffer.from(head, 'latin1'))
+          const answer = await exchangeRaw(harness.port, Buffer.from(head, 'latin1'))
           expect(answer).not.toBeUndefined()
           expect(answer ?? '').not.toMatch(/^HTTP\/1\.1 5/)
         }),
         runs(1200),
       )
-      expectNoAlarm(house.gatehouse)
+      expectNoAlarm(harness.gatehouse)
     },
     TEST_MS,
   )
@@ -173,19 +173,19 @@ describe('queries of redirects', () => {
             ['hand-over', browser.handOver],
           ])
           const query = pairs.map(([key, value]) => `${key}=${own.get(value) ?? value}`).join('&')
-          const answer = await askPort(house.port, { path: `${where}?${query}`, headers: opened() })
+          const answer = await askPort(harness.port, { path: `${where}?${query}`, headers: opened() })
           expectSound(answer)
           const { location } = answer.headers
           if (location === undefined) return
           const { origin, searchParams } = new URL(location)
-          expect([house.upstreamUrl, 'https://portal.example.com']).toContain(origin)
+          expect([harness.upstreamUrl, 'https://portal.example.com']).toContain(origin)
           const redirectUrl = searchParams.get('redirectUrl')
           if (redirectUrl !== null) expect(new URL(redirectUrl).origin).toBe('https://app.example.com')
-          browser = await house.newcomer()
+          browser = await harness.newcomer()
         }),
         runs(1500),
       )
-      expectNoAlarm(house.gatehouse)
+      expectNoAlarm(harness.gatehouse)
     },
     TEST_MS,
   )
@@ -218,7 +218,7 @@ describe('queries of redirects', () => {
       await fc.assert(
         fc.asyncProperty(twist, async (redirectUrl) => {
           const given = encodeURIComponent(Buffer.from(redirectUrl).toString())
-          const answer = await askPort(house.port, {
+          const answer = await askPort(harness.port, {
             path: `/login/sessionCookieRedirect?token=${browser.handOver}&redirectUrl=${given}`,
             headers: opened(),
           })
@@ -226,13 +226,13 @@ describe('queries of redirects', () => {
           expect([302, 400]).toContain(answer.status)
           if (answer.headers.location === undefined) return
           const { origin, searchParams } = new URL(answer.headers.location)
-          expect(origin).toBe(house.upstreamUrl)
+          expect(origin).toBe(harness.upstreamUrl)
           expect(new URL(searchParams.get('redirectUrl') ?? '').origin).toBe('https://app.example.com')
-          browser = await house.newcomer()
+          browser = await harness.newcomer()
         }),
         runs(1500),
       )
-      expectNoAlarm(house.gatehouse)
+      expectNoAlarm(harness.gatehouse)
     },
     TEST_MS,
   )
@@ -241,7 +241,7 @@ describe('queries of redirects', () => {
 test(
   `X-Forwarded-For of any kind: the log names one clean address, and none that only the client wrote ${SEEDED}`,
   async () => {
-    const behindProxies = await startMatrixHouse({ env: { TRUST_PROXY: '127.0.0.1/32,10.0.0.0/8' } })
+    const behindProxies = await startMatrixHarness({ env: { TRUST_PROXY: '127.0.0.1/32,10.0.0.0/8' } })
     const FORGED = '198.51.100.66'
     const PROXY_SAW = '203.0.113.7'
     const garbage = fc.oneof(

@@ -3,19 +3,19 @@ import fc from 'fast-check'
 import type { Redis } from 'ioredis'
 import type { Browser, PageAnswer } from '../support/browser.ts'
 import { generousLimits } from '../support/generous-limits.ts'
-import { AMELIA, type House, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness, TOMAS } from '../support/harness.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { runs, SEEDED, TEST_MS } from './fuzz.ts'
 
 /** Somebody can write to Redis: values that are spoilt or moved open nothing, and break nothing. */
 
-let house: House
+let harness: Harness
 let client: Redis
 beforeAll(async () => {
-  house = await startHouse({ tunables: generousLimits })
-  client = house.redis.client()
+  harness = await startHarness({ tunables: generousLimits })
+  client = harness.redis.client()
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 
 type Spoil = (value: string, another: string) => string
 const spoil: fc.Arbitrary<Spoil> = fc.oneof(
@@ -56,7 +56,7 @@ test(
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...KINDS), spoil, async (kind, spoilt) => {
         await client.flushall()
-        const [inside, other, waiting] = [await house.visit(), await house.visit(), await house.visit()]
+        const [inside, other, waiting] = [await harness.visit(), await harness.visit(), await harness.visit()]
         await inside.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
         await other.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
         await inside.get('/api/v1/pam/me')
@@ -75,7 +75,7 @@ test(
       }),
       runs(60),
     )
-    const alarms = house.gatehouse.logLines().filter(({ event }) => event === 'unexpected_error')
+    const alarms = harness.gatehouse.logLines().filter(({ event }) => event === 'unexpected_error')
     expect(alarms).toEqual([])
   },
   TEST_MS,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { askPort } from '../http/serve.ts'
-import { type MatrixHouse, type Newcomer, startMatrixHouse } from '../support/matrix-house.ts'
+import { type MatrixHarness, type Newcomer, startMatrixHarness } from '../support/matrix-harness.ts'
 import { pathOf } from '../support/permissive-upstream.ts'
 import { CLASS_OF } from '../support/route-classes.ts'
 import { stepBody } from '../support/step-body.ts'
@@ -9,10 +9,10 @@ import { runs, SEEDED, TEST_MS } from './fuzz.ts'
 
 /** An upstream that answers anything at all: the browser gets an answer, the upstream's refusal or a 502, never a 500. */
 
-let house: MatrixHouse
+let harness: MatrixHarness
 const pool: Newcomer[] = []
 beforeAll(async () => {
-  house = await startMatrixHouse({
+  harness = await startMatrixHarness({
     tunables: (tunables) => ({
       ...tunables,
       upstream: {
@@ -24,9 +24,9 @@ beforeAll(async () => {
       },
     }),
   })
-  while (pool.length < 60) pool.push(await house.newcomer())
+  while (pool.length < 60) pool.push(await harness.newcomer())
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 
 const NAMES = [
   ...[
@@ -181,7 +181,7 @@ test(
         type,
         async (name, text, code, more, as) => {
           const [method = '', template = ''] = name.split(' ')
-          house.answerWith({
+          harness.answerWith({
             status: code,
             headers: { 'content-type': as, ...more },
             body: code === 204 ? '' : text,
@@ -201,7 +201,7 @@ test(
           const headers = { 'sec-fetch-site': 'same-origin', cookie: browser.cookies('own') ?? '' }
           const asked = { method, path, headers }
           const answer = await askPort(
-            house.port,
+            harness.port,
             method === 'GET'
               ? asked
               : { ...asked, headers: { ...headers, 'content-type': bodyType }, body: bodyText },
@@ -211,7 +211,7 @@ test(
       ),
       { ...runs(800), examples: DEEPEST },
     )
-    expect(house.gatehouse.logLines().filter(({ event }) => event === 'unexpected_error')).toEqual([])
+    expect(harness.gatehouse.logLines().filter(({ event }) => event === 'unexpected_error')).toEqual([])
   },
   TEST_MS,
 )

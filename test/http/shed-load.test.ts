@@ -20,7 +20,7 @@ const KINDS = Object.keys(PATHS) as LoadKind[]
 const SESSION_PATHS = [PATHS.session, '/forward-auth']
 
 /** A listener whose routes answer when they are let go, and whose lag is what the test says. */
-async function house() {
+async function harness() {
   let lagMs = 0
   let started = 0
   let letGo = (): void => undefined
@@ -85,7 +85,7 @@ const TURNED_AWAY = {
 test.each(KINDS)(
   '%s: what is over the places of its kind is 503, and the other kinds go on',
   async (kind) => {
-    const { ask, limits, started, letGo, metrics } = await house()
+    const { ask, limits, started, letGo, metrics } = await harness()
     const places = limits.inFlight[kind]
     const underWay = Array.from({ length: places }, () => ask({ path: PATHS[kind] }))
     await until(() => started() === places)
@@ -103,7 +103,7 @@ test.each(KINDS)(
 )
 
 test('the addresses of one IPv6 /64 share the places for signing in that one address may take', async () => {
-  const { ask, started, letGo } = await house()
+  const { ask, started, letGo } = await harness()
   const from = (address: string) => ask({ path: PATHS.sign_in, headers: { 'x-forwarded-for': address } })
   const underWay = from('2001:db8:1:2::1')
   await until(() => started() === 1)
@@ -115,7 +115,7 @@ test('the addresses of one IPv6 /64 share the places for signing in that one add
 })
 
 test('one address takes half of the places for signing in and no more; those of other kinds are not counted so', async () => {
-  const { ask, started, letGo, metrics } = await house()
+  const { ask, started, letGo, metrics } = await harness()
   const headers = { 'x-forwarded-for': '203.0.113.7' }
   const underWay = [ask({ path: PATHS.sign_in, headers })]
   await until(() => started() === 1)
@@ -133,7 +133,7 @@ test('one address takes half of the places for signing in and no more; those of 
 })
 
 test('a process that is late turns requests away before it reads them, and those of a session last', async () => {
-  const { ask, lag, letGo, started } = await house()
+  const { ask, lag, letGo, started } = await harness()
   letGo()
   const signIn = {
     method: 'POST',
@@ -160,7 +160,7 @@ test.each([
   ['GET', '/api/v1/sessions', 'sign_in'], // not listed here
   ['GET', '/nowhere', 'sign_in'],
 ])('%s %s, of a route with a parameter or of none, is of the kind %s', async (method, path, kind) => {
-  const { ask, lag, metrics } = await house()
+  const { ask, lag, metrics } = await harness()
   lag(1500)
   expect(await ask({ method, path })).toMatchObject(TURNED_AWAY)
   expect((await metrics.shedRequests.get()).values).toMatchObject([
@@ -196,7 +196,7 @@ describe('a body that is still on its way', () => {
   }
 
   test('holds no place: slow senders turn nobody away', async () => {
-    const { ask, port, limits, letGo, metrics } = await house()
+    const { ask, port, limits, letGo, metrics } = await harness()
     letGo()
     const waiting = []
     for (let n = 0; n < 3 * limits.inFlight.sign_in; n++) waiting.push(await slow(port, PATHS.sign_in))
@@ -210,7 +210,7 @@ describe('a body that is still on its way', () => {
   })
 
   test('is refused after all when every place is taken by then', async () => {
-    const { ask, port, limits, letGo, started, metrics } = await house()
+    const { ask, port, limits, letGo, started, metrics } = await harness()
     const late = await slow(port, PATHS.sign_in)
     const places = limits.inFlight.sign_in
     const underWay = Array.from({ length: places }, () => ask({ path: PATHS.sign_in }))
@@ -226,7 +226,7 @@ describe('a body that is still on its way', () => {
 })
 
 test('a client that goes away leaves its place', async () => {
-  const { ask, port, started, letGo } = await house()
+  const { ask, port, started, letGo } = await harness()
   const gone = new AbortController()
   const headers = { 'x-forwarded-for': '192.0.2.1' }
   const asking = fetch(`http://127.0.0.1:${port}${PATHS.pam}`, { headers, signal: gone.signal }).catch(
@@ -241,7 +241,7 @@ test('a client that goes away leaves its place', async () => {
 })
 
 test('a client that sends ahead and goes away leaves all its places, and a log line for each', async () => {
-  const { port, limits, started, letGo, metrics, lines } = await house()
+  const { port, limits, started, letGo, metrics, lines } = await harness()
   const places = limits.inFlight.session
   const socket = connect(port, '127.0.0.1')
   socket.write(`GET ${PATHS.session} HTTP/1.1\r\nHost: x\r\n${FROM}\r\n\r\n`.repeat(places))

@@ -1,24 +1,24 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import type { Browser } from '../support/browser.ts'
-import { AMELIA, type House, PASSWORD, startHouse } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 
 /** The main job's second half: who is signed in looks up their privileged-access groups. */
 
-let house: House
+let harness: Harness
 beforeEach(async () => {
-  house = await startHouse()
+  harness = await startHarness()
 })
-afterEach(() => house.stop())
+afterEach(() => harness.stop())
 
 async function signedIn(login: string): Promise<Browser> {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const answer = await browser.post('/api/v1/authn', { username: login, password: PASSWORD })
   expect(answer.json.status).toBe('SUCCESS')
   return browser
 }
 
 test('without a session there is no access to look at', async () => {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   for (const path of [
     '/api/v1/pam/me',
     '/api/v1/pam/groups',
@@ -27,7 +27,7 @@ test('without a session there is no access to look at', async () => {
     const answer = await browser.get(path)
     expect([answer.status, answer.json.errorCode]).toEqual([401, 'E0000005'])
   }
-  expect(house.sandbox.calls.pam.entries).toEqual([])
+  expect(harness.sandbox.calls.pam.entries).toEqual([])
 })
 
 test('a signed-in person sees their own groups, roles and what they add up to', async () => {
@@ -45,8 +45,8 @@ test('a signed-in person sees their own groups, roles and what they add up to', 
 })
 
 test('the list of groups is whole, over every page, however many there are', async () => {
-  house.sandbox.pamControl.growGroups(1234)
-  const living = house.sandbox.pamControl.groups().filter((group) => group.deletedAt === undefined)
+  harness.sandbox.pamControl.growGroups(1234)
+  const living = harness.sandbox.pamControl.groups().filter((group) => group.deletedAt === undefined)
   const browser = await signedIn(AMELIA)
   const seen: unknown[] = []
   let cursor: unknown
@@ -59,30 +59,30 @@ test('the list of groups is whole, over every page, however many there are', asy
   } while (typeof cursor === 'string')
   expect(seen).toHaveLength(living.length)
   expect(new Set(seen)).toEqual(new Set(living.map(({ id }) => id)))
-  expect(house.sandbox.pamControl.counts().groupPages).toBeGreaterThan(12)
+  expect(harness.sandbox.pamControl.counts().groupPages).toBeGreaterThan(12)
 })
 
 test('many at once cost one token and one fetch; a token that is refused is minted anew once', async () => {
   const browser = await signedIn(AMELIA)
   const answers = await Promise.all(Array.from({ length: 50 }, () => browser.get('/api/v1/pam/me')))
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
-  expect(house.sandbox.pamControl.counts()).toMatchObject({ tokensMinted: 1, personLists: { [AMELIA]: 1 } })
+  expect(harness.sandbox.pamControl.counts()).toMatchObject({ tokensMinted: 1, personLists: { [AMELIA]: 1 } })
 
-  for (const token of house.sandbox.pamControl.bearerTokens()) house.sandbox.pamControl.revokeToken(token)
+  for (const token of harness.sandbox.pamControl.bearerTokens()) harness.sandbox.pamControl.revokeToken(token)
   expect((await browser.get('/api/v1/pam/groups')).status).toBe(200)
-  expect(house.sandbox.pamControl.counts().tokensMinted).toBe(2)
+  expect(harness.sandbox.pamControl.counts().tokensMinted).toBe(2)
 })
 
 test("a PAM 401 is never the page's 401", async () => {
   const browser = await signedIn(AMELIA)
-  house.sandbox.pamControl.failNext({ error: 'authentication_error', times: 'always' })
+  harness.sandbox.pamControl.failNext({ error: 'authentication_error', times: 'always' })
   const answer = await browser.get('/api/v1/pam/groups')
   expect([answer.status, answer.json.errorCode]).toEqual([502, 'pam_credentials'])
   expect((await browser.get('/api/v1/sessions/me')).status).toBe(200)
 })
 
 test('without PAM its paths do not exist', async () => {
-  const without = await house.replica({
+  const without = await harness.replica({
     PAM_BASE_URL: '',
     PAM_TEAM: '',
     PAM_KEY_ID: '',

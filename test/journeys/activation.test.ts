@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { type House, startHouse } from '../support/house.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { causesOf, errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
@@ -8,12 +8,12 @@ const ARNO = 'arno.activate@example.test'
 const AIDA = 'aida.nopassword@example.test'
 const NEW_PASSWORD = 'Chosen-By-Myself-7'
 
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse()
+  harness = await startHarness()
 })
-afterAll(() => house.stop())
-beforeEach(() => house.sandbox.reset())
+afterAll(() => harness.stop())
+beforeEach(() => harness.sandbox.reset())
 
 describe('an activation token', () => {
   test.each([
@@ -23,14 +23,14 @@ describe('an activation token', () => {
   ])('%s is refused as a failed sign-in, and opens nothing', async (_, kind) => {
     const given: Record<string, () => Promise<string>> = {
       used: async () => {
-        const token = house.sandbox.activationToken(ANNA)
-        await (await openPage(house)).begin('/api/v1/authn', { token })
+        const token = harness.sandbox.activationToken(ANNA)
+        await (await openPage(harness)).begin('/api/v1/authn', { token })
         return token
       },
-      session: async () => house.sandbox.recoveryToken(ANNA),
+      session: async () => harness.sandbox.recoveryToken(ANNA),
     }
     const token = (await given[kind]?.()) ?? kind
-    const page = await openPage(house)
+    const page = await openPage(harness)
     const refused = await page.begin('/api/v1/authn', { token })
     expect(errorOf(refused)).toEqual([401, 'E0000004'])
     expect(refused.setCookies).toEqual([])
@@ -44,29 +44,29 @@ describe('an activation token', () => {
     ['that is no text', { token: 7 }],
     ['of two kilobytes', { token: 't'.repeat(2048) }],
   ])('%s is 400, and nothing is sent upstream', async (_, body) => {
-    const page = await openPage(house)
-    house.forget()
+    const page = await openPage(harness)
+    harness.forget()
     const refused = await page.begin('/api/v1/authn', body)
     expect(errorOf(refused)).toEqual([400, 'E0000001'])
     expect(causesOf(refused).join()).toContain('token')
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
   })
 
   test('signs in at once who has a password and needs no factor', async () => {
-    const page = await openPage(house)
-    const token = house.sandbox.activationToken(ANNA)
-    house.forget()
+    const page = await openPage(harness)
+    const token = harness.sandbox.activationToken(ANNA)
+    harness.forget()
     const answer = await page.begin('/api/v1/authn', { token })
     expect(answer.json.status).toBe('SUCCESS')
     expect(answer.json.sessionToken).toBeUndefined()
     expect(await page.session()).toMatchObject({ login: ANNA, amr: ['otp'] })
     const deviceToken = expect.stringMatching(/^[0-9a-f]{32}$/)
-    expect(house.upstreamCalls()[0]?.body).toEqual({ token, context: { deviceToken } })
+    expect(harness.upstreamCalls()[0]?.body).toEqual({ token, context: { deviceToken } })
   })
 
   test('of who needs a factor leads to its enrolment, and opens a session only after it', async () => {
-    const page = await openPage(house)
-    const answer = await page.begin('/api/v1/authn', { token: house.sandbox.activationToken(ARNO) })
+    const page = await openPage(harness)
+    const answer = await page.begin('/api/v1/authn', { token: harness.sandbox.activationToken(ARNO) })
     expect(answer.json.status).toBe('MFA_ENROLL')
     expect(await page.session()).toBeUndefined()
     const question = factorAt(page.held, 'question')
@@ -82,8 +82,8 @@ describe('an activation token', () => {
   })
 
   test('of who has no password leads to choosing one, policy and all', async () => {
-    const page = await openPage(house)
-    const answer = await page.begin('/api/v1/authn', { token: house.sandbox.activationToken(AIDA) })
+    const page = await openPage(harness)
+    const answer = await page.begin('/api/v1/authn', { token: harness.sandbox.activationToken(AIDA) })
     expect(answer.json).toMatchObject({ status: 'PASSWORD_RESET', recoveryType: 'ACCOUNT_ACTIVATION' })
     expect(valueAt(answer.json, '_links.next.name')).toBe('resetPassword')
     expect(await page.session()).toBeUndefined()
@@ -101,13 +101,13 @@ describe('an activation token', () => {
     await page.follow('_links.next', { newPassword: NEW_PASSWORD })
     expect(page.held.json.status).toBe('SUCCESS')
     expect(await page.session()).toMatchObject({ login: AIDA, amr: ['otp'] })
-    const again = await openPage(house)
+    const again = await openPage(harness)
     expect((await again.signIn(AIDA, { password: NEW_PASSWORD })).json.status).toBe('SUCCESS')
   })
 
   test('cancelled on the way opens nothing, and is used up', async () => {
-    const token = house.sandbox.activationToken(AIDA)
-    const page = await openPage(house)
+    const token = harness.sandbox.activationToken(AIDA)
+    const page = await openPage(harness)
     await page.begin('/api/v1/authn', { token })
     const reset = hrefAt(page.held, '_links.next')
     await page.follow('_links.cancel')
@@ -118,17 +118,17 @@ describe('an activation token', () => {
 
   test('is found in no answer, log line, metric or Redis value, used or refused', async () => {
     const pages: PortalPage[] = []
-    const tokens = [ANNA, ARNO, AIDA].map((login) => house.sandbox.activationToken(login))
+    const tokens = [ANNA, ARNO, AIDA].map((login) => harness.sandbox.activationToken(login))
     tokens.push('marked-token-that-nobody-made-0123456789')
-    const client = house.redis.client()
+    const client = harness.redis.client()
     const stored: string[] = []
     for (const token of tokens) {
-      const page = await openPage(house)
+      const page = await openPage(harness)
       pages.push(page)
       await page.begin('/api/v1/authn', { token })
       for (const key of await client.keys('*')) stored.push(key, String(await client.dumpBuffer(key)))
     }
-    const written = [house.gatehouse.logText(), await house.gatehouse.metrics(), ...stored].join('\n')
+    const written = [harness.gatehouse.logText(), await harness.gatehouse.metrics(), ...stored].join('\n')
     const answered = pages.flatMap(({ browser }) => browser.received).join('\n')
     expect(stored.length).toBeGreaterThan(tokens.length)
     for (const token of tokens) {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type BrokerHome, type BrokerProcess, makeBrokerHome } from '../support/broker-process.ts'
-import { AMELIA, type House, PASSWORD, startHouse, WALTER } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness, WALTER } from '../support/harness.ts'
 import { replaceFile } from '../support/replace-file.ts'
 import { until } from '../support/until.ts'
 
@@ -12,28 +12,28 @@ import { until } from '../support/until.ts'
 const OLD_TOKEN = 'plainly-fake-ops-token-1'
 const NEW_TOKEN = 'plainly-fake-ops-token-2'
 
-let house: House
+let harness: Harness
 let home: BrokerHome
 let folder: string
 let broker: BrokerProcess
 beforeAll(async () => {
-  house = await startHouse({ redis: { persist: true } })
+  harness = await startHarness({ redis: { persist: true } })
   folder = await mkdtemp(join(tmpdir(), 'gatehouse-ops-token-'))
   await writeFile(join(folder, 'token'), OLD_TOKEN)
   home = await makeBrokerHome((shipped) => ({ ...shipped, secrets: { checkFilesEveryMs: 20 } }))
   broker = await home.start({
-    ...house.signInEnv,
+    ...harness.signInEnv,
     OPS_TOKEN_FILE: join(folder, 'token'),
   })
 })
 afterAll(async () => {
   await home.remove()
-  await house.stop()
+  await harness.stop()
   await rm(folder, { recursive: true })
 })
 
 async function signedIn(login: string) {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   await browser.post('/api/v1/authn', { username: login, password: PASSWORD })
   const { userId } = (await browser.get('/api/v1/sessions/me')).json
   return { userId: String(userId), statusOf: async () => (await browser.get('/api/v1/sessions/me')).status }
@@ -70,14 +70,14 @@ test('a changed OPS_TOKEN_FILE counts without a restart, and the old token no mo
 
 test('while Redis is away it is 503, and the session that was not ended is there again with it', async () => {
   const { userId, statusOf } = await signedIn(AMELIA)
-  await house.redis.kill()
+  await harness.redis.kill()
   const refused = await admin(OLD_TOKEN, 'DELETE', userId)
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '2'])
   expect(refused.json).toMatchObject({
     errorCode: 'E0000009',
     errorId: refused.headers.get('x-request-id'),
   })
-  await house.redis.restart()
+  await harness.redis.restart()
   await until(async () => (await statusOf()) === 200)
   await until(async () => (await admin(OLD_TOKEN, 'DELETE', userId)).status === 200)
   expect(await statusOf()).toBe(404)

@@ -1,33 +1,33 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { generousLimits } from '../support/generous-limits.ts'
-import { type House, startHouse } from '../support/house.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
 /** A factor that becomes active is audited once, and only then, whatever its type. */
 const ERIN = 'erin.enrol@example.test'
 
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse({ env: { LOG_LEVEL: 'error' }, tunables: generousLimits })
+  harness = await startHarness({ env: { LOG_LEVEL: 'error' }, tunables: generousLimits })
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 
 let before = 0
 beforeEach(() => {
-  house.sandbox.reset()
-  before = house.gatehouse.logLines().length
+  harness.sandbox.reset()
+  before = harness.gatehouse.logLines().length
 })
 
 const lines = (...events: string[]) =>
-  house.gatehouse
+  harness.gatehouse
     .logLines()
     .slice(before)
     .filter(({ event }) => events.includes(String(event)))
 const enrolled = () => lines('factor_enrolled', 'factor_changed')
 
 async function choosing(): Promise<PortalPage> {
-  const page = await openPage(house)
+  const page = await openPage(harness)
   const answer = await page.signIn(ERIN, { options: { multiOptionalFactorEnroll: true } })
   expect(answer.json.status).toBe('MFA_ENROLL')
   return page
@@ -42,13 +42,13 @@ const enrol = (page: PortalPage, factorType: string, provider: string, fields: o
 
 const nonceAt = (page: PortalPage, member: string) =>
   String(valueAt(page.held.json, `_embedded.factor._embedded.activation.${member}`))
-const sentCode = () => house.sandbox.outbox.latest(ERIN, 'factor-activation')?.code ?? 'none was sent'
+const sentCode = () => harness.sandbox.outbox.latest(ERIN, 'factor-activation')?.code ?? 'none was sent'
 const token = (serial: string) => () => ({
   profile: { credentialId: serial },
-  passCode: house.sandbox.tokenCode(serial),
+  passCode: harness.sandbox.tokenCode(serial),
 })
 const PHONE = () => ({ profile: { phoneNumber: '+15550107777' } })
-const KEY = () => house.sandbox.authenticator(ERIN)
+const KEY = () => harness.sandbox.authenticator(ERIN)
 
 /** Factor type, provider, what it is enrolled with, and what activates it; none: active at once. */
 const FACTORS: readonly (readonly [
@@ -69,14 +69,14 @@ const FACTORS: readonly (readonly [
   ['sms', 'OKTA', PHONE, () => ({ passCode: sentCode() })],
   ['call', 'OKTA', PHONE, () => ({ passCode: sentCode() })],
   ['email', 'OKTA', () => ({}), () => ({ passCode: sentCode() })],
-  ['token:software:totp', 'GOOGLE', () => ({}), () => ({ passCode: house.sandbox.totpCode(ERIN) })],
+  ['token:software:totp', 'GOOGLE', () => ({}), () => ({ passCode: harness.sandbox.totpCode(ERIN) })],
   [
     'webauthn',
     'FIDO',
     () => ({}),
-    (page) => KEY().registerWebauthn(nonceAt(page, 'challenge'), house.gatehouse.url),
+    (page) => KEY().registerWebauthn(nonceAt(page, 'challenge'), harness.gatehouse.url),
   ],
-  ['u2f', 'FIDO', () => ({}), (page) => KEY().registerU2f(nonceAt(page, 'nonce'), house.gatehouse.url)],
+  ['u2f', 'FIDO', () => ({}), (page) => KEY().registerU2f(nonceAt(page, 'nonce'), harness.gatehouse.url)],
 ]
 
 test.each(FACTORS)('%s of %s: once, when it is active', async (factorType, provider, fields, activation) => {
@@ -100,7 +100,7 @@ test.each(FACTORS)('%s of %s: once, when it is active', async (factorType, provi
     expect.objectContaining({
       event: 'factor_enrolled',
       audit: true,
-      userId: house.sandbox.person(ERIN).id,
+      userId: harness.sandbox.person(ERIN).id,
       loginHash: started?.loginHash,
       deviceHash: started?.deviceHash,
       address: '127.0.0.1',
@@ -117,7 +117,7 @@ test('a push: when the phone has confirmed it, not while it is waited for', asyn
   await page.follow('_links.next')
   await page.follow('_links.next')
   expect(enrolled()).toEqual([])
-  house.sandbox.answerPush(ERIN, 'approve')
+  harness.sandbox.answerPush(ERIN, 'approve')
   await page.follow('_links.next')
   expect(page.held.json.status).toMatch(/^(MFA_ENROLL|SUCCESS)$/)
   expect(enrolled()).toMatchObject([{ event: 'factor_enrolled', factorType: 'push', provider: 'OKTA' }])
@@ -153,7 +153,7 @@ test.each([
   const page = await choosing()
   const href = hrefAt(page.held, `${factorAt(page.held, factorType, provider)}._links.enroll`)
   const { json } = page.held
-  const link = { href: `${house.authnUrl}/api/v1/authn/factors`, hints: { allow: ['POST'] } }
+  const link = { href: `${harness.authnUrl}/api/v1/authn/factors`, hints: { allow: ['POST'] } }
   const active = { factorType, provider, vendorName: provider, status: 'ACTIVE', _links: { enroll: link } }
   const listed = {
     stateToken: await realToken(),
@@ -162,7 +162,7 @@ test.each([
     _embedded: { user: valueAt(json, '_embedded.user'), factors: [active] },
   }
   const answer = async (body: object, send: () => Promise<unknown>) => {
-    house.sandbox.faults.authn.set({ kind: 'status', status: 200, body, times: 1 })
+    harness.sandbox.faults.authn.set({ kind: 'status', status: 200, body, times: 1 })
     await send()
   }
   await answer(listed, () => page.send('/api/v1/authn', {}))
@@ -174,7 +174,7 @@ test.each([
   /** The sandbox's own token of this sign-in, as the broker sent it last. */
   async function realToken() {
     await page.send('/api/v1/authn', {})
-    const { body } = house.upstreamCalls().at(-1) ?? {}
+    const { body } = harness.upstreamCalls().at(-1) ?? {}
     return typeof body === 'object' && body !== null && 'stateToken' in body ? body.stateToken : undefined
   }
 })

@@ -1,36 +1,36 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { AUDIT_EVENTS, type AuditEvent } from '../../src/observability/audit-events.ts'
 import { type Browser, openBrowser } from '../support/browser.ts'
-import { AMELIA, type House, OLGA, PASSWORD, PRIYA, startHouse, TOMAS } from '../support/house.ts'
+import { AMELIA, type Harness, OLGA, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 import { openPage } from '../support/portal-page.ts'
 import { factorAt, handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 
-/** Every audit event is made to happen; that each line is as its schema says is seen to when the house stops. */
+/** Every audit event is made to happen; that each line is as its schema says is seen to when the harness stops. */
 
 const OPS_TOKEN = 'plainly-fake-ops-token'
 const TARGET = 'http://localhost:3000/home'
 
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse({
+  harness = await startHarness({
     env: { OPS_TOKEN, LOG_LEVEL: 'error', LOGIN_DOMAINS: 'example.test', SSO_REDIRECTS: TARGET },
     tunables: (shipped) => ({ ...shipped, recovery: { ...shipped.recovery, recoveryAnswerMs: 20 } }),
   })
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 
 let before = 0
 beforeEach(() => {
-  house.sandbox.reset()
-  before = house.gatehouse.logLines().length
+  harness.sandbox.reset()
+  before = harness.gatehouse.logLines().length
 })
 
 const AUTHN = '/api/v1/authn'
 const credentials = (username: string) => ({ username, password: PASSWORD })
 
 /** What was logged in this test. */
-const logged = () => house.gatehouse.logLines().slice(before)
+const logged = () => harness.gatehouse.logLines().slice(before)
 const lines = (event: AuditEvent) => logged().filter((line) => line.event === event)
 const last = (event: AuditEvent) => lines(event).at(-1)
 async function me(browser: Browser) {
@@ -38,7 +38,7 @@ async function me(browser: Browser) {
 }
 
 async function signInWithCode() {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   await browser.post(AUTHN, { username: TOMAS, password: 'Not-The-Password-1' })
   expect(last('sign_in_failed')).toMatchObject({ operation: 'primary', upstreamErrorCode: 'E0000004' })
 
@@ -58,7 +58,7 @@ async function signInWithCode() {
     upstreamErrorCode: 'E0000068',
     userId: expect.any(String),
   })
-  await browser.post(verify, { ...step, passCode: house.sandbox.totpCode(TOMAS) })
+  await browser.post(verify, { ...step, passCode: harness.sandbox.totpCode(TOMAS) })
   const { id, userId } = await me(browser)
   const succeeded = last('sign_in_succeeded')
   expect(succeeded).toMatchObject({ userId, sessionId: id, methods: 'pwd otp mfa' })
@@ -73,7 +73,7 @@ async function signInWithCode() {
 }
 
 async function rejectPush() {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const asked = await browser.post(AUTHN, credentials(PRIYA))
   const step = { stateToken: handleOf(asked) }
   const waiting = await browser.post(verifyHref(asked, 'push'), step)
@@ -83,13 +83,13 @@ async function rejectPush() {
   expect(lines('factor_challenged')).toEqual([
     expect.objectContaining({ factorType: 'push', transactionStatus: 'MFA_CHALLENGE' }),
   ])
-  house.sandbox.answerPush(PRIYA, 'reject')
+  harness.sandbox.answerPush(PRIYA, 'reject')
   await browser.post(poll, step)
   expect(last('factor_failed')).toMatchObject({ factorType: 'push', reason: 'REJECTED' })
 }
 
 async function changePassword() {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const expired = await browser.post(AUTHN, credentials(OLGA))
   await browser.post(hrefAt(expired, '_links.next'), {
     stateToken: handleOf(expired),
@@ -107,7 +107,7 @@ async function changePassword() {
 }
 
 async function recoverNobody() {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const nobody = 'no.such.person@example.test'
   await browser.post(`${AUTHN}/recovery/unlock`, { username: nobody, factorType: 'EMAIL' })
   expect(last('recovery_started')).toMatchObject({ operation: 'unlock', factorType: 'EMAIL' })
@@ -127,7 +127,7 @@ async function recoverNobody() {
 }
 
 async function lookUpAndEnd() {
-  const [one, other] = [await house.visit(), await house.visit()]
+  const [one, other] = [await harness.visit(), await harness.visit()]
   for (const browser of [one, other]) await browser.post(AUTHN, credentials(AMELIA))
   const { id, userId } = await me(one)
   await one.get('/api/v1/pam/me')
@@ -135,7 +135,7 @@ async function lookUpAndEnd() {
   await one.delete('/api/v1/sessions')
   expect(last('sessions_revoked')).toMatchObject({ userId, sessionId: id, reason: 'by_person', count: 1 })
 
-  const path = `${house.gatehouse.opsUrl}/admin/users/${userId}/sessions`
+  const path = `${harness.gatehouse.opsUrl}/admin/users/${userId}/sessions`
   const admin = (token: string, method: string) =>
     fetch(path, { method, headers: { authorization: `Bearer ${token}` } })
   expect((await admin('a-wrong-plainly-fake-token', 'DELETE')).status).toBe(401)
@@ -154,7 +154,7 @@ async function lookUpAndEnd() {
   expect((await one.get('/api/v1/sessions/me')).status).toBe(404)
 
   const loginHash = last('sign_in_succeeded')?.loginHash
-  await fetch(`${house.gatehouse.opsUrl}/admin/users/${userId}/limits`, {
+  await fetch(`${harness.gatehouse.opsUrl}/admin/users/${userId}/limits`, {
     method: 'DELETE',
     headers: { authorization: `Bearer ${OPS_TOKEN}`, 'content-type': 'application/json' },
     body: JSON.stringify({ login: 'AMELIA.stone' }),
@@ -164,12 +164,12 @@ async function lookUpAndEnd() {
 }
 
 async function showAnothersHandle() {
-  const [owner, other] = [await house.visit(), await house.visit()]
+  const [owner, other] = [await harness.visit(), await harness.visit()]
   const asked = await owner.post(AUTHN, credentials(TOMAS))
   const { deviceHash, loginHash } = last('sign_in_started') ?? {}
   const step = { stateToken: handleOf(asked), passCode: '000000' }
   expect((await other.post(verifyHref(asked, 'token:software:totp'), step)).status).toBe(401)
-  const userId = house.sandbox.person(TOMAS).id
+  const userId = harness.sandbox.person(TOMAS).id
   expect(last('handle_refused')).toMatchObject({
     audit: true,
     address: '127.0.0.1',
@@ -180,13 +180,13 @@ async function showAnothersHandle() {
   })
   expect(last('handle_refused')?.deviceHash).not.toBe(deviceHash)
 
-  await openBrowser(house.gatehouse.url).post(AUTHN, { stateToken: handleOf(asked) })
+  await openBrowser(harness.gatehouse.url).post(AUTHN, { stateToken: handleOf(asked) })
   expect(last('handle_refused')).toMatchObject({
     userId,
     boundDeviceHash: deviceHash,
     reason: 'no_device_cookie',
   })
-  const redirect = `${house.gatehouse.url}/login/token/redirect?stateToken=${handleOf(asked)}`
+  const redirect = `${harness.gatehouse.url}/login/token/redirect?stateToken=${handleOf(asked)}`
   expect((await navigate(other, redirect)).status).toBe(401)
   expect(lines('handle_refused')).toHaveLength(3)
   await other.post(AUTHN, { stateToken: `00${'x'.repeat(43)}` }) // a handle that nobody has says nothing of anybody
@@ -194,7 +194,7 @@ async function showAnothersHandle() {
 }
 
 async function refuseOldPassword() {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const expired = await browser.post(AUTHN, credentials(OLGA))
   const step = { stateToken: handleOf(expired), newPassword: 'Another-Password-2' }
   const change = hrefAt(expired, '_links.next')
@@ -202,7 +202,7 @@ async function refuseOldPassword() {
   expect(lines('old_password_refused')).toMatchObject([
     {
       operation: 'change_password',
-      userId: house.sandbox.person(OLGA).id,
+      userId: harness.sandbox.person(OLGA).id,
       upstreamErrorCode: 'E0000014',
       loginHash: last('sign_in_started')?.loginHash,
     },
@@ -212,7 +212,7 @@ async function refuseOldPassword() {
 }
 
 async function showWrongTokens() {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   expect((await browser.post(`${AUTHN}/recovery/token`, { recoveryToken: 'wrong-recovery' })).status).toBe(
     401,
   )
@@ -233,7 +233,7 @@ async function showWrongTokens() {
 }
 
 async function askAcrossSites() {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const from = (origin?: string) =>
     browser.post(AUTHN, credentials(TOMAS), {
       headers: { 'sec-fetch-site': 'cross-site', ...(origin === undefined ? {} : { origin }) },
@@ -248,11 +248,11 @@ async function askAcrossSites() {
   expect(last('cross_site_refused')).toMatchObject({ reason: 'origin_missing' })
   for (let n = 0; n < 100; n++) await from(`https://evil-${n}.example`)
   expect(lines('cross_site_refused').length).toBeLessThanOrEqual(60)
-  expect(await house.gatehouse.metrics()).toContain('gatehouse_refusals_total{reason="cross_site"} 105')
+  expect(await harness.gatehouse.metrics()).toContain('gatehouse_refusals_total{reason="cross_site"} 105')
 }
 
 async function enrolAndChangePhone() {
-  const page = await openPage(house)
+  const page = await openPage(harness)
   await page.signIn('erin.enrol@example.test', { options: { multiOptionalFactorEnroll: true } })
   const enrol = (factorType: string, phoneNumber: string, query = '') =>
     page.follow(
@@ -262,11 +262,11 @@ async function enrolAndChangePhone() {
     )
   const activate = () =>
     page.follow('_links.next', {
-      passCode: house.sandbox.outbox.latest('erin.enrol@example.test')?.code ?? 'none',
+      passCode: harness.sandbox.outbox.latest('erin.enrol@example.test')?.code ?? 'none',
     })
   await enrol('sms', '+15550107777')
   await activate()
-  const userId = house.sandbox.person('erin.enrol@example.test').id
+  const userId = harness.sandbox.person('erin.enrol@example.test').id
   const { loginHash, deviceHash } = last('sign_in_started') ?? {}
   const who = { userId, loginHash, deviceHash, address: '127.0.0.1' }
   const sms = { ...who, operation: 'activate', factorType: 'sms', provider: 'OKTA' }
@@ -278,22 +278,22 @@ async function enrolAndChangePhone() {
   const call = { ...who, operation: 'activate', factorType: 'call', provider: 'OKTA' }
   expect(lines('factor_enrolled')).toMatchObject([sms, call])
   expect(lines('factor_changed')).toMatchObject([{ ...call, reason: 'phone_updated' }])
-  expect(house.gatehouse.logText()).not.toContain('0108888')
+  expect(harness.gatehouse.logText()).not.toContain('0108888')
 }
 
 async function redeemAndCopy() {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const { json } = await browser.post(AUTHN, credentials(AMELIA))
   const { id, userId } = await me(browser)
   const query = new URLSearchParams({ token: String(json.sessionToken), redirectUrl: TARGET })
-  const leaving = `${house.gatehouse.url}/login/sessionCookieRedirect?${query}`
+  const leaving = `${harness.gatehouse.url}/login/sessionCookieRedirect?${query}`
   expect((await navigate(browser, leaving)).status).toBe(302)
   const { deviceHash, loginHash } = last('sign_in_succeeded') ?? {}
   expect(last('sso_token_redeemed')).toMatchObject({ userId, sessionId: id, deviceHash, loginHash })
 
-  const thief = await house.visit()
-  for (const { key, value } of await browser.jar.getCookies(house.gatehouse.url))
-    if (key === 'gatehouse') await thief.jar.setCookie(`${key}=${value}`, house.gatehouse.url)
+  const thief = await harness.visit()
+  for (const { key, value } of await browser.jar.getCookies(harness.gatehouse.url))
+    if (key === 'gatehouse') await thief.jar.setCookie(`${key}=${value}`, harness.gatehouse.url)
   expect((await thief.get('/api/v1/sessions/me')).status).toBe(404)
   await browser.delete('/api/v1/sessions/me')
   const mismatch = last('session_device_mismatch')
@@ -302,22 +302,22 @@ async function redeemAndCopy() {
 }
 
 async function copySsoToken() {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const { json } = await browser.post(AUTHN, credentials(AMELIA))
   const { userId } = await me(browser)
   const { deviceHash, loginHash } = last('sign_in_succeeded') ?? {}
   const query = new URLSearchParams({ token: String(json.sessionToken), redirectUrl: TARGET })
-  const leaving = `${house.gatehouse.url}/login/sessionCookieRedirect?${query}`
+  const leaving = `${harness.gatehouse.url}/login/sessionCookieRedirect?${query}`
   const bound = { audit: true, boundDeviceHash: deviceHash, address: '127.0.0.1' }
 
-  expect((await navigate(await house.visit(), leaving)).status).toBe(401)
+  expect((await navigate(await harness.visit(), leaving)).status).toBe(401)
   expect(last('handle_refused')).toMatchObject({ ...bound, userId, loginHash, reason: 'other_device' })
   expect(last('handle_refused')?.deviceHash).not.toBe(deviceHash)
-  expect((await navigate(openBrowser(house.gatehouse.url), leaving)).status).toBe(401)
+  expect((await navigate(openBrowser(harness.gatehouse.url), leaving)).status).toBe(401)
   expect(last('handle_refused')).toMatchObject({ ...bound, userId, loginHash, reason: 'no_device_cookie' })
 
   await browser.delete('/api/v1/sessions/me') // the session is over, and whose it was is not known any more
-  expect((await navigate(await house.visit(), leaving)).status).toBe(401)
+  expect((await navigate(await harness.visit(), leaving)).status).toBe(401)
   expect(last('handle_refused')).toMatchObject({ ...bound, reason: 'other_device' })
   expect(lines('handle_refused')).toHaveLength(3)
   expect((await navigate(browser, leaving)).status).toBe(401)
@@ -396,7 +396,7 @@ const JOURNEYS: readonly (readonly [string, () => Promise<void>, readonly AuditE
 
 test.each(JOURNEYS)('%s', async (_name, journey, events) => {
   await journey()
-  // this house asks for errors only: nothing else is logged
+  // this harness asks for errors only: nothing else is logged
   expect([...new Set(logged().map(({ event }) => event))].toSorted()).toEqual(events.toSorted())
 })
 
@@ -406,7 +406,7 @@ test('these are all events that there are', () => {
 })
 
 test('one person is one hash, however the login is typed', async () => {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   for (const login of [AMELIA, ` ${AMELIA.toUpperCase()} `, AMELIA.split('@')[0] ?? '']) {
     await browser.post(AUTHN, { username: login, password: 'Not-The-Password-1' })
   }

@@ -7,7 +7,7 @@ import {
   step,
   type Transaction,
 } from '../support/browser-library.ts'
-import { AMELIA, type House, INES, OLGA, PASSWORD, PRIYA, startHouse, TOMAS } from '../support/house.ts'
+import { AMELIA, type Harness, INES, OLGA, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { answerAtProvider } from '../support/identity-provider.ts'
 import { valueAt } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
@@ -38,17 +38,17 @@ const [QUENTIN, SANA, CARL, EMMA, YUKI, ERIN, LUIS, ANNA, AIDA] = [
   string,
 ]
 
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse({
+  harness = await startHarness({
     tunables: (all) => ({ ...all, recovery: { ...all.recovery, recoveryAnswerMs: 1, resendAfterMs: 1 } }),
   })
 })
-afterAll(() => house.stop())
-beforeEach(() => house.sandbox.reset())
+afterAll(() => harness.stop())
+beforeEach(() => harness.sandbox.reset())
 
 async function library() {
-  const opened = openLibrary(house.gatehouse.url)
+  const opened = openLibrary(harness.gatehouse.url)
   await opened.browser.get('/api/v1/sessions/me')
   return opened
 }
@@ -62,7 +62,7 @@ function factorOf({ factors = [] }: Transaction, factorType: string, provider?: 
 }
 
 const codeSentTo = (login: string) => {
-  const code = house.sandbox.outbox.latest(login)?.code
+  const code = harness.sandbox.outbox.latest(login)?.code
   if (code === undefined) throw new Error(`nothing was sent to ${login}`)
   return code
 }
@@ -70,7 +70,7 @@ const codeSentTo = (login: string) => {
 describe('factors', () => {
   test.each([
     ['question', QUENTIN, () => ({ answer: 'lighthouse' })],
-    ['token:hardware', YUKI, () => ({ passCode: house.sandbox.tokenCode('HW-0001') })],
+    ['token:hardware', YUKI, () => ({ passCode: harness.sandbox.tokenCode('HW-0001') })],
   ])('%s: verified in one step', async (factorType, login, proof) => {
     const { client } = await library()
     const asked = await signIn(client, login)
@@ -84,7 +84,7 @@ describe('factors', () => {
     ['email', EMMA],
   ])('%s: sent, sent again, verified', async (factorType, login) => {
     let now = Date.now()
-    const other = await startHouse({ sandboxNow: () => now })
+    const other = await startHarness({ sandboxNow: () => now })
     try {
       const { client, browser } = openLibrary(other.gatehouse.url)
       await browser.get('/api/v1/sessions/me')
@@ -111,8 +111,8 @@ describe('factors', () => {
     const challenged = await step(factorOf(await signIn(client, login), factorType).verify, 'verify')()
     expect(challenged.status).toBe('MFA_CHALLENGE')
     const asked = valueAt(challenged.data, '_embedded.factor._embedded.challenge')
-    const key = house.sandbox.authenticator(login)
-    const origin = house.gatehouse.url
+    const key = harness.sandbox.authenticator(login)
+    const origin = harness.gatehouse.url
     const signed =
       factorType === 'webauthn'
         ? key.signWebauthn(String(valueAt(asked, 'challenge')), origin)
@@ -125,11 +125,11 @@ describe('factors', () => {
     const { factorTypes } = (await signIn(client, KIM)) as Transaction & { factorTypes?: LibraryFactor[] }
     const challenged = await step(factorTypes?.[0]?.verify, 'verify')()
     expect(challenged.data).toMatchObject({ challengeType: 'FACTOR_TYPE' })
-    const [, second] = house.sandbox.person(KIM).factors
-    const key = house.sandbox.authenticator(KIM, String(second?.profile?.credentialId))
+    const [, second] = harness.sandbox.person(KIM).factors
+    const key = harness.sandbox.authenticator(KIM, String(second?.profile?.credentialId))
     const signed = key.signWebauthn(
       String(valueAt(challenged.data, '_embedded.challenge.challenge')),
-      house.gatehouse.url,
+      harness.gatehouse.url,
     )
     expect((await step(challenged.verify, 'verify')(signed)).status).toBe('SUCCESS')
   })
@@ -142,7 +142,7 @@ describe('factors', () => {
     )()
     expect(challenged.status).toBe('MFA_CHALLENGE')
     const link = String(valueAt(challenged.data, '_links.next.href'))
-    await answerAtProvider(house, browser, link, 'approve')
+    await answerAtProvider(harness, browser, link, 'approve')
     expect(asTransaction(await client.tx.resume()).status).toBe('SUCCESS')
   })
 
@@ -153,7 +153,7 @@ describe('factors', () => {
     const { client } = await library()
     const asked = await signIn(client, 'rosa.enterprise@example.test')
     const verify = step(factorOf(asked, 'token', provider).verify, 'verify')
-    expect((await verify({ passCode: house.sandbox.tokenCode(serial) })).status).toBe('SUCCESS')
+    expect((await verify({ passCode: harness.sandbox.tokenCode(serial) })).status).toBe('SUCCESS')
   })
 
   test('goes back from a challenge, and takes another factor', async () => {
@@ -163,7 +163,7 @@ describe('factors', () => {
     const back = await step(waiting.prev, 'prev')()
     expect(back.status).toBe('MFA_REQUIRED')
     const code = factorOf(back, 'token:software:totp').verify
-    expect((await step(code, 'verify')({ passCode: house.sandbox.totpCode(PRIYA) })).status).toBe('SUCCESS')
+    expect((await step(code, 'verify')({ passCode: harness.sandbox.totpCode(PRIYA) })).status).toBe('SUCCESS')
   })
 
   test('a code first, then the expired password', async () => {
@@ -172,7 +172,7 @@ describe('factors', () => {
     const expired = await step(
       factorOf(asked, 'token:software:totp').verify,
       'verify',
-    )({ passCode: house.sandbox.totpCode(INES) })
+    )({ passCode: harness.sandbox.totpCode(INES) })
     expect(expired.status).toBe('PASSWORD_EXPIRED')
     const done = await step(
       expired.changePassword,
@@ -204,7 +204,7 @@ describe('enrolment', () => {
     const back = await step(begun.prev, 'prev')()
     expect(back.status).toBe('MFA_ENROLL')
     const again = await step(factorOf(back, 'token:software:totp', 'GOOGLE').enroll, 'enroll')()
-    const done = await step(again.activate, 'activate')({ passCode: house.sandbox.totpCode(ERIN) })
+    const done = await step(again.activate, 'activate')({ passCode: harness.sandbox.totpCode(ERIN) })
     expect(done.status).toBe('SUCCESS')
   })
 
@@ -217,7 +217,7 @@ describe('enrolment', () => {
     )({ profile: { phoneNumber: '+15550100098', updatePhone: true } })
     const done = await step(begun.activate, 'activate')({ passCode: codeSentTo(ERIN) })
     expect(done.status).toBe('SUCCESS')
-    expect(house.upstreamCalls().map(({ query }) => query.updatePhone)).toContain('true')
+    expect(harness.upstreamCalls().map(({ query }) => query.updatePhone)).toContain('true')
   })
 
   test('a push app, polled until it has been set up', async () => {
@@ -227,8 +227,8 @@ describe('enrolment', () => {
     expect(begun.status).toBe('MFA_ENROLL_ACTIVATE')
     expect(begun.factorResult).toBe('WAITING')
     const done = step(begun.poll, 'poll')({ delay: 10 })
-    await until(() => house.upstreamCalls().filter(({ path }) => path.endsWith('/poll')).length > 1)
-    house.sandbox.answerPush(ERIN, 'approve')
+    await until(() => harness.upstreamCalls().filter(({ path }) => path.endsWith('/poll')).length > 1)
+    harness.sandbox.answerPush(ERIN, 'approve')
     expect((await done).status).toBe('SUCCESS')
     expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(ERIN)
   })
@@ -237,19 +237,19 @@ describe('enrolment', () => {
 describe('recovery', () => {
   test('forgotPassword without a factor type is refused, and nothing is sent upstream', async () => {
     const { client } = await library()
-    house.forget()
+    harness.forget()
     await expect(client.forgotPassword({ username: AMELIA })).rejects.toMatchObject({
       errorCode: 'E0000001',
       errorCauses: [{ errorSummary: expect.stringContaining('factorType') }],
     })
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
   })
 
   test('forgotPassword by mail, then verifyRecoveryToken with the token of the mail', async () => {
     const { client, browser } = await library()
     const sent = asTransaction(await client.forgotPassword({ username: AMELIA, factorType: 'EMAIL' }))
     expect(sent.status).toBe('RECOVERY_CHALLENGE')
-    const recoveryToken = house.sandbox.outbox.latest(AMELIA)?.token ?? ''
+    const recoveryToken = harness.sandbox.outbox.latest(AMELIA)?.token ?? ''
     const recovery = asTransaction(await client.verifyRecoveryToken({ recoveryToken }))
     expect(recovery.status).toBe('RECOVERY')
     const reset = await step(recovery.answer, 'answer')({ answer: 'gatehouse' })
@@ -297,14 +297,18 @@ describe('recovery', () => {
 describe('activation tokens', () => {
   test('sign in at once', async () => {
     const { client, browser } = await library()
-    const done = asTransaction(await client.signIn({ token: house.sandbox.activationToken(ANNA) } as object))
+    const done = asTransaction(
+      await client.signIn({ token: harness.sandbox.activationToken(ANNA) } as object),
+    )
     expect(done.status).toBe('SUCCESS')
     expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(ANNA)
   })
 
   test('ask for a password first, where there is none', async () => {
     const { client } = await library()
-    const reset = asTransaction(await client.signIn({ token: house.sandbox.activationToken(AIDA) } as object))
+    const reset = asTransaction(
+      await client.signIn({ token: harness.sandbox.activationToken(AIDA) } as object),
+    )
     expect(reset.status).toBe('PASSWORD_RESET')
     const done = await step(reset.resetPassword, 'resetPassword')({ newPassword: NEW_PASSWORD })
     expect(done.status).toBe('SUCCESS')
@@ -328,7 +332,7 @@ describe('the transaction that the library keeps', () => {
   test('is forgotten by the library once it has expired', async () => {
     const { client } = await library()
     await signIn(client, TOMAS)
-    house.sandbox.expireTransactions()
+    harness.sandbox.expireTransactions()
     await expect(client.tx.resume()).rejects.toMatchObject({ errorCode: 'E0000011' })
     expect(client.tx.exists()).toBe(false)
   })

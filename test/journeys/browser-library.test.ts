@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { asTransaction, factor, openLibrary, signIn, step } from '../support/browser-library.ts'
-import { type House, OLGA, PASSWORD, PRIYA, startHouse, TOMAS, WALTER } from '../support/house.ts'
+import { type Harness, OLGA, PASSWORD, PRIYA, startHarness, TOMAS, WALTER } from '../support/harness.ts'
 import { until } from '../support/until.ts'
 
 /** The vendor's browser library, unchanged: `issuer` is the broker, and its requests go through a cookie jar. */
 
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse()
+  harness = await startHarness()
 })
-afterAll(() => house.stop())
-beforeEach(() => house.sandbox.reset())
+afterAll(() => harness.stop())
+beforeEach(() => harness.sandbox.reset())
 
-const library = () => openLibrary(house.gatehouse.url)
+const library = () => openLibrary(harness.gatehouse.url)
 
 test('signs in with password and a code, wrong code first', async () => {
   const { client, browser } = library()
@@ -26,7 +26,7 @@ test('signs in with password and a code, wrong code first', async () => {
     asked,
     'token:software:totp',
   )({
-    passCode: house.sandbox.totpCode(TOMAS),
+    passCode: harness.sandbox.totpCode(TOMAS),
     rememberDevice: true,
   })
   expect(done.status).toBe('SUCCESS')
@@ -40,8 +40,8 @@ test('polls a push until somebody approves it', async () => {
   const waiting = await factor(asked, 'push')({})
   expect(waiting.factorResult).toBe('WAITING')
   const done = step(waiting.poll, 'poll')({ delay: 10 })
-  await until(() => house.upstreamCalls().filter(({ path }) => path.endsWith('/verify')).length > 2)
-  house.sandbox.answerPush(PRIYA, 'approve')
+  await until(() => harness.upstreamCalls().filter(({ path }) => path.endsWith('/verify')).length > 2)
+  harness.sandbox.answerPush(PRIYA, 'approve')
   expect((await done).status).toBe('SUCCESS')
   expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(PRIYA)
 })

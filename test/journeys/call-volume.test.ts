@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { AMELIA, type House, PASSWORD, PRIYA, startHouse, TOMAS } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { openPage } from '../support/portal-page.ts'
 import { handleOf, hrefAt } from '../support/transaction-view.ts'
 
 /** How much one person may ask of the org, right or wrong: its rate limit is everybody's. */
 const MOST = 6
 let nowMs = Date.now()
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse({
+  harness = await startHarness({
     now: () => nowMs,
     sandboxNow: () => nowMs,
     tunables: (tunables) => ({
@@ -18,25 +18,25 @@ beforeAll(async () => {
     }),
   })
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 beforeEach(() => {
   nowMs += 3_600_000
-  house.sandbox.reset()
+  harness.sandbox.reset()
 })
 
 const signIn = async (username: string) =>
-  (await house.visit()).post('/api/v1/authn', { username, password: PASSWORD })
+  (await harness.visit()).post('/api/v1/authn', { username, password: PASSWORD })
 
 test('who has the right password signs in so often, and then waits; another person does not', async () => {
-  house.forget()
+  harness.forget()
   for (let n = 0; n < MOST; n++) expect((await signIn(AMELIA)).json.status).toBe('SUCCESS')
   const refused = await signIn(AMELIA.toUpperCase())
   expect([refused.status, refused.json.errorCode]).toEqual([429, 'E0000047'])
   expect(refused.headers.get('retry-after')).toBe('60')
   expect(refused.headers.get('x-rate-limit-limit')).toBe(String(MOST))
-  expect(house.upstreamCalls()).toHaveLength(MOST)
+  expect(harness.upstreamCalls()).toHaveLength(MOST)
   expect((await signIn(TOMAS)).json.status).toBe('MFA_REQUIRED')
-  expect(await house.gatehouse.metrics()).toContain('gatehouse_limit_hits_total{limit="calls_person"} 1')
+  expect(await harness.gatehouse.metrics()).toContain('gatehouse_limit_hits_total{limit="calls_person"} 1')
   nowMs += 60_000
   expect((await signIn(AMELIA)).json.status).toBe('SUCCESS')
 })
@@ -44,7 +44,7 @@ test('who has the right password signs in so often, and then waits; another pers
 test('"where am I?" counts, in however many transactions', async () => {
   const asked: { status: number }[] = []
   for (let n = 0; n < 3; n++) {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const begun = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
     for (let m = 0; m < 3; m++)
       asked.push(await browser.post('/api/v1/authn', { stateToken: handleOf(begun) }))
@@ -53,7 +53,7 @@ test('"where am I?" counts, in however many transactions', async () => {
 })
 
 test('a recovery, which anybody may begin for a name, uses up nothing of that person', async () => {
-  const stranger = await house.visit()
+  const stranger = await harness.visit()
   const begun = await stranger.post('/api/v1/authn/recovery/password', {
     username: AMELIA,
     factorType: 'SMS',
@@ -65,10 +65,10 @@ test('a recovery, which anybody may begin for a name, uses up nothing of that pe
 })
 
 test('polls are held whatever else a browser says with each of them', async () => {
-  const page = await openPage(house)
+  const page = await openPage(harness)
   await page.signIn(PRIYA)
   await page.verify('push')
-  house.forget()
+  harness.forget()
   const poll = hrefAt(page.held, '_links.next')
   const body = { stateToken: handleOf(page.held) }
   const answers = await Promise.all([
@@ -78,5 +78,5 @@ test('polls are held whatever else a browser says with each of them', async () =
     page.browser.post(`${poll}?rememberDevice=false`, body),
   ])
   expect(answers.map(({ json }) => json.factorResult)).toEqual(Array(4).fill('WAITING'))
-  expect(house.upstreamCalls()).toHaveLength(1)
+  expect(harness.upstreamCalls()).toHaveLength(1)
 })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type Answer, askPort } from '../http/serve.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
-import { AMELIA, type House, PASSWORD, startHouse } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 import { until } from '../support/until.ts'
 
 /**
@@ -10,9 +10,9 @@ import { until } from '../support/until.ts'
  */
 
 const ATTEMPTS = 2
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse({
+  harness = await startHarness({
     env: { STEP_UP: 'on' },
     tunables: (tunables) => ({
       ...tunables,
@@ -20,7 +20,7 @@ beforeAll(async () => {
     }),
   })
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 
 const INNER = '127.0.0.1'
 const ONE = INNER
@@ -107,8 +107,8 @@ const WAYS: Readonly<Record<string, Way>> = {
 
 const brokers = new Map<string | undefined, Promise<Gatehouse>>()
 function brokerTrusting(trust: string | undefined): Promise<Gatehouse> {
-  if (trust === undefined) return Promise.resolve(house.gatehouse)
-  const broker = brokers.get(trust) ?? house.replica({ TRUST_PROXY: trust })
+  if (trust === undefined) return Promise.resolve(harness.gatehouse)
+  const broker = brokers.get(trust) ?? harness.replica({ TRUST_PROXY: trust })
   brokers.set(trust, broker)
   return broker
 }
@@ -127,7 +127,7 @@ describe.each(Object.entries(WAYS))('%s', (_name, { trust, arrives, client, othe
   }
 
   test.each(FORGERIES)('the org and the log know the true address, not %s', async (forged) => {
-    house.forget()
+    harness.forget()
     const answer = await ask(forged, client, {
       method: 'POST',
       path: '/api/v1/authn',
@@ -135,7 +135,7 @@ describe.each(Object.entries(WAYS))('%s', (_name, { trust, arrives, client, othe
       body: JSON.stringify({ username: AMELIA, password: PASSWORD }),
     })
     expect(answer.status).toBe(200)
-    expect(house.upstreamCalls().map(({ headers }) => headers['x-forwarded-for'])).toEqual([known])
+    expect(harness.upstreamCalls().map(({ headers }) => headers['x-forwarded-for'])).toEqual([known])
 
     const broker = await brokerTrusting(trust)
     const requestId = answer.headers['x-request-id']
@@ -148,7 +148,7 @@ describe.each(Object.entries(WAYS))('%s', (_name, { trust, arrives, client, othe
   })
 
   test('a limit counts the true address: another forgery each time does not help, and harms nobody else', async () => {
-    await house.redis.client().flushall() // other ways may have the same address
+    await harness.redis.client().flushall() // other ways may have the same address
     const arrive = (forged: string, from = client) =>
       ask(forged, from, {
         path: '/signin/step-up?stateToken=00plainly-fake-imported-token',

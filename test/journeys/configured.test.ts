@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { AMELIA, type House, startHouse } from '../support/house.ts'
+import { AMELIA, type Harness, startHarness } from '../support/harness.ts'
 import { openPage } from '../support/portal-page.ts'
 import { errorOf } from '../support/transaction-view.ts'
 
 /** What is configured is what people get: the variables that no other journey sets, through the real app. */
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse({
+  harness = await startHarness({
     env: {
       SESSION_IDLE_MINUTES: '7',
       SESSION_ABSOLUTE_HOURS: '2',
@@ -15,10 +15,10 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 
 test('a session lasts as long as it was configured, unused and altogether, and its cookie is as strict', async () => {
-  const page = await openPage(house)
+  const page = await openPage(harness)
   const signedIn = await page.signIn(AMELIA)
   expect(signedIn.setCookies.find((cookie) => cookie.startsWith('gatehouse='))).toMatch(/; SameSite=Strict/)
   const session = await page.session()
@@ -29,7 +29,7 @@ test('a session lasts as long as it was configured, unused and altogether, and i
 })
 
 test('a short name and a full name of a configured domain are one person to the limits', async () => {
-  const page = await openPage(house)
+  const page = await openPage(harness)
   const ask = (username: string) =>
     page.begin('/api/v1/authn/recovery/password', { username, factorType: 'SMS' })
   expect((await ask(AMELIA)).status).toBe(200)

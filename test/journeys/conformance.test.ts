@@ -3,14 +3,14 @@ import { type Browser, openBrowser, type PageAnswer } from '../support/browser.t
 import {
   AMELIA,
   FROM_PROXY,
-  type House,
+  type Harness,
   OLGA,
   PASSWORD,
   PRIYA,
-  startHouse,
+  startHarness,
   TOMAS,
   WALTER,
-} from '../support/house.ts'
+} from '../support/harness.ts'
 import { limitIsOver } from '../support/limit-is-over.ts'
 import { navigate } from '../support/navigate.ts'
 import { factorAt, handleOf, hrefAt, valueAt, verifyHref } from '../support/transaction-view.ts'
@@ -19,17 +19,17 @@ import { factorAt, handleOf, hrefAt, valueAt, verifyHref } from '../support/tran
 
 /** The sandbox's clock runs ahead of ours by this much. */
 let aheadMs = 0
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse({
+  harness = await startHarness({
     env: { TRUST_PROXY: '127.0.0.1/32', STEP_UP: 'on' },
     sandboxNow: () => Date.now() + aheadMs,
   })
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 beforeEach(() => {
   aheadMs = 0
-  house.sandbox.reset()
+  harness.sandbox.reset()
 })
 
 const AUTHN = '/api/v1/authn'
@@ -37,7 +37,7 @@ const ISO_8601 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const ERIN = 'erin.enrol@example.test'
 
 async function signIn(body: object, browser?: Browser, headers: Record<string, string> = {}) {
-  return (browser ?? (await house.visit())).post(AUTHN, withPassword(body), { headers })
+  return (browser ?? (await harness.visit())).post(AUTHN, withPassword(body), { headers })
 }
 
 function withPassword(body: object): object {
@@ -47,11 +47,11 @@ function withPassword(body: object): object {
 /** The same request, straight to the sign-in API as a trusted application. */
 async function straight(
   body: object,
-  href = house.authnUrl + AUTHN,
+  href = harness.authnUrl + AUTHN,
 ): Promise<{ status: number; text: string }> {
   const response = await fetch(href, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `SSWS ${house.sandbox.apiToken}` },
+    headers: { 'content-type': 'application/json', authorization: `SSWS ${harness.sandbox.apiToken}` },
     body: JSON.stringify(withPassword(body)),
   })
   return { status: response.status, text: await response.text() }
@@ -60,7 +60,7 @@ async function straight(
 /** What the sign-in API answers, with the broker's address in the links that lead to the API. */
 function moved({ text }: { text: string }): { text: string } {
   return {
-    text: text.replace(new RegExp(`${house.authnUrl}/(api|login)/`, 'g'), `${house.gatehouse.url}/$1/`),
+    text: text.replace(new RegExp(`${harness.authnUrl}/(api|login)/`, 'g'), `${harness.gatehouse.url}/$1/`),
   }
 }
 
@@ -107,9 +107,9 @@ test.each([
 ])(
   'the answer to an activation token is the sign-in API’s own, member by member: %s',
   async (_row, login) => {
-    const own = await straight({ token: house.sandbox.activationToken(login) })
-    house.sandbox.reset()
-    expectSame(await signIn({ token: house.sandbox.activationToken(login) }), own)
+    const own = await straight({ token: harness.sandbox.activationToken(login) })
+    harness.sandbox.reset()
+    expectSame(await signIn({ token: harness.sandbox.activationToken(login) }), own)
   },
 )
 
@@ -122,9 +122,9 @@ test.each<[row: string, login: string | undefined, body: object]>([
   ['a session, complete', AMELIA, {}],
   ['a session, a password that expires', WALTER, { options: { warnBeforePasswordExpired: true } }],
 ])('the answer to a step-up is the sign-in API’s own, member by member: %s', async (_row, login, body) => {
-  const begin = () => house.sandbox.startStepUp('payroll', login, `${house.gatehouse.url}/signin/step-up`)
+  const begin = () => harness.sandbox.startStepUp('payroll', login, `${harness.gatehouse.url}/signin/step-up`)
   const own = await straight({ stateToken: begin().stateToken, ...body })
-  const browser = openBrowser(house.gatehouse.url, FROM_PROXY)
+  const browser = openBrowser(harness.gatehouse.url, FROM_PROXY)
   const arrived = await navigate(browser, begin().redirectUrl)
   const stateToken = new URL(arrived.location ?? '').searchParams.get('stateToken')
   expectSame(await signIn({ stateToken, ...body }, browser), own)
@@ -142,8 +142,8 @@ test.each([
     hrefAt({ json }, `${factorAt({ json }, factorType)}._links.${link}`)
   const begun = JSON.parse((await straight({ username })).text)
   const own = await straight({ stateToken: begun.stateToken, ...fields }, hrefIn(begun))
-  house.sandbox.reset()
-  const browser = await house.visit()
+  harness.sandbox.reset()
+  const browser = await harness.visit()
   const asked = await signIn({ username }, browser)
   const answer = await browser.post(hrefIn(asked.json), { stateToken: handleOf(asked), ...fields })
   expect(withoutNewIds(answer)).toEqual(withoutNewIds(moved(own)))
@@ -165,9 +165,9 @@ function expectSame(answer: PageAnswer, own: { status: number; text: string }) {
 test('another browser with the same fingerprint is another device', async () => {
   const login = 'bea.newdevice@example.test'
   const fingerprint = { 'x-device-fingerprint': 'print-1' }
-  const [own, other] = [await house.visit(), await house.visit()]
+  const [own, other] = [await harness.visit(), await harness.visit()]
   const asked = await signIn({ username: login }, own, fingerprint)
-  const body = { stateToken: handleOf(asked), passCode: house.sandbox.totpCode(login) }
+  const body = { stateToken: handleOf(asked), passCode: harness.sandbox.totpCode(login) }
   await own.post(verifyHref(asked, 'token:software:totp'), body, { headers: fingerprint })
   expect((await signIn({ username: login }, own)).json.status).toBe('SUCCESS')
   expect((await signIn({ username: login }, other, fingerprint)).json.status).toBe('MFA_REQUIRED')
@@ -179,35 +179,35 @@ test('the client’s own address reaches the sign-on policy, behind a trusted pr
     signIn({ username: 'oscar.office' }, undefined, { 'x-forwarded-for': address })
   expectError(await from('203.0.113.66'), 401, 'E0000004')
   expect((await from('198.51.100.7')).json.status).toBe('SUCCESS')
-  expect(house.sandbox.signIns.map(({ address }) => address)).toEqual(['203.0.113.66', '198.51.100.7'])
+  expect(harness.sandbox.signIns.map(({ address }) => address)).toEqual(['203.0.113.66', '198.51.100.7'])
 })
 
 /** "Change password", body: stateToken is required. */
 test('a step without a state token is 400, names the field, and nothing is sent upstream', async () => {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const expired = await signIn({ username: OLGA }, browser)
-  house.forget()
+  harness.forget()
   const passwords = { oldPassword: PASSWORD, newPassword: 'Another-Password-2' }
   const answer = await browser.post(hrefAt(expired, '_links.next'), passwords)
   expectError(answer, 400, 'E0000001')
   expect(answer.json.errorCauses).toEqual([{ errorSummary: expect.stringMatching(/^stateToken: /) }])
-  expect(house.upstreamCalls()).toEqual([])
+  expect(harness.upstreamCalls()).toEqual([])
 })
 
 /** "States and transitions": activation tokens. */
 test('an activation token that is expired is a failed sign-in: 401 E0000004', async () => {
-  const token = house.sandbox.activationToken('anna.activate')
+  const token = harness.sandbox.activationToken('anna.activate')
   aheadMs = 8 * 24 * 60 * 60_000
-  const browser = await house.visit()
+  const browser = await harness.visit()
   expectError(await browser.post(AUTHN, { token }), 401, 'E0000004')
   expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
 })
 
 test('after the first password an enrolment follows, where a factor is needed', async () => {
-  const person = house.sandbox.person('aida.nopassword')
+  const person = harness.sandbox.person('aida.nopassword')
   person.config = { ...person.config, signOnPolicy: 'always' }
-  const browser = await house.visit()
-  const reset = await browser.post(AUTHN, { token: house.sandbox.activationToken(person.login) })
+  const browser = await harness.visit()
+  const reset = await browser.post(AUTHN, { token: harness.sandbox.activationToken(person.login) })
   const body = { stateToken: handleOf(reset), newPassword: 'Another-Password-2' }
   const enrol = await browser.post(hrefAt(reset, '_links.next'), body)
   expect(enrol.json.status).toBe('MFA_ENROLL')
@@ -216,30 +216,30 @@ test('after the first password an enrolment follows, where a factor is needed', 
 
 /** "Errors", 429. */
 test('a rate limit of the sign-in API passes on with its three headers', async () => {
-  const browser = await house.visit()
-  house.sandbox.faults.authn.set({ kind: 'rate-limited', times: 1 })
+  const browser = await harness.visit()
+  harness.sandbox.faults.authn.set({ kind: 'rate-limited', times: 1 })
   const answer = await signIn({ username: AMELIA }, browser)
   expectError(answer, 429, 'E0000047')
   expect(answer.json.errorSummary).toBe('API call exceeded rate limit due to too many requests.')
   for (const name of ['limit', 'remaining', 'reset'])
     expect(answer.headers.get(`x-rate-limit-${name}`)).toMatch(/^\d+$/)
-  await limitIsOver(house)
+  await limitIsOver(harness)
 })
 
 /** "Limits": the lifetime of a transaction. */
 test('a transaction that is over at the sign-in API is over here: 401 E0000011', async () => {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const asked = await signIn({ username: TOMAS }, browser)
-  house.sandbox.expireTransactions()
+  harness.sandbox.expireTransactions()
   expectError(await browser.post(AUTHN, { stateToken: handleOf(asked) }), 401, 'E0000011')
 })
 
 /** The PAM API's rate limit headers: `X-RateLimit-Reset` where there is no `X-RateLimit-Retry-At`. */
 test('a limit of the PAM API that names its full reset only holds until then', async () => {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   await signIn({ username: AMELIA }, browser)
   const reset = String(Math.ceil(Date.now() / 1000) + 60)
-  house.sandbox.faults.pam.set({
+  harness.sandbox.faults.pam.set({
     kind: 'status',
     status: 429,
     path: '/v1/teams/example-team/users',
@@ -255,15 +255,15 @@ test('a limit of the PAM API that names its full reset only holds until then', a
     expectError(answer, 503, 'pam_rate_limited')
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(50)
   }
-  expect(house.sandbox.calls.pam.entries.filter(({ path }) => path.includes('/users/'))).toHaveLength(1)
+  expect(harness.sandbox.calls.pam.entries.filter(({ path }) => path.includes('/users/'))).toHaveLength(1)
 })
 
 /** "Versioning". */
 test('the version is in the path: another one does not exist, and nothing is sent', async () => {
-  const browser = openBrowser(house.gatehouse.url, FROM_PROXY)
+  const browser = openBrowser(harness.gatehouse.url, FROM_PROXY)
   const answer = await browser.post('/api/v2/authn', { username: AMELIA, password: PASSWORD })
   expectError(answer, 404, 'E0000007')
-  expect(house.upstreamCalls()).toEqual([])
+  expect(harness.upstreamCalls()).toEqual([])
 })
 
 function expectError(answer: PageAnswer, status: number, errorCode: string) {

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
-import { type StubHouse, startStubHouse } from '../support/house.ts'
+import { type StubHarness, startStubHarness } from '../support/harness.ts'
 
 /** Every walk through an answer ends somewhere, each at a depth of its own: whichever comes first, it is the upstream's trouble. */
-let house: StubHouse
+let harness: StubHarness
 let depth = 0
 beforeAll(async () => {
-  house = await startStubHouse({
+  harness = await startStubHarness({
     answer: (_req, res) =>
       res
         .setHeader('Content-Type', 'application/json')
@@ -20,17 +20,17 @@ beforeAll(async () => {
     }),
   })
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 
 const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`
 
 test('an answer is shown or is a 502, however deep it is nested', async () => {
-  const browser = openBrowser(house.gatehouse.url)
+  const browser = openBrowser(harness.gatehouse.url)
   const statuses = new Set<number>()
   for (depth = 500; depth < 15_000; depth += 250) {
     const username = `deep-${depth}@example.test`
     statuses.add((await browser.post('/api/v1/authn', { username, password: 'Plainly-Fake-1' })).status)
   }
   expect([...statuses].sort()).toEqual([200, 502])
-  expect(house.gatehouse.logText()).not.toContain('unexpected_error')
+  expect(harness.gatehouse.logText()).not.toContain('unexpected_error')
 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import type { PageAnswer } from '../support/browser.ts'
-import { type House, PASSWORD, startHouse } from '../support/house.ts'
+import { type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 import { onlyLimits } from '../support/limits.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { errorOf, hrefAt, valueAt } from '../support/transaction-view.ts'
@@ -9,17 +9,17 @@ const DARIO = 'dario.duo@example.test'
 const DINA = 'dina.duo@example.test'
 const WRONG_LIMIT = 3
 
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse({
+  harness = await startHarness({
     tunables: onlyLimits({
       code: { perTransaction: { burst: { attempts: WRONG_LIMIT, perSeconds: 3600 } } },
     }),
     sandboxConfig: (config) => ({ ...config, limits: { ...config.limits, wrongCodes: 100 } }),
   })
 })
-afterAll(() => house.stop())
-beforeEach(() => house.sandbox.reset())
+afterAll(() => harness.stop())
+beforeEach(() => harness.sandbox.reset())
 
 const VERIFICATION = '_embedded.factor._embedded.verification'
 const ACTIVATION = '_embedded.factor._embedded.activation'
@@ -28,7 +28,7 @@ const poll = (page: PortalPage, query = '') => page.follow('_links.next', {}, { 
 
 /** A page whose user has been asked to approve in Duo's frame. */
 async function askedFor(login: string): Promise<PortalPage> {
-  const page = await openPage(house)
+  const page = await openPage(harness)
   await page.signIn(login)
   if (page.held.json.status === 'MFA_ENROLL')
     await page.follow('_embedded.factors.0._links.enroll', { factorType: 'web', provider: 'DUO' })
@@ -46,7 +46,7 @@ function complete(page: PortalPage, frame: string, form: Record<string, string> 
   })
 }
 
-const approved = (login: string) => ({ sig_response: house.sandbox.duoResponse(login) })
+const approved = (login: string) => ({ sig_response: harness.sandbox.duoResponse(login) })
 
 describe('Duo', () => {
   test('the page gets what its frame needs: host, signature, our link to complete, the org’s link to the script', async () => {
@@ -58,12 +58,12 @@ describe('Duo', () => {
       _links: {
         complete: {
           href: expect.stringMatching(
-            new RegExp(`^${house.gatehouse.url}/api/v1/authn/factors/dsf\\w+/lifecycle/duoCallback$`),
+            new RegExp(`^${harness.gatehouse.url}/api/v1/authn/factors/dsf\\w+/lifecycle/duoCallback$`),
           ),
           hints: { allow: ['POST'] },
         },
         script: {
-          href: `${house.authnUrl}/js/sections/duo/Duo-Web-v2.js`,
+          href: `${harness.authnUrl}/js/sections/duo/Duo-Web-v2.js`,
           type: 'text/javascript; charset=utf-8',
         },
       },
@@ -83,7 +83,7 @@ describe('Duo', () => {
 
   test('it is set up the same way, audited once the poll says so, and asked for the next time', async () => {
     const enrolled = () =>
-      house.gatehouse
+      harness.gatehouse
         .logLines()
         .filter(({ event }) => event === 'factor_enrolled' || event === 'factor_changed')
     const page = await askedFor(DINA)
@@ -99,22 +99,22 @@ describe('Duo', () => {
 
   test('a form goes upstream as a form, with the state token in the place of the handle', async () => {
     const page = await askedFor(DARIO)
-    house.forget()
+    harness.forget()
     const form = approved(DARIO)
     await complete(page, VERIFICATION, form)
-    const [call] = house.upstreamCalls()
+    const [call] = harness.upstreamCalls()
     expect(call?.headers['content-type']).toBe('application/x-www-form-urlencoded')
     expect(call?.body).toEqual({
       stateToken: expect.not.stringMatching(page.stateToken),
       id: valueAt(page.held.json, '_embedded.factor.id'),
       ...form,
     })
-    expect(house.sandbox.tokensIssued()).toContain(valueAt(call?.body, 'stateToken'))
+    expect(harness.sandbox.tokensIssued()).toContain(valueAt(call?.body, 'stateToken'))
   })
 
   test.each(['reject', 'cancel', 'error'] as const)('%s in the frame opens nothing', async (answer) => {
     const page = await askedFor(DARIO)
-    house.sandbox.answerPush(DARIO, answer)
+    harness.sandbox.answerPush(DARIO, answer)
     const refused = await poll(page)
     expect(refused.json.status).toBe('MFA_CHALLENGE')
     expect(refused.json.factorResult).not.toBe('WAITING')
@@ -125,10 +125,10 @@ describe('Duo', () => {
     const page = await askedFor(DARIO)
     for (let attempt = 0; attempt < WRONG_LIMIT; attempt += 1)
       expect(errorOf(await complete(page, VERIFICATION))).toEqual([403, 'E0000068'])
-    house.forget()
+    harness.forget()
     expect(errorOf(await complete(page, VERIFICATION, approved(DARIO)))).toEqual([429, 'E0000047'])
-    expect(house.upstreamCalls()).toEqual([])
-    const failures = house.gatehouse.logLines().filter(({ event }) => event === 'factor_failed')
+    expect(harness.upstreamCalls()).toEqual([])
+    const failures = harness.gatehouse.logLines().filter(({ event }) => event === 'factor_failed')
     expect(failures.at(-1)).toMatchObject({ operation: 'duo_callback', factorType: 'web' })
   })
 
@@ -138,7 +138,7 @@ describe('Duo', () => {
       { kind: 'status', status: 302, body: {} },
     ] as const) {
       const page = await askedFor(DARIO)
-      house.sandbox.faults.authn.set({ ...fault, path: '/api/v1/authn/factors', times: 1 })
+      harness.sandbox.faults.authn.set({ ...fault, path: '/api/v1/authn/factors', times: 1 })
       expect((await complete(page, VERIFICATION, approved(DARIO))).text).toBe('{}')
       expect((await poll(page)).json.factorResult).toBe('WAITING')
     }
@@ -147,14 +147,14 @@ describe('Duo', () => {
   test('another browser’s handle, an unknown one, and a factor that was not offered get nowhere', async () => {
     const page = await askedFor(DARIO)
     const other = await askedFor(DARIO)
-    house.forget()
+    harness.forget()
     const stolen = { stateToken: other.stateToken }
     expect(errorOf(await complete(page, VERIFICATION, stolen))).toEqual([401, 'E0000011'])
     expect(errorOf(await complete(page, VERIFICATION, { stateToken: '00x' }))).toEqual([401, 'E0000011'])
     const form = { id: 'dsf1', stateToken: page.stateToken, sig_response: 'AUTH|x|x:APP|x|x' }
     const elsewhere = '/api/v1/authn/factors/dsf1/lifecycle/duoCallback'
     expect(errorOf(await page.browser.post(elsewhere, undefined, { form }))).toEqual([403, 'E0000079'])
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
   })
 })
 
@@ -163,14 +163,14 @@ describe('a form', () => {
     const page = await askedFor(DARIO)
     const callback = hrefAt(page.held, `${VERIFICATION}._links.complete`)
     const { stateToken } = page
-    house.forget()
+    harness.forget()
     const asJson = await page.browser.post(callback, { id: 'x', stateToken, sig_response: 'x' })
     expect(errorOf(asJson)).toEqual([415, 'E0000021'])
     for (const path of ['/api/v1/authn', '/api/v1/authn/cancel', hrefAt(page.held, '_links.next')]) {
       const form = { stateToken, username: DARIO, password: PASSWORD }
       expect(errorOf(await page.browser.post(path, undefined, { form }))).toEqual([415, 'E0000021'])
     }
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
   })
 
   test.each<[string, Record<string, string>, string]>([
@@ -183,11 +183,11 @@ describe('a form', () => {
     ['without a factor', { id: '' }, 'id: must not be empty'],
   ])('%s is 400, and names the field', async (_, form, cause) => {
     const page = await askedFor(DARIO)
-    house.forget()
+    harness.forget()
     const refused = await complete(page, VERIFICATION, form)
     expect(errorOf(refused)).toEqual([400, 'E0000001'])
     expect(refused.json.errorCauses).toEqual([{ errorSummary: cause }])
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
   })
 
   test('of another site is refused', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
-import { AMELIA, type House, PASSWORD, PRIYA, startHouse, TOMAS, WALTER } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS, WALTER } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
@@ -16,14 +16,14 @@ const HOUR_MS = 3_600_000
 const SIGN_IN = '/api/v1/authn'
 const TOTP = 'token:software:totp'
 
-let house: House
+let harness: Harness
 let cluster: RedisCluster
 /** Two replicas on one Redis, and two on one Redis Cluster. */
 let pairs: Record<string, readonly [Gatehouse, Gatehouse]>
 beforeAll(async () => {
   cluster = await startRedisCluster(3)
   const env = { OPS_TOKEN, STEP_UP: 'on', SSO_REDIRECTS: TARGET }
-  house = await startHouse({
+  harness = await startHarness({
     env,
     // groups are fetched again only because sessions ended, not because they are old
     tunables: (shipped) => {
@@ -32,20 +32,20 @@ beforeAll(async () => {
       return { ...shipped, pam: { ...shipped.pam, lists: { ...lists, ...long } } }
     },
   })
-  const first = await house.replica({ REDIS_URL: cluster.url })
+  const first = await harness.replica({ REDIS_URL: cluster.url })
   pairs = {
-    'one Redis': [house.gatehouse, await house.replica()],
-    'Redis Cluster': [first, await house.replica({ REDIS_URL: cluster.url })],
+    'one Redis': [harness.gatehouse, await harness.replica()],
+    'Redis Cluster': [first, await harness.replica({ REDIS_URL: cluster.url })],
   }
 })
 afterAll(async () => {
-  await house.stop()
+  await harness.stop()
   await cluster.stop()
 })
-beforeEach(() => house.sandbox.reset())
+beforeEach(() => harness.sandbox.reset())
 
 describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
-  const replicas = () => pairs[name] ?? [house.gatehouse, house.gatehouse]
+  const replicas = () => pairs[name] ?? [harness.gatehouse, harness.gatehouse]
   const here = () => replicas()[0].url
   const there = (path: string) => replicas()[1].url + new URL(path, here()).pathname
 
@@ -60,7 +60,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
     post(browser, SIGN_IN, { username, password: PASSWORD, ...fields })
   const codeFor = (asked: PageAnswer, login: string) => ({
     stateToken: handleOf(asked),
-    passCode: house.sandbox.totpCode(login),
+    passCode: harness.sandbox.totpCode(login),
   })
 
   async function endAllSessions(userId: string): Promise<unknown> {
@@ -120,7 +120,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       for (const { url } of replicas()) {
         const refused = await navigate(browser, url + href)
         expect([refused.status, refused.location]).toEqual([401, undefined])
-        for (const token of house.sandbox.tokensIssued()) expect(refused.text).not.toContain(token)
+        for (const token of harness.sandbox.tokensIssued()) expect(refused.text).not.toContain(token)
       }
     })
   })
@@ -140,7 +140,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       const [asked, askedToo] = [await signIn(one, PRIYA), await signIn(two, PRIYA)]
       expect(asked.json.status).toBe('MFA_REQUIRED')
       await endAllSessions(userId)
-      house.forget()
+      harness.forget()
       const refused = await post(one, verifyHref(asked, TOTP), codeFor(asked, PRIYA))
       const cookie = await two.jar.getCookieString(here())
       const elsewhere = await openBrowser(here()).post(
@@ -152,7 +152,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
         expect([status, json.errorCode]).toEqual([401, 'E0000011'])
         expect(setCookies).toEqual([])
       }
-      expect(house.upstreamCalls()).toEqual([])
+      expect(harness.upstreamCalls()).toEqual([])
       expect((await one.get(ME)).status).toBe(404)
       expect((await signIn(one, PRIYA)).json.status).toBe('MFA_REQUIRED') // a new sign-in may begin
     })
@@ -161,10 +161,10 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       const userId = await idOf(PRIYA)
       const browser = await visit()
       const asked = await signIn(browser, PRIYA)
-      const letGo = house.sandbox.faults.authn.hold({ times: 1 })
-      house.forget()
+      const letGo = harness.sandbox.faults.authn.hold({ times: 1 })
+      harness.forget()
       const answering = post(browser, verifyHref(asked, TOTP), codeFor(asked, PRIYA))
-      await until(() => house.upstreamCalls().length === 1)
+      await until(() => harness.upstreamCalls().length === 1)
       await endAllSessions(userId)
       letGo()
       const { status, setCookies } = await answering
@@ -181,7 +181,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       const push = verifyHref(asked, 'push')
       expect((await post(browser, push, { stateToken: handleOf(asked) })).json.factorResult).toBe('WAITING')
       await endAllSessions(userId)
-      house.sandbox.answerPush(PRIYA, 'approve')
+      harness.sandbox.answerPush(PRIYA, 'approve')
       const refused = await post(browser, push, { stateToken: handleOf(asked) })
       expect([refused.status, refused.json.errorCode]).toEqual([401, 'E0000011'])
       expect((await browser.get(ME)).status).toBe(404)
@@ -190,10 +190,10 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
     test('whose password is being checked at this moment may sign in: nobody knew yet who it was', async () => {
       const userId = await idOf(AMELIA)
       const browser = await visit()
-      const letGo = house.sandbox.faults.authn.hold({ times: 1 })
-      house.forget()
+      const letGo = harness.sandbox.faults.authn.hold({ times: 1 })
+      harness.forget()
       const answering = signIn(browser, AMELIA)
-      await until(() => house.upstreamCalls().length === 1)
+      await until(() => harness.upstreamCalls().length === 1)
       await endAllSessions(userId)
       letGo()
       expect((await answering).json.status).toBe('SUCCESS')
@@ -205,7 +205,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       const browser = await visit()
       await signIn(browser, AMELIA)
       await browser.get('/api/v1/pam/me')
-      const fetched = () => house.sandbox.calls.pam.entries.length
+      const fetched = () => harness.sandbox.calls.pam.entries.length
       const before = fetched()
       expect((await browser.get('/api/v1/pam/me')).status).toBe(200)
       expect(fetched()).toBe(before)
@@ -224,7 +224,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       const userId = await idOf(PRIYA)
       const browser = await visit()
       const arrival = `${here()}/signin/step-up?stateToken=`
-      const { stateToken } = house.sandbox.startStepUp('payroll', PRIYA, arrival)
+      const { stateToken } = harness.sandbox.startStepUp('payroll', PRIYA, arrival)
       const arrived = await navigate(browser, arrival + stateToken)
       const handle = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
       const asked = await post(browser, SIGN_IN, { stateToken: handle })
@@ -241,14 +241,14 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
         username: AMELIA,
         factorType: 'SMS',
       })
-      const passCode = house.sandbox.outbox.latest(AMELIA, 'recovery')?.code
+      const passCode = harness.sandbox.outbox.latest(AMELIA, 'recovery')?.code
       await endAllSessions(userId)
       const given = { stateToken: handleOf(asked), passCode }
       const refused = await post(browser, hrefAt(asked, '_links.next'), given)
       expect([refused.status, refused.json.errorCode]).toEqual([401, 'E0000011'])
-      house.forget()
+      harness.forget()
       const refusedAgain = await post(browser, hrefAt(asked, '_links.next'), given)
-      expect([refusedAgain.status, house.upstreamCalls()]).toEqual([401, []])
+      expect([refusedAgain.status, harness.upstreamCalls()]).toEqual([401, []])
     })
 
     test('another user’s open sign-in goes on', async () => {
@@ -263,7 +263,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
     test('a code that is checked at the same time leaves no session, whichever comes first', async () => {
       const userId = await idOf(PRIYA)
       for (let round = 0; round < 10; round++) {
-        house.sandbox.reset()
+        harness.sandbox.reset()
         const browser = await visit()
         const asked = await signIn(browser, PRIYA)
         await Promise.all([
@@ -278,19 +278,19 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
 })
 
 describe('known devices', () => {
-  const known = async () => (await house.redis.client().keys('gatehouse:known:{*')).length
+  const known = async () => (await harness.redis.client().keys('gatehouse:known:{*')).length
   const signedIn = async (login: string) => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     await browser.post(SIGN_IN, { username: login, password: PASSWORD })
     return browser
   }
   const endAll = async (userId: unknown) =>
-    fetch(`${house.gatehouse.opsUrl}/admin/users/${userId}/sessions`, {
+    fetch(`${harness.gatehouse.opsUrl}/admin/users/${userId}/sessions`, {
       method: 'DELETE',
       headers: { authorization: `Bearer ${OPS_TOKEN}` },
     })
   beforeEach(async () => {
-    await house.redis.client().flushall()
+    await harness.redis.client().flushall()
   })
 
   test('end with all sessions of their user, and no other user’s', async () => {
@@ -311,11 +311,11 @@ describe('known devices', () => {
 })
 
 test('a transaction that is over leaves nothing behind, nor its entry in the index of the user’s open ones', async () => {
-  const keys = () => house.redis.client().keys('gatehouse:txn:*')
+  const keys = () => harness.redis.client().keys('gatehouse:txn:*')
   const before = new Set(await keys())
   const left = async () => (await keys()).filter((key) => !before.has(key))
   const begin = async (username: string, fields: object = {}) => {
-    const browser = openBrowser(house.gatehouse.url)
+    const browser = openBrowser(harness.gatehouse.url)
     return { browser, asked: await browser.post(SIGN_IN, { username, password: PASSWORD, ...fields }) }
   }
   const completed = await begin(TOMAS)
@@ -323,7 +323,7 @@ test('a transaction that is over leaves nothing behind, nor its entry in the ind
   const redirected = await begin(AMELIA, { audience: 'payroll' })
   expect(await left()).toHaveLength(5) // three transactions of two users
 
-  const passCode = house.sandbox.totpCode(TOMAS)
+  const passCode = harness.sandbox.totpCode(TOMAS)
   const { pathname } = new URL(verifyHref(completed.asked, TOTP))
   await completed.browser.post(pathname, { stateToken: handleOf(completed.asked), passCode })
   await cancelled.browser.post('/api/v1/authn/cancel', { stateToken: handleOf(cancelled.asked) })

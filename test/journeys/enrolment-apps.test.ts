@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
-import { type House, startHouse } from '../support/house.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
@@ -10,21 +10,21 @@ const PNG = Buffer.from('89504e470d0a1a0a', 'hex')
 const ACTIVATION = '_embedded.factor._embedded.activation'
 const POLLS_UNTIL_TIMEOUT = 3
 
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse({
+  harness = await startHarness({
     sandboxConfig: (config) => ({
       ...config,
       limits: { ...config.limits, pushPolls: POLLS_UNTIL_TIMEOUT },
     }),
   })
 })
-afterAll(() => house.stop())
-beforeEach(() => house.sandbox.reset())
+afterAll(() => harness.stop())
+beforeEach(() => harness.sandbox.reset())
 
 /** A page on which this app is being set up. */
 async function settingUp(factorType: string, provider: string): Promise<PortalPage> {
-  const page = await openPage(house)
+  const page = await openPage(harness)
   await page.signIn(ERIN)
   const begun = await page.follow(`${factorAt(page.held, factorType, provider)}._links.enroll`, {
     factorType,
@@ -47,8 +47,8 @@ describe('the picture to scan', () => {
   ])('of %s by %s is fetched by us; its address holds no token of the upstream', async (...row) => {
     const page = await settingUp(...row)
     const href = hrefAt(page.held, `${ACTIVATION}._links.qrcode`)
-    expect(href.startsWith(`${house.gatehouse.url}/api/v1/users/`)).toBe(true)
-    for (const token of house.sandbox.tokensIssued()) expect(page.held.text).not.toContain(token)
+    expect(href.startsWith(`${harness.gatehouse.url}/api/v1/users/`)).toBe(true)
+    for (const token of harness.sandbox.tokensIssued()) expect(page.held.text).not.toContain(token)
 
     const picture = await page.browser.get(href)
     expect(picture.status).toBe(200)
@@ -65,28 +65,28 @@ describe('the picture to scan', () => {
   test('is there for the browser that it was offered to, and for nobody else', async () => {
     const page = await settingUp('token:software:totp', 'GOOGLE')
     const href = hrefAt(page.held, `${ACTIVATION}._links.qrcode`)
-    const upstreamToken = house.sandbox.tokensIssued().at(-1) ?? ''
+    const upstreamToken = harness.sandbox.tokensIssued().at(-1) ?? ''
     const other = await settingUp('token:software:totp', 'GOOGLE')
-    house.forget()
+    harness.forget()
     const attempts = [
-      await openBrowser(house.gatehouse.url).get(href),
+      await openBrowser(harness.gatehouse.url).get(href),
       await other.browser.get(href),
       await page.browser.get(href.replace(/[^/]+$/, upstreamToken)),
       await page.browser.get(`${href}x`),
       await page.browser.get(href.replace(/factors\/\w+/, 'factors/ostSomeoneElses')),
     ]
     expect(attempts.map(errorOf)).toEqual(Array.from(attempts, () => [403, 'E0000079']))
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
     expect((await page.browser.get(href)).status).toBe(200)
   })
 
   test('is gone once the app is set up: the upstream says so, without its token', async () => {
     const page = await settingUp('token:software:totp', 'GOOGLE')
     const href = hrefAt(page.held, `${ACTIVATION}._links.qrcode`)
-    await page.follow('_links.next', { passCode: house.sandbox.totpCode(ERIN) })
+    await page.follow('_links.next', { passCode: harness.sandbox.totpCode(ERIN) })
     const gone = await page.browser.get(href)
     expect(errorOf(gone)).toEqual([404, 'E0000007'])
-    for (const token of house.sandbox.tokensIssued()) expect(gone.text).not.toContain(token)
+    for (const token of harness.sandbox.tokensIssued()) expect(gone.text).not.toContain(token)
   })
 
   test.each([
@@ -97,7 +97,7 @@ describe('the picture to scan', () => {
     ['a redirect', { kind: 'status', status: 302, headers: { location: 'https://elsewhere.example/' } }],
   ] as const)('that is %s is never passed on', async (_, fault) => {
     const page = await settingUp('push', 'OKTA')
-    house.sandbox.faults.authn.set({ ...fault, path: '/api/v1/users' })
+    harness.sandbox.faults.authn.set({ ...fault, path: '/api/v1/users' })
     const answer = await page.browser.get(hrefAt(page.held, `${ACTIVATION}._links.qrcode`))
     expect(errorOf(answer)).toEqual([502, 'E0000009'])
     expect(answer.text).not.toMatch(/svg|elsewhere|html/)
@@ -112,7 +112,7 @@ describe('an authenticator app', () => {
       expect(valueAt(page.held.json, `${ACTIVATION}.sharedSecret`)).toMatch(/^[A-Z2-7]{16,}$/)
       expect(errorOf(await page.follow('_links.next', { passCode: '000000' }))).toEqual([403, 'E0000068'])
       expect(await page.session()).toBeUndefined()
-      await page.follow('_links.next', { passCode: house.sandbox.totpCode(ERIN) })
+      await page.follow('_links.next', { passCode: harness.sandbox.totpCode(ERIN) })
       await expectSession(page)
     },
   )
@@ -125,15 +125,15 @@ describe('the verification app', () => {
     const waiting = await page.follow('_links.next')
     expect(waiting.json).toMatchObject({ status: 'MFA_ENROLL_ACTIVATE', factorResult: 'WAITING' })
     expect(await page.session()).toBeUndefined()
-    house.sandbox.answerPush(ERIN, 'approve')
+    harness.sandbox.answerPush(ERIN, 'approve')
     await page.follow('_links.next')
     await expectSession(page)
 
-    const next = await openPage(house)
+    const next = await openPage(harness)
     await next.signIn(ERIN)
     expect(valueAt(next.held.json, `${factorAt(next.held, 'push')}.profile`)).toEqual({})
     await next.verify('push')
-    house.sandbox.answerPush(ERIN, 'approve')
+    harness.sandbox.answerPush(ERIN, 'approve')
     await next.follow('_links.next')
     expect(await next.session()).toMatchObject({ login: ERIN, amr: ['pwd', 'swk', 'mfa'] })
   })
@@ -144,7 +144,7 @@ describe('the verification app', () => {
     expect(valueAt(page.held.json, `${ACTIVATION}.factorResult`)).toBe('TIMEOUT')
     const anew = await page.follow(`${ACTIVATION}._links.activate`)
     expect(anew.json).toMatchObject({ status: 'MFA_ENROLL_ACTIVATE', factorResult: 'WAITING' })
-    house.sandbox.answerPush(ERIN, 'approve')
+    harness.sandbox.answerPush(ERIN, 'approve')
     await page.follow('_links.next')
     await expectSession(page)
   })
@@ -156,7 +156,7 @@ describe('the verification app', () => {
     const page = await settingUp('push', 'OKTA')
     const sent = await page.follow(`${ACTIVATION}._links.send.${at}`, fields)
     expect(sent.json).toMatchObject({ status: 'MFA_ENROLL_ACTIVATE', factorResult: 'WAITING' })
-    const message = house.sandbox.outbox.latest(ERIN, 'push-activation')
+    const message = harness.sandbox.outbox.latest(ERIN, 'push-activation')
     expect(message?.to).toBe(to)
     expect(sent.text).not.toContain(message?.token)
     expect((await fetch(message?.link ?? '')).status).toBe(200)
@@ -167,13 +167,13 @@ describe('the verification app', () => {
   test.each(['email', 'sms'])('%s: the other path of the same link works where it is offered', async (by) => {
     const page = await settingUp('push', 'OKTA')
     const factorId = String(valueAt(page.held.json, '_embedded.factor.id'))
-    const userId = house.sandbox.person(ERIN).id
+    const userId = harness.sandbox.person(ERIN).id
     const path = `/api/v1/authn/factors/${factorId}/lifecycle/activate/${by}`
     const fields = { profile: { phoneNumber: '+15550107777' } }
     expect(errorOf(await page.send(path, fields))).toEqual([403, 'E0000079'])
 
-    const [stateToken] = house.sandbox.tokensIssued()
-    const send = [{ name: by, href: house.authnUrl + path, hints: { allow: ['POST'] } }]
+    const [stateToken] = harness.sandbox.tokensIssued()
+    const send = [{ name: by, href: harness.authnUrl + path, hints: { allow: ['POST'] } }]
     const factor = { id: factorId, factorType: 'push', _embedded: { activation: { _links: { send } } } }
     const body = {
       stateToken,
@@ -181,22 +181,22 @@ describe('the verification app', () => {
       factorResult: 'WAITING',
       _embedded: { user: { id: userId }, factor },
     }
-    house.sandbox.faults.authn.set({ kind: 'status', status: 200, body, times: 1 })
+    harness.sandbox.faults.authn.set({ kind: 'status', status: 200, body, times: 1 })
     await page.send('/api/v1/authn')
     const sent = await page.follow(`${ACTIVATION}._links.send.0`, fields)
     expect(sent.json.status).toBe('MFA_ENROLL_ACTIVATE')
-    expect(house.upstreamCalls().at(-1)?.path).toBe(path)
-    expect(house.sandbox.outbox.latest(ERIN, 'push-activation')?.kind).toBe(by === 'email' ? 'mail' : 'sms')
+    expect(harness.upstreamCalls().at(-1)?.path).toBe(path)
+    expect(harness.sandbox.outbox.latest(ERIN, 'push-activation')?.kind).toBe(by === 'email' ? 'mail' : 'sms')
   })
 
   test('a text message without a number is refused by the upstream; a link of another person was never offered', async () => {
     const page = await settingUp('push', 'OKTA')
     const bySms = hrefAt(page.held, `${ACTIVATION}._links.send.1`)
     expect(errorOf(await page.send(bySms))).toEqual([400, 'E0000001'])
-    house.forget()
-    const ofAnother = bySms.replace(house.sandbox.person(ERIN).id, '00uSomebodyElse')
+    harness.forget()
+    const ofAnother = bySms.replace(harness.sandbox.person(ERIN).id, '00uSomebodyElse')
     expect(errorOf(await page.send(ofAnother))).toEqual([403, 'E0000079'])
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
   })
 })
 

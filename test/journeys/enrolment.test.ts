@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
 import { generousLimits } from '../support/generous-limits.ts'
-import { AMELIA, type House, startHouse } from '../support/house.ts'
+import { AMELIA, type Harness, startHarness } from '../support/harness.ts'
 import { limitIsOver } from '../support/limit-is-over.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { causesOf, errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
@@ -13,12 +13,12 @@ const PHONE = '+15550107777'
 
 /** The sandbox's clock runs ahead of ours by this much. */
 let aheadMs = 0
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse({ sandboxNow: () => Date.now() + aheadMs, tunables: generousLimits })
+  harness = await startHarness({ sandboxNow: () => Date.now() + aheadMs, tunables: generousLimits })
 })
-afterAll(() => house.stop())
-beforeEach(() => house.sandbox.reset())
+afterAll(() => harness.stop())
+beforeEach(() => harness.sandbox.reset())
 
 interface Wanted {
   readonly factorType: string
@@ -27,7 +27,7 @@ interface Wanted {
 }
 
 async function pageOf(login: string, options: object = {}): Promise<PortalPage> {
-  const page = await openPage(house)
+  const page = await openPage(harness)
   const answer = await page.signIn(login, { options })
   expect(answer.json.status).toBe('MFA_ENROLL')
   return page
@@ -46,7 +46,7 @@ async function expectSession(page: PortalPage, login: string) {
 }
 
 async function expectAskedNextTime(login: string, factorType: string): Promise<PortalPage> {
-  const page = await openPage(house)
+  const page = await openPage(harness)
   expect((await page.signIn(login)).json.status).toBe('MFA_REQUIRED')
   factorAt(page.held, factorType)
   return page
@@ -56,7 +56,7 @@ describe('a factor that is set up in one step', () => {
   const QUESTION = { question: 'favorite_toy', answer: 'a spinning top' }
   const token = (serial: string) => () => ({
     profile: { credentialId: serial },
-    passCode: house.sandbox.tokenCode(serial),
+    passCode: harness.sandbox.tokenCode(serial),
   })
   test.each([
     [
@@ -89,15 +89,15 @@ describe('a factor that is set up in one step', () => {
 
   test('only what a factor is set up with goes upstream; a wrong type is named', async () => {
     const page = await pageOf(ERIN)
-    house.forget()
+    harness.forget()
     const wrong = await enrol(page, { factorType: 'question', profile: { question: 7, answer: 'abcd' } })
     expect(errorOf(wrong)).toEqual([400, 'E0000001'])
     expect(causesOf(wrong)).toEqual(['profile.question: must be a string'])
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
     const profile = { question: 'favorite_toy', answer: 'a top', admin: true }
     await enrol(page, { factorType: 'question', profile, status: 'ACTIVE', userId: 'somebody' })
     const stateToken = expect.stringMatching(/^00[\w-]+$/)
-    expect(house.upstreamCalls().map(({ body }) => body)).toEqual([
+    expect(harness.upstreamCalls().map(({ body }) => body)).toEqual([
       {
         stateToken,
         factorType: 'question',
@@ -120,17 +120,17 @@ describe('the list of security questions', () => {
   test('is there for the browser that it was offered to, and for nobody else', async () => {
     const page = await pageOf(ERIN)
     const href = hrefAt(page.held, `${factorAt(page.held, 'question')}._links.questions`)
-    expect(href.startsWith(`${house.gatehouse.url}/api/v1/users/`)).toBe(true)
-    house.forget()
+    expect(href.startsWith(`${harness.gatehouse.url}/api/v1/users/`)).toBe(true)
+    harness.forget()
     const other = await pageOf(REGGIE)
-    const stranger = await openPage(house)
+    const stranger = await openPage(harness)
     for (const { browser } of [other, stranger]) {
       expect(errorOf(await browser.get(href))).toEqual([403, 'E0000079'])
     }
-    expect(errorOf(await openBrowser(house.gatehouse.url).get(href))).toEqual([403, 'E0000079'])
-    const ofAmelia = href.replace(/users\/\w+/, `users/${house.sandbox.person(AMELIA).id}`)
+    expect(errorOf(await openBrowser(harness.gatehouse.url).get(href))).toEqual([403, 'E0000079'])
+    const ofAmelia = href.replace(/users\/\w+/, `users/${harness.sandbox.person(AMELIA).id}`)
     expect(errorOf(await page.browser.get(ofAmelia))).toEqual([403, 'E0000079'])
-    expect(house.upstreamCalls().filter(({ method }) => method === 'GET')).toEqual([])
+    expect(harness.upstreamCalls().filter(({ method }) => method === 'GET')).toEqual([])
 
     const list = await page.browser.get(href)
     expect(list.status).toBe(200)
@@ -140,24 +140,24 @@ describe('the list of security questions', () => {
       question: 'favorite_toy',
       questionText: 'What is your favourite toy?',
     })
-    const [call] = house.upstreamCalls().filter(({ method }) => method === 'GET')
-    expect(call?.headers.authorization).toBe(`SSWS ${house.sandbox.apiToken}`)
+    const [call] = harness.upstreamCalls().filter(({ method }) => method === 'GET')
+    expect(call?.headers.authorization).toBe(`SSWS ${harness.sandbox.apiToken}`)
   })
 
   test('an error of the upstream passes on; a refused key of ours is 503, never the 401 that ends a sign-in', async () => {
     const page = await pageOf(ERIN)
     const href = hrefAt(page.held, `${factorAt(page.held, 'question')}._links.questions`)
-    house.sandbox.faults.authn.set({ kind: 'rate-limited', times: 1 })
+    harness.sandbox.faults.authn.set({ kind: 'rate-limited', times: 1 })
     const limited = await page.browser.get(href)
     expect(errorOf(limited)).toEqual([429, 'E0000047'])
     expect(limited.headers.get('x-rate-limit-remaining')).toBe('0')
-    await limitIsOver(house)
-    house.sandbox.faults.authn.set({ kind: 'status', status: 200, body: { no: 'list' }, times: 1 })
+    await limitIsOver(harness)
+    harness.sandbox.faults.authn.set({ kind: 'status', status: 200, body: { no: 'list' }, times: 1 })
     expect(errorOf(await page.browser.get(href))).toEqual([502, 'E0000009'])
 
-    house.sandbox.apiTokens.delete(house.sandbox.apiToken)
+    harness.sandbox.apiTokens.delete(harness.sandbox.apiToken)
     expect(errorOf(await page.browser.get(href))).toEqual([503, 'E0000009'])
-    house.sandbox.apiTokens.add(house.sandbox.apiToken)
+    harness.sandbox.apiTokens.add(harness.sandbox.apiToken)
     expect((await page.browser.get(href)).status).toBe(200)
   })
 })
@@ -167,11 +167,11 @@ test('the password as a factor: the chosen one goes upstream byte for byte', asy
   const password = ' Chosen-Pass wörd-1 '
   await enrol(page, { factorType: 'password', profile: { password } })
   await expectSession(page, PILAR)
-  expect(house.sandbox.person(PILAR).password).toBe(password)
+  expect(harness.sandbox.person(PILAR).password).toBe(password)
 })
 
 describe('a factor that is activated with a code', () => {
-  const sentCode = () => house.sandbox.outbox.latest(ERIN, 'factor-activation')?.code ?? 'none was sent'
+  const sentCode = () => harness.sandbox.outbox.latest(ERIN, 'factor-activation')?.code ?? 'none was sent'
   test.each([
     ['sms', { profile: { phoneNumber: PHONE } }, PHONE],
     ['call', { profile: { phoneNumber: '+1 (555) 010-7777' } }, PHONE],
@@ -180,7 +180,7 @@ describe('a factor that is activated with a code', () => {
     const page = await pageOf(ERIN)
     const begun = await enrol(page, { factorType, ...fields })
     expect(begun.json.status).toBe('MFA_ENROLL_ACTIVATE')
-    expect(house.sandbox.outbox.messages).toMatchObject([{ to, purpose: 'factor-activation' }])
+    expect(harness.sandbox.outbox.messages).toMatchObject([{ to, purpose: 'factor-activation' }])
     expect(begun.text).not.toContain(sentCode())
     expect(errorOf(await page.follow('_links.next', {}))).toEqual([400, 'E0000001'])
     expect(errorOf(await page.follow('_links.next', { passCode: 'wrong' }))).toEqual([403, 'E0000068'])
@@ -204,7 +204,7 @@ describe('a factor that is activated with a code', () => {
     expect(errorOf(refused)).toEqual([400, 'E0000098'])
     await enrol(page, { factorType: 'sms', profile: { ...profile, validatePhone: false } })
     expect(page.held.json.status).toBe('MFA_ENROLL_ACTIVATE')
-    expect(house.sandbox.outbox.messages).toMatchObject([{ to: '+15550100000' }])
+    expect(harness.sandbox.outbox.messages).toMatchObject([{ to: '+15550100000' }])
   })
 
   test('wrong codes lock it', async () => {
@@ -237,8 +237,8 @@ describe('a factor that is activated with a code', () => {
       { query: '?updatePhone=true' },
     )
     expect(resent.json.status).toBe('MFA_ENROLL_ACTIVATE')
-    expect(house.upstreamCalls().at(-1)?.query).toEqual({ updatePhone: 'true' })
-    expect(house.sandbox.outbox.latest(ERIN)?.to).toBe('+15550108888')
+    expect(harness.upstreamCalls().at(-1)?.query).toEqual({ updatePhone: 'true' })
+    expect(harness.sandbox.outbox.latest(ERIN)?.to).toBe('+15550108888')
     expect(errorOf(await page.follow('_links.next', { passCode: first }))).toEqual([403, 'E0000068'])
     await page.follow('_links.next', { passCode: sentCode() })
     await expectSession(page, ERIN)
@@ -256,12 +256,12 @@ describe('a factor that is activated with a code', () => {
 })
 
 describe('a security key', () => {
-  const key = () => house.sandbox.authenticator(ERIN)
+  const key = () => harness.sandbox.authenticator(ERIN)
   const nonceAt = (page: PortalPage, member: string) =>
     String(valueAt(page.held.json, `_embedded.factor._embedded.${member}`))
 
   test('of the newer kind: what answers another challenge is refused; then it is set up and signs in', async () => {
-    const origin = house.gatehouse.url
+    const origin = harness.gatehouse.url
     const page = await pageOf(ERIN)
     await enrol(page, { factorType: 'webauthn', provider: 'FIDO' })
     const replayed = key().registerWebauthn('another-challenge', origin)
@@ -277,7 +277,7 @@ describe('a security key', () => {
   })
 
   test('of the older kind: the same', async () => {
-    const origin = house.gatehouse.url
+    const origin = harness.gatehouse.url
     const page = await pageOf(ERIN)
     await enrol(page, { factorType: 'u2f', provider: 'FIDO' })
     const replayed = key().registerU2f('another-nonce', origin)
@@ -300,13 +300,13 @@ describe('several factors', () => {
     await enrol(page, question)
     expect(page.held.json.status).toBe('MFA_ENROLL')
     expect(valueAt(page.held.json, '_links.skip')).toBeUndefined()
-    house.forget()
+    harness.forget()
     expect(errorOf(await page.send('/api/v1/authn/skip'))).toEqual([403, 'E0000079'])
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
     expect(await page.session()).toBeUndefined()
 
     await enrol(page, { factorType: 'token:software:totp', provider: 'GOOGLE' })
-    await page.follow('_links.next', { passCode: house.sandbox.totpCode(REGGIE) })
+    await page.follow('_links.next', { passCode: harness.sandbox.totpCode(REGGIE) })
     await expectSession(page, REGGIE)
   })
 
@@ -323,7 +323,7 @@ describe('several factors', () => {
     expect(valueAt(page.held.json, `${factorAt(page.held, 'question')}.status`)).toBe('ACTIVE')
     expect(await page.session()).toBeUndefined()
     await enrol(page, { factorType: 'email' })
-    await page.follow('_links.next', { passCode: house.sandbox.outbox.latest(ERIN)?.code ?? '' })
+    await page.follow('_links.next', { passCode: harness.sandbox.outbox.latest(ERIN)?.code ?? '' })
     expect(page.held.json.status).toBe('MFA_ENROLL')
     await page.follow('_links.skip')
     await expectSession(page, ERIN)
@@ -334,16 +334,16 @@ describe('several factors', () => {
   test('another phone number needs updatePhone, which reaches the upstream', async () => {
     const page = await pageOf(ERIN, { multiOptionalFactorEnroll: true })
     await enrol(page, { factorType: 'sms', profile: { phoneNumber: PHONE } })
-    await page.follow('_links.next', { passCode: house.sandbox.outbox.latest(ERIN)?.code ?? '' })
+    await page.follow('_links.next', { passCode: harness.sandbox.outbox.latest(ERIN)?.code ?? '' })
     const call = { factorType: 'call', profile: { phoneNumber: '+15550108888' } }
     for (const query of ['', '?updatePhone=false']) {
       const refused = await enrol(page, call, query)
       expect(causesOf(refused)).toEqual(['There is an existing verified phone number.'])
     }
     expect(errorOf(await enrol(page, call, '?updatePhone=1'))).toEqual([400, 'E0000001'])
-    house.forget()
+    harness.forget()
     await enrol(page, call, '?updatePhone=true&rememberDevice=true')
-    expect(house.upstreamCalls().at(-1)?.query).toEqual({ updatePhone: 'true' })
+    expect(harness.upstreamCalls().at(-1)?.query).toEqual({ updatePhone: 'true' })
     expect(page.held.json.status).toBe('MFA_ENROLL_ACTIVATE')
   })
 })

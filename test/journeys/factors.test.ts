@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { AMELIA, type House, PASSWORD, PRIYA, startHouse, TOMAS } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { causesOf, errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
@@ -19,20 +19,20 @@ const wrongCode = { passCode: '000000' }
 
 /** The sandbox's clock runs ahead of ours by this much: thirty seconds pass without anybody waiting. */
 let aheadMs = 0
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse({ sandboxNow: () => Date.now() + aheadMs })
+  harness = await startHarness({ sandboxNow: () => Date.now() + aheadMs })
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 beforeEach(() => {
-  house.sandbox.reset()
+  harness.sandbox.reset()
 })
 
 const codeSentTo = (login: string) =>
-  house.sandbox.outbox.latest(login, 'factor-code')?.code ?? 'none was sent'
+  harness.sandbox.outbox.latest(login, 'factor-code')?.code ?? 'none was sent'
 
 async function pageOf(login: string): Promise<PortalPage> {
-  const page = await openPage(house)
+  const page = await openPage(harness)
   const asked = await page.signIn(login)
   expect(asked.json.status).toBe('MFA_REQUIRED')
   return page
@@ -99,14 +99,14 @@ describe('a factor that is answered at once', () => {
   test('a factor of somebody else was never offered here, and nothing is sent upstream', async () => {
     const others = await pageOf(YUKI)
     const page = await pageOf(QUENTIN)
-    house.forget()
+    harness.forget()
     const answer = await page.send(hrefAt(others.held, '_embedded.factors.0._links.verify'), wrongCode)
     expect(errorOf(answer)).toEqual([403, 'E0000079'])
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
   })
 
   test('a code that was used before opens no session; the next one does', async () => {
-    const passCode = house.sandbox.totpCode(TOMAS)
+    const passCode = harness.sandbox.totpCode(TOMAS)
     const first = await pageOf(TOMAS)
     await first.verify('token:software:totp', { passCode })
     await expectSession(first, TOMAS, ['pwd', 'otp', 'mfa'])
@@ -116,12 +116,12 @@ describe('a factor that is answered at once', () => {
     expect([replayed.status, replayed.json.factorResult]).toEqual([200, 'PASSCODE_REPLAYED'])
     expect(replayed.setCookies).toEqual([])
     await expectNoSession(second)
-    await second.follow('_links.next', { passCode: house.sandbox.totpCode(TOMAS) })
+    await second.follow('_links.next', { passCode: harness.sandbox.totpCode(TOMAS) })
     await expectSession(second, TOMAS, ['pwd', 'otp', 'mfa'])
   })
 
   test('a code out of its time opens no session', async () => {
-    const passCode = house.sandbox.totpCode(TOMAS)
+    const passCode = harness.sandbox.totpCode(TOMAS)
     aheadMs += 3 * 60_000
     const page = await pageOf(TOMAS)
     const late = await page.verify('token:software:totp', { passCode })
@@ -135,18 +135,18 @@ describe('a factor that is answered at once', () => {
   ])(
     'a code that %s may be refused as an error too: no session, and it is audited',
     async (_, later, code) => {
-      house.sandbox.settings.refusedCodes = 'error'
-      const passCode = house.sandbox.totpCode(TOMAS)
+      harness.sandbox.settings.refusedCodes = 'error'
+      const passCode = harness.sandbox.totpCode(TOMAS)
       if (later === 0) await (await pageOf(TOMAS)).verify('token:software:totp', { passCode })
       aheadMs += later
       const page = await pageOf(TOMAS)
-      const before = house.gatehouse.logLines().length
+      const before = harness.gatehouse.logLines().length
       expect(errorOf(await page.verify('token:software:totp', { passCode }))).toEqual([403, code])
       await expectNoSession(page)
-      expect(house.gatehouse.logLines().slice(before)).toContainEqual(
+      expect(harness.gatehouse.logLines().slice(before)).toContainEqual(
         expect.objectContaining({ event: 'factor_failed', upstreamErrorCode: code }),
       )
-      await page.verify('token:software:totp', { passCode: house.sandbox.totpCode(TOMAS) })
+      await page.verify('token:software:totp', { passCode: harness.sandbox.totpCode(TOMAS) })
       await expectSession(page, TOMAS, ['pwd', 'otp', 'mfa'])
     },
   )
@@ -156,21 +156,21 @@ describe('a factor that is answered at once', () => {
     for (let attempt = 0; attempt < 5; attempt += 1) {
       expect(errorOf(await page.verify('token:software:totp', wrongCode))).toEqual([403, 'E0000068'])
     }
-    for (const passCode of ['000000', house.sandbox.totpCode(TOMAS)]) {
+    for (const passCode of ['000000', harness.sandbox.totpCode(TOMAS)]) {
       expect(errorOf(await page.verify('token:software:totp', { passCode }))).toEqual([403, 'E0000069'])
     }
     await expectNoSession(page)
   })
 
   test('what failed and what was asked for stands in the audit log, the code does not', async () => {
-    const before = house.gatehouse.logLines().length
+    const before = harness.gatehouse.logLines().length
     const page = await pageOf(SANA)
     await page.verify('sms')
     const code = codeSentTo(SANA)
     await page.follow('_links.next', { passCode: 'notit' })
     await page.follow('_links.next', { passCode: code })
-    const userId = house.sandbox.person(SANA).id
-    const events = house.gatehouse
+    const userId = harness.sandbox.person(SANA).id
+    const events = harness.gatehouse
       .logLines()
       .slice(before)
       .filter((line) => line.audit === true && line.userId === userId)
@@ -180,8 +180,8 @@ describe('a factor that is answered at once', () => {
       ['factor_failed', 'sms', 'E0000068'],
       ['sign_in_succeeded', undefined, undefined],
     ])
-    expect(house.gatehouse.logText()).not.toContain('notit')
-    expect(house.gatehouse.logText()).not.toContain(`"${code}"`)
+    expect(harness.gatehouse.logText()).not.toContain('notit')
+    expect(harness.gatehouse.logText()).not.toContain(`"${code}"`)
   })
 })
 
@@ -195,7 +195,7 @@ describe('a code that is sent', () => {
     const page = await pageOf(login)
     const sent = await page.verify(factorType)
     expect(sent.json.status).toBe('MFA_CHALLENGE')
-    expect(house.sandbox.outbox.latest(login)).toMatchObject({ to, purpose: 'factor-code' })
+    expect(harness.sandbox.outbox.latest(login)).toMatchObject({ to, purpose: 'factor-code' })
     expect(sent.text).not.toContain(codeSentTo(login))
     await expectNoSession(page)
 
@@ -218,12 +218,12 @@ describe('a code that is sent', () => {
       expect(errorOf(tooSoon)).toEqual([429, errorCode])
       expect(tooSoon.headers.get('retry-after')).toBe('30')
     }
-    expect(house.sandbox.outbox.messages).toHaveLength(1)
+    expect(harness.sandbox.outbox.messages).toHaveLength(1)
 
     aheadMs += 31_000
     const resent = await page.follow('_links.resend.0')
     expect(resent.json.status).toBe('MFA_CHALLENGE')
-    expect(house.sandbox.outbox.messages).toHaveLength(2)
+    expect(harness.sandbox.outbox.messages).toHaveLength(2)
     expect(codeSentTo(login)).not.toBe(first)
     expect(errorOf(await page.follow('_links.next', { passCode: first }))).toEqual([403, 'E0000068'])
     await page.follow('_links.next', { passCode: codeSentTo(login) })
@@ -234,7 +234,7 @@ describe('a code that is sent', () => {
     const page = await pageOf(EMMA)
     await page.verify('email')
     await page.follow('_links.resend.0')
-    expect(house.sandbox.outbox.messages).toHaveLength(2)
+    expect(harness.sandbox.outbox.messages).toHaveLength(2)
     await page.follow('_links.next', { passCode: codeSentTo(EMMA) })
     await expectSession(page, EMMA, ['pwd', 'otp', 'mfa'])
   })
@@ -253,7 +253,7 @@ describe('a push', () => {
     expect((await page.follow('_links.next')).json).toMatchObject({ status: 'MFA_CHALLENGE', factorResult })
     await expectNoSession(page)
     expect((await page.follow('_links.resend.0')).json.factorResult).toBe('WAITING')
-    house.sandbox.answerPush(login, 'approve')
+    harness.sandbox.answerPush(login, 'approve')
     await page.follow('_links.next')
     await expectSession(page, login, ['pwd', 'swk', 'mfa'])
   })
@@ -264,7 +264,7 @@ describe('a push', () => {
   ] as const)('that ends in %s opens no session', async (answer, factorResult) => {
     const page = await pageOf(PRIYA)
     await page.verify('push')
-    house.sandbox.answerPush(PRIYA, answer)
+    harness.sandbox.answerPush(PRIYA, answer)
     expect((await page.follow('_links.next')).json.factorResult).toBe(factorResult)
     await expectNoSession(page)
   })
@@ -275,7 +275,7 @@ describe('a push', () => {
     const waiting = await page.verify('push')
     const number = valueAt(waiting.json, '_embedded.factor._embedded.challenge.correctAnswer')
     expect(String(number)).toMatch(/^\d\d$/)
-    house.sandbox.answerPush(login, 'approve')
+    harness.sandbox.answerPush(login, 'approve')
     await page.follow('_links.next')
     await expectSession(page, login, ['pwd', 'swk', 'mfa'])
   })
@@ -294,23 +294,23 @@ describe('a push', () => {
   test('autoPush and rememberDevice reach the upstream as query parameters, and nothing else does', async () => {
     const page = await pageOf(PRIYA)
     const verify = hrefAt(page.held, `${factorAt(page.held, 'push')}._links.verify`)
-    house.forget()
+    harness.forget()
     for (const query of ['?autoPush=yes', '?autoPush=true&autoPush=true', '?rememberDevice=']) {
       expect(errorOf(await page.send(verify, {}, { query }))).toEqual([400, 'E0000001'])
     }
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
 
     const waiting = await page.send(
       verify,
       {},
       { query: '?autoPush=true&rememberDevice=false&updatePhone=true&x=1' },
     )
-    expect(house.upstreamCalls().map(({ query }) => query)).toEqual([
+    expect(harness.upstreamCalls().map(({ query }) => query)).toEqual([
       { autoPush: 'true', rememberDevice: 'false' },
     ])
     const resend = hrefAt(waiting, '_links.resend.0')
     const again = await page.send(resend, {}, { query: '?rememberDevice=true&autoPush=false&x=1' })
-    expect([again.status, house.upstreamCalls().at(-1)?.query]).toEqual([
+    expect([again.status, harness.upstreamCalls().at(-1)?.query]).toEqual([
       200,
       { rememberDevice: 'true', autoPush: 'false' },
     ])
@@ -328,7 +328,7 @@ describe('a security key', () => {
     expect(challenged.json).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: 'CHALLENGE' })
     const challenge = String(valueAt(challenged.json, '_embedded.factor._embedded.challenge.challenge'))
     const signedBy = (login: string) =>
-      house.sandbox.authenticator(login).signWebauthn(challenge, house.gatehouse.url)
+      harness.sandbox.authenticator(login).signWebauthn(challenge, harness.gatehouse.url)
     expect(errorOf(await page.follow('_links.next', signedBy(TOMAS)))).toEqual([403, 'E0000068'])
     await expectNoSession(page)
     await page.follow('_links.next', signedBy(WANDA))
@@ -339,7 +339,8 @@ describe('a security key', () => {
     const page = await pageOf(UWE)
     const challenged = await page.verify('u2f')
     const nonce = String(valueAt(challenged.json, '_embedded.factor._embedded.challenge.nonce'))
-    const signedBy = (login: string) => house.sandbox.authenticator(login).signU2f(nonce, house.gatehouse.url)
+    const signedBy = (login: string) =>
+      harness.sandbox.authenticator(login).signU2f(nonce, harness.gatehouse.url)
     expect(errorOf(await page.follow('_links.next', signedBy(TOMAS)))).toEqual([403, 'E0000068'])
     await expectNoSession(page)
     await page.follow('_links.next', signedBy(UWE))
@@ -362,13 +363,13 @@ describe('a choice of factors', () => {
       'webauthn',
     ])
     for (const { id, _links } of factors) {
-      expect(_links.verify.href).toBe(`${house.gatehouse.url}/api/v1/authn/factors/${id}/verify`)
+      expect(_links.verify.href).toBe(`${harness.gatehouse.url}/api/v1/authn/factors/${id}/verify`)
     }
     expect(valueAt(page.held.json, `${factorAt(page.held, 'push')}.profile`)).toEqual({})
   })
 
   test('is the same under the name that the specification gives to the list', async () => {
-    house.sandbox.settings.factorListName = 'factor'
+    harness.sandbox.settings.factorListName = 'factor'
     const page = await pageOf(MAX)
     expect(valueAt(page.held.json, '_embedded.factors')).toBeUndefined()
     expect(valueAt(page.held.json, '_embedded.factor.5.factorType')).toBe('question')
@@ -379,7 +380,7 @@ describe('a choice of factors', () => {
   test('is returned to by previous; what was begun there opens nothing, another factor does', async () => {
     const page = await pageOf(MAX)
     await page.verify('push')
-    house.sandbox.answerPush(MAX, 'approve')
+    harness.sandbox.answerPush(MAX, 'approve')
     const back = await page.follow('_links.prev')
     expect(back.json.status).toBe('MFA_REQUIRED')
     await expectNoSession(page)
@@ -408,7 +409,7 @@ describe('a policy that looks at the device', () => {
   const signIn = async (page: PortalPage, login: string, query?: string): Promise<'code' | 'no code'> => {
     const answer = await page.signIn(login)
     if (answer.json.status === 'SUCCESS') return 'no code'
-    const passCode = house.sandbox.totpCode(login)
+    const passCode = harness.sandbox.totpCode(login)
     await page.verify('token:software:totp', { passCode }, query === undefined ? {} : { query })
     expect(page.held.json.status).toBe('SUCCESS')
     return 'code'
@@ -416,7 +417,7 @@ describe('a policy that looks at the device', () => {
 
   test('asks once a device when it was to be remembered, also after signing out; another browser is asked', async () => {
     const login = 'dev.device@example.test'
-    const page = await openPage(house)
+    const page = await openPage(harness)
     expect(await signIn(page, login)).toBe('code')
     expect(await signIn(page, login, '?rememberDevice=true')).toBe('code')
     expect(await signIn(page, login)).toBe('no code')
@@ -428,17 +429,17 @@ describe('a policy that looks at the device', () => {
     expect(await signIn(page, login, '?rememberDevice=true')).toBe('code')
     expect(await signIn(page, login)).toBe('no code')
 
-    const other = await openPage(house)
+    const other = await openPage(harness)
     expect(await signIn(other, login)).toBe('code')
     expect(await signIn(page, login)).toBe('code') // another device came in between
   })
 
   test('asks once in two hours on the same device', async () => {
     const login = 'sven.session@example.test'
-    const page = await openPage(house)
+    const page = await openPage(harness)
     expect(await signIn(page, login)).toBe('code')
     expect(await signIn(page, login)).toBe('no code')
-    const other = await openPage(house)
+    const other = await openPage(harness)
     expect(await signIn(other, login)).toBe('code')
     expect(await signIn(page, login)).toBe('code') // another device came in between
     aheadMs += 2 * 3_600_000 + 1000
@@ -447,29 +448,29 @@ describe('a policy that looks at the device', () => {
 
   test('asks on a device that was never seen before', async () => {
     const login = 'bea.newdevice@example.test'
-    const page = await openPage(house)
+    const page = await openPage(harness)
     expect(await signIn(page, login)).toBe('code')
     expect(await signIn(page, login)).toBe('no code')
-    expect(await signIn(await openPage(house), login)).toBe('code')
+    expect(await signIn(await openPage(harness), login)).toBe('code')
     expect(await signIn(page, login)).toBe('no code')
   })
 })
 
 describe('the fingerprint of a device', () => {
   test('that is unknown brings a mail, once; one that is malformed is not passed on', async () => {
-    const page = await openPage(house)
+    const page = await openPage(harness)
     const signIn = (fingerprint: string) =>
       page.browser.post(
         '/api/v1/authn',
         { username: AMELIA, password: PASSWORD },
         { headers: { 'x-device-fingerprint': fingerprint } },
       )
-    const mails = () => house.sandbox.outbox.messages.filter(({ purpose }) => purpose === 'new-device')
+    const mails = () => harness.sandbox.outbox.messages.filter(({ purpose }) => purpose === 'new-device')
 
     for (const malformed of ['', 'with space', 'x'.repeat(257), 'caf\u00e9']) {
       expect((await signIn(malformed)).json.status).toBe('SUCCESS')
     }
-    expect(house.upstreamCalls().map(({ headers }) => headers['x-device-fingerprint'])).toEqual([
+    expect(harness.upstreamCalls().map(({ headers }) => headers['x-device-fingerprint'])).toEqual([
       undefined,
       undefined,
       undefined,
@@ -486,9 +487,9 @@ describe('the fingerprint of a device', () => {
 })
 
 function totpOf(login: string) {
-  return () => ({ passCode: house.sandbox.totpCode(login) })
+  return () => ({ passCode: harness.sandbox.totpCode(login) })
 }
 
 function tokenCode(serial: string) {
-  return () => ({ passCode: house.sandbox.tokenCode(serial) })
+  return () => ({ passCode: harness.sandbox.tokenCode(serial) })
 }

@@ -1,7 +1,7 @@
 import { Agent } from 'node:https'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { IDENTITY_HEADERS } from '../../src/session/forward-auth.ts'
-import { AMELIA, WALTER } from '../support/house.ts'
+import { AMELIA, WALTER } from '../support/harness.ts'
 import { type Arrived, type Portal, startPortal, ZOE } from '../support/portal.ts'
 import { PORTAL } from '../support/proxies.ts'
 import { startMonitor } from '../support/redis-monitor.ts'
@@ -220,7 +220,7 @@ describe('an answer is good for one request', () => {
 
   test('each costs Redis one command', async () => {
     const cookie = await portal.signIn(AMELIA)
-    const client = portal.house.redis.client()
+    const client = portal.harness.redis.client()
     const monitor = await startMonitor(client)
     const seen: string[] = []
     monitor.on('monitor', (_time: string, [command = '', argument = '']: string[]) => {
@@ -253,9 +253,9 @@ describe('the client’s address', () => {
   ]
 
   test('is the true one in the broker’s log, at the org and at the application, whatever the client writes', async () => {
-    portal.house.forget()
+    portal.harness.forget()
     const cookie = await portal.signIn(AMELIA, CLIENT)
-    const [call] = portal.house.upstreamCalls()
+    const [call] = portal.harness.upstreamCalls()
     expect(call?.headers['x-forwarded-for']).toBe(CLIENT)
 
     const answer = await portal.open(cookie, { from: CLIENT, headers: [...FORGED, ...MORE] })
@@ -264,10 +264,10 @@ describe('the client’s address', () => {
     expect(valuesOf(lastArrived(), 'forwarded')).toEqual([])
     const [requestId] = valuesOf(lastArrived(), 'x-request-id')
     const line = await until(() =>
-      portal.house.gatehouse.logLines().find((one) => one.requestId === requestId),
+      portal.harness.gatehouse.logLines().find((one) => one.requestId === requestId),
     )
     expect(line).toMatchObject({ event: 'request', route: '/forward-auth', status: 200, address: CLIENT })
-    expect(portal.house.gatehouse.logText()).not.toContain('198.51.100.')
+    expect(portal.harness.gatehouse.logText()).not.toContain('198.51.100.')
   })
 })
 
@@ -281,7 +281,7 @@ describe('Redis is away', () => {
       const cookie = await other.signIn(AMELIA)
       expect((await other.open(cookie)).status).toBe(200)
       const before = other.arrived.length
-      await other.house.redis.kill()
+      await other.harness.redis.kill()
       for (const mode of ['navigate', 'cors']) {
         const answer = await other.open(cookie, { headers: ['Sec-Fetch-Mode', mode] })
         expect([answer.status, answer.headers['retry-after'], answer.headers.location]).toEqual([
@@ -291,7 +291,7 @@ describe('Redis is away', () => {
         ])
       }
       expect(other.arrived.length).toBe(before)
-      await other.house.redis.restart()
+      await other.harness.redis.restart()
       await until(async () => (await other.open(cookie)).status === 200)
       expect(other.arrived.length).toBe(before + 1)
     } finally {
@@ -303,7 +303,7 @@ describe('Redis is away', () => {
     const other = await startPortal()
     try {
       const cookie = await other.signIn(AMELIA)
-      await other.house.gatehouse.stop()
+      await other.harness.gatehouse.stop()
       const answer = await other.open(cookie, { headers: ['Sec-Fetch-Mode', 'navigate'] })
       expect([answer.status, answer.headers['retry-after']]).toEqual([503, '2'])
     } finally {

@@ -1,18 +1,18 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Browser, PageAnswer } from '../support/browser.ts'
-import { AMELIA, type House, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness, TOMAS } from '../support/harness.ts'
 import { atMost, onlyLimits, type SomeLimits } from '../support/limits.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { errorOf, factorAt, handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 
 /** Codes, the messages that bring them, pushes and recoveries: what is limited once a sign-in has begun, or beside it. */
-let house: House
+let harness: Harness
 let aheadMs: number
-afterEach(() => house.stop())
+afterEach(() => harness.stop())
 
 async function limitedTo(limits: SomeLimits): Promise<void> {
   aheadMs = 0
-  house = await startHouse({
+  harness = await startHarness({
     tunables: (shipped) => {
       const only = onlyLimits(limits)(shipped)
       return { ...only, recovery: { ...only.recovery, resendAfterMs: 1 } }
@@ -32,14 +32,14 @@ const LIMITED = [429, 'E0000047']
 const wrongCode = { passCode: '000000' }
 
 async function askedFor(login: string, browser?: Browser): Promise<PortalPage> {
-  const page = await openPage(house, browser)
+  const page = await openPage(harness, browser)
   expect((await page.signIn(login)).json.status).toBe('MFA_REQUIRED')
   return page
 }
 
 async function signedIn(login: string): Promise<Browser> {
   const page = await askedFor(login)
-  await page.verify(TOTP, { passCode: house.sandbox.totpCode(login) })
+  await page.verify(TOTP, { passCode: harness.sandbox.totpCode(login) })
   expect(page.held.json.status).toBe('SUCCESS')
   return page.browser
 }
@@ -49,10 +49,10 @@ describe('wrong codes', () => {
     await limitedTo({ code: { perTransaction: { burst: { attempts: 2, perSeconds: 3600 } } } })
     const page = await askedFor(TOMAS)
     for (let n = 0; n < 2; n++) expect(errorOf(await page.verify(TOTP, wrongCode))).toEqual(WRONG)
-    house.forget()
-    const rightOne = { passCode: house.sandbox.totpCode(TOMAS) }
+    harness.forget()
+    const rightOne = { passCode: harness.sandbox.totpCode(TOMAS) }
     expect(errorOf(await page.verify(TOTP, rightOne))).toEqual(LIMITED)
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
     const anew = await askedFor(TOMAS)
     expect((await anew.verify(TOTP, rightOne)).json.status).toBe('SUCCESS')
   })
@@ -67,7 +67,7 @@ describe('wrong codes', () => {
     expect(answers).toEqual([WRONG, WRONG, WRONG, LIMITED, LIMITED])
     const own = await askedFor(TOMAS, known)
     expect(errorOf(await own.verify(TOTP, wrongCode))).toEqual(WRONG)
-    const done = await own.verify(TOTP, { passCode: house.sandbox.totpCode(TOMAS) })
+    const done = await own.verify(TOTP, { passCode: harness.sandbox.totpCode(TOMAS) })
     expect(done.json.status).toBe('SUCCESS')
   })
 
@@ -75,7 +75,7 @@ describe('wrong codes', () => {
     await limitedTo({ code: { perPerson: atMost(2) } })
     for (let n = 0; n < 3; n++) {
       const page = await askedFor(QUENTIN)
-      house.sandbox.faults.authn.set({ kind: 'html', path: '/api/v1/authn/factors', times: 1 })
+      harness.sandbox.faults.authn.set({ kind: 'html', path: '/api/v1/authn/factors', times: 1 })
       expect((await page.verify('question', { answer: 'lighthouse' })).status).toBe(502)
       expect((await page.verify('question', { answer: 'lighthouse' })).json.status).toBe('SUCCESS')
     }
@@ -91,10 +91,10 @@ describe('wrong codes', () => {
     const body = {
       status: 'MFA_CHALLENGE',
       factorResult: 'REJECTED',
-      stateToken: house.sandbox.tokensIssued().at(-1),
+      stateToken: harness.sandbox.tokensIssued().at(-1),
     }
     const path = '/api/v1/authn/factors'
-    house.sandbox.faults.authn.set({ kind: 'status', status: 200, path, times: 2, body })
+    harness.sandbox.faults.authn.set({ kind: 'status', status: 200, path, times: 2, body })
     const asked = page.held
     const guess = async () => {
       const verify = { stateToken: handleOf(asked), ...wrongCode }
@@ -117,7 +117,7 @@ describe('wrong codes', () => {
     for (const username of [AMELIA, UNKNOWN]) {
       const answers: PageAnswer[] = []
       for (let n = 0; n < 2; n++) {
-        const browser = await house.visit()
+        const browser = await harness.visit()
         const started = await startRecovery(browser, username, 'SMS')
         const code = { stateToken: handleOf(started), passCode: '000000' }
         for (let tried = 0; tried < 2; tried++)
@@ -136,14 +136,14 @@ describe('wrong passwords of a password factor', () => {
     const pages = [await askedFor(PABLO), await askedFor(PABLO)]
     const wrong = { password: 'Not-The-Password-1' }
     const signIn = { username: PABLO, ...wrong }
-    expect(errorOf(await (await house.visit()).post('/api/v1/authn', signIn))).toEqual([401, 'E0000004'])
+    expect(errorOf(await (await harness.visit()).post('/api/v1/authn', signIn))).toEqual([401, 'E0000004'])
     for (const page of pages) expect(errorOf(await page.verify('password', wrong))).toEqual(WRONG)
-    house.forget()
+    harness.forget()
     expect(errorOf(await (pages[0] as PortalPage).verify('password', { password: PASSWORD }))).toEqual(
       LIMITED,
     )
-    expect(errorOf(await (await house.visit()).post('/api/v1/authn', signIn))).toEqual(LIMITED)
-    expect(house.upstreamCalls()).toEqual([])
+    expect(errorOf(await (await harness.visit()).post('/api/v1/authn', signIn))).toEqual(LIMITED)
+    expect(harness.upstreamCalls()).toEqual([])
   })
 })
 
@@ -160,11 +160,11 @@ describe('codes that are sent', () => {
     aheadMs += 31_000
     const second = await askedFor(SANA)
     expect((await second.verify('sms')).json.status).toBe('MFA_CHALLENGE')
-    house.forget()
+    harness.forget()
     aheadMs += 31_000
     expect(errorOf(await second.follow('_links.resend.0'))).toEqual(LIMITED)
-    expect(house.upstreamCalls()).toEqual([])
-    const passCode = house.sandbox.outbox.latest(SANA, 'factor-code')?.code ?? ''
+    expect(harness.upstreamCalls()).toEqual([])
+    const passCode = harness.sandbox.outbox.latest(SANA, 'factor-code')?.code ?? ''
     expect((await second.follow('_links.next', { passCode })).json.status).toBe('SUCCESS')
 
     const own = await askedFor(SANA, second.browser)
@@ -197,9 +197,9 @@ describe('pushes', () => {
     const stranger = await askedFor(PENNY)
     expect((await stranger.verify('push')).json.factorResult).toBe('WAITING')
     expect((await stranger.follow('_links.next')).json.factorResult).toBe('WAITING')
-    house.forget()
+    harness.forget()
     expect(errorOf(await (await askedFor(PENNY)).verify('push'))).toEqual(LIMITED)
-    expect(house.upstreamCalls().filter(({ path }) => path.includes('/verify'))).toEqual([])
+    expect(harness.upstreamCalls().filter(({ path }) => path.includes('/verify'))).toEqual([])
 
     const own = await askedFor(PENNY, page.browser)
     expect((await own.verify('push')).json.factorResult).toBe('WAITING')
@@ -210,7 +210,7 @@ describe('pushes', () => {
     const page = await askedFor(PENNY)
     const verify = hrefAt(page.held, `${factorAt(page.held, 'push')}._links.verify`)
     expect((await page.send(verify)).json.factorResult).toBe('WAITING')
-    house.sandbox.answerPush(PENNY, 'reject')
+    harness.sandbox.answerPush(PENNY, 'reject')
     expect((await page.send(verify)).json.factorResult).toBe('REJECTED')
     expect((await page.send(verify)).json.factorResult).toBe('WAITING')
     expect((await page.send('/api/v1/authn/previous')).json.status).toBe('MFA_REQUIRED')
@@ -234,7 +234,7 @@ describe('recoveries', () => {
         const answers: PageAnswer[] = []
         for (let n = 0; n < 4; n++) {
           answers.push(
-            await startRecovery(await house.visit(), username, way, n % 2 === 0 ? 'password' : 'unlock'),
+            await startRecovery(await harness.visit(), username, way, n % 2 === 0 ? 'password' : 'unlock'),
           )
         }
         conversations.push(answers.map(({ status, headers }) => [status, headers.get('x-rate-limit-limit')]))
@@ -253,27 +253,27 @@ describe('recoveries', () => {
     await limitedTo({ recovery: { perAddress: atMost(2) } })
     const statuses: number[] = []
     for (let n = 0; n < 3; n++)
-      statuses.push((await startRecovery(await house.visit(), `somebody-${n}`, 'EMAIL')).status)
+      statuses.push((await startRecovery(await harness.visit(), `somebody-${n}`, 'EMAIL')).status)
     expect(statuses).toEqual([200, 200, 429])
   })
 
   test('the person can begin one in a known browser when strangers have used up theirs', async () => {
     await limitedTo({ recovery: { perPerson: atMost(1), perAddress: atMost(1), perKnownDevice: atMost(1) } })
-    const known = await house.visit()
+    const known = await harness.visit()
     await known.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
     const statuses = async (browser: Browser) => [
       (await startRecovery(browser, AMELIA, 'EMAIL')).status,
       (await startRecovery(browser, AMELIA, 'EMAIL')).status,
     ]
-    expect(await statuses(await house.visit())).toEqual([200, 429])
+    expect(await statuses(await harness.visit())).toEqual([200, 429])
     expect(await statuses(known)).toEqual([200, 429])
   })
 
   test('one that met trouble at the org is given back', async () => {
     await limitedTo({ recovery: { perPerson: atMost(1) } })
     const body = { errorCode: 'E0000009', errorSummary: 'x', errorLink: 'x', errorId: 'x', errorCauses: [] }
-    house.sandbox.faults.authn.set({ kind: 'status', status: 500, body, times: 2 })
-    const browser = await house.visit()
+    harness.sandbox.faults.authn.set({ kind: 'status', status: 500, body, times: 2 })
+    const browser = await harness.visit()
     const statuses: number[] = []
     for (let n = 0; n < 4; n++) statuses.push((await startRecovery(browser, AMELIA, 'EMAIL')).status)
     expect(statuses).toEqual([502, 502, 200, 429])

@@ -5,20 +5,20 @@ import type { Tunables } from '../../src/config/tunables.ts'
 import { type BrokerHome, type BrokerProcess, makeBrokerHome } from '../support/broker-process.ts'
 import { type Browser, openBrowser } from '../support/browser.ts'
 import { patientTunables } from '../support/gatehouse.ts'
-import { AMELIA, FROM_PROXY, type House, PASSWORD, startHouse } from '../support/house.ts'
+import { AMELIA, FROM_PROXY, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 import { until } from '../support/until.ts'
 
 /** Two broker processes on one Redis, behind a proxy that they trust. Their limits are as shipped. */
-let house: House
+let harness: Harness
 let home: BrokerHome
 let brokers: readonly BrokerProcess[]
 let pools: readonly Pool[]
 
 beforeAll(async () => {
-  house = await startHouse()
+  harness = await startHarness()
   home = await makeBrokerHome(patientWithOrg)
   const env = {
-    ...house.signInEnv,
+    ...harness.signInEnv,
     TRUST_PROXY: '127.0.0.1',
   }
   brokers = await Promise.all([home.start(env), home.start(env)])
@@ -28,7 +28,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all((pools ?? []).map((pool) => pool.destroy()))
   await home?.remove()
-  await house.stop()
+  await harness.stop()
 })
 
 /** The org answers from this test's own process, which sends the flood as well. */
@@ -90,7 +90,7 @@ function pick<Item>(items: readonly Item[], n: number): Item {
 const signInIn = (browser: Browser) => browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
 
 const wrongOnesUpstream = (login: string) =>
-  house
+  harness
     .upstreamCalls()
     .map(({ body }) => body as { username?: string; password?: string })
     .filter(({ username, password }) => username === login && password !== PASSWORD).length
@@ -108,7 +108,7 @@ test('ten thousand wrong passwords from a thousand addresses: the limit and not 
   const [home1, home2] = brokers.map(({ url }) => openBrowser(url, FROM_PROXY))
   if (home1 === undefined || home2 === undefined) throw new Error('two brokers')
   for (const browser of [home1, home2]) expect((await signInIn(browser)).json.status).toBe('SUCCESS')
-  house.forget()
+  harness.forget()
 
   const started = performance.now()
   let isOver = false

@@ -5,26 +5,26 @@ import { type Browser, openBrowser, type PageAnswer } from '../support/browser.t
 import {
   AMELIA,
   FROM_PROXY,
-  type House,
-  type HouseOptions,
+  type Harness,
+  type HarnessOptions,
   OLGA,
   PASSWORD,
-  startHouse,
+  startHarness,
   TOMAS,
-} from '../support/house.ts'
+} from '../support/harness.ts'
 import { atMost, onlyLimits, type SomeLimits } from '../support/limits.ts'
 import { navigate } from '../support/navigate.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { errorOf, handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
-let house: House
-afterEach(() => house.stop())
+let harness: Harness
+afterEach(() => harness.stop())
 
-/** A house behind a trusted proxy with these limits alone. */
-async function limitedTo(limits: SomeLimits, options: HouseOptions = {}): Promise<void> {
+/** A harness behind a trusted proxy with these limits alone. */
+async function limitedTo(limits: SomeLimits, options: HarnessOptions = {}): Promise<void> {
   const { env, ...rest } = options
-  house = await startHouse({
+  harness = await startHarness({
     tunables: onlyLimits(limits),
     env: { TRUST_PROXY: '127.0.0.1', ...env },
     ...rest,
@@ -43,7 +43,7 @@ function newAddress(): string {
   return `198.18.${visitors >> 8}.${visitors & 255}`
 }
 async function wrong(login: string, browser?: Browser, address = newAddress()) {
-  return (browser ?? openBrowser(house.gatehouse.url, FROM_PROXY)).post(
+  return (browser ?? openBrowser(harness.gatehouse.url, FROM_PROXY)).post(
     '/api/v1/authn',
     { username: login, password: `wrong-${++visitors}` },
     { headers: { 'x-forwarded-for': address } },
@@ -55,7 +55,7 @@ const right = (browser: Browser, login = AMELIA) =>
 
 /** A browser in which this person, who needs no factor, has signed in before. */
 async function knownBrowser(login = AMELIA): Promise<Browser> {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   expect((await right(browser, login)).json.status).toBe('SUCCESS')
   return browser
 }
@@ -73,7 +73,7 @@ describe('wrong passwords', () => {
   test('are limited by the person, over all browsers and addresses; nothing more is sent upstream', async () => {
     await limitedTo({ password: { perPerson: atMost(3, 600) } })
     expect(refusals(await inTurn(3, () => wrong(AMELIA)))).toEqual(repeated(REFUSED, 3))
-    house.forget()
+    harness.forget()
     const refused = await wrong(AMELIA)
     expect(errorOf(refused)).toEqual(LIMITED)
     expect(refused.headers.get('x-rate-limit-limit')).toBe('3')
@@ -84,8 +84,8 @@ describe('wrong passwords', () => {
     const resetS = Number(refused.headers.get('x-rate-limit-reset'))
     expect(resetS).toBeGreaterThan(Date.now() / 1000)
     expect(resetS).toBeLessThanOrEqual(Date.now() / 1000 + 601)
-    expect(errorOf(await right(openBrowser(house.gatehouse.url, FROM_PROXY)))).toEqual(LIMITED)
-    expect(house.upstreamCalls()).toEqual([])
+    expect(errorOf(await right(openBrowser(harness.gatehouse.url, FROM_PROXY)))).toEqual(LIMITED)
+    expect(harness.upstreamCalls()).toEqual([])
     expect(errorOf(await wrong(TOMAS))).toEqual(REFUSED)
   })
 
@@ -133,7 +133,7 @@ describe('wrong passwords', () => {
 
   test('are limited by the browser before they use up what the person has', async () => {
     await limitedTo({ password: { perPerson: atMost(4), perDevice: atMost(2) } })
-    const browser = await house.visit()
+    const browser = await harness.visit()
     expect(refusals(await inTurn(4, () => wrong(AMELIA, browser)))).toEqual([
       ...repeated(REFUSED, 2),
       ...repeated(LIMITED, 2),
@@ -168,54 +168,57 @@ describe('wrong passwords', () => {
 
   test('two hundred at once on two replicas: exactly as many reach the upstream as may', async () => {
     await limitedTo({ password: { perPerson: atMost(7) } })
-    const replica = await house.replica()
+    const replica = await harness.replica()
     const answers = await Promise.all(
       Array.from({ length: 200 }, (_, n) =>
-        wrong(AMELIA, openBrowser(n % 2 === 0 ? house.gatehouse.url : replica.url, FROM_PROXY)),
+        wrong(AMELIA, openBrowser(n % 2 === 0 ? harness.gatehouse.url : replica.url, FROM_PROXY)),
       ),
     )
     expect(answers.filter(({ status }) => status === 401)).toHaveLength(7)
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(193)
-    expect(house.upstreamCalls()).toHaveLength(7)
+    expect(harness.upstreamCalls()).toHaveLength(7)
   })
 
   test('one that is sent many times at once over replicas is one attempt, and uses up no other', async () => {
     await limitedTo({ password: { perPerson: atMost(2), perAddress: atMost(2), perDevice: atMost(2) } })
-    const replicas = [house.gatehouse, await house.replica(), await house.replica()]
-    const browser = await house.visit()
-    const cookie = await browser.jar.getCookieString(house.gatehouse.url)
+    const replicas = [harness.gatehouse, await harness.replica(), await harness.replica()]
+    const browser = await harness.visit()
+    const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
     const headers = { cookie, 'x-forwarded-for': '203.0.113.5' }
     const clicks = (password: string) =>
       Array.from({ length: 9 }, (_, n) => () => {
         const url = `${replicas[n % 3]?.url}/api/v1/authn`
-        return openBrowser(house.gatehouse.url, FROM_PROXY).post(
+        return openBrowser(harness.gatehouse.url, FROM_PROXY).post(
           url,
           { username: AMELIA, password },
           { headers },
         )
       })
-    house.forget()
+    harness.forget()
     for (const password of ['wrong-one', 'wrong-two']) {
       // the second is the last attempt that was left
-      const answers = await askedAtOnce({ ...house, brokers: replicas }, clicks(password))
+      const answers = await askedAtOnce({ ...harness, brokers: replicas }, clicks(password))
       expect(answers.map(errorOf)).toEqual(repeated(REFUSED, 9))
     }
-    expect(house.upstreamCalls()).toHaveLength(2)
+    expect(harness.upstreamCalls()).toHaveLength(2)
     const told = () =>
       replicas.flatMap((replica) => replica.logLines().filter(({ event }) => event === 'limit_hit'))
     expect(told()).toEqual([])
     const tooMany = await Promise.all(clicks('wrong-three').map((click) => click()))
     expect(tooMany.map(errorOf)).toEqual(repeated(LIMITED, 9))
-    expect(house.upstreamCalls()).toHaveLength(2)
-    const redis = house.redis.client()
+    expect(harness.upstreamCalls()).toHaveLength(2)
+    const redis = harness.redis.client()
     expect((await redis.keys('gatehouse:lock:*')).filter((key) => key.endsWith('}'))).toEqual([])
   })
 
   test('of a step-up count as well, and name nobody', async () => {
     await limitedTo({ password: { perPerson: atMost(2) } }, { env: { STEP_UP: 'on' } })
-    const browser = openBrowser(house.gatehouse.url, FROM_PROXY)
-    const { stateToken } = house.sandbox.startStepUp('payroll', undefined, 'https://portal.example/')
-    const arrived = await navigate(browser, `${house.gatehouse.url}/signin/step-up?stateToken=${stateToken}`)
+    const browser = openBrowser(harness.gatehouse.url, FROM_PROXY)
+    const { stateToken } = harness.sandbox.startStepUp('payroll', undefined, 'https://portal.example/')
+    const arrived = await navigate(
+      browser,
+      `${harness.gatehouse.url}/signin/step-up?stateToken=${stateToken}`,
+    )
     const handle = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
     const typed = (username: string, password: string) =>
       browser.post('/api/v1/authn', { stateToken: handle, username, password })
@@ -223,7 +226,7 @@ describe('wrong passwords', () => {
     const asked = await typed(TOMAS, PASSWORD)
     const done = await browser.post(verifyHref(asked, 'token:software:totp'), {
       stateToken: handle,
-      passCode: house.sandbox.totpCode(TOMAS),
+      passCode: harness.sandbox.totpCode(TOMAS),
     })
     expect(done.json.status).toBe('SUCCESS')
     expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(TOMAS)
@@ -233,14 +236,14 @@ describe('wrong passwords', () => {
 
   test('credentials that the org does not look at make nobody known', async () => {
     await limitedTo({ password: { perPerson: atMost(2), perKnownDevice: atMost(5) } })
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const asked = await right(browser, TOMAS)
     const stateToken = handleOf(asked)
-    const body = { status: 'MFA_REQUIRED', stateToken: house.sandbox.tokensIssued().at(-1) }
-    house.sandbox.faults.authn.set({ kind: 'status', status: 200, path: '/api/v1/authn', times: 1, body })
+    const body = { status: 'MFA_REQUIRED', stateToken: harness.sandbox.tokensIssued().at(-1) }
+    harness.sandbox.faults.authn.set({ kind: 'status', status: 200, path: '/api/v1/authn', times: 1, body })
     const ignored = await browser.post('/api/v1/authn', { stateToken, username: AMELIA, password: 'wrong' })
     expect(ignored.json.status).toBe('MFA_REQUIRED')
-    const code = { stateToken, passCode: house.sandbox.totpCode(TOMAS) }
+    const code = { stateToken, passCode: harness.sandbox.totpCode(TOMAS) }
     expect((await browser.post(verifyHref(asked, 'token:software:totp'), code)).json.status).toBe('SUCCESS')
     expect((await browser.get('/api/v1/sessions/me')).json).toMatchObject({ login: TOMAS })
     expect(refusals(await inTurn(3, () => wrong(AMELIA, browser)))).toEqual([REFUSED, REFUSED, LIMITED])
@@ -248,23 +251,23 @@ describe('wrong passwords', () => {
 
   test('activation and recovery tokens are limited by the address', async () => {
     await limitedTo({ token: { perAddress: atMost(2) } })
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const headers = { 'x-forwarded-for': '203.0.113.5' }
     const activate = (token: string) => browser.post('/api/v1/authn', { token }, { headers })
     const recover = (recoveryToken: string) =>
       browser.post('/api/v1/authn/recovery/token', { recoveryToken }, { headers })
-    expect((await recover(house.sandbox.recoveryToken(AMELIA))).status).toBe(200)
+    expect((await recover(harness.sandbox.recoveryToken(AMELIA))).status).toBe(200)
     expect(errorOf(await activate('no-such-token-1'))).toEqual(REFUSED)
     expect(errorOf(await recover('no-such-token-2'))).toEqual([401, 'E0000011'])
     expect(errorOf(await activate('no-such-token-3'))).toEqual(LIMITED)
-    expect(errorOf(await recover(house.sandbox.recoveryToken(AMELIA)))).toEqual(LIMITED)
+    expect(errorOf(await recover(harness.sandbox.recoveryToken(AMELIA)))).toEqual(LIMITED)
   })
 })
 
 describe('an operator who ends a person’s limits', () => {
   const OPS_TOKEN = 'plainly-fake-ops-token'
   const ended = async (userId: string, body: object = {}) => {
-    const answer = await fetch(`${house.gatehouse.opsUrl}/admin/users/${userId}/limits`, {
+    const answer = await fetch(`${harness.gatehouse.opsUrl}/admin/users/${userId}/limits`, {
       method: 'DELETE',
       headers: { authorization: `Bearer ${OPS_TOKEN}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
@@ -273,7 +276,7 @@ describe('an operator who ends a person’s limits', () => {
   }
   const userIdOf = async (browser: Browser) => String((await browser.get('/api/v1/sessions/me')).json.userId)
   const forgotten = (login: string) =>
-    openBrowser(house.gatehouse.url, FROM_PROXY).post('/api/v1/authn/recovery/password', {
+    openBrowser(harness.gatehouse.url, FROM_PROXY).post('/api/v1/authn/recovery/password', {
       username: login,
       factorType: 'EMAIL',
     })
@@ -288,7 +291,7 @@ describe('an operator who ends a person’s limits', () => {
       expect(refusals(await inTurn(3, () => wrong(login)))).toEqual([REFUSED, REFUSED, LIMITED])
       expect((await inTurn(2, () => forgotten(login))).map(({ status }) => status)).toEqual([200, 429])
     }
-    const news = () => openBrowser(house.gatehouse.url, FROM_PROXY)
+    const news = () => openBrowser(harness.gatehouse.url, FROM_PROXY)
     expect(errorOf(await right(news()))).toEqual(LIMITED)
     expect(await ended(userId)).toEqual([200, { ended: ['userId'] }])
     expect(errorOf(await right(news()))).toEqual(LIMITED) // passwords are counted by login
@@ -303,7 +306,7 @@ describe('an operator who ends a person’s limits', () => {
 
   test('and their codes, by the user id alone', async () => {
     await limitedTo({ code: { perPerson: atMost(2) } }, { env: { OPS_TOKEN } })
-    const browser = openBrowser(house.gatehouse.url, FROM_PROXY)
+    const browser = openBrowser(harness.gatehouse.url, FROM_PROXY)
     const begun = async () => {
       const asked = await right(browser, TOMAS)
       const step = { stateToken: handleOf(asked) }
@@ -316,9 +319,9 @@ describe('an operator who ends a person’s limits', () => {
       [403, 'E0000068'],
       LIMITED,
     ])
-    const userId = house.gatehouse.logLines().findLast(({ event }) => event === 'limit_hit')?.userId
+    const userId = harness.gatehouse.logLines().findLast(({ event }) => event === 'limit_hit')?.userId
     expect(await ended(String(userId))).toEqual([200, { ended: ['userId'] }])
-    expect((await code(house.sandbox.totpCode(TOMAS))).json.status).toBe('SUCCESS')
+    expect((await code(harness.sandbox.totpCode(TOMAS))).json.status).toBe('SUCCESS')
   })
 })
 
@@ -339,19 +342,19 @@ describe('an attempt that was not refused is given back', () => {
     ['a cut connection', { kind: 'cut' }, 502],
   ])('%s', async (_what, fault, status) => {
     await limitedTo({ password: { perPerson: atMost(2), perAddress: atMost(2), perDevice: atMost(2) } })
-    const browser = await house.visit()
+    const browser = await harness.visit()
     // three of each kind: fewer than make the breaker open
-    house.sandbox.faults.authn.set({ ...fault, times: 3 } as never)
+    harness.sandbox.faults.authn.set({ ...fault, times: 3 } as never)
     const answers = await inTurn(3, () => browser.post('/api/v1/authn', CREDENTIALS))
     expect(answers.map((answer) => answer.status)).toEqual(repeated(status, 3))
-    house.sandbox.faults.authn.clear()
+    harness.sandbox.faults.authn.clear()
     await expectWholeAllowance(browser)
   })
 
   test('a refusal by the limit of the org', async () => {
     await limitedTo({ password: { perPerson: atMost(2) } })
-    house.sandbox.faults.authn.set({ kind: 'rate-limited', retrySeconds: 1 })
-    const browser = await house.visit()
+    harness.sandbox.faults.authn.set({ kind: 'rate-limited', retrySeconds: 1 })
+    const browser = await harness.visit()
     const answers = await inTurn(3, () => browser.post('/api/v1/authn', CREDENTIALS))
     expect(refusals(answers)).toEqual(repeated(LIMITED, 3))
     expect(await limitKeys()).toEqual([])
@@ -359,14 +362,14 @@ describe('an attempt that was not refused is given back', () => {
 
   test('a time-out', async () => {
     const only = onlyLimits({ password: { perPerson: atMost(2) } })
-    house = await startHouse({
+    harness = await startHarness({
       tunables: (shipped) => {
         const { upstream, ...rest } = only(shipped)
         return { ...rest, upstream: { ...upstream, authn: { ...upstream.authn, totalTimeoutMs: 300 } } }
       },
     })
-    const browser = await house.visit()
-    house.sandbox.faults.authn.set({ kind: 'delay', ms: 2000, times: 3 })
+    const browser = await harness.visit()
+    harness.sandbox.faults.authn.set({ kind: 'delay', ms: 2000, times: 3 })
     const answers = await inTurn(3, () => browser.post('/api/v1/authn', CREDENTIALS))
     expect(answers.map(({ status }) => status)).toEqual([504, 504, 504])
     expect(await limitKeys()).toEqual([])
@@ -374,7 +377,7 @@ describe('an attempt that was not refused is given back', () => {
 
   test('a password that was right, with a factor still to come', async () => {
     await limitedTo({ password: { perPerson: atMost(2) } })
-    const answers = await inTurn(5, async () => right(openBrowser(house.gatehouse.url, FROM_PROXY), TOMAS))
+    const answers = await inTurn(5, async () => right(openBrowser(harness.gatehouse.url, FROM_PROXY), TOMAS))
     expect(answers.map(({ json }) => json.status)).toEqual(repeated('MFA_REQUIRED', 5))
     expect(refusals(await inTurn(3, () => wrong(TOMAS)))).toEqual([REFUSED, REFUSED, LIMITED])
   })
@@ -395,7 +398,7 @@ async function passwordWindows(client: Redis): Promise<string[]> {
 
 /** What is counted just now; what is given back goes out with the answer's settlement, which nobody waits for. */
 const limitKeys = async () => {
-  const client = house.redis.client()
+  const client = harness.redis.client()
   return until(
     async () => {
       const windows = await passwordWindows(client)
@@ -411,7 +414,7 @@ describe('a wrong old password', () => {
 
   /** A browser of its own whose sign-in stands at the expired password. */
   async function expired(): Promise<PortalPage> {
-    const page = await openPage(house)
+    const page = await openPage(harness)
     expect((await page.signIn(OLGA)).json.status).toBe('PASSWORD_EXPIRED')
     return page
   }
@@ -432,13 +435,13 @@ describe('a wrong old password', () => {
     const page = await expired()
     const from = '203.0.113.7'
     for (let n = 0; n < 2; n++) expect(errorOf(await change(page, {}, from))).toEqual(REFUSED_UPDATE)
-    house.forget()
+    harness.forget()
     const refused = await change(page, { oldPassword: PASSWORD }, from)
     expect(errorOf(refused)).toEqual(LIMITED)
     expect(refused.headers.get('x-rate-limit-limit')).toBe('2')
     expect(refused.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
-    expect(house.upstreamCalls()).toEqual([])
-    expect(await house.gatehouse.metrics()).toContain(
+    expect(harness.upstreamCalls()).toEqual([])
+    expect(await harness.gatehouse.metrics()).toContain(
       `gatehouse_limit_hits_total{limit="password_${scope}"} 1`,
     )
   })
@@ -448,8 +451,8 @@ describe('a wrong old password', () => {
     const page = await expired()
     expect(errorOf(await change(page))).toEqual(REFUSED_UPDATE)
     expect(errorOf(await wrong(OLGA))).toEqual(REFUSED)
-    const other = await house.replica()
-    const headers = { cookie: await page.browser.jar.getCookieString(house.gatehouse.url) }
+    const other = await harness.replica()
+    const headers = { cookie: await page.browser.jar.getCookieString(harness.gatehouse.url) }
     const body = { stateToken: page.stateToken, oldPassword: 'wrong', newPassword: NEW_PASSWORD }
     const path = '/api/v1/authn/credentials/change_password'
     expect(errorOf(await page.browser.post(other.url + path, body, { headers }))).toEqual(REFUSED_UPDATE)
@@ -470,7 +473,7 @@ describe('a wrong old password', () => {
     await limitedTo({ password: { perPerson: atMost(1), perKnownDevice: atMost(3) } })
     const page = await expired()
     await change(page, { oldPassword: PASSWORD })
-    house.sandbox.reset()
+    harness.sandbox.reset()
     await page.signIn(OLGA)
     const answers = await inTurn(4, () => change(page))
     expect(refusals(answers)).toEqual([...repeated(REFUSED_UPDATE, 3), LIMITED])
@@ -479,7 +482,7 @@ describe('a wrong old password', () => {
   test('counts nothing when the upstream fails', async () => {
     await limitedTo({ password: { perPerson: atMost(1) } })
     const page = await expired()
-    house.sandbox.faults.authn.set({ kind: 'html', times: 1 })
+    harness.sandbox.faults.authn.set({ kind: 'html', times: 1 })
     expect((await change(page)).status).toBeGreaterThanOrEqual(500)
     await limitKeys()
     expect(errorOf(await change(page))).toEqual(REFUSED_UPDATE)
@@ -496,7 +499,7 @@ describe('a browser in which the person has fully signed in', () => {
     const headers = { 'x-forwarded-for': '203.0.113.5' }
     const credentials = { username: AMELIA, password: PASSWORD }
     expect((await known.post('/api/v1/authn', credentials, { headers })).json.status).toBe('SUCCESS')
-    expect(errorOf(await right(openBrowser(house.gatehouse.url, FROM_PROXY)))).toEqual(LIMITED)
+    expect(errorOf(await right(openBrowser(harness.gatehouse.url, FROM_PROXY)))).toEqual(LIMITED)
   })
 
   test('has a limit of its own, and uses nothing of what strangers have', async () => {
@@ -526,7 +529,7 @@ describe('a browser in which the person has fully signed in', () => {
   test('stays known for so many days after the last sign-in, and no longer', async () => {
     await limitedTo({ password: { perPerson: atMost(1) } })
     await knownBrowser()
-    const client = house.redis.client()
+    const client = harness.redis.client()
     const keys = await client.keys('gatehouse:known:{*')
     expect(keys).toHaveLength(2) // by the login and by the user id
     for (const key of keys) {
@@ -557,7 +560,7 @@ describe('failures in a row', () => {
     const second = await knownBrowser()
     expect(refusals(await inTurn(2, () => wrong(AMELIA, first)))).toEqual(repeated(REFUSED, 2))
     expect(refusals(await inTurn(2, () => wrong(AMELIA, second)))).toEqual([REFUSED, LIMITED])
-    expect((await right(openBrowser(house.gatehouse.url, FROM_PROXY))).json.status).toBe('SUCCESS')
+    expect((await right(openBrowser(harness.gatehouse.url, FROM_PROXY))).json.status).toBe('SUCCESS')
     expect(errorOf(await wrong(AMELIA, second))).toEqual(REFUSED)
   })
 })
@@ -566,7 +569,7 @@ describe('what is left behind', () => {
   test('keys hold no name and no address, and all of them end', async () => {
     await limitedTo({ password: { perPerson: atMost(2) } })
     await wrong(AMELIA, undefined, '203.0.113.5')
-    const client = house.redis.client()
+    const client = harness.redis.client()
     const keys = await client.keys('gatehouse:limit:{*')
     expect(keys).toHaveLength(3) // of the user, a day's and those in a row; of the address
     for (const key of keys) {
@@ -584,8 +587,10 @@ describe('what is left behind', () => {
     await limitedTo({ password: { perPerson: atMost(1) } })
     const guesses = await inTurn(3, () => wrong(AMELIA, undefined, '203.0.113.5'))
     expect(refusals(guesses)).toEqual([REFUSED, LIMITED, LIMITED])
-    expect(await house.gatehouse.metrics()).toContain('gatehouse_limit_hits_total{limit="password_person"} 2')
-    const hits = house.gatehouse.logLines().filter(({ event }) => event === 'limit_hit')
+    expect(await harness.gatehouse.metrics()).toContain(
+      'gatehouse_limit_hits_total{limit="password_person"} 2',
+    )
+    const hits = harness.gatehouse.logLines().filter(({ event }) => event === 'limit_hit')
     expect(hits).toHaveLength(2)
     expect(hits[0]).toMatchObject({
       audit: true,
@@ -596,27 +601,27 @@ describe('what is left behind', () => {
       deviceHash: expect.stringMatching(/^[\w-]{16}$/),
       retryAfterSeconds: expect.any(Number),
     })
-    expect(house.gatehouse.logText()).not.toMatch(/amelia/i)
+    expect(harness.gatehouse.logText()).not.toMatch(/amelia/i)
   })
 
   test('with Redis away it is 503, nothing is sent upstream, and no attempt is burnt', async () => {
     const limited = onlyLimits({ password: { perPerson: atMost(2) } })
-    house = await startHouse({
+    harness = await startHarness({
       redis: { persist: true },
       tunables: (shipped) => ({
         ...limited(shipped),
         store: { connectTimeoutMs: 2000, commandTimeoutMs: 2000 },
       }),
     })
-    const browser = await house.visit()
+    const browser = await harness.visit()
     expect(errorOf(await wrong(AMELIA, browser))).toEqual(REFUSED)
-    house.forget()
-    await house.redis.kill()
+    harness.forget()
+    await harness.redis.kill()
     const answers = await inTurn(3, () => wrong(AMELIA, browser))
     expect(refusals(answers)).toEqual(repeated([503, 'E0000009'], 3))
-    expect(house.upstreamCalls()).toEqual([])
-    await house.redis.restart()
-    const ready = async () => (await fetch(`${house.gatehouse.opsUrl}/readyz`)).ok
+    expect(harness.upstreamCalls()).toEqual([])
+    await harness.redis.restart()
+    const ready = async () => (await fetch(`${harness.gatehouse.opsUrl}/readyz`)).ok
     await until(ready)
     expect(refusals(await inTurn(2, () => wrong(AMELIA, browser)))).toEqual([REFUSED, LIMITED])
   })
@@ -624,12 +629,12 @@ describe('what is left behind', () => {
 
 test('a sign-in that goes on is not stopped by what was counted for others', async () => {
   await limitedTo({ password: { perPerson: atMost(1) } })
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const asked = await right(browser, TOMAS)
   expect(refusals(await inTurn(2, () => wrong(TOMAS)))).toEqual([REFUSED, LIMITED])
   const done = await browser.post(verifyHref(asked, 'token:software:totp'), {
     stateToken: handleOf(asked),
-    passCode: house.sandbox.totpCode(TOMAS),
+    passCode: harness.sandbox.totpCode(TOMAS),
   })
   expect(done.json.status).toBe('SUCCESS')
 })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
-import { AMELIA, type House, OLGA, PASSWORD, startHouse, TOMAS, WALTER } from '../support/house.ts'
+import { AMELIA, type Harness, OLGA, PASSWORD, startHarness, TOMAS, WALTER } from '../support/harness.ts'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
@@ -12,23 +12,23 @@ import { until } from '../support/until.ts'
  * write goes by itself. Here one kind of key after the other is refused to the broker (ACL) while the upstream is being asked. Whatever
  * is lost: never half a sign-in.
  */
-let house: House
+let harness: Harness
 let cluster: RedisCluster
 let broker: Gatehouse
 let redis: Redis
 beforeAll(async () => {
-  house = await startHouse()
+  harness = await startHarness()
   cluster = await startRedisCluster(1)
   for (const onlyOne of cluster.masters) redis = onlyOne.client()
   await redis.call('ACL', 'SETUSER', 'broker', 'reset', 'on', '>plainly-fake', '+@all', '~*', '&*')
-  broker = await house.replica({ REDIS_URL: cluster.url.replace('//', '//broker:plainly-fake@') })
+  broker = await harness.replica({ REDIS_URL: cluster.url.replace('//', '//broker:plainly-fake@') })
 })
 afterAll(async () => {
-  await house.stop()
+  await harness.stop()
   await cluster.stop()
 })
 beforeEach(async () => {
-  house.sandbox.reset()
+  harness.sandbox.reset()
   await allow('~*')
   await redis.flushall()
 })
@@ -57,10 +57,10 @@ async function interrupted(
   ask: () => Promise<PageAnswer>,
   change: () => Promise<unknown>,
 ): Promise<PageAnswer> {
-  const letGo = house.sandbox.faults.authn.hold({ times: 1 })
-  house.forget()
+  const letGo = harness.sandbox.faults.authn.hold({ times: 1 })
+  harness.forget()
   const answering = ask()
-  await until(() => house.upstreamCalls().length === 1)
+  await until(() => harness.upstreamCalls().length === 1)
   await change()
   letGo()
   const answer = await answering
@@ -78,7 +78,7 @@ const signIn = (browser: Browser, username: string, fields: object = {}) =>
 
 async function verify(browser: Browser, asked: PageAnswer) {
   const path = new URL(verifyHref(asked, 'token:software:totp')).pathname
-  return browser.post(path, { stateToken: handleOf(asked), passCode: house.sandbox.totpCode(TOMAS) })
+  return browser.post(path, { stateToken: handleOf(asked), passCode: harness.sandbox.totpCode(TOMAS) })
 }
 
 test.each([
@@ -188,10 +188,10 @@ test.each([
   ['the step can not be claimed', ['lock', 'txn']],
 ])('%s: 503, nothing is sent upstream, no lock is left and nothing stays counted', async (_what, kinds) => {
   const browser = await visit()
-  house.forget()
+  harness.forget()
   await allowAllBut(...kinds)
   expectUnavailable(await signIn(browser, AMELIA))
-  expect(house.upstreamCalls()).toEqual([])
+  expect(harness.upstreamCalls()).toEqual([])
   await allow('~*')
   await until(async () => (await keys('limit')).length === 0)
   expect((await keys('lock')).filter((key) => key.endsWith('}'))).toEqual([])

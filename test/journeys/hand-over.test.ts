@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
 import { openLibrary } from '../support/browser-library.ts'
-import { AMELIA, type House, PASSWORD, startHouse } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 import { REDIRECT_TRICKS } from '../support/redirect-tricks.ts'
 
@@ -9,38 +9,38 @@ import { REDIRECT_TRICKS } from '../support/redirect-tricks.ts'
 const TARGET = 'http://localhost:3000/home'
 
 let nowMs = Date.now()
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse({ env: { SSO_REDIRECTS: TARGET }, sandboxNow: () => nowMs })
+  harness = await startHarness({ env: { SSO_REDIRECTS: TARGET }, sandboxNow: () => nowMs })
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 beforeEach(() => {
   nowMs = Date.now()
-  house.sandbox.reset()
+  harness.sandbox.reset()
 })
 
 async function signedIn() {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const answer = await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
   return { browser, handle: String(answer.json.sessionToken), answer }
 }
 const leave = (handle: string, redirectUrl = TARGET) =>
-  `${house.gatehouse.url}/login/sessionCookieRedirect?checkAccountSetupComplete=true&token=${encodeURIComponent(
+  `${harness.gatehouse.url}/login/sessionCookieRedirect?checkAccountSetupComplete=true&token=${encodeURIComponent(
     handle,
   )}&redirectUrl=${encodeURIComponent(redirectUrl)}`
 
 test('SUCCESS carries a handle for the session token, which hands the browser on once', async () => {
   const { browser, handle, answer } = await signedIn()
   expect(handle).toMatch(/^00[\w-]{43}$/)
-  expect(house.sandbox.tokensIssued()).not.toContain(handle)
-  for (const token of house.sandbox.tokensIssued()) expect(answer.text).not.toContain(token)
+  expect(harness.sandbox.tokensIssued()).not.toContain(handle)
+  for (const token of harness.sandbox.tokensIssued()) expect(answer.text).not.toContain(token)
 
   const out = await navigate(browser, leave(handle, `${TARGET}/deep?x=1`))
   expect(out.status).toBe(302)
   const there = new URL(out.location ?? '')
-  expect(there.origin + there.pathname).toBe(`${house.authnUrl}/login/sessionCookieRedirect`)
+  expect(there.origin + there.pathname).toBe(`${harness.authnUrl}/login/sessionCookieRedirect`)
   expect(there.searchParams.get('redirectUrl')).toBe(`${TARGET}/deep?x=1`)
-  expect(house.sandbox.tokensIssued()).toContain(there.searchParams.get('token'))
+  expect(harness.sandbox.tokensIssued()).toContain(there.searchParams.get('token'))
   const taken = await fetch(there, { redirect: 'manual' })
   expect([taken.status, taken.headers.get('location')]).toEqual([302, `${TARGET}/deep?x=1`])
 
@@ -56,8 +56,8 @@ test('many at once: one is handed on', async () => {
 
 test('another device, no device, another target or a look do not use it up', async () => {
   const { browser, handle } = await signedIn()
-  expect((await navigate(await house.visit(), leave(handle))).status).toBe(401)
-  expect((await navigate(openBrowser(house.gatehouse.url), leave(handle))).status).toBe(401)
+  expect((await navigate(await harness.visit(), leave(handle))).status).toBe(401)
+  expect((await navigate(openBrowser(harness.gatehouse.url), leave(handle))).status).toBe(401)
   for (const target of [
     'https://evil.example/home',
     'http://localhost:3000/other',
@@ -76,7 +76,7 @@ test('another device, no device, another target or a look do not use it up', asy
 })
 
 test('no redirect route can be made to go anywhere but where it should', async () => {
-  const tricked = await house.replica({ SSO_REDIRECTS: 'https://app.example.com/home', STEP_UP: 'on' })
+  const tricked = await harness.replica({ SSO_REDIRECTS: 'https://app.example.com/home', STEP_UP: 'on' })
   const browser = openBrowser(tricked.url)
   await browser.get('/api/v1/sessions/me')
   const answer = await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
@@ -92,7 +92,7 @@ test('no redirect route can be made to go anywhere but where it should', async (
     }
     const arrived = await go('/signin/step-up', { stateToken: trick, redirectUrl: trick })
     if (arrived.location !== undefined)
-      expect(arrived.location.startsWith(`${house.gatehouse.url}/?stateToken=00`)).toBe(true)
+      expect(arrived.location.startsWith(`${harness.gatehouse.url}/?stateToken=00`)).toBe(true)
   }
   expect(
     (await go('/login/sessionCookieRedirect', { token: handle, redirectUrl: 'https://app.example.com/home' }))
@@ -101,7 +101,7 @@ test('no redirect route can be made to go anywhere but where it should', async (
 })
 
 test("the vendor's library hands the browser on with the handle", async () => {
-  const { client, browser } = openLibrary(house.gatehouse.url)
+  const { client, browser } = openLibrary(harness.gatehouse.url)
   await browser.get('/api/v1/sessions/me')
   const { sessionToken } = await client.signInWithCredentials({ username: AMELIA, password: PASSWORD })
   const gone: string[] = []
@@ -117,13 +117,13 @@ test("the vendor's library hands the browser on with the handle", async () => {
 })
 
 test('without SSO_REDIRECTS there is no handle, and nothing to hand over', async () => {
-  const plain = await house.replica({ SSO_REDIRECTS: '' })
+  const plain = await harness.replica({ SSO_REDIRECTS: '' })
   const browser = openBrowser(plain.url)
   await browser.get('/api/v1/sessions/me')
   const answer = await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
   expect(answer.json.status).toBe('SUCCESS')
   expect(answer.json).not.toHaveProperty('sessionToken')
   expect(
-    (await navigate(browser, leave(`00${'A'.repeat(43)}`).replace(house.gatehouse.url, plain.url))).status,
+    (await navigate(browser, leave(`00${'A'.repeat(43)}`).replace(harness.gatehouse.url, plain.url))).status,
   ).toBe(400)
 })

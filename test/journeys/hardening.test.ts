@@ -1,22 +1,22 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { PageAnswer } from '../support/browser.ts'
-import { AMELIA, type House, PASSWORD, PRIYA, startHouse, TOMAS } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
 /** What an upstream, a network or one browser could do to everybody else. */
 
-let house: House
+let harness: Harness
 beforeEach(async () => {
-  house = await startHouse()
+  harness = await startHarness()
 })
-afterEach(() => house.stop())
+afterEach(() => harness.stop())
 
 const credentials = (username: string) => ({ username, password: PASSWORD })
 
 /** The next answer to this path, whatever is asked. */
 function answerNext(path: string, body: object, status = 200) {
-  house.sandbox.faults.authn.set({ kind: 'status', status, path, body, times: 1 })
+  harness.sandbox.faults.authn.set({ kind: 'status', status, path, body, times: 1 })
 }
 
 describe('tokens in odd places', () => {
@@ -38,7 +38,7 @@ describe('tokens in odd places', () => {
         },
       },
     })
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const answer = await browser.post('/api/v1/authn', credentials(AMELIA))
     expect(answer.json.status).toBe('SUCCESS')
     const session = await browser.get('/api/v1/sessions/me')
@@ -47,18 +47,18 @@ describe('tokens in odd places', () => {
   })
 
   test('a factor type that is a name every object knows is just a second factor', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
     const stateToken = handleOf(asked)
     const verify = verifyHref(asked, 'token:software:totp')
     const id = /factors\/(\w+)\//.exec(verify)?.[1]
     answerNext('/api/v1/authn', {
       status: 'MFA_REQUIRED',
-      stateToken: house.sandbox.tokensIssued().at(-1),
+      stateToken: harness.sandbox.tokensIssued().at(-1),
       _embedded: { factors: [{ id, factorType: 'constructor' }] },
     })
     await browser.post('/api/v1/authn', { stateToken })
-    const done = await browser.post(verify, { stateToken, passCode: house.sandbox.totpCode(TOMAS) })
+    const done = await browser.post(verify, { stateToken, passCode: harness.sandbox.totpCode(TOMAS) })
     expect(done.json.status).toBe('SUCCESS')
     expect((await browser.get('/api/v1/sessions/me')).json.amr).toEqual(['pwd', 'mfa'])
   })
@@ -66,18 +66,18 @@ describe('tokens in odd places', () => {
 
 describe('an answer that says nothing', () => {
   test('is 502, and the transaction is kept', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
     const stateToken = handleOf(asked)
     const verify = verifyHref(asked, 'token:software:totp')
     answerNext('/api/v1/authn/factors', { ok: true })
     expect((await browser.post(verify, { stateToken, passCode: '000000' })).status).toBe(502)
-    const done = await browser.post(verify, { stateToken, passCode: house.sandbox.totpCode(TOMAS) })
+    const done = await browser.post(verify, { stateToken, passCode: harness.sandbox.totpCode(TOMAS) })
     expect(done.json.status).toBe('SUCCESS')
   })
 
   test('one about another person opens no session, and is an alarm', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
     answerNext('/api/v1/authn/factors', {
       status: 'SUCCESS',
@@ -90,32 +90,32 @@ describe('an answer that says nothing', () => {
     })
     expect(answer.status).toBe(502)
     expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
-    expect(house.gatehouse.logText()).toContain('"event":"person_changed"')
+    expect(harness.gatehouse.logText()).toContain('"event":"person_changed"')
   })
 })
 
 describe('a step that comes too late', () => {
   test('opens no session, and leaves the one that the browser has alone', async () => {
-    await house.stop()
-    house = await startHouse({
+    await harness.stop()
+    harness = await startHarness({
       tunables: (tunables) => ({
         ...tunables,
         transaction: { ...tunables.transaction, stepLockMs: 300 },
       }),
     })
-    const browser = await house.visit()
+    const browser = await harness.visit()
     await browser.post('/api/v1/authn', credentials(AMELIA))
     const before = await browser.get('/api/v1/sessions/me')
     const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
     const stateToken = handleOf(asked)
-    const other = await house.replica()
-    const cookie = await browser.jar.getCookieString(house.gatehouse.url)
+    const other = await harness.replica()
+    const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
 
-    const release = house.sandbox.faults.authn.hold({ path: '/api/v1/authn/factors', times: 1 })
-    house.forget()
-    const passCode = house.sandbox.totpCode(TOMAS)
+    const release = harness.sandbox.faults.authn.hold({ path: '/api/v1/authn/factors', times: 1 })
+    harness.forget()
+    const passCode = harness.sandbox.totpCode(TOMAS)
     const late = browser.post(verifyHref(asked, 'token:software:totp'), { stateToken, passCode })
-    await until(() => house.upstreamCalls().length === 1)
+    await until(() => harness.upstreamCalls().length === 1)
     const quick = await fetch(`${other.url}/api/v1/authn`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin', cookie },
@@ -131,45 +131,45 @@ describe('a step that comes too late', () => {
 
 describe('one browser', () => {
   test('with a flood of different steps is told so at once, and only a few of them wait', async () => {
-    await house.stop()
-    house = await startHouse() // the first step takes as long as the flood does
-    const browser = await house.visit()
+    await harness.stop()
+    harness = await startHarness() // the first step takes as long as the flood does
+    const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
     const stateToken = handleOf(asked)
     const verify = verifyHref(asked, 'token:software:totp')
-    const letGo = house.sandbox.faults.authn.hold({ times: 1 })
-    house.forget()
+    const letGo = harness.sandbox.faults.authn.hold({ times: 1 })
+    harness.forget()
     const refused: PageAnswer[] = []
     const answering = Array.from({ length: 60 }, async (_, code) => {
       const answer = await browser.post(verify, { stateToken, passCode: String(100_000 + code) })
       if (answer.status === 503) refused.push(answer)
     })
     // one is with the org, five stand in line
-    await until(() => house.upstreamCalls().length === 1 && refused.length === 54)
+    await until(() => harness.upstreamCalls().length === 1 && refused.length === 54)
     letGo()
     await Promise.all(answering)
     expect(refused.map(({ headers }) => headers.get('retry-after'))).toEqual(Array(54).fill('1'))
-    expect(house.upstreamCalls()).toHaveLength(6)
+    expect(harness.upstreamCalls()).toHaveLength(6)
   })
 
   test('whose names the org answers too late closes the door for nobody else', async () => {
-    await house.stop()
-    house = await startHouse({
+    await harness.stop()
+    harness = await startHarness({
       tunables: (tunables) => ({
         ...tunables,
         upstream: { ...tunables.upstream, authn: { ...tunables.upstream.authn, totalTimeoutMs: 1500 } },
       }),
     })
-    house.sandbox.faults.authn.set({ kind: 'delay', ms: 300_000 })
-    const slow = await house.visit()
+    harness.sandbox.faults.authn.set({ kind: 'delay', ms: 300_000 })
+    const slow = await harness.visit()
     const late = await Promise.all(
       Array.from({ length: 8 }, (_, n) =>
         slow.post('/api/v1/authn', { username: `slow${n}`, password: 'x' }),
       ),
     )
     expect(new Set(late.map(({ status }) => status))).toEqual(new Set([504]))
-    house.sandbox.faults.authn.clear()
-    const other = await house.visit()
+    harness.sandbox.faults.authn.clear()
+    const other = await harness.visit()
     await until(
       async () => (await other.post('/api/v1/authn', credentials(AMELIA))).json.status === 'SUCCESS',
       { what: 'a sign-in of another person' },

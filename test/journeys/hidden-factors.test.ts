@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { type House, startHouse } from '../support/house.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
 import { openPage } from '../support/portal-page.ts'
 import { errorOf, handleOf, valueAt } from '../support/transaction-view.ts'
 
@@ -7,13 +7,13 @@ const QUENTIN = 'quentin.query@example.test'
 const MAX = 'max.many@example.test'
 const ERIN = 'erin.enrol@example.test'
 
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse({ env: { HIDDEN_FACTORS: 'question,call' } })
+  harness = await startHarness({ env: { HIDDEN_FACTORS: 'question,call' } })
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 beforeEach(() => {
-  house.sandbox.reset()
+  harness.sandbox.reset()
 })
 
 const typesIn = (json: unknown) => {
@@ -23,7 +23,7 @@ const typesIn = (json: unknown) => {
 
 /** The id of a person's factor, as somebody would know it who has seen it elsewhere. */
 const idOfFactor = async (login: string, factorType: string): Promise<string> => {
-  const answer = await fetch(`${house.authnUrl}/api/v1/authn`, {
+  const answer = await fetch(`${harness.authnUrl}/api/v1/authn`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'application/json' },
     body: JSON.stringify({ username: login, password: 'Demo-Password-1' }),
@@ -38,23 +38,23 @@ const idOfFactor = async (login: string, factorType: string): Promise<string> =>
 describe('a hidden factor', () => {
   test('is not among those that can be verified, and its step is refused with nothing sent', async () => {
     const id = await idOfFactor(MAX, 'question')
-    const page = await openPage(house)
+    const page = await openPage(harness)
     const asked = await page.signIn(MAX)
     expect(typesIn(asked.json).sort()).toEqual(['email', 'push', 'sms', 'token:software:totp', 'webauthn'])
-    house.forget()
+    harness.forget()
     const refused = await page.send(`/api/v1/authn/factors/${id}/verify`, { answer: 'lighthouse' })
     expect(errorOf(refused)).toEqual([403, 'E0000079'])
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
   })
 
   test('is not among those that can be enrolled, and enrolling it is refused with nothing sent', async () => {
-    const page = await openPage(house)
+    const page = await openPage(harness)
     const asked = await page.signIn(ERIN)
     expect(asked.json.status).toBe('MFA_ENROLL')
     expect(typesIn(asked.json)).toContain('push')
     expect(typesIn(asked.json)).not.toContain('question')
     expect(typesIn(asked.json)).not.toContain('call')
-    house.forget()
+    harness.forget()
     const refused = await page.send('/api/v1/authn/factors', {
       factorType: 'question',
       provider: 'OKTA',
@@ -64,25 +64,25 @@ describe('a hidden factor', () => {
     const userId = String(valueAt(asked.json, '_embedded.user.id'))
     const questions = await page.browser.get(`/api/v1/users/${userId}/factors/questions`)
     expect(errorOf(questions)).toEqual([403, 'E0000079'])
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
     const enrolled = await page.send('/api/v1/authn/factors', { factorType: 'push', provider: 'OKTA' })
     expect(enrolled.json.status).toBe('MFA_ENROLL_ACTIVATE')
   })
 
   test('stays hidden when the page asks where it is', async () => {
-    const page = await openPage(house)
+    const page = await openPage(harness)
     await page.signIn(MAX)
     const again = await page.send('/api/v1/authn')
     expect(typesIn(again.json)).not.toContain('question')
   })
 
   test('that is the only one leaves an empty list, cancel, and no session', async () => {
-    const page = await openPage(house)
+    const page = await openPage(harness)
     const asked = await page.signIn(QUENTIN)
     expect(asked.json.status).toBe('MFA_REQUIRED')
     expect(typesIn(asked.json)).toEqual([])
     expect(await page.session()).toBeUndefined()
-    expect(await house.gatehouse.metrics()).toMatch(
+    expect(await harness.gatehouse.metrics()).toMatch(
       /gatehouse_refusals_total\{reason="every_factor_hidden"\} 1/,
     )
     const cancelled = await page.follow('_links.cancel')
@@ -91,12 +91,12 @@ describe('a hidden factor', () => {
 })
 
 test('a factor of the same person that is not hidden still signs in', async () => {
-  const page = await openPage(house)
+  const page = await openPage(harness)
   await page.signIn(MAX)
   const sent = await page.verify('sms')
   expect(sent.json.status).toBe('MFA_CHALLENGE')
   expect(handleOf(sent)).toBe(page.stateToken)
-  const code = house.sandbox.outbox.latest(MAX, 'factor-code')?.code ?? 'none was sent'
+  const code = harness.sandbox.outbox.latest(MAX, 'factor-code')?.code ?? 'none was sent'
   const done = await page.follow('_links.next', { passCode: code })
   expect(done.json.status).toBe('SUCCESS')
   expect(await page.session()).toMatchObject({ login: MAX, amr: ['pwd', 'sms', 'mfa'] })

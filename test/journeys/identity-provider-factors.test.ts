@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { type House, startHouse } from '../support/house.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
 import { answerAtProvider } from '../support/identity-provider.ts'
 import { navigate } from '../support/navigate.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
@@ -14,18 +14,18 @@ const HANNA = 'hanna.hotp@example.test'
 const FAYE = 'faye.fastpass@example.test'
 const KIM = 'kim.twokeys@example.test'
 
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse({
+  harness = await startHarness({
     env: { STEP_UP: 'on' },
     sandboxConfig: (config) => ({ ...config, signInPage: 'https://portal.example.test/back' }),
   })
 })
-afterAll(() => house.stop())
-beforeEach(() => house.sandbox.reset())
+afterAll(() => harness.stop())
+beforeEach(() => harness.sandbox.reset())
 
 async function pageOf(login: string): Promise<PortalPage> {
-  const page = await openPage(house)
+  const page = await openPage(harness)
   await page.signIn(login)
   expect(page.held.json.status).toBe('MFA_REQUIRED')
   return page
@@ -40,7 +40,7 @@ async function redirected(login: string): Promise<PortalPage> {
 }
 
 async function answered(page: PortalPage, answer: 'approve' | 'reject'): Promise<void> {
-  const back = await answerAtProvider(house, page.browser, hrefAt(page.held, '_links.next'), answer)
+  const back = await answerAtProvider(harness, page.browser, hrefAt(page.held, '_links.next'), answer)
   expect(back).toBe('https://portal.example.test/back')
 }
 
@@ -51,12 +51,12 @@ describe('a factor that another identity provider verifies', () => {
     const page = await redirected(CLEO)
     const path = '/sso/idps/0oasandboxidp000001'
     const link = hrefAt(page.held, '_links.next')
-    expect(link).toBe(`${house.gatehouse.url}${path}?stateToken=${page.stateToken}`)
+    expect(link).toBe(`${harness.gatehouse.url}${path}?stateToken=${page.stateToken}`)
     const [, real = ''] =
-      /stateToken":"([^"]+)/.exec(JSON.stringify(house.upstreamCalls().at(-1)?.body)) ?? []
+      /stateToken":"([^"]+)/.exec(JSON.stringify(harness.upstreamCalls().at(-1)?.body)) ?? []
     expect(page.held.text).not.toContain(real)
     const sent = await navigate(page.browser, link)
-    expect([sent.status, sent.location]).toEqual([302, `${house.authnUrl}${path}?stateToken=${real}`])
+    expect([sent.status, sent.location]).toEqual([302, `${harness.authnUrl}${path}?stateToken=${real}`])
   })
 
   test.each([
@@ -64,7 +64,7 @@ describe('a factor that another identity provider verifies', () => {
     ['custom OpenID Connect', ODIN, 'mfa-oidc-idp-redirect'],
   ])('%s: the link is the org’s own page', async (_kind, login, path) => {
     const page = await redirected(login)
-    expect(hrefAt(page.held, '_links.next')).toMatch(`${house.authnUrl}/policy/${path}?okta_key=`)
+    expect(hrefAt(page.held, '_links.next')).toMatch(`${harness.authnUrl}/policy/${path}?okta_key=`)
   })
 
   test.each([
@@ -86,7 +86,7 @@ describe('a factor that another identity provider verifies', () => {
   )
 
   test('another replica finds the approval as well', async () => {
-    const replica = await house.replica()
+    const replica = await harness.replica()
     const page = await redirected(SAM)
     await answered(page, 'approve')
     const done = await page.send(`${replica.url}/api/v1/authn`)
@@ -113,7 +113,7 @@ describe('a factor that another identity provider verifies', () => {
 
   test('another browser can neither follow the link nor take the approval', async () => {
     const page = await redirected(CLEO)
-    const stranger = await house.visit()
+    const stranger = await harness.visit()
     const refused = await navigate(stranger, hrefAt(page.held, '_links.next'))
     expect([refused.status, refused.location]).toEqual([401, undefined])
     await answered(page, 'approve')
@@ -132,9 +132,9 @@ describe('a factor that another identity provider verifies', () => {
   })
 
   test('in a sign-in that began elsewhere, an approval there opens no session here', async () => {
-    const { stateToken } = house.sandbox.startStepUp('payroll', SAM)
-    const page = await openPage(house)
-    const arrival = `${house.gatehouse.url}/signin/step-up?stateToken=${stateToken}`
+    const { stateToken } = harness.sandbox.startStepUp('payroll', SAM)
+    const page = await openPage(harness)
+    const arrival = `${harness.gatehouse.url}/signin/step-up?stateToken=${stateToken}`
     const { location } = await navigate(page.browser, arrival)
     const handle = new URL(location ?? '').searchParams.get('stateToken')
     await page.begin('/api/v1/authn', { stateToken: handle })
@@ -146,7 +146,7 @@ describe('a factor that another identity provider verifies', () => {
 
   test('none of these types is counted as unknown', async () => {
     for (const login of [CLEO, SAM, ODIN, HANNA, FAYE, KIM]) await pageOf(login)
-    const metrics = await house.gatehouse.metrics()
+    const metrics = await harness.gatehouse.metrics()
     expect(metrics).not.toMatch(/gatehouse_unknown_steps_total\{[^}]*\} [1-9]/)
   })
 })
@@ -156,7 +156,7 @@ describe('a token of a third party that counts', () => {
     const page = await pageOf(HANNA)
     const refused = await page.verify('token:hotp', { passCode: '000000' })
     expect(errorOf(refused)).toEqual([403, 'E0000068'])
-    const passCode = house.sandbox.totpCode(HANNA)
+    const passCode = harness.sandbox.totpCode(HANNA)
     await page.verify('token:hotp', { passCode })
     expect(await page.session()).toMatchObject({ login: HANNA, amr: ['pwd', 'otp', 'mfa'] })
     const again = await pageOf(HANNA)
@@ -169,26 +169,26 @@ describe('Okta FastPass', () => {
     const page = await pageOf(FAYE)
     expect(errorOf(await page.verify('signed_nonce'))).toEqual([403, 'E0000079'])
     expect(await page.session()).toBeUndefined()
-    await page.verify('token:software:totp', { passCode: house.sandbox.totpCode(FAYE) })
+    await page.verify('token:software:totp', { passCode: harness.sandbox.totpCode(FAYE) })
     expect(await page.session()).toMatchObject({ login: FAYE, amr: ['pwd', 'otp', 'mfa'] })
   })
 })
 
 describe('two security keys', () => {
   test('are challenged together by their type, at our address, and either opens a session', async () => {
-    const ids = house.sandbox.person(KIM).factors.map(({ profile }) => String(profile?.credentialId))
+    const ids = harness.sandbox.person(KIM).factors.map(({ profile }) => String(profile?.credentialId))
     expect(ids).toHaveLength(2)
     for (const id of ids) {
       const page = await pageOf(KIM)
       const link = '_embedded.factorTypes.0._links.next'
-      expect(hrefAt(page.held, link)).toBe(`${house.gatehouse.url}/api/v1/authn/factors/webauthn/verify`)
+      expect(hrefAt(page.held, link)).toBe(`${harness.gatehouse.url}/api/v1/authn/factors/webauthn/verify`)
       const asked = await page.follow(link)
       expect(asked.json).toMatchObject({ challengeType: 'FACTOR_TYPE', factorType: 'webauthn' })
       const { challenge } = (asked.json._embedded as { challenge: { challenge: string } }).challenge
-      const key = house.sandbox.authenticator(KIM, id)
+      const key = harness.sandbox.authenticator(KIM, id)
       const foreign = key.signWebauthn(challenge, 'https://portal.example.test.evil.test')
       expect(errorOf(await page.follow('_links.next', foreign))).toEqual([403, 'E0000068'])
-      await page.follow('_links.next', key.signWebauthn(challenge, house.gatehouse.url))
+      await page.follow('_links.next', key.signWebauthn(challenge, harness.gatehouse.url))
       expect(await page.session()).toMatchObject({ login: KIM, amr: ['pwd', 'hwk', 'mfa'] })
     }
   })

@@ -7,7 +7,7 @@ import type { Tunables } from '../../src/config/tunables.ts'
 import { spawnBroker } from '../support/broker-process.ts'
 import type { Browser, PageAnswer } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
-import { AMELIA, type House, PASSWORD, startHouse, TOMAS, WALTER } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness, TOMAS, WALTER } from '../support/harness.ts'
 import { atMost, onlyLimits } from '../support/limits.ts'
 import { navigate } from '../support/navigate.ts'
 import { replaceFile } from '../support/replace-file.ts'
@@ -18,13 +18,13 @@ import { until } from '../support/until.ts'
 
 const ME = '/api/v1/sessions/me'
 let folder: string
-let house: House
+let harness: Harness
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'gatehouse-keys-'))
 })
 afterEach(async () => {
-  await house.stop()
+  await harness.stop()
   await rm(folder, { recursive: true })
 })
 
@@ -55,17 +55,17 @@ async function change(broker: Gatehouse, path: string, content: string) {
   await until(() => reloads(broker) > before, { what: 'a secret that is taken over' })
 }
 
-const signIn = (browser: Browser, username: string, at = house.gatehouse) =>
+const signIn = (browser: Browser, username: string, at = harness.gatehouse) =>
   browser.post(`${at.url}/api/v1/authn`, { username, password: PASSWORD })
 
 /** The step that ends a sign-in, at any replica: links bear the address that all of them share. */
-function finish(browser: Browser, asked: PageAnswer, at = house.gatehouse) {
+function finish(browser: Browser, asked: PageAnswer, at = harness.gatehouse) {
   const { pathname } = new URL(verifyHref(asked, 'token:software:totp'))
-  const passCode = house.sandbox.totpCode(TOMAS)
+  const passCode = harness.sandbox.totpCode(TOMAS)
   return browser.post(at.url + pathname, { stateToken: handleOf(asked), passCode })
 }
 
-async function deviceOf({ jar }: Browser, at = house.gatehouse): Promise<string[]> {
+async function deviceOf({ jar }: Browser, at = harness.gatehouse): Promise<string[]> {
   const cookie = (await jar.getCookies(at.url)).find(({ key }) => key === 'gatehouse-device')
   const [id = '', issued = '', signature = ''] = (cookie?.value ?? '').split('.')
   return [id, `${issued}.${signature}`]
@@ -83,20 +83,20 @@ describe('SECRET_KEYS of one broker', () => {
   beforeEach(async () => {
     const { path, env } = await fileFor('keys', 'SECRET_KEYS', `${older}\n`)
     keys = path
-    house = await startHouse({
+    harness = await startHarness({
       env: { ...env, SSO_REDIRECTS: 'https://app.example.com/' },
       tunables: watchful,
     })
   })
 
   test('a new key in front of the old one loses no session, sign-in, device, hand-over or PAM token', async () => {
-    const [inside, waiting] = [await house.visit(), await house.visit()]
+    const [inside, waiting] = [await harness.visit(), await harness.visit()]
     const { sessionToken } = (await signIn(inside, AMELIA)).json
     expect((await inside.get('/api/v1/pam/me')).status).toBe(200)
     const asked = await signIn(waiting, TOMAS)
     const before = { inside: await deviceOf(inside), waiting: await deviceOf(waiting) }
 
-    await change(house.gatehouse, keys, `${newer}\n${older}\n`)
+    await change(harness.gatehouse, keys, `${newer}\n${older}\n`)
 
     expect((await inside.get(ME)).json.login).toBe(AMELIA)
     expect((await inside.post(`${ME}/lifecycle/refresh`, {})).status).toBe(200)
@@ -104,7 +104,7 @@ describe('SECRET_KEYS of one broker', () => {
     expect(list.json.sessions).toMatchObject([{ current: true }])
     expect((await finish(waiting, asked)).json.status).toBe('SUCCESS')
     expect((await waiting.get(ME)).json.login).toBe(TOMAS)
-    const deviceTokens = new Set(house.sandbox.signIns.map(({ deviceToken }) => deviceToken))
+    const deviceTokens = new Set(harness.sandbox.signIns.map(({ deviceToken }) => deviceToken))
     for (const [name, browser] of Object.entries({ inside, waiting })) {
       const [id, proof] = await deviceOf(browser)
       const [idBefore, proofBefore] = before[name as keyof typeof before] // the names of the very same objects
@@ -115,27 +115,27 @@ describe('SECRET_KEYS of one broker', () => {
     const target = encodeURIComponent('https://app.example.com/start')
     const handOver = await navigate(
       inside,
-      `${house.gatehouse.url}/login/sessionCookieRedirect?token=${sessionToken}&redirectUrl=${target}`,
+      `${harness.gatehouse.url}/login/sessionCookieRedirect?token=${sessionToken}&redirectUrl=${target}`,
     )
     expect(handOver.status).toBe(302)
 
-    const other = await house.replica()
+    const other = await harness.replica()
     expect((await inside.get(`${other.url}/api/v1/pam/me`)).status).toBe(200)
-    expect(house.sandbox.pamControl.counts().tokensMinted).toBe(1)
-    expectNothingWrong(house.gatehouse, other)
+    expect(harness.sandbox.pamControl.counts().tokensMinted).toBe(1)
+    expectNothingWrong(harness.gatehouse, other)
   })
 
   test('without the old key, what only it knew is forgotten, and nothing is an error', async () => {
-    const [gone, kept, waiting] = [await house.visit(), await house.visit(), await house.visit()]
+    const [gone, kept, waiting] = [await harness.visit(), await harness.visit(), await harness.visit()]
     await signIn(gone, AMELIA)
     await gone.get('/api/v1/pam/me')
     const asked = await signIn(waiting, TOMAS)
-    await change(house.gatehouse, keys, `${newer},${older}`)
+    await change(harness.gatehouse, keys, `${newer},${older}`)
     await signIn(kept, WALTER)
     await kept.get(ME)
     const before = { gone: await deviceOf(gone), kept: await deviceOf(kept) }
 
-    await change(house.gatehouse, keys, newer)
+    await change(harness.gatehouse, keys, newer)
 
     for (const [method, path, expected] of [
       ['get', '/api/v1/pam/me', [401, 'E0000005']],
@@ -147,25 +147,25 @@ describe('SECRET_KEYS of one broker', () => {
       expect([method, path, errorOf(await gone[method](path))]).toEqual([method, path, expected])
     }
     expect(errorOf(await gone.post(`${ME}/lifecycle/refresh`, {}))).toEqual([404, 'E0000007'])
-    house.forget()
+    harness.forget()
     expect(errorOf(await finish(waiting, asked))).toEqual([401, 'E0000011'])
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
     expect((await deviceOf(gone))[0]).not.toBe(before.gone[0])
 
     expect((await kept.get('/api/v1/sessions')).json.sessions).toMatchObject([{ current: true }])
     expect(await deviceOf(kept)).toEqual(before.kept)
     expect((await signIn(gone, AMELIA)).json.status).toBe('SUCCESS')
     expect((await gone.get('/api/v1/pam/me')).status).toBe(200)
-    expectNothingWrong(house.gatehouse)
+    expectNothingWrong(harness.gatehouse)
   })
 
   test('a file with a key that is none changes nothing, and says so by name', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     await signIn(browser, AMELIA)
     await replaceFile(keys, `${older},plainly-no-key`)
-    await until(() => house.gatehouse.logText().includes('"event":"secret_refused"'))
+    await until(() => harness.gatehouse.logText().includes('"event":"secret_refused"'))
     expect((await browser.get(ME)).json.login).toBe(AMELIA)
-    expect(house.gatehouse.logText()).not.toContain('plainly-no-key')
+    expect(harness.gatehouse.logText()).not.toContain('plainly-no-key')
   })
 })
 
@@ -177,52 +177,52 @@ test('what --new-key prints goes into the file as it is, and behind or before an
   }
   const [older, newer] = [await print(), await print()]
   const { path, env } = await fileFor('keys', 'SECRET_KEYS', older)
-  house = await startHouse({ env, tunables: watchful })
-  const browser = await house.visit()
+  harness = await startHarness({ env, tunables: watchful })
+  const browser = await harness.visit()
   await signIn(browser, AMELIA)
   for (const content of [older + newer, newer + older]) {
-    await change(house.gatehouse, path, content)
+    await change(harness.gatehouse, path, content)
     expect((await browser.get(ME)).json.login).toBe(AMELIA)
   }
-  await change(house.gatehouse, path, newer)
+  await change(harness.gatehouse, path, newer)
   expect((await browser.get(ME)).status).toBe(404)
-  expectNothingWrong(house.gatehouse)
+  expectNothingWrong(harness.gatehouse)
 })
 
 test('a browser that is known stays known, so that nobody can lock its person out while keys change', async () => {
   const [older, newer] = [newKey(), newKey()]
   const { path, env } = await fileFor('keys', 'SECRET_KEYS', older)
   const limits = onlyLimits({ password: { perPerson: atMost(2, 600) } })
-  house = await startHouse({ env, tunables: (tunables) => watchful(limits(tunables)) })
-  const [known, absent] = [await house.visit(), await house.visit()]
+  harness = await startHarness({ env, tunables: (tunables) => watchful(limits(tunables)) })
+  const [known, absent] = [await harness.visit(), await harness.visit()]
   for (const browser of [known, absent]) await signIn(browser, AMELIA)
   /** Counts begin anew with a new key: guessed once more, until nobody else may try. */
   const lockOut = async () => {
     await until(async () => {
       const body = { username: AMELIA, password: 'plainly-wrong-1' }
-      return (await (await house.visit()).post('/api/v1/authn', body)).status === 429
+      return (await (await harness.visit()).post('/api/v1/authn', body)).status === 429
     })
   }
 
   await lockOut()
   expect((await signIn(known, AMELIA)).json.status).toBe('SUCCESS')
-  await change(house.gatehouse, path, `${newer},${older}`)
+  await change(harness.gatehouse, path, `${newer},${older}`)
   await lockOut()
   expect((await signIn(known, AMELIA)).json.status).toBe('SUCCESS')
-  await change(house.gatehouse, path, newer)
+  await change(harness.gatehouse, path, newer)
   await lockOut()
   expect((await signIn(known, AMELIA)).json.status).toBe('SUCCESS')
   expect(errorOf(await signIn(absent, AMELIA))).toEqual([429, 'E0000047'])
-  expectNothingWrong(house.gatehouse)
+  expectNothingWrong(harness.gatehouse)
 })
 
 test('SECRET_KEYS over two replicas, each phase at one after the other: everybody goes on at either', async () => {
   const [older, newer] = [newKey(), newKey()]
   const one = await fileFor('one', 'SECRET_KEYS', older)
   const two = await fileFor('two', 'SECRET_KEYS', older)
-  house = await startHouse({ env: one.env, tunables: (tunables) => keepingNoLists(watchful(tunables)) })
-  const first = { broker: house.gatehouse, path: one.path, seals: older }
-  const second = { broker: await house.replica(two.env), path: two.path, seals: older }
+  harness = await startHarness({ env: one.env, tunables: (tunables) => keepingNoLists(watchful(tunables)) })
+  const first = { broker: harness.gatehouse, path: one.path, seals: older }
+  const second = { broker: await harness.replica(two.env), path: two.path, seals: older }
   const people: { browser: Browser; login: string; device: string; sealedBy: string }[] = []
 
   const know = async (browser: Browser, login: string, { seals }: typeof first) => {
@@ -236,13 +236,13 @@ test('SECRET_KEYS over two replicas, each phase at one after the other: everybod
       [first, second],
       [second, first],
     ] as const) {
-      const [inside, waiting] = [await house.visit(), await house.visit()]
+      const [inside, waiting] = [await harness.visit(), await harness.visit()]
       await signIn(inside, AMELIA, here.broker)
       await know(inside, AMELIA, here)
       const asked = await signIn(waiting, TOMAS, here.broker)
       expect((await finish(waiting, asked, there.broker)).json.status).toBe('SUCCESS')
       await know(waiting, TOMAS, there)
-      for (const { usedSteps } of house.sandbox.person(TOMAS).factors) usedSteps.clear()
+      for (const { usedSteps } of harness.sandbox.person(TOMAS).factors) usedSteps.clear()
     }
     for (const { broker } of [first, second]) {
       for (const { browser, login, device } of people) {
@@ -279,7 +279,7 @@ test('SECRET_KEYS over two replicas, each phase at one after the other: everybod
   }
   expect(new Set(everybody.map(({ sealedBy }) => sealedBy)).size).toBe(2)
   // the second replica took the shared token while it knew the key that sealed it, and both have kept it since
-  expect(house.sandbox.pamControl.counts().tokensMinted).toBe(1)
+  expect(harness.sandbox.pamControl.counts().tokensMinted).toBe(1)
   expectNothingWrong(first.broker, second.broker)
 })
 
@@ -287,13 +287,13 @@ describe('credentials of the upstreams, in files', () => {
   test('API tokens in turn: the new one is added, the old one revoked and taken out, while people sign in', async () => {
     const [one = '', two = ''] = ['plainly-fake-ssws-one', 'plainly-fake-ssws-two']
     const { path, env } = await fileFor('token', 'AUTHN_API_TOKEN', one)
-    house = await startHouse({
+    harness = await startHarness({
       env,
       tunables: watchful,
       sandboxConfig: (config) => ({ ...config, apiTokens: [one] }),
     })
     const works = async () => {
-      const browser = await house.visit()
+      const browser = await harness.visit()
       expect((await signIn(browser, AMELIA)).json.status).toBe('SUCCESS')
     }
     await works()
@@ -302,46 +302,46 @@ describe('credentials of the upstreams, in files', () => {
       [one, two],
       [two, one],
     ] as const) {
-      house.sandbox.apiTokens.add(fresh)
-      await change(house.gatehouse, path, `${fresh},${stale}`)
+      harness.sandbox.apiTokens.add(fresh)
+      await change(harness.gatehouse, path, `${fresh},${stale}`)
       await works()
-      house.sandbox.apiTokens.delete(stale)
+      harness.sandbox.apiTokens.delete(stale)
       await works()
-      await change(house.gatehouse, path, fresh)
+      await change(harness.gatehouse, path, fresh)
       await works()
     }
-    const used = new Set(house.upstreamCalls().map(({ headers }) => headers.authorization))
+    const used = new Set(harness.upstreamCalls().map(({ headers }) => headers.authorization))
     expect(used).toEqual(new Set([`SSWS ${one}`, `SSWS ${two}`]))
-    expectNothingWrong(house.gatehouse)
+    expectNothingWrong(harness.gatehouse)
   })
 
   test('a new API token that is mistyped shows while the old one serves, and is gone once it is mended', async () => {
     const [old, fresh] = ['plainly-fake-ssws-old', 'plainly-fake-ssws-new']
     const { path, env } = await fileFor('token', 'AUTHN_API_TOKEN', old)
-    house = await startHouse({
+    harness = await startHarness({
       env,
       tunables: watchful,
       sandboxConfig: (config) => ({ ...config, apiTokens: [old, fresh] }),
     })
     const works = async () => {
-      expect((await signIn(await house.visit(), AMELIA)).json.status).toBe('SUCCESS')
+      expect((await signIn(await harness.visit(), AMELIA)).json.status).toBe('SUCCESS')
     }
     const standby = async () =>
-      /^gatehouse_upstream_token_standby (\d)$/m.exec(await house.gatehouse.metrics())?.[1]
+      /^gatehouse_upstream_token_standby (\d)$/m.exec(await harness.gatehouse.metrics())?.[1]
     const told = () =>
-      house.gatehouse
+      harness.gatehouse
         .logLines()
         .flatMap(({ event, name }) => (/^upstream_token/.test(String(event)) ? [[event, name]] : []))
     await works()
-    await change(house.gatehouse, path, `${fresh}-with-a-slip,${old}`)
+    await change(harness.gatehouse, path, `${fresh}-with-a-slip,${old}`)
     await works()
     expect(await standby()).toBe('1')
     expect(told()).toEqual([['upstream_token_switched', 'standby']])
-    await change(house.gatehouse, path, `${fresh},${old}`)
+    await change(harness.gatehouse, path, `${fresh},${old}`)
     await works()
     expect(await standby()).toBe('0')
     expect(told().at(-1)).toEqual(['upstream_token_proved', 'first'])
-    expectNothingWrong(house.gatehouse)
+    expectNothingWrong(harness.gatehouse)
   })
 
   test('PAM keys in turn: the same', async () => {
@@ -352,22 +352,22 @@ describe('credentials of the upstreams, in files', () => {
     const [one, two] = [keyOf('one'), keyOf('two')]
     const id = await fileFor('id', 'PAM_KEY_ID', one.keyId)
     const secret = await fileFor('secret', 'PAM_KEY_SECRET', one.keySecret)
-    house = await startHouse({
+    harness = await startHarness({
       env: { ...id.env, ...secret.env },
       tunables: (tunables) => keepingNoLists(watchful(tunables)),
     })
-    const control = house.sandbox.pamControl
+    const control = harness.sandbox.pamControl
     control.addKey({ ...one, serviceUser: 'gatehouse' })
-    const browser = await house.visit()
+    const browser = await harness.visit()
     await signIn(browser, AMELIA)
     const works = async () => {
       expect((await browser.get('/api/v1/pam/me')).status).toBe(200) // read anew: no older list is served
     }
     const write = async (...keys: (typeof one)[]) => {
-      const before = reloads(house.gatehouse)
+      const before = reloads(harness.gatehouse)
       await replaceFile(id.path, keys.map(({ keyId }) => keyId).join())
       await replaceFile(secret.path, keys.map(({ keySecret }) => keySecret).join())
-      await until(() => reloads(house.gatehouse) > before)
+      await until(() => reloads(harness.gatehouse) > before)
     }
     await works()
     for (const [fresh, stale] of [

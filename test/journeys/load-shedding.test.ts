@@ -1,16 +1,16 @@
 import { afterEach, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
-import { AMELIA, FROM_PROXY, type House, PASSWORD, startHouse, WALTER } from '../support/house.ts'
+import { AMELIA, FROM_PROXY, type Harness, PASSWORD, startHarness, WALTER } from '../support/harness.ts'
 import { until } from '../support/until.ts'
 
-let house: House
-afterEach(() => house.stop())
+let harness: Harness
+afterEach(() => harness.stop())
 
 const PLACES = 3
 
 /** A broker with few places, each kind for itself, that waits for an upstream until the test releases it. */
 const startNarrow = () =>
-  startHouse({
+  startHarness({
     env: { TRUST_PROXY: '127.0.0.1' },
     tunables: (tunables) => ({
       ...tunables,
@@ -27,14 +27,14 @@ const startNarrow = () =>
   })
 
 test('a PAM API that hangs takes up its own places alone: signing in and sessions go on', async () => {
-  house = await startNarrow()
-  const browser = await house.visit()
+  harness = await startNarrow()
+  const browser = await harness.visit()
   const signIn = () => browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
   await signIn()
-  house.sandbox.faults.pam.hold({})
+  harness.sandbox.faults.pam.hold({})
   const lookups = Array.from({ length: 20 }, () => browser.get('/api/v1/pam/groups'))
   await until(async () =>
-    (await house.gatehouse.metrics()).includes(`requests_under_way{kind="pam"} ${PLACES}`),
+    (await harness.gatehouse.metrics()).includes(`requests_under_way{kind="pam"} ${PLACES}`),
   )
   const turnedAway = await browser.get('/api/v1/pam/me')
   expect([turnedAway.status, turnedAway.json.errorCode]).toEqual([503, 'E0000009'])
@@ -45,18 +45,20 @@ test('a PAM API that hangs takes up its own places alone: signing in and session
     expect((await browser.get('/forward-auth')).status).toBe(200)
   }
 
-  house.sandbox.faults.pam.clear()
+  harness.sandbox.faults.pam.clear()
   const statuses = (await Promise.all(lookups)).map(({ status }) => status)
   expect(statuses.filter((status) => status === 503).length).toBeGreaterThanOrEqual(20 - PLACES)
   await until(async () => (await browser.get('/api/v1/pam/groups')).status === 200)
-  expect(await house.gatehouse.metrics()).toMatch(/shed_requests_total\{kind="pam",reason="in_flight"\} \d+/)
+  expect(await harness.gatehouse.metrics()).toMatch(
+    /shed_requests_total\{kind="pam",reason="in_flight"\} \d+/,
+  )
 })
 
 test('a sign-in API that hangs takes up the places of signing in alone, and they come back', async () => {
-  house = await startNarrow()
-  const [browser, other] = [await house.visit(), await house.visit()]
+  harness = await startNarrow()
+  const [browser, other] = [await harness.visit(), await harness.visit()]
   await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
-  house.sandbox.faults.authn.hold({})
+  harness.sandbox.faults.authn.hold({})
   const slow = Array.from({ length: PLACES }, (_, n) =>
     other.post(
       '/api/v1/authn',
@@ -65,16 +67,16 @@ test('a sign-in API that hangs takes up the places of signing in alone, and they
     ),
   )
   await until(async () =>
-    (await house.gatehouse.metrics()).includes(`requests_under_way{kind="sign_in"} ${PLACES}`),
+    (await harness.gatehouse.metrics()).includes(`requests_under_way{kind="sign_in"} ${PLACES}`),
   )
   const turnedAway = await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
   expect([turnedAway.status, turnedAway.json.errorCode]).toEqual([503, 'E0000009'])
   expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA) // nobody is signed out
   expect((await browser.get('/api/v1/pam/me')).status).toBe(200)
   for (const path of ['/livez', '/readyz', '/metrics'])
-    expect((await fetch(`${house.gatehouse.opsUrl}${path}`)).status).toBe(200)
+    expect((await fetch(`${harness.gatehouse.opsUrl}${path}`)).status).toBe(200)
 
-  house.sandbox.faults.authn.clear()
+  harness.sandbox.faults.authn.clear()
   for (const { status } of await Promise.all(slow)) expect(status).toBe(401)
   expect((await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })).json.status).toBe(
     'SUCCESS',
@@ -83,7 +85,7 @@ test('a sign-in API that hangs takes up the places of signing in alone, and they
 
 test('what is about a session is turned away last: looking at it, keeping it, and ending it', async () => {
   const never = 3_600_000
-  house = await startHouse({
+  harness = await startHarness({
     tunables: (tunables) => ({
       ...tunables,
       http: {
@@ -92,7 +94,7 @@ test('what is about a session is turned away last: looking at it, keeping it, an
       },
     }),
   })
-  const browser = openBrowser(house.gatehouse.url, FROM_PROXY)
+  const browser = openBrowser(harness.gatehouse.url, FROM_PROXY)
   const ask = {
     GET: (path: string) => browser.get(path),
     POST: (path: string) => browser.post(path, {}),

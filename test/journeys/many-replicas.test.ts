@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type BrokerHome, makeBrokerHome } from '../support/broker-process.ts'
 import { patientTunables } from '../support/gatehouse.ts'
-import { AMELIA, type House, PASSWORD, startHouse, WALTER } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness, WALTER } from '../support/harness.ts'
 import { until } from '../support/until.ts'
 
 /** Twenty brokers on one Redis: their requests to the PAM API are counted together. */
@@ -12,7 +12,7 @@ const FIRST = [AMELIA, WALTER]
 /** Nobody asks for their lists before the token has ended. */
 const LATER = ['liv.lockable@example.test', 'mila.nophone@example.test']
 
-let house: House
+let harness: Harness
 let home: BrokerHome
 let processes: string[]
 /** The sandbox and the brokers in the test's own process are ahead of the other processes by so much. */
@@ -20,27 +20,27 @@ let aheadMs = 0
 const now = () => Date.now() + aheadMs
 
 beforeAll(async () => {
-  house = await startHouse({ now, sandboxNow: now })
+  harness = await startHarness({ now, sandboxNow: now })
   home = await makeBrokerHome(patientTunables)
   processes = await startProcesses()
 })
 afterAll(async () => {
   await home?.remove()
-  await house.stop()
+  await harness.stop()
 })
 
 /** Twenty processes, ready; by their URLs. */
 async function startProcesses(): Promise<string[]> {
-  const env = { ...house.signInEnv, ...house.pamEnv }
+  const env = { ...harness.signInEnv, ...harness.pamEnv }
   const brokers = await Promise.all(Array.from({ length: REPLICAS }, () => home.start(env)))
   await Promise.all(brokers.map(({ opsUrl }) => until(async () => (await fetch(`${opsUrl}/readyz`)).ok)))
   return brokers.map(({ url }) => url)
 }
 
 async function signedIn(login: string): Promise<string> {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   await browser.post('/api/v1/authn', { username: login, password: PASSWORD })
-  return browser.jar.getCookieString(house.gatehouse.url)
+  return browser.jar.getCookieString(harness.gatehouse.url)
 }
 
 /** All at once, spread over the brokers and the users: how many answers of each status, and how many of them stale. */
@@ -62,7 +62,7 @@ async function ask(requests: number, urls: readonly string[], cookies: readonly 
 
 const allFresh = (requests: number) => ({ statuses: { '200': requests }, stale: 0 })
 const allStale = (requests: number) => ({ statuses: { '200': requests }, stale: requests })
-const counts = () => house.sandbox.pamControl.counts()
+const counts = () => harness.sandbox.pamControl.counts()
 const once = (logins: readonly string[]) => Object.fromEntries(logins.map((login) => [login, 1]))
 
 test('a thousand lookups at once cost one token and one fetch a user, and one more token once it has ended', async () => {
@@ -70,22 +70,22 @@ test('a thousand lookups at once cost one token and one fetch a user, and one mo
   expect(await ask(REQUESTS, processes, first)).toEqual(allFresh(REQUESTS))
   expect(counts()).toMatchObject({ tokensMinted: 1, personLists: once(FIRST) })
 
-  for (const login of LATER) house.sandbox.pamControl.setUserGroups(login, ['Everyone', 'Security'])
+  for (const login of LATER) harness.sandbox.pamControl.setUserGroups(login, ['Everyone', 'Security'])
   const later = await Promise.all(LATER.map(signedIn))
-  house.sandbox.pamControl.expireTokens()
+  harness.sandbox.pamControl.expireTokens()
   expect(await ask(REQUESTS, processes, [...later, ...first])).toEqual(allFresh(REQUESTS))
   expect(counts()).toMatchObject({ tokensMinted: 2, personLists: once([...FIRST, ...LATER]) })
 })
 
 test('while the API answers 429, a thousand lookups are served stale, and each replica asks it twice at most', async () => {
-  const replicas = await Promise.all(Array.from({ length: REPLICAS }, () => house.replica()))
+  const replicas = await Promise.all(Array.from({ length: REPLICAS }, () => harness.replica()))
   const urls = replicas.map(({ url }) => url)
   const cookies = await Promise.all(FIRST.map(signedIn))
   expect((await ask(2 * REPLICAS, urls, cookies)).statuses).toEqual({ '200': 2 * REPLICAS })
 
   aheadMs = FRESH_MS + 60_000
   const asked = counts().requests
-  house.sandbox.pamControl.failNext({ error: 'too_many_requests', times: 'always', retrySeconds: 300 })
+  harness.sandbox.pamControl.failNext({ error: 'too_many_requests', times: 'always', retrySeconds: 300 })
   expect(await ask(REQUESTS, urls, cookies)).toEqual(allStale(REQUESTS))
   expect(counts().requests - asked).toBeGreaterThan(0)
   expect(counts().requests - asked).toBeLessThanOrEqual(2 * REPLICAS)

@@ -8,11 +8,11 @@ import {
   type Asked,
   cookiesIn,
   DEVICE_COOKIE,
-  type MatrixHouse,
+  type MatrixHarness,
   type Newcomer,
   SESSION_COOKIE,
-  startMatrixHouse,
-} from '../support/matrix-house.ts'
+  startMatrixHarness,
+} from '../support/matrix-harness.ts'
 import { GROUP_ID, pathOf } from '../support/permissive-upstream.ts'
 import {
   CALLERS,
@@ -42,11 +42,11 @@ const parts: unknown = new Proxy(
 const ROUTES: readonly Route[] = publicRoutes(parts as AppParts)
 const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>) => `${method} ${path}`
 
-let house: MatrixHouse
+let harness: MatrixHarness
 beforeAll(async () => {
-  house = await startMatrixHouse()
+  harness = await startMatrixHarness()
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 
 test('every route has its row, and every row its route', () => {
   expect(Object.keys(CLASS_OF).sort()).toEqual(ROUTES.map(nameOf).sort())
@@ -133,24 +133,24 @@ const KINDS = Object.keys(DEVICE_IS_SET) as Cookies[] // an object with exactly 
 test.each(ROUTES.map((route) => [nameOf(route), route] as const))(
   '%s: every kind of cookies × everybody who might ask',
   async (name, route) => {
-    let [stranger, browser] = [await house.newcomer(), await house.newcomer()]
+    let [stranger, browser] = [await harness.newcomer(), await harness.newcomer()]
     for (const [who, caller] of Object.entries(CALLERS)) {
       for (const kind of KINDS) {
         const cookie = kind === 'foreign' ? stranger.cookies('own') : browser.cookies(kind)
-        house.callsSinceLastLook()
-        const answer = await house.ask({
+        harness.callsSinceLastLook()
+        const answer = await harness.ask({
           ...requestFor(route, browser),
           headers: { ...caller.headers, ...(cookie === undefined ? {} : { cookie }) },
         })
         const cell = { who, kind }
         const expected = expectedOf(route, kind, caller)
         expect({ ...cell, ...seen(answer) }).toEqual({ ...cell, ...wanted(expected, caller) })
-        const calls = house.callsSinceLastLook()
+        const calls = harness.callsSinceLastLook()
         if (expected.verdict !== 'done') expect({ ...cell, calls }).toEqual({ ...cell, calls: [] })
         expectOnlyOnesOwn(answer, kind === 'foreign' ? stranger : browser)
         if (expected.verdict !== 'done' || !USES_UP.has(CLASS_OF[name])) continue
-        if (kind === 'foreign') stranger = await house.newcomer()
-        else browser = await house.newcomer()
+        if (kind === 'foreign') stranger = await harness.newcomer()
+        else browser = await harness.newcomer()
       }
     }
   },
@@ -201,9 +201,9 @@ function expectOnlyOnesOwn({ status, json, headers }: Answer, owner: Newcomer) {
 
 test.each(ROUTES.map(nameOf))('%s: preflights permit the listed origins and nobody else', async (name) => {
   const [method = '', template = ''] = name.split(' ')
-  house.callsSinceLastLook()
+  harness.callsSinceLastLook()
   for (const { headers, reads } of Object.values(CALLERS)) {
-    const answer = await house.ask({
+    const answer = await harness.ask({
       method: 'OPTIONS',
       path: pathOf(template),
       headers: {
@@ -220,7 +220,7 @@ test.each(ROUTES.map(nameOf))('%s: preflights permit the listed origins and nobo
     ]).toEqual([204, reads, undefined])
     expect(permits.length > 0).toBe(reads !== undefined)
   }
-  expect(house.callsSinceLastLook()).toEqual([])
+  expect(harness.callsSinceLastLook()).toEqual([])
 })
 
 test('the rows know every step of the sign-in API', () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { generousLimits } from '../support/generous-limits.ts'
-import { type House, startHouse } from '../support/house.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
 import { startWalk } from '../support/model-walk.ts'
 
 /**
@@ -14,9 +14,9 @@ const LEAST_MS = Number(process.env.MODEL_SECONDS ?? 0) * 1000
 const MAX_STEPS = 10_000
 
 let clock = Date.now()
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse({
+  harness = await startHarness({
     sandboxNow: () => clock,
     tunables: (tunables) => ({
       ...generousLimits(tunables),
@@ -24,13 +24,13 @@ beforeAll(async () => {
     }),
   })
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 
 test(
   `every operation in every status: no session without the rule, no dead end, no token (MODEL_SEED=${seed})`,
   async () => {
     const walk = await startWalk({
-      house,
+      harness,
       seed,
       now: () => clock,
       pass(ms) {

@@ -4,7 +4,7 @@ import { OPERATIONS } from '../../src/authn/operations.ts'
 import type { Browser, PageAnswer } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
 import { generousLimits } from '../support/generous-limits.ts'
-import { type StubHouse, startStubHouse } from '../support/house.ts'
+import { type StubHarness, startStubHarness } from '../support/harness.ts'
 import { type StubUpstream, sendJson } from '../support/stub-upstream.ts'
 import { handleOf } from '../support/transaction-view.ts'
 
@@ -15,12 +15,12 @@ import { handleOf } from '../support/transaction-view.ts'
 
 /** An upstream that answers every sign-in and every step with the transaction it was given. */
 let transaction: Record<string, unknown> = {}
-let house: StubHouse
+let harness: StubHarness
 let upstream: StubUpstream
 let gatehouse: Gatehouse
 
 beforeAll(async () => {
-  house = await startStubHouse({
+  harness = await startStubHarness({
     answer({ method, path }, res) {
       if (path.includes('/qr/')) return void res.setHeader('content-type', 'image/png').end(PICTURE)
       sendJson(res, 200, method === 'GET' ? QUESTIONS : answerAt(path))
@@ -28,9 +28,9 @@ beforeAll(async () => {
     env: { AUTHN_LINK_ORIGINS: 'https://login.org.example.com' },
     tunables: generousLimits,
   })
-  ;({ stub: upstream, gatehouse } = house)
+  ;({ stub: upstream, gatehouse } = harness)
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 
 /** Links come with the first answer only: what was offered once stays offered. */
 function answerAt(path: string) {
@@ -166,7 +166,7 @@ test('every offered link works when it is followed, and what was not offered is 
   await fc.assert(
     fc.asyncProperty(drawing, async (drawn) => {
       transaction = transactionOf(drawn)
-      const browser = await house.visit()
+      const browser = await harness.visit()
       const begun = await browser.post('/api/v1/authn', { username: 'amelia', password: 'a-password' })
       expect(begun.json).toMatchObject({ status: drawn.status })
       const handle = handleOf(begun)

@@ -3,31 +3,31 @@ import { askedAtOnce } from '../support/at-once.ts'
 import { makeBrokerHome } from '../support/broker-process.ts'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import { type Gatehouse, patientTunables } from '../support/gatehouse.ts'
-import { AMELIA, type House, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness, TOMAS } from '../support/harness.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
 /** Impatient clicks, a proxy that sends a request twice: what reaches the upstream is one attempt, on however many replicas. */
-let house: House
+let harness: Harness
 let replicas: readonly Gatehouse[]
 beforeAll(async () => {
-  house = await startHouse()
-  replicas = [house.gatehouse, await house.replica(), await house.replica()]
+  harness = await startHarness()
+  replicas = [harness.gatehouse, await harness.replica(), await harness.replica()]
 })
-afterAll(() => house.stop())
-beforeEach(() => house.sandbox.reset())
+afterAll(() => harness.stop())
+beforeEach(() => harness.sandbox.reset())
 
 const CLICKS = 9
 
 /** The same request of one browser, so many times at once, spread over the replicas. */
 async function click(browser: Browser, path: string, body: object): Promise<PageAnswer[]> {
-  const cookie = await browser.jar.getCookieString(house.gatehouse.url)
-  house.forget()
+  const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
+  harness.forget()
   const clicks = Array.from({ length: CLICKS }, (_, n) => () => {
-    const { url } = replicas[n % replicas.length] ?? house.gatehouse
-    return openBrowser(house.gatehouse.url).post(url + path, body, { headers: { cookie } })
+    const { url } = replicas[n % replicas.length] ?? harness.gatehouse
+    return openBrowser(harness.gatehouse.url).post(url + path, body, { headers: { cookie } })
   })
-  return askedAtOnce({ ...house, brokers: replicas }, clicks)
+  return askedAtOnce({ ...harness, brokers: replicas }, clicks)
 }
 
 function expectOneAnswer(answers: readonly PageAnswer[], status: number) {
@@ -37,32 +37,32 @@ function expectOneAnswer(answers: readonly PageAnswer[], status: number) {
     setCookies.find((cookie) => cookie.startsWith('gatehouse=')),
   )
   expect(new Set(sessions).size).toBe(1)
-  expect(house.upstreamCalls()).toHaveLength(1)
+  expect(harness.upstreamCalls()).toHaveLength(1)
 }
 
 test('a sign-in is one attempt upstream and one session', async () => {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const answers = await click(browser, '/api/v1/authn', { username: AMELIA, password: PASSWORD })
   expectOneAnswer(answers, 200)
   expect(answers[0]?.json.status).toBe('SUCCESS')
-  const other = await house.visit()
+  const other = await harness.visit()
   await other.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
   expect((await other.get('/api/v1/sessions')).json.sessions).toHaveLength(2)
 })
 
 test('a wrong password is one attempt, upstream and of what a person may try', async () => {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const body = { username: TOMAS, password: 'wrong-password' }
   expectOneAnswer(await click(browser, '/api/v1/authn', body), 401)
 })
 
 test('a sign-in that goes on is one transaction, and its code one attempt', async () => {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const asked = await click(browser, '/api/v1/authn', { username: TOMAS, password: PASSWORD })
   expectOneAnswer(asked, 200)
   const [first] = asked
   if (first === undefined) throw new Error('no answer')
-  const code = { stateToken: handleOf(first), passCode: house.sandbox.totpCode(TOMAS) }
+  const code = { stateToken: handleOf(first), passCode: harness.sandbox.totpCode(TOMAS) }
   const path = new URL(verifyHref(first, 'token:software:totp')).pathname
   const done = await click(browser, path, code)
   expectOneAnswer(done, 200)
@@ -70,18 +70,18 @@ test('a sign-in that goes on is one transaction, and its code one attempt', asyn
 })
 
 test('a code asked for by text message is sent once', async () => {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const body = { username: 'tomas.berg@example.test', factorType: 'SMS' }
   expectOneAnswer(await click(browser, '/api/v1/authn/recovery/password', body), 200)
 })
 
 test('another browser with the same credentials is an attempt of its own', async () => {
-  const [one, other] = [await house.visit(), await house.visit()]
-  house.forget()
+  const [one, other] = [await harness.visit(), await harness.visit()]
+  harness.forget()
   const credentials = { username: AMELIA, password: PASSWORD }
   const answers = await Promise.all([one, other].map((browser) => browser.post('/api/v1/authn', credentials)))
   expect(answers.map(({ json }) => json.status)).toEqual(['SUCCESS', 'SUCCESS'])
-  expect(house.upstreamCalls()).toHaveLength(2)
+  expect(harness.upstreamCalls()).toHaveLength(2)
 })
 
 test('a replica that dies at a step holds it up no longer than its lock', async () => {
@@ -96,17 +96,17 @@ test('a replica that dies at a step holds it up no longer than its lock', async 
   })
   try {
     const dying = await home.start({
-      ...house.signInEnv,
+      ...harness.signInEnv,
     })
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
     const path = new URL(verifyHref(asked, 'token:software:totp')).pathname
-    const code = { stateToken: handleOf(asked), passCode: house.sandbox.totpCode(TOMAS) }
-    const cookie = await browser.jar.getCookieString(house.gatehouse.url)
-    house.sandbox.faults.authn.set({ kind: 'delay', ms: 60_000, times: 1 })
-    house.forget()
+    const code = { stateToken: handleOf(asked), passCode: harness.sandbox.totpCode(TOMAS) }
+    const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
+    harness.sandbox.faults.authn.set({ kind: 'delay', ms: 60_000, times: 1 })
+    harness.forget()
     const lost = browser.post(dying.url + path, code, { headers: { cookie } }).catch(() => 'lost')
-    await until(() => house.upstreamCalls().length === 1)
+    await until(() => harness.upstreamCalls().length === 1)
     dying.child.kill('SIGKILL')
     expect(await lost).toBe('lost')
     expect((await browser.post(path, code)).json.status).toBe('SUCCESS')
@@ -117,6 +117,6 @@ test('a replica that dies at a step holds it up no longer than its lock', async 
 })
 
 test('no lock is left', async () => {
-  const redis = house.redis.client()
+  const redis = harness.redis.client()
   await until(async () => (await redis.keys('gatehouse:lock:*')).every((key) => key.split(':').length > 3))
 })

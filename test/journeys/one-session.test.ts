@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
-import { AMELIA, type House, PASSWORD, PRIYA, startHouse, TOMAS, WALTER } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS, WALTER } from '../support/harness.ts'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
@@ -11,26 +11,26 @@ import { until } from '../support/until.ts'
 const ME = '/api/v1/sessions/me'
 const ROUNDS = 5
 
-let house: House
+let harness: Harness
 let cluster: RedisCluster
 let pairs: Record<string, readonly [Gatehouse, Gatehouse]>
 beforeAll(async () => {
   cluster = await startRedisCluster(3)
-  house = await startHouse()
-  const first = await house.replica({ REDIS_URL: cluster.url })
+  harness = await startHarness()
+  const first = await harness.replica({ REDIS_URL: cluster.url })
   pairs = {
-    'one Redis': [house.gatehouse, await house.replica()],
-    'Redis Cluster': [first, await house.replica({ REDIS_URL: cluster.url })],
+    'one Redis': [harness.gatehouse, await harness.replica()],
+    'Redis Cluster': [first, await harness.replica({ REDIS_URL: cluster.url })],
   }
 })
 afterAll(async () => {
-  await house.stop()
+  await harness.stop()
   await cluster.stop()
 })
-beforeEach(() => house.sandbox.reset())
+beforeEach(() => harness.sandbox.reset())
 
 describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
-  const replicas = () => pairs[name] ?? [house.gatehouse, house.gatehouse]
+  const replicas = () => pairs[name] ?? [harness.gatehouse, harness.gatehouse]
 
   async function visit(): Promise<Browser> {
     const browser = openBrowser(replicas()[0].url)
@@ -58,10 +58,10 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
 
   /** Each of them is at the upstream before any of them is answered. */
   async function atOnce(asks: readonly (() => Promise<PageAnswer>)[]): Promise<PageAnswer[]> {
-    const letGo = house.sandbox.faults.authn.hold({ times: asks.length })
-    house.forget()
+    const letGo = harness.sandbox.faults.authn.hold({ times: asks.length })
+    harness.forget()
     const answering = asks.map((ask) => ask())
-    await until(() => house.upstreamCalls().length === asks.length)
+    await until(() => harness.upstreamCalls().length === asks.length)
     letGo()
     const answers = await Promise.all(answering)
     expect(answers.map(({ json }) => json.status)).toEqual(asks.map(() => 'SUCCESS'))
@@ -80,7 +80,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
 
   test.each(FIRST)('two users’ factors, sent at once in a browser with %s', async (_before, login) => {
     for (let round = 0; round < ROUNDS; round++) {
-      house.sandbox.reset()
+      harness.sandbox.reset()
       const browser = await visit()
       if (login !== undefined) await browser.post('/api/v1/authn', { username: login, password: PASSWORD })
       const cookie = await browser.jar.getCookieString(replicas()[0].url)
@@ -88,8 +88,8 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
         [TOMAS, PRIYA].map(async (username, n) => {
           const asked = await send(cookie, replicas()[0], '/api/v1/authn', { username, password: PASSWORD })
           const path = new URL(verifyHref(asked, 'token:software:totp')).pathname
-          const step = { stateToken: handleOf(asked), passCode: house.sandbox.totpCode(username) }
-          return () => send(cookie, replicas()[n] ?? house.gatehouse, path, step)
+          const step = { stateToken: handleOf(asked), passCode: harness.sandbox.totpCode(username) }
+          return () => send(cookie, replicas()[n] ?? harness.gatehouse, path, step)
         }),
       )
       const answers = await atOnce(tabs)
@@ -106,7 +106,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       const answers = await atOnce(
         [0, 1].map((n) => () => {
           const credentials = { username: WALTER, password: PASSWORD, relayState: `tab ${n}` }
-          return send(cookie, replicas()[n] ?? house.gatehouse, '/api/v1/authn', credentials)
+          return send(cookie, replicas()[n] ?? harness.gatehouse, '/api/v1/authn', credentials)
         }),
       )
       expect(await usable(await deviceOf(browser), answers)).toBe(1)

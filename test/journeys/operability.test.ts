@@ -6,20 +6,20 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
 import { TEST_KEY } from '../support/gatehouse.ts'
-import { AMELIA, FROM_PROXY, type House, PASSWORD, startHouse } from '../support/house.ts'
+import { AMELIA, FROM_PROXY, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 import { until } from '../support/until.ts'
 
 /** The broker as it is run: its own process, from the built files and the environment alone. */
 
-let house: House
+let harness: Harness
 const children: ChildProcess[] = []
 beforeAll(async () => {
-  house = await startHouse()
+  harness = await startHarness()
 })
 afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL')
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 
 function start(env: Record<string, string>, ...args: string[]) {
   const child = spawn(process.execPath, ['build/main.js', ...args], {
@@ -44,9 +44,9 @@ function environment(): Record<string, string> {
     PORT: '0',
     OPS_PORT: '0',
     HOST: '127.0.0.1',
-    AUTHN_BASE_URL: house.authnUrl,
-    AUTHN_API_TOKEN: house.sandbox.apiToken,
-    REDIS_URL: house.redis.url,
+    AUTHN_BASE_URL: harness.authnUrl,
+    AUTHN_API_TOKEN: harness.sandbox.apiToken,
+    REDIS_URL: harness.redis.url,
     SECRET_KEYS: TEST_KEY,
   }
 }
@@ -138,10 +138,10 @@ describe('the command', () => {
     await until(async () => (await fetch(`${ops}/readyz`)).ok)
 
     const browser = openBrowser(url)
-    house.sandbox.faults.authn.set({ kind: 'delay', ms: 4500, times: 1 })
-    house.forget()
+    harness.sandbox.faults.authn.set({ kind: 'delay', ms: 4500, times: 1 })
+    harness.forget()
     const running = browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
-    await until(() => house.upstreamCalls().length === 1)
+    await until(() => harness.upstreamCalls().length === 1)
     child.kill('SIGTERM')
 
     const notReady = await until(async () => {
@@ -184,39 +184,39 @@ describe('the command', () => {
 
 describe('logs, ids and metrics', () => {
   test('every request is one line with its id, route template and status; nothing of its path or body', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const answer = await browser.get('/api/v1/sessions/me?secret=in-the-query')
     await browser.get('/some/unknown/path-with-a-secret')
     const id = answer.headers.get('x-request-id')
-    await until(() => house.gatehouse.logText().includes(String(id)))
-    const line = house.gatehouse.logLines().find((one) => one.event === 'request' && one.requestId === id)
+    await until(() => harness.gatehouse.logText().includes(String(id)))
+    const line = harness.gatehouse.logLines().find((one) => one.event === 'request' && one.requestId === id)
     expect(line).toMatchObject({
       route: '/api/v1/sessions/me',
       status: 404,
       method: 'GET',
       address: '127.0.0.1',
     })
-    expect(house.gatehouse.logText()).not.toContain('secret')
-    const metrics = await house.gatehouse.metrics()
+    expect(harness.gatehouse.logText()).not.toContain('secret')
+    const metrics = await harness.gatehouse.metrics()
     expect(metrics).toContain('gatehouse_http_request_seconds_count')
     expect(metrics).toContain('route="none"')
     expect(metrics).not.toContain('path-with-a-secret')
   })
 
   test('an id from outside is taken over only from a trusted proxy and when well-formed', async () => {
-    const trusting = await house.replica({ TRUST_PROXY: '127.0.0.1/32' })
+    const trusting = await harness.replica({ TRUST_PROXY: '127.0.0.1/32' })
     const idFrom = async (url: string, given: string) =>
       (
         await fetch(`${url}/api/v1/sessions/me`, { headers: { ...FROM_PROXY, 'x-request-id': given } })
       ).headers.get('x-request-id')
-    expect(await idFrom(house.gatehouse.url, 'proxy-id-12345')).not.toBe('proxy-id-12345')
+    expect(await idFrom(harness.gatehouse.url, 'proxy-id-12345')).not.toBe('proxy-id-12345')
     expect(await idFrom(trusting.url, 'proxy-id-12345')).toBe('proxy-id-12345')
     expect(await idFrom(trusting.url, 'not well formed')).not.toBe('not well formed')
   })
 
   test('the ops listener knows its three paths, and the public one none of them', async () => {
     const statusOf = async (url: string) => (await fetch(url)).status
-    const { opsUrl, url } = house.gatehouse
+    const { opsUrl, url } = harness.gatehouse
     expect(
       await Promise.all(['/livez', '/readyz', '/metrics', '/other'].map((path) => statusOf(opsUrl + path))),
     ).toEqual([200, 200, 200, 404])

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import type { Browser } from '../support/browser.ts'
-import { AMELIA, type House, PASSWORD, startHouse, WALTER } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness, WALTER } from '../support/harness.ts'
 
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse()
+  harness = await startHarness()
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 
 async function signedIn(login: string): Promise<Browser> {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   await browser.post('/api/v1/authn', { username: login, password: PASSWORD })
   return browser
 }
@@ -22,7 +22,7 @@ const listOf = async (browser: Browser) =>
   }[]
 
 test('without a session there is nothing to list or to end', async () => {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   for (const answer of [
     await browser.get('/api/v1/sessions'),
     await browser.delete('/api/v1/sessions'),

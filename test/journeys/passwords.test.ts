@@ -1,20 +1,29 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { AMELIA, type House, INES, OLGA, PASSWORD, startHouse, TOMAS, WALTER } from '../support/house.ts'
+import {
+  AMELIA,
+  type Harness,
+  INES,
+  OLGA,
+  PASSWORD,
+  startHarness,
+  TOMAS,
+  WALTER,
+} from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { causesOf, errorOf, hrefAt, valueAt } from '../support/transaction-view.ts'
 
 const NEW_PASSWORD = 'Another-Password-2'
 const WARN = { warnBeforePasswordExpired: true }
 
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse()
+  harness = await startHarness()
 })
-afterAll(() => house.stop())
-beforeEach(() => house.sandbox.reset())
+afterAll(() => harness.stop())
+beforeEach(() => harness.sandbox.reset())
 
 async function expired(login = OLGA): Promise<PortalPage> {
-  const page = await openPage(house)
+  const page = await openPage(harness)
   const answer = await page.signIn(login)
   expect(answer.json.status).toBe('PASSWORD_EXPIRED')
   return page
@@ -22,7 +31,7 @@ async function expired(login = OLGA): Promise<PortalPage> {
 
 /** Signed in by a second browser, as far as a session. */
 async function signedIn(login: string, fields: object = {}): Promise<PortalPage> {
-  const page = await openPage(house)
+  const page = await openPage(harness)
   expect((await page.signIn(login, fields)).json.status).toBe('SUCCESS')
   expect(await page.session()).toMatchObject({ login })
   return page
@@ -86,15 +95,15 @@ describe('an expired password', () => {
     ],
   ])('a change %s is 400, names the field, and nothing is sent upstream', async (_, fields, cause) => {
     const page = await expired()
-    house.forget()
+    harness.forget()
     const refused = await page.follow('_links.next', fields)
     expect(errorOf(refused)).toEqual([400, 'E0000001'])
     expect(causesOf(refused)).toEqual([cause])
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
   })
 
   test('comes after the code; neither the code nor skip gets around it', async () => {
-    const page = await openPage(house)
+    const page = await openPage(harness)
     await page.signIn(INES)
     const verify = hrefAt(page.held, '_embedded.factors.0._links.verify')
     expect(
@@ -105,11 +114,11 @@ describe('an expired password', () => {
         }),
       ),
     ).toEqual([403, 'E0000079'])
-    await page.send(verify, { passCode: house.sandbox.totpCode(INES) })
+    await page.send(verify, { passCode: harness.sandbox.totpCode(INES) })
     expect(page.held.json.status).toBe('PASSWORD_EXPIRED')
     expect(errorOf(await page.send('/api/v1/authn/skip'))).toEqual([403, 'E0000079'])
     // offered before, so it may be asked for; the upstream says that its time is over
-    expect(errorOf(await page.send(verify, { passCode: house.sandbox.totpCode(INES) }))).toEqual([
+    expect(errorOf(await page.send(verify, { passCode: harness.sandbox.totpCode(INES) }))).toEqual([
       403,
       'E0000079',
     ])
@@ -126,13 +135,13 @@ describe('an expiring password', () => {
     ['null', { options: { warnBeforePasswordExpired: null } }],
     ['no options', { options: null }],
   ])('is not warned of when the page says %s', async (_, fields) => {
-    const page = await openPage(house)
+    const page = await openPage(harness)
     expect((await page.signIn(WALTER, fields)).json.status).toBe('SUCCESS')
     expect(await page.session()).toMatchObject({ login: WALTER })
   })
 
   test('is warned of when asked for: days and policy are told, no session is open yet', async () => {
-    const page = await openPage(house)
+    const page = await openPage(harness)
     const warned = await page.signIn(WALTER, { options: WARN })
     expect(warned.json.status).toBe('PASSWORD_WARN')
     expect(valueAt(warned.json, '_embedded.policy.expiration.passwordExpireDays')).toBe(5)
@@ -147,11 +156,11 @@ describe('an expiring password', () => {
   })
 
   test('is changed instead; the old one signs nobody in any more', async () => {
-    const page = await openPage(house)
+    const page = await openPage(harness)
     await page.signIn(WALTER, { options: WARN })
     await page.follow('_links.next', { oldPassword: PASSWORD, newPassword: NEW_PASSWORD })
     expect(await page.session()).toMatchObject({ login: WALTER })
-    const again = await openPage(house)
+    const again = await openPage(harness)
     expect(errorOf(await again.signIn(WALTER))).toEqual([401, 'E0000004'])
     const renewed = await again.signIn(WALTER, { password: NEW_PASSWORD, options: WARN })
     expect(renewed.json.status).toBe('SUCCESS')
@@ -162,9 +171,11 @@ describe('a password to be reset', () => {
   test.each(['resetPassword', 'password'] as const)(
     'by the link named %s; a session opens with it',
     async (name) => {
-      house.sandbox.settings.resetPasswordName = name
-      const page = await openPage(house)
-      await page.begin('/api/v1/authn/recovery/token', { recoveryToken: house.sandbox.recoveryToken(AMELIA) })
+      harness.sandbox.settings.resetPasswordName = name
+      const page = await openPage(harness)
+      await page.begin('/api/v1/authn/recovery/token', {
+        recoveryToken: harness.sandbox.recoveryToken(AMELIA),
+      })
       expect(page.held.json.status).toBe('RECOVERY')
       await page.follow('_links.next', { answer: 'gatehouse' })
       expect(page.held.json.status).toBe('PASSWORD_RESET')
@@ -180,13 +191,13 @@ describe('a password to be reset', () => {
   )
 
   test('of who has a factor: the code is asked for after it, and a session opens only then', async () => {
-    const page = await openPage(house)
-    await page.begin('/api/v1/authn/recovery/token', { recoveryToken: house.sandbox.recoveryToken(TOMAS) })
+    const page = await openPage(harness)
+    await page.begin('/api/v1/authn/recovery/token', { recoveryToken: harness.sandbox.recoveryToken(TOMAS) })
     await page.follow('_links.next', { answer: 'gatehouse' })
     await page.follow('_links.next', { newPassword: NEW_PASSWORD })
     expect(page.held.json.status).toBe('MFA_REQUIRED')
     expect(await page.session()).toBeUndefined()
-    await page.verify('token:software:totp', { passCode: house.sandbox.totpCode(TOMAS) })
+    await page.verify('token:software:totp', { passCode: harness.sandbox.totpCode(TOMAS) })
     expect(await page.session()).toMatchObject({ login: TOMAS, amr: ['pwd', 'otp', 'mfa'] })
   })
 })
@@ -197,32 +208,32 @@ describe('revokeSessions', () => {
   const statusOf = async (page: PortalPage) => (await page.browser.get('/api/v1/sessions/me')).status
 
   test("true ends every other session of that person here, on every replica, and nobody else's", async () => {
-    const before = house.gatehouse.logLines().length
-    const other = await house.replica()
+    const before = harness.gatehouse.logLines().length
+    const other = await harness.replica()
     const elsewhere = await signedIn(WALTER)
     const second = await signedIn(WALTER)
     const amelia = await signedIn(AMELIA)
-    const page = await openPage(house)
+    const page = await openPage(harness)
     await page.signIn(WALTER, { options: WARN })
-    house.forget()
+    harness.forget()
     await change(page, { revokeSessions: true })
-    expect(house.upstreamCalls()[0]?.body).toMatchObject({ revokeSessions: true })
-    expect(house.sandbox.person(WALTER).sessionsRevoked).toBe(1)
+    expect(harness.upstreamCalls()[0]?.body).toMatchObject({ revokeSessions: true })
+    expect(harness.sandbox.person(WALTER).sessionsRevoked).toBe(1)
 
     expect(await page.session()).toMatchObject({ login: WALTER })
     expect(await statusOf(amelia)).toBe(200)
     for (const ended of [elsewhere, second]) expect(await statusOf(ended)).toBe(404)
-    const cookie = await second.browser.jar.getCookieString(house.gatehouse.url)
+    const cookie = await second.browser.jar.getCookieString(harness.gatehouse.url)
     expect(
       (await second.browser.get(`${other.url}/api/v1/sessions/me`, { headers: { cookie } })).status,
     ).toBe(404)
     expect(
-      house.gatehouse
+      harness.gatehouse
         .logLines()
         .slice(before)
         .filter(({ event }) => event === 'sessions_revoked')
         .map(({ audit, userId, count }) => ({ audit, userId, count })),
-    ).toEqual([{ audit: true, userId: house.sandbox.person(WALTER).id, count: expect.any(Number) }])
+    ).toEqual([{ audit: true, userId: harness.sandbox.person(WALTER).id, count: expect.any(Number) }])
   })
 
   test.each([
@@ -230,7 +241,7 @@ describe('revokeSessions', () => {
     ['absent', {}],
   ])('%s leaves the other sessions alone', async (_, fields) => {
     const elsewhere = await signedIn(WALTER)
-    const page = await openPage(house)
+    const page = await openPage(harness)
     await page.signIn(WALTER, { options: WARN })
     await change(page, fields)
     expect(await page.session()).toMatchObject({ login: WALTER })
@@ -239,22 +250,22 @@ describe('revokeSessions', () => {
 
   test('with a change that is refused ends nothing', async () => {
     const elsewhere = await signedIn(WALTER)
-    const page = await openPage(house)
+    const page = await openPage(harness)
     await page.signIn(WALTER, { options: WARN })
     await change(page, { revokeSessions: true, newPassword: 'short' })
     await change(page, { revokeSessions: true, oldPassword: 'wrong' })
-    house.sandbox.faults.authn.set({ kind: 'html', times: 1 })
+    harness.sandbox.faults.authn.set({ kind: 'html', times: 1 })
     await change(page, { revokeSessions: true })
     expect(await statusOf(elsewhere)).toBe(200)
   })
 
   test('with a reset ends them at once, though a code is still to come', async () => {
-    const elsewhere = await openPage(house)
+    const elsewhere = await openPage(harness)
     await elsewhere.signIn(TOMAS)
-    await elsewhere.verify('token:software:totp', { passCode: house.sandbox.totpCode(TOMAS) })
+    await elsewhere.verify('token:software:totp', { passCode: harness.sandbox.totpCode(TOMAS) })
     expect(await statusOf(elsewhere)).toBe(200)
-    const page = await openPage(house)
-    await page.begin('/api/v1/authn/recovery/token', { recoveryToken: house.sandbox.recoveryToken(TOMAS) })
+    const page = await openPage(harness)
+    await page.begin('/api/v1/authn/recovery/token', { recoveryToken: harness.sandbox.recoveryToken(TOMAS) })
     await page.follow('_links.next', { answer: 'gatehouse' })
     await page.follow('_links.next', { newPassword: NEW_PASSWORD, revokeSessions: true })
     expect(page.held.json.status).toBe('MFA_REQUIRED')
@@ -263,7 +274,7 @@ describe('revokeSessions', () => {
 
   test('ends the session that the same browser had before in any case: it is another one now', async () => {
     const page = await signedIn(WALTER)
-    const before = await page.browser.jar.getCookieString(house.gatehouse.url)
+    const before = await page.browser.jar.getCookieString(harness.gatehouse.url)
     await page.signIn(WALTER, { options: WARN })
     await change(page, { revokeSessions: true })
     expect(await statusOf(page)).toBe(200)
@@ -285,8 +296,8 @@ describe('a password passes byte for byte', () => {
     const page = await expired()
     await page.follow('_links.next', { oldPassword: PASSWORD, newPassword })
     expect(page.held.json.status).toBe('SUCCESS')
-    expect(house.sandbox.person(OLGA).password).toBe(newPassword)
-    const again = await openPage(house)
+    expect(harness.sandbox.person(OLGA).password).toBe(newPassword)
+    const again = await openPage(harness)
     expect((await again.signIn(OLGA, { password: newPassword })).json.status).toBe('SUCCESS')
     if (newPassword.trim() !== newPassword)
       expect(errorOf(await again.signIn(OLGA, { password: newPassword.trim() }))).toEqual([401, 'E0000004'])

@@ -1,30 +1,30 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import { type Browser, openBrowser } from '../support/browser.ts'
-import { AMELIA, type House, PASSWORD, startHouse } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 import { until } from '../support/until.ts'
 
 /** A Redis that stood still carries out what was sent to it after the callers have had their 503. None of it stays. */
-let house: House
+let harness: Harness
 let redis: Redis
 beforeAll(async () => {
-  house = await startHouse({
+  harness = await startHarness({
     tunables: (shipped) => ({
       ...shipped,
       store: { connectTimeoutMs: 3000, commandTimeoutMs: 3000 },
       transaction: { ...shipped.transaction, stepWaitMs: 500 },
     }),
   })
-  redis = house.redis.client()
+  redis = harness.redis.client()
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 beforeEach(async () => {
-  house.sandbox.reset()
+  harness.sandbox.reset()
   await redis.flushall()
 })
 
 async function visit(): Promise<Browser> {
-  const browser = openBrowser(house.gatehouse.url)
+  const browser = openBrowser(harness.gatehouse.url)
   await browser.get('/api/v1/sessions/me')
   return browser
 }
@@ -34,23 +34,23 @@ const keys = (kind: string) => redis.keys(`gatehouse:${kind}:*`)
 
 test('a claim that comes late leaves no lock: who tries again gets in', async () => {
   const browser = await visit()
-  house.redis.pause()
+  harness.redis.pause()
   const answer = await signIn(browser)
-  house.redis.resume()
+  harness.redis.resume()
   expect(answer.status).toBe(503)
   expect((await signIn(browser)).json.status).toBe('SUCCESS') // by the same connection: behind the claim
 })
 
 test('a session that is written late does not stay, nor its entry', async () => {
   const browser = await visit()
-  const letGo = house.sandbox.faults.authn.hold({ times: 1 })
-  house.forget()
+  const letGo = harness.sandbox.faults.authn.hold({ times: 1 })
+  harness.forget()
   const answering = signIn(browser)
-  await until(() => house.upstreamCalls().length === 1)
-  house.redis.pause()
+  await until(() => harness.upstreamCalls().length === 1)
+  harness.redis.pause()
   letGo()
   const { status } = await answering
-  house.redis.resume()
+  harness.redis.resume()
   expect(status).toBe(503)
   await until(async () => (await keys('known')).length > 0, { what: 'the step’s writes, late' })
   await until(async () => (await keys('sess')).length + (await keys('user-sess')).length === 0)

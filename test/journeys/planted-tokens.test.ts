@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import type { PageAnswer } from '../support/browser.ts'
-import { AMELIA, type House, PRIYA, startHouse, WALTER } from '../support/house.ts'
+import { AMELIA, type Harness, PRIYA, startHarness, WALTER } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { causesOf, errorOf } from '../support/transaction-view.ts'
 
@@ -12,21 +12,21 @@ const ANNA = 'anna.activate@example.test'
 const ARNO = 'arno.activate@example.test'
 const AIDA = 'aida.nopassword@example.test'
 
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse()
+  harness = await startHarness()
 })
-afterAll(() => house.stop())
-beforeEach(() => house.sandbox.reset())
+afterAll(() => harness.stop())
+beforeEach(() => harness.sandbox.reset())
 
 const activate = (page: PortalPage, login: string) =>
-  page.begin('/api/v1/authn', { token: house.sandbox.activationToken(login) })
+  page.begin('/api/v1/authn', { token: harness.sandbox.activationToken(login) })
 const recover = (page: PortalPage, login: string, type: 'PASSWORD' | 'UNLOCK' = 'PASSWORD') =>
-  page.begin('/api/v1/authn/recovery/token', { recoveryToken: house.sandbox.recoveryToken(login, type) })
+  page.begin('/api/v1/authn/recovery/token', { recoveryToken: harness.sandbox.recoveryToken(login, type) })
 
 /** A page whose browser has a session of this user. */
 async function signedIn(login: string): Promise<PortalPage> {
-  const page = await openPage(house)
+  const page = await openPage(harness)
   expect((await page.signIn(login)).json.status).toBe('SUCCESS')
   return page
 }
@@ -51,30 +51,30 @@ describe('in the open session of another user', () => {
     expect(refused.json).not.toHaveProperty('stateToken')
     expect(refused.text).not.toMatch(/anna|arno|aida|walter/i)
     expect(await page.session()).toEqual(before)
-    expect(await house.gatehouse.metrics()).toMatch(/refusals_total\{reason="another_users_token"\} [1-9]/)
+    expect(await harness.gatehouse.metrics()).toMatch(/refusals_total\{reason="another_users_token"\} [1-9]/)
   })
 
   test('a session that was opened in another tab meanwhile stays too', async () => {
-    const page = await openPage(house)
+    const page = await openPage(harness)
     expect((await activate(page, AIDA)).json.status).toBe('PASSWORD_RESET')
-    const tab = await openPage(house, page.browser)
+    const tab = await openPage(harness, page.browser)
     await tab.signIn(AMELIA)
     const before = await page.session()
     const refused = await page.follow('_links.next', { newPassword: 'Chosen-By-Myself-7' })
     expect(errorOf(refused)).toEqual([403, 'E0000006'])
     expect(await page.session()).toEqual(before)
     // the org has taken the password all the same
-    expect(house.gatehouse.logText()).toContain('"event":"password_changed"')
+    expect(harness.gatehouse.logText()).toContain('"event":"password_changed"')
   })
 
   test('nor does it when the browser shows its device alone', async () => {
     const page = await signedIn(AMELIA)
     const before = await page.session()
-    const device = (await page.browser.jar.getCookies(house.gatehouse.url)).find(
+    const device = (await page.browser.jar.getCookies(harness.gatehouse.url)).find(
       ({ key }) => key === 'gatehouse-device',
     )
-    const stranger = await openPage(house)
-    await stranger.browser.jar.setCookie(device?.toString() ?? '', house.gatehouse.url)
+    const stranger = await openPage(harness)
+    await stranger.browser.jar.setCookie(device?.toString() ?? '', harness.gatehouse.url)
     const refused = await activate(stranger, ANNA)
     expect(errorOf(refused)).toEqual([403, 'E0000006'])
     expect(refused.setCookies).toEqual([])
@@ -93,7 +93,7 @@ describe('in the open session of another user', () => {
   test('so does password and factor', async () => {
     const page = await signedIn(AMELIA)
     await page.signIn(PRIYA)
-    await page.verify('token:software:totp', { passCode: house.sandbox.totpCode(PRIYA) })
+    await page.verify('token:software:totp', { passCode: harness.sandbox.totpCode(PRIYA) })
     expect(await page.session()).toMatchObject({ login: PRIYA })
   })
 })
@@ -105,7 +105,7 @@ describe('a token of the same user', () => {
   })
 
   test('an activation token replaces the session that another one opened', async () => {
-    const page = await openPage(house)
+    const page = await openPage(harness)
     await activate(page, ANNA)
     const before = await page.session()
     await activate(page, ANNA)

@@ -7,7 +7,14 @@ import { defaultConfigPath, loadSandboxConfig } from '../../src/sandbox/sandbox-
 import { type BrokerHome, makeBrokerHome } from '../support/broker-process.ts'
 import { openBrowser } from '../support/browser.ts'
 import { TEST_KEY } from '../support/gatehouse.ts'
-import { AMELIA, type House, type HouseOptions, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
+import {
+  AMELIA,
+  type Harness,
+  type HarnessOptions,
+  PASSWORD,
+  startHarness,
+  TOMAS,
+} from '../support/harness.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
@@ -18,8 +25,8 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-async function house(options: HouseOptions = {}): Promise<House> {
-  const started = await startHouse(options)
+async function harness(options: HarnessOptions = {}): Promise<Harness> {
+  const started = await startHarness(options)
   cleanUps.push(() => started.stop())
   return started
 }
@@ -37,7 +44,7 @@ async function readyz(opsUrl: string) {
 }
 
 test('authn_token and pam are unknown until a call has proved them, on each replica, and never take it out', async () => {
-  const { gatehouse, replica, visit, sandbox } = await house()
+  const { gatehouse, replica, visit, sandbox } = await harness()
   const other = await replica()
   const unknown = { status: 200, checks: { store: 'ok', authn_token: 'unknown', pam: 'unknown' } }
   expect(await readyz(gatehouse.opsUrl)).toEqual(unknown)
@@ -62,7 +69,7 @@ test('authn_token and pam are unknown until a call has proved them, on each repl
 })
 
 test('without PAM there is no check of it', async () => {
-  const { replica } = await house()
+  const { replica } = await harness()
   const noPam = { PAM_BASE_URL: '', PAM_TEAM: '', PAM_KEY_ID: '', PAM_KEY_SECRET: '', PAM_DIRECTORY: '' }
   expect((await readyz((await replica(noPam)).opsUrl)).checks).toEqual({
     store: 'ok',
@@ -74,7 +81,7 @@ test('without PAM there is no check of it', async () => {
 const failsSoon = (tunables: Tunables): Tunables => ({ ...tunables, store: defaultTunables().store })
 
 test('a database that does not exist: not ready, sign-ins are 503, the log says why, nothing is written', async () => {
-  const { replica, redis, upstreamCalls } = await house({ tunables: failsSoon })
+  const { replica, redis, upstreamCalls } = await harness({ tunables: failsSoon })
   const broker = await replica({ REDIS_URL: `${redis.url}/99` })
   const before = await redis.client().dbsize()
   await until(() => broker.logText().includes('"reason":"no such database"'), { what: 'the reason' })
@@ -91,7 +98,7 @@ test.each([
   ['no scripts', ['~gatehouse:*', '+@all', '-@scripting']],
   ['other keys', ['~other:*', '+@all']],
 ])('a Redis user with %s: not ready, and the log says why, once', async (_, rules) => {
-  const { replica, redis } = await house()
+  const { replica, redis } = await harness()
   await redis.client().call('ACL', 'SETUSER', 'gatehouse', 'on', `>${REDIS_PASSWORD}`, ...rules)
   const broker = await replica({ REDIS_URL: urlFor(redis.port) })
   const failed = () => broker.logLines().filter(({ event }) => event === 'readiness_check_failed')
@@ -105,7 +112,7 @@ test.each([
 })
 
 test('the rights that docs/operations.md gives the Redis user are enough for a whole sign-in', async () => {
-  const { redis, sandbox, authnUrl, pamUrl } = await house()
+  const { redis, sandbox, authnUrl, pamUrl } = await harness()
   await redis.client().call('ACL', ...documentedRule())
   const home = await brokerHome()
   const broker = await home.start({
@@ -133,7 +140,7 @@ test('the rights that docs/operations.md gives the Redis user are enough for a w
 })
 
 test('a Redis user without INFO: it works, and every line of the process is JSON', async () => {
-  const { redis, sandbox, authnUrl } = await house()
+  const { redis, sandbox, authnUrl } = await harness()
   await redis.client().call('ACL', ...documentedRule(), '-info')
   const broker = await (await brokerHome()).start(environment(authnUrl, sandbox.apiToken, redis.port))
   await until(async () => (await readyz(broker.opsUrl)).status === 200)

@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { openBrowser } from '../support/browser.ts'
-import { type Gatehouse, startGatehouse } from '../support/gatehouse.ts'
-import { AMELIA, type House, PASSWORD, PRIYA, startHouse } from '../support/house.ts'
+import {
+  AMELIA,
+  type Harness,
+  PASSWORD,
+  PRIYA,
+  type StubHarness,
+  startHarness,
+  startStubHarness,
+} from '../support/harness.ts'
 import { limitIsOver } from '../support/limit-is-over.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
-import { type StubUpstream, startStubUpstream } from '../support/stub-upstream.ts'
 import { errorOf, hrefAt, valueAt } from '../support/transaction-view.ts'
 
 /** What real clients and recordings show (docs/conformance.md, F), and no other journey. */
@@ -15,32 +20,21 @@ describe('answers of recordings', () => {
   const TOKEN = '00stateToken_of-the-upstream_0123456789abc'
   const USER = { id: '00uwild0000000000001', profile: { login: 'wilma@example.test' } }
   const SUCCESS = { status: 'SUCCESS', sessionToken: 'session-token-0123456789', _embedded: { user: USER } }
-  let stub: StubUpstream
-  let gatehouse: Gatehouse
+  let harness: StubHarness
   beforeAll(async () => {
-    stub = await startStubUpstream()
-    gatehouse = await startGatehouse({ env: { AUTHN_BASE_URL: stub.origin } })
+    harness = await startStubHarness()
   })
-  afterAll(async () => {
-    await gatehouse.stop()
-    await stub.close()
-  })
-
-  async function visit() {
-    const browser = openBrowser(gatehouse.url)
-    await browser.get('/api/v1/sessions/me')
-    return browser
-  }
+  afterAll(() => harness.stop())
 
   /** A page that holds this answer to its password. */
   async function pageWith(answer: object): Promise<PortalPage> {
-    const page = await openPage({ visit })
-    stub.answers({ stateToken: TOKEN, _embedded: { user: USER }, ...answer })
+    const page = await openPage(harness)
+    harness.stub.answers({ stateToken: TOKEN, _embedded: { user: USER }, ...answer })
     const credentials = { username: USER.profile.login, password: 'Plainly-Fake-1' }
     expect((await page.begin('/api/v1/authn', credentials)).status).toBe(200)
     return page
   }
-  const post = (path: string) => ({ href: stub.origin + path, hints: { allow: ['POST'] } })
+  const post = (path: string) => ({ href: harness.stub.origin + path, hints: { allow: ['POST'] } })
 
   test.each([
     ['changePassword', '/api/v1/authn/credentials/change_password'],
@@ -61,7 +55,7 @@ describe('answers of recordings', () => {
     const { held } = await pageWith({ status: 'MFA_REQUIRED', _links: { next: { name, ...post(path) } } })
     expect(valueAt(held.json, '_links.next')).toEqual({
       name,
-      href: gatehouse.url + path,
+      href: harness.gatehouse.url + path,
       hints: { allow: ['POST'] },
     })
   })
@@ -72,10 +66,10 @@ describe('answers of recordings', () => {
     ['token', { recoveryToken: 'recovery-token-0123456789', options: { multiOptionalFactorEnroll: true } }],
   ])('recovery/%s passes on every field that it has, and nothing else', async (kind, fields) => {
     const path = `/api/v1/authn/recovery/${kind}`
-    stub.forget()
-    stub.answers({ stateToken: TOKEN, status: 'RECOVERY_CHALLENGE' })
-    await (await visit()).post(path, { ...fields, more: 'left out' })
-    expect(stub.requests.map(({ path, body }) => ({ path, body }))).toEqual([{ path, body: fields }])
+    harness.stub.forget()
+    harness.stub.answers({ stateToken: TOKEN, status: 'RECOVERY_CHALLENGE' })
+    await (await harness.visit()).post(path, { ...fields, more: 'left out' })
+    expect(harness.stub.requests.map(({ path, body }) => ({ path, body }))).toEqual([{ path, body: fields }])
   })
 
   test.each([
@@ -99,23 +93,23 @@ describe('answers of recordings', () => {
     const factors = [{ id: 'fct1', factorType, _links: { verify: post(VERIFY) } }]
     const page = await pageWith({ status: 'MFA_REQUIRED', _embedded: { user: USER, factors } })
     expect(valueAt(page.held.json, '_embedded.factors.0.factorType')).toBe(factorType)
-    stub.answers(SUCCESS)
+    harness.stub.answers(SUCCESS)
     await page.follow('_embedded.factors.0._links.verify', { passCode: '123456' })
     expect(await page.session()).toMatchObject({ userId: USER.id, amr })
   })
 })
 
 describe('with the sandbox', () => {
-  let house: House
+  let harness: Harness
   beforeAll(async () => {
-    house = await startHouse({ env: { SSO_REDIRECTS: 'http://localhost:3000/home' } })
+    harness = await startHarness({ env: { SSO_REDIRECTS: 'http://localhost:3000/home' } })
   })
-  afterAll(() => house.stop())
+  afterAll(() => harness.stop())
 
   test('the SSO token for a session token ends after 5 minutes', async () => {
-    const redis = house.redis.client()
+    const redis = harness.redis.client()
     try {
-      const page = await openPage(house)
+      const page = await openPage(harness)
       const beforeMs = Date.now()
       const { json } = await page.begin('/api/v1/authn', { username: AMELIA, password: PASSWORD })
       const afterMs = Date.now()
@@ -132,15 +126,15 @@ describe('with the sandbox', () => {
   })
 
   test('a push whose poll met the org’s rate limit goes on', async () => {
-    const page = await openPage(house)
+    const page = await openPage(harness)
     await page.signIn(PRIYA)
     await page.verify('push')
     const polled = new URL(hrefAt(page.held, '_links.next')).pathname
-    house.sandbox.faults.authn.set({ kind: 'rate-limited', path: polled, times: 1 })
+    harness.sandbox.faults.authn.set({ kind: 'rate-limited', path: polled, times: 1 })
     expect(errorOf(await page.follow('_links.next'))).toEqual([429, 'E0000047'])
-    await limitIsOver(house)
+    await limitIsOver(harness)
     expect((await page.follow('_links.next')).json.factorResult).toBe('WAITING')
-    house.sandbox.answerPush(PRIYA, 'approve')
+    harness.sandbox.answerPush(PRIYA, 'approve')
     expect((await page.follow('_links.next')).json.status).toBe('SUCCESS')
     expect(await page.session()).toMatchObject({ login: PRIYA })
   })

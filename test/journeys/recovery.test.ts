@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
-import { AMELIA, type House, startHouse } from '../support/house.ts'
+import { AMELIA, type Harness, startHarness } from '../support/harness.ts'
 import { handleOf, hrefAt, valueAt } from '../support/transaction-view.ts'
 
 /** Quick, so that tests are; that answers wait for it is tested apart. */
@@ -10,10 +10,10 @@ const CHALLENGE_MS = 4 * 60_000
 
 /** The broker's clock; moved, so that nobody waits for thirty seconds. */
 let nowMs = Date.now()
-let house: House
+let harness: Harness
 
-const newHouse = () =>
-  startHouse({
+const newHarness = () =>
+  startHarness({
     now: () => nowMs,
     sandboxNow: () => nowMs,
     tunables: (tunables) => ({
@@ -23,9 +23,9 @@ const newHouse = () =>
   })
 beforeEach(async () => {
   nowMs = Date.now()
-  house = await newHouse()
+  harness = await newHarness()
 })
-afterEach(() => house.stop())
+afterEach(() => harness.stop())
 
 const UNKNOWN = 'nobody.at.all@example.test'
 const FORBIDDEN = 'hugo.norecovery@example.test'
@@ -40,7 +40,7 @@ const NEW_PASSWORD = 'Another-Password-2'
 /** The pause after a message, by the broker's clock and in Redis, which has a clock of its own. */
 async function pauseIsOver() {
   nowMs += RESEND_AFTER_MS + 1
-  const redis = house.redis.client()
+  const redis = harness.redis.client()
   for (const key of await redis.keys('gatehouse:limit:recovery-sent:*')) await redis.del(key)
 }
 
@@ -53,7 +53,7 @@ function anonymous({ status, text, headers, json }: PageAnswer): object {
   const withoutValues = text
     .replaceAll(String(json.stateToken ?? 'no state token'), '<handle>')
     .replaceAll(String(json.errorId ?? 'no error id'), '<error id>')
-    .replaceAll(house.gatehouse.url, '<origin>')
+    .replaceAll(harness.gatehouse.url, '<origin>')
   const names = [...headers.keys()].filter((name) => name !== 'set-cookie').toSorted()
   const times = /"expiresAt":"[^"]*"/
   return {
@@ -71,7 +71,7 @@ describe('nobody learns who exists', () => {
       const answers: object[] = []
       const steps: object[][] = []
       for (const username of [WITH_PHONE, UNKNOWN, FORBIDDEN, NO_PHONE, LOCKED]) {
-        const browser = await house.visit()
+        const browser = await harness.visit()
         const started = await start(browser, username, factorType)
         expect(started.json.status).toBe('RECOVERY_CHALLENGE')
         expect(started.text).not.toMatch(/recoveryToken|_embedded|"user"/)
@@ -89,7 +89,7 @@ describe('nobody learns who exists', () => {
     ['CALL', 'call'],
   ])('by %s: the answer says %s, as the org does', async (factorType, spelling) => {
     for (const username of [WITH_PHONE, UNKNOWN]) {
-      const browser = await house.visit()
+      const browser = await harness.visit()
       const started = await start(browser, username, factorType)
       expect(started.json).toMatchObject({ factorType: spelling, recoveryType: 'PASSWORD' })
       const asked = await browser.post('/api/v1/authn', { stateToken: handleOf(started) })
@@ -101,7 +101,7 @@ describe('nobody learns who exists', () => {
 
   test('a challenge lasts for known and unknown users alike, and anew when a code is sent again', async () => {
     for (const username of [UNKNOWN, WITH_PHONE, UNKNOWN]) {
-      const browser = await house.visit()
+      const browser = await harness.visit()
       await pauseIsOver()
       const started = await start(browser, username, 'SMS')
       expect(lifetimeOf(started)).toBe(CHALLENGE_MS)
@@ -115,7 +115,7 @@ describe('nobody learns who exists', () => {
   })
 
   test('no more time is promised than the org gives, to nobody, on no replica', async () => {
-    const quick = await startHouse({
+    const quick = await startHarness({
       now: () => nowMs,
       sandboxNow: () => nowMs,
       sandboxConfig: (config) => ({ ...config, lifetimes: { ...config.lifetimes, transactionMinutes: 2 } }),
@@ -168,7 +168,7 @@ describe('nobody learns who exists', () => {
   }
 
   test.each(['UNLOCK-known', 'UNLOCK-unknown'])('unlocking answers alike: %s', async (who) => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const username = who === 'UNLOCK-known' ? 'luis.locked@example.test' : UNKNOWN
     const started = await start(browser, username, 'EMAIL', 'unlock')
     expect(started.json).toEqual({
@@ -184,13 +184,13 @@ describe('nobody learns who exists', () => {
       [WITH_PHONE, ` ${WITH_PHONE.toUpperCase()} `.trim()],
       [UNKNOWN, UNKNOWN],
     ] as const) {
-      const [one, two] = [await house.visit(), await house.visit()]
+      const [one, two] = [await harness.visit(), await harness.visit()]
       await start(one, first, 'SMS')
-      house.forget()
+      harness.forget()
       const refused = await start(two, second, 'SMS')
       expect([refused.status, refused.json.errorCode]).toEqual([429, 'E0000109'])
       expect(refused.headers.get('retry-after')).toBe('60')
-      expect(house.upstreamCalls()).toEqual([])
+      expect(harness.upstreamCalls()).toEqual([])
       expect((await start(two, second, 'CALL')).status).toBe(200)
       expect((await start(two, second, 'CALL')).json.errorCode).toBe('E0000133')
     }
@@ -198,27 +198,27 @@ describe('nobody learns who exists', () => {
 
   test('a code that was sent again counts for the pause too', async () => {
     for (const username of [WITH_PHONE, UNKNOWN]) {
-      const [one, two] = [await house.visit(), await house.visit()]
+      const [one, two] = [await harness.visit(), await harness.visit()]
       const started = await start(one, username, 'SMS')
       await pauseIsOver()
       expect(
         (await one.post(hrefAt(started, '_links.resend'), { stateToken: handleOf(started) })).status,
       ).toBe(200)
-      house.forget()
+      harness.forget()
       expect((await start(two, username, 'SMS')).json.errorCode).toBe('E0000109')
-      expect(house.upstreamCalls()).toEqual([])
+      expect(harness.upstreamCalls()).toEqual([])
     }
   })
 
   test.each(['cut', 'half', 'html'] as const)(
     'nor is the pause over when the answer was lost (%s): the message may have gone out',
     async (kind) => {
-      house.sandbox.faults.authn.set({ kind, path: '/api/v1/authn/recovery/password' })
-      house.forget()
-      const browser = await house.visit()
+      harness.sandbox.faults.authn.set({ kind, path: '/api/v1/authn/recovery/password' })
+      harness.forget()
+      const browser = await harness.visit()
       expect((await start(browser, WITH_PHONE, 'SMS')).status).toBe(502)
       expect((await start(browser, WITH_PHONE, 'SMS')).json.errorCode).toBe('E0000109')
-      expect(house.upstreamCalls()).toHaveLength(1)
+      expect(harness.upstreamCalls()).toHaveLength(1)
     },
   )
 
@@ -229,17 +229,17 @@ describe('nobody learns who exists', () => {
   test.each([500, 503])('trouble in a challenge (%s) is everybody’s', async (status) => {
     const seen: object[] = []
     for (const username of [WITH_PHONE, UNKNOWN]) {
-      const browser = await house.visit()
+      const browser = await harness.visit()
       const started = await start(browser, username, 'SMS')
       const stateToken = handleOf(started)
       await pauseIsOver()
-      house.sandbox.faults.authn.set({ kind: 'status', status, body: errorOfTheOrg('E0000009') })
+      harness.sandbox.faults.authn.set({ kind: 'status', status, body: errorOfTheOrg('E0000009') })
       const answers = [
         await browser.post(hrefAt(started, '_links.next'), { stateToken, passCode: '000000' }),
         await browser.post(hrefAt(started, '_links.resend'), { stateToken }),
         await browser.post(hrefAt(started, '_links.cancel'), { stateToken }),
       ]
-      house.sandbox.faults.authn.clear()
+      harness.sandbox.faults.authn.clear()
       expect(answers.map((answer) => [answer.status, answer.json.errorCode])).toEqual(
         answers.map(() => [503, 'E0000009']),
       )
@@ -251,22 +251,22 @@ describe('nobody learns who exists', () => {
   test.each(['next', 'resend', 'cancel'])('so is the org’s own limit, met by %s', async (link) => {
     const seen: object[] = []
     for (const username of [WITH_PHONE, UNKNOWN]) {
-      const browser = await house.visit()
+      const browser = await harness.visit()
       const started = await start(browser, username, 'SMS')
       await pauseIsOver()
       const body = { stateToken: handleOf(started), ...(link === 'next' ? { passCode: '000000' } : {}) }
-      house.sandbox.faults.authn.set({ kind: 'status', status: 429, body: errorOfTheOrg('E0000047') })
+      harness.sandbox.faults.authn.set({ kind: 'status', status: 429, body: errorOfTheOrg('E0000047') })
       const answer = await browser.post(hrefAt(started, `_links.${link}`), body)
       expect([answer.status, answer.json.errorCode]).toEqual([503, 'E0000009'])
       seen.push(anonymous(answer))
-      await house.stop() // its broker knows of the limit by now
-      house = await newHouse()
+      await harness.stop() // its broker knows of the limit by now
+      harness = await newHarness()
     }
     expect(seen[0]).toEqual(seen[1])
   })
 
   test('no answer comes sooner than it may', async () => {
-    const slow = await startHouse({
+    const slow = await startHarness({
       tunables: (tunables) => ({ ...tunables, recovery: { ...tunables.recovery, recoveryAnswerMs: 400 } }),
     })
     try {
@@ -295,18 +295,18 @@ describe('the trap of the trusted application', () => {
     ['one in other letters', { factorType: 'email' }],
     ['null', { factorType: null }],
   ])('%s is refused, and nothing is sent upstream', async (_, fields) => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     for (const kind of ['password', 'unlock']) {
-      house.forget()
+      harness.forget()
       const answer = await browser.post(`/api/v1/authn/recovery/${kind}`, { username: AMELIA, ...fields })
       expect([answer.status, answer.json.errorCode]).toEqual([400, 'E0000001'])
       expect(answer.json.errorCauses).toEqual([{ errorSummary: 'factorType: must be EMAIL, SMS or CALL' }])
-      expect(house.upstreamCalls()).toEqual([])
+      expect(harness.upstreamCalls()).toEqual([])
     }
   })
 
   test('a recovery token that comes all the same is dropped, alarmed, and answered as for an unknown person', async () => {
-    house.sandbox.faults.authn.set({
+    harness.sandbox.faults.authn.set({
       kind: 'status',
       status: 200,
       path: '/api/v1/authn/recovery/password',
@@ -317,19 +317,19 @@ describe('the trap of the trusted application', () => {
         _embedded: { user: { id: 'x' } },
       },
     })
-    const [browser, other] = [await house.visit(), await house.visit()]
+    const [browser, other] = [await harness.visit(), await harness.visit()]
     const trapped = await start(browser, WITH_PHONE, 'SMS')
     const unknown = await start(other, UNKNOWN, 'SMS')
     expect(anonymous(trapped)).toEqual(anonymous(unknown))
-    expect(house.gatehouse.logText()).toContain('"event":"recovery_token_dropped"')
-    expect(house.gatehouse.logText()).not.toContain('planted-recovery-token')
-    expect(await house.gatehouse.metrics()).toContain('gatehouse_tokens_cut_total{by="recovery"} 1')
+    expect(harness.gatehouse.logText()).toContain('"event":"recovery_token_dropped"')
+    expect(harness.gatehouse.logText()).not.toContain('planted-recovery-token')
+    expect(await harness.gatehouse.metrics()).toContain('gatehouse_tokens_cut_total{by="recovery"} 1')
   })
 
   test('trouble of the upstream is told as trouble, to everybody', async () => {
-    house.sandbox.faults.authn.set({ kind: 'html', status: 503 })
+    harness.sandbox.faults.authn.set({ kind: 'html', status: 503 })
     for (const username of [WITH_PHONE, UNKNOWN]) {
-      const answer = await start(await house.visit(), username, 'EMAIL')
+      const answer = await start(await harness.visit(), username, 'EMAIL')
       expect([answer.status, answer.json.errorCode]).toEqual([502, 'E0000009'])
     }
   })
@@ -337,10 +337,10 @@ describe('the trap of the trusted application', () => {
 
 describe('who really is the person gets in', () => {
   test('by text message: the code, the question, a new password, signed in', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const started = await start(browser, WITH_PHONE, 'SMS')
     const stateToken = handleOf(started)
-    const code = house.sandbox.outbox.latest(WITH_PHONE, 'recovery')?.code
+    const code = harness.sandbox.outbox.latest(WITH_PHONE, 'recovery')?.code
     const verify = hrefAt(started, '_links.next')
     expect((await browser.post(verify, { stateToken, passCode: '000000' })).json.errorCode).toBe('E0000068')
 
@@ -354,20 +354,20 @@ describe('who really is the person gets in', () => {
     const done = await browser.post(hrefAt(now, '_links.next'), { stateToken, newPassword: NEW_PASSWORD })
     expect(done.json.status).toBe('SUCCESS')
     expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(WITH_PHONE)
-    const again = await house.visit()
+    const again = await harness.visit()
     const signedIn = await again.post('/api/v1/authn', { username: WITH_PHONE, password: NEW_PASSWORD })
     expect(signedIn.json.status).toBe('SUCCESS')
   })
 
   test('by mail: the token of the link is used once and never stored', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     await start(browser, WITH_PHONE, 'EMAIL')
-    const recoveryToken = house.sandbox.outbox.latest(WITH_PHONE, 'recovery')?.token
+    const recoveryToken = harness.sandbox.outbox.latest(WITH_PHONE, 'recovery')?.token
     expect(recoveryToken).toEqual(expect.any(String))
 
     const redeemed = await browser.post('/api/v1/authn/recovery/token', { recoveryToken })
     expect(redeemed.json.status).toBe('RECOVERY')
-    const client = house.redis.client()
+    const client = harness.redis.client()
     for (const key of await client.keys('*')) {
       expect(await client.get(key).catch(() => '')).not.toContain(recoveryToken)
     }
@@ -378,14 +378,14 @@ describe('who really is the person gets in', () => {
 
   test('a locked account is unlocked by its owner, and no session opens by that', async () => {
     const luis = 'luis.locked@example.test'
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const locked = await browser.post('/api/v1/authn', { username: luis, password: 'Demo-Password-1' })
     expect(locked.json.status).toBe('LOCKED_OUT')
     expect(locked.json.stateToken).toBeUndefined()
-    expect(hrefAt(locked, '_links.next')).toBe(`${house.gatehouse.url}/api/v1/authn/recovery/unlock`)
+    expect(hrefAt(locked, '_links.next')).toBe(`${harness.gatehouse.url}/api/v1/authn/recovery/unlock`)
 
     await start(browser, luis, 'EMAIL', 'unlock')
-    const recoveryToken = house.sandbox.outbox.latest(luis, 'recovery')?.token
+    const recoveryToken = harness.sandbox.outbox.latest(luis, 'recovery')?.token
     const asked = await browser.post('/api/v1/authn/recovery/token', { recoveryToken })
     expect(asked.json.status).toBe('RECOVERY')
     const now = await browser.post(hrefAt(asked, '_links.next'), {
@@ -399,16 +399,16 @@ describe('who really is the person gets in', () => {
   })
 
   test("another browser can't go on with somebody's recovery", async () => {
-    const started = await start(await house.visit(), WITH_PHONE, 'SMS')
-    const code = house.sandbox.outbox.latest(WITH_PHONE, 'recovery')?.code
-    const other = await house.visit()
-    house.forget()
+    const started = await start(await harness.visit(), WITH_PHONE, 'SMS')
+    const code = harness.sandbox.outbox.latest(WITH_PHONE, 'recovery')?.code
+    const other = await harness.visit()
+    harness.forget()
     const answer = await other.post(hrefAt(started, '_links.next'), {
       stateToken: handleOf(started),
       passCode: code,
     })
     expect([answer.status, answer.json.errorCode]).toEqual([401, 'E0000011'])
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
     expect(valueAt(answer.json, 'errorCauses')).toEqual([])
   })
 })

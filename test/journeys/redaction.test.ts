@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import { type Ask, askPort } from '../http/serve.ts'
 import { type BrokerHome, makeBrokerHome } from '../support/broker-process.ts'
 import { generousLimits } from '../support/generous-limits.ts'
-import { AMELIA, type House, PASSWORD, startHouse } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 import { createMarks } from '../support/marks.ts'
 import { overheardAt } from '../support/overheard.ts'
 import { until } from '../support/until.ts'
@@ -15,18 +15,18 @@ import { until } from '../support/until.ts'
 /** What is written stays readable and keeps secrets: when it is searched, when somebody forges lines, when all breaks. */
 
 describe('what every journey looks for, it would find', () => {
-  /** A house in which somebody has signed in; `plant` leaves a secret behind. */
-  async function leave(plant: (house: House) => Promise<unknown> | unknown): Promise<void> {
-    const house = await startHouse()
-    const browser = await house.visit()
+  /** A harness in which somebody has signed in; `plant` leaves a secret behind. */
+  async function leave(plant: (harness: Harness) => Promise<unknown> | unknown): Promise<void> {
+    const harness = await startHarness()
+    const browser = await harness.visit()
     await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
-    await plant(house)
-    await house.stop()
+    await plant(harness)
+    await harness.stop()
   }
-  const inRedis = (value: (house: House) => string) => (house: House) =>
-    house.redis.client().set('gatehouse:planted', value(house), 'PX', 1000)
+  const inRedis = (value: (harness: Harness) => string) => (harness: Harness) =>
+    harness.redis.client().set('gatehouse:planted', value(harness), 'PX', 1000)
 
-  test('a clean house is left in peace', () => expect(leave(() => {})).resolves.toBeUndefined())
+  test('a clean harness is left in peace', () => expect(leave(() => {})).resolves.toBeUndefined())
 
   test.each([
     ['a token', inRedis(({ sandbox }) => `x${sandbox.tokensIssued()[0]}x`)],
@@ -37,21 +37,21 @@ describe('what every journey looks for, it would find', () => {
     ['a first name', inRedis(() => '{"name":"Amelia"}')],
     [
       'a token that was deleted at once',
-      async (house: House) => {
-        await inRedis(({ sandbox }) => sandbox.tokensIssued()[0] ?? '')(house)
-        await house.redis.client().del('gatehouse:planted')
+      async (harness: Harness) => {
+        await inRedis(({ sandbox }) => sandbox.tokensIssued()[0] ?? '')(harness)
+        await harness.redis.client().del('gatehouse:planted')
       },
     ],
     [
       'a token that the sandbox has forgotten since',
-      async (house: House) => {
-        await inRedis(({ sandbox }) => sandbox.tokensIssued()[0] ?? '')(house)
-        house.sandbox.reset()
+      async (harness: Harness) => {
+        await inRedis(({ sandbox }) => sandbox.tokensIssued()[0] ?? '')(harness)
+        harness.sandbox.reset()
       },
     ],
     [
       'a token in an answer',
-      ({ gatehouse, sandbox }: House) =>
+      ({ gatehouse, sandbox }: Harness) =>
         overheardAt(gatehouse.url).received.push(`location: /x?token=${sandbox.tokensIssued()[0]}`),
     ],
   ])('%s', async (_, plant) => {
@@ -72,17 +72,17 @@ describe('what every journey looks for, it would find', () => {
 
 describe('a broker process that breaks', () => {
   const SECRET = 'plainly-marked-secret-5d1c'
-  let house: House
+  let harness: Harness
   let home: BrokerHome
   let folder: string
   beforeAll(async () => {
-    house = await startHouse()
+    harness = await startHarness()
     home = await makeBrokerHome()
     folder = await mkdtemp(join(tmpdir(), 'gatehouse-crash-'))
   })
   afterAll(async () => {
     await home.remove()
-    await house.stop()
+    await harness.stop()
     await rm(folder, { recursive: true })
   })
 
@@ -91,7 +91,7 @@ describe('a broker process that breaks', () => {
     await writeFile(path, crash)
     return home.spawn({
       NODE_OPTIONS: `--import ${pathToFileURL(path).href}`,
-      ...house.signInEnv,
+      ...harness.signInEnv,
       AUTHN_API_TOKEN: SECRET,
     })
   }
@@ -146,15 +146,15 @@ describe('a broker process that breaks', () => {
 describe('somebody who wants to write our log', () => {
   const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31)
   const MAX_LINE_CHARS = 4096
-  let house: House
+  let harness: Harness
   beforeAll(async () => {
-    house = await startHouse({
+    harness = await startHarness({
       env: { TRUST_PROXY: '127.0.0.1/32,::1/128' },
       tunables: (tunables) =>
         generousLimits({ ...tunables, recovery: { ...tunables.recovery, recoveryAnswerMs: 1 } }),
     })
   })
-  afterAll(() => house.stop())
+  afterAll(() => harness.stop())
 
   const forged = '\n{"level":"error","event":"forged"}\n'
   const nasty = fc.oneof(
@@ -203,7 +203,7 @@ describe('somebody who wants to write our log', () => {
     }))
 
   test(`writes no line of their own, and no long one (FUZZ_SEED=${seed})`, async () => {
-    const port = Number(new URL(house.gatehouse.url).port)
+    const port = Number(new URL(harness.gatehouse.url).port)
     await fc.assert(
       fc.asyncProperty(asked, async (ask) => {
         const answer = await askPort(port, ask).catch((error: NodeJS.ErrnoException) => {
@@ -214,7 +214,7 @@ describe('somebody who wants to write our log', () => {
       }),
       { numRuns: 300, seed, endOnFailure: true },
     )
-    const text = house.gatehouse.logText()
+    const text = harness.gatehouse.logText()
     const lines = text.split('\n').slice(0, -1)
     expect(lines.length).toBeGreaterThan(200)
     for (const line of lines) {

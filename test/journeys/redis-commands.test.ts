@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
-import { type House, PASSWORD, PRIYA, startHouse, TOMAS } from '../support/house.ts'
+import { type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { type RedisTap, tapRedis } from '../support/redis-tap.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
@@ -9,19 +9,19 @@ import { until } from '../support/until.ts'
  * What each kind of request asks of Redis, as exact figures: commands by Redis's own word, and round trips, which are what
  * a person waits for. What is asked for at once is one command (`store/redis-batch.ts`); in a cluster it would be several. Whoever makes one fewer changes the figure here; whoever makes one more has a reason to give.
  */
-let house: House
+let harness: Harness
 let tap: RedisTap
 let origin: string
 beforeAll(async () => {
-  house = await startHouse({
+  harness = await startHarness({
     // what other replicas know of the org's limit is looked at once, and not again while we count
     tunables: (tunables) => ({
       ...tunables,
       authn: { rateLimit: { ...tunables.authn.rateLimit, lookEveryMs: 3_600_000 } },
     }),
   })
-  tap = await tapRedis(house.redis)
-  origin = (await house.replica({ REDIS_URL: tap.url })).url
+  tap = await tapRedis(harness.redis)
+  origin = (await harness.replica({ REDIS_URL: tap.url })).url
   // the scripts are there from now on, the lists are in memory
   const browser = await signedIn()
   await browser.get('/api/v1/pam/groups')
@@ -29,9 +29,9 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   tap.stop()
-  await house.stop()
+  await harness.stop()
 })
-beforeEach(() => house.sandbox.reset())
+beforeEach(() => harness.sandbox.reset())
 
 /** A browser of its own at the broker that is listened to. */
 async function visit(): Promise<Browser> {
@@ -45,7 +45,7 @@ const signIn = (browser: Browser, username: string) =>
   browser.post('/api/v1/authn', { username, password: PASSWORD })
 
 async function verify(browser: Browser, asked: PageAnswer): Promise<PageAnswer> {
-  const passCode = house.sandbox.totpCode(TOMAS)
+  const passCode = harness.sandbox.totpCode(TOMAS)
   const path = pathOf(verifyHref(asked, 'token:software:totp'))
   return browser.post(path, { stateToken: handleOf(asked), passCode })
 }
@@ -62,7 +62,7 @@ async function pushed(browser: Browser): Promise<() => Promise<PageAnswer>> {
   const path = pathOf(verifyHref(asked, 'push'))
   const poll = () => browser.post(path, { stateToken: handleOf(asked) })
   expect((await poll()).json.factorResult).toBe('WAITING')
-  const client = house.redis.client()
+  const client = harness.redis.client()
   await until(async () => (await client.keys('gatehouse:lock:*:poll:*')).length === 0, {
     what: 'the end of the time between two polls',
   })
@@ -133,7 +133,7 @@ test('a code that opens a session', async () => {
 
 test('a poll of a push that is due', async () => {
   const poll = await pushed(await visit())
-  house.forget()
+  harness.forget()
   expect(await asked(poll)).toEqual({
     commands: [
       'evalsha', // claims the step unless it comes too soon, and reads the transaction
@@ -141,5 +141,5 @@ test('a poll of a push that is due', async () => {
     ],
     roundTrips: 2,
   })
-  expect(house.upstreamCalls()).toHaveLength(1) // it really asked
+  expect(harness.upstreamCalls()).toHaveLength(1) // it really asked
 })

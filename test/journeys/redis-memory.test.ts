@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import { openBrowser } from '../support/browser.ts'
-import { type House, startHouse } from '../support/house.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
 import { until } from '../support/until.ts'
 
 /** What a flood of sign-ins that fail leaves in Redis. Sizes are Redis' own; nothing here depends on the time it takes. */
@@ -9,10 +9,10 @@ const MOST_BYTES = 2048
 const MONTH_MS = 2_592_000_000
 const AUTHN = '/api/v1/authn'
 
-let house: House
+let harness: Harness
 let redis: Redis
 beforeAll(async () => {
-  house = await startHouse({
+  harness = await startHarness({
     env: { TRUST_PROXY: '127.0.0.1', LOG_LEVEL: 'error' },
     tunables: (shipped) => ({
       ...shipped,
@@ -20,14 +20,14 @@ beforeAll(async () => {
       recovery: { ...shipped.recovery, recoveryAnswerMs: 1 },
     }),
   })
-  redis = house.redis.client()
+  redis = harness.redis.client()
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 beforeEach(() => redis.flushall())
 
 /** An attempt by its number, from an address and a browser of its own. */
 const post = (path: string, n: number, body: object, address = `198.18.${n >> 8}.${n & 255}`) =>
-  openBrowser(house.gatehouse.url).post(path, body, { headers: { 'x-forwarded-for': address } })
+  openBrowser(harness.gatehouse.url).post(path, body, { headers: { 'x-forwarded-for': address } })
 const nameOf = (n: number) => `nobody.at.all.${n}@example.test`
 const signIn = (n: number, address?: string) =>
   post(AUTHN, n, { username: nameOf(n), password: 'Not-The-Password-1' }, address)

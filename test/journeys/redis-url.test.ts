@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import type { Browser } from '../support/browser.ts'
-import { AMELIA, type House, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness, TOMAS } from '../support/harness.ts'
 import { freePort } from '../support/redis-process.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { replaceFile } from '../support/replace-file.ts'
@@ -15,7 +15,7 @@ import { until } from '../support/until.ts'
 const ME = '/api/v1/sessions/me'
 let folder: string
 let file: string
-let house: House
+let harness: Harness
 let other: RedisServer | undefined
 
 beforeEach(async () => {
@@ -23,15 +23,15 @@ beforeEach(async () => {
   file = join(folder, 'redis-url')
   const port = await freePort()
   await writeFile(file, urlOf(port, 'the-old-one'))
-  house = await startHouse({
+  harness = await startHarness({
     env: { REDIS_URL: '', REDIS_URL_FILE: file },
     redis: { port, password: 'the-old-one' },
     tunables: (tunables) => ({ ...tunables, secrets: { checkFilesEveryMs: 20 } }),
   })
 })
 afterEach(async () => {
-  const text = house.gatehouse.logText()
-  await house.stop()
+  const text = harness.gatehouse.logText()
+  await harness.stop()
   await other?.stop()
   other = undefined
   await rm(folder, { recursive: true })
@@ -41,28 +41,28 @@ afterEach(async () => {
 const urlOf = (port: number, password: string) => `redis://:${password}@127.0.0.1:${port}\n`
 const signIn = (browser: Browser, username: string) =>
   browser.post('/api/v1/authn', { username, password: PASSWORD })
-const lines = (event: string) => house.gatehouse.logLines().filter((line) => line.event === event)
+const lines = (event: string) => harness.gatehouse.logLines().filter((line) => line.event === event)
 const logged = (event: string, count = 1) =>
   until(() => lines(event).length >= count, { what: `${event}, ${count} times` })
-const readiness = async () => (await fetch(`${house.gatehouse.opsUrl}/readyz`)).status
+const readiness = async () => (await fetch(`${harness.gatehouse.opsUrl}/readyz`)).status
 const failures = async () =>
-  Number(/^gatehouse_store_failures_total (\d+)$/m.exec(await house.gatehouse.metrics())?.[1])
+  Number(/^gatehouse_store_failures_total (\d+)$/m.exec(await harness.gatehouse.metrics())?.[1])
 
 test('a new password, and every connection cut: sessions and sign-ins go on', async () => {
-  const [inside, waiting] = [await house.visit(), await house.visit()]
+  const [inside, waiting] = [await harness.visit(), await harness.visit()]
   await signIn(inside, AMELIA)
   const asked = await signIn(waiting, TOMAS)
-  const outside = house.redis.client()
+  const outside = harness.redis.client()
 
   await outside.call('CONFIG', 'SET', 'requirepass', 'the-new-one')
-  await replaceFile(file, urlOf(house.redis.port, 'the-new-one'))
+  await replaceFile(file, urlOf(harness.redis.port, 'the-new-one'))
   await logged('store_moved')
   await outside.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
 
   expect((await inside.get(ME)).json.login).toBe(AMELIA)
   const done = await waiting.post(verifyHref(asked, 'token:software:totp'), {
     stateToken: handleOf(asked),
-    passCode: house.sandbox.totpCode(TOMAS),
+    passCode: harness.sandbox.totpCode(TOMAS),
   })
   expect(done.json.status).toBe('SUCCESS')
   expect(await readiness()).toBe(200)
@@ -72,11 +72,11 @@ test('a new password, and every connection cut: sessions and sign-ins go on', as
 
 test('another server: people sign in there, and the old one may go', async () => {
   other = await startRedis({ password: 'the-new-one' })
-  const browser = await house.visit()
+  const browser = await harness.visit()
   await signIn(browser, AMELIA)
   await replaceFile(file, other.url)
   await logged('store_moved')
-  await house.redis.kill()
+  await harness.redis.kill()
   expect(await readiness()).toBe(200)
   expect((await browser.get(ME)).status).toBe(404) // nothing was copied
   expect((await signIn(browser, AMELIA)).json.status).toBe('SUCCESS')
@@ -86,16 +86,16 @@ test('another server: people sign in there, and the old one may go', async () =>
 })
 
 test('a mistaken password: nobody notices, the log says why, and a mended file is taken', async () => {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   await signIn(browser, AMELIA)
-  await replaceFile(file, urlOf(house.redis.port, 'the-wrong-one'))
+  await replaceFile(file, urlOf(harness.redis.port, 'the-wrong-one'))
   await logged('store_move_waits')
   expect(lines('store_move_waits')).toMatchObject([{ level: 'warn', reason: 'WRONGPASS' }])
   expect((await browser.get(ME)).json.login).toBe(AMELIA)
   expect(await readiness()).toBe(200)
 
-  await house.redis.client().call('CONFIG', 'SET', 'requirepass', 'the-new-one')
-  await replaceFile(file, urlOf(house.redis.port, 'the-new-one'))
+  await harness.redis.client().call('CONFIG', 'SET', 'requirepass', 'the-new-one')
+  await replaceFile(file, urlOf(harness.redis.port, 'the-new-one'))
   await logged('store_moved')
   expect((await browser.get(ME)).json.login).toBe(AMELIA)
   expect(await readiness()).toBe(200)

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
-import { AMELIA, type House, PASSWORD, PRIYA, startHouse, TOMAS } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse()
+  harness = await startHarness()
 })
-afterAll(() => house.stop())
-beforeEach(() => house.sandbox.reset())
+afterAll(() => harness.stop())
+beforeEach(() => harness.sandbox.reset())
 
 /** Every error answer has the one shape, and is never stored. */
 function expectError(answer: PageAnswer, status: number, errorCode: string) {
@@ -26,32 +26,32 @@ function expectError(answer: PageAnswer, status: number, errorCode: string) {
 }
 
 async function askedForCode(): Promise<{ browser: Browser; stateToken: string; verify: string }> {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
-  house.forget()
+  harness.forget()
   return { browser, stateToken: handleOf(asked), verify: verifyHref(asked, 'token:software:totp') }
 }
 
 describe('a handle', () => {
   test('in another browser is as good as an unknown one, and nothing is sent upstream', async () => {
     const { stateToken, verify } = await askedForCode()
-    const other = await house.visit()
-    const passCode = house.sandbox.totpCode(TOMAS)
+    const other = await harness.visit()
+    const passCode = harness.sandbox.totpCode(TOMAS)
     const foreign = await other.post(verify, { stateToken, passCode })
     expectError(foreign, 401, 'E0000011')
     expect(foreign.json.errorCauses).toEqual([])
     for (const path of ['/api/v1/authn', '/api/v1/authn/introspect', '/api/v1/authn/cancel']) {
       expectError(await other.post(path, { stateToken }), 401, 'E0000011')
     }
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
   })
 
   test('without the device cookie is refused and the answer says why', async () => {
     const { stateToken } = await askedForCode()
-    const answer = await openBrowser(house.gatehouse.url).post('/api/v1/authn', { stateToken })
+    const answer = await openBrowser(harness.gatehouse.url).post('/api/v1/authn', { stateToken })
     expectError(answer, 401, 'E0000011')
     expect(answer.json.errorCauses).toEqual([{ errorSummary: 'device cookie not returned' }])
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
   })
 
   test.each([
@@ -61,10 +61,10 @@ describe('a handle', () => {
     ['a real state token of the upstream', 'upstream'],
   ])('%s is refused, and nothing is sent upstream', async (_, given) => {
     const { browser } = await askedForCode()
-    const real = house.sandbox.tokensIssued().at(-1) ?? ''
+    const real = harness.sandbox.tokensIssued().at(-1) ?? ''
     const stateToken = given === 'upstream' ? real : given
     expectError(await browser.post('/api/v1/authn', { stateToken }), 401, 'E0000011')
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
   })
 })
 
@@ -80,24 +80,26 @@ describe('a step that was never offered', () => {
     for (const [path, fields] of steps) {
       expectError(await browser.post(path, { stateToken, ...fields }), 403, 'E0000079')
     }
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
   })
 
   test('of one transaction is not made possible by another of the same browser', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const tomas = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
     const priya = await browser.post('/api/v1/authn', { username: PRIYA, password: PASSWORD })
-    house.forget()
+    harness.forget()
     const crossed = await browser.post(verifyHref(priya, 'push'), { stateToken: handleOf(tomas) })
     expectError(crossed, 403, 'E0000079')
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
   })
 })
 
 describe('what a browser says of itself', () => {
   test('changes nothing upstream: device token, forged cookie, forwarded address, authorization', async () => {
-    const browser = await house.visit()
-    const [own] = (await browser.jar.getCookies(house.gatehouse.url)).map(({ value }) => value.split('.')[0])
+    const browser = await harness.visit()
+    const [own] = (await browser.jar.getCookies(harness.gatehouse.url)).map(
+      ({ value }) => value.split('.')[0],
+    )
     await browser.post(
       '/api/v1/authn',
       { username: TOMAS, password: PASSWORD, context: { deviceToken: 'f'.repeat(32) }, extra: 'left out' },
@@ -108,14 +110,14 @@ describe('what a browser says of itself', () => {
           'x-device-fingerprint': 'visible-ascii',
           'user-agent': 'Page/2.0',
           'accept-language': 'de',
-          cookie: `${await browser.jar.getCookieString(house.gatehouse.url)}; extra=1`,
+          cookie: `${await browser.jar.getCookieString(harness.gatehouse.url)}; extra=1`,
         },
       },
     )
-    const [call] = house.upstreamCalls()
+    const [call] = harness.upstreamCalls()
     expect(call?.body).toEqual({ username: TOMAS, password: PASSWORD, context: { deviceToken: own } })
     expect(call?.headers).toMatchObject({
-      authorization: `SSWS ${house.sandbox.apiToken}`,
+      authorization: `SSWS ${harness.sandbox.apiToken}`,
       'x-forwarded-for': '127.0.0.1',
       'x-device-fingerprint': 'visible-ascii',
       'user-agent': 'Page/2.0',
@@ -128,14 +130,14 @@ describe('what a browser says of itself', () => {
 
   test('a forged device cookie is replaced and never sent upstream', async () => {
     const forged = `${'a'.repeat(32)}.abc.${'b'.repeat(43)}`
-    const browser = openBrowser(house.gatehouse.url)
+    const browser = openBrowser(harness.gatehouse.url)
     const answer = await browser.post(
       '/api/v1/authn',
       { username: TOMAS, password: PASSWORD },
       { headers: { cookie: `gatehouse-device=${forged}` } },
     )
     expect(answer.setCookies.join()).toMatch(/^gatehouse-device=[0-9a-f]{32}\./)
-    expect(JSON.stringify(house.upstreamCalls())).not.toContain('a'.repeat(32))
+    expect(JSON.stringify(harness.upstreamCalls())).not.toContain('a'.repeat(32))
   })
 
   test('the same device goes with every form of primary authentication, also after sign-out', async () => {
@@ -145,7 +147,7 @@ describe('what a browser says of itself', () => {
     await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
     await browser.delete('/api/v1/sessions/me')
     await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
-    const devices = house.upstreamCalls().map(({ body }) => (body as { context: object }).context)
+    const devices = harness.upstreamCalls().map(({ body }) => (body as { context: object }).context)
     expect(devices).toHaveLength(4)
     expect(new Set(devices.map((context) => JSON.stringify(context))).size).toBe(1)
   })
@@ -184,15 +186,15 @@ describe('bad input', () => {
       'token: cannot be combined with username or password',
     ],
   ])('%s is 400, names the field, and nothing is sent upstream', async (_, body, cause) => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const answer = await browser.post('/api/v1/authn', body)
     expectError(answer, 400, 'E0000001')
     expect(answer.json.errorCauses).toContainEqual({ errorSummary: cause })
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
   })
 
   test('what is not JSON, too large, of the wrong type, unknown or the wrong method gets its own 4xx', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const json = { headers: { 'content-type': 'application/json' } }
     const post = (raw: string, headers = json.headers) =>
       browser.post('/api/v1/authn', undefined, { raw, headers })
@@ -207,7 +209,7 @@ describe('bad input', () => {
     const wrong = await browser.get('/api/v1/authn')
     expectError(wrong, 405, 'E0000022')
     expect(wrong.headers.get('allow')).toBe('POST')
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
   })
 })
 
@@ -220,8 +222,8 @@ describe('requests from elsewhere', () => {
     ['a foreign origin without fetch metadata', { origin: 'https://evil.example' }],
     ['a cross-site request without an origin', { 'sec-fetch-site': 'cross-site' }],
   ])('%s cannot sign anybody in', async (_, headers) => {
-    const browser = openBrowser(house.gatehouse.url)
-    const answer = await fetch(`${house.gatehouse.url}/api/v1/authn`, {
+    const browser = openBrowser(harness.gatehouse.url)
+    const answer = await fetch(`${harness.gatehouse.url}/api/v1/authn`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...headers },
       body: JSON.stringify(body),
@@ -230,15 +232,15 @@ describe('requests from elsewhere', () => {
     expect(await answer.json()).toMatchObject({ errorCode: 'E0000006' })
     expect(answer.headers.getSetCookie()).toEqual([])
     expect(answer.headers.get('access-control-allow-origin')).toBeNull()
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
     expect(browser.received).toEqual([])
   })
 
   test('a session cookie without any word of where it comes from is refused', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     await browser.post('/api/v1/authn', body)
-    const cookie = await browser.jar.getCookieString(house.gatehouse.url)
-    const answer = await fetch(`${house.gatehouse.url}/api/v1/sessions/me`, {
+    const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
+    const answer = await fetch(`${harness.gatehouse.url}/api/v1/sessions/me`, {
       method: 'DELETE',
       headers: { cookie },
     })

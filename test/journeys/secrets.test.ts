@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { AMELIA, type House, OLGA, PASSWORD, PRIYA, startHouse, TOMAS } from '../support/house.ts'
+import { AMELIA, type Harness, OLGA, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 
 /** Plainly fake, and long enough that none of them stands anywhere by accident. */
@@ -9,26 +9,26 @@ const WRONG_PASSWORD = 'Marked-Wrong-Password-77'
 /** Codes are six digits: at this moment none of them is part of a timestamp or a duration. */
 const FROZEN = Date.parse('2026-03-14T15:09:26Z')
 
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse({
+  harness = await startHarness({
     sandboxNow: () => FROZEN,
     sandboxConfig: (config) => ({ ...config, apiTokens: [SSWS] }),
     env: { LOG_LEVEL: 'debug', AUTHN_API_TOKEN: SSWS },
   })
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 
 test('no token, key, password, code or login is found in what is logged, counted, stored or answered', async () => {
   const codes: string[] = []
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const post = (path: string, body: object) => browser.post(path, body)
 
   await post('/api/v1/authn', { username: TOMAS, password: WRONG_PASSWORD })
   const asked = await post('/api/v1/authn', { username: TOMAS, password: PASSWORD, relayState: 'here' })
   const stateToken = handleOf(asked)
   const verify = verifyHref(asked, 'token:software:totp')
-  codes.push('918273', house.sandbox.totpCode(TOMAS))
+  codes.push('918273', harness.sandbox.totpCode(TOMAS))
   await post(verify, { stateToken, passCode: codes[0] })
   await post('/api/v1/authn', { stateToken })
   await post('/api/v1/authn/skip', { stateToken })
@@ -39,7 +39,7 @@ test('no token, key, password, code or login is found in what is logged, counted
   await browser.get('/api/v1/pam/groups')
   await post('/api/v1/sessions/me/lifecycle/refresh', {})
 
-  const other = await house.visit()
+  const other = await harness.visit()
   const push = await other.post('/api/v1/authn', { username: PRIYA, password: PASSWORD })
   const waiting = await other.post(verifyHref(push, 'push'), { stateToken: handleOf(push) })
   await other.post(hrefAt(waiting, '_links.next'), { stateToken: handleOf(push) })
@@ -50,12 +50,12 @@ test('no token, key, password, code or login is found in what is logged, counted
     oldPassword: PASSWORD,
     newPassword: NEW_PASSWORD,
   })
-  house.sandbox.faults.authn.set({ kind: 'html', status: 500, times: 1 })
+  harness.sandbox.faults.authn.set({ kind: 'html', status: 500, times: 1 })
   await other.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
   stored.push(await everythingInRedis())
   await browser.delete('/api/v1/sessions/me')
 
-  const tokens = [...house.sandbox.tokensIssued(), ...house.sandbox.pamControl.bearerTokens()]
+  const tokens = [...harness.sandbox.tokensIssued(), ...harness.sandbox.pamControl.bearerTokens()]
   const keys = [SSWS, 'sandbox-key-1', 'sandbox-secret-1-9pVb3LwY']
   const passwords = [PASSWORD, WRONG_PASSWORD, NEW_PASSWORD]
   const logins = [TOMAS, PRIYA, OLGA, AMELIA].flatMap((login) => [login, login.split('@')[0] ?? ''])
@@ -63,13 +63,13 @@ test('no token, key, password, code or login is found in what is logged, counted
 
   const answered = [...browser.received, ...other.received].join('\n')
   expectNone(answered, [...tokens, ...keys, ...passwords, ...codes], 'an answer')
-  const written = [house.gatehouse.logText(), await house.gatehouse.metrics(), ...stored].join('\n')
+  const written = [harness.gatehouse.logText(), await harness.gatehouse.metrics(), ...stored].join('\n')
   expectNone(
     written,
     [...tokens, ...keys, ...passwords, ...codes, ...logins],
     'a log line, metric or Redis value',
   )
-  expect(house.gatehouse.logText()).toContain('"event":"sign_in_succeeded"')
+  expect(harness.gatehouse.logText()).toContain('"event":"sign_in_succeeded"')
   expect(stored.join('').length).toBeGreaterThan(1000)
 })
 
@@ -87,7 +87,7 @@ function expectNone(text: string, marks: readonly string[], where: string) {
 
 /** Every key with its raw value, whatever its type, and whether it will ever go. */
 async function everythingInRedis(): Promise<string> {
-  const client = house.redis.client()
+  const client = harness.redis.client()
   const lines: string[] = []
   for (const key of await client.keys('*')) {
     const type = await client.type(key)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { type Browser, openBrowser } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
-import { AMELIA, type House, PASSWORD, startHouse, WALTER } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness, WALTER } from '../support/harness.ts'
 
 /** A session belongs to the device that opened it (DESIGN §4, "Session"). */
 
@@ -9,29 +9,29 @@ const ME = '/api/v1/sessions/me'
 const HOUR_MS = 3_600_000
 
 let aheadMs = 0
-let house: House
+let harness: Harness
 let replica: Gatehouse
 beforeAll(async () => {
-  house = await startHouse({
+  harness = await startHarness({
     now: () => Date.now() + aheadMs,
     tunables: (shipped) => ({ ...shipped, device: { ...shipped.device, renewAfterHours: 1 } }),
   })
-  replica = await house.replica()
+  replica = await harness.replica()
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 beforeEach(() => {
   aheadMs = 0
-  house.sandbox.reset()
+  harness.sandbox.reset()
 })
 
 async function signedIn(login = AMELIA): Promise<Browser> {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   await browser.post('/api/v1/authn', { username: login, password: PASSWORD })
   return browser
 }
 
 async function cookieOf(browser: Browser, name: 'gatehouse' | 'gatehouse-device'): Promise<string> {
-  const cookies = await browser.jar.getCookies(house.gatehouse.url)
+  const cookies = await browser.jar.getCookies(harness.gatehouse.url)
   return cookies.find(({ key }) => key === name)?.cookieString() ?? ''
 }
 
@@ -39,14 +39,14 @@ async function cookieOf(browser: Browser, name: 'gatehouse' | 'gatehouse-device'
 const STOLEN: readonly [string, (session: string) => Promise<string>][] = [
   [
     'with the cookie of another device',
-    async (session) => `${session}; ${await cookieOf(await house.visit(), 'gatehouse-device')}`,
+    async (session) => `${session}; ${await cookieOf(await harness.visit(), 'gatehouse-device')}`,
   ],
   ['without a device cookie', async (session) => session],
   ['with a forged device cookie', async (session) => `${session}; gatehouse-device=${'0'.repeat(32)}.t.x`],
 ]
 
 const mismatches = () =>
-  [...house.gatehouse.logLines(), ...replica.logLines()].filter(
+  [...harness.gatehouse.logLines(), ...replica.logLines()].filter(
     ({ event }) => event === 'session_device_mismatch',
   )
 

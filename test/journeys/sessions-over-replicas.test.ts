@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { type Browser, openBrowser } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
 import { generousLimits } from '../support/generous-limits.ts'
-import { AMELIA, type House, PASSWORD, startHouse } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 
 /** What is ended at one replica is ended at every other one, at once and for good, whoever asks at the same time. */
@@ -11,19 +11,19 @@ const MAX_PER_PERSON = 3
 const ROUNDS = 20
 const ME = '/api/v1/sessions/me'
 
-let house: House
+let harness: Harness
 let replica: Gatehouse
 beforeAll(async () => {
-  house = await startHouse({
+  harness = await startHarness({
     env: { STEP_UP: 'on' },
     tunables: (shipped) => ({
       ...generousLimits(shipped),
       session: { moveEverySeconds: 0, maxPerPerson: MAX_PER_PERSON }, // every use is a move
     }),
   })
-  replica = await house.replica()
+  replica = await harness.replica()
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 afterEach(async () => {
   const browser = await signedIn()
   await browser.delete('/api/v1/sessions')
@@ -34,11 +34,11 @@ const credentials = { username: AMELIA, password: PASSWORD }
 const there = (path: string) => replica.url + path
 
 async function signedIn(browser?: Browser): Promise<Browser> {
-  const own = browser ?? (await house.visit())
+  const own = browser ?? (await harness.visit())
   expect((await own.post('/api/v1/authn', credentials)).json.status).toBe('SUCCESS')
   return own
 }
-const cookieOf = (browser: Browser) => browser.jar.getCookieString(house.gatehouse.url)
+const cookieOf = (browser: Browser) => browser.jar.getCookieString(harness.gatehouse.url)
 const statusOf = async (browser: Browser, path = ME) => (await browser.get(path)).status
 
 /** Somebody who kept the cookie, and asks the other replica with it. */
@@ -90,8 +90,8 @@ describe('a cookie that was kept', () => {
   test('is no session anywhere after a step-up with credentials', async () => {
     const browser = await signedIn()
     const cookie = await cookieOf(browser)
-    const arrival = `${house.gatehouse.url}/signin/step-up?stateToken=`
-    const { stateToken } = house.sandbox.startStepUp('payroll', undefined, arrival)
+    const arrival = `${harness.gatehouse.url}/signin/step-up?stateToken=`
+    const { stateToken } = harness.sandbox.startStepUp('payroll', undefined, arrival)
     const arrived = await navigate(browser, arrival + stateToken)
     const handle = new URL(arrived.location ?? '').searchParams.get('stateToken')
     const done = await browser.post('/api/v1/authn', { stateToken: handle, ...credentials })
@@ -106,7 +106,7 @@ describe('no more sessions a person than the cap', () => {
   test('the oldest gives way, at whichever replica, and it is counted and audited', async () => {
     const oldest = await signedIn()
     const browsers = [await signedIn(), await signedIn()]
-    const last = await house.visit()
+    const last = await harness.visit()
     await last.post(there('/api/v1/authn'), credentials)
     expect(await statusOf(oldest)).toBe(404)
     for (const browser of [...browsers, last]) expect(await statusOf(browser)).toBe(200)
@@ -117,7 +117,7 @@ describe('no more sessions a person than the cap', () => {
   })
 
   test('signing in twelve times at once over two replicas leaves as many as may be', async () => {
-    const browsers = await Promise.all(Array.from({ length: 12 }, () => house.visit()))
+    const browsers = await Promise.all(Array.from({ length: 12 }, () => harness.visit()))
     const answers = await Promise.all(
       browsers.map((browser, n) =>
         browser.post(n % 2 === 0 ? '/api/v1/authn' : there('/api/v1/authn'), credentials),

@@ -3,31 +3,31 @@ import { askedAtOnce } from '../support/at-once.ts'
 import { openBrowser } from '../support/browser.ts'
 import {
   AMELIA,
-  type House,
+  type Harness,
   INES,
   OLGA,
   PASSWORD,
   PRIYA,
-  startHouse,
+  startHarness,
   TOMAS,
   WALTER,
-} from '../support/house.ts'
+} from '../support/harness.ts'
 import { handleOf, hrefAt, valueAt, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse()
+  harness = await startHarness()
 })
-afterAll(() => house.stop())
-beforeEach(() => house.sandbox.reset())
+afterAll(() => harness.stop())
+beforeEach(() => harness.sandbox.reset())
 
 const credentials = (username: string) => ({ username, password: PASSWORD })
 const HANDLE = /^00[\w-]{43}$/
 
 describe('signing in', () => {
   test('with a password alone opens a session', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const answer = await browser.post('/api/v1/authn', credentials(AMELIA))
     expect(answer.status).toBe(200)
     expect(answer.json.status).toBe('SUCCESS')
@@ -36,11 +36,11 @@ describe('signing in', () => {
     const session = await browser.get('/api/v1/sessions/me')
     expect(session.status).toBe(200)
     expect(session.json).toMatchObject({ login: AMELIA, status: 'ACTIVE', amr: ['pwd'] })
-    expect(session.json.userId).toBe(house.sandbox.person(AMELIA).id)
+    expect(session.json.userId).toBe(harness.sandbox.person(AMELIA).id)
   })
 
   test('with a wrong password is refused as the upstream refuses it, and no session cookie is set', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const answer = await browser.post('/api/v1/authn', { username: AMELIA, password: 'not-the-password' })
     expect(answer.status).toBe(401)
     expect(answer.json).toMatchObject({ errorCode: 'E0000004', errorLink: 'E0000004', errorCauses: [] })
@@ -48,13 +48,13 @@ describe('signing in', () => {
   })
 
   test('with a code: the handle is the same from first answer to last, and a wrong code can be tried again', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
     expect(asked.json.status).toBe('MFA_REQUIRED')
     const stateToken = handleOf(asked)
     expect(stateToken).toMatch(HANDLE)
     const verify = verifyHref(asked, 'token:software:totp')
-    expect(verify.startsWith(`${house.gatehouse.url}/api/v1/authn/factors/`)).toBe(true)
+    expect(verify.startsWith(`${harness.gatehouse.url}/api/v1/authn/factors/`)).toBe(true)
 
     const wrong = await browser.post(verify, { stateToken, passCode: '000000' })
     expect(wrong.status).toBe(403)
@@ -64,7 +64,7 @@ describe('signing in', () => {
     const introspected = await browser.post('/api/v1/authn/introspect', { stateToken })
     expect(introspected.json).toMatchObject({ status: 'MFA_REQUIRED', stateToken })
 
-    const right = await browser.post(verify, { stateToken, passCode: house.sandbox.totpCode(TOMAS) })
+    const right = await browser.post(verify, { stateToken, passCode: harness.sandbox.totpCode(TOMAS) })
     expect(right.json.status).toBe('SUCCESS')
     const session = await browser.get('/api/v1/sessions/me')
     expect(session.json).toMatchObject({ login: TOMAS, amr: ['pwd', 'otp', 'mfa'] })
@@ -75,10 +75,10 @@ describe('signing in', () => {
   })
 
   test('rememberDevice passes on as a query parameter; a value that is neither true nor false is refused', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
     const verify = verifyHref(asked, 'token:software:totp')
-    const body = { stateToken: handleOf(asked), passCode: house.sandbox.totpCode(TOMAS) }
+    const body = { stateToken: handleOf(asked), passCode: harness.sandbox.totpCode(TOMAS) }
     const refused = await browser.post(`${verify}?rememberDevice=maybe`, body)
     expect(refused.status).toBe(400)
     expect(refused.json.errorCauses).toEqual([
@@ -86,13 +86,13 @@ describe('signing in', () => {
     ])
     const answer = await browser.post(`${verify}?rememberDevice=true&unknown=1`, body)
     expect(answer.json.status).toBe('SUCCESS')
-    expect(house.upstreamCalls().at(-1)?.query).toEqual({ rememberDevice: 'true' })
+    expect(harness.upstreamCalls().at(-1)?.query).toEqual({ rememberDevice: 'true' })
   })
 })
 
 describe('push', () => {
   test('is polled while WAITING, resent, and ends in a session once approved', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(PRIYA))
     const stateToken = handleOf(asked)
     const waiting = await browser.post(verifyHref(asked, 'push'), { stateToken })
@@ -103,29 +103,29 @@ describe('push', () => {
     expect(again.json).toMatchObject({ factorResult: 'WAITING', stateToken })
     expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
 
-    house.sandbox.answerPush(PRIYA, 'reject')
+    harness.sandbox.answerPush(PRIYA, 'reject')
     const rejected = await browser.post(poll, { stateToken })
     expect(rejected.json).toMatchObject({ factorResult: 'REJECTED', stateToken })
     const resent = await browser.post(hrefAt(rejected, '_links.resend.0'), { stateToken })
     expect(resent.json).toMatchObject({ factorResult: 'WAITING', stateToken })
 
-    house.sandbox.answerPush(PRIYA, 'approve')
+    harness.sandbox.answerPush(PRIYA, 'approve')
     const done = await browser.post(hrefAt(resent, '_links.next'), { stateToken })
     expect(done.json.status).toBe('SUCCESS')
     expect((await browser.get('/api/v1/sessions/me')).json).toMatchObject({ amr: ['pwd', 'swk', 'mfa'] })
   })
 
   test('begun at one replica goes on at another that shares the Redis', async () => {
-    const other = await house.replica()
-    const browser = await house.visit()
+    const other = await harness.replica()
+    const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(PRIYA))
     const stateToken = handleOf(asked)
     const waiting = await browser.post(verifyHref(asked, 'push'), { stateToken })
-    house.sandbox.answerPush(PRIYA, 'approve')
+    harness.sandbox.answerPush(PRIYA, 'approve')
 
     const path = new URL(hrefAt(waiting, '_links.next')).pathname
     const elsewhere = openBrowser(other.url)
-    for (const cookie of await browser.jar.getCookies(house.gatehouse.url)) {
+    for (const cookie of await browser.jar.getCookies(harness.gatehouse.url)) {
       await elsewhere.jar.setCookie(cookie.cookieString(), other.url)
     }
     const done = await elsewhere.post(path, { stateToken })
@@ -134,7 +134,7 @@ describe('push', () => {
   })
 
   test('previous goes back to the choice of factors', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(PRIYA))
     const stateToken = handleOf(asked)
     await browser.post(verifyHref(asked, 'push'), { stateToken })
@@ -145,7 +145,7 @@ describe('push', () => {
 
 describe('passwords', () => {
   test('an expired one is changed; what is wrong with the new one is said cause by cause', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const expired = await browser.post('/api/v1/authn', credentials(OLGA))
     expect(expired.json.status).toBe('PASSWORD_EXPIRED')
     const stateToken = handleOf(expired)
@@ -172,11 +172,11 @@ describe('passwords', () => {
   })
 
   test('an expiring one is warned of when asked for, and the warning can be skipped or taken', async () => {
-    const silent = await house.visit()
+    const silent = await harness.visit()
     expect((await silent.post('/api/v1/authn', credentials(WALTER))).json.status).toBe('SUCCESS')
 
     const options = { warnBeforePasswordExpired: true, multiOptionalFactorEnroll: null }
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const warned = await browser.post('/api/v1/authn', { ...credentials(WALTER), options, context: null })
     expect(warned.json.status).toBe('PASSWORD_WARN')
     const skipped = await browser.post(hrefAt(warned, '_links.skip'), { stateToken: handleOf(warned) })
@@ -193,12 +193,12 @@ describe('passwords', () => {
   })
 
   test('with an active factor the code comes first, the expired password after it', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(INES))
     const stateToken = handleOf(asked)
     const expired = await browser.post(verifyHref(asked, 'token:software:totp'), {
       stateToken,
-      passCode: house.sandbox.totpCode(INES),
+      passCode: harness.sandbox.totpCode(INES),
     })
     expect(expired.json).toMatchObject({ status: 'PASSWORD_EXPIRED', stateToken })
     expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
@@ -213,21 +213,21 @@ describe('passwords', () => {
 
 describe('leaving', () => {
   test('cancel ends the transaction, and gives relayState back', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', { ...credentials(TOMAS), relayState: '/deep/link' })
     const stateToken = handleOf(asked)
     const cancelled = await browser.post(hrefAt(asked, '_links.cancel'), { stateToken })
     expect(cancelled.json).toEqual({ relayState: '/deep/link' })
-    house.forget()
+    harness.forget()
     const after = await browser.post('/api/v1/authn', { stateToken })
     expect(after.json.errorCode).toBe('E0000011')
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
   })
 
   test('signing out ends the session on the server: the cookie, replayed, is no session', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     await browser.post('/api/v1/authn', credentials(AMELIA))
-    const cookie = await browser.jar.getCookieString(house.gatehouse.url)
+    const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
     const out = await browser.delete('/api/v1/sessions/me')
     expect(out.status).toBe(204)
     expect(out.setCookies.join()).toMatch(/^gatehouse=; Max-Age=0/)
@@ -236,9 +236,9 @@ describe('leaving', () => {
   })
 
   test('a second sign-in opens a new session under a new id and ends the first', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     await browser.post('/api/v1/authn', credentials(AMELIA))
-    const first = await browser.jar.getCookieString(house.gatehouse.url)
+    const first = await browser.jar.getCookieString(harness.gatehouse.url)
     const before = await browser.get('/api/v1/sessions/me')
     await browser.post('/api/v1/authn', credentials(AMELIA))
     const after = await browser.get('/api/v1/sessions/me')
@@ -249,80 +249,80 @@ describe('leaving', () => {
 
 describe('one step at a time', () => {
   test('a double click is one upstream call, on one replica and over two', async () => {
-    const other = await house.replica()
-    for (const secondOrigin of [house.gatehouse.url, other.url]) {
-      house.sandbox.reset()
-      const browser = await house.visit()
+    const other = await harness.replica()
+    for (const secondOrigin of [harness.gatehouse.url, other.url]) {
+      harness.sandbox.reset()
+      const browser = await harness.visit()
       const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
       const verify = verifyHref(asked, 'token:software:totp')
-      const body = { stateToken: handleOf(asked), passCode: house.sandbox.totpCode(TOMAS) }
-      const cookie = await browser.jar.getCookieString(house.gatehouse.url)
-      house.forget()
+      const body = { stateToken: handleOf(asked), passCode: harness.sandbox.totpCode(TOMAS) }
+      const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
+      harness.forget()
       const answers = await askedAtOnce(
-        { ...house, brokers: [house.gatehouse, other] },
+        { ...harness, brokers: [harness.gatehouse, other] },
         [verify, secondOrigin + new URL(verify).pathname].map(
-          (url) => () => openBrowser(house.gatehouse.url).post(url, body, { headers: { cookie } }),
+          (url) => () => openBrowser(harness.gatehouse.url).post(url, body, { headers: { cookie } }),
         ),
       )
       expect(answers.map(({ status }) => status)).toEqual([200, 200])
       expect(answers[0]?.text).toBe(answers[1]?.text)
       expect(answers[0]?.setCookies).toEqual(answers[1]?.setCookies)
       expect(answers[0]?.setCookies.join()).toContain('gatehouse=')
-      expect(house.upstreamCalls()).toHaveLength(1)
+      expect(harness.upstreamCalls()).toHaveLength(1)
     }
   })
 
   test('a double click on the sign-in button is one upstream call', async () => {
-    const browser = await house.visit()
-    house.forget()
+    const browser = await harness.visit()
+    harness.forget()
     const click = () => browser.post('/api/v1/authn', credentials(TOMAS))
-    const answers = await askedAtOnce({ ...house, brokers: [house.gatehouse] }, [click, click])
-    expect(house.upstreamCalls()).toHaveLength(1)
+    const answers = await askedAtOnce({ ...harness, brokers: [harness.gatehouse] }, [click, click])
+    expect(harness.upstreamCalls()).toHaveLength(1)
     expect(answers[0]?.text).toBe(answers[1]?.text)
   })
 
   test('a later equal step is a new attempt', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
     const verify = verifyHref(asked, 'token:software:totp')
     const body = { stateToken: handleOf(asked), passCode: '000000' }
-    house.forget()
+    harness.forget()
     await browser.post(verify, body)
     await browser.post(verify, body)
-    expect(house.upstreamCalls()).toHaveLength(2)
+    expect(harness.upstreamCalls()).toHaveLength(2)
   })
 
   test('different steps of one transaction wait for each other', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
     const stateToken = handleOf(asked)
     const verify = verifyHref(asked, 'token:software:totp')
-    const letGo = house.sandbox.faults.authn.hold({ times: 1 })
-    house.forget()
+    const letGo = harness.sandbox.faults.authn.hold({ times: 1 })
+    harness.forget()
     const slow = browser.post(verify, { stateToken, passCode: '000000' })
-    await until(() => house.upstreamCalls().length === 1)
+    await until(() => harness.upstreamCalls().length === 1)
     const quick = browser.post('/api/v1/authn', { stateToken })
     await until(async () =>
-      (await house.gatehouse.metrics()).includes('gatehouse_requests_under_way{kind="sign_in"} 2\n'),
+      (await harness.gatehouse.metrics()).includes('gatehouse_requests_under_way{kind="sign_in"} 2\n'),
     )
     // somebody who came later was served meanwhile: it does not merely take its time, it waits
-    await (await house.visit()).post('/api/v1/authn', credentials(AMELIA))
-    expect(house.upstreamCalls()).toHaveLength(2)
+    await (await harness.visit()).post('/api/v1/authn', credentials(AMELIA))
+    expect(harness.upstreamCalls()).toHaveLength(2)
     letGo()
     const [wrong, state] = await Promise.all([slow, quick])
-    expect(house.upstreamCalls()).toHaveLength(3)
+    expect(harness.upstreamCalls()).toHaveLength(3)
     expect(wrong.json.errorCode).toBe('E0000068')
     expect(state.json.status).toBe('MFA_REQUIRED')
   })
 
   test('two tabs sign in side by side, each in its own transaction', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const one = await browser.post('/api/v1/authn', credentials(TOMAS))
     const two = await browser.post('/api/v1/authn', credentials(PRIYA))
     expect(handleOf(one)).not.toBe(handleOf(two))
     const done = await browser.post(verifyHref(one, 'token:software:totp'), {
       stateToken: handleOf(one),
-      passCode: house.sandbox.totpCode(TOMAS),
+      passCode: harness.sandbox.totpCode(TOMAS),
     })
     expect(done.json.status).toBe('SUCCESS')
     const still = await browser.post('/api/v1/authn', { stateToken: handleOf(two) })

@@ -1,21 +1,21 @@
 import { request } from 'node:http'
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
-import { AMELIA, type House, startHouse } from '../support/house.ts'
+import { AMELIA, type Harness, startHarness } from '../support/harness.ts'
 import { openPage } from '../support/portal-page.ts'
 
 /** What holds for whole answers of the real app and belongs to no route of its own. */
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse()
+  harness = await startHarness()
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 beforeEach(() => {
-  house.sandbox.reset()
+  harness.sandbox.reset()
 })
 
 test('signing out tells the browser to forget what it keeps of this site', async () => {
-  const page = await openPage(house)
+  const page = await openPage(harness)
   await page.signIn(AMELIA)
   const answer = await page.browser.delete('/api/v1/sessions/me')
   expect(answer.status).toBe(204)
@@ -23,9 +23,9 @@ test('signing out tells the browser to forget what it keeps of this site', async
 })
 
 test('both cookies are for this host alone, hidden from scripts, apart by name, and far from 4096 bytes', async () => {
-  const browser = openBrowser(house.gatehouse.url)
+  const browser = openBrowser(harness.gatehouse.url)
   const first = await browser.get('/api/v1/sessions/me')
-  const signedIn = await (await openPage(house, browser)).signIn(AMELIA)
+  const signedIn = await (await openPage(harness, browser)).signIn(AMELIA)
   const cookies = [...first.setCookies, ...signedIn.setCookies]
   expect(cookies.map((cookie) => cookie.split('=', 1)[0]).sort()).toEqual(['gatehouse', 'gatehouse-device'])
   for (const cookie of cookies) {
@@ -38,7 +38,7 @@ test('both cookies are for this host alone, hidden from scripts, apart by name, 
 })
 
 test('what has a body says what it is and how it is written, errors and operations too', async () => {
-  const { url, opsUrl } = house.gatehouse
+  const { url, opsUrl } = harness.gatehouse
   for (const address of [`${url}/api/v1/sessions/me`, `${url}/nowhere`, `${opsUrl}/openapi.json`]) {
     const answer = await fetch(address)
     expect([address, answer.headers.get('content-type')]).toEqual([
@@ -51,7 +51,7 @@ test('what has a body says what it is and how it is written, errors and operatio
 })
 
 test('the TRACE method gives nothing back', async () => {
-  const { hostname, port } = new URL(house.gatehouse.url)
+  const { hostname, port } = new URL(harness.gatehouse.url)
   const answer = await new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
     const headers = { 'X-Marked': 'marked-header', 'Sec-Fetch-Site': 'same-origin' }
     request({ hostname, port, method: 'TRACE', path: '/api/v1/authn', headers }, (res) => {

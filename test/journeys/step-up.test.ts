@@ -1,22 +1,22 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
-import { AMELIA, type House, PASSWORD, PRIYA, startHouse, TOMAS } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 import { handleOf, hrefAt, valueAt, verifyHref } from '../support/transaction-view.ts'
 
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse({ env: { STEP_UP: 'on' } })
+  harness = await startHarness({ env: { STEP_UP: 'on' } })
 })
-afterAll(() => house.stop())
-beforeEach(() => house.sandbox.reset())
+afterAll(() => harness.stop())
+beforeEach(() => harness.sandbox.reset())
 
 const APP = 'payroll'
-const arrival = (stateToken: string) => `${house.gatehouse.url}/signin/step-up?stateToken=${stateToken}`
+const arrival = (stateToken: string) => `${harness.gatehouse.url}/signin/step-up?stateToken=${stateToken}`
 
 /** The app sends the browser here; what comes out is a browser with a handle. */
-async function steppedUp(browser = openBrowser(house.gatehouse.url), login?: string) {
-  const { stateToken } = house.sandbox.startStepUp(APP, login, arrival(''))
+async function steppedUp(browser = openBrowser(harness.gatehouse.url), login?: string) {
+  const { stateToken } = harness.sandbox.startStepUp(APP, login, arrival(''))
   const arrived = await navigate(browser, arrival(stateToken))
   expect(arrived.status).toBe(303)
   const handle = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
@@ -26,7 +26,7 @@ async function steppedUp(browser = openBrowser(house.gatehouse.url), login?: str
 describe('a step-up that an app began', () => {
   test('comes in with a token, goes on with a handle, and ends at the app, once', async () => {
     const { browser, handle, real, arrived } = await steppedUp()
-    expect(arrived.location?.startsWith(`${house.gatehouse.url}/?stateToken=00`)).toBe(true)
+    expect(arrived.location?.startsWith(`${harness.gatehouse.url}/?stateToken=00`)).toBe(true)
     expect(arrived.location).not.toContain(real)
     expect(arrived.headers['referrer-policy']).toBe('no-referrer')
     expect(arrived.headers['cache-control']).toBe('no-store')
@@ -47,12 +47,12 @@ describe('a step-up that an app began', () => {
     expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA)
 
     const original = hrefAt(done, '_links.next')
-    expect(original).toBe(`${house.gatehouse.url}/login/step-up/redirect?stateToken=${handle}`)
+    expect(original).toBe(`${harness.gatehouse.url}/login/step-up/redirect?stateToken=${handle}`)
     const looked = await navigate(browser, original, { method: 'HEAD' })
     expect([looked.status, looked.location]).toEqual([405, undefined])
     const out = await navigate(browser, `${original}&evil=https://evil.example/`)
     expect(out.status).toBe(302)
-    expect(out.location).toBe(`${house.authnUrl}/login/step-up/redirect?stateToken=${real}`)
+    expect(out.location).toBe(`${harness.authnUrl}/login/step-up/redirect?stateToken=${real}`)
     const app = await fetch(out.location ?? '')
     expect(await app.text()).toContain('Signed in to the app')
 
@@ -73,7 +73,7 @@ describe('a step-up that an app began', () => {
     expect(asked.json).toMatchObject({ status: 'MFA_REQUIRED', type: 'SESSION_STEP_UP', stateToken: handle })
     const done = await browser.post(verifyHref(asked, 'token:software:totp'), {
       stateToken: handle,
-      passCode: house.sandbox.totpCode(TOMAS),
+      passCode: harness.sandbox.totpCode(TOMAS),
     })
     expect(done.json.status).toBe('SUCCESS')
     expect((await browser.get('/api/v1/sessions/me')).json.amr).toEqual(['pwd', 'otp', 'mfa'])
@@ -93,7 +93,7 @@ describe('a step-up that an app began', () => {
   })
 
   test('begun at the org (audience): the same way out; an app that is not supported is 400 and named', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const done = await browser.post('/api/v1/authn', {
       username: AMELIA,
       password: PASSWORD,
@@ -113,7 +113,7 @@ describe('a step-up that an app began', () => {
 })
 
 test('both calls of a step-up with credentials are over in the time of one step, as its lock expects', async () => {
-  const hurried = await startHouse({
+  const hurried = await startHarness({
     env: { STEP_UP: 'on' },
     tunables: (tunables) => ({
       ...tunables,
@@ -159,7 +159,7 @@ describe('planting is refused', () => {
 
   test('credentials that the org does not look at, because it waits for none, open no session either', async () => {
     const { browser, handle } = await steppedUp()
-    house.sandbox.faults.authn.set({
+    harness.sandbox.faults.authn.set({
       kind: 'status',
       status: 200,
       path: '/api/v1/authn',
@@ -182,7 +182,7 @@ describe('planting is refused', () => {
     const asked = await browser.post('/api/v1/authn', { stateToken: handle })
     const waiting = await browser.post(verifyHref(asked, 'push'), { stateToken: handle })
     expect(waiting.json).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: 'WAITING' })
-    house.sandbox.answerPush(PRIYA, 'approve')
+    harness.sandbox.answerPush(PRIYA, 'approve')
     const done = await browser.post(hrefAt(waiting, '_links.next'), { stateToken: handle })
     expect(done.json).toMatchObject({ status: 'SUCCESS', type: 'SESSION_STEP_UP' })
     expect(done.setCookies.join()).not.toContain('gatehouse=')
@@ -193,18 +193,18 @@ describe('planting is refused', () => {
   test('a code that was typed here opens one', async () => {
     const { browser, handle } = await steppedUp(undefined, PRIYA)
     const asked = await browser.post('/api/v1/authn', { stateToken: handle })
-    const code = { stateToken: handle, passCode: house.sandbox.totpCode(PRIYA) }
+    const code = { stateToken: handle, passCode: harness.sandbox.totpCode(PRIYA) }
     const done = await browser.post(verifyHref(asked, 'token:software:totp'), code)
     expect(done.json.status).toBe('SUCCESS')
     expect((await browser.get('/api/v1/sessions/me')).json).toMatchObject({ login: PRIYA, amr: ['otp'] })
   })
 
   test("another person's than the open session's is refused, and that session stays", async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD }).then((asked) =>
       browser.post(verifyHref(asked, 'token:software:totp'), {
         stateToken: handleOf(asked),
-        passCode: house.sandbox.totpCode(TOMAS),
+        passCode: harness.sandbox.totpCode(TOMAS),
       }),
     )
     const before = await browser.get('/api/v1/sessions/me')
@@ -227,7 +227,7 @@ describe('planting is refused', () => {
   })
 
   test('the same person may step up in an open session', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
     const before = await browser.get('/api/v1/sessions/me')
     const { handle } = await steppedUp(browser, AMELIA)
@@ -246,8 +246,8 @@ describe('the arrival', () => {
     ['a prefetch', { 'sec-purpose': 'prefetch' }],
     ['nobody knows what', { 'sec-fetch-mode': '', 'sec-fetch-dest': '' }],
   ])('as %s is refused, and keeps nothing', async (_, headers) => {
-    const { stateToken } = house.sandbox.startStepUp(APP, undefined, arrival(''))
-    const browser = openBrowser(house.gatehouse.url)
+    const { stateToken } = harness.sandbox.startStepUp(APP, undefined, arrival(''))
+    const browser = openBrowser(harness.gatehouse.url)
     const answer = await navigate(browser, arrival(stateToken), { headers })
     expect([answer.status, answer.location]).toEqual([403, undefined])
     expect(answer.text).not.toContain(stateToken)
@@ -260,13 +260,13 @@ describe('the arrival', () => {
     'with%20space-0123456789',
     '<script>alert(1)</script>-0123456789',
   ])('with what is no state token (%s) is 400', async (token) => {
-    const answer = await navigate(openBrowser(house.gatehouse.url), arrival(token))
+    const answer = await navigate(openBrowser(harness.gatehouse.url), arrival(token))
     expect([answer.status, answer.location]).toEqual([400, undefined])
     expect(answer.text).not.toContain('<script>')
   })
 
   test('is limited by address', async () => {
-    const limited = await startHouse({
+    const limited = await startHarness({
       env: { STEP_UP: 'on' },
       tunables: (tunables) => ({
         ...tunables,
@@ -284,7 +284,7 @@ describe('the arrival', () => {
   })
 
   test('does not exist unless it was switched on', async () => {
-    const off = await house.replica({ STEP_UP: 'off' })
+    const off = await harness.replica({ STEP_UP: 'off' })
     const answer = await navigate(
       openBrowser(off.url),
       `${off.url}/signin/step-up?stateToken=${'a'.repeat(40)}`,
@@ -294,7 +294,7 @@ describe('the arrival', () => {
 })
 
 describe('the way out', () => {
-  afterEach(() => house.sandbox.faults.authn.clear())
+  afterEach(() => harness.sandbox.faults.authn.clear())
 
   test.each([
     ['another device', 'other'],
@@ -307,7 +307,7 @@ describe('the way out', () => {
       password: PASSWORD,
     })
     const original = hrefAt(done, '_links.next')
-    const stranger = who === 'other' ? await house.visit() : openBrowser(house.gatehouse.url)
+    const stranger = who === 'other' ? await harness.visit() : openBrowser(harness.gatehouse.url)
     const refused = await navigate(stranger, original)
     expect([refused.status, refused.location]).toEqual([401, undefined])
     expect((await navigate(browser, original)).status).toBe(302)
@@ -323,7 +323,7 @@ describe('the way out', () => {
     const credentials = { username: AMELIA, password: PASSWORD }
     const done = await browser.post('/api/v1/authn', { stateToken: handle, ...credentials })
     const original = hrefAt(done, '_links.next')
-    for (const href of [original, `${house.gatehouse.url}/login/token/redirect?stateToken=${handle}`]) {
+    for (const href of [original, `${harness.gatehouse.url}/login/token/redirect?stateToken=${handle}`]) {
       const refused = await navigate(browser, href, { headers })
       expect([refused.status, refused.location]).toEqual([403, undefined])
       expect(refused.text).toContain('E0000006')
@@ -334,19 +334,19 @@ describe('the way out', () => {
   test('to what was not offered is refused', async () => {
     const { browser, handle } = await steppedUp()
     for (const path of ['/login/step-up/redirect', '/login/token/redirect', '/sso/idps/0oa1']) {
-      const refused = await navigate(browser, `${house.gatehouse.url}${path}?stateToken=${handle}`)
+      const refused = await navigate(browser, `${harness.gatehouse.url}${path}?stateToken=${handle}`)
       expect([refused.status, refused.location]).toEqual([403, undefined])
       expect(refused.text).toContain('E0000079')
     }
   })
 
   test('of an identity provider in the middle of a sign-in leads to the very link, and the sign-in goes on', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
     const stateToken = handleOf(asked)
-    const real = house.sandbox.tokensIssued().at(-1)
-    const link = `${house.authnUrl}/sso/idps/0oaIdp1?stateToken=${real}&fromURI=%2Fhome`
-    house.sandbox.faults.authn.set({
+    const real = harness.sandbox.tokensIssued().at(-1)
+    const link = `${harness.authnUrl}/sso/idps/0oaIdp1?stateToken=${real}&fromURI=%2Fhome`
+    harness.sandbox.faults.authn.set({
       kind: 'status',
       status: 200,
       path: '/api/v1/authn',

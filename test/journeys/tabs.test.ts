@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { AMELIA, type House, PASSWORD, PRIYA, startHouse, TOMAS } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 
-let house: House
+let harness: Harness
 beforeAll(async () => {
-  house = await startHouse()
+  harness = await startHarness()
 })
-afterAll(() => house.stop())
-beforeEach(() => house.sandbox.reset())
+afterAll(() => harness.stop())
+beforeEach(() => harness.sandbox.reset())
 
 test('two tabs sign in as two people at once; the last one owns the session, the other tab is told 409', async () => {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const [one, two] = await Promise.all([
     browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD }),
     browser.post('/api/v1/authn', { username: PRIYA, password: PASSWORD }),
@@ -18,7 +18,7 @@ test('two tabs sign in as two people at once; the last one owns the session, the
   const verify = (asked: typeof one, login: string) =>
     browser.post(verifyHref(asked, 'token:software:totp'), {
       stateToken: handleOf(asked),
-      passCode: house.sandbox.totpCode(login),
+      passCode: harness.sandbox.totpCode(login),
     })
   expect((await verify(one, TOMAS)).json.status).toBe('SUCCESS')
   const first = await browser.get('/api/v1/sessions/me')
@@ -37,12 +37,12 @@ test('two tabs sign in as two people at once; the last one owns the session, the
     () => browser.post('/api/v1/sessions/me/lifecycle/refresh', {}, firstTab),
     () => browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }, firstTab),
   ]
-  house.forget()
+  harness.forget()
   for (const call of calls) {
     const answer = await call()
     expect([answer.status, answer.json.errorCode]).toEqual([409, 'E0000006'])
     expect(answer.setCookies).toEqual([])
   }
-  expect(house.upstreamCalls()).toEqual([])
+  expect(harness.upstreamCalls()).toEqual([])
   expect((await browser.get('/api/v1/sessions/me')).json.id).toBe(second.json.id)
 })

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { FaultRule } from '../../src/sandbox/fault-rules.ts'
 import type { PageAnswer } from '../support/browser.ts'
-import { AMELIA, type House, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness, TOMAS } from '../support/harness.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
-let house: House
+let harness: Harness
 /** An upstream that fails must be noticed however long the broker would wait for it. */
 const withTimeout = (totalTimeoutMs: number) =>
-  startHouse({
+  startHarness({
     tunables: (tunables) => ({
       ...tunables,
       upstream: {
@@ -22,9 +22,9 @@ const withTimeout = (totalTimeoutMs: number) =>
     }),
   })
 beforeEach(async () => {
-  house = await withTimeout(120_000)
+  harness = await withTimeout(120_000)
 })
-afterEach(() => house.stop())
+afterEach(() => harness.stop())
 
 function expectTrouble(answer: PageAnswer, status: number) {
   expect(answer.status).toBe(status)
@@ -35,16 +35,16 @@ function expectTrouble(answer: PageAnswer, status: number) {
 
 describe('an upstream in trouble', () => {
   async function expectToGoOnAfter(fault: FaultRule, status: number) {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
     const stateToken = handleOf(asked)
     const verify = verifyHref(asked, 'token:software:totp')
 
-    house.sandbox.faults.authn.set(fault)
+    harness.sandbox.faults.authn.set(fault)
     expectTrouble(await browser.post(verify, { stateToken, passCode: '000000' }), status)
-    house.sandbox.faults.authn.clear()
+    harness.sandbox.faults.authn.clear()
 
-    const done = await browser.post(verify, { stateToken, passCode: house.sandbox.totpCode(TOMAS) })
+    const done = await browser.post(verify, { stateToken, passCode: harness.sandbox.totpCode(TOMAS) })
     expect(done.json.status).toBe('SUCCESS')
   }
 
@@ -65,15 +65,15 @@ describe('an upstream in trouble', () => {
     ['is too slow', { kind: 'delay', ms: 300_000 }],
     ['sends a byte at a time', { kind: 'drip', everyMs: 1000 }],
   ] as const)('that %s is 504 in time, and the transaction goes on afterwards', async (_, fault) => {
-    await house.stop()
-    house = await withTimeout(3000)
+    await harness.stop()
+    harness = await withTimeout(3000)
     await expectToGoOnAfter(fault, 504)
   })
 
   test('that is down is 502, and signing in works when it is back', async () => {
-    const down = await house.replica({ AUTHN_BASE_URL: 'http://127.0.0.1:1' })
-    const browser = await house.visit()
-    const cookie = await browser.jar.getCookieString(house.gatehouse.url)
+    const down = await harness.replica({ AUTHN_BASE_URL: 'http://127.0.0.1:1' })
+    const browser = await harness.visit()
+    const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
     const answer = await browser.post(
       `${down.url}/api/v1/authn`,
       { username: AMELIA, password: PASSWORD },
@@ -93,7 +93,7 @@ describe('an upstream in trouble', () => {
   })
 
   test('its own errors pass on as they are, rate limit and all', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const limited = {
       errorCode: 'E0000047',
       errorSummary: 'API call exceeded rate limit due to too many requests.',
@@ -102,7 +102,7 @@ describe('an upstream in trouble', () => {
       errorCauses: [],
     }
     const reset = String(Math.floor(Date.now() / 1000) + 30)
-    house.sandbox.faults.authn.set({
+    harness.sandbox.faults.authn.set({
       kind: 'status',
       status: 429,
       body: limited,
@@ -116,22 +116,22 @@ describe('an upstream in trouble', () => {
   })
 
   test('an SSWS token that is refused is 503 and an alarm, and transactions are kept', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
-    const token = house.sandbox.apiToken
-    house.sandbox.apiTokens.delete(token)
+    const token = harness.sandbox.apiToken
+    harness.sandbox.apiTokens.delete(token)
     expectTrouble(await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }), 503)
     expectTrouble(await browser.post('/api/v1/authn', { stateToken: handleOf(asked) }), 503)
-    expect(house.gatehouse.logText()).toContain('"event":"upstream_token_refused"')
-    expect(await house.gatehouse.metrics()).toContain('gatehouse_upstream_token_refused 1')
+    expect(harness.gatehouse.logText()).toContain('"event":"upstream_token_refused"')
+    expect(await harness.gatehouse.metrics()).toContain('gatehouse_upstream_token_refused 1')
 
-    house.sandbox.apiTokens.add(token)
+    harness.sandbox.apiTokens.add(token)
     expect((await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })).json.status).toBe(
       'SUCCESS',
     )
     const done = await browser.post(verifyHref(asked, 'token:software:totp'), {
       stateToken: handleOf(asked),
-      passCode: house.sandbox.totpCode(TOMAS),
+      passCode: harness.sandbox.totpCode(TOMAS),
     })
     expect(done.json.status).toBe('SUCCESS')
   })
@@ -140,11 +140,11 @@ describe('an upstream in trouble', () => {
 describe('Redis in trouble', () => {
   test('full is 503, not ready, and moves the metric that the alert goes by, once for each that failed', async () => {
     const failures = async () =>
-      Number(/^gatehouse_store_failures_total (\d+)$/m.exec(await house.gatehouse.metrics())?.[1])
-    const ready = async () => (await fetch(`${house.gatehouse.opsUrl}/readyz`)).status
-    const browser = await house.visit()
+      Number(/^gatehouse_store_failures_total (\d+)$/m.exec(await harness.gatehouse.metrics())?.[1])
+    const ready = async () => (await fetch(`${harness.gatehouse.opsUrl}/readyz`)).status
+    const browser = await harness.visit()
     expect([await ready(), await failures()]).toEqual([200, 0])
-    const outside = house.redis.client()
+    const outside = harness.redis.client()
     await outside.call('CONFIG', 'SET', 'maxmemory', '1')
     expect([await ready(), await failures()]).toEqual([503, 2]) // a scrape asks whether it is ready, too
     expectTrouble(await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }), 503)
@@ -156,7 +156,7 @@ describe('Redis in trouble', () => {
   })
 
   test('down is 503 and no sign-out; when it is back, the session and the transaction go on', async () => {
-    const kept = await startHouse({
+    const kept = await startHarness({
       redis: { persist: true },
       tunables: (tunables) => ({ ...tunables, store: { connectTimeoutMs: 3000, commandTimeoutMs: 3000 } }),
     })

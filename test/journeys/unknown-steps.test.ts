@@ -1,18 +1,18 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
-import { type StubHouse, startStubHouse } from '../support/house.ts'
+import { type StubHarness, startStubHarness } from '../support/harness.ts'
 import type { StubUpstream } from '../support/stub-upstream.ts'
 
 /** What the broker has never heard of is counted by name, so that a portal team sees what its page may not know. */
-let house: StubHouse
+let harness: StubHarness
 let stub: StubUpstream
 let gatehouse: Gatehouse
 beforeEach(async () => {
-  house = await startStubHouse()
-  ;({ stub, gatehouse } = house)
+  harness = await startStubHarness()
+  ;({ stub, gatehouse } = harness)
 })
-afterEach(() => house.stop())
+afterEach(() => harness.stop())
 
 async function answered(body: object) {
   stub.answers({ stateToken: '00stateToken_of-the-upstream_0123456789abc', ...body })

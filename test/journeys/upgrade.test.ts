@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis'
 import { createSeal } from '../../src/crypto/seal.ts'
 import type { Browser, PageAnswer } from '../support/browser.ts'
 import { type Gatehouse, TEST_KEY } from '../support/gatehouse.ts'
-import { AMELIA, type House, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness, TOMAS } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 import { factorAt, handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 
@@ -16,16 +16,16 @@ const TARGET = 'http://localhost:3000/home'
 const MINUTE_MS = 60_000
 
 let aheadMs = 0
-let house: House
+let harness: Harness
 let redis: Redis
 beforeAll(async () => {
-  house = await startHouse({ env: { SSO_REDIRECTS: TARGET }, now: () => Date.now() + aheadMs })
-  redis = house.redis.client()
+  harness = await startHarness({ env: { SSO_REDIRECTS: TARGET }, now: () => Date.now() + aheadMs })
+  redis = harness.redis.client()
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 beforeEach(async () => {
   aheadMs = 0
-  house.sandbox.reset()
+  harness.sandbox.reset()
   await redis.flushall()
 })
 
@@ -85,42 +85,42 @@ async function expectLeftAlone(kind: string, damaged: Record<string, string>) {
 }
 
 async function expectTold(kind: string) {
-  expect(await house.gatehouse.metrics()).toMatch(
+  expect(await harness.gatehouse.metrics()).toMatch(
     new RegExp(`unreadable_records_total\\{kind="${kind}"\\} [1-9]`),
   )
-  expect(house.gatehouse.logText()).not.toContain('"level":"error"')
+  expect(harness.gatehouse.logText()).not.toContain('"level":"error"')
 }
 
 const signIn = (browser: Browser, username: string) =>
   browser.post('/api/v1/authn', { username, password: PASSWORD })
 /** At a replica that has nothing in its memory. */
 const lookUp = async (browser: Browser, replica?: Gatehouse): Promise<PageAnswer> => {
-  const { url } = replica ?? (await house.replica())
-  const cookie = await browser.jar.getCookieString(house.gatehouse.url)
+  const { url } = replica ?? (await harness.replica())
+  const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
   return browser.get(`${url}/api/v1/pam/me`, { headers: { cookie } })
 }
 const told = ({ status, json }: PageAnswer) => [status, json.errorCode]
 
 describe.each(DAMAGE)('a record %s', (_name, how) => {
   test('is an expired transaction', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const asked = await signIn(browser, TOMAS)
     const damaged = await damage('txn', how)
     const verify = verifyHref(asked, 'token:software:totp')
-    house.forget()
+    harness.forget()
     for (const path of [verify, '/api/v1/authn', '/api/v1/authn/cancel'])
       expect(told(await browser.post(path, { stateToken: handleOf(asked) }))).toEqual([401, 'E0000011'])
     expect(
-      (await navigate(browser, `${house.gatehouse.url}/login/token/redirect?stateToken=${handleOf(asked)}`))
+      (await navigate(browser, `${harness.gatehouse.url}/login/token/redirect?stateToken=${handleOf(asked)}`))
         .status,
     ).toBe(401)
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
     await expectLeftAlone('transaction', damaged)
     expect((await signIn(browser, AMELIA)).json.status).toBe('SUCCESS')
   })
 
   test('is no session, and its place in the index of the person’s sessions is kept', async () => {
-    const [browser, other] = [await house.visit(), await house.visit()]
+    const [browser, other] = [await harness.visit(), await harness.visit()]
     await signIn(browser, AMELIA)
     const damaged = await damage('sess', how)
     expect(told(await browser.get('/api/v1/sessions/me'))).toEqual([404, 'E0000007'])
@@ -137,7 +137,7 @@ describe.each(DAMAGE)('a record %s', (_name, how) => {
   })
 
   test('in the index of a person’s sessions is passed over', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     await signIn(browser, AMELIA)
     const damaged = await damage('user-sess', how)
     expect((await browser.get('/api/v1/sessions')).status).toBe(200)
@@ -147,7 +147,7 @@ describe.each(DAMAGE)('a record %s', (_name, how) => {
   })
 
   test('is no offer', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const enrolling = await signIn(browser, ENROLLING)
     const questions = hrefAt(enrolling, `${factorAt(enrolling, 'question')}._links.questions`)
     expect((await browser.get(questions)).status).toBe(200)
@@ -157,22 +157,22 @@ describe.each(DAMAGE)('a record %s', (_name, how) => {
   })
 
   test('hands nobody over', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const { json } = await signIn(browser, AMELIA)
     const damaged = await damage('sso', how)
-    const leave = new URL('/login/sessionCookieRedirect', house.gatehouse.url)
+    const leave = new URL('/login/sessionCookieRedirect', harness.gatehouse.url)
     leave.search = String(new URLSearchParams({ token: String(json.sessionToken), redirectUrl: TARGET }))
     expect((await navigate(browser, leave.href)).status).toBe(401)
     await expectLeftAlone('sso', damaged)
   })
 
   test.each(['pam-token', 'pam-groups'] as const)('is no %s: it is fetched anew', async (kind) => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     await signIn(browser, AMELIA)
     expect((await lookUp(browser)).status).toBe(200)
     await damage(kind, how)
     if (kind === 'pam-token') await redis.del(...(await redis.keys('gatehouse:pam-groups:*')))
-    const fresh = await house.replica()
+    const fresh = await harness.replica()
     const lookup = await lookUp(browser, fresh)
     expect(lookup.status).toBe(200)
     expect(await fresh.metrics()).toMatch(new RegExp(`unreadable_records_total\\{kind="${kind}"\\} [1-9]`))
@@ -181,7 +181,7 @@ describe.each(DAMAGE)('a record %s', (_name, how) => {
 })
 
 test('a transaction of an older version, which knew of no enrolment, goes on', async () => {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const enrolling = await signIn(browser, ENROLLING)
   for (const place of await redis.keys('gatehouse:txn:{*')) {
     const whole = JSON.parse(sealOf('txn').open((await redis.get(place)) ?? '', place) ?? '')
@@ -195,7 +195,7 @@ test('a transaction of an older version, which knew of no enrolment, goes on', a
 })
 
 test('an offer of an older version, which had no state tokens in it, is one still', async () => {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const enrolling = await signIn(browser, ENROLLING)
   for (const place of await redis.keys('gatehouse:offer:*')) {
     const { path } = JSON.parse(sealOf('offer').open((await redis.get(place)) ?? '', place) ?? '')
@@ -206,7 +206,7 @@ test('an offer of an older version, which had no state tokens in it, is one stil
 })
 
 test('a transaction of an older version goes on', async () => {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const asked = await signIn(browser, TOMAS)
   for (const place of await redis.keys('gatehouse:txn:{*')) {
     const { userProved: _newer, ...older } = JSON.parse(
@@ -214,7 +214,7 @@ test('a transaction of an older version goes on', async () => {
     )
     await redis.set(place, sealOf('txn').seal(JSON.stringify(older), place), 'KEEPTTL')
   }
-  const passCode = house.sandbox.totpCode(TOMAS)
+  const passCode = harness.sandbox.totpCode(TOMAS)
   const step = { stateToken: handleOf(asked), passCode }
   expect((await browser.post(verifyHref(asked, 'token:software:totp'), step)).json.status).toBe('SUCCESS')
   expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(TOMAS)
@@ -224,18 +224,18 @@ describe('what a newer version wrote', () => {
   const newer = DAMAGE[0]?.[1] ?? (() => '')
 
   test('is not overwritten by a fetch', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     await signIn(browser, AMELIA)
     await lookUp(browser)
     const [token, groups] = [await damage('pam-token', newer), await damage('pam-groups', newer)]
-    const fresh = await house.replica()
+    const fresh = await harness.replica()
     for (const _again of [1, 2]) expect((await lookUp(browser, fresh)).status).toBe(200)
     expect(await lying(Object.keys(token))).toEqual(token)
     expect(await lying(Object.keys(groups))).toEqual(groups)
   })
 
   test('is not overwritten by an offer that is made again', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     await signIn(browser, ENROLLING)
     const damaged = await damage('offer', newer)
     await signIn(browser, ENROLLING)
@@ -246,18 +246,18 @@ describe('what a newer version wrote', () => {
 test.each(['something else', '{"version":2}', ''])(
   'the rate limit’s record that says %j says nothing',
   async (text) => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const at = async (broker: Gatehouse) => {
-      const cookie = await browser.jar.getCookieString(house.gatehouse.url)
+      const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
       const credentials = { username: AMELIA, password: PASSWORD }
       return browser.post(`${broker.url}/api/v1/authn`, credentials, { headers: { cookie } })
     }
-    house.sandbox.faults.authn.set({ kind: 'rate-limited', retrySeconds: 100, times: 1 })
-    expect((await at(await house.replica())).status).toBe(429)
-    expect((await at(await house.replica())).status).toBe(429)
+    harness.sandbox.faults.authn.set({ kind: 'rate-limited', retrySeconds: 100, times: 1 })
+    expect((await at(await harness.replica())).status).toBe(429)
+    expect((await at(await harness.replica())).status).toBe(429)
     const [place] = await redis.keys('gatehouse:limit:authn:*')
     await redis.set(place ?? 'nothing was written', text, 'KEEPTTL')
-    const fresh = await house.replica()
+    const fresh = await harness.replica()
     expect((await at(fresh)).json.status).toBe('SUCCESS')
     expect(await fresh.metrics()).toMatch(/unreadable_records_total\{kind="limit"\} [1-9]/)
   },
@@ -270,7 +270,7 @@ describe('attempts that a version with a key for each window has counted', () =>
 
   /** As that version would have left them: all that is counted for the user is counted in its way, up to `count`. */
   async function countedFormerly(window: string, count: number): Promise<string> {
-    await wrong(await house.visit())
+    await wrong(await harness.visit())
     const keys = await redis.keys('gatehouse:limit:{*')
     const ofUser = keys.find((key) => key.endsWith('}:in_a_row'))?.replace(/:in_a_row$/, '') ?? ''
     await redis.del(...keys)
@@ -286,23 +286,23 @@ describe('attempts that a version with a key for each window has counted', () =>
     ['password:person:inARow', 60],
   ])('in %s count still, together with new ones', async (window, most) => {
     await countedFormerly(window, most - 1)
-    const browser = await house.visit()
+    const browser = await harness.visit()
     expect(told(await wrong(browser))).toEqual([401, 'E0000004'])
-    house.forget()
+    harness.forget()
     const refused = await wrong(browser)
     expect(told(refused)).toEqual([429, 'E0000047'])
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(600) // until the former window ends
-    expect(house.upstreamCalls()).toEqual([])
+    expect(harness.upstreamCalls()).toEqual([])
   })
 
   test('of a user’s failures in a row end with a full sign-in', async () => {
     const former = await countedFormerly('password:person:inARow', 59)
-    expect((await signIn(await house.visit(), AMELIA)).json.status).toBe('SUCCESS')
+    expect((await signIn(await harness.visit(), AMELIA)).json.status).toBe('SUCCESS')
     expect(await redis.exists(former)).toBe(0)
   })
 
   test('lock nobody out: a window that is not full refuses nobody, and a known device has its own', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     expect((await signIn(browser, AMELIA)).json.status).toBe('SUCCESS')
     await countedFormerly('password:person:sustained', 20)
     expect((await signIn(browser, AMELIA)).json.status).toBe('SUCCESS')

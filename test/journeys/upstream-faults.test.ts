@@ -2,18 +2,18 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import type { FaultRule } from '../../src/sandbox/fault-rules.ts'
 import type { PageAnswer } from '../support/browser.ts'
 import { generousLimits } from '../support/generous-limits.ts'
-import { AMELIA, type House, PASSWORD, startHouse, TOMAS } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness, TOMAS } from '../support/harness.ts'
 import { handleOf } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
 /** What an upstream in trouble does to a sign-in that has not begun yet; a step in progress: `trouble.test.ts`. */
 
-let house: House
+let harness: Harness
 
 /** The broker gives an upstream up only after `totalTimeoutMs`: 504 has to mean that, also on a slow machine. */
 function withBroker(totalTimeoutMs: number) {
   beforeAll(async () => {
-    house = await startHouse({
+    harness = await startHarness({
       tunables: (tunables) => ({
         ...generousLimits(tunables),
         upstream: {
@@ -28,8 +28,8 @@ function withBroker(totalTimeoutMs: number) {
       }),
     })
   })
-  afterAll(() => house.stop())
-  beforeEach(() => house.sandbox.reset())
+  afterAll(() => harness.stop())
+  beforeEach(() => harness.sandbox.reset())
 }
 
 const credentials = { username: AMELIA, password: PASSWORD }
@@ -42,8 +42,8 @@ function expectTrouble(answer: PageAnswer, status: number) {
 
 /** No place is taken, no lock held, no half a transaction kept. */
 async function expectNothingLeft() {
-  const redis = house.redis.client()
-  await until(async () => /requests_under_way\{kind="sign_in"\} 0\n/.test(await house.gatehouse.metrics()))
+  const redis = harness.redis.client()
+  await until(async () => /requests_under_way\{kind="sign_in"\} 0\n/.test(await harness.gatehouse.metrics()))
   const locks = await redis.keys('gatehouse:lock:{*}')
   expect(await Promise.all(locks.map((key) => redis.pttl(key)))).not.toContain(-1)
   expect(locks.filter((key) => key.endsWith('}'))).toEqual([])
@@ -52,9 +52,9 @@ async function expectNothingLeft() {
 
 /** Starts every kind of transaction while the upstream has this fault; then signs in without the fault. */
 async function expectDocumentedError(fault: FaultRule, status: number) {
-  const browser = await house.visit()
-  await house.redis.client().flushall()
-  house.sandbox.faults.authn.set(fault)
+  const browser = await harness.visit()
+  await harness.redis.client().flushall()
+  harness.sandbox.faults.authn.set(fault)
   const answers = await Promise.all([
     ...Array.from({ length: 5 }, (_, n) =>
       browser.post('/api/v1/authn', { ...credentials, relayState: String(n) }),
@@ -66,7 +66,7 @@ async function expectDocumentedError(fault: FaultRule, status: number) {
   for (const answer of answers) expectTrouble(answer, status)
   await expectNothingLeft()
 
-  house.sandbox.faults.authn.clear()
+  harness.sandbox.faults.authn.clear()
   await until(async () => (await browser.post('/api/v1/authn', credentials)).json.status === 'SUCCESS', {
     what: 'a sign-in that succeeds again',
   })
@@ -97,10 +97,10 @@ describe('an upstream that fails', () => {
   })
 
   test('when three of ten calls fail, three of ten are 502, the others know nothing of it', async () => {
-    const browsers = await Promise.all(Array.from({ length: 10 }, () => house.visit()))
-    await house.redis.client().flushall()
-    house.sandbox.faults.authn.set({ kind: 'error-rate', share: 0.3 })
-    house.forget()
+    const browsers = await Promise.all(Array.from({ length: 10 }, () => harness.visit()))
+    await harness.redis.client().flushall()
+    harness.sandbox.faults.authn.set({ kind: 'error-rate', share: 0.3 })
+    harness.forget()
     const answers = await Promise.all(
       browsers.flatMap((browser) =>
         Array.from({ length: 5 }, (_, n) =>
@@ -112,18 +112,18 @@ describe('an upstream that fails', () => {
     for (const answer of failed) expectTrouble(answer, 502)
     expect(failed.length).toBeGreaterThan(2)
     expect(failed.length).toBeLessThan(answers.length / 2)
-    expect(house.upstreamCalls()).toHaveLength(answers.length) // none was sent twice
+    expect(harness.upstreamCalls()).toHaveLength(answers.length) // none was sent twice
     await expectNothingLeft()
   })
 
   test('a transaction outlives all of it', async () => {
-    const browser = await house.visit()
+    const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
     for (const kind of ['cut', 'half', 'wrong-type'] as const) {
-      house.sandbox.faults.authn.set({ kind })
+      harness.sandbox.faults.authn.set({ kind })
       expectTrouble(await browser.post('/api/v1/authn', { stateToken: handleOf(asked) }), 502)
     }
-    house.sandbox.faults.authn.clear()
+    harness.sandbox.faults.authn.clear()
     expect((await browser.post('/api/v1/authn', { stateToken: handleOf(asked) })).json.status).toBe(
       'MFA_REQUIRED',
     )

@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { Browser, PageAnswer } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
-import { AMELIA, type House, PASSWORD, PRIYA, startHouse, TOMAS } from '../support/house.ts'
+import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 
 const LIMIT = 20
 const POLL_EVERY_MS = 1500
 
-let house: House
+let harness: Harness
 let other: Gatehouse
 beforeEach(async () => {
-  house = await startHouse({
+  harness = await startHarness({
     env: { TRUST_PROXY: '127.0.0.1/32' },
     // a window that ends in years, so that no test sees the end of one
     sandboxConfig: (config) => ({
@@ -24,9 +24,9 @@ beforeEach(async () => {
       authn: { rateLimit: { ...tunables.authn.rateLimit, maxWaitMs: 0, lookEveryMs: 0 } },
     }),
   })
-  other = await house.replica()
+  other = await harness.replica()
 })
-afterEach(() => house.stop())
+afterEach(() => harness.stop())
 
 interface At {
   readonly broker?: Gatehouse
@@ -38,9 +38,9 @@ async function post(
   browser: Browser,
   path: string,
   body: object,
-  { broker = house.gatehouse, address = '198.51.100.1' }: At = {},
+  { broker = harness.gatehouse, address = '198.51.100.1' }: At = {},
 ): Promise<PageAnswer> {
-  const cookie = await browser.jar.getCookieString(house.gatehouse.url)
+  const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
   const url = new URL(new URL(path, broker.url).pathname, broker.url)
   return browser.post(url.href, body, { headers: { cookie, 'x-forwarded-for': address } })
 }
@@ -58,67 +58,69 @@ function expectHeldBack(answer: PageAnswer, limit: string) {
 }
 
 test('what is left at the end is for those who have begun, on every replica; then nobody asks in vain', async () => {
-  const tomas = await house.visit()
+  const tomas = await harness.visit()
   const asked = await signIn(tomas, TOMAS)
-  const amelia = await house.visit()
+  const amelia = await harness.visit()
   let last = await signIn(amelia, AMELIA)
   for (let n = 0; n < LIMIT && last.status === 200; n++) last = await signIn(amelia, AMELIA)
   expectHeldBack(last, String(LIMIT))
-  const sent = house.upstreamCalls().length
+  const sent = harness.upstreamCalls().length
   expect(sent).toBe(LIMIT - 2) // a tenth is kept
 
-  for (const broker of [house.gatehouse, other])
+  for (const broker of [harness.gatehouse, other])
     expectHeldBack(await signIn(amelia, AMELIA, { broker }), '20')
-  expect(house.upstreamCalls().length).toBe(sent)
+  expect(harness.upstreamCalls().length).toBe(sent)
   const wrong = { stateToken: handleOf(asked), passCode: '000000' }
   const verify = verifyHref(asked, 'token:software:totp')
   expect((await post(tomas, verify, wrong, { broker: other })).json.errorCode).toBe('E0000068')
-  const right = { ...wrong, passCode: house.sandbox.totpCode(TOMAS) }
+  const right = { ...wrong, passCode: harness.sandbox.totpCode(TOMAS) }
   expect((await post(tomas, verify, right, { broker: other })).json.status).toBe('SUCCESS')
-  expect(house.upstreamCalls().length).toBe(LIMIT)
+  expect(harness.upstreamCalls().length).toBe(LIMIT)
 
-  for (const broker of [house.gatehouse, other])
+  for (const broker of [harness.gatehouse, other])
     expectHeldBack(await signIn(amelia, AMELIA, { broker }), '20')
-  expect(house.upstreamCalls().length).toBe(LIMIT)
-  expect(await house.gatehouse.metrics()).toMatch(/gatehouse_authn_gate_waits_total\{outcome="gave_way"\} \d/)
+  expect(harness.upstreamCalls().length).toBe(LIMIT)
+  expect(await harness.gatehouse.metrics()).toMatch(
+    /gatehouse_authn_gate_waits_total\{outcome="gave_way"\} \d/,
+  )
   expect(await other.metrics()).toContain('gatehouse_authn_limit_remaining 0')
 })
 
 describe('after a 429', () => {
-  const limited = () => house.sandbox.faults.authn.set({ kind: 'rate-limited', retrySeconds: 250 })
+  const limited = () => harness.sandbox.faults.authn.set({ kind: 'rate-limited', retrySeconds: 250 })
 
   test('no replica asks before the reset but for one other person at a time, who is refused like all', async () => {
     limited()
-    const browser = await house.visit()
+    const browser = await harness.visit()
     expect((await signIn(browser, AMELIA)).status).toBe(429)
-    for (const broker of [house.gatehouse, other])
+    for (const broker of [harness.gatehouse, other])
       expectHeldBack(await signIn(browser, AMELIA, { broker }), '20')
-    expect(house.upstreamCalls().length).toBe(1)
+    expect(harness.upstreamCalls().length).toBe(1)
 
     const started = performance.now()
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, n) =>
         signIn(browser, `person-${n}@example.test`, {
-          broker: n % 2 === 0 ? other : house.gatehouse,
+          broker: n % 2 === 0 ? other : harness.gatehouse,
           address: `198.51.100.${100 + n}`,
         }),
       ),
     )
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 429))
     const turns = 1 + Math.floor((performance.now() - started) / 5000)
-    expect(house.upstreamCalls().length).toBeGreaterThan(1)
-    expect(house.upstreamCalls().length).toBeLessThanOrEqual(1 + turns)
+    expect(harness.upstreamCalls().length).toBeGreaterThan(1)
+    expect(harness.upstreamCalls().length).toBeLessThanOrEqual(1 + turns)
   })
 
   test('when the one other person is answered, the limit was not everybody’s', async () => {
     limited()
-    const [browser, elsewhere] = [await house.visit(), await house.visit()]
+    const [browser, elsewhere] = [await harness.visit(), await harness.visit()]
     expect((await signIn(browser, AMELIA)).status).toBe(429)
-    house.sandbox.faults.authn.clear()
+    harness.sandbox.faults.authn.clear()
     const from = (address: string, broker: Gatehouse) => ({ address, broker })
     expect((await signIn(elsewhere, TOMAS, from('203.0.113.7', other))).json.status).toBe('MFA_REQUIRED')
-    expect((await signIn(elsewhere, PRIYA, from('203.0.113.8', house.gatehouse))).status).toBe(200)
-    for (const broker of [house.gatehouse, other])
+    expect((await signIn(elsewhere, PRIYA, from('203.0.113.8', harness.gatehouse))).status).toBe(200)
+    for (const broker of [harness.gatehouse, other])
       expectHeldBack(await signIn(browser, AMELIA, { broker }), '20')
   })
 
@@ -130,33 +132,33 @@ describe('after a 429', () => {
       errorId: 'oae1',
       errorCauses: [],
     }
-    house.sandbox.faults.authn.set({ kind: 'status', status: 429, body: recently, times: 1 })
-    const browser = await house.visit()
+    harness.sandbox.faults.authn.set({ kind: 'status', status: 429, body: recently, times: 1 })
+    const browser = await harness.visit()
     expect((await signIn(browser, AMELIA)).json.errorCode).toBe('E0000109')
     expect((await signIn(browser, AMELIA)).json.status).toBe('SUCCESS')
   })
 })
 
 test('however often a browser polls a push, on whatever replica, the upstream is asked in turn with time', async () => {
-  const browser = await house.visit()
+  const browser = await harness.visit()
   const asked = await signIn(browser, PRIYA)
   const stateToken = handleOf(asked)
   const push = verifyHref(asked, 'push')
   const poll = (broker: Gatehouse) => post(browser, push, { stateToken }, { broker })
   expect((await poll(other)).json.factorResult).toBe('WAITING')
-  house.forget()
+  harness.forget()
 
   const started = performance.now()
   const answers = await Promise.all(
-    Array.from({ length: 20 }, (_, n) => poll(n % 2 === 0 ? other : house.gatehouse)),
+    Array.from({ length: 20 }, (_, n) => poll(n % 2 === 0 ? other : harness.gatehouse)),
   )
   const turns = Math.ceil((performance.now() - started) / POLL_EVERY_MS)
   expect(answers.map(({ json }) => json.factorResult)).toEqual(answers.map(() => 'WAITING'))
-  expect(house.upstreamCalls().length).toBeGreaterThan(0)
-  expect(house.upstreamCalls().length).toBeLessThanOrEqual(turns)
+  expect(harness.upstreamCalls().length).toBeGreaterThan(0)
+  expect(harness.upstreamCalls().length).toBeLessThanOrEqual(turns)
 
-  house.sandbox.answerPush(PRIYA, 'approve')
-  const done = await Promise.all([poll(other), poll(house.gatehouse), poll(other)])
+  harness.sandbox.answerPush(PRIYA, 'approve')
+  const done = await Promise.all([poll(other), poll(harness.gatehouse), poll(other)])
   expect(done.map(({ json }) => json.status)).toEqual(['SUCCESS', 'SUCCESS', 'SUCCESS'])
   expect(
     new Set(done.map(({ setCookies }) => setCookies.find((cookie) => cookie.startsWith('gatehouse=')))).size,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import type { Gatehouse } from '../support/gatehouse.ts'
-import { type StubHouse, startStubHouse } from '../support/house.ts'
+import { type StubHarness, startStubHarness } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { StubError, type StubUpstream } from '../support/stub-upstream.ts'
 import { errorOf, hrefAt, valueAt } from '../support/transaction-view.ts'
@@ -13,11 +13,11 @@ const CREDENTIALS = { username: 'wilma@example.test', password: 'Plainly-Fake-1'
 const SUCCESS = { status: 'SUCCESS', sessionToken: SESSION_TOKEN, _embedded: { user: USER } }
 const VERIFY = '/api/v1/authn/factors/fct1/verify'
 
-let house: StubHouse
+let harness: StubHarness
 let stub: StubUpstream
 let gatehouse: Gatehouse
 beforeAll(async () => {
-  house = await startStubHouse({
+  harness = await startStubHarness({
     env: {
       AUTHN_LINK_ORIGINS: 'https://Login.Example.test, https://org.example.test:8443',
     },
@@ -29,14 +29,14 @@ beforeAll(async () => {
       },
     }),
   })
-  ;({ stub, gatehouse } = house)
+  ;({ stub, gatehouse } = harness)
 })
-afterAll(() => house.stop())
+afterAll(() => harness.stop())
 beforeEach(() => stub.forget())
 
 /** A page that holds this answer to its password. */
 async function pageWith(answer: object): Promise<PortalPage> {
-  const page = await openPage(house)
+  const page = await openPage(harness)
   stub.answers({ stateToken: TOKEN, status: 'MFA_REQUIRED', _embedded: { user: USER }, ...answer })
   expect((await page.begin('/api/v1/authn', CREDENTIALS)).status).toBe(200)
   for (const token of [TOKEN, SESSION_TOKEN]) expect(page.held.text).not.toContain(token)
@@ -168,7 +168,7 @@ describe('a token inside', () => {
   })
 
   test('cookies and headers of the upstream stay there', async () => {
-    const page = await openPage(house)
+    const page = await openPage(harness)
     stub.answers(SUCCESS)
     const { headers, setCookies } = await page.begin('/api/v1/authn', CREDENTIALS)
     expect(setCookies.join()).not.toContain('of-the-upstream')
@@ -293,7 +293,7 @@ describe('a token within itself', () => {
   })
 
   test('a thousand times over is no answer of the API', async () => {
-    const page = await openPage(house)
+    const page = await openPage(harness)
     stub.answers({ stateToken: TOKEN, status: 'MFA_REQUIRED', relayState: nested(TOKEN, 1000) })
     expect(errorOf(await page.begin('/api/v1/authn', CREDENTIALS))).toEqual([502, 'E0000009'])
   })
@@ -426,7 +426,7 @@ describe('a status', () => {
     ['with a user that has no id', { ...SUCCESS, _embedded: { user: { profile: USER.profile } } }],
     ['that is spelt otherwise', { ...SUCCESS, status: 'Success' }],
   ])('SUCCESS %s opens no session', async (_, answer) => {
-    const page = await openPage(house)
+    const page = await openPage(harness)
     stub.answers(answer)
     const { status, setCookies, text } = await page.begin('/api/v1/authn', CREDENTIALS)
     expect([status, setCookies]).toEqual([200, []])
@@ -439,7 +439,7 @@ describe('a status', () => {
     ['a number', { ...SUCCESS, status: 200 }],
     ['missing', { sessionToken: SESSION_TOKEN, _embedded: { user: USER } }],
   ])('that is %s opens no session', async (_, answer) => {
-    const page = await openPage(house)
+    const page = await openPage(harness)
     stub.answers(answer)
     const { setCookies, text } = await page.begin('/api/v1/authn', CREDENTIALS)
     expect(setCookies).toEqual([])
@@ -448,7 +448,7 @@ describe('a status', () => {
   })
 
   test('LOCKED_OUT without a state token ends it, and its link is ours', async () => {
-    const page = await openPage(house)
+    const page = await openPage(harness)
     const next = { name: 'unlock', ...post(`${stub.origin}/api/v1/authn/recovery/unlock`) }
     stub.answers({ status: 'LOCKED_OUT', _links: { next } })
     const locked = await page.begin('/api/v1/authn', CREDENTIALS)

@@ -9,7 +9,7 @@ const LIST = { kind: 'directory' } as const
 const groups = (name: string) => [{ id: '00000000-0000-4000-8000-000000000001', name, roles: [] }]
 
 /** A store whose answers to reads can be held on their way. */
-function house() {
+function harness() {
   const stored = new Map<string, string>()
   let delivered = Promise.resolve()
   const records: SealedRecords = {
@@ -54,7 +54,7 @@ function house() {
 }
 
 test('a look that was on its way when a new list came does not bring the old one back', async () => {
-  const { replica, holdReads } = house()
+  const { replica, holdReads } = harness()
   const [one, other] = [replica(), replica()]
   await other.put(LIST, { groups: groups('old'), fetchedAtMs: 1 })
   for (const hasLooked of [false, true]) {
@@ -70,7 +70,7 @@ test('a look that was on its way when a new list came does not bring the old one
 })
 
 test('what another replica has stored since is found', async () => {
-  const { replica } = house()
+  const { replica } = harness()
   const [one, other] = [replica(), replica()]
   await one.put(LIST, { groups: groups('old'), fetchedAtMs: 1 })
   await other.put(LIST, { groups: groups('new'), fetchedAtMs: 2 })
@@ -79,7 +79,7 @@ test('what another replica has stored since is found', async () => {
 })
 
 test('a list that is removed is read from its first page: an interrupted read is gone too', async () => {
-  const { paused, replica } = house()
+  const { paused, replica } = harness()
   const [one, other] = [replica(), replica()]
   const read = { ...newPageRead(), beganAtMs: 5, next: '?offset=2', asked: [''], groups: groups('old') }
   await paused.keep(one.nameOf(LIST), read)

@@ -3,7 +3,7 @@ import { storeUnavailable } from '../../src/errors.ts'
 import { createHealth } from '../../src/observability/health.ts'
 import { createOps } from '../../src/ops.ts'
 import { keeper, listenFor } from '../http/serve.ts'
-import { sessionHouse } from './session-house.ts'
+import { startSessionHarness } from './session-harness.ts'
 
 const { keep, closeAll } = keeper()
 afterEach(closeAll)
@@ -14,8 +14,8 @@ const LIMITS = '/admin/users/00u1person/limits'
 const ME = '/api/v1/sessions/me'
 
 /** Sessions and the operations listener in front of the same store. */
-async function house(token: string | undefined = TOKEN) {
-  const own = keep(await sessionHouse())
+async function harness(token: string | undefined = TOKEN) {
+  const own = keep(await startSessionHarness())
   const secret: { token: string | undefined } = { token }
   const forgiven: { userId: string; login: string | undefined }[] = []
   const { metrics, sessions, log } = own
@@ -55,7 +55,7 @@ describe('without an OPS_TOKEN', () => {
   test.each(['/admin', '/admin/', '/admin/x', PERSON, LIMITS])(
     '%s is not there, whatever token is sent',
     async (path) => {
-      const { as, secret } = await house()
+      const { as, secret } = await harness()
       secret.token = undefined
       for (const authorization of [undefined, 'Bearer undefined', 'Bearer ', `Bearer ${TOKEN}`]) {
         const answer = await as(authorization, 'DELETE', path)
@@ -79,7 +79,7 @@ describe('with a wrong token', () => {
     `Basic ${TOKEN}`,
     TOKEN,
   ])('%j: 401 on every path under /admin, nothing is done, and it is audited', async (authorization) => {
-    const { as, signIn, call, audited, forgiven } = await house()
+    const { as, signIn, call, audited, forgiven } = await harness()
     const { bearer } = await signIn()
     for (const [method, path] of [
       ['GET', PERSON],
@@ -106,14 +106,14 @@ describe('with a wrong token', () => {
     '//admin/users/00u1person/sessions',
     '/ADMIN/users/00u1person/sessions',
   ])('%s is no way around it', async (path) => {
-    const { as, signIn, call } = await house()
+    const { as, signIn, call } = await harness()
     const { bearer } = await signIn()
     expect([401, 404]).toContain((await as(undefined, 'DELETE', path)).status)
     expect((await call('GET', ME, bearer)).status).toBe(200)
   })
 
   test('a token that was changed counts at once, and the old one no more', async () => {
-    const { as, secret } = await house()
+    const { as, secret } = await harness()
     secret.token = 'another-plainly-fake-token'
     expect((await as(`Bearer ${TOKEN}`, 'GET', PERSON)).status).toBe(401)
     expect((await as('bearer another-plainly-fake-token', 'GET', PERSON)).status).toBe(200)
@@ -122,7 +122,7 @@ describe('with a wrong token', () => {
 
 describe('with the token', () => {
   test('another method is 405, another path 404', async () => {
-    const { admin } = await house()
+    const { admin } = await harness()
     const wrong = await admin('POST', PERSON)
     expect([wrong.status, wrong.headers.allow]).toEqual([405, 'GET, HEAD, DELETE'])
     const noLook = await admin('GET', LIMITS)
@@ -135,7 +135,7 @@ describe('with the token', () => {
   test.each(['%20', 'a.b', 'a%2Fb', '%00', 'ada%40example.com', 'x'.repeat(101)])(
     '%s is no user id: 400, and does not stand in the log',
     async (uid) => {
-      const { admin, audited } = await house()
+      const { admin, audited } = await harness()
       const answer = await admin('DELETE', `/admin/users/${uid}/sessions`)
       expect([answer.status, answer.json]).toEqual([400, expect.objectContaining({ errorCode: 'E0000001' })])
       expect(audited()).toEqual([expect.objectContaining({ operation: 'end_sessions', status: 400 })])
@@ -144,12 +144,12 @@ describe('with the token', () => {
   )
 
   test('a path that cannot be decoded is 400', async () => {
-    const { admin } = await house()
+    const { admin } = await harness()
     expect((await admin('GET', '/admin/users/%zz/sessions')).status).toBe(400)
   })
 
   test('somebody’s sessions are listed, without a name and without what a cookie holds', async () => {
-    const { admin, signIn, audited } = await house()
+    const { admin, signIn, audited } = await harness()
     const { id } = await signIn()
     const answer = await admin('GET', PERSON)
     expect([answer.status, answer.json]).toEqual([
@@ -187,7 +187,7 @@ describe('with the token', () => {
   })
 
   test('all of somebody’s sessions end, nobody else’s, and it says how many there were', async () => {
-    const { admin, signIn, call, sessions, lines, metrics } = await house()
+    const { admin, signIn, call, sessions, lines, metrics } = await harness()
     const bearers = [(await signIn()).bearer, (await signIn()).bearer]
     const other = await sessions.open({
       userId: '00u2other',
@@ -222,7 +222,7 @@ describe('with the token', () => {
     ['no body', undefined],
     ['an empty one', '{}'],
   ])('limits end under the user id alone, with %s', async (_, body) => {
-    const { admin, forgiven, audited, lines } = await house()
+    const { admin, forgiven, audited, lines } = await harness()
     const answer = await admin('DELETE', LIMITS, body)
     expect([answer.status, answer.json]).toEqual([200, { ended: ['userId'] }])
     expect(forgiven).toEqual([{ userId: '00u1person', login: undefined }])
@@ -234,7 +234,7 @@ describe('with the token', () => {
   })
 
   test('and under a login, which stands in no line of the log', async () => {
-    const { admin, forgiven, lines } = await house()
+    const { admin, forgiven, lines } = await harness()
     const answer = await admin('DELETE', LIMITS, '{"login": "ada+1@example.com"}')
     expect([answer.status, answer.json]).toEqual([200, { ended: ['userId', 'login'] }])
     expect(forgiven).toEqual([{ userId: '00u1person', login: 'ada+1@example.com' }])
@@ -256,7 +256,7 @@ describe('with the token', () => {
     ['login=ada', 400, 'E0000003'],
     [`{"login": "${'x'.repeat(5000)}"}`, 413, 'E0000001'],
   ])('limits of %s: refused, audited, and nothing ends', async (body, status, errorCode) => {
-    const { admin, forgiven, audited, lines } = await house()
+    const { admin, forgiven, audited, lines } = await harness()
     const answer = await admin('DELETE', LIMITS, body)
     expect([answer.status, answer.json]).toEqual([status, expect.objectContaining({ errorCode })])
     expect(forgiven).toEqual([])
@@ -265,20 +265,20 @@ describe('with the token', () => {
   })
 
   test('limits of somebody who is no user id of the org: 400', async () => {
-    const { admin, forgiven } = await house()
+    const { admin, forgiven } = await harness()
     expect((await admin('DELETE', '/admin/users/ada%40example.com/limits')).status).toBe(400)
     expect(forgiven).toEqual([])
   })
 
   test('an id from outside is not taken over', async () => {
-    const { ops } = await house()
+    const { ops } = await harness()
     const answer = await ops.ask({ path: '/livez', headers: { 'x-request-id': 'id-from-outside' } })
     expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
   })
 })
 
 test('the store is away: 503 with Retry-After, audited, and nobody has to be woken', async () => {
-  const { admin, traffic, audited, lines } = await house()
+  const { admin, traffic, audited, lines } = await harness()
   traffic.away = true
   for (const [method, path] of [
     ['GET', PERSON],

@@ -4,11 +4,11 @@ import { identityHeaders } from '../../src/session/forward-auth.ts'
 import type { Session } from '../../src/session/session.ts'
 import type { Answer } from '../http/serve.ts'
 import { keeper } from '../http/serve.ts'
-import { ABSOLUTE_MS, GRANT, IDLE_MS, MOVE_EVERY_MS, START, sessionHouse } from './session-house.ts'
+import { ABSOLUTE_MS, GRANT, IDLE_MS, MOVE_EVERY_MS, START, startSessionHarness } from './session-harness.ts'
 
 const { keep, closeAll } = keeper()
 afterEach(closeAll)
-const house = async () => keep(await sessionHouse())
+const harness = async () => keep(await startSessionHarness())
 
 const PATH = '/forward-auth'
 const ME = '/api/v1/sessions/me'
@@ -31,7 +31,7 @@ const refusal = (status: number) => ({
 
 describe('nobody is signed in', () => {
   test('is 401 without a body, and nothing is asked of the store when no cookie came', async () => {
-    const { call, traffic } = await house()
+    const { call, traffic } = await harness()
     expect(seen(await call('GET', PATH))).toEqual(refusal(401))
     expect(seen(await call('GET', PATH, 'other=1'))).toEqual(refusal(401))
     expect(traffic.reads).toBe(0)
@@ -39,7 +39,7 @@ describe('nobody is signed in', () => {
   })
 
   test('whatever the request itself says of who it is', async () => {
-    const { call } = await house()
+    const { call } = await harness()
     const claims = {
       'X-Auth-Request-User': '00u1person',
       'X-Auth-Request-Preferred-Username': 'ada@example.com',
@@ -51,7 +51,7 @@ describe('nobody is signed in', () => {
   })
 
   test('any more: signed out, idled out, too old', async () => {
-    const { call, signIn, clock, traffic } = await house()
+    const { call, signIn, clock, traffic } = await harness()
     const out = await signIn()
     await call('DELETE', ME, out.bearer)
     expect(seen(await call('GET', PATH, out.bearer))).toEqual(refusal(401))
@@ -73,7 +73,7 @@ describe('nobody is signed in', () => {
   })
 
   test('once an administrator has ended it: the very next request', async () => {
-    const { call, signIn, sessions } = await house()
+    const { call, signIn, sessions } = await harness()
     const { bearer } = await signIn()
     expect((await call('GET', PATH, bearer)).status).toBe(200)
     await sessions.endAllOf(GRANT.userId, 'by_admin')
@@ -83,14 +83,14 @@ describe('nobody is signed in', () => {
 
 describe('no answer has a body or a cookie, and none may be kept', () => {
   test('another session is open: 409', async () => {
-    const { call, signIn } = await house()
+    const { call, signIn } = await harness()
     const { bearer } = await signIn()
     const answer = await call('GET', PATH, bearer, { 'X-Gatehouse-Session': 'of-another-tab' })
     expect(seen(answer)).toEqual(refusal(409))
   })
 
   test('the store is away: 503, never "nobody"', async () => {
-    const { call, signIn, traffic } = await house()
+    const { call, signIn, traffic } = await harness()
     const { bearer } = await signIn()
     traffic.away = true
     for (const headers of [{}, { 'X-Gatehouse-Session': 'x' }]) {
@@ -102,7 +102,7 @@ describe('no answer has a body or a cookie, and none may be kept', () => {
   })
 
   test('another method: 405 and what there is', async () => {
-    const { call, signIn } = await house()
+    const { call, signIn } = await harness()
     const { bearer } = await signIn()
     for (const method of ['POST', 'DELETE', 'PUT']) {
       const answer = await call(method, PATH, bearer)
@@ -111,7 +111,7 @@ describe('no answer has a body or a cookie, and none may be kept', () => {
   })
 
   test('a path that only begins like it is one that is not there', async () => {
-    const { call, signIn } = await house()
+    const { call, signIn } = await harness()
     const { bearer } = await signIn()
     for (const path of ['/forward-auth/', '/forward-auth/x', '/Forward-Auth', '//forward-auth']) {
       expect((await call('GET', path, bearer)).status).toBe(404)
@@ -120,7 +120,7 @@ describe('no answer has a body or a cookie, and none may be kept', () => {
   })
 
   test('every one of them is counted by what it was', async () => {
-    const { call, signIn, traffic, metrics } = await house()
+    const { call, signIn, traffic, metrics } = await harness()
     const { bearer } = await signIn()
     await call('GET', PATH, bearer)
     await call('HEAD', PATH, bearer)
@@ -143,7 +143,7 @@ describe('no answer has a body or a cookie, and none may be kept', () => {
 
 describe('somebody is signed in', () => {
   test('is 200 with who it is, and no body; HEAD the same', async () => {
-    const { call, signIn } = await house()
+    const { call, signIn } = await harness()
     const { bearer } = await signIn()
     const { json } = await call('GET', ME, bearer)
     const publicId = (json as { id: string }).id // what `sessions/me` answers
@@ -162,7 +162,7 @@ describe('somebody is signed in', () => {
   })
 
   test('the store is asked once, and told at most once a minute', async () => {
-    const { call, signIn, clock, traffic } = await house()
+    const { call, signIn, clock, traffic } = await harness()
     const { bearer } = await signIn()
     Object.assign(traffic, { reads: 0, writes: 0 })
     for (let second = 0; second < 60; second += 5) {

@@ -5,17 +5,17 @@ import { keeper } from '../http/serve.ts'
 import {
   ABSOLUTE_MS,
   GRANT,
-  type HouseOptions,
+  type HarnessOptions,
   IDLE_MS,
   MAX_PER_PERSON,
   MOVE_EVERY_MS,
   START,
-  sessionHouse,
-} from './session-house.ts'
+  startSessionHarness,
+} from './session-harness.ts'
 
 const { keep, closeAll } = keeper()
 afterEach(closeAll)
-const house = async (options?: HouseOptions) => keep(await sessionHouse(options))
+const harness = async (options?: HarnessOptions) => keep(await startSessionHarness(options))
 
 /** Of a device of its own. */
 const grant = () => ({ ...GRANT, deviceId: randomUUID() })
@@ -25,7 +25,7 @@ const STORE_KEY = /^gatehouse:(user-)?sess:[\w-]{43}$/
 
 describe('no session', () => {
   test('is 404 where one asks for it, 401 where one is needed, and sets no cookie', async () => {
-    const { call, traffic } = await house()
+    const { call, traffic } = await harness()
     for (const [method, path, status, errorCode] of [
       ['GET', ME, 404, 'E0000007'],
       ['DELETE', ME, 404, 'E0000007'],
@@ -41,7 +41,7 @@ describe('no session', () => {
   })
 
   test('an id that nobody opened, though well signed, is none', async () => {
-    const { call, cookie } = await house()
+    const { call, cookie } = await harness()
     const bearer = cookie.opening('some-id-of-an-attacker').split(';')[0]
     expect((await call('GET', ME, bearer)).status).toBe(404)
     expect((await call('GET', '/need', bearer)).status).toBe(401)
@@ -68,7 +68,7 @@ describe('a cookie that is not ours', () => {
     ['in percent signs that mean nothing', (bearer) => bearer.replace(/=.*$/, '=%zz%')],
     ['very long', (bearer) => bearer + 'A'.repeat(8000)],
   ])('%s: no session, no cookie set, nothing written', async (_name, forge) => {
-    const { call, signIn, traffic } = await house()
+    const { call, signIn, traffic } = await harness()
     const { bearer } = await signIn()
     traffic.writes = 0
     for (const [method, path] of [
@@ -86,7 +86,7 @@ describe('a cookie that is not ours', () => {
   })
 
   test('signed by a key that was removed', async () => {
-    const { call, signIn, keyring } = await house()
+    const { call, signIn, keyring } = await harness()
     const { bearer } = await signIn()
     keyring.keys = [Buffer.alloc(32, 2)]
     expect((await call('GET', ME, bearer)).status).toBe(404)
@@ -95,7 +95,7 @@ describe('a cookie that is not ours', () => {
 
 describe('keys are rotated', () => {
   test('a cookie and a record of the retired key still count, and can be moved and ended', async () => {
-    const { call, signIn, keyring, clock, stored } = await house()
+    const { call, signIn, keyring, clock, stored } = await harness()
     const { bearer } = await signIn()
     keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
     expect((await call('GET', ME, bearer)).status).toBe(200)
@@ -109,7 +109,7 @@ describe('keys are rotated', () => {
   })
 
   test('a new session is signed, named and sealed by the new key', async () => {
-    const { call, signIn, keyring } = await house()
+    const { call, signIn, keyring } = await harness()
     keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
     const { bearer } = await signIn()
     keyring.keys = [Buffer.alloc(32, 2)]
@@ -119,7 +119,7 @@ describe('keys are rotated', () => {
 
 describe('opening', () => {
   test('the cookie bears a long random id, and the store neither it nor anything readable', async () => {
-    const { signIn, entries } = await house()
+    const { signIn, entries } = await harness()
     const [one, two] = [await signIn(), await signIn()]
     expect(one.id).toMatch(/^[\w-]{43}$/)
     expect(one.id).not.toBe(two.id)
@@ -133,7 +133,7 @@ describe('opening', () => {
   })
 
   test('what one sees of it: a public id and never the cookie’s', async () => {
-    const { call, signIn } = await house()
+    const { call, signIn } = await harness()
     const { bearer, id } = await signIn()
     const answer = await call('GET', ME, bearer)
     expect(answer.json).toEqual({
@@ -159,7 +159,7 @@ describe('opening', () => {
   })
 
   test('who it is, as a user: asked for without moving the session', async () => {
-    const { call, signIn, traffic } = await house()
+    const { call, signIn, traffic } = await harness()
     const { bearer } = await signIn()
     traffic.writes = 0
     const answer = await call('GET', '/api/v1/users/me', bearer)
@@ -171,7 +171,7 @@ describe('opening', () => {
   })
 
   test('ends the session that this browser had before, and no other one', async () => {
-    const { call, signIn, metrics } = await house()
+    const { call, signIn, metrics } = await harness()
     const elsewhere = await signIn()
     const before = await signIn()
     const after = await signIn(before.bearer)
@@ -184,7 +184,7 @@ describe('opening', () => {
   })
 
   test('a forged cookie ends nobody’s session', async () => {
-    const { call, signIn } = await house()
+    const { call, signIn } = await harness()
     const victim = await signIn()
     await signIn(`__Host-gatehouse=s%3A${victim.id}.forged`)
     await signIn(`__Host-gatehouse=${victim.id}`)
@@ -194,7 +194,7 @@ describe('opening', () => {
 
 describe('idle and absolute limits are kept here, by our clock', () => {
   test('idle: alive to the last moment, then none', async () => {
-    const { call, signIn, clock } = await house()
+    const { call, signIn, clock } = await harness()
     const { bearer } = await signIn()
     clock.now = START + IDLE_MS - 1
     expect((await call('GET', ME, bearer)).status).toBe(200)
@@ -205,7 +205,7 @@ describe('idle and absolute limits are kept here, by our clock', () => {
   })
 
   test('the record itself goes with it: nothing is left to steal', async () => {
-    const { call, signIn, clock, stored } = await house()
+    const { call, signIn, clock, stored } = await harness()
     const { bearer } = await signIn()
     clock.now = START + IDLE_MS
     await call('GET', ME, bearer)
@@ -213,7 +213,7 @@ describe('idle and absolute limits are kept here, by our clock', () => {
   })
 
   test('a store that keeps a record too long does not lengthen a session', async () => {
-    const { call, signIn, clock, entries } = await house()
+    const { call, signIn, clock, entries } = await harness()
     const { bearer } = await signIn()
     for (const entry of entries.values()) entry.expiresAt = Number.POSITIVE_INFINITY
     clock.now = START + IDLE_MS
@@ -221,7 +221,7 @@ describe('idle and absolute limits are kept here, by our clock', () => {
   })
 
   test('absolute: however often it is used', async () => {
-    const { call, signIn, clock } = await house()
+    const { call, signIn, clock } = await harness()
     const { bearer } = await signIn()
     while (clock.now + IDLE_MS / 2 < START + ABSOLUTE_MS) {
       clock.now += IDLE_MS / 2
@@ -239,7 +239,7 @@ describe('idle and absolute limits are kept here, by our clock', () => {
 
 describe('moving', () => {
   test('looking at it moves nothing and writes nothing', async () => {
-    const { call, signIn, clock, traffic } = await house()
+    const { call, signIn, clock, traffic } = await harness()
     const { bearer } = await signIn()
     traffic.writes = 0
     clock.now += IDLE_MS / 2
@@ -255,7 +255,7 @@ describe('moving', () => {
     ['DELETE', '/api/v1/sessions/{the other one}', 204],
     ['DELETE', '/api/v1/sessions/nobodys-id', 404],
   ])('%s %s does not move it either', async (method, path, leadsTo) => {
-    const { call, signIn, sessions, clock } = await house()
+    const { call, signIn, sessions, clock } = await harness()
     const { bearer } = await signIn()
     const other = await sessions.open(GRANT)
     clock.now += IDLE_MS / 2
@@ -267,7 +267,7 @@ describe('moving', () => {
   })
 
   test('using it moves it, with at most one write a minute', async () => {
-    const { call, signIn, clock, traffic } = await house()
+    const { call, signIn, clock, traffic } = await harness()
     const { bearer } = await signIn()
     traffic.writes = 0
     for (let second = 1; second <= 180; second += 10) {
@@ -279,7 +279,7 @@ describe('moving', () => {
   })
 
   test('a refresh moves it now', async () => {
-    const { call, signIn, clock } = await house()
+    const { call, signIn, clock } = await harness()
     const { bearer } = await signIn()
     clock.now += 1000
     const answer = await call('POST', REFRESH, bearer)
@@ -291,7 +291,7 @@ describe('moving', () => {
   })
 
   test('a clock that was set back does no harm', async () => {
-    const { call, signIn, clock } = await house()
+    const { call, signIn, clock } = await harness()
     const { bearer } = await signIn()
     clock.now -= 3_600_000
     expect((await call('GET', '/need', bearer)).status).toBe(200)
@@ -300,7 +300,7 @@ describe('moving', () => {
 
 describe('ending', () => {
   test('is at once, for good, and takes the cookie away', async () => {
-    const { call, signIn, stored, lines } = await house()
+    const { call, signIn, stored, lines } = await harness()
     const { bearer } = await signIn()
     const answer = await call('DELETE', ME, bearer)
     expect([answer.status, answer.text]).toEqual([204, ''])
@@ -323,7 +323,7 @@ describe('ending', () => {
   })
 
   test('of the current one by its public id is the same sign-out', async () => {
-    const { call, signIn, stored, lines, metrics } = await house()
+    const { call, signIn, stored, lines, metrics } = await harness()
     const { bearer } = await signIn()
     const { id } = (await call('GET', ME, bearer)).json as { id: string } // what `/sessions/me` answers
     const answer = await call('DELETE', `/api/v1/sessions/${id}`, bearer)
@@ -339,7 +339,7 @@ describe('ending', () => {
   })
 
   test('of another one by its public id leaves this browser signed in, and its site data alone', async () => {
-    const { call, signIn, sessions, lines } = await house()
+    const { call, signIn, sessions, lines } = await harness()
     const { bearer } = await signIn()
     const other = await sessions.open(GRANT)
     const answer = await call('DELETE', `/api/v1/sessions/${other.publicId}`, bearer)
@@ -352,7 +352,7 @@ describe('ending', () => {
   })
 
   test('a move that is late does not bring it back', async () => {
-    const { call, signIn, clock, stored } = await house()
+    const { call, signIn, clock, stored } = await harness()
     const { bearer } = await signIn()
     clock.now += MOVE_EVERY_MS
     const [used, refreshed, ended] = await Promise.all([
@@ -370,7 +370,7 @@ describe('ending', () => {
 
 describe('all sessions of a person', () => {
   test('end at once, but for the one that is excepted, and nobody else’s', async () => {
-    const { call, signIn, sessions, stored, metrics } = await house()
+    const { call, signIn, sessions, stored, metrics } = await harness()
     const [one, two, here] = [await signIn(), await signIn(), await signIn()]
     expect(await sessions.endAllOf('00u1other', 'by_person')).toBe(0)
     expect(await sessions.endAllOf('00u1person', 'by_person', { id: here.id })).toBe(2)
@@ -385,7 +385,7 @@ describe('all sessions of a person', () => {
   })
 
   test('that are signed out or idled out already are not counted, and one gone is forgotten', async () => {
-    const { call, signIn, sessions, clock } = await house()
+    const { call, signIn, sessions, clock } = await harness()
     const out = await signIn()
     await call('DELETE', ME, out.bearer)
     await signIn()
@@ -396,7 +396,7 @@ describe('all sessions of a person', () => {
   })
 
   test('are found after a key rotation, under the old name and the new', async () => {
-    const { signIn, sessions, keyring } = await house()
+    const { signIn, sessions, keyring } = await harness()
     await signIn()
     keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
     await signIn()
@@ -404,7 +404,7 @@ describe('all sessions of a person', () => {
   })
 
   test('an index entry copied to another person’s index does not open there', async () => {
-    const { signIn, sessions, entries, call } = await house()
+    const { signIn, sessions, entries, call } = await harness()
     const { bearer } = await signIn()
     const [from = ''] = [...entries.keys()].filter((key) => key.startsWith('gatehouse:user-sess:'))
     const content = entries.get(from)?.content
@@ -423,13 +423,13 @@ describe('all sessions of a person', () => {
 })
 
 describe('no more sessions a person than the cap', () => {
-  type House = Awaited<ReturnType<typeof sessionHouse>>
+  type Harness = Awaited<ReturnType<typeof startSessionHarness>>
 
-  const living = async ({ call }: House, bearers: readonly string[]) =>
+  const living = async ({ call }: Harness, bearers: readonly string[]) =>
     (await Promise.all(bearers.map((bearer) => call('GET', ME, bearer)))).map(({ status }) => status === 200)
 
   /** Opened one after the other. */
-  async function full(own: House, count = MAX_PER_PERSON): Promise<string[]> {
+  async function full(own: Harness, count = MAX_PER_PERSON): Promise<string[]> {
     const bearers: string[] = []
     for (let n = 0; n < count; n++) {
       bearers.push((await own.signIn()).bearer)
@@ -439,7 +439,7 @@ describe('no more sessions a person than the cap', () => {
   }
 
   test('the oldest gives way when one more opens, and is counted', async () => {
-    const own = await house()
+    const own = await harness()
     const bearers = await full(own, MAX_PER_PERSON + 1)
     expect(await living(own, bearers)).toEqual([false, true, true, true, true])
     expect(await own.sessions.listOf('00u1person')).toHaveLength(MAX_PER_PERSON)
@@ -450,7 +450,7 @@ describe('no more sessions a person than the cap', () => {
   })
 
   test('the oldest is the one opened first, however much it is used', async () => {
-    const own = await house()
+    const own = await harness()
     const bearers = await full(own)
     own.clock.now += MOVE_EVERY_MS
     await own.call('POST', REFRESH, bearers[0])
@@ -459,21 +459,21 @@ describe('no more sessions a person than the cap', () => {
   })
 
   test('one that this browser had before does not count: nobody else gives way for it', async () => {
-    const own = await house()
+    const own = await harness()
     const bearers = await full(own)
     await own.signIn(bearers[2])
     expect(await living(own, bearers)).toEqual([true, true, false, true])
   })
 
   test('another person’s do not count', async () => {
-    const own = await house()
+    const own = await harness()
     const bearers = await full(own)
     expect(await own.sessions.open({ ...grant(), userId: '00u1other' })).toMatchObject({ evicted: 0 })
     expect(await living(own, bearers)).toEqual([true, true, true, true])
   })
 
   test('idled-out ones do not count, though the index still knows them', async () => {
-    const own = await house()
+    const own = await harness()
     const [first = '', ...rest] = await full(own)
     while (own.clock.now < START + 2 * IDLE_MS) {
       own.clock.now += IDLE_MS / 2
@@ -485,7 +485,7 @@ describe('no more sessions a person than the cap', () => {
   })
 
   test('those under a retired key count too', async () => {
-    const own = await house()
+    const own = await harness()
     const bearers = await full(own)
     own.keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
     await own.signIn()
@@ -493,7 +493,7 @@ describe('no more sessions a person than the cap', () => {
   })
 
   test('opened at once, the newest are left, and as many as may be', async () => {
-    const own = await house()
+    const own = await harness()
     await full(own)
     await Promise.all(Array.from({ length: 25 }, () => own.sessions.open(grant())))
     const left = await own.sessions.listOf('00u1person')
@@ -503,7 +503,7 @@ describe('no more sessions a person than the cap', () => {
   })
 
   test('below the cap, opening costs three writes and no read', async () => {
-    const own = await house()
+    const own = await harness()
     await own.signIn()
     expect(own.traffic).toMatchObject({ writes: 3, reads: 0 })
   })
@@ -511,7 +511,7 @@ describe('no more sessions a person than the cap', () => {
 
 describe('an entry of the index whose session is still to come', () => {
   test('is left alone by who looks, so that the session can be ended later', async () => {
-    const own = await house()
+    const own = await harness()
     const { bearer, id } = await own.signIn()
     const [place = ''] = own.stored()
     const record = own.entries.get(place)
@@ -526,7 +526,7 @@ describe('an entry of the index whose session is still to come', () => {
   })
 
   test('is forgotten when none came', async () => {
-    const own = await house()
+    const own = await harness()
     await own.signIn()
     for (const place of own.stored()) own.entries.delete(place)
     const index = [...own.entries].find(([, { content }]) => content instanceof Map)?.[0] ?? ''
@@ -539,7 +539,7 @@ describe('an entry of the index whose session is still to come', () => {
 
 describe('a record that was tampered with in the store', () => {
   test('copied to the place of another session does not open there', async () => {
-    const { call, signIn, entries, stored, lines, metrics } = await house()
+    const { call, signIn, entries, stored, lines, metrics } = await harness()
     const admin = await signIn()
     const attacker = await signIn()
     const [from, to] = stored()
@@ -555,7 +555,7 @@ describe('a record that was tampered with in the store', () => {
   test.each(['', 'garbage', '{}', '{"version":1}', 'AAAA'])(
     'replaced by %j is no session',
     async (content) => {
-      const { call, signIn, entries, stored } = await house()
+      const { call, signIn, entries, stored } = await harness()
       const { bearer } = await signIn()
       const [key = ''] = stored()
       entries.set(key, { content, expiresAt: Number.POSITIVE_INFINITY })
@@ -568,7 +568,7 @@ describe('a record that was tampered with in the store', () => {
 
 describe('the store is away', () => {
   test('that is 503 and never "signed out", and the cookie stays', async () => {
-    const { call, signIn, traffic } = await house()
+    const { call, signIn, traffic } = await harness()
     const { bearer } = await signIn()
     traffic.away = true
     for (const [method, path] of [
@@ -589,7 +589,7 @@ describe('the store is away', () => {
   })
 
   test('who bears no cookie of ours does not notice', async () => {
-    const { call, traffic } = await house()
+    const { call, traffic } = await harness()
     traffic.away = true
     expect((await call('GET', ME)).status).toBe(404)
     expect((await call('GET', ME, 'other=1')).status).toBe(404)
@@ -598,7 +598,7 @@ describe('the store is away', () => {
 
 describe('reading a session only reads', () => {
   test('it writes nothing, sets no cookie, and asks the store once a request', async () => {
-    const { call, signIn, traffic } = await house()
+    const { call, signIn, traffic } = await harness()
     const { bearer } = await signIn()
     Object.assign(traffic, { reads: 0, writes: 0 })
     for (const path of [ME, '/need', '/fail', ME]) {
@@ -608,7 +608,7 @@ describe('reading a session only reads', () => {
   })
 
   test('an error after the session was read sets no session cookie either', async () => {
-    const { call, signIn, clock } = await house()
+    const { call, signIn, clock } = await harness()
     const { bearer } = await signIn()
     clock.now += MOVE_EVERY_MS
     const answer = await call('GET', '/fail', bearer)
@@ -616,7 +616,7 @@ describe('reading a session only reads', () => {
   })
 
   test('an answer leaves in one piece: nothing is saved or touched while it goes out', async () => {
-    const { call, signIn, pieces } = await house()
+    const { call, signIn, pieces } = await harness()
     const { bearer } = await signIn()
     for (const path of [ME, '/need', '/fail']) await call('GET', path, bearer)
     await call('HEAD', ME, bearer)
@@ -625,7 +625,7 @@ describe('reading a session only reads', () => {
   })
 
   test('a record that names another id is no session, wherever it was found', async () => {
-    const { call, signIn, records } = await house()
+    const { call, signIn, records } = await harness()
     const [one, other] = [await signIn(), await signIn()]
     const session = await records.read(other.id)
     if (session === undefined) throw new Error('the session that was just opened is not there')
@@ -638,7 +638,7 @@ describe('X-Gatehouse-Session', () => {
   const publicIdOf = (json: unknown) => (json as { id: string }).id // what `sessions/me` answers
 
   test('of another session: 409, and nothing is done', async () => {
-    const { call, signIn, stored, clock } = await house()
+    const { call, signIn, stored, clock } = await harness()
     const { bearer } = await signIn()
     const other = publicIdOf((await call('GET', ME, (await signIn()).bearer)).json)
     clock.now += MOVE_EVERY_MS
@@ -658,7 +658,7 @@ describe('X-Gatehouse-Session', () => {
   })
 
   test.each([['twice'], ['empty'], ['garbage']])('%s: 409', async (how) => {
-    const { call, signIn } = await house()
+    const { call, signIn } = await harness()
     const { bearer } = await signIn()
     const own = publicIdOf((await call('GET', ME, bearer)).json)
     const value = { twice: [own, own], empty: '', garbage: 'x'.repeat(500) }[how]
@@ -666,7 +666,7 @@ describe('X-Gatehouse-Session', () => {
   })
 
   test('of this session, or where there is none any more, changes nothing', async () => {
-    const { call, signIn } = await house()
+    const { call, signIn } = await harness()
     const { bearer } = await signIn()
     const own = { 'X-Gatehouse-Session': publicIdOf((await call('GET', ME, bearer)).json) }
     expect((await call('GET', ME, bearer, own)).status).toBe(200)
@@ -676,7 +676,7 @@ describe('X-Gatehouse-Session', () => {
   })
 
   test('with the store away: 503', async () => {
-    const { call, signIn, traffic } = await house()
+    const { call, signIn, traffic } = await harness()
     const { bearer } = await signIn()
     traffic.away = true
     expect((await call('GET', ME, bearer, { 'X-Gatehouse-Session': 'x' })).status).toBe(503)
@@ -685,7 +685,7 @@ describe('X-Gatehouse-Session', () => {
 
 describe('the cookie', () => {
   test('over https', async () => {
-    const { signIn } = await house()
+    const { signIn } = await harness()
     const { setCookie } = await signIn()
     expect(setCookie).toMatch(
       /^__Host-gatehouse=s%3A[\w-]{43}\.[\w%-]+; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
@@ -694,19 +694,19 @@ describe('the cookie', () => {
   })
 
   test('over http on localhost it has another name and is not Secure, or browsers would drop it', async () => {
-    const { signIn, call } = await house({ secure: false })
+    const { signIn, call } = await harness({ secure: false })
     const { setCookie, bearer } = await signIn()
     expect(setCookie).toMatch(/^gatehouse=s%3A[\w-]{43}\.[\w%-]+; Path=\/; HttpOnly; SameSite=Lax$/)
     expect((await call('GET', ME, bearer)).status).toBe(200)
   })
 
   test('may be strict', async () => {
-    const { signIn } = await house({ sameSite: 'strict' })
+    const { signIn } = await harness({ sameSite: 'strict' })
     expect((await signIn()).setCookie).toMatch(/; SameSite=Strict$/)
   })
 
   test('of one name twice: the first one counts, as for everybody else in the chain', async () => {
-    const { call, signIn } = await house()
+    const { call, signIn } = await harness()
     const { bearer } = await signIn()
     expect((await call('GET', ME, `${bearer}; __Host-gatehouse=other`)).status).toBe(200)
     const shadowed = await call('GET', ME, `__Host-gatehouse=other; ${bearer}`)
@@ -714,7 +714,7 @@ describe('the cookie', () => {
   })
 
   test('is found among many others', async () => {
-    const { call, signIn } = await house()
+    const { call, signIn } = await harness()
     const { bearer } = await signIn()
     expect((await call('GET', ME, `a=b; ${'c=d; '.repeat(200)}${bearer}; e="f"`)).status).toBe(200)
   })

@@ -6,7 +6,7 @@ import { cleanUpAll, connect, connectClient, server, stopped } from './redis-har
 
 afterEach(cleanUpAll)
 
-async function house() {
+async function harness() {
   const redis = await server()
   const { store } = connect(redis.url)
   await store.ping()
@@ -26,7 +26,7 @@ const numbers = (count: number) => Array.from({ length: count }, (_, n) => n)
 
 describe('operations of one turn', () => {
   test('are one command, carried out in the order in which they were asked for', async () => {
-    const { store, outside, scripts } = await house()
+    const { store, outside, scripts } = await harness()
     const window = { keySuffix: '', name: 'w', most: 1, ttlMs: 60_000 }
     const answers = await Promise.all([
       store.set('gatehouse:a', 'one', 60_000, 'absent'),
@@ -53,7 +53,7 @@ describe('operations of one turn', () => {
   })
 
   test('are several where they are very many, and none is lost or mistaken for another', async () => {
-    const { store, scripts } = await house()
+    const { store, scripts } = await harness()
     const written = await Promise.all(
       numbers(200).map((n) => store.set(`gatehouse:n:${n}`, `value ${n}`, 60_000, 'absent')),
     )
@@ -74,7 +74,7 @@ describe('operations of one turn', () => {
   })
 
   test('do not suffer from one that fails', async () => {
-    const { store, outside } = await house()
+    const { store, outside } = await harness()
     await outside.lpush('gatehouse:list', 'no record of ours')
     const [before, failed, after] = await Promise.allSettled([
       store.set('gatehouse:before', '1', 60_000),
@@ -147,7 +147,7 @@ describe('operations that are asked for while Redis owes replies', () => {
 })
 
 test('what could not be sent is sent for all who asked, once there is a connection again', async () => {
-  const { redis, scripts } = await house()
+  const { redis, scripts } = await harness()
   const { client, call, run } = await connectClient(redis.url)
   const asked = numbers(3).map((n) =>
     run('once', () => call('set', [`gatehouse:n:${n}`], ['', 60_000, 'NX'])),

@@ -1,6 +1,6 @@
 import { OktaAuth } from '@okta/okta-auth-js/authn'
 import { type Browser, openBrowser } from './browser.ts'
-import { PASSWORD } from './house.ts'
+import { PASSWORD } from './harness.ts'
 
 /** The vendor's browser library, unchanged: `issuer` is the broker, and its requests go through a cookie jar. */
 export interface Library {

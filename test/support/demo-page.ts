@@ -11,7 +11,7 @@ import { click } from './click.ts'
 import { freePort } from './gatehouse.ts'
 
 /** The demo as people meet it: the page as it was built, in a real browser, the sandbox behind it. */
-export interface DemoHouse {
+export interface DemoHarness {
   readonly demo: Demo
   readonly sandbox: Sandbox
   readonly chromium: Browser
@@ -48,7 +48,7 @@ export const NEW_PASSWORD = 'Another-Password-2'
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const PHONE_WIDTH = 320
 
-export async function openDemo(): Promise<DemoHouse> {
+export async function openDemo(): Promise<DemoHarness> {
   const logStream = new PassThrough().resume()
   const demo = await startDemo({ port: await freePort(), sandboxConfigPath: defaultConfigPath, logStream })
   const chromium = await openChromium()

@@ -1,5 +1,5 @@
 import type { Browser } from './browser.ts'
-import type { House } from './house.ts'
+import type { Harness } from './harness.ts'
 import { navigate } from './navigate.ts'
 
 /**
@@ -9,7 +9,7 @@ import { navigate } from './navigate.ts'
  * @returns where the identity provider sends the browser back to
  */
 export async function answerAtProvider(
-  { gatehouse, authnUrl }: Pick<House, 'gatehouse' | 'authnUrl'>,
+  { gatehouse, authnUrl }: Pick<Harness, 'gatehouse' | 'authnUrl'>,
   browser: Browser,
   link: string,
   answer: 'approve' | 'reject',

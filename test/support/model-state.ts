@@ -1,7 +1,7 @@
 import type { Call } from '../../src/sandbox/call-log.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import type { Browser, JsonObject, PageAnswer } from './browser.ts'
-import type { House } from './house.ts'
+import type { Harness } from './harness.ts'
 import { fail, isKnock, isOurs, linksIn, what } from './model-answers.ts'
 import { createPairs, OVER, type Pairs } from './model-pairs.ts'
 import { createRandom, type Random } from './model-random.ts'
@@ -34,7 +34,7 @@ export interface Tab {
 }
 
 export interface ModelParts {
-  readonly house: House
+  readonly harness: Harness
   readonly seed: number
   /** The sandbox's clock. */
   readonly now: () => number
@@ -78,10 +78,10 @@ export const BROWSERS = 3
 const MAX_TABS = 8
 
 export async function createModelState(parts: ModelParts): Promise<ModelState> {
-  const { house, seed, now } = parts
-  const { sandbox, gatehouse } = house
+  const { harness, seed, now } = parts
+  const { sandbox, gatehouse } = harness
   const browsers: Browser[] = []
-  for (let index = 0; index < BROWSERS; index += 1) browsers.push(await house.visit())
+  for (let index = 0; index < BROWSERS; index += 1) browsers.push(await harness.visit())
   const sessions: ModelState['sessions'] = browsers.map(() => undefined)
   const trail: string[] = []
 
@@ -94,14 +94,14 @@ export async function createModelState(parts: ModelParts): Promise<ModelState> {
   const browserOf = (index: number): Browser => browsers[index] ?? fail(`no browser ${index}`)
 
   const send = async (index: number, method: Method, path: string, body?: object) => {
-    const before = house.upstreamCalls().length
+    const before = harness.upstreamCalls().length
     const browser = browserOf(index)
     browser.received.length = 0
     const answer =
       method === 'POST'
         ? await browser.post(path, body)
         : await (method === 'GET' ? browser.get(path) : browser.delete(path))
-    const calls = house
+    const calls = harness
       .upstreamCalls()
       .slice(before)
       .filter((call) => !isKnock(call))

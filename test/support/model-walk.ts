@@ -14,7 +14,7 @@ export interface Walk {
 }
 
 export async function startWalk(parts: ModelParts): Promise<Walk> {
-  const { house } = parts
+  const { harness } = parts
   const state = await createModelState(parts)
   const { sandbox, random, pairs, forgetAll } = state
   const begin = createBeginnings(state)
@@ -30,7 +30,7 @@ export async function startWalk(parts: ModelParts): Promise<Walk> {
     },
     async step() {
       steps += 1
-      if (house.upstreamCalls().length > 5000) house.forget()
+      if (harness.upstreamCalls().length > 5000) harness.forget()
       if (random.chance(0.01))
         forgetAll(random.chance(0.7) ? () => sandbox.reset() : sandbox.expireTransactions)
       state.tabs = state.tabs.filter((tab) => tab.status !== 'CANCELLED' || random.chance(0.5))

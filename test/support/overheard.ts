@@ -1,6 +1,6 @@
 /**
  * What the browsers of this process sent to an origin that nobody else may know, and all that they got from there: for
- * the house that looks for secrets when it is left.
+ * the harness that looks for secrets when it is left.
  */
 export interface Overheard {
   /** Header lines and bodies. */
@@ -25,7 +25,7 @@ export function forgetOverheard(origin: string): void {
 
 const outputs: (() => string)[] = []
 
-/** What a broker's process prints, for every house of this test. */
+/** What a broker's process prints, for every harness of this test. */
 export function hearProcess(output: () => string): void {
   outputs.push(output)
 }

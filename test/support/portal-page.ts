@@ -1,6 +1,6 @@
 import type { Browser, JsonObject, PageAnswer } from './browser.ts'
-import type { House } from './house.ts'
-import { PASSWORD } from './house.ts'
+import type { Harness } from './harness.ts'
+import { PASSWORD } from './harness.ts'
 import { handleOf, hrefAt, verifyHref } from './transaction-view.ts'
 
 /**
@@ -31,8 +31,8 @@ export interface SendOptions {
   readonly headers?: Record<string, string>
 }
 
-export async function openPage(house: Pick<House, 'visit'>, browser?: Browser): Promise<PortalPage> {
-  return pageIn(browser ?? (await house.visit()))
+export async function openPage(harness: Pick<Harness, 'visit'>, browser?: Browser): Promise<PortalPage> {
+  return pageIn(browser ?? (await harness.visit()))
 }
 
 function pageIn(browser: Browser): PortalPage {

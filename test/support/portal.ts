@@ -1,13 +1,13 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
-import { AMELIA, type House, type HouseOptions, PASSWORD, startHouse } from './house.ts'
+import { AMELIA, type Harness, type HarnessOptions, PASSWORD, startHarness } from './harness.ts'
 import { PORTAL, PROXIES, type ProxyName } from './proxies.ts'
 import { type PortalAnswer, type PortalAsk, type RunningProxy, startProxy } from './proxy.ts'
 
 /** A whole portal: a proxy by its example in `deploy/proxies/`, a broker behind it, and an application. */
 export interface Portal {
-  readonly house: House
+  readonly harness: Harness
   readonly proxy: RunningProxy
   /** What reached the application, the oldest first. */
   readonly arrived: readonly Arrived[]
@@ -31,7 +31,7 @@ export const ZOE = 'zoë.王@exämple.test'
 export async function startPortal({
   proxy: name = 'nginx',
   ...options
-}: Pick<HouseOptions, 'tunables' | 'redis'> & { readonly proxy?: ProxyName } = {}): Promise<Portal> {
+}: Pick<HarnessOptions, 'tunables' | 'redis'> & { readonly proxy?: ProxyName } = {}): Promise<Portal> {
   const arrived: Arrived[] = []
   const application = createServer({ maxHeaderSize: 1_000_000 }, async (req, res) => {
     const chunks: Buffer[] = []
@@ -51,17 +51,17 @@ export async function startPortal({
   await new Promise<void>((resolve) => {
     application.listen(0, '127.0.0.1', resolve)
   })
-  const house = await startHouse({
+  const harness = await startHarness({
     ...options,
     sandboxConfig: withZoe,
     env: { PUBLIC_URL: PORTAL, TRUST_PROXY: '127.0.0.1' },
   })
   const stop = async () => {
     application.closeAllConnections()
-    await Promise.all([house.stop(), new Promise((resolve) => application.close(resolve))])
+    await Promise.all([harness.stop(), new Promise((resolve) => application.close(resolve))])
   }
   const proxy = await startProxy(name, {
-    gatehousePort: Number(new URL(house.gatehouse.url).port),
+    gatehousePort: Number(new URL(harness.gatehouse.url).port),
     applicationPort: (application.address() as AddressInfo).port, // listening on TCP
   }).catch(async (error: unknown) => {
     await stop()
@@ -69,7 +69,7 @@ export async function startPortal({
   })
 
   return {
-    house,
+    harness,
     proxy,
     arrived,
     async signIn(login, from) {

@@ -2,14 +2,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/global
 import type { Page } from 'playwright-core'
 import { openChromium } from './chromium.ts'
 import { freePort } from './gatehouse.ts'
-import { type House, startHouse } from './house.ts'
+import { type Harness, startHarness } from './harness.ts'
 import { until } from './until.ts'
 import { openWidget, type Widget } from './widget.ts'
 import { startWidgetSite, type WidgetOptions } from './widget-site.ts'
 
 /** A broker and a page with the sign-in widget, for the tests of one file. */
 export interface Widgets {
-  readonly house: House
+  readonly harness: Harness
   readonly page: Page
   readonly pageUrl: string
   readonly brokerUrl: string
@@ -29,7 +29,7 @@ export type PageOrigin = 'on the broker’s origin' | 'on another origin of the 
 export function useWidgets(origin: PageOrigin): Widgets {
   const isSameOrigin = origin === 'on the broker’s origin'
   const stops: (() => Promise<void>)[] = []
-  let started: Pick<Widgets, 'house' | 'page' | 'pageUrl' | 'brokerUrl'> | undefined
+  let started: Pick<Widgets, 'harness' | 'page' | 'pageUrl' | 'brokerUrl'> | undefined
   let opened: Widget | undefined
 
   const current = () => {
@@ -45,19 +45,19 @@ export function useWidgets(origin: PageOrigin): Widgets {
     if (!isSameOrigin) stops.unshift(pageSite.stop)
     const allowed: Record<string, string> = isSameOrigin ? {} : { ALLOWED_ORIGINS: pageSite.url }
     const signInPage = { STEP_UP: 'on', SIGN_IN_URL: `${pageSite.url}/portal/` }
-    const house = await startHouse({ env: { PUBLIC_URL: brokerSite.url, ...allowed, ...signInPage } })
-    stops.unshift(house.stop)
-    broker = house.gatehouse.url
+    const harness = await startHarness({ env: { PUBLIC_URL: brokerSite.url, ...allowed, ...signInPage } })
+    stops.unshift(harness.stop)
+    broker = harness.gatehouse.url
     const chromium = await openChromium()
     stops.unshift(() => chromium.close())
     const page = await chromium.newPage()
     page.setDefaultTimeout(60_000)
-    started = { house, page, pageUrl: pageSite.url, brokerUrl: brokerSite.url }
+    started = { harness, page, pageUrl: pageSite.url, brokerUrl: brokerSite.url }
   })
   afterAll(async () => {
     for (const stop of stops) await stop()
   })
-  beforeEach(() => current().house.sandbox.reset())
+  beforeEach(() => current().harness.sandbox.reset())
   afterEach(async () => {
     const complaints = await opened?.complaints()
     await opened?.close()
@@ -67,8 +67,8 @@ export function useWidgets(origin: PageOrigin): Widgets {
 
   return {
     isSameOrigin,
-    get house() {
-      return current().house
+    get harness() {
+      return current().harness
     },
     get page() {
       return current().page
@@ -85,7 +85,9 @@ export function useWidgets(origin: PageOrigin): Widgets {
       return opened
     },
     codeSentTo: (login) =>
-      until(() => current().house.sandbox.outbox.latest(login)?.code ?? '', { what: `a code for ${login}` }),
+      until(() => current().harness.sandbox.outbox.latest(login)?.code ?? '', {
+        what: `a code for ${login}`,
+      }),
     chooseFactor: (widget, name) =>
       widget.click(
         widget

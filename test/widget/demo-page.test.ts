@@ -6,7 +6,7 @@ import { defaultConfigPath } from '../../src/sandbox/sandbox-config.ts'
 import { openChromium } from '../support/chromium.ts'
 import { click } from '../support/click.ts'
 import { freePort } from '../support/gatehouse.ts'
-import { AMELIA, PASSWORD } from '../support/house.ts'
+import { AMELIA, PASSWORD } from '../support/harness.ts'
 import { requireWidget } from '../support/widget-site.ts'
 
 let demo: Demo

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { AMELIA, OLGA, PASSWORD, PRIYA, WALTER } from '../support/house.ts'
+import { AMELIA, OLGA, PASSWORD, PRIYA, WALTER } from '../support/harness.ts'
 import { until } from '../support/until.ts'
 import { widgetContract } from './widget-contract.ts'
 
@@ -41,8 +41,8 @@ describe('the other screens of the widget', () => {
     await widget.signIn(PRIYA, PASSWORD)
     const asked = widget.form(/Okta Verify/)
     await widget.click(asked.getByRole('button', { name: 'Send Push' }))
-    await until(() => widgets.house.sandbox.pushIsWaiting(PRIYA))
-    widgets.house.sandbox.answerPush(PRIYA, 'reject')
+    await until(() => widgets.harness.sandbox.pushIsWaiting(PRIYA))
+    widgets.harness.sandbox.answerPush(PRIYA, 'reject')
     await asked.getByText('You have chosen to reject this login').waitFor()
   })
 
@@ -84,14 +84,14 @@ describe('the other screens of the widget', () => {
     const widget = await widgets.open()
     await widget.signIn(HANNA, PASSWORD)
     const asked = widget.form(/Counter token/)
-    await widget.fill(asked, { answer: widgets.house.sandbox.totpCode(HANNA) })
+    await widget.fill(asked, { answer: widgets.harness.sandbox.totpCode(HANNA) })
     await widget.send(asked, 'Verify')
     expect(await widget.done()).toMatchObject({ user: HANNA })
   })
 
   test('asks for two security keys at once, and takes the second', async () => {
-    const { sandbox } = widgets.house
-    widgets.house.forget()
+    const { sandbox } = widgets.harness
+    widgets.harness.forget()
     const widget = await widgets.open({ features: { webauthn: true } })
     await widget.page.evaluate(STAND_IN_FOR_KEYS)
     await widget.signIn(KIM, PASSWORD)
@@ -104,7 +104,7 @@ describe('the other screens of the widget', () => {
     const signed = sandbox.authenticator(KIM, ids[1]).signWebauthn(challenge, widgets.pageUrl)
     await widget.page.evaluate(`window.answerKey(${JSON.stringify(signed)})`)
     expect(await widget.done()).toMatchObject({ user: KIM })
-    const paths = widgets.house.upstreamCalls().map(({ path }) => path)
+    const paths = widgets.harness.upstreamCalls().map(({ path }) => path)
     expect(paths.filter((path) => path === '/api/v1/authn/factors/webauthn/verify')).toHaveLength(2)
   })
 
@@ -130,9 +130,9 @@ describe('the other screens of the widget', () => {
     const send = asked.getByRole('link', { name: 'Send code' })
     await widget.click(send)
     await asked.getByText('If the number is correct, please try again').waitFor()
-    expect(widgets.house.sandbox.outbox.messages).toEqual([])
+    expect(widgets.harness.sandbox.outbox.messages).toEqual([])
     await widget.click(send)
-    await until(() => widgets.house.sandbox.outbox.messages.some(({ to }) => to === '+15550100000'))
+    await until(() => widgets.harness.sandbox.outbox.messages.some(({ to }) => to === '+15550100000'))
   })
 
   test('warns of a password that expires, and skips the warning', async () => {
@@ -178,7 +178,7 @@ describe('the other screens of the widget', () => {
     await widget.fill(asked, { username: AMELIA })
     await widget.click(asked.getByRole('link', { name: 'Reset via Email' }))
     await widget.form(/Email sent/).waitFor()
-    expect(widgets.house.sandbox.outbox.latest(AMELIA)?.purpose).toBe('recovery')
+    expect(widgets.harness.sandbox.outbox.latest(AMELIA)?.purpose).toBe('recovery')
     await widget.done('FORGOT_PASSWORD_EMAIL_SENT')
     await widget.click(widget.form(/Email sent/).getByRole('link', { name: 'Back to sign in' }))
     await widget.signIn(AMELIA, PASSWORD)

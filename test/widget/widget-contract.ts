@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { AMELIA, PASSWORD, PRIYA, TOMAS } from '../support/house.ts'
+import { AMELIA, PASSWORD, PRIYA, TOMAS } from '../support/harness.ts'
 import { limitIsOver } from '../support/limit-is-over.ts'
 import { until } from '../support/until.ts'
 import { DUO_ORIGIN } from '../support/widget-site.ts'
@@ -40,7 +40,7 @@ export function widgetContract(origin: PageOrigin): Widgets {
       await widget.fill(asked, { answer: '000000' })
       await widget.send(asked, 'Verify')
       await asked.getByText("doesn't match our records").waitFor()
-      await widget.fill(asked, { answer: widgets.house.sandbox.totpCode(TOMAS) })
+      await widget.fill(asked, { answer: widgets.harness.sandbox.totpCode(TOMAS) })
       await widget.send(asked, 'Verify')
       expect(await widget.done()).toMatchObject({ user: TOMAS })
       expect(widget.calls()).toEqual(['POST /api/v1/authn 200', `${VERIFY} 403`, `${VERIFY} 200`])
@@ -50,15 +50,15 @@ export function widgetContract(origin: PageOrigin): Widgets {
       const widget = await widgets.open()
       await widget.signIn(PRIYA, PASSWORD)
       await widget.click(widget.form(/Okta Verify/).getByRole('button', { name: 'Send Push' }))
-      await until(() => widgets.house.sandbox.pushIsWaiting(PRIYA))
-      widgets.house.sandbox.answerPush(PRIYA, 'approve')
+      await until(() => widgets.harness.sandbox.pushIsWaiting(PRIYA))
+      widgets.harness.sandbox.answerPush(PRIYA, 'approve')
       expect(await widget.done()).toMatchObject({ user: PRIYA })
       expect(await widgets.whoIsSignedIn()).toMatchObject({ login: PRIYA })
     })
 
     test('posts what the frame of Duo signed, which takes the device cookie: from the broker’s origin alone', async () => {
       await widgets.page.route(`${DUO_ORIGIN}/**`, async (route) => {
-        const [signed] = widgets.house.sandbox.duoResponse(DARIO).split(':')
+        const [signed] = widgets.harness.sandbox.duoResponse(DARIO).split(':')
         const body = `<script>parent.postMessage(${JSON.stringify(signed)}, '*')</script>`
         await route.fulfill({ contentType: 'text/html', body })
       })
@@ -91,7 +91,7 @@ export function widgetContract(origin: PageOrigin): Widgets {
         what: 'the picture',
       })
       await widget.click(chosen.getByRole('button', { name: 'Next' }))
-      await widget.fill(chosen, { passCode: widgets.house.sandbox.totpCode(REGGIE) })
+      await widget.fill(chosen, { passCode: widgets.harness.sandbox.totpCode(REGGIE) })
       await widget.send(chosen, 'Verify')
       expect(await widget.done()).toMatchObject({ user: REGGIE })
       expect(widget.calls()).toEqual([
@@ -133,14 +133,14 @@ export function widgetContract(origin: PageOrigin): Widgets {
 
     test('says that there were too many requests, and signs in once there are fewer', async () => {
       const widget = await widgets.open()
-      widgets.house.sandbox.faults.authn.set({ kind: 'rate-limited', path: '/api/v1/authn', times: 1 })
+      widgets.harness.sandbox.faults.authn.set({ kind: 'rate-limited', path: '/api/v1/authn', times: 1 })
       await widget.signIn(AMELIA, PASSWORD)
       await widget
         .form(/^Sign In$/)
         .getByText('You exceeded the maximum number of requests')
         .waitFor()
       expect(await widget.reports()).toEqual([{ kind: 'error', code: 'E0000047' }])
-      await limitIsOver(widgets.house)
+      await limitIsOver(widgets.harness)
       await widget.send(widget.form(/^Sign In$/), 'Sign In')
       expect(await widget.done()).toMatchObject({ user: AMELIA })
     })
@@ -149,8 +149,8 @@ export function widgetContract(origin: PageOrigin): Widgets {
       const widget = await widgets.open()
       await widget.signIn(TOMAS, PASSWORD)
       const asked = widget.form(/Google Authenticator/)
-      await widget.fill(asked, { answer: widgets.house.sandbox.totpCode(TOMAS) })
-      widgets.house.sandbox.expireTransactions()
+      await widget.fill(asked, { answer: widgets.harness.sandbox.totpCode(TOMAS) })
+      widgets.harness.sandbox.expireTransactions()
       await widget.send(asked, 'Verify')
       await widget.form(/^Sign In$/).waitFor()
       expect(widget.calls()).toEqual(['POST /api/v1/authn 200', `${VERIFY} 401`])
@@ -181,20 +181,20 @@ export function widgetContract(origin: PageOrigin): Widgets {
       expect(stateToken).toMatch(/^00/)
       const widget = await widgets.open({ stateToken })
       const asked = widget.form(/Google Authenticator/)
-      await widget.fill(asked, { answer: widgets.house.sandbox.totpCode(TOMAS) })
+      await widget.fill(asked, { answer: widgets.harness.sandbox.totpCode(TOMAS) })
       await widget.send(asked, 'Verify')
       expect(await widget.done()).toMatchObject({ user: TOMAS })
       expect(widget.calls()).toEqual(['POST /api/v1/authn/introspect 200', `${VERIFY} 200`])
     })
 
     test('goes on from the handle of a step-up that an app began', async () => {
-      const { stateToken: real } = widgets.house.sandbox.startStepUp('payroll', TOMAS, widgets.brokerUrl)
+      const { stateToken: real } = widgets.harness.sandbox.startStepUp('payroll', TOMAS, widgets.brokerUrl)
       await widgets.page.goto(`${widgets.brokerUrl}/signin/step-up?stateToken=${real}`)
       expect(widgets.page.url().startsWith(`${widgets.pageUrl}/portal/?stateToken=00`)).toBe(true)
       const stateToken = new URL(widgets.page.url()).searchParams.get('stateToken') ?? ''
       const widget = await widgets.open({ stateToken })
       const asked = widget.form(/Google Authenticator/)
-      await widget.fill(asked, { answer: widgets.house.sandbox.totpCode(TOMAS) })
+      await widget.fill(asked, { answer: widgets.harness.sandbox.totpCode(TOMAS) })
       await widget.send(asked, 'Verify')
       expect(await widget.done()).toMatchObject({ user: TOMAS, type: 'SESSION_STEP_UP' })
       expect(widget.calls()).toEqual(['POST /api/v1/authn/introspect 200', `${VERIFY} 200`])

@@ -10,13 +10,13 @@ import type { RedisServer } from './redis-server.ts'
  * there was, in every log line and metric, in all that was ever written to Redis, and in all that browsers got; and
  * people's names in the first three.
  */
-export interface HouseSecrets {
+export interface HarnessSecrets {
   /** Throws, and says what was found where, unless all is clean. */
   check(brokers: readonly Gatehouse[]): Promise<void>
   stop(): void
 }
 
-export interface HouseSecretsParts {
+export interface HarnessSecretsParts {
   readonly sandbox: Sandbox
   readonly redis: RedisServer
   readonly authnUrl: string
@@ -24,7 +24,7 @@ export interface HouseSecretsParts {
   readonly keys: readonly string[]
 }
 
-export async function watchHouseSecrets(parts: HouseSecretsParts): Promise<HouseSecrets> {
+export async function watchSecrets(parts: HarnessSecretsParts): Promise<HarnessSecrets> {
   const { sandbox, redis, authnUrl, keys } = parts
   const store = await watchStore(redis)
   const secrets = new Set<string>(keys)

@@ -1,13 +1,13 @@
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import { type Browser, openBrowser } from './browser.ts'
 import { type Gatehouse, type GatehouseOptions, startGatehouse, TEST_KEY } from './gatehouse.ts'
-import { watchHouseSecrets } from './house-secrets.ts'
+import { watchSecrets } from './harness-secrets.ts'
 import { type RedisServer, type RedisServerOptions, startRedis } from './redis-server.ts'
 import { type SandboxUpstreamOptions, startSandboxUpstream } from './sandbox-upstream.ts'
 import { type StubListener, type StubUpstream, startStubUpstream } from './stub-upstream.ts'
 
 /** The sandbox, a real Redis and one or more brokers in front of them. Other processes join by `signInEnv`. */
-export interface House {
+export interface Harness {
   readonly sandbox: Sandbox
   readonly redis: RedisServer
   readonly gatehouse: Gatehouse
@@ -25,20 +25,20 @@ export interface House {
   /** What arrived at the sign-in API since the last `forget()`. */
   upstreamCalls(): Sandbox['calls']['authn']['entries']
   forget(): void
-  /** Throws when a secret was left behind anywhere (house-secrets.ts), or an audit line broke its schema. */
+  /** Throws when a secret was left behind anywhere (harness-secrets.ts), or an audit line broke its schema. */
   stop(): Promise<void>
 }
 
-export interface HouseOptions extends Partial<GatehouseOptions>, SandboxUpstreamOptions {
+export interface HarnessOptions extends Partial<GatehouseOptions>, SandboxUpstreamOptions {
   readonly redis?: RedisServerOptions
 }
 
-export async function startHouse(options: HouseOptions = {}): Promise<House> {
+export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
   const { sandboxConfig, sandboxNow, env, redis: redisOptions, ...rest } = options
   const upstream = await startSandboxUpstream({ sandboxConfig, sandboxNow })
   const { sandbox, authnUrl } = upstream
   const redis = await startRedis(redisOptions)
-  const secrets = await watchHouseSecrets({ sandbox, redis, authnUrl, keys: upstream.pamKeys })
+  const secrets = await watchSecrets({ sandbox, redis, authnUrl, keys: upstream.pamKeys })
   const signInEnv = { ...upstream.signInEnv, REDIS_URL: redis.url, SECRET_KEYS: TEST_KEY }
   const brokers: Gatehouse[] = []
 
@@ -81,7 +81,7 @@ export async function startHouse(options: HouseOptions = {}): Promise<House> {
 }
 
 /** The stub and one broker on the embedded store in front of it: for answers that the sandbox does not make. */
-export interface StubHouse {
+export interface StubHarness {
   readonly stub: StubUpstream
   readonly gatehouse: Gatehouse
   /** A fresh browser that has asked for its session first, as a portal's page does. */
@@ -89,11 +89,11 @@ export interface StubHouse {
   stop(): Promise<void>
 }
 
-export async function startStubHouse({
+export async function startStubHarness({
   answer,
   env,
   ...rest
-}: Partial<GatehouseOptions> & { readonly answer?: StubListener } = {}): Promise<StubHouse> {
+}: Partial<GatehouseOptions> & { readonly answer?: StubListener } = {}): Promise<StubHarness> {
   const stub = await startStubUpstream(answer)
   const gatehouse = await startGatehouse({ ...rest, env: { AUTHN_BASE_URL: stub.origin, ...env } })
   return {

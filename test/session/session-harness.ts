@@ -38,7 +38,7 @@ export const GRANT: SessionGrant = {
   userAgent: 'Test/1',
 }
 
-export interface HouseOptions {
+export interface HarnessOptions {
   readonly secure?: boolean
   readonly sameSite?: 'lax' | 'strict'
 }
@@ -47,7 +47,7 @@ export interface HouseOptions {
 export const DEVICE_HEADER = 'x-test-device'
 
 /** Sessions over a real server, on the embedded store, by a clock that the test holds. */
-export async function sessionHouse({ secure = true, sameSite = 'lax' }: HouseOptions = {}) {
+export async function startSessionHarness({ secure = true, sameSite = 'lax' }: HarnessOptions = {}) {
   const clock = { now: START }
   const now = () => clock.now
   const keyring = { keys: [Buffer.alloc(32, 1)] }

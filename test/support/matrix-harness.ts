@@ -11,7 +11,7 @@ import { stepBody } from './step-body.ts'
  * A broker as in production (https, two keys, a second origin, every option on) before an upstream that says yes to
  * everything and offers every step there is: what is refused, the broker refuses.
  */
-export interface MatrixHouse {
+export interface MatrixHarness {
   readonly gatehouse: Gatehouse
   readonly upstreamUrl: string
   readonly port: number
@@ -52,10 +52,10 @@ export const SESSION_COOKIE = '__Host-gatehouse'
 const [CURRENT, OLDER, REMOVED] = [7, 8, 9].map((byte) => Buffer.alloc(32, `plainly-fake-${byte}`))
 const IDLE_MS = 30 * 60_000
 
-export async function startMatrixHouse({
+export async function startMatrixHarness({
   env = {},
   tunables: change = (same) => same,
-}: Partial<Pick<GatehouseOptions, 'env' | 'tunables'>> = {}): Promise<MatrixHouse> {
+}: Partial<Pick<GatehouseOptions, 'env' | 'tunables'>> = {}): Promise<MatrixHarness> {
   const upstream = await startPermissiveUpstream()
   let shiftMs = 0
   const gatehouse = await startGatehouse({
@@ -80,7 +80,7 @@ export async function startMatrixHouse({
   const port = Number(new URL(gatehouse.url).port)
   let people = 0
 
-  const ask: MatrixHouse['ask'] = ({ method, path, headers, body }) => {
+  const ask: MatrixHarness['ask'] = ({ method, path, headers, body }) => {
     if (body === undefined) return askPort(port, { method, path, headers })
     const { type, text } = stepBody(path, body)
     return askPort(port, { method, path, headers: { ...headers, 'content-type': type }, body: text })
