@@ -7,6 +7,8 @@ import type { ModelState, Tab } from './model-state.ts'
 import { type Typing, typed } from './model-typing.ts'
 
 const FORGOTTEN_AFTER_MS = 20 * 60_000
+/** A verification that is answered with one of these has only begun, or was refused on the phone. */
+const FACTOR_OPEN: ReadonlySet<string> = new Set(['MFA_REQUIRED', 'MFA_CHALLENGE'])
 const STRANGE_HANDLE = `00${'x'.repeat(43)}`
 
 export type Steps = ReturnType<typeof createSteps>
@@ -96,7 +98,8 @@ export function createSteps(state: ModelState) {
     require(upstream !== 'state' ||
       answer.json.status === status, `"where am I?" should say ${status}`, answer)
     if (name === 'change_password' || name === 'reset_password') tab.accepted = true
-    if (name === 'change_password' || name === 'verify') tab.proved = true
+    const isVerified = name === 'verify' && !FACTOR_OPEN.has(String(answer.json.status))
+    if (name === 'change_password' || isVerified) tab.proved = true
     learn(tab, answer, body.revokeSessions === true)
     if (body.revokeSessions === true) for (const index of browsers.keys()) await checkSession(index)
     else await checkSession(tab.browser)
