@@ -130,6 +130,7 @@ describe('plain values', () => {
       'u2f',
       'web',
       'password',
+      'signed_nonce',
       'claims_provider',
       'assertion:oidc',
       'assertion:saml2',
