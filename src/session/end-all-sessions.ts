@@ -38,10 +38,10 @@ export function createEndAllSessions(parts: EndAllSessionsParts): EndAllSessions
      */
     await endedUsers.note(userId) // for the transactions that have not named their user yet
     await openTransactions.deleteAll(userId, staying.transactionKeys)
-    if (staying.id === undefined) await knownDevices.deleteAll(userId)
     const logins = new Set((await sessions.listOf(userId)).map(({ session }) => session.login))
     const count = await sessions.endAllOf(userId, reason, staying)
     await Promise.all([...logins].map(refetchAccess))
+    if (staying.id === undefined) await knownDevices.deleteAll(userId) // last: they only decide which limits hold
     return count
   }
 }

@@ -78,3 +78,62 @@ test('it does not grow for ever: keys that have expired leave it', async () => {
   await replica(OLD).deleteAll('one')
   expect(await store.get('key 999')).toBeUndefined()
 })
+
+test('of very many keys only the newest are kept, so that a user’s keys can always be ended', async () => {
+  for (let n = 0; n < 3000; n++) {
+    clock.now += 1
+    await write('one', `key ${n}`, 100 * TTL_MS)
+  }
+  const [index = ''] = [...entries.keys()].filter((key) => key.startsWith(PREFIX))
+  const noted = Object.keys(await store.indexAll(index))
+  expect(noted.length).toBeGreaterThanOrEqual(1000)
+  expect(noted.length).toBeLessThan(1100)
+  expect(noted).toContain('key 2999')
+  expect(noted.toSorted()).toEqual(left()) // what leaves the index leaves the store too
+})
+
+test('an index of an earlier version, which had no bound, shrinks to it bit by bit', async () => {
+  await indexOfMany(5000)
+  const before = store.delete
+  let deleted = 0
+  store.delete = (key) => {
+    deleted += 1
+    return before(key)
+  }
+  for (let n = 0; n < 32; n++) await write('one', `new ${n}`)
+  expect(deleted).toBeGreaterThan(0)
+  expect(deleted).toBeLessThan(1000)
+})
+
+test('many keys are deleted some at a time: the store is not kept busy for all others', async () => {
+  const index = await indexOfMany(5000)
+  const before = store.delete
+  let [underWay, most] = [0, 0]
+  store.delete = async (key) => {
+    underWay += 1
+    most = Math.max(most, underWay)
+    const wasThere = await before(key)
+    underWay -= 1
+    return wasThere
+  }
+  await replica(OLD).deleteAll('one')
+  expect(await store.indexAll(index)).toEqual({})
+  expect(most).toBeLessThan(200)
+})
+
+test('a key that could not be deleted is still found by the next attempt', async () => {
+  await write('one', 'a')
+  const before = store.delete
+  store.delete = () => Promise.reject(new Error('no answer'))
+  await expect(replica(OLD).deleteAll('one')).rejects.toThrow('no answer')
+  store.delete = before
+  await replica(OLD).deleteAll('one')
+  expect(left()).toEqual([])
+})
+
+async function indexOfMany(count: number): Promise<string> {
+  await write('one', 'key')
+  const [index = ''] = [...entries.keys()].filter((key) => key.startsWith(PREFIX))
+  for (let n = 0; n < count; n++) await store.indexPut(index, `key ${n}`, String(TTL_MS), TTL_MS)
+  return index
+}
