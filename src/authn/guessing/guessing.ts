@@ -58,6 +58,9 @@ type CountingLimit = Pick<Counting, 'notAfterMs'>
 /** Half of what a store operation may take. Should its clock be ahead of ours by more, each attempt is asked for twice. */
 const COUNT_WITHIN_MS = 1000
 
+/** Longer than it takes to count an attempt. */
+const CARRIED_MS = 60_000
+
 /** One place's answer. */
 interface Taken extends Counted {
   readonly counting: LabelledCounting
@@ -93,11 +96,14 @@ export function createGuessing(parts: GuessingParts): Guessing {
     ...(await store.count({ ...counting, ...limit })),
   })
 
-  /** While SECRET_KEYS change: a browser that is known by an older key is known by the newest one too. */
+  /**
+   * While SECRET_KEYS change: a browser that is known by an older key is known by the newest one too. Only for this attempt,
+   * as nothing ends the new mark when all sessions of the user end: the index of known devices names the old one.
+   */
   const carryMark = async ({ mark, formerMarks }: PersonalCounting): Promise<void> => {
     for (const place of formerMarks) {
       if ((await store.get(place)) === undefined) continue
-      await store.set(mark, '1', knownMs, 'absent')
+      await store.set(mark, '1', Math.min(knownMs, CARRIED_MS), 'absent')
       return // the old one stays: another replica may still go by it
     }
   }

@@ -45,7 +45,7 @@ afterEach(() => store.close())
 
 const KEY = Buffer.alloc(32, 'plainly-fake')
 
-function guessingOn(changed: Partial<Store> = {}, masterKeys = [KEY]) {
+function guessingOn(changed: Partial<Store> = {}, masterKeys = [KEY], knownMs = 1000) {
   const keys = () => masterKeys
   const { log, lines } = collectLog()
   const metrics = createMetrics({ processMetrics: false })
@@ -56,7 +56,7 @@ function guessingOn(changed: Partial<Store> = {}, masterKeys = [KEY]) {
   const guessing = createGuessing({
     store: { ...store, ...changed },
     countings: createCountings({ figures, names, canonicalLogin }),
-    knownMs: 1000,
+    knownMs,
     knownDevices: { add: async () => {} },
     audit,
     log,
@@ -402,4 +402,19 @@ describe('the store in trouble', () => {
       new Set(['attempt_not_given_back', 'device_not_remembered']),
     )
   })
+})
+
+test('while keys change, a known browser stays known no longer than by its old mark, which ends with all sessions', async () => {
+  const DAY_MS = 86_400_000
+  const newer = Buffer.alloc(32, 'plainly-fake-too')
+  const marks: [key: string, ttlMs: number][] = []
+  await guessingOn({}, [KEY], 90 * DAY_MS).remember({ userId: '00u1', logins: ['ada'] }, client)
+  const noting: Store['set'] = (key, value, ttlMs, when) => {
+    marks.push([key, ttlMs])
+    return store.set(key, value, ttlMs, when)
+  }
+  const { guard } = guessingOn({ set: noting }, [newer, KEY], 90 * DAY_MS)
+  await guard(password, client, async () => ended('E0000004'))
+  expect(marks).toEqual([[expect.stringMatching(/^gatehouse:known:/), expect.any(Number)]])
+  expect(marks[0]?.[1]).toBeLessThan(DAY_MS)
 })
