@@ -58,6 +58,22 @@ export function completesEnrolment(operation: string, { status, factorResult }: 
   return ENROLS.has(operation) && !isOpen && !isRefused
 }
 
+/**
+ * A factor that was being set up and is active without a step that says so: a phone activates a push factor at the upstream,
+ * whether the page polls or goes back.
+ */
+export function foundActive(
+  operation: string,
+  { status, activeFactors }: Pick<Answer, 'status' | 'activeFactors'>,
+  before: Pick<Transaction, 'enrolment' | 'activeFactors'>,
+): Enrolment | undefined {
+  if (before.enrolment === undefined) return undefined
+  const name = factorName(before.enrolment.factorType, before.enrolment.provider)
+  const isListed = activeFactors.includes(name) && !before.activeFactors.includes(name)
+  const isOver = operation === 'state' && status === 'SUCCESS' // only an active factor ends it without a step
+  return isListed || isOver ? before.enrolment : undefined
+}
+
 export function factorName(factorType: string, provider: string | undefined): string {
   return `${factorType} ${provider ?? ''}`
 }

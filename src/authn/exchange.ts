@@ -9,7 +9,7 @@ import type { AuthnCall, AuthnUpstream } from './authn-upstream.ts'
 import type { CallVolume } from './call-volume.ts'
 import type { Client } from './client.ts'
 import type { EarnSession } from './earned-session.ts'
-import { completesEnrolment, type Enrolment } from './enrolment.ts'
+import { completesEnrolment, type Enrolment, foundActive } from './enrolment.ts'
 import type { Offers } from './offers.ts'
 import type { EndOtherSessions } from './other-sessions.ts'
 import { readAnswer, record } from './read-answer.ts'
@@ -172,8 +172,10 @@ export function createExchange(parts: ExchangeParts): Exchange {
       throw upstreamUnavailable(new UpstreamFailure('unusable', { code: 'too many steps' }))
     }
     audit.answered(operation, answer, { before, after }, client, factorType)
-    if (sending.enrolment !== undefined && completesEnrolment(operation, answer))
-      audit.enrolled(operation, sending.enrolment, after, client)
+    const enrolled = completesEnrolment(operation, answer)
+      ? sending.enrolment
+      : foundActive(operation, answer, before)
+    if (enrolled !== undefined) audit.enrolled(operation, enrolled, after, client)
     // before the step is settled or refused: the password has changed all the same
     if (sending.revokesSessions === true) await endOtherSessions(after, handle, client)
     const mayBePlanted = before.origin === 'imported' || !after.userProved

@@ -123,6 +123,28 @@ test('a push: when the phone has confirmed it, not while it is waited for', asyn
   expect(enrolled()).toMatchObject([{ event: 'factor_enrolled', factorType: 'push', provider: 'OKTA' }])
 })
 
+test.each([
+  ['goes back', (page: PortalPage) => page.follow('_links.prev'), 'previous', 'MFA_ENROLL'],
+  ['asks where it stands', (page: PortalPage) => page.send('/api/v1/authn', {}), 'state', 'SUCCESS'],
+])(
+  'a push that the phone has activated, also if the page %s and never polls',
+  async (_how, send, operation, status) => {
+    const page = await choosing()
+    await enrol(page, 'push', 'OKTA')
+    const { json } = page.held
+    const user = valueAt(json, '_embedded.user')
+    const factors = [{ factorType: 'push', provider: 'OKTA', vendorName: 'OKTA', status: 'ACTIVE' }]
+    const body = { status, expiresAt: json.expiresAt, _embedded: { user, factors } }
+    harness.sandbox.faults.authn.set({ kind: 'status', status: 200, body, times: 1 })
+    await send(page)
+    expect(enrolled()).toMatchObject([
+      { event: 'factor_enrolled', operation, factorType: 'push', provider: 'OKTA' },
+    ])
+    await page.send('/api/v1/authn', {})
+    expect(enrolled()).toHaveLength(1)
+  },
+)
+
 test('none: an enrolment that is given up, in whatever way', async () => {
   const page = await choosing()
   await enrol(page, 'sms', 'OKTA', PHONE())
