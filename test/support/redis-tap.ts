@@ -1,7 +1,9 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { startMonitor } from './redis-monitor.ts'
 import type { RedisServer } from './redis-server.ts'
+import { until } from './until.ts'
 
 /** What a broker asked of Redis. */
 export interface Asked {
@@ -31,6 +33,8 @@ export async function tapRedis(redis: RedisServer): Promise<RedisTap> {
   const watch = await startMonitor(look)
   let commands: string[] = []
   let roundTrips = 0
+  /** Connections on which Redis still has to answer. */
+  const unanswered = new Set<Socket>()
   let onEnd: (() => void) | undefined
   watch.on('monitor', (_time: string, [name = '', word]: string[], source: string) => {
     if (word === END) onEnd?.()
@@ -39,20 +43,20 @@ export async function tapRedis(redis: RedisServer): Promise<RedisTap> {
 
   const server = createServer((broker) => {
     const toRedis = connect(redis.port, '127.0.0.1')
-    let isWaiting = false
     toRedis.once('connect', () => ownPorts.add(toRedis.localPort ?? 0))
     broker.on('data', (chunk) => {
-      if (!isWaiting) roundTrips += 1
-      isWaiting = true
+      if (!unanswered.has(broker)) roundTrips += 1
+      unanswered.add(broker)
       toRedis.write(chunk)
     })
     toRedis.on('data', (chunk) => {
-      isWaiting = false
+      unanswered.delete(broker)
       broker.write(chunk)
     })
     for (const socket of [broker, toRedis]) {
       socket.on('error', () => {}) // one of the two has left: so does the other
       socket.once('close', () => {
+        unanswered.delete(broker)
         broker.destroy()
         toRedis.destroy()
       })
@@ -61,8 +65,16 @@ export async function tapRedis(redis: RedisServer): Promise<RedisTap> {
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo // it listens on TCP
 
-  /** Resolves when everything that was carried out so far has been told. */
+  /**
+   * Resolves when everything that was sent so far has been carried out and told, also what nobody waits for. What the broker
+   * has written arrives here within one turn of the event loop.
+   */
   const settled = async () => {
+    await nextTurn()
+    await until(async () => {
+      await nextTurn()
+      return unanswered.size === 0
+    })
     const ended = new Promise<void>((resolve) => {
       onEnd = resolve
     })
