@@ -104,23 +104,31 @@ function step(name: string, path: string, rest: Partial<Operation> = {}): Operat
   }
 }
 
-/** Authentication method names of RFC 8176 for the factor types we know; another one is just a second factor. */
-const AMR: ReadonlyMap<string | undefined, string> = new Map(
+/** A factor type that we know: its authentication method name of RFC 8176, and what its verification shows here. */
+interface KnownFactor {
+  readonly amr: string
+  /** The field of the proof. None where the user approves elsewhere, such as on a phone: nobody looks at a field then. */
+  readonly shows?: 'passCode' | 'answer' | 'password' | 'signatureData'
+}
+
+const KNOWN_FACTORS: ReadonlyMap<string | undefined, KnownFactor> = new Map<string, KnownFactor>(
   Object.entries({
-    password: 'pwd',
-    question: 'kba',
-    sms: 'sms',
-    call: 'tel',
-    email: 'otp',
-    push: 'swk',
-    token: 'hwk',
-    'token:software:totp': 'otp',
-    'token:hotp': 'otp',
-    'token:hardware': 'hwk',
-    webauthn: 'hwk',
-    u2f: 'hwk',
+    password: { amr: 'pwd', shows: 'password' },
+    question: { amr: 'kba', shows: 'answer' },
+    sms: { amr: 'sms', shows: 'passCode' },
+    call: { amr: 'tel', shows: 'passCode' },
+    email: { amr: 'otp', shows: 'passCode' },
+    push: { amr: 'swk' },
+    token: { amr: 'hwk', shows: 'passCode' },
+    'token:software:totp': { amr: 'otp', shows: 'passCode' },
+    'token:hotp': { amr: 'otp', shows: 'passCode' },
+    'token:hardware': { amr: 'hwk', shows: 'passCode' },
+    webauthn: { amr: 'hwk', shows: 'signatureData' },
+    u2f: { amr: 'hwk', shows: 'signatureData' },
   }),
 )
+/** Also one that another identity provider verifies: just a second factor. */
+const ANY_OTHER: KnownFactor = { amr: 'mfa' }
 
 export const PASSWORD_PROOF: Proof = { kind: 'password', provesUser: true, amr: 'pwd' }
 /** An activation token is a password for one use. */
@@ -142,16 +150,15 @@ export function proofOf(
       return PASSWORD_PROOF
     case 'new-password': // where a credential was accepted it is no second one
       return credentialAccepted || mayBeAnothers ? undefined : NEW_PASSWORD_PROOF
-    case 'factor':
-      if (mayBeAnothers && !CREDENTIALS.some((name) => isShown(shown.fields[name]))) return undefined
-      return { kind: 'factor', provesUser: true, amr: AMR.get(shown.factorType) ?? 'mfa' }
+    case 'factor': {
+      const { amr, shows } = KNOWN_FACTORS.get(shown.factorType) ?? ANY_OTHER
+      const isShownHere = shows !== undefined && isShown(shown.fields[shows])
+      return mayBeAnothers && !isShownHere ? undefined : { kind: 'factor', provesUser: isShownHere, amr }
+    }
     case undefined:
       return undefined
   }
 }
-
-/** The fields of a verification that show what the user knows or holds. */
-const CREDENTIALS = ['passCode', 'answer', 'password', 'signatureData'] as const
 
 function isShown(value: unknown): boolean {
   return typeof value === 'string' && value !== ''

@@ -155,29 +155,49 @@ describe('what a step proves once it is accepted', () => {
     expect(proof('new-password', { ...IMPORTED, credentialAccepted: true })).toBeUndefined()
   })
 
-  test('a factor proves the user', () => {
+  test('a factor that is shown here proves the user', () => {
     for (const transaction of [BEGUN, { ...BEGUN, credentialAccepted: true }]) {
-      expect(proof('factor', transaction, { factorType: 'push' })).toEqual({
-        kind: 'factor',
-        provesUser: true,
-        amr: 'swk',
-      })
+      const shown = { factorType: 'sms', fields: { passCode: '123456' } }
+      expect(proof('factor', transaction, shown)).toEqual({ kind: 'factor', provesUser: true, amr: 'sms' })
+    }
+  })
+
+  test('one that is approved elsewhere is accepted, but does not prove the user', () => {
+    for (const transaction of [BEGUN, { ...BEGUN, credentialAccepted: true }]) {
+      const accepted = { kind: 'factor', provesUser: false, amr: 'swk' }
+      expect(proof('factor', transaction, { factorType: 'push' })).toEqual(accepted)
     }
   })
 
   describe('in an imported transaction, a factor', () => {
-    const shows = (fields: Record<string, unknown>) =>
-      proof('factor', IMPORTED, { factorType: 'sms', fields }) !== undefined
+    const counts = (factorType: string, fields: Record<string, unknown>) =>
+      proof('factor', IMPORTED, { factorType, fields }) !== undefined
 
-    test.each(['passCode', 'answer', 'password', 'signatureData'])('counts with its %s', (name) => {
-      expect(shows({ [name]: 'given' })).toBe(true)
-      expect(shows({ [name]: '' })).toBe(false)
-      expect(shows({ [name]: 7 })).toBe(false)
-    })
-
-    test('does not count by itself: another person may have approved it elsewhere', () => {
-      expect(shows({})).toBe(false)
-      expect(shows({ rememberDevice: 'true', clientData: 'given' })).toBe(false)
+    /** What shows it, of all that a verification may carry (field-notes.md); nothing where it is approved elsewhere. */
+    test.each<[factorType: string, shownBy: readonly string[]]>([
+      ['password', ['password']],
+      ['question', ['answer']],
+      ['sms', ['passCode']],
+      ['call', ['passCode']],
+      ['email', ['passCode']],
+      ['token', ['passCode']],
+      ['token:software:totp', ['passCode']],
+      ['token:hotp', ['passCode']],
+      ['token:hardware', ['passCode']],
+      ['webauthn', ['signatureData']],
+      ['u2f', ['signatureData']],
+      ['push', []],
+      ['web', []],
+      ['signed_nonce', []],
+      ['claims_provider', []],
+      ['assertion:saml2', []],
+      ['assertion:oidc', []],
+      ['brand_new', []],
+    ])('%s counts with %j alone', (factorType, shownBy) => {
+      const names = ['passCode', 'answer', 'password', 'signatureData', 'clientData', 'rememberDevice']
+      expect(names.filter((name) => counts(factorType, { [name]: 'given' }))).toEqual(shownBy)
+      for (const value of ['', 7, undefined])
+        expect(names.filter((name) => counts(factorType, { [name]: value }))).toEqual([])
     })
 
     test('counts once a credential was accepted', () => {

@@ -67,6 +67,21 @@ describe('in the open session of another user', () => {
     expect(harness.gatehouse.logText()).toContain('"event":"password_changed"')
   })
 
+  test('it stays when the user of the token approves a push, on a phone that may be anywhere', async () => {
+    const page = await openPage(harness)
+    await recover(page, PRIYA)
+    await page.follow('_links.next', { newPassword: 'Chosen-By-Myself-7' })
+    expect((await page.verify('push')).json.factorResult).toBe('WAITING')
+    const tab = await openPage(harness, page.browser)
+    await tab.signIn(AMELIA)
+    const before = await page.session()
+    harness.sandbox.answerPush(PRIYA, 'approve')
+    const refused = await page.follow('_links.next')
+    expect(errorOf(refused)).toEqual([403, 'E0000006'])
+    expect(await page.session()).toEqual(before)
+    expect(before).toMatchObject({ login: AMELIA })
+  })
+
   test('nor does it when the browser shows its device alone', async () => {
     const page = await signedIn(AMELIA)
     const before = await page.session()

@@ -190,6 +190,21 @@ describe('planting is refused', () => {
     expect((await navigate(browser, hrefAt(done, '_links.next'))).status).toBe(302)
   })
 
+  test.each(['passCode', 'answer', 'password', 'signatureData'])(
+    'nor does it with a made-up %s, which the org does not look at for a push',
+    async (name) => {
+      const { browser, handle } = await steppedUp(undefined, PRIYA)
+      const asked = await browser.post('/api/v1/authn', { stateToken: handle })
+      const waiting = await browser.post(verifyHref(asked, 'push'), { stateToken: handle })
+      harness.sandbox.answerPush(PRIYA, 'approve')
+      const made = { stateToken: handle, [name]: 'made-up' }
+      const done = await browser.post(hrefAt(waiting, '_links.next'), made)
+      expect(done.json).toMatchObject({ status: 'SUCCESS', type: 'SESSION_STEP_UP' })
+      expect(done.setCookies.join()).not.toContain('gatehouse=')
+      expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
+    },
+  )
+
   test('a code that was typed here opens one', async () => {
     const { browser, handle } = await steppedUp(undefined, PRIYA)
     const asked = await browser.post('/api/v1/authn', { stateToken: handle })
