@@ -222,6 +222,39 @@ describe('pushes', () => {
     expect((await page.send('/api/v1/authn/previous')).json.status).toBe('MFA_REQUIRED')
     expect(errorOf(await page.send(verify))).toEqual(LIMITED)
   })
+
+  test.each(['passCode', 'answer', 'password'])(
+    'one with a made-up %s is a push all the same',
+    async (name) => {
+      await limitedTo({ push: { perPerson: atMost(2) } })
+      const page = await askedFor(PENNY)
+      const verify = hrefAt(page.held, `${factorAt(page.held, 'push')}._links.verify`)
+      const answers: unknown[] = []
+      for (let n = 0; n < 3; n++) {
+        answers.push(errorOf(await page.send(verify, { [name]: 'made-up' })))
+        await page.send('/api/v1/authn/previous')
+      }
+      expect(answers).toEqual([[200, undefined], [200, undefined], LIMITED])
+    },
+  )
+})
+
+describe('messages that bring a code', () => {
+  test.each(['answer', 'password'])(
+    'are limited also when they are asked for with a made-up %s',
+    async (name) => {
+      await limitedTo({ message: { perPerson: atMost(2) } })
+      const page = await askedFor(SANA)
+      const verify = hrefAt(page.held, `${factorAt(page.held, 'sms')}._links.verify`)
+      const answers: unknown[] = []
+      for (let n = 0; n < 3; n++) {
+        aheadMs += 31_000
+        answers.push(errorOf(await page.send(verify, { [name]: 'made-up' })))
+        await page.send('/api/v1/authn/previous')
+      }
+      expect(answers).toEqual([[200, undefined], [200, undefined], LIMITED])
+    },
+  )
 })
 
 describe('recoveries', () => {

@@ -41,7 +41,7 @@ function defenceOf({ operation, fields, factorType }: AttemptedStep, isPoll: boo
     case 'change_password':
       return isGiven(fields.oldPassword) ? 'password' : undefined
     case 'verify':
-      return verificationOf(fields, factorType) ?? challengeOf(factorType, isPoll)
+      return verificationOf(fields, factorType, isPoll)
     case 'duo_callback':
       return 'code'
     case 'resend':
@@ -63,13 +63,20 @@ function defenceOf({ operation, fields, factorType }: AttemptedStep, isPoll: boo
   }
 }
 
-/** A password beside a code counts as what the factor asks for. */
+/**
+ * A password beside a code counts as what the factor asks for. Where the upstream does not look at what is shown, it may ring
+ * or write all the same: for a code that comes by a message, only a pass code keeps it from that; for a push, nothing.
+ */
 function verificationOf(
   fields: AttemptedStep['fields'],
   factorType: string | undefined,
+  isPoll: boolean,
 ): Defence | undefined {
+  const type = typed(factorType)
+  if (type === 'push' && !isPoll) return 'push'
+  if (MESSAGES.has(type)) return isGiven(fields.passCode) ? 'code' : 'message'
   const isPassword = isGiven(fields.password)
-  if (isPassword && typed(factorType) === 'password') return 'password'
+  if (isPassword && type === 'password') return 'password'
   if (hasCode(fields)) return 'code'
   return isPassword ? 'password' : undefined
 }

@@ -12,7 +12,8 @@ const HARMLESS_RESULTS: ReadonlySet<string> = new Set(['SUCCESS', 'WAITING', 'CH
 
 /**
  * Whether an attempt stays counted. A guess does when it was refused, and LOCKED_OUT refuses as well: or limits would
- * tell who is locked out. A message, a push or a recovery does when it went out.
+ * tell who is locked out. A message, a push or a recovery does when it went out; a push also when a
+ * code beside it was refused.
  */
 export function isSpent(
   defence: Defence,
@@ -29,8 +30,9 @@ export function isSpent(
       return wrongOldPassword || status === 'LOCKED_OUT' || REFUSED.has(errorCode)
     case 'token':
       return TOKEN_REFUSED.has(errorCode)
-    case 'message':
     case 'push':
+      return errorCode === undefined || REFUSED.has(errorCode)
+    case 'message':
     case 'recovery':
       return errorCode === undefined
   }

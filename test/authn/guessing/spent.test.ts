@@ -15,9 +15,9 @@ const spent = (defence: Defence, more: Partial<Exchanged> = {}) =>
 /** Which refusals count, by what was tried (DESIGN §4, "Throttling"). */
 describe('an attempt that Okta refused', () => {
   const COUNTS: Readonly<Record<string, readonly Defence[]>> = {
-    E0000004: ['password', 'code', 'token'],
-    E0000068: ['password', 'code'],
-    E0000087: ['password', 'code'],
+    E0000004: ['password', 'code', 'token', 'push'],
+    E0000068: ['password', 'code', 'push'],
+    E0000087: ['password', 'code', 'push'],
     E0000011: ['token'],
     E0000069: [],
     E0000047: [],
