@@ -74,7 +74,7 @@ function verificationOf(
 ): Defence | undefined {
   const type = typed(factorType)
   if (type === 'push' && !isPoll) return 'push'
-  if (MESSAGES.has(type)) return isGiven(fields.passCode) ? 'code' : 'message'
+  if (MESSAGES.has(type)) return isWritten(fields.passCode) ? 'code' : 'message'
   const isPassword = isGiven(fields.password)
   if (isPassword && type === 'password') return 'password'
   if (hasCode(fields)) return 'code'
@@ -84,6 +84,11 @@ function verificationOf(
 /** An empty code asks for one to be sent; it guesses nothing. */
 function hasCode({ passCode, answer }: AttemptedStep['fields']): boolean {
   return isGiven(passCode) || isGiven(answer)
+}
+
+/** The upstream may take white space for no code at all, and send one. */
+function isWritten(value: unknown): boolean {
+  return typeof value === 'string' && value.trim() !== ''
 }
 
 function isGiven(value: unknown): boolean {

@@ -21,6 +21,7 @@ const TABLE: [string, Partial<AttemptedStep>, string | undefined][] = [
   ['verify', { factorType: 'sms', fields: { ...code, password: 'p' } }, 'code'],
   ['verify', { factorType: undefined, fields: { password: 'p' } }, 'password'],
   ['verify', { factorType: 'sms', fields: { passCode: '' } }, 'message'],
+  ['verify', { factorType: 'sms', fields: { passCode: ' ' } }, 'message'],
   ['verify', { factorType: 'call' }, 'message'],
   ['verify', { factorType: 'email' }, 'message'],
   ['verify', { factorType: 'push' }, 'push'],
