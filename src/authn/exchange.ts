@@ -18,6 +18,7 @@ import { refusalOf, type StepAnswer, type StepOutcome } from './step-outcome.ts'
 import type { ToBrowser } from './to-browser.ts'
 import {
   advance,
+  afterRefusal,
   goesOn,
   type Lifetime,
   lifetimeMs,
@@ -137,7 +138,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     if (reply.isError) {
       audit.upstreamError(reply, client)
       audit.refused(operation, reply, before, client, factorType)
-      const after = stateIsGone(reply) ? undefined : before
+      const after = stateIsGone(reply) ? undefined : afterRefusal(before, sending)
       return { outcome, after, wrongOldPassword: isWrongOldPassword(reply) }
     }
 

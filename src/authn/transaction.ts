@@ -153,8 +153,21 @@ function awaitedAfter(
   factorId: string | undefined,
 ): string | undefined {
   if (status !== 'MFA_CHALLENGE') return undefined
-  if (factorId === undefined) return awaitedFactor // only looked at
-  return factorResult === 'WAITING' ? factorId : undefined
+  if (factorResult === 'WAITING') return factorId ?? awaitedFactor
+  return factorId === undefined && factorResult === undefined ? awaitedFactor : undefined // only looked at
+}
+
+/**
+ * The transaction after a step that the upstream refused. One about something else than the awaited push may have ended that
+ * all the same: what would have been its next poll may be a push again.
+ */
+export function afterRefusal(
+  transaction: Transaction,
+  { operation, factorId }: { readonly operation: string; readonly factorId?: string | undefined },
+): Transaction {
+  const { awaitedFactor } = transaction
+  if (awaitedFactor === undefined || awaitedFactor === factorId || operation === 'state') return transaction
+  return { ...transaction, awaitedFactor: undefined }
 }
 
 const MAX_RETIRED = 5

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import {
   type Answer,
   advance,
+  afterRefusal,
   begin,
   goesOn,
   lifetimeMs,
@@ -276,6 +277,33 @@ describe('the push factor whose answer is awaited', () => {
   test('stays while the transaction state is read', () => {
     expect(advance(awaiting(), { ...ANSWER, ...WAITING }, STEP).awaitedFactor).toBe('push1')
     expect(answeredWith(WAITING).awaitedFactor).toBeUndefined()
+  })
+
+  test.each([
+    ['REJECTED', undefined],
+    ['TIMEOUT', undefined],
+    [undefined, 'push1'],
+  ])('after a look at the transaction state that shows the result %s: %s', (factorResult, awaited) => {
+    const answer = { ...ANSWER, status: 'MFA_CHALLENGE', factorResult }
+    expect(advance(awaiting(), answer, STEP).awaitedFactor).toBe(awaited)
+  })
+
+  test.each([
+    ['verify', 'push1', 'push1'],
+    ['state', undefined, 'push1'],
+    ['verify', 'sms1', undefined],
+    ['resend', 'sms1', undefined],
+    ['previous', undefined, undefined],
+  ])('after a refused %s of %s: %s', (operation, factorId, awaited) => {
+    const before = awaiting()
+    const after = afterRefusal(before, { operation, factorId })
+    expect(after).toEqual({ ...before, awaitedFactor: awaited })
+    expect(after === before).toBe(awaited !== undefined)
+  })
+
+  test('a refusal changes nothing where none is awaited', () => {
+    const before = fresh()
+    expect(afterRefusal(before, { operation: 'verify', factorId: 'sms1' })).toBe(before)
   })
 
   test.each(['REJECTED', 'TIMEOUT', 'CHALLENGE', undefined])(
