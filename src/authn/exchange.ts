@@ -57,7 +57,7 @@ export interface Exchanged {
   readonly outcome: StepOutcome
   /** `before` itself: nothing changed; undefined: the transaction is over. */
   readonly after: Transaction | undefined
-  /** That the upstream's answer named; undefined for an Error object and for an answer of our own. */
+  /** That the upstream's answer named, also where the broker refuses it; undefined for an Error object and for an answer of our own. */
   readonly status?: string
   /** What that answer said of a factor that is not done. */
   readonly factorResult?: string | undefined
@@ -181,10 +181,11 @@ export function createExchange(parts: ExchangeParts): Exchange {
     if (sending.revokesSessions === true) await endOtherSessions(after, handle, client)
     const mayBePlanted = before.origin === 'imported' || !after.userProved
     const open = mayBePlanted ? await openSession(client) : undefined
-    if (isAnothers(open, answer.user?.id)) return refusePlanted(before, sending.call, client)
+    const { status: answered, factorResult } = answer
+    if (isAnothers(open, answer.user?.id))
+      return { ...refusePlanted(before, sending.call, client), status: answered, factorResult }
     await offers.keep(client.device.id, offered, [after.stateToken, ...after.retiredTokens], ttlMs)
 
-    const { status: answered, factorResult } = answer
     const keptFor = (sessionId: string | undefined) =>
       goesOn(after) ? after : remnantOf(after, offered, { expiresAtMs: now() + parts.remnantMs, sessionId })
     if (!opensSession(after, answer)) {

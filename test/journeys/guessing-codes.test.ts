@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Browser, PageAnswer } from '../support/browser.ts'
-import { AMELIA, type Harness, PASSWORD, startHarness, TOMAS } from '../support/harness.ts'
+import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { atMost, onlyLimits, type SomeLimits } from '../support/limits.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { errorOf, factorAt, handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
@@ -221,6 +221,19 @@ describe('pushes', () => {
     expect((await page.send(verify)).json.factorResult).toBe('WAITING')
     expect((await page.send('/api/v1/authn/previous')).json.status).toBe('MFA_REQUIRED')
     expect(errorOf(await page.send(verify))).toEqual(LIMITED)
+  })
+
+  test('one whose answer is refused because another user’s session is open has gone out all the same', async () => {
+    await limitedTo({ push: { perPerson: atMost(1) } })
+    const page = await openPage(harness)
+    const recoveryToken = harness.sandbox.recoveryToken(PRIYA)
+    await page.begin('/api/v1/authn/recovery/token', { recoveryToken })
+    await page.follow('_links.next', { newPassword: 'Chosen-By-Myself-7' })
+    expect((await (await openPage(harness, page.browser)).signIn(AMELIA)).json.status).toBe('SUCCESS')
+    expect(errorOf(await page.verify('push'))).toEqual([403, 'E0000006'])
+    const stranger = await openPage(harness)
+    await stranger.signIn(PRIYA, { password: 'Chosen-By-Myself-7' })
+    expect(errorOf(await stranger.verify('push'))).toEqual(LIMITED)
   })
 
   test.each(['passCode', 'answer', 'password'])(

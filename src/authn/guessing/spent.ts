@@ -20,6 +20,7 @@ export function isSpent(
   { outcome, status, factorResult, wrongOldPassword = false }: Exchanged,
 ): boolean {
   const errorCode = outcome.kind === 'refusal' ? outcome.code : outcome.errorCode
+  const wentOut = errorCode === undefined || status !== undefined // an answer that the broker refuses is one too
   switch (defence) {
     case 'code': {
       // some factors refuse a code with 200
@@ -31,10 +32,10 @@ export function isSpent(
     case 'token':
       return TOKEN_REFUSED.has(errorCode)
     case 'push':
-      return errorCode === undefined || REFUSED.has(errorCode)
+      return wentOut || REFUSED.has(errorCode)
     case 'message':
     case 'recovery':
-      return errorCode === undefined
+      return wentOut
   }
 }
 

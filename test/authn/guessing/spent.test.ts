@@ -36,6 +36,12 @@ describe('an attempt that Okta refused', () => {
     const refused = { ...answered(), outcome } as unknown as Exchanged
     expect([isSpent('code', refused), isSpent('message', refused)]).toEqual([true, false])
   })
+
+  test('what went out counts also where the broker refused the answer', () => {
+    const outcome = { kind: 'refusal', status: 403, code: 'E0000006', summary: '', causes: [], headers: {} }
+    const refused = { ...answered(), outcome, status: 'MFA_CHALLENGE' } as unknown as Exchanged
+    expect(DEFENCES.filter((defence) => isSpent(defence, refused))).toEqual(['message', 'push', 'recovery'])
+  })
 })
 
 test('an accepted guess does not count; what went out to somebody does', () => {
