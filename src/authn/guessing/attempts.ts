@@ -44,8 +44,8 @@ function defenceOf({ operation, fields, factorType }: AttemptedStep, isPoll: boo
       return verificationOf(fields, factorType, isPoll)
     case 'duo_callback':
       return 'code'
-    case 'resend':
-      return challengeOf(factorType, false)
+    case 'resend': // whatever the factor, something is sent
+      return typed(factorType) === 'push' ? 'push' : 'message'
     case 'enroll':
       return enrolmentOf(fields)
     case 'activate':
@@ -97,24 +97,17 @@ function isGiven(value: unknown): boolean {
 
 /**
  * Whoever names a phone or a mailbox has it written to, by whatever name they call the factor; a code beside it guesses
- * nothing then. Only a token's own code can be guessed here.
+ * nothing then. Only a token's own code can be guessed here. To enrol a push factor shows a picture: no phone rings.
  */
 function enrolmentOf(fields: AttemptedStep['fields']): Defence | undefined {
   const type = typed(fields.factorType)
   if (hasCode(fields) && type.startsWith('token')) return 'code'
   if (MESSAGES.has(type) || hasAddress(fields)) return 'message'
-  return hasCode(fields) ? 'code' : challengeOf(type, true)
+  return hasCode(fields) ? 'code' : undefined
 }
 
 function hasAddress({ profile }: AttemptedStep['fields']): boolean {
   return typeof profile === 'object' && profile !== null && ('phoneNumber' in profile || 'email' in profile)
-}
-
-/** To enrol a push factor shows a picture and to poll one asks the upstream: neither makes a phone ring. */
-function challengeOf(factorType: unknown, isSilentPush: boolean): Defence | undefined {
-  const type = typed(factorType)
-  if (type === 'push') return isSilentPush ? undefined : 'push'
-  return MESSAGES.has(type) ? 'message' : undefined
 }
 
 /** The upstream need not be strict about case in what a browser sends. */

@@ -38,6 +38,8 @@ const TABLE: [string, Partial<AttemptedStep>, string | undefined][] = [
   ['duo_callback', { factorType: 'web', fields: { id: 'f1', sig_response: 's' } }, 'code'],
   ['resend', { factorType: 'push', factorId: 'awaited' }, 'push'],
   ['resend', { factorType: 'sms' }, 'message'],
+  ['resend', { factorType: 'never heard of' }, 'message'],
+  ['resend', { factorType: undefined }, 'message'],
   ['activate', { fields: code }, 'code'],
   ['activate', {}, undefined],
   ['activate_poll', {}, undefined],
