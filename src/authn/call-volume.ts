@@ -11,8 +11,16 @@ import type { StepAudit } from './step-audit.ts'
  * a secret: it costs no round trip, and with more replicas it is that many times more.
  */
 export interface CallVolume {
-  /** Throws 429 E0000047 when there were too many by then. */
-  spend(person: VolumePerson, operation: string, client: Client): void
+  /**
+   * Sends, or throws 429 E0000047 when there were too many by then. Anybody can type a name: what fails before the upstream
+   * has named the user is not counted against that name.
+   */
+  spend<Reply extends { readonly isError: boolean }>(
+    person: VolumePerson,
+    operation: string,
+    client: Client,
+    send: () => Promise<Reply>,
+  ): Promise<Reply>
 }
 
 /** By the first of them that is known. */
@@ -55,10 +63,22 @@ export function createCallVolume({
     return handle
   }
 
+  const refusal = ({ userId, login }: VolumePerson, spent: Spent, operation: string, client: Client) => {
+    const retryAfterSeconds = Math.max(1, Math.ceil((spent.untilMs - now()) / 1000))
+    metrics.limitHits.inc({ limit: LIMIT })
+    audit.limitHit({ limit: LIMIT, operation, login, userId, retryAfterSeconds }, client)
+    return rateLimited({
+      limit: figures.attempts,
+      resetAtSeconds: Math.ceil(spent.untilMs / 1000),
+      retryAfterSeconds,
+    })
+  }
+
   return {
-    spend(person, operation, client) {
+    async spend(person, operation, client, send) {
+      const { userId, login } = person
       const key = keyOf(person)
-      if (key === undefined) return
+      if (key === undefined) return send()
       const known = people.get(key)
       const spent =
         known !== undefined && now() < known.untilMs
@@ -66,16 +86,15 @@ export function createCallVolume({
           : { untilMs: now() + figures.perSeconds * 1000, count: 0 }
       if (spent !== known) people.set(key, spent)
       spent.count += 1
-      if (spent.count <= figures.attempts) return
-      const { userId, login } = person
-      const retryAfterSeconds = Math.max(1, Math.ceil((spent.untilMs - now()) / 1000))
-      metrics.limitHits.inc({ limit: LIMIT })
-      audit.limitHit({ limit: LIMIT, operation, login, userId, retryAfterSeconds }, client)
-      throw rateLimited({
-        limit: figures.attempts,
-        resetAtSeconds: Math.ceil(spent.untilMs / 1000),
-        retryAfterSeconds,
-      })
+      if (spent.count > figures.attempts) throw refusal(person, spent, operation, client)
+      let isCounted = userId !== undefined || login === undefined
+      try {
+        const reply = await send()
+        isCounted ||= !reply.isError
+        return reply
+      } finally {
+        if (!isCounted) spent.count -= 1
+      }
     },
   }
 }

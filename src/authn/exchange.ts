@@ -128,9 +128,11 @@ export function createExchange(parts: ExchangeParts): Exchange {
 
   return async (before, handle, sending, client) => {
     const { operation, factorType } = sending
+    const send = () => upstream.send(sending.call, client)
     // anybody may begin a recovery for a name, and use up what its person may send; it has limits of its own
-    if (before.recovery === undefined) volume.spend({ ...before, handle }, operation, client)
-    const reply = await upstream.send(sending.call, client)
+    const reply = await (before.recovery === undefined
+      ? volume.spend({ ...before, handle }, operation, client, send)
+      : send())
     const { body, offered, noneLeft } = toBrowser(reply.body, { before, handle }, client)
     const { status, headers, errorCode } = reply
     const outcome: StepAnswer = { kind: 'answer', status, body, headers, errorCode, sessionId: undefined }

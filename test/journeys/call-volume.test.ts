@@ -64,6 +64,13 @@ test('a recovery, which anybody may begin for a name, uses up nothing of that pe
   expect((await signIn(AMELIA)).json.status).toBe('SUCCESS')
 })
 
+test('who knows no password uses up nothing of the person named, whatever the org refuses first', async () => {
+  const shown = { username: AMELIA, password: 'a-wrong-password', audience: 'no-such-app' }
+  for (let n = 0; n < 2 * MOST; n++)
+    expect((await (await harness.visit()).post('/api/v1/authn', shown)).status).toBe(400)
+  expect((await signIn(AMELIA)).json.status).toBe('SUCCESS')
+})
+
 test('polls are held whatever else a browser says with each of them', async () => {
   const page = await openPage(harness)
   await page.signIn(PRIYA)
