@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import type { Gatehouse } from '../support/gatehouse.ts'
+import { generousLimits } from '../support/generous-limits.ts'
 import { type StubHarness, startStubHarness } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { StubError, type StubUpstream } from '../support/stub-upstream.ts'
@@ -22,7 +23,7 @@ beforeAll(async () => {
       AUTHN_LINK_ORIGINS: 'https://Login.Example.test, https://org.example.test:8443',
     },
     tunables: (tunables) => ({
-      ...tunables,
+      ...generousLimits(tunables),
       upstream: {
         ...tunables.upstream,
         authn: { ...tunables.upstream.authn, breaker: { consecutiveFailures: 1000, halfOpenAfterMs: 1 } },

@@ -67,6 +67,7 @@ const DOCUMENTED: readonly [RegExp, readonly number[]][] = [
   [/^POST \/api\/v1\/authn\/factors\/[^/]+\/lifecycle\/duoCallback$/, [200, 401, 403]],
   [/^GET \/api\/v1\/users\/[^/]+\/factors\/[^/]+\/qr\/[^/]+$/, [200]],
   [/^GET \/api\/v1\/users\/[^/]+\/factors\/questions$/, [200]],
+  [/^GET \/sso\/idps\/[^/]+$/, [204]],
 ]
 
 export async function openWidget({ page, pageUrl, baseUrl, options }: OpenWidgetParts): Promise<Widget> {
@@ -156,6 +157,8 @@ function recordOf(page: Page, pageOrigin: string, brokerOrigin: string) {
     if (!isKnown) complaints.push(`a request to ${request.url()}`)
   }
   const onFailed = (request: Request) => {
+    const isAborted = request.failure()?.errorText === 'net::ERR_ABORTED'
+    if (request.isNavigationRequest() && isAborted) return // answered 204: the page stays
     complaints.push(`${request.url()} failed: ${request.failure()?.errorText}`)
   }
   const onResponse = (response: Response) => {
