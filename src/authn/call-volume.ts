@@ -1,99 +1,129 @@
 import { LRUCache } from 'lru-cache'
 import { rateLimited } from '../errors.ts'
+import { countedAddress } from '../http/counted-address.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { LimitFigures } from '../store/limiter.ts'
 import type { Client } from './client.ts'
+import type { Guessing } from './guessing/guessing.ts'
 import type { StepAudit } from './step-audit.ts'
 
 /**
- * How many steps one person may send to the org in a while, guesses or not: the org's rate limit is everybody's, and who
- * knows one password could use it up alone. Counted in this process, because it is a bound on load and no defence of
- * a secret: it costs no round trip, and with more replicas it is that many times more.
+ * Limits the calls to the org that one user can cause, right or wrong: the org's rate limit is shared by all users, and an
+ * attacker who knows one password could use it up. Each replica counts in memory, without a Redis command, because this
+ * limit bounds load and protects no secret. With more replicas it is that many times higher.
+ *
+ * All devices of a user share one limit. When that is reached, a known device has the same limit once more for itself, so
+ * an attacker who knows the password cannot lock the user out of it. Only then is Redis asked whether the device is known.
  */
 export interface CallVolume {
   /**
-   * Sends, or throws 429 E0000047 when there were too many by then. Anybody can type a name: what fails before the upstream
-   * has named the user is not counted against that name.
+   * Sends, or throws 429 E0000047 if the limit is reached. A call that fails before the org has named the user is not
+   * counted against the name, because anyone can type a name.
    */
   spend<Reply extends { readonly isError: boolean }>(
-    person: VolumePerson,
+    user: CountedUser,
     operation: string,
     client: Client,
     send: () => Promise<Reply>,
   ): Promise<Reply>
 }
 
-/** By the first of them that is known. */
-export interface VolumePerson {
+/** The user id is counted if it is known, else the login, else the client's address. */
+export interface CountedUser {
   readonly userId?: string | undefined
   /** As typed. */
   readonly login?: string | undefined
-  readonly handle?: string | undefined
 }
 
 export interface CallVolumeParts {
   readonly figures: LimitFigures
   readonly canonicalLogin: (login: string) => string
+  readonly isKnownDevice: Guessing['isKnownDevice']
   readonly audit: Pick<StepAudit, 'limitHit'>
   readonly metrics: Metrics
   readonly now: () => number
 }
 
-interface Spent {
-  readonly untilMs: number
-  count: number
+/** The calls that count together. */
+interface Bucket {
+  readonly key: string
+  /** For the metric and the audit log. */
+  readonly label: string
 }
 
-/** The least used go first; who has been forgotten begins anew. */
-const MOST_PEOPLE = 50_000
-const LIMIT = 'calls_person'
+interface CallWindow {
+  readonly endsAtMs: number
+  calls: number
+}
 
-export function createCallVolume({
-  figures,
-  canonicalLogin,
-  audit,
-  metrics,
-  now,
-}: CallVolumeParts): CallVolume {
-  const people = new LRUCache<string, Spent>({ max: MOST_PEOPLE })
+/** Beyond this, the least recently used bucket is dropped, and its count starts again at zero. */
+const MAX_BUCKETS = 50_000
 
-  const keyOf = ({ userId, login, handle }: VolumePerson): string | undefined => {
-    if (userId !== undefined) return `user ${userId}`
-    if (login !== undefined) return `login ${canonicalLogin(login)}`
-    return handle
+export function createCallVolume(parts: CallVolumeParts): CallVolume {
+  const { figures, canonicalLogin, isKnownDevice, audit, metrics, now } = parts
+  const windows = new LRUCache<string, CallWindow>({ max: MAX_BUCKETS })
+
+  const sharedBucket = ({ userId, login }: CountedUser, { address }: Client): Bucket => {
+    if (userId !== undefined) return { key: `user ${userId}`, label: 'calls_person' }
+    if (login !== undefined) return { key: `login ${canonicalLogin(login)}`, label: 'calls_person' }
+    return { key: `address ${countedAddress(address)}`, label: 'calls_address' }
   }
 
-  const refusal = ({ userId, login }: VolumePerson, spent: Spent, operation: string, client: Client) => {
-    const retryAfterSeconds = Math.max(1, Math.ceil((spent.untilMs - now()) / 1000))
-    metrics.limitHits.inc({ limit: LIMIT })
-    audit.limitHit({ limit: LIMIT, operation, login, userId, retryAfterSeconds }, client)
+  const windowOf = ({ key }: Bucket): CallWindow => {
+    const current = windows.get(key)
+    if (current !== undefined && now() < current.endsAtMs) return current
+    const window = { endsAtMs: now() + figures.perSeconds * 1000, calls: 0 }
+    windows.set(key, window)
+    return window
+  }
+
+  /** Counts one call; undefined if the limit is reached. */
+  const reserve = (bucket: Bucket): CallWindow | undefined => {
+    const window = windowOf(bucket)
+    if (window.calls >= figures.attempts) return undefined
+    window.calls += 1
+    return window
+  }
+
+  const refusal = (bucket: Bucket, { userId, login }: CountedUser, operation: string, client: Client) => {
+    const { label: limit } = bucket
+    const { endsAtMs } = windowOf(bucket)
+    const retryAfterSeconds = Math.max(1, Math.ceil((endsAtMs - now()) / 1000))
+    metrics.limitHits.inc({ limit })
+    audit.limitHit({ limit, operation, login, userId, retryAfterSeconds }, client)
     return rateLimited({
       limit: figures.attempts,
-      resetAtSeconds: Math.ceil(spent.untilMs / 1000),
+      resetAtSeconds: Math.ceil(endsAtMs / 1000),
       retryAfterSeconds,
     })
   }
 
+  const reserveOrRefuse = async (
+    user: CountedUser,
+    operation: string,
+    client: Client,
+  ): Promise<CallWindow> => {
+    const shared = sharedBucket(user, client)
+    const reserved = reserve(shared)
+    if (reserved !== undefined) return reserved
+    if (!(await isKnownDevice(user, client))) throw refusal(shared, user, operation, client)
+    const own = { key: `${shared.key} on ${client.device.id}`, label: 'calls_known_device' }
+    const reservedOfOwn = reserve(own)
+    if (reservedOfOwn === undefined) throw refusal(own, user, operation, client)
+    return reservedOfOwn
+  }
+
   return {
-    async spend(person, operation, client, send) {
-      const { userId, login } = person
-      const key = keyOf(person)
-      if (key === undefined) return send()
-      const known = people.get(key)
-      const spent =
-        known !== undefined && now() < known.untilMs
-          ? known
-          : { untilMs: now() + figures.perSeconds * 1000, count: 0 }
-      if (spent !== known) people.set(key, spent)
-      spent.count += 1
-      if (spent.count > figures.attempts) throw refusal(person, spent, operation, client)
+    async spend(user, operation, client, send) {
+      const { userId, login } = user
+      const window = await reserveOrRefuse(user, operation, client)
       let isCounted = userId !== undefined || login === undefined
       try {
         const reply = await send()
         isCounted ||= !reply.isError
         return reply
       } finally {
-        if (!isCounted) spent.count -= 1
+        if (!isCounted) window.calls -= 1
       }
     },
   }

@@ -131,7 +131,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     const send = () => upstream.send(sending.call, client)
     // anybody may begin a recovery for a name, and use up what its person may send; it has limits of its own
     const reply = await (before.recovery === undefined
-      ? volume.spend({ ...before, handle }, operation, client, send)
+      ? volume.spend(before, operation, client, send)
       : send())
     const { body, offered, noneLeft } = toBrowser(reply.body, { before, handle }, client)
     const { status, headers, errorCode } = reply

@@ -187,6 +187,14 @@ export function createAuthn(parts: AuthnParts): Authn {
     metrics,
     now,
   })
+  const volume = createCallVolume({
+    figures: limits.callsPerPerson,
+    canonicalLogin,
+    isKnownDevice: guessing.isKnownDevice,
+    audit,
+    metrics,
+    now,
+  })
   const offers = createOffers({ store, seal: seal('offer'), names: signer('offer-names'), log, metrics })
   const handOver = createHandOver({
     allowed: parts.ssoRedirects,
@@ -215,7 +223,7 @@ export function createAuthn(parts: AuthnParts): Authn {
     earnSession: createEarnSession({ sessions, handOver, guessing, audit }),
     offers,
     audit,
-    volume: createCallVolume({ figures: limits.callsPerPerson, canonicalLogin, audit, metrics, now }),
+    volume,
     unknownSteps: createUnknownSteps({ log, metrics }),
     toBrowser: createToBrowser({
       offers,

@@ -1,14 +1,19 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
+import { navigate } from '../support/navigate.ts'
 import { openPage } from '../support/portal-page.ts'
-import { handleOf, hrefAt } from '../support/transaction-view.ts'
+import { errorOf, handleOf, hrefAt } from '../support/transaction-view.ts'
 
 /** How much one person may ask of the org, right or wrong: its rate limit is everybody's. */
 const MOST = 6
+const QUENTIN = 'quentin.query@example.test'
+const LIMITED = [429, 'E0000047']
 let nowMs = Date.now()
 let harness: Harness
 beforeAll(async () => {
   harness = await startHarness({
+    env: { STEP_UP: 'on', TRUST_PROXY: '127.0.0.1' },
     now: () => nowMs,
     sandboxNow: () => nowMs,
     tunables: (tunables) => ({
@@ -86,4 +91,80 @@ test('polls are held whatever else a browser says with each of them', async () =
   ])
   expect(answers.map(({ json }) => json.factorResult)).toEqual(Array(4).fill('WAITING'))
   expect(harness.upstreamCalls()).toHaveLength(1)
+})
+
+/** Makes so many calls, and counts those before the first 429; all later ones must get 429 too. */
+async function callsAllowed(tries: number, attempt: () => Promise<PageAnswer>): Promise<number> {
+  const answers: PageAnswer[] = []
+  for (let n = 0; n < tries; n++) answers.push(await attempt())
+  const through = answers.filter(({ status }) => status === 200).length
+  expect(answers.slice(through).map(errorOf)).toEqual(Array(tries - through).fill(LIMITED))
+  return through
+}
+
+describe('a known device', () => {
+  const ask = (browser: Browser, begun: PageAnswer) =>
+    browser.post('/api/v1/authn', { stateToken: handleOf(begun) })
+  const showPassword = async (browser: Browser | Promise<Browser> = harness.visit()) =>
+    (await browser).post('/api/v1/authn', { username: QUENTIN, password: PASSWORD })
+
+  async function knownBrowser(): Promise<Browser> {
+    const page = await openPage(harness)
+    await page.signIn(QUENTIN)
+    await page.verify('question', { answer: 'lighthouse' })
+    expect(page.held.json.status).toBe('SUCCESS')
+    nowMs += 60_000
+    return page.browser
+  }
+
+  test('works while an attacker who knows the password has used up the limit that all devices share', async () => {
+    const known = await knownBrowser()
+    const stranger = await harness.visit()
+    const theirs = await showPassword(stranger)
+    expect(await callsAllowed(2 * MOST, () => showPassword())).toBe(MOST - 1)
+    expect(await callsAllowed(2 * MOST, () => ask(stranger, theirs))).toBe(MOST)
+
+    const page = await openPage(harness, known)
+    expect((await page.signIn(QUENTIN)).json.status).toBe('MFA_REQUIRED')
+    expect((await ask(known, page.held)).json.status).toBe('MFA_REQUIRED')
+    expect((await page.verify('question', { answer: 'lighthouse' })).json.status).toBe('SUCCESS')
+    expect(errorOf(await showPassword())).toEqual(LIMITED)
+  })
+
+  test('has a limit of its own', async () => {
+    const [one, other] = [await knownBrowser(), await knownBrowser()]
+    expect(await callsAllowed(2 * MOST, () => showPassword())).toBe(MOST)
+    for (const known of [one, other]) {
+      harness.forget()
+      expect(await callsAllowed(2 * MOST, () => showPassword(known))).toBe(MOST)
+      expect(harness.upstreamCalls()).toHaveLength(MOST)
+    }
+    expect(await harness.gatehouse.metrics()).toContain(
+      `gatehouse_limit_hits_total{limit="calls_known_device"} ${2 * MOST}`,
+    )
+  })
+
+  test('is known for its user only', async () => {
+    const known = await knownBrowser()
+    const asTomas = (browser: Browser) =>
+      browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
+    expect(await callsAllowed(MOST + 1, async () => asTomas(await harness.visit()))).toBe(MOST)
+    expect(errorOf(await asTomas(known))).toEqual(LIMITED)
+  })
+})
+
+test('where no user is named, calls count by address (IPv6: by /64), not by handle', async () => {
+  const { stateToken } = harness.sandbox.startStepUp('payroll', undefined, harness.gatehouse.url)
+  const askedFrom = async (address: string, tries: number) => {
+    const browser = openBrowser(harness.gatehouse.url, { 'x-forwarded-for': address })
+    return callsAllowed(tries, async () => {
+      const arrival = `${harness.gatehouse.url}/signin/step-up?stateToken=${stateToken}`
+      const { location = '' } = await navigate(browser, arrival)
+      return browser.post('/api/v1/authn', { stateToken: new URL(location).searchParams.get('stateToken') })
+    })
+  }
+  expect(await askedFrom('2001:db8:1::1', 4)).toBe(4)
+  expect(await askedFrom('2001:db8:1::2', 4)).toBe(MOST - 4)
+  expect(await askedFrom('2001:db8:1:1::1', 1)).toBe(1)
+  expect(await harness.gatehouse.metrics()).toContain('gatehouse_limit_hits_total{limit="calls_address"} 2')
 })

@@ -19,6 +19,8 @@ export interface Countings {
   personal(attempt: Attempt, client: Client): PersonalCounting | undefined
   /** By the address; undefined where addresses have no limit. */
   local(attempt: Attempt, client: Client): LabelledCounting | undefined
+  /** The Redis keys of which one exists if this device is known, by user id if given, else by login; the newest key first. */
+  knownDeviceKeys(user: Pick<Attempt, 'userId' | 'login'>, client: Client): readonly string[]
   /** The marks and the failures in a row of a person under all names. */
   ofPerson(person: PersonNames, client: Client): readonly PersonKeys[]
   /**
@@ -73,12 +75,15 @@ export function createCountings({ figures, names, canonicalLogin }: CountingsPar
   const byLogin = (login: string) => ['login', canonicalLogin(login)]
   const byUserId = (userId: string) => ['user', userId]
 
+  const namedBy = ({ userId, login }: Pick<Attempt, 'userId' | 'login'>): string[] | undefined => {
+    if (userId !== undefined) return byUserId(userId)
+    return login === undefined ? undefined : byLogin(login)
+  }
+
   const personOf = ({ defence, userId, login, handle }: Attempt): string[] | undefined => {
     // one count for one password, wherever it is guessed: primary authentication knows only the login
     if (defence === 'password' && login !== undefined) return byLogin(login)
-    if (userId !== undefined) return byUserId(userId)
-    if (login !== undefined) return byLogin(login)
-    return handle === undefined ? undefined : ['transaction', handle]
+    return namedBy({ userId, login }) ?? (handle === undefined ? undefined : ['transaction', handle])
   }
 
   const windowName = (defence: string, scope: Scope, id: string, window: keyof Windows): WindowName => {
@@ -145,6 +150,13 @@ export function createCountings({ figures, names, canonicalLogin }: CountingsPar
       const windows = windowsOf(attempt, 'perAddress')
       if (windows.length === 0) return undefined
       return { place: limitPlace(hmac('address', countedAddress(client.address))), windows }
+    },
+
+    knownDeviceKeys(user, client) {
+      const named = namedBy(user)
+      if (named === undefined) return []
+      const { mark, formerMarks } = marked(named, client.device.id)
+      return [mark, ...formerMarks]
     },
 
     ofPerson(person, client) {

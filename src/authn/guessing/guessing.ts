@@ -31,6 +31,8 @@ export interface Guessing {
   trial(attempt: Attempt, client: Client): Trial
   /** This browser has fully signed this person in: it is known from now on, and failures in a row begin anew. */
   remember(person: PersonNames, client: Client): Promise<void>
+  /** Whether this device has fully signed the user in before; false if neither user id nor login is given. */
+  isKnownDevice(user: Pick<Attempt, 'userId' | 'login'>, client: Client): Promise<boolean>
   /** What is counted against a person over all browsers begins anew; with the store out of reach it throws 503. */
   forgive(person: PersonNames): Promise<void>
 }
@@ -207,6 +209,12 @@ export function createGuessing(parts: GuessingParts): Guessing {
         // the sign-in stands all the same: this browser is a stranger until the next one
         log.warn('device_not_remembered', { requestId: client.requestId }, error)
       }
+    },
+
+    async isKnownDevice(user, client) {
+      for (const key of countings.knownDeviceKeys(user, client))
+        if ((await store.get(key)) !== undefined) return true
+      return false
     },
 
     async forgive(person) {
