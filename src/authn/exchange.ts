@@ -186,7 +186,8 @@ export function createExchange(parts: ExchangeParts): Exchange {
     const { status: answered, factorResult } = answer
     if (isAnothers(open, answer.user?.id))
       return { ...refusePlanted(before, sending.call, client), status: answered, factorResult }
-    await offers.keep(client.device.id, offered, [after.stateToken, ...after.retiredTokens], ttlMs)
+    const stateTokens = [after.stateToken, ...after.retiredTokens]
+    await offers.keep(client.device.id, offered, { handle, stateTokens, ttlMs })
 
     const keptFor = (sessionId: string | undefined) =>
       goesOn(after) ? after : remnantOf(after, offered, { expiresAtMs: now() + parts.remnantMs, sessionId })

@@ -3,16 +3,20 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { UpstreamAnswer } from '../upstream/upstream-client.ts'
 import { toReply } from './authn-reply.ts'
 import type { AuthnUpstream } from './authn-upstream.ts'
+import type { CallVolume } from './call-volume.ts'
 import type { Client } from './client.ts'
 import { asNoAnswer, type Guard } from './guard.ts'
 import { PICTURE, type Rewritten, rewriteAnswer } from './links.ts'
 import type { Offer, Offers } from './offers.ts'
 import type { StepAnswer } from './step-outcome.ts'
 
-/** GETs of a sign-in: security questions and enrolment pictures, for the device that they were offered to. */
+/**
+ * GETs of a sign-in: security questions and enrolment pictures, for the device that they were offered to, until the
+ * transaction is over. They count as calls of the user.
+ */
 export interface OfferedGets {
   questions(publicPath: string, client: Client): Promise<StepAnswer>
-  /** The picture, or the upstream's error: it is gone once the factor is set up. */
+  /** The picture, or the error of the upstream, which may no longer have it. */
   picture(publicPath: string, client: Client): Promise<Picture | StepAnswer>
 }
 
@@ -24,7 +28,8 @@ export interface Picture {
 
 export interface OfferedGetsParts {
   readonly upstream: AuthnUpstream
-  readonly offers: Offers
+  readonly offers: Pick<Offers, 'find'>
+  readonly volume: CallVolume
   readonly upstreamOrigins: readonly [string, ...string[]]
   readonly publicOrigin: string
   readonly guard: Guard
@@ -36,13 +41,19 @@ export interface OfferedGetsParts {
 const PICTURE_TYPE = /^image\/(?:png|jpeg|gif|webp)$/
 
 export function createOfferedGets(parts: OfferedGetsParts): OfferedGets {
-  const { upstream, offers, upstreamOrigins, publicOrigin, guard, maxPictureBytes, metrics } = parts
+  const { upstream, offers, volume, upstreamOrigins, publicOrigin, guard, maxPictureBytes, metrics } = parts
 
   const offered = async (publicPath: string, client: Client): Promise<Offer> => {
     const offer = client.device.returned ? await offers.find(client.device.id, publicPath) : undefined
     if (offer === undefined) throw stepNotOffered()
     return offer
   }
+
+  const fetch = ({ path, user }: Offer, operation: string, accept: string, client: Client) =>
+    volume.spend(user, operation, client, async () => {
+      const answer = await upstream.fetch(path, accept, client)
+      return { ...answer, isError: answer.status >= 400 }
+    })
 
   /** As in a step, but that nobody has shown a handle: a state token goes without anything in its place. */
   const rewritten = (said: Readonly<Record<string, unknown>>, { path, stateTokens }: Offer): Rewritten => {
@@ -69,7 +80,7 @@ export function createOfferedGets(parts: OfferedGetsParts): OfferedGets {
   return {
     questions: walked(async (publicPath, client) => {
       const offer = await offered(publicPath, client)
-      const answer = await upstream.fetch(offer.path, 'application/json', client)
+      const answer = await fetch(offer, 'questions', 'application/json', client)
       const { json: list, status } = answer
       if (!Array.isArray(list) || status !== 200) return errorIn(answer, offer, client, 'the list')
       const { body, tokens } = rewritten({ list }, offer)
@@ -78,7 +89,7 @@ export function createOfferedGets(parts: OfferedGetsParts): OfferedGets {
 
     picture: walked(async (publicPath, client) => {
       const offer = await offered(publicPath, client)
-      const answer = await upstream.fetch(offer.path, 'image/*', client)
+      const answer = await fetch(offer, 'picture', 'image/*', client)
       const { status, headers, bytes } = answer
       if (status >= 400) return errorIn(answer, offer, client, 'the picture')
       const type = String(headers['content-type'] ?? '')

@@ -195,7 +195,14 @@ export function createAuthn(parts: AuthnParts): Authn {
     metrics,
     now,
   })
-  const offers = createOffers({ store, seal: seal('offer'), names: signer('offer-names'), log, metrics })
+  const offers = createOffers({
+    store,
+    seal: seal('offer'),
+    names: signer('offer-names'),
+    transactions,
+    log,
+    metrics,
+  })
   const handOver = createHandOver({
     allowed: parts.ssoRedirects,
     upstreamOrigin: parts.baseUrl,
@@ -282,6 +289,7 @@ export function createAuthn(parts: AuthnParts): Authn {
   const offeredGets = createOfferedGets({
     upstream,
     offers,
+    volume,
     upstreamOrigins: [...upstreamOrigins],
     publicOrigin,
     guard,

@@ -17,6 +17,8 @@ import type { Transaction } from './transaction.ts'
 export interface TransactionStore {
   /** Where this handle's transaction may lie, newest key first; the same names serve its lock and its results. */
   names(handle: string): readonly [string, ...string[]]
+  /** Reads a transaction outside a step, by one of its `names`; undefined as for `decode`. */
+  read(name: string): Promise<Transaction | undefined>
   create(handle: string, transaction: Transaction, ttlMs: number): Promise<void>
   /** Has a record that is being written end with all sessions of its user, once the user is known. */
   endWithUser(transaction: Transaction, place: string): Promise<void>
@@ -65,6 +67,16 @@ export function createTransactionStore(parts: TransactionStoreParts): Transactio
     if (userId !== undefined) await openTransactions.add(userId, place, expiresAtMs - now())
   }
 
+  const decode: TransactionStore['decode'] = (raw, place) => {
+    if (raw === undefined) return undefined
+    const transaction = parseRecord(seal.open(raw, place))
+    if (transaction === undefined) {
+      metrics.unreadableRecords.inc({ kind: 'transaction' })
+      log.warn('unreadable_record', { name: 'transaction' })
+    }
+    return transaction
+  }
+
   return {
     names: (handle) => names.signAll(handle),
     encode,
@@ -79,14 +91,11 @@ export function createTransactionStore(parts: TransactionStoreParts): Transactio
       await allWritten(store.set(place, encode(transaction, place), ttlMs), endWithUser(transaction, place))
     },
 
-    decode(raw, place) {
-      if (raw === undefined) return undefined
-      const transaction = parseRecord(seal.open(raw, place))
-      if (transaction === undefined) {
-        metrics.unreadableRecords.inc({ kind: 'transaction' })
-        log.warn('unreadable_record', { name: 'transaction' })
-      }
-      return transaction
+    decode,
+
+    async read(name) {
+      const place = transactionPlace(name)
+      return decode(await store.get(place), place)
     },
   }
 }

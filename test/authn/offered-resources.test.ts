@@ -4,6 +4,7 @@ import { createGuard } from '../../src/authn/guard.ts'
 import type { OfferedStep } from '../../src/authn/links.ts'
 import { createOfferedGets } from '../../src/authn/offered-gets.ts'
 import { createOffers } from '../../src/authn/offers.ts'
+import { begin, type Transaction } from '../../src/authn/transaction.ts'
 import { createSeal } from '../../src/crypto/seal.ts'
 import { createSigner } from '../../src/crypto/sign.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
@@ -35,6 +36,19 @@ const clientOf = (id: string, returned = true): Client => ({
 })
 const CLIENT = clientOf(DEVICE)
 
+const HANDLE = 'handle'
+const ALICE = { userId: '00u1', login: 'alice' }
+const BEGUN: Transaction = { ...begin(DEVICE, ALICE.login, 0), userId: ALICE.userId }
+
+/** Each transaction has two names, as during a change of SECRET_KEYS, and is stored under the former one. */
+const transactions = {
+  names: (handle: string) => [`new ${handle}`, `former ${handle}`] as const,
+  read: async (name: string) => open.get(name),
+}
+const isOpen = (handle: string, transaction = BEGUN) => open.set(`former ${handle}`, transaction)
+const isClosed = (handle: string) => open.delete(`former ${handle}`)
+
+let open: Map<string, Transaction>
 let entries: Map<string, MemoryEntry>
 let parts: ReturnType<typeof offersOn>
 
@@ -45,7 +59,8 @@ function offersOn(...keys: readonly Buffer[]) {
   const names = createSigner(() => keys, 'offer-names')
   const { log, lines } = collectLog()
   const metrics = createMetrics()
-  return { offers: createOffers({ store, seal, names, log, metrics }), store, seal, metrics, log, lines }
+  const offers = createOffers({ store, seal, names, transactions, log, metrics })
+  return { offers, store, seal, metrics, log, lines }
 }
 
 const OLD_KEY = Buffer.alloc(32, 1)
@@ -53,11 +68,13 @@ const NEW_KEY = Buffer.alloc(32, 2)
 
 beforeEach(() => {
   entries = new Map()
+  open = new Map()
+  isOpen(HANDLE)
   parts = offersOn(OLD_KEY)
 })
 
-const keep = (path: string, stateTokens: readonly string[] = [STATE_TOKEN]) =>
-  parts.offers.keep(DEVICE, [offeredGet(path)], stateTokens, TTL_MS)
+const keep = (path: string, { handle = HANDLE, stateTokens = [STATE_TOKEN] } = {}) =>
+  parts.offers.keep(DEVICE, [offeredGet(path)], { handle, stateTokens, ttlMs: TTL_MS })
 const publicPicture = () =>
   `/api/v1/users/00u1/factors/ost1/qr/${parts.offers.pictureHandle(DEVICE, PICTURE)}`
 
@@ -119,10 +136,19 @@ describe('what is offered to a GET', () => {
   })
 
   test('several are kept at once, and a later mention takes the place of the earlier one', async () => {
-    await parts.offers.keep(DEVICE, [offeredGet(QUESTIONS), offeredGet(PICTURE)], [], TTL_MS)
-    await keep(QUESTIONS, ['00newer-state-token'])
+    const by = { handle: HANDLE, stateTokens: [], ttlMs: TTL_MS }
+    await parts.offers.keep(DEVICE, [offeredGet(QUESTIONS), offeredGet(PICTURE)], by)
+    await keep(QUESTIONS, { stateTokens: ['00newer-state-token'] })
     expect(entries.size).toBe(2)
     expect((await parts.offers.find(DEVICE, QUESTIONS))?.stateTokens).toEqual(['00newer-state-token'])
+  })
+
+  test('is found under the former key if the transaction of the newer record has ended', async () => {
+    await keep(QUESTIONS)
+    const { offers } = offersOn(NEW_KEY, OLD_KEY)
+    const by = { handle: 'ended', stateTokens: [], ttlMs: TTL_MS }
+    await offers.keep(DEVICE, [offeredGet(QUESTIONS)], by)
+    expect((await offers.find(DEVICE, QUESTIONS))?.user).toEqual(ALICE)
   })
 
   test('is found after a change of keys too', async () => {
@@ -130,6 +156,50 @@ describe('what is offered to a GET', () => {
     const rotated = offersOn(NEW_KEY, OLD_KEY)
     expect(await rotated.offers.find(DEVICE, QUESTIONS)).toMatchObject({ path: QUESTIONS })
     expect(rotated.lines()).toEqual([])
+  })
+})
+
+describe('an offer', () => {
+  const found = () => parts.offers.find(DEVICE, QUESTIONS)
+
+  test('names the user of its transaction', async () => {
+    await keep(QUESTIONS)
+    expect((await found())?.user).toEqual(ALICE)
+  })
+
+  test('is gone when the transaction has ended, or is kept only for its redirect', async () => {
+    await keep(QUESTIONS)
+    isOpen(HANDLE, { ...BEGUN, origin: 'remnant' })
+    expect(await found()).toBeUndefined()
+    isClosed(HANDLE)
+    expect(await found()).toBeUndefined()
+    expect(parts.lines()).toEqual([])
+  })
+
+  test.each([
+    ['the first', ['one', 'two']],
+    ['the second', ['two', 'one']],
+  ])(
+    'of two tabs remains when the tab of %s transaction ends, and is gone when both have',
+    async (_name, [ended = '', other = '']) => {
+      for (const handle of ['one', 'two', 'one']) {
+        isOpen(handle)
+        await keep(QUESTIONS, { handle })
+      }
+      isClosed(ended)
+      expect((await found())?.user).toEqual(ALICE)
+      isClosed(other)
+      expect(await found()).toBeUndefined()
+    },
+  )
+
+  test('remembers a limited number of transactions, the newest', async () => {
+    for (let n = 0; n < 200; n++) await keep(QUESTIONS, { handle: `ended ${n}` })
+    const [entry] = entries.values()
+    expect(String(entry?.content).length).toBeLessThan(1000)
+    expect(await found()).toBeUndefined()
+    await keep(QUESTIONS)
+    expect((await found())?.user).toEqual(ALICE)
   })
 })
 
@@ -147,6 +217,16 @@ describe('a stored offer of another version', () => {
   test('without state tokens is read as having none', async () => {
     await write(JSON.stringify({ version: 1, path: QUESTIONS }))
     expect(await parts.offers.find(DEVICE, QUESTIONS)).toMatchObject({ path: QUESTIONS, stateTokens: [] })
+  })
+
+  test('that names no transaction is found until it expires, without a user', async () => {
+    await write(JSON.stringify({ version: 1, path: QUESTIONS, stateTokens: [STATE_TOKEN] }))
+    isClosed(HANDLE)
+    expect(await parts.offers.find(DEVICE, QUESTIONS)).toEqual({
+      path: QUESTIONS,
+      stateTokens: [STATE_TOKEN],
+      user: { userId: undefined, login: undefined },
+    })
   })
 
   test('of a newer replica is not written over', async () => {
@@ -177,6 +257,7 @@ describe('a stored offer of another version', () => {
 })
 
 describe('a GET of what was offered', () => {
+  let spent: unknown[]
   let sent: { path: string; accept: string; client: Client }[]
   let answer: Partial<UpstreamAnswer>
   const secrets = { own: ['our-own-secret-token'] }
@@ -195,6 +276,13 @@ describe('a GET of what was offered', () => {
         close: never,
       },
       offers: parts.offers,
+      volume: {
+        async spend(user, operation, _client, send) {
+          const reply = await send()
+          spent.push({ user, operation, isError: reply.isError })
+          return reply
+        },
+      },
       upstreamOrigins: [UPSTREAM],
       publicOrigin: PUBLIC,
       guard: createGuard({ ownSecrets: () => secrets.own, log: parts.log, metrics: parts.metrics }),
@@ -206,6 +294,7 @@ describe('a GET of what was offered', () => {
 
   beforeEach(async () => {
     sent = []
+    spent = []
     answer = {}
     await keep(QUESTIONS)
     await keep(PICTURE)
@@ -219,6 +308,17 @@ describe('a GET of what was offered', () => {
     await expect(gets().questions(QUESTIONS, client)).rejects.toMatchObject(refusal)
     await expect(gets().picture(publicPicture(), client)).rejects.toMatchObject(refusal)
     expect(sent).toEqual([])
+  })
+
+  test('counts as a call of the user, and says whether the org answered with an error', async () => {
+    answer = { json: [] }
+    await gets().questions(QUESTIONS, CLIENT)
+    answer = { status: 400, json: { errorCode: 'E0000007' } }
+    await gets().picture(publicPicture(), CLIENT)
+    expect(spent).toEqual([
+      { user: ALICE, operation: 'questions', isError: false },
+      { user: ALICE, operation: 'picture', isError: true },
+    ])
   })
 
   describe('the questions', () => {

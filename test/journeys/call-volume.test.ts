@@ -3,10 +3,11 @@ import { type Browser, openBrowser, type PageAnswer } from '../support/browser.t
 import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 import { openPage } from '../support/portal-page.ts'
-import { errorOf, handleOf, hrefAt } from '../support/transaction-view.ts'
+import { errorOf, factorAt, handleOf, hrefAt } from '../support/transaction-view.ts'
 
 /** How much one person may ask of the org, right or wrong: its rate limit is everybody's. */
 const MOST = 6
+const ERIN = 'erin.enrol@example.test'
 const QUENTIN = 'quentin.query@example.test'
 const LIMITED = [429, 'E0000047']
 let nowMs = Date.now()
@@ -150,6 +151,47 @@ describe('a known device', () => {
       browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
     expect(await callsAllowed(MOST + 1, async () => asTomas(await harness.visit()))).toBe(MOST)
     expect(errorOf(await asTomas(known))).toEqual(LIMITED)
+  })
+})
+
+describe('security questions and enrolment pictures', () => {
+  const questionsIn = (held: PageAnswer) => hrefAt(held, `${factorAt(held, 'question')}._links.questions`)
+
+  test('count together with the steps of the user', async () => {
+    const page = await openPage(harness)
+    const questions = questionsIn(await page.signIn(ERIN))
+    const link = `${factorAt(page.held, 'token:software:totp')}._links.enroll`
+    await page.follow(link, { factorType: 'token:software:totp', provider: 'OKTA' })
+    const picture = hrefAt(page.held, '_embedded.factor._embedded.activation._links.qrcode')
+    harness.forget()
+    let n = 0
+    expect(await callsAllowed(2 * MOST, () => page.browser.get(n++ % 2 ? questions : picture))).toBe(MOST - 1)
+    expect(harness.upstreamCalls()).toHaveLength(MOST - 1)
+    expect(errorOf(await page.send('/api/v1/authn'))).toEqual(LIMITED)
+    nowMs += 60_000
+    expect(await callsAllowed(MOST, () => page.send('/api/v1/authn'))).toBe(MOST)
+    expect(errorOf(await page.browser.get(questions))).toEqual(LIMITED)
+  })
+
+  test('are refused when the transaction is over, but not to another transaction of the same device', async () => {
+    const [one, other] = [await openPage(harness), await openPage(harness)]
+    const tab = await openPage(harness, one.browser)
+    const questions = questionsIn(await one.signIn(ERIN))
+    expect(questionsIn(await tab.signIn(ERIN))).toBe(questions)
+    await other.signIn(ERIN)
+    expect((await one.browser.get(questions)).status).toBe(200)
+    await tab.send('/api/v1/authn/cancel')
+    expect((await one.browser.get(questions)).status).toBe(200)
+    await one.follow(`${factorAt(one.held, 'question')}._links.enroll`, {
+      factorType: 'question',
+      provider: 'OKTA',
+      profile: { question: 'favorite_toy', answer: 'a spinning top' },
+    })
+    expect(one.held.json.status).toBe('SUCCESS')
+    harness.forget()
+    expect(errorOf(await one.browser.get(questions))).toEqual([403, 'E0000079'])
+    expect(harness.upstreamCalls()).toEqual([])
+    expect((await other.browser.get(questions)).status).toBe(200)
   })
 })
 

@@ -80,10 +80,19 @@ describe('the picture to scan', () => {
     expect((await page.browser.get(href)).status).toBe(200)
   })
 
-  test('is gone once the app is set up: the upstream says so, without its token', async () => {
+  test('is refused once the app is set up and the sign-in is over, and nothing is sent upstream', async () => {
     const page = await settingUp('token:software:totp', 'GOOGLE')
     const href = hrefAt(page.held, `${ACTIVATION}._links.qrcode`)
     await page.follow('_links.next', { passCode: harness.sandbox.totpCode(ERIN) })
+    harness.forget()
+    expect(errorOf(await page.browser.get(href))).toEqual([403, 'E0000079'])
+    expect(harness.upstreamCalls()).toEqual([])
+  })
+
+  test('is gone when the user goes back: Okta says so, and its token is removed', async () => {
+    const page = await settingUp('token:software:totp', 'GOOGLE')
+    const href = hrefAt(page.held, `${ACTIVATION}._links.qrcode`)
+    await page.follow('_links.prev')
     const gone = await page.browser.get(href)
     expect(errorOf(gone)).toEqual([404, 'E0000007'])
     for (const token of harness.sandbox.tokensIssued()) expect(gone.text).not.toContain(token)
