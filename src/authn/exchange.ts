@@ -21,6 +21,7 @@ import {
   afterRefusal,
   goesOn,
   type Lifetime,
+  leftMs,
   lifetimeMs,
   opensSession,
   type Proof,
@@ -161,7 +162,8 @@ export function createExchange(parts: ExchangeParts): Exchange {
       metrics.refusals.inc({ reason: 'every_factor_hidden' })
       log.warn('every_factor_hidden', { requestId: client.requestId, operation })
     }
-    const ttlMs = lifetimeMs(answer.expiresAt, reply.date, parts.lifetime, now())
+    const givenMs = lifetimeMs(answer.expiresAt, reply.date, parts.lifetime, now())
+    const ttlMs = Math.min(givenMs, leftMs(before, parts.lifetime, now()))
     const after = advance(before, answer, {
       offered,
       proof: sending.proof,

@@ -28,6 +28,7 @@ import { createCountings } from './guessing/countings.ts'
 import type { GuessingFigures } from './guessing/figures.ts'
 import { createGuessing } from './guessing/guessing.ts'
 import { createHandOver, type RedirectPrefix } from './hand-over.ts'
+import { createImportedTokens } from './imported-tokens.ts'
 import type { NavigationRoutesParts } from './navigation-routes.ts'
 import { createOfferedGets } from './offered-gets.ts'
 import { createOffers } from './offers.ts'
@@ -126,6 +127,11 @@ export function createAuthn(parts: AuthnParts): Authn {
   const signer = (label: string) => createSigner(masterKeys, label)
   const upstreamOrigins = [parts.baseUrl, ...parts.linkOrigins] as const
   const guard = createGuard({ ownSecrets: apiTokens, log, metrics })
+  const lifetime = {
+    minMs: figures.minTtlMinutes * MINUTE_MS,
+    maxMs: figures.maxTtlMinutes * MINUTE_MS,
+    defaultMs: figures.defaultTtlMinutes * MINUTE_MS,
+  }
   const hiddenFactors = new Set(parts.hiddenFactors)
 
   const clientOf = createClientOf({ deviceCookie, sessionIdIn: sessionCookie.idIn })
@@ -240,11 +246,7 @@ export function createAuthn(parts: AuthnParts): Authn {
       hiddenFactors,
       metrics,
     }),
-    lifetime: {
-      minMs: figures.minTtlMinutes * MINUTE_MS,
-      maxMs: figures.maxTtlMinutes * MINUTE_MS,
-      defaultMs: figures.defaultTtlMinutes * MINUTE_MS,
-    },
+    lifetime,
     maxOfferedSteps: figures.maxOfferedSteps,
     remnantMs: figures.remnantMinutes * MINUTE_MS,
     log,
@@ -299,10 +301,16 @@ export function createAuthn(parts: AuthnParts): Authn {
   const stepUp = createStepUp({
     enabled: parts.stepUp,
     signInUrl: parts.signInUrl,
+    store,
     transactions,
+    importedTokens: createImportedTokens({
+      store,
+      names: signer('imported-token-names'),
+      ttlMs: lifetime.maxMs + MINUTE_MS, // the clocks of two replicas need not agree
+    }),
     perAddress: createLimiter({ store, name: 'step_up', figures: limits.stepUpPerAddress }),
     names: limitNames,
-    ttlMs: figures.defaultTtlMinutes * MINUTE_MS,
+    ttlMs: lifetime.defaultMs,
     audit,
     metrics,
     now,

@@ -2,8 +2,11 @@ import type { Signer } from '../crypto/sign.ts'
 import { invalidField, notAllowed, notFound, rateLimited } from '../errors.ts'
 import { countedAddress } from '../http/counted-address.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import { allWritten } from '../store/all-written.ts'
 import type { Limiter } from '../store/limiter.ts'
+import type { Store } from '../store/store.ts'
 import type { Client } from './client.ts'
+import type { ImportedTokens } from './imported-tokens.ts'
 import type { StepAudit } from './step-audit.ts'
 import { begin, IMPORTED, type Transaction } from './transaction.ts'
 import { newHandle, type TransactionStore } from './transaction-store.ts'
@@ -21,7 +24,9 @@ export interface StepUp {
 export interface StepUpParts {
   readonly enabled: boolean
   readonly signInUrl: string
-  readonly transactions: TransactionStore
+  readonly store: Pick<Store, 'keepsOrder'>
+  readonly transactions: Pick<TransactionStore, 'names' | 'create' | 'end'>
+  readonly importedTokens: ImportedTokens
   readonly perAddress: Limiter
   readonly names: Signer
   readonly ttlMs: number
@@ -34,6 +39,15 @@ const STATE_TOKEN = /^[\w.~-]{20,512}$/
 
 export function createStepUp(parts: StepUpParts): StepUp {
   const { enabled, signInUrl, transactions, perAddress, names, ttlMs, audit, metrics, now } = parts
+
+  /** The newest import wins: two handles of one upstream transaction would each know half of what was done in it. */
+  const keep = async (handle: string, imported: Transaction) => {
+    const creating = transactions.create(handle, imported, ttlMs)
+    if (!parts.store.keepsOrder) await creating // whoever learns of it must find it, to end it
+    const taking = parts.importedTokens.take(imported.stateToken, transactions.names(handle)[0])
+    const [, former] = await allWritten(creating, taking)
+    await Promise.all(former.map((name) => transactions.end(name)))
+  }
 
   return {
     async take(token, client) {
@@ -61,7 +75,7 @@ export function createStepUp(parts: StepUpParts): StepUp {
         origin: 'imported',
         expiresAtMs: now() + ttlMs,
       }
-      await transactions.create(handle, imported, ttlMs)
+      await keep(handle, imported)
       audit.started('step_up', undefined, client)
       const page = new URL(signInUrl)
       page.searchParams.set('stateToken', handle)

@@ -20,6 +20,8 @@ export interface TransactionStore {
   /** Reads a transaction outside a step, by one of its `names`; undefined as for `decode`. */
   read(name: string): Promise<Transaction | undefined>
   create(handle: string, transaction: Transaction, ttlMs: number): Promise<void>
+  /** Ends what lies under this name, as a cancel does: a step under way in it writes nothing more. */
+  end(name: string): Promise<void>
   /** Has a record that is being written end with all sessions of its user, once the user is known. */
   endWithUser(transaction: Transaction, place: string): Promise<void>
   /**
@@ -96,6 +98,10 @@ export function createTransactionStore(parts: TransactionStoreParts): Transactio
     async read(name) {
       const place = transactionPlace(name)
       return decode(await store.get(place), place)
+    },
+
+    async end(name) {
+      await store.delete(transactionPlace(name))
     },
   }
 }

@@ -184,6 +184,8 @@ export interface Proof {
   readonly provesUser: boolean
   /** RFC 8176 name. */
   readonly amr: string
+  /** Whether it can be of the user whom the answer names; left out: of whomever that is. */
+  readonly isOf?: (user: AnsweredUser | undefined) => boolean
 }
 
 const AFTER_A_FACTOR = ['SUCCESS', 'PASSWORD_EXPIRED', 'PASSWORD_WARN', 'PASSWORD_RESET', 'MFA_ENROLL']
@@ -207,8 +209,8 @@ const TAKEN: Readonly<Record<Proof['kind'], ReadonlySet<string>>> = {
   ]),
 }
 
-function acceptedProof(proof: Proof | undefined, { status, factorResult }: Answer): Proof | undefined {
-  if (proof === undefined || !TAKEN[proof.kind].has(status)) return undefined
+function acceptedProof(proof: Proof | undefined, { status, factorResult, user }: Answer): Proof | undefined {
+  if (proof === undefined || !TAKEN[proof.kind].has(status) || proof.isOf?.(user) === false) return undefined
   const isFactorOpen = proof.kind === 'factor' && factorResult !== undefined && factorResult !== 'SUCCESS'
   return isFactorOpen ? undefined : proof
 }
@@ -270,4 +272,13 @@ export function lifetimeMs(
   const left = end - (Number.isNaN(sent) ? nowMs : sent)
   if (Number.isNaN(left) || left <= 0) return bounds.defaultMs
   return Math.min(Math.max(left, bounds.minMs), bounds.maxMs)
+}
+
+/** An imported transaction ends `maxMs` after its import, whatever the upstream says: for so long its token is indexed. */
+export function leftMs(
+  { origin, createdAtMs }: Pick<Transaction, 'origin' | 'createdAtMs'>,
+  { maxMs }: Pick<Lifetime, 'maxMs'>,
+  nowMs: number,
+): number {
+  return origin === 'imported' ? createdAtMs + maxMs - nowMs : Number.POSITIVE_INFINITY
 }

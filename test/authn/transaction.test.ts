@@ -6,6 +6,7 @@ import {
   afterRefusal,
   begin,
   goesOn,
+  leftMs,
   lifetimeMs,
   mayTake,
   opensSession,
@@ -133,6 +134,17 @@ describe('what counts as an accepted credential', () => {
     expect(proved.userProved).toBe(true)
     expect(advance(proved, ANSWER, STEP).userProved).toBe(true)
     expect(advance(proved, ANSWER, { ...STEP, proof: CHOSEN_ANEW }).userProved).toBe(true)
+  })
+
+  test('none that cannot be of the user whom the answer names', () => {
+    const isOf = (user: Answer['user']) => user?.id === '00u1'
+    const accepted = (user: typeof USER | undefined) =>
+      answeredWith({ status: 'SUCCESS', user }, { proof: { ...PASSWORD, isOf } }).credentialAccepted
+    expect([accepted(USER), accepted({ ...USER, id: '00u2' }), accepted(undefined)]).toEqual([
+      true,
+      false,
+      false,
+    ])
   })
 
   test('once accepted it stays so, and methods add up without repeats', () => {
@@ -409,4 +421,11 @@ describe('how long it lives', () => {
       ),
     )
   })
+})
+
+test('an imported transaction ends so long after its import, any other one when the upstream says', () => {
+  const imported = { ...fresh(), origin: 'imported' } as const
+  expect(leftMs(imported, { maxMs: 60_000 }, NOW + 20_000)).toBe(40_000)
+  expect(leftMs(imported, { maxMs: 60_000 }, NOW + 80_000)).toBe(-20_000)
+  expect(leftMs(fresh(), { maxMs: 60_000 }, NOW + 80_000)).toBe(Number.POSITIVE_INFINITY)
 })

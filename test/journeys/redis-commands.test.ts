@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import { type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
+import { navigate } from '../support/navigate.ts'
 import { type RedisTap, tapRedis } from '../support/redis-tap.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
@@ -21,7 +22,7 @@ beforeAll(async () => {
     }),
   })
   tap = await tapRedis(harness.redis)
-  origin = (await harness.replica({ REDIS_URL: tap.url })).url
+  origin = (await harness.replica({ REDIS_URL: tap.url, STEP_UP: 'on' })).url
   // the scripts are there from now on, the lists are in memory
   const browser = await signedIn()
   await browser.get('/api/v1/pam/groups')
@@ -142,4 +143,20 @@ test('a poll of a push that is due', async () => {
     roundTrips: 2,
   })
   expect(harness.upstreamCalls()).toHaveLength(1) // it really asked
+})
+
+test('a step-up that comes in', async () => {
+  const browser = openBrowser(origin)
+  const arrive = (token: string) => navigate(browser, `${origin}/signin/step-up?stateToken=${token}`)
+  await arrive('a'.repeat(40))
+  await arrive('a'.repeat(40))
+  expect(await tap.count(() => arrive('b'.repeat(40)))).toEqual({
+    commands: [
+      'evalsha', // the address's limit
+      'evalsha', // writes the transaction, and makes it the one of its token
+    ],
+    roundTrips: 2,
+  })
+  const again = await tap.count(() => arrive('b'.repeat(40)))
+  expect(again.commands).toHaveLength(3) // ends the transaction that the token had
 })
