@@ -35,7 +35,7 @@ export interface AuthnCall {
   /** The body bears a state or recovery token: then a refusal may be about that one. */
   readonly bearsToken: boolean
   /** By the monotonic clock; without it this call is all that the step sends. */
-  readonly deadline?: number
+  readonly deadline?: number | undefined
 }
 
 export interface AuthnUpstreamParts {

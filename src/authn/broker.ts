@@ -1,14 +1,14 @@
 import { stepNotOffered } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import { isAwaited } from './awaited.ts'
 import type { Client } from './client.ts'
-import { enrolmentIn } from './enrolment.ts'
 import type { Exchange, Exchanged, Sending } from './exchange.ts'
 import { attemptIn } from './guessing/attempts.ts'
 import type { Guessing } from './guessing/guessing.ts'
 import { type HiddenFactors, isHiddenStep } from './hidden-factors.ts'
 import {
   ACTIVATION_PROOF,
-  ELSEWHERE_PROOF,
+  mayBeAnothers,
   type Operation,
   PASSWORD_PROOF,
   proofOf,
@@ -18,7 +18,8 @@ import type { Recovery, RecoveryType } from './recovery.ts'
 import type { PrimaryBody, QueryFlags, RecoveryBody, RecoveryTokenBody } from './schemas.ts'
 import type { StepAudit } from './step-audit.ts'
 import type { StepOutcome } from './step-outcome.ts'
-import { begin, IMPORTED, mayTake, type Transaction } from './transaction.ts'
+import { PRIMARY, primaryCall, type StateFields, sendingOfState, sendingOfStep } from './step-sending.ts'
+import { begin, mayTake, type Proof, type Transaction } from './transaction.ts'
 import type { TransactionFlights } from './transaction-flights.ts'
 
 /** Takes one step of a sign-in: claimed, checked, exchanged with the upstream, settled. */
@@ -49,17 +50,13 @@ export interface BrokerParts {
   readonly guessing: Pick<Guessing, 'guard'>
   readonly audit: StepAudit
   readonly metrics: Metrics
+  /** Whether the login that was typed is the one that the upstream names. */
+  readonly isSameLogin: (typed: string, named: unknown) => boolean
   /** Until when all that a step sends must be over, if it begins now. */
   readonly deadline: () => number
   readonly now: () => number
 }
 
-/** A transaction's body without its handle. */
-type StateFields = Omit<PrimaryBody, 'stateToken'>
-
-/** The one status in which the upstream looks at a user name and a password. */
-const AWAITS_CREDENTIALS = 'UNAUTHENTICATED'
-const PRIMARY = '/api/v1/authn'
 const RECOVERY_TOKEN = '/api/v1/authn/recovery/token'
 
 export function createBroker(parts: BrokerParts): Broker {
@@ -76,21 +73,27 @@ export function createBroker(parts: BrokerParts): Broker {
     body: StateFields,
     client: Client,
     deadline?: number,
-  ) => exchange(before, handle, sendingOf(before, body, client, deadline), client)
+  ) => exchange(before, handle, sendingOfState(before, body, client, deadline), client)
 
-  /** Of a transaction that came from outside it is asked first where it stands; credentials go where they are awaited. */
-  const stepUp = async (
-    before: Transaction,
-    handle: string,
-    body: StateFields,
+  /**
+   * Sends what shows a credential, where the upstream awaits it. Whoever holds the token of an imported transaction can move it at
+   * the upstream at any time, so until a credential was accepted here it is asked first, whatever the record says.
+   */
+  const whereAwaited = async (
+    {
+      before,
+      handle,
+      operation,
+      alone,
+    }: { before: Transaction; handle: string; operation: string; alone: StateFields },
     client: Client,
+    send: (before: Transaction, deadline?: number) => Promise<Exchanged>,
   ): Promise<Exchanged> => {
-    if (before.status !== IMPORTED) return showCredentials(before, handle, body, client)
-    const { username: _name, password: _secret, ...alone } = body
+    if (!mayBeAnothers(before)) return send(before)
     const deadline = parts.deadline() // for both calls: the step's lock does not last for two
     const asked = await whereAmI(before, handle, alone, client, deadline)
-    if (asked.after?.status !== AWAITS_CREDENTIALS) return asked
-    return showCredentials(asked.after, handle, body, client, deadline)
+    if (asked.after === undefined || !isAwaited(operation, asked.status)) return asked
+    return send(asked.after, deadline)
   }
 
   /** They show who this is only where the upstream waits for them: in another state it may not look at them at all. */
@@ -101,27 +104,26 @@ export function createBroker(parts: BrokerParts): Broker {
     client: Client,
     deadline?: number,
   ): Promise<Exchanged> => {
-    const isAwaited = before.status === AWAITS_CREDENTIALS
-    const named = isAwaited ? { ...before, login: body.username } : before
+    const awaited = isAwaited('primary', before.status)
+    const named = awaited ? { ...before, login: body.username } : before
     const sending = {
-      ...sendingOf(before, body, client, deadline),
-      proof: isAwaited ? PASSWORD_PROOF : undefined,
+      ...sendingOfState(before, body, client, deadline),
+      proof: awaited ? passwordOf(body.username, before) : undefined,
     }
     const exchanged = await exchange(named, handle, sending, client)
-    // refused credentials say nothing of whose transaction this is
-    return exchanged.after === named ? { ...exchanged, after: before } : exchanged
+    const { after } = exchanged
+    // credentials that were not accepted say nothing of whose transaction this is
+    if (after === named) return { ...exchanged, after: before }
+    return after?.credentialAccepted === false
+      ? { ...exchanged, after: { ...after, login: before.login } }
+      : exchanged
   }
 
-  const sendingOf = (
-    before: Transaction,
-    body: StateFields,
-    client: Client,
-    deadline = parts.deadline(),
-  ): Sending => ({
-    operation: body.username === undefined ? 'state' : 'primary',
-    call: { path: PRIMARY, body: primaryCall(body, before.stateToken, client), bearsToken: true, deadline },
-    proof: waitsForFactor(before) ? ELSEWHERE_PROOF : undefined,
-  })
+  /** In a transaction that may be another's, the answer has to name the very user whose password it is said to be. */
+  const passwordOf = (login: string | undefined, before: Transaction): Proof =>
+    login !== undefined && mayBeAnothers(before)
+      ? { ...PASSWORD_PROOF, isOf: (user) => parts.isSameLogin(login, user?.profile.login) }
+      : PASSWORD_PROOF
 
   return {
     start(body, client) {
@@ -172,7 +174,13 @@ export function createBroker(parts: BrokerParts): Broker {
         }
         if (body.username === undefined) return whereAmI(transaction, stateToken, body, client)
         const attempt = { defence: 'password', operation, login: body.username } as const
-        return guessing.guard(attempt, client, () => stepUp(transaction, stateToken, body, client))
+        const { username: _name, password: _secret, ...alone } = body
+        const step = { before: transaction, handle: stateToken, operation, alone }
+        return guessing.guard(attempt, client, () =>
+          whereAwaited(step, client, (before, deadline) =>
+            showCredentials(before, stateToken, body, client, deadline),
+          ),
+        )
       })
     },
 
@@ -198,49 +206,26 @@ export function createBroker(parts: BrokerParts): Broker {
             recovery.step(transaction, stateToken, challenge, client),
           )
         }
-        const sending: Sending = {
-          operation: name,
-          call: {
-            path: path + search(query),
-            body: { stateToken: transaction.stateToken, ...fields },
-            bearsToken: true,
-            encoding: operation.encoding,
-          },
-          proof: proofOf(operation, { factorType, fields }, transaction),
-          factorType,
-          factorId,
-          enrolment: enrolmentIn(
-            { operation: name, fields, updatePhone: query.updatePhone === 'true', factorType },
-            transaction,
-          ),
-          revokesSessions: fields.revokeSessions === true,
-        }
-        return guessing.guard(attempt, client, () => exchange(transaction, stateToken, sending, client))
+        const send = (before: Transaction, deadline?: number) =>
+          exchange(
+            before,
+            stateToken,
+            sendingOfStep({ operation, path, query, tried }, before, deadline),
+            client,
+          )
+        const showsNothing = proofOf(operation, tried, transaction) === undefined
+        return guessing.guard(attempt, client, () =>
+          showsNothing
+            ? send(transaction)
+            : whereAwaited(
+                { before: transaction, handle: stateToken, operation: name, alone: {} },
+                client,
+                send,
+              ),
+        )
       }
       const print = polls ? [path] : [path, query, fields]
       return flights.step({ handle: stateToken, print, polls }, client, work)
     },
   }
-}
-
-/** A later status of this transaction means that the challenged factor was verified, also when no step here did it. */
-function waitsForFactor({ status, credentialAccepted }: Transaction): boolean {
-  return status === 'MFA_CHALLENGE' && credentialAccepted
-}
-
-/** Every form of primary authentication carries the device of our own cookie, whatever the browser says. */
-function primaryCall(body: StateFields, stateToken: string | undefined, client: Client) {
-  const { context: _browsers, ...rest } = body
-  return {
-    ...rest,
-    ...(stateToken === undefined ? {} : { stateToken }),
-    context: { deviceToken: client.device.id },
-  }
-}
-
-function search(query: QueryFlags): string {
-  const given = Object.entries(query).flatMap(([name, value]) =>
-    value === undefined ? [] : [`${name}=${value}`],
-  )
-  return given.length === 0 ? '' : `?${given.join('&')}`
 }

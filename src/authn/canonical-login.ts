@@ -12,6 +12,18 @@ export function createCanonicalLogin(loginDomains: readonly string[]): (login: s
   }
 }
 
+/**
+ * Whether a login that was typed is the one that the upstream names. It may take a name without its domain for the full one,
+ * also under domains that nobody has told us.
+ */
+export function createIsSameLogin(canonicalLogin: (login: string) => string) {
+  return (typed: string, named: unknown): boolean => {
+    if (typeof named !== 'string') return false
+    const [name, full] = [canonicalLogin(typed), canonicalLogin(named)]
+    return name === full || (!typed.includes('@') && name === full.replace(/@.*$/, ''))
+  }
+}
+
 function inOneSpelling(text: string): string {
   const seen = text.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
   const spaced = seen.replace(/\s+/g, ' ').trim()

@@ -18,7 +18,7 @@ import type { AuthnRoutesParts } from './authn-routes.ts'
 import { createAuthnUpstream } from './authn-upstream.ts'
 import { createBroker } from './broker.ts'
 import { createCallVolume } from './call-volume.ts'
-import { createCanonicalLogin } from './canonical-login.ts'
+import { createCanonicalLogin, createIsSameLogin } from './canonical-login.ts'
 import { createClientOf } from './client.ts'
 import type { DeviceCookie } from './device-cookie.ts'
 import { createEarnSession } from './earned-session.ts'
@@ -285,6 +285,7 @@ export function createAuthn(parts: AuthnParts): Authn {
     guessing,
     audit,
     metrics,
+    isSameLogin: createIsSameLogin(canonicalLogin),
     deadline: upstream.deadline,
     now,
   })

@@ -137,23 +137,31 @@ export const ACTIVATION_PROOF: Proof = { kind: 'password', provesUser: false, am
 export const ELSEWHERE_PROOF: Proof = { kind: 'factor', provesUser: false, amr: 'mfa' }
 const NEW_PASSWORD_PROOF: Proof = { kind: 'password', provesUser: false, amr: 'pwd' }
 
+/** It came from outside, and nobody has shown a credential in it here: somebody else may have begun it, and may move it. */
+export function mayBeAnothers({
+  origin,
+  credentialAccepted,
+}: Pick<Transaction, 'origin' | 'credentialAccepted'>): boolean {
+  return origin === 'imported' && !credentialAccepted
+}
+
 /** What a step proves once the upstream accepts it. */
 export function proofOf(
   { proves }: Pick<Operation, 'proves'>,
   shown: { readonly factorType: string | undefined; readonly fields: Readonly<Record<string, unknown>> },
-  { origin, credentialAccepted }: Pick<Transaction, 'origin' | 'credentialAccepted'>,
+  transaction: Pick<Transaction, 'origin' | 'credentialAccepted'>,
 ): Proof | undefined {
-  // somebody else may have begun it: what is approved on his phone, or chosen anew, says nothing of who sits here
-  const mayBeAnothers = origin === 'imported' && !credentialAccepted
+  // what is approved on somebody else's phone, or chosen anew, says nothing of who sits here
+  const isUnproved = mayBeAnothers(transaction)
   switch (proves) {
     case 'password':
       return PASSWORD_PROOF
     case 'new-password': // where a credential was accepted it is no second one
-      return credentialAccepted || mayBeAnothers ? undefined : NEW_PASSWORD_PROOF
+      return transaction.credentialAccepted || isUnproved ? undefined : NEW_PASSWORD_PROOF
     case 'factor': {
       const { amr, shows } = KNOWN_FACTORS.get(shown.factorType) ?? ANY_OTHER
       const isShownHere = shows !== undefined && isShown(shown.fields[shows])
-      return mayBeAnothers && !isShownHere ? undefined : { kind: 'factor', provesUser: isShownHere, amr }
+      return isUnproved && !isShownHere ? undefined : { kind: 'factor', provesUser: isShownHere, amr }
     }
     case undefined:
       return undefined

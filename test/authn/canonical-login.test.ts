@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { createCanonicalLogin } from '../../src/authn/canonical-login.ts'
+import { createCanonicalLogin, createIsSameLogin } from '../../src/authn/canonical-login.ts'
 
 const canonical = createCanonicalLogin(['Example.test', 'straße.test'])
 
@@ -33,4 +33,19 @@ test.each([
   ['bob', 'bob@example.test@example.test'],
 ])('two people: %s and %s', (one, other) => {
   expect(canonical(one)).not.toBe(canonical(other))
+})
+
+test.each([
+  ['ada@corp.example', 'Ada@Corp.example', true],
+  ['ada', 'ada@corp.example', true],
+  ['ada', 'ada@partner.example', true], // the upstream takes a short name where it is one user's alone
+  ['ada@corp.example', 'ada', true],
+  ['ada@corp.example', 'ada@partner.example', false],
+  ['ada@partner.example', 'ada@corp.example', false],
+  ['ada', 'eve@corp.example', false],
+  ['ada', 'adam@corp.example', false],
+  ['ada', undefined, false],
+])('a typed %j is of the user whom the upstream names %j: %p', (typed, named, is) => {
+  const isSameLogin = createIsSameLogin(createCanonicalLogin(['corp.example']))
+  expect(isSameLogin(typed, named)).toBe(is)
 })

@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { type Browser, openBrowser } from '../support/browser.ts'
+import { type StubHarness, startStubHarness } from '../support/harness.ts'
+import { held } from '../support/held.ts'
+import { navigate } from '../support/navigate.ts'
+import { StubError, type StubRequest, sendJson } from '../support/stub-upstream.ts'
+
+/**
+ * Whoever planted a step-up's token can move it at the org while the victim types. This org answers where the transaction
+ * stands, and does not look at what is shown where it does not await it.
+ */
+const TOKEN = '00plainly-fake-planted-token-00000001'
+const AUTHN = '/api/v1/authn'
+const VERIFY = `${AUTHN}/factors/ost1/verify`
+const PUSH = `${AUTHN}/factors/opf1/verify`
+const VICTIM = { id: '00u-victim', profile: { login: 'victim@example.test' } }
+const MALLORY = { id: '00u-mallory', profile: { login: 'mallory@example.test' } }
+const FACTORS = [
+  { id: 'ost1', factorType: 'token:software:totp' },
+  { id: 'opf1', factorType: 'push' },
+]
+const CREDENTIALS = { username: VICTIM.profile.login, password: 'plainly-a-fake-password' }
+const CODE = { passCode: '123456' }
+
+type State = { readonly status: string } & Readonly<Record<string, unknown>>
+const UNAUTHENTICATED: State = { status: 'UNAUTHENTICATED' }
+const waiting = (user: object): State => ({
+  status: 'MFA_CHALLENGE',
+  factorResult: 'WAITING',
+  _embedded: { user, factor: FACTORS[1] },
+})
+const required = (user: object): State => ({ status: 'MFA_REQUIRED', _embedded: { user, factors: FACTORS } })
+const success = (user: object): State => ({ status: 'SUCCESS', _embedded: { user } })
+
+let harness: StubHarness
+let state: State
+let answerTo: (req: StubRequest) => State | StubError
+let waitFor: (req: StubRequest) => Promise<void>
+beforeAll(async () => {
+  harness = await startStubHarness({
+    env: { STEP_UP: 'on' },
+    async answer(req, res) {
+      await waitFor(req)
+      const answer = answerTo(req)
+      if (answer instanceof StubError) return sendJson(res, answer.status, answer.body)
+      const links = [VERIFY, PUSH].map((path) => ({
+        href: harness.stub.origin + path,
+        hints: { allow: ['POST'] },
+      }))
+      const _links = { next: links }
+      sendJson(res, 200, { stateToken: TOKEN, type: 'SESSION_STEP_UP', _links, ...answer })
+    },
+  })
+})
+afterAll(() => harness.stop())
+beforeEach(() => {
+  harness.stub.forget()
+  state = UNAUTHENTICATED
+  answerTo = () => state
+  waitFor = async () => {}
+})
+
+/** The planted link, opened in the victim's browser, where the page has asked where the sign-in stands. */
+async function planted(): Promise<{ browser: Browser; stateToken: string }> {
+  const browser = openBrowser(harness.gatehouse.url)
+  const arrived = await navigate(browser, `${harness.gatehouse.url}/signin/step-up?stateToken=${TOKEN}`)
+  const stateToken = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
+  expect((await browser.post(AUTHN, { stateToken })).json.status).toBe(state.status)
+  harness.stub.forget()
+  return { browser, stateToken }
+}
+
+const hasSession = async (browser: Browser) => (await browser.get('/api/v1/sessions/me')).status === 200
+/** The paths of what bore this field. */
+const sentWith = (field: string) =>
+  harness.stub.requests.flatMap(({ body, path }) =>
+    typeof body === 'object' && body !== null && field in body ? [path] : [],
+  )
+
+/** Whoever planted it approves on a phone of their own, and the victim's page polls. */
+async function approved(browser: Browser, stateToken: string, user: object) {
+  state = success(user)
+  expect((await browser.post(PUSH, { stateToken })).json.status).toBe('SUCCESS')
+}
+
+describe('a password that is typed after the org was moved to another user', () => {
+  test('is not sent, and proves nothing', async () => {
+    const { browser, stateToken } = await planted()
+    state = waiting(MALLORY)
+    const answer = await browser.post(AUTHN, { stateToken, ...CREDENTIALS })
+    expect([answer.status, answer.json.status]).toEqual([200, 'MFA_CHALLENGE'])
+    expect(sentWith('password')).toEqual([])
+    await approved(browser, stateToken, MALLORY)
+    expect(await hasSession(browser)).toBe(false)
+  })
+
+  test('proves nothing where that happens between the question and the password', async () => {
+    const { browser, stateToken } = await planted()
+    answerTo = () => {
+      const now = state
+      state = waiting(MALLORY)
+      return now
+    }
+    const answer = await browser.post(AUTHN, { stateToken, ...CREDENTIALS })
+    expect([answer.status, answer.json.status]).toEqual([200, 'MFA_CHALLENGE'])
+    expect(sentWith('password')).toHaveLength(1)
+    answerTo = () => state
+    await approved(browser, stateToken, MALLORY)
+    expect(await hasSession(browser)).toBe(false)
+  })
+
+  test('is not sent where the org refuses to say where it stands', async () => {
+    const { browser, stateToken } = await planted()
+    answerTo = () => new StubError(403, 'E0000006')
+    const answer = await browser.post(AUTHN, { stateToken, ...CREDENTIALS })
+    expect([answer.status, answer.json.errorCode]).toEqual([403, 'E0000006'])
+    expect(sentWith('password')).toEqual([])
+  })
+})
+
+test('a code that is typed after the org was moved on is not sent, and opens no session', async () => {
+  state = required(MALLORY)
+  const { browser, stateToken } = await planted()
+  state = success(MALLORY)
+  const answer = await browser.post(VERIFY, { stateToken, ...CODE })
+  expect([answer.status, answer.json.status]).toEqual([200, 'SUCCESS'])
+  expect(sentWith('passCode')).toEqual([])
+  expect(await hasSession(browser)).toBe(false)
+})
+
+test('a step that is under way when the token is brought in again writes nothing, and opens no session', async () => {
+  const { browser, stateToken } = await planted()
+  answerTo = ({ body }) => {
+    const isPassword = typeof body === 'object' && body !== null && 'password' in body
+    return isPassword ? success(VICTIM) : state
+  }
+  const [sent, answer] = [held(), held()]
+  waitFor = async (req) => {
+    if (!req.text.includes('password')) return
+    sent.letGo()
+    await answer.gone
+  }
+  const typing = browser.post(AUTHN, { stateToken, ...CREDENTIALS })
+  await sent.gone
+  await navigate(browser, `${harness.gatehouse.url}/signin/step-up?stateToken=${TOKEN}`)
+  answer.letGo()
+  expect((await typing).status).toBe(503)
+  expect(await hasSession(browser)).toBe(false)
+  expect((await browser.post(AUTHN, { stateToken })).json.errorCode).toBe('E0000011')
+})
+
+describe('the user’s own', () => {
+  /** The org takes the password, and asks for a push that is approved. */
+  async function signedIn(username: string): Promise<Browser> {
+    const { browser, stateToken } = await planted()
+    answerTo = ({ body }) => {
+      const isPassword = typeof body === 'object' && body !== null && 'password' in body
+      if (isPassword) state = waiting(VICTIM)
+      return state
+    }
+    const answer = await browser.post(AUTHN, { stateToken, ...CREDENTIALS, username })
+    expect(answer.json.status).toBe('MFA_CHALLENGE')
+    await approved(browser, stateToken, VICTIM)
+    return browser
+  }
+
+  test.each(['victim@example.test', ' Victim@Example.TEST', 'victim'])(
+    'password opens a session, with the login typed as %j',
+    async (username) => {
+      expect(await hasSession(await signedIn(username))).toBe(true)
+    },
+  )
+
+  test.each(['victim@elsewhere.test', 'vic'])(
+    'does not with a login that is not the one named: %j',
+    async (username) => {
+      expect(await hasSession(await signedIn(username))).toBe(false)
+    },
+  )
+
+  test('code opens one', async () => {
+    state = required(VICTIM)
+    const { browser, stateToken } = await planted()
+    answerTo = ({ path }) => (path === VERIFY ? success(VICTIM) : state)
+    expect((await browser.post(VERIFY, { stateToken, ...CODE })).json.status).toBe('SUCCESS')
+    expect(await hasSession(browser)).toBe(true)
+  })
+})
