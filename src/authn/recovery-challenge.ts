@@ -9,8 +9,12 @@ import type { RecoveryPause } from './recovery-pause.ts'
 import type { StepAudit } from './step-audit.ts'
 import { refusalOf } from './step-outcome.ts'
 import type { RecoveryChallenge, Transaction } from './transaction.ts'
+import type { Unhurried } from './unhurried.ts'
 
-/** What can be done while a recovery code is asked for: alike for a person and for a decoy, trouble included. */
+/**
+ * What can be done while a recovery code is asked for: alike for a user and for a decoy, trouble included. A step that the
+ * broker refuses by its own record alone is refused at once; every other one takes its time.
+ */
 export type TakeChallengeStep = (
   challenged: Challenged,
   step: ChallengeStep,
@@ -34,7 +38,8 @@ export interface ChallengeStepParts {
   readonly upstream: Pick<AuthnUpstream, 'send' | 'knock'>
   readonly exchange: Exchange
   readonly lifetime: RecoveryLifetime
-  readonly pause: RecoveryPause
+  readonly pauseAfter: RecoveryPause
+  readonly unhurried: Unhurried
   readonly audit: StepAudit
   readonly publicOrigin: string
   readonly resendAfterMs: number
@@ -46,7 +51,7 @@ export interface ChallengeStepParts {
 export const ORG_LIMIT = 'E0000047'
 
 export function createTakeChallengeStep(parts: ChallengeStepParts): TakeChallengeStep {
-  const { upstream, exchange, lifetime, audit, publicOrigin, now } = parts
+  const { upstream, exchange, lifetime, unhurried, audit, publicOrigin, now } = parts
 
   /** In a challenge the same trouble shows in what is sent for a person and in what is sent for nobody (`knock`). */
   const refuseAsKnocking = ({ status, errorCode }: { status: number; errorCode: string | undefined }) => {
@@ -80,7 +85,6 @@ export function createTakeChallengeStep(parts: ChallengeStepParts): TakeChalleng
     { operation, path, fields }: ChallengeStep,
     client: Client,
   ): Promise<Exchanged> => {
-    if (challenge.wrongCodes >= parts.maxWrongCodes) throw codesExhausted()
     if (challenge.decoy) {
       await upstream.knock(client)
       audit.decoyFailed(operation, transaction, challenge.factorType, client)
@@ -108,13 +112,14 @@ export function createTakeChallengeStep(parts: ChallengeStepParts): TakeChalleng
     if (waitMs > 0) throw sentRecently(factorType, Math.ceil(waitMs / 1000))
     const login = transaction.login ?? ''
     const promisedMs = await lifetime.promisedMs()
-    const reply = await parts.pause({ operation, factorType, login }, client, () =>
-      sendOrKnock(transaction, challenge, path, client),
-    )
-    const lifetimeMs = await lifetime.withinMs(promisedMs, reply)
-    const sent = { ...challenge, sentAtMs: now() }
-    const after = { ...transaction, expiresAtMs: sent.sentAtMs + lifetimeMs, recovery: sent }
-    return { outcome: presentChallenge(after, sent, handle, publicOrigin), after }
+    const sendCode = await parts.pauseAfter({ operation, factorType, login }, client)
+    return unhurried(async () => {
+      const reply = await sendCode(() => sendOrKnock(transaction, challenge, path, client))
+      const lifetimeMs = await lifetime.withinMs(promisedMs, reply)
+      const sent = { ...challenge, sentAtMs: now() }
+      const after = { ...transaction, expiresAtMs: sent.sentAtMs + lifetimeMs, recovery: sent }
+      return { outcome: presentChallenge(after, sent, handle, publicOrigin), after }
+    })
   }
 
   const cancel = async (
@@ -130,11 +135,12 @@ export function createTakeChallengeStep(parts: ChallengeStepParts): TakeChalleng
   return async (challenged, step, client) => {
     switch (step.operation) {
       case 'recovery_verify':
-        return verify(challenged, step, client)
+        if (challenged.challenge.wrongCodes >= parts.maxWrongCodes) throw codesExhausted()
+        return unhurried(() => verify(challenged, step, client))
       case 'recovery_resend':
         return resend(challenged, step, client)
       case 'cancel':
-        return cancel(challenged, step, client)
+        return unhurried(() => cancel(challenged, step, client))
       default:
         throw stepNotOffered()
     }

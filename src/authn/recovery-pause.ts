@@ -7,14 +7,13 @@ import type { Client } from './client.ts'
 import type { StepAudit } from './step-audit.ts'
 
 /**
- * One code in a while for a name and a way, whether there is such a person or not, in the first place or sent again:
- * sends it, or throws 429.
+ * One code in a while for a name and a way, whether there is such a user or not, in the first place or sent again. Throws
+ * 429 at once; else gives what sends the code.
  */
-export type RecoveryPause = <Result>(
-  message: RecoveryMessage,
-  client: Client,
-  send: () => Promise<Result>,
-) => Promise<Result>
+export type RecoveryPause = (message: RecoveryMessage, client: Client) => Promise<SendCode>
+
+/** If nothing was sent, the next code need not wait. */
+export type SendCode = <Result>(send: () => Promise<Result>) => Promise<Result>
 
 export interface RecoveryMessage {
   readonly operation: string
@@ -39,7 +38,7 @@ export function createRecoveryPause(parts: RecoveryPauseParts): RecoveryPause {
   const placeOf = ({ login, factorType }: RecoveryMessage) =>
     `gatehouse:limit:recovery-sent:${names.sign(JSON.stringify([canonicalLogin(login), factorType]))}`
 
-  return async (message, client, send) => {
+  return async (message, client) => {
     const place = placeOf(message)
     if (!(await store.set(place, '1', resendAfterMs, 'absent'))) {
       const limit = 'recovery_sent'
@@ -48,11 +47,13 @@ export function createRecoveryPause(parts: RecoveryPauseParts): RecoveryPause {
       audit.limitHit({ limit, ...message, retryAfterSeconds }, client)
       throw sentRecently(message.factorType, retryAfterSeconds)
     }
-    try {
-      return await send()
-    } catch (error) {
-      if (!mayHaveArrived(error)) await store.delete(place) // nothing was sent: the next try need not wait
-      throw error
+    return async (send) => {
+      try {
+        return await send()
+      } catch (error) {
+        if (!mayHaveArrived(error)) await store.delete(place)
+        throw error
+      }
     }
   }
 }

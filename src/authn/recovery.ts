@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Signer } from '../crypto/sign.ts'
 import { rateLimited, stepNotOffered, upstreamUnavailable } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
@@ -16,11 +15,13 @@ import { createRecoveryPause } from './recovery-pause.ts'
 import type { RecoveryBody } from './schemas.ts'
 import type { StepAudit } from './step-audit.ts'
 import { begin, type RecoveryChallenge, type Transaction } from './transaction.ts'
+import { createUnhurried } from './unhurried.ts'
 
 /**
  * Forgotten passwords and locked accounts, without telling who exists. With an admin token the upstream says it
  * freely, and even hands out recovery tokens for a name; so every answer until a code was right is made here, from
- * one template, no sooner than a set time. Who cannot be recovered gets a decoy transaction that nothing opens.
+ * one template, and where the upstream is asked no sooner than a set time. Who cannot be recovered gets a decoy
+ * transaction that nothing opens.
  */
 export interface Recovery {
   start(recoveryType: RecoveryType, body: RecoveryBody, handle: string, client: Client): Promise<Exchanged>
@@ -39,7 +40,7 @@ export interface RecoveryParts {
   readonly canonicalLogin: (login: string) => string
   readonly audit: StepAudit
   readonly publicOrigin: string
-  /** No answer comes sooner, whoever it is about. */
+  /** No answer for which the upstream is asked comes sooner, whoever it is about. */
   readonly answerMs: number
   readonly challengeMinutes: number
   readonly resendAfterMs: number
@@ -60,13 +61,8 @@ export function createRecovery(parts: RecoveryParts): Recovery {
   const { upstream, audit, publicOrigin, log, metrics, now } = parts
   const pauseAfter = createRecoveryPause(parts)
   const lifetime = createRecoveryLifetime({ ...parts, configuredMs: parts.challengeMinutes * 60_000 })
-  const takeStep = createTakeChallengeStep({ ...parts, lifetime, pause: pauseAfter })
-
-  const unhurried = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    const [result] = await Promise.allSettled([work(), pause(parts.answerMs)])
-    if (result.status === 'rejected') throw result.reason
-    return result.value
-  }
+  const unhurried = createUnhurried(parts.answerMs)
+  const takeStep = createTakeChallengeStep({ ...parts, lifetime, pauseAfter, unhurried })
 
   /** The upstream's own limit and its failures say nothing of a person: they are everybody's answer. */
   const refuseTrouble = ({ status, errorCode, headers }: AuthnReply) => {
@@ -108,20 +104,22 @@ export function createRecovery(parts: RecoveryParts): Recovery {
   }
 
   return {
-    start: (recoveryType, body, handle, client) =>
-      unhurried(async () => {
-        const { username, factorType, relayState } = body
-        const operation = OPERATIONS[recoveryType]
-        const send = () => {
-          audit.recoveryStarted({ operation, factorType }, username, client)
-          return begun(recoveryType, body, client)
-        }
-        if (factorType === 'EMAIL') {
-          stateTokenOf(await send(), client) // raises the alarm if a recovery token came back
-          return { outcome: answerOf(mailBody(recoveryType, relayState)), after: undefined }
-        }
-        const promisedMs = await lifetime.promisedMs()
-        const reply = await pauseAfter({ operation, factorType, login: username }, client, send)
+    async start(recoveryType, body, handle, client) {
+      const { username, factorType, relayState } = body
+      const operation = OPERATIONS[recoveryType]
+      const send = () => {
+        audit.recoveryStarted({ operation, factorType }, username, client)
+        return begun(recoveryType, body, client)
+      }
+      if (factorType === 'EMAIL') {
+        const reply = await unhurried(send)
+        stateTokenOf(reply, client) // raises the alarm if a recovery token came back
+        return { outcome: answerOf(mailBody(recoveryType, relayState)), after: undefined }
+      }
+      const promisedMs = await lifetime.promisedMs()
+      const sendCode = await pauseAfter({ operation, factorType, login: username }, client)
+      return unhurried(async () => {
+        const reply = await sendCode(send)
         const stateToken = stateTokenOf(reply, client)
         const lifetimeMs = await lifetime.withinMs(promisedMs, stateToken === undefined ? undefined : reply)
         const sentAtMs = now()
@@ -142,7 +140,8 @@ export function createRecovery(parts: RecoveryParts): Recovery {
           recovery: challenge,
         }
         return { outcome: presentChallenge(after, challenge, handle, publicOrigin), after }
-      }),
+      })
+    },
 
     async step(transaction, handle, step, client) {
       const challenge = transaction.recovery
@@ -150,7 +149,7 @@ export function createRecovery(parts: RecoveryParts): Recovery {
       // nothing is sent, for nobody: there is nothing to tell apart
       if (step.operation === 'state')
         return { outcome: presentChallenge(transaction, challenge, handle, publicOrigin), after: transaction }
-      return unhurried(() => takeStep({ transaction, challenge, handle }, step, client))
+      return takeStep({ transaction, challenge, handle }, step, client)
     },
   }
 }
