@@ -51,11 +51,8 @@ const NOTHING = Promise.resolve()
 export function createTransactionFlights(parts: TransactionFlightsParts): TransactionFlights {
   const { transactions, endedUsers, flights, guessing, fingerprints, audit, metrics, now } = parts
 
-  const fingerprint = (client: Client, values: readonly unknown[]) =>
-    fingerprints.sign(JSON.stringify([client.device.id, client.fingerprint, ...values]))
-  /** Nothing that a browser can change at will: else each of its polls would be another one, and none would be held. */
-  const pollFingerprint = (client: Client, values: readonly unknown[]) =>
-    fingerprints.sign(JSON.stringify([client.device.id, 'poll', ...values]))
+  const fingerprint = ({ device }: Client, values: readonly unknown[]) =>
+    fingerprints.sign(JSON.stringify([device.id, ...values]))
 
   const refused = (client: Client) => {
     metrics.refusals.inc({ reason: 'unknown_handle' })
@@ -86,7 +83,7 @@ export function createTransactionFlights(parts: TransactionFlightsParts): Transa
 
   return {
     open(print, attempt, client, work) {
-      const name = fingerprint(client, print)
+      const name = fingerprint(client, [client.fingerprint, ...print])
       const trial = guessing.trial(attempt, client)
       return flights.run({ names: [name], fingerprint: name, beside: trial }, async () => {
         const handle = newHandle()
@@ -104,7 +101,8 @@ export function createTransactionFlights(parts: TransactionFlightsParts): Transa
       if (!isHandle(handle)) throw refused(client)
       const flight = {
         names: transactions.names(handle),
-        fingerprint: (polls ? pollFingerprint : fingerprint)(client, [handle, ...print]),
+        // without `X-Device-Fingerprint`: the device has one, and a browser that names another each time gains nothing
+        fingerprint: fingerprint(client, [handle, ...print]),
         polls,
       }
       return flights.run(flight, async (place, raw) => {
