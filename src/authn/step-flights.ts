@@ -46,8 +46,8 @@ const FIRST_POLL_MS = 25
 const LAST_POLL_MS = 250
 /** Steps of one transaction that may wait in this process; more are answered at once. */
 const MAX_WAITING = 5
-/** Equal steps that may wait for one outcome in this process: else one browser could take up every place there is. */
-const MAX_SHARING = 20
+/** Requests of one transaction, equal or not, in this process: else one browser could take up every place there is. */
+const MAX_AT_ONCE = 10
 
 /** The word of the last equal poll when this one arrived. */
 interface LastWord {
@@ -60,7 +60,8 @@ type Turn = { readonly outcome: StepOutcome } | { readonly held: LastWord }
 
 export function createStepFlights(parts: StepFlightsParts): StepFlights {
   const { claims, log, metrics, waitMs, monotonic = () => performance.now() } = parts
-  const inFlight = new Map<string, Flying>()
+  const inFlight = new Map<string, Promise<StepOutcome>>()
+  const underWay = new Map<string, number>()
   const lines = new Map<string, LimitFunction>()
   const perform = createClaimedStep({ claims, log })
 
@@ -163,26 +164,36 @@ export function createStepFlights(parts: StepFlightsParts): StepFlights {
     }
   }
 
+  /** Takes the step, or shares the outcome of the equal one in flight. */
+  const join = (flight: Flight, work: StepWork): Promise<StepOutcome> => {
+    const equal = inFlight.get(flight.fingerprint)
+    if (equal !== undefined) {
+      metrics.sharedAnswers.inc({ scope: 'process' })
+      return equal
+    }
+    const outcome = fly(flight, work).finally(() => inFlight.delete(flight.fingerprint))
+    inFlight.set(flight.fingerprint, outcome)
+    return outcome
+  }
+
+  const count = (name: string, requests: 1 | -1) => {
+    const left = (underWay.get(name) ?? 0) + requests
+    if (left > 0) underWay.set(name, left)
+    else underWay.delete(name)
+  }
+
   return {
     async run(flight, work) {
-      const equal = inFlight.get(flight.fingerprint)
-      if (equal === undefined) {
-        const outcome = fly(flight, work).finally(() => inFlight.delete(flight.fingerprint))
-        inFlight.set(flight.fingerprint, { outcome, sharing: 0 })
-        return presented(await outcome)
+      const [name] = flight.names
+      if ((underWay.get(name) ?? 0) >= MAX_AT_ONCE) throw stepInProgress()
+      count(name, 1)
+      try {
+        return presented(await join(flight, work))
+      } finally {
+        count(name, -1)
       }
-      if (equal.sharing >= MAX_SHARING) throw stepInProgress()
-      equal.sharing += 1
-      metrics.sharedAnswers.inc({ scope: 'process' })
-      return presented(await equal.outcome)
     },
   }
-}
-
-interface Flying {
-  readonly outcome: Promise<StepOutcome>
-  /** How many wait for it beside the first. */
-  sharing: number
 }
 
 function isOutcome(shared: StepOutcome | 'pending' | undefined): shared is StepOutcome {

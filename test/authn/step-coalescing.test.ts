@@ -20,14 +20,17 @@ describe('equal steps in flight', () => {
     ])
   })
 
-  test('are few: one browser can not take up every place with them; more are answered at once', async () => {
+  test.each([
+    ['equal steps', () => 'same'],
+    ['equal and different steps', (n: number) => `step ${n % 4}`],
+  ])('one browser cannot take up every place: more than ten %s are answered at once', async (_, printOf) => {
     const { replica } = replicas()
     const flights = replica()
     const { work, started, release } = gate()
-    const run = () => flights.run({ names: NAMES, fingerprint: 'same' }, work)
-    const flying = Array.from({ length: 21 }, run)
+    const run = (n: number) => flights.run({ names: NAMES, fingerprint: printOf(n) }, work)
+    const flying = Array.from({ length: 10 }, (_, n) => run(n))
     for (let n = 0; n < 3; n++)
-      expect(await failureOf(run())).toMatchObject({ status: 503, code: 'E0000009' })
+      expect(await failureOf(run(n))).toMatchObject({ status: 503, code: 'E0000009' })
     await until(() => started() === 1)
     release(done('{"a":1}'))
     for (const outcome of await Promise.all(flying)) expect(outcome).toEqual(answer('{"a":1}'))
