@@ -115,8 +115,10 @@ export function publicRoutes(parts: AppParts): Route[] {
 /** Which of them share a fate under load. */
 function routesByKind(parts: AppParts): RoutesByKind {
   const { publicOrigin, sessions, endAllSessions, sessionCookie: cookie, ensureDevice, log } = parts
+  const authn = createAuthnRoutes(parts.authn)
   return {
-    sign_in: [...createAuthnRoutes(parts.authn), ...createNavigationRoutes(parts.navigation)],
+    sign_in: [...authn.filter((route) => !recovers(route)), ...createNavigationRoutes(parts.navigation)],
+    recovery: authn.filter(recovers),
     session: [
       ...createSessionRoutes({ publicOrigin, sessions, cookie, ensureDevice, log }),
       ...createOwnSessionsRoutes({ sessions, endAllSessions, cookie, log }),
@@ -124,4 +126,8 @@ function routesByKind(parts: AppParts): RoutesByKind {
     ],
     pam: parts.pamRoutes,
   }
+}
+
+function recovers({ path }: Route): boolean {
+  return path.startsWith('/api/v1/authn/recovery/')
 }

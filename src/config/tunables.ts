@@ -52,8 +52,8 @@ const SHAPE = z.strictObject({
     readinessLeadMs: msOrNone,
     shutdownGraceMs: ms,
     load: z.strictObject({
-      inFlight: z.strictObject({ sign_in: count, session: count, pam: count }),
-      maxLagMs: z.strictObject({ sign_in: ms, session: ms, pam: ms }),
+      inFlight: z.strictObject({ sign_in: count, recovery: count, session: count, pam: count }),
+      maxLagMs: z.strictObject({ sign_in: ms, recovery: ms, session: ms, pam: ms }),
       lagWindowMs: ms,
       retryAfterSeconds: z.int().min(1).max(3600),
     }),

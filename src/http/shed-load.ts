@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { RequestHandler } from 'express'
 import { temporarilyUnavailable } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -7,9 +8,10 @@ import type { Route } from './routes.ts'
 
 /**
  * Requests that share a fate: each kind has places of its own, so that trouble with one leaves the others alone. Those
- * of a session cost a read or two, and a portal asks for it with every page: they are turned away last.
+ * of a session cost a read or two, and a portal asks for it with every page: they are turned away last. Those of a recovery
+ * wait on purpose, and anybody can begin one.
  */
-export type LoadKind = 'sign_in' | 'session' | 'pam'
+export type LoadKind = 'sign_in' | 'recovery' | 'session' | 'pam'
 
 export type RoutesByKind = Readonly<Record<LoadKind, readonly Route[]>>
 
@@ -40,14 +42,13 @@ export interface ShedLoad {
  * Turns requests away while this process has too much to do: 503 E0000009 with `Retry-After`, before anything is read or
  * asked. What is taken in is done in time; what is not can go to another replica.
  *
- * A request whose body is still on its way has no place yet: else a few slow senders would hold all of them. One address
- * may hold half of the places for signing in: else one client, whose steps wait for each other or for a slow org, would. Not
- * less, for a whole company may have one address.
+ * A request whose body is still on its way has no place yet: else a few slow senders would hold all of them. Of some kinds
+ * one address may hold only a share of the places (`MOST_OF_ONE_ADDRESS`).
  */
 export function shedLoad({ limits, routes, lagMs, metrics }: ShedLoadParts): ShedLoad {
-  const underWay: Record<LoadKind, number> = { sign_in: 0, session: 0, pam: 0 }
+  const underWay: Record<LoadKind, number> = { sign_in: 0, recovery: 0, session: 0, pam: 0 }
   const kindOf = kindByPath(routes)
-  const signingInFrom = new Map<string, number>()
+  const heldBy = new Map<string, number>()
 
   return {
     atTheDoor: function shedAtTheDoor(req, _res, next) {
@@ -58,28 +59,28 @@ export function shedLoad({ limits, routes, lagMs, metrics }: ShedLoadParts): She
 
     inside: function shedInside(req, res, next) {
       const kind = kindOf(req.path)
-      const address = kind === 'sign_in' ? countedAddress(contextOf(req).address) : undefined
+      const holder = holderOf(kind, req)
       // lag was judged at the door; a slow body is the client's lateness
-      refuse(kind, isFull(kind) ? 'in_flight' : isGreedy(address) ? 'address' : undefined)
+      refuse(kind, isFull(kind) ? 'in_flight' : isGreedy(kind, holder) ? 'address' : undefined)
       if (res.destroyed) return next() // its client is gone: nobody would give the place back
-      take(kind, address, 1)
-      res.once('close', () => take(kind, address, -1))
+      take(kind, holder, 1)
+      res.once('close', () => take(kind, holder, -1))
       next()
     },
   }
 
-  function take(kind: LoadKind, address: string | undefined, places: 1 | -1): void {
+  function take(kind: LoadKind, holder: string | undefined, places: 1 | -1): void {
     underWay[kind] += places
     metrics.requestsUnderWay.set({ kind }, underWay[kind])
-    if (address === undefined) return
-    const held = (signingInFrom.get(address) ?? 0) + places
-    if (held > 0) signingInFrom.set(address, held)
-    else signingInFrom.delete(address)
+    if (holder === undefined) return
+    const held = (heldBy.get(holder) ?? 0) + places
+    if (held > 0) heldBy.set(holder, held)
+    else heldBy.delete(holder)
   }
 
-  function isGreedy(address: string | undefined): boolean {
-    const held = address === undefined ? 0 : (signingInFrom.get(address) ?? 0)
-    return held >= limits.inFlight.sign_in * MOST_OF_ONE_ADDRESS
+  function isGreedy(kind: LoadKind, holder: string | undefined): boolean {
+    const held = holder === undefined ? 0 : (heldBy.get(holder) ?? 0)
+    return held >= limits.inFlight[kind] * (MOST_OF_ONE_ADDRESS[kind] ?? 1)
   }
 
   function isFull(kind: LoadKind): boolean {
@@ -97,7 +98,17 @@ export function shedLoad({ limits, routes, lagMs, metrics }: ShedLoadParts): She
   }
 }
 
-const MOST_OF_ONE_ADDRESS = 0.5
+/**
+ * Signing in: half of the places, else one client, whose steps wait for each other or for a slow org, would hold all; not
+ * less, for a whole company may have one address. Recovery: a tenth, for few users of one address recover at once.
+ */
+const MOST_OF_ONE_ADDRESS: Readonly<Partial<Record<LoadKind, number>>> = { sign_in: 0.5, recovery: 0.1 }
+
+/** Whose places of this kind are counted; undefined: nobody's. */
+function holderOf(kind: LoadKind, req: IncomingMessage): string | undefined {
+  if (MOST_OF_ONE_ADDRESS[kind] === undefined) return undefined
+  return `${kind} ${countedAddress(contextOf(req).address)}`
+}
 
 /**
  * Requests are told apart before they are routed. A path without a parameter is looked up; of one with a parameter, what
@@ -106,7 +117,7 @@ const MOST_OF_ONE_ADDRESS = 0.5
 function kindByPath(routes: RoutesByKind): (path: string) => LoadKind {
   const known = new Map<string, LoadKind>()
   const beginnings: [beginning: string, kind: LoadKind][] = []
-  for (const kind of ['session', 'pam'] as const) {
+  for (const kind of ['recovery', 'session', 'pam'] as const) {
     for (const { path } of routes[kind]) {
       const parameterAt = path.indexOf(':')
       if (parameterAt === -1) known.set(path, kind)

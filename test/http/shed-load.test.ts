@@ -13,6 +13,7 @@ afterEach(closeAll)
 
 const PATHS = {
   sign_in: '/api/v1/authn',
+  recovery: '/api/v1/authn/recovery/password',
   session: '/api/v1/sessions/me',
   pam: '/api/v1/pam/me',
 } as const satisfies Record<LoadKind, string>
@@ -38,12 +39,13 @@ async function harness() {
   })
   const metrics = createMetrics({ processMetrics: false })
   const limits = {
-    inFlight: { sign_in: 2, session: 3, pam: 1 },
-    maxLagMs: { sign_in: 500, session: 1500, pam: 500 },
+    inFlight: { sign_in: 2, recovery: 20, session: 3, pam: 1 },
+    maxLagMs: { sign_in: 500, recovery: 500, session: 1500, pam: 500 },
     retryAfterSeconds: 7,
   }
   const routes = {
     sign_in: [route('GET', PATHS.sign_in), route('POST', PATHS.sign_in)],
+    recovery: [route('GET', PATHS.recovery), route('POST', '/api/v1/authn/recovery/factors/:type/verify')],
     session: [
       ...SESSION_PATHS.map((path) => route('GET', path)),
       route('DELETE', '/api/v1/sessions/:publicId'),
@@ -132,6 +134,25 @@ test('one address takes half of the places for signing in and no more; those of 
   })
 })
 
+test('one address takes a tenth of the places for recovery and no more', async () => {
+  const { ask, started, letGo, metrics } = await harness()
+  const headers = { 'x-forwarded-for': '203.0.113.7' }
+  const underWay = [ask({ path: PATHS.recovery, headers })]
+  const verify = '/api/v1/authn/recovery/factors/SMS/verify'
+  underWay.push(ask({ method: 'POST', path: verify, headers }))
+  await until(() => started() === 2)
+  expect(await ask({ path: PATHS.recovery, headers })).toMatchObject(TURNED_AWAY)
+  underWay.push(ask({ path: PATHS.recovery }), ask({ path: PATHS.sign_in, headers }))
+  await until(() => started() === 4)
+  letGo()
+  for (const { status } of await Promise.all(underWay)) expect(status).toBe(200)
+  await until(async () => (await ask({ path: PATHS.recovery, headers })).status === 200)
+  expect((await metrics.shedRequests.get()).values).toContainEqual({
+    labels: { kind: 'recovery', reason: 'address' },
+    value: 1,
+  })
+})
+
 test('a process that is late turns requests away before it reads them, and those of a session last', async () => {
   const { ask, lag, letGo, started } = await harness()
   letGo()
@@ -157,6 +178,7 @@ test('a process that is late turns requests away before it reads them, and those
 test.each([
   ['DELETE', '/api/v1/sessions/1', 'session'],
   ['GET', '/api/v1/pam/groups/1', 'pam'],
+  ['POST', '/api/v1/authn/recovery/factors/SMS/verify', 'recovery'],
   ['GET', '/api/v1/sessions', 'sign_in'], // not listed here
   ['GET', '/nowhere', 'sign_in'],
 ])('%s %s, of a route with a parameter or of none, is of the kind %s', async (method, path, kind) => {

@@ -16,7 +16,10 @@ const startNarrow = () =>
       ...tunables,
       http: {
         ...tunables.http,
-        load: { ...tunables.http.load, inFlight: { sign_in: PLACES, session: 50, pam: PLACES } },
+        load: {
+          ...tunables.http.load,
+          inFlight: { sign_in: PLACES, recovery: PLACES, session: 50, pam: PLACES },
+        },
       },
       upstream: {
         ...tunables.upstream,
@@ -90,7 +93,7 @@ test('what is about a session is turned away last: looking at it, keeping it, an
       ...tunables,
       http: {
         ...tunables.http,
-        load: { ...tunables.http.load, maxLagMs: { sign_in: 0, session: never, pam: 0 } },
+        load: { ...tunables.http.load, maxLagMs: { sign_in: 0, recovery: 0, session: never, pam: 0 } },
       },
     }),
   })
@@ -111,6 +114,7 @@ test('what is about a session is turned away last: looking at it, keeping it, an
     ['DELETE', '/api/v1/sessions/1', 401],
     ['POST', '/api/v1/authn', 503],
     ['POST', '/api/v1/authn/skip', 503],
+    ['POST', '/api/v1/authn/recovery/password', 503],
     ['GET', '/api/v1/users/1/factors/questions', 503],
     ['GET', '/api/v1/pam/me', 503],
     ['GET', '/api/v1/pam/groups/1', 503],

@@ -36,7 +36,7 @@ export interface GatehouseOptions {
 export function patientTunables(): Tunables {
   const tunables = defaultTunables()
   const { load } = tunables.http
-  const never = { sign_in: 3_600_000, session: 3_600_000, pam: 3_600_000 }
+  const never = { sign_in: 3_600_000, recovery: 3_600_000, session: 3_600_000, pam: 3_600_000 }
   return {
     ...tunables,
     http: {
