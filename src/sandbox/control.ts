@@ -29,8 +29,8 @@ export type AuthnControl = {
   person(login: string): Person
   people(): Person[]
   /**
-   * A code that the person's authenticator app (or hardware token) shows and that will be accepted: the
-   * current one, or its neighbour when that was used already. Up to three sign-ins in 30 seconds.
+   * A code that the person's authenticator app (or hardware token) shows and that will be accepted, for at least
+   * 30 seconds: the current one, or a later one when that was used already. Up to three sign-ins in 30 seconds.
    */
   totpCode(login: string): string
   /** The code of the enterprise or hardware token with this serial number. */

@@ -312,6 +312,19 @@ test('a code that was used already is refused with PASSCODE_REPLAYED', async () 
   expect(outcome(await client.follow(replayed, '_links.next', fresh))).toBe('200 SUCCESS')
 })
 
+test.each([0, 1, 2])(
+  'a code that is shown when %d of this half-minute were used is accepted for half a minute, into the next one',
+  async (used) => {
+    const verify = async (passCode: string) =>
+      client.follow(await client.signIn('tomas.berg'), link('token:software:totp'), { passCode })
+    client.pass(30_000 - (client.now() % 30_000))
+    for (let at = 0; at < used; at += 1) await verify(client.sandbox.totpCode('tomas.berg'))
+    const passCode = client.sandbox.totpCode('tomas.berg')
+    client.pass(30_000)
+    expect(outcome(await verify(passCode))).toBe('200 SUCCESS')
+  },
+)
+
 /** field-notes.md, error codes 82 and 83: the other form of the same refusals. */
 test('told so, a code that was used already is 403 E0000082, and one out of its time 403 E0000083', async () => {
   client.sandbox.settings.refusedCodes = 'error'

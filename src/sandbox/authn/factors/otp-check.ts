@@ -3,7 +3,7 @@ import { HOTP, Secret, TOTP } from 'otpauth'
 
 const STEP_SECONDS = 30
 /** How far a clock may be off, in steps; beyond that, and up to FAR, the code is known but out of its time. */
-const NEAR = 1
+const NEAR = 2
 const FAR = 10
 
 export type OtpResult = 'right' | 'replayed' | 'out-of-time' | 'wrong'
@@ -30,7 +30,7 @@ export function checkOtp({
   return 'right'
 }
 
-/** A code that is accepted now: the current one, or a neighbour when that was used already. */
+/** A code that is accepted now and for at least half a minute: the current one, or a later one when that was used already. */
 export function currentCode({
   secret,
   nowMs,
@@ -40,7 +40,7 @@ export function currentCode({
   nowMs: number
   usedSteps?: ReadonlySet<number>
 }): string {
-  const unused = [0, 1, -1].find((delta) => !usedSteps.has(stepAt(nowMs) + delta)) ?? 0
+  const unused = [0, 1, NEAR].find((delta) => !usedSteps.has(stepAt(nowMs) + delta)) ?? 0
   return totp(secret).generate({ timestamp: nowMs + unused * STEP_SECONDS * 1000 })
 }
 
