@@ -51,7 +51,8 @@ function beginOpsRequest(): RequestHandler {
 }
 
 function opsRoutes({ health, metrics }: OpsParts): Route[] {
-  const openApi = JSON.stringify(openApiDocument())
+  /** Made when it is first asked for: it takes longer than all the rest of the start. */
+  let openApi: string | undefined
   return [
     {
       method: 'GET',
@@ -80,6 +81,7 @@ function opsRoutes({ health, metrics }: OpsParts): Route[] {
       method: 'GET',
       path: '/openapi.json',
       handle(_req, res) {
+        openApi ??= JSON.stringify(openApiDocument())
         res.type('json').send(openApi)
       },
     },

@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -27,26 +27,31 @@ export function startProcess(
 ): RedisProcess {
   const logFile = join(directory, 'server.log')
   const log = openSync(logFile, 'a')
-  const child = spawn(program, args, {
+  const child = spawn('sh', ['-c', GUARDED, directory, program, ...args], {
     cwd: directory,
-    stdio: ['ignore', log, log],
+    stdio: ['ignore', log, log, 'pipe'],
     env: { ...process.env, PATH: SEARCH_PATH },
   })
   closeSync(log)
   child.unref() // a test that forgets to stop it must not keep the runner waiting
-  const dismissGuard = child.pid === undefined ? () => {} : startGuard(child.pid, directory)
+  const guard = child.stdio[3] as Socket // a pipe to and fro
+  guard.on('error', () => {})
+  guard.unref()
 
   let hasEnded = false
   let failure = ''
   const ended = new Promise<void>((resolve) => {
     const leave = () => {
       hasEnded = true
-      dismissGuard()
+      guard.end('done\n')
       resolve()
     }
-    child.once('exit', leave)
-    child.once('error', (error: NodeJS.ErrnoException) => {
-      failure = error.code === 'ENOENT' ? `${program} is not installed: run "npm run setup"` : error.message
+    child.once('exit', (code) => {
+      if (code === NOT_FOUND) failure = `${program} is not installed: run "npm run setup"`
+      leave()
+    })
+    child.once('error', (error) => {
+      failure = error.message
       leave()
     })
   })
@@ -73,23 +78,17 @@ export function startProcess(
 }
 
 /**
- * A shell that waits for a word from us. When our end of the pipe closes without one, we have died, and it ends the
- * server and removes its directory. (An exit hook would not do: the test runner gives tests a `process` of their own
- * that never emits `exit`, and nothing runs on SIGKILL.)
+ * Becomes the server, and leaves a guard beside it that waits for a word from us. When our end of the pipe closes without
+ * one, we have died, and the guard ends the server and removes its directory. (An exit hook would not do: the test runner
+ * gives tests a `process` of their own that never emits `exit`, and nothing runs on SIGKILL.) One shell for both, as every
+ * start of a process from a test runner with hundreds of megabytes costs 10 ms and more.
  */
-function startGuard(pid: number, directory: string): () => void {
-  const script = 'trap "" INT TERM HUP; read -r word || { kill -KILL "$0"; rm -rf "$1"; }'
-  const guard = spawn('sh', ['-c', script, String(pid), directory], { stdio: ['pipe', 'ignore', 'ignore'] })
-  guard.once('error', () => {}) // without a shell there is no guard; everything else works
-  guard.stdin.once('error', () => {})
-  guard.unref()
-  unref(guard.stdin)
-  return () => guard.stdin.end('done\n')
-}
+const GUARDED = `
+  { trap "" INT TERM HUP; read -r word || { kill -KILL $$; rm -rf "$0"; }; } <&3 >/dev/null 2>&1 &
+  exec "$@" 3<&-`
 
-function unref(stream: NonNullable<ChildProcess['stdin']>): void {
-  if ('unref' in stream && typeof stream.unref === 'function') stream.unref()
-}
+/** What a shell exits with when it does not find the program. */
+const NOT_FOUND = 127
 
 function readLog(file: string): string {
   try {
