@@ -57,11 +57,11 @@ interface CallWindow {
 }
 
 /** Beyond this, the least recently used bucket is dropped, and its count starts again at zero. */
-const MAX_BUCKETS = 50_000
+const MAX_BUCKETS = 50_000 // a maxSize: with max, an LRUCache takes the memory for all of them at once
 
 export function createCallVolume(parts: CallVolumeParts): CallVolume {
   const { figures, canonicalLogin, isKnownDevice, audit, metrics, now } = parts
-  const windows = new LRUCache<string, CallWindow>({ max: MAX_BUCKETS })
+  const windows = new LRUCache<string, CallWindow>({ maxSize: MAX_BUCKETS, sizeCalculation: () => 1 })
 
   const sharedBucket = ({ userId, login }: CountedUser, { address }: Client): Bucket => {
     if (userId !== undefined) return { key: `user ${userId}`, label: 'calls_person' }

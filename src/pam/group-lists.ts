@@ -58,7 +58,7 @@ export interface GroupListsParts {
 }
 
 /** Purges that a store which was away did not take. */
-const MAX_REMOVED = 10_000
+const MAX_REMOVED = 10_000 // a maxSize: with max, an LRUCache takes the memory for all of them at once
 
 interface Held {
   readonly cached: CachedList
@@ -72,7 +72,7 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
     maxSize: parts.maxMemoryBytes,
     sizeCalculation: ({ bytes }) => bytes,
   })
-  const removed = new LRUCache<string, number>({ max: MAX_REMOVED })
+  const removed = new LRUCache<string, number>({ maxSize: MAX_REMOVED, sizeCalculation: () => 1 })
 
   return {
     nameOf,

@@ -31,7 +31,7 @@ const FIRST_SHARE = 1 / 8
 const MAX_PAUSE_FOR_PAGES_MS = 900_000
 /** A failure whose pause ended longer ago is not in a row with the next one. */
 const FORGET_MS = 60_000
-const MAX_LISTS = 10_000
+const MAX_LISTS = 10_000 // a maxSize: with max, an LRUCache takes the memory for all of them at once
 
 interface Failed {
   readonly inARow: number
@@ -45,7 +45,7 @@ interface Failed {
 }
 
 export function createListBackoff({ monotonic }: { monotonic: () => number }): ListBackoff {
-  const lists = new LRUCache<string, Failed>({ max: MAX_LISTS })
+  const lists = new LRUCache<string, Failed>({ maxSize: MAX_LISTS, sizeCalculation: () => 1 })
 
   return {
     check(list) {

@@ -21,11 +21,12 @@ export interface SharedMarksParts {
   readonly monotonic: () => number
 }
 
-const MAX_IN_MEMORY = 10_000
+const MAX_IN_MEMORY = 10_000 // a maxSize: with max, an LRUCache takes the memory for all of them at once
 
 export function createSharedMarks({ store, keyOf, monotonic }: SharedMarksParts): SharedMarks {
   const memory = new LRUCache<string, { readonly text: string; readonly untilMs: number }>({
-    max: MAX_IN_MEMORY,
+    maxSize: MAX_IN_MEMORY,
+    sizeCalculation: () => 1,
   })
 
   function remembered(name: string): string | undefined {

@@ -28,11 +28,11 @@ export interface SessionDeviceParts {
 const HASH_CHARS = 16
 /** A client that keeps sending the same two cookies is audited once in this time, however often it asks. */
 const AUDIT_EVERY_MS = 60_000
-const MOST_REMEMBERED = 10_000
+const MOST_REMEMBERED = 10_000 // a maxSize: with max, an LRUCache takes the memory for all of them at once
 
 export function createSessionDevice(parts: SessionDeviceParts): SessionDevice {
   const { hashes, deviceIdIn, log, metrics, now } = parts
-  const auditedAtMs = new LRUCache<string, number>({ max: MOST_REMEMBERED })
+  const auditedAtMs = new LRUCache<string, number>({ maxSize: MOST_REMEMBERED, sizeCalculation: () => 1 })
   const short = (hash: string) => hash.slice(0, HASH_CHARS)
   const hashOf = (deviceId: string) => short(hashes.sign(deviceId))
 
