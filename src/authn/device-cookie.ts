@@ -2,7 +2,7 @@ import { stringifySetCookie } from 'cookie'
 import type { Request, Response } from 'express'
 import { v4 as uuid } from 'uuid'
 import type { Signer } from '../crypto/sign.ts'
-import { cookiesOf } from '../http/cookies.ts'
+import { readCookie } from '../http/cookies.ts'
 
 /** The browser's own id, in a cookie that outlives sign-out. */
 export interface Device {
@@ -37,6 +37,7 @@ export function createDeviceCookie(parts: DeviceCookieParts): DeviceCookie {
   const { signer, secure, maxAgeDays, renewAfterHours, now = Date.now } = parts
   const newId = parts.newId ?? (() => uuid().replaceAll('-', ''))
   const name = secure ? '__Host-gatehouse-device' : 'gatehouse-device'
+  const valueIn = readCookie(name)
   const maxAge = maxAgeDays * 24 * HOUR_S
   const seen = new WeakMap<Request, Device>()
   const readings = new WeakMap<Request, Reading>()
@@ -49,7 +50,7 @@ export function createDeviceCookie(parts: DeviceCookieParts): DeviceCookie {
   }
 
   const verify = (req: Request): Reading => {
-    const [, id, issued, signature] = FORM.exec(cookiesOf(req)[name] ?? '') ?? []
+    const [, id, issued, signature] = FORM.exec(valueIn(req) ?? '') ?? []
     if (id === undefined || issued === undefined || signature === undefined) return NONE
     const verdict = signer.verify(`${id}.${issued}`, signature)
     const ageS = now() / 1000 - Number.parseInt(issued, 36)

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { stringifySetCookie } from 'cookie'
 import { sign, unsign } from 'cookie-signature'
 import { type LabelledKey, labelledKeys, type MasterKeys } from '../crypto/keys.ts'
-import { cookiesOf } from '../http/cookies.ts'
+import { readCookie } from '../http/cookies.ts'
 
 /** The session cookie, in the form that express-session and its kin use: `s:<id>.<signature>`. */
 export interface SessionCookie {
@@ -31,7 +31,7 @@ export function createSessionCookie({ masterKeys, secure, sameSite }: SessionCoo
   const keys = labelledKeys(masterKeys, 'sign/session-cookie')
   const secrets = asSecrets(keys)
   const attributes = { path: '/', httpOnly: true, secure, sameSite }
-  const valueIn = (req: IncomingMessage) => cookiesOf(req)[name]
+  const valueIn = readCookie(name)
 
   return {
     name,
