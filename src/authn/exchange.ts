@@ -58,6 +58,8 @@ export interface Exchanged {
   readonly outcome: StepOutcome
   /** `before` itself: nothing changed; undefined: the transaction is over. */
   readonly after: Transaction | undefined
+  /** Whom the transaction is about by now, also where nothing of it is kept; undefined: nobody has said so. */
+  readonly userId?: string | undefined
   /** That the upstream's answer named, also where the broker refuses it; undefined for an Error object and for an answer of our own. */
   readonly status?: string
   /** What that answer said of a factor that is not done. */
@@ -185,6 +187,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     if (sending.revokesSessions === true) await endOtherSessions(after, handle, client)
     const mayBePlanted = before.origin === 'imported' || !after.userProved
     const open = mayBePlanted ? await openSession(client) : undefined
+    const { userId } = after
     const { status: answered, factorResult } = answer
     if (isAnothers(open, answer.user?.id))
       return { ...refusePlanted(before, sending.call, client), status: answered, factorResult }
@@ -196,7 +199,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     if (!opensSession(after, answer)) {
       const waits = factorResult === 'WAITING'
       const kept = keptFor(open === undefined ? undefined : client.sessionId)
-      return { outcome, after: kept, status: answered, factorResult, waits }
+      return { outcome, after: kept, userId, status: answered, factorResult, waits }
     }
     const earned = earnSession({ answer, after, body }, client)
     const { sessionId, sessionToken } = earned
@@ -207,6 +210,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
         sessionId,
       },
       after: keptFor(sessionId),
+      userId,
       status: answered,
       first: earned.write,
       alongside: earned.takeDevice,

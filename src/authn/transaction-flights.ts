@@ -60,10 +60,10 @@ export function createTransactionFlights(parts: TransactionFlightsParts): Transa
   }
 
   /** All sessions of the user have ended since it was begun; it names the user only now, so it did not end with them. */
-  const isOver = async (before: Transaction, { after }: Exchanged) =>
+  const isOver = async (before: Transaction, { userId }: Exchanged) =>
     before.userId === undefined &&
-    after?.userId !== undefined &&
-    (await endedUsers.endedSince(after.userId, before.createdAtMs))
+    userId !== undefined &&
+    (await endedUsers.endedSince(userId, before.createdAtMs))
 
   const recordFor = (
     before: Transaction,

@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { type StubHarness, startStubHarness } from '../support/harness.ts'
+import { openPage } from '../support/portal-page.ts'
+
+/** An operator ends all sessions of a user while a sign-in waits in which the org has not named its user yet. */
+
+const OPS_TOKEN = 'plainly-fake-ops-token'
+const STATE_TOKEN = '00plainly-fake-state-token-00000001'
+const VERIFY = '/api/v1/authn/factors/otp1/verify'
+const ME = '/api/v1/sessions/me'
+const ADA = { id: '00uAda', profile: { login: 'ada@example.test' } }
+const success = (user: object) => ({
+  status: 'SUCCESS',
+  sessionToken: '20111plainly-fake-session-token',
+  _embedded: { user },
+})
+
+let harness: StubHarness
+beforeAll(async () => {
+  harness = await startStubHarness({ env: { OPS_TOKEN } })
+})
+afterAll(() => harness.stop())
+
+/** A sign-in that waits for a code, of a user whom nobody has named. */
+async function waiting() {
+  const page = await openPage(harness)
+  harness.stub.answers({
+    stateToken: STATE_TOKEN,
+    status: 'MFA_REQUIRED',
+    _embedded: { factors: [{ id: 'otp1', factorType: 'token:software:totp' }] },
+    _links: { next: [{ href: harness.stub.origin + VERIFY, hints: { allow: ['POST'] } }] },
+  })
+  expect((await page.signIn('ada@example.test')).json.status).toBe('MFA_REQUIRED')
+  return page
+}
+
+const endAllSessions = (userId: string) =>
+  fetch(`${harness.gatehouse.opsUrl}/admin/users/${userId}/sessions`, {
+    method: 'DELETE',
+    headers: { authorization: `Bearer ${OPS_TOKEN}` },
+  })
+
+test('where only the last answer names the user, no session opens', async () => {
+  const page = await waiting()
+  await endAllSessions(ADA.id)
+  harness.stub.answers(success(ADA))
+  const { status, json, setCookies } = await page.send(VERIFY, { passCode: '123456' })
+  expect([status, json.errorCode, setCookies]).toEqual([401, 'E0000011', []])
+  expect((await page.browser.get(ME)).status).toBe(404)
+})
+
+test('another user’s end of sessions is no hindrance', async () => {
+  const page = await waiting()
+  await endAllSessions(ADA.id)
+  harness.stub.answers(success({ ...ADA, id: '00uBen' }))
+  expect((await page.send(VERIFY, { passCode: '123456' })).json.status).toBe('SUCCESS')
+  expect((await page.browser.get(ME)).json.userId).toBe('00uBen')
+})
