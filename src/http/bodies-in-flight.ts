@@ -22,22 +22,29 @@ export interface BodiesInFlightParts {
 }
 
 export interface BodiesInFlight {
-  /** Admits a body and evicts what is then too much, maybe this very body. `release` it once it is complete or gone. */
-  admit(body: ArrivingBody): { release(): void }
+  /** Admits a body and evicts what is then too much, maybe this very body. */
+  admit(body: ArrivingBody): Place
 }
 
 export interface ArrivingBody {
   readonly address: string
-  /** What its request may occupy: the announced length of the body, and what the header lines occupy already. */
+  /** What its request may occupy (`count-body.ts`). */
   readonly bytes: number
-  /** It makes room for newer bodies: nothing more of it may be kept. */
+  /** It makes room for others: nothing more of it may be kept. */
   evict(answer: BrokerError): void
 }
 
+export interface Place {
+  /** The body occupies more than it did: evicts what is then too much. */
+  resize(bytes: number): void
+  /** It is complete or gone. */
+  release(): void
+}
+
 /**
- * Bounds the memory that unfinished bodies occupy. An ordinary body is small, and complete within a moment. So where there
- * are too many bodies, the oldest is evicted, and where there are too many bytes, the largest: a client that holds many, or
- * only announces large ones, evicts its own and turns nobody away.
+ * Bounds the memory that unfinished bodies occupy. An ordinary body is small, and complete within a moment. So new ones are
+ * never refused: others are evicted, of the address that holds the most. A client that holds many bodies, or announces large
+ * ones, evicts its own and turns nobody away.
  */
 export function createBodiesInFlight({
   limits,
@@ -49,28 +56,39 @@ export function createBodiesInFlight({
   const byAddress = new Map<string, Pool>()
 
   return {
-    admit(body) {
-      const own = byAddress.get(body.address) ?? createPool()
-      byAddress.set(body.address, own)
+    admit({ address, bytes, evict }) {
+      const body: Body = { address, bytes, evict }
+      const own = byAddress.get(address) ?? createPool()
+      byAddress.set(address, own)
       for (const pool of [own, all]) pool.add(body)
-      evictFrom(own, 'perAddress')
-      evictFrom(all, 'total')
-      return { release: () => remove(body) }
+      evictTooMuch(own)
+      return {
+        resize(bytes) {
+          if (!all.bodies.has(body)) return
+          for (const pool of [own, all]) pool.grow(bytes - body.bytes)
+          body.bytes = bytes
+          evictTooMuch(own)
+        },
+        release: () => remove(body),
+      }
     },
   }
 
-  function evictFrom(pool: Pool, by: keyof BodyLimits): void {
-    for (;;) {
-      const evicted = tooMuchIn(pool, limits[by])
-      if (evicted === undefined) return
-      remove(evicted)
-      metrics.shedRequests.inc({ kind: 'body', reason: REASONS[by] })
-      evicted.evict(temporarilyUnavailable(retryAfterSeconds))
-      garbage.dropped(evicted.bytes)
+  function evictTooMuch(own: Pool): void {
+    evictWhile(() => tooMuchOf(own, limits.perAddress), 'address')
+    evictWhile(() => tooMuchOfAll(all, byAddress, limits.total), 'in_flight')
+  }
+
+  function evictWhile(next: () => Body | undefined, reason: string): void {
+    for (let body = next(); body !== undefined; body = next()) {
+      remove(body)
+      metrics.shedRequests.inc({ kind: 'body', reason })
+      body.evict(temporarilyUnavailable(retryAfterSeconds))
+      garbage.dropped(body.bytes)
     }
   }
 
-  function remove(body: ArrivingBody): void {
+  function remove(body: Body): void {
     const own = byAddress.get(body.address)
     own?.remove(body)
     all.remove(body)
@@ -78,26 +96,64 @@ export function createBodiesInFlight({
   }
 }
 
-/** The body to evict next; undefined: none. A body that is alone may be as large as it is: other limits apply to it. */
-function tooMuchIn({ bodies, bytes }: Pool, limit: BodyLimit): ArrivingBody | undefined {
-  const [oldest] = bodies
-  if (bodies.size > limit.bodies) return oldest
-  if (bodies.size < 2 || bytes() <= limit.bytes) return undefined
-  return [...bodies].reduce((largest, body) => (body.bytes > largest.bytes ? body : largest))
+/** Of one address: the oldest if there are too many, the largest if they are too large, so that its small ones stay. */
+function tooMuchOf(own: Pool, limit: BodyLimit): Body | undefined {
+  const measure = exceeded(own, limit)
+  if (measure === 'number') return oldestIn(own)
+  return measure && largest(olderHalf([...own.bodies]), ({ bytes }) => bytes)
 }
 
-const REASONS: Readonly<Record<keyof BodyLimits, string>> = { total: 'in_flight', perAddress: 'address' }
+/** The oldest of the address that holds the most; the only body of an address is spared while another one holds several. */
+function tooMuchOfAll(all: Pool, byAddress: ReadonlyMap<string, Pool>, limit: BodyLimit): Body | undefined {
+  const measure = exceeded(all, limit)
+  if (measure === undefined) return undefined
+  const pools = [...byAddress.values()]
+  const several = pools.filter(({ bodies }) => bodies.size > 1)
+  return oldestIn(largest(several.length > 0 ? several : olderHalf(pools), MEASURES[measure]))
+}
+
+const MEASURES = {
+  number: ({ bodies }: Pool) => bodies.size,
+  bytes: (pool: Pool) => pool.bytes(),
+} as const
+
+/** A body that is alone may be as large as it is: other limits apply to it. */
+function exceeded({ bodies, bytes }: Pool, limit: BodyLimit): keyof typeof MEASURES | undefined {
+  if (bodies.size > limit.bodies) return 'number'
+  return bodies.size > 1 && bytes() > limit.bytes ? 'bytes' : undefined
+}
+
+function oldestIn(pool: Pool | undefined): Body | undefined {
+  const [oldest] = pool?.bodies ?? []
+  return oldest
+}
+
+/** The oldest first among equals. */
+function largest<T>([first, ...others]: readonly T[], size: (one: T) => number): T | undefined {
+  return first && others.reduce((most, one) => (size(one) > size(most) ? one : most), first)
+}
+
+/** The newer ones get time to arrive, however large they are: else everyone could be evicted who is larger than all others. */
+function olderHalf<T>(oldestFirst: readonly T[]): readonly T[] {
+  return oldestFirst.slice(0, Math.floor(oldestFirst.length / 2) + 1)
+}
+
+interface Body extends ArrivingBody {
+  bytes: number
+}
 
 interface Pool {
   /** The oldest first. */
-  readonly bodies: ReadonlySet<ArrivingBody>
+  readonly bodies: ReadonlySet<Body>
   bytes(): number
-  add(body: ArrivingBody): void
-  remove(body: ArrivingBody): void
+  add(body: Body): void
+  remove(body: Body): void
+  /** One of them occupies more by so much. */
+  grow(bytes: number): void
 }
 
 function createPool(): Pool {
-  const bodies = new Set<ArrivingBody>()
+  const bodies = new Set<Body>()
   let bytes = 0
   return {
     bodies,
@@ -108,6 +164,9 @@ function createPool(): Pool {
     },
     remove(body) {
       if (bodies.delete(body)) bytes -= body.bytes
+    },
+    grow(by) {
+      bytes += by
     },
   }
 }

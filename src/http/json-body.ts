@@ -5,9 +5,8 @@ import type { RequestHandler } from 'express'
 import { bodyTooLarge, notJson, wrongContentType } from '../errors.ts'
 import type { BodiesInFlight } from './bodies-in-flight.ts'
 import { type BodyEncoding, MEDIA_TYPES } from './body-encoding.ts'
-import { countedAddress } from './counted-address.ts'
+import { countBody } from './count-body.ts'
 import { readBody } from './read-body.ts'
-import { contextOf } from './request-context.ts'
 
 const IN_UTF8 = '\\s*(?:;\\s*charset\\s*=\\s*"?utf-8"?\\s*)?(?:;\\s*)?$'
 const CONTENT_TYPES: Readonly<Record<BodyEncoding, RegExp>> = {
@@ -41,38 +40,29 @@ export function jsonBody({ limitBytes, bodies, takesForm = () => false }: JsonBo
     const announcedBytes = announced(req)
     if (announcedBytes !== undefined && announcedBytes > limitBytes) throw bodyTooLarge(limitBytes)
 
-    const stop = readBody(req, limitBytes, (error, bytes) => {
-      place?.release()
+    const body = readBody(req, limitBytes, (error, bytes) => {
+      counted?.release()
       if (error !== undefined) return next(error)
       req.body = parsed(bytes, encoding)
       next(req.body === undefined ? notJson() : undefined)
     })
-    const place = bodies?.admit({
-      address: countedAddress(contextOf(req).address),
-      bytes: (announcedBytes ?? limitBytes) + headerBytes(req),
-      evict(answer) {
-        stop()
-        next(answer)
-      },
-    })
-    res.once('close', () => place?.release()) // a request that is answered before its body is complete may never close
+    const counted =
+      bodies &&
+      countBody(req, bodies, {
+        announcedBytes,
+        receivedBytes: body.receivedBytes,
+        evict(answer) {
+          body.stop()
+          next(answer)
+        },
+      })
+    res.once('close', () => counted?.release()) // a request that is answered before its body is complete may never close
   }
 }
 
 function hasBody(req: IncomingMessage): boolean {
   return req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0
 }
-
-/**
- * What the header lines occupy, about: their number is limited by nothing but `maxHeaderBytes`, which counts no separators,
- * so 16 kB of empty lines occupy half a megabyte.
- */
-function headerBytes({ rawHeaders }: IncomingMessage): number {
-  return rawHeaders.reduce((bytes, text) => bytes + BYTES_OF_A_STRING + text.length, 0)
-}
-
-/** Of a header's name or value beside its characters, as measured: its places in `rawHeaders` and in `headers`. */
-const BYTES_OF_A_STRING = 48
 
 /** Undefined for a body in chunks. Node accepts no request that has both headers. */
 function announced(req: IncomingMessage): number | undefined {

@@ -3,6 +3,7 @@ import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { bornExpress } from './born-express.ts'
 import { createLinger } from './linger.ts'
 import { type RequestRecords, refuseExpectation, refuseMalformed } from './refuse-malformed.ts'
+import { noteAnswered } from './wire-bytes.ts'
 
 /** One HTTP listener with bounded patience, that can be stopped without cutting anybody off. */
 export interface Listener {
@@ -48,6 +49,7 @@ export function createListener(
       answers.push(res)
       res.once('close', () => {
         answers.splice(answers.indexOf(res), 1)
+        noteAnswered(req.socket)
         if (!req.complete) linger(req)
         if (closesIdle) server.closeIdleConnections() // the headers of this answer were out before we retired
       })

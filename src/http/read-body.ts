@@ -1,15 +1,19 @@
 import type { IncomingMessage } from 'node:http'
 import { bodyTooLarge } from '../errors.ts'
 
+export interface BodyReading {
+  receivedBytes(): number
+  /** Nothing is kept from then on, and `done` is not called any more. */
+  stop(): void
+}
+
 type Done = (error: Error | undefined, body: Buffer) => void
 
 /**
  * Reads a body of at most `limitBytes`. Its pieces are copied into one buffer: 64 kB that a client sends byte by byte
  * would occupy 16 MB as a list of pieces. `done` is called once, but not if the client goes away first.
- *
- * Returns what stops reading: nothing is kept from then on, and `done` is not called any more.
  */
-export function readBody(req: IncomingMessage, limitBytes: number, done: Done): () => void {
+export function readBody(req: IncomingMessage, limitBytes: number, done: Done): BodyReading {
   let buffer = NOTHING
   let length = 0
 
@@ -38,7 +42,7 @@ export function readBody(req: IncomingMessage, limitBytes: number, done: Done): 
     done(undefined, body)
   }
   req.on('data', take).on('end', finish)
-  return stop
+  return { receivedBytes: () => length, stop }
 }
 
 const NOTHING: Buffer = Buffer.alloc(0)

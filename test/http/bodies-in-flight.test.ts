@@ -57,13 +57,46 @@ test.each([
   ])
 })
 
-test('where there are too many bytes, the largest body is evicted, be it the newest', () => {
-  const { admit, evicted, droppedBytes } = bodies({ total: { bodies: 10, bytes: 30 }, perAddress: MANY })
-  for (const name of ['a', 'b']) admit(name, name, 10)
-  admit('large', 'c', 11)
-  admit('d', 'd', 10)
-  admit('larger', 'e', 15)
-  expect([evicted, droppedBytes()]).toEqual([['large', 'larger'], 26])
+test.each([
+  ['bodies', { bodies: 4, bytes: 1000 }],
+  ['bytes', { bodies: 1000, bytes: 40 }],
+])('by number of %s, the oldest body of the address that holds the most is evicted', (_name, total) => {
+  const { admit, evicted } = bodies({ total, perAddress: MANY })
+  admit('only', 'honest', 10)
+  for (const name of ['a1', 'a2']) admit(name, 'a', 10)
+  for (const name of ['b1', 'b2', 'b3']) admit(name, 'b', 10)
+  expect(evicted).toEqual(['a1', 'b1'])
+})
+
+test('the only body of an address stays while another address holds several, however large it is', () => {
+  const { admit, evicted } = bodies({ total: { bodies: 10, bytes: 100 }, perAddress: MANY })
+  for (const name of ['a1', 'a2', 'a3']) admit(name, 'a', 30)
+  admit('only', 'honest', 70)
+  expect(evicted).toEqual(['a1', 'a2'])
+})
+
+test('where every address has one, a large body is evicted, but a newer one gets time to arrive', () => {
+  const { admit, evicted, droppedBytes } = bodies({ total: { bodies: 10, bytes: 60 }, perAddress: MANY })
+  admit('large', 'a', 20)
+  for (const name of ['b', 'c', 'd', 'e']) admit(name, name, 10)
+  expect(evicted).toEqual([])
+  admit('newest', 'f', 15)
+  expect([evicted, droppedBytes()]).toEqual([['large'], 20])
+  admit('newer', 'g', 15)
+  expect(evicted).toEqual(['large', 'b'])
+})
+
+test('a body that grows is counted as what it is now, and evicts', () => {
+  const { admit, evicted } = bodies({ total: { bodies: 10, bytes: 100 }, perAddress: MANY })
+  const growing = admit('growing', 'a', 10)
+  admit('other', 'b', 10)
+  growing.resize(90)
+  expect(evicted).toEqual([])
+  growing.resize(91)
+  expect(evicted).toEqual(['growing'])
+  growing.resize(1000) // it is gone
+  for (const name of ['c', 'd', 'e']) admit(name, name, 30)
+  expect(evicted).toEqual(['growing'])
 })
 
 test('a client that announces large bodies evicts no small one of its address, however many they are', () => {

@@ -102,6 +102,17 @@ const KINDS: Readonly<Record<string, Unfinished>> = {
     headerLines: 'W: b\r\n'.repeat(7000),
     sends: Buffer.from('{'),
   },
+  'with 3,200 cookies': {
+    from: OWN_ADDRESS,
+    announces: 'Content-Length: 2',
+    headerLines: `Cookie: ${Array.from({ length: 3200 }, (_, n) => `${(1296 + n).toString(36)}=`).join(';')}\r\n`,
+    sends: Buffer.from('{'),
+  },
+  'in chunks, with 8,000 trailers': {
+    from: OWN_ADDRESS,
+    announces: 'Transfer-Encoding: chunked',
+    sends: Buffer.from(`1\r\n{\r\n0\r\n${'ab:\r\n'.repeat(8000)}`),
+  },
 }
 
 describe.each(Object.entries(KINDS))('3,000 unfinished bodies %s', (_name, unfinished) => {

@@ -1,0 +1,131 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { type BodyLimits, createBodiesInFlight } from '../../src/http/bodies-in-flight.ts'
+import { jsonBody } from '../../src/http/json-body.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
+import { until } from '../support/until.ts'
+import { keeper, serve } from './serve.ts'
+
+/** Unfinished bodies of several addresses, over real connections. */
+
+const { keep, closeAll } = keeper()
+afterEach(closeAll)
+
+async function harness(limits: BodyLimits) {
+  const metrics = createMetrics({ processMetrics: false })
+  const garbage = { dropped: () => undefined }
+  const inFlight = createBodiesInFlight({ limits, retryAfterSeconds: 7, garbage, metrics })
+  const counted: number[] = []
+  const bodies = {
+    admit(body: Parameters<typeof inFlight.admit>[0]) {
+      counted.push(body.bytes)
+      return inFlight.admit(body)
+    },
+  }
+  const { port } = keep(
+    await serve({
+      trusted: ['127.0.0.1/32'],
+      before: [jsonBody({ limitBytes: 65_536, bodies })],
+      routes: [{ method: 'POST', path: '/', handle: (req, res) => void res.json(req.body) }],
+    }),
+  )
+  /** A connection of its own that sends one piece after the other, each as soon as something else is waited for. */
+  async function open() {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    keep({ close: () => socket.destroy() })
+    let heard = ''
+    socket.on('data', (bytes: Buffer) => {
+      heard += bytes.toString()
+    })
+    socket.on('error', () => undefined)
+    await once(socket, 'connect')
+    return {
+      send: (text: string) => socket.write(text),
+      statuses: () => [...heard.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status)),
+    }
+  }
+  /** Sends what stays unfinished, and waits until it is counted. */
+  async function hold(text: string) {
+    const before = counted.length
+    const connection = await open()
+    connection.send(text)
+    await until(() => counted.length > before)
+    return connection
+  }
+  return { open, hold, counted, shed: async () => (await metrics.shedRequests.get()).values }
+}
+
+const head = (address: string, length: string, extra = '') =>
+  `POST / HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: ${address}\r\nContent-Type: application/json\r\n${extra}${length}\r\n\r\n`
+const announced = (address: string, bytes: number) => `${head(address, `Content-Length: ${bytes}`)}{`
+const chunked = (address: string) => head(address, 'Transfer-Encoding: chunked')
+const HONEST = '198.51.100.7'
+const HONEST_COOKIE = `Cookie: ${'x'.repeat(3000)}=1\r\n`
+
+describe('five addresses fill the place of all with small bodies:', () => {
+  async function filled() {
+    const limits = { total: { bodies: 1000, bytes: 20_000 }, perAddress: { bodies: 10, bytes: 1_000_000 } }
+    const made = await harness(limits)
+    for (let n = 0; n < 20; n++) await made.hold(announced(`192.0.2.${n % 5}`, 700))
+    expect(await made.shed()).not.toEqual([])
+    return made
+  }
+  const honestHead = head(HONEST, 'Content-Length: 9', HONEST_COOKIE)
+
+  test('a larger body that comes with its headers is served', async () => {
+    const { open } = await filled()
+    const honest = await open()
+    honest.send(`${honestHead}{"a":"b"}`)
+    await until(() => honest.statuses().length === 1)
+    expect(honest.statuses()).toEqual([200])
+  })
+
+  test.each([
+    ['announced', honestHead, '{"a":"b"}'],
+    ['in chunks', head(HONEST, 'Transfer-Encoding: chunked', HONEST_COOKIE), '9\r\n{"a":"b"}\r\n0\r\n\r\n'],
+  ])('a larger one that is %s and comes in pieces is not evicted', async (_name, start, body) => {
+    const { hold } = await filled()
+    const honest = await hold(start)
+    for (let n = 0; n < 20; n++) await hold(announced(`192.0.2.${n % 5}`, 700))
+    honest.send(body.slice(0, 5))
+    for (let n = 0; n < 20; n++) await hold(announced(`192.0.2.${n % 5}`, 700))
+    honest.send(body.slice(5))
+    await until(() => honest.statuses().length === 1)
+    expect(honest.statuses()).toEqual([200])
+  })
+})
+
+describe('a body in chunks', () => {
+  const ONE_BODY = { bodies: 1000, bytes: 20_000 }
+
+  test('counts what has come of it, also on a connection that was used before', async () => {
+    const { hold, shed, counted } = await harness({ total: ONE_BODY, perAddress: ONE_BODY })
+    const used = await hold(announced(HONEST, 9))
+    used.send('"a":"b"}')
+    await until(() => used.statuses().length === 1)
+    for (let n = 2; n < 5; n++) {
+      used.send(`${chunked(HONEST)}5\r\n{"a":\r\n`)
+      await until(() => counted.length === n)
+      used.send('4\r\n"b"}\r\n0\r\n\r\n')
+      await until(() => used.statuses().length === n)
+    }
+    expect(used.statuses()).toEqual([200, 200, 200, 200])
+    expect(Math.max(...counted)).toBeLessThan(3000)
+    expect(await shed()).toEqual([])
+  })
+
+  const TRAILERS = 'ab:\r\n'.repeat(200)
+  test.each([
+    ['with the headers', `2\r\n{}\r\n0\r\n${TRAILERS}`, ''],
+    ['later', '2\r\n{}\r\n', `0\r\n${TRAILERS}`],
+  ])('counts trailers that come %s', async (_name, first, later) => {
+    const { hold } = await harness({ total: ONE_BODY, perAddress: ONE_BODY })
+    const others = await hold(announced('192.0.2.1', 100))
+    const trailing = await hold(chunked('192.0.2.2') + first)
+    trailing.send(later)
+    await until(() => trailing.statuses().length === 1)
+    expect(trailing.statuses()).toEqual([503])
+    expect(others.statuses()).toEqual([])
+  })
+})
