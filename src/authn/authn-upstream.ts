@@ -20,8 +20,6 @@ export interface AuthnUpstream {
   deadline(): number
   /** Fetches what a link offered to a GET; the raw answer, whatever it is. */
   fetch(path: string, accept: string, client: Client): Promise<UpstreamAnswer>
-  /** Sends what changes nothing; throws as `send` does when the API can't be used just now. */
-  knock(client: Client): Promise<void>
   /** True while every SSWS token that we hold is refused. */
   tokenState: ApiToken['state']
   close(): Promise<void>
@@ -34,6 +32,8 @@ export interface AuthnCall {
   readonly encoding?: BodyEncoding
   /** The body bears a state or recovery token: then a refusal may be about that one. */
   readonly bearsToken: boolean
+  /** That token is made up, and is refused for sure: then only a refusal of our own token is trouble. */
+  readonly isDecoy?: boolean
   /** By the monotonic clock; without it this call is all that the step sends. */
   readonly deadline?: number | undefined
 }
@@ -58,7 +58,7 @@ const TRUST_MS = 5000
 export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
   const { client, limit, apiTokens, timeoutMs, log, metrics, monotonic = () => performance.now() } = parts
   const apiToken = createApiToken({ tokens: apiTokens, monotonic, log, metrics })
-  let knocking: Promise<void> | undefined
+  let knocking: Promise<boolean> | undefined
   const stepDeadline = () => monotonic() + timeoutMs
 
   const ask = (request: UpstreamRequest, caller: LimitedCaller, deadline: number): Promise<UpstreamAnswer> =>
@@ -97,36 +97,43 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
 
   const refuse = () => upstreamHeldBack(RETRY_AFTER_REFUSAL_S, new Error('SSWS token refused'))
 
-  /** An empty sign-in, which a working API refuses for its form: so it tells whether our token stands. */
-  const knock = async (from: Client, deadline: number): Promise<void> => {
+  /** Whether our token stands, by an empty sign-in, which a working API refuses for its form; throws when nobody can say. */
+  const knock = async (from: Client, deadline: number): Promise<boolean> => {
     const body = { context: { deviceToken: from.device.id } }
     const reply = await postInTurn({ path: PRIMARY, body }, from, deadline)
-    if (isInvalidToken(reply)) {
-      apiToken.refused()
-      throw refuse()
-    }
     if (reply.status === 429 || reply.status >= 500)
       throw upstreamHeldBack(1, new Error(`status ${reply.status}`))
+    return !isInvalidToken(reply)
   }
 
-  const knockOnce = (from: Client, deadline: number): Promise<void> => {
+  const knockOnce = (from: Client, deadline: number): Promise<boolean> => {
     knocking ??= knock(from, deadline).finally(() => {
       knocking = undefined
     })
     return knocking
   }
 
+  /** E0000011 to a call with a token: is it that one, or ours? Unless ours stands, the client must keep its transaction. */
+  const ourTokenStands = async (from: Client, deadline: number, isDecoy: boolean): Promise<boolean> => {
+    if (apiToken.wasTakenWithin(TRUST_MS)) return true
+    try {
+      return await knockOnce(from, deadline)
+    } catch (error) {
+      if (isDecoy) return true // the real step would not have asked, and must not look any different
+      throw error
+    }
+  }
+
   return {
     tokenState: apiToken.state,
     close: () => client.close(),
     deadline: stepDeadline,
-    knock: (from) => knock(from, stepDeadline()),
 
     async fetch(path, accept, from) {
       const deadline = stepDeadline()
       for (const token of apiToken.inTurn().tokens) {
         const headers = { ...headersFor(token, from), Accept: accept }
-        const answer = await ask({ method: 'GET', path, headers }, ongoing(path, path, from), deadline)
+        const answer = await ask({ method: 'GET', path, headers }, callerOf(path, {}, from), deadline)
         if (answer.status !== 401) return answer
       }
       // no alarm from here: the next step says it for sure; and never a 401, which clients take for the end
@@ -134,33 +141,34 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
     },
 
     async send(call, from) {
-      const { bearsToken, deadline = stepDeadline() } = call
+      const { bearsToken, isDecoy = false, deadline = stepDeadline() } = call
       const reply = await postInTurn(call, from, deadline)
       if (!isInvalidToken(reply)) return reply
-      if (!bearsToken) {
-        apiToken.refused()
-        throw refuse()
-      }
-      // is it the transaction's token, or ours? Unless ours stands, the client must keep its transaction
-      if (!apiToken.wasTakenWithin(TRUST_MS)) await knockOnce(from, deadline)
-      return reply
+      if (bearsToken && (await ourTokenStands(from, deadline, isDecoy))) return reply
+      apiToken.refused()
+      throw refuse()
     },
   }
 }
 
 type Posted = Pick<AuthnCall, 'path' | 'body' | 'encoding'>
 
-/** New is what begins something: it names a person or bears a token for one use. All else goes on with a transaction. */
+/**
+ * New is what begins something: it names a person or bears a token for one use. All else goes on with a transaction. Each party
+ * is labelled by its role, so that none can be typed as another.
+ */
 function callerOf(path: string, body: Posted['body'], from: Client): LimitedCaller {
-  if (typeof body.stateToken === 'string') return ongoing(path, body.stateToken, from)
-  const begins = [body.username, body.token, body.recoveryToken].find((value) => typeof value === 'string')
-  if (typeof begins !== 'string') return ongoing(path, path, from)
-  return { priority: 'new', parties: [from.address, begins], kind: kindOf(path) }
+  const role = PARTIES.find((name) => typeof body[name] === 'string')
+  const party = role === undefined ? ['path', path] : [role, body[role]]
+  const isOngoing = role === undefined || role === 'stateToken'
+  return {
+    priority: isOngoing ? 'ongoing' : 'new',
+    parties: [['address', from.address], party].map((one) => JSON.stringify(one)),
+    kind: kindOf(path),
+  }
 }
 
-function ongoing(path: string, party: string, from: Client): LimitedCaller {
-  return { priority: 'ongoing', parties: [from.address, party], kind: kindOf(path) }
-}
+const PARTIES = ['stateToken', 'username', 'token', 'recoveryToken'] as const
 
 /** `/api/v1/authn/factors/…` → `factors`; primary authentication itself is `authn`. Never somebody's own id. */
 function kindOf(path: string): string {

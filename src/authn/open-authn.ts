@@ -18,7 +18,6 @@ import type { AuthnRoutesParts } from './authn-routes.ts'
 import { createAuthnUpstream } from './authn-upstream.ts'
 import { createBroker } from './broker.ts'
 import { createCallVolume } from './call-volume.ts'
-import { createCanonicalLogin, createIsSameLogin } from './canonical-login.ts'
 import { createClientOf } from './client.ts'
 import type { DeviceCookie } from './device-cookie.ts'
 import { createEarnSession } from './earned-session.ts'
@@ -29,6 +28,7 @@ import type { GuessingFigures } from './guessing/figures.ts'
 import { createGuessing } from './guessing/guessing.ts'
 import { createHandOver, type RedirectPrefix } from './hand-over.ts'
 import { createImportedTokens } from './imported-tokens.ts'
+import { createLoginNames } from './login-names.ts'
 import type { NavigationRoutesParts } from './navigation-routes.ts'
 import { createOfferedGets } from './offered-gets.ts'
 import { createOffers } from './offers.ts'
@@ -180,12 +180,13 @@ export function createAuthn(parts: AuthnParts): Authn {
       return stepFlights.run(flight, work)
     },
   }
-  const canonicalLogin = createCanonicalLogin(parts.loginDomains)
+  const logins = createLoginNames(parts.loginDomains)
+  const canonicalLogin = logins.canonical
   const audit = createStepAudit({ log, metrics, hashes: signer('log-hashes'), canonicalLogin })
   const limitNames = signer('limit-names')
   const guessing = createGuessing({
     store,
-    countings: createCountings({ figures: limits, names: limitNames, canonicalLogin }),
+    countings: createCountings({ figures: limits, names: limitNames, logins }),
     knownMs: device.knownDays * DAY_MS,
     knownDevices,
     audit,
@@ -285,7 +286,7 @@ export function createAuthn(parts: AuthnParts): Authn {
     guessing,
     audit,
     metrics,
-    isSameLogin: createIsSameLogin(canonicalLogin),
+    isSameLogin: logins.isSame,
     deadline: upstream.deadline,
     now,
   })

@@ -35,7 +35,7 @@ export interface ChallengeStep {
 }
 
 export interface ChallengeStepParts {
-  readonly upstream: Pick<AuthnUpstream, 'send' | 'knock'>
+  readonly upstream: Pick<AuthnUpstream, 'send'>
   readonly exchange: Exchange
   readonly lifetime: RecoveryLifetime
   readonly pauseAfter: RecoveryPause
@@ -53,25 +53,22 @@ export const ORG_LIMIT = 'E0000047'
 export function createTakeChallengeStep(parts: ChallengeStepParts): TakeChallengeStep {
   const { upstream, exchange, lifetime, unhurried, audit, publicOrigin, now } = parts
 
-  /** In a challenge the same trouble shows in what is sent for a person and in what is sent for nobody (`knock`). */
-  const refuseAsKnocking = ({ status, errorCode }: { status: number; errorCode: string | undefined }) => {
+  /** In a challenge a fault of the upstream is answered to everybody alike. */
+  const refuseTrouble = ({ status, errorCode }: { status: number; errorCode: string | undefined }) => {
     if (status >= 500 || errorCode === ORG_LIMIT) throw upstreamHeldBack(1, new Error(`status ${status}`))
   }
 
-  /** Sends the step for a known user; a fault of the upstream is answered to everybody alike. Gives an accepted answer. */
-  const sendOrKnock = async (
+  /** A decoy's step goes to the same place, with a token that nobody has. Gives an accepted answer. */
+  const send = async (
     { stateToken }: Transaction,
     { decoy }: RecoveryChallenge,
-    path: string,
+    { path, fields }: Pick<ChallengeStep, 'path' | 'fields'>,
     client: Client,
   ): Promise<AuthnReply | undefined> => {
-    if (decoy) {
-      await upstream.knock(client)
-      return undefined
-    }
-    const reply = await upstream.send({ path, body: { stateToken }, bearsToken: true }, client)
-    if (reply.isError) audit.upstreamError(reply, client)
-    refuseAsKnocking(reply)
+    const call = { path, body: { stateToken, ...fields }, bearsToken: true, isDecoy: decoy }
+    const reply = await upstream.send(call, client)
+    if (reply.isError && !decoy) audit.upstreamError(reply, client)
+    refuseTrouble(reply)
     return reply.isError ? undefined : reply
   }
 
@@ -86,7 +83,7 @@ export function createTakeChallengeStep(parts: ChallengeStepParts): TakeChalleng
     client: Client,
   ): Promise<Exchanged> => {
     if (challenge.decoy) {
-      await upstream.knock(client)
+      await send(transaction, challenge, { path, fields }, client)
       audit.decoyFailed(operation, transaction, challenge.factorType, client)
       return wrong(transaction, challenge)
     }
@@ -98,7 +95,7 @@ export function createTakeChallengeStep(parts: ChallengeStepParts): TakeChalleng
       client,
     )
     if (outcome.kind === 'refusal') return { outcome, after, ...rest }
-    refuseAsKnocking(outcome)
+    refuseTrouble(outcome)
     return outcome.status >= 400 ? wrong(transaction, challenge) : { outcome, after, ...rest }
   }
 
@@ -114,7 +111,7 @@ export function createTakeChallengeStep(parts: ChallengeStepParts): TakeChalleng
     const promisedMs = await lifetime.promisedMs()
     const sendCode = await parts.pauseAfter({ operation, factorType, login }, client)
     return unhurried(async () => {
-      const reply = await sendCode(() => sendOrKnock(transaction, challenge, path, client))
+      const reply = await sendCode(() => send(transaction, challenge, { path, fields: {} }, client))
       const lifetimeMs = await lifetime.withinMs(promisedMs, reply)
       const sent = { ...challenge, sentAtMs: now() }
       const after = { ...transaction, expiresAtMs: sent.sentAtMs + lifetimeMs, recovery: sent }
@@ -127,7 +124,7 @@ export function createTakeChallengeStep(parts: ChallengeStepParts): TakeChalleng
     { path }: ChallengeStep,
     client: Client,
   ): Promise<Exchanged> => {
-    await sendOrKnock(transaction, challenge, path, client)
+    await send(transaction, challenge, { path, fields: {} }, client)
     const { relayState } = challenge
     return { outcome: answerOf(relayState === undefined ? {} : { relayState }), after: undefined }
   }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { Signer } from '../crypto/sign.ts'
 import { rateLimited, stepNotOffered, upstreamUnavailable } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
@@ -56,6 +57,9 @@ const PATHS = {
 } as const
 
 const OPERATIONS = { PASSWORD: 'password', UNLOCK: 'unlock' } as const
+
+/** A decoy's steps meet what a real one's would: the org looks at them, and finds that nobody has this token. */
+const madeUpToken = () => `00${randomBytes(30).toString('base64url')}`
 
 export function createRecovery(parts: RecoveryParts): Recovery {
   const { upstream, audit, publicOrigin, log, metrics, now } = parts
@@ -133,7 +137,7 @@ export function createRecovery(parts: RecoveryParts): Recovery {
         }
         const after: Transaction = {
           ...begin(client.device.id, username, sentAtMs),
-          stateToken: stateToken ?? '',
+          stateToken: stateToken ?? madeUpToken(),
           status: 'RECOVERY_CHALLENGE',
           offered: challengeSteps(factorType),
           expiresAtMs: sentAtMs + lifetimeMs,

@@ -48,7 +48,7 @@ const RULES: readonly Rule[] = [
   {
     name: 'LOGIN_DOMAINS',
     applies: ({ authn }) => authn.loginDomains.length > 1,
-    note: 'has several domains. The same local part in two of them counts as one user, and shares its limits, even if the org has two users of that name',
+    note: "has several domains. The same local part in two of them shares its limits per day and shorter, even if the org has two users of that name. Only known browsers and failures in a row are each user's own",
   },
   {
     name: 'AUTHN_BASE_URL',

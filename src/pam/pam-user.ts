@@ -1,3 +1,5 @@
+import { foldName } from '../session/fold-name.ts'
+
 /** How a signed-in user maps to a PAM user name (`PAM_USER_NAME`). */
 export type PamUserName =
   | { readonly kind: 'login' }
@@ -31,18 +33,10 @@ function nameOfLocalPart(login: string, domains: readonly PamUserDomain[]): stri
  * `ada` of a domain with the prefix `partner-`.
  */
 function ownerOf(name: string, domains: readonly PamUserDomain[]): PamUserDomain | undefined {
-  const folded = fold(name)
+  const folded = foldName(name)
   return domains
-    .filter(({ prefix }) => folded.startsWith(fold(prefix)))
+    .filter(({ prefix }) => folded.startsWith(foldName(prefix)))
     .sort((one, other) => other.prefix.length - one.prefix.length)[0]
-}
-
-/** Spellings that a directory may take for the same name (RFC 4518, section 2). */
-function fold(text: string): string {
-  return text
-    .normalize('NFKC')
-    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
-    .toLowerCase()
 }
 
 /** Dot segments are resolved away even when they are percent-encoded (WHATWG URL, "double-dot path segment"). */

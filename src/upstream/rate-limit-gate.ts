@@ -1,22 +1,23 @@
 import { type Allowance, type RateLimitPrefix, readAllowance } from './rate-limit-headers.ts'
 import {
   type Asking,
-  concerns,
-  isAnother,
+  type Closure,
+  type Found,
+  holdOn,
   type LimitRecord,
-  metBy,
-  parseLimitRecord,
+  withAnswer,
+  withFound,
 } from './rate-limit-record.ts'
 import { createRateLimitScouts, PROBE_MS } from './rate-limit-scouts.ts'
+import { createSharedLimit, type LimitStore } from './shared-limit.ts'
 import type { UpstreamAnswer } from './upstream-client.ts'
 import type { UpstreamClock } from './upstream-clock.ts'
 
 /**
- * Holds calls back while an API's rate limit is used up, and leaves what little is left to those who have begun.
- * What one replica reads in the answers' headers holds for all, through the store; without the store each process
- * goes by what it saw itself. All times are the API's.
- *
- * The store is written only when little or nothing is left, and read at most once in `lookEveryMs`.
+ * Holds calls back while an API's rate limit is used up, and leaves what little is left to those who have begun. A 429
+ * holds back the caller that met it. 429s to two callers with nothing in common, or an answer with nothing left, close the gate
+ * for all; one probe reopens it. What one replica reads in the answers' headers holds for all, through the store. All times are
+ * the API's.
  */
 export interface RateLimitGate {
   /** Begins to look at what other replicas know, so that `enter` finds it there. Never fails. */
@@ -30,9 +31,9 @@ export interface GateCaller {
   readonly priority: 'ongoing' | 'new' | 'background'
   /** What this caller may still spend waiting; counted down. */
   readonly budget: { leftMs: number }
-  /** Whom the call is for, as keyed hashes: a limit may be one client's alone. None: it is everybody's. */
+  /** Whom the call is for, as keyed hashes: a limit may be one caller's alone. None: it is everybody's. */
   readonly parties?: () => readonly string[]
-  /** What is asked for: somebody else's answer counts only where it was for the same. */
+  /** What is asked for: an API may count that apart. */
   readonly kind?: string
 }
 
@@ -58,10 +59,7 @@ export class RateLimitRefusal extends Error {
 }
 
 /** The part of the store that it needs; it goes on when these throw. */
-export interface GateStore {
-  get(key: string): Promise<string | undefined>
-  set(key: string, value: string, ttlMs: number, when?: 'absent'): Promise<boolean>
-  delete(key: string): Promise<boolean>
+export interface GateStore extends LimitStore {
   deleteIf(key: string, expected: string): Promise<boolean>
 }
 
@@ -92,187 +90,95 @@ export type GateOutcome = 'waited' | 'gave_way' | 'refused' | 'probe'
 /** A limit that names no time, or one in the past. */
 const DEFAULT_CLOSED_MS = 1000
 const POLL_MS = 50
-/** Reset times closer than this are the same limit: one capped by `maxClosedMs` is recomputed from now and drifts. */
-const SAME_MS = 1000
 
 export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
-  const { store, clock, monotonic, jitterMs, random, sleep, onOutcome } = parts
+  const { store, clock, monotonic, jitterMs, onOutcome } = parts
   /** The version is part of it: replicas of another version keep their own record, and neither overwrites the other's. */
-  const key = (what: string) => `gatehouse:limit:${parts.api}${what}:v1:${parts.scope()}`
-  let local: { readonly record: LimitRecord; readonly saved: boolean } | undefined
-  let looking: Promise<void> | undefined
-  let lookedAt = Number.NEGATIVE_INFINITY
+  const key = (what: string) => `gatehouse:limit:${parts.api}${what}:v2:${parts.scope()}`
+  const shared = createSharedLimit({ ...parts, key: () => key(''), lingerMs: jitterMs + PROBE_MS })
   const scouts = createRateLimitScouts({ store, monotonic, key })
 
   return {
-    look,
+    look: shared.look,
 
     async enter({ priority, budget, parties = () => [], kind = '' }) {
       const asking = () => ({ parties: parties(), kind })
-      const spreadMs = random() * jitterMs
+      const spreadMs = parts.random() * jitterMs
       let waited = false
-      look()
+      shared.look()
       for (;;) {
-        await looking
-        const record = local?.record
-        if (record === undefined || !concerns(record, asking())) return passFor(record, asking)
-        let waitMs = Math.min(record.untilMs - clock.now(), record.untilMs - record.wroteAtMs)
-        const givesWay = record.state === 'low' && priority !== 'ongoing' && waitMs > 0
-        if (record.state === 'low' && !givesWay) return passFor(record, asking)
-        const isOther = waitMs > 0 && isAnother(record, asking())
-        if (isOther && (await scouts.mayFindOut(record))) {
-          onOutcome('probe')
-          return passFor(record, asking)
-        }
-        const isInDoubt = isOther && !record.confirmed
-        const willBeKnown = isInDoubt && scouts.isFinding() && budget.leftMs >= POLL_MS
-        if (givesWay && !willBeKnown) throw refuse('gave_way', waitMs, record)
-        waitMs = willBeKnown ? POLL_MS : waitMs + spreadMs
+        await shared.settled()
+        const record = shared.record()
+        const hold = record && holdOn(record, asking(), clock.now())
+        if (hold === undefined || (hold.state === 'low' && priority === 'ongoing')) return passFor(asking)
+        const { closure, leftMs } = hold
+        const early = closure !== undefined && leftMs > 0 ? closure : undefined
+        if (early !== undefined && (await mayProbe(early, asking()))) return passFor(asking)
+        const isBeingFound = early?.confirmed === false && scouts.isFinding() && budget.leftMs >= POLL_MS
+        if (hold.state === 'low' && !isBeingFound) throw refusal('gave_way', leftMs, record)
+        let waitMs = isBeingFound ? POLL_MS : leftMs + spreadMs
         if (waitMs <= 0) {
           const leave = await scouts.goFirst()
           if (leave !== undefined) {
             onOutcome('probe')
-            return { ...passFor(record, asking), leave }
+            return { ...passFor(asking), leave }
           }
           waitMs = POLL_MS
         }
-        if (priority === 'background') throw refuse('gave_way', waitMs, record)
-        if (waitMs > budget.leftMs) throw refuse('refused', waitMs, record)
+        if (priority === 'background') throw refusal('gave_way', waitMs, record)
+        if (waitMs > budget.leftMs) throw refusal('refused', waitMs, record)
         if (!waited) onOutcome('waited')
         waited = true
         budget.leftMs -= waitMs
-        await sleep(waitMs)
-        looking ??= read()
+        await parts.sleep(waitMs)
+        shared.refresh()
       }
     },
   }
 
-  function look(): void {
-    if (looking === undefined && monotonic() - lookedAt >= parts.lookEveryMs) looking = read()
+  /** Before the time is over, one caller after the other may learn whether the closure is everybody's. */
+  async function mayProbe(closure: Closure, { parties }: Asking): Promise<boolean> {
+    if (parties.length === 0 || !(await scouts.mayFindOut(closure))) return false
+    onOutcome('probe')
+    return true
   }
 
-  async function read(): Promise<void> {
-    const before = local
-    try {
-      const text = await store.get(key(''))
-      if (local !== before) return // what this process was told meanwhile is newer
-      const record = parseLimitRecord(text)
-      if (text !== undefined && record === undefined) parts.onUnreadable?.()
-      if (record !== undefined) local = { record, saved: true }
-      else if (local?.saved) local = undefined
-    } catch {
-      // The store is away: what this process saw itself still holds.
-    } finally {
-      lookedAt = monotonic()
-      looking = undefined
-    }
-  }
-
-  function refuse(outcome: GateOutcome, waitMs: number, { limit }: LimitRecord): RateLimitRefusal {
+  function refusal(outcome: GateOutcome, waitMs: number, record: LimitRecord | undefined): RateLimitRefusal {
     onOutcome(outcome)
-    return new RateLimitRefusal(waitMs, limit)
+    return new RateLimitRefusal(waitMs, record?.limit)
   }
 
-  function passFor(under: LimitRecord | undefined, asking: () => Asking): GatePass {
-    return { observe: (answer, limited) => observe(answer, limited, under, asking), leave: async () => {} }
-  }
-
-  async function observe(
-    answer: Pick<UpstreamAnswer, 'headers'>,
-    limited: boolean,
-    under: LimitRecord | undefined,
-    asking: () => Asking,
-  ): Promise<void> {
-    const nowMs = clock.now()
-    const allowance = readAllowance(answer, parts.prefix, nowMs)
-    if (allowance.remaining !== undefined) parts.onRemaining?.(limited ? 0 : allowance.remaining)
-    const found = recordOf(allowance, limited, nowMs)
-    const known = local?.record
-    // The answer to a call from before the gate was closed says nothing; to a call that went out since, it does.
-    const isUnder = known !== undefined && known.wroteAtMs === under?.wroteAtMs
-    if (found !== undefined) return tighten(known, found, asking(), isUnder)
-    if (known === undefined) return
-    if (nowMs >= known.untilMs || (known.state === 'low' && isLater(allowance, known))) return reopen()
-    if (isUnder && isAnother(known, asking()) && concerns(known, asking()))
-      await save({ ...known, reach: known.kind === asking().kind ? 'met' : 'kind' })
-  }
-
-  async function tighten(
-    known: LimitRecord | undefined,
-    found: Found,
-    asking: Asking,
-    isUnder: boolean,
-  ): Promise<void> {
-    const nowMs = clock.now()
-    const record: LimitRecord = {
-      ...found,
-      version: 1,
-      wroteAtMs: nowMs,
-      met: metBy([], asking),
-      kind: asking.kind,
-      reach: 'everybody',
-      confirmed: false,
+  function passFor(asking: () => Asking): GatePass {
+    const under = shared.record()?.closure?.sinceMs
+    return {
+      leave: async () => {},
+      async observe(answer, limited) {
+        const nowMs = clock.now()
+        const allowance = readAllowance(answer, parts.prefix, nowMs)
+        if (allowance.remaining !== undefined) parts.onRemaining?.(limited ? 0 : allowance.remaining)
+        const found = foundIn(allowance, limited, nowMs)
+        const known = shared.record()
+        if (found !== undefined) await shared.save(withFound(known, found, asking(), { nowMs, under }))
+        else if (known !== undefined)
+          await shared.save(withAnswer(known, allowance.untilMs, asking(), { nowMs, under }))
+      },
     }
-    if (known === undefined || nowMs >= known.untilMs) return save(record)
-    const met = metBy(known.met, asking)
-    if (!concerns(known, asking)) return save({ ...record, met })
-    if (isAnother(known, asking)) {
-      if (known.confirmed && found.state === 'low') return // each of those who have begun sees it
-      const severest = known.state === 'closed' ? known : { ...record, wroteAtMs: known.wroteAtMs }
-      const reach = known.kind === asking.kind ? known.reach : 'everybody'
-      // two who were on their way at once may each have met a limit of their own
-      return save({ ...severest, met, reach, kind: known.kind, confirmed: known.confirmed || isUnder })
-    }
-    const isWorse =
-      known.state === found.state ? found.untilMs > known.untilMs + SAME_MS : found.state === 'closed'
-    if (isWorse) await save({ ...record, met, reach: known.reach, confirmed: known.confirmed })
   }
 
   /** What an answer means; undefined: there is enough left, or it says nothing. */
-  function recordOf(
+  function foundIn(
     { limit, remaining, untilMs }: Allowance,
-    limited: boolean,
+    isRefusal: boolean,
     nowMs: number,
   ): Found | undefined {
     const latestMs = nowMs + parts.maxClosedMs - jitterMs
-    if (limited || remaining === 0) {
-      const isTold = untilMs !== undefined && untilMs > nowMs
-      return {
-        state: 'closed',
-        untilMs: Math.min(isTold ? untilMs : nowMs + DEFAULT_CLOSED_MS, latestMs),
-        limit,
-      }
+    if (isRefusal || remaining === 0) {
+      const toldMs = untilMs !== undefined && untilMs > nowMs ? untilMs : nowMs + DEFAULT_CLOSED_MS
+      return { state: 'closed', untilMs: Math.min(toldMs, latestMs), limit, isRefusal }
     }
     if (remaining === undefined || limit === undefined || untilMs === undefined || untilMs <= nowMs)
       return undefined
     if (remaining > limit * parts.lowShare) return undefined
-    return { state: 'low', untilMs: Math.min(untilMs, latestMs), limit }
+    return { state: 'low', untilMs: Math.min(untilMs, latestMs), limit, isRefusal }
   }
-
-  async function save(record: LimitRecord): Promise<void> {
-    local = { record, saved: false }
-    const ttlMs = record.untilMs - clock.now() + (record.state === 'closed' ? jitterMs + PROBE_MS : 0)
-    try {
-      await store.set(key(''), JSON.stringify(record), ttlMs)
-      if (local?.record === record) local = { record, saved: true }
-    } catch {
-      // The store is away: the gate is closed for this process alone.
-    }
-  }
-
-  async function reopen(): Promise<void> {
-    local = undefined
-    try {
-      await store.delete(key(''))
-    } catch {
-      // The store is away: the record ends by itself.
-    }
-  }
-}
-
-type Found = Pick<LimitRecord, 'state' | 'untilMs' | 'limit'>
-
-/** The allowance has come back since: it speaks of a later time. */
-function isLater({ untilMs }: Allowance, known: LimitRecord): boolean {
-  return untilMs !== undefined && untilMs > known.untilMs
 }

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import type { LimitRecord } from './rate-limit-record.ts'
+import type { Closure } from './rate-limit-record.ts'
 
 /**
  * Who may go out although a rate limit is thought to hold: one at a time over all replicas, so that one call at most is
  * spent on learning what all of them want to know. Without the store it is one a process.
  */
 export interface RateLimitScouts {
-  /** One of the others goes out before the time is over, to learn whether the limit is everybody's. */
-  mayFindOut(record: LimitRecord): Promise<boolean>
+  /** One caller goes out before the time is over, to learn whether the limit is everybody's. */
+  mayFindOut(closure: Closure): Promise<boolean>
   /** A caller went out a moment ago, from here or from another replica: the answer is worth waiting for. */
   isFinding(): boolean
   /**
@@ -41,8 +41,8 @@ export function createRateLimitScouts({ store, monotonic, key }: RateLimitScouts
   return {
     isFinding,
 
-    async mayFindOut({ wroteAtMs, reach }) {
-      const question = `${reach}-${wroteAtMs}`
+    async mayFindOut({ sinceMs, othersGo }) {
+      const question = `${othersGo ? 'kinds' : 'all'}-${sinceMs}`
       if (findingFor === question && isFinding()) return false
       findingFor = question
       findingSince = monotonic()

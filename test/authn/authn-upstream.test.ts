@@ -244,6 +244,28 @@ describe('the SSWS token is refused', () => {
     expect(theirs.upstream.tokenState()).not.toBe('failing')
   })
 
+  describe('a made-up state token, as a decoy sends it', () => {
+    const DECOY: AuthnCall = { ...GONE, isDecoy: true }
+
+    test('is refused, and what the look at our own token meets decides nothing', async () => {
+      for (const status of [429, 500]) {
+        const listener: StubListener = (req, res) =>
+          req.url === '/api/v1/authn'
+            ? sendJson(res, status, { errorCode: 'E0000047', errorSummary: 'x', errorId: 'oae1' })
+            : sendJson(res, 401, INVALID_TOKEN)
+        const { upstream, stub } = await answering(listener)
+        expect(await upstream.send(DECOY, CLIENT)).toMatchObject({ status: 401, errorCode: 'E0000011' })
+        expect(stub.requests.map(({ url }) => url)).toEqual([DECOY.path, '/api/v1/authn'])
+      }
+    })
+
+    test('is 503 while our own token is refused, as for everybody', async () => {
+      const { failureOf, upstream } = await org(new Set())
+      expect((await failureOf(DECOY)).status).toBe(503)
+      expect(upstream.tokenState()).toBe('failing')
+    })
+  })
+
   test('both refused: each is tried once, then 503', async () => {
     const { failureOf, used } = await org(new Set(), ['first-token', 'standby'])
     expect((await failureOf(STATELESS)).status).toBe(503)
@@ -416,6 +438,21 @@ test('the kind of a call is its part of the API, never whom it is about: there m
   await upstream.fetch('/api/v1/users/00uAda/factors/questions', 'application/json', CLIENT)
   await upstream.fetch('/api/v1/users/00uBea/factors/questions', 'application/json', CLIENT)
   expect(callers.map(({ kind }) => kind)).toEqual(['authn', 'factors', 'cancel', 'users', 'users'])
+})
+
+test('nobody can be typed as what another call is held back by', async () => {
+  const { upstream, callers } = await answering((req, res) =>
+    req.url === '/api/v1/authn'
+      ? sendJson(res, 400, { errorCode: 'E0000001' })
+      : sendJson(res, 401, INVALID_TOKEN),
+  )
+  await upstream.send(STATEFUL, CLIENT) // E0000011 is looked into
+  const names = ['/api/v1/authn', CLIENT.address, '00x']
+  for (const username of names) await upstream.send({ ...STATELESS, body: { username } }, CLIENT)
+  await upstream.send({ ...STATELESS, body: { token: '00x' } }, CLIENT)
+  expect(callers.map(({ kind }) => kind)).toEqual(['skip', 'authn', 'authn', 'authn', 'authn', 'authn'])
+  expect(new Set(callers.flatMap(({ parties }) => parties)).size).toBe(1 + callers.length)
+  expect(new Set(callers.map(({ parties }) => parties[0])).size).toBe(1)
 })
 
 describe('what passes on of the answer’s headers', () => {

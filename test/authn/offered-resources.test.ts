@@ -271,7 +271,6 @@ describe('a GET of what was offered', () => {
         },
         send: never,
         deadline: never,
-        knock: never,
         tokenState: never,
         close: never,
       },

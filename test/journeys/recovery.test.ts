@@ -12,8 +12,9 @@ const CHALLENGE_MS = 4 * 60_000
 let nowMs = Date.now()
 let harness: Harness
 
-const newHarness = () =>
+const newHarness = (env: Readonly<Record<string, string>> = {}) =>
   startHarness({
+    env,
     now: () => nowMs,
     sandboxNow: () => nowMs,
     tunables: (tunables) => ({
@@ -261,6 +262,34 @@ describe('nobody learns who exists', () => {
       seen.push(anonymous(answer))
       await harness.stop() // its broker knows of the limit by now
       harness = await newHarness()
+    }
+    expect(seen[0]).toEqual(seen[1])
+  })
+
+  test('a limit that other calls from here met shows for nobody, and a decoy’s steps go where a real one’s do', async () => {
+    const seen: object[] = []
+    for (const username of [WITH_PHONE, UNKNOWN]) {
+      await harness.stop() // its broker knows of the limit
+      harness = await newHarness({ TRUST_PROXY: '127.0.0.1' })
+      const browser = await harness.visit()
+      const started = await start(browser, username, 'SMS')
+      const stateToken = handleOf(started)
+      await pauseIsOver()
+      const limited = { kind: 'status', status: 429, body: errorOfTheOrg('E0000047'), times: 1 } as const
+      harness.sandbox.faults.authn.set(limited)
+      const credentials = { username: 'somebody.else@example.test', password: NEW_PASSWORD }
+      expect((await browser.post('/api/v1/authn', credentials)).status).toBe(429)
+      const elsewhere = openBrowser(harness.gatehouse.url, { 'x-forwarded-for': '203.0.113.9' })
+      expect((await start(elsewhere, NO_PHONE, 'EMAIL')).status).toBe(200) // no limit of other calls
+      harness.forget()
+      const answers = [
+        await browser.post(hrefAt(started, '_links.next'), { stateToken, passCode: '000000' }),
+        await browser.post(hrefAt(started, '_links.resend'), { stateToken }),
+        await browser.post(hrefAt(started, '_links.cancel'), { stateToken }),
+      ]
+      expect(answers.map(({ status }) => status)).toEqual([403, 200, 200])
+      const sent = harness.upstreamCalls().map(({ path }) => path)
+      seen.push([...answers.map(anonymous), sent.filter((path) => path !== '/api/v1/authn')])
     }
     expect(seen[0]).toEqual(seen[1])
   })

@@ -89,39 +89,56 @@ test('what is left at the end is for those who have begun, on every replica; the
 describe('after a 429', () => {
   const limited = () => harness.sandbox.faults.authn.set({ kind: 'rate-limited', retrySeconds: 250 })
 
-  test('no replica asks before the reset but for one other person at a time, who is refused like all', async () => {
+  const from = (address: string, broker = harness.gatehouse) => ({ address, broker })
+
+  test('the one who met it is held back; met by somebody else too, nobody asks but one at a time', async () => {
     limited()
     const browser = await harness.visit()
     expect((await signIn(browser, AMELIA)).status).toBe(429)
     for (const broker of [harness.gatehouse, other])
       expectHeldBack(await signIn(browser, AMELIA, { broker }), '20')
     expect(harness.upstreamCalls().length).toBe(1)
+    expect((await signIn(browser, TOMAS, from('203.0.113.7', other))).status).toBe(429)
+    expect(harness.upstreamCalls().length).toBe(2)
 
     const started = performance.now()
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, n) =>
-        signIn(browser, `person-${n}@example.test`, {
-          broker: n % 2 === 0 ? other : harness.gatehouse,
-          address: `198.51.100.${100 + n}`,
-        }),
+        signIn(
+          browser,
+          `person-${n}@example.test`,
+          from(`198.51.100.${100 + n}`, n % 2 === 0 ? other : harness.gatehouse),
+        ),
       ),
     )
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 429))
     const turns = 1 + Math.floor((performance.now() - started) / 5000)
-    expect(harness.upstreamCalls().length).toBeGreaterThan(1)
-    expect(harness.upstreamCalls().length).toBeLessThanOrEqual(1 + turns)
+    expect(harness.upstreamCalls().length).toBeGreaterThan(2)
+    expect(harness.upstreamCalls().length).toBeLessThanOrEqual(2 + turns)
   })
 
-  test('when the one other person is answered, the limit was not everybody’s', async () => {
+  test('when one other person is answered, the limit was not everybody’s', async () => {
     limited()
     const [browser, elsewhere] = [await harness.visit(), await harness.visit()]
     expect((await signIn(browser, AMELIA)).status).toBe(429)
+    expect((await signIn(browser, PRIYA, from('203.0.113.6'))).status).toBe(429)
     harness.sandbox.faults.authn.clear()
-    const from = (address: string, broker: Gatehouse) => ({ address, broker })
     expect((await signIn(elsewhere, TOMAS, from('203.0.113.7', other))).json.status).toBe('MFA_REQUIRED')
-    expect((await signIn(elsewhere, PRIYA, from('203.0.113.8', harness.gatehouse))).status).toBe(200)
+    expect((await signIn(elsewhere, PRIYA, from('203.0.113.8'))).status).toBe(200)
     for (const broker of [harness.gatehouse, other])
       expectHeldBack(await signIn(browser, AMELIA, { broker }), '20')
+  })
+
+  test('met by somebody, nobody else behind the same address is held back, on no replica', async () => {
+    limited()
+    const shared = '198.51.100.77'
+    const inside = await harness.visit()
+    for (const name of ['made-up', 'made-up-too'])
+      expect((await signIn(inside, name, from(shared))).status).toBe(429)
+    harness.sandbox.faults.authn.clear()
+    for (const broker of [harness.gatehouse, other])
+      expect((await signIn(await harness.visit(), AMELIA, from(shared, broker))).json.status).toBe('SUCCESS')
+    expectHeldBack(await signIn(inside, 'made-up', from(shared, other)), '20')
   })
 
   test('that only says that a code is on its way, nobody is held back', async () => {

@@ -51,6 +51,17 @@ test.each([
   expect(pamUserOf(login, two)).toBeUndefined()
 })
 
+test.each(['VIP-ada@corp.example', 'v\u0131p-ada@corp.example', 'v\u0130p-ada@corp.example'])(
+  '%j is vip-ada to a directory that ignores letter case',
+  (login) => {
+    const domains = [
+      { domain: 'corp.example', prefix: '' },
+      { domain: 'partner.example', prefix: 'vip-' },
+    ]
+    expect(pamUserOf(login, { kind: 'login-local-part', domains })).toBeUndefined()
+  },
+)
+
 test('whatever two users of two domains are called, they never have one PAM user', () => {
   const parts = [
     'ada',

@@ -15,7 +15,7 @@ import { held } from '../support/held.ts'
 import { until } from '../support/until.ts'
 
 const START = Date.UTC(2030, 0, 1)
-const RECORD = 'gatehouse:limit:authn:v1:scope'
+const RECORD = 'gatehouse:limit:authn:v2:scope'
 const open: Store[] = []
 afterEach(async () => {
   for (const store of open.splice(0)) await store.close()
@@ -124,33 +124,34 @@ const refused = async (gate: RateLimitGate, asking: GateCaller): Promise<RateLim
 const ADA = ['address-a', 'ada']
 const BEA = ['address-b', 'bea']
 const CLEO = ['address-c', 'cleo']
+const DORA = ['address-d', 'dora']
 const ELSA = ['address-e', 'elsa']
 
 describe('used up', () => {
   test('seen by one replica, it holds for all until the reset; then one call goes first', async () => {
     const { replica, used, left, advance } = world()
     const [one, other] = [replica(), replica()]
-    await one.answered(await one.gate.enter(caller('new', ...ADA)), used(30), true)
+    await one.answered(await one.gate.enter(caller('new')), used(30), true)
     for (const { gate } of [one, other]) {
-      expect(await refused(gate, caller('ongoing', ...ADA))).toMatchObject({ waitMs: 30_000, limit: 600 })
+      expect(await refused(gate, caller('ongoing'))).toMatchObject({ waitMs: 30_000, limit: 600 })
     }
 
     advance(30_001)
-    const probe = await other.gate.enter(caller('new', ...ADA))
+    const probe = await other.gate.enter(caller('new'))
     expect(other.outcomes).toEqual(['refused', 'probe'])
-    expect(await refused(one.gate, caller('ongoing', ...ADA))).toBeInstanceOf(RateLimitRefusal)
+    expect(await refused(one.gate, caller('ongoing'))).toBeInstanceOf(RateLimitRefusal)
     await other.answered(probe, left(599))
-    for (const { gate } of [one, other]) expect(await refused(gate, caller('new', ...ADA))).toBeUndefined()
+    for (const { gate } of [one, other]) expect(await refused(gate, caller('new'))).toBeUndefined()
   })
 
   test('those who wait for the probe go when its answer is there', async () => {
     const { replica, used, left, advance } = world()
     const { gone: asleep, letGo: wake } = held()
     const { gate, answered, outcomes } = replica({ asleep })
-    await answered(await gate.enter(caller('new', ...ADA)), used(30), true)
+    await answered(await gate.enter(caller('new')), used(30), true)
     advance(30_001)
-    const probe = await gate.enter(caller('new', ...ADA))
-    const waiting = gate.enter(caller('new', ...ADA))
+    const probe = await gate.enter(caller('new'))
+    const waiting = gate.enter(caller('new'))
     await until(() => outcomes.includes('waited'))
     await answered(probe, left(599))
     wake()
@@ -219,61 +220,105 @@ describe('used up', () => {
 })
 
 describe('whose limit it is', () => {
-  test('one of the others finds out, once; when it is refused too, nobody waits, and one more asks after a while', async () => {
+  /** Meets a limit in a call of this kind. */
+  type Replica = ReturnType<ReturnType<typeof world>['replica']>
+  const meets = async ({ gate, answered }: Replica, used: Record<string, string>, asking: GateCaller) =>
+    answered(await gate.enter(asking), used, true)
+  const call = (kind: string, parties: readonly string[]) => ({ ...caller('new', ...parties), kind })
+
+  test('a 429 holds back the one who met it, on every replica; anybody who lacks one of those parties may go', async () => {
+    const { replica, used } = world()
+    const [one, other] = [replica(), replica()]
+    await meets(one, used(60), caller('new', ...ADA))
+    for (const { gate, outcomes } of [one, other]) {
+      expect(await refused(gate, caller('ongoing', ...ADA))).toMatchObject({ waitMs: 60_000, limit: 600 })
+      expect(await refused(gate, caller('new', ...ADA, 'and more'))).toBeDefined()
+      for (const parties of [BEA, ['address-a', 'bea'], ['address-b', 'ada'], ['address-a'], []])
+        expect(await refused(gate, caller('new', ...parties))).toBeUndefined()
+      expect(outcomes).toEqual(['refused', 'refused'])
+    }
+  })
+
+  test('429s to callers that have something in common close it for nobody else', async () => {
+    const { replica, used } = world()
+    const one = replica()
+    for (const name of ['ada', 'bea', 'cleo']) await meets(one, used(60), caller('new', 'address-a', name))
+    for (let n = 0; n < 3; n++) {
+      expect(await refused(one.gate, caller('new', 'address-a', `${n}`))).toBeUndefined()
+      expect(await refused(one.gate, caller('new', ...ELSA))).toBeUndefined()
+    }
+    expect(one.outcomes).toEqual([])
+  })
+
+  test('429s to two with nothing in common close it for all; one probe at a time learns whether they should', async () => {
     const { replica, used, left, advance } = world()
     const [one, other] = [replica(), replica()]
-    await one.answered(await one.gate.enter(caller('new', ...ADA)), used(60), true)
-    const finding = await other.gate.enter(caller('new', ...BEA))
-    expect(await refused(one.gate, caller('new', ...CLEO))).toBeDefined()
-    expect(await refused(other.gate, caller('ongoing', ...CLEO))).toBeDefined()
-    await other.answered(finding, used(60), true)
+    await meets(one, used(60), caller('new', ...ADA))
+    await meets(other, used(60), caller('new', ...BEA))
+    const probe = await other.gate.enter(caller('new', ...CLEO))
+    expect(other.outcomes).toEqual(['probe'])
+    for (const { gate } of [one, other]) expect(await refused(gate, caller('ongoing', ...DORA))).toBeDefined()
+    await other.answered(probe, used(60), true)
     for (const { gate } of [one, other]) {
-      const cleo = caller('new', ...CLEO)
-      expect(await refused(gate, cleo)).toBeDefined()
-      expect(cleo.budget.leftMs).toBe(1000)
+      const dora = caller('new', ...DORA)
+      expect(await refused(gate, dora)).toBeDefined()
+      expect(dora.budget.leftMs).toBe(1000) // nobody waits for what is known
     }
 
-    for (const name of ['cleo', 'dora']) {
-      advance(5001)
-      const asking = await one.gate.enter(caller('new', `address-of-${name}`, name))
-      for (const { gate } of [one, other]) expect(await refused(gate, caller('new', ...ELSA))).toBeDefined()
-      await one.answered(asking, used(40), true)
-    }
-    for (const met of [ADA, BEA]) expect(await refused(one.gate, caller('new', ...met))).toBeDefined()
     advance(5001)
-    await other.answered(await other.gate.enter(caller('new', ...ELSA)), left(500))
-    expect(await refused(one.gate, caller('new', 'address-f', 'fay'))).toBeUndefined()
-    for (const met of [ADA, BEA]) expect(await refused(one.gate, caller('new', ...met))).toBeDefined()
-  })
-
-  test('two that are on their way at once and meet each a limit of its own close it for nobody else', async () => {
-    const { replica, used, left } = world()
-    const [one, other] = [replica(), replica()]
-    const [ada, bea] = [
-      await one.gate.enter(caller('new', ...ADA)),
-      await other.gate.enter(caller('new', ...BEA)),
-    ]
-    await one.answered(ada, used(60), true)
-    expect(await refused(other.gate, caller('new', ...ADA))).toBeDefined() // the other one knows
-    await other.answered(bea, used(60), true)
-    for (const met of [ADA, BEA]) expect(await refused(one.gate, caller('new', ...met))).toBeDefined()
-    await one.answered(await one.gate.enter(caller('new', ...CLEO)), left(500))
-    expect(await refused(one.gate, caller('new', ...ELSA))).toBeUndefined()
-    expect(await refused(other.gate, caller('new', ...CLEO))).toBeUndefined()
-    for (const { gate } of [one, other])
-      for (const met of [ADA, BEA]) expect(await refused(gate, caller('new', ...met))).toBeDefined()
-  })
-
-  test('when the other is answered, the limit goes on for those alone who met it', async () => {
-    const { replica, used, left } = world()
-    const [one, other] = [replica(), replica()]
-    await one.answered(await one.gate.enter(caller('new', ...ADA)), used(60), true)
-    await other.answered(await other.gate.enter(caller('new', ...BEA)), left(500))
+    await other.answered(await other.gate.enter(caller('new', ...DORA)), left(500))
     for (const { gate } of [one, other]) {
-      expect(await refused(gate, caller('new', ...BEA))).toBeUndefined()
-      expect(await refused(gate, caller('new', ...CLEO))).toBeUndefined()
-      expect(await refused(gate, caller('new', ...ADA))).toMatchObject({ limit: 600 })
+      expect(await refused(gate, caller('new', ...ELSA))).toBeUndefined()
+      for (const met of [ADA, BEA, CLEO]) expect(await refused(gate, caller('new', ...met))).toBeDefined()
     }
+  })
+
+  test('who shares an address with one who met it may be the probe: all may share one', async () => {
+    const { replica, used, left } = world()
+    const { gate, answered, outcomes } = replica()
+    await answered(await gate.enter(caller('new', ...ADA)), used(60), true)
+    await answered(await gate.enter(caller('new', ...BEA)), used(60), true)
+    await answered(await gate.enter(caller('new', 'address-a', 'cleo')), left(500))
+    expect(await refused(gate, caller('new', 'address-a', 'dora'))).toBeUndefined()
+    expect(await refused(gate, caller('new', ...ADA))).toBeDefined()
+    expect(outcomes).toEqual(['probe', 'refused'])
+  })
+
+  test('after its time one call goes first, and when that is answered all go', async () => {
+    const { replica, used, left, advance } = world()
+    const [one, other] = [replica(), replica()]
+    await meets(one, used(60), caller('new', ...ADA))
+    await meets(other, used(60), caller('new', ...BEA))
+    await meets(other, used(60), caller('new', ...CLEO))
+    advance(60_001)
+    const first = await other.gate.enter(caller('new', ...ELSA))
+    expect(await refused(one.gate, caller('ongoing', ...ADA))).toBeDefined()
+    await other.answered(first, left(599))
+    for (const { gate } of [one, other])
+      for (const parties of [ADA, BEA, CLEO])
+        expect(await refused(gate, caller('new', ...parties))).toBeUndefined()
+  })
+
+  test('an answer with nothing left closes it for all, though it was no refusal', async () => {
+    const { replica, used, left } = world()
+    const [one, other] = [replica(), replica()]
+    await one.answered(await one.gate.enter(caller('new', ...ADA)), used(60))
+    const probe = await other.gate.enter(caller('new', ...BEA))
+    expect(await refused(other.gate, caller('ongoing', ...CLEO))).toMatchObject({ limit: 600 })
+    await other.answered(probe, left(500)) // it was a limit of its own
+    expect(await refused(one.gate, caller('new', ...CLEO))).toBeUndefined()
+    expect(await refused(one.gate, caller('new', ...ADA))).toBeDefined()
+  })
+
+  test('an answer that was on its way when it was closed for all does not open it', async () => {
+    const { replica, used, left } = world()
+    const one = replica()
+    const onItsWay = await one.gate.enter(caller('new', ...CLEO))
+    await one.answered(await one.gate.enter(caller('new', ...ADA)), used(60))
+    const probe = await one.gate.enter(caller('new', ...BEA))
+    await one.answered(onItsWay, left(300))
+    expect(await refused(one.gate, caller('new', ...ELSA))).toBeDefined()
+    await probe.leave()
   })
 
   test('one after the other may meet a limit of their own, and the rest hardly notices', async () => {
@@ -281,11 +326,11 @@ describe('whose limit it is', () => {
     const [one, other] = [replica(), replica()]
     for (let n = 0; n < 20; n++) {
       advance(1)
-      const met = caller('new', `address-${n}`, 'ada')
-      await one.answered(await one.gate.enter(met), used(60), true)
-      const finding = await other.gate.enter(caller('new', ...BEA))
+      const met = caller('new', `address-${n}`, `name-${n}`)
+      await meets(one, used(60), met)
+      const next = await other.gate.enter(caller('new', ...BEA))
       const waiting = other.gate.enter(caller('new', ...CLEO))
-      await other.answered(finding, left(500))
+      await other.answered(next, left(500))
       await (await waiting).leave()
       expect(await refused(one.gate, met)).toBeDefined()
     }
@@ -294,11 +339,11 @@ describe('whose limit it is', () => {
   test('the answer to another kind of call lets other kinds go: an API may count those apart', async () => {
     const { replica, used, left } = world()
     const [one, other] = [replica(), replica()]
-    const call = (kind: string, parties: readonly string[]) => ({ ...caller('new', ...parties), kind })
-    await one.answered(await one.gate.enter(call('credentials', ADA)), used(60), true)
-    await other.answered(await other.gate.enter(call('authn', BEA)), left(500))
+    await meets(one, used(60), call('credentials', ADA))
+    await meets(one, used(60), call('credentials', BEA))
+    await other.answered(await other.gate.enter(call('authn', CLEO)), left(500))
     for (const { gate } of [one, other]) {
-      for (const kind of ['authn', 'factors']) expect(await refused(gate, call(kind, CLEO))).toBeUndefined()
+      for (const kind of ['authn', 'factors']) expect(await refused(gate, call(kind, DORA))).toBeUndefined()
       expect(await refused(gate, call('authn', ADA))).toBeDefined()
     }
     const asking = await one.gate.enter(call('credentials', CLEO))
@@ -306,26 +351,6 @@ describe('whose limit it is', () => {
     await one.answered(asking, left(500))
     expect(await refused(other.gate, call('credentials', ELSA))).toBeUndefined()
     expect(await refused(one.gate, call('credentials', ADA))).toBeDefined()
-  })
-
-  test('of one kind of call that is used up for everybody the other kinds take no notice', async () => {
-    const { replica, used, left } = world()
-    const { gate, answered } = replica()
-    const call = (kind: string, parties: readonly string[]) => ({ ...caller('new', ...parties), kind })
-    await answered(await gate.enter(call('authn', ADA)), used(60), true)
-    await answered(await gate.enter(call('factors', BEA)), left(500))
-    await answered(await gate.enter(call('authn', CLEO)), used(60), true)
-    expect(await refused(gate, call('authn', ELSA))).toBeDefined()
-    expect(await refused(gate, call('factors', ELSA))).toBeUndefined()
-  })
-
-  test('somebody with an address or a name in common finds out nothing', async () => {
-    const { replica, used } = world()
-    const { gate, answered } = replica()
-    await answered(await gate.enter(caller('new', ...ADA)), used(60), true)
-    expect(await refused(gate, caller('new', 'address-a', 'bea'))).toBeDefined()
-    expect(await refused(gate, caller('new', 'address-b', 'ada'))).toBeDefined()
-    expect(await refused(gate, caller('new'))).toBeDefined()
   })
 })
 
@@ -382,7 +407,8 @@ describe('what it costs', () => {
     const { gate, answered } = replica()
     await answered(await gate.enter(caller('new', ...ADA)), used(60), true)
     await answered(await gate.enter(caller('new', ...BEA)), used(60), true)
-    expect(entries.size).toBe(2)
+    await answered(await gate.enter(caller('new', ...CLEO)), used(60), true)
+    expect(entries.size).toBe(2) // what is known, and that one asks
     advance(90_000)
     expect([...entries.values()].every(({ expiresAt }) => expiresAt <= 90_000)).toBe(true)
   })

@@ -3,6 +3,7 @@ import { countedAddress } from '../../http/counted-address.ts'
 import type { Counting, CountingWindow, WindowName } from '../../store/counting.ts'
 import { countingWindow, limitPlace } from '../../store/limiter.ts'
 import type { Client } from '../client.ts'
+import type { LoginNames } from '../login-names.ts'
 import type { Attempt } from './attempts.ts'
 import { DEFENCES, type GuessingFigures, SCOPE_LABELS, type Scope, WINDOWS, type Windows } from './figures.ts'
 
@@ -67,24 +68,43 @@ export interface PersonWindows {
 export interface CountingsParts {
   readonly figures: GuessingFigures
   readonly names: Signer
-  readonly canonicalLogin: (login: string) => string
+  readonly logins: LoginNames
 }
 
-export function createCountings({ figures, names, canonicalLogin }: CountingsParts): Countings {
-  const hmac = (...parts: string[]) => names.sign(JSON.stringify(parts))
-  const byLogin = (login: string) => ['login', canonicalLogin(login)]
-  const byUserId = (userId: string) => ['user', userId]
+/** Whom an attempt is about. */
+interface Person {
+  /** Names the place in the store. */
+  readonly counted: readonly string[]
+  /** Whom a full sign-in under this name proves. Two users of two LOGIN_DOMAINS may share a place. */
+  readonly proved: readonly string[]
+  /** All whom it may be about: failures in a row count for each. */
+  readonly meant: readonly (readonly string[])[]
+}
 
-  const namedBy = ({ userId, login }: Pick<Attempt, 'userId' | 'login'>): string[] | undefined => {
+export function createCountings({ figures, names, logins }: CountingsParts): Countings {
+  const hmac = (...parts: string[]) => names.sign(JSON.stringify(parts))
+  const same = (person: readonly string[]): Person => ({ counted: person, proved: person, meant: [person] })
+  const byUserId = (userId: string) => same(['user', userId])
+  const byLogin = (login: string): Person => ({
+    counted: ['login', logins.canonical(login)],
+    proved: ['login', logins.distinct(login)],
+    meant: logins.meant(login).map((name) => ['login', name]),
+  })
+
+  const namedBy = ({ userId, login }: Pick<Attempt, 'userId' | 'login'>): Person | undefined => {
     if (userId !== undefined) return byUserId(userId)
     return login === undefined ? undefined : byLogin(login)
   }
 
-  const personOf = ({ defence, userId, login, handle }: Attempt): string[] | undefined => {
+  const personOf = ({ defence, userId, login, handle }: Attempt): Person | undefined => {
     // one count for one password, wherever it is guessed: primary authentication knows only the login
     if (defence === 'password' && login !== undefined) return byLogin(login)
-    return namedBy({ userId, login }) ?? (handle === undefined ? undefined : ['transaction', handle])
+    return namedBy({ userId, login }) ?? (handle === undefined ? undefined : same(['transaction', handle]))
   }
+
+  /** Tells apart the users who share a place. */
+  const idIn = ({ counted }: Person, user: readonly string[]) =>
+    user.join() === counted.join() ? '' : hmac(...user)
 
   const windowName = (defence: string, scope: Scope, id: string, window: keyof Windows): WindowName => {
     const named = (shownId: string) =>
@@ -96,26 +116,34 @@ export function createCountings({ figures, names, canonicalLogin }: CountingsPar
     }
   }
 
-  /** The windows of one scope; `id` tells apart what shares a place. */
-  const windowsOf = ({ defence }: Pick<Attempt, 'defence'>, scope: Scope, id = ''): LabelledWindow[] =>
+  /** The windows of one scope; `id` tells apart what shares a place, `rows` the failures in a row. */
+  const windowsOf = (
+    { defence }: Pick<Attempt, 'defence'>,
+    scope: Scope,
+    id = '',
+    rows: readonly string[] = [id],
+  ): LabelledWindow[] =>
     WINDOWS.flatMap((window) => {
       const limit = figures[defence][scope]?.[window]
       if (limit === undefined) return []
       const label = `${defence}_${SCOPE_LABELS[scope]}`
-      return [{ ...countingWindow(windowName(defence, scope, id, window), limit), label }]
+      return (window === 'inARow' ? rows : [id]).map((one) => ({
+        ...countingWindow(windowName(defence, scope, one, window), limit),
+        label,
+      }))
     })
 
-  const marked = (person: readonly string[], deviceId: string) => {
-    const [personHmac, ...formerPeople] = names.signAll(JSON.stringify(person))
-    const [device, ...formerDevices] = names.signAll(JSON.stringify(['device', deviceId, ...person]))
+  const marked = ({ counted, proved }: Person, deviceId: string) => {
+    const [personHmac, ...formerPeople] = names.signAll(JSON.stringify(counted))
+    const [device, ...formerDevices] = names.signAll(JSON.stringify(['device', deviceId, ...proved]))
     const formerMarks = formerPeople.map((former, key) => markPlace(former, formerDevices[key] ?? ''))
     return { place: limitPlace(personHmac), device, mark: markPlace(personHmac, device), formerMarks }
   }
 
   /** The same person under each name, once. */
-  const peopleOf = ({ userId, logins }: PersonNames): string[][] => {
-    const people = [byUserId(userId), ...logins.map(byLogin)]
-    return [...new Map(people.map((person) => [JSON.stringify(person), person])).values()]
+  const peopleOf = ({ userId, logins: typed }: PersonNames): Person[] => {
+    const people = [byUserId(userId), ...typed.map(byLogin)]
+    return [...new Map(people.map((person) => [JSON.stringify(person.proved), person])).values()]
   }
 
   return {
@@ -124,6 +152,8 @@ export function createCountings({ figures, names, canonicalLogin }: CountingsPar
       if (person === undefined) return undefined
       const { place, device, mark, formerMarks } = marked(person, client.device.id)
       const { handle } = attempt
+      const known = idIn(person, person.proved)
+      const rows = person.meant.map((user) => idIn(person, user))
       const perTransaction =
         handle === undefined ? [] : windowsOf(attempt, 'perTransaction', hmac('transaction', handle))
       return {
@@ -131,15 +161,15 @@ export function createCountings({ figures, names, canonicalLogin }: CountingsPar
         mark,
         formerMarks,
         windows: [
-          ...windowsOf(attempt, 'perPerson'),
-          ...windowsOf(attempt, 'perDevice', device),
+          ...windowsOf(attempt, 'perPerson', '', rows),
+          ...windowsOf(attempt, 'perDevice', hmac('device', client.device.id, ...person.counted)),
           ...perTransaction,
         ],
         instead: {
           ifThere: mark,
           windows: [
             ...windowsOf(attempt, 'perKnownDevice', device),
-            ...windowsOf(attempt, 'perKnownPerson'),
+            ...windowsOf(attempt, 'perKnownPerson', known),
             ...perTransaction,
           ],
         },
@@ -162,21 +192,28 @@ export function createCountings({ figures, names, canonicalLogin }: CountingsPar
     ofPerson(person, client) {
       return peopleOf(person).map((one) => {
         const { place, device, mark } = marked(one, client.device.id)
+        const proved = idIn(one, one.proved)
         const inARow = (['password', 'code'] as const).flatMap((defence) => [
-          windowName(defence, 'perPerson', '', 'inARow'),
+          windowName(defence, 'perPerson', proved, 'inARow'),
           windowName(defence, 'perKnownDevice', device, 'inARow'),
-          windowName(defence, 'perKnownPerson', '', 'inARow'),
+          windowName(defence, 'perKnownPerson', proved, 'inARow'),
         ])
         return { mark, place, inARow }
       })
     },
 
-    overBrowsers(person) {
-      const windows = DEFENCES.flatMap((defence) =>
-        (['perPerson', 'perKnownPerson'] as const).flatMap((scope) => windowsOf({ defence }, scope)),
-      )
-      const places = peopleOf(person).flatMap((one) => names.signAll(JSON.stringify(one)))
-      return places.map((place) => ({ place: limitPlace(place), windows }))
+    overBrowsers({ userId, logins: typed }) {
+      const everybody = typed.map(logins.canonical).map(byLogin) // all who share the place: any spelling will do
+      return [byUserId(userId), ...everybody].flatMap((person) => {
+        const ids = [...new Set(['', ...person.meant.map((user) => idIn(person, user))])]
+        const windows = DEFENCES.flatMap((defence) => [
+          ...windowsOf({ defence }, 'perPerson', '', ids),
+          ...ids.flatMap((id) => windowsOf({ defence }, 'perKnownPerson', id)),
+        ])
+        return names
+          .signAll(JSON.stringify(person.counted))
+          .map((place) => ({ place: limitPlace(place), windows }))
+      })
     },
   }
 }

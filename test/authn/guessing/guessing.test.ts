@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { createCanonicalLogin } from '../../../src/authn/canonical-login.ts'
 import type { Client } from '../../../src/authn/client.ts'
 import type { Exchanged } from '../../../src/authn/exchange.ts'
 import type { Attempt } from '../../../src/authn/guessing/attempts.ts'
 import { createCountings } from '../../../src/authn/guessing/countings.ts'
 import { createGuessing } from '../../../src/authn/guessing/guessing.ts'
+import { createLoginNames } from '../../../src/authn/login-names.ts'
 import { createStepAudit } from '../../../src/authn/step-audit.ts'
 import { defaultTunables } from '../../../src/config/load-config.ts'
 import { createSigner } from '../../../src/crypto/sign.ts'
@@ -45,17 +45,27 @@ afterEach(() => store.close())
 
 const KEY = Buffer.alloc(32, 'plainly-fake')
 
-function guessingOn(changed: Partial<Store> = {}, masterKeys = [KEY], knownMs = 1000) {
+function guessingOn(
+  changed: Partial<Store> = {},
+  masterKeys = [KEY],
+  knownMs = 1000,
+  loginDomains: readonly string[] = [],
+) {
   const keys = () => masterKeys
   const { log, lines } = collectLog()
   const metrics = createMetrics({ processMetrics: false })
-  const canonicalLogin = createCanonicalLogin([])
+  const logins = createLoginNames(loginDomains)
   const names = createSigner(keys, 'limit-names')
   const figures = defaultTunables().limits
-  const audit = createStepAudit({ log, metrics, hashes: createSigner(keys, 'log-hashes'), canonicalLogin })
+  const audit = createStepAudit({
+    log,
+    metrics,
+    hashes: createSigner(keys, 'log-hashes'),
+    canonicalLogin: logins.canonical,
+  })
   const guessing = createGuessing({
     store: { ...store, ...changed },
-    countings: createCountings({ figures, names, canonicalLogin }),
+    countings: createCountings({ figures, names, logins }),
     knownMs,
     knownDevices: { add: async () => {} },
     audit,
@@ -417,4 +427,65 @@ test('while keys change, a known browser stays known no longer than by its old m
   await guard(password, client, async () => ended('E0000004'))
   expect(marks).toEqual([[expect.stringMatching(/^gatehouse:known:/), expect.any(Number)]])
   expect(marks[0]?.[1]).toBeLessThan(DAY_MS)
+})
+
+describe('a name in two LOGIN_DOMAINS', () => {
+  const domains = ['corp.example', 'partner.example']
+  const ownAccount = { userId: '00uPartner', logins: ['ada@partner.example'] }
+  const others = (n: number): Client => ({ ...client, device: { id: `device-${n}`, returned: true } })
+  /** How many of so many wrong passwords for this name go through, each from another browser unless told otherwise. */
+  const tried = async (login: string, times: number, from = others) => {
+    const { guard } = guessingOn({}, [KEY], 60_000, domains)
+    let through = 0
+    for (let n = 0; n < times; n++) {
+      await guard({ ...password, login }, from(n), async () => {
+        through += 1
+        return ended('E0000004')
+      }).catch(() => {})
+    }
+    return through
+  }
+  const signIn = (person = ownAccount) => guessingOn({}, [KEY], 60_000, domains).remember(person, client)
+
+  test.each(['ada@corp.example', 'ada'])(
+    'the browser of one is not known to the other, typed as %s',
+    async (login) => {
+      await signIn()
+      expect(await tried(login, 9, () => client)).toBe(5)
+      expect(await tried('ada@partner.example', 9, () => client)).toBe(8)
+    },
+  )
+
+  test('they share a limit, and the full sign-in of one leaves the failures in a row of the other', async () => {
+    const rows = () =>
+      counted().filter(([name]) => name.startsWith('password:person') && name.endsWith('inARow'))
+    expect(await tried('ada@corp.example', 3)).toBe(3)
+    expect(await tried('ada', 3)).toBe(3)
+    expect(await tried('ada@partner.example', 3)).toBe(2)
+    expect(
+      rows()
+        .map(([, count]) => count)
+        .sort(),
+    ).toEqual([5, 6])
+    await signIn()
+    expect(rows().map(([, count]) => count)).toEqual([6])
+    await signIn({ userId: '00uCorp', logins: ['ada', 'ada@corp.example'] })
+    expect(rows()).toEqual([])
+  })
+
+  test('a user who signs in under a short name is known under it, and under the full one', async () => {
+    await signIn({ userId: '00uCorp', logins: ['ada', 'ada@corp.example'] })
+    expect(await tried('ada', 9, () => client)).toBe(8)
+    expect(await tried('ada@corp.example', 9, () => client)).toBe(8)
+  })
+
+  test.each(['ada', 'ADA@corp.example'])(
+    'an operator who forgives %s ends all that is counted there',
+    async (login) => {
+      for (const name of ['ada@corp.example', 'ada', 'ada@partner.example']) await tried(name, 2)
+      const { forgive } = guessingOn({}, [KEY], 60_000, domains)
+      await forgive({ userId: '00uCorp', logins: [login] })
+      expect(counted().filter(([name]) => name.startsWith('password:person'))).toEqual([])
+    },
+  )
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { createCanonicalLogin, createIsSameLogin } from '../../src/authn/canonical-login.ts'
+import { createCanonicalLogin, createLoginNames } from '../../src/authn/login-names.ts'
 
 const canonical = createCanonicalLogin(['Example.test', 'straße.test'])
 
@@ -46,6 +46,29 @@ test.each([
   ['ada', 'adam@corp.example', false],
   ['ada', undefined, false],
 ])('a typed %j is of the user whom the upstream names %j: %p', (typed, named, is) => {
-  const isSameLogin = createIsSameLogin(createCanonicalLogin(['corp.example']))
-  expect(isSameLogin(typed, named)).toBe(is)
+  expect(createLoginNames(['corp.example']).isSame(typed, named)).toBe(is)
+})
+
+describe('whom a sign-in proves', () => {
+  test('one LOGIN_DOMAIN: the short and the full name are one user', () => {
+    const { distinct, meant } = createLoginNames(['corp.example'])
+    expect(distinct('Ada@corp.example')).toBe(distinct('ada'))
+    expect(meant('ada')).toEqual([distinct('ada')])
+  })
+
+  test('several: each domain may have a user of that local part, and a short name means any of them', () => {
+    const { canonical, distinct, meant } = createLoginNames(['corp.example', 'Partner.example'])
+    expect(canonical('ada@corp.example')).toBe(canonical('ada@partner.example'))
+    expect(distinct('ada@corp.example')).not.toBe(distinct('ada@partner.example'))
+    expect(meant('Ada')).toEqual(['ada@corp.example', 'ada@partner.example'])
+    expect(meant('ADA@partner.example')).toEqual([distinct('ada@partner.example')])
+    expect(meant('ada@elsewhere.example')).toEqual(['ada@elsewhere.example'])
+  })
+})
+
+test('with several LOGIN_DOMAINS, a full name is not of the user of another one', () => {
+  const { isSame } = createLoginNames(['corp.example', 'partner.example'])
+  expect(isSame('ada@corp.example', 'ada@partner.example')).toBe(false)
+  expect(isSame('Ada@Corp.example', 'ada@corp.example')).toBe(true)
+  expect(isSame('ada', 'ada@partner.example')).toBe(true)
 })
