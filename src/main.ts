@@ -9,7 +9,6 @@ import { createListener, type Listener } from './http/listener.ts'
 import { captureOutput } from './observability/capture-output.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
 import { parseRedisUrl } from './store/redis-url.ts'
-import { wire } from './wiring.ts'
 
 /** EX_CONFIG of sysexits.h: something is wrong with the configuration; starting again will not help. */
 const EX_CONFIG = 78
@@ -72,6 +71,7 @@ function configuration(): Config | undefined {
 /** Listens until told to stop; then readiness fails first, running requests finish, and everything is let go. */
 async function run(config: Config): Promise<void> {
   const { http, secrets } = config.tunables
+  const { wire } = await import('./wiring.ts') // most of the start: a command or a refusal does without
   const broker = wire(config)
   const { health } = broker
   log = broker.log

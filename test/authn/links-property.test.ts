@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { findStep, type RewriteOptions, rewriteAnswer } from '../../src/authn/links.ts'
 import { cutTokens } from '../../src/authn/tokens.ts'
+import { TIMES } from '../fuzz/fuzz.ts'
 
 /**
  * Upstream transactions grown at random. Each is drawn as a tree of pieces, and both what the upstream says and what
@@ -449,7 +450,7 @@ function set(target: object, name: string, value: unknown) {
 
 // what holds
 
-const RUNS = 3000
+const RUNS = Math.ceil(3000 * TIMES)
 
 /** As the broker does it: rewritten, serialized, guarded. */
 function comesOut(given: Record<string, unknown>, knownTokens: readonly string[] = []) {
@@ -498,7 +499,7 @@ describe('whatever grows upstream', () => {
         expect(found).toEqual(asked.filter(({ method, at }) => mayTake(method, at)))
         expect(new Set(offered.map((step) => step.path))).toEqual(new Set(offers.map((offer) => offer.path)))
       }),
-      { numRuns: RUNS / 2 },
+      { numRuns: Math.ceil(RUNS / 2) },
     )
   })
 
@@ -512,7 +513,7 @@ describe('whatever grows upstream', () => {
         const { text } = comesOut(given, inLink ? [] : [state])
         expect(spellingsOf(text)).not.toContain(state)
       }),
-      { numRuns: RUNS / 2 },
+      { numRuns: Math.ceil(RUNS / 2) },
     )
   })
 })

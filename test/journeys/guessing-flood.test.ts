@@ -43,7 +43,8 @@ function patientWithOrg(): Tunables {
   }
 }
 
-const GUESSES = 10_000
+/** `npm run faults` sends ten thousand. */
+const GUESSES = Number(process.env.FLOOD_GUESSES ?? 3000)
 const ADDRESSES = 1000
 const AT_ONCE = 100
 const UNKNOWN = 'nobody.at.all@example.test'
@@ -104,7 +105,7 @@ function mayPass(elapsedMs: number): number {
   return Math.min(...within)
 }
 
-test('ten thousand wrong passwords from a thousand addresses: the limit and not one more, and the person gets in', async () => {
+test('thousands of wrong passwords from a thousand addresses: the limit and not one more, and the person gets in', async () => {
   const [home1, home2] = brokers.map(({ url }) => openBrowser(url, FROM_PROXY))
   if (home1 === undefined || home2 === undefined) throw new Error('two brokers')
   for (const browser of [home1, home2]) expect((await signInIn(browser)).json.status).toBe('SUCCESS')

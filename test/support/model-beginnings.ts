@@ -34,7 +34,7 @@ export function createBeginnings(state: ModelState): () => Promise<void> {
   const begin = async () => {
     const index = random.pick([0, 1, 2])
     const wanted = random.pickOne(pairs.unmetStatuses())
-    if (wanted !== undefined && random.chance(0.5)) return beginTowards(wanted, index)
+    if (wanted !== undefined && random.chance(0.75)) return beginTowards(wanted, index)
     await random.pick<(at: number) => Promise<void>>([
       signIn,
       signIn,

@@ -40,7 +40,7 @@ export async function startWalk(parts: ModelParts): Promise<Walk> {
 
       const wanting = state.tabs.filter((tab) => tab.handle !== undefined || OVER.has(tab.status))
       const useful = wanting.filter((tab) => !tab.forgotten && pairs.unmetIn(tab.status).length > 0)
-      const tab = random.chance(0.7)
+      const tab = random.chance(0.85)
         ? (random.pickOne(useful) ?? random.pickOne(wanting))
         : random.pickOne(wanting)
       if (tab === undefined) return begin()
@@ -50,7 +50,7 @@ export async function startWalk(parts: ModelParts): Promise<Walk> {
       if (random.chance(0.06)) return followGet(tab)
 
       const unmet = random.pickOne(pairs.unmetIn(tab.status))
-      if (unmet !== undefined && random.chance(0.6)) return take(tab, unmet, random.chance(0.85))
+      if (unmet !== undefined && random.chance(0.8)) return take(tab, unmet, random.chance(0.85))
       const onward = MODEL_OPERATIONS.filter(
         ({ upstream }) =>
           upstream !== 'state' &&
