@@ -3,10 +3,17 @@ import everyday from './jest.config.mjs'
 process.env.FUZZ_TIMES ??= '5'
 process.env.FLOOD_GUESSES ??= '10000'
 
-/** `npm run faults`: real processes, killed, paused and starved for minutes, and long runs of what `npm test` runs briefly; one suite at a time. */
+/**
+ * `npm run faults`: real processes, killed, paused and starved for minutes, and long runs of the tests that `npm test` runs
+ * briefly; one suite at a time.
+ */
 export default {
   ...everyday,
-  testMatch: ['**/*.fault.ts', '**/fuzz/*.test.ts', '**/links-property.test.ts', '**/guessing-flood.test.ts'],
+  testMatch: [
+    '**/*.fault.ts',
+    '**/fuzz/*.test.ts',
+    ...['**/links-property.test.ts', '**/offered-links.test.ts', '**/guessing-flood.test.ts'],
+  ],
   testTimeout: 900_000,
   maxWorkers: 1,
   reporters: ['default'],

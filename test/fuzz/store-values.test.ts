@@ -73,7 +73,7 @@ test(
           200,
         )
       }),
-      runs(60),
+      runs(180),
     )
     const alarms = harness.gatehouse.logLines().filter(({ event }) => event === 'unexpected_error')
     expect(alarms).toEqual([])

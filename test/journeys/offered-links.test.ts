@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { OPERATIONS } from '../../src/authn/operations.ts'
+import { TIMES } from '../fuzz/fuzz.ts'
 import type { Browser, PageAnswer } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
 import { generousLimits } from '../support/generous-limits.ts'
@@ -183,7 +184,7 @@ test('every offered link works when it is followed, and what was not offered is 
       for (const link of inOrder) await expectWorks(browser, link, { handle, hrefs, token: drawn.token })
       expect(browser.received.join('\n')).not.toContain(drawn.token)
     }),
-    { numRuns: 300 },
+    { numRuns: Math.ceil(300 * TIMES) },
   )
 })
 
