@@ -1,6 +1,7 @@
 /** Runs the TypeScript as it stands, as ES modules; types are checked by `npm run check`. */
 export default {
-  testEnvironment: 'node',
+  runtime: '<rootDir>/test/support/native-modules/runtime.mjs',
+  testEnvironment: '<rootDir>/test/support/native-modules/environment.mjs',
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
   extensionsToTreatAsEsm: ['.ts'],
@@ -17,9 +18,7 @@ export default {
   reporters: ['default', '<rootDir>/scripts/jest-result.mjs'],
   testTimeout: 240_000,
   maxWorkers: 2,
-  // A worker keeps the modules of every test file that it has run (Node 20 does not free modules of a vm context; the whole broker
-  // takes 11 MB). It is replaced between two files when its heap holds more than this; `npm test` caps the heap, garbage included.
-  workerIdleMemoryLimit: '400MB',
-  restoreMocks: true,
+  // The modules of test files, and what they hold, stay in the worker: it is replaced between two files when its heap exceeds this.
+  workerIdleMemoryLimit: '300MB',
   forceExit: false,
 }

@@ -50,7 +50,7 @@ function optionsOf(name, { sources, tests }) {
     testRunnerNodeArgs: ['--experimental-vm-modules'],
     jest: {
       projectType: 'custom',
-      configFile: 'jest.config.mjs',
+      configFile: 'scripts/mutants/jest.config.mjs',
       config: {
         testMatch: tests.map((path) => `<rootDir>/${path}`),
         testTimeout: 3 * WAIT_MS,

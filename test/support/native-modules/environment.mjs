@@ -1,0 +1,24 @@
+/** The jest environment of test files that share the worker's global object (see runtime.mjs). */
+import { ModernFakeTimers } from '@jest/fake-timers'
+
+export default class SharedEnvironment {
+  global = globalThis
+  #environmentVariables = { ...process.env }
+
+  constructor({ projectConfig }) {
+    this.fakeTimersModern = new ModernFakeTimers({ config: projectConfig, global: globalThis })
+  }
+
+  async setup() {}
+
+  /** The next test file of this worker gets the timers and environment variables that this one got. */
+  async teardown() {
+    this.fakeTimersModern.dispose()
+    for (const name of Object.keys(process.env)) delete process.env[name]
+    Object.assign(process.env, this.#environmentVariables)
+  }
+
+  getVmContext() {
+    return null
+  }
+}

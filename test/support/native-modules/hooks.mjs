@@ -1,0 +1,26 @@
+/**
+ * Module hooks for `module.register` (Node's own module loader): TypeScript goes through the transformer of jest.config.mjs,
+ * and `@jest/globals` are the functions of the test file that runs.
+ */
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { createTransformer } from '@swc/jest'
+
+let transformer
+
+export function initialize(swcOptions) {
+  transformer = createTransformer(swcOptions)
+}
+
+export function resolve(specifier, context, nextResolve) {
+  if (specifier !== '@jest/globals') return nextResolve(specifier, context)
+  return { url: new URL('globals.mjs', import.meta.url).href, shortCircuit: true }
+}
+
+export async function load(url, context, nextLoad) {
+  const { protocol, pathname } = new URL(url)
+  if (protocol !== 'file:' || !pathname.endsWith('.ts')) return nextLoad(url, context)
+  const path = fileURLToPath(url)
+  const { code } = transformer.process(await readFile(path, 'utf8'), path, { supportsStaticESM: true })
+  return { format: 'module', source: code, shortCircuit: true }
+}

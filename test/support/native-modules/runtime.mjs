@@ -1,0 +1,64 @@
+/**
+ * Runs test files with Node's own module loader, in place of jest's. jest loads all modules anew for each test file, into a
+ * `vm` context: that costs half a second a file, and Node 20 never frees them. Here a jest worker loads each module of
+ * src/, test/support/ and node_modules/ once. All else is jest's: finding files, workers, hooks, time limits, results.
+ *
+ * So test files of one worker share the state of modules. No module of src/ has any; one of test/support/ must leave none behind.
+ * Not available, as nothing needs them: mocks of modules, coverage, `setupFiles` in CommonJS.
+ */
+import { createRequire, register } from 'node:module'
+import { pathToFileURL } from 'node:url'
+import { setGlobals } from './globals.mjs'
+
+const require = createRequire(import.meta.url)
+let loaded = 0
+
+export default class NativeRuntime {
+  #environment
+
+  constructor({ transform }, environment) {
+    this.#environment = environment
+    if (loaded === 0) {
+      const [[_pattern, _transformer, swcOptions]] = transform
+      register('./hooks.mjs', import.meta.url, { data: swcOptions })
+      process.setSourceMapsEnabled(true)
+    }
+  }
+
+  /** Loads jest's test framework, whose state is that of one test file. */
+  requireInternalModule(path) {
+    delete require.cache[path]
+    delete globalThis[Symbol.for('EVENT_HANDLERS')]
+    delete Error.prepareStackTrace // jest's own: Node knows the source maps of what it has loaded
+    return require(path)
+  }
+
+  setGlobalsForRuntime(globals) {
+    setGlobals({ ...globals, jest: this.#environment.fakeTimersModern })
+  }
+
+  unstable_shouldLoadAsEsm() {
+    return true
+  }
+
+  unstable_importModule(path) {
+    loaded += 1
+    return import(`${pathToFileURL(path)}?load=${loaded}`)
+  }
+
+  requireModule(path) {
+    return require(path)
+  }
+
+  teardown() {
+    setGlobals(undefined)
+  }
+
+  restoreAllMocks() {}
+  enterTestCode() {}
+  leaveTestCode() {}
+  getSourceMaps() {
+    return new Map()
+  }
+  getAllCoverageInfoCopy() {}
+}
