@@ -40,6 +40,7 @@ export function countBody(
       evict(answer) {
         release()
         evict(answer)
+        dropHeaders(req)
       },
     })
     if (!isChunked || isOver) return
@@ -52,6 +53,15 @@ export function countBody(
 /** The piece that has arrived is read by then: at least its first chunk, or all of what announced its length. */
 function afterData(work: () => void): void {
   queueMicrotask(work)
+}
+
+/**
+ * Of an evicted request, whose answer is on its way. Thousands of header lines occupy half a megabyte, which would otherwise stay until
+ * its connection has ended.
+ */
+function dropHeaders(req: IncomingMessage): void {
+  req.rawHeaders = []
+  req.headers = {}
 }
 
 /**
