@@ -90,7 +90,7 @@ test('on a phone, with all of it open, it has no barrier, in light or in dark', 
   const page = await open('', { viewport: { width: 360, height: 740 } })
   await page.evaluate('for (const one of document.querySelectorAll("details")) one.open = true')
   await page.emulateMedia({ colorScheme: 'dark' })
-  expect(await faultsOf(page, COLOUR_RULES)).toEqual([])
+  expect(await faultsOf(page, { rules: COLOUR_RULES })).toEqual([])
   await page.emulateMedia({ colorScheme: 'light' })
   expect(await faultsOf(page)).toEqual([])
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)

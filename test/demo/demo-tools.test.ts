@@ -18,6 +18,7 @@ test('the users are filtered by any words of their name and of what happens', as
   const total = demo.sandbox.people().length
   await list.getByText(`${total} users`, { exact: true }).waitFor()
   expect(await users.count()).toBe(total)
+  await expectGoodScreen(page, { exclude: [] })
   const filter = list.getByRole('searchbox', { name: 'Find a user' })
   await filter.fill('SECURITY key U2F')
   await list.getByText(`1 of ${total} users`).waitFor()

@@ -2,13 +2,14 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { PassThrough } from 'node:stream'
 import { expect } from '@jest/globals'
-import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
+import type { Browser, BrowserContext, Locator, Page, Request } from 'playwright-core'
 import { type Demo, startDemo } from '../../src/demo/demo.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import { defaultConfigPath } from '../../src/sandbox/sandbox-config.ts'
 import { openChromium } from './chromium.ts'
 import { click } from './click.ts'
 import { freePort } from './gatehouse.ts'
+import { until } from './until.ts'
 
 /** The demo as people meet it: the page as it was built, in a real browser, the sandbox behind it. */
 export interface DemoHarness {
@@ -24,7 +25,7 @@ export interface DemoHarness {
 
 export interface VisitOptions {
   readonly path?: string
-  /** A browser that was never here and is closed afterwards, for a test that changes the browser itself (its clock). */
+  /** A browser that was never here and is closed afterwards, for a test that changes the browser itself (its keys). */
   readonly isNew?: boolean
 }
 
@@ -53,11 +54,11 @@ export async function openDemo(): Promise<DemoHarness> {
   const demo = await startDemo({ port: await freePort(), sandboxConfigPath: defaultConfigPath, logStream })
   const chromium = await openChromium()
   const complaints: string[] = []
-  // A page that has been here before costs a quarter of a new one
-  const free: Page[] = []
-  const used: Page[] = []
+  // To start again costs a fiftieth of a new page, and a twentieth of a load
+  const free: ReusablePage[] = []
+  const used: ReusablePage[] = []
 
-  async function openPage(): Promise<Page> {
+  async function openPage(): Promise<ReusablePage> {
     const context = await chromium.newContext({ reducedMotion: 'reduce' })
     context.setDefaultTimeout(60_000)
     const page = await context.newPage()
@@ -65,7 +66,7 @@ export async function openDemo(): Promise<DemoHarness> {
     page.on('console', (message) => {
       if (/Content Security Policy|Refused to/.test(message.text())) complaints.push(message.text())
     })
-    return page
+    return { page, calls: callsInFlight(page) }
   }
 
   return {
@@ -73,17 +74,22 @@ export async function openDemo(): Promise<DemoHarness> {
     sandbox: demo.sandbox,
     chromium,
     async visit({ path = '/', isNew = false } = {}) {
-      const page = (isNew ? undefined : free.pop()) ?? (await openPage())
-      if (!isNew) used.push(page)
-      await page.goto(demo.url + path)
-      return visitorOf(page, page.context())
+      const reusable = (isNew ? undefined : free.pop()) ?? (await openPage())
+      if (!isNew) used.push(reusable)
+      const { page } = reusable
+      const visitor = visitorOf(page, page.context())
+      if (path === '/' && page.url() === `${demo.url}/`) {
+        await page.evaluate(START_AGAIN)
+        await visitor.screen('Sign in')
+      } else await page.goto(demo.url + path)
+      return visitor
     },
     async tidy() {
       const kept = used.splice(0)
-      for (const page of kept) await leave(page)
       free.push(...kept)
       const pages = chromium.contexts().flatMap((context) => context.pages())
-      for (const page of pages) if (!free.includes(page)) await page.close()
+      for (const page of pages) if (!free.some((reusable) => reusable.page === page)) await page.close()
+      for (const reusable of kept) await leave(reusable, `${demo.url}/`)
       for (const context of chromium.contexts()) if (context.pages().length === 0) await context.close()
       demo.sandbox.reset()
       expect(complaints.splice(0)).toEqual([])
@@ -95,24 +101,58 @@ export async function openDemo(): Promise<DemoHarness> {
   }
 }
 
-/** Nothing stays that the next visitor could meet. */
-async function leave(page: Page): Promise<void> {
+interface ReusablePage {
+  readonly page: Page
+  /** Calls of the broker that have no answer yet. */
+  readonly calls: ReadonlySet<Request>
+}
+
+function callsInFlight(page: Page): ReadonlySet<Request> {
+  const calls = new Set<Request>()
+  page.on('request', (request) => {
+    if (new URL(request.url()).pathname.startsWith('/api/')) calls.add(request)
+  })
+  // not `requestfinished`: a body that no script reads never ends
+  page.on('response', (response) => calls.delete(response.request()))
+  page.on('requestfailed', (request) => calls.delete(request))
+  return calls
+}
+
+/** As the page does after each sign-in. */
+const START_AGAIN = `import('/demo/sign-in/user-name.js').then(({ forgetUserName }) => {
+  forgetUserName()
+  dispatchEvent(new CustomEvent('restart'))
+})`
+
+/** Nothing stays that the next visitor could meet: no screen that polls, no answer that could still set a cookie. */
+async function leave({ page, calls }: ReusablePage, home: string): Promise<void> {
   await page.unrouteAll()
   await page.evaluate('localStorage.clear(); sessionStorage.clear()')
-  await page.goto('about:blank')
+  if (page.url() === home) {
+    await until(
+      async () => {
+        await page.evaluate('document.getElementById("portal").replaceChildren()')
+        return calls.size === 0
+      },
+      { what: 'an answer to every call of the page' },
+    )
+  } else await page.goto('about:blank')
   await page.context().clearCookies()
 }
 
+/** The list of users to try, most of the page. */
+const USERS = '#people'
+
 /**
  * The screen as it is now has no accessibility fault, in light and in dark, and fits a narrow phone without
- * scrolling sideways.
+ * scrolling sideways. The users to try are the same beside every screen: they are looked at where they are tested.
  */
-export async function expectGoodScreen(page: Page): Promise<void> {
+export async function expectGoodScreen(page: Page, { exclude = [USERS] }: ScanOptions = {}): Promise<void> {
   const before = page.viewportSize()
   await page.emulateMedia({ colorScheme: 'dark' })
-  expect(await faultsOf(page, COLOUR_RULES)).toEqual([])
+  expect(await faultsOf(page, { rules: COLOUR_RULES, exclude })).toEqual([])
   await page.emulateMedia({ colorScheme: 'light' })
-  expect(await faultsOf(page)).toEqual([])
+  expect(await faultsOf(page, { exclude })).toEqual([])
   await page.setViewportSize({ width: PHONE_WIDTH, height: 640 })
   const widths = '[document.documentElement.scrollWidth, window.innerWidth]'
   const [needed = 0, there = 0] = await page.evaluate<number[]>(widths)
@@ -127,14 +167,22 @@ export function hasFocus(element: Locator): Promise<boolean> {
 /** All that the colour scheme can change. */
 export const COLOUR_RULES = ['color-contrast', 'link-in-text-block']
 
-/** What axe-core finds, in a form that can be read: rule and place. By all of its rules, or by these. */
-export async function faultsOf(page: Page, rules?: readonly string[]): Promise<string[]> {
+export interface ScanOptions {
+  /** Default: all of them. */
+  readonly rules?: readonly string[]
+  /** Selectors of what is not looked at. The rules about the page as a whole apply all the same. */
+  readonly exclude?: readonly string[]
+}
+
+/** What axe-core finds, in a form that can be read: rule and place. */
+export async function faultsOf(page: Page, { rules, exclude = [] }: ScanOptions = {}): Promise<string[]> {
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(AXE)
   const options = {
     resultTypes: ['violations'],
     ...(rules === undefined ? {} : { runOnly: { type: 'rule', values: rules } }),
   }
-  return page.evaluate<string[]>(`axe.run(document, ${JSON.stringify(options)}).then(({ violations }) =>
+  const context = JSON.stringify({ exclude })
+  return page.evaluate<string[]>(`axe.run(${context}, ${JSON.stringify(options)}).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' at ' + target + ': ' + failureSummary)))`)
 }
 
