@@ -8,7 +8,10 @@ beforeAll(async () => {
   harness = await openDemo()
 })
 afterAll(() => harness.stop())
-afterEach(() => harness.tidy())
+afterEach(async () => {
+  await harness.tidy()
+  await fetch(`${harness.demo.url}/demo/reset`, { method: 'POST' }) // no session of the test before is listed
+})
 
 async function signedIn(login = 'amelia.stone', firstName = 'Amelia') {
   const visitor = await harness.visit()

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream'
-import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import type { Browser, Page } from 'playwright-core'
 import { type Demo, startDemo } from '../../src/demo/demo.ts'
 import { defaultConfigPath } from '../../src/sandbox/sandbox-config.ts'
@@ -11,6 +11,8 @@ import { requireWidget } from '../support/widget-site.ts'
 
 let demo: Demo
 let chromium: Browser
+let page: Page
+let complaints: string[] = []
 beforeAll(async () => {
   requireWidget()
   demo = await startDemo({
@@ -19,27 +21,32 @@ beforeAll(async () => {
     logStream: new PassThrough().resume(),
   })
   chromium = await openChromium()
+  page = await chromium.newPage()
+  page.setDefaultTimeout(60_000)
+  page.on('pageerror', (error) => complaints.push(error.message))
+  page.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text())
+  })
 })
 afterAll(async () => {
   await chromium?.close()
   await demo?.stop()
 })
 
-async function open(): Promise<{ page: Page; complaints: string[] }> {
-  const page = await (await chromium.newContext()).newPage()
-  page.setDefaultTimeout(60_000)
-  const complaints: string[] = []
-  page.on('pageerror', (error) => complaints.push(error.message))
-  page.on('console', (message) => {
-    if (message.type() === 'error') complaints.push(message.text())
-  })
+/** Nothing stays that the next test could meet. */
+afterEach(async () => {
+  await page.evaluate('localStorage.clear(); sessionStorage.clear()')
+  await page.goto('about:blank')
+  await page.context().clearCookies()
+  complaints = []
+})
+
+beforeEach(async () => {
   await page.goto(`${demo.url}/demo/widget.html`)
   await page.getByRole('textbox', { name: 'Username' }).waitFor()
-  return { page, complaints }
-}
+})
 
 test('the demo’s page of the widget signs in, within its content security policy', async () => {
-  const { page, complaints } = await open()
   await page.getByRole('textbox', { name: 'Username' }).fill(AMELIA)
   await page.locator('input[name=password]').fill(PASSWORD)
   await click(page.getByRole('button', { name: 'Sign In' }))
@@ -50,7 +57,6 @@ test('the demo’s page of the widget signs in, within its content security poli
 })
 
 test('the phone beside the widget answers its push; another user can be chosen at any time', async () => {
-  const { page, complaints } = await open()
   await click(page.getByRole('button', { name: 'tomas.berg@example.test' }))
   await click(page.getByRole('button', { name: 'Sign In' }))
   await page.getByRole('heading', { name: 'Google Authenticator' }).waitFor()
@@ -63,7 +69,6 @@ test('the phone beside the widget answers its push; another user can be chosen a
 })
 
 test('the phone beside the widget scans the QR code that the widget shows', async () => {
-  const { page } = await open()
   await click(page.getByRole('button', { name: 'reggie.required@example.test' }))
   await click(page.getByRole('button', { name: 'Sign In' }))
   await click(page.getByRole('button', { name: /Setup|Configure factor/ }).first())

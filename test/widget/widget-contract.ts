@@ -152,6 +152,7 @@ export function widgetContract(origin: PageOrigin): Widgets {
       await widget.fill(asked, { answer: widgets.harness.sandbox.totpCode(TOMAS) })
       widgets.harness.sandbox.expireTransactions()
       await widget.send(asked, 'Verify')
+      await until(() => widget.calls().includes(`${VERIFY} 401`), { what: 'a refused code' }) // the first form may still be sliding away
       await widget.form(/^Sign In$/).waitFor()
       expect(widget.calls()).toEqual(['POST /api/v1/authn 200', `${VERIFY} 401`])
       await widget.signIn(AMELIA, PASSWORD)
