@@ -223,7 +223,7 @@ test('a rate limit of the sign-in API passes on with its three headers', async (
   expect(answer.json.errorSummary).toBe('API call exceeded rate limit due to too many requests.')
   for (const name of ['limit', 'remaining', 'reset'])
     expect(answer.headers.get(`x-rate-limit-${name}`)).toMatch(/^\d+$/)
-  await limitIsOver(harness)
+  await limitIsOver(() => signIn({ username: AMELIA }, browser))
 })
 
 /** "Limits": the lifetime of a transaction. */

@@ -151,7 +151,7 @@ describe('the list of security questions', () => {
     const limited = await page.browser.get(href)
     expect(errorOf(limited)).toEqual([429, 'E0000047'])
     expect(limited.headers.get('x-rate-limit-remaining')).toBe('0')
-    await limitIsOver(harness)
+    await limitIsOver(() => page.browser.get(href))
     harness.sandbox.faults.authn.set({ kind: 'status', status: 200, body: { no: 'list' }, times: 1 })
     expect(errorOf(await page.browser.get(href))).toEqual([502, 'E0000009'])
 

@@ -132,7 +132,7 @@ describe('with the sandbox', () => {
     const polled = new URL(hrefAt(page.held, '_links.next')).pathname
     harness.sandbox.faults.authn.set({ kind: 'rate-limited', path: polled, times: 1 })
     expect(errorOf(await page.follow('_links.next'))).toEqual([429, 'E0000047'])
-    await limitIsOver(harness)
+    await limitIsOver(() => page.follow('_links.next'))
     expect((await page.follow('_links.next')).json.factorResult).toBe('WAITING')
     harness.sandbox.answerPush(PRIYA, 'approve')
     expect((await page.follow('_links.next')).json.status).toBe('SUCCESS')
