@@ -17,6 +17,8 @@ export default {
   },
   reporters: ['default', '<rootDir>/scripts/jest-result.mjs'],
   testTimeout: 240_000,
+  // Node's own modules use these, of the same global object
+  fakeTimers: { doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'performance'] },
   maxWorkers: 2,
   // The modules of test files, and what they hold, stay in the worker: it is replaced between two files when its heap exceeds this.
   workerIdleMemoryLimit: '300MB',

@@ -34,7 +34,10 @@ export default class NativeRuntime {
   }
 
   setGlobalsForRuntime(globals) {
-    setGlobals({ ...globals, jest: this.#environment.fakeTimersModern })
+    const jest = new Proxy(this.#environment.fakeTimersModern, {
+      get: (timers, name) => timers[name].bind(timers), // called through globals.mjs, not as its method
+    })
+    setGlobals({ ...globals, jest })
   }
 
   unstable_shouldLoadAsEsm() {
@@ -50,8 +53,11 @@ export default class NativeRuntime {
     return require(path)
   }
 
+  /** The framework leaves its state, with all tests of the file, on the global object. */
   teardown() {
     setGlobals(undefined)
+    for (const symbol of Object.getOwnPropertySymbols(globalThis))
+      if (symbol.description === 'JEST_STATE_SYMBOL') delete globalThis[symbol]
   }
 
   restoreAllMocks() {}
