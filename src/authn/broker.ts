@@ -225,7 +225,7 @@ export function createBroker(parts: BrokerParts): Broker {
         )
       }
       const print = polls ? [path] : [path, query, fields]
-      return flights.step({ handle: stateToken, print, polls }, client, work)
+      return flights.step({ handle: stateToken, print, polls, atOnce: operation.atOnce }, client, work)
     },
   }
 }

@@ -31,6 +31,8 @@ export interface Operation {
   readonly proves: 'password' | 'new-password' | 'factor' | undefined
   /** Sent without a field of its own it asks how things stand: the poll of a push. */
   readonly polls: boolean
+  /** As long as it is under way, so many requests of its transaction may be. Undefined: as many as of any other. */
+  readonly atOnce: number | undefined
 }
 
 const API = '/api/v1/authn'
@@ -51,8 +53,9 @@ export const OPERATIONS: readonly Operation[] = [
     proves: 'new-password',
   }),
   step('recovery_answer', `${API}/recovery/answer`, { body: answerBody }),
-  step('recovery_verify', `${API}/recovery/factors/:type/verify`, { body: recoveryCodeBody }),
-  step('recovery_resend', `${API}/recovery/factors/:type/resend`),
+  // answered late on purpose, and anybody can begin a recovery: each request that waits holds a place
+  step('recovery_verify', `${API}/recovery/factors/:type/verify`, { body: recoveryCodeBody, atOnce: 2 }),
+  step('recovery_resend', `${API}/recovery/factors/:type/resend`, { atOnce: 2 }),
   step('enroll', `${API}/factors`, { body: enrollBody, query: ['updatePhone'] }),
   step('verify', `${FACTOR}/verify`, {
     body: verifyBody,
@@ -100,6 +103,7 @@ function step(name: string, path: string, rest: Partial<Operation> = {}): Operat
     allowed: 'offered',
     proves: undefined,
     polls: false,
+    atOnce: undefined,
     ...rest,
   }
 }

@@ -24,6 +24,8 @@ export interface StepFlights {
 export interface Flight extends Claimed {
   /** What can be asked of the store before the record is known: it goes out with the claim. */
   readonly beside?: Beside
+  /** As long as this step is under way, so many requests of the transaction may be, this one included. */
+  readonly atOnce?: number | undefined
 }
 
 export interface Beside {
@@ -61,7 +63,7 @@ type Turn = { readonly outcome: StepOutcome } | { readonly held: LastWord }
 export function createStepFlights(parts: StepFlightsParts): StepFlights {
   const { claims, log, metrics, waitMs, monotonic = () => performance.now() } = parts
   const inFlight = new Map<string, Promise<StepOutcome>>()
-  const underWay = new Map<string, number>()
+  const underWay = new Map<string, UnderWay>()
   const lines = new Map<string, LimitFunction>()
   const perform = createClaimedStep({ claims, log })
 
@@ -176,24 +178,37 @@ export function createStepFlights(parts: StepFlightsParts): StepFlights {
     return outcome
   }
 
-  const count = (name: string, requests: 1 | -1) => {
-    const left = (underWay.get(name) ?? 0) + requests
-    if (left > 0) underWay.set(name, left)
+  /** Counts a request of the transaction, or refuses it. */
+  const enter = (name: string, atOnce: number) => {
+    const { requests, most } = underWay.get(name) ?? { requests: 0, most: MAX_AT_ONCE }
+    const lower = Math.min(most, atOnce)
+    if (requests >= lower) throw stepInProgress()
+    underWay.set(name, { requests: requests + 1, most: lower })
+  }
+
+  const leave = (name: string) => {
+    const { requests = 1, most = MAX_AT_ONCE } = underWay.get(name) ?? {}
+    if (requests > 1) underWay.set(name, { requests: requests - 1, most })
     else underWay.delete(name)
   }
 
   return {
     async run(flight, work) {
       const [name] = flight.names
-      if ((underWay.get(name) ?? 0) >= MAX_AT_ONCE) throw stepInProgress()
-      count(name, 1)
+      enter(name, flight.atOnce ?? MAX_AT_ONCE)
       try {
         return presented(await join(flight, work))
       } finally {
-        count(name, -1)
+        leave(name)
       }
     },
   }
+}
+
+interface UnderWay {
+  readonly requests: number
+  /** The lowest `atOnce` since the transaction last had none under way. */
+  readonly most: number
 }
 
 function isOutcome(shared: StepOutcome | 'pending' | undefined): shared is StepOutcome {

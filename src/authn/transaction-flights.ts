@@ -28,7 +28,12 @@ export interface TransactionFlights {
   ): Promise<StepOutcome>
   /** A step inside a transaction of this device; 401 E0000011 when there is none under this handle. */
   step(
-    inside: { readonly handle: string; readonly print: readonly unknown[]; readonly polls?: boolean },
+    inside: {
+      readonly handle: string
+      readonly print: readonly unknown[]
+      readonly polls?: boolean
+      readonly atOnce?: number | undefined
+    },
     client: Client,
     work: (transaction: Transaction) => Promise<Exchanged>,
   ): Promise<StepOutcome>
@@ -97,13 +102,14 @@ export function createTransactionFlights(parts: TransactionFlightsParts): Transa
       })
     },
 
-    async step({ handle, print, polls = false }, client, work) {
+    async step({ handle, print, polls = false, atOnce }, client, work) {
       if (!isHandle(handle)) throw refused(client)
       const flight = {
         names: transactions.names(handle),
         // without `X-Device-Fingerprint`: the device has one, and a browser that names another each time gains nothing
         fingerprint: fingerprint(client, [handle, ...print]),
         polls,
+        atOnce,
       }
       return flights.run(flight, async (place, raw) => {
         const before = transactions.decode(raw, place)

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { BrokerError } from '../errors.ts'
 import type { BodiesInFlight, Place } from './bodies-in-flight.ts'
 import { countedAddress } from './counted-address.ts'
+import { BYTES_OF_A_STRING, headerBytes } from './request-bytes.ts'
 import { contextOf } from './request-context.ts'
 import { countWireBytes } from './wire-bytes.ts'
 
@@ -63,17 +64,6 @@ function dropHeaders(req: IncomingMessage): void {
   req.rawHeaders = []
   req.headers = {}
 }
-
-/**
- * What the URL and the header lines occupy, about: their number is limited by nothing but `maxHeaderBytes`, which counts no
- * separators, so 16 kB of empty lines occupy half a megabyte.
- */
-function headerBytes({ url = '', rawHeaders }: IncomingMessage): number {
-  return rawHeaders.reduce((bytes, text) => bytes + BYTES_OF_A_STRING + text.length, url.length)
-}
-
-/** Of a header's name or value beside its characters, as measured: its places in `rawHeaders` and in `headers`. */
-const BYTES_OF_A_STRING = 48
 
 /**
  * What has arrived of it: the data, whose buffer grows by doubling, and all that stands around the data, each byte of which

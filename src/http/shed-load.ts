@@ -1,8 +1,8 @@
-import type { IncomingMessage } from 'node:http'
 import type { RequestHandler } from 'express'
 import { temporarilyUnavailable } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { countedAddress } from './counted-address.ts'
+import { requestBytes } from './request-bytes.ts'
 import { contextOf } from './request-context.ts'
 import type { Route } from './routes.ts'
 
@@ -42,13 +42,18 @@ export interface ShedLoad {
  * Turns requests away while this process has too much to do: 503 E0000009 with `Retry-After`, before anything is read or
  * asked. What is taken in is done in time; what is not can go to another replica.
  *
- * A request whose body is still on its way has no place yet: else a few slow senders would hold all of them. Of some kinds
- * one address may hold only a share of the places (`MOST_OF_ONE_ADDRESS`).
+ * A request whose body is still on its way has no place yet: else a few slow senders would hold all of them. The places of a
+ * kind are limited in number and in bytes, and one address may hold only a share of them: else one client could hold all.
  */
 export function shedLoad({ limits, routes, lagMs, metrics }: ShedLoadParts): ShedLoad {
-  const underWay: Record<LoadKind, number> = { sign_in: 0, recovery: 0, session: 0, pam: 0 }
+  const held: Record<LoadKind, Held> = {
+    sign_in: nothing(),
+    recovery: nothing(),
+    session: nothing(),
+    pam: nothing(),
+  }
+  const heldBy = new Map<string, Held>()
   const kindOf = kindByPath(routes)
-  const heldBy = new Map<string, number>()
 
   return {
     atTheDoor: function shedAtTheDoor(req, _res, next) {
@@ -59,32 +64,39 @@ export function shedLoad({ limits, routes, lagMs, metrics }: ShedLoadParts): She
 
     inside: function shedInside(req, res, next) {
       const kind = kindOf(req.path)
-      const holder = holderOf(kind, req)
+      const holder = `${kind} ${countedAddress(contextOf(req).address)}`
+      const bytes = requestBytes(req, Number(res.locals.bodyBytes ?? 0))
       // lag was judged at the door; a slow body is the client's lateness
-      refuse(kind, isFull(kind) ? 'in_flight' : isGreedy(kind, holder) ? 'address' : undefined)
+      refuse(kind, isFull(kind, bytes) ? 'in_flight' : isGreedy(kind, holder, bytes) ? 'address' : undefined)
       if (res.destroyed) return next() // its client is gone: nobody would give the place back
-      take(kind, holder, 1)
-      res.once('close', () => take(kind, holder, -1))
+      take(kind, holder, { places: 1, bytes })
+      res.once('close', () => take(kind, holder, { places: -1, bytes: -bytes }))
       next()
     },
   }
 
-  function take(kind: LoadKind, holder: string | undefined, places: 1 | -1): void {
-    underWay[kind] += places
-    metrics.requestsUnderWay.set({ kind }, underWay[kind])
-    if (holder === undefined) return
-    const held = (heldBy.get(holder) ?? 0) + places
-    if (held > 0) heldBy.set(holder, held)
-    else heldBy.delete(holder)
+  function take(kind: LoadKind, holder: string, { places, bytes }: Readonly<Held>): void {
+    const own = heldBy.get(holder) ?? nothing()
+    heldBy.set(holder, own)
+    for (const one of [held[kind], own]) {
+      one.places += places
+      one.bytes += bytes
+    }
+    if (own.places === 0) heldBy.delete(holder)
+    metrics.requestsUnderWay.set({ kind }, held[kind].places)
   }
 
-  function isGreedy(kind: LoadKind, holder: string | undefined): boolean {
-    const held = holder === undefined ? 0 : (heldBy.get(holder) ?? 0)
-    return held >= limits.inFlight[kind] * (MOST_OF_ONE_ADDRESS[kind] ?? 1)
+  function isGreedy(kind: LoadKind, holder: string, bytes: number): boolean {
+    const own = heldBy.get(holder)
+    if (own === undefined) return false
+    return (
+      own.places >= limits.inFlight[kind] * PLACES_OF_ONE_ADDRESS[kind] ||
+      own.bytes + bytes > MAX_BYTES * BYTES_OF_ONE_ADDRESS
+    )
   }
 
-  function isFull(kind: LoadKind): boolean {
-    return underWay[kind] >= limits.inFlight[kind]
+  function isFull(kind: LoadKind, bytes = 0): boolean {
+    return held[kind].places >= limits.inFlight[kind] || held[kind].bytes + bytes > MAX_BYTES
   }
 
   function isLate(kind: LoadKind): boolean {
@@ -98,17 +110,29 @@ export function shedLoad({ limits, routes, lagMs, metrics }: ShedLoadParts): She
   }
 }
 
-/**
- * Signing in: half of the places, else one client, whose steps wait for each other or for a slow org, would hold all; not
- * less, for a whole company may have one address. Recovery: a tenth, for few users of one address recover at once.
- */
-const MOST_OF_ONE_ADDRESS: Readonly<Partial<Record<LoadKind, number>>> = { sign_in: 0.5, recovery: 0.1 }
-
-/** Whose places of this kind are counted; undefined: nobody's. */
-function holderOf(kind: LoadKind, req: IncomingMessage): string | undefined {
-  if (MOST_OF_ONE_ADDRESS[kind] === undefined) return undefined
-  return `${kind} ${countedAddress(contextOf(req).address)}`
+/** What requests under way hold; bytes as of `requestBytes`. */
+interface Held {
+  places: number
+  bytes: number
 }
+
+const nothing = (): Held => ({ places: 0, bytes: 0 })
+
+/** Of one kind. Ordinary requests occupy some kilobytes each; one can be made to occupy two megabytes. */
+const MAX_BYTES = 16_777_216
+
+/**
+ * The share of the places that one address may hold. Signing in and lookups: half, else one client, whose requests wait for each
+ * other or for a slow upstream, would hold all; not less, for a whole company may have one address. Recovery: a tenth, for few
+ * users of one address recover at once. Requests of a session wait for nothing but the store.
+ */
+const PLACES_OF_ONE_ADDRESS: Readonly<Record<LoadKind, number>> = {
+  sign_in: 0.5,
+  recovery: 0.1,
+  session: 1,
+  pam: 0.5,
+}
+const BYTES_OF_ONE_ADDRESS = 0.5
 
 /**
  * Requests are told apart before they are routed. A path without a parameter is looked up; of one with a parameter, what

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { z } from 'zod'
-import { BrokerError, invalidField, notFound } from '../errors.ts'
+import { BrokerError, invalidField, notFound, temporarilyUnavailable } from '../errors.ts'
 import { contextOf } from '../http/request-context.ts'
 import type { Route } from '../http/routes.ts'
 import type { Logger } from '../observability/logger.ts'
@@ -28,8 +28,12 @@ const PATHS = {
 
 type Operation = keyof typeof PATHS
 
+/** Lookups of one session that may be under way at once in this process: several tabs, each with several parts. */
+const MAX_OF_ONE_SESSION = 20
+
 export function createPamRoutes({ groups, requireSession, log }: PamRoutesParts): Route[] {
   const present = createPresenter()
+  const waiting = new Map<string, number>()
 
   return [
     route('me', async (session, req) => groups.me(session, lookupOf(req, parseQuery(lookupQuery, req)))),
@@ -53,7 +57,7 @@ export function createPamRoutes({ groups, requireSession, log }: PamRoutesParts)
         res.setHeader('Cache-Control', 'private, no-cache')
         const session = await requireSession(req)
         try {
-          const shown = await find(session, req)
+          const shown = await oneOfFew(session, () => find(session, req))
           audit(req, session, operation, { status: 200, ageMs: Math.round(shown.ageMs) })
           present(req, res, shown)
         } catch (error) {
@@ -62,6 +66,21 @@ export function createPamRoutes({ groups, requireSession, log }: PamRoutesParts)
           throw error
         }
       },
+    }
+  }
+
+  /** One user could otherwise hold all places for lookups while PAM is slow. */
+  async function oneOfFew<Found>({ publicId }: Session, find: () => Promise<Found>): Promise<Found> {
+    const others = waiting.get(publicId) ?? 0
+    if (others >= MAX_OF_ONE_SESSION)
+      throw temporarilyUnavailable(1, new Error('too many lookups of one session'))
+    waiting.set(publicId, others + 1)
+    try {
+      return await find()
+    } finally {
+      const left = (waiting.get(publicId) ?? 1) - 1
+      if (left > 0) waiting.set(publicId, left)
+      else waiting.delete(publicId)
     }
   }
 

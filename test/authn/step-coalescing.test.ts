@@ -41,6 +41,22 @@ describe('equal steps in flight', () => {
     expect(await after).toEqual(answer('{"a":2}'))
   })
 
+  test('while a step is under way of which few may be, few requests of its transaction are', async () => {
+    const { replica } = replicas()
+    const flights = replica()
+    const { work, started, release } = gate()
+    const run = (fingerprint: string, atOnce?: number) =>
+      flights.run({ names: NAMES, fingerprint, atOnce }, work)
+    const flying = [run('code', 2), run('state')]
+    for (const atOnce of [2, undefined])
+      expect(await failureOf(run('code', atOnce))).toMatchObject({ status: 503, code: 'E0000009' })
+    await until(() => started() === 1)
+    release(done('{"a":1}'))
+    for (const outcome of await Promise.all(flying)) expect(outcome).toEqual(answer('{"a":1}'))
+    const many = Array.from({ length: 10 }, () => run('state'))
+    for (const outcome of await Promise.all(many)) expect(outcome).toEqual(answer('{"a":1}'))
+  })
+
   test('on several replicas too: status, body, headers and session alike', async () => {
     const { replica, entries, metrics } = replicas()
     const { work, started, release } = gate()

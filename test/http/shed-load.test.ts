@@ -21,7 +21,7 @@ const KINDS = Object.keys(PATHS) as LoadKind[]
 const SESSION_PATHS = [PATHS.session, '/forward-auth']
 
 /** A listener whose routes answer when they are let go, and whose lag is what the test says. */
-async function harness() {
+async function harness(places: Partial<Record<LoadKind, number>> = {}) {
   let lagMs = 0
   let started = 0
   let letGo = (): void => undefined
@@ -39,7 +39,7 @@ async function harness() {
   })
   const metrics = createMetrics({ processMetrics: false })
   const limits = {
-    inFlight: { sign_in: 2, recovery: 20, session: 3, pam: 1 },
+    inFlight: { sign_in: 2, recovery: 20, session: 3, pam: 1, ...places },
     maxLagMs: { sign_in: 500, recovery: 500, session: 1500, pam: 500 },
     retryAfterSeconds: 7,
   }
@@ -56,7 +56,7 @@ async function harness() {
   const listener = keep(
     await serve({
       trusted: ['127.0.0.1/32'],
-      before: [load.atTheDoor, jsonBody({ limitBytes: 1000 }), load.inside],
+      before: [load.atTheDoor, jsonBody({ limitBytes: 65_536 }), load.inside],
       routes: Object.values(routes).flat(),
     }),
   )
@@ -134,6 +134,49 @@ test('one address takes half of the places for signing in and no more; those of 
   })
 })
 
+describe('requests that occupy much memory until they are answered', () => {
+  const MANY_VALUES = {
+    method: 'POST',
+    path: PATHS.sign_in,
+    headers: { 'content-type': 'application/json', 'x-forwarded-for': '203.0.113.7' },
+    body: `{"x":[${'{},'.repeat(20_000)}{}]}`,
+  }
+
+  test('are refused when those of one address would occupy half of 16 MB; others go on', async () => {
+    const { ask, started, letGo, metrics } = await harness({ sign_in: 1000 })
+    const statuses: number[] = []
+    const underWay = Array.from({ length: 30 }, async () => {
+      statuses.push((await ask(MANY_VALUES)).status)
+    })
+    await until(() => started() + statuses.length === 30)
+    expect(statuses.every((status) => status === 503)).toBe(true)
+    expect(started()).toBe(6) // 60 kB each, and 22 times as much when they are parsed
+    const other = ask({ path: PATHS.sign_in })
+    await until(() => started() === 7)
+    letGo()
+    await Promise.all(underWay)
+    expect((await other).status).toBe(200)
+    expect((await ask(MANY_VALUES)).status).toBe(200)
+    expect((await metrics.shedRequests.get()).values).toMatchObject([
+      { labels: { kind: 'sign_in', reason: 'address' }, value: 24 },
+    ])
+  })
+
+  test('of many addresses, when they would occupy 16 MB; header lines count too', async () => {
+    const { ask, started, letGo } = await harness({ sign_in: 1000 })
+    const headers = Object.fromEntries(Array.from({ length: 1500 }, (_, n) => [`x-${n}`, 'b']))
+    const statuses: number[] = []
+    const underWay = Array.from({ length: 150 }, async () => {
+      statuses.push((await ask({ path: PATHS.sign_in, headers })).status)
+    })
+    await until(() => started() + statuses.length === 150)
+    expect(statuses.length).toBeGreaterThan(20)
+    expect(started()).toBeGreaterThan(50)
+    letGo()
+    await Promise.all(underWay)
+  })
+})
+
 test('one address takes a tenth of the places for recovery and no more', async () => {
   const { ask, started, letGo, metrics } = await harness()
   const headers = { 'x-forwarded-for': '203.0.113.7' }
@@ -160,7 +203,7 @@ test('a process that is late turns requests away before it reads them, and those
     method: 'POST',
     path: PATHS.sign_in,
     headers: { 'content-type': 'application/json' },
-    body: 'x'.repeat(5000), // neither JSON nor small enough: nobody has looked
+    body: 'x'.repeat(70_000), // neither JSON nor small enough: nobody has looked
   }
   lag(499)
   expect((await ask(signIn)).status).toBe(413)

@@ -38,6 +38,19 @@ test('many users at once and few connections: each waits for its turn, whatever 
   expect(statuses).toEqual(asking.map(() => 200))
 })
 
+test('of one session, twenty lookups are under way at once; more get 503, and other users go on', async () => {
+  const { broker } = journey
+  const letGo = journey.pam.faults.hold({ path: LISTS })
+  const asking = Array.from({ length: 20 }, () => broker.get(ME, { login: USERS[1] }))
+  await until(() => broker.arrived() === 21) // one in beforeEach
+  const { status, body, headers } = await broker.get(ME, { login: USERS[1] })
+  expect([status, body.errorCode, headers.get('retry-after')]).toEqual([503, 'E0000009', '1'])
+  expect((await broker.get(ME, { login: USERS[0] })).status).toBe(200)
+  letGo()
+  for (const { status } of await Promise.all(asking)) expect(status).toBe(200)
+  expect((await broker.get(ME, { login: USERS[1] })).status).toBe(200)
+})
+
 test('a caller that waits too long for a connection gets 503 with Retry-After, and nothing is sent for it', async () => {
   const broker = await replica(1, 20)
   const before = calls()

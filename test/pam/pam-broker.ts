@@ -184,7 +184,7 @@ function sessionOf(login: string | string[] | undefined): Session {
 /** Of a made-up person. */
 export function madeUpSession(login: string): Session {
   return {
-    publicId: 'public-id',
+    publicId: `session of ${login}`,
     userId: '00u-opaque',
     login,
     profile: {},
