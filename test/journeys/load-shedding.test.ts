@@ -35,7 +35,9 @@ test('a PAM API that hangs takes up its own places alone: signing in and session
   const signIn = () => browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
   await signIn()
   harness.sandbox.faults.pam.hold({})
-  const lookups = Array.from({ length: 20 }, () => browser.get('/api/v1/pam/groups'))
+  const lookups = Array.from({ length: 20 }, (_, n) =>
+    browser.get('/api/v1/pam/groups', { headers: { 'x-forwarded-for': `192.0.2.${n + 1}` } }),
+  )
   await until(async () =>
     (await harness.gatehouse.metrics()).includes(`requests_under_way{kind="pam"} ${PLACES}`),
   )

@@ -87,7 +87,7 @@ test('equal steps are one whatever fingerprint of the device the browser names, 
     const { sandbox, redis, gatehouse } = harness
     const answers = await askedAtOnce(
       { sandbox, redis, brokers: [gatehouse] },
-      ['one', 'another', 'a third'].map(verifyFrom),
+      ['one', 'another'].map(verifyFrom),
     )
     for (const { json } of answers) expect(json.errorCode).toBe('E0000068')
     expect(harness.upstreamCalls()).toHaveLength(1)
