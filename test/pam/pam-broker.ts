@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RequestHandler } from 'express'
 import { defaultTunables } from '../../src/config/load-config.ts'
@@ -184,7 +185,7 @@ function sessionOf(login: string | string[] | undefined): Session {
 /** Of a made-up person. */
 export function madeUpSession(login: string): Session {
   return {
-    publicId: `session of ${login}`,
+    publicId: createHash('sha256').update(login).digest('hex'), // names nobody in a log
     userId: '00u-opaque',
     login,
     profile: {},
