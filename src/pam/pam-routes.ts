@@ -28,8 +28,8 @@ const PATHS = {
 
 type Operation = keyof typeof PATHS
 
-/** Lookups of one session that may be under way at once in this process: several tabs, each with several parts. */
-const MAX_OF_ONE_SESSION = 20
+/** Lookups of one session that may be under way at once in this process: some tabs that all load at once, and no more. */
+const MAX_OF_ONE_SESSION = 100
 
 export function createPamRoutes({ groups, requireSession, log }: PamRoutesParts): Route[] {
   const present = createPresenter()
