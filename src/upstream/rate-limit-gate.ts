@@ -1,4 +1,5 @@
 import { type Allowance, type RateLimitPrefix, readAllowance } from './rate-limit-headers.ts'
+import { createRateLimitProbes, PROBE_MS } from './rate-limit-probes.ts'
 import {
   type Asking,
   type Closure,
@@ -8,7 +9,6 @@ import {
   withAnswer,
   withFound,
 } from './rate-limit-record.ts'
-import { createRateLimitScouts, PROBE_MS } from './rate-limit-scouts.ts'
 import { createSharedLimit, type LimitStore } from './shared-limit.ts'
 import type { UpstreamAnswer } from './upstream-client.ts'
 import type { UpstreamClock } from './upstream-clock.ts'
@@ -96,7 +96,7 @@ export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
   /** The version is part of it: replicas of another version keep their own record, and neither overwrites the other's. */
   const key = (what: string) => `gatehouse:limit:${parts.api}${what}:v2:${parts.scope()}`
   const shared = createSharedLimit({ ...parts, key: () => key(''), lingerMs: jitterMs + PROBE_MS })
-  const scouts = createRateLimitScouts({ store, monotonic, key })
+  const probes = createRateLimitProbes({ store, monotonic, key })
 
   return {
     look: shared.look,
@@ -114,11 +114,11 @@ export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
         const { closure, leftMs } = hold
         const early = closure !== undefined && leftMs > 0 ? closure : undefined
         if (early !== undefined && (await mayProbe(early, asking()))) return passFor(asking)
-        const isBeingFound = early?.confirmed === false && scouts.isFinding() && budget.leftMs >= POLL_MS
+        const isBeingFound = early?.confirmed === false && probes.isFinding() && budget.leftMs >= POLL_MS
         if (hold.state === 'low' && !isBeingFound) throw refusal('gave_way', leftMs, record)
         let waitMs = isBeingFound ? POLL_MS : leftMs + spreadMs
         if (waitMs <= 0) {
-          const leave = await scouts.goFirst()
+          const leave = await probes.goFirst()
           if (leave !== undefined) {
             onOutcome('probe')
             return { ...passFor(asking), leave }
@@ -138,7 +138,7 @@ export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
 
   /** Before the time is over, one caller after the other may learn whether the closure is everybody's. */
   async function mayProbe(closure: Closure, { parties }: Asking): Promise<boolean> {
-    if (parties.length === 0 || !(await scouts.mayFindOut(closure))) return false
+    if (parties.length === 0 || !(await probes.mayFindOut(closure))) return false
     onOutcome('probe')
     return true
   }

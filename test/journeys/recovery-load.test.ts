@@ -94,6 +94,29 @@ test('equal steps are one whatever fingerprint of the device the browser names, 
   }
 })
 
+test.each(['verify', 'resend'])(
+  'while a recovery %s waits, a third request of its transaction is refused at once',
+  async (move) => {
+    harness = await startHarness({
+      tunables: (tunables) => ({ ...tunables, recovery: { ...tunables.recovery, resendAfterMs: 1 } }),
+    })
+    for (const username of USERS) {
+      const browser = await harness.visit()
+      const started = await start(browser, username)
+      const path = new URL(hrefAt(started, '_links.next')).pathname.replace(/verify$/, move)
+      const body = { stateToken: handleOf(started), ...(move === 'verify' ? { passCode: '000000' } : {}) }
+      harness.forget()
+      const letGo = harness.sandbox.faults.authn.hold({})
+      const waiting = [browser.post(path, body), browser.post(path, body)]
+      await until(() => harness.upstreamCalls().length === 1)
+      const third = await browser.post(path, body)
+      expect([third.status, third.json.errorCode]).toEqual([503, 'E0000009'])
+      letGo()
+      await Promise.all(waiting)
+    }
+  },
+)
+
 test('recoveries that wait take up places of their own: signing in goes on', async () => {
   const PLACES = 2
   harness = await startHarness({

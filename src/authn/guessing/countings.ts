@@ -203,8 +203,9 @@ export function createCountings({ figures, names, logins }: CountingsParts): Cou
     },
 
     overBrowsers({ userId, logins: typed }) {
-      const everybody = typed.map(logins.canonical).map(byLogin) // all who share the place: any spelling will do
-      return [byUserId(userId), ...everybody].flatMap((person) => {
+      // a name without its domain stands for the users of every domain, whose counts share a place in the store
+      const withoutDomain = typed.map(logins.canonical).map(byLogin)
+      return [byUserId(userId), ...withoutDomain].flatMap((person) => {
         const ids = [...new Set(['', ...person.meant.map((user) => idIn(person, user))])]
         const windows = DEFENCES.flatMap((defence) => [
           ...windowsOf({ defence }, 'perPerson', '', ids),

@@ -5,7 +5,7 @@ import type { Closure } from './rate-limit-record.ts'
  * Who may go out although a rate limit is thought to hold: one at a time over all replicas, so that one call at most is
  * spent on learning what all of them want to know. Without the store it is one a process.
  */
-export interface RateLimitScouts {
+export interface RateLimitProbes {
   /** One caller goes out before the time is over, to learn whether the limit is everybody's. */
   mayFindOut(closure: Closure): Promise<boolean>
   /** A caller went out a moment ago, from here or from another replica: the answer is worth waiting for. */
@@ -17,7 +17,7 @@ export interface RateLimitScouts {
   goFirst(): Promise<(() => Promise<void>) | undefined>
 }
 
-export interface RateLimitScoutsParts {
+export interface RateLimitProbesParts {
   readonly store: {
     set(key: string, value: string, ttlMs: number, when: 'absent'): Promise<boolean>
     deleteIf(key: string, expected: string): Promise<boolean>
@@ -32,7 +32,7 @@ export const PROBE_MS = 15_000
 /** At most one caller in this time goes out to learn whom the limit applies to. */
 const FINDING_MS = 5000
 
-export function createRateLimitScouts({ store, monotonic, key }: RateLimitScoutsParts): RateLimitScouts {
+export function createRateLimitProbes({ store, monotonic, key }: RateLimitProbesParts): RateLimitProbes {
   let probingHere = false
   let findingFor: string | undefined
   let findingSince = Number.NEGATIVE_INFINITY
