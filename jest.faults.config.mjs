@@ -2,6 +2,7 @@ import everyday from './jest.config.mjs'
 
 process.env.FUZZ_TIMES ??= '5'
 process.env.FLOOD_GUESSES ??= '10000'
+process.env.SLOW_CONNECTIONS ??= '3000'
 
 /**
  * `npm run faults`: real processes, killed, paused and starved for minutes, and long runs of the tests that `npm test` runs
@@ -12,7 +13,10 @@ export default {
   testMatch: [
     '**/*.fault.ts',
     '**/fuzz/*.test.ts',
-    ...['**/links-property.test.ts', '**/offered-links.test.ts', '**/guessing-flood.test.ts'],
+    '**/links-property.test.ts',
+    '**/offered-links.test.ts',
+    '**/guessing-flood.test.ts',
+    '**/unfinished-bodies.test.ts',
   ],
   testTimeout: 900_000,
   maxWorkers: 1,
