@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os'
+
 /** Runs the TypeScript as it stands, as ES modules; types are checked by `npm run check`. */
 export default {
   runtime: '<rootDir>/test/support/native-modules/runtime.mjs',
@@ -19,7 +21,8 @@ export default {
   testTimeout: 240_000,
   // Node's own modules use these, of the same global object
   fakeTimers: { doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'performance'] },
-  maxWorkers: 2,
+  testSequencer: '<rootDir>/scripts/jest-pages-first.mjs',
+  maxWorkers: availableParallelism() + 1, // many tests wait for processes, pages and stores
   // The modules of test files, and what they hold, stay in the worker: it is replaced between two files when its heap exceeds this.
   workerIdleMemoryLimit: '300MB',
   forceExit: false,
