@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { rateLimited } from '../errors.ts'
 import { countedAddress } from '../http/counted-address.ts'
@@ -65,7 +66,9 @@ export function createCallVolume(parts: CallVolumeParts): CallVolume {
 
   const sharedBucket = ({ userId, login }: CountedUser, { address }: Client): Bucket => {
     if (userId !== undefined) return { key: `user ${userId}`, label: 'calls_person' }
-    if (login !== undefined) return { key: `login ${canonicalLogin(login)}`, label: 'calls_person' }
+    // hashed: a name of 320 characters can have 5,760 of them in its canonical form
+    if (login !== undefined)
+      return { key: `login ${hash('sha256', canonicalLogin(login), 'base64url')}`, label: 'calls_person' }
     return { key: `address ${countedAddress(address)}`, label: 'calls_address' }
   }
 

@@ -43,7 +43,6 @@ export function jsonBody({ limitBytes, bodies, takesForm = () => false }: JsonBo
     const body = readBody(req, limitBytes, (error, bytes) => {
       counted?.release()
       if (error !== undefined) return next(error)
-      res.locals.bodyBytes = bytes.length
       req.body = parsed(bytes, encoding)
       next(req.body === undefined ? notJson() : undefined)
     })

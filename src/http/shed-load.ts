@@ -43,7 +43,8 @@ export interface ShedLoad {
  * asked. What is taken in is done in time; what is not can go to another replica.
  *
  * A request whose body is still on its way has no place yet: else a few slow senders would hold all of them. The places of a
- * kind are limited in number and in bytes, and one address may hold only a share of them: else one client could hold all.
+ * kind are limited in number, and one address may hold only a share of them: else one client could hold all. Larger requests than
+ * ordinary ones are limited in bytes too, and by number alone the ordinary ones are: else a few large ones would keep all others out.
  */
 export function shedLoad({ limits, routes, lagMs, metrics }: ShedLoadParts): ShedLoad {
   const held: Record<LoadKind, Held> = {
@@ -65,7 +66,8 @@ export function shedLoad({ limits, routes, lagMs, metrics }: ShedLoadParts): She
     inside: function shedInside(req, res, next) {
       const kind = kindOf(req.path)
       const holder = `${kind} ${countedAddress(contextOf(req).address)}`
-      const bytes = requestBytes(req, Number(res.locals.bodyBytes ?? 0))
+      const occupied = requestBytes(req)
+      const bytes = occupied > ordinaryBytes(kind) ? occupied : 0
       // lag was judged at the door; a slow body is the client's lateness
       refuse(kind, isFull(kind, bytes) ? 'in_flight' : isGreedy(kind, holder, bytes) ? 'address' : undefined)
       if (res.destroyed) return next() // its client is gone: nobody would give the place back
@@ -99,6 +101,11 @@ export function shedLoad({ limits, routes, lagMs, metrics }: ShedLoadParts): She
     return held[kind].places >= limits.inFlight[kind] || held[kind].bytes + bytes > MAX_BYTES
   }
 
+  /** Twice what each would have if all places were taken. */
+  function ordinaryBytes(kind: LoadKind): number {
+    return (2 * MAX_BYTES) / limits.inFlight[kind]
+  }
+
   function isLate(kind: LoadKind): boolean {
     return lagMs() >= limits.maxLagMs[kind]
   }
@@ -110,7 +117,7 @@ export function shedLoad({ limits, routes, lagMs, metrics }: ShedLoadParts): She
   }
 }
 
-/** What requests under way hold; bytes as of `requestBytes`. */
+/** What requests under way hold; bytes of the larger ones alone, as of `requestBytes`. */
 interface Held {
   places: number
   bytes: number
@@ -118,7 +125,7 @@ interface Held {
 
 const nothing = (): Held => ({ places: 0, bytes: 0 })
 
-/** Of one kind. Ordinary requests occupy some kilobytes each; one can be made to occupy two megabytes. */
+/** What the larger requests of one kind may occupy. Ordinary ones occupy some kilobytes each; one can be made to occupy two megabytes. */
 const MAX_BYTES = 16_777_216
 
 /**

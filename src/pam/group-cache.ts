@@ -13,8 +13,8 @@ import type { TeamSwitch } from './team-switch.ts'
 export interface GroupCache {
   /** Throws `PamFailure`. With `maxAgeMs`, never a list that was older when it was asked for. */
   get(list: ListOf, options: { requestId: string; maxAgeMs?: number | undefined }): Promise<ServedList>
-  /** Has the list fetched again. */
-  remove(list: ListOf): Promise<void>
+  /** Has the list fetched again, no more often than `maxAge` may. */
+  purge(list: ListOf): Promise<void>
 }
 
 export interface ServedList {
@@ -72,7 +72,7 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
   const refreshNotBefore = new Map<string, number>()
 
   return {
-    remove: (list) => lists.remove(list, clock.now()),
+    purge: lists.purge,
 
     async get(list, { requestId, maxAgeMs = Number.POSITIVE_INFINITY }) {
       const { kind } = list
@@ -81,7 +81,8 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
       const cached = usable(await lists.look(list), voidBeforeMs)
 
       if (cached?.groups === undefined) {
-        if (cached !== undefined && ageOf(cached) <= Math.min(unknownUserMs, maxAgeMs))
+        const isUnknown = cached !== undefined && !cached.isPurged
+        if (isUnknown && ageOf(cached) <= Math.min(unknownUserMs, maxAgeMs))
           throw new PamFailure('unknown_person')
       } else {
         const ageMs = ageOf(cached)
@@ -91,10 +92,7 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
           return serve(kind, 'stale', cached)
         }
       }
-      if (cached !== undefined) {
-        const retryAfterMs = earliestReadMs(kind, cached) - ageOf(cached)
-        if (retryAfterMs > 0) throw new PamFailure('too_many_requests', { retryAfterMs })
-      }
+      if (cached !== undefined) refuseEarlyRead(kind, cached)
       const servable = cached?.groups !== undefined && ageOf(cached) <= limits.onErrorMs ? cached : undefined
       try {
         const refreshing = refresh(list, cached, maxAgeMs, { background: false, requestId })
@@ -120,7 +118,12 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
     return Math.max(tunables.freshMs, Math.min(refreshAfterMs, latestMs))
   }
 
-  /** The age from which on `maxAge` may have a list read anew. */
+  function refuseEarlyRead(kind: ListOf['kind'], last: CachedList): void {
+    const retryAfterMs = earliestReadMs(kind, last) - ageOf(last)
+    if (retryAfterMs > 0) throw new PamFailure('too_many_requests', { retryAfterMs })
+  }
+
+  /** The age from which on `maxAge` and purges may have a list read anew. */
   function earliestReadMs(kind: ListOf['kind'], list: CachedList): number {
     const { groups, refreshAfterMs = 0 } = list
     if (groups === undefined) return Math.min(refreshAfterMs, unknownUserMs)
@@ -194,7 +197,7 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
           const stored = await lists.lookAgain(list)
           const { voidBeforeMs } = await team.check()
           const newer = usable(stored, voidBeforeMs)
-          if (newer === undefined || newer.id === newest?.id) return undefined
+          if (newer === undefined || newer.isPurged || newer.id === newest?.id) return undefined
           return ageOf(newer) <= (newer.groups === undefined ? unknownUserMs : usableMs()) ? newer : undefined
         },
         async fetch() {
@@ -206,7 +209,9 @@ export function createGroupCache(parts: GroupCacheParts): GroupCache {
       })
 
     const found = await readAfter(seen)
-    if (ageOf(found) <= maxAgeMs + sinceAskedMs()) return found
+    const isVoid = seen?.isPurged && found.generation !== seen.generation
+    if (isVoid) refuseEarlyRead(list.kind, found)
+    else if (ageOf(found) <= maxAgeMs + sinceAskedMs()) return found
     // That read began before this caller asked, or it continued older pages. The next one does neither.
     return readAfter(found)
   }

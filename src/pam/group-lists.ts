@@ -4,24 +4,34 @@ import { z } from 'zod'
 import { parseStored } from '../store/stored-json.ts'
 import { type Group, parseGroup } from './group.ts'
 import type { ListOf } from './pam-client.ts'
-import type { PausedReads } from './paused-reads.ts'
 import type { SealedRecords } from './sealed-records.ts'
+import type { SharedMarks } from './shared-marks.ts'
 
-/** A list as it was read once, or the memory that there is no such person. Times are the API's. */
-export type CachedList = KnownList | UnknownPerson
+/** A list as it was read once, or the memory that there is no such person, or that it was purged. Times are the API's. */
+export type CachedList = KnownList | UnknownPerson | PurgedList
 
 export interface KnownList extends ListHead {
   /** Living groups, by id. */
   readonly groups: readonly Group[]
+  readonly isPurged?: undefined
 }
 
 export interface UnknownPerson extends ListHead {
   readonly groups?: undefined
+  readonly isPurged?: undefined
+}
+
+/** Its age is kept: a purge does not let a list be read more often. */
+export interface PurgedList extends ListHead {
+  readonly groups?: undefined
+  readonly isPurged: true
 }
 
 interface ListHead {
   readonly id: string
   readonly fetchedAtMs: number
+  /** The generation in which its read began; of a purged list, the one that has begun since. */
+  readonly generation: string
   /** What its number of pages asks for; undefined: read by an older version. */
   readonly refreshAfterMs?: number | undefined
 }
@@ -37,8 +47,12 @@ export interface GroupLists {
   lookAgain(list: ListOf): Promise<CachedList | undefined>
   put(list: ListOf, read: Omit<KnownList, 'id'>): Promise<KnownList>
   putUnknown(list: ListOf, read: Omit<UnknownPerson, 'id'>): Promise<void>
-  /** Purges it, and the pages of an interrupted read; what was fetched before that time is void, wherever it is stored. */
-  remove(list: ListOf, voidBeforeMs: number): Promise<void>
+  /** Of a read that begins now. */
+  generation(list: ListOf): Promise<string>
+  /** Begins a new generation: what was read before, or is being read by any replica, is void. */
+  purge(list: ListOf): Promise<void>
+  /** Purges it, and forgets its age. */
+  remove(list: ListOf): Promise<void>
   clearMemory(): void
   nameOf(list: ListOf): string
   lockKeyOf(list: ListOf): string
@@ -46,7 +60,8 @@ export interface GroupLists {
 
 export interface GroupListsParts {
   readonly records: SealedRecords
-  readonly paused: Pick<PausedReads, 'drop'>
+  /** Of lists that were purged; the generation of the others is empty. */
+  readonly generations: Pick<SharedMarks, 'get' | 'set'>
   /** Names the team and its API in the keyed hashes. */
   readonly scope: string
   /** How long a list is of any use, by kind; and the memory of an unknown person. */
@@ -57,9 +72,6 @@ export interface GroupListsParts {
   readonly monotonic: () => number
 }
 
-/** Purges that a store which was away did not take. */
-const MAX_REMOVED = 10_000 // a maxSize: with max, an LRUCache takes the memory for all of them at once
-
 interface Held {
   readonly cached: CachedList
   readonly bytes: number
@@ -67,12 +79,11 @@ interface Held {
 }
 
 export function createGroupLists(parts: GroupListsParts): GroupLists {
-  const { records, paused, scope, keptMs, unknownUserMs, confirmMs, monotonic } = parts
+  const { records, generations, scope, keptMs, unknownUserMs, confirmMs, monotonic } = parts
   const memory = new LRUCache<string, Held>({
     maxSize: parts.maxMemoryBytes,
     sizeCalculation: ({ bytes }) => bytes,
   })
-  const removed = new LRUCache<string, number>({ maxSize: MAX_REMOVED, sizeCalculation: () => 1 })
 
   return {
     nameOf,
@@ -89,7 +100,7 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
       const cached: KnownList = { id: randomUUID(), ...read }
       const body = JSON.stringify(read.groups)
       const name = nameOf(list)
-      remember(name, cached, body.length)
+      if (isCurrent(cached, await generation(list))) remember(name, cached, body.length)
       try {
         await records.write(bodyName(name, cached.id), body, keptMs[list.kind])
         await records.write(name, headOf(cached), keptMs[list.kind])
@@ -101,7 +112,7 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
 
     async putUnknown(list, read) {
       const cached: UnknownPerson = { id: randomUUID(), ...read }
-      remember(nameOf(list), cached, 0)
+      if (isCurrent(cached, await generation(list))) remember(nameOf(list), cached, 0)
       try {
         await records.write(nameOf(list), headOf(cached), unknownUserMs)
       } catch {
@@ -109,16 +120,18 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
       }
     },
 
-    async remove(list, voidBeforeMs) {
+    generation,
+    purge,
+
+    async remove(list) {
       const name = nameOf(list)
-      memory.delete(name)
-      await paused.drop(name)
+      await purge(list)
       try {
         const head = await records.read(name, parseHead)
         await records.remove(name)
         if (head !== undefined) await records.remove(bodyName(name, head.value.id))
       } catch {
-        removed.set(name, voidBeforeMs) // the store is away: what lies there is void when it is back
+        // The store is away: what lies there is void.
       }
     },
 
@@ -129,19 +142,32 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
     return JSON.stringify(list.kind === 'me' ? [scope, 'me', list.user] : [scope, 'directory'])
   }
 
+  async function generation(list: ListOf): Promise<string> {
+    return (await generations.get(nameOf(list))) ?? NOT_PURGED
+  }
+
+  /** The memory last: a read that has found its generation current by then is in it already. */
+  async function purge(list: ListOf): Promise<void> {
+    const name = nameOf(list)
+    await generations.set(name, randomUUID(), keptMs[list.kind])
+    memory.delete(name)
+  }
+
   async function lookAgain(list: ListOf): Promise<CachedList | undefined> {
     const name = nameOf(list)
     const held = memory.get(name)
     try {
-      const head = notRemoved(name, (await records.read(name, parseHead))?.value)
+      const [record, current] = await Promise.all([records.read(name, parseHead), generation(list)])
       const since = heldSince(name, held)
       if (since !== undefined) return since
-      if (head !== undefined && head.id === held?.cached.id) {
+      const head = record?.value ?? NEVER_READ
+      if (isCurrent(head, current) && head.id === held?.cached.id) {
         held.confirmedAt = monotonic()
         return held.cached
       }
       memory.delete(name)
-      return head === undefined ? undefined : await load(name, head)
+      if (!isCurrent(head, current)) return { ...ageOf(head), generation: current, isPurged: true }
+      return record === undefined ? undefined : await load(name, head)
     } catch {
       return held?.cached // the store is away: what this process has, by its age
     }
@@ -153,20 +179,14 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
     return now === before ? undefined : now?.cached
   }
 
-  function notRemoved(name: string, head: Head | undefined): Head | undefined {
-    return head !== undefined && head.fetchedAtMs <= (removed.get(name) ?? Number.NEGATIVE_INFINITY)
-      ? undefined
-      : head
-  }
-
   async function load(name: string, head: Head): Promise<CachedList | undefined> {
-    const { id, fetchedAtMs, refreshAfterMs } = head
-    if (head.unknown) return remember(name, { id, fetchedAtMs, refreshAfterMs }, 0)
-    const body = (await records.read(bodyName(name, id), parseBody))?.value
+    const age = ageOf(head)
+    if (head.unknown) return remember(name, age, 0)
+    const body = (await records.read(bodyName(name, head.id), parseBody))?.value
     const since = heldSince(name, undefined)
     if (since !== undefined) return since
     if (body === undefined) return undefined
-    return remember(name, { id, fetchedAtMs, groups: body.groups, refreshAfterMs }, body.chars)
+    return remember(name, { ...age, groups: body.groups }, body.chars)
   }
 
   function remember(name: string, cached: CachedList, chars: number): CachedList {
@@ -174,6 +194,17 @@ export function createGroupLists(parts: GroupListsParts): GroupLists {
     memory.set(name, { cached, bytes: 512 + 3 * chars, confirmedAt: monotonic() })
     return cached
   }
+}
+
+const NOT_PURGED = ''
+
+/** A mark has expired when all that is older than it has. */
+function isCurrent(head: Pick<ListHead, 'generation'>, current: string): boolean {
+  return current === NOT_PURGED || head.generation === current
+}
+
+function ageOf({ unknown: _, ...age }: Head): ListHead {
+  return age
 }
 
 function bodyName(name: string, id: string): string {
@@ -189,8 +220,10 @@ const Head = z.object({
   fetchedAtMs: z.number(),
   unknown: z.boolean(),
   refreshAfterMs: z.number().optional(),
+  generation: z.string().default(NOT_PURGED), // an older version wrote none
 })
 type Head = z.output<typeof Head>
+const NEVER_READ: Head = { id: '', fetchedAtMs: 0, unknown: true, generation: NOT_PURGED }
 
 function parseHead(text: string): Head | undefined {
   return Head.safeParse(parseStored(text)).data

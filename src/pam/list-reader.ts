@@ -34,7 +34,9 @@ export function createListReader(parts: ListReaderParts): ListReader {
       const name = lists.nameOf(list)
       backoff.check(name)
       const startedAt = monotonic()
-      const found = await paused.find(name, beganAfterMs)
+      const generation = await lists.generation(list)
+      const pausedName = `${name} ${generation}`
+      const found = await paused.find(pausedName, beganAfterMs)
       const read = found ?? newPageRead()
       const pagesBefore = read.asked.length
       try {
@@ -43,18 +45,22 @@ export function createListReader(parts: ListReaderParts): ListReader {
           groups: sorted(groups),
           // A list is as old as its first page: whatever changed since may be missing.
           fetchedAtMs: read.beganAtMs,
+          generation,
           refreshAfterMs: refreshIntervalMs(read.asked.length, read.rate),
         })
-        if (found !== undefined) await paused.drop(name)
+        if (found !== undefined) await paused.drop(pausedName)
         backoff.succeeded(name)
         return stored
       } catch (error) {
         if (!(error instanceof PamFailure)) throw error
-        if (!error.rule.keepsPages) await paused.drop(name)
-        else if (read.asked.length !== pagesBefore) await paused.keep(name, read)
+        if (!error.rule.keepsPages) await paused.drop(pausedName)
+        else if (read.asked.length !== pagesBefore) await paused.keep(pausedName, read)
         if (error.trouble === 'unknown_person') backoff.succeeded(name)
         else if (!error.gaveWay) backoff.failed(name, error, lostBy(error, read))
-        await afterFailure(list, error, read, clock.now() - (monotonic() - startedAt))
+        await afterFailure(list, error, read, {
+          generation,
+          fetchedAtMs: clock.now() - (monotonic() - startedAt),
+        })
         throw error
       }
     },
@@ -64,11 +70,11 @@ export function createListReader(parts: ListReaderParts): ListReader {
     list: ListOf,
     { trouble, rule }: PamFailure,
     { rate }: PageRead,
-    startedAtMs: number,
+    begun: Pick<KnownList, 'generation' | 'fetchedAtMs'>,
   ): Promise<void> {
     if (trouble === 'unknown_person')
-      await lists.putUnknown(list, { fetchedAtMs: startedAtMs, refreshAfterMs: refreshIntervalMs(1, rate) })
-    if (rule.purges === 'list') await lists.remove(list, clock.now())
+      await lists.putUnknown(list, { ...begun, refreshAfterMs: refreshIntervalMs(1, rate) })
+    if (rule.purges === 'list') await lists.remove(list)
     if (rule.purges === 'team') {
       await team.switchOff()
       lists.clearMemory()

@@ -131,7 +131,7 @@ export function createPam(parts: PamParts): Pam {
     log,
     metrics,
   })
-  const marksOf = (kind: 'pam-key' | 'pam-mint') =>
+  const marksOf = (kind: 'pam-key' | 'pam-mint' | 'pam-purge') =>
     createSharedMarks({
       store,
       keyOf: (mark) => `gatehouse:limit:${kind}:${signer.sign(JSON.stringify([name, mark]))}`,
@@ -185,7 +185,7 @@ export function createPam(parts: PamParts): Pam {
   const paused = createPausedReads({ records, keptMs: listTunables.staleMs })
   const lists = createGroupLists({
     records,
-    paused,
+    generations: marksOf('pam-purge'),
     scope: name,
     keptMs,
     unknownUserMs: tunables.unknownUserMs,
@@ -256,7 +256,7 @@ export function createPam(parts: PamParts): Pam {
     state: state.current,
     async refetch(login) {
       const user = pamUserOf(login, parts.userName)
-      if (user !== undefined) await cache.remove({ kind: 'me', user })
+      if (user !== undefined) await cache.purge({ kind: 'me', user })
     },
     stop() {
       token.stop()

@@ -150,16 +150,39 @@ describe('requests that occupy much memory until they are answered', () => {
     })
     await until(() => started() + statuses.length === 30)
     expect(statuses.every((status) => status === 503)).toBe(true)
-    expect(started()).toBe(6) // 60 kB each, and 22 times as much when they are parsed
+    expect(started()).toBe(5) // 20,001 empty objects each, in 60 kB: 1.4 MB when they are parsed
     const other = ask({ path: PATHS.sign_in })
-    await until(() => started() === 7)
+    await until(() => started() === 6)
     letGo()
     await Promise.all(underWay)
     expect((await other).status).toBe(200)
     expect((await ask(MANY_VALUES)).status).toBe(200)
     expect((await metrics.shedRequests.get()).values).toMatchObject([
-      { labels: { kind: 'sign_in', reason: 'address' }, value: 24 },
+      { labels: { kind: 'sign_in', reason: 'address' }, value: 25 },
     ])
+  })
+
+  test('turn only others of their size away: ordinary requests go on', async () => {
+    const { ask, started, letGo } = await harness({ sign_in: 1000 })
+    const from = (n: number) => ({ ...MANY_VALUES.headers, 'x-forwarded-for': `198.51.100.${n}` })
+    const statuses: number[] = []
+    const underWay = Array.from({ length: 30 }, async (_, n) => {
+      statuses.push((await ask({ ...MANY_VALUES, headers: from(n) })).status)
+    })
+    await until(() => started() + statuses.length === 30)
+    const large = started()
+    expect(large).toBeLessThan(30)
+    const signedByAKey = {
+      stateToken: 'x'.repeat(43),
+      attestation: 'a'.repeat(12_000),
+      clientData: 'c'.repeat(500),
+    }
+    const ordinary = Array.from({ length: 100 }, (_, n) =>
+      ask({ ...MANY_VALUES, headers: from(n), body: JSON.stringify(signedByAKey) }),
+    )
+    await until(() => started() === large + ordinary.length)
+    letGo()
+    await Promise.all([...underWay, ...ordinary])
   })
 
   test('of many addresses, when they would occupy 16 MB; header lines count too', async () => {

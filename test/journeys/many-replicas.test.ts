@@ -102,6 +102,6 @@ test('while the API answers 429, a thousand lookups are served stale, and each r
   const asked = counts().requests
   harness.sandbox.pamControl.failNext({ error: 'too_many_requests', times: 'always', retrySeconds: 300 })
   expect(await ask(REQUESTS, replicas, cookies)).toEqual(allStale(REQUESTS))
-  expect(counts().requests - asked).toBeGreaterThan(0)
+  await until(() => counts().requests > asked) // a busy machine serves them all before it has asked
   expect(counts().requests - asked).toBeLessThanOrEqual(2 * REPLICAS)
 })

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { storeUnavailable } from '../../src/errors.ts'
 import { until } from '../support/until.ts'
-import { counted, LOGIN } from './pam-broker.ts'
+import { type BrokerAnswer, counted, LOGIN } from './pam-broker.ts'
 import { type Journey, startJourney } from './pam-journey.ts'
 
 let journey: Journey
@@ -172,4 +172,41 @@ test('hits are counted by list and outcome', async () => {
     'directory miss': 1,
   })
   expect(await counted(journey.broker.metrics, 'pam_pages_total')).toEqual({ me: 1, directory: 1 })
+})
+
+describe('a list whose user’s sessions are all ended', () => {
+  test('is fetched again, on every replica; what was being read by then is not served', async () => {
+    const other = await journey.replica()
+    await journey.broker.get('/api/v1/pam/groups') // so that the token is there
+    const [calls, arrived] = [journey.pam.calls.entries.length, journey.broker.arrived()]
+    const release = journey.pam.faults.hold()
+    const asked = journey.broker.get('/api/v1/pam/me')
+    await until(() => journey.pam.calls.entries.length > calls)
+    await other.refetch(LOGIN)
+    journey.advance(4000)
+    const again = journey.broker.get('/api/v1/pam/me')
+    await until(() => journey.broker.arrived() === arrived + 2)
+    release()
+    const fetchedAt = async (asking: Promise<BrokerAnswer>) =>
+      Date.parse(metaOf((await asking).body).fetchedAt)
+    const [first, second] = [await fetchedAt(asked), await fetchedAt(again)]
+    expect(second).toBeGreaterThan(first)
+    expect(await fetchedAt(other.get('/api/v1/pam/me'))).toBe(second)
+    expect(lists().personLists).toEqual({ [LOGIN]: 2 })
+  })
+
+  test('is not read more often than maxAge has it read', async () => {
+    let reads = 0
+    for (let round = 0; round < 40; round++) {
+      await journey.broker.refetch(LOGIN)
+      const { status, body, headers } = await journey.broker.get('/api/v1/pam/me')
+      if (status === 200) reads += 1
+      else
+        expect([status, body.errorCode, headers.get('retry-after')]).toEqual([503, 'pam_rate_limited', '4'])
+    }
+    expect(reads).toBe(1)
+    journey.advance(4000)
+    expect((await journey.broker.get('/api/v1/pam/me')).status).toBe(200)
+    expect(lists().personLists).toEqual({ [LOGIN]: 2 })
+  })
 })

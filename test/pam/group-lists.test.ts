@@ -1,11 +1,10 @@
 import { expect, test } from '@jest/globals'
 import { createGroupLists } from '../../src/pam/group-lists.ts'
-import { newPageRead } from '../../src/pam/pages.ts'
-import { createPausedReads } from '../../src/pam/paused-reads.ts'
 import type { SealedRecords } from '../../src/pam/sealed-records.ts'
 import { held } from '../support/held.ts'
 
 const LIST = { kind: 'directory' } as const
+const UNPURGED = { generation: '' }
 const groups = (name: string) => [{ id: '00000000-0000-4000-8000-000000000001', name, roles: [] }]
 
 /** A store whose answers to reads can be held on their way. */
@@ -30,11 +29,15 @@ function harness() {
     },
     keyBeside: (prefix, name) => `${prefix}:${name}`,
   }
-  const paused = createPausedReads({ records, keptMs: 600_000 })
+  const marks = new Map<string, string>()
+  const generations = {
+    get: async (name: string) => marks.get(name),
+    set: async (name: string, text: string) => marks.set(name, text).has(name),
+  }
   const replica = () =>
     createGroupLists({
       records,
-      paused,
+      generations,
       scope: 'scope',
       keptMs: { directory: 900_000, me: 300_000 },
       unknownUserMs: 60_000,
@@ -43,7 +46,6 @@ function harness() {
       monotonic: () => 0,
     })
   return {
-    paused,
     replica,
     holdReads() {
       const { gone, letGo } = held()
@@ -56,35 +58,49 @@ function harness() {
 test('a look that was on its way when a new list came does not bring the old one back', async () => {
   const { replica, holdReads } = harness()
   const [one, other] = [replica(), replica()]
-  await other.put(LIST, { groups: groups('old'), fetchedAtMs: 1 })
+  await other.put(LIST, { ...UNPURGED, groups: groups('old'), fetchedAtMs: 1 })
   for (const hasLooked of [false, true]) {
     if (hasLooked) await one.lookAgain(LIST)
     const release = holdReads()
     const looking = one.lookAgain(LIST)
-    await one.put(LIST, { groups: groups('new'), fetchedAtMs: 2 })
+    await one.put(LIST, { ...UNPURGED, groups: groups('new'), fetchedAtMs: 2 })
     release()
     expect((await looking)?.groups).toMatchObject([{ name: 'new' }])
     expect((await one.look(LIST))?.groups).toMatchObject([{ name: 'new' }])
-    await other.put(LIST, { groups: groups('old'), fetchedAtMs: 1 })
+    await other.put(LIST, { ...UNPURGED, groups: groups('old'), fetchedAtMs: 1 })
   }
 })
 
 test('what another replica has stored since is found', async () => {
   const { replica } = harness()
   const [one, other] = [replica(), replica()]
-  await one.put(LIST, { groups: groups('old'), fetchedAtMs: 1 })
-  await other.put(LIST, { groups: groups('new'), fetchedAtMs: 2 })
+  await one.put(LIST, { ...UNPURGED, groups: groups('old'), fetchedAtMs: 1 })
+  await other.put(LIST, { ...UNPURGED, groups: groups('new'), fetchedAtMs: 2 })
   expect((await one.look(LIST))?.groups).toMatchObject([{ name: 'old' }]) // memory, for a moment
   expect((await one.lookAgain(LIST))?.groups).toMatchObject([{ name: 'new' }])
 })
 
-test('a list that is removed is read from its first page: an interrupted read is gone too', async () => {
-  const { paused, replica } = harness()
+test('what was being read when the list was purged is void on every replica; its age is kept', async () => {
+  const { replica } = harness()
   const [one, other] = [replica(), replica()]
-  const read = { ...newPageRead(), beganAtMs: 5, next: '?offset=2', asked: [''], groups: groups('old') }
-  await paused.keep(one.nameOf(LIST), read)
-  expect(await paused.find(other.nameOf(LIST), 4)).toEqual(read)
-  expect(await paused.find(other.nameOf(LIST), 5)).toBeUndefined() // began too long ago
-  await other.remove(LIST, 6)
-  expect(await paused.find(one.nameOf(LIST), 4)).toBeUndefined()
+  const begun = { generation: await one.generation(LIST), fetchedAtMs: 5 }
+  await other.purge(LIST)
+  await one.put(LIST, { ...begun, groups: groups('old') })
+  for (const each of [one, other, replica()]) {
+    expect(await each.look(LIST)).toMatchObject({ isPurged: true, fetchedAtMs: 5 })
+  }
+  await one.putUnknown(LIST, { ...begun, fetchedAtMs: 6 })
+  expect(await one.look(LIST)).toMatchObject({ isPurged: true, fetchedAtMs: 6 })
+
+  await one.put(LIST, { generation: await one.generation(LIST), fetchedAtMs: 5, groups: groups('new') })
+  for (const each of [one, other]) expect((await each.look(LIST))?.groups).toMatchObject([{ name: 'new' }])
+})
+
+test('a list that is removed has no age any more', async () => {
+  const { replica } = harness()
+  const [one, other] = [replica(), replica()]
+  await one.put(LIST, { ...UNPURGED, fetchedAtMs: 5, groups: groups('old') })
+  await other.remove(LIST)
+  expect(await other.look(LIST)).toMatchObject({ isPurged: true, fetchedAtMs: 0 })
+  expect(await one.lookAgain(LIST)).toMatchObject({ isPurged: true, fetchedAtMs: 0 })
 })

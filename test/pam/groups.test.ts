@@ -9,6 +9,7 @@ const PAGES = 50
 test('pages are served from where they are kept, the last one that fits too', async () => {
   const list = {
     id: 'list',
+    generation: '',
     fetchedAtMs: 0,
     groups: Array.from({ length: PAGES }, (_, n) => ({
       id: `00000000-0000-4000-8000-0000000000${String(n).padStart(2, '0')}`,
@@ -17,7 +18,7 @@ test('pages are served from where they are kept, the last one that fits too', as
     })),
   }
   const groups = createGroups({
-    cache: { get: async () => ({ list, ageMs: 0, stale: false }), remove: async () => {} },
+    cache: { get: async () => ({ list, ageMs: 0, stale: false }), purge: async () => {} },
     userName: { kind: 'login' },
     directory: { kind: 'all' },
     directoryMaxAgeMs: 1,

@@ -21,6 +21,8 @@ export interface PamBroker {
   arrived(): number
   /** GET as this login; none: without a session. */
   get(path: string, options?: GetOptions): Promise<BrokerAnswer>
+  /** As when all sessions of this login are ended. */
+  refetch(login: string): Promise<void>
   logText(): string
   logLines(): Record<string, unknown>[]
   close(): Promise<void>
@@ -132,6 +134,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
       }
       return { status: response.status, headers: response.headers, text, body: asObject(text) }
     },
+    refetch: pam.refetch,
     logText: collected.text,
     logLines: collected.lines,
     async close() {

@@ -1,0 +1,51 @@
+import type { IncomingMessage } from 'node:http'
+import { expect, test } from '@jest/globals'
+import { requestBytes } from '../../src/http/request-bytes.ts'
+import { heldBytes } from '../support/heap.ts'
+
+const TEXT_BYTES = 60_000
+const COPIES = 30
+
+/** Repeats what `part` makes of a number until the text is as long as a body may be. */
+function repeated(part: (n: number) => string): string {
+  const parts: string[] = []
+  for (let n = 0, length = 0; length < TEXT_BYTES; n++) {
+    const next = part(n)
+    parts.push(next)
+    length += next.length
+  }
+  return parts.join(',')
+}
+
+const name = (copy: number, n: number) => `${copy}${n.toString(36)}`
+
+/** Bodies that occupy many times their length; each copy has names of its own. */
+const BODIES: Readonly<Record<string, (copy: number) => string>> = {
+  'empty objects': () => `{"x":[${repeated(() => '{}')}]}`,
+  'empty lists': () => `{"x":[${repeated(() => '[]')}]}`,
+  'objects that each have another name': (copy) => `{"x":[${repeated((n) => `{"${name(copy, n)}":{}}`)}]}`,
+  'one object of many names': (copy) => `{${repeated((n) => `"${name(copy, n)}":1`)}}`,
+  'short texts': (copy) => `{"x":[${repeated((n) => `"${name(copy, n)}"`)}]}`,
+  'a text of wide characters': (copy) => `{"x":"\u4e2d${'p'.repeat(TEXT_BYTES)}${copy}"}`,
+  'objects within objects': () => `${'{"a":'.repeat(TEXT_BYTES / 6)}{}${'}'.repeat(TEXT_BYTES / 6)}`,
+}
+
+const requestWith = (body: unknown) => ({ url: '', rawHeaders: [], body }) as unknown as IncomingMessage
+
+test.each(Object.entries(BODIES))('a body of %s occupies no more than is counted', (_name, text) => {
+  const before = heldBytes()
+  const bodies = Array.from({ length: COPIES }, (_, copy): unknown => JSON.parse(text(copy)))
+  const held = heldBytes() - before
+  const counted = bodies.reduce<number>((bytes, body) => bytes + requestBytes(requestWith(body)), 0)
+  expect(held).toBeGreaterThan(COPIES * 10_000) // else this test would measure nothing
+  expect(held).toBeLessThan(1.1 * counted)
+})
+
+test('an ordinary sign-in counts a few kilobytes', () => {
+  const body = {
+    username: 'amelia@example.test',
+    password: 'p'.repeat(20),
+    options: { warnBeforePasswordExpired: true },
+  }
+  expect(requestBytes(requestWith(body))).toBeLessThan(2000)
+})
