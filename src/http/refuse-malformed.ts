@@ -55,11 +55,12 @@ export function refuseMalformed(records?: RequestRecords) {
 /** For the answer to arrive before the connection is cut. */
 const LINGER_MS = 1000
 
-function answerBegun(res: ServerResponse, refusal: BrokerError, { requestId }: RequestContext): void {
+/** Express puts `locals` there. */
+type BegunResponse = ServerResponse & { readonly locals?: object }
+
+function answerBegun(res: BegunResponse, refusal: BrokerError, { requestId }: RequestContext): void {
   if (res.headersSent) return // too late to say more
-  if ('locals' in res && typeof res.locals === 'object') {
-    Object.assign(res.locals ?? {}, { errorCode: refusal.code })
-  }
+  Object.assign(res.locals ?? {}, { errorCode: refusal.code })
   res.statusCode = refusal.status
   res.setHeader('Connection', 'close')
   if (isAnsweredWithoutBody(res.req)) res.end()
@@ -70,7 +71,7 @@ function answerRaw(socket: Socket, refusal: BrokerError, records: RequestRecords
   const { status } = refusal
   const { requestId, headers, body } = inFull(refusal)
   const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)

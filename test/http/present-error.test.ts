@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import {
   rateLimited,
@@ -6,7 +7,9 @@ import {
   upstreamUnavailable,
   wrongMethod,
 } from '../../src/errors.ts'
+import { showErrorPages } from '../../src/http/error-page.ts'
 import type { Route } from '../../src/http/routes.ts'
+import { answerWithoutBody } from '../../src/http/without-body.ts'
 import { until } from '../support/until.ts'
 import { keeper, serve } from './serve.ts'
 
@@ -56,6 +59,13 @@ describe('what is not a BrokerError is an opaque 500', () => {
       requestId: answer.headers['x-request-id'],
     })
     expect(logText()).not.toContain('very-secret')
+  })
+
+  test('the log names what was thrown', async () => {
+    const { ask, lines } = await throwing(new TypeError('very-secret'))
+    await ask({ path: '/1' })
+    await until(() => lines().length === 2)
+    expect(lines()[0]).toMatchObject({ error: { name: 'TypeError' } })
   })
 
   test('thrown later, in a promise, just the same', async () => {
@@ -139,6 +149,62 @@ describe('a BrokerError is answered as it is', () => {
   })
 })
 
+test('a path that is not listed is 404 E0000007', async () => {
+  const { ask } = await failing((_req, res) => void res.json({}))
+  const answer = await ask({ path: '/no/such' })
+  expect(answer.status).toBe(404)
+  expect(answer.json).toMatchObject({
+    errorCode: 'E0000007',
+    errorSummary: 'Not found: Resource not found: path',
+  })
+})
+
+test('a path that is not percent-encoded UTF-8 is 400 E0000001', async () => {
+  const { ask, lines } = await failing((_req, res) => void res.json({}))
+  const answer = await ask({ path: '/%ff' })
+  expect(answer.status).toBe(400)
+  expect(answer.json).toMatchObject({
+    errorCode: 'E0000001',
+    errorCauses: [{ errorSummary: 'request: malformed' }],
+  })
+  await until(() => lines().length > 0)
+  expect(lines().map(({ level }) => level)).toEqual(['info'])
+})
+
+describe('how an error is written', () => {
+  const prepared = async (prepare: (req: IncomingMessage) => void) =>
+    keep(
+      await serve({
+        before: [
+          (req, _res, next) => {
+            prepare(req)
+            next()
+          },
+        ],
+      }),
+    )
+
+  test('to a proxy that reads the status and the headers alone: without a body', async () => {
+    const { ask } = await prepared(answerWithoutBody)
+    expect(await ask({ path: '/1' })).toMatchObject({ status: 404, text: '' })
+  })
+
+  test.each([
+    ['an address that the browser opens, and HTML is accepted', showErrorPages, 'text/html', true],
+    ['an address that the browser opens, and HTML is not accepted', showErrorPages, '*/*', false],
+    ['any other address', () => undefined, 'text/html', false],
+  ])('%s', async (_, prepare, accept, isPage) => {
+    const { ask } = await prepared(prepare)
+    const { status, headers, text, json } = await ask({ path: '/1', headers: { accept } })
+    expect(status).toBe(404)
+    expect(headers['content-type']).toBe(
+      isPage ? 'text/html; charset=utf-8' : 'application/json; charset=utf-8',
+    )
+    if (isPage) expect(text).toContain(`<code>E0000007 ${headers['x-request-id']}</code>`)
+    else expect(json).toMatchObject({ errorCode: 'E0000007' })
+  })
+})
+
 describe('too late for an answer', () => {
   test('the connection is cut, so that half an answer does not look whole, and nothing is told', async () => {
     const { raw, lines, logText } = await failing((_req, res) => {
@@ -151,6 +217,32 @@ describe('too late for an answer', () => {
     await until(() => lines().length === 2)
     expect(lines().map(({ event }) => event)).toEqual(['unexpected_error', 'request'])
     expect(logText()).not.toContain('very-secret')
+  })
+
+  test('and nothing is printed beside the log, as Express does in production', async () => {
+    const printed: unknown[] = []
+    const output = globalThis.console
+    const before = output.error
+    output.error = (...all) => void printed.push(all)
+    const { raw, lines } = keep(
+      await serve({
+        prepare: (app) => app.set('env', 'production'),
+        routes: [
+          {
+            method: 'GET',
+            path: '/1',
+            handle(_req, res) {
+              res.write('{"half":')
+              throw new Error('very-secret')
+            },
+          },
+        ],
+      }),
+    )
+    await raw('GET /1 HTTP/1.1\r\nHost: x\r\n\r\n')
+    await until(() => lines().length === 2)
+    output.error = before
+    expect(printed).toEqual([])
   })
 
   test('an answer that was already complete stays as it is', async () => {

@@ -1,9 +1,13 @@
-import { afterEach, describe, expect, test } from '@jest/globals'
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
 import express from 'express'
 import { jsonBody } from '../../src/http/json-body.ts'
-import { refuseLongUrl } from '../../src/http/refuse-malformed.ts'
+import { refuseLongUrl, refuseMalformed } from '../../src/http/refuse-malformed.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { answerWithoutBody } from '../../src/http/without-body.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
+import { collectLog } from '../observability/collect-log.ts'
 import { until } from '../support/until.ts'
 import { keeper, listenFor, rawExchange, serve } from './serve.ts'
 
@@ -36,22 +40,44 @@ async function countedRequests({ metrics }: Awaited<ReturnType<typeof serve>>) {
 
 describe('what Node refuses before any of our code sees it', () => {
   test.each([
-    ['no HTTP', NO_HTTP, 400],
-    ['two ways to tell the length', TWO_LENGTHS, 400],
-    ['a header with a control character', 'GET / HTTP/1.1\r\nHost: a\r\nX: a\u0001b\r\n\r\n', 400],
-    ['more expected than we do', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: 200-very-secret\r\n\r\n', 417],
-    ['a cookie jar that is full', FULL_JAR, 431],
-    ['headers that do not come', 'GET / HTTP/1.1\r\nHost: very-secret\r\n', 408],
+    ['no HTTP', NO_HTTP, '400 Bad Request', 'request: malformed'],
+    ['two ways to tell the length', TWO_LENGTHS, '400 Bad Request', 'request: malformed'],
+    [
+      'a header with a control character',
+      'GET / HTTP/1.1\r\nHost: a\r\nX: a\u0001b\r\n\r\n',
+      '400 Bad Request',
+      'request: malformed',
+    ],
+    [
+      'more expected than we do',
+      'GET / HTTP/1.1\r\nHost: a\r\nExpect: 200-very-secret\r\n\r\n',
+      '417 Expectation Failed',
+      'Expect: only 100-continue is understood',
+    ],
+    ['a cookie jar that is full', FULL_JAR, '431 Request Header Fields Too Large', 'headers: too long'],
+    [
+      'headers that do not come',
+      'GET / HTTP/1.1\r\nHost: very-secret\r\n',
+      '408 Request Timeout',
+      expect.any(String),
+    ],
   ])(
     '%s: an Error object, nothing of the request in it, and the connection ends',
-    async (_, sent, status) => {
+    async (_, sent, statusLine, cause) => {
+      const status = Number.parseInt(statusLine, 10)
       const served = keep(await serve({ patience: HASTY }))
       const received = await rawExchange(served.port, sent)
       const { head, body, requestId } = partsOf(received)
-      expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+      expect(head.split('\r\n')[0]).toBe(`HTTP/1.1 ${statusLine}`)
       expect(head).toMatch(/content-type: application\/json/i)
       expect(head).toMatch(/cache-control: no-store/i)
-      expect(body).toMatchObject({ errorCode: 'E0000001', errorLink: 'E0000001', errorId: requestId })
+      expect(head).toMatch(/x-content-type-options: nosniff/i)
+      expect(body).toMatchObject({
+        errorCode: 'E0000001',
+        errorLink: 'E0000001',
+        errorId: requestId,
+        errorCauses: [{ errorSummary: cause }],
+      })
       expect(requestLines(served)).toEqual([
         {
           time: expect.any(String),
@@ -143,6 +169,103 @@ describe('a request that has begun', () => {
     const received = await rawExchange(served.port, `${HEAD}Content-Length: 10\r\n\r\n{`)
     expect(received).toMatch(/^HTTP\/1.1 408 /)
     expect(received.split('\r\n\r\n')[1]).toBe('')
+  })
+})
+
+test('a malformed body where no request context was begun: the same answer', async () => {
+  const app = express().use((req) => void req.resume())
+  const { port } = keep(await listenFor(app))
+  const received = await rawExchange(
+    port,
+    'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n',
+  )
+  expect(received).toMatch(/^HTTP\/1\.1 400 /)
+})
+
+test('a body that turns out malformed when the answer has begun: nothing is added to the answer', async () => {
+  const begin: Route = {
+    method: 'POST',
+    path: '/here',
+    handle(req, res) {
+      req.resume()
+      res.write('half')
+    },
+  }
+  const served = keep(await serve({ routes: [begin] }))
+  const received = await rawExchange(
+    served.port,
+    'POST /here HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n',
+  )
+  expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200'])
+  expect(received).toMatch(/\r\n4\r\nhalf\r\n$/) // not the end of a chunked body
+})
+
+describe('the connection of a refused request', () => {
+  let client: Socket
+  let socket: Socket
+  let received = ''
+  let collected: ReturnType<typeof collectLog>
+  const refuse = (error: Error) => {
+    const metrics = createMetrics({ processMetrics: false })
+    refuseMalformed({ log: collected.log, metrics })(error, socket)
+  }
+
+  beforeEach(async () => {
+    const server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1')
+    keep(server)
+    await once(server, 'listening')
+    const address = server.address()
+    if (address === null || typeof address === 'string') throw new Error('it listens on TCP')
+    client = connect({ port: address.port, host: '127.0.0.1', allowHalfOpen: true })
+    received = ''
+    collected = collectLog()
+    client.on('data', (data: Buffer) => {
+      received += data.toString()
+    })
+    client.on('error', () => undefined)
+    client.write('nonsense')
+    ;[socket] = (await once(server, 'connection')) as [Socket]
+    await once(socket, 'data')
+    keep({ close: () => socket.destroy() })
+    keep({ close: () => client.destroy() })
+  })
+  afterEach(() => void jest.useRealTimers())
+
+  test('is cut after a second if its client does not hang up', async () => {
+    jest.useFakeTimers()
+    refuse(new Error('Parse Error'))
+    await once(client, 'end')
+    jest.advanceTimersByTime(999)
+    expect(socket.destroyed).toBe(false)
+    jest.advanceTimersByTime(1)
+    expect(socket.destroyed).toBe(true)
+    expect(received).toMatch(/^HTTP\/1\.1 400 /)
+    expect(collected.lines()).toHaveLength(1)
+  })
+
+  test('is not waited for if its client hangs up', async () => {
+    jest.useFakeTimers()
+    refuse(new Error('Parse Error'))
+    client.end()
+    socket.resume()
+    await once(socket, 'close')
+    expect(jest.getTimerCount()).toBe(0)
+  })
+
+  test.each([
+    ['that its client has reset', (error: Error) => Object.assign(error, { code: 'ECONNRESET' })],
+    [
+      'whose answer is out',
+      (error: Error) => {
+        socket.end('HTTP/1.1 204 No Content\r\n\r\n')
+        return error
+      },
+    ],
+  ])('%s is cut at once; nothing is sent or written down', async (_, prepare) => {
+    refuse(prepare(new Error('Parse Error')))
+    expect(socket.destroyed).toBe(true)
+    expect(collected.lines()).toEqual([])
+    expect(received).not.toContain('400')
   })
 })
 
