@@ -11,7 +11,7 @@ export type TrustedProxies = (address: string) => boolean
  * again, and parsing an address costs more than everything else that is done with it.
  */
 export function trustProxies(cidrs: readonly string[]): TrustedProxies {
-  const ranges = cidrs.map((cidr) => (cidr.includes('/') ? ipaddr.parseCIDR(cidr) : singleAddress(cidr)))
+  const ranges = cidrs.map((cidr) => ipaddr.parseCIDR(cidr))
   const known = new LRUCache<string, boolean>({ max: MAX_REMEMBERED })
   return (address) => {
     const verdict = known.get(address) ?? isWithin(ranges, address)
@@ -80,9 +80,4 @@ function cleanAddress(entry: string): string | undefined {
   const address = bare.includes(':') ? bare.replace(/%.*$/, '') : bare
   if (!ipaddr.IPv4.isValidFourPartDecimal(address) && !ipaddr.IPv6.isValid(address)) return undefined
   return ipaddr.process(address).toString()
-}
-
-function singleAddress(address: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
-  const parsed = ipaddr.process(address)
-  return [parsed, parsed.kind() === 'ipv4' ? 32 : 128]
 }

@@ -30,7 +30,7 @@ describe('who may say', () => {
   test('nobody, when no proxy is trusted', () => {
     expect(addressOf('203.0.113.9', '198.51.100.1')).toBe('203.0.113.9')
     expect(addressOf('127.0.0.1', '198.51.100.1')).toBe('127.0.0.1')
-    expect(addressOf('10.0.0.1', '198.51.100.1', ['10.0.0.2'])).toBe('10.0.0.1')
+    expect(addressOf('10.0.0.1', '198.51.100.1', ['10.0.0.2/32'])).toBe('10.0.0.1')
   })
 
   test('one trusted proxy: the entry that it wrote, whatever stands left of it', () => {
@@ -82,6 +82,11 @@ describe('the client’s address is unknown', () => {
       '::g',
       ':::',
       '[::1',
+      'x[2001:db8::1]',
+      '[2001:db8::1]x',
+      '[2001:db8::1]:80x',
+      '198.51.100.1:80x',
+      'x198.51.100.1:80',
       '[]',
       'fe80::1::2',
       '１９８.51.100.1',
@@ -104,6 +109,10 @@ describe('the client’s address is unknown', () => {
     expect(found('203.0.113.9', 'garbage', TRUSTED)).toEqual({ address: '203.0.113.9' })
     expect(found(undefined, '198.51.100.1', TRUSTED)).toEqual({ address: '0.0.0.0' })
   })
+})
+
+test('what is not an address is no proxy', () => {
+  for (const text of ['', 'localhost', '10.0.0.0/24']) expect(trustProxies(TRUSTED)(text)).toBe(false)
 })
 
 describe('one clean form', () => {
@@ -130,8 +139,8 @@ describe('one clean form', () => {
   test('networks are matched in their own family, single addresses and prefixes alike', () => {
     expect(addressOf('2001:db8::5', '198.51.100.1', ['2001:db8::/64'])).toBe('198.51.100.1')
     expect(addressOf('2001:db8:1::5', '198.51.100.1', ['2001:db8::/64'])).toBe('2001:db8:1::5')
-    expect(addressOf('2001:db8::5', '198.51.100.1', ['2001:DB8:0::5'])).toBe('198.51.100.1')
-    expect(addressOf('10.0.0.5', '198.51.100.1', ['::/1', '10.0.0.5'])).toBe('198.51.100.1')
+    expect(addressOf('2001:db8::5', '198.51.100.1', ['2001:DB8:0::5/128'])).toBe('198.51.100.1')
+    expect(addressOf('10.0.0.5', '198.51.100.1', ['::/1', '10.0.0.5/32'])).toBe('198.51.100.1')
     expect(addressOf('10.0.1.0', '198.51.100.1', ['10.0.0.0/24'])).toBe('10.0.1.0')
     expect(addressOf('fe80::1%eth0', '198.51.100.1', ['fe80::/10'])).toBe('198.51.100.1')
   })
@@ -169,7 +178,7 @@ test('whatever is sent, the address is the socket’s or one that only trusted h
       const hops = entries.join(',').split(',')
       let believed = proxy
       while (isProxy(believed) && hops.length > 0) {
-        const next = found(EDGE, hops.pop()?.trim(), [EDGE]) // one entry alone, in its clean form
+        const next = found(EDGE, hops.pop()?.trim(), [`${EDGE}/32`]) // one entry alone, in its clean form
         expect(next.problem).toBeUndefined()
         believed = next.address
       }
