@@ -1,12 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import { parse as parseForm } from 'node:querystring'
 import type { RequestHandler } from 'express'
 import { bodyTooLarge, notJson, wrongContentType } from '../errors.ts'
 import type { BodiesInFlight } from './bodies-in-flight.ts'
 import { type BodyEncoding, MEDIA_TYPES } from './body-encoding.ts'
 import { countBody } from './count-body.ts'
 import { readBody } from './read-body.ts'
+import { wholeQuery } from './whole-query.ts'
 
 const IN_UTF8 = '\\s*(?:;\\s*charset\\s*=\\s*"?utf-8"?\\s*)?(?:;\\s*)?$'
 const CONTENT_TYPES: Readonly<Record<BodyEncoding, RegExp>> = {
@@ -26,19 +26,19 @@ export interface JsonBodyParts {
  * Bodies are JSON objects, or forms where the route says so, in UTF-8 up to a size; no body is an empty object, and then the
  * content type does not matter.
  */
-export function jsonBody({ limitBytes, bodies, takesForm = () => false }: JsonBodyParts): RequestHandler {
+export function jsonBody({ limitBytes, bodies, takesForm }: JsonBodyParts): RequestHandler {
   return function jsonBody(req, res, next) {
     if (req.method === 'GET' || req.method === 'HEAD') return next()
     if (!hasBody(req)) {
       req.body = {}
       return next()
     }
-    const encoding = takesForm(req.path) ? 'form' : 'json'
+    const encoding = takesForm?.(req.path) ? 'form' : 'json'
     const isExpected = CONTENT_TYPES[encoding].test(req.headers['content-type'] ?? '')
     if (!isExpected || req.headers['content-encoding'] !== undefined)
       throw wrongContentType(MEDIA_TYPES[encoding])
     const announcedBytes = announced(req)
-    if (announcedBytes !== undefined && announcedBytes > limitBytes) throw bodyTooLarge(limitBytes)
+    if ((announcedBytes ?? 0) > limitBytes) throw bodyTooLarge(limitBytes)
 
     const body = readBody(req, limitBytes, (error, bytes) => {
       counted?.release()
@@ -77,7 +77,7 @@ function parsed(bytes: Buffer, encoding: BodyEncoding): object | undefined {
   if (bytes.length === 0) return {}
   if (!isUtf8(bytes)) return undefined
   const text = bytes.toString().replace(BYTE_ORDER_MARK, '')
-  if (encoding === 'form') return { ...parseForm(text, '&', '=', { maxKeys: 0 }) } // 0: drops no field; the size is limited
+  if (encoding === 'form') return { ...wholeQuery(text) }
   try {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined

@@ -1,6 +1,11 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
+import { temporarilyUnavailable } from '../../src/errors.ts'
+import type { ArrivingBody } from '../../src/http/bodies-in-flight.ts'
 import { jsonBody } from '../../src/http/json-body.ts'
 import type { Route } from '../../src/http/routes.ts'
+import { until } from '../support/until.ts'
 import { type Ask, keeper, serve } from './serve.ts'
 
 const { keep, closeAll } = keeper()
@@ -210,8 +215,8 @@ describe('what passes', () => {
     expect([answer.status, bodyOf(answer.json)]).toEqual([200, { a: 1 }])
   })
 
-  test('text byte for byte: spaces, NUL, emoji, combining marks, a lone surrogate', async () => {
-    const password = '  pä\u0000ß😀e\u0301\u2028\ud800 '
+  test('text byte for byte: spaces, NUL, emoji, combining marks, a byte order mark, a lone surrogate', async () => {
+    const password = '  pä\u0000ß😀e\u0301\u2028\ufeff\ud800 '
     const answer = await send({ headers: JSON_TYPE, body: JSON.stringify({ password }) })
     expect(bodyOf(answer.json)).toEqual({ password })
   })
@@ -228,8 +233,97 @@ describe('what passes', () => {
     expect({}).not.toHaveProperty('polluted')
   })
 
-  test('GET reads no body, whatever it is', async () => {
-    const answer = await send({ method: 'GET', headers: { 'Content-Type': 'text/plain' }, body: 'x' })
+  test('GET and HEAD read no body, whatever it is', async () => {
+    const ask = { headers: { 'Content-Type': 'text/plain' }, body: 'x' }
+    const answer = await send({ method: 'GET', ...ask })
     expect([answer.status, bodyOf(answer.json)]).toEqual([200, 'none'])
+    expect((await send({ method: 'HEAD', ...ask })).status).toBe(200)
+  })
+
+  test('an object that comes in many pieces', async () => {
+    const text = JSON.stringify({ a: 'x'.repeat(400), b: 'ä'.repeat(200) })
+    const pieces = [...Buffer.from(text)].map((byte) =>
+      Buffer.concat([Buffer.from('1\r\n'), Buffer.from([byte]), Buffer.from('\r\n')]),
+    )
+    const { raw } = keep(await serve({ before: [jsonBody({ limitBytes: LIMIT })], routes: [echo('POST')] }))
+    const head =
+      'POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+    const received = await raw(Buffer.concat([Buffer.from(head), ...pieces, Buffer.from('0\r\n\r\n')]))
+    expect(received).toMatch(/^HTTP\/1\.1 200 /)
+    expect(received).toContain(`{"body":${text}}`)
+  })
+})
+
+describe('a body that is still on its way is counted', () => {
+  const head = (length: string) =>
+    `POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${length}\r\n\r\n`
+  const TEN_BYTES = head('Content-Length: 10')
+  const IN_CHUNKS = head('Transfer-Encoding: chunked')
+
+  /** Sends a request, and gives what is counted of its body. */
+  async function sending(text: string) {
+    handled = 0
+    const counted: ArrivingBody[] = []
+    let released = 0
+    const admit = (body: ArrivingBody) => {
+      counted.push(body)
+      return {
+        resize: () => undefined,
+        release() {
+          released += 1
+        },
+      }
+    }
+    const { port } = keep(
+      await serve({ before: [jsonBody({ limitBytes: LIMIT, bodies: { admit } })], routes: [echo('POST')] }),
+    )
+    const socket = connect(port, '127.0.0.1')
+    keep({ close: () => socket.destroy() })
+    let received = ''
+    socket.on('data', (data: Buffer) => {
+      received += data.toString()
+    })
+    await once(socket, 'connect')
+    socket.write(text)
+    await until(() => counted.length === 1)
+    return { body: counted[0], released: () => released, received: () => received, socket }
+  }
+
+  test('as large as it is announced, until it is complete', async () => {
+    const { body, released, received, socket } = await sending(`${TEN_BYTES}{"a":`)
+    const without = (await sending(`${head('Content-Length: 5')}{`)).body
+    expect(body?.address).toBe('127.0.0.1')
+    expect((body?.bytes ?? 0) - (without?.bytes ?? 0)).toBe(5 + 1) // a header with one digit less
+    expect(released()).toBe(0)
+    socket.write('"b" }')
+    await until(() => received().includes('{"body":{"a":"b"}}'))
+    expect(released()).toBeGreaterThan(0)
+  })
+
+  test('in chunks: as what has come of it', async () => {
+    const { body, released, received, socket } = await sending(`${IN_CHUNKS}5\r\n{"a":\r\n`)
+    expect(body?.bytes).toBeGreaterThan(0)
+    expect(body?.bytes).toBeLessThan(LIMIT)
+    socket.write(`${LIMIT.toString(16)}\r\n${'x'.repeat(LIMIT)}\r\n`)
+    await until(() => received().startsWith('HTTP/1.1 413 '))
+    expect(released()).toBeGreaterThan(0)
+  })
+
+  test('until its client goes away', async () => {
+    const { released, socket } = await sending(`${TEN_BYTES}{`)
+    socket.destroy()
+    await until(() => released() > 0)
+    expect(handled).toBe(0)
+  })
+
+  test('until it is evicted: it gets that answer, and what comes of it later is not read', async () => {
+    const { body, released, received, socket } = await sending(`${TEN_BYTES}{"a":`)
+    body?.evict(temporarilyUnavailable(7))
+    await until(() => received().startsWith('HTTP/1.1 503 '))
+    expect(released()).toBeGreaterThan(0)
+    socket.write('"b" }GET /echo HTTP/1.1\r\nHost: x\r\n\r\n')
+    await until(() => received().includes('HTTP/1.1 405 '))
+    expect(received().match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 503', 'HTTP/1.1 405'])
+    expect(handled).toBe(0)
   })
 })
