@@ -38,8 +38,10 @@ test.each([
     'config/default.json: store.commandTimeoutMs must be there and be of type int',
   ],
   ['store', undefined, 'config/default.json: store must be there and be of type object'],
+  ['pam.token.jitterShare', -0.1, 'config/default.json: pam.token.jitterShare must be at least 0'],
+  ['store', null, 'config/default.json: store must be there and be of type object'],
   ['device.cookieDays', 401, 'config/default.json: device.cookieDays must be at most 400'],
-  ['pam.token.jitterShare', 2, 'config/default.json: pam.token.jitterShare must be at most 1'],
+  ['pam.token.jitterShare', 1.1, 'config/default.json: pam.token.jitterShare must be at most 1'],
   ['http.maxUrlBytes', 32768, 'http.maxUrlBytes is more than http.maxHeaderBytes'],
   ['http.unfinishedBodies.total.bytes', 65535, 'total.bytes is less than http.bodyLimitBytes'],
   ['http.unfinishedBodies.perAddress.bytes', 65535, 'perAddress.bytes is less than http.bodyLimitBytes'],
@@ -56,6 +58,67 @@ test.each([
   ['limits.password.perPerson.inARow', undefined, 'limits.password.perPerson.inARow must be there'],
 ])('%s = %j is refused, by its path', (path, value, problem) => {
   expect(problemsIn(changed(path, value))).toEqual([expect.stringContaining(problem)])
+})
+
+/** Each figure with the last value that agrees with the others, and how it is refused beyond it. */
+test.each([
+  ['http.maxUrlBytes', 16384, +1, 'is more than http.maxHeaderBytes'],
+  ['http.unfinishedBodies.total.bytes', 65536, -1, 'is less than http.bodyLimitBytes'],
+  ['http.unfinishedBodies.perAddress.bytes', 65536, -1, 'is less than http.bodyLimitBytes'],
+  ['http.headersTimeoutMs', 20000, +1, 'is more than http.requestTimeoutMs'],
+  [
+    'http.shutdownGraceMs',
+    13000,
+    -1,
+    'leaves no time for a running upstream call after http.readinessLeadMs',
+  ],
+  ['upstream.authn.connectTimeoutMs', 10000, +1, 'is more than upstream.authn.totalTimeoutMs'],
+  ['upstream.pam.connectTimeoutMs', 10000, +1, 'is more than upstream.pam.totalTimeoutMs'],
+  [
+    'transaction.defaultTtlMinutes',
+    60,
+    +1,
+    'does not lie between transaction.minTtlMinutes and transaction.maxTtlMinutes',
+  ],
+  [
+    'transaction.stepLockMs',
+    10001,
+    -1,
+    'must be more than upstream.authn.totalTimeoutMs, or the lock ends before the call does',
+  ],
+  ['pam.lists.staleMs', 60000, -1, 'is less than pam.lists.freshMs'],
+  ['pam.lists.onErrorMs', 600000, -1, 'is less than pam.lists.staleMs'],
+  ['pam.lists.meOnErrorMs', 60000, -1, 'is less than pam.lists.freshMs'],
+  ['pam.token.refusedPauseMaxMs', 60000, -1, 'is less than pam.token.refusedPauseMinMs'],
+  [
+    'limits.password.perPerson.inARow.attempts',
+    60,
+    +1,
+    'and limits.password.perKnownPerson.inARow.attempts are more than 100 together',
+  ],
+  [
+    'limits.code.perPerson.inARow.attempts',
+    60,
+    +1,
+    'and limits.code.perKnownPerson.inARow.attempts are more than 100 together',
+  ],
+])('%s may be %i; %i more contradicts another figure', (path, last, step, why) => {
+  expect(problemsIn(changed(path, last))).toEqual([])
+  expect(problemsIn(changed(path, last + step))).toEqual([`config/default.json: ${path} ${why}`])
+})
+
+test('the default life of a transaction is not shorter than the shortest one', () => {
+  const path = 'transaction.minTtlMinutes'
+  expect(problemsIn(changed(path, 5))).toEqual([])
+  expect(problemsIn(changed(path, 6))).toEqual([
+    expect.stringContaining('transaction.defaultTtlMinutes does not lie between'),
+  ])
+})
+
+test('all contradictions are reported at once', () => {
+  const data = [changed('http.maxUrlBytes', 16385), changed('pam.lists.meOnErrorMs', 1)] as const
+  const both = { ...(data[0] as object), pam: (data[1] as { pam: unknown }).pam }
+  expect(problemsIn(both)).toHaveLength(2)
 })
 
 test('a file that is no object is refused', () => {
