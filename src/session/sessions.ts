@@ -171,7 +171,7 @@ export function createSessions(parts: SessionsParts): Sessions {
         const [wasThere] = await allWritten(
           records.remove(id),
           userSessions.remove(grant.userId, publicId),
-          taken?.giveBack() ?? Promise.resolve(),
+          Promise.resolve(taken?.giveBack()),
         )
         if (wasThere) metrics.sessionsEnded.inc({ reason: 'orphaned' })
       },

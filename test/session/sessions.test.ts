@@ -566,6 +566,159 @@ describe('a record that was tampered with in the store', () => {
   )
 })
 
+describe('opening in steps', () => {
+  type Harness = Awaited<ReturnType<typeof startSessionHarness>>
+  const DEVICE = 'one-device'
+  const ofDevice = { ...GRANT, deviceId: DEVICE }
+  const another = { ...ofDevice, userId: '00u1other' }
+
+  async function taken({ sessions }: Harness, granted = ofDevice) {
+    const prepared = sessions.prepare(granted)
+    await prepared.write()
+    await prepared.takeDevice()
+    return prepared
+  }
+  const endedBy = async ({ metrics }: Harness) =>
+    (await metrics.sessionsEnded.get()).values.map(({ labels, value }) => [labels.reason, value])
+  /** What a version wrote that had no index of devices. */
+  const forgetDevices = ({ entries }: Harness) => {
+    for (const [key, { content }] of entries) {
+      if (key.startsWith('gatehouse:user-sess:') && typeof content === 'string') entries.delete(key)
+    }
+  }
+
+  test('a session is found by its id and its device, as long as it lives', async () => {
+    const own = await harness()
+    const { id, publicId } = await own.sessions.open(ofDevice)
+    expect(await own.sessions.get(id, DEVICE)).toMatchObject({ publicId })
+    expect(await own.sessions.get(id, 'another-device')).toBeUndefined()
+    expect(await own.sessions.get('nobodys-id', DEVICE)).toBeUndefined()
+    for (const entry of own.entries.values()) entry.expiresAt = Number.POSITIVE_INFINITY
+    own.clock.now = START + IDLE_MS - 1
+    expect(await own.sessions.get(id, DEVICE)).toMatchObject({ publicId })
+    own.clock.now = START + IDLE_MS
+    expect(await own.sessions.get(id, DEVICE)).toBeUndefined()
+  })
+
+  test('another user’s session of the same device is not replaced: 403 E0000006, and it stays', async () => {
+    const own = await harness()
+    const { id } = await own.sessions.open(ofDevice)
+    const other = await taken(own, another)
+    await expect(other.replace(undefined, false)).rejects.toMatchObject({
+      status: 403,
+      code: 'E0000006',
+      causes: [expect.stringMatching(/^stateToken: /)],
+    })
+    await expect(other.replace(id, false)).rejects.toMatchObject({ status: 403 })
+    await other.takeBack()
+    expect(await own.sessions.get(id, DEVICE)).toMatchObject({ userId: '00u1person' })
+    expect(await own.sessions.get(other.id, DEVICE)).toBeUndefined()
+    expect(await own.sessions.listOf('00u1other')).toEqual([])
+    expect(await endedBy(own)).toEqual([['orphaned', 1]])
+  })
+
+  test('unless it may be replaced, as when it opens in one step', async () => {
+    const own = await harness()
+    const { id } = await own.sessions.open(ofDevice)
+    const other = await own.sessions.open(another)
+    expect(await own.sessions.get(id, DEVICE)).toBeUndefined()
+    expect(await own.sessions.get(other.id, DEVICE)).toMatchObject({ userId: '00u1other' })
+    expect(await endedBy(own)).toEqual([['replaced', 1]])
+  })
+
+  test.each([true, false])(
+    'the user’s own session of the same device is replaced; another’s may be: %p',
+    async (may) => {
+      const own = await harness()
+      const { id } = await own.sessions.open(ofDevice)
+      const next = await taken(own)
+      expect(await next.replace(id, may)).toBe(0)
+      expect(await own.sessions.get(id, DEVICE)).toBeUndefined()
+      expect(await own.sessions.get(next.id, DEVICE)).toMatchObject({ publicId: next.publicId })
+      expect(await endedBy(own)).toEqual([['replaced', 1]])
+    },
+  )
+
+  test('a session that the device had and that has ended meanwhile is nobody’s: nothing is refused or counted', async () => {
+    const own = await harness()
+    const { id } = await own.sessions.open(another)
+    const next = await taken(own)
+    await own.sessions.end(id, 'signed_out')
+    expect(await next.replace(undefined, false)).toBe(0)
+    expect(await endedBy(own)).toEqual([['signed_out', 1]])
+  })
+
+  test('a session of before there was an index of devices is replaced by the cookie that names it', async () => {
+    const own = await harness()
+    const { id } = await own.sessions.open(ofDevice)
+    forgetDevices(own)
+    await own.sessions.open(ofDevice, id)
+    expect(await own.sessions.holds(id)).toBe(false)
+  })
+
+  test('a cookie that names another device’s session replaces nothing', async () => {
+    const own = await harness()
+    const { id } = await own.sessions.open({ ...GRANT, deviceId: 'another-device' })
+    const next = await taken(own)
+    await next.replace(id, true)
+    await next.replace('nobodys-id', false)
+    expect(await own.sessions.holds(id)).toBe(true)
+    expect(await endedBy(own)).toEqual([])
+  })
+
+  test('what was not written is taken back without a trace', async () => {
+    const own = await harness()
+    const { takeBack } = own.sessions.prepare(ofDevice)
+    await takeBack()
+    expect(await endedBy(own)).toEqual([])
+    expect(own.entries.size).toBe(0)
+  })
+
+  test('without the device, nothing that it had is replaced, and all of it can be taken back', async () => {
+    const own = await harness()
+    const { id } = await own.sessions.open(ofDevice)
+    const { write, replace, takeBack } = own.sessions.prepare(ofDevice)
+    await write()
+    expect(await replace(undefined, false)).toBe(0)
+    await takeBack()
+    expect(await own.sessions.get(id, DEVICE)).toBeDefined()
+    expect(await endedBy(own)).toEqual([['orphaned', 1]])
+  })
+})
+
+test('a session that is signed out while it is moved is 401, and stays signed out', async () => {
+  const { call, signIn, clock, entries, stored } = await harness()
+  const { bearer } = await signIn()
+  clock.now += MOVE_EVERY_MS
+  const [key = ''] = stored()
+  entries.get = (asked) => {
+    const found = Map.prototype.get.call(entries, asked)
+    if (asked === key) entries.delete(key) // ended right after it was read
+    return found
+  }
+  const answer = await call('GET', '/need', bearer)
+  expect([answer.status, answer.json]).toEqual([401, expect.objectContaining({ errorCode: 'E0000005' })])
+  expect(stored()).toEqual([])
+})
+
+test('a session that was moved leaves the store when it ends', async () => {
+  const { call, signIn, clock, entries, stored } = await harness()
+  const { bearer } = await signIn()
+  clock.now += 1000
+  await call('POST', REFRESH, bearer)
+  expect(entries.get(stored()[0] ?? '')?.expiresAt).toBe(START + 1000 + IDLE_MS)
+})
+
+test('a session that has ended is no more in the index of its user; one that is unknown does not end', async () => {
+  const { sessions, entries, metrics } = await harness()
+  expect(await sessions.end('nobodys-id', 'signed_out')).toBe(false)
+  expect((await metrics.sessionsEnded.get()).values).toEqual([])
+  const { id } = await sessions.open(grant())
+  expect(await sessions.end(id, 'signed_out')).toBe(true)
+  const indexed = [...entries.values()].flatMap(({ content }) => (content instanceof Map ? [...content] : []))
+  expect(indexed).toEqual([])
+})
+
 describe('the store is away', () => {
   test('that is 503 and never "signed out", and the cookie stays', async () => {
     const { call, signIn, traffic } = await harness()

@@ -92,6 +92,16 @@ test('of very many keys only the newest are kept, so that a user’s keys can al
   expect(noted.toSorted()).toEqual(left()) // what leaves the index leaves the store too
 })
 
+test('of too many keys, those that expire first are deleted, whenever they were noted', async () => {
+  await write('one', 'long', 100 * TTL_MS)
+  for (let n = 0; n < 1055; n++) await write('one', `key ${n}`, (99 - (n % 10)) * TTL_MS)
+  const keys = left()
+  expect(keys.length).toBeLessThan(1056)
+  expect(keys).toContain('long')
+  const gone = Array.from({ length: 1055 }, (_, n) => n).filter((n) => !keys.includes(`key ${n}`))
+  expect(gone.every((n) => n % 10 === 9)).toBe(true)
+})
+
 test('an index of an earlier version, which had no bound, shrinks to it bit by bit', async () => {
   await indexOfMany(5000)
   const before = store.delete
