@@ -70,3 +70,39 @@ test('an entry that can not be read is none, and is counted', async () => {
   expect((await replica(OLD)('two')).replaced).toEqual([])
   expect(unreadable).toBe(1)
 })
+
+test('taken back where there was none before, the device has none', async () => {
+  const { giveBack } = await replica(OLD)('one')
+  await giveBack()
+  expect(entries.size).toBe(0)
+})
+
+test('an entry of a later version, or one that was copied from another device, is none', async () => {
+  const seal = createSeal(() => [OLD], 'user-session')
+  await replica(OLD)('one', 'another device')
+  const [copied = ''] = [...entries.values()].map(({ content }) => String(content))
+  await replica(OLD)('one')
+  const key = [...entries.keys()].at(-1) ?? ''
+  for (const content of [
+    copied,
+    seal.seal('{"version":2,"id":"one"}', key),
+    seal.seal('{"version":1}', key),
+  ]) {
+    await store.set(key, content, TTL_MS)
+    expect((await replica(OLD)('two')).replaced).toEqual([])
+  }
+  expect(unreadable).toBe(3)
+})
+
+test('a swap of which no answer came may still be carried out: its entry is deleted behind it', async () => {
+  await replica(OLD)('one')
+  const { swap } = store
+  store.swap = async (...given) => {
+    await swap(...given)
+    throw new Error('no answer')
+  }
+  await expect(replica(OLD)('two')).rejects.toThrow('no answer')
+  expect(entries.size).toBe(0)
+  store.deleteIf = () => Promise.reject(new Error('no answer either'))
+  await expect(replica(OLD)('three')).rejects.toThrow('no answer')
+})

@@ -44,3 +44,10 @@ test('it is kept for a day, without the user’s id', async () => {
   clock.now += 2
   expect(await replica(OLD).endedSince('one', 0)).toBe(false)
 })
+
+test('clocks that tell parts of a millisecond agree on what was begun with the end', async () => {
+  clock.now = 1000.2
+  await replica(OLD).note('one')
+  expect(await replica(OLD).endedSince('one', 1000.9)).toBe(true)
+  expect(await replica(OLD).endedSince('one', 1001)).toBe(false)
+})
