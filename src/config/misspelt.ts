@@ -32,17 +32,14 @@ const NOT_SECRET: ReadonlySet<string> = new Set(
 )
 
 /** Close to one of ours, but common for other reasons. */
-const FOREIGN: ReadonlySet<string> = new Set([
-  'HTTP_PROXY',
-  'ALL_PROXY',
-  'GATEHOUSE_PORT',
-  'GATEHOUSE_OPS_PORT',
-])
+const FOREIGN: ReadonlySet<string> = new Set(['HTTP_PROXY', 'GATEHOUSE_OPS_PORT'])
+/** Programs read these in lower case too. */
+const CONVENTIONAL_PROXY = /^(HTTPS|NO)_PROXY$/
 
 function resembles(key: string, name: string): boolean {
   if (name.length < 7) return false // PORT, HOST: too many names are close to them
   if (key.replace(/^GATEHOUSE_/, '').toUpperCase() === name)
-    return key !== name.toLowerCase() || !/PROXY$/.test(name)
+    return key !== name.toLowerCase() || !CONVENTIONAL_PROXY.test(name)
   return Math.abs(key.length - name.length) <= 2 && distance(key, name) <= (name.length < 10 ? 1 : 2)
 }
 
@@ -55,7 +52,7 @@ function distance(a: string, b: string): number {
     rows.push(row)
     for (let j = 1; j <= b.length; j++) {
       const change = a[i - 1] === b[j - 1] ? 0 : 1
-      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      const swapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
       row.push(
         Math.min(
           at(i - 1, j) + 1,

@@ -66,6 +66,16 @@ describe('whom a sign-in proves', () => {
   })
 })
 
+test('a LOGIN_DOMAIN that is listed twice counts once; without one, each name stands for itself', () => {
+  const twice = createLoginNames(['corp.example', 'CORP.example'])
+  expect(twice.meant('ada')).toEqual(['ada'])
+  expect(twice.distinct('ada@corp.example')).toBe('ada')
+  const none = createLoginNames([])
+  expect(none.meant(' Ada')).toEqual(['ada'])
+  expect(none.canonical('ada@corp.example')).toBe('ada@corp.example')
+  expect(none.isSame('ada', 'ada@corp.example')).toBe(true)
+})
+
 test('with several LOGIN_DOMAINS, a full name is not of the user of another one', () => {
   const { isSame } = createLoginNames(['corp.example', 'partner.example'])
   expect(isSame('ada@corp.example', 'ada@partner.example')).toBe(false)

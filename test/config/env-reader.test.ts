@@ -1,0 +1,175 @@
+import { expect, test } from '@jest/globals'
+import { createEnvReader } from '../../src/config/env-reader.ts'
+import { Refusal } from '../../src/config/refusal.ts'
+
+const asItIs = (text: string) => text
+const refusing = () => {
+  throw new Refusal('is too odd', 'and too even')
+}
+const QUOTES =
+  'is in quotes, which are part of the value: env files of Docker, and secret files, are read as they are'
+
+function readerOf(env: Record<string, string>, files: Record<string, string | (() => string)> = {}) {
+  const readFile = (path: string) => {
+    const content = files[path] ?? ''
+    return typeof content === 'string' ? content : content()
+  }
+  return createEnvReader({ env, readFile })
+}
+
+test('values come without the spaces around them; one without text counts as not set', () => {
+  const reader = readerOf({ HOST: '  a b ', LOG_LEVEL: '  ' })
+  expect(reader.optional('HOST', asItIs)).toBe('a b')
+  expect(reader.optional('LOG_LEVEL', asItIs)).toBeUndefined()
+  expect(reader.optional('PORT', asItIs)).toBeUndefined()
+  expect(['HOST', 'LOG_LEVEL', 'PORT'].map((name) => reader.isSet(name as 'HOST'))).toEqual([
+    true,
+    false,
+    false,
+  ])
+  expect([reader.problems, reader.notes]).toEqual([[], []])
+})
+
+test('what is required and not set is a problem, which says whether it can come from a file', () => {
+  const reader = readerOf({ OPS_TOKEN_FILE: '/token' }, { '/token': 'x' })
+  expect(reader.required('PUBLIC_URL', asItIs)).toBeUndefined()
+  expect(reader.required('SECRET_KEYS', asItIs)).toBeUndefined()
+  expect(reader.required('OPS_TOKEN', asItIs)).toBe('x')
+  expect(reader.problems).toEqual([
+    'PUBLIC_URL: is required',
+    'SECRET_KEYS: is required (or SECRET_KEYS_FILE)',
+  ])
+})
+
+test('a secret may come from a file, without the white space around it; another value may not', () => {
+  const reader = readerOf(
+    { OPS_TOKEN_FILE: ' /token ', HOST_FILE: '/host' },
+    { '/token': '\n a\nb \r\n', '/host': 'x' },
+  )
+  expect(reader.isSet('OPS_TOKEN')).toBe(true)
+  expect(reader.optional('OPS_TOKEN', asItIs)).toBe('a\nb')
+  expect(reader.isSet('HOST')).toBe(false)
+  expect(reader.optional('HOST', asItIs)).toBeUndefined()
+  expect(reader.problems).toEqual([])
+})
+
+test('a secret is given once', () => {
+  const reader = readerOf({ OPS_TOKEN: 'x', OPS_TOKEN_FILE: '/token' }, { '/token': 'x' })
+  expect(reader.optional('OPS_TOKEN', asItIs)).toBeUndefined()
+  expect(reader.problems).toEqual(['OPS_TOKEN: is set, and so is OPS_TOKEN_FILE: keep one of them'])
+})
+
+test.each<[string, () => string, string]>([
+  ['it is empty', () => ' \n', 'the file is empty'],
+  [
+    'the system says why',
+    () => {
+      throw Object.assign(new Error('marked'), { code: 'EACCES' })
+    },
+    'the file cannot be read (EACCES)',
+  ],
+  ...[
+    { code: 'E_MARKED' },
+    { code: 'marked EACCES' },
+    { code: 'EACCES marked' },
+    { code: 5 },
+    {},
+    null,
+    'marked',
+  ].map((thrown): [string, () => string, string] => [
+    `${JSON.stringify(thrown)} is thrown`,
+    () => {
+      throw thrown
+    },
+    'the file cannot be read',
+  ]),
+])('a file is refused, by the name of its variable: %s', (_, content, problem) => {
+  const reader = readerOf({ OPS_TOKEN_FILE: '/token', REDIS_CA_FILE: '/token' }, { '/token': content })
+  expect(reader.optional('OPS_TOKEN', asItIs)).toBeUndefined()
+  expect(reader.fileOf('REDIS_CA_FILE', asItIs)).toBeUndefined()
+  expect(reader.problems).toEqual([`OPS_TOKEN_FILE: ${problem}`, `REDIS_CA_FILE: ${problem}`])
+})
+
+test('what is refused is reported with every reason, under the name where it was given', () => {
+  const reader = readerOf({ HOST: 'x', OPS_TOKEN_FILE: '/token', REDIS_CA_FILE: '/token' }, { '/token': 'x' })
+  reader.optional('HOST', refusing)
+  reader.required('OPS_TOKEN', refusing)
+  reader.fileOf('REDIS_CA_FILE', refusing)
+  reader.fileOf('UPSTREAM_CA_FILE', refusing)
+  reader.refuse('PORT', 'one', 'two')
+  reader.refuse('OPS_TOKEN', 'three')
+  expect(reader.problems).toEqual([
+    ...['HOST', 'OPS_TOKEN_FILE', 'REDIS_CA_FILE'].flatMap((name) => [
+      `${name}: is too odd`,
+      `${name}: and too even`,
+    ]),
+    'PORT: one',
+    'PORT: two',
+    'OPS_TOKEN_FILE: three',
+  ])
+})
+
+test('an error of the platform, which may quote the value, is not shown', () => {
+  const reader = readerOf({ HOST: 'x' })
+  const parse = () => {
+    throw new TypeError('marked')
+  }
+  expect(reader.optional('HOST', parse)).toBeUndefined()
+  expect(reader.problems).toEqual(['HOST: is not understood'])
+})
+
+test('the placeholder of the examples is refused in a secret', () => {
+  const reader = readerOf(
+    { OPS_TOKEN: 'a replace-with-your-token', PAM_KEY_ID_FILE: '/id', HOST: 'replace-with-your-host' },
+    { '/id': 'replace-with-your-id' },
+  )
+  expect(reader.optional('OPS_TOKEN', refusing)).toBeUndefined()
+  expect(reader.optional('PAM_KEY_ID', refusing)).toBeUndefined()
+  expect(reader.optional('HOST', asItIs)).toBe('replace-with-your-host')
+  expect(reader.problems).toEqual([
+    'OPS_TOKEN: still holds the placeholder of the example',
+    'PAM_KEY_ID_FILE: still holds the placeholder of the example',
+  ])
+})
+
+test.each([
+  ['"x"', true],
+  ["'x'", true],
+  ['""', true],
+  ['"a\nb"', true],
+  ['a, "b" ,c', true],
+  ['"a,b"', true],
+  ['"x', false],
+  ['x"', false],
+  ['"', false],
+  [`"x'`, false],
+  ['a"x"', false],
+  ['"x"a', false],
+])('quotes are noted: %j %s', (value, isNoted) => {
+  const note = isNoted ? [QUOTES] : []
+  const sound = readerOf({ HOST: value })
+  expect(sound.optional('HOST', asItIs)).toBe(value)
+  expect([sound.notes, sound.problems]).toEqual([note.map((one) => `HOST: ${one}`), []])
+  const unsound = readerOf({ OPS_TOKEN_FILE: '/token' }, { '/token': value })
+  unsound.optional('OPS_TOKEN', refusing)
+  expect(unsound.notes).toEqual([])
+  expect(unsound.problems).toEqual(
+    ['is too odd', 'and too even', ...note].map((reason) => `OPS_TOKEN_FILE: ${reason}`),
+  )
+})
+
+test('quotes around the path of a file are noted where it cannot be read', () => {
+  const reader = readerOf(
+    { OPS_TOKEN_FILE: '"/token"' },
+    {
+      '"/token"': () => {
+        throw Object.assign(new Error('marked'), { code: 'ENOENT' })
+      },
+    },
+  )
+  reader.optional('OPS_TOKEN', asItIs)
+  expect(reader.problems).toEqual([
+    'OPS_TOKEN_FILE: the file cannot be read (ENOENT)',
+    `OPS_TOKEN_FILE: ${QUOTES}`,
+  ])
+})

@@ -1,0 +1,77 @@
+import { expect, test } from '@jest/globals'
+import { misspelt } from '../../src/config/misspelt.ts'
+
+const meant = (key: string, name: string) => [`${key}: is not known; did you mean ${name}?`]
+
+test.each([
+  ['a letter is missing', 'LOG_LEVE', 'LOG_LEVEL'],
+  ['the first letter is missing', 'OG_LEVEL', 'LOG_LEVEL'],
+  ['a letter too many', 'LOG_LEVELS', 'LOG_LEVEL'],
+  ['a letter too many at the beginning', 'XLOG_LEVEL', 'LOG_LEVEL'],
+  ['another letter', 'LOG_LEVEK', 'LOG_LEVEL'],
+  ['two neighbours are swapped', 'LOG_LEVLE', 'LOG_LEVEL'],
+  ['the first two are swapped', 'OLG_LEVEL', 'LOG_LEVEL'],
+  ['the shortest name that counts', 'STEP_U', 'STEP_UP'],
+  ['a long name, two letters missing', 'TRUST_PRO', 'TRUST_PROXY'],
+  ['a long name, two letters too many', 'TRUST_PROXYXX', 'TRUST_PROXY'],
+  ['a long name, a swap and another letter', 'TRSUT_PROXI', 'TRUST_PROXY'],
+  ['a name of ten letters, two other letters', 'PAM_KEY_IX_FILE', 'PAM_KEY_ID_FILE'],
+  ['with the product before it', 'GATEHOUSE_LOG_LEVEL', 'LOG_LEVEL'],
+  ['in lower case', 'log_level', 'LOG_LEVEL'],
+  ['in lower case, of a name that no other program reads', 'trust_proxy', 'TRUST_PROXY'],
+  ['in mixed case', 'Https_Proxy', 'HTTPS_PROXY'],
+  ['the file of a secret', 'OPS_TOKENFILE', 'OPS_TOKEN_FILE'],
+])('%s: %s is taken for %s', (_, key, name) => {
+  expect(misspelt({ [key]: 'x' })).toEqual(meant(key, name))
+})
+
+test.each([
+  ['a short name, two letters', 'LOG_LEVESS'],
+  ['a short name, two other letters', 'LOG_LEXXL'],
+  ['a short name, two letters missing', 'LOG_LEV'],
+  ['a long name, three letters', 'TRUST_PABCY'],
+  ['a long name, three letters missing', 'TRUST_PR'],
+  ['a long name, swaps that are apart', 'RTUSTP_RXOY'],
+  ['a long name, three letters too many', 'TRUST_PROXYXXX'],
+  ['letters swapped over a distance', 'LOG_LLVEE'],
+  ['close to a name that is too short', 'PROT'],
+  ['close to a name that is too short, with the product before it', 'GATEHOUSE_HOST'],
+  ['the product’s name inside', 'X_GATEHOUSE_LOG_LEVEL'],
+  ['what Kubernetes sets for a service called gatehouse', 'GATEHOUSE_PORT'],
+  ['what it sets for one called gatehouse-ops', 'GATEHOUSE_OPS_PORT'],
+  ...['HTTP_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy', 'no_proxy'].map((name) => [
+    'a proxy that other programs read',
+    name,
+  ]),
+  ['the file of a name that other programs have too', 'PORT_FILE'],
+  ['the file of a name that other programs have too', 'HOST_FILE'],
+  ['the file of a name that other programs have too', 'NODE_ENV_FILE'],
+  ['ours', 'LOG_LEVEL'],
+  ['ours, from a file', 'OPS_TOKEN_FILE'],
+  ['ours, a file', 'REDIS_CA_FILE'],
+])('%s: %s is no misspelt name', (_, key) => {
+  expect(misspelt({ [key]: 'x' })).toEqual([])
+})
+
+test('a name does not count when it is empty, or when the one that it resembles is set too', () => {
+  expect(misspelt({ LOG_LEVE: ' ', TRUST_PROX: undefined })).toEqual([])
+  expect(misspelt({ LOG_LEVE: 'x', LOG_LEVEL: 'info' })).toEqual([])
+  expect(misspelt({ LOG_LEVE: 'x', LOG_LEVEL: ' ' })).toEqual(meant('LOG_LEVE', 'LOG_LEVEL'))
+})
+
+test('every misspelt name is reported', () => {
+  expect(misspelt({ LOG_LEVE: 'x', SECRET_KEY: 'x' })).toEqual([
+    ...meant('LOG_LEVE', 'LOG_LEVEL'),
+    ...meant('SECRET_KEY', 'SECRET_KEYS'),
+  ])
+})
+
+test.each(['TRUST_PROXY', 'LOG_LEVEL', 'HTTPS_PROXY', 'PAM_TEAM'])(
+  '%s is no secret and is not read from a file',
+  (name) => {
+    const key = `${name}_FILE`
+    expect(misspelt({ [key]: '/x', [name]: 'x' })).toEqual([
+      `${key}: ${name} is no secret and is not read from a file`,
+    ])
+  },
+)
