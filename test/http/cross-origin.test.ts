@@ -80,6 +80,8 @@ describe('an allowed origin', () => {
     const allowed = headers['access-control-allow-headers']?.split(',')
     for (const name of [
       'content-type',
+      'accept',
+      'accept-language',
       'x-okta-user-agent-extended',
       'x-device-fingerprint',
       'x-okta-xsrftoken',
@@ -121,6 +123,20 @@ test('OPTIONS that is no preflight is a method like any other that is not offere
   const { ask } = await site()
   const answer = await ask({ method: 'OPTIONS', headers: { Origin: SPA } })
   expect([answer.status, answer.headers.allow]).toEqual([405, 'GET, HEAD, POST'])
+})
+
+test('a preflight without Origin is 204 without permission, and no origin is reported', async () => {
+  const { ask } = await site()
+  const { status, headers } = await ask({ method: 'OPTIONS', headers: PREFLIGHT })
+  expect(status).toBe(204)
+  expect(headers['access-control-allow-origin']).toBeUndefined()
+  expect([handled, reported]).toEqual([0, []])
+})
+
+test('the headers of a preflight mean nothing in another method', async () => {
+  const { ask } = await site()
+  expect((await ask({ headers: { Origin: 'https://evil.example', ...PREFLIGHT } })).status).toBe(200)
+  expect([handled, reported]).toEqual([1, []])
 })
 
 test('a request without Origin gets no permission headers and still varies by it', async () => {
