@@ -42,7 +42,7 @@ process.exitCode = rows.every(({ percent, stale }) => percent >= REQUIRED_PERCEN
   ? 0
   : 1
 
-function optionsOf(name, { sources, tests }) {
+function optionsOf(name, { sources, tests, everyTest }) {
   return {
     mutate: sources,
     testRunner: 'jest',
@@ -58,7 +58,7 @@ function optionsOf(name, { sources, tests }) {
       },
       enableFindRelatedTests: false,
     },
-    coverageAnalysis: 'perTest',
+    coverageAnalysis: everyTest ? 'all' : 'perTest',
     concurrency: 1,
     // Node 20 does not free modules of a vm context, so a process that has run tests often is replaced.
     maxTestRunnerReuse: 25,

@@ -123,6 +123,7 @@ test.each([
     encodeURIComponent('00tökén-of-an-org-1234'),
   ],
   ['characters of two units', '00token-\u{1f600}-of-an-org', '00token-\\ud83d\\ude00-of-an-org'],
+  ['characters of two units, with %u', '00token-\u{1f600}-of-an-org', '00token-%ud83d%uDE00-of-an-org'],
   ['characters of two units, as one point', '00token-\u{1f600}-of-an-org', '00token-\\u{1F600}-of-an-org'],
   ['characters of two units, as an entity', '00token-\u{1f600}-of-an-org', '00token-&#x1F600;-of-an-org'],
   ['characters that patterns use', '00.*+?()[]{}|^$-token', '00.*+?()[]{}|^$-token'],

@@ -10,7 +10,8 @@ import { defaultTunables } from '../../../src/config/load-config.ts'
 import { createSigner } from '../../../src/crypto/sign.ts'
 import { storeUnavailable, upstreamTimeout, upstreamUnavailable } from '../../../src/errors.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import type { Counting } from '../../../src/store/counting.ts'
+import type { UserKeys } from '../../../src/session/user-keys.ts'
+import type { Counted, Counting } from '../../../src/store/counting.ts'
 import { createMemoryStore, type MemoryEntry } from '../../../src/store/memory-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { UpstreamFailure, type UpstreamFailureKind } from '../../../src/upstream/upstream-failure.ts'
@@ -50,6 +51,7 @@ function guessingOn(
   masterKeys = [KEY],
   knownMs = 1000,
   loginDomains: readonly string[] = [],
+  note: UserKeys['add'] = async () => {},
 ) {
   const keys = () => masterKeys
   const { log, lines } = collectLog()
@@ -67,7 +69,7 @@ function guessingOn(
     store: { ...store, ...changed },
     countings: createCountings({ figures, names, logins }),
     knownMs,
-    knownDevices: { add: async () => {} },
+    knownDevices: { add: note },
     audit,
     log,
     metrics,
@@ -313,6 +315,152 @@ describe('an attempt that is asked for before it is known whether the work is to
     await new Promise((resolve) => setImmediate(resolve)) // nobody looks yet, and nothing falls over
     await expect(attempt.guard(async () => ended(undefined))).rejects.toMatchObject({ status: 503 })
     expect(lines()).toEqual([])
+  })
+})
+
+describe('a refusal', () => {
+  const full = (leftMs: number, index = 0): Counted => ({
+    instead: false,
+    full: { index, leftMs },
+    late: false,
+    countedIn: [],
+  })
+  const free: Counted = { instead: false, full: undefined, late: false, countedIn: [] }
+  /** The first place is the person's, the second the address's. */
+  const refusedBy = async (...answers: Counted[]) => {
+    const guessing = guessingOn({ count: async () => answers.shift() ?? free })
+    const error: unknown = await guessing
+      .guard({ ...password, factorType: 'password' }, client, async () => ended(undefined))
+      .then(
+        () => undefined,
+        (reason: unknown) => reason,
+      )
+    return { ...guessing, error }
+  }
+
+  test('says which limit it is, how long it holds, and that nothing is left of it', async () => {
+    const { error, lines, metrics } = await refusedBy(free, full(90_500))
+    expect(error).toMatchObject({
+      status: 429,
+      code: 'E0000047',
+      headers: {
+        'Retry-After': '91',
+        'X-Rate-Limit-Limit': '60',
+        'X-Rate-Limit-Remaining': '0',
+        'X-Rate-Limit-Reset': String(Math.ceil((NOW + 90_500) / 1000)),
+      },
+    })
+    expect((await metrics.limitHits.get()).values).toMatchObject([
+      { labels: { limit: 'password_address' }, value: 1 },
+    ])
+    expect(lines()).toMatchObject([
+      {
+        event: 'limit_hit',
+        limit: 'password_address',
+        operation: 'primary',
+        factorType: 'password',
+        retryAfterSeconds: 91,
+        loginHash: expect.any(String),
+      },
+    ])
+  })
+
+  test.each([
+    ['the person’s', [full(9000), full(1000)], '9', 'password_person'],
+    ['the address’s', [full(1000), full(9000)], '9', 'password_address'],
+    ['one that is nearly over', [full(0), free], '1', 'password_person'],
+  ])('of several limits is by the one that holds longest: %s', async (_, answers, retryAfter, limit) => {
+    const { error, metrics } = await refusedBy(...answers)
+    expect(error).toMatchObject({ headers: { 'Retry-After': retryAfter } })
+    expect((await metrics.limitHits.get()).values).toMatchObject([{ labels: { limit } }])
+  })
+
+  test('of a known browser is by its own limits, whatever its address has used up', async () => {
+    const known = { ...free, instead: true }
+    expect((await refusedBy(known, full(9000))).error).toBeUndefined()
+    const { error, metrics } = await refusedBy({ ...full(9000), instead: true }, free)
+    expect(error).toMatchObject({ status: 429, headers: { 'Retry-After': '9', 'X-Rate-Limit-Limit': '8' } })
+    expect((await metrics.limitHits.get()).values).toMatchObject([
+      { labels: { limit: 'password_known_device' } },
+    ])
+  })
+
+  test('leaves nothing counted: neither at the place that refused nor at the other one', async () => {
+    const { guard } = guessingOn()
+    for (let n = 0; n < 5; n++) await guard(password, client, async () => ended('E0000004'))
+    const before = counted()
+    await expect(guard(password, client, async () => ended('E0000004'))).rejects.toMatchObject({
+      status: 429,
+      headers: { 'X-Rate-Limit-Limit': '5', 'Retry-After': '600' },
+    })
+    await until(() => counted().join() === before.join())
+  })
+})
+
+describe('a known browser', () => {
+  const ADA = { userId: '00u1ada', logins: ['ada', 'ada@corp.example'] }
+  const stranger: Client = { ...client, device: { id: 's'.repeat(32), returned: true } }
+
+  test('is one that has fully signed the user in: by user id and by each login, and no other browser', async () => {
+    const { remember, isKnownDevice } = guessingOn()
+    expect(await isKnownDevice({ login: 'ada' }, client)).toBe(false)
+    await remember(ADA, client)
+    for (const user of [{ userId: '00u1ada' }, { login: 'ADA' }, { login: 'ada@corp.example' }]) {
+      expect(await isKnownDevice(user, client)).toBe(true)
+      expect(await isKnownDevice(user, stranger)).toBe(false)
+    }
+    expect(await isKnownDevice({ userId: '00u2', login: 'ada' }, client)).toBe(false)
+    expect(await isKnownDevice({ login: 'bob' }, client)).toBe(false)
+    expect(await isKnownDevice({}, client)).toBe(false)
+  })
+
+  test('is known by a retired key too, and no more once its mark has ended', async () => {
+    const newer = Buffer.alloc(32, 'plainly-fake-too')
+    await guessingOn().remember(ADA, client)
+    const { isKnownDevice } = guessingOn({}, [newer, KEY])
+    expect(await isKnownDevice({ login: 'ada' }, client)).toBe(true)
+    for (const key of entries.keys()) if (key.startsWith('gatehouse:known:')) entries.delete(key)
+    expect(await isKnownDevice({ login: 'ada' }, client)).toBe(false)
+  })
+
+  test('is noted for the user, so that it ends with all sessions', async () => {
+    const noted: unknown[][] = []
+    const { remember } = guessingOn({}, [KEY], 1000, [], async (...all) => void noted.push(all))
+    await remember(ADA, client)
+    const marks = [...entries.keys()].filter((key) => key.startsWith('gatehouse:known:'))
+    expect(marks).toHaveLength(3)
+    expect(noted).toEqual(expect.arrayContaining(marks.map((mark) => ['00u1ada', mark, 1000])))
+    expect(noted).toHaveLength(3)
+  })
+
+  test('counts by limits of its own and by no other', async () => {
+    const { guard, remember } = guessingOn()
+    await remember(ADA, client)
+    await guard(password, client, async () => ended('E0000004'))
+    await until(() => counted().every(([name]) => !name.includes(':address:')))
+    expect(
+      counted()
+        .map(([name]) => name.replace(/:[\w-]{20}:/, ':'))
+        .sort(),
+    ).toEqual([
+      'password:known_device:burst',
+      'password:known_device:inARow',
+      'password:known_device:sustained',
+      'password:known_person:inARow',
+    ])
+  })
+
+  test('begins its failures in a row anew with a full sign-in, and keeps what counts over time', async () => {
+    const { guard, remember } = guessingOn()
+    await remember(ADA, client)
+    await guard(password, client, async () => ended('E0000004'))
+    await remember(ADA, client)
+    await until(() => counted().every(([name]) => !name.includes(':address:')))
+    expect(
+      counted()
+        .map(([name]) => name.replace(/:[\w-]{20}:/, ':'))
+        .sort(),
+    ).toEqual(['password:known_device:burst', 'password:known_device:sustained'])
   })
 })
 
