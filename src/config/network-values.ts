@@ -47,7 +47,7 @@ export function trustedProxy(text: string): string {
   if (family === 6 && ipaddr.IPv6.parse(address).isIPv4MappedAddress()) {
     throw new Refusal('must be written as IPv4, not as an IPv4-mapped address')
   }
-  if (bits !== undefined && Number(bits) === 0) {
+  if (Number(bits) === 0) {
     throw new Refusal('must not hold every address: trusting everybody lets anybody forge the client address')
   }
   return `${address.toLowerCase()}/${bits === undefined ? max : Number(bits)}`

@@ -38,7 +38,7 @@ export function pageUrl(text: string): URL {
 export function redirectPrefix(text: string): RedirectPrefix {
   const url = httpUrl(text, isLoopback, 'must be https; plain http only on loopback')
   checkPath(text)
-  return { origin: url.origin, pathPrefix: url.pathname.replace(/\/+$/, '') || '/' }
+  return { origin: url.origin, pathPrefix: url.pathname.replace(/\/$/, '') || '/' }
 }
 
 /** The egress proxy; user and password are allowed. */
@@ -84,9 +84,7 @@ function httpUrl(text: string, plainHttpAllowed: (host: string) => boolean, othe
   const url = parseUrl(text)
   if (!/^https?:$/.test(url.protocol)) throw new Refusal('must begin with https://')
   if (url.protocol === 'http:' && !plainHttpAllowed(url.hostname)) throw new Refusal(otherwise)
-  if (url.username !== '' || url.password !== '' || /^[a-z]+:\/\/[^/?#]*@/i.test(text)) {
-    throw new Refusal('must have no user name and no password in it')
-  }
+  if (/^[a-z]+:\/\/[^/?#]*@/i.test(text)) throw new Refusal('must have no user name and no password in it')
   return url
 }
 

@@ -69,6 +69,7 @@ test('secret keys that are not random, not 32 bytes or not there are refused', (
       'c2hvcnQ=',
       `${key}AA`,
       `x${key}`,
+      `!${key}`,
       `${key}=`,
       key.slice(1),
       `${MIXED.toString('base64').slice(0, 42)}-`,

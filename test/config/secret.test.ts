@@ -15,6 +15,8 @@ test('the value shows nowhere but where it is asked for', () => {
   ]
   for (const text of texts) expect(text).not.toContain('marked')
   expect(String(secret)).toBe('[secret]')
+  expect(JSON.stringify(secret)).toBe('"[secret]"')
+  expect(inspect(secret)).toBe('[secret]')
   expect(secret.current()).toBe('marked')
 })
 
@@ -36,6 +38,8 @@ test('a listener that throws keeps no other one from hearing', () => {
     throw new Error('no')
   })
   secret.onChange((value) => heard.push(value))
-  expect(() => secret.replace('new')).toThrow(AggregateError)
+  expect(() => secret.replace('new')).toThrow(
+    new AggregateError([], 'A listener did not take the new secret'),
+  )
   expect(heard).toEqual(['new'])
 })

@@ -66,9 +66,9 @@ describe('plain values', () => {
       refused: ['entry 2 must be a or b', 'entry 4 must be a or b'],
     })
     const broken = listOf(() => {
-      throw new TypeError('broken')
+      throw new RangeError('broken')
     })
-    expect(() => broken('a')).toThrow(TypeError)
+    expect(() => broken('a')).toThrow(new RangeError('broken'))
   })
 
   test('domains, in lower case', () => {
@@ -251,6 +251,7 @@ describe('what listeners and proxies are named by', () => {
       trustedProxies,
       [almostAll, almostAll.split(',')],
       ['2000::/4', ['2000::/4']],
+      ['::/3', ['::/3']],
       ['3000::/4,2000::/5', ['3000::/4', '2000::/5']],
     )
     const holds =
@@ -353,6 +354,7 @@ describe('URLs', () => {
       'must be https; plain http only on loopback',
       'http://a.b',
       'http://127.0.0.1.b',
+      'http://a.127.0.0.b',
       'http://128.0.0.1',
     )
     takes(
@@ -390,6 +392,13 @@ describe('URLs', () => {
       'https://a.b//x',
       'https://a.b/x%5Cy',
     )
+    refuses(
+      upstreamBaseUrl,
+      'must have percent-encoded UTF-8 in its path, if anything is encoded',
+      'https://a.b/%zz',
+      'https://a.b/%ff',
+    )
+    takes(upstreamBaseUrl, ['https://a.b/%C3%A4', 'https://a.b/%C3%A4'])
     refuses(upstreamBaseUrl, 'must be https; plain http only on loopback', 'http://a.b/pam')
   })
 

@@ -1,0 +1,95 @@
+import { expect, test } from '@jest/globals'
+import { createEnvReader, type EnvReader } from '../../src/config/env-reader.ts'
+import { createWatchedSecrets } from '../../src/config/secret-files.ts'
+
+const asItIs = (text: string) => text
+const readToken = (reader: EnvReader) => reader.optional('OPS_TOKEN', asItIs)
+
+/** Secrets of an environment, in which `files` can change. */
+function watched(env: Record<string, string>, files: Record<string, string> = {}) {
+  const readFile = (path: string) => {
+    const content = files[path]
+    if (content === undefined) throw Object.assign(new Error('marked'), { code: 'ENOENT' })
+    return content
+  }
+  const newReader = () => createEnvReader({ env, readFile })
+  return createWatchedSecrets({ reader: newReader(), newReader, pathOf: (name) => env[`${name}_FILE`] })
+}
+
+test('what is not set is no secret, and no file is watched for it', () => {
+  const { take, files } = watched({ PAM_KEY_ID_FILE: '/missing' })
+  expect(take(['OPS_TOKEN'], readToken)).toBeUndefined()
+  expect(take(['PAM_KEY_ID'], (reader) => reader.optional('PAM_KEY_ID', asItIs))).toBeUndefined()
+  expect(files).toEqual([])
+})
+
+test('what does not come from a file is not watched', () => {
+  const { take, files } = watched({ OPS_TOKEN: 'one' })
+  expect(take(['OPS_TOKEN'], readToken)?.current()).toBe('one')
+  expect(files).toEqual([])
+})
+
+test('a changed file is taken over, and those who listen are told; an equal value changes nothing', () => {
+  const content = { '/token': 'one' }
+  const { take, files } = watched({ OPS_TOKEN_FILE: '/token' }, content)
+  const secret = take(['OPS_TOKEN'], (reader) => ({ token: readToken(reader) }))
+  const heard: unknown[] = []
+  secret?.onChange((value) => heard.push(value))
+  const [file] = files
+  expect(file).toMatchObject({ variables: ['OPS_TOKEN_FILE'], paths: ['/token'] })
+  content['/token'] = 'one\n'
+  expect(file?.reload()).toEqual({ changed: false, problems: [] })
+  expect(heard).toEqual([])
+  content['/token'] = 'two'
+  expect(file?.reload()).toEqual({ changed: true, problems: [] })
+  expect(file?.reload()).toEqual({ changed: false, problems: [] })
+  expect(heard).toEqual([{ token: 'two' }])
+  expect(secret?.current()).toEqual({ token: 'two' })
+})
+
+test.each<[string, (reader: EnvReader) => string | undefined, string[]]>([
+  [
+    'a value that is refused in part',
+    (reader) => {
+      reader.refuse('OPS_TOKEN', 'is odd')
+      return 'two'
+    },
+    ['OPS_TOKEN_FILE: is odd'],
+  ],
+  ['no value', () => undefined, []],
+])('%s is not taken over', (_, again, problems) => {
+  const { take, files } = watched({ OPS_TOKEN_FILE: '/token' }, { '/token': 'one' })
+  let read = readToken
+  const secret = take(['OPS_TOKEN'], (reader) => read(reader))
+  read = again
+  expect(files[0]?.reload()).toEqual({ changed: false, problems })
+  expect(secret?.current()).toBe('one')
+})
+
+test('a file that is gone is reported each time, and the value stays', () => {
+  const content: Record<string, string> = { '/token': 'one' }
+  const { take, files } = watched({ OPS_TOKEN_FILE: '/token' }, content)
+  const secret = take(['OPS_TOKEN'], readToken)
+  delete content['/token']
+  for (const _ of [1, 2]) {
+    expect(files[0]?.reload()).toEqual({
+      changed: false,
+      problems: ['OPS_TOKEN_FILE: the file cannot be read (ENOENT)'],
+    })
+  }
+  expect(secret?.current()).toBe('one')
+})
+
+test('a value of two variables is watched in each file that one of them comes from', () => {
+  const both = (reader: EnvReader) =>
+    (['PAM_KEY_ID', 'PAM_KEY_SECRET'] as const).map((name) => reader.required(name, asItIs))
+  const content = { '/id': 'i', '/secret': 's' }
+  const { take, files } = watched({ PAM_KEY_ID_FILE: '/id', PAM_KEY_SECRET_FILE: '/secret' }, content)
+  expect(take(['PAM_KEY_ID', 'PAM_KEY_SECRET'], both)?.current()).toEqual(['i', 's'])
+  expect(files).toMatchObject([
+    { variables: ['PAM_KEY_ID_FILE', 'PAM_KEY_SECRET_FILE'], paths: ['/id', '/secret'] },
+  ])
+  const mixed = watched({ PAM_KEY_ID: 'i', PAM_KEY_SECRET_FILE: '/secret' }, content)
+  mixed.take(['PAM_KEY_ID', 'PAM_KEY_SECRET'], both)
+  expect(mixed.files).toMatchObject([{ variables: ['PAM_KEY_SECRET_FILE'], paths: ['/secret'] }])
+})
