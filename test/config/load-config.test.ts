@@ -1,6 +1,5 @@
 import { inspect } from 'node:util'
 import { expect, test } from '@jest/globals'
-import { ConfigError } from '../../src/config/config-error.ts'
 import { newKey } from '../../src/config/new-key.ts'
 import { KEY, load, PAM, problemsOf } from './sound-environment.ts'
 
@@ -185,12 +184,6 @@ test('no secret shows when the configuration is printed', () => {
     expect(text).not.toContain('marked')
     expect(text).not.toContain(KEY)
   }
-})
-
-test('the error names every problem and asks for exit code 78', () => {
-  const error = new ConfigError(['PORT: a', 'HOST: b'])
-  expect(error.exitCode).toBe(78)
-  expect(error.message).toBe('The configuration is not sound:\n  PORT: a\n  HOST: b')
 })
 
 test.each([

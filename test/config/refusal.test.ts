@@ -1,0 +1,33 @@
+import { expect, test } from '@jest/globals'
+import { ConfigError } from '../../src/config/config-error.ts'
+import { deepFreeze } from '../../src/config/deep-freeze.ts'
+import { Refusal } from '../../src/config/refusal.ts'
+import { createSecret } from '../../src/config/secret.ts'
+
+test('a refusal holds each of its reasons, and is named as one', () => {
+  const refusal = new Refusal('is odd', 'is even')
+  expect(refusal).toMatchObject({
+    name: 'Refusal',
+    message: 'is odd; is even',
+    reasons: ['is odd', 'is even'],
+  })
+})
+
+test('the error of a configuration names every problem and asks for exit code 78', () => {
+  expect(new ConfigError(['PORT: a', 'HOST: b'])).toMatchObject({
+    name: 'ConfigError',
+    message: 'The configuration is not sound:\n  PORT: a\n  HOST: b',
+    problems: ['PORT: a', 'HOST: b'],
+    exitCode: 78,
+  })
+})
+
+test('objects and lists are frozen all the way down; a secret can still be replaced', () => {
+  const secret = createSecret('one')
+  const value = { list: [{ deep: true }], none: null, text: 'x', already: Object.freeze({ in: {} }), secret }
+  expect(deepFreeze(value)).toBe(value)
+  for (const part of [value, value.list, value.list[0]]) expect(Object.isFrozen(part)).toBe(true)
+  secret.replace('two')
+  expect(value.secret.current()).toBe('two')
+  expect([deepFreeze(null), deepFreeze('x'), deepFreeze(undefined)]).toEqual([null, 'x', undefined])
+})
