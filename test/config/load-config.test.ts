@@ -1,3 +1,7 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { rootCertificates } from 'node:tls'
 import { inspect } from 'node:util'
 import { expect, test } from '@jest/globals'
 import { newKey } from '../../src/config/new-key.ts'
@@ -89,6 +93,7 @@ test('what can be set is taken over in one form', () => {
     session: { sameSite: 'strict' },
     logLevel: 'debug',
   })
+  expect(config.egress.httpsProxy?.current()).toBe('http://user:p*ss@proxy.internal:3128/')
   expect(config.ops.token?.current()).toBe('an-ops-token-of-some-length')
   expect(config.authn.apiTokens.current()).toEqual(['current', 'standby'])
   expect(config.pam?.keys.current()).toEqual([
@@ -156,6 +161,83 @@ test.each([
   const { pam } = load({ ...PAM, PAM_USER_NAME: 'login-local-part', PAM_USER_DOMAINS: domains })
   const mappings = expected.map(([domain, prefix]) => ({ domain, prefix }))
   expect(pam?.userName).toEqual({ kind: 'login-local-part', domains: mappings })
+})
+
+test('each secret may come from a file, which is watched', () => {
+  const files: Record<string, string> = {
+    '/token': 'a-token',
+    '/redis': 'redis://localhost',
+    '/keys': KEY,
+    '/ops': 'an-ops-token-of-some-length',
+  }
+  const config = load(
+    {
+      AUTHN_API_TOKEN: undefined,
+      AUTHN_API_TOKEN_FILE: ' /token ',
+      REDIS_URL: undefined,
+      REDIS_URL_FILE: '/redis',
+      SECRET_KEYS: undefined,
+      SECRET_KEYS_FILE: '/keys',
+      OPS_TOKEN_FILE: '/ops',
+    },
+    { readFile: (path) => files[path] ?? '' },
+  )
+  expect(config.authn.apiTokens.current()).toEqual(['a-token'])
+  expect(config.redis.url.current()).toBe('redis://localhost')
+  expect(config.secretKeys.current()).toEqual([Buffer.from(KEY, 'base64')])
+  expect(config.ops.token?.current()).toBe('an-ops-token-of-some-length')
+  expect(config.secretFiles.map(({ variables, paths }) => [...variables, ...paths]).sort()).toEqual([
+    ['AUTHN_API_TOKEN_FILE', '/token'],
+    ['OPS_TOKEN_FILE', '/ops'],
+    ['REDIS_URL_FILE', '/redis'],
+    ['SECRET_KEYS_FILE', '/keys'],
+  ])
+})
+
+test('without a reader of files given, they are read from the disk', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-config-'))
+  const path = join(folder, 'token')
+  await writeFile(path, 'a-token\n')
+  const config = load({ AUTHN_API_TOKEN: undefined, AUTHN_API_TOKEN_FILE: path })
+  await rm(folder, { recursive: true })
+  expect(config.authn.apiTokens.current()).toEqual(['a-token'])
+})
+
+test('certificates are taken from the files that are named', () => {
+  const [one = '', two = ''] = rootCertificates.map((pem) => pem.trim())
+  const config = load(
+    { UPSTREAM_CA_FILE: '/upstream', REDIS_CA_FILE: '/redis', REDIS_URL: 'rediss://redis' },
+    { readFile: (path) => (path === '/upstream' ? one : two) },
+  )
+  expect(config.egress.ca).toBe(`${one}\n`)
+  expect(config.redis.ca).toBe(`${two}\n`)
+})
+
+test.each([
+  ['production', true],
+  ['development', false],
+  ['Production', false],
+])('NODE_ENV=%s: for production %s', (value, production) => {
+  expect(load({ NODE_ENV: value }).production).toBe(production)
+})
+
+test('both ports may be left to the system, and a session may idle for all of its time', () => {
+  expect(load({ PORT: '0', OPS_PORT: '0' })).toMatchObject({ listen: { port: 0 }, ops: { port: 0 } })
+  expect(load({ SESSION_IDLE_MINUTES: '60', SESSION_ABSOLUTE_HOURS: '1' }).session.idleMinutes).toBe(60)
+})
+
+test('what depends on a variable that is missing is not reported too', () => {
+  const required = (name: string) => [expect.stringContaining(`${name}: is required`)]
+  expect(
+    problemsOf({
+      PUBLIC_URL: undefined,
+      ALLOWED_ORIGINS: 'https://app.example.org',
+      SIGN_IN_URL: 'https://app.example.net/',
+    }),
+  ).toEqual(required('PUBLIC_URL'))
+  expect(
+    problemsOf({ REDIS_URL: undefined, REDIS_CA_FILE: '/ca' }, { readFile: () => rootCertificates[0] ?? '' }),
+  ).toEqual(required('REDIS_URL'))
 })
 
 test('a new key is one that the loader takes', () => {

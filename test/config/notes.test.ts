@@ -45,6 +45,9 @@ test.each<[string, Record<string, string>, string[]]>([
     (name): [string, Record<string, string>, string[]] => [name, { [name]: 'http://proxy:3128' }, [name]],
   ),
   ['a proxy for SOCKS', { SOCKS_PROXY: 'socks5://proxy:1080' }, ['SOCKS_PROXY']],
+  ['a proxy for SOCKS 5', { SOCKS5_PROXY: 'socks5://proxy:1080' }, ['SOCKS5_PROXY']],
+  ['a proxy for FTP', { ftp_proxy: 'http://proxy:3128' }, ['ftp_proxy']],
+  ['names that only look like a proxy', { MY_HTTP_PROXY: 'x', HTTP_PROXY_AUTH: 'x', SOCKSX_PROXY: 'x' }, []],
   ['a token in quotes', { AUTHN_API_TOKEN: '"marked"' }, ['AUTHN_API_TOKEN']],
   ['one of two in quotes', { AUTHN_API_TOKEN: "marked,'standby'" }, ['AUTHN_API_TOKEN']],
   ['both in one pair of quotes', { AUTHN_API_TOKEN: '"marked,standby"' }, ['AUTHN_API_TOKEN']],
@@ -54,6 +57,10 @@ test.each<[string, Record<string, string>, string[]]>([
   const notes = notesFor(more)
   expect(namesOf(notes)).toEqual(names)
   expect(notes.join()).not.toMatch(/marked|xxxx|:\/\/proxy/)
+})
+
+test('a proxy that is not set is not noted', () => {
+  expect(notesOn(load({ ...QUIET, HTTP_PROXY: undefined }), { nowMs: NOW })).toEqual([])
 })
 
 test.each([
