@@ -46,6 +46,7 @@ test.each([
   ['the file of a name that other programs have too', 'PORT_FILE'],
   ['the file of a name that other programs have too', 'HOST_FILE'],
   ['the file of a name that other programs have too', 'NODE_ENV_FILE'],
+  ['the file of a file', 'LOG_LEVEL_FILE_OF'],
   ['ours', 'LOG_LEVEL'],
   ['ours, from a file', 'OPS_TOKEN_FILE'],
   ['ours, a file', 'REDIS_CA_FILE'],
