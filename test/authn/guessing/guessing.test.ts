@@ -289,7 +289,12 @@ describe('an attempt that is asked for before it is known whether the work is to
     expect(asked.map(({ notAfterMs }) => notAfterMs)).toEqual([NOW + 1000, NOW + 1000])
     // who has the claim asks again, without haste; what the other place counted meanwhile is given back
     await attempt.guard(async () => ended('E0000004'))
-    expect(asked.map(({ notAfterMs }) => notAfterMs)).toEqual([NOW + 1000, NOW + 1000, undefined, undefined])
+    expect(asked.map(({ notAfterMs }) => notAfterMs ?? 'whenever')).toEqual([
+      NOW + 1000,
+      NOW + 1000,
+      'whenever',
+      'whenever',
+    ])
     await until(() => counts().every((count) => count === 1))
   })
 
@@ -556,6 +561,7 @@ describe('the store in trouble', () => {
     expect(await guard(password, client, async () => ended(undefined))).toEqual(ended(undefined))
     await remember({ userId: 'u1', logins: ['ada'] }, client)
     await until(() => lines().length === 3)
+    for (const line of lines()) expect(line).toMatchObject({ level: 'warn', requestId: 'request-1' })
     expect(new Set(lines().map(({ event }) => event))).toEqual(
       new Set(['attempt_not_given_back', 'device_not_remembered']),
     )
@@ -575,6 +581,36 @@ test('while keys change, a known browser stays known no longer than by its old m
   await guard(password, client, async () => ended('E0000004'))
   expect(marks).toEqual([[expect.stringMatching(/^gatehouse:known:/), expect.any(Number)]])
   expect(marks[0]?.[1]).toBeLessThan(DAY_MS)
+})
+
+describe('while keys change', () => {
+  const newer = Buffer.alloc(32, 'plainly-fake-too')
+  const person = { userId: '00u1', logins: ['ada'] }
+  const marks = () =>
+    [...entries]
+      .filter(([key]) => key.startsWith('gatehouse:known:'))
+      .map(([key, { expiresAt }]) => [key, expiresAt])
+
+  test('a browser that no key knows stays a stranger', async () => {
+    const { guard } = guessingOn({}, [newer, KEY])
+    await guard(password, client, async () => ended('E0000004'))
+    expect(marks()).toEqual([])
+  })
+
+  test('a browser that the newest key knows stays known as long as it was', async () => {
+    await guessingOn({}, [KEY], 500_000).remember(person, client)
+    await guessingOn({}, [newer, KEY], 500_000).remember(person, client)
+    const before = marks()
+    expect(before).toHaveLength(4)
+    await guessingOn({}, [newer, KEY], 500_000).guard(password, client, async () => ended('E0000004'))
+    expect(marks()).toEqual(before)
+  })
+
+  test('an attempt that names nobody is counted by its address', async () => {
+    const { guard } = guessingOn({}, [newer, KEY])
+    await guard({ defence: 'token', operation: 'x' }, client, async () => ended('E0000004'))
+    expect(counted().map(([name]) => name)).toEqual(['token:address:burst', 'token:address:sustained'])
+  })
 })
 
 describe('a name in two LOGIN_DOMAINS', () => {
@@ -625,6 +661,15 @@ describe('a name in two LOGIN_DOMAINS', () => {
     await signIn({ userId: '00uCorp', logins: ['ada', 'ada@corp.example'] })
     expect(await tried('ada', 9, () => client)).toBe(8)
     expect(await tried('ada@corp.example', 9, () => client)).toBe(8)
+  })
+
+  test('an operator who forgives a short name ends what the known browser of that name has failed', async () => {
+    await signIn({ userId: '00uCorp', logins: ['ada'] })
+    expect(await tried('ada', 1, () => client)).toBe(1)
+    const known = () => counted().filter(([name]) => name.startsWith('password:known_person'))
+    expect(known()).toHaveLength(1)
+    await guessingOn({}, [KEY], 60_000, domains).forgive({ userId: '00uCorp', logins: ['ada'] })
+    expect(known()).toEqual([])
   })
 
   test.each(['ada', 'ADA@corp.example'])(
