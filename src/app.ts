@@ -7,6 +7,7 @@ import { beginRequest } from './http/begin-request.ts'
 import { type BodyLimits, createBodiesInFlight } from './http/bodies-in-flight.ts'
 import type { TrustedProxies } from './http/client-address.ts'
 import { createGarbageCollector } from './http/collect-garbage.ts'
+import { countBodies } from './http/count-body.ts'
 import { crossOrigin } from './http/cross-origin.ts'
 import { inOrder } from './http/in-order.ts'
 import { jsonBody } from './http/json-body.ts'
@@ -59,6 +60,12 @@ export function createApp(parts: AppParts): Express {
       .flat()
       .filter(({ encoding }) => encoding === 'form'),
   )
+  const bodies = createBodiesInFlight({
+    limits: parts.unfinishedBodies,
+    retryAfterSeconds: parts.load.limits.retryAfterSeconds,
+    garbage: createGarbageCollector(),
+    metrics,
+  })
   const load = shedLoad({ ...parts.load, routes, metrics })
   const reportOrigin = createReportOrigin({ mayLog: createLogThrottle(parts.logThrottle), log })
   const crossSite = createCrossSiteRules({
@@ -79,22 +86,14 @@ export function createApp(parts: AppParts): Express {
   app.use(
     inOrder(
       beginRequest({ isTrustedProxy, log, metrics }),
+      countBodies({ bodies, limitBytes: parts.bodyLimitBytes }),
       prepareForwardAuth({ metrics }),
       crossOrigin({ origins, reportOrigin }), // before every refusal: a page of an allowed origin may read it
       refuseUnknownAddress({ mayLog: createLogThrottle(parts.logThrottle), log, metrics }),
       load.atTheDoor,
       refuseLongUrl({ maxUrlBytes: parts.maxUrlBytes }),
       crossSite.refuseUnsafe,
-      jsonBody({
-        limitBytes: parts.bodyLimitBytes,
-        takesForm,
-        bodies: createBodiesInFlight({
-          limits: parts.unfinishedBodies,
-          retryAfterSeconds: parts.load.limits.retryAfterSeconds,
-          garbage: createGarbageCollector(),
-          metrics,
-        }),
-      }),
+      jsonBody({ limitBytes: parts.bodyLimitBytes, takesForm }),
       load.inside,
       refuseOtherSession({ sessions }),
     ),

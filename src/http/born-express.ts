@@ -1,4 +1,5 @@
 import { IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
+import { dropContent } from './drop-content.ts'
 
 /**
  * Requests and answers that are Express's own from birth. Express puts its prototypes under every pair that comes in;
@@ -13,7 +14,13 @@ export function bornExpress(app: RequestListener): BornExpress | undefined {
   // Classes: of a class that extends another, V8 knows beforehand how many fields an instance will have.
   // With functions every answer grew field by field, and a tenth of a session check went into that.
   class Request extends IncomingMessage {}
-  class Answer extends ServerResponse<IncomingMessage> {}
+  class Answer extends ServerResponse<IncomingMessage> {
+    override end(chunk?: unknown, encoding?: unknown, done?: unknown): this {
+      super.end(chunk, encoding as BufferEncoding, done as () => void)
+      dropContent(this.req)
+      return this
+    }
+  }
   app.request = under(app.request, Request.prototype)
   app.response = under(app.response, Answer.prototype)
   return { IncomingMessage: Request, ServerResponse: Answer }

@@ -1,4 +1,5 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { RequestHandler } from 'express'
 import type { BrokerError } from '../errors.ts'
 import type { BodiesInFlight, Place } from './bodies-in-flight.ts'
 import { countedAddress } from './counted-address.ts'
@@ -6,33 +7,74 @@ import { BYTES_OF_A_STRING, headerBytes } from './request-bytes.ts'
 import { contextOf } from './request-context.ts'
 import { countWireBytes } from './wire-bytes.ts'
 
-export interface CountedBody {
-  /** Undefined: in chunks. */
-  readonly announcedBytes: number | undefined
+export interface CountBodiesParts {
+  readonly bodies: BodiesInFlight
+  /** Of a body that is read; others are discarded as they arrive. */
+  readonly limitBytes: number
+}
+
+/** How a body is being read. */
+export interface BodyReader {
   readonly receivedBytes: () => number
   evict(answer: BrokerError): void
 }
 
-/** Counts a request's body among those in flight until it is released: it arrives, is refused, or is evicted. */
-export function countBody(
+const readers = new WeakMap<IncomingMessage, BodyReader>()
+
+/** Instead of being cut, its connection is answered when the body is evicted. */
+export function readBy(req: IncomingMessage, reader: BodyReader): void {
+  readers.set(req, reader)
+}
+
+/**
+ * Counts each request's body among those in flight until it is complete or gone, also one that nobody reads: of a GET, or of
+ * a request that is refused.
+ */
+export function countBodies({ bodies, limitBytes }: CountBodiesParts): RequestHandler {
+  return function countBodies(req, res, next) {
+    if (hasBody(req)) countBody(req, res, bodies, limitBytes)
+    next()
+  }
+}
+
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
+/** Undefined for a body in chunks. Node accepts no request that has both headers. */
+export function announcedBytes({ headers }: IncomingMessage): number | undefined {
+  return headers['transfer-encoding'] === undefined ? Number(headers['content-length']) : undefined
+}
+
+function countBody(
   req: IncomingMessage,
+  res: ServerResponse,
   bodies: BodiesInFlight,
-  { announcedBytes, receivedBytes, evict }: CountedBody,
-): { release(): void } {
+  limitBytes: number,
+): void {
   const { socket } = req
   const wireBytes = countWireBytes(socket)
-  const headers = headerBytes(req)
-  const isChunked = announcedBytes === undefined
+  const [headers, headText] = [headerBytes(req), headTextBytes(req)]
+  const announced = announcedBytes(req)
   let place: Place | undefined
   let isOver = false
 
-  const bytes = () => headers + (announcedBytes ?? chunkedBytes(req, receivedBytes(), wireBytes()))
+  const chunkedBytes = () => {
+    const received = readers.get(req)?.receivedBytes() ?? 0
+    return bytesOfChunks(received, wireBytes() - headText - received)
+  }
+  const bytes = () => headers + (announced === undefined ? chunkedBytes() : Math.min(announced, limitBytes))
   const recount = () => afterData(() => place?.resize(bytes()))
   const release = () => {
     isOver = true
-    if (isChunked) socket.off('data', recount)
+    if (announced === undefined) socket.off('data', recount)
     place?.release()
   }
+  req.once('end', () => {
+    release()
+    dropTrailers(req)
+  })
+  res.once('close', release) // a request that is answered before its body is complete may never end
   afterData(() => {
     if (isOver) return
     place = bodies.admit({
@@ -40,15 +82,15 @@ export function countBody(
       bytes: bytes(),
       evict(answer) {
         release()
-        evict(answer)
-        dropHeaders(req)
+        const reader = readers.get(req)
+        if (reader === undefined || res.writableEnded) socket.destroy()
+        else reader.evict(answer)
       },
     })
-    if (!isChunked || isOver) return
+    if (announced !== undefined || isOver) return
     socket.on('data', recount) // of trailers, only the connection tells
     setImmediate(recount) // further chunks of the piece that has arrived passed for trailers
   })
-  return { release }
 }
 
 /** The piece that has arrived is read by then: at least its first chunk, or all of what announced its length. */
@@ -56,22 +98,15 @@ function afterData(work: () => void): void {
   queueMicrotask(work)
 }
 
-/**
- * Of an evicted request, whose answer is on its way. Thousands of header lines occupy half a megabyte, which would otherwise stay until
- * its connection has ended.
- */
-function dropHeaders(req: IncomingMessage): void {
-  req.rawHeaders = []
-  req.headers = {}
+/** Nobody reads them. */
+function dropTrailers(req: IncomingMessage): void {
+  req.rawTrailers = []
+  req.trailers = {}
 }
 
-/**
- * What has arrived of it: the data, whose buffer grows by doubling, and all that stands around the data, each byte of which
- * may be a trailer, kept by Node.
- */
-function chunkedBytes(req: IncomingMessage, receivedBytes: number, wireBytes: number): number {
-  const around = wireBytes - headTextBytes(req) - receivedBytes
-  return 2 * receivedBytes + BYTES_OF_A_STRING * Math.max(0, around)
+/** The data, whose buffer grows by doubling, and all that stands around the data, each byte of which may be a trailer, kept by Node. */
+function bytesOfChunks(received: number, around: number): number {
+  return 2 * received + BYTES_OF_A_STRING * Math.max(0, around)
 }
 
 /** Of the request's head at least, as it was sent: `POST /path HTTP/1.1`, lines with a colon, an empty line. */

@@ -1,10 +1,8 @@
 import { isUtf8 } from 'node:buffer'
-import type { IncomingMessage } from 'node:http'
 import type { RequestHandler } from 'express'
 import { bodyTooLarge, notJson, wrongContentType } from '../errors.ts'
-import type { BodiesInFlight } from './bodies-in-flight.ts'
 import { type BodyEncoding, MEDIA_TYPES } from './body-encoding.ts'
-import { countBody } from './count-body.ts'
+import { announcedBytes, hasBody, readBy } from './count-body.ts'
 import { readBody } from './read-body.ts'
 import { wholeQuery } from './whole-query.ts'
 
@@ -16,8 +14,6 @@ const CONTENT_TYPES: Readonly<Record<BodyEncoding, RegExp>> = {
 
 export interface JsonBodyParts {
   readonly limitBytes: number
-  /** Limits the bodies that are still arriving; not needed where only operators may send any. */
-  readonly bodies?: BodiesInFlight
   /** Paths whose bodies are forms; all others take JSON and nothing else. */
   readonly takesForm?: (path: string) => boolean
 }
@@ -26,9 +22,12 @@ export interface JsonBodyParts {
  * Bodies are JSON objects, or forms where the route says so, in UTF-8 up to a size; no body is an empty object, and then the
  * content type does not matter.
  */
-export function jsonBody({ limitBytes, bodies, takesForm }: JsonBodyParts): RequestHandler {
-  return function jsonBody(req, res, next) {
-    if (req.method === 'GET' || req.method === 'HEAD') return next()
+export function jsonBody({ limitBytes, takesForm }: JsonBodyParts): RequestHandler {
+  return function jsonBody(req, _res, next) {
+    if (req.method === 'GET' || req.method === 'HEAD') {
+      req.resume() // what comes all the same is discarded: else Node would keep it piece by piece
+      return next()
+    }
     if (!hasBody(req)) {
       req.body = {}
       return next()
@@ -37,36 +36,21 @@ export function jsonBody({ limitBytes, bodies, takesForm }: JsonBodyParts): Requ
     const isExpected = CONTENT_TYPES[encoding].test(req.headers['content-type'] ?? '')
     if (!isExpected || req.headers['content-encoding'] !== undefined)
       throw wrongContentType(MEDIA_TYPES[encoding])
-    const announcedBytes = announced(req)
-    if ((announcedBytes ?? 0) > limitBytes) throw bodyTooLarge(limitBytes)
+    if ((announcedBytes(req) ?? 0) > limitBytes) throw bodyTooLarge(limitBytes)
 
-    const body = readBody(req, limitBytes, (error, bytes) => {
-      counted?.release()
+    const { receivedBytes, stop } = readBody(req, limitBytes, (error, bytes) => {
       if (error !== undefined) return next(error)
       req.body = parsed(bytes, encoding)
       next(req.body === undefined ? notJson() : undefined)
     })
-    const counted =
-      bodies &&
-      countBody(req, bodies, {
-        announcedBytes,
-        receivedBytes: body.receivedBytes,
-        evict(answer) {
-          body.stop()
-          next(answer)
-        },
-      })
-    res.once('close', () => counted?.release()) // a request that is answered before its body is complete may never close
+    readBy(req, {
+      receivedBytes,
+      evict(answer) {
+        stop()
+        next(answer)
+      },
+    })
   }
-}
-
-function hasBody(req: IncomingMessage): boolean {
-  return req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0
-}
-
-/** Undefined for a body in chunks. Node accepts no request that has both headers. */
-function announced(req: IncomingMessage): number | undefined {
-  return req.headers['transfer-encoding'] === undefined ? Number(req.headers['content-length']) : undefined
 }
 
 /**

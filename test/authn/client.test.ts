@@ -60,7 +60,7 @@ describe('a device fingerprint', () => {
 test('the address is the one that proxies vouch for, the same that the log has', async () => {
   const headers = { 'X-Forwarded-For': '6.6.6.6, 198.51.100.7' }
   expect((await clientFrom(headers)).address).toBe('127.0.0.1')
-  expect((await clientFrom(headers, ['127.0.0.1'])).address).toBe('198.51.100.7')
+  expect((await clientFrom(headers, ['127.0.0.1/32'])).address).toBe('198.51.100.7')
 })
 
 test('the device is never what the browser says in another place', async () => {

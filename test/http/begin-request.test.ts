@@ -13,7 +13,7 @@ const context: Route = {
   path: '/context/:id',
   handle: (req, res) => void res.json(contextOf(req)),
 }
-const LOOPBACK = ['127.0.0.0/8', '::1']
+const LOOPBACK = ['127.0.0.0/8', '::1/128']
 /** What every trusted proxy must send. */
 const CLIENT = { 'X-Forwarded-For': '198.51.100.7' }
 const TRACE = '0af7651916cd43dd8448eb211c80319c'

@@ -1,7 +1,9 @@
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { type BodyLimits, createBodiesInFlight } from '../../src/http/bodies-in-flight.ts'
+import { countBodies } from '../../src/http/count-body.ts'
 import { jsonBody } from '../../src/http/json-body.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { until } from '../support/until.ts'
@@ -17,6 +19,7 @@ async function harness(limits: BodyLimits) {
   const garbage = { dropped: () => undefined }
   const inFlight = createBodiesInFlight({ limits, retryAfterSeconds: 7, garbage, metrics })
   const counted: number[] = []
+  const waiting: IncomingMessage[] = []
   const bodies = {
     admit(body: Parameters<typeof inFlight.admit>[0]) {
       counted.push(body.bytes)
@@ -26,8 +29,19 @@ async function harness(limits: BodyLimits) {
   const { port } = keep(
     await serve({
       trusted: ['127.0.0.1/32'],
-      before: [jsonBody({ limitBytes: 65_536, bodies })],
-      routes: [{ method: 'POST', path: '/', handle: (req, res) => void res.json(req.body) }],
+      before: [countBodies({ bodies, limitBytes: 65_536 }), jsonBody({ limitBytes: 65_536 })],
+      routes: [
+        { method: 'POST', path: '/', handle: (req, res) => void res.json(req.body) },
+        { method: 'GET', path: '/waits', handle: (req) => void waiting.push(req) },
+        {
+          method: 'GET',
+          path: '/answered',
+          handle(req, res) {
+            waiting.push(req)
+            res.json({})
+          },
+        },
+      ],
     }),
   )
   /** A connection of its own that sends one piece after the other, each as soon as something else is waited for. */
@@ -42,6 +56,7 @@ async function harness(limits: BodyLimits) {
     await once(socket, 'connect')
     return {
       send: (text: string) => socket.write(text),
+      isClosed: () => socket.closed,
       statuses: () => [...heard.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status)),
     }
   }
@@ -53,7 +68,7 @@ async function harness(limits: BodyLimits) {
     await until(() => counted.length > before)
     return connection
   }
-  return { open, hold, counted, shed: async () => (await metrics.shedRequests.get()).values }
+  return { open, hold, counted, waiting, shed: async () => (await metrics.shedRequests.get()).values }
 }
 
 const head = (address: string, length: string, extra = '') =>
@@ -128,4 +143,58 @@ describe('a body in chunks', () => {
     expect(trailing.statuses()).toEqual([503])
     expect(others.statuses()).toEqual([])
   })
+})
+
+const ahead = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.2\r\n\r\n`
+
+describe('a body that nobody reads', () => {
+  const LIMITS = { bodies: 1000, bytes: 20_000 }
+  const SMALL_CHUNKS = '1\r\nx\r\n'.repeat(3000)
+  const get = (path: string) =>
+    `GET ${path} HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.2\r\nTransfer-Encoding: chunked\r\n\r\n`
+
+  test.each([
+    ['of a GET that waits', get('/waits')],
+    ['of a GET whose answer waits behind another', ahead('/waits') + get('/answered')],
+    ['of a request whose refusal waits', ahead('/waits') + chunked('192.0.2.2').replace('json', 'xml')],
+  ])('%s counts, and its connection ends when it is too large', async (_name, start) => {
+    const { hold, shed } = await harness({ total: LIMITS, perAddress: LIMITS })
+    const others = await hold(announced('192.0.2.1', 100))
+    const discarded = await hold(start)
+    expect(await shed()).toEqual([])
+    discarded.send(SMALL_CHUNKS)
+    await until(discarded.isClosed)
+    expect(discarded.statuses()).toEqual([])
+    expect(others.isClosed()).toBe(false)
+  })
+
+  test('is not kept while its request waits, nor are its trailers', async () => {
+    const { open, waiting } = await harness({
+      total: { bodies: 10, bytes: 10_000_000 },
+      perAddress: { bodies: 10, bytes: 10_000_000 },
+    })
+    const connection = await open()
+    connection.send(get('/waits') + SMALL_CHUNKS)
+    await until(() => waiting.length === 1)
+    connection.send(`${SMALL_CHUNKS}0\r\n${'ab:\r\n'.repeat(2000)}\r\n`)
+    await until(() => waiting[0]?.readableEnded === true)
+    expect(waiting.map(({ rawTrailers, readableLength }) => [rawTrailers.length, readableLength])).toEqual([
+      [0, 0],
+    ])
+  })
+})
+
+test('a request whose answer waits behind another one holds neither headers nor body any more', async () => {
+  const { open, waiting } = await harness({
+    total: { bodies: 10, bytes: 100_000 },
+    perAddress: { bodies: 10, bytes: 100_000 },
+  })
+  const connection = await open()
+  connection.send(ahead('/waits') + ahead('/answered'))
+  await until(() => waiting.length === 2)
+  expect(waiting.map(({ rawHeaders, headers }) => [rawHeaders.length, Object.keys(headers).length])).toEqual([
+    [4, 2],
+    [0, 0],
+  ])
+  expect(connection.statuses()).toEqual([])
 })

@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { temporarilyUnavailable } from '../../src/errors.ts'
 import type { ArrivingBody } from '../../src/http/bodies-in-flight.ts'
+import { countBodies } from '../../src/http/count-body.ts'
 import { jsonBody } from '../../src/http/json-body.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { until } from '../support/until.ts'
@@ -275,7 +276,10 @@ describe('a body that is still on its way is counted', () => {
       }
     }
     const { port } = keep(
-      await serve({ before: [jsonBody({ limitBytes: LIMIT, bodies: { admit } })], routes: [echo('POST')] }),
+      await serve({
+        before: [countBodies({ bodies: { admit }, limitBytes: LIMIT }), jsonBody({ limitBytes: LIMIT })],
+        routes: [echo('POST')],
+      }),
     )
     const socket = connect(port, '127.0.0.1')
     keep({ close: () => socket.destroy() })
