@@ -11,6 +11,7 @@ import { mountRoutes, type Route } from '../../src/http/routes.ts'
 import { createLogThrottle } from '../../src/observability/log-throttle.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import { type CollectedLog, collectLog } from '../observability/collect-log.ts'
+import { TIMEOUT_MS } from '../support/until.ts'
 
 export interface Answer {
   readonly status: number
@@ -105,6 +106,7 @@ export function askPort(port: number, { method = 'GET', path = '/', headers = {}
       })
     })
     req.on('error', reject)
+    req.setTimeout(TIMEOUT_MS, () => req.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)))
     if (body !== undefined && chunked !== true) req.setHeader('Content-Length', Buffer.byteLength(body))
     if (body !== undefined) req.write(body)
     req.end()
@@ -116,6 +118,7 @@ export function rawExchange(port: number, text: string | Buffer): Promise<string
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
     const socket = connect(port, '127.0.0.1', () => socket.write(text))
+    socket.setTimeout(TIMEOUT_MS, () => socket.destroy()) // a server that never closes it: the test sees what is missing
     socket.on('data', (chunk: Buffer) => chunks.push(chunk))
     socket.on('error', () => undefined)
     socket.on('close', () => resolve(Buffer.concat(chunks).toString()))

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 /** Long enough for a busy machine; mutation testing fails hundreds of times, so it waits less. */
-const TIMEOUT_MS = Number(process.env.UNTIL_TIMEOUT_MS ?? 90_000)
+export const TIMEOUT_MS = Number(process.env.UNTIL_TIMEOUT_MS ?? 90_000)
 
 export interface UntilParts {
   readonly timeoutMs?: number
