@@ -42,7 +42,7 @@ process.exitCode = rows.every(({ percent, stale }) => percent >= REQUIRED_PERCEN
   ? 0
   : 1
 
-function optionsOf(name, { sources, tests, everyTest }) {
+function optionsOf(name, { sources, tests, everyTest, timeoutMs = 20_000 }) {
   return {
     mutate: sources,
     testRunner: 'jest',
@@ -62,7 +62,7 @@ function optionsOf(name, { sources, tests, everyTest }) {
     concurrency: 1,
     // Node 20 does not free modules of a vm context, so a process that has run tests often is replaced.
     maxTestRunnerReuse: 25,
-    timeoutMS: 20_000, // an endless loop is noticed sooner, by its number of rounds
+    timeoutMS: timeoutMs, // an endless loop is noticed sooner, by its number of rounds
     tempDirName: `test-results/mutants/${name}`,
     ignorePatterns: ['build', 'dist', 'test-results'],
     disableTypeChecks: false,
