@@ -130,3 +130,15 @@ test.each([
 ])('%s: the token is cut from a link', (_what, token, spelled) => {
   expect(swapTokens(`?a=${spelled}&b=%20`, [token], '')).toBe('?a=&b=%20')
 })
+
+test('a token is found where \\u is the only escape of a link', () => {
+  const spelled = [...'00Plainly-Fake_Token']
+    .map((char) => `\\u00${char.charCodeAt(0).toString(16)}`)
+    .join('')
+  expect(swapTokens(`?t=${spelled}`, ['00Plainly-Fake_Token'], 'HANDLE')).toBe('?t=HANDLE')
+})
+
+test('\\x has two digits: with three it does not spell a character beyond Latin-1', () => {
+  const link = '?a=00token-\\x100-of-an-org&b=%20'
+  expect(swapTokens(link, ['00token-\u0100-of-an-org'], '')).toBe(link)
+})
