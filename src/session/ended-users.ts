@@ -30,7 +30,7 @@ export function createEndedUsers({ store, names, now }: EndedUsersParts): EndedU
 
     async endedSince(userId, sinceMs) {
       const times = await Promise.all(names.signAll(userId).map((name) => store.get(keyOf(name))))
-      return times.some((endedAtMs) => endedAtMs !== undefined && Number(endedAtMs) >= Math.floor(sinceMs))
+      return times.some((endedAtMs) => Number(endedAtMs) >= Math.floor(sinceMs)) // NaN where there is none
     },
   }
 }

@@ -35,6 +35,7 @@ test('each learns of the session before it, and no other device’s', async () =
   expect((await take('one')).replaced).toEqual([])
   expect((await take('other', 'another device')).replaced).toEqual([])
   expect((await take('two')).replaced).toEqual(['one'])
+  expect(unreadable).toBe(0)
 })
 
 test('neither device nor session can be read in the store', async () => {
@@ -105,4 +106,16 @@ test('a swap of which no answer came may still be carried out: its entry is dele
   expect(entries.size).toBe(0)
   store.deleteIf = () => Promise.reject(new Error('no answer either'))
   await expect(replica(OLD)('three')).rejects.toThrow('no answer')
+})
+
+test('an entry that cannot be read is none, also where nobody is told', async () => {
+  const keys = [OLD]
+  const { take } = createDeviceSessions({
+    store,
+    seal: createSeal(() => keys, 'user-session'),
+    names: createSigner(() => keys, 'device-session-names'),
+  })
+  await take('device', 'one', TTL_MS)
+  for (const key of entries.keys()) await store.set(key, 'something else', TTL_MS)
+  expect((await take('device', 'two', TTL_MS)).replaced).toEqual([])
 })
