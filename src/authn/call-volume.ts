@@ -13,8 +13,8 @@ import type { StepAudit } from './step-audit.ts'
  * attacker who knows one password could use it up. Each replica counts in memory, without a Redis command, because this
  * limit bounds load and protects no secret. With more replicas it is that many times higher.
  *
- * All devices of a user share one limit. When that is reached, a known device has the same limit once more for itself, so
- * an attacker who knows the password cannot lock the user out of it. Only then is Redis asked whether the device is known.
+ * All devices of a user share one limit. When that is reached, the known devices have the same limit once more, together, so
+ * an attacker who knows the password cannot lock the user out of them. Only then is Redis asked whether the device is known.
  */
 export interface CallVolume {
   /**
@@ -110,10 +110,10 @@ export function createCallVolume(parts: CallVolumeParts): CallVolume {
     const reserved = reserve(shared)
     if (reserved !== undefined) return reserved
     if (!(await isKnownDevice(user, client))) throw refusal(shared, user, operation, client)
-    const own = { key: `${shared.key} on ${client.device.id}`, label: 'calls_known_device' }
-    const reservedOfOwn = reserve(own)
-    if (reservedOfOwn === undefined) throw refusal(own, user, operation, client)
-    return reservedOfOwn
+    const known = { key: `${shared.key} known`, label: 'calls_known_person' }
+    const reservedOfKnown = reserve(known)
+    if (reservedOfKnown === undefined) throw refusal(known, user, operation, client)
+    return reservedOfKnown
   }
 
   return {

@@ -27,6 +27,7 @@ const share = z.number().min(0).max(1)
 const limit = z.strictObject({ attempts: count, perSeconds: z.int().min(1).max(2_592_000) })
 const windows = z.strictObject({ burst: limit, sustained: limit })
 const inARow = z.strictObject({ inARow: limit })
+const ofPerson = { perPerson: windows, perKnownDevice: windows, perKnownPerson: windows }
 
 const UPSTREAM = z.strictObject({
   connectTimeoutMs: ms,
@@ -129,19 +130,19 @@ const SHAPE = z.strictObject({
       perPerson: windows.extend(inARow.shape),
       perDevice: windows,
       perKnownDevice: windows.extend(inARow.shape),
-      perKnownPerson: inARow,
+      perKnownPerson: windows.extend(inARow.shape),
     }),
     code: z.strictObject({
       perAddress: windows,
       perPerson: windows.extend(inARow.shape),
       perTransaction: z.strictObject({ burst: limit }),
       perKnownDevice: windows.extend(inARow.shape),
-      perKnownPerson: inARow,
+      perKnownPerson: windows.extend(inARow.shape),
     }),
     token: z.strictObject({ perAddress: windows }),
-    message: z.strictObject({ perAddress: windows, perPerson: windows, perKnownDevice: windows }),
-    push: z.strictObject({ perPerson: windows, perKnownDevice: windows }),
-    recovery: z.strictObject({ perAddress: windows, perPerson: windows, perKnownDevice: windows }),
+    message: z.strictObject({ perAddress: windows, ...ofPerson }),
+    push: z.strictObject(ofPerson),
+    recovery: z.strictObject({ perAddress: windows, ...ofPerson }),
   }),
 })
 

@@ -24,7 +24,10 @@ export function wholeMs(ttlMs: number): number {
   return Math.max(1, Math.ceil(ttlMs))
 }
 
-/** More than a user with two devices has. In a key with so many, ended windows are removed before one is begun. */
+/**
+ * More than a user with two devices has. In a key with so many, ended windows are removed before one is begun; with n windows, one time
+ * in n / 32, so that beginning one costs the same however many there are.
+ */
 export const MANY_WINDOWS = 32
 
 /** Tells a window from the one before it: short, as it is stored with each. */

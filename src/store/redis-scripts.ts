@@ -141,7 +141,8 @@ local function formerWindowAt(place, suffix)
   return tonumber(count), redis.call('PTTL', place .. suffix)
 end
 local function dropEnded(key, now)
-  if redis.call('HLEN', key) < ${MANY_WINDOWS} then return end
+  local windows = redis.call('HLEN', key)
+  if windows < ${MANY_WINDOWS} or now % windows >= ${MANY_WINDOWS} then return end
   local fields = redis.call('HGETALL', key)
   for i = 1, #fields, 2 do
     if tonumber(string.match(fields[i + 1], ' (%d+) ')) <= now then redis.call('HDEL', key, fields[i]) end

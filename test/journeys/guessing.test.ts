@@ -555,7 +555,7 @@ describe('failures in a row', () => {
   })
 
   test('of known browsers count over all of them', async () => {
-    await limitedTo({ password: { perKnownPerson: inARow(3) } })
+    await limitedTo({ password: { perKnownPerson: { ...atMost(1000), ...inARow(3) } } })
     const first = await knownBrowser()
     const second = await knownBrowser()
     expect(refusals(await inTurn(2, () => wrong(AMELIA, first)))).toEqual(repeated(REFUSED, 2))
@@ -563,6 +563,22 @@ describe('failures in a row', () => {
     expect((await right(openBrowser(harness.gatehouse.url, FROM_PROXY))).json.status).toBe('SUCCESS')
     expect(errorOf(await wrong(AMELIA, second))).toEqual(REFUSED)
   })
+})
+
+test('any number of known browsers of one person have a limit together', async () => {
+  const together = { perKnownPerson: atMost(5, 600) }
+  await limitedTo({ password: together, recovery: together })
+  const browsers = await inTurn(8, () => knownBrowser())
+  const recover = (browser: Browser) =>
+    browser.post('/api/v1/authn/recovery/password', { username: AMELIA, factorType: 'EMAIL' })
+  for (const [ask, allowed] of [
+    [wrong.bind(undefined, AMELIA), REFUSED],
+    [recover, [200, undefined]],
+  ] as const) {
+    const answers = []
+    for (const browser of browsers) answers.push(await ask(browser))
+    expect(refusals(answers)).toEqual([...repeated(allowed, 5), ...repeated(LIMITED, 3)])
+  }
 })
 
 describe('what is left behind', () => {
