@@ -106,10 +106,10 @@ describe('a sign-in that fails', () => {
     const place = await largestKey()
     const fields = Object.entries(await redis.hgetall(place))
     expect(fields).toHaveLength(2 + 2 * 8) // the user's, and those of eight browsers
-    const ended = fields.flatMap(([name, value]) => {
-      const hasEnded = value.replace(/^\d+ \d+/, '1 1000000000000')
-      return [[`${name}:former`, hasEnded]]
-    })
+    const ended = fields.map(([name, value]) => [
+      `${name}:former`,
+      value.replace(/^\d+ \d+/, '1 1000000000000'),
+    ])
     await redis.hset(place, Object.fromEntries(ended))
     await redis.hset(place, 'password:person:burst', '1 1000000000000 former')
     let browsers = 8
