@@ -68,8 +68,10 @@ const changePassword: Step = async () => {
 }
 const offers =
   (count: number): Step =>
-  async () =>
-    expect(await visitor.main.locator('.others').getByRole('button').count()).toBe(count)
+  async () => {
+    const others = visitor.main.locator('.others').getByRole('button')
+    await until(async () => (await others.count()) === count, { what: `${count} other buttons` }) // the screen before may have some, too
+  }
 const offersNo =
   (button: string): Step =>
   async () =>
