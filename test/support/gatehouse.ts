@@ -39,6 +39,7 @@ export function patientTunables(): Tunables {
   const never = { sign_in: 3_600_000, recovery: 3_600_000, session: 3_600_000, pam: 3_600_000 }
   return {
     ...tunables,
+    transaction: { ...tunables.transaction, pollEveryMs: 100 }, // few tests are about how often a poll may come
     http: {
       ...tunables.http,
       headersTimeoutMs: 60_000,
