@@ -86,7 +86,7 @@ export function createApp(parts: AppParts): Express {
   app.use(
     inOrder(
       beginRequest({ isTrustedProxy, log, metrics }),
-      countBodies({ bodies, limitBytes: parts.bodyLimitBytes }),
+      countBodies(bodies),
       prepareForwardAuth({ metrics }),
       crossOrigin({ origins, reportOrigin }), // before every refusal: a page of an allowed origin may read it
       refuseUnknownAddress({ mayLog: createLogThrottle(parts.logThrottle), log, metrics }),

@@ -7,12 +7,6 @@ import { BYTES_OF_A_STRING, headerBytes } from './request-bytes.ts'
 import { contextOf } from './request-context.ts'
 import { countWireBytes } from './wire-bytes.ts'
 
-export interface CountBodiesParts {
-  readonly bodies: BodiesInFlight
-  /** Of a body that is read; others are discarded as they arrive. */
-  readonly limitBytes: number
-}
-
 /** How a body is being read. */
 export interface BodyReader {
   readonly receivedBytes: () => number
@@ -27,12 +21,12 @@ export function readBy(req: IncomingMessage, reader: BodyReader): void {
 }
 
 /**
- * Counts each request's body among those in flight until it is complete or gone, also one that nobody reads: of a GET, or of
- * a request that is refused.
+ * Counts each request's body among those in flight until it is complete or gone. One that nobody reads, of a GET or of a
+ * request that is refused, is discarded as it arrives: only what Node keeps of it counts, its headers and trailers.
  */
-export function countBodies({ bodies, limitBytes }: CountBodiesParts): RequestHandler {
+export function countBodies(bodies: BodiesInFlight): RequestHandler {
   return function countBodies(req, res, next) {
-    if (hasBody(req)) countBody(req, res, bodies, limitBytes)
+    if (hasBody(req)) countBody(req, res, bodies)
     next()
   }
 }
@@ -46,12 +40,7 @@ export function announcedBytes({ headers }: IncomingMessage): number | undefined
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length']) : undefined
 }
 
-function countBody(
-  req: IncomingMessage,
-  res: ServerResponse,
-  bodies: BodiesInFlight,
-  limitBytes: number,
-): void {
+function countBody(req: IncomingMessage, res: ServerResponse, bodies: BodiesInFlight): void {
   const { socket } = req
   const wireBytes = countWireBytes(socket)
   const [headers, headText] = [headerBytes(req), headTextBytes(req)]
@@ -63,7 +52,11 @@ function countBody(
     const received = readers.get(req)?.receivedBytes() ?? 0
     return bytesOfChunks(received, wireBytes() - headText - received)
   }
-  const bytes = () => headers + (announced === undefined ? chunkedBytes() : Math.min(announced, limitBytes))
+  const bodyBytes = () => {
+    if (announced === undefined) return chunkedBytes()
+    return readers.has(req) ? announced : 0
+  }
+  const bytes = () => headers + bodyBytes()
   const recount = () => afterData(() => place?.resize(bytes()))
   const release = () => {
     isOver = true

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
+import { setImmediate as nextCheck } from 'node:timers/promises'
 import { bornExpress } from './born-express.ts'
 import { createLinger } from './linger.ts'
 import { type RequestRecords, refuseExpectation, refuseMalformed } from './refuse-malformed.ts'
@@ -106,12 +107,14 @@ export function createListener(
 
     async drain(graceMs) {
       retire()
+      await arrived()
       const closed = new Promise<void>((resolve) => {
         // not the HTTP server's own: that one cuts idle connections at once, those whose request is on its way too
         NetServer.prototype.close.call(server, () => resolve())
       })
       const settle = setTimeout(
-        () => {
+        async () => {
+          await arrived()
           closesIdle = true
           server.closeIdleConnections()
         },
@@ -146,6 +149,14 @@ function closeUnsent(res: ServerResponse): void {
   if (res.socket !== null || res.writableFinished) return
   res.destroy()
   res.emit('close')
+}
+
+/**
+ * Connections and requests that the system has already are taken first, as timers and signals are handled before them: a busy process
+ * would reset them when it closes.
+ */
+function arrived(): Promise<void> {
+  return nextCheck()
 }
 
 /** A connection that has been silent for so long after the last call for new ones has nothing on its way. */

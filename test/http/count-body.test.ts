@@ -29,7 +29,7 @@ async function harness(limits: BodyLimits) {
   const { port } = keep(
     await serve({
       trusted: ['127.0.0.1/32'],
-      before: [countBodies({ bodies, limitBytes: 65_536 }), jsonBody({ limitBytes: 65_536 })],
+      before: [countBodies(bodies), jsonBody({ limitBytes: 65_536 })],
       routes: [
         { method: 'POST', path: '/', handle: (req, res) => void res.json(req.body) },
         { method: 'GET', path: '/waits', handle: (req) => void waiting.push(req) },
@@ -166,6 +166,16 @@ describe('a body that nobody reads', () => {
     await until(discarded.isClosed)
     expect(discarded.statuses()).toEqual([])
     expect(others.isClosed()).toBe(false)
+  })
+
+  test('counts its headers alone where it announces its length: a proxy sends what it gets, and takes a cut for a fault', async () => {
+    const { hold, shed, counted } = await harness({ total: LIMITS, perAddress: LIMITS })
+    const start = get('/waits').replace('Transfer-Encoding: chunked', 'Content-Length: 65000')
+    const connections = []
+    for (let n = 0; n < 20; n++) connections.push(await hold(start + 'x'.repeat(1000)))
+    expect(await shed()).toEqual([])
+    expect(Math.max(...counted)).toBeLessThan(1000)
+    expect(connections.filter(({ isClosed }) => isClosed())).toEqual([])
   })
 
   test('is not kept while its request waits, nor are its trailers', async () => {

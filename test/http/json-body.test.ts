@@ -277,7 +277,7 @@ describe('a body that is still on its way is counted', () => {
     }
     const { port } = keep(
       await serve({
-        before: [countBodies({ bodies: { admit }, limitBytes: LIMIT }), jsonBody({ limitBytes: LIMIT })],
+        before: [countBodies({ admit }), jsonBody({ limitBytes: LIMIT })],
         routes: [echo('POST')],
       }),
     )

@@ -1,5 +1,6 @@
 import { Agent, type RequestListener, request, type ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { setImmediate as nextCheck } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { createListener, type ListenerOptions } from '../../src/http/listener.ts'
 import { until } from '../support/until.ts'
@@ -243,6 +244,7 @@ describe('drain', () => {
     const running = askPort(port, {})
     await until(() => waiting.length === 1)
     const drained = listener.drain(10_000)
+    await nextCheck() // what has arrived by now is taken
     await expect(askPort(port, {})).rejects.toMatchObject({ code: 'ECONNREFUSED' })
     release()
     const answer = await running
