@@ -8,7 +8,7 @@ import { type Ask, askPort } from '../http/serve.ts'
 import { type BrokerHome, makeBrokerHome } from '../support/broker-process.ts'
 import { generousLimits } from '../support/generous-limits.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
-import { createMarks } from '../support/marks.ts'
+import { createMarks, withoutFigures } from '../support/marks.ts'
 import { overheardAt } from '../support/overheard.ts'
 import { until } from '../support/until.ts'
 
@@ -68,6 +68,26 @@ describe('what every journey looks for, it would find', () => {
     for (const form of ['Marked-Secret/1+2', 'Marked-Secret%2F1%2B2', 'TWFya2VkLVNlY3JldC8xKzI'])
       expect(found(`before${form}after`)).toEqual(['Marked-Secret/1+2'])
   })
+})
+
+test('a figure that looks like a code is none: a number in JSON, in a header of limits, in a metric', () => {
+  const marks = createMarks()
+  marks.add('918273')
+  const found = (text: string) => marks.foundIn(withoutFigures(text))
+  expect(
+    found(
+      ['x-rate-limit-remaining: 918273', '["burst",918273,60]', '{"at":918273}', 'calls{a="b"} 918273'].join(
+        '\n',
+      ),
+    ),
+  ).toEqual([])
+  for (const leak of [
+    '{"passCode":"918273"}',
+    'set gatehouse:x 918273',
+    'x-code: 918273',
+    'calls{code="918273"} 1',
+  ])
+    expect(found(leak)).toEqual(['918273'])
 })
 
 describe('a broker process that breaks', () => {

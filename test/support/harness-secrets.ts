@@ -1,6 +1,6 @@
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import type { Gatehouse } from './gatehouse.ts'
-import { createMarks } from './marks.ts'
+import { createMarks, withoutFigures } from './marks.ts'
 import { forgetOverheard, overheardAt, processOutputs } from './overheard.ts'
 import { startMonitor } from './redis-monitor.ts'
 import type { RedisServer } from './redis-server.ts'
@@ -61,7 +61,7 @@ export async function watchSecrets(parts: HarnessSecretsParts): Promise<HarnessS
         brokers.flatMap(({ opsUrl }) => OPS_PATHS.map((path) => textAt(opsUrl + path))),
       )
       const logs = [...brokers.map((broker) => broker.logText()), ...processOutputs()]
-      const written = [...logs, ...told.map(withoutFigures)]
+      const written = [...logs, ...told]
       const answers = brokers.flatMap(({ url }) => {
         const heard = overheardAt(url)
         for (const secret of heard.secrets) secrets.add(secret)
@@ -80,7 +80,7 @@ export async function watchSecrets(parts: HarnessSecretsParts): Promise<HarnessS
 function expectNone(where: string, text: string, secrets: readonly string[]): void {
   const marks = createMarks()
   marks.add(...secrets)
-  const [first, ...more] = marks.foundIn(text)
+  const [first, ...more] = marks.foundIn(withoutFigures(text))
   if (first === undefined) return
   const at = Math.max(0, text.indexOf(first))
   const around = text.slice(Math.max(0, at - 200), at + first.length + 100)
@@ -102,11 +102,6 @@ async function textAt(url: string): Promise<string> {
   return answer === undefined ? '' : answer.text()
 }
 
-/** A figure is no code, even when it looks like one. */
-function withoutFigures(metrics: string): string {
-  return metrics.replace(/ [-+.\deE]+$/gm, '')
-}
-
 const SECRETS = new Set(['password', 'answer'])
 /** A browser sees these: whose they are, and the shared secret of an app while it is enrolled. */
 const SHOWN = new Set(['phoneNumber', 'recoveryPhone', 'secret'])
@@ -119,6 +114,9 @@ function namedIn(value: unknown, names: ReadonlySet<string>): string[] {
   )
 }
 
+/** What follows the key is a time. */
+const EXPIRIES = new Set(['expire', 'pexpire'])
+
 /** Every command that the server was given, as long as it ran. */
 async function watchStore(redis: RedisServer) {
   const lines: string[] = []
@@ -127,7 +125,7 @@ async function watchStore(redis: RedisServer) {
   monitor.on('error', () => {}) // a server that is away is often what the journey is about
   monitor.on('monitor', (_time: string, [command = '', key = '', value = '', ...rest]: string[]) => {
     const others = rest.filter((one) => !/^\d+$/.test(one)) // times to live, counts
-    lines.push([command, key, value, ...others].join(' '))
+    lines.push([command, key, EXPIRIES.has(command) ? '' : value, ...others].join(' '))
   })
   client.disconnect()
   return { text: () => lines.join('\n'), stop: () => monitor.disconnect() }

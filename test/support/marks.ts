@@ -54,6 +54,14 @@ export function createMarks(): Marks {
   }
 }
 
+/** A figure is no code, even when it looks like one: numbers in JSON, in headers of limits and in metrics. */
+export function withoutFigures(text: string): string {
+  return text
+    .replace(/(?<=[[,:])\d+(?=[,\]}])/g, '')
+    .replace(/^(x-rate-limit-\w+|content-length|retry-after): \d+$/gm, '$1:')
+    .replace(/^(\w+(?:\{.*\})?) [-+.\deE]+$/gm, '$1')
+}
+
 function formsOf(mark: string): string[] {
   const bytes = Buffer.from(mark)
   const base64 = bytes.toString('base64').replaceAll('=', '')
