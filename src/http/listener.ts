@@ -34,6 +34,8 @@ export function createListener(
 ): Listener {
   let retiring = false
   let closesIdle = false
+  let accepted = 0
+  let settle: NodeJS.Timeout | undefined
   const connections: Connections = new Map()
   const linger = createLinger()
 
@@ -47,6 +49,7 @@ export function createListener(
         return
       }
       if (retiring) sendElsewhere(res, answers.at(-1))
+      settle?.refresh()
       answers.push(res)
       res.once('close', () => {
         answers.splice(answers.indexOf(res), 1)
@@ -78,6 +81,7 @@ export function createListener(
     refuse(error, socket, last?.req.complete === false ? last : undefined)
   })
   server.on('connection', (socket: Socket) => {
+    accepted += 1
     const answers: ServerResponse[] = []
     connections.set(socket, answers)
     socket.once('close', () => {
@@ -101,6 +105,17 @@ export function createListener(
     }
   }
 
+  /**
+   * Connections and requests that the system has already are taken first: a busy process would reset them when it closes. libuv
+   * accepts one connection in a turn of the event loop.
+   */
+  const arrived = async () => {
+    for (let before = -1, turns = 0; accepted > before && turns <= BACKLOG; turns++) {
+      before = accepted
+      await nextCheck()
+    }
+  }
+
   return {
     listen: (port, host) => listen(server, port, host),
     retire,
@@ -112,7 +127,8 @@ export function createListener(
         // not the HTTP server's own: that one cuts idle connections at once, those whose request is on its way too
         NetServer.prototype.close.call(server, () => resolve())
       })
-      const settle = setTimeout(
+      clearTimeout(settle)
+      settle = setTimeout(
         async () => {
           await arrived()
           closesIdle = true
@@ -151,15 +167,10 @@ function closeUnsent(res: ServerResponse): void {
   res.emit('close')
 }
 
-/**
- * Connections and requests that the system has already are taken first, as timers and signals are handled before them: a busy process
- * would reset them when it closes.
- */
-function arrived(): Promise<void> {
-  return nextCheck()
-}
+/** So many connections wait in the system until they are accepted; Linux takes no more than `net.core.somaxconn`. */
+const BACKLOG = 1024
 
-/** A connection that has been silent for so long after the last call for new ones has nothing on its way. */
+/** When no connection has brought a request for so long since the listener closed, those that are kept have nothing on their way. */
 const SETTLE_MS = 1000
 
 /**
@@ -174,7 +185,7 @@ function sendElsewhere(res: ServerResponse, ahead?: ServerResponse): void {
 function listen(server: Server, port: number, host: string): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ port, host, backlog: 1024 }, () => {
+    server.listen({ port, host, backlog: BACKLOG }, () => {
       server.off('error', reject)
       resolve((server.address() as AddressInfo).port) // listening on TCP: an address of this form
     })

@@ -10,8 +10,8 @@ export interface Arrival {
   readonly signedInAs: unknown
   /** Every status met, `0` for a connection that was cut. */
   readonly statuses: readonly number[]
-  /** Connections that broke after the request was taken; one that was never taken is not among them. */
-  readonly cutOff: number
+  /** The causes of connections that broke after the request was taken; one that was never taken is not among them. */
+  readonly cutOff: readonly string[]
   /** The longest wait for one answer. */
   readonly slowestMs: number
   readonly startedOver: number
@@ -37,7 +37,7 @@ async function arrive(fleet: Fleet, n: number, withinMs: number): Promise<Arriva
   const statuses: number[] = []
   let slowestMs = 0
   let startedOver = 0
-  let cutOff = 0
+  const cutOff: string[] = []
   let turn = n
   const deadline = performance.now() + withinMs
   const browser = openBrowser(fleet.brokers[0]?.url ?? '')
@@ -52,7 +52,8 @@ async function arrive(fleet: Fleet, n: number, withinMs: number): Promise<Arriva
         ? browser.get(url, { headers })
         : browser.post(url, body, { headers })
       ).catch((error: unknown) => {
-        if (!wasRefused(error)) cutOff += 1
+        const cause = causeOf(error)
+        if (cause !== 'ECONNREFUSED') cutOff.push(`${method} ${path} ${cause}`)
         return undefined // asked again
       })
       slowestMs = Math.max(slowestMs, performance.now() - sentAt)
@@ -88,8 +89,8 @@ async function arrive(fleet: Fleet, n: number, withinMs: number): Promise<Arriva
   }
 }
 
-/** Nobody listened there: the request never left. By properties: what Node throws comes from another realm. */
-function wasRefused(error: unknown): boolean {
+/** `ECONNREFUSED` where nobody listened: the request never left. By properties: what Node throws comes from another realm. */
+function causeOf(error: unknown): string {
   const cause = typeof error === 'object' && error !== null && 'cause' in error ? error.cause : undefined
-  return typeof cause === 'object' && cause !== null && 'code' in cause && cause.code === 'ECONNREFUSED'
+  return typeof cause === 'object' && cause !== null && 'code' in cause ? String(cause.code) : String(error)
 }

@@ -1,7 +1,7 @@
 import { Agent, type RequestListener, request, type ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setImmediate as nextCheck } from 'node:timers/promises'
-import { afterEach, describe, expect, test } from '@jest/globals'
+import { afterEach, describe, expect, jest, test } from '@jest/globals'
 import { createListener, type ListenerOptions } from '../../src/http/listener.ts'
 import { until } from '../support/until.ts'
 import { askPort, keeper, PATIENCE, rawExchange } from './serve.ts'
@@ -252,6 +252,16 @@ describe('drain', () => {
     await drained
   })
 
+  test('connections that the system had accepted before are answered, however many', async () => {
+    const { listener, port } = await listening((_req, res) => res.end('done'))
+    const waiting = Array.from({ length: 50 }, () => connection(port))
+    for (const one of waiting) one.get()
+    await new Promise<void>((resolve) => process.nextTick(resolve)) // by now each has asked the system for its connection
+    await listener.drain(LONGER_THAN_A_TEST_MS)
+    await until(() => waiting.every(({ state }) => state.closed))
+    expect(waiting.filter(({ state }) => !state.received.endsWith('done'))).toEqual([])
+  })
+
   test('a kept connection whose request was running is told to close, and does not hold the drain up', async () => {
     const { listener, port, waiting, release } = await slow()
     const kept = connection(port)
@@ -287,6 +297,32 @@ describe('drain', () => {
         .end()
     })
     await listener.drain(LONGER_THAN_A_TEST_MS)
+  })
+
+  test('idle connections stay while requests still come on others, and end once none has come for a while', async () => {
+    const { listener, port } = await listening((_req, res) => res.end('x'))
+    const answers = ({ state }: ReturnType<typeof connection>) => state.received.split('200 OK').length - 1
+    const [busy, idle] = [connection(port), connection(port)]
+    const unused = connection(port)
+    for (const kept of [busy, idle, unused]) kept.get()
+    await until(() => [busy, idle, unused].every((kept) => answers(kept) === 1))
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance', 'Date'] })
+    try {
+      const drained = listener.drain(LONGER_THAN_A_TEST_MS)
+      await nextCheck()
+      for (const kept of [busy, idle]) {
+        jest.advanceTimersByTime(900)
+        await nextCheck()
+        kept.get()
+        await until(() => answers(kept) === 2, { timeoutMs: 10_000 })
+      }
+      jest.advanceTimersByTime(1100)
+      await drained
+    } finally {
+      jest.useRealTimers()
+    }
+    await until(() => unused.state.closed)
+    expect(answers(unused)).toBe(1)
   })
 
   test('an answer whose headers were out already can not say it any more, and its connection ends all the same', async () => {
