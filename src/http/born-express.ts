@@ -16,9 +16,8 @@ export function bornExpress(app: RequestListener): BornExpress | undefined {
   class Request extends IncomingMessage {}
   class Answer extends ServerResponse<IncomingMessage> {
     override end(chunk?: unknown, encoding?: unknown, done?: unknown): this {
-      super.end(chunk, encoding as BufferEncoding, done as () => void)
       dropContent(this.req)
-      return this
+      return super.end(chunk, encoding as BufferEncoding, done as () => void)
     }
   }
   app.request = under(app.request, Request.prototype)

@@ -20,6 +20,15 @@ export function readBy(req: IncomingMessage, reader: BodyReader): void {
   readers.set(req, reader)
 }
 
+const discarded = new WeakMap<IncomingMessage, number>()
+
+/** The rest of the body is read and dropped, so that its connection can serve the next request. */
+export function discardBody(req: IncomingMessage): void {
+  if (req.complete || discarded.has(req)) return
+  discarded.set(req, 0)
+  req.on('data', ({ length }: Buffer) => discarded.set(req, (discarded.get(req) ?? 0) + length))
+}
+
 /**
  * Counts each request's body among those in flight until it is complete or gone. One that nobody reads, of a GET or of a
  * request that is refused, is discarded as it arrives: only what Node keeps of it counts, its headers and trailers.
@@ -50,24 +59,29 @@ function countBody(req: IncomingMessage, res: ServerResponse, bodies: BodiesInFl
 
   const chunkedBytes = () => {
     const received = readers.get(req)?.receivedBytes() ?? 0
-    return bytesOfChunks(received, wireBytes() - headText - received)
+    const around = wireBytes() - headText - received - (discarded.get(req) ?? 0)
+    return (res.writableEnded ? 0 : bytesOfBuffer(received)) + bytesOfTrailers(around)
   }
   const bodyBytes = () => {
     if (announced === undefined) return chunkedBytes()
     return readers.has(req) ? announced : 0
   }
-  const bytes = () => headers + bodyBytes()
+  const bytes = () => (res.writableEnded ? 0 : headers) + bodyBytes()
   const recount = () => afterData(() => place?.resize(bytes()))
   const release = () => {
     isOver = true
-    if (announced === undefined) socket.off('data', recount)
+    socket.off('data', recount).off('close', release)
     place?.release()
   }
   req.once('end', () => {
     release()
     dropTrailers(req)
   })
-  res.once('close', release) // a request that is answered before its body is complete may never end
+  // the rest of a body that is answered already occupies nothing, but its trailers do
+  if (announced === undefined) {
+    res.once('close', recount)
+    socket.once('close', release)
+  } else res.once('close', release)
   afterData(() => {
     if (isOver) return
     place = bodies.admit({
@@ -77,7 +91,10 @@ function countBody(req: IncomingMessage, res: ServerResponse, bodies: BodiesInFl
         release()
         const reader = readers.get(req)
         if (reader === undefined || res.writableEnded) socket.destroy()
-        else reader.evict(answer)
+        else {
+          if (announced === undefined) res.once('close', () => socket.destroySoon()) // it would go on to hold its trailers
+          reader.evict(answer)
+        }
       },
     })
     if (announced !== undefined || isOver) return
@@ -97,9 +114,14 @@ function dropTrailers(req: IncomingMessage): void {
   req.trailers = {}
 }
 
-/** The data, whose buffer grows by doubling, and all that stands around the data, each byte of which may be a trailer, kept by Node. */
-function bytesOfChunks(received: number, around: number): number {
-  return 2 * received + BYTES_OF_A_STRING * Math.max(0, around)
+/** It grows by doubling. */
+function bytesOfBuffer(received: number): number {
+  return 2 * received
+}
+
+/** All that stands around the data: each byte may be a trailer, kept by Node. */
+function bytesOfTrailers(around: number): number {
+  return BYTES_OF_A_STRING * Math.max(0, around)
 }
 
 /** Of the request's head at least, as it was sent: `POST /path HTTP/1.1`, lines with a colon, an empty line. */

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { RequestHandler } from 'express'
 import { bodyTooLarge, notJson, wrongContentType } from '../errors.ts'
 import { type BodyEncoding, MEDIA_TYPES } from './body-encoding.ts'
-import { announcedBytes, hasBody, readBy } from './count-body.ts'
+import { announcedBytes, discardBody, hasBody, readBy } from './count-body.ts'
 import { readBody } from './read-body.ts'
 import { wholeQuery } from './whole-query.ts'
 
@@ -25,7 +25,7 @@ export interface JsonBodyParts {
 export function jsonBody({ limitBytes, takesForm }: JsonBodyParts): RequestHandler {
   return function jsonBody(req, _res, next) {
     if (req.method === 'GET' || req.method === 'HEAD') {
-      req.resume() // what comes all the same is discarded: else Node would keep it piece by piece
+      discardBody(req) // else Node would keep it piece by piece
       return next()
     }
     if (!hasBody(req)) {

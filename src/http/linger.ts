@@ -1,33 +1,22 @@
 import type { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
+import { noteAnswered } from './wire-bytes.ts'
 
 /**
- * Ends the connection of a request that was answered before its body was complete, such as one that is refused. Until
- * then the rest of the body is read and discarded: otherwise the client would get a reset instead of the response. Only
- * a few connections get that time, because reading refused bodies costs as much as reading accepted ones.
+ * Gives a request that was answered before its body was complete time to complete it. The rest is read and dropped: a proxy has mostly
+ * sent all of it, and takes a connection that is cut instead for a fault of the server.
  */
-export function createLinger(): (req: IncomingMessage) => void {
-  const lingering = new Set<Socket>()
-
-  return (req) => {
-    const { socket } = req
-    if (socket.destroyed) return
-    if (lingering.size >= MOST_LINGERING) {
-      socket.destroySoon()
-      return
-    }
-    lingering.add(socket)
-    const end = setTimeout(() => socket.destroy(), LINGER_MS)
-    const leave = () => {
-      clearTimeout(end)
-      lingering.delete(socket)
-      req.off('end', leave)
-      socket.off('close', leave)
-    }
-    req.once('end', leave)
-    socket.once('close', leave)
+export function linger(req: IncomingMessage): void {
+  const { socket } = req
+  if (socket.destroyed) return
+  const end = setTimeout(() => socket.destroy(), LINGER_MS)
+  const leave = () => {
+    clearTimeout(end)
+    req.off('end', leave)
+    socket.off('close', leave)
+    noteAnswered(socket)
   }
+  req.once('end', leave)
+  socket.once('close', leave)
 }
 
-const MOST_LINGERING = 30
-const LINGER_MS = 1000
+const LINGER_MS = 2000

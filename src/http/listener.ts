@@ -2,7 +2,7 @@ import { createServer, type RequestListener, type Server, type ServerResponse } 
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as nextCheck } from 'node:timers/promises'
 import { bornExpress } from './born-express.ts'
-import { createLinger } from './linger.ts'
+import { linger } from './linger.ts'
 import { type RequestRecords, refuseExpectation, refuseMalformed } from './refuse-malformed.ts'
 import { noteAnswered } from './wire-bytes.ts'
 
@@ -37,7 +37,6 @@ export function createListener(
   let accepted = 0
   let settle: NodeJS.Timeout | undefined
   const connections: Connections = new Map()
-  const linger = createLinger()
 
   /** The request's answer is among those that its connection waits for, until it is closed. */
   const awaited =
@@ -53,8 +52,8 @@ export function createListener(
       answers.push(res)
       res.once('close', () => {
         answers.splice(answers.indexOf(res), 1)
-        noteAnswered(req.socket)
-        if (!req.complete) linger(req)
+        if (req.complete) noteAnswered(req.socket)
+        else linger(req)
         if (closesIdle) server.closeIdleConnections() // the headers of this answer were out before we retired
       })
       listener(req, res)

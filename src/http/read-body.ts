@@ -22,19 +22,19 @@ export function readBody(req: IncomingMessage, limitBytes: number, done: Done): 
     buffer = NOTHING
   }
   function take(chunk: Buffer): void {
-    const needed = length + chunk.length
-    if (needed > limitBytes) {
+    const before = length
+    length += chunk.length
+    if (length > limitBytes) {
       stop()
       done(bodyTooLarge(limitBytes), NOTHING)
       return
     }
-    if (length === 0)
+    if (before === 0)
       buffer = chunk // mostly all of it
     else {
-      if (needed > buffer.length) buffer = grown(buffer, length, Math.min(limitBytes, 2 * needed))
-      chunk.copy(buffer, length)
+      if (length > buffer.length) buffer = grown(buffer, before, Math.min(limitBytes, 2 * length))
+      chunk.copy(buffer, before)
     }
-    length = needed
   }
   function finish(): void {
     const body = buffer.subarray(0, length)

@@ -194,6 +194,27 @@ describe('a body that nobody reads', () => {
   })
 })
 
+test('a body in chunks that is refused may be as long as it is: what is dropped of it does not count, but its trailers do', async () => {
+  const limit = { bodies: 10, bytes: 20_000 }
+  const { open, hold, shed } = await harness({ total: limit, perAddress: limit })
+  const refused = chunked(HONEST).replace('json', 'xml')
+  const chunk = `fa00\r\n${'x'.repeat(64_000)}\r\n`
+  const clients = await Promise.all([open(), open(), open()])
+  for (const { send } of clients) send(refused)
+  await until(() => clients.every(({ statuses }) => statuses().length === 1))
+  for (const { send } of clients) send(chunk + chunk)
+  for (const { send } of clients) send(`0\r\n\r\n${ahead('/answered')}`)
+  await until(() => clients.every(({ statuses, isClosed }) => statuses().length === 2 || isClosed()))
+  expect(clients.map(({ statuses }) => statuses())).toEqual(Array(3).fill([415, 200]))
+  expect(await shed()).toEqual([])
+
+  const others = await hold(announced('192.0.2.1', 100))
+  const trailing = await hold(refused)
+  trailing.send(`0\r\n${'ab:\r\n'.repeat(200)}`)
+  await until(trailing.isClosed)
+  expect(others.isClosed()).toBe(false)
+})
+
 test('a request whose answer waits behind another one holds neither headers nor body any more', async () => {
   const { open, waiting } = await harness({
     total: { bodies: 10, bytes: 100_000 },

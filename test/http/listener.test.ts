@@ -372,13 +372,28 @@ describe('drain', () => {
   })
 })
 
-test('a request that is answered before its body is complete ends its connection, once the answer is out', async () => {
-  const patience = { requestTimeoutMs: 3_600_000, keepAliveTimeoutMs: 3_600_000, writeTimeoutMs: 3_600_000 }
-  const { port } = await listening((_req, res) => res.end('refused'), patience)
-  const clients = Array.from({ length: 100 }, () => connection(port)) // more than may linger
-  for (const { write } of clients) write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{')
-  await until(() => clients.every(({ state }) => state.received.endsWith('refused')))
-  await until(() => clients.every(({ state }) => state.closed))
+describe('a request that is answered before its body is complete', () => {
+  const NEVER = { requestTimeoutMs: 3_600_000, keepAliveTimeoutMs: 3_600_000, writeTimeoutMs: 3_600_000 }
+  const UNFINISHED = `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{`
+  const answers = ({ state }: ReturnType<typeof connection>) => state.received.split('refused').length - 1
+
+  test('however many there are, all is read: their connections, which proxies keep, serve the next request', async () => {
+    const { port } = await listening((_req, res) => res.end('refused'), NEVER)
+    const clients = Array.from({ length: 100 }, () => connection(port))
+    for (const { write } of clients) write(UNFINISHED)
+    await until(() => clients.every((client) => answers(client) === 1))
+    for (const { write } of clients) write('         GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+    await until(() => clients.every((client) => answers(client) === 2), { timeoutMs: 10_000 })
+    expect(clients.filter(({ state }) => state.closed)).toEqual([])
+  })
+
+  test('and stays so: its connection ends soon, also where requests may take for ever', async () => {
+    const { port } = await listening((_req, res) => res.end('refused'), NEVER)
+    const client = connection(port)
+    client.write(UNFINISHED)
+    await until(() => client.state.closed)
+    expect(client.state.received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200'])
+  })
 })
 
 describe('patience is bounded', () => {
