@@ -1,4 +1,4 @@
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { AMELIA, type Harness, type HarnessOptions, PASSWORD, startHarness } from './harness.ts'
@@ -20,7 +20,7 @@ export interface Portal {
 
 export interface Arrived {
   readonly method: string
-  /** Every header, its name in lower case with hyphens for underscores, as an application behind CGI reads them. */
+  /** Every header, its name in lower case with a hyphen for every other sign: some CGI servers do not tell them apart. */
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: string
 }
@@ -36,18 +36,21 @@ export async function startPortal({
   const application = createServer({ maxHeaderSize: 1_000_000 }, async (req, res) => {
     const chunks: Buffer[] = []
     for await (const chunk of req) chunks.push(chunk)
-    const { rawHeaders } = req
-    arrived.push({
-      method: req.method ?? '',
-      headers: rawHeaders.flatMap((name, at) =>
-        at % 2 === 0 ? [[name.toLowerCase().replaceAll('_', '-'), rawHeaders[at + 1] ?? ''] as const] : [],
-      ),
-      body: Buffer.concat(chunks).toString(),
-    })
+    arrived.push(arrivedFrom(req, Buffer.concat(chunks).toString()))
     res.statusCode = req.url === '/app/own-refusal' ? 401 : 200
     res.end('the application')
   })
   application.maxHeadersCount = 0
+  // accepts every upgrade, as some servers accept h2c
+  application.on('upgrade', (req, socket) => {
+    arrived.push(arrivedFrom(req, ''))
+    const lines = [
+      'HTTP/1.1 101 Switching Protocols',
+      'Connection: Upgrade',
+      `Upgrade: ${req.headers.upgrade}`,
+    ]
+    socket.end(`${lines.join('\r\n')}\r\n\r\n`)
+  })
   await new Promise<void>((resolve) => {
     application.listen(0, '127.0.0.1', resolve)
   })
@@ -97,6 +100,15 @@ export async function startPortal({
       await stop()
     },
   }
+}
+
+function arrivedFrom({ method = '', rawHeaders }: IncomingMessage, body: string): Arrived {
+  const headers = rawHeaders.flatMap((name, at) =>
+    at % 2 === 0
+      ? [[name.toLowerCase().replaceAll(/[^a-z0-9]/g, '-'), rawHeaders[at + 1] ?? ''] as const]
+      : [],
+  )
+  return { method, headers, body }
 }
 
 function cookiesOf({ headers }: PortalAnswer): string {

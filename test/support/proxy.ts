@@ -149,6 +149,10 @@ function askPortal(port: number, { ca }: Certificates, given: PortalAsk): Promis
         )
       },
     )
+    req.on('upgrade', ({ headers: received }, socket) => {
+      socket.destroy()
+      resolve({ status: 101, headers: received, text: '' })
+    })
     req.on('error', reject)
     req.end(body)
   })
