@@ -49,8 +49,8 @@ const TOOLS = [
     commands: ['apache2', 'httpd'],
     packages: {
       'apt-get': ['apache2'],
-      dnf: ['httpd mod_ssl'],
-      apk: ['apache2 apache2-ssl apache2-proxy'],
+      dnf: ['httpd mod_ssl mod_lua'],
+      apk: ['apache2 apache2-ssl apache2-proxy apache2-lua'],
       brew: ['httpd'],
     },
     service: ['apache2', 'httpd'],

@@ -6,6 +6,11 @@ import type { Certificates } from './redis-certificates.ts'
 export const PORTAL_HOST = 'portal.example.com'
 export const PORTAL = `https://${PORTAL_HOST}`
 
+/** Names of oauth2-proxy and the like that Gatehouse does not use: each example removes at least these from requests. */
+export const OTHER_CLAIMS = ['Email', 'Groups', 'Roles', 'Amr', 'Name', 'Access-Token', 'Redirect'].map(
+  (claim) => `X-Auth-Request-${claim}`,
+)
+
 export interface Machine {
   /** What HTTPS is served on. */
   readonly port: number
@@ -108,6 +113,7 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
         '*:443': `127.0.0.1:${port}`,
         '/etc/apache2/tls/portal.pem': certificates.certFile,
         '/etc/apache2/tls/portal.key': certificates.keyFile,
+        '/etc/apache2/apache.lua': written(directory, 'apache.lua', example('apache.lua', {})),
         'http://127.0.0.1:8080': `http://127.0.0.1:${gatehousePort}`,
         'http://127.0.0.1:3000': `http://127.0.0.1:${applicationPort}`,
         '/srv/portal': directory,
@@ -145,8 +151,7 @@ const APACHE_MODULES = [
   'ssl',
   'socache_shmcb',
   'headers',
-  'rewrite',
-  'setenvif',
+  'lua',
   'proxy',
   'proxy_http',
   'reqtimeout',
