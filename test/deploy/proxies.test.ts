@@ -4,6 +4,7 @@ import { describe, expect, test } from '@jest/globals'
 import { parse } from 'yaml'
 import { defaultTunables } from '../../src/config/load-config.ts'
 import { FORWARD_AUTH, IDENTITY_HEADERS } from '../../src/session/forward-auth.ts'
+import { OTHER_CLAIMS } from '../support/proxies.ts'
 
 /** What the examples say, compared with what the code does. Four of them are run: proxies-attacked.test.ts. */
 
@@ -34,19 +35,22 @@ describe('traefik.yml', () => {
     })
   })
 
-  test('takes every spelling of them away first, wherever a request goes to an upstream that listens to them', () => {
+  test('takes every spelling of them, other claims and upgrades away first, wherever a request goes', () => {
     const [taken, alsoForWhoWantsIt] = valuesUnder('customRequestHeaders', tree)
     expect(alsoForWhoWantsIt).toEqual({ Cookie: '' })
     const spellings = NAMES.flatMap((name) => spellingsOf(name))
     expect(spellings).toHaveLength(8 + 16 + 8)
     expect(taken).toEqual(
-      Object.fromEntries([...spellings, 'Forwarded', 'Traceparent'].map((name) => [name, ''])),
+      Object.fromEntries(
+        [...spellings, ...OTHER_CLAIMS, 'Forwarded', 'Traceparent', 'Upgrade'].map((name) => [name, '']),
+      ),
     )
     expect(tree).toMatchObject({
       http: {
         routers: {
           gatehouse: { middlewares: ['no-claims'] },
           application: { middlewares: ['no-claims', 'sign-in-page', 'signed-in'] },
+          portal: { middlewares: ['no-claims'] },
         },
       },
     })
@@ -69,7 +73,14 @@ describe('envoy.yaml', () => {
 
   test('hands on exactly what the broker says, and takes it from clients', () => {
     expect(patterns('allowed_upstream_headers')).toEqual(inSmallLetters)
-    expect(valuesUnder('remove', tree)).toEqual([...inSmallLetters, 'forwarded', 'traceparent'])
+    const otherClaims = OTHER_CLAIMS.map((name) => name.toLowerCase())
+    expect(valuesUnder('remove', tree)).toEqual([
+      ...inSmallLetters,
+      ...otherClaims,
+      'forwarded',
+      'traceparent',
+    ])
+    expect(valuesUnder('upgrade_configs', tree)).toEqual([])
     expect(valuesUnder('headers_with_underscores_action', tree)).toEqual(['DROP_HEADER'])
     expect(patterns('allowed_headers')).toEqual([
       'cookie',
