@@ -5,6 +5,7 @@ import {
   enrolmentAfter,
   enrolmentIn,
   factorName,
+  foundActive,
 } from '../../src/authn/enrolment.ts'
 import type { Answer } from '../../src/authn/transaction.ts'
 
@@ -116,5 +117,30 @@ describe('after an answer', () => {
 
   test.each(['activate_resend', 'verify', 'skip', 'cancel'])('nor by %s', (operation) => {
     expect(completesEnrolment(operation, answer('SUCCESS'))).toBe(false)
+  })
+
+  const PUSH = { ...SMS, factorType: 'push' }
+  const SMS_NAME = factorName('sms', 'OKTA')
+  const PUSH_NAME = factorName('push', 'OKTA')
+  const settingUpPush = { enrolment: PUSH, activeFactors: [SMS_NAME] }
+  const found = (operation: string, status: string, activeFactors: string[], before = settingUpPush) =>
+    foundActive(operation, { status, activeFactors }, before)
+
+  test('a factor that the phone has activated is found: it is listed now, or nothing is left to do', () => {
+    expect(found('previous', 'MFA_ENROLL', [SMS_NAME, PUSH_NAME])).toEqual(PUSH)
+    expect(found('state', 'SUCCESS', [])).toEqual(PUSH)
+  })
+
+  test('but not where another one is listed, it was listed before, or a step brought the success', () => {
+    expect(found('previous', 'MFA_ENROLL', [SMS_NAME, factorName('push', 'DUO')])).toBeUndefined()
+    expect(
+      found('previous', 'MFA_ENROLL', [PUSH_NAME], { enrolment: PUSH, activeFactors: [PUSH_NAME] }),
+    ).toBeUndefined()
+    expect(found('skip', 'SUCCESS', [])).toBeUndefined()
+    expect(found('state', 'MFA_ENROLL', [])).toBeUndefined()
+  })
+
+  test('nor where none was set up', () => {
+    expect(foundActive('state', { status: 'SUCCESS', activeFactors: [PUSH_NAME] }, NONE)).toBeUndefined()
   })
 })

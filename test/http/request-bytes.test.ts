@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { expect, test } from '@jest/globals'
-import { requestBytes } from '../../src/http/request-bytes.ts'
+import { BYTES_OF_A_STRING, headerBytes, requestBytes } from '../../src/http/request-bytes.ts'
 import { heldBytes } from '../support/heap.ts'
 
 const TEXT_BYTES = 60_000
@@ -32,11 +32,32 @@ const BODIES: Readonly<Record<string, (copy: number) => string>> = {
 
 const requestWith = (body: unknown) => ({ url: '', rawHeaders: [], body }) as unknown as IncomingMessage
 
+const bytesOf = (body: unknown) => requestBytes(requestWith(body))
+
+test.each<[name: string, more: unknown, less: unknown, bytes: number]>([
+  ['a character of a text, which may be a wide one', { a: 'pp' }, { a: 'p' }, 2],
+  ['a character of a name', { aa: 1 }, { a: 1 }, 2],
+  ['an item of a list: a value', [1, true], [1], 72],
+  ['null: a value', [null], [], 72],
+  ['a member: a name that no other object has, and a value', { a: 1, bb: 1 }, { a: 1 }, 72 + 150 + 2 * 2],
+  ['an object in a list: a value', [{}], [], 72],
+])('counts %s', (_name, more, less, bytes) => {
+  expect(bytesOf(more) - bytesOf(less)).toBe(bytes)
+})
+
+test('counts the URL, and each name and value of a header', () => {
+  const request = (url: string, rawHeaders: string[]) =>
+    headerBytes({ url, rawHeaders } as unknown as IncomingMessage)
+  expect(request('/a?b', [])).toBe(4)
+  expect(request('', ['Abc', 'de'])).toBe(2 * BYTES_OF_A_STRING + 5)
+  expect(headerBytes({ rawHeaders: [] } as unknown as IncomingMessage)).toBe(0)
+})
+
 test.each(Object.entries(BODIES))('a body of %s occupies no more than is counted', (_name, text) => {
   const before = heldBytes()
   const bodies = Array.from({ length: COPIES }, (_, copy): unknown => JSON.parse(text(copy)))
   const held = heldBytes() - before
-  const counted = bodies.reduce<number>((bytes, body) => bytes + requestBytes(requestWith(body)), 0)
+  const counted = bodies.reduce<number>((bytes, body) => bytes + bytesOf(body), 0)
   expect(held).toBeGreaterThan(COPIES * 10_000) // else this test would measure nothing
   expect(held).toBeLessThan(1.1 * counted)
 })
@@ -47,5 +68,5 @@ test('an ordinary sign-in counts a few kilobytes', () => {
     password: 'p'.repeat(20),
     options: { warnBeforePasswordExpired: true },
   }
-  expect(requestBytes(requestWith(body))).toBeLessThan(2000)
+  expect(bytesOf(body)).toBeLessThan(2000)
 })
