@@ -10,19 +10,12 @@ import { keeper } from '../http/serve.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { deadPort, type StubListener, sendJson, startStubUpstream } from '../support/stub-upstream.ts'
 import { clientFor } from '../upstream/client-for.ts'
+import { CLIENT as RETURNED } from './made-up-client.ts'
 
 const { keep, closeAll } = keeper()
 afterEach(closeAll)
 
-const CLIENT: Client = {
-  requestId: 'request-1',
-  address: '198.51.100.7',
-  device: { id: 'd'.repeat(32), returned: true },
-  userAgent: 'Browser/1.0',
-  acceptLanguage: 'de-CH',
-  fingerprint: undefined,
-  sessionId: undefined,
-}
+const CLIENT: Client = { ...RETURNED, userAgent: 'Browser/1.0', acceptLanguage: 'de-CH' }
 const STATELESS: AuthnCall = { path: '/api/v1/authn', body: { username: 'ada' }, bearsToken: false }
 const STATEFUL: AuthnCall = { path: '/api/v1/authn/skip', body: { stateToken: '00x' }, bearsToken: true }
 const SUCCESS = { status: 'SUCCESS' }

@@ -11,6 +11,7 @@ import { createMetrics } from '../../src/observability/metrics.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { UpstreamAnswer } from '../../src/upstream/upstream-client.ts'
 import { collectLog } from '../observability/collect-log.ts'
+import { CLIENT as RETURNED } from './made-up-client.ts'
 
 const UPSTREAM = 'https://org.example.com'
 const PUBLIC = 'https://portal.example.net'
@@ -25,15 +26,7 @@ const PNG = Buffer.from('89504e470d0a1a0a', 'hex')
 const MAX_PICTURE_BYTES = 100
 
 const offeredGet = (path: string): OfferedStep => ({ path, query: '', methods: ['GET'] })
-const clientOf = (id: string, returned = true): Client => ({
-  requestId: 'request-1',
-  address: '198.51.100.7',
-  device: { id, returned },
-  userAgent: '',
-  acceptLanguage: '',
-  fingerprint: undefined,
-  sessionId: undefined,
-})
+const clientOf = (id: string, returned = true): Client => ({ ...RETURNED, device: { id, returned } })
 const CLIENT = clientOf(DEVICE)
 
 const HANDLE = 'handle'

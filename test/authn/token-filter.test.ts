@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
-import type { Client } from '../../src/authn/client.ts'
 import { asNoAnswer, createGuard, walked } from '../../src/authn/guard.ts'
 import { createToBrowser } from '../../src/authn/to-browser.ts'
 import { begin } from '../../src/authn/transaction.ts'
 import { walk } from '../../src/authn/walk.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { collectLog } from '../observability/collect-log.ts'
+import { CLIENT } from './made-up-client.ts'
 
 const TOKEN = '00stateTokenOfTheUpstream_abcdef'
 const RETIRED = '00retiredTokenOfTheUpstream_abcd'
@@ -13,15 +13,6 @@ const OWN_SECRET = 'plainly-fake-own-secret'
 const HANDLE = `00${'h'.repeat(43)}`
 const UPSTREAM = 'https://org.example.com'
 const PUBLIC = 'https://portal.example.net'
-const CLIENT: Client = {
-  requestId: 'request-1',
-  address: '198.51.100.7',
-  device: { id: 'd'.repeat(32), returned: true },
-  userAgent: '',
-  acceptLanguage: '',
-  fingerprint: undefined,
-  sessionId: undefined,
-}
 
 let metrics: ReturnType<typeof createMetrics>
 let collected: ReturnType<typeof collectLog>

@@ -1,20 +1,11 @@
 import { describe, expect, test } from '@jest/globals'
-import type { Client } from '../../../src/authn/client.ts'
 import type { Attempt } from '../../../src/authn/guessing/attempts.ts'
 import { createCountings } from '../../../src/authn/guessing/countings.ts'
 import { createLoginNames } from '../../../src/authn/login-names.ts'
 import { defaultTunables } from '../../../src/config/load-config.ts'
 import { createSigner } from '../../../src/crypto/sign.ts'
+import { CLIENT as client } from '../made-up-client.ts'
 
-const client: Client = {
-  requestId: 'request-1',
-  address: '203.0.113.5',
-  device: { id: 'd'.repeat(32), returned: true },
-  userAgent: '',
-  acceptLanguage: '',
-  fingerprint: undefined,
-  sessionId: undefined,
-}
 const { personal, local, knownDeviceKeys } = createCountings({
   figures: defaultTunables().limits,
   names: createSigner(() => [Buffer.alloc(32, 'plainly-fake')], 'limit-names'),

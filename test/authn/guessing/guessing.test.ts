@@ -17,17 +17,9 @@ import type { Store } from '../../../src/store/store.ts'
 import { UpstreamFailure, type UpstreamFailureKind } from '../../../src/upstream/upstream-failure.ts'
 import { collectLog } from '../../observability/collect-log.ts'
 import { until } from '../../support/until.ts'
+import { CLIENT as client } from '../made-up-client.ts'
 
 const NOW = Date.now() + 3_600_000 // ahead of the store's clock: nothing is too late, however slow the machine
-const client: Client = {
-  requestId: 'request-1',
-  address: '203.0.113.5',
-  device: { id: 'd'.repeat(32), returned: true },
-  userAgent: '',
-  acceptLanguage: '',
-  fingerprint: undefined,
-  sessionId: undefined,
-}
 const password: Attempt = { defence: 'password', operation: 'primary', login: 'ada' }
 
 const ended = (errorCode: string | undefined, status?: string): Exchanged => ({
@@ -438,16 +430,19 @@ describe('a known browser', () => {
     expect(noted).toHaveLength(3)
   })
 
+  /** The names of the windows once those of the address are given back, without whose they are. */
+  const countedOfPeople = async () => {
+    await until(() => counted().every(([name]) => !name.includes(':address:')))
+    return counted()
+      .map(([name]) => name.replace(/:[\w-]{20}:/, ':'))
+      .sort()
+  }
+
   test('counts by limits of its own and by no other', async () => {
     const { guard, remember } = guessingOn()
     await remember(ADA, client)
     await guard(password, client, async () => ended('E0000004'))
-    await until(() => counted().every(([name]) => !name.includes(':address:')))
-    expect(
-      counted()
-        .map(([name]) => name.replace(/:[\w-]{20}:/, ':'))
-        .sort(),
-    ).toEqual([
+    expect(await countedOfPeople()).toEqual([
       'password:known_device:burst',
       'password:known_device:inARow',
       'password:known_device:sustained',
@@ -462,12 +457,7 @@ describe('a known browser', () => {
     await remember(ADA, client)
     await guard(password, client, async () => ended('E0000004'))
     await remember(ADA, client)
-    await until(() => counted().every(([name]) => !name.includes(':address:')))
-    expect(
-      counted()
-        .map(([name]) => name.replace(/:[\w-]{20}:/, ':'))
-        .sort(),
-    ).toEqual([
+    expect(await countedOfPeople()).toEqual([
       'password:known_device:burst',
       'password:known_device:sustained',
       'password:known_person:burst',
