@@ -1,0 +1,83 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { createSigner } from '../../src/crypto/sign.ts'
+import { keeper } from '../http/serve.ts'
+import { DEVICE_HEADER, GRANT, startSessionHarness } from './session-harness.ts'
+
+const { keep, closeAll } = keeper()
+afterEach(closeAll)
+
+async function signedIn() {
+  const harness = keep(await startSessionHarness())
+  const { bearer } = await harness.signIn()
+  return {
+    ...harness,
+    bearer,
+    /** From this device; empty: from none. */
+    statusFrom: async (device: string) =>
+      (await harness.call('GET', '/need', bearer, { [DEVICE_HEADER]: device })).status,
+    audited: () => harness.lines().filter(({ event }) => event === 'session_device_mismatch'),
+    async mismatches() {
+      const { values } = await harness.metrics.refusals.get()
+      return values.filter(({ labels }) => labels.reason === 'session_device_mismatch')
+    },
+  }
+}
+
+describe('a session cookie that comes from another device than the one that opened the session', () => {
+  test('is no session, and each time is counted', async () => {
+    const { statusFrom, mismatches, call, bearer } = await signedIn()
+    expect((await call('GET', '/need', bearer)).status).toBe(200)
+    expect(await mismatches()).toEqual([])
+    expect([await statusFrom('another'), await statusFrom('')]).toEqual([401, 401])
+    expect(await mismatches()).toEqual([expect.objectContaining({ value: 2 })])
+  })
+
+  test('is audited, with the session and the hash of the device', async () => {
+    const { statusFrom, audited, keyring, call, bearer } = await signedIn()
+    const { json } = await call('GET', '/api/v1/sessions/me', bearer)
+    await statusFrom('another')
+    const [line] = audited()
+    expect(line).toMatchObject({
+      requestId: expect.any(String),
+      address: '127.0.0.1',
+      userId: GRANT.userId,
+      loginHash: GRANT.loginHash,
+      deviceHash: createSigner(() => keyring.keys, 'log-hashes')
+        .sign('another')
+        .slice(0, 16),
+      sessionId: (json as { id: string }).id,
+    })
+  })
+
+  test('once a minute for each device, and where there is none', async () => {
+    const { statusFrom, audited, clock } = await signedIn()
+    for (const device of ['another', 'another', '', '', 'a third']) await statusFrom(device)
+    expect(audited()).toHaveLength(3)
+    expect(audited().map(({ deviceHash }) => typeof deviceHash)).toEqual(['string', 'undefined', 'string'])
+    clock.now += 59_999
+    await statusFrom('another')
+    expect(audited()).toHaveLength(3)
+    clock.now += 1
+    await statusFrom('another')
+    expect(audited()).toHaveLength(4)
+  })
+})
+
+test('a device is known by a retired key, not by a removed one', async () => {
+  const { call, bearer, keyring, audited, statusFrom } = await signedIn()
+  const second = Buffer.alloc(32, 2)
+  keyring.keys = [second, ...keyring.keys]
+  expect((await call('GET', '/need', bearer)).status).toBe(200)
+  expect(await statusFrom('another')).toBe(401)
+  expect(audited()).toHaveLength(1)
+  keyring.keys = [second]
+  expect((await call('GET', '/need', bearer)).status).toBe(401)
+})
+
+test('a cookie is there, or is not, whatever it says', async () => {
+  const { cookie } = await signedIn()
+  const requestWith = (headers: object) => ({ headers }) as Parameters<typeof cookie.isIn>[0]
+  expect(cookie.isIn(requestWith({ cookie: `${cookie.name}=x` }))).toBe(true)
+  expect(cookie.isIn(requestWith({ cookie: 'other=x' }))).toBe(false)
+  expect(cookie.isIn(requestWith({}))).toBe(false)
+})
