@@ -141,8 +141,8 @@ const sandboxConfig = z.strictObject({
     resendSeconds: z.number().min(0),
     pushPolls: z.int().min(1),
   }),
-  /** Where Duo's frame would come from; nothing answers there. */
-  duoHost: z.string().default('api-sandbox.duosecurity.example'),
+  /** Where pages are told that Duo's frame is. null: at the sandbox itself, over plain HTTP. Nothing answers at the default. */
+  duoHost: z.string().nullable().default('api-sandbox.duosecurity.example'),
   /** Phone numbers that look right but that no carrier knows: E0000098, unless `profile.validatePhone` is false. */
   invalidPhoneNumbers: z.array(z.string()).default([]),
   /** Origins of pages that security keys may be used on; the port may be `*`. The org's own address always is one. */

@@ -10,6 +10,7 @@ import {
   unknownPath,
 } from './authn-middleware.ts'
 import { createAuthnRoutes } from './authn-routes.ts'
+import { createDuoRoutes } from './duo-routes.ts'
 import { createIdentityProviderRoutes } from './identity-provider-routes.ts'
 import { createPageRoutes } from './page-routes.ts'
 import type { World } from './world.ts'
@@ -44,6 +45,7 @@ export function createAuthnApp({
   app.use(createAuthnRoutes({ world, originOf }))
   app.use(createPageRoutes({ world }))
   app.use(createIdentityProviderRoutes({ world }))
+  app.use(createDuoRoutes({ world }))
   app.use(unknownPath)
   app.use(answerErrors(world.random))
   return app

@@ -61,6 +61,13 @@ export const factorBody = stateBody.extend({
 export const duoForm = stateBody.extend({ id: required, sig_response: required })
 export type DuoForm = z.output<typeof duoForm>
 
+/** What version 2 of Duo's Web SDK opens the frame with; `parent` is the address of the page that shows it. */
+export const duoFrameQuery = z.object({
+  tx: required,
+  parent: required.pipe(z.url({ protocol: /^https?$/, hostname: /^[\w.[\]:-]+$/ })),
+  v: required.pipe(z.string().regex(/^2\./, 'is not version 2 of the Web SDK')),
+})
+
 export const enrolBody = factorBody.extend({ factorType: required, provider: required })
 export type EnrolBody = z.output<typeof enrolBody>
 

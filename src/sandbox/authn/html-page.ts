@@ -7,9 +7,13 @@ a { color: #2456c9 }
 @media (prefers-color-scheme: dark) { html, body { background: #0f131d; color: #e9edf7 } a { color: #8fb0ff } }
 `
 
-/** A plain page. @param content HTML below the heading */
-export function showPage(res: Response, title: string, content = ''): void {
-  res.set('Content-Security-Policy', POLICY).type('html')
+/**
+ * A plain page.
+ * @param content HTML below the heading
+ * @param policy directives beside those of every page
+ */
+export function showPage(res: Response, title: string, content = '', policy?: string): void {
+  res.set('Content-Security-Policy', policy === undefined ? POLICY : `${POLICY}; ${policy}`).type('html')
   res.send(
     `<!DOCTYPE html>
 <html lang="en">

@@ -1,5 +1,6 @@
-import { expect, test } from '@jest/globals'
-import { type Answer, outcome, useSandbox } from './sandbox-client.ts'
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from '@jest/globals'
+import { type Answer, answerOf, outcome, startSandbox, useSandbox } from './sandbox-client.ts'
 
 const client = useSandbox()
 
@@ -140,4 +141,88 @@ test('a form is refused everywhere else, and the control says what the frame wou
   await WAYS.verification()
   const told = await fetch(control, { method: 'POST' })
   expect(await told.json()).toEqual({ sig_response: client.sandbox.duoResponse('dario.duo') })
+})
+
+/** Duo's frame, opened as version 2 of Duo's Web SDK opens it. */
+describe('the frame', () => {
+  const PARENT = 'http://localhost:8080/signin?from=mail#top'
+  const txOf = (asked: Answer, way: Way) =>
+    String(asked.at(`_embedded.factor._embedded.${way}.signature`)).split(':')[0] ?? ''
+
+  function open(parameters: Record<string, string>): Promise<Response> {
+    return client.get(`/frame/web/v1/auth?${new URLSearchParams(parameters)}`)
+  }
+
+  test.each(['verification', 'activation'] as const)(
+    '%s: a page with two buttons, and what Duo signs if the user approves',
+    async (way) => {
+      const frame = await open({ tx: txOf(await WAYS[way](), way), parent: PARENT, v: '2.8' })
+      expect([frame.status, frame.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+      const page = await frame.text()
+      expect([...page.matchAll(/<button [^>]*>(\w+)</g)].map(([, label]) => label)).toEqual([
+        'Approve',
+        'Deny',
+      ])
+      expect(page).toContain(`${LOGINS[way]}@example.test`)
+      const [auth] = client.sandbox.duoResponse(LOGINS[way]).split(':')
+      expect(page).toContain(`data-response="${auth}"`)
+      expect(page).toContain('data-to="http://localhost:8080"')
+    },
+  )
+
+  test('only the page that opened it may frame it, and only its own script runs', async () => {
+    const tx = txOf(await WAYS.verification(), 'verification')
+    const frame = await open({ tx, parent: PARENT, v: '2.8' })
+    const [, script = ''] = (await frame.text()).match(/<script[^>]*>(.*)<\/script>/s) ?? []
+    const hash = createHash('sha256').update(script).digest('base64')
+    const policy = frame.headers.get('content-security-policy')?.split('; ')
+    expect(policy).toContain("default-src 'none'")
+    expect(policy).toContain(`script-src 'sha256-${hash}'`)
+    expect(policy).toContain('frame-ancestors http://localhost:8080')
+  })
+
+  test.each<[field: string, what: string, parameters: Record<string, string>]>([
+    ['tx', 'missing', { tx: '' }],
+    ['tx', 'of no request', { tx: 'TX|x|x' }],
+    ['parent', 'missing', { parent: '' }],
+    ['parent', 'no URL', { parent: 'portal' }],
+    ['parent', 'neither http nor https', { parent: 'javascript:alert(1)' }],
+    ['parent', 'a host that no browser calls', { parent: 'http://a;sandbox/' }],
+    ['v', 'missing', { v: '' }],
+    ['v', 'of another SDK', { v: '4' }],
+  ])('%s %s: 400, which names it', async (field, _what, parameters) => {
+    const tx = txOf(await WAYS.verification(), 'verification')
+    const refused = await answerOf(await open({ tx, parent: PARENT, v: '2.8', ...parameters }))
+    expect(outcome(refused)).toBe('400 E0000001')
+    expect(refused.at('errorCauses.0.errorSummary')).toMatch(new RegExp(`^${field}: `))
+    expect(refused.at('errorCauses')).toHaveLength(1)
+  })
+
+  test('all parameters missing: 400, which names each', async () => {
+    const refused = await answerOf(await client.get('/frame/web/v1/auth'))
+    expect(outcome(refused)).toBe('400 E0000001')
+    expect(refused.body.errorCauses).toEqual(
+      ['tx', 'parent', 'v'].map((field) => ({ errorSummary: `${field}: The field cannot be left blank` })),
+    )
+  })
+
+  test('a request that is over has no frame any more', async () => {
+    const asked = await WAYS.verification()
+    const tx = txOf(asked, 'verification')
+    await client.follow(asked, '_links.cancel')
+    expect((await open({ tx, parent: PARENT, v: '2.8' })).status).toBe(400)
+  })
+
+  test('the host is the configured one; without one it is the sandbox itself', async () => {
+    const own = await startSandbox((config) => {
+      config.duoHost = null
+    })
+    try {
+      const asked = await own.follow(await own.signIn('dario.duo'), '_embedded.factors.web._links.verify')
+      const host = asked.at('_embedded.factor._embedded.verification.host')
+      expect(host).toBe(new URL(own.url).host)
+    } finally {
+      await own.close()
+    }
+  })
 })

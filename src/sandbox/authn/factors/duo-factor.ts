@@ -2,12 +2,13 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { validationFailed } from '../authn-error.ts'
 import { randomChallenge } from '../issued-tokens.ts'
 import { action } from '../links.ts'
+import type { Transaction } from '../transaction.ts'
 import type { FactorKind, FactorStep, Outcome } from './factor-kind.ts'
 import { push } from './push-factor.ts'
 
 /**
  * Duo in a frame (Web SDK version 2). The page shows Duo's frame with `host` and `signature`, and posts what the frame gives
- * as `sig_response` to the `complete` link; then it polls. There is no frame here: the control API signs in its place.
+ * as `sig_response` to the `complete` link; then it polls. The sandbox serves the frame too (duo-routes.ts).
  */
 export const duo: FactorKind = {
   idPrefix: () => 'dsf',
@@ -41,6 +42,20 @@ export function signedResponse(step: Signed): string {
   return `${part('AUTH', step)}:${part('APP', step)}`
 }
 
+/** The waiting request with this TX part: whose it is, and the AUTH part that Duo signs once the user has approved. */
+export function duoRequest(
+  transactions: readonly Transaction[],
+  tx: string,
+): { login: string; response: string } | undefined {
+  for (const { person, factor, challenge, factorResult } of transactions) {
+    if (person === undefined || factor?.factorType !== 'web' || challenge === undefined) continue
+    const step = { factor, challenge }
+    if (factorResult === 'WAITING' && isSame(tx, part('TX', step)))
+      return { login: person.login, response: part('AUTH', step) }
+  }
+  return undefined
+}
+
 function begun(step: FactorStep) {
   duo.begin(step)
   return { kind: 'waiting', result: 'WAITING' } as const
@@ -49,7 +64,7 @@ function begun(step: FactorStep) {
 function frame({ world, transaction, factor, challenge, origin }: Omit<FactorStep, 'body'>) {
   const step = { factor, challenge }
   return {
-    host: world.config.duoHost,
+    host: world.config.duoHost ?? new URL(origin).host,
     signature: `${part('TX', step)}:${part('APP', step)}`,
     factorResult: transaction.factorResult ?? 'WAITING',
     _links: {
