@@ -32,6 +32,7 @@ export function createDemoSite({ broker, ...parts }: DemoSiteParts): RequestList
 }
 
 function createPage(parts: Omit<DemoSiteParts, 'broker'>): RequestListener {
+  const { sandboxUrl } = parts
   const site = express()
   site.use(
     helmet({
@@ -43,6 +44,7 @@ function createPage(parts: Omit<DemoSiteParts, 'broker'>): RequestListener {
           styleSrc: ["'self'"],
           imgSrc: ["'self'"],
           connectSrc: ["'self'"],
+          frameSrc: [sandboxUrl],
           formAction: ["'self'"],
           baseUri: ["'none'"],
           frameAncestors: ["'none'"],

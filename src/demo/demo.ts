@@ -27,7 +27,7 @@ const HOST = '127.0.0.1'
 /** Rejects when the port is taken. */
 export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOptions): Promise<Demo> {
   const url = `http://localhost:${port}`
-  const sandboxConfig = withSignInPageAt(url, loadSandboxConfig(sandboxConfigPath))
+  const sandboxConfig = forDemoAt(url, loadSandboxConfig(sandboxConfigPath))
   const sandbox = createSandbox({ config: sandboxConfig })
   const upstreams = await sandbox.listen()
   const config = demoConfig({ port, sandbox, sandboxConfig, upstreams, secretKey: newKey() })
@@ -64,10 +64,13 @@ export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOpti
   }
 }
 
-/** Apps that have a sign-in page of their own, and other identity providers, send the browser to this demo's. */
-function withSignInPageAt(url: string, config: SandboxConfig): SandboxConfig {
+/**
+ * Apps that have a sign-in page of their own, and other identity providers, send the browser to this demo's, which
+ * shows the frame of Duo that the sandbox serves.
+ */
+function forDemoAt(url: string, config: SandboxConfig): SandboxConfig {
   const apps = config.apps.map((app) =>
     app.signInPage === undefined ? app : { ...app, signInPage: `${url}/signin/step-up` },
   )
-  return { ...config, apps, signInPage: `${url}/` }
+  return { ...config, apps, signInPage: `${url}/`, duoHost: null }
 }

@@ -299,6 +299,78 @@ test('another identity provider that refuses: the page says so, and the user can
   await signedInAs(visitor, 'Cleo')
 })
 
+describe('Duo', () => {
+  const COMPLETE = '**/lifecycle/duoCallback'
+  const pressInFrame = (visitor: Visitor, name: string) =>
+    click(visitor.main.frameLocator('iframe').getByRole('button', { name }))
+
+  test('denied in its frame: the frame says so, and the user can cancel', async () => {
+    const visitor = await harness.visit()
+    await visitor.signIn('dario.duo')
+    await visitor.screen('Duo')
+    await expectGoodScreen(visitor.page)
+    await pressInFrame(visitor, 'Deny')
+    await visitor.main.frameLocator('iframe').getByText('You have denied the request').waitFor()
+    await visitor.press('Cancel')
+    await visitor.screen('Sign in')
+  })
+
+  test('a form that does not get through: the page says so, and shows the frame again', async () => {
+    const visitor = await harness.visit()
+    await visitor.signIn('dario.duo')
+    await visitor.page.route(COMPLETE, (route) => route.abort(), { times: 1 })
+    await pressInFrame(visitor, 'Approve')
+    await visitor.alert(/cannot be reached/)
+    await expectGoodScreen(visitor.page)
+    await visitor.press('Try again')
+    await pressInFrame(visitor, 'Approve')
+    await signedInAs(visitor, 'Dario')
+  })
+
+  test('refused at the org in spite of the form: the page says so, and the user can try again', async () => {
+    const visitor = await harness.visit()
+    await visitor.signIn('dario.duo')
+    await visitor.screen('Duo')
+    await visitor.page.route(COMPLETE, (route) => route.fulfill({ json: {} }), { times: 1 })
+    harness.sandbox.answerPush('dario.duo', 'reject')
+    await pressInFrame(visitor, 'Approve')
+    await visitor.screen('That did not work')
+    await visitor.alert(/refused/)
+    await visitor.press('Try again')
+    await pressInFrame(visitor, 'Approve')
+    await signedInAs(visitor, 'Dario')
+  })
+
+  test('the form holds what the frame signed; messages of others are not sent', async () => {
+    const visitor = await harness.visit()
+    const forms: (string | null)[] = []
+    await visitor.page.route(COMPLETE, async (route) => {
+      forms.push(route.request().postData())
+      await route.continue()
+    })
+    await visitor.signIn('dario.duo')
+    await visitor.screen('Duo')
+    const origin = `'${harness.demo.sandboxUrl}'`
+    const source = `document.querySelector('iframe').contentWindow`
+    for (const message of [
+      `{ data: 'AUTH|other|origin', origin, source }`,
+      `{ data: 'AUTH|other|source', origin: ${origin}, source: window }`,
+      `{ data: 'ERR|no approval', origin: ${origin}, source: ${source} }`,
+      `{ data: ['AUTH|no|text'], origin: ${origin}, source: ${source} }`,
+    ])
+      await visitor.page.evaluate(
+        `{ const source = ${source}; dispatchEvent(new MessageEvent('message', ${message})) }`,
+      )
+    const sig_response = harness.sandbox.duoResponse('dario.duo')
+    await pressInFrame(visitor, 'Approve')
+    await signedInAs(visitor, 'Dario')
+    const [form, ...more] = forms.map((text) => Object.fromEntries(new URLSearchParams(text ?? '')))
+    expect(more).toEqual([])
+    const id = harness.sandbox.person('dario.duo').factors[0]?.id
+    expect(form).toEqual({ id, stateToken: expect.any(String), sig_response })
+  })
+})
+
 describe('trouble', () => {
   test('a transaction that is over: the first screen again, and why', async () => {
     const visitor = await harness.visit()
@@ -422,6 +494,16 @@ describe('trouble', () => {
       () => ({ status: 'MFA_ENROLL', _embedded: { factors: [] } }),
       'There is no way to continue here',
       /Ask your help desk/,
+    ],
+    [
+      'Duo without its frame',
+      () => ({
+        status: 'MFA_CHALLENGE',
+        factorResult: 'WAITING',
+        _embedded: { factor: { factorType: 'web', provider: 'DUO' } },
+      }),
+      'This page cannot continue',
+      /MFA_CHALLENGE, web/,
     ],
     [
       'an app that nobody has set up in time',

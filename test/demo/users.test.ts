@@ -136,6 +136,16 @@ const atOtherProvider: readonly Step[] = [
   press('Continue'),
   () => click(visitor.page.getByRole('button', { name: /^(Yes|Approve)/ })),
 ]
+/** In the frame of Duo that the page shows. */
+const inDuo = () => visitor.main.frameLocator('iframe')
+const pressInDuo =
+  (button: string): Step =>
+  () =>
+    click(inDuo().getByRole('button', { name: button, exact: true }))
+const duoSays =
+  (words: RegExp): Step =>
+  () =>
+    inDuo().getByRole('status').filter({ hasText: words }).waitFor()
 const APP = 'Authenticator app'
 
 const USERS: Readonly<Record<string, readonly Step[]>> = {
@@ -159,7 +169,7 @@ const USERS: Readonly<Record<string, readonly Step[]>> = {
   'yuki.hardware': [signIn, codeOf('Token HW-0001'), greeted],
   'rosa.enterprise': [signIn, offers(2), press(/RSA-0001/), codeOf('Token RSA-0001'), greeted],
   'pablo.password': [signIn, screen('My password'), type('Password', PASSWORD), press('Verify'), greeted],
-  'dario.duo': [signIn, screen('This page cannot continue'), press('Cancel'), screen('Sign in')],
+  'dario.duo': [signIn, screen('Duo'), pressInDuo('Deny'), duoSays(/denied/), pressInDuo('Approve'), greeted],
   'wanda.key': [signIn, press('Use my security key'), greeted],
   'kim.twokeys': [signIn, offers(2), press(/Travel key/), press('Use my security key'), greeted],
   'hanna.hotp': [signIn, codeOf('Counter token'), greeted],
@@ -220,7 +230,7 @@ const USERS: Readonly<Record<string, readonly Step[]>> = {
     press('Continue'),
     greeted,
   ],
-  'dina.duo': [signIn, screen('This page cannot continue'), press('Cancel'), screen('Sign in')],
+  'dina.duo': [signIn, SET_UP, press('Duo (required)'), screen('Duo'), pressInDuo('Approve'), greeted],
   'nora.nopolicy': [signIn, greeted],
   'felix.nofactor': [signIn, REFUSED],
   'lena.locked': [signIn, REFUSED],

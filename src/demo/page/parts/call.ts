@@ -1,15 +1,17 @@
 import { durationOf } from './duration.js'
 import { OTHER_USER, WORDS } from './words.js'
 
-/** What this page asks of the broker: plain `fetch`. The two HttpOnly cookies go along by themselves. */
+/** What this page asks of the broker: plain `fetch`. The two HttpOnly cookies go along by themselves. A body is JSON or a form. */
 export async function call<Answer>(
   method: string,
   url: string,
   body?: object,
   more?: object,
 ): Promise<Answer> {
-  const headers = { accept: 'application/json', ...(body && { 'content-type': 'application/json' }), ...more }
-  const request = { method, headers, body: body ? JSON.stringify(body) : null }
+  const isForm = body instanceof URLSearchParams
+  const type = body && !isForm && { 'content-type': 'application/json' }
+  const headers = { accept: 'application/json', ...type, ...more }
+  const request = { method, headers, body: isForm ? body : body ? JSON.stringify(body) : null }
   const response = await fetch(url, request).catch(() => Response.error()) // no connection: the status is 0
   // what is no JSON comes from a proxy in between: the status says enough
   const answer = response.status === 204 ? {} : await response.json().catch(() => undefined)

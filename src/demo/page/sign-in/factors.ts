@@ -1,6 +1,7 @@
 import { call } from '../parts/call.js'
 import { type Child, element } from '../parts/elements.js'
 import { BOX, type Field, type Values } from '../parts/form.js'
+import { openDuo } from './duo.js'
 import { registerKey, signWithKey } from './security-key.js'
 import type { Action, Step } from './step.js'
 import { type Factor, factorsOf, type Link, linkOf, linksOf, type Transaction } from './transaction.js'
@@ -13,7 +14,7 @@ interface More {
   /** What is asked before it is set up. */
   readonly ask?: readonly Field[]
   /** Its step once it was begun, if not a form with the proof. */
-  readonly begun?: (answer: Transaction, factor: Factor) => Step
+  readonly begun?: (answer: Transaction, factor: Factor) => Step | undefined
 }
 
 const DIGITS = { autocomplete: 'one-time-code', inputmode: 'numeric', maxlength: '10', class: 'digits' }
@@ -53,6 +54,7 @@ const FACTORS: Readonly<Record<string, FactorType>> = {
   push: ['A request on my phone', 'Okta Verify: requests', { send: 'Send the request', begun: pushStep }],
   webauthn: ['My security key {authenticatorName}', 'Security key', { send: '', begun: keyStep }],
   u2f: ['My older security key (U2F)', 'Older security key (U2F)'],
+  web: ['Duo', 'Duo', { send: '', begun: duoStep }],
   claims_provider: OTHER_PROVIDER,
   'assertion:saml2': OTHER_PROVIDER,
   'assertion:oidc': OTHER_PROVIDER,
@@ -146,6 +148,23 @@ function keyStep(answer: Transaction, factor: Factor): Step {
   const says = ['Plug your key in, or hold it ready, and touch it when your browser asks.']
   const main = { label, link: linkOf(answer, 'next'), fields: rememberBox(answer), sends }
   return { title: nameOf(answer, factor), says, main }
+}
+
+/** Once the user has approved in Duo's frame, its response is posted as a form, and the next poll tells what became of it. */
+function duoStep(answer: Transaction, { id = '', _embedded }: Factor): Step | undefined {
+  const next = linkOf(answer, 'next')
+  if (answer.factorResult !== 'WAITING')
+    return { title: 'That did not work', main: { label: 'Try again', link: next } }
+  const request = isSetUp(answer) ? _embedded?.activation : _embedded?.verification
+  const complete = linkOf(request, 'complete')?.href
+  const duo = openDuo(request)
+  if (!duo || complete === undefined) return undefined
+  const first = async () => {
+    const form = { id, stateToken: answer.stateToken ?? '', sig_response: await duo.approval() }
+    await call('POST', complete, new URLSearchParams(form))
+  }
+  const says = ['Approve the request in this frame of Duo.', duo.frame]
+  return { title: 'Duo', says, others: [{ label: 'Try again', link: { answer } }], poll: next, first }
 }
 
 /** After a refusal, the answer's other links lead on. */

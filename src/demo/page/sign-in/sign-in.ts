@@ -15,7 +15,7 @@ import { forgetUserName, keepUserName } from './user-name.js'
 export async function go(answer: Transaction): Promise<void> {
   if (answer.status === undefined) return go(START)
   if (answer.status === 'SUCCESS') return succeed(answer)
-  const { title, says = [], main, others = [], poll: link } = await stepOf(answer)
+  const { title, says = [], main, others = [], poll: link, first } = await stepOf(answer)
   if (main?.label === '') return take(answer, main)
   const formOf = (action: Action, label: string, more: Child[] = []) =>
     form(action.fields ?? [], label, (values) => take(answer, action, values), more)
@@ -27,13 +27,15 @@ export async function go(answer: Transaction): Promise<void> {
   const screen = show(
     title,
     ...says.map((said) => (typeof said === 'string' ? element('p', {}, said) : said)),
-    link && element('p', { class: 'waiting' }, 'Waiting for your phone'),
+    link && !first && element('p', { class: 'waiting' }, 'Waiting for your phone'),
     main && formOf(main, main.label, ways),
     element('div', { class: 'actions others' }, ...others.map(offer)),
     !main && actions(...ways),
   )
   say(WORDS[answer.factorResult ?? ''] ?? '')
-  if (link) poll(screen, () => follow(answer, link)).catch(report)
+  if (!link) return
+  const polls = poll(screen, () => follow(answer, link), first?.())
+  polls.catch((error) => (screen.isConnected ? report(error) : undefined))
 }
 
 async function take(answer: Transaction, action: Action, values: Values = {}): Promise<void> {
@@ -74,10 +76,14 @@ const EVERY_MS = 2000
 /** After a 429 or a lost connection; then it is an error. */
 const BACK_OFF_MS = [1000, 2000, 4000, 8000, 16_000]
 
-/** Asks again until the answer is another than "waiting", or the screen is gone. */
-export async function poll(screen: Node, ask: () => Promise<Transaction>): Promise<void> {
-  for (let failures = 0; ; ) {
-    await pause(BACK_OFF_MS[failures - 1] ?? EVERY_MS)
+/** Asks again until the answer is another than "waiting", or the screen is gone. @param first before it asks at all */
+export async function poll(
+  screen: Node,
+  ask: () => Promise<Transaction>,
+  first = pause(EVERY_MS),
+): Promise<void> {
+  for (let failures = 0, wait = first; ; wait = pause(BACK_OFF_MS[failures - 1] ?? EVERY_MS)) {
+    await wait
     if (!screen.isConnected) return
     const [asked] = await Promise.allSettled([ask()])
     if (!screen.isConnected) return

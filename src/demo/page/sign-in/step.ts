@@ -10,8 +10,10 @@ export interface Step {
   readonly main?: Action
   /** Further things that can be done here. */
   readonly others?: readonly Action[]
-  /** Is asked again and again while somebody is busy with a phone. */
+  /** Is asked again and again while the user is busy elsewhere. */
   readonly poll?: Link | undefined
+  /** What the first poll waits for. */
+  readonly first?: () => Promise<void>
 }
 
 export interface Action {

@@ -23,6 +23,7 @@ export interface Transaction extends Linked {
   readonly remember?: boolean | undefined
 }
 export interface Factor extends Linked {
+  readonly id?: string
   readonly factorType: string
   readonly provider?: string
   readonly vendorName?: string
@@ -30,6 +31,11 @@ export interface Factor extends Linked {
   readonly enrollment?: string
   readonly profile?: Readonly<Record<string, string>>
   readonly _embedded?: Embedded
+}
+/** What Duo's frame is opened with. */
+export interface DuoRequest {
+  readonly host?: string
+  readonly signature?: string
 }
 interface Embedded {
   readonly user?: { readonly recovery_question?: { readonly question?: string } }
@@ -39,7 +45,8 @@ interface Embedded {
   readonly factor?: Factor | readonly Factor[]
   /** Of a security key, these two are options of WebAuthn in JSON. */
   readonly challenge?: { readonly correctAnswer?: number }
-  readonly activation?: Linked & { readonly sharedSecret?: string }
+  readonly activation?: Linked & DuoRequest & { readonly sharedSecret?: string }
+  readonly verification?: Linked & DuoRequest
   readonly policy?: {
     readonly allowRememberDevice?: boolean
     readonly rememberDeviceByDefault?: boolean
