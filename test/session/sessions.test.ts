@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from '@jest/globals'
+import { createSeal } from '../../src/crypto/seal.ts'
 import { encodeSession } from '../../src/session/session-codec.ts'
 import { keeper } from '../http/serve.ts'
 import {
@@ -420,6 +421,54 @@ describe('all sessions of a person', () => {
     expect(await sessions.endAllOf('00u1person', 'by_person')).toBe(0)
     expect((await call('GET', ME, bearer)).status).toBe(200)
   })
+
+  test('an index entry that says something else is left alone', async () => {
+    const { signIn, sessions, entries, keyring } = await harness()
+    await signIn()
+    const [place = ''] = [...entries.keys()].filter((key) => key.startsWith('gatehouse:user-sess:'))
+    const index = entries.get(place)?.content
+    if (!(index instanceof Map)) throw new Error('an index is there')
+    const seal = createSeal(() => keyring.keys, 'user-sessions')
+    index.set(
+      'odd',
+      seal.seal(JSON.stringify({ version: 2, publicId: 'odd', id: 'x', createdAtMs: 1 }), place),
+    )
+    expect(await sessions.listOf('00u1person')).toHaveLength(1)
+    expect(await sessions.endAllOf('00u1person', 'by_person')).toBe(1)
+    expect([...index.keys()]).toEqual(['odd'])
+  })
+
+  test('that were opened since a moment may stay', async () => {
+    const { signIn, sessions, clock } = await harness()
+    await signIn()
+    clock.now += 1000
+    const later = await signIn()
+    expect(await sessions.endAllOf('00u1person', 'by_admin', { sinceMs: clock.now })).toBe(1)
+    expect((await sessions.listOf('00u1person')).map(({ id }) => id)).toEqual([later.id])
+    expect(await sessions.endAllOf('00u1person', 'by_admin', { sinceMs: clock.now })).toBe(0)
+  })
+
+  test('none: nothing is counted', async () => {
+    const { sessions, metrics } = await harness()
+    expect(await sessions.endAllOf('00u1person', 'by_person')).toBe(0)
+    expect((await metrics.sessionsEnded.get()).values).toEqual([])
+  })
+
+  test('are listed the newest first, those of one moment by their ids', async () => {
+    const { sessions, clock } = await harness()
+    for (const step of [0, 0, 1000, 0]) {
+      clock.now += step
+      await sessions.open(grant())
+    }
+    const listed = (await sessions.listOf('00u1person')).map(({ session }) => session)
+    const inOrder = listed.toSorted((one, other) =>
+      one.createdAtMs === other.createdAtMs
+        ? other.publicId.localeCompare(one.publicId)
+        : other.createdAtMs - one.createdAtMs,
+    )
+    expect(listed.map(({ publicId }) => publicId)).toEqual(inOrder.map(({ publicId }) => publicId))
+    expect(listed.map(({ createdAtMs }) => createdAtMs - START)).toEqual([1000, 1000, 0, 0])
+  })
 })
 
 describe('no more sessions a person than the cap', () => {
@@ -549,7 +598,9 @@ describe('a record that was tampered with in the store', () => {
     expect((await call('GET', ME, attacker.bearer)).status).toBe(404)
     expect((await call('GET', ME, admin.bearer)).status).toBe(200)
     expect(lines()).toContainEqual(expect.objectContaining({ event: 'unreadable_record', name: 'session' }))
-    expect((await metrics.unreadableRecords.get()).values[0]?.value).toBe(1)
+    expect((await metrics.unreadableRecords.get()).values).toEqual([
+      expect.objectContaining({ labels: { kind: 'session' }, value: 1 }),
+    ])
   })
 
   test.each(['', 'garbage', '{}', '{"version":1}', 'AAAA'])(
