@@ -48,6 +48,7 @@ export interface HandOverParts {
 
 /** A session token lives five minutes (field notes). */
 const TTL_MS = 300_000
+/** Of a target, as it was given and percent-encoded: it is encoded once more in a header, which proxies limit. */
 const MAX_URL_CHARS = 2048
 
 const Kept = z.object({
@@ -151,5 +152,5 @@ export function allowedTarget(given: unknown, allowed: readonly RedirectPrefix[]
       url.origin === origin &&
       (pathPrefix === '/' || url.pathname === pathPrefix || url.pathname.startsWith(`${pathPrefix}/`)),
   )
-  return fits ? url.href : undefined
+  return fits && url.href.length <= MAX_URL_CHARS ? url.href : undefined
 }

@@ -37,11 +37,15 @@ export interface RequestRecords {
  * begun (`begun`: its body is at fault) is answered and written down like any other.
  */
 export function refuseMalformed(records?: RequestRecords) {
+  const refused = new WeakSet<Socket>()
+
   return function refuseMalformed(error: Error, socket: Socket, begun?: ServerResponse): void {
+    if (refused.has(socket)) return // every further piece of it fails; all are dropped, so that the answer arrives
     if (!socket.writable || ('code' in error && error.code === 'ECONNRESET')) {
       socket.destroy()
       return
     }
+    refused.add(socket)
     const refusal = refusalFor('code' in error ? error.code : undefined)
     const context = begun === undefined ? undefined : contextIfBegun(begun.req)
     if (begun !== undefined && context !== undefined) answerBegun(begun, refusal, context)

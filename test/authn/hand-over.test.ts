@@ -25,6 +25,13 @@ test.each([
   expect(target(given)).toBe(wanted)
 })
 
+test('a target may have 2,048 characters, also percent-encoded', () => {
+  const longest = `https://app.example.com/home?x=${'a'.repeat(2048 - 31)}`
+  expect(target(longest)).toBe(longest)
+  expect(target(`${longest}a`)).toBeUndefined()
+  expect(target(`https://app.example.com/home?x=${'\u00fc'.repeat(400)}`)).toBeUndefined()
+})
+
 describe('tricks', () => {
   test('there are two hundred of them', () => {
     expect(new Set(REDIRECT_TRICKS).size).toBeGreaterThanOrEqual(200)

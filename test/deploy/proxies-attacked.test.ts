@@ -200,6 +200,25 @@ describe.each(NAMES)('%s', (name) => {
     })
   })
 
+  describe('headers that come after the body, as trailers, do not reach the application', () => {
+    const trailers = [
+      ...[...IDENTITY_HEADERS, ...OTHER_CLAIMS].flatMap((header) => [header.toLowerCase(), FORGED_ID]),
+      ...['x_auth_request_user', FORGED_ID, 'x-forwarded-for', FORGED],
+    ]
+    const WAYS: Readonly<Record<string, PortalAsk>> = {
+      'HTTP/1.1': { method: 'POST', body: 'hi' },
+      'HTTP/2, with a body': { http2: 'agreed', method: 'POST', body: 'hi' },
+      'HTTP/2, without a body': { http2: 'agreed' },
+      'HTTP/2, which nobody has agreed on': { http2: 'unasked', method: 'POST', body: 'hi' },
+    }
+    test.each(Object.entries(WAYS))('%s', async (_name, ask) => {
+      const cookie = await portal.signIn(AMELIA, CLIENT)
+      const { status, arrived } = await openWith(cookie, { ...ask, trailers })
+      if (status === 200) await expectTruth(arrived, cookie)
+      else expect([REFUSED.has(status), arrived]).toEqual([true, []])
+    })
+  })
+
   test('the application gets its own cookies and never Gatehouse’s', async () => {
     const cookie = await portal.signIn(AMELIA, CLIENT)
     const [device = '', session = ''] = cookie.split('; ')

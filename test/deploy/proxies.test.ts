@@ -143,18 +143,19 @@ describe('every one of them', () => {
     expect(read('apache.conf').match(/127.0.0.1:8080.* ttl=60 /g)).toHaveLength(4)
   })
 
-  test('waits longer for the broker than the broker waits for the org and for Redis', () => {
-    const { upstream, store } = defaultTunables()
-    expect(upstream.authn.totalTimeoutMs).toBeLessThan(30_000)
+  test('waits longer for the broker than the broker waits for the org, for PAM and for Redis', () => {
+    const { upstream, pam, store } = defaultTunables()
+    expect(upstream.authn.totalTimeoutMs).toBeLessThan(60_000)
+    expect(pam.lists.maxTotalMs + upstream.pam.totalTimeoutMs).toBeLessThan(60_000)
     expect(store.commandTimeoutMs).toBeLessThan(5000)
-    expect(read('nginx.conf')).toMatch(/proxy_read_timeout {4}30s[\s\S]*proxy_read_timeout {4}5s/)
-    expect(read('traefik.yml')).toContain('responseHeaderTimeout: 30s')
+    expect(read('nginx.conf')).toMatch(/proxy_read_timeout {4}60s[\s\S]*proxy_read_timeout {4}5s/)
+    expect(read('traefik.yml')).toContain('responseHeaderTimeout: 60s')
     expect(read('envoy.yaml')).toMatch(
-      /cluster: gatehouse, timeout: 30s[\s\S]*cluster: gatehouse, timeout: 5s/,
+      /cluster: gatehouse, timeout: 60s[\s\S]*cluster: gatehouse, timeout: 5s/,
     )
-    expect(read('haproxy.cfg')).toContain('timeout server  30s')
+    expect(read('haproxy.cfg')).toContain('timeout server  60s')
     expect(read('gatehouse.lua')).toContain('timeout = 5000')
-    expect(read('apache.conf').match(/127.0.0.1:8080.* timeout=30 /g)).toHaveLength(4)
-    expect(read('Caddyfile')).toMatch(/response_header_timeout 30s[\s\S]*response_header_timeout 5s/)
+    expect(read('apache.conf').match(/127.0.0.1:8080.* timeout=60 /g)).toHaveLength(4)
+    expect(read('Caddyfile')).toMatch(/response_header_timeout 60s[\s\S]*response_header_timeout 5s/)
   })
 })

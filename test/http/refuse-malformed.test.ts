@@ -205,10 +205,7 @@ describe('the connection of a refused request', () => {
   let socket: Socket
   let received = ''
   let collected: ReturnType<typeof collectLog>
-  const refuse = (error: Error) => {
-    const metrics = createMetrics({ processMetrics: false })
-    refuseMalformed({ log: collected.log, metrics })(error, socket)
-  }
+  let refuse: (error: Error) => void
 
   beforeEach(async () => {
     const server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1')
@@ -219,6 +216,11 @@ describe('the connection of a refused request', () => {
     client = connect({ port: address.port, host: '127.0.0.1', allowHalfOpen: true })
     received = ''
     collected = collectLog()
+    const refuseAt = refuseMalformed({
+      log: collected.log,
+      metrics: createMetrics({ processMetrics: false }),
+    })
+    refuse = (error) => refuseAt(error, socket)
     client.on('data', (data: Buffer) => {
       received += data.toString()
     })
@@ -241,6 +243,16 @@ describe('the connection of a refused request', () => {
     expect(socket.destroyed).toBe(true)
     expect(received).toMatch(/^HTTP\/1\.1 400 /)
     expect(collected.lines()).toHaveLength(1)
+  })
+
+  test('is not cut before that by what else comes of its request, and is refused once', async () => {
+    jest.useFakeTimers()
+    refuse(new Error('Parse Error'))
+    await once(client, 'end')
+    refuse(new Error('Parse Error'))
+    expect(socket.destroyed).toBe(false)
+    expect(collected.lines()).toHaveLength(1)
+    expect(received.match(/HTTP/g)).toHaveLength(1)
   })
 
   test('is not waited for if its client hangs up', async () => {

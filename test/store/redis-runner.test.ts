@@ -104,7 +104,7 @@ describe('a slot that no node of a cluster serves', () => {
     const slot = await nodes[0]?.call('CLUSTER', 'KEYSLOT', hole)
     for (const node of nodes) await node.call('CONFIG', 'SET', 'cluster-require-full-coverage', 'no')
     for (const node of nodes) await node.call('CLUSTER', 'DELSLOTS', String(slot))
-    const { store, failures } = connect(cluster.url)
+    const { store, failures } = connect(cluster.url, { commandTimeoutMs: 60_000 })
     await until(() => store.set(elsewhere, '1', 60_000))
     const before = failures()
     const [reading, writing] = OPERATIONS.filter(([name]) => ['get', 'set'].includes(name))

@@ -20,7 +20,9 @@ export interface Portal {
 
 export interface Arrived {
   readonly method: string
-  /** Every header, its name in lower case with a hyphen for every other sign: some CGI servers do not tell them apart. */
+  /**
+   * Every header and trailer, its name in lower case with a hyphen for every other sign: some servers do not tell them apart.
+   */
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: string
 }
@@ -102,11 +104,10 @@ export async function startPortal({
   }
 }
 
-function arrivedFrom({ method = '', rawHeaders }: IncomingMessage, body: string): Arrived {
-  const headers = rawHeaders.flatMap((name, at) =>
-    at % 2 === 0
-      ? [[name.toLowerCase().replaceAll(/[^a-z0-9]/g, '-'), rawHeaders[at + 1] ?? ''] as const]
-      : [],
+function arrivedFrom({ method = '', rawHeaders, rawTrailers }: IncomingMessage, body: string): Arrived {
+  const lines = [...rawHeaders, ...rawTrailers]
+  const headers = lines.flatMap((name, at) =>
+    at % 2 === 0 ? [[name.toLowerCase().replaceAll(/[^a-z0-9]/g, '-'), lines[at + 1] ?? ''] as const] : [],
   )
   return { method, headers, body }
 }

@@ -1,8 +1,10 @@
 import { chmodSync, existsSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
+import { connect as connectHttp2 } from 'node:http2'
 import { type Agent, request } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { delimiter, join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
 import { PORTAL_HOST, PROXIES, type ProxyName } from './proxies.ts'
 import { type Certificates, makeCertificates } from './redis-certificates.ts'
 import {
@@ -28,6 +30,10 @@ export interface PortalAsk {
   /** Names and values by turns: names as they are spelt, and as often as they stand here. */
   readonly headers?: readonly string[]
   readonly body?: string
+  /** Sent after the body, which then does not state its length; names and values by turns. */
+  readonly trailers?: readonly string[]
+  /** By HTTP/2: agreed on, or begun although HTTP/1.1 was. A proxy without it answers with status 0. */
+  readonly http2?: 'agreed' | 'unasked'
   /** The address that the client has; one of 127.0.0.0/8. */
   readonly from?: string
   /** Keeps connections, and shares them with who asks with the same one. */
@@ -76,7 +82,10 @@ async function startOn(port: number, name: ProxyName, upstreams: Upstreams): Pro
     removeDirectory(directory)
     certificates.remove()
   }
-  const ask = (given: PortalAsk = {}) => askPortal(port, certificates, given)
+  const ask = (given: PortalAsk = {}) =>
+    given.http2 === undefined
+      ? askPortal(port, certificates, given)
+      : askByHttp2(port, certificates, given.http2, given)
   try {
     await untilAnswering(name, running, ask)
   } catch (error) {
@@ -117,7 +126,7 @@ async function untilAnswering(
 }
 
 function askPortal(port: number, { ca }: Certificates, given: PortalAsk): Promise<PortalAnswer> {
-  const { method = 'GET', path = '/', headers = [], body, from, agent } = given
+  const { method = 'GET', path = '/', headers = [], body, trailers, from, agent } = given
   return new Promise((resolve, reject) => {
     const req = request(
       {
@@ -128,11 +137,7 @@ function askPortal(port: number, { ca }: Certificates, given: PortalAsk): Promis
         servername: PORTAL_HOST,
         method,
         path,
-        headers: [
-          ...['Host', PORTAL_HOST],
-          ...(body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]),
-          ...headers,
-        ],
+        headers: [...['Host', PORTAL_HOST], ...lengthOf(body, trailers), ...headers],
         agent: agent ?? false,
         ...(from === undefined ? {} : { localAddress: from }),
       },
@@ -154,6 +159,56 @@ function askPortal(port: number, { ca }: Certificates, given: PortalAsk): Promis
       resolve({ status: 101, headers: received, text: '' })
     })
     req.on('error', reject)
+    if (trailers !== undefined) req.addTrailers(pairs(trailers))
     req.end(body)
+  })
+}
+
+function lengthOf(body: string | undefined, trailers: readonly string[] | undefined): string[] {
+  if (trailers !== undefined) return ['Transfer-Encoding', 'chunked']
+  return body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]
+}
+
+function pairs(lines: readonly string[]): [name: string, value: string][] {
+  return lines.flatMap((name, at) => (at % 2 === 0 ? [[name, lines[at + 1] ?? '']] : []))
+}
+
+function askByHttp2(
+  port: number,
+  { ca }: Certificates,
+  how: 'agreed' | 'unasked',
+  { method = 'GET', path = '/', headers = [], body, trailers = [], from }: PortalAsk,
+): Promise<PortalAnswer> {
+  return new Promise((resolve) => {
+    const socket = connectTls({
+      host: '127.0.0.1',
+      port,
+      ca,
+      checkServerIdentity: () => undefined,
+      servername: PORTAL_HOST,
+      ALPNProtocols: [how === 'agreed' ? 'h2' : 'http/1.1'],
+      ...(from === undefined ? {} : { localAddress: from }),
+    })
+    let answer: PortalAnswer = { status: 0, headers: {}, text: '' }
+    const done = () => {
+      socket.destroy()
+      resolve(answer)
+    }
+    socket.on('error', done)
+    const session = connectHttp2(`https://${PORTAL_HOST}`, { createConnection: () => socket })
+    session.on('error', done).on('close', done)
+    const stream = session.request(
+      { ':method': method, ':path': path, ...Object.fromEntries(pairs(headers)) },
+      { waitForTrailers: true, endStream: false },
+    )
+    stream.on('wantTrailers', () => stream.sendTrailers(Object.fromEntries(pairs(trailers))))
+    stream.on('response', ({ ':status': status = 0, ...received }) => {
+      answer = { ...answer, status, headers: received }
+    })
+    stream.on('data', (chunk) => {
+      answer = { ...answer, text: answer.text + String(chunk) }
+    })
+    stream.on('error', done).on('close', done)
+    stream.end(body)
   })
 }
