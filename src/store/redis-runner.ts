@@ -32,8 +32,9 @@ export function createRedisRunner({
         try {
           return await within(command(), deadline)
         } catch (error) {
-          lastTrouble = troubleOf(error)
-          const { effect: done } = lastTrouble
+          const trouble = troubleOf(error)
+          if (lastTrouble === undefined || trouble.reason !== 'timeout') lastTrouble = trouble
+          const { effect: done } = trouble
           const again = done === 'refused' || (done === 'unknown' && effect === 'repeatable')
           if (!again || performance.now() + RETRY_MS >= deadline) throw error
           await delay(RETRY_MS)
@@ -49,7 +50,7 @@ export function createRedisRunner({
   }
 }
 
-/** What Redis said to the command, where it said something, says more than that no connection came in time. */
+/** What Redis said to the command, where it said something, says more than that no connection or answer came in time. */
 function errorFor(trouble: Trouble | undefined, thrown: unknown): unknown {
   if (trouble === undefined || trouble.effect === 'slip') return thrown
   // A new error, because the client's own holds the command's arguments.

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { RedisLink } from '../../src/store/redis-link.ts'
 import { createRedisRunner } from '../../src/store/redis-runner.ts'
+import { StoreTrouble } from '../../src/store/redis-trouble.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { until } from '../support/until.ts'
 import {
@@ -72,14 +73,26 @@ test('a lost connection is not said to be lost for what once kept it from being 
   expect(lost).toEqual([{ event: 'store_lost', reason: 'connection lost' }])
 })
 
-describe('a slip of our own', () => {
-  const link: RedisLink = {
-    ready: () => undefined,
-    enter: () => () => {},
-    status: () => 'ready',
-    close: async () => {},
-  }
+const link: RedisLink = {
+  ready: () => undefined,
+  enter: () => () => {},
+  status: () => 'ready',
+  close: async () => {},
+}
 
+test('what Redis said before is the reason, though the last try got no answer in time', async () => {
+  const run = createRedisRunner({ link, commandTimeoutMs: 200 })
+  let tries = 0
+  const thrown = run('repeatable', async () => {
+    tries += 1
+    if (tries > 1) return new Promise(() => {})
+    throw Object.assign(new Error('CLUSTERDOWN Hash slot not served'), { name: 'ReplyError' })
+  })
+  await expect(thrown).rejects.toMatchObject({ cause: new StoreTrouble('CLUSTERDOWN') })
+  expect(tries).toBe(2)
+})
+
+describe('a slip of our own', () => {
   test.each([TypeError, RangeError, ReferenceError, SyntaxError])(
     '%p is thrown as it is, at once, and is no failure of Redis',
     async (Slip) => {
@@ -104,7 +117,7 @@ describe('a slot that no node of a cluster serves', () => {
     const slot = await nodes[0]?.call('CLUSTER', 'KEYSLOT', hole)
     for (const node of nodes) await node.call('CONFIG', 'SET', 'cluster-require-full-coverage', 'no')
     for (const node of nodes) await node.call('CLUSTER', 'DELSLOTS', String(slot))
-    const { store, failures } = connect(cluster.url, { commandTimeoutMs: 60_000 })
+    const { store, failures } = connect(cluster.url)
     await until(() => store.set(elsewhere, '1', 60_000))
     const before = failures()
     const [reading, writing] = OPERATIONS.filter(([name]) => ['get', 'set'].includes(name))
