@@ -56,6 +56,7 @@ async function harness(limits: BodyLimits) {
     await once(socket, 'connect')
     return {
       send: (text: string) => socket.write(text),
+      hangUp: () => socket.end(),
       isClosed: () => socket.closed,
       statuses: () => [...heard.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status)),
     }
@@ -191,6 +192,48 @@ describe('a body that nobody reads', () => {
     expect(waiting.map(({ rawTrailers, readableLength }) => [rawTrailers.length, readableLength])).toEqual([
       [0, 0],
     ])
+  })
+})
+
+describe('a body that is answered before it is complete', () => {
+  const ONE = { bodies: 1, bytes: 1_000_000 }
+  const refused = (body: string) => body.replace('json', 'xml')
+  async function answered(body: string) {
+    const made = await harness({ total: ONE, perAddress: ONE })
+    const connection = await made.open()
+    connection.send(refused(body))
+    await until(() => connection.statuses().length === 1)
+    return { ...made, connection }
+  }
+
+  test('counts no more where it announced its length', async () => {
+    const { hold, shed, connection } = await answered(announced(HONEST, 10))
+    await hold(announced(HONEST, 10))
+    expect(await shed()).toEqual([])
+    expect(connection.isClosed()).toBe(false)
+  })
+
+  test('counts in chunks, until it is complete', async () => {
+    const { hold, shed, connection } = await answered(chunked(HONEST))
+    connection.send(`0\r\n\r\n${ahead('/answered')}`)
+    await until(() => connection.statuses().length === 2)
+    await hold(announced(HONEST, 10))
+    expect(await shed()).toEqual([])
+  })
+
+  test('counts in chunks, until its client hangs up', async () => {
+    const { hold, shed, connection } = await answered(chunked(HONEST))
+    connection.hangUp()
+    await until(connection.isClosed)
+    await hold(announced(HONEST, 10))
+    expect(await shed()).toEqual([])
+  })
+
+  test('counts in chunks: its connection ends to make room', async () => {
+    const { hold, connection } = await answered(chunked(HONEST))
+    const other = await hold(announced(HONEST, 10))
+    await until(connection.isClosed)
+    expect(other.isClosed()).toBe(false)
   })
 })
 
