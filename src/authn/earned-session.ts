@@ -77,7 +77,10 @@ export function createEarnSession(parts: EarnedSessionParts): EarnSession {
       takeDevice: session.takeDevice,
 
       async settled() {
-        const evicted = await session.replace(client.sessionId, after.userProved)
+        const evicted = await session.replace(
+          client.sessionId,
+          after.userProved && after.origin !== 'imported',
+        )
         if (evicted > 0) audit.sessionsRevoked({ userId, count: evicted, reason: 'too_many' }, login, client)
         audit.succeeded({ userId, sessionId: session.publicId, methods: amr.join(' ') }, login, client)
       },

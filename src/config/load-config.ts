@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import type { AuthnConfig, Config, EgressConfig, SessionConfig } from './config.ts'
 import { ConfigError } from './config-error.ts'
 import { deepFreeze } from './deep-freeze.ts'
@@ -192,6 +192,22 @@ function sameSite(text: string): 'lax' | 'strict' {
   return oneOf('lax', 'strict')(text)
 }
 
+/** Only of regular files: a pipe that nobody writes to would stop the process, a device would never end. */
 function readText(path: string | URL): string {
-  return readFileSync(path, 'utf8')
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    const stat = fstatSync(file)
+    if (!stat.isFile() && !stat.isDirectory()) throw unreadable('EFTYPE')
+    if (stat.size > MAX_FILE_BYTES) throw unreadable('EFBIG')
+    return readFileSync(file, 'utf8')
+  } finally {
+    closeSync(file)
+  }
 }
+
+function unreadable(code: string): Error {
+  return Object.assign(new Error('unreadable'), { code })
+}
+
+/** Bundles of certificates are the largest. */
+const MAX_FILE_BYTES = 4_194_304

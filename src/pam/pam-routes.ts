@@ -28,8 +28,8 @@ const PATHS = {
 
 type Operation = keyof typeof PATHS
 
-/** Lookups of one session that may be under way at once in this process: some tabs that all load at once, and no more. */
-const MAX_OF_ONE_SESSION = 100
+/** Lookups of one user that may be under way at once in this process: some tabs that all load at once, and no more. */
+const MAX_OF_ONE_USER = 100
 
 export function createPamRoutes({ groups, requireSession, log }: PamRoutesParts): Route[] {
   const present = createPresenter()
@@ -70,17 +70,16 @@ export function createPamRoutes({ groups, requireSession, log }: PamRoutesParts)
   }
 
   /** One user could otherwise hold all places for lookups while PAM is slow. */
-  async function oneOfFew<Found>({ publicId }: Session, find: () => Promise<Found>): Promise<Found> {
-    const others = waiting.get(publicId) ?? 0
-    if (others >= MAX_OF_ONE_SESSION)
-      throw temporarilyUnavailable(1, new Error('too many lookups of one session'))
-    waiting.set(publicId, others + 1)
+  async function oneOfFew<Found>({ userId }: Session, find: () => Promise<Found>): Promise<Found> {
+    const others = waiting.get(userId) ?? 0
+    if (others >= MAX_OF_ONE_USER) throw temporarilyUnavailable(1, new Error('too many lookups of one user'))
+    waiting.set(userId, others + 1)
     try {
       return await find()
     } finally {
-      const left = (waiting.get(publicId) ?? 1) - 1
-      if (left > 0) waiting.set(publicId, left)
-      else waiting.delete(publicId)
+      const left = (waiting.get(userId) ?? 1) - 1
+      if (left > 0) waiting.set(userId, left)
+      else waiting.delete(userId)
     }
   }
 

@@ -36,12 +36,13 @@ export function createEndAllSessions(parts: EndAllSessionsParts): EndAllSessions
      * Transactions first: a step that is under way then finds its transaction gone when it commits, and takes its session
      * back. A step that has committed before has written its session before, so it is found below.
      */
-    await endedUsers.note(userId) // for the transactions that have not named their user yet
+    const [noted] = await Promise.allSettled([endedUsers.note(userId)]) // for the transactions that have not named their user yet
     await openTransactions.deleteAll(userId, staying.transactionKeys)
     const logins = new Set((await sessions.listOf(userId)).map(({ session }) => session.login))
     const count = await sessions.endAllOf(userId, reason, staying)
     await Promise.all([...logins].map(refetchAccess))
     if (staying.id === undefined) await knownDevices.deleteAll(userId) // last: they only decide which limits hold
+    if (noted.status === 'rejected') throw noted.reason // a full store takes no note, and deletes all the same
     return count
   }
 }

@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { mkdir, mkdtemp, rename, rm, symlink, truncate, unlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
@@ -50,6 +51,17 @@ test.each(['AUTHN_API_TOKEN', 'REDIS_URL', 'SECRET_KEYS', 'OPS_TOKEN', 'PAM_KEY_
     ])
   },
 )
+
+test('what is no file or too large is refused, and not waited for', async () => {
+  const pipe = join(folder, 'pipe')
+  execFileSync('mkfifo', [pipe])
+  const large = await file('large', '')
+  await truncate(large, 5_000_000)
+  const of = (path: string) => problemsOf({ OPS_TOKEN_FILE: path })
+  expect(of(pipe)).toEqual(['OPS_TOKEN_FILE: the file cannot be read (EFTYPE)'])
+  expect(of('/dev/zero')).toEqual(['OPS_TOKEN_FILE: the file cannot be read (EFTYPE)'])
+  expect(of(large)).toEqual(['OPS_TOKEN_FILE: the file cannot be read (EFBIG)'])
+})
 
 test('a file that cannot be read, is empty or holds nonsense is refused, by the name of its variable', async () => {
   const problems = problemsOf({

@@ -3,6 +3,7 @@ import { openBrowser } from '../support/browser.ts'
 import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 import { handleOf, hrefAt, valueAt, verifyHref } from '../support/transaction-view.ts'
+import { until } from '../support/until.ts'
 
 let harness: Harness
 beforeAll(async () => {
@@ -239,6 +240,22 @@ describe('planting is refused', () => {
     })
     expect([typed.status, typed.json.errorCode]).toEqual([403, 'E0000006'])
     expect((await browser.get('/api/v1/sessions/me')).json.id).toBe(before.json.id)
+  })
+
+  test('nor does it replace a session that another user has opened while its code is under way', async () => {
+    const { browser, handle } = await steppedUp(undefined, PRIYA)
+    const asked = await browser.post('/api/v1/authn', { stateToken: handle })
+    const letGo = harness.sandbox.faults.authn.hold({ path: '/api/v1/authn/factors', times: 1 })
+    const code = { stateToken: handle, passCode: harness.sandbox.totpCode(PRIYA) }
+    const isVerified = () => harness.upstreamCalls().some(({ path }) => path.endsWith('/verify'))
+    harness.forget()
+    const answering = browser.post(verifyHref(asked, 'token:software:totp'), code)
+    await until(isVerified)
+    await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+    letGo()
+    const refused = await answering
+    expect([refused.status, refused.json.errorCode]).toEqual([403, 'E0000006'])
+    expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA)
   })
 
   test('the same person may step up in an open session', async () => {

@@ -3,7 +3,7 @@ import type { Group } from '../../src/pam/group.ts'
 import type { PamDirectory } from '../../src/pam/groups.ts'
 import { pamAbsentRoutes } from '../../src/pam/pam-routes.ts'
 import { serve } from '../http/serve.ts'
-import { LOGIN } from './pam-broker.ts'
+import { LOGIN, madeUpSession } from './pam-broker.ts'
 import { type Journey, startJourney } from './pam-journey.ts'
 
 let journey: Journey
@@ -227,8 +227,8 @@ test('each lookup is audited, a refused one too, without a name', async () => {
   await get('?limit=0')
   const audits = journey.broker.logLines().filter(({ event }) => event === 'group_lookup')
   expect(audits).toMatchObject([
-    { audit: true, userId: '00u-opaque', operation: 'list', status: 200, deviceHash: 'device-hash' },
-    { audit: true, userId: '00u-opaque', operation: 'list', status: 400, errorCode: 'E0000001' },
+    { audit: true, userId: madeUpSession(LOGIN).userId, operation: 'list', status: 200, deviceHash: 'device-hash' },
+    { audit: true, userId: madeUpSession(LOGIN).userId, operation: 'list', status: 400, errorCode: 'E0000001' },
   ])
   expect(JSON.stringify(audits)).not.toMatch(/rich|example/i)
 })

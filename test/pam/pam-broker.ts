@@ -95,7 +95,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
     breaker: { consecutiveFailures: 1000, halfOpenAfterMs: 1000 },
     store: createMemoryStore(),
     secretKeys: () => MASTER_KEYS,
-    requireSession: async (req) => sessionOf(req.headers['x-test-login']),
+    requireSession: async (req) => sessionOf(req.headers['x-test-login'], req.headers['x-test-session']),
     log,
     metrics,
     random: () => 0,
@@ -180,16 +180,18 @@ export function counted(metrics: Metrics, name: string): Promise<Record<string, 
   })
 }
 
-function sessionOf(login: string | string[] | undefined): Session {
+function sessionOf(login: string | string[] | undefined, publicId: string | string[] | undefined): Session {
   if (typeof login !== 'string' || login === '') throw noSession()
-  return madeUpSession(decodeURIComponent(login))
+  const session = madeUpSession(decodeURIComponent(login))
+  return typeof publicId === 'string' ? { ...session, publicId } : session
 }
 
 /** Of a made-up person. */
 export function madeUpSession(login: string): Session {
+  const hash = createHash('sha256').update(login).digest('hex') // names nobody in a log
   return {
-    publicId: createHash('sha256').update(login).digest('hex'), // names nobody in a log
-    userId: '00u-opaque',
+    publicId: hash,
+    userId: `00u${hash.slice(0, 17)}`,
     login,
     profile: {},
     amr: ['pwd'],

@@ -17,6 +17,22 @@ test('sessions end even where the known devices cannot be deleted, and the calle
   expect(ended).toEqual(['one'])
 })
 
+test('sessions end even where the end cannot be noted, as in a full store, and the caller is told', async () => {
+  const ended: string[] = []
+  const endAllSessions = createEndAllSessions({
+    sessions: {
+      listOf: async () => [],
+      endAllOf: async (userId) => ended.push(userId),
+    },
+    openTransactions: { deleteAll: async (userId) => void ended.push(`transactions of ${userId}`) },
+    knownDevices: { deleteAll: async (userId) => void ended.push(`devices of ${userId}`) },
+    endedUsers: { note: () => Promise.reject(new Error('the store is full')) },
+    refetchAccess: async () => {},
+  })
+  await expect(endAllSessions('one', 'by_admin')).rejects.toThrow('the store is full')
+  expect(ended).toEqual(['transactions of one', 'one', 'devices of one'])
+})
+
 /** Records what is called, in order. */
 function recorded(logins: readonly string[]) {
   const calls: unknown[][] = []
