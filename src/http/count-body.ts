@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { RequestHandler } from 'express'
+import type { Request, RequestHandler } from 'express'
 import type { BrokerError } from '../errors.ts'
 import type { BodiesInFlight, Place } from './bodies-in-flight.ts'
 import { countedAddress } from './counted-address.ts'
@@ -49,7 +49,7 @@ export function announcedBytes({ headers }: IncomingMessage): number | undefined
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length']) : undefined
 }
 
-function countBody(req: IncomingMessage, res: ServerResponse, bodies: BodiesInFlight): void {
+function countBody(req: Request, res: ServerResponse, bodies: BodiesInFlight): void {
   const { socket } = req
   const wireBytes = countWireBytes(socket)
   const [headers, headText] = [headerBytes(req), headTextBytes(req)]
@@ -125,7 +125,7 @@ function bytesOfTrailers(around: number): number {
 }
 
 /** Of the request's head at least, as it was sent: `POST /path HTTP/1.1`, lines with a colon, an empty line. */
-function headTextBytes({ method = '', url = '', rawHeaders }: IncomingMessage): number {
+function headTextBytes({ method, url, rawHeaders }: Request): number {
   const firstAndEmptyLine = method.length + url.length + ' HTTP/1.1'.length + 5
   return (
     rawHeaders.reduce((bytes, text) => bytes + text.length, firstAndEmptyLine) + (rawHeaders.length / 2) * 3

@@ -195,6 +195,21 @@ describe('a body that nobody reads', () => {
   })
 })
 
+test('bodies leave nothing on their connection', async () => {
+  const generous = { bodies: 10, bytes: 1_000_000 }
+  const { open, waiting } = await harness({ total: generous, perAddress: generous })
+  const connection = await open()
+  const inChunks = ahead('/answered').replace('\r\n\r\n', '\r\nTransfer-Encoding: chunked\r\n\r\n')
+  const listeners: number[][] = []
+  for (let n = 1; n <= 3; n++) {
+    connection.send(`${inChunks}2\r\n{}\r\n0\r\n\r\n`)
+    await until(() => connection.statuses().length === n && waiting.every((req) => req.readableEnded))
+    const { socket } = waiting.at(-1) as IncomingMessage
+    listeners.push([socket.listenerCount('data'), socket.listenerCount('close')])
+  }
+  expect(listeners[2]).toEqual(listeners[0])
+})
+
 describe('a body that is answered before it is complete', () => {
   const ONE = { bodies: 1, bytes: 1_000_000 }
   const refused = (body: string) => body.replace('json', 'xml')
@@ -227,6 +242,27 @@ describe('a body that is answered before it is complete', () => {
     await until(connection.isClosed)
     await hold(announced(HONEST, 10))
     expect(await shed()).toEqual([])
+  })
+
+  test('counts in chunks without its headers', async () => {
+    const limit = { bodies: 10, bytes: 6000 }
+    const { hold, open, shed } = await harness({ total: limit, perAddress: limit })
+    const connection = await open()
+    connection.send(refused(head(HONEST, 'Transfer-Encoding: chunked', HONEST_COOKIE)))
+    await until(() => connection.statuses().length === 1)
+    await hold(head(HONEST, 'Content-Length: 10', HONEST_COOKIE))
+    expect(await shed()).toEqual([])
+  })
+
+  test('counts the trailers after all that was dropped of it', async () => {
+    const limit = { bodies: 10, bytes: 20_000 }
+    const { hold, open } = await harness({ total: limit, perAddress: limit })
+    await hold(announced('192.0.2.1', 100))
+    const connection = await open()
+    connection.send(ahead('/answered').replace('\r\n\r\n', '\r\nTransfer-Encoding: chunked\r\n\r\n'))
+    await until(() => connection.statuses().length === 1)
+    connection.send(`7d0\r\n${'x'.repeat(2000)}\r\n0\r\n${'ab:\r\n'.repeat(200)}`)
+    await until(connection.isClosed)
   })
 
   test('counts in chunks: its connection ends to make room', async () => {
