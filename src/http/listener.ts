@@ -2,7 +2,7 @@ import { createServer, type RequestListener, type Server, type ServerResponse } 
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as nextCheck } from 'node:timers/promises'
 import { bornExpress } from './born-express.ts'
-import { linger } from './linger.ts'
+import { createLinger } from './linger.ts'
 import { type RequestRecords, refuseExpectation, refuseMalformed } from './refuse-malformed.ts'
 import { noteAnswered } from './wire-bytes.ts'
 
@@ -37,6 +37,7 @@ export function createListener(
   let accepted = 0
   let settle: NodeJS.Timeout | undefined
   const connections: Connections = new Map()
+  const linger = createLinger()
 
   /** The request's answer is among those that its connection waits for, until it is closed. */
   const awaited =
