@@ -227,8 +227,20 @@ test('each lookup is audited, a refused one too, without a name', async () => {
   await get('?limit=0')
   const audits = journey.broker.logLines().filter(({ event }) => event === 'group_lookup')
   expect(audits).toMatchObject([
-    { audit: true, userId: madeUpSession(LOGIN).userId, operation: 'list', status: 200, deviceHash: 'device-hash' },
-    { audit: true, userId: madeUpSession(LOGIN).userId, operation: 'list', status: 400, errorCode: 'E0000001' },
+    {
+      audit: true,
+      userId: madeUpSession(LOGIN).userId,
+      operation: 'list',
+      status: 200,
+      deviceHash: 'device-hash',
+    },
+    {
+      audit: true,
+      userId: madeUpSession(LOGIN).userId,
+      operation: 'list',
+      status: 400,
+      errorCode: 'E0000001',
+    },
   ])
   expect(JSON.stringify(audits)).not.toMatch(/rich|example/i)
 })
