@@ -1,7 +1,8 @@
+import { isUserId } from '../session/user-id.ts'
 import { factorName } from './enrolment.ts'
 import type { Answer, AnsweredUser } from './transaction.ts'
 
-/** Takes out of an upstream answer what the rules look at. Nothing is assumed: a wrong type counts as missing. */
+/** Takes out of an upstream answer what the rules look at. Nothing is assumed: a wrong type or form counts as missing. */
 export function readAnswer(body: Readonly<Record<string, unknown>>): Answer {
   const embedded = record(body._embedded)
   return {
@@ -18,16 +19,15 @@ export function readAnswer(body: Readonly<Record<string, unknown>>): Answer {
 }
 
 function readUser(value: unknown): AnsweredUser | undefined {
-  const user = record(value)
-  const id = nonEmpty(user.id)
-  return id === undefined ? undefined : { id, profile: record(user.profile) }
+  const { id, profile } = record(value)
+  return isUserId(id) ? { id, profile: record(profile) } : undefined
 }
 
 function readFactorTypes(embedded: Readonly<Record<string, unknown>>): Record<string, string> {
   const types: Record<string, string> = {}
   for (const factor of factorsIn(embedded)) {
     const id = nonEmpty(factor.id)
-    const type = nonEmpty(factor.factorType)
+    const type = factorTypeOf(factor)
     if (id !== undefined && type !== undefined) types[id] = type
   }
   return types
@@ -37,10 +37,18 @@ function readActiveFactors({ factors }: Readonly<Record<string, unknown>>): stri
   return [factors]
     .flat()
     .map(record)
-    .flatMap(({ factorType, provider, status }) => {
-      const type = nonEmpty(factorType)
-      return type === undefined || status !== 'ACTIVE' ? [] : [factorName(type, nonEmpty(provider))]
+    .flatMap((factor) => {
+      const type = factorTypeOf(factor)
+      const isActive = type !== undefined && factor.status === 'ACTIVE'
+      return isActive ? [factorName(type, nonEmpty(factor.provider))] : []
     })
+}
+
+const MAX_TYPE_CHARS = 128
+
+function factorTypeOf({ factorType }: Readonly<Record<string, unknown>>): string | undefined {
+  const type = nonEmpty(factorType)
+  return type === undefined || type.length > MAX_TYPE_CHARS ? undefined : type
 }
 
 /**

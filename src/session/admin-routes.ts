@@ -10,6 +10,7 @@ import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { EndAllSessions } from './end-all-sessions.ts'
 import type { Sessions } from './sessions.ts'
+import { isUserId } from './user-id.ts'
 
 export interface AdminRoutesParts {
   readonly sessions: Pick<Sessions, 'listOf' | 'expiresAtMs' | 'idleExpiresAtMs'>
@@ -71,7 +72,7 @@ export function createAdminRoutes({ sessions, endAllSessions, limits, log }: Adm
     method,
     path: `/admin/users/:uid/${what}`,
     async handle(req, res) {
-      const userId = userIdIn(req.params.uid)
+      const userId = isUserId(req.params.uid) ? req.params.uid : undefined
       const call = { ...requestOf(req), operation, userId }
       try {
         if (userId === undefined) throw invalidField('uid: is not a user id of the org')
@@ -91,11 +92,6 @@ export function createAdminRoutes({ sessions, endAllSessions, limits, log }: Adm
     route('DELETE', 'sessions', 'end_sessions', end),
     route('DELETE', 'limits', 'end_limits', endLimits),
   ]
-}
-
-/** The org's ids are letters and digits; anything else is kept out of the log. */
-function userIdIn(given: unknown): string | undefined {
-  return typeof given === 'string' && /^[\w-]{1,100}$/.test(given) ? given : undefined
 }
 
 const readBody = jsonBody({ limitBytes: 4096 })

@@ -42,7 +42,7 @@ export function createEndAllSessions(parts: EndAllSessionsParts): EndAllSessions
     const count = await sessions.endAllOf(userId, reason, staying)
     await Promise.all([...logins].map(refetchAccess))
     if (staying.id === undefined) await knownDevices.deleteAll(userId) // last: they only decide which limits hold
-    if (noted.status === 'rejected') throw noted.reason // a full store takes no note, and deletes all the same
+    if (noted.status === 'rejected') throw noted.reason // a full store refuses the note, but deletes
     return count
   }
 }

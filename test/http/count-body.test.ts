@@ -265,7 +265,7 @@ describe('a body that is answered before it is complete', () => {
     await until(connection.isClosed)
   })
 
-  test('counts in chunks: its connection ends to make room', async () => {
+  test('in chunks counts: it is the one that is closed when too much is held', async () => {
     const { hold, connection } = await answered(chunked(HONEST))
     const other = await hold(announced(HONEST, 10))
     await until(connection.isClosed)

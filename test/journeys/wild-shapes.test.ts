@@ -337,8 +337,15 @@ describe('the list of factors', () => {
     expect(await page.session()).toMatchObject({ amr: ['pwd', 'hwk', 'mfa'] })
   })
 
-  test('with a type that nobody knows: it is a second factor all the same', async () => {
-    const page = await pageWith({ _embedded: { user: USER, factors: [factor('fct9', 'constructor')] } })
+  test.each([
+    ['nobody knows', 'constructor'],
+    ['is too long for a log line', 'x'.repeat(129)],
+  ])('with a type that %s: it is a second factor', async (_, type) => {
+    const page = await pageWith({ _embedded: { user: USER, factors: [factor('fct9', type)] } })
+    stub.answers(new StubError(403, 'E0000068'))
+    await page.follow('_embedded.factors.0._links.verify', { passCode: '0' })
+    const [line] = linesOf('factor_failed').slice(-1)
+    expect(line?.factorType).toBe(type.length > 128 ? undefined : type)
     stub.answers(SUCCESS)
     await page.follow('_embedded.factors.0._links.verify', { passCode: '1' })
     expect(await page.session()).toMatchObject({ amr: ['pwd', 'mfa'] })
@@ -425,6 +432,14 @@ describe('a status', () => {
     ['without a user', { ...SUCCESS, _embedded: {} }],
     ['without a session token', { status: 'SUCCESS', _embedded: { user: USER } }],
     ['with a user that has no id', { ...SUCCESS, _embedded: { user: { profile: USER.profile } } }],
+    [
+      'with a user whose id is too long',
+      { ...SUCCESS, _embedded: { user: { ...USER, id: 'u'.repeat(101) } } },
+    ],
+    [
+      'with a user whose id is no id of an org',
+      { ...SUCCESS, _embedded: { user: { ...USER, id: '00u/..' } } },
+    ],
     ['that is spelt otherwise', { ...SUCCESS, status: 'Success' }],
   ])('SUCCESS %s opens no session', async (_, answer) => {
     const page = await openPage(harness)

@@ -81,7 +81,7 @@ test.each(BAD_RULES)('a rule that cannot be taken names its field: %j', async (r
   expect((await get()).status).toBe(200)
 })
 
-test('status: any status with a body and headers, as often as it was asked for', async () => {
+test('status: with a body and headers, as often as the rule says', async () => {
   faults.set({ kind: 'status', status: 503, body: { a: 1 }, headers: { 'Retry-After': '3' }, times: 2 })
   const answers = [await get(), await get(), await get()]
   expect(answers.map(({ status }) => status)).toEqual([503, 503, 200])

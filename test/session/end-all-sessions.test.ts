@@ -1,40 +1,8 @@
 import { expect, test } from '@jest/globals'
-import { createEndAllSessions } from '../../src/session/end-all-sessions.ts'
-
-test('sessions end even where the known devices cannot be deleted, and the caller is told', async () => {
-  const ended: string[] = []
-  const endAllSessions = createEndAllSessions({
-    sessions: {
-      listOf: async () => [],
-      endAllOf: async (userId) => ended.push(userId),
-    },
-    openTransactions: { deleteAll: async () => {} },
-    knownDevices: { deleteAll: () => Promise.reject(new Error('no answer')) },
-    endedUsers: { note: async () => {} },
-    refetchAccess: async () => {},
-  })
-  await expect(endAllSessions('one', 'by_admin')).rejects.toThrow('no answer')
-  expect(ended).toEqual(['one'])
-})
-
-test('sessions end even where the end cannot be noted, as in a full store, and the caller is told', async () => {
-  const ended: string[] = []
-  const endAllSessions = createEndAllSessions({
-    sessions: {
-      listOf: async () => [],
-      endAllOf: async (userId) => ended.push(userId),
-    },
-    openTransactions: { deleteAll: async (userId) => void ended.push(`transactions of ${userId}`) },
-    knownDevices: { deleteAll: async (userId) => void ended.push(`devices of ${userId}`) },
-    endedUsers: { note: () => Promise.reject(new Error('the store is full')) },
-    refetchAccess: async () => {},
-  })
-  await expect(endAllSessions('one', 'by_admin')).rejects.toThrow('the store is full')
-  expect(ended).toEqual(['transactions of one', 'one', 'devices of one'])
-})
+import { createEndAllSessions, type EndAllSessionsParts } from '../../src/session/end-all-sessions.ts'
 
 /** Records what is called, in order. */
-function recorded(logins: readonly string[]) {
+function recorded(logins: readonly string[], failing: Partial<EndAllSessionsParts> = {}) {
   const calls: unknown[][] = []
   const step =
     (name: string) =>
@@ -56,6 +24,7 @@ function recorded(logins: readonly string[]) {
     knownDevices: { deleteAll: step('devices') },
     endedUsers: { note: step('note') },
     refetchAccess: (login) => step('access')(login),
+    ...failing,
   })
   return { calls, endAllSessions }
 }
@@ -97,4 +66,20 @@ test('while a session stays, so do its transaction and the known devices', async
     ['list', 'one'],
     ['end', 'one', 'by_person', staying],
   ])
+})
+
+test('known devices that cannot be deleted: the sessions end, and the caller is told', async () => {
+  const { calls, endAllSessions } = recorded([], {
+    knownDevices: { deleteAll: () => Promise.reject(new Error('no answer')) },
+  })
+  await expect(endAllSessions('one', 'by_admin')).rejects.toThrow('no answer')
+  expect(calls).toContainEqual(['end', 'one', 'by_admin', {}])
+})
+
+test('an end that cannot be noted, as in a full store: all the rest is done, and the caller is told', async () => {
+  const { calls, endAllSessions } = recorded([], {
+    endedUsers: { note: () => Promise.reject(new Error('the store is full')) },
+  })
+  await expect(endAllSessions('one', 'by_admin')).rejects.toThrow('the store is full')
+  expect(calls.map(([name]) => name)).toEqual(['transactions', 'list', 'end', 'devices'])
 })
