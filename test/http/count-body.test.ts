@@ -75,7 +75,7 @@ async function harness(limits: BodyLimits) {
 const head = (address: string, length: string, extra = '') =>
   `POST / HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: ${address}\r\nContent-Type: application/json\r\n${extra}${length}\r\n\r\n`
 const announced = (address: string, bytes: number) => `${head(address, `Content-Length: ${bytes}`)}{`
-const chunked = (address: string) => head(address, 'Transfer-Encoding: chunked')
+const chunked = (address: string, extra = '') => head(address, 'Transfer-Encoding: chunked', extra)
 const HONEST = '198.51.100.7'
 const HONEST_COOKIE = `Cookie: ${'x'.repeat(3000)}=1\r\n`
 
@@ -133,12 +133,13 @@ describe('a body in chunks', () => {
 
   const TRAILERS = 'ab:\r\n'.repeat(200)
   test.each([
-    ['with the headers', `2\r\n{}\r\n0\r\n${TRAILERS}`, ''],
-    ['later', '2\r\n{}\r\n', `0\r\n${TRAILERS}`],
-  ])('counts trailers that come %s', async (_name, first, later) => {
+    ['with the headers', '', `2\r\n{}\r\n0\r\n${TRAILERS}`, ''],
+    ['later', '', '2\r\n{}\r\n', `0\r\n${TRAILERS}`],
+    ['after many short headers', 'a: b\r\n'.repeat(100), '2\r\n{}\r\n', `0\r\n${TRAILERS}`],
+  ])('counts trailers that come %s', async (_name, headers, first, later) => {
     const { hold } = await harness({ total: ONE_BODY, perAddress: ONE_BODY })
     const others = await hold(announced('192.0.2.1', 100))
-    const trailing = await hold(chunked('192.0.2.2') + first)
+    const trailing = await hold(chunked('192.0.2.2', headers) + first)
     trailing.send(later)
     await until(() => trailing.statuses().length === 1)
     expect(trailing.statuses()).toEqual([503])
