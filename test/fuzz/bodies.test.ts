@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { askPort } from '../http/serve.ts'
+import { codePoint } from '../support/code-point.ts'
 import { type MatrixHarness, type Newcomer, startMatrixHarness } from '../support/matrix-harness.ts'
 import { pathOf } from '../support/permissive-upstream.ts'
 import { CLASS_OF } from '../support/route-classes.ts'
@@ -48,7 +49,7 @@ async function post(path: string, body: Buffer | string, more: Record<string, st
 // JSON as text, so that what no object can hold can be said: a name twice, a number of a thousand digits
 
 const string = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 40 }).map((text) => JSON.stringify(text)),
+  fc.string({ unit: codePoint, maxLength: 40 }).map((text) => JSON.stringify(text)),
   fc.constantFrom(
     '"\\ud800"',
     '"\\udc00\\ud800"',

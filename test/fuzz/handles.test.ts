@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { type Answer, askPort } from '../http/serve.ts'
+import { codePoint } from '../support/code-point.ts'
 import { type MatrixHarness, type Newcomer, startMatrixHarness } from '../support/matrix-harness.ts'
 import { pathOf } from '../support/permissive-upstream.ts'
 import { CLASS_OF } from '../support/route-classes.ts'
@@ -21,7 +22,7 @@ afterAll(() => harness.stop())
 
 type Spoil = (right: string) => string
 const spoil: fc.Arbitrary<Spoil> = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 120 }).map(
+  fc.string({ unit: codePoint, maxLength: 120 }).map(
     (text): Spoil =>
       () =>
         text,

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { createSeal } from '../../src/crypto/seal.ts'
 import { createSigner } from '../../src/crypto/sign.ts'
+import { codePoint } from '../support/code-point.ts'
 import { runs, SEEDED } from './fuzz.ts'
 
 /** Whatever is done to a sealed value or a signature: it opens unharmed, or not at all. */
@@ -42,7 +43,7 @@ describe('a sealed value', () => {
   })
 
   test(`opens where it was sealed, for what, and with a key that is there; nowhere else ${SEEDED}`, () => {
-    const text = fc.string({ unit: 'binary', maxLength: 60 }).map((any) => Buffer.from(any).toString())
+    const text = fc.string({ unit: codePoint, maxLength: 60 }).map((any) => Buffer.from(any).toString())
     const label = fc.constantFrom('session', 'transaction', 'offer', 'pam-token')
     fc.assert(
       fc.property(
@@ -67,7 +68,7 @@ describe('a sealed value', () => {
 
   test(`is nothing that anybody could write ${SEEDED}`, () => {
     const anything = fc.oneof(
-      fc.string({ unit: 'binary', maxLength: 200 }),
+      fc.string({ unit: codePoint, maxLength: 200 }),
       fc.base64String({ maxLength: 200 }),
       fc.uint8Array({ maxLength: 100 }).map((bytes) => Buffer.of(1, ...bytes).toString('base64url')),
     )
@@ -81,7 +82,7 @@ describe('a sealed value', () => {
     const sealed = seal('a secret', PLACE)
     const at = fc.nat(sealed.length - 1)
     fc.assert(
-      fc.property(at, fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }), (position, char) => {
+      fc.property(at, fc.string({ unit: codePoint, minLength: 1, maxLength: 1 }), (position, char) => {
         const other = sealed.slice(0, position) + char + sealed.slice(position + 1)
         expect(['a secret', undefined]).toContain(open(other, PLACE))
       }),

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import type { Redis } from 'ioredis'
 import type { Browser, PageAnswer } from '../support/browser.ts'
+import { codePoint } from '../support/code-point.ts'
 import { generousLimits } from '../support/generous-limits.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness, TOMAS } from '../support/harness.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
@@ -33,7 +34,7 @@ const spoil: fc.Arbitrary<Spoil> = fc.oneof(
       (value) =>
         value.slice(0, at % value.length),
   ),
-  fc.string({ unit: 'binary', maxLength: 100 }).map(
+  fc.string({ unit: codePoint, maxLength: 100 }).map(
     (text): Spoil =>
       () =>
         text,

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { askPort } from '../http/serve.ts'
+import { codePoint } from '../support/code-point.ts'
 import { type MatrixHarness, type Newcomer, startMatrixHarness } from '../support/matrix-harness.ts'
 import { pathOf } from '../support/permissive-upstream.ts'
 import { CLASS_OF } from '../support/route-classes.ts'
@@ -88,7 +89,7 @@ const word = fc.oneof(
     'http://[',
     '//',
   ),
-  fc.string({ unit: 'binary', maxLength: 30 }),
+  fc.string({ unit: codePoint, maxLength: 30 }),
 )
 const { value } = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(
@@ -121,7 +122,7 @@ const body = fc.oneof(
     arbitrary: deep.map((nest) => `{"errorCode":"E0000001","errorSummary":"x","errorCauses":${nest}}`),
   },
   { weight: 1, arbitrary: deep },
-  { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 100 }) },
+  { weight: 1, arbitrary: fc.string({ unit: codePoint, maxLength: 100 }) },
 )
 /** No 429: after one, the broker would ask no more for a while. */
 const status = fc.constantFrom<number>(200, 200, 200, 200, 201, 204, 301, 400, 401, 403, 404, 500, 503)
