@@ -4,7 +4,7 @@ import { BYTES_OF_A_STRING, headerBytes, requestBytes } from '../../src/http/req
 import { heldBytes } from '../support/heap.ts'
 
 const TEXT_BYTES = 60_000
-const COPIES = 30
+const COPIES = 15
 
 /** Repeats what `part` makes of a number until the text is as long as a body may be. */
 function repeated(part: (n: number) => string): string {

@@ -10,7 +10,7 @@ import { startWalk } from '../support/model-walk.ts'
  */
 const seed = Number(process.env.MODEL_SEED ?? Math.floor(Math.random() * 2 ** 32))
 const LEAST_MS = Number(process.env.MODEL_SECONDS ?? 0) * 1000
-/** A walk takes 1,000 to 1,400 steps as a rule. Not a time, which would depend on the machine. */
+/** A walk takes 500 to 1,200 steps as a rule. Not a time, which would depend on the machine. */
 const MAX_STEPS = 10_000
 
 let clock = Date.now()

@@ -66,7 +66,7 @@ async function usedBytes(): Promise<number> {
 
 describe('a sign-in that fails', () => {
   test('leaves three small keys for a name that was never seen, and less than 2 kB', async () => {
-    const attempts = 300
+    const attempts = 150
     await signIn(attempts) // whatever the first one costs
     const before = await left()
     expect(await inTurns(attempts, (n) => signIn(n))).toEqual([401])

@@ -2,7 +2,7 @@ import { ALLOWED, type Status } from '../../src/sandbox/authn/statuses.ts'
 import { fail } from './model-answers.ts'
 import { createBeginnings } from './model-beginnings.ts'
 import { createDetours } from './model-detours.ts'
-import { MODEL_OPERATIONS, OVER, type Pairs } from './model-pairs.ts'
+import { MODEL_OPERATIONS, type ModelOperation, OVER, type Pairs } from './model-pairs.ts'
 import { createModelState, type ModelParts } from './model-state.ts'
 import { createSteps } from './model-steps.ts'
 
@@ -40,6 +40,7 @@ export async function startWalk(parts: ModelParts): Promise<Walk> {
 
       const wanting = state.tabs.filter((tab) => tab.handle !== undefined || OVER.has(tab.status))
       const useful = wanting.filter((tab) => !tab.forgotten && pairs.unmetIn(tab.status).length > 0)
+      if (useful.length === 0 && random.chance(0.4)) return begin()
       const tab = random.chance(0.85)
         ? (random.pickOne(useful) ?? random.pickOne(wanting))
         : random.pickOne(wanting)
@@ -49,13 +50,15 @@ export async function startWalk(parts: ModelParts): Promise<Walk> {
       if (tab.handle !== undefined && random.chance(0.03)) return garble(tab, anything)
       if (random.chance(0.06)) return followGet(tab)
 
-      const unmet = random.pickOne(pairs.unmetIn(tab.status))
-      if (unmet !== undefined && random.chance(0.8)) return take(tab, unmet, random.chance(0.85))
+      const isAllowed = ({ upstream }: ModelOperation) =>
+        (ALLOWED[tab.status as Status] ?? []).includes(upstream)
+      const unmet = pairs.unmetIn(tab.status)
+      const refused = unmet.filter((operation) => !isAllowed(operation)) // the transaction stays where it is
+      const wanted = random.pickOne(refused.length > 0 && random.chance(0.8) ? refused : unmet)
+      if (wanted !== undefined && random.chance(0.8)) return take(tab, wanted, random.chance(0.85))
       const onward = MODEL_OPERATIONS.filter(
-        ({ upstream }) =>
-          upstream !== 'state' &&
-          upstream !== 'cancel' &&
-          (ALLOWED[tab.status as Status] ?? []).includes(upstream),
+        (operation) =>
+          operation.upstream !== 'state' && operation.upstream !== 'cancel' && isAllowed(operation),
       )
       const next = random.chance(0.75) ? random.pickOne(onward) : undefined
       return take(tab, next ?? anything, random.chance(0.8))
