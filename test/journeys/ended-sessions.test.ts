@@ -216,7 +216,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
           expect((await browser.get('/api/v1/pam/me')).status).toBe(200)
           return fetched() > before
         },
-        { what: 'groups that are fetched again' },
+        { what: 'groups that are fetched again', everyMs: 250 },
       )
     })
 

@@ -2,7 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
 import { TEST_KEY } from '../support/gatehouse.ts'
@@ -21,10 +22,10 @@ afterEach(() => {
 })
 afterAll(() => harness.stop())
 
-function start(env: Record<string, string>, ...args: string[]) {
-  const child = spawn(process.execPath, ['build/main.js', ...args], {
-    env: { PATH: process.env.PATH, ...env },
-  })
+const start = (env: Record<string, string>, ...args: string[]) => startNode(env, 'build/main.js', ...args)
+
+function startNode(env: Record<string, string>, ...args: string[]) {
+  const child = spawn(process.execPath, args, { env: { PATH: process.env.PATH, ...env } })
   children.push(child)
   const output = { out: '', err: '' }
   child.stdout.on('data', (chunk) => {
@@ -75,14 +76,7 @@ describe('the command', () => {
     expect(output.err + output.out).not.toMatch(/not-this/)
   })
 
-  test('--check-config says that a sound configuration is sound, and stops', async () => {
-    const { output, exited } = start(environment(), '--check-config')
-    expect(await exited).toBe(0)
-    expect(output.out).toMatch(/sound/)
-    expect(output.out).toContain('LOGIN_DOMAINS: is not set')
-  })
-
-  test('--check-config notes what is seldom intended: a real file that others can read, a value in quotes', async () => {
+  test('--check-config says that a sound configuration is sound, notes what is seldom intended, and stops', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'gatehouse-check-config-'))
     const file = join(folder, 'ops-token')
     await writeFile(file, 'marked-token-of-some-length')
@@ -96,6 +90,8 @@ describe('the command', () => {
       }
       const { output, exited } = start(env, '--check-config')
       expect(await exited).toBe(0)
+      expect(output.out).toMatch(/sound/)
+      expect(output.out).toContain('LOGIN_DOMAINS: is not set')
       expect(output.out).toMatch(/^ {2}OPS_TOKEN_FILE: every user/m)
       expect(output.out).toMatch(/^ {2}AUTHN_API_TOKEN: is in quotes/m)
       expect(output.out).toMatch(/^ {2}https_proxy: is ignored/m)
@@ -105,25 +101,38 @@ describe('the command', () => {
     }
   })
 
-  test('--new-key makes a key that the configuration takes', async () => {
-    const { output, exited } = start({}, '--new-key')
+  test('an unknown or second argument is refused, with what there is, and starts nothing: exit 64', async () => {
+    const main = pathToFileURL(resolve('build/main.js')).href
+    // all in one process: each import of another address runs the command anew
+    const script = `
+      const codes = []
+      for (const [n, args] of JSON.parse(process.argv[1]).entries()) {
+        process.argv.splice(2, process.argv.length, ...args)
+        process.exitCode = 0
+        await import('${main}?' + n)
+        codes.push(process.exitCode)
+      }
+      process.exitCode = 0
+      process.stdout.write(JSON.stringify(codes))`
+    const refused = [
+      ['--new-keys'],
+      ['--check'],
+      ['check-config'],
+      ['--new-key=1'],
+      ['--check-config', '--new-key'],
+      [''],
+    ]
+    const { output, exited } = startNode(
+      environment(),
+      '--input-type=module',
+      '-e',
+      script,
+      JSON.stringify(refused),
+    )
     expect(await exited).toBe(0)
-    expect(Buffer.from(output.out.trim(), 'base64')).toHaveLength(32)
-  })
-
-  test.each([
-    ['--new-keys'],
-    ['--check'],
-    ['check-config'],
-    ['--new-key=1'],
-    ['--check-config', '--new-key'],
-    [''],
-  ])('%s is refused, with what there is, and starts nothing: exit 64', async (...args) => {
-    const { output, exited } = start(environment(), ...args)
-    expect(await exited).toBe(64)
-    expect(output.out).toBe('')
-    expect(output.err).toContain('--check-config')
-    expect(output.err).toContain('--new-key ')
+    expect(output.out).toBe(JSON.stringify(refused.map(() => 64)))
+    for (const command of [/--check-config /g, /--new-key /g])
+      expect(output.err.match(command)).toHaveLength(refused.length)
   })
 
   test('--help says what there is', async () => {
@@ -164,11 +173,10 @@ describe('the command', () => {
     ['public', 'PORT'],
     ['ops', 'OPS_PORT'],
   ])('a port that is taken is an error line that names it and exit 1: %s', async (name, variable) => {
-    const first = start(environment())
-    const { port } = await listening(first.output)
-    const second = start({ ...environment(), [variable]: port })
-    expect(await second.exited).toBe(1)
-    const lines = second.output.out.trim().split('\n')
+    const { port } = new URL(harness.gatehouse.url)
+    const { output, exited } = start({ ...environment(), [variable]: port })
+    expect(await exited).toBe(1)
+    const lines = output.out.trim().split('\n')
     expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({
       level: 'error',
       event: 'cannot_listen',
@@ -177,8 +185,6 @@ describe('the command', () => {
       port: Number(port),
       error: { code: 'EADDRINUSE' },
     })
-    first.child.kill('SIGKILL')
-    await first.exited
   })
 })
 

@@ -6,7 +6,7 @@ import { type Journey, startJourney } from './pam-journey.ts'
 let journey: Journey
 afterEach(() => journey.close())
 
-const POLL_MS = 200
+const POLL_MS = 500
 const FAILING = 'failing@example.com'
 const path = `/v1/teams/example-team/users/${encodeURIComponent(FAILING)}/groups`
 const statusOf = async (login: string) => (await journey.broker.get('/api/v1/pam/me', { login })).status

@@ -122,16 +122,16 @@ test('polling with maxAge=0 reads a page a second, and no more', async () => {
   const { groupPages } = journey.pam.control.counts()
   expect(groupPages).toBeGreaterThan(10)
   const statuses = new Map<number, number>()
-  for (let elapsedMs = 0; elapsedMs < 60_000; elapsedMs += 250) {
+  for (let elapsedMs = 0; elapsedMs < 30_000; elapsedMs += 500) {
     for (const broker of [journey.broker, other]) {
       const { status, headers } = await get('/api/v1/pam/groups', 0, broker)
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
       if (status === 503) expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(60)
     }
-    journey.advance(250)
+    journey.advance(500)
   }
   expect([...statuses.keys()].sort()).toEqual([200, 503])
-  expect(journey.pam.control.counts().groupPages - groupPages).toBeLessThanOrEqual(60)
+  expect(journey.pam.control.counts().groupPages - groupPages).toBeLessThanOrEqual(30)
 })
 
 test.each([
@@ -143,8 +143,7 @@ test.each([
     journey.pam.control.setRateLimit({ limit: 10_000, periodSeconds: 3600, parts: 1 })
     const other = await journey.replica()
     const statuses = new Set<number>()
-    const MINUTES = 2
-    for (let elapsedMs = 0; elapsedMs < MINUTES * 60_000; elapsedMs += 500) {
+    for (let elapsedMs = 0; elapsedMs < 60_000; elapsedMs += 500) {
       for (const broker of [journey.broker, other]) {
         const { status, headers } = await broker.get(`${ME}?maxAge=0`, { login })
         statuses.add(status)
@@ -154,7 +153,7 @@ test.each([
     }
     expect([...statuses].sort()).toEqual([found, 503])
     const lookups = journey.pam.calls.entries.filter(({ path }) => path.includes('/users/'))
-    expect(lookups.length).toBeLessThanOrEqual((0.1 * 10_000 * MINUTES) / 60 + 1)
+    expect(lookups.length).toBeLessThanOrEqual((0.1 * 10_000) / 60 + 1)
   },
 )
 

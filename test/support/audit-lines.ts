@@ -5,7 +5,9 @@ import { AUDIT_EVENTS, type AuditEvent } from '../../src/observability/audit-eve
 export function parseAuditLine(line: Record<string, unknown>): void {
   const { event } = line
   if (!isAuditEvent(event)) throw new Error(`${String(event)} is no audit event`)
-  const result = AUDIT_EVENTS[event].extend(everyLine).strict().safeParse(line)
+  const schema = schemas.get(event) ?? AUDIT_EVENTS[event].extend(everyLine).strict()
+  schemas.set(event, schema) // zod compiles a new one: that takes longer than many lines
+  const result = schema.safeParse(line)
   if (!result.success) throw new Error(`${event}: ${z.prettifyError(result.error)}\n${JSON.stringify(line)}`)
 }
 
@@ -20,6 +22,8 @@ const everyLine = {
   event: z.string(),
   audit: z.literal(true),
 }
+
+const schemas = new Map<AuditEvent, z.ZodType>()
 
 function isAuditEvent(event: unknown): event is AuditEvent {
   return typeof event === 'string' && Object.hasOwn(AUDIT_EVENTS, event)

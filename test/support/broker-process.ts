@@ -32,7 +32,8 @@ export async function makeBrokerHome(
   change: (tunables: Tunables) => Tunables = (same) => same,
 ): Promise<BrokerHome> {
   const home = await mkdtemp(join(tmpdir(), 'gatehouse-broker-'))
-  await cp(resolve('build'), join(home, 'build'), { recursive: true })
+  const own = (path: string) => !/\/build\/(demo|sandbox)|\.map$/.test(path)
+  await cp(resolve('build'), join(home, 'build'), { recursive: true, filter: own })
   await symlink(resolve('node_modules'), join(home, 'node_modules'))
   await writeFile(join(home, 'package.json'), '{ "type": "module" }')
   await mkdir(join(home, 'config'))

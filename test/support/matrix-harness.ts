@@ -124,28 +124,21 @@ export async function startMatrixHarness({
       const { id, userId } = me.json as { id: string; userId: string } // a session
       const pair = (deviceCookie: string, sessionCookie: string) =>
         `${DEVICE_COOKIE}=${deviceCookie}; ${SESSION_COOKIE}=${sessionCookie}`
+      const byKind = {
+        none: undefined,
+        own: pair(device, session),
+        expired: pair(device, early.cookies[SESSION_COOKIE] ?? ''),
+        forged: pair(...withOtherSignatures(device, session)),
+        'retired key': pair(...signedBy(REMOVED, device, session)),
+        'older key': pair(...signedBy(OLDER, device, session)),
+      }
       return {
         userId,
         publicId: id,
         handle: String(begun.json.stateToken),
         handOver: String(late.json.sessionToken),
         picture: /\/api\/v1\/users\/[^"]*\/qr\/[^"]+/.exec(JSON.stringify(begun.json))?.[0] ?? '',
-        cookies(kind) {
-          switch (kind) {
-            case 'none':
-              return undefined
-            case 'own':
-              return pair(device, session)
-            case 'expired':
-              return pair(device, early.cookies[SESSION_COOKIE] ?? '')
-            case 'forged':
-              return pair(...withOtherSignatures(device, session))
-            case 'retired key':
-              return pair(...signedBy(REMOVED, device, session))
-            case 'older key':
-              return pair(...signedBy(OLDER, device, session))
-          }
-        },
+        cookies: (kind) => byKind[kind],
       }
     },
 

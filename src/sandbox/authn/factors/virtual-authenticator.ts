@@ -28,7 +28,7 @@ const WITH_KEY = 0x40
 export function createVirtualAuthenticator({ seed }: { seed: string }): VirtualAuthenticator {
   const { privateKey, point, jwk } = keyPairFrom(seed)
   const handle = sha256(`credential ${seed}`)
-  const signed = (data: Buffer) => sign('sha256', data, privateKey)
+  const signed = (data: Buffer) => sign('sha256', data, privateKey())
 
   return {
     credentialId: handle.toString('base64url'),
@@ -87,7 +87,7 @@ export function sha256(data: string | Buffer): Buffer {
   return createHash('sha256').update(data).digest()
 }
 
-function keyPairFrom(seed: string): { privateKey: KeyObject; point: Buffer; jwk: Record<string, string> } {
+function keyPairFrom(seed: string): { privateKey(): KeyObject; point: Buffer; jwk: Record<string, string> } {
   const secret = sha256(`virtual authenticator ${seed}`)
   const curve = createECDH('prime256v1')
   curve.setPrivateKey(secret)
@@ -98,10 +98,8 @@ function keyPairFrom(seed: string): { privateKey: KeyObject; point: Buffer; jwk:
     x: point.subarray(1, 33).toString('base64url'),
     y: point.subarray(33).toString('base64url'),
   }
-  const privateKey = createPrivateKey({
-    key: { ...jwk, d: secret.toString('base64url') },
-    format: 'jwk',
-  })
+  const privateKey = () =>
+    createPrivateKey({ key: { ...jwk, d: secret.toString('base64url') }, format: 'jwk' })
   return { privateKey, point, jwk }
 }
 
