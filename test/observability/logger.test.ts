@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import type { AuditFields } from '../../src/observability/audit-events.ts'
 import type { LogFields } from '../../src/observability/log-fields.ts'
+import { codePoint } from '../support/code-point.ts'
 import { collectLog } from './collect-log.ts'
 
 /** Fields that types would refuse, as a slip or a cast would let them in. */
@@ -84,7 +85,7 @@ describe('one event is one line', () => {
 
   test('whatever the fields hold', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (reason, userId) => {
+      fc.property(fc.string({ unit: codePoint }), fc.string({ unit: codePoint }), (reason, userId) => {
         const { log, text } = collectLog('info', { maxFieldChars: 20 })
         log.info('event', { reason, userId })
         expect(text().split('\n').length).toBe(2)

@@ -4,6 +4,7 @@ import { identityHeaders } from '../../src/session/forward-auth.ts'
 import type { Session } from '../../src/session/session.ts'
 import type { Answer } from '../http/serve.ts'
 import { keeper } from '../http/serve.ts'
+import { codePoint } from '../support/code-point.ts'
 import { ABSOLUTE_MS, GRANT, IDLE_MS, MOVE_EVERY_MS, START, startSessionHarness } from './session-harness.ts'
 
 const { keep, closeAll } = keeper()
@@ -203,7 +204,7 @@ describe('names that the org could hold', () => {
 
   test('whatever it is: visible ASCII without separators, and it reads back', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (login, userId) => {
+      fc.property(fc.string({ unit: codePoint }), fc.string({ unit: codePoint }), (login, userId) => {
         const headers = identityHeaders({ ...session, login, userId })
         for (const value of Object.values(headers)) expect(value).toMatch(/^[A-Za-z0-9%\-_.!~*'()]*$/)
         expect(decodeURIComponent(headers['X-Auth-Request-Preferred-Username'])).toBe(login)
