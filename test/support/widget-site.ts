@@ -39,18 +39,20 @@ const POLICY = [
   `frame-src ${DUO_ORIGIN}`,
 ].join('; ')
 
-/** Options come as JSON behind the page's address; what the widget reports is kept where a test can read it. */
+/** A test calls `renderWidget`, any number of times; what the newest widget reports is kept where the test can read it. */
 const PAGE_SCRIPT = `
-const options = JSON.parse(decodeURIComponent(location.hash.slice(1)))
-window.reports = []
-const widget = new OktaSignIn({ useClassicEngine: true, ...options })
-widget.on('afterError', (_context, error) => reports.push({ kind: 'error', code: error.xhr?.responseJSON?.errorCode ?? error.message }))
-widget.renderEl(
-  { el: '#widget' },
-  (result) => reports.push({ kind: 'done', ...result, user: result.user?.profile?.login }),
-  (error) => reports.push({ kind: 'failed', message: error.message }),
-)
-window.widget = widget
+let widget
+function renderWidget(options) {
+  widget?.remove()
+  const reports = (window.reports = [])
+  widget = new OktaSignIn({ useClassicEngine: true, ...options })
+  widget.on('afterError', (_context, error) => reports.push({ kind: 'error', code: error.xhr?.responseJSON?.errorCode ?? error.message }))
+  widget.renderEl(
+    { el: '#widget' },
+    (result) => reports.push({ kind: 'done', ...result, user: result.user?.profile?.login }),
+    (error) => reports.push({ kind: 'failed', message: error.message }),
+  )
+}
 `
 
 /** The widget's own options that a test sets beside its address. */
@@ -72,8 +74,7 @@ export interface WidgetSiteOptions {
 
 /** A portal's origin: its page with the widget under `/portal/`, and the broker under every other path if it has one. */
 export async function startWidgetSite({ port, broker }: WidgetSiteOptions): Promise<WidgetSite> {
-  if (!existsSync(WIDGET + SCRIPT))
-    throw new Error('The sign-in widget is not installed: run "npm run setup"')
+  requireWidget()
   const site = express()
   site.get('/portal/', (_req, res) => {
     res.set('Content-Security-Policy', POLICY).type('html').send(PAGE)

@@ -14,7 +14,7 @@ export interface Widgets {
   readonly pageUrl: string
   readonly brokerUrl: string
   readonly isSameOrigin: boolean
-  /** Loads the widget in the page, which no test before has left anything in. */
+  /** A new widget in the page, which no test before has left anything in. */
   open(options?: WidgetOptions): Promise<Widget>
   codeSentTo(login: string): Promise<string>
   /** Clicks the widget's offer to set up the factor with this name. */

@@ -22,6 +22,7 @@ const STAND_IN_FOR_KEYS = `{
   navigator.credentials.get = ({ publicKey }) => new Promise((resolve) => {
     const ids = publicKey.allowCredentials.map(({ id }) => text(id))
     window.askedKeys = { challenge: text(publicKey.challenge), ids }
+    delete navigator.credentials.get
     window.answerKey = ({ clientData, authenticatorData, signatureData }) => resolve({
       response: {
         clientDataJSON: bytes(clientData),
