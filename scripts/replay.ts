@@ -1,48 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { PLACEHOLDER_ORIGIN, replayAnswer } from './replay-answers.ts'
+import { replayFolders } from './replay-folders.ts'
 
-const HELP = `npm run replay -- DIR…
-
-Sends every *.json file of a folder, and of the folders in it, through the code that makes an upstream answer fit for
-a browser, as if the upstream had just said it, and reports what did not come out sound: a token, a link that still
-names the upstream, a lost or changed member, an offered step that could not be taken.
-
-A host that was left open, such as https://{yourOktaDomain}, is taken for the upstream (${PLACEHOLDER_ORIGIN} is put in
-its place before the file is parsed); so is every host under which the answer links to /api/v1/.
-
-One line a file: ok, findings, not JSON, not an object (the broker answers 502 to those two), then the counts.
-Exit code 0: all sound; 1: findings; 2: nothing to replay.
-`
-
-const folders = process.argv.slice(2)
-const files = folders.flatMap(jsonFilesIn).sort()
-if (files.length === 0) {
-  process.stderr.write(folders.length === 0 ? HELP : `No *.json file in ${folders.join(', ')}\n`)
-  process.exitCode = 2
-} else {
-  const counts = { ok: 0, findings: 0, 'not JSON': 0, 'not an object': 0 }
-  for (const file of files) {
-    const verdict = replayAnswer(readFileSync(file, 'utf8'))
-    counts[verdict.kind] += 1
-    const notes = 'notes' in verdict && verdict.notes.length > 0 ? ` (${verdict.notes.join('; ')})` : ''
-    console.log(`${verdict.kind.padEnd(13)} ${file}${notes}`)
-    if ('findings' in verdict) for (const finding of verdict.findings) console.log(`    ${finding}`)
-  }
-  const summary = Object.entries(counts).map(([kind, count]) => `${count} ${kind}`)
-  console.log(`${files.length} files: ${summary.join(', ')}`)
-  if (counts.findings > 0) process.exitCode = 1
-}
-
-function jsonFilesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-      const path = join(folder, entry.name)
-      if (entry.isDirectory()) return jsonFilesIn(path)
-      return entry.name.endsWith('.json') ? [path] : []
-    })
-  } catch (error) {
-    process.stderr.write(`${folder}: ${error instanceof Error ? error.message : String(error)}\n`)
-    return []
-  }
-}
+const { code, out, err } = replayFolders(process.argv.slice(2))
+process.stdout.write(out)
+process.stderr.write(err)
+process.exitCode = code

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from '@jest/globals'
 import { replayAnswer } from '../../scripts/replay-answers.ts'
+import { replayFolders } from '../../scripts/replay-folders.ts'
 
 const ORG = 'https://{yourOrg}'
 const TOKEN = '00stateTokenOfTheUpstream_abcdefghijklmnop'
@@ -112,27 +113,28 @@ describe('npm run replay', () => {
     write('unsound/note.json', JSON.stringify({ ...SOUND, note: TOKEN }))
     mkdirSync(join(folder, 'empty'))
 
-    const sound = await replay(join(folder, 'sound'))
+    const sound = replayFolders([join(folder, 'sound')])
     expect(sound.code).toBe(0)
     expect(sound.out).toMatch(/^ok +\S+one\.json/m)
     expect(sound.out).toMatch(/^not an object +\S+list\.json$/m)
     expect(sound.out).toMatch(/^not JSON +\S+page\.json$/m)
     expect(sound.out).toContain('3 files: 1 ok, 0 findings, 1 not JSON, 1 not an object')
 
-    const unsound = await replay(join(folder, 'sound'), join(folder, 'unsound'))
+    const unsound = await npmRunReplay(...['sound', 'unsound', 'nowhere'].map((name) => join(folder, name)))
     expect(unsound.code).toBe(1)
     expect(unsound.out).toMatch(/^findings +\S+note\.json.*\n {4}the last guard had to cut 1 token/m)
     expect(unsound.out).toContain('4 files: 1 ok, 1 findings, 1 not JSON, 1 not an object')
     expect(unsound.out).not.toContain(TOKEN)
+    expect(unsound.err).toContain('nowhere: ENOENT')
 
-    expect(await replay(join(folder, 'empty'))).toMatchObject({ code: 2, out: '' })
-    const help = await replay()
+    expect(replayFolders([join(folder, 'empty')])).toMatchObject({ code: 2, out: '' })
+    const help = replayFolders([])
     expect(help).toMatchObject({ code: 2, out: '' })
     expect(help.err).toContain('npm run replay -- DIR')
   })
 })
 
-function replay(...folders: string[]): Promise<{ code: number; out: string; err: string }> {
+function npmRunReplay(...folders: string[]): Promise<{ code: number; out: string; err: string }> {
   const cwd = fileURLToPath(new URL('../..', import.meta.url))
   return new Promise((resolve) => {
     execFile('npm', ['run', '--silent', 'replay', '--', ...folders], { cwd }, (error, out, err) => {
