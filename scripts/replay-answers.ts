@@ -1,8 +1,8 @@
-import { findStep, PICTURE, rewriteAnswer } from '../src/authn/links.ts'
-import { OPERATIONS } from '../src/authn/operations.ts'
-import { readAnswer } from '../src/authn/read-answer.ts'
-import { cutTokens } from '../src/authn/tokens.ts'
-import { advance, begin, goesOn } from '../src/authn/transaction.ts'
+import { findStep, PICTURE, rewriteAnswer } from '../src/authn/sanitize/links.ts'
+import { cutTokens } from '../src/authn/sanitize/tokens.ts'
+import { OPERATIONS } from '../src/authn/sign-in/operations.ts'
+import { advance, begin, goesOn } from '../src/authn/transaction/transaction.ts'
+import { readAnswer } from '../src/authn/upstream/read-answer.ts'
 
 /**
  * One recorded answer, sent through the code that the broker sends every upstream answer through, and looked over

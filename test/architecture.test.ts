@@ -52,11 +52,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
 /** Rules without input or output: they import nothing but each other. */
 const PURE = [
-  'src/authn/transaction.ts',
-  'src/authn/enrolment.ts',
-  'src/authn/links.ts',
-  'src/authn/tokens.ts',
-  'src/authn/walk.ts',
+  'src/authn/transaction/transaction.ts',
+  'src/authn/transaction/enrolment.ts',
+  'src/authn/sanitize/links.ts',
+  'src/authn/sanitize/tokens.ts',
+  'src/authn/sanitize/walk.ts',
   'src/pam/roles.ts',
 ]
 
@@ -103,7 +103,7 @@ function importViolations(
   return to === from || allowed.includes(to) ? [] : [`${from} must not import ${to} (${target})`]
 }
 
-/** `src/authn/links.ts` → `authn`; `src/app.ts` → `app`. */
+/** `src/authn/sanitize/links.ts` → `authn`; `src/app.ts` → `app`. */
 function partOf(path: string): string {
   return path.split('/')[1]?.replace(/\.ts$/, '') ?? path
 }
@@ -234,7 +234,7 @@ describe('a made-up violation is found', () => {
       'src/config/config.ts',
       'src/pam/client.ts',
       'src/authn/broker.ts',
-      'src/authn/links.ts',
+      'src/authn/sanitize/links.ts',
       'src/session/session.ts',
       'src/store/store.ts',
       'src/http/routes.ts',
@@ -339,13 +339,13 @@ describe('a made-up violation is found', () => {
     ],
     [
       'a package in a pure module',
-      'src/authn/links.ts',
+      'src/authn/sanitize/links.ts',
       `import express from 'express'`,
       'is pure and imports express',
     ],
     [
       'a node: module in a pure module',
-      'src/authn/transaction.ts',
+      'src/authn/transaction/transaction.ts',
       `import { randomUUID } from 'node:crypto'`,
       'is pure and imports node:crypto',
     ],
@@ -357,8 +357,8 @@ describe('a made-up violation is found', () => {
     ],
     [
       'an impure neighbour of a pure module',
-      'src/authn/transaction.ts',
-      `import { a } from './broker.ts'`,
+      'src/authn/transaction/transaction.ts',
+      `import { a } from '../broker.ts'`,
       'is pure and imports src/authn/broker.ts',
     ],
     ['a default export', 'src/http/x.ts', 'export default function x() {}', 'has a default export'],

@@ -8,8 +8,8 @@ import {
   recoveryAnswer,
   transactionAnswer,
 } from './answer-schemas.ts'
-import { OPERATIONS, type Operation } from './operations.ts'
-import { primaryBody, queryFlags, recoveryBody, recoveryTokenBody, stateBody } from './schemas.ts'
+import { OPERATIONS, type Operation } from './sign-in/operations.ts'
+import { primaryBody, queryFlags, recoveryBody, recoveryTokenBody, stateBody } from './sign-in/schemas.ts'
 
 /** What a step can be refused with, by us or by the upstream. */
 const STEP_REFUSALS: Refusals = {

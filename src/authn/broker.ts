@@ -1,11 +1,11 @@
 import { stepNotOffered } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { isAwaited } from './awaited.ts'
-import type { Client } from './client.ts'
-import type { Exchange, Exchanged, Sending } from './exchange.ts'
-import { attemptIn } from './guessing/attempts.ts'
-import type { Guessing } from './guessing/guessing.ts'
-import { type HiddenFactors, isHiddenStep } from './hidden-factors.ts'
+import type { StepAudit } from './audit.ts'
+import type { Client } from './browser/client.ts'
+import { isAwaited } from './coalescing/awaited.ts'
+import type { Recovery, RecoveryType } from './recovery/recovery.ts'
+import { type HiddenFactors, isHiddenStep } from './sanitize/hidden-factors.ts'
+import type { Exchange, Exchanged, Sending } from './sign-in/exchange.ts'
 import {
   ACTIVATION_PROOF,
   mayBeAnothers,
@@ -13,14 +13,20 @@ import {
   PASSWORD_PROOF,
   proofOf,
   upstreamPath,
-} from './operations.ts'
-import type { Recovery, RecoveryType } from './recovery.ts'
-import type { PrimaryBody, QueryFlags, RecoveryBody, RecoveryTokenBody } from './schemas.ts'
-import type { StepAudit } from './step-audit.ts'
-import type { StepOutcome } from './step-outcome.ts'
-import { PRIMARY, primaryCall, type StateFields, sendingOfState, sendingOfStep } from './step-sending.ts'
-import { begin, mayTake, type Proof, type Transaction } from './transaction.ts'
-import type { TransactionFlights } from './transaction-flights.ts'
+} from './sign-in/operations.ts'
+import type { PrimaryBody, QueryFlags, RecoveryBody, RecoveryTokenBody } from './sign-in/schemas.ts'
+import {
+  PRIMARY,
+  primaryCall,
+  type StateFields,
+  sendingOfState,
+  sendingOfStep,
+} from './sign-in/step-sending.ts'
+import type { TransactionFlights } from './sign-in/transaction-flights.ts'
+import { attemptIn } from './throttling/attempts.ts'
+import type { Guessing } from './throttling/guessing.ts'
+import type { StepOutcome } from './transaction/step-outcome.ts'
+import { begin, mayTake, type Proof, type Transaction } from './transaction/transaction.ts'
 
 /** Takes one step of a sign-in: claimed, checked, exchanged with the upstream, settled. */
 export interface Broker {

@@ -1,4 +1,4 @@
-import type { Client } from '../../src/authn/client.ts'
+import type { Client } from '../../src/authn/browser/client.ts'
 
 /** A browser that came back, of which nothing else is known. */
 export const CLIENT: Client = {

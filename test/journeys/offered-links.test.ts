@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { OPERATIONS } from '../../src/authn/operations.ts'
+import { OPERATIONS } from '../../src/authn/sign-in/operations.ts'
 import { TIMES } from '../fuzz/fuzz.ts'
 import type { Browser, PageAnswer } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'

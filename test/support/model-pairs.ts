@@ -1,4 +1,4 @@
-import { OPERATIONS } from '../../src/authn/operations.ts'
+import { OPERATIONS } from '../../src/authn/sign-in/operations.ts'
 import { ALLOWED, type Operation as SandboxOperation, type Status } from '../../src/sandbox/authn/statuses.ts'
 
 /** An operation as a browser can ask for it, and what the sandbox calls it. */

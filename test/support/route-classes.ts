@@ -1,4 +1,4 @@
-import { OPERATIONS } from '../../src/authn/operations.ts'
+import { OPERATIONS } from '../../src/authn/sign-in/operations.ts'
 
 /**
  * Who may do what at which route, as data: DESIGN §2 and §4 in a form that a test can go through. Nothing here is

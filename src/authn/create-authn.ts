@@ -1,0 +1,336 @@
+import type { MasterKeys } from '../crypto/keys.ts'
+import { createSeal } from '../crypto/seal.ts'
+import { createSigner } from '../crypto/sign.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { PersonLimits } from '../session/admin-routes.ts'
+import type { EndAllSessions } from '../session/end-all-sessions.ts'
+import type { EndedUsers } from '../session/ended-users.ts'
+import type { SessionCookie } from '../session/session-cookie.ts'
+import type { Sessions } from '../session/sessions.ts'
+import type { UserKeys } from '../session/user-keys.ts'
+import { createLimiter, type LimitFigures } from '../store/limiter.ts'
+import type { Store } from '../store/store.ts'
+import type { UpstreamClient } from '../upstream/upstream-client.ts'
+import { createStepAudit } from './audit.ts'
+import { createBroker } from './broker.ts'
+import { createClientOf } from './browser/client.ts'
+import type { DeviceCookie } from './browser/device-cookie.ts'
+import { createStepClaims } from './coalescing/step-claims.ts'
+import { createStepFlights, type StepFlights } from './coalescing/step-flights.ts'
+import { createRecovery } from './recovery/recovery.ts'
+import { createHandOver, type RedirectPrefix } from './redirects/hand-over.ts'
+import { createImportedTokens } from './redirects/imported-tokens.ts'
+import type { NavigationRoutesParts } from './redirects/navigation-routes.ts'
+import { createRedirects } from './redirects/redirects.ts'
+import { createStepUp } from './redirects/step-up.ts'
+import type { AuthnRoutesParts } from './routes.ts'
+import { createGuard } from './sanitize/guard.ts'
+import { createToBrowser } from './sanitize/to-browser.ts'
+import { createUnknownSteps } from './sanitize/unknown-steps.ts'
+import { createEarnSession } from './sign-in/earned-session.ts'
+import { createExchange } from './sign-in/exchange.ts'
+import { createOfferedGets } from './sign-in/offered-gets.ts'
+import { createEndOtherSessions } from './sign-in/other-sessions.ts'
+import { createTransactionFlights } from './sign-in/transaction-flights.ts'
+import { createCallVolume } from './throttling/call-volume.ts'
+import { createCountings } from './throttling/countings.ts'
+import type { GuessingFigures } from './throttling/figures.ts'
+import { createGuessing } from './throttling/guessing.ts'
+import { createLoginNames } from './throttling/login-names.ts'
+import { createOffers } from './transaction/offers.ts'
+import { createTransactionStore, transactionPlace } from './transaction/transaction-store.ts'
+import type { ApiToken } from './upstream/api-token.ts'
+import { type AuthnLimitTunables, createAuthnLimit } from './upstream/authn-limit.ts'
+import { createAuthnUpstream } from './upstream/authn-upstream.ts'
+
+/** The room's tunables, as `config/default.json` groups them. */
+export interface AuthnTunables {
+  readonly authn: { readonly rateLimit: AuthnLimitTunables }
+  readonly transaction: {
+    readonly minTtlMinutes: number
+    readonly maxTtlMinutes: number
+    readonly defaultTtlMinutes: number
+    readonly remnantMinutes: number
+    readonly stepLockMs: number
+    readonly stepWaitMs: number
+    readonly sharedAnswerMs: number
+    readonly pollEveryMs: number
+    readonly maxOfferedSteps: number
+    readonly maxPictureBytes: number
+  }
+  readonly device: {
+    readonly cookieDays: number
+    readonly renewAfterHours: number
+    readonly knownDays: number
+  }
+  readonly recovery: {
+    readonly recoveryAnswerMs: number
+    readonly challengeMinutes: number
+    readonly resendAfterMs: number
+    readonly maxWrongCodes: number
+  }
+  readonly limits: GuessingFigures & {
+    readonly stepUpPerAddress: LimitFigures
+    readonly callsPerPerson: LimitFigures
+  }
+}
+
+export interface AuthnParts {
+  readonly client: UpstreamClient
+  /** For all that one step sends, in milliseconds. */
+  readonly timeoutMs: number
+  /** The org's origin, and its other names. */
+  readonly baseUrl: string
+  readonly linkOrigins: readonly string[]
+  /** The SSWS token in use, then the standby. */
+  readonly apiTokens: () => readonly string[]
+  readonly stepUp: boolean
+  readonly ssoRedirects: readonly RedirectPrefix[]
+  readonly loginDomains: readonly string[]
+  readonly hiddenFactors: readonly string[]
+  readonly publicOrigin: string
+  readonly signInUrl: string
+  readonly tunables: AuthnTunables
+  readonly store: Store
+  readonly masterKeys: MasterKeys
+  readonly deviceCookie: DeviceCookie
+  readonly sessions: Sessions
+  readonly sessionCookie: SessionCookie
+  /** What ends with all sessions of a user. */
+  readonly openTransactions: UserKeys
+  readonly knownDevices: UserKeys
+  readonly endedUsers: Pick<EndedUsers, 'endedSince'>
+  readonly endAllSessions: EndAllSessions
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly now: () => number
+}
+
+export interface Authn {
+  readonly routes: AuthnRoutesParts
+  readonly navigation: NavigationRoutesParts
+  readonly tokenState: ApiToken['state']
+  readonly personLimits: PersonLimits
+  close(): Promise<void>
+}
+
+const MINUTE_MS = 60_000
+const DAY_MS = 86_400_000
+
+/** Puts the room together. */
+export function createAuthn(parts: AuthnParts): Authn {
+  const { store, masterKeys, publicOrigin, apiTokens, log, metrics, now } = parts
+  const { deviceCookie, sessions, sessionCookie, openTransactions, knownDevices, endAllSessions } = parts
+  const { transaction: figures, device, recovery, limits } = parts.tunables
+  const seal = (label: string) => createSeal(masterKeys, label)
+  const signer = (label: string) => createSigner(masterKeys, label)
+  const upstreamOrigins = [parts.baseUrl, ...parts.linkOrigins] as const
+  const guard = createGuard({ ownSecrets: apiTokens, log, metrics })
+  const lifetime = {
+    minMs: figures.minTtlMinutes * MINUTE_MS,
+    maxMs: figures.maxTtlMinutes * MINUTE_MS,
+    defaultMs: figures.defaultTtlMinutes * MINUTE_MS,
+  }
+  const hiddenFactors = new Set(parts.hiddenFactors)
+
+  const clientOf = createClientOf({ deviceCookie, sessionIdIn: sessionCookie.idIn })
+  const rateLimit = createAuthnLimit({
+    tunables: parts.tunables.authn.rateLimit,
+    store,
+    baseUrl: parts.baseUrl,
+    names: signer('limit-names'),
+    metrics,
+    now,
+  })
+  const upstream = createAuthnUpstream({
+    client: parts.client,
+    limit: rateLimit,
+    apiTokens,
+    timeoutMs: parts.timeoutMs,
+    log,
+    metrics,
+  })
+  const transactions = createTransactionStore({
+    store,
+    seal: seal('transaction'),
+    names: signer('transaction-names'),
+    openTransactions,
+    log,
+    metrics,
+    now,
+  })
+  const stepFlights = createStepFlights({
+    claims: createStepClaims({
+      store,
+      seal: seal('shared-answer'),
+      stands: async (outcome) =>
+        outcome.kind === 'refusal' || outcome.sessionId === undefined || sessions.holds(outcome.sessionId),
+      lockTtlMs: figures.stepLockMs,
+      sharedAnswerMs: figures.sharedAnswerMs,
+      pollEveryMs: figures.pollEveryMs,
+    }),
+    log,
+    metrics,
+    waitMs: figures.stepWaitMs,
+  })
+  const flights: StepFlights = {
+    run(flight, work) {
+      rateLimit.look()
+      return stepFlights.run(flight, work)
+    },
+  }
+  const logins = createLoginNames(parts.loginDomains)
+  const canonicalLogin = logins.canonical
+  const audit = createStepAudit({ log, metrics, hashes: signer('log-hashes'), canonicalLogin })
+  const limitNames = signer('limit-names')
+  const guessing = createGuessing({
+    store,
+    countings: createCountings({ figures: limits, names: limitNames, logins }),
+    knownMs: device.knownDays * DAY_MS,
+    knownDevices,
+    audit,
+    log,
+    metrics,
+    now,
+  })
+  const volume = createCallVolume({
+    figures: limits.callsPerPerson,
+    canonicalLogin,
+    isKnownDevice: guessing.isKnownDevice,
+    audit,
+    metrics,
+    now,
+  })
+  const offers = createOffers({
+    store,
+    seal: seal('offer'),
+    names: signer('offer-names'),
+    transactions,
+    log,
+    metrics,
+  })
+  const handOver = createHandOver({
+    allowed: parts.ssoRedirects,
+    upstreamOrigin: parts.baseUrl,
+    store,
+    seal: seal('hand-over'),
+    names: signer('hand-over-names'),
+    sessions,
+    audit,
+    log,
+    onUnreadable() {
+      metrics.unreadableRecords.inc({ kind: 'sso' })
+      log.warn('unreadable_record', { name: 'sso' })
+    },
+  })
+  const exchange = createExchange({
+    upstream,
+    sessions,
+    endOtherSessions: createEndOtherSessions({
+      endAllSessions,
+      keysOf: (handle) => transactions.names(handle).map(transactionPlace),
+      audit,
+      log,
+      now,
+    }),
+    earnSession: createEarnSession({ sessions, handOver, guessing, audit }),
+    offers,
+    audit,
+    volume,
+    unknownSteps: createUnknownSteps({ log, metrics }),
+    toBrowser: createToBrowser({
+      offers,
+      upstreamOrigins: [...upstreamOrigins],
+      publicOrigin,
+      guard,
+      hiddenFactors,
+      metrics,
+    }),
+    lifetime,
+    maxOfferedSteps: figures.maxOfferedSteps,
+    remnantMs: figures.remnantMinutes * MINUTE_MS,
+    log,
+    metrics,
+    now,
+  })
+  const broker = createBroker({
+    exchange,
+    recovery: createRecovery({
+      upstream,
+      exchange,
+      store,
+      names: limitNames,
+      canonicalLogin,
+      audit,
+      publicOrigin,
+      answerMs: recovery.recoveryAnswerMs,
+      challengeMinutes: recovery.challengeMinutes,
+      resendAfterMs: recovery.resendAfterMs,
+      maxWrongCodes: recovery.maxWrongCodes,
+      log,
+      metrics,
+      now,
+    }),
+    flights: createTransactionFlights({
+      transactions,
+      endedUsers: parts.endedUsers,
+      flights,
+      guessing,
+      fingerprints: signer('step-fingerprints'),
+      audit,
+      metrics,
+      now,
+    }),
+    hiddenFactors,
+    guessing,
+    audit,
+    metrics,
+    isSameLogin: logins.isSame,
+    deadline: upstream.deadline,
+    now,
+  })
+  const offeredGets = createOfferedGets({
+    upstream,
+    offers,
+    volume,
+    upstreamOrigins: [...upstreamOrigins],
+    publicOrigin,
+    guard,
+    maxPictureBytes: figures.maxPictureBytes,
+    metrics,
+  })
+  const stepUp = createStepUp({
+    enabled: parts.stepUp,
+    signInUrl: parts.signInUrl,
+    store,
+    transactions,
+    importedTokens: createImportedTokens({
+      store,
+      names: signer('imported-token-names'),
+      ttlMs: lifetime.maxMs + MINUTE_MS, // the clocks of two replicas need not agree
+    }),
+    perAddress: createLimiter({ store, name: 'step_up', figures: limits.stepUpPerAddress }),
+    names: limitNames,
+    ttlMs: lifetime.defaultMs,
+    audit,
+    metrics,
+    now,
+  })
+
+  return {
+    routes: { broker, offeredGets, clientOf, sessionCookie: sessionCookie.opening },
+    navigation: {
+      stepUp,
+      redirects: createRedirects({ transactions, flights, sessions, audit, metrics, now }),
+      handOver,
+      clientOf,
+    },
+    tokenState: upstream.tokenState,
+    personLimits: {
+      end: ({ userId, login }) => guessing.forgive({ userId, logins: login === undefined ? [] : [login] }),
+      hashLogin: audit.hashLogin,
+    },
+    close: upstream.close,
+  }
+}

@@ -1,0 +1,126 @@
+import type { Request, Response } from 'express'
+import type { Route } from '../http/routes.ts'
+import { sendJsonText } from '../http/send-json.ts'
+import type { Broker } from './broker.ts'
+import type { Client } from './browser/client.ts'
+import type { RecoveryType } from './recovery/recovery.ts'
+import { inOneSpelling } from './sanitize/links.ts'
+import type { OfferedGets } from './sign-in/offered-gets.ts'
+import { OPERATIONS, type Operation } from './sign-in/operations.ts'
+import {
+  type PrimaryBody,
+  parse,
+  primaryBody,
+  type QueryFlags,
+  queryFlags,
+  recoveryBody,
+  recoveryTokenBody,
+  stateBody,
+} from './sign-in/schemas.ts'
+import type { StepOutcome } from './transaction/step-outcome.ts'
+
+export interface AuthnRoutesParts {
+  readonly broker: Broker
+  readonly offeredGets: OfferedGets
+  readonly clientOf: (req: Request, res: Response) => Client
+  /** The `Set-Cookie` header that opens a session in the browser. */
+  readonly sessionCookie: (sessionId: string) => string
+}
+
+export function createAuthnRoutes({
+  broker,
+  offeredGets,
+  clientOf,
+  sessionCookie,
+}: AuthnRoutesParts): Route[] {
+  const present = (res: Response, outcome: StepOutcome) => {
+    if (outcome.kind === 'refusal') throw new Error('a refusal is thrown, not presented')
+    if (outcome.sessionId !== undefined) res.append('Set-Cookie', sessionCookie(outcome.sessionId))
+    if (outcome.errorCode !== undefined) res.locals.errorCode = outcome.errorCode
+    sendJsonText(res.status(outcome.status).set(outcome.headers), outcome.body)
+  }
+
+  const stepRoute = (operation: Operation): Route => ({
+    method: 'POST',
+    path: operation.path,
+    encoding: operation.encoding,
+    async handle(req, res) {
+      const client = clientOf(req, res)
+      const body = parse(operation.body, req.body)
+      const query = flagsOf(operation, req)
+      present(res, await broker.take({ operation, params: paramsOf(req), query, body }, client))
+    },
+  })
+
+  const recoveryRoute = (recoveryType: RecoveryType, path: string): Route => ({
+    method: 'POST',
+    path,
+    async handle(req, res) {
+      const client = clientOf(req, res)
+      present(res, await broker.recover(recoveryType, parse(recoveryBody, req.body), client))
+    },
+  })
+
+  return [
+    {
+      method: 'POST',
+      path: '/api/v1/authn',
+      async handle(req, res) {
+        const client = clientOf(req, res)
+        const body = parse(primaryBody, req.body)
+        present(res, hasState(body) ? await broker.state(body, client) : await broker.start(body, client))
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/authn/introspect',
+      async handle(req, res) {
+        const client = clientOf(req, res)
+        present(res, await broker.state(parse(stateBody, req.body), client))
+      },
+    },
+    recoveryRoute('PASSWORD', '/api/v1/authn/recovery/password'),
+    recoveryRoute('UNLOCK', '/api/v1/authn/recovery/unlock'),
+    {
+      method: 'POST',
+      path: '/api/v1/authn/recovery/token',
+      async handle(req, res) {
+        const client = clientOf(req, res)
+        present(res, await broker.redeem(parse(recoveryTokenBody, req.body), client))
+      },
+    },
+    ...OPERATIONS.map(stepRoute),
+    {
+      method: 'GET',
+      path: '/api/v1/users/:uid/factors/questions',
+      async handle(req, res) {
+        present(res, await offeredGets.questions(inOneSpelling(req.path), clientOf(req, res)))
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/users/:uid/factors/:id/qr/:token',
+      getFrom: 'same-site', // an <img> names no origin
+      async handle(req, res) {
+        const answer = await offeredGets.picture(inOneSpelling(req.path), clientOf(req, res))
+        if (answer.kind !== 'picture') return present(res, answer)
+        res.set('Cross-Origin-Resource-Policy', 'same-site').type(answer.type).send(answer.bytes)
+      },
+    },
+  ]
+}
+
+function hasState(body: PrimaryBody): body is PrimaryBody & { stateToken: string } {
+  return body.stateToken !== undefined
+}
+
+/** Only the flags that this operation knows; another parameter is left out. */
+function flagsOf(operation: Operation, req: Request): QueryFlags {
+  return parse(queryFlags, Object.fromEntries(operation.query.map((name) => [name, req.query[name]])))
+}
+
+function paramsOf(req: Request): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(req.params).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
+  )
+}

@@ -1,0 +1,54 @@
+import { ExponentialBackoff, handleAll, retry } from 'cockatiel'
+import type { Logger } from '../../observability/logger.ts'
+import type { EndAllSessions } from '../../session/end-all-sessions.ts'
+import type { Staying } from '../../session/person-sessions.ts'
+import type { StepAudit } from '../audit.ts'
+import type { Client } from '../browser/client.ts'
+import type { Transaction } from '../transaction/transaction.ts'
+
+/**
+ * Ends all sessions of a person whose password changed. It can't be asked for again: the password has changed by then, and
+ * the transaction is used up. So where it fails the caller is told, and it is tried again in the background for a quarter
+ * of an hour; what the person opens in the meantime stays.
+ */
+export type EndOtherSessions = (person: Transaction, handle: string, client: Client) => Promise<void>
+
+export interface OtherSessionsParts {
+  readonly endAllSessions: EndAllSessions
+  /** Where the transaction of a handle may lie. */
+  readonly keysOf: (handle: string) => readonly string[]
+  readonly audit: Pick<StepAudit, 'sessionsRevoked'>
+  readonly log: Logger
+  readonly now: () => number
+  /** Between the first two tries, in milliseconds; doubled up to a hundredfold. */
+  readonly retryMs?: number
+}
+
+const REASON = 'password_change'
+const MOST_RETRIES = 25
+
+export function createEndOtherSessions(parts: OtherSessionsParts): EndOtherSessions {
+  const { endAllSessions, keysOf, audit, log, now, retryMs = 500 } = parts
+  const backoff = new ExponentialBackoff({ initialDelay: retryMs, maxDelay: 100 * retryMs })
+  const again = retry(handleAll, { maxAttempts: MOST_RETRIES, backoff }).dangerouslyUnref()
+
+  return async ({ userId, login }, handle, client) => {
+    if (userId === undefined) return
+    const end = async (staying?: Staying) => {
+      const transactionKeys = keysOf(handle)
+      const count = await endAllSessions(userId, REASON, { ...staying, transactionKeys })
+      audit.sessionsRevoked({ userId, count, reason: REASON }, login, client)
+    }
+    try {
+      await end()
+    } catch (error) {
+      const { requestId } = client
+      const sinceMs = now()
+      log.error('sessions_not_ended', { requestId, userId }, error)
+      again
+        .execute(() => end({ sinceMs }))
+        .catch((failure: unknown) => log.error('sessions_never_ended', { requestId, userId }, failure))
+      throw error
+    }
+  }
+}

@@ -1,0 +1,284 @@
+import { findStep, mergeSteps, type OfferedStep } from '../sanitize/links.ts'
+import { type Enrolment, enrolmentAfter } from './enrolment.ts'
+
+/**
+ * A sign-in transaction as Gatehouse keeps it, and the rules of what may happen to it (DESIGN §4). Pure: no
+ * package, no input or output, time as a parameter.
+ */
+export interface Transaction {
+  readonly version: 1
+  /**
+   * `begun` here; `imported` with a state token from outside; `remnant` of a finished one, which lives for the
+   * redirects it still holds.
+   */
+  readonly origin: 'begun' | 'imported' | 'remnant'
+  /** The upstream's state token; it never leaves the broker. */
+  readonly stateToken: string
+  /** State tokens that the upstream has replaced, newest first: they must not come out either. */
+  readonly retiredTokens: readonly string[]
+  readonly status: string
+  /** Once the upstream has named the person. */
+  readonly userId: string | undefined
+  /** Who this was begun for, as typed; for the log's hashes and the session only. */
+  readonly login: string | undefined
+  /** Every step offered so far. */
+  readonly offered: readonly OfferedStep[]
+  /** Factor id → factor type, from every list the upstream has shown. */
+  readonly factorTypes: Readonly<Record<string, string>>
+  /** The factor that is being set up. */
+  readonly enrolment: Enrolment | undefined
+  /** The factors that the user has, from the last list of those to set up; see `factorName`. */
+  readonly activeFactors: readonly string[]
+  /** The push factor whose phone is being waited for: to ask again is to poll, not to push again. */
+  readonly awaitedFactor: string | undefined
+  /** The device it is bound to. */
+  readonly device: string
+  readonly createdAtMs: number
+  readonly expiresAtMs: number
+  /** A password, activation token or factor was accepted through this broker, by this device, here. */
+  readonly credentialAccepted: boolean
+  /**
+   * The user's own password or factor was accepted here: an activation token, or a password that was chosen anew, shows
+   * nothing of who sits in front of this browser.
+   */
+  readonly userProved: boolean
+  /** Of a redirect-only transaction: the session that its redirects were issued for. */
+  readonly sessionId?: string | undefined
+  /** What was accepted, RFC 8176 names. */
+  readonly amr: readonly string[]
+  /** Set while a recovery code is asked for: then everybody gets the same answers (DESIGN §4, "Recovery, safely"). */
+  readonly recovery: RecoveryChallenge | undefined
+}
+
+export interface RecoveryChallenge {
+  /** Nobody was sent a code: the name is unknown, may not recover, or has no phone. */
+  readonly decoy: boolean
+  readonly factorType: 'SMS' | 'CALL'
+  readonly recoveryType: 'PASSWORD' | 'UNLOCK'
+  readonly relayState: string | undefined
+  readonly sentAtMs: number
+  readonly wrongCodes: number
+}
+
+/** The parts of an upstream answer that rules look at. */
+export interface Answer {
+  readonly status: string
+  readonly factorResult: string | undefined
+  readonly stateToken: string | undefined
+  /** The real one: it goes no further than the hand-over's sealed record. */
+  readonly sessionToken: string | undefined
+  readonly type: string | undefined
+  readonly user: AnsweredUser | undefined
+  readonly factorTypes: Readonly<Record<string, string>>
+  /** Of a list of factors to set up: those that are active already. */
+  readonly activeFactors: readonly string[]
+  readonly expiresAt: string | undefined
+}
+
+export interface AnsweredUser {
+  readonly id: string
+  readonly profile: Readonly<Record<string, unknown>>
+}
+
+export interface Lifetime {
+  readonly minMs: number
+  readonly maxMs: number
+  readonly defaultMs: number
+}
+
+/** The status of a transaction that came from outside, until the upstream has said where it stands. */
+export const IMPORTED = 'IMPORTED'
+
+export function begin(device: string, login: string | undefined, nowMs: number): Transaction {
+  return {
+    version: 1,
+    origin: 'begun',
+    stateToken: '',
+    retiredTokens: [],
+    status: '',
+    userId: undefined,
+    login,
+    offered: [],
+    factorTypes: {},
+    enrolment: undefined,
+    activeFactors: [],
+    awaitedFactor: undefined,
+    device,
+    createdAtMs: nowMs,
+    expiresAtMs: nowMs,
+    credentialAccepted: false,
+    userProved: false,
+    amr: [],
+    recovery: undefined,
+  }
+}
+
+/** The transaction after an answer; the handle stays whatever the upstream does with its own token. */
+export function advance(
+  transaction: Transaction,
+  answer: Answer,
+  step: {
+    offered: readonly OfferedStep[]
+    proof: Proof | undefined
+    /** Whom the step was about. */
+    factorId?: string | undefined
+    /** The factor that the step sets up. */
+    enrolment?: Enrolment | undefined
+    expiresAtMs: number
+  },
+): Transaction {
+  const accepted = acceptedProof(step.proof, answer)
+  return {
+    ...transaction,
+    stateToken: answer.stateToken ?? transaction.stateToken,
+    retiredTokens: retire(transaction, answer.stateToken),
+    status: answer.status,
+    userId: answer.user?.id ?? transaction.userId,
+    offered: mergeSteps(transaction.offered, step.offered),
+    factorTypes: { ...transaction.factorTypes, ...answer.factorTypes },
+    enrolment: enrolmentAfter(answer, step.enrolment, transaction.enrolment),
+    activeFactors: answer.activeFactors.length > 0 ? answer.activeFactors : transaction.activeFactors,
+    awaitedFactor: awaitedAfter(transaction, answer, step.factorId),
+    expiresAtMs: step.expiresAtMs,
+    credentialAccepted: transaction.credentialAccepted || accepted !== undefined,
+    userProved: transaction.userProved || accepted?.provesUser === true,
+    recovery: undefined, // an answer of the upstream passes on: the code was right
+    amr: accepted === undefined ? transaction.amr : [...new Set([...transaction.amr, accepted.amr])],
+  }
+}
+
+function awaitedAfter(
+  { awaitedFactor }: Transaction,
+  { status, factorResult }: Answer,
+  factorId: string | undefined,
+): string | undefined {
+  if (status !== 'MFA_CHALLENGE') return undefined
+  if (factorResult === 'WAITING') return factorId ?? awaitedFactor
+  return factorId === undefined && factorResult === undefined ? awaitedFactor : undefined // only looked at
+}
+
+/**
+ * The transaction after a step that the upstream refused. One about something else than the awaited push may have ended that
+ * all the same: what would have been its next poll may be a push again.
+ */
+export function afterRefusal(
+  transaction: Transaction,
+  { operation, factorId }: { readonly operation: string; readonly factorId?: string | undefined },
+): Transaction {
+  const { awaitedFactor } = transaction
+  if (awaitedFactor === undefined || awaitedFactor === factorId || operation === 'state') return transaction
+  return { ...transaction, awaitedFactor: undefined }
+}
+
+const MAX_RETIRED = 5
+
+function retire({ stateToken, retiredTokens }: Transaction, next: string | undefined): readonly string[] {
+  if (next === undefined || next === stateToken || stateToken === '') return retiredTokens
+  return [stateToken, ...retiredTokens].slice(0, MAX_RETIRED)
+}
+
+/** What a step proves if the upstream accepts it; undefined: a step that shows no credential. */
+export interface Proof {
+  readonly kind: 'password' | 'factor'
+  /** False for what could have been planted, or is chosen only now. */
+  readonly provesUser: boolean
+  /** RFC 8176 name. */
+  readonly amr: string
+  /** Whether it can be of the user whom the answer names; left out: of whomever that is. */
+  readonly isOf?: (user: AnsweredUser | undefined) => boolean
+}
+
+const AFTER_A_FACTOR = ['SUCCESS', 'PASSWORD_EXPIRED', 'PASSWORD_WARN', 'PASSWORD_RESET', 'MFA_ENROLL']
+
+/**
+ * Under which statuses a shown credential was taken. Lists of what counts, not of what does not: a status that we
+ * have never heard of proves nothing.
+ */
+const TAKEN: Readonly<Record<Proof['kind'], ReadonlySet<string>>> = {
+  factor: new Set(AFTER_A_FACTOR),
+  password: new Set([
+    ...AFTER_A_FACTOR,
+    'MFA_REQUIRED',
+    'MFA_CHALLENGE',
+    'MFA_ENROLL_ACTIVATE',
+    'CONSENT_REQUIRED',
+    'ADMIN_CONSENT_REQUIRED',
+    'FACTOR_REQUIRED',
+    'FACTOR_ENROLL',
+    'PROFILE_REQUIRED',
+  ]),
+}
+
+function acceptedProof(proof: Proof | undefined, { status, factorResult, user }: Answer): Proof | undefined {
+  if (proof === undefined || !TAKEN[proof.kind].has(status) || proof.isOf?.(user) === false) return undefined
+  const isFactorOpen = proof.kind === 'factor' && factorResult !== undefined && factorResult !== 'SUCCESS'
+  return isFactorOpen ? undefined : proof
+}
+
+/**
+ * A session opens only on SUCCESS with a user, and either a session token or type SESSION_STEP_UP, and only if a
+ * credential was accepted through this broker, by this device, in this transaction. An imported token alone never
+ * opens or replaces a session.
+ */
+export function opensSession(after: Transaction, answer: Answer): answer is Answer & { user: AnsweredUser } {
+  return (
+    answer.status === 'SUCCESS' &&
+    answer.user !== undefined &&
+    (answer.sessionToken !== undefined || answer.type === 'SESSION_STEP_UP') &&
+    after.credentialAccepted
+  )
+}
+
+/** The upstream changed its mind about who this is: never a session, always an alarm. */
+export function personChanged(before: Transaction, answer: Answer): boolean {
+  return before.userId !== undefined && answer.user !== undefined && before.userId !== answer.user.id
+}
+
+/** Statuses after which nothing is left to do in the transaction; any other one goes on, known to us or not. */
+const ENDS: ReadonlySet<string> = new Set(['SUCCESS', 'LOCKED_OUT', ''])
+
+/** False: the record goes. A transaction without a state token can't go on either. */
+export function goesOn(after: Transaction): boolean {
+  return after.stateToken !== '' && !ENDS.has(after.status)
+}
+
+/** What is left of a finished transaction: the redirects of its last answer, for so long; undefined: nothing. */
+export function remnantOf(
+  after: Transaction,
+  lastOffered: readonly OfferedStep[],
+  { expiresAtMs, sessionId }: { readonly expiresAtMs: number; readonly sessionId: string | undefined },
+): Transaction | undefined {
+  const offered = lastOffered.filter(({ href }) => href !== undefined)
+  if (after.status !== 'SUCCESS' || offered.length === 0) return undefined
+  return { ...after, origin: 'remnant', offered, factorTypes: {}, expiresAtMs, sessionId }
+}
+
+export function mayTake(transaction: Transaction, method: string, path: string): boolean {
+  return findStep(transaction.offered, method, path) !== undefined
+}
+
+/**
+ * When the transaction ends by our clock: `expiresAt` minus the answer's own `Date`, kept within bounds, so that a
+ * clock that differs from the upstream's does no harm. Missing, unreadable or past: the default.
+ */
+export function lifetimeMs(
+  expiresAt: string | undefined,
+  date: string | undefined,
+  bounds: Lifetime,
+  nowMs: number,
+): number {
+  const end = Date.parse(expiresAt ?? '')
+  const sent = Date.parse(date ?? '')
+  const left = end - (Number.isNaN(sent) ? nowMs : sent)
+  if (Number.isNaN(left) || left <= 0) return bounds.defaultMs
+  return Math.min(Math.max(left, bounds.minMs), bounds.maxMs)
+}
+
+/** An imported transaction ends `maxMs` after its import, whatever the upstream says: for so long its token is indexed. */
+export function leftMs(
+  { origin, createdAtMs }: Pick<Transaction, 'origin' | 'createdAtMs'>,
+  { maxMs }: Pick<Lifetime, 'maxMs'>,
+  nowMs: number,
+): number {
+  return origin === 'imported' ? createdAtMs + maxMs - nowMs : Number.POSITIVE_INFINITY
+}

@@ -1,0 +1,70 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { type Client, createClientOf } from '../../../src/authn/browser/client.ts'
+import { createDeviceCookie } from '../../../src/authn/browser/device-cookie.ts'
+import { createSigner } from '../../../src/crypto/sign.ts'
+import { keeper, serve } from '../../http/serve.ts'
+
+const { keep, closeAll } = keeper()
+afterEach(closeAll)
+
+async function clientFrom(
+  headers: Record<string, string | string[]>,
+  trusted: string[] = [],
+): Promise<Client> {
+  const deviceCookie = createDeviceCookie({
+    signer: createSigner(() => [Buffer.alloc(32, 1)], 'device-cookie'),
+    secure: true,
+    maxAgeDays: 400,
+    renewAfterHours: 24,
+  })
+  const clientOf = createClientOf({ deviceCookie, sessionIdIn: () => undefined })
+  const { ask } = keep(
+    await serve({
+      trusted,
+      routes: [{ method: 'GET', path: '/', handle: (req, res) => void res.json(clientOf(req, res)) }],
+    }),
+  )
+  return (await ask({ headers })).json as Client // what the route answers
+}
+
+describe('what a browser says of itself', () => {
+  test('is cut to 512 characters', async () => {
+    const client = await clientFrom({ 'User-Agent': 'a'.repeat(5000), 'Accept-Language': 'b'.repeat(5000) })
+    expect([client.userAgent, client.acceptLanguage]).toEqual(['a'.repeat(512), 'b'.repeat(512)])
+  })
+
+  test('keeps nothing but visible ASCII and spaces', async () => {
+    const client = await clientFrom({ 'User-Agent': 'a\tb\u0085c\u00e4d e', 'Accept-Language': '\u00ff' })
+    expect([client.userAgent, client.acceptLanguage]).toEqual(['abcd e', ''])
+  })
+
+  test('is empty when it says nothing', async () => {
+    expect(await clientFrom({})).toMatchObject({ userAgent: '', acceptLanguage: '' })
+  })
+})
+
+describe('a device fingerprint', () => {
+  test.each([['a'.repeat(257)], ['with space'], ['t\tab'], ['\u00e4'], ['']])('%j is none', async (value) => {
+    expect(await clientFrom({ 'X-Device-Fingerprint': value })).not.toHaveProperty('fingerprint')
+  })
+
+  test('sent twice is none', async () => {
+    expect(await clientFrom({ 'X-Device-Fingerprint': ['one', 'two'] })).not.toHaveProperty('fingerprint')
+  })
+
+  test.each([['x'], ['a'.repeat(256)], ['1|2;{"a":~}']])('%j passes', async (fingerprint) => {
+    expect(await clientFrom({ 'X-Device-Fingerprint': fingerprint })).toMatchObject({ fingerprint })
+  })
+})
+
+test('the address is the one that proxies vouch for, the same that the log has', async () => {
+  const headers = { 'X-Forwarded-For': '6.6.6.6, 198.51.100.7' }
+  expect((await clientFrom(headers)).address).toBe('127.0.0.1')
+  expect((await clientFrom(headers, ['127.0.0.1/32'])).address).toBe('198.51.100.7')
+})
+
+test('the device is never what the browser says in another place', async () => {
+  const client = await clientFrom({ 'X-Device-Token': 'f'.repeat(32), Cookie: `DT=${'f'.repeat(32)}` })
+  expect(client.device).toEqual({ id: expect.stringMatching(/^[0-9a-f]{32}$/), returned: false })
+  expect(client.device.id).not.toBe('f'.repeat(32))
+})

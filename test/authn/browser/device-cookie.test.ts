@@ -1,0 +1,183 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { createDeviceCookie } from '../../../src/authn/browser/device-cookie.ts'
+import { createSigner } from '../../../src/crypto/sign.ts'
+import { keeper, serve } from '../../http/serve.ts'
+
+const { keep, closeAll } = keeper()
+afterEach(closeAll)
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const START = Date.parse('2026-11-05T06:00:00Z')
+
+async function devices({ secure = true } = {}) {
+  const clock = { now: START }
+  const keyring = { keys: [Buffer.alloc(32, 1)] }
+  const cookie = createDeviceCookie({
+    signer: createSigner(() => keyring.keys, 'device-cookie'),
+    secure,
+    maxAgeDays: 400,
+    renewAfterHours: 24,
+    now: () => clock.now,
+  })
+  const { ask } = keep(
+    await serve({
+      routes: [
+        {
+          method: 'GET',
+          path: '/',
+          handle(req, res) {
+            const first = cookie.ensure(req, res)
+            const again = cookie.ensure(req, res)
+            res.json({ ...first, stable: first.id === again.id })
+          },
+        },
+      ],
+    }),
+  )
+  const visit = async (header?: string | string[]) => {
+    const answer = await ask({ headers: header === undefined ? {} : { Cookie: header } })
+    const set = answer.headers['set-cookie'] ?? []
+    expect(set.length).toBeLessThanOrEqual(1)
+    const device = answer.json as { id: string; returned: boolean; stable: boolean } // what the route answers
+    expect(device.stable).toBe(true)
+    return { ...device, set: set[0], bearer: set[0]?.split(';')[0] ?? '' }
+  }
+  return { clock, keyring, visit }
+}
+
+describe('a browser without a cookie of ours', () => {
+  test('gets one: 32 hexadecimal characters, and its transactions can not be its own', async () => {
+    const { visit } = await devices()
+    const first = await visit()
+    expect(first.id).toMatch(/^[0-9a-f]{32}$/)
+    expect(first.returned).toBe(false)
+    expect(first.set).toMatch(
+      /^__Host-gatehouse-device=[0-9a-f]{32}\.[0-9a-z]+\.[\w-]{43}; Max-Age=34560000; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+    )
+    expect((await visit()).id).not.toBe(first.id)
+  })
+
+  test('over http on localhost, under another name and not Secure', async () => {
+    const { visit } = await devices({ secure: false })
+    const { set, bearer, id } = await visit()
+    expect(set).toMatch(/^gatehouse-device=[^;]+; Max-Age=34560000; Path=\/; HttpOnly; SameSite=Lax$/)
+    expect(await visit(bearer)).toMatchObject({ id, returned: true })
+  })
+})
+
+describe('a malformed or forged cookie is replaced, and its id is never used', () => {
+  test.each<[string, (value: string) => string]>([
+    ['empty', () => ''],
+    ['garbage', () => 'garbage'],
+    ['an id alone', (value) => value.split('.')[0] ?? ''],
+    ['without signature', (value) => value.split('.').slice(0, 2).join('.')],
+    ['with an empty signature', (value) => `${value.split('.').slice(0, 2).join('.')}.`],
+    ['cut', (value) => value.slice(0, -1)],
+    ['longer', (value) => `${value}A`],
+    ['another signature', (value) => value.replace(/.{43}$/, 'A'.repeat(43))],
+    ['the same signature, written differently', (value) => value.replace(/.$/, (last) => nextTo(last))],
+    ['another id under the same signature', (value) => value.replace(/^.{32}/, 'f'.repeat(32))],
+    ['another time under the same signature', (value) => value.replace(/\.[0-9a-z]+\./, '.zzzzzz.')],
+    ['an upper-case id', (value) => value.replace(/^.{32}/, (id) => id.toUpperCase())],
+    ['a UUID with hyphens', (value) => `0b0e7a1e-0000-4000-8000-000000000001${value.slice(32)}`],
+    ['a line break', (value) => `${value}%0d%0aX: y`],
+    ['quotes around it and more', (value) => `"${value}x"`],
+    ['very long', (value) => value + 'A'.repeat(8000)],
+  ])('%s', async (_name, forge) => {
+    const { visit } = await devices()
+    const honest = await visit()
+    const [name, value = ''] = honest.bearer.split('=')
+    const forged = await visit(`${name}=${forge(value)}`)
+    expect(forged.returned).toBe(false)
+    expect(forged.id).not.toBe(honest.id)
+    expect(forged.id).toMatch(/^[0-9a-f]{32}$/)
+    expect(forged.set).toContain(forged.id)
+    expect(await visit(forged.bearer)).toMatchObject({ id: forged.id, returned: true, set: undefined })
+  })
+
+  test('under the name of the other scheme', async () => {
+    const { visit } = await devices()
+    const { bearer } = await visit()
+    expect(await visit(bearer.replace('__Host-', ''))).toMatchObject({ returned: false })
+  })
+
+  test('signed by a key that was removed', async () => {
+    const { visit, keyring } = await devices()
+    const { bearer, id } = await visit()
+    keyring.keys = [Buffer.alloc(32, 2)]
+    const after = await visit(bearer)
+    expect([after.returned, after.id === id]).toEqual([false, false])
+  })
+
+  test('a signature of the same keys for another purpose', async () => {
+    const { visit } = await devices()
+    const other = createSigner(() => [Buffer.alloc(32, 1)], 'session-names')
+    const value = `${'a'.repeat(32)}.t0.`
+    const forged = await visit(`__Host-gatehouse-device=${value}${other.sign(value.slice(0, -1))}`)
+    expect(forged).toMatchObject({ returned: false })
+  })
+})
+
+describe('age', () => {
+  test('within a day it is taken as it is, and not sent again', async () => {
+    const { visit, clock } = await devices()
+    const { bearer, id } = await visit()
+    clock.now = START + DAY_MS
+    expect(await visit(bearer)).toMatchObject({ id, returned: true, set: undefined })
+  })
+
+  test('after a day it is renewed, with the same id', async () => {
+    const { visit, clock } = await devices()
+    const { bearer, id } = await visit()
+    clock.now = START + DAY_MS + 1000
+    const later = await visit(bearer)
+    expect(later).toMatchObject({ id, returned: true })
+    expect(later.bearer).not.toBe(bearer)
+    clock.now = START + 401 * DAY_MS
+    expect(await visit(later.bearer)).toMatchObject({ id, returned: true })
+  })
+
+  test('older than 400 days it is replaced', async () => {
+    const { visit, clock } = await devices()
+    const { bearer, id } = await visit()
+    clock.now = START + 400 * DAY_MS
+    expect(await visit(bearer)).toMatchObject({ id, returned: true })
+    clock.now = START + 400 * DAY_MS + 1000
+    const after = await visit(bearer)
+    expect(after.returned).toBe(false)
+    expect(after.id).not.toBe(id)
+  })
+
+  test('signed by a retired key it is renewed at once, and outlives that key', async () => {
+    const { visit, keyring } = await devices()
+    const { bearer, id } = await visit()
+    keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
+    const renewed = await visit(bearer)
+    expect(renewed).toMatchObject({ id, returned: true })
+    keyring.keys = [Buffer.alloc(32, 2)]
+    expect(await visit(renewed.bearer)).toMatchObject({ id, returned: true, set: undefined })
+  })
+
+  test('a clock that was set back does no harm', async () => {
+    const { visit, clock } = await devices()
+    const { bearer, id } = await visit()
+    clock.now = START - DAY_MS
+    expect(await visit(bearer)).toMatchObject({ id, returned: true, set: undefined })
+  })
+})
+
+test('of one name twice: the first one counts', async () => {
+  const { visit } = await devices()
+  const { bearer, id } = await visit()
+  const other = await visit()
+  expect(await visit(`${bearer}; ${other.bearer}`)).toMatchObject({ id, returned: true })
+  expect(await visit(`${other.bearer}; ${bearer}`)).toMatchObject({ id: other.id, returned: true })
+  expect(await visit(`__Host-gatehouse-device=garbage; ${bearer}`)).toMatchObject({ returned: false })
+})
+
+/** The last of 43 base64url characters carries two bits that mean nothing: another one decodes to the same bytes. */
+function nextTo(last: string): string {
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+  return alphabet[alphabet.indexOf(last) ^ 1] ?? 'A'
+}

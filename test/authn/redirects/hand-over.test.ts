@@ -1,0 +1,43 @@
+import { describe, expect, test } from '@jest/globals'
+import { allowedTarget } from '../../../src/authn/redirects/hand-over.ts'
+import { ODD_VALUES, REDIRECT_TRICKS } from '../../support/redirect-tricks.ts'
+
+const ALLOWED = [
+  { origin: 'https://app.example.com', pathPrefix: '/home' },
+  { origin: 'https://other.example.com:8443', pathPrefix: '/' },
+]
+const target = (url: unknown) => allowedTarget(url, ALLOWED)
+
+test.each([
+  ['https://app.example.com/home', 'https://app.example.com/home'],
+  ['https://app.example.com/home/deep?a=b#c', 'https://app.example.com/home/deep?a=b#c'],
+  ['HTTPS://APP.example.com:443/home', 'https://app.example.com/home'],
+  ['https://other.example.com:8443', 'https://other.example.com:8443/'],
+  ['https://other.example.com:8443/any/path', 'https://other.example.com:8443/any/path'],
+  ['https://app.example.com/home/.well-known/a..b/c.d', 'https://app.example.com/home/.well-known/a..b/c.d'],
+  ['https://app.example.com/home/a%20b;c=d', 'https://app.example.com/home/a%20b;c=d'],
+  ['https://app.example.com/home/gr%C3%BC%C3%9Fe', 'https://app.example.com/home/gr%C3%BC%C3%9Fe'],
+  [
+    'https://app.example.com/home?next=https://evil.example/',
+    'https://app.example.com/home?next=https://evil.example/',
+  ],
+])('%s is allowed', (given, wanted) => {
+  expect(target(given)).toBe(wanted)
+})
+
+test('a target may have 2,048 characters, also percent-encoded', () => {
+  const longest = `https://app.example.com/home?x=${'a'.repeat(2048 - 31)}`
+  expect(target(longest)).toBe(longest)
+  expect(target(`${longest}a`)).toBeUndefined()
+  expect(target(`https://app.example.com/home?x=${'\u00fc'.repeat(400)}`)).toBeUndefined()
+})
+
+describe('tricks', () => {
+  test('there are two hundred of them', () => {
+    expect(new Set(REDIRECT_TRICKS).size).toBeGreaterThanOrEqual(200)
+  })
+
+  test.each([...REDIRECT_TRICKS, ...ODD_VALUES].map((trick) => [trick]))('%j leads nowhere', (trick) => {
+    expect(target(trick)).toBeUndefined()
+  })
+})

@@ -1,0 +1,68 @@
+import { describe, expect, test } from '@jest/globals'
+import { isHiddenStep, withoutHidden } from '../../../src/authn/sanitize/hidden-factors.ts'
+import { FACTOR_TYPES } from '../../../src/authn/sanitize/unknown-steps.ts'
+import { factorType } from '../../../src/config/factor-types.ts'
+
+const hidden = new Set(['question', 'token:hotp'])
+const question = { id: 'f1', factorType: 'question', _links: { verify: { href: 'https://org.example/q' } } }
+const push = { id: 'f2', factorType: 'push' }
+
+describe('an answer', () => {
+  test.each(['factors', 'factor', 'factorTypes'])('loses hidden factors from its list under %s', (name) => {
+    const answer = { status: 'MFA_REQUIRED', _embedded: { user: { id: 'u' }, [name]: [question, push] } }
+    expect(withoutHidden(answer, hidden)).toEqual({
+      answer: { status: 'MFA_REQUIRED', _embedded: { user: { id: 'u' }, [name]: [push] } },
+      noneLeft: false,
+    })
+  })
+
+  test('says when a list had hidden factors only', () => {
+    const answer = { status: 'MFA_ENROLL', _embedded: { factors: [question] } }
+    expect(withoutHidden(answer, hidden)).toEqual({
+      answer: { status: 'MFA_ENROLL', _embedded: { factors: [] } },
+      noneLeft: true,
+    })
+  })
+
+  test('whose list was empty anyway says nothing of the kind', () => {
+    expect(withoutHidden({ _embedded: { factors: [] } }, hidden).noneLeft).toBe(false)
+  })
+
+  test('keeps one factor that stands alone: it says what is going on', () => {
+    const answer = { status: 'MFA_CHALLENGE', _embedded: { factor: question } }
+    expect(withoutHidden(answer, hidden)).toEqual({ answer, noneLeft: false })
+  })
+
+  test.each([
+    {},
+    { status: 'SUCCESS' },
+    { _embedded: null },
+    { _embedded: 'x' },
+    { _embedded: { factors: ['question', null] } },
+  ])('of another shape does no harm: %j', (answer) => {
+    expect(withoutHidden(answer, hidden).noneLeft).toBe(false)
+  })
+
+  test('passes untouched when nothing is hidden', () => {
+    const answer = { _embedded: { factors: [question] } }
+    expect(withoutHidden(answer, new Set()).answer).toBe(answer)
+  })
+})
+
+describe('a step', () => {
+  test.each([
+    ['about a hidden factor, by its id', 'question', {}, true],
+    ['that enrols a hidden factor', undefined, { factorType: 'question' }, true],
+    ['that enrols it in another spelling', undefined, { factorType: 'Question' }, true],
+    ['about another factor', 'push', {}, false],
+    ['that enrols another factor', undefined, { factorType: 'push' }, false],
+    ['that names no factor', undefined, { factorType: 7 }, false],
+    ['about a type that only begins like a hidden one', 'token', {}, false],
+  ])('%s: hidden is %j %j → %s', (_what, type, fields, expected) => {
+    expect(isHiddenStep(type, fields, hidden)).toBe(expected)
+  })
+})
+
+test('every factor type that the broker knows can be hidden', () => {
+  for (const type of FACTOR_TYPES) expect(factorType(type)).toBe(type)
+})

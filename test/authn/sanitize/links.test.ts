@@ -1,0 +1,453 @@
+import { describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import {
+  findStep,
+  inOneSpelling,
+  mergeSteps,
+  type RewriteOptions,
+  redirectOf,
+  rewriteAnswer,
+} from '../../../src/authn/sanitize/links.ts'
+import { cutTokens } from '../../../src/authn/sanitize/tokens.ts'
+
+const UPSTREAM = 'https://org.example.com'
+const ALIAS = 'https://login.example.com'
+const PUBLIC = 'https://portal.example.net'
+const HANDLE = `00${'h'.repeat(43)}`
+const TOKEN = '00stateTokenOfTheUpstream_abcdefghijklmnop'
+const OPTIONS: RewriteOptions = {
+  upstreamOrigins: [UPSTREAM, ALIAS],
+  publicOrigin: PUBLIC,
+  handle: HANDLE,
+  knownTokens: [TOKEN],
+  pictureHandle: (path) => `picture-handle-${path.length}`,
+}
+const rewrite = (answer: Record<string, unknown>, options: Partial<RewriteOptions> = {}) =>
+  rewriteAnswer(answer, { ...OPTIONS, ...options })
+const hrefOf = (href: string, options: Partial<RewriteOptions> = {}) => {
+  const { body, ...rest } = rewrite({ _links: { next: { href } } }, options)
+  return { href: (body._links as { next: { href: string } }).next.href, ...rest } // the shape just given
+}
+const VERIFY = '/api/v1/authn/factors/ost1/verify'
+
+describe('tokens never reach the browser', () => {
+  test('session and recovery tokens go at any depth, the state token gives way to the handle at any depth', () => {
+    const { body, tokens } = rewrite({
+      stateToken: TOKEN,
+      sessionToken: 'sessionTokenOfTheUpstream',
+      recoveryToken: 'recoveryTokenOfTheUpstream',
+      _embedded: {
+        list: [{ deep: [{ sessionToken: 'anotherSessionToken1', recoveryToken: null, stateToken: TOKEN }] }],
+        sessionToken: { nested: 'object' },
+      },
+    })
+    expect(body).toEqual({ stateToken: HANDLE, _embedded: { list: [{ deep: [{ stateToken: HANDLE }] }] } })
+    for (const token of [
+      TOKEN,
+      'sessionTokenOfTheUpstream',
+      'recoveryTokenOfTheUpstream',
+      'anotherSessionToken1',
+    ]) {
+      expect(tokens).toContain(token)
+    }
+  })
+
+  test('a state token of another one than before gives way too', () => {
+    const { body, tokens } = rewrite({ stateToken: '00anotherStateTokenOfTheUpstream' })
+    expect(body).toEqual({ stateToken: HANDLE })
+    expect(tokens).toEqual(expect.arrayContaining([TOKEN, '00anotherStateTokenOfTheUpstream']))
+  })
+
+  test('a token member of any type and letter case goes, and what it holds is looked for elsewhere', () => {
+    const body = {
+      stateToken: null,
+      other: { SESSIONTOKEN: ['token-in-a-list-1234'] },
+      note: 'x token-in-a-list-1234',
+    }
+    const rewritten = rewrite(body)
+    expect(rewritten.body).toEqual({ other: {}, note: 'x token-in-a-list-1234' })
+    expect(cutTokens(JSON.stringify(rewritten.body), rewritten.tokens)).toEqual({
+      text: '{"other":{},"note":"x "}',
+      cut: 1,
+    })
+  })
+
+  test('without a handle the state token goes like the others, out of the query of our own routes too', () => {
+    const { body } = rewrite(
+      { stateToken: TOKEN, _links: { next: { href: `${UPSTREAM}${VERIFY}?stateToken=${TOKEN}` } } },
+      { handle: undefined },
+    )
+    expect(JSON.stringify(body)).toBe(
+      JSON.stringify({ _links: { next: { href: `${PUBLIC}${VERIFY}?stateToken=` } } }),
+    )
+    expect(Object.keys(body)).toEqual(['_links'])
+  })
+
+  test('in the query of our own routes the handle stands in its place', () => {
+    for (const path of ['/login/step-up/redirect', '/login/token/redirect', '/sso/idps/0oa1']) {
+      expect(hrefOf(`${UPSTREAM}${path}?stateToken=${TOKEN}&a=b`).href).toBe(
+        `${PUBLIC}${path}?stateToken=${HANDLE}&a=b`,
+      )
+    }
+  })
+
+  test('also one that the answer names nowhere else', () => {
+    const unknown = '00tokenThatOnlyALinkNames_abcdefgh'
+    const { href, tokens } = hrefOf(`${UPSTREAM}/login/step-up/redirect?stateToken=${unknown}`, {
+      knownTokens: [],
+    })
+    expect(href).toBe(`${PUBLIC}/login/step-up/redirect?stateToken=${HANDLE}`)
+    expect(tokens).toEqual([unknown])
+  })
+
+  test('also one that is percent-encoded', () => {
+    const token = '00token/with+signs=in it_abcdefgh'
+    const href = `${UPSTREAM}/login/step-up/redirect?stateToken=${encodeURIComponent(token)}`
+    expect(hrefOf(href, { knownTokens: [token] }).href).toBe(
+      `${PUBLIC}/login/step-up/redirect?stateToken=${HANDLE}`,
+    )
+    expect(hrefOf(href, { knownTokens: [] }).href).not.toContain(encodeURIComponent(token))
+  })
+
+  test('a parameter is a token by its name, in any spelling and however short its value is', () => {
+    for (const [given, wanted] of [
+      ['?stateToken=short', `?stateToken=${HANDLE}`],
+      ['?stateToken=', `?stateToken=${HANDLE}`],
+      ['?a=b&stateToken=x%20y&c=%3A:', `?a=b&stateToken=${HANDLE}&c=%3A:`],
+      ['?STATETOKEN=short&statetoken=other', `?STATETOKEN=${HANDLE}&statetoken=${HANDLE}`],
+      ['?state%54oken=short', `?state%54oken=${HANDLE}`],
+      ['?sessionToken=short&recoveryToken=short2', '?sessionToken=&recoveryToken='],
+      ['?a=/x/stateToken=1&state%zzToken=2&b', '?a=/x/stateToken=1&state%zzToken=2&b'],
+      ['#/?stateToken=short', `#/?stateToken=${HANDLE}`],
+      ['#stateToken=short', `#stateToken=${HANDLE}`],
+    ] as const) {
+      const { href, offered } = hrefOf(`${UPSTREAM}/login/step-up/redirect${given}`)
+      expect(href).toBe(`${PUBLIC}/login/step-up/redirect${wanted}`)
+      expect(offered).toMatchObject([{ href: `${UPSTREAM}/login/step-up/redirect${given}` }])
+    }
+    const withoutHandle = hrefOf(`${UPSTREAM}/sso/idps/0oa1?stateToken=short`, { handle: undefined })
+    expect(withoutHandle.href).toBe(`${PUBLIC}/sso/idps/0oa1?stateToken=`)
+  })
+
+  test('a short one is cut from a page of the org, and counted; another host may call its own parameters so', () => {
+    const page = hrefOf(`${UPSTREAM}/login/other?a=b&stateToken=short`)
+    expect([page.href, page.cutFromLinks]).toEqual([`${UPSTREAM}/login/other?a=b&stateToken=`, 1])
+    const third = hrefOf('https://third.example/?stateToken=short')
+    expect([third.href, third.cutFromLinks]).toEqual(['https://third.example/?stateToken=short', 0])
+  })
+
+  test('in other links it is cut, and that is counted', () => {
+    const third = hrefOf(`https://third.example/x?state=${TOKEN}&y=1`)
+    expect([third.href, third.cutFromLinks, third.offered]).toEqual([
+      'https://third.example/x?state=&y=1',
+      1,
+      [],
+    ])
+    const page = hrefOf(`${UPSTREAM}/login/other?token=${TOKEN}#${TOKEN}`)
+    expect([page.href, page.cutFromLinks]).toEqual([`${UPSTREAM}/login/other?token=#`, 1])
+  })
+
+  test('a token that begins with another one leaves no rest', () => {
+    const longer = `${TOKEN}AndMore`
+    const { href } = hrefOf(`https://third.example/${longer}`, { knownTokens: [TOKEN, longer] })
+    expect(href).toBe('https://third.example/')
+    expect(cutTokens(`a ${longer} b`, [TOKEN, longer])).toEqual({ text: 'a  b', cut: 1 })
+  })
+})
+
+describe('links to the API move to our own address', () => {
+  test.each<[string, string]>([
+    ['the plain case', `${UPSTREAM}${VERIFY}`],
+    ['another name of the org', `${ALIAS}${VERIFY}`],
+    ['letter case of scheme and host', `HTTPS://ORG.Example.COM${VERIFY}`],
+    ['the default port', `https://org.example.com:443${VERIFY}`],
+    ['a name and a password in it', `https://user:word@org.example.com${VERIFY}`],
+    ['a relative one', VERIFY],
+    ['one without a scheme', `//org.example.com${VERIFY}`],
+    ['dots in its path', `${UPSTREAM}/a/..${VERIFY}`],
+    ['encoded dots in its path', `${UPSTREAM}/a/%2e%2e${VERIFY}`],
+    ['white space around it', `  ${UPSTREAM}${VERIFY}\n`],
+  ])('%s', (_name, href) => {
+    const result = hrefOf(href)
+    expect(result.href).toBe(`${PUBLIC}${VERIFY}`)
+    expect(result.offered).toEqual([{ path: VERIFY, query: '', methods: [] }])
+    expect(result.cutFromLinks).toBe(0)
+  })
+
+  test.each<[string, string]>([
+    ['another host', `https://evil.example${VERIFY}`],
+    ['a host that begins alike', `https://org.example.com.evil.example${VERIFY}`],
+    ['a host that ends alike', `https://evilorg.example.com${VERIFY}`],
+    ['our host as a user name', `https://org.example.com@evil.example${VERIFY}`],
+    ['another port', `https://org.example.com:8443${VERIFY}`],
+    ['another scheme', `http://org.example.com${VERIFY}`],
+    ['another kind of URL', `blob:${UPSTREAM}${VERIFY}`],
+    ['data', 'data:text/html,/api/v1/authn'],
+    ['script', 'javascript:alert(1)//api/v1/'],
+    ['no URL', 'https://['],
+    ['nothing', ''],
+    ['an asset', `${UPSTREAM}/img/logo.png`],
+    ['a page', `${UPSTREAM}/login/login.htm?fromURI=%2Fapi%2Fv1%2F`],
+    ['a path that climbs out of the API', `${UPSTREAM}/api/v1/../../admin`],
+    ['a path that only begins alike', `${UPSTREAM}/api/v10/x`],
+    ['a path in another case', `${UPSTREAM}/API/V1/authn`],
+    ['an identity provider and more', `${UPSTREAM}/sso/idps/0oa1/more`],
+    ['a redirect and more', `${UPSTREAM}/login/step-up/redirect/more`],
+    ['another redirect and more', `${UPSTREAM}/login/token/redirect/more`],
+    ['a redirect in a folder', `${UPSTREAM}/app/login/step-up/redirect`],
+    ['another redirect in a folder', `${UPSTREAM}/app/login/token/redirect`],
+    ['an identity provider in a folder', `${UPSTREAM}/app/sso/idps/0oa1`],
+  ])('%s stays as it is, and is no step', (_name, href) => {
+    expect(hrefOf(href)).toMatchObject({ href, offered: [], cutFromLinks: 0 })
+  })
+
+  test.each([
+    '/api/v1/authn/factors/token:software:totp/verify',
+    '/api/v1/authn/factors/token%3Asoftware%3Atotp/verify',
+    '/api/v1/authn/factors/token%3asoftware:totp/verify',
+  ])('%s keeps its spelling, and is found in any', (path) => {
+    const { href, offered } = hrefOf(UPSTREAM + path)
+    expect(href).toBe(PUBLIC + path)
+    expect(findStep(offered, 'POST', inOneSpelling(path))).toBeDefined()
+    expect(inOneSpelling(path)).toBe('/api/v1/authn/factors/token%3Asoftware%3Atotp/verify')
+  })
+
+  test.each([
+    ['/:/', '/%3A/'],
+    ['/a%2Fb/%7E~', '/a%2Fb/~~'],
+    ['/100%/a:b', '/100%/a%3Ab'],
+  ])('%s is compared as %s', (path, wanted) => {
+    expect(inOneSpelling(path)).toBe(wanted)
+  })
+
+  test('an unlisted path under /api/v1/ moves too: what we have never heard of passes on', () => {
+    expect(hrefOf(`${UPSTREAM}/api/v1/authn/brand/new?x=1#f`).href).toBe(
+      `${PUBLIC}/api/v1/authn/brand/new?x=1#f`,
+    )
+  })
+
+  test('an org on a port of its own', () => {
+    const upstreamOrigins = ['http://127.0.0.1:4711'] as const
+    expect(hrefOf(`http://127.0.0.1:4711${VERIFY}`, { upstreamOrigins }).href).toBe(`${PUBLIC}${VERIFY}`)
+    expect(hrefOf(`http://127.0.0.1:4712${VERIFY}`, { upstreamOrigins }).offered).toEqual([])
+  })
+
+  test('at any depth, in arrays of links too, with or without hints', () => {
+    const link = (path: string, allow?: unknown) => ({
+      href: UPSTREAM + path,
+      ...(allow === undefined ? {} : { hints: { allow } }),
+    })
+    const { body, offered } = rewrite({
+      _links: {
+        resend: [
+          { name: 'sms', ...link('/api/v1/a', ['POST']) },
+          { name: 'call', ...link('/api/v1/b', ['post']) },
+        ],
+      },
+      _embedded: {
+        factors: [{ _links: { verify: link('/api/v1/c', ['GET', 'POST']) } }],
+        factor: {
+          _embedded: { activation: { _links: { send: [link('/api/v1/d', [])], qrcode: link('/api/v1/e') } } },
+        },
+        target: { _links: { logo: [link('/img/logo.png')] } },
+      },
+      href: `${UPSTREAM}/api/v1/f`,
+    })
+    expect(JSON.stringify(body).split(PUBLIC).length - 1).toBe(6)
+    expect(JSON.stringify(body).split(UPSTREAM).length - 1).toBe(1)
+    expect(Object.fromEntries(offered.map(({ path, methods }) => [path.slice(-1), methods]))).toEqual({
+      a: ['POST'],
+      b: ['POST'],
+      c: ['GET', 'POST'],
+      d: [],
+      e: [],
+      f: [],
+    })
+  })
+
+  test('odd hints are no hints', () => {
+    for (const hints of [
+      null,
+      'POST',
+      [],
+      { allow: 'POST' },
+      { allow: [17, null] },
+      { allow: { 0: 'POST' } },
+    ]) {
+      const { offered } = rewrite({ _links: { next: { href: UPSTREAM + VERIFY, hints } } })
+      expect(offered).toEqual([{ path: VERIFY, query: '', methods: [] }])
+    }
+  })
+
+  test('an href that is no text is looked into like anything else', () => {
+    const { body, offered } = rewrite({ _links: { next: { href: [{ href: UPSTREAM + VERIFY }] } } })
+    expect(body).toEqual({ _links: { next: { href: [{ href: PUBLIC + VERIFY }] } } })
+    expect(offered.length).toBe(1)
+  })
+
+  test('only an href is a link: a token is looked for in no other text', () => {
+    const link = `${UPSTREAM}/x?token=an-ordinary-long-word`
+    for (const answer of [{ note: link }, { href: [link] }, { href: { note: link } }]) {
+      const rewritten = rewrite({ ...answer, text: 'an-ordinary-long-word' })
+      expect(rewritten).toMatchObject({ body: { text: 'an-ordinary-long-word' }, tokens: [TOKEN] })
+    }
+  })
+
+  test.each([
+    '/api/v1/x/api/v1/users/00u1/factors/ost1/qr/last-segment',
+    '/api/v1/users/00u1/factors/ost1/qr/last/segment',
+    '/api/v1/users/00u1/x/factors/ost1/qr/last-segment',
+  ])('%s is no picture: its path stays, and no part of it is a token', (path) => {
+    expect(hrefOf(UPSTREAM + path)).toMatchObject({ href: PUBLIC + path, tokens: [TOKEN] })
+  })
+
+  test('the token in the path of an enrolment picture is swapped for a handle, and cut wherever else it stands', () => {
+    const folder = '/api/v1/users/00u1/factors/ost1/qr/'
+    const { href, offered, tokens } = hrefOf(`${UPSTREAM}${folder}20pictureTokenOfTheUpstream`)
+    expect(href).toBe(`${PUBLIC}${folder}picture-handle-${folder.length + 27}`)
+    expect(offered).toEqual([{ path: `${folder}20pictureTokenOfTheUpstream`, query: '', methods: [] }])
+    expect(tokens).toContain('20pictureTokenOfTheUpstream')
+  })
+})
+
+describe('everything else passes untouched', () => {
+  test('in its order, with names that mean something to JavaScript', () => {
+    const text =
+      '{"status":"BRAND_NEW","__proto__":{"a":1},"constructor":{"prototype":2},"z":null,"list":[1,"x",[true]],' +
+      '"toString":"x","_embedded":{"user":{"profile":{"__proto__":"y"}}}}'
+    expect(JSON.stringify(rewrite(JSON.parse(text)).body)).toBe(text)
+    expect({}).not.toHaveProperty('a')
+  })
+
+  test('any JSON without links and tokens', () => {
+    const json = fc.dictionary(
+      fc.string().filter((key) => !/^(href|stateToken|sessionToken|recoveryToken)$/.test(key)),
+      fc.jsonValue(),
+    )
+    fc.assert(
+      fc.property(json, (given) => {
+        const text = JSON.stringify(given)
+        fc.pre(!/"(href|stateToken|sessionToken|recoveryToken)":/.test(text))
+        expect(JSON.stringify(rewrite(JSON.parse(text)).body)).toBe(text)
+      }),
+    )
+  })
+
+  test('the answer that was given is not changed', () => {
+    const answer = { stateToken: TOKEN, _links: { next: { href: UPSTREAM + VERIFY } } }
+    const before = structuredClone(answer)
+    rewrite(answer)
+    expect(answer).toEqual(before)
+  })
+})
+
+describe('the last guard', () => {
+  test.each([
+    ['as it is', TOKEN],
+    ['percent-encoded', encodeURIComponent('00token with spaces/and=signs')],
+    ['in JSON’s own form', JSON.stringify('00token "with" quotes \\ and lines\n').slice(1, -1)],
+  ])('finds a token %s', (_name, form) => {
+    const tokens = [TOKEN, '00token with spaces/and=signs', '00token "with" quotes \\ and lines\n']
+    const { text, cut } = cutTokens(`{"a":"x${form}y","b":["${form}"]}`, tokens)
+    expect(text).toBe('{"a":"xy","b":[""]}')
+    expect(cut).toBe(2)
+  })
+
+  const spellings = [
+    (token: string) => token,
+    (token: string) =>
+      [...Buffer.from(token)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''),
+  ] as const
+
+  test('leaves no token that a cut has made: one within itself, or within another one', () => {
+    const token = fc.string({ unit: fc.constantFrom(...'abXY01_-'), minLength: 16, maxLength: 24 })
+    const layers = fc.array(fc.tuple(fc.nat(), fc.boolean(), fc.boolean()), { minLength: 1, maxLength: 8 })
+    fc.assert(
+      fc.property(token, token, layers, (one, other, drawn) => {
+        let text = ''
+        for (const [at, first, encoded] of drawn) {
+          const around = first ? one : other
+          const spell = spellings[encoded ? 1 : 0]
+          const cutAt = at % around.length
+          text = spell(around.slice(0, cutAt)) + text + spell(around.slice(cutAt))
+        }
+        const knownTokens = [one, other]
+        const hrefs = [`https://x.example/?t=${text}`, `${UPSTREAM}/sso/idps/1?t=${text}`]
+        for (const out of [text, ...hrefs.map((href) => hrefOf(href, { knownTokens }).href)]) {
+          const guarded = cutTokens(out, knownTokens).text
+          for (const spell of spellings)
+            for (const whole of knownTokens) expect(guarded).not.toContain(spell(whole))
+          expect(cutTokens(guarded, knownTokens)).toEqual({ text: guarded, cut: 0 })
+        }
+        const [third = ''] = hrefs.map((href) => hrefOf(href, { knownTokens }).href)
+        expect(cutTokens(third, knownTokens).cut).toBe(0) // nothing is left for the guard, and its alarm
+      }),
+    )
+  })
+
+  test('does not go on for ever: tokens within tokens, over and over, are a RangeError', () => {
+    const deep = TOKEN.slice(0, 20).repeat(1000) + TOKEN.slice(20).repeat(1000)
+    expect(() => cutTokens(deep, [TOKEN])).toThrow(RangeError)
+    expect(() => hrefOf(`https://x.example/?t=${deep}`)).toThrow(RangeError)
+  })
+
+  test('leaves what is too short to be a token', () => {
+    expect(cutTokens('{"a":"ok"}', ['ok', '', 'a', '"', 'x'.repeat(15)])).toEqual({
+      text: '{"a":"ok"}',
+      cut: 0,
+    })
+  })
+})
+
+describe('steps', () => {
+  const step = (path: string, methods: string[] = [], query = '') => ({ path, query, methods })
+
+  test('another path, another method, or a path that only looks alike is not offered', () => {
+    const offered = [step(VERIFY, ['POST'])]
+    expect(findStep(offered, 'POST', VERIFY)).toEqual(offered[0])
+    for (const [method, path] of [
+      ['GET', VERIFY],
+      ['POST', `${VERIFY}/`],
+      ['POST', VERIFY.toUpperCase()],
+      ['POST', '/api/v1/authn/factors/ost2/verify'],
+      ['POST', '/api/v1/authn/x/../factors/ost1/verify'],
+      ['post', VERIFY],
+      ['POST', ''],
+    ] as const) {
+      expect(findStep(offered, method, path)).toBeUndefined()
+    }
+    expect(findStep([], 'POST', VERIFY)).toBeUndefined()
+  })
+
+  test('without hints any method is meant', () => {
+    expect(findStep([step(VERIFY)], 'GET', VERIFY)).toBeDefined()
+    expect(findStep([step(VERIFY)], 'POST', VERIFY)).toBeDefined()
+  })
+
+  test('the newest mention of a path is found: its query is the one to send', () => {
+    const offered = mergeSteps([step('/r', [], '?stateToken=1')], [step('/r', [], '?stateToken=2')])
+    expect(findStep(offered, 'GET', '/r')?.query).toBe('?stateToken=2')
+  })
+
+  test('a path that is mentioned again is one entry with the methods of all', () => {
+    expect(mergeSteps([step('/a', ['GET'])], [step('/b', ['POST']), step('/a', ['POST'])])).toEqual([
+      step('/b', ['POST']),
+      step('/a', ['GET', 'POST']),
+    ])
+    expect(mergeSteps([step('/a', ['GET'])], [step('/a')])).toEqual([step('/a')])
+    expect(mergeSteps([step('/a')], [step('/a', ['GET'])])).toEqual([step('/a')])
+  })
+
+  test('a redirect leads to the whole link of the newest mention, and only a GET follows it', () => {
+    const path = '/login/step-up/redirect'
+    const link = (n: number, methods: string[]) => ({
+      ...step(path, methods),
+      href: `${UPSTREAM}${path}?n=${n}`,
+    })
+    const offered = mergeSteps([link(1, ['GET'])], [link(2, ['GET'])])
+    expect(redirectOf(offered, path)).toBe(`${UPSTREAM}${path}?n=2`)
+    expect(redirectOf([link(1, ['POST'])], path)).toBeUndefined()
+    expect(redirectOf([step(path, ['GET'])], path)).toBeUndefined()
+    expect(redirectOf([], path)).toBeUndefined()
+  })
+})

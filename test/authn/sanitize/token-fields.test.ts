@@ -1,0 +1,144 @@
+import { describe, expect, test } from '@jest/globals'
+import {
+  cutTokens,
+  swapParameters,
+  swapTokens,
+  tokenField,
+  tokenList,
+  tokensIn,
+  tokensInUrl,
+} from '../../../src/authn/sanitize/tokens.ts'
+
+describe('which member is a token', () => {
+  test.each([
+    ['stateToken', 'stateToken'],
+    ['STATETOKEN', 'stateToken'],
+    ['sessionToken', 'sessionToken'],
+    ['sessiontoken', 'sessionToken'],
+    ['recoveryToken', 'recoveryToken'],
+    ['RecoveryTOKEN', 'recoveryToken'],
+    ['token', undefined],
+    ['stateTokens', undefined],
+    ['', undefined],
+    ['constructor', undefined],
+  ])('%j: %s', (name, field) => {
+    expect(tokenField(name)).toBe(field)
+  })
+})
+
+test('tokens of an answer are all texts within its token members, at any depth, and no other text', () => {
+  expect(
+    tokensIn({
+      stateToken: 'one',
+      other: 'no',
+      list: [{ SESSIONTOKEN: ['two', { any: 'three', more: [['four'], 5, null, true] }] }],
+      recoveryToken: { stateToken: 'five' },
+      _embedded: { recoveryToken: null, note: { text: 'no' } },
+    }),
+  ).toEqual(['one', 'two', 'three', 'four', 'five'])
+  for (const none of [undefined, null, 'stateToken', 7, [], {}]) expect(tokensIn(none)).toEqual([])
+})
+
+describe('tokens that only a link names', () => {
+  test.each<[link: string, tokens: string[]]>([
+    ['', []],
+    ['?fromURI=x', []],
+    ['?token=one', ['one']],
+    ['?Token=one', []],
+    ['?a=b&stateToken=one&sessionTOKEN=two', ['one', 'two']],
+    ['?state%54oken=a%20b', ['a b']],
+    ['#stateToken=one', ['one']],
+    ['#/?stateToken=one', ['one']],
+    ['#/stateToken=one', ['one']],
+    ['#?recoveryToken=one', ['one']],
+    ['#x/?stateToken=one', []],
+    ['?token=one#token=two&x=y', ['one', 'two']],
+  ])('%j', (rest, tokens) => {
+    expect(tokensInUrl(new URL(`https://org.example.com/login${rest}`))).toEqual(tokens)
+  })
+
+  test('none without a link', () => {
+    expect(tokensInUrl(undefined)).toEqual([])
+  })
+})
+
+describe('parameters that are tokens by their name', () => {
+  test.each([
+    ['', ''],
+    ['/path', '/path'],
+    ['?stateToken=x', '?stateToken=HANDLE'],
+    ['?stateToken', '?stateToken'],
+    ['?a=b&STATETOKEN=x&c=d', '?a=b&STATETOKEN=HANDLE&c=d'],
+    ['?sessionToken=x&recoveryToken=y&token=z', '?sessionToken=&recoveryToken=&token=z'],
+    ['?stateToken=a=b#c', '?stateToken=HANDLE#c'],
+    ['#stateToken=x', '#stateToken=HANDLE'],
+    ['#/stateToken=x', '#/stateToken=HANDLE'],
+    ['#/?stateToken=x', '#/?stateToken=HANDLE'],
+    ['?state%54oken=x', '?state%54oken=HANDLE'],
+    ['?%zz=x&stateToken=y', '?%zz=x&stateToken=HANDLE'],
+    ['?my-stateToken=x', '?my-stateToken=x'],
+  ])('%j becomes %j', (link, wanted) => {
+    expect(swapParameters(link, 'HANDLE')).toBe(wanted)
+  })
+})
+
+describe('the tokens to look for', () => {
+  const LONG = 'a'.repeat(20)
+  const SHORT = 'b'.repeat(16)
+
+  test('are those of 16 characters or more, once each, the longest first', () => {
+    expect(tokenList([SHORT, LONG, 'c'.repeat(15), '', SHORT, LONG])).toEqual([LONG, SHORT])
+  })
+
+  test('are each cut, and counted', () => {
+    expect(cutTokens(`"${SHORT}-${LONG}-${SHORT}"`, [SHORT, LONG])).toEqual({ text: '"--"', cut: 3 })
+  })
+
+  test('are cut once more where what stood around one was one itself', () => {
+    const nested = SHORT.slice(0, 8) + LONG + SHORT.slice(8)
+    expect(cutTokens(`"${nested}"`, [SHORT, LONG])).toEqual({ text: '""', cut: 2 })
+    expect(swapTokens(nested, [SHORT, LONG], '')).toBe('')
+  })
+
+  test('give way to the handle, also where it is asked for nothing', () => {
+    expect(swapTokens('', [LONG], 'HANDLE')).toBe('')
+    expect(swapTokens(`?a=${LONG}&b=${SHORT}`, [LONG, SHORT], 'HANDLE')).toBe('?a=HANDLE&b=HANDLE')
+    expect(swapTokens(`?a=${LONG}&b=${SHORT}`, [LONG, SHORT], '')).toBe('?a=&b=')
+  })
+
+  /** A round takes out the innermost ones: 31 rounds and one that finds nothing are the most. */
+  test('nested 31 deep are cut, nested deeper are a RangeError', () => {
+    const TOKEN = 'abcdefghijklmnopqrst'
+    const nested = (depth: number) => TOKEN.slice(0, 10).repeat(depth) + TOKEN.slice(10).repeat(depth)
+    expect(cutTokens(nested(31), [TOKEN])).toEqual({ text: '', cut: 31 })
+    expect(() => cutTokens(nested(32), [TOKEN])).toThrow(new RangeError('tokens within tokens'))
+  })
+})
+
+test.each([
+  ['a slash with a backslash before it', '00token/with/slashes/in-it', '00token\\/with\\/slashes\\/in-it'],
+  [
+    'characters beyond ASCII, percent-encoded',
+    '00tökén-of-an-org-1234',
+    encodeURIComponent('00tökén-of-an-org-1234'),
+  ],
+  ['characters of two units', '00token-\u{1f600}-of-an-org', '00token-\\ud83d\\ude00-of-an-org'],
+  ['characters of two units, with %u', '00token-\u{1f600}-of-an-org', '00token-%ud83d%uDE00-of-an-org'],
+  ['characters of two units, as one point', '00token-\u{1f600}-of-an-org', '00token-\\u{1F600}-of-an-org'],
+  ['characters of two units, as an entity', '00token-\u{1f600}-of-an-org', '00token-&#x1F600;-of-an-org'],
+  ['characters that patterns use', '00.*+?()[]{}|^$-token', '00.*+?()[]{}|^$-token'],
+])('%s: the token is cut from a link', (_what, token, spelled) => {
+  expect(swapTokens(`?a=${spelled}&b=%20`, [token], '')).toBe('?a=&b=%20')
+})
+
+test('a token is found where \\u is the only escape of a link', () => {
+  const spelled = [...'00Plainly-Fake_Token']
+    .map((char) => `\\u00${char.charCodeAt(0).toString(16)}`)
+    .join('')
+  expect(swapTokens(`?t=${spelled}`, ['00Plainly-Fake_Token'], 'HANDLE')).toBe('?t=HANDLE')
+})
+
+test('\\x has two digits: with three it does not spell a character beyond Latin-1', () => {
+  const link = '?a=00token-\\x100-of-an-org&b=%20'
+  expect(swapTokens(link, ['00token-\u0100-of-an-org'], '')).toBe(link)
+})

@@ -1,0 +1,16 @@
+import { expect, test } from '@jest/globals'
+import { cutTokens } from '../../../src/authn/sanitize/tokens.ts'
+
+const TOKEN = '00Plainly-Fake_Token.0123~456789'
+
+/** Text that looks like escapes everywhere must not take the token filter more than linear time. */
+test.each([
+  ['backslashes', '\\'],
+  ['percent signs', '%25'],
+  ['ampersands', '&amp;'],
+  ['entities', '&#0'],
+  ['first characters', '\\u0030'],
+])('a megabyte of %s is searched in no more than a moment', (_what, piece) => {
+  const value = piece.repeat(Math.ceil(1_000_000 / piece.length))
+  expect(cutTokens(JSON.stringify({ value }), [TOKEN]).cut).toBe(0)
+})

@@ -1,0 +1,105 @@
+import { expect, test } from '@jest/globals'
+import { OPERATIONS } from '../../../src/authn/sign-in/operations.ts'
+import { type AttemptedStep, attemptIn } from '../../../src/authn/throttling/attempts.ts'
+import { begin } from '../../../src/authn/transaction/transaction.ts'
+
+const transaction = { ...begin('device', 'ada', 0), userId: 'u1', awaitedFactor: 'awaited' }
+
+function defenceOf(operation: string, step: Partial<AttemptedStep> = {}): string | undefined {
+  const whole = { operation, fields: {}, factorId: 'f1', factorType: undefined, ...step }
+  return attemptIn(whole, transaction, '00handle')?.defence
+}
+
+const code = { passCode: '123456' }
+
+const TABLE: [string, Partial<AttemptedStep>, string | undefined][] = [
+  ['verify', { factorType: 'sms', fields: code }, 'code'],
+  ['verify', { factorType: 'question', fields: { answer: 'windmill' } }, 'code'],
+  ['verify', { factorType: 'never heard of', fields: code }, 'code'],
+  ['verify', { factorType: 'password', fields: { password: 'p' } }, 'password'],
+  ['verify', { factorType: 'Password', fields: { ...code, password: 'p' } }, 'password'],
+  ['verify', { factorType: 'sms', fields: { ...code, password: 'p' } }, 'code'],
+  ['verify', { factorType: undefined, fields: { password: 'p' } }, 'password'],
+  ['verify', { factorType: 'sms', fields: { passCode: '' } }, 'message'],
+  ['verify', { factorType: 'sms', fields: { passCode: ' ' } }, 'message'],
+  ['verify', { factorType: 'call' }, 'message'],
+  ['verify', { factorType: 'email' }, 'message'],
+  ['verify', { factorType: 'push' }, 'push'],
+  ['verify', { factorType: 'EMAIL' }, 'message'],
+  ['verify', { factorType: 'PUSH' }, 'push'],
+  ['verify', { factorType: 'sms', fields: { answer: 'windmill' } }, 'message'],
+  ['verify', { factorType: 'Call', fields: { password: 'p', passCode: '' } }, 'message'],
+  ['verify', { factorType: 'push', fields: code }, 'push'],
+  ['verify', { factorType: 'Push', fields: { answer: 'windmill', password: 'p' } }, 'push'],
+  ['verify', { factorType: 'push', factorId: 'awaited' }, undefined],
+  ['verify', { factorType: 'push', factorId: 'awaited', fields: code }, 'code'],
+  ['verify', { factorType: 'webauthn', fields: { clientData: 'c', signatureData: 's' } }, undefined],
+  ['verify', { factorType: 'token:software:totp' }, undefined],
+  ['duo_callback', { factorType: 'web', fields: { id: 'f1', sig_response: 's' } }, 'code'],
+  ['resend', { factorType: 'push', factorId: 'awaited' }, 'push'],
+  ['resend', { factorType: 'sms' }, 'message'],
+  ['resend', { factorType: 'never heard of' }, 'message'],
+  ['resend', { factorType: undefined }, 'message'],
+  ['activate', { fields: code }, 'code'],
+  ['activate', {}, undefined],
+  ['activate_poll', {}, undefined],
+  ['activate_resend', {}, 'message'],
+  ['activate_email', {}, 'message'],
+  ['activate_sms', {}, 'message'],
+  ['enroll', { fields: { factorType: 'sms' } }, 'message'],
+  ['enroll', { fields: { factorType: 'token:hardware', ...code } }, 'code'],
+  ['enroll', { fields: { factorType: 'push' } }, undefined],
+  ['enroll', { fields: { factorType: 'SMS' } }, 'message'],
+  ['enroll', { fields: { factorType: 'Call', profile: {} } }, 'message'],
+  ['enroll', { fields: { factorType: 'Push' } }, undefined],
+  ['enroll', { fields: { factorType: 'text me', profile: { phoneNumber: '+1 555 0100' } } }, 'message'],
+  ['enroll', { fields: { factorType: 'push', profile: { email: 'ada@example.com' } } }, 'message'],
+  ['enroll', { fields: { factorType: 'sms', ...code } }, 'message'],
+  ['enroll', { fields: { factorType: 'x', ...code, profile: { phoneNumber: '+1 555 0100' } } }, 'message'],
+  ['enroll', { fields: { factorType: 'Token:Hardware', ...code, profile: { email: 'a@b.c' } } }, 'code'],
+  ['enroll', { fields: { factorType: 'push', profile: null } }, undefined],
+  ['enroll', { fields: { factorType: 'question', profile: { question: 'q', answer: 'a' } } }, undefined],
+  ['enroll', { fields: { factorType: 'never heard of', ...code } }, 'code'],
+  ['recovery_verify', { fields: code }, 'code'],
+  ['recovery_resend', {}, 'message'],
+  ['recovery_answer', { fields: { answer: 'windmill' } }, 'code'],
+  ['reset_password', { fields: { answer: 'windmill', newPassword: 'n' } }, 'code'],
+  ['reset_password', { fields: { newPassword: 'n' } }, undefined],
+  ['change_password', { fields: { oldPassword: 'o', newPassword: 'n' } }, 'password'],
+  ['change_password', { fields: { oldPassword: '', newPassword: 'n' } }, undefined],
+  ['cancel', {}, undefined],
+  ['previous', {}, undefined],
+  ['skip', {}, undefined],
+]
+
+test.each(TABLE)('%s with %j is an attempt at: %s', (operation, step, defence) => {
+  expect(defenceOf(operation, step)).toBe(defence)
+})
+
+test('every operation is looked at above', () => {
+  const lookedAt = new Set(TABLE.map(([operation]) => operation))
+  expect(lookedAt).toEqual(new Set(OPERATIONS.map(({ name }) => name)))
+})
+
+test('it says who and where, for limits and for the log', () => {
+  const step = { operation: 'verify', fields: code, factorId: 'f1', factorType: 'sms' }
+  expect(attemptIn(step, transaction, '00handle')).toEqual({
+    defence: 'code',
+    operation: 'verify',
+    login: 'ada',
+    userId: 'u1',
+    handle: '00handle',
+    factorType: 'sms',
+  })
+})
+
+test('what is no attempt is none at all', () => {
+  const step = { operation: 'skip', fields: {}, factorId: undefined, factorType: undefined }
+  expect(attemptIn(step, transaction, '00handle')).toBeUndefined()
+})
+
+test('without an awaited factor nothing is a poll', () => {
+  const step = { operation: 'verify', fields: {}, factorId: undefined, factorType: 'push' }
+  const fresh = { ...transaction, awaitedFactor: undefined }
+  expect(attemptIn(step, fresh, '00handle')?.defence).toBe('push')
+})

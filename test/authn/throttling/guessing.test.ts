@@ -1,0 +1,681 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { createStepAudit } from '../../../src/authn/audit.ts'
+import type { Client } from '../../../src/authn/browser/client.ts'
+import type { Exchanged } from '../../../src/authn/sign-in/exchange.ts'
+import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
+import { createCountings } from '../../../src/authn/throttling/countings.ts'
+import { createGuessing } from '../../../src/authn/throttling/guessing.ts'
+import { createLoginNames } from '../../../src/authn/throttling/login-names.ts'
+import { defaultTunables } from '../../../src/config/load-config.ts'
+import { createSigner } from '../../../src/crypto/sign.ts'
+import { storeUnavailable, upstreamTimeout, upstreamUnavailable } from '../../../src/errors.ts'
+import { createMetrics } from '../../../src/observability/metrics.ts'
+import type { UserKeys } from '../../../src/session/user-keys.ts'
+import type { Counted, Counting } from '../../../src/store/counting.ts'
+import { createMemoryStore, type MemoryEntry } from '../../../src/store/memory-store.ts'
+import type { Store } from '../../../src/store/store.ts'
+import { UpstreamFailure, type UpstreamFailureKind } from '../../../src/upstream/upstream-failure.ts'
+import { collectLog } from '../../observability/collect-log.ts'
+import { until } from '../../support/until.ts'
+import { CLIENT as client } from '../made-up-client.ts'
+
+const NOW = Date.now() + 3_600_000 // ahead of the store's clock: nothing is too late, however slow the machine
+const password: Attempt = { defence: 'password', operation: 'primary', login: 'ada' }
+
+const ended = (errorCode: string | undefined, status?: string): Exchanged => ({
+  outcome: { kind: 'answer', status: 200, body: '{}', headers: {}, errorCode, sessionId: undefined },
+  after: undefined,
+  ...(status === undefined ? {} : { status }),
+})
+
+let entries: Map<string, MemoryEntry>
+let store: Store
+beforeEach(() => {
+  entries = new Map()
+  store = createMemoryStore({ entries })
+})
+afterEach(() => store.close())
+
+const KEY = Buffer.alloc(32, 'plainly-fake')
+
+function guessingOn(
+  changed: Partial<Store> = {},
+  masterKeys = [KEY],
+  knownMs = 1000,
+  loginDomains: readonly string[] = [],
+  note: UserKeys['add'] = async () => {},
+) {
+  const keys = () => masterKeys
+  const { log, lines } = collectLog()
+  const metrics = createMetrics({ processMetrics: false })
+  const logins = createLoginNames(loginDomains)
+  const names = createSigner(keys, 'limit-names')
+  const figures = defaultTunables().limits
+  const audit = createStepAudit({
+    log,
+    metrics,
+    hashes: createSigner(keys, 'log-hashes'),
+    canonicalLogin: logins.canonical,
+  })
+  const guessing = createGuessing({
+    store: { ...store, ...changed },
+    countings: createCountings({ figures, names, logins }),
+    knownMs,
+    knownDevices: { add: note },
+    audit,
+    log,
+    metrics,
+    now: () => NOW,
+  })
+  return { ...guessing, lines, metrics }
+}
+
+/** What is counted, of users and of addresses: each window's name, and how many attempts it has. */
+const counted = (): (readonly [name: string, count: number])[] =>
+  [...entries].flatMap(([key, { content }]) =>
+    key.startsWith('gatehouse:limit:') && content instanceof Map
+      ? [...content].map(([name, text]) => [name, Number(JSON.parse(text).count)] as const)
+      : [],
+  )
+
+describe('one round trip', () => {
+  test('everything is asked at once, whatever the number of limits', async () => {
+    const asked: Counting[] = []
+    let answer = () => {}
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    const { guard } = guessingOn({
+      async count(counting) {
+        asked.push(counting)
+        await answered
+        return store.count(counting)
+      },
+    })
+    const guarded = guard(password, client, async () => ended(undefined))
+    expect(asked).toHaveLength(2) // the person's slot and the address's, before either has answered
+    expect(asked.flatMap(({ windows }) => windows).length).toBeGreaterThan(5)
+    answer()
+    await guarded
+  })
+
+  test('nobody waits for what is given back', async () => {
+    const { guard } = guessingOn({ uncount: () => new Promise(() => {}) })
+    expect(await guard(password, client, async () => ended(undefined))).toEqual(ended(undefined))
+  })
+
+  test('what is no attempt asks nothing', async () => {
+    const { guard } = guessingOn({ count: () => Promise.reject(new Error('asked')) })
+    expect(await guard(undefined, client, async () => ended('E0000004'))).toEqual(ended('E0000004'))
+  })
+})
+
+describe('what stays counted', () => {
+  const nothing = () => until(() => entries.size === 0, { what: 'an empty count' })
+
+  test.each([
+    ['E0000004', undefined],
+    ['E0000068', undefined],
+    ['E0000087', undefined],
+    [undefined, 'LOCKED_OUT'],
+  ])('a guess that ended with %s %s', async (errorCode, status) => {
+    await guessingOn().guard(password, client, async () => ended(errorCode, status))
+    expect(counted().length).toBeGreaterThan(5)
+  })
+
+  test.each([
+    [undefined, 'SUCCESS'],
+    [undefined, 'MFA_REQUIRED'],
+    ['E0000001', undefined],
+    ['E0000047', undefined],
+    ['E0000069', undefined],
+  ])('not a guess that ended with %s %s', async (errorCode, status) => {
+    await guessingOn().guard(password, client, async () => ended(errorCode, status))
+    await nothing()
+  })
+
+  test.each([
+    ['REJECTED', true],
+    ['TIME_WINDOW_EXCEEDED', true],
+    ['PASSCODE_REPLAYED', true],
+    ['SOMETHING_NEW', true],
+    ['WAITING', false],
+    ['CHALLENGE', false],
+    ['SUCCESS', false],
+  ])('a code that is answered with 200 and %s: %s', async (factorResult, stays) => {
+    const code: Attempt = { ...password, defence: 'code' }
+    await guessingOn().guard(code, client, async () => ({
+      ...ended(undefined, 'MFA_CHALLENGE'),
+      factorResult,
+    }))
+    if (stays) expect(counted().length).toBeGreaterThan(3)
+    else await nothing()
+  })
+
+  test('not what threw', async () => {
+    const failing = guessingOn().guard(password, client, () => Promise.reject(new Error('failed')))
+    await expect(failing).rejects.toThrow('failed')
+    await nothing()
+  })
+
+  test.each(['message', 'push', 'recovery'] as const)(
+    'a %s whose answer was lost, for it may have gone out; not one that was never sent',
+    async (defence) => {
+      const ringing: Attempt = { ...password, defence }
+      const failing = (kind: UpstreamFailureKind) =>
+        guessingOn().guard(ringing, client, () =>
+          Promise.reject(upstreamUnavailable(new UpstreamFailure(kind))),
+        )
+      for (const kind of ['unreachable', 'breaker-open', 'busy'] as const) {
+        await expect(failing(kind)).rejects.toMatchObject({ status: 502 })
+        await nothing()
+      }
+      for (const kind of ['timeout', 'cut', 'too-large', 'unusable'] as const)
+        await expect(failing(kind)).rejects.toMatchObject({ status: 502 })
+      expect(counted().length).toBeGreaterThan(1)
+      expect(counted().map(([, count]) => count)).toEqual(counted().map(() => 4))
+    },
+  )
+
+  test('not a guess that timed out: nobody has learned anything', async () => {
+    const failing = guessingOn().guard(password, client, () =>
+      Promise.reject(upstreamTimeout(new UpstreamFailure('timeout'))),
+    )
+    await expect(failing).rejects.toMatchObject({ status: 504 })
+    await nothing()
+  })
+
+  test('a message that went out, and not one that did not', async () => {
+    const message: Attempt = { ...password, defence: 'message' }
+    await guessingOn().guard(message, client, async () => ended('E0000109'))
+    await nothing()
+    await guessingOn().guard(message, client, async () => ended(undefined, 'MFA_CHALLENGE'))
+    expect(counted().length).toBeGreaterThan(1)
+  })
+})
+
+describe('an attempt that is asked for before it is known whether the work is to be done', () => {
+  const counts = () => counted().map(([, count]) => count)
+  const empty = () => until(() => entries.size === 0, { what: 'an empty count' })
+  const used = async () => {
+    for (let n = 0; n < 5; n++) await guessingOn().guard(password, client, async () => ended('E0000004'))
+  }
+
+  test('counts from then on, and once', async () => {
+    const asked: Counting[] = []
+    const { trial } = guessingOn({
+      count(counting) {
+        asked.push(counting)
+        return store.count(counting)
+      },
+    })
+    const attempt = trial(password, client)
+    attempt.ask()
+    expect(asked).toHaveLength(2)
+    await attempt.guard(async () => ended('E0000004'))
+    expect(asked).toHaveLength(2)
+    expect(new Set(counts())).toEqual(new Set([1]))
+  })
+
+  test('is given back when the work is somebody else’s, and only once', async () => {
+    const other = guessingOn().trial(password, client)
+    other.ask()
+    const attempt = guessingOn().trial(password, client)
+    attempt.ask()
+    attempt.drop()
+    attempt.drop()
+    await until(() => counts().every((count) => count === 1), { what: 'one attempt that is left' })
+    other.drop()
+    await empty()
+  })
+
+  test('is asked for again when the work is to be done after all', async () => {
+    const attempt = guessingOn().trial(password, client)
+    attempt.ask()
+    attempt.drop()
+    await attempt.guard(async () => ended('E0000004'))
+    await until(() => new Set(counts()).size === 1)
+    expect(new Set(counts())).toEqual(new Set([1]))
+  })
+
+  test('is not given back once the work has begun: that is up to how it ends', async () => {
+    const attempt = guessingOn().trial(password, client)
+    attempt.ask()
+    await attempt.guard(async () => {
+      attempt.drop()
+      return ended('E0000004')
+    })
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(new Set(counts())).toEqual(new Set([1]))
+  })
+
+  test('that a limit refuses is told of only when the work was to be done', async () => {
+    await used()
+    const { trial, lines, metrics } = guessingOn()
+    const dropped = trial(password, client)
+    dropped.ask()
+    dropped.drop()
+    const attempt = trial(password, client)
+    attempt.ask()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect([lines(), (await metrics.limitHits.get()).values]).toEqual([[], []])
+    await expect(attempt.guard(async () => ended(undefined))).rejects.toMatchObject({ status: 429 })
+    expect(lines()).toMatchObject([{ event: 'limit_hit' }])
+    expect((await metrics.limitHits.get()).values).toMatchObject([{ value: 1 }])
+    expect(new Set(counts())).toEqual(new Set([5]))
+  })
+
+  test('counts only soon after: a store that stood still counts nothing that nobody waits for', async () => {
+    const asked: Counting[] = []
+    const { trial } = guessingOn({
+      count(counting) {
+        asked.push(counting)
+        const late = counting.notAfterMs !== undefined && asked.length === 1
+        return late
+          ? Promise.resolve({ instead: false, full: undefined, late: true, countedIn: [] })
+          : store.count({ ...counting, notAfterMs: Number.MAX_SAFE_INTEGER })
+      },
+    })
+    const attempt = trial(password, client)
+    attempt.ask()
+    expect(asked.map(({ notAfterMs }) => notAfterMs)).toEqual([NOW + 1000, NOW + 1000])
+    // who has the claim asks again, without haste; what the other place counted meanwhile is given back
+    await attempt.guard(async () => ended('E0000004'))
+    expect(asked.map(({ notAfterMs }) => notAfterMs ?? 'whenever')).toEqual([
+      NOW + 1000,
+      NOW + 1000,
+      'whenever',
+      'whenever',
+    ])
+    await until(() => counts().every((count) => count === 1))
+  })
+
+  test('so it is where nothing was asked before: in a transaction the limits follow the claim', async () => {
+    const asked: Counting[] = []
+    const { guard } = guessingOn({
+      count(counting) {
+        asked.push(counting)
+        return store.count(counting)
+      },
+    })
+    await guard(password, client, async () => ended('E0000004'))
+    expect(asked.map(({ notAfterMs }) => notAfterMs)).toEqual([NOW + 1000, NOW + 1000])
+  })
+
+  test('can be dropped when the store is away, and 503 is for who goes on', async () => {
+    const { trial, lines } = guessingOn({ count: () => Promise.reject(storeUnavailable()) })
+    const dropped = trial(password, client)
+    dropped.ask()
+    dropped.drop()
+    const attempt = trial(password, client)
+    attempt.ask()
+    await new Promise((resolve) => setImmediate(resolve)) // nobody looks yet, and nothing falls over
+    await expect(attempt.guard(async () => ended(undefined))).rejects.toMatchObject({ status: 503 })
+    expect(lines()).toEqual([])
+  })
+})
+
+describe('a refusal', () => {
+  const full = (leftMs: number, index = 0): Counted => ({
+    instead: false,
+    full: { index, leftMs },
+    late: false,
+    countedIn: [],
+  })
+  const free: Counted = { instead: false, full: undefined, late: false, countedIn: [] }
+  /** The first place is the person's, the second the address's. */
+  const refusedBy = async (...answers: Counted[]) => {
+    const guessing = guessingOn({ count: async () => answers.shift() ?? free })
+    const error: unknown = await guessing
+      .guard({ ...password, factorType: 'password' }, client, async () => ended(undefined))
+      .then(
+        () => undefined,
+        (reason: unknown) => reason,
+      )
+    return { ...guessing, error }
+  }
+
+  test('says which limit it is, how long it holds, and that nothing is left of it', async () => {
+    const { error, lines, metrics } = await refusedBy(free, full(90_500))
+    expect(error).toMatchObject({
+      status: 429,
+      code: 'E0000047',
+      headers: {
+        'Retry-After': '91',
+        'X-Rate-Limit-Limit': '60',
+        'X-Rate-Limit-Remaining': '0',
+        'X-Rate-Limit-Reset': String(Math.ceil((NOW + 90_500) / 1000)),
+      },
+    })
+    expect((await metrics.limitHits.get()).values).toMatchObject([
+      { labels: { limit: 'password_address' }, value: 1 },
+    ])
+    expect(lines()).toMatchObject([
+      {
+        event: 'limit_hit',
+        limit: 'password_address',
+        operation: 'primary',
+        factorType: 'password',
+        retryAfterSeconds: 91,
+        loginHash: expect.any(String),
+      },
+    ])
+  })
+
+  test.each([
+    ['the person’s', [full(9000), full(1000)], '9', 'password_person'],
+    ['the address’s', [full(1000), full(9000)], '9', 'password_address'],
+    ['one that is nearly over', [full(0), free], '1', 'password_person'],
+  ])('of several limits is by the one that holds longest: %s', async (_, answers, retryAfter, limit) => {
+    const { error, metrics } = await refusedBy(...answers)
+    expect(error).toMatchObject({ headers: { 'Retry-After': retryAfter } })
+    expect((await metrics.limitHits.get()).values).toMatchObject([{ labels: { limit } }])
+  })
+
+  test('of a known browser is by its own limits, whatever its address has used up', async () => {
+    const known = { ...free, instead: true }
+    expect((await refusedBy(known, full(9000))).error).toBeUndefined()
+    const { error, metrics } = await refusedBy({ ...full(9000), instead: true }, free)
+    expect(error).toMatchObject({ status: 429, headers: { 'Retry-After': '9', 'X-Rate-Limit-Limit': '8' } })
+    expect((await metrics.limitHits.get()).values).toMatchObject([
+      { labels: { limit: 'password_known_device' } },
+    ])
+  })
+
+  test('leaves nothing counted: neither at the place that refused nor at the other one', async () => {
+    const { guard } = guessingOn()
+    for (let n = 0; n < 5; n++) await guard(password, client, async () => ended('E0000004'))
+    const before = counted()
+    await expect(guard(password, client, async () => ended('E0000004'))).rejects.toMatchObject({
+      status: 429,
+      headers: { 'X-Rate-Limit-Limit': '5', 'Retry-After': '600' },
+    })
+    await until(() => counted().join() === before.join())
+  })
+})
+
+describe('a known browser', () => {
+  const ADA = { userId: '00u1ada', logins: ['ada', 'ada@corp.example'] }
+  const stranger: Client = { ...client, device: { id: 's'.repeat(32), returned: true } }
+
+  test('is one that has fully signed the user in: by user id and by each login, and no other browser', async () => {
+    const { remember, isKnownDevice } = guessingOn()
+    expect(await isKnownDevice({ login: 'ada' }, client)).toBe(false)
+    await remember(ADA, client)
+    for (const user of [{ userId: '00u1ada' }, { login: 'ADA' }, { login: 'ada@corp.example' }]) {
+      expect(await isKnownDevice(user, client)).toBe(true)
+      expect(await isKnownDevice(user, stranger)).toBe(false)
+    }
+    expect(await isKnownDevice({ userId: '00u2', login: 'ada' }, client)).toBe(false)
+    expect(await isKnownDevice({ login: 'bob' }, client)).toBe(false)
+    expect(await isKnownDevice({}, client)).toBe(false)
+  })
+
+  test('is known by a retired key too, and no more once its mark has ended', async () => {
+    const newer = Buffer.alloc(32, 'plainly-fake-too')
+    await guessingOn().remember(ADA, client)
+    const { isKnownDevice } = guessingOn({}, [newer, KEY])
+    expect(await isKnownDevice({ login: 'ada' }, client)).toBe(true)
+    for (const key of entries.keys()) if (key.startsWith('gatehouse:known:')) entries.delete(key)
+    expect(await isKnownDevice({ login: 'ada' }, client)).toBe(false)
+  })
+
+  test('is noted for the user, so that it ends with all sessions', async () => {
+    const noted: unknown[][] = []
+    const { remember } = guessingOn({}, [KEY], 1000, [], async (...all) => void noted.push(all))
+    await remember(ADA, client)
+    const marks = [...entries.keys()].filter((key) => key.startsWith('gatehouse:known:'))
+    expect(marks).toHaveLength(3)
+    expect(noted).toEqual(expect.arrayContaining(marks.map((mark) => ['00u1ada', mark, 1000])))
+    expect(noted).toHaveLength(3)
+  })
+
+  /** The names of the windows once those of the address are given back, without whose they are. */
+  const countedOfPeople = async () => {
+    await until(() => counted().every(([name]) => !name.includes(':address:')))
+    return counted()
+      .map(([name]) => name.replace(/:[\w-]{20}:/, ':'))
+      .sort()
+  }
+
+  test('counts by limits of its own and by no other', async () => {
+    const { guard, remember } = guessingOn()
+    await remember(ADA, client)
+    await guard(password, client, async () => ended('E0000004'))
+    expect(await countedOfPeople()).toEqual([
+      'password:known_device:burst',
+      'password:known_device:inARow',
+      'password:known_device:sustained',
+      'password:known_person:burst',
+      'password:known_person:inARow',
+      'password:known_person:sustained',
+    ])
+  })
+
+  test('begins its failures in a row anew with a full sign-in, and keeps what counts over time', async () => {
+    const { guard, remember } = guessingOn()
+    await remember(ADA, client)
+    await guard(password, client, async () => ended('E0000004'))
+    await remember(ADA, client)
+    expect(await countedOfPeople()).toEqual([
+      'password:known_device:burst',
+      'password:known_device:sustained',
+      'password:known_person:burst',
+      'password:known_person:sustained',
+    ])
+  })
+})
+
+describe('what is forgiven', () => {
+  const ADA = { userId: '00u1ada', logins: ['ada'] }
+  const strangers = () =>
+    [1, 2].map((n) => ({
+      ...client,
+      address: `198.18.0.${n}`,
+      device: { id: `${n}`.repeat(32), returned: true },
+    }))
+  const DEFENCES = ['password', 'code', 'message', 'push', 'recovery'] as const
+
+  /** Strangers try everything once, for somebody whom the org has named or not. */
+  async function tried({ guard }: ReturnType<typeof guessingOn>, who: Pick<Attempt, 'login' | 'userId'>) {
+    for (const defence of DEFENCES) {
+      const outcome = ended(['password', 'code'].includes(defence) ? 'E0000004' : undefined)
+      for (const stranger of strangers())
+        await guard({ defence, operation: 'x', handle: 'handle', ...who }, stranger, async () => outcome)
+    }
+  }
+  /** The windows of people, not of addresses, without whose they are. */
+  const windows = () =>
+    counted()
+      .map(([name]) => name)
+      .filter((name) => !name.includes(':address:'))
+
+  test('is all that holds over all browsers, by user id and by login; not what one browser or sign-in has', async () => {
+    const guessing = guessingOn()
+    await tried(guessing, { login: 'ada' })
+    await tried(guessing, { userId: '00u1ada' })
+    expect(windows().filter((name) => name.includes(':person:'))).toHaveLength(2 * 12)
+    await guessing.forgive(ADA)
+    const left = windows()
+    expect(left.filter((name) => /:(known_)?person:/.test(name))).toEqual([])
+    expect(new Set(left.map((name) => name.replace(/:[\w-]{20}:/, ':')))).toEqual(
+      new Set(['password:device:burst', 'password:device:sustained', 'code:transaction:burst']),
+    )
+  })
+
+  test('is also what known browsers have together, and the browser stays known', async () => {
+    const guessing = guessingOn()
+    await guessing.remember(ADA, client)
+    await guessing.guard(password, client, async () => ended('E0000004'))
+    expect(windows()).toContain('password:known_person:inARow')
+    await guessing.forgive(ADA)
+    expect(windows()).not.toContain('password:known_person:inARow')
+    expect([...entries.keys()].filter((key) => key.startsWith('gatehouse:known:'))).toHaveLength(2)
+  })
+
+  test('is nobody else’s, and nothing under a login that was not named', async () => {
+    const guessing = guessingOn()
+    await tried(guessing, { login: 'ada' })
+    await tried(guessing, { login: 'bob' })
+    const before = windows()
+    await guessing.forgive({ userId: '00u1ada', logins: [] })
+    expect(windows()).toEqual(before)
+    await guessing.forgive({ userId: '00u1ada', logins: ['  ADA '] })
+    expect(windows().filter((name) => name.includes(':person:'))).toHaveLength(12)
+  })
+
+  test('is found under every key that is still in the list', async () => {
+    await tried(guessingOn(), { login: 'ada' })
+    await guessingOn({}, [Buffer.alloc(32, 'another'), KEY]).forgive(ADA)
+    expect(windows().filter((name) => name.includes(':person:'))).toEqual([])
+  })
+
+  test('nothing with the store away, and it says so', async () => {
+    const { forgive } = guessingOn({ endCounts: () => Promise.reject(storeUnavailable()) })
+    await expect(forgive(ADA)).rejects.toMatchObject({ status: 503 })
+  })
+})
+
+describe('the store in trouble', () => {
+  test('one place out of reach: 503, nothing is done, and the other place counts nothing', async () => {
+    let places = 0
+    const { guard } = guessingOn({
+      count: (counting) => (++places === 2 ? Promise.reject(storeUnavailable()) : store.count(counting)),
+    })
+    let worked = false
+    const guarded = guard(password, client, async () => {
+      worked = true
+      return ended(undefined)
+    })
+    await expect(guarded).rejects.toMatchObject({ status: 503, code: 'E0000009' })
+    expect(worked).toBe(false)
+    await until(() => entries.size === 0, { what: 'an empty count' })
+  })
+
+  test('what can not be given back or remembered is logged, and the step stands', async () => {
+    const away = () => Promise.reject(storeUnavailable())
+    const { guard, remember, lines } = guessingOn({ uncount: away, endCounts: away })
+    expect(await guard(password, client, async () => ended(undefined))).toEqual(ended(undefined))
+    await remember({ userId: 'u1', logins: ['ada'] }, client)
+    await until(() => lines().length === 3)
+    for (const line of lines()) expect(line).toMatchObject({ level: 'warn', requestId: 'request-1' })
+    expect(new Set(lines().map(({ event }) => event))).toEqual(
+      new Set(['attempt_not_given_back', 'device_not_remembered']),
+    )
+  })
+})
+
+test('while keys change, a known browser stays known no longer than by its old mark, which ends with all sessions', async () => {
+  const DAY_MS = 86_400_000
+  const newer = Buffer.alloc(32, 'plainly-fake-too')
+  const marks: [key: string, ttlMs: number][] = []
+  await guessingOn({}, [KEY], 90 * DAY_MS).remember({ userId: '00u1', logins: ['ada'] }, client)
+  const noting: Store['set'] = (key, value, ttlMs, when) => {
+    marks.push([key, ttlMs])
+    return store.set(key, value, ttlMs, when)
+  }
+  const { guard } = guessingOn({ set: noting }, [newer, KEY], 90 * DAY_MS)
+  await guard(password, client, async () => ended('E0000004'))
+  expect(marks).toEqual([[expect.stringMatching(/^gatehouse:known:/), expect.any(Number)]])
+  expect(marks[0]?.[1]).toBeLessThan(DAY_MS)
+})
+
+describe('while keys change', () => {
+  const newer = Buffer.alloc(32, 'plainly-fake-too')
+  const person = { userId: '00u1', logins: ['ada'] }
+  const marks = () =>
+    [...entries]
+      .filter(([key]) => key.startsWith('gatehouse:known:'))
+      .map(([key, { expiresAt }]) => [key, expiresAt])
+
+  test('a browser that no key knows stays a stranger', async () => {
+    const { guard } = guessingOn({}, [newer, KEY])
+    await guard(password, client, async () => ended('E0000004'))
+    expect(marks()).toEqual([])
+  })
+
+  test('a browser that the newest key knows stays known as long as it was', async () => {
+    await guessingOn({}, [KEY], 500_000).remember(person, client)
+    await guessingOn({}, [newer, KEY], 500_000).remember(person, client)
+    const before = marks()
+    expect(before).toHaveLength(4)
+    await guessingOn({}, [newer, KEY], 500_000).guard(password, client, async () => ended('E0000004'))
+    expect(marks()).toEqual(before)
+  })
+
+  test('an attempt that names nobody is counted by its address', async () => {
+    const { guard } = guessingOn({}, [newer, KEY])
+    await guard({ defence: 'token', operation: 'x' }, client, async () => ended('E0000004'))
+    expect(counted().map(([name]) => name)).toEqual(['token:address:burst', 'token:address:sustained'])
+  })
+})
+
+describe('a name in two LOGIN_DOMAINS', () => {
+  const domains = ['corp.example', 'partner.example']
+  const ownAccount = { userId: '00uPartner', logins: ['ada@partner.example'] }
+  const others = (n: number): Client => ({ ...client, device: { id: `device-${n}`, returned: true } })
+  /** How many of so many wrong passwords for this name go through, each from another browser unless told otherwise. */
+  const tried = async (login: string, times: number, from = others) => {
+    const { guard } = guessingOn({}, [KEY], 60_000, domains)
+    let through = 0
+    for (let n = 0; n < times; n++) {
+      await guard({ ...password, login }, from(n), async () => {
+        through += 1
+        return ended('E0000004')
+      }).catch(() => {})
+    }
+    return through
+  }
+  const signIn = (person = ownAccount) => guessingOn({}, [KEY], 60_000, domains).remember(person, client)
+
+  test.each(['ada@corp.example', 'ada'])(
+    'the browser of one is not known to the other, typed as %s',
+    async (login) => {
+      await signIn()
+      expect(await tried(login, 9, () => client)).toBe(5)
+      expect(await tried('ada@partner.example', 9, () => client)).toBe(8)
+    },
+  )
+
+  test('they share a limit, and the full sign-in of one leaves the failures in a row of the other', async () => {
+    const rows = () =>
+      counted().filter(([name]) => name.startsWith('password:person') && name.endsWith('inARow'))
+    expect(await tried('ada@corp.example', 3)).toBe(3)
+    expect(await tried('ada', 3)).toBe(3)
+    expect(await tried('ada@partner.example', 3)).toBe(2)
+    expect(
+      rows()
+        .map(([, count]) => count)
+        .sort(),
+    ).toEqual([5, 6])
+    await signIn()
+    expect(rows().map(([, count]) => count)).toEqual([6])
+    await signIn({ userId: '00uCorp', logins: ['ada', 'ada@corp.example'] })
+    expect(rows()).toEqual([])
+  })
+
+  test('a user who signs in under a short name is known under it, and under the full one', async () => {
+    await signIn({ userId: '00uCorp', logins: ['ada', 'ada@corp.example'] })
+    expect(await tried('ada', 9, () => client)).toBe(8)
+    expect(await tried('ada@corp.example', 9, () => client)).toBe(8)
+  })
+
+  test('an operator who forgives a short name ends what the known browser of that name has failed', async () => {
+    await signIn({ userId: '00uCorp', logins: ['ada'] })
+    expect(await tried('ada', 1, () => client)).toBe(1)
+    const known = () => counted().filter(([name]) => name.startsWith('password:known_person'))
+    expect(known()).not.toEqual([])
+    await guessingOn({}, [KEY], 60_000, domains).forgive({ userId: '00uCorp', logins: ['ada'] })
+    expect(known()).toEqual([])
+  })
+
+  test.each(['ada', 'ADA@corp.example'])(
+    'an operator who forgives %s ends all that is counted there',
+    async (login) => {
+      for (const name of ['ada@corp.example', 'ada', 'ada@partner.example']) await tried(name, 2)
+      const { forgive } = guessingOn({}, [KEY], 60_000, domains)
+      await forgive({ userId: '00uCorp', logins: [login] })
+      expect(counted().filter(([name]) => name.startsWith('password:person'))).toEqual([])
+    },
+  )
+})

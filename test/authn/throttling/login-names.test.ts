@@ -1,0 +1,84 @@
+import { describe, expect, test } from '@jest/globals'
+import { createCanonicalLogin, createLoginNames } from '../../../src/authn/throttling/login-names.ts'
+
+const canonical = createCanonicalLogin(['Example.test', 'straße.test'])
+
+describe('one person', () => {
+  test.each([
+    ['amelia.stone', 'AMELIA.Stone@EXAMPLE.TEST'],
+    ['amelia.stone', '  amelia.stone\u00a0'],
+    ['amelia.stone', 'ａｍｅｌｉａ．stone'],
+    ['amelia.stone', 'amel\u0131a.stone'],
+    ['amelia.stone', 'AMEL\u0130A.STONE'],
+    ['amelia.stone', 'ame\u00adlia\u200b.sto\u2060ne\ufeff'],
+    ['amelia.stone', 'amelia.stone@exa\u200dmple.test'],
+    ['kim', '\u212aim'],
+    ['groß', 'GROSS'],
+    ['groß', 'gro\u1e9e'],
+    ['οδυσσεύς', 'ΟΔΥΣΣΕΎΣ'],
+    ['οδυσσεύς', 'οδυςςεύσ'],
+    ['zoë', 'zoe\u0308'],
+    ['anna maria', 'Anna \u3000 Maria'],
+    ['bob', 'bob@strasse.test'],
+  ])('%s: %j', (login, typed) => {
+    expect(canonical(typed)).toBe(canonical(login))
+  })
+})
+
+test.each([
+  ['amelia.stone', 'amelia.stone@elsewhere.test'],
+  ['amelia.stone', 'ameliastone'],
+  ['amelia', 'amélia'],
+  ['annamaria', 'anna maria'],
+  ['bob', 'bob@example.test@example.test'],
+])('two people: %s and %s', (one, other) => {
+  expect(canonical(one)).not.toBe(canonical(other))
+})
+
+test.each([
+  ['ada@corp.example', 'Ada@Corp.example', true],
+  ['ada', 'ada@corp.example', true],
+  ['ada', 'ada@partner.example', true], // the upstream takes a short name where it is one user's alone
+  ['ada@corp.example', 'ada', true],
+  ['ada@corp.example', 'ada@partner.example', false],
+  ['ada@partner.example', 'ada@corp.example', false],
+  ['ada', 'eve@corp.example', false],
+  ['ada', 'adam@corp.example', false],
+  ['ada', undefined, false],
+])('a typed %j is of the user whom the upstream names %j: %p', (typed, named, is) => {
+  expect(createLoginNames(['corp.example']).isSame(typed, named)).toBe(is)
+})
+
+describe('whom a sign-in proves', () => {
+  test('one LOGIN_DOMAIN: the short and the full name are one user', () => {
+    const { distinct, meant } = createLoginNames(['corp.example'])
+    expect(distinct('Ada@corp.example')).toBe(distinct('ada'))
+    expect(meant('ada')).toEqual([distinct('ada')])
+  })
+
+  test('several: each domain may have a user of that local part, and a short name means any of them', () => {
+    const { canonical, distinct, meant } = createLoginNames(['corp.example', 'Partner.example'])
+    expect(canonical('ada@corp.example')).toBe(canonical('ada@partner.example'))
+    expect(distinct('ada@corp.example')).not.toBe(distinct('ada@partner.example'))
+    expect(meant('Ada')).toEqual(['ada@corp.example', 'ada@partner.example'])
+    expect(meant('ADA@partner.example')).toEqual([distinct('ada@partner.example')])
+    expect(meant('ada@elsewhere.example')).toEqual(['ada@elsewhere.example'])
+  })
+})
+
+test('a LOGIN_DOMAIN that is listed twice counts once; without one, each name stands for itself', () => {
+  const twice = createLoginNames(['corp.example', 'CORP.example'])
+  expect(twice.meant('ada')).toEqual(['ada'])
+  expect(twice.distinct('ada@corp.example')).toBe('ada')
+  const none = createLoginNames([])
+  expect(none.meant(' Ada')).toEqual(['ada'])
+  expect(none.canonical('ada@corp.example')).toBe('ada@corp.example')
+  expect(none.isSame('ada', 'ada@corp.example')).toBe(true)
+})
+
+test('with several LOGIN_DOMAINS, a full name is not of the user of another one', () => {
+  const { isSame } = createLoginNames(['corp.example', 'partner.example'])
+  expect(isSame('ada@corp.example', 'ada@partner.example')).toBe(false)
+  expect(isSame('Ada@Corp.example', 'ada@corp.example')).toBe(true)
+  expect(isSame('ada', 'ada@partner.example')).toBe(true)
+})

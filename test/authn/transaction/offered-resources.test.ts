@@ -1,0 +1,461 @@
+import { beforeEach, describe, expect, test } from '@jest/globals'
+import type { Client } from '../../../src/authn/browser/client.ts'
+import { createGuard } from '../../../src/authn/sanitize/guard.ts'
+import type { OfferedStep } from '../../../src/authn/sanitize/links.ts'
+import { createOfferedGets } from '../../../src/authn/sign-in/offered-gets.ts'
+import { createOffers } from '../../../src/authn/transaction/offers.ts'
+import { begin, type Transaction } from '../../../src/authn/transaction/transaction.ts'
+import { createSeal } from '../../../src/crypto/seal.ts'
+import { createSigner } from '../../../src/crypto/sign.ts'
+import { createMetrics } from '../../../src/observability/metrics.ts'
+import { createMemoryStore, type MemoryEntry } from '../../../src/store/memory-store.ts'
+import type { UpstreamAnswer } from '../../../src/upstream/upstream-client.ts'
+import { collectLog } from '../../observability/collect-log.ts'
+import { CLIENT as RETURNED } from '../made-up-client.ts'
+
+const UPSTREAM = 'https://org.example.com'
+const PUBLIC = 'https://portal.example.net'
+const DEVICE = 'd'.repeat(32)
+const OTHER_DEVICE = 'e'.repeat(32)
+const STATE_TOKEN = '00stateTokenOfTheUpstream_abcdef'
+const QR_TOKEN = 'pictureTokenOfTheUpstream'
+const QUESTIONS = '/api/v1/users/00u1/factors/questions'
+const PICTURE = `/api/v1/users/00u1/factors/ost1/qr/${QR_TOKEN}`
+const TTL_MS = 300_000
+const PNG = Buffer.from('89504e470d0a1a0a', 'hex')
+const MAX_PICTURE_BYTES = 100
+
+const offeredGet = (path: string): OfferedStep => ({ path, query: '', methods: ['GET'] })
+const clientOf = (id: string, returned = true): Client => ({ ...RETURNED, device: { id, returned } })
+const CLIENT = clientOf(DEVICE)
+
+const HANDLE = 'handle'
+const ALICE = { userId: '00u1', login: 'alice' }
+const BEGUN: Transaction = { ...begin(DEVICE, ALICE.login, 0), userId: ALICE.userId }
+
+/** Each transaction has two names, as during a change of SECRET_KEYS, and is stored under the former one. */
+const transactions = {
+  names: (handle: string) => [`new ${handle}`, `former ${handle}`] as const,
+  read: async (name: string) => open.get(name),
+}
+const isOpen = (handle: string, transaction = BEGUN) => open.set(`former ${handle}`, transaction)
+const isClosed = (handle: string) => open.delete(`former ${handle}`)
+
+let open: Map<string, Transaction>
+let entries: Map<string, MemoryEntry>
+let parts: ReturnType<typeof offersOn>
+
+/** Offers with master keys of their own, on the store of the test. */
+function offersOn(...keys: readonly Buffer[]) {
+  const store = createMemoryStore({ entries, now: () => 0 })
+  const seal = createSeal(() => keys, 'offer')
+  const names = createSigner(() => keys, 'offer-names')
+  const { log, lines } = collectLog()
+  const metrics = createMetrics()
+  const offers = createOffers({ store, seal, names, transactions, log, metrics })
+  return { offers, store, seal, metrics, log, lines }
+}
+
+const OLD_KEY = Buffer.alloc(32, 1)
+const NEW_KEY = Buffer.alloc(32, 2)
+
+beforeEach(() => {
+  entries = new Map()
+  open = new Map()
+  isOpen(HANDLE)
+  parts = offersOn(OLD_KEY)
+})
+
+const keep = (path: string, { handle = HANDLE, stateTokens = [STATE_TOKEN] } = {}) =>
+  parts.offers.keep(DEVICE, [offeredGet(path)], { handle, stateTokens, ttlMs: TTL_MS })
+const publicPicture = () =>
+  `/api/v1/users/00u1/factors/ost1/qr/${parts.offers.pictureHandle(DEVICE, PICTURE)}`
+
+describe('what is offered to a GET', () => {
+  test('security questions are found at their own path, with the tokens that must not come out of them', async () => {
+    await keep(QUESTIONS)
+    expect(await parts.offers.find(DEVICE, QUESTIONS)).toMatchObject({
+      path: QUESTIONS,
+      stateTokens: [STATE_TOKEN],
+    })
+  })
+
+  test('a picture is found under a handle in place of Okta’s token, the same each time', async () => {
+    await keep(PICTURE)
+    expect(publicPicture()).not.toContain(QR_TOKEN)
+    expect(publicPicture()).toBe(publicPicture())
+    expect(await parts.offers.find(DEVICE, publicPicture())).toMatchObject({ path: PICTURE })
+    expect(await parts.offers.find(DEVICE, PICTURE)).toBeUndefined()
+  })
+
+  test('handles differ by device and by picture', () => {
+    const { pictureHandle } = parts.offers
+    const handles = [
+      pictureHandle(DEVICE, PICTURE),
+      pictureHandle(OTHER_DEVICE, PICTURE),
+      pictureHandle(DEVICE, `${PICTURE}x`),
+    ]
+    expect(new Set(handles).size).toBe(3)
+  })
+
+  test('another device finds nothing', async () => {
+    await keep(QUESTIONS)
+    await keep(PICTURE)
+    expect(await parts.offers.find(OTHER_DEVICE, QUESTIONS)).toBeUndefined()
+    expect(await parts.offers.find(OTHER_DEVICE, publicPicture())).toBeUndefined()
+    expect(parts.lines()).toEqual([])
+  })
+
+  test.each([
+    '/api/v1/authn/skip',
+    '/api/v1/users/00u1/factors',
+    `${QUESTIONS}/more`,
+    `/x${QUESTIONS}`,
+    '/api/v1/users/00u1/x/factors/questions',
+    '/api/v1/users//factors/questions',
+    `/x${PICTURE}`,
+  ])('%s is no GET of ours: nothing is kept', async (path) => {
+    await keep(path)
+    expect([...entries]).toEqual([])
+  })
+
+  test('is stored sealed, under a name that says nothing, for as long as the transaction lives', async () => {
+    await keep(QUESTIONS)
+    const [[name, entry] = ['', undefined], ...rest] = [...entries]
+    expect(rest).toEqual([])
+    expect(name).toMatch(/^gatehouse:offer:[\w-]{43}$/)
+    expect(entry?.expiresAt).toBe(TTL_MS)
+    expect(JSON.stringify(entry?.content)).not.toMatch(/questions|00state/)
+  })
+
+  test('several are kept at once, and a later mention takes the place of the earlier one', async () => {
+    const by = { handle: HANDLE, stateTokens: [], ttlMs: TTL_MS }
+    await parts.offers.keep(DEVICE, [offeredGet(QUESTIONS), offeredGet(PICTURE)], by)
+    await keep(QUESTIONS, { stateTokens: ['00newer-state-token'] })
+    expect(entries.size).toBe(2)
+    expect((await parts.offers.find(DEVICE, QUESTIONS))?.stateTokens).toEqual(['00newer-state-token'])
+  })
+
+  test('is found under the former key if the transaction of the newer record has ended', async () => {
+    await keep(QUESTIONS)
+    const { offers } = offersOn(NEW_KEY, OLD_KEY)
+    const by = { handle: 'ended', stateTokens: [], ttlMs: TTL_MS }
+    await offers.keep(DEVICE, [offeredGet(QUESTIONS)], by)
+    expect((await offers.find(DEVICE, QUESTIONS))?.user).toEqual(ALICE)
+  })
+
+  test('is found after a change of keys too', async () => {
+    await keep(QUESTIONS)
+    const rotated = offersOn(NEW_KEY, OLD_KEY)
+    expect(await rotated.offers.find(DEVICE, QUESTIONS)).toMatchObject({ path: QUESTIONS })
+    expect(rotated.lines()).toEqual([])
+  })
+})
+
+describe('an offer', () => {
+  const found = () => parts.offers.find(DEVICE, QUESTIONS)
+
+  test('names the user of its transaction', async () => {
+    await keep(QUESTIONS)
+    expect((await found())?.user).toEqual(ALICE)
+  })
+
+  test('is gone when the transaction has ended, or is kept only for its redirect', async () => {
+    await keep(QUESTIONS)
+    isOpen(HANDLE, { ...BEGUN, origin: 'remnant' })
+    expect(await found()).toBeUndefined()
+    isClosed(HANDLE)
+    expect(await found()).toBeUndefined()
+    expect(parts.lines()).toEqual([])
+  })
+
+  test.each([
+    ['the first', ['one', 'two']],
+    ['the second', ['two', 'one']],
+  ])(
+    'of two tabs remains when the tab of %s transaction ends, and is gone when both have',
+    async (_name, [ended = '', other = '']) => {
+      for (const handle of ['one', 'two', 'one']) {
+        isOpen(handle)
+        await keep(QUESTIONS, { handle })
+      }
+      isClosed(ended)
+      expect((await found())?.user).toEqual(ALICE)
+      isClosed(other)
+      expect(await found()).toBeUndefined()
+    },
+  )
+
+  test('remembers a limited number of transactions, the newest', async () => {
+    for (let n = 0; n < 200; n++) await keep(QUESTIONS, { handle: `ended ${n}` })
+    const [entry] = entries.values()
+    expect(String(entry?.content).length).toBeLessThan(1000)
+    expect(await found()).toBeUndefined()
+    await keep(QUESTIONS)
+    expect((await found())?.user).toEqual(ALICE)
+  })
+})
+
+describe('a stored offer of another version', () => {
+  const placeOf = async () => {
+    await keep(QUESTIONS)
+    const [place = ''] = [...entries.keys()]
+    return place
+  }
+  const write = async (text: string) => {
+    const place = await placeOf()
+    await parts.store.set(place, parts.seal.seal(text, place), TTL_MS)
+  }
+
+  test('without state tokens is read as having none', async () => {
+    await write(JSON.stringify({ version: 1, path: QUESTIONS }))
+    expect(await parts.offers.find(DEVICE, QUESTIONS)).toMatchObject({ path: QUESTIONS, stateTokens: [] })
+  })
+
+  test('that names no transaction is found until it expires, without a user', async () => {
+    await write(JSON.stringify({ version: 1, path: QUESTIONS, stateTokens: [STATE_TOKEN] }))
+    isClosed(HANDLE)
+    expect(await parts.offers.find(DEVICE, QUESTIONS)).toEqual({
+      path: QUESTIONS,
+      stateTokens: [STATE_TOKEN],
+      user: { userId: undefined, login: undefined },
+    })
+  })
+
+  test('of a newer replica is not written over', async () => {
+    const newer = JSON.stringify({ version: 2, path: QUESTIONS })
+    await write(newer)
+    await keep(QUESTIONS)
+    const [[place, entry] = ['', undefined]] = [...entries]
+    expect(parts.seal.open(String(entry?.content), place)).toBe(newer)
+  })
+
+  test.each([JSON.stringify({ version: 2, path: QUESTIONS }), JSON.stringify({ version: 1 }), 'no JSON'])(
+    'that cannot be read is as none, counted and logged: %s',
+    async (text) => {
+      await write(text)
+      expect(await parts.offers.find(DEVICE, QUESTIONS)).toBeUndefined()
+      expect(await parts.metrics.unreadableRecords.get()).toMatchObject({
+        values: [{ value: 1, labels: { kind: 'offer' } }],
+      })
+      expect(parts.lines()).toMatchObject([{ level: 'warn', event: 'unreadable_record', name: 'offer' }])
+    },
+  )
+
+  test('that cannot be read is written over', async () => {
+    await write('no JSON')
+    await keep(QUESTIONS)
+    expect(await parts.offers.find(DEVICE, QUESTIONS)).toMatchObject({ path: QUESTIONS })
+  })
+})
+
+describe('a GET of what was offered', () => {
+  let spent: unknown[]
+  let sent: { path: string; accept: string; client: Client }[]
+  let answer: Partial<UpstreamAnswer>
+  const secrets = { own: ['our-own-secret-token'] }
+
+  const gets = () =>
+    createOfferedGets({
+      upstream: {
+        async fetch(path, accept, client) {
+          sent.push({ path, accept, client })
+          return { status: 200, headers: {}, json: undefined, bytes: Buffer.alloc(0), ...answer }
+        },
+        send: never,
+        deadline: never,
+        tokenState: never,
+        close: never,
+      },
+      offers: parts.offers,
+      volume: {
+        async spend(user, operation, _client, send) {
+          const reply = await send()
+          spent.push({ user, operation, isError: reply.isError })
+          return reply
+        },
+      },
+      upstreamOrigins: [UPSTREAM],
+      publicOrigin: PUBLIC,
+      guard: createGuard({ ownSecrets: () => secrets.own, log: parts.log, metrics: parts.metrics }),
+      maxPictureBytes: MAX_PICTURE_BYTES,
+      metrics: parts.metrics,
+    })
+  const cutBy = async (by: string) =>
+    (await parts.metrics.tokensCut.get()).values.find(({ labels }) => labels.by === by)?.value
+
+  beforeEach(async () => {
+    sent = []
+    spent = []
+    answer = {}
+    await keep(QUESTIONS)
+    await keep(PICTURE)
+  })
+
+  test.each([
+    ['another browser', clientOf(OTHER_DEVICE)],
+    ['a browser that sent no device cookie', clientOf(DEVICE, false)],
+  ])('by %s is refused, and nothing is sent', async (_name, client) => {
+    const refusal = { status: 403, code: 'E0000079' }
+    await expect(gets().questions(QUESTIONS, client)).rejects.toMatchObject(refusal)
+    await expect(gets().picture(publicPicture(), client)).rejects.toMatchObject(refusal)
+    expect(sent).toEqual([])
+  })
+
+  test('counts as a call of the user, and says whether the org answered with an error', async () => {
+    answer = { json: [] }
+    await gets().questions(QUESTIONS, CLIENT)
+    answer = { status: 400, json: { errorCode: 'E0000007' } }
+    await gets().picture(publicPicture(), CLIENT)
+    expect(spent).toEqual([
+      { user: ALICE, operation: 'questions', isError: false },
+      { user: ALICE, operation: 'picture', isError: true },
+    ])
+  })
+
+  describe('the questions', () => {
+    const LIST = [{ question: 'toy', questionText: 'What is your favourite toy?' }]
+    const ask = () => gets().questions(QUESTIONS, CLIENT)
+
+    test('pass on as they are', async () => {
+      answer = { json: LIST }
+      expect(await ask()).toEqual({
+        kind: 'answer',
+        status: 200,
+        body: JSON.stringify(LIST),
+        headers: {},
+        errorCode: undefined,
+        sessionId: undefined,
+      })
+      expect(sent).toEqual([{ path: QUESTIONS, accept: 'application/json', client: CLIENT }])
+      expect(await cutBy('link')).toBeUndefined()
+    })
+
+    test('with links to our address and without tokens', async () => {
+      answer = {
+        json: [
+          { stateToken: STATE_TOKEN, href: `${UPSTREAM}/api/v1/authn?stateToken=${STATE_TOKEN}` },
+          { href: `https://elsewhere.example/${STATE_TOKEN}`, text: `x${STATE_TOKEN}y our-own-secret-token` },
+        ],
+      }
+      const { body } = await ask()
+      expect(JSON.parse(body)).toEqual([
+        { href: `${PUBLIC}/api/v1/authn?stateToken=` },
+        { href: 'https://elsewhere.example/', text: 'xy ' },
+      ])
+      expect([await cutBy('link'), await cutBy('guard')]).toEqual([1, 2])
+    })
+
+    test('an error of the API passes on, with its rate limit', async () => {
+      answer = {
+        status: 429,
+        json: { errorCode: 'E0000047', errorSummary: STATE_TOKEN, errorId: 'oae1' },
+        headers: { 'x-rate-limit-limit': '600' },
+      }
+      expect(await ask()).toEqual({
+        kind: 'answer',
+        status: 429,
+        body: JSON.stringify({ errorCode: 'E0000047', errorSummary: '', errorId: 'oae1' }),
+        headers: { 'X-Rate-Limit-Limit': '600', 'Retry-After': '60' },
+        errorCode: 'E0000047',
+        sessionId: undefined,
+      })
+    })
+
+    test.each<[string, Partial<UpstreamAnswer>]>([
+      ['an object', { json: { questions: [] } }],
+      ['a list with another status', { status: 201, json: LIST }],
+      ['a list of an error', { status: 404, json: LIST }],
+      ['a page', { json: undefined }],
+    ])('%s is no answer: 502', async (_name, given) => {
+      answer = given
+      await expect(ask()).rejects.toMatchObject({ status: 502, code: 'E0000009' })
+    })
+
+    test('an object is named in the cause', async () => {
+      answer = { json: {} }
+      await expect(ask()).rejects.toMatchObject({ cause: { message: 'the list is not what was offered' } })
+    })
+
+    test('nested too deep is no answer: 502', async () => {
+      let json: unknown = []
+      for (let depth = 0; depth < 20_000; depth++) json = [json]
+      answer = { json }
+      await expect(ask()).rejects.toMatchObject({ status: 502, cause: { code: 'too deep' } })
+    })
+  })
+
+  describe('a picture', () => {
+    const ask = () => gets().picture(publicPicture(), CLIENT)
+
+    test.each([
+      ['image/png', 'image/png'],
+      ['IMAGE/JPEG; charset=x', 'image/jpeg'],
+      ['image/gif ', 'image/gif'],
+      ['image/webp', 'image/webp'],
+    ])('of type %j comes as it is, as %j', async (given, type) => {
+      answer = { headers: { 'content-type': given }, bytes: PNG }
+      expect(await ask()).toEqual({ kind: 'picture', type, bytes: PNG })
+      expect(sent).toEqual([{ path: PICTURE, accept: 'image/*', client: CLIENT }])
+    })
+
+    test.each<[string, Partial<UpstreamAnswer>]>([
+      ['a drawing that can hold scripts', { headers: { 'content-type': 'image/svg+xml' } }],
+      ['a page', { headers: { 'content-type': 'text/html' } }],
+      ['a type that only ends like one', { headers: { 'content-type': 'x-image/png' } }],
+      ['a type that only begins like one', { headers: { 'content-type': 'image/pngx' } }],
+      ['a list of types', { headers: { 'content-type': 'text/html; image/png' } }],
+      ['no type', {}],
+      ['another status', { status: 206, headers: { 'content-type': 'image/png' } }],
+      [
+        'more bytes than a picture has',
+        { headers: { 'content-type': 'image/png' }, bytes: Buffer.alloc(MAX_PICTURE_BYTES + 1) },
+      ],
+      ['an error page', { status: 400, headers: { 'content-type': 'image/png' }, json: undefined }],
+    ])('%s is no answer: 502', async (_name, given) => {
+      answer = { bytes: PNG, ...given }
+      await expect(ask()).rejects.toMatchObject({ status: 502, code: 'E0000009' })
+    })
+
+    test('of the largest size comes', async () => {
+      answer = { headers: { 'content-type': 'image/png' }, bytes: Buffer.alloc(MAX_PICTURE_BYTES) }
+      expect(await ask()).toMatchObject({ kind: 'picture' })
+    })
+
+    test('that is none names its status in the cause', async () => {
+      answer = { status: 302 }
+      await expect(ask()).rejects.toMatchObject({ cause: { message: 'status 302 without a picture' } })
+    })
+
+    test.each([400, 404])(
+      'an error %d of the API passes on without the picture’s own token',
+      async (status) => {
+        const link = { href: UPSTREAM + PICTURE }
+        answer = {
+          status,
+          json: {
+            errorCode: 'E0000007',
+            errorSummary: `no ${QR_TOKEN} of ${STATE_TOKEN}`,
+            errorId: 'oae1',
+            link,
+          },
+        }
+        expect(await ask()).toMatchObject({
+          kind: 'answer',
+          status,
+          errorCode: 'E0000007',
+          body: JSON.stringify({
+            errorCode: 'E0000007',
+            errorSummary: 'no  of ',
+            errorId: 'oae1',
+            link: { href: `${PUBLIC}/api/v1/users/00u1/factors/ost1/qr/` },
+          }),
+        })
+      },
+    )
+  })
+})
+
+function never(): never {
+  throw new Error('not part of a GET')
+}
