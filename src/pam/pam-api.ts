@@ -1,7 +1,6 @@
 import type { z } from 'zod'
 import { type ErrorCode, isErrorCode } from '../http/error-object.ts'
 import { json, type Refusals, type RouteDescription } from '../http/route-description.ts'
-import { PAM_RULES } from './pam-errors.ts'
 import {
   accessAnswer,
   directoryQuery,
@@ -10,6 +9,7 @@ import {
   groupsAnswer,
   lookupQuery,
 } from './pam-schemas.ts'
+import { PAM_RULES } from './upstream/pam-errors.ts'
 
 const CODES: readonly ErrorCode[] = [...new Set<string>(Object.values(PAM_RULES).map(({ code }) => code))]
   .filter(isErrorCode)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isCursor, SORTS } from './directory-page.ts'
+import { isCursor, SORTS } from './lists/directory-page.ts'
 import { ROLES } from './roles.ts'
 
 /** What the PAM routes take and answer. */

@@ -1,5 +1,5 @@
-import type { PamClient } from './pam-client.ts'
-import { PamFailure, type PamTrouble } from './pam-errors.ts'
+import type { PamClient } from './lists/pam-client.ts'
+import { PamFailure, type PamTrouble } from './upstream/pam-errors.ts'
 
 /** What the last list that was read from PAM proved. */
 export interface PamState {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type AppParts, publicRoutes } from '../../src/app.ts'
 import { OPERATIONS } from '../../src/authn/sign-in/operations.ts'
 import type { Route } from '../../src/http/routes.ts'
-import { createPamRoutes, type PamRoutesParts } from '../../src/pam/pam-routes.ts'
+import { createPamRoutes, type PamRoutesParts } from '../../src/pam/routes.ts'
 import type { Answer } from '../http/serve.ts'
 import {
   type Asked,

@@ -9,7 +9,7 @@ import {
   upstreamUnavailable,
 } from '../../src/errors.ts'
 import { dependencyTrouble } from '../../src/observability/dependency-trouble.ts'
-import { failureOfCall, PamFailure } from '../../src/pam/pam-errors.ts'
+import { failureOfCall, PamFailure } from '../../src/pam/upstream/pam-errors.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
 import { collectLog } from './collect-log.ts'
 

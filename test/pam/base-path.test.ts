@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import type { Group } from '../../src/pam/group.ts'
+import type { Group } from '../../src/pam/upstream/group.ts'
 import { LOGIN } from './pam-broker.ts'
 import { type Journey, startJourney } from './pam-journey.ts'
 

@@ -10,7 +10,7 @@ import {
   type PamRule,
   type PamSubject,
   type PamTrouble,
-} from '../../src/pam/pam-errors.ts'
+} from '../../src/pam/upstream/pam-errors.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
 
 const NOTHING = {

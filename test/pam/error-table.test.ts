@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { errorNameOf, PAM_ERROR_NAMES, type PamErrorName } from '../../src/pam/pam-errors.ts'
+import { errorNameOf, PAM_ERROR_NAMES, type PamErrorName } from '../../src/pam/upstream/pam-errors.ts'
 import { ERROR_SHAPES, PAM_ERRORS } from '../../src/sandbox/pam/pam-errors.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
 import { counted, LOGIN } from './pam-broker.ts'

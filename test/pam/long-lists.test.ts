@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import type { Group } from '../../src/pam/group.ts'
+import type { Group } from '../../src/pam/upstream/group.ts'
 import { createRedisStore } from '../../src/store/redis-store.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { PAM_ERROR_NAMES } from '../../src/pam/pam-errors.ts'
+import { PAM_ERROR_NAMES } from '../../src/pam/upstream/pam-errors.ts'
 import { until } from '../support/until.ts'
 import { LOGIN } from './pam-broker.ts'
 import { type Journey, startJourney } from './pam-journey.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import type { PamTunables } from '../../src/pam/open-pam.ts'
+import type { PamTunables } from '../../src/pam/create-pam.ts'
 import { createRedisStore } from '../../src/store/redis-store.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { KEY, type PamBroker } from './pam-broker.ts'

@@ -1,0 +1,130 @@
+import { type Group, isUuid } from '../upstream/group.ts'
+import type { KnownList } from './group-lists.ts'
+
+export interface PageQuery {
+  /** Part of a name, in any case. */
+  readonly search: string | undefined
+  readonly role: string | undefined
+  readonly sort: Sort
+  readonly limit: number
+  /** The `nextCursor` of the page before. */
+  readonly cursor: string | undefined
+}
+
+export const SORTS = ['id', 'name'] as const
+export type Sort = (typeof SORTS)[number]
+
+export interface DirectoryPage extends Readonly<Record<string, unknown>> {
+  readonly list: readonly Group[]
+  readonly nextCursor: string | null
+}
+
+/**
+ * One page of the team's groups. A cursor is a place in the order, so that paging through a list that changes neither
+ * skips nor repeats the groups that stay.
+ */
+export function selectGroups(
+  list: KnownList,
+  { search, role, sort, limit, cursor }: PageQuery,
+): DirectoryPage {
+  const places = sortedPlaces(list, sort)
+  const wanted = search === undefined ? undefined : foldCase(search)
+  const names = wanted === undefined ? [] : foldedNames(places)
+  const page: Place[] = []
+  for (
+    let index = firstAfter(places, cursor === undefined ? undefined : keyOfCursor(sort, cursor));
+    index < places.length;
+    index++
+  ) {
+    const place = places[index]
+    if (place === undefined) break
+    if (role !== undefined && !place.group.roles.includes(role)) continue
+    if (wanted !== undefined && !names[index]?.includes(wanted)) continue
+    if (page.length === limit) return pageOf(page, cursorOf(sort, page.at(-1)))
+    page.push(place)
+  }
+  return pageOf(page, null)
+}
+
+function pageOf(places: readonly Place[], nextCursor: string | null): DirectoryPage {
+  return { list: places.map(({ group }) => group), nextCursor }
+}
+
+/** Whether the cursor is one of this order. */
+export function isCursor(sort: Sort, cursor: string): boolean {
+  return keyOfCursor(sort, cursor) !== undefined
+}
+
+/** A group and its sort key, which no other group has. */
+interface Place {
+  readonly key: string
+  readonly group: Group
+}
+
+/** Of a long name, so much is sorted by: a cursor holds it. */
+const MAX_SORTED_CHARS = 200
+const SEPARATOR = '\0'
+
+/** By the code units of the name in lower case, so that no locale matters; groups of one name by id. */
+const KEY_BY: Readonly<Record<Sort, (group: Group) => string>> = {
+  id: ({ id }) => id,
+  name: ({ id, name }) => `${foldCase(name).slice(0, MAX_SORTED_CHARS)}${SEPARATOR}${id}`,
+}
+
+const sorted: Readonly<Record<Sort, WeakMap<KnownList, readonly Place[]>>> = {
+  id: new WeakMap(),
+  name: new WeakMap(),
+}
+
+function sortedPlaces(list: KnownList, sort: Sort): readonly Place[] {
+  const known = sorted[sort].get(list)
+  if (known !== undefined) return known
+  const places = list.groups.map((group) => ({ key: KEY_BY[sort](group), group }))
+  places.sort((one, other) => (one.key < other.key ? -1 : 1))
+  sorted[sort].set(list, places)
+  return places
+}
+
+/** The index of the first place after `key`, whose own group need not exist any more. */
+function firstAfter(places: readonly Place[], key: string | undefined): number {
+  let low = 0
+  let high = key === undefined ? 0 : places.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((places[middle]?.key ?? '') <= (key ?? '')) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** What a cursor of the order by name begins with. One of the order by id is the id alone. */
+const NAME_CURSOR = 'n.'
+const NAME_KEY = new RegExp(`^[^]{0,${MAX_SORTED_CHARS}}${SEPARATOR}([^]{36})$`)
+
+function cursorOf(sort: Sort, place: Place | undefined): string | null {
+  if (place === undefined) return null
+  return sort === 'id' ? place.key : nameCursorOf(place.key)
+}
+
+function nameCursorOf(key: string): string {
+  return NAME_CURSOR + Buffer.from(key, 'utf16le').toString('base64url')
+}
+
+function keyOfCursor(sort: Sort, cursor: string): string | undefined {
+  if (sort === 'id') return isUuid(cursor) ? cursor.toLowerCase() : undefined
+  const key = Buffer.from(cursor.slice(NAME_CURSOR.length), 'base64url').toString('utf16le')
+  return nameCursorOf(key) === cursor && isUuid(NAME_KEY.exec(key)?.[1] ?? '') ? key : undefined
+}
+
+const folded = new WeakMap<readonly Place[], readonly string[]>()
+
+function foldedNames(places: readonly Place[]): readonly string[] {
+  const names = folded.get(places) ?? places.map(({ group }) => foldCase(group.name))
+  folded.set(places, names)
+  return names
+}
+
+/** Neither case nor the way an accent is encoded tells names apart. */
+function foldCase(text: string): string {
+  return text.normalize('NFKC').toLowerCase()
+}

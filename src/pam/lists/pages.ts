@@ -1,0 +1,164 @@
+import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
+import { type Group, parseGroup } from '../upstream/group.ts'
+import { PamFailure } from '../upstream/pam-errors.ts'
+import { isSameTeam } from '../upstream/team-name.ts'
+import { parseLinkHeader } from './link-header.ts'
+import type { RateSeen } from './refresh-interval.ts'
+
+export interface PageLimits {
+  readonly maxPages: number
+  readonly maxItems: number
+  readonly maxTotalMs: number
+  readonly maxLinkHeaderBytes: number
+}
+
+export interface PagesParts {
+  /** Of the API; a link must stay on it. */
+  readonly origin: string
+  /** Whose list it is. */
+  readonly team: string
+  readonly limits: PageLimits
+  readonly monotonic: () => number
+}
+
+/** Asks for one page; `path` has its query. `timeoutMs` is what is left for the whole list. */
+export type FetchPage = (path: string, timeoutMs: number, isFirst: boolean) => Promise<UpstreamAnswer>
+
+/** How far a list has been read. Plain data, so that another replica can continue after a failure. */
+export interface PageRead {
+  /** When its first page was asked for, in the API's time. */
+  beganAtMs: number
+  /** The query of the next page. */
+  next: string
+  /** The queries of the pages that were read. */
+  asked: string[]
+  /** Deleted groups included. */
+  items: number
+  groups: Group[]
+  rate?: RateSeen | undefined
+}
+
+export function newPageRead(): PageRead {
+  return { beganAtMs: 0, next: '', asked: [], items: 0, groups: [] }
+}
+
+/**
+ * Reads a list over all of its pages: first without pagination parameters, then after each `Link rel="next"` until
+ * there is none (PAM spec, "Limits"). The list is complete or an error: a link that must not be followed, a loop, two
+ * different next pages, a malformed group and a limit that is reached all fail the list. After a failure, `read` tells
+ * how far it came; a later call with the same `read` continues there. If a later page does not exist, the list is read
+ * again once.
+ */
+export async function readPages(
+  path: string,
+  fetchPage: FetchPage,
+  parts: PagesParts,
+  read = newPageRead(),
+): Promise<Group[]> {
+  const deadline = parts.monotonic() + parts.limits.maxTotalMs
+  const readOn = () => readFrom(read, path, fetchPage, parts, deadline)
+  try {
+    return await readOn()
+  } catch (error) {
+    if (!(error instanceof PamFailure) || error.trouble !== 'page_gone') throw error
+    Object.assign(read, newPageRead())
+    return readOn()
+  }
+}
+
+async function readFrom(
+  read: PageRead,
+  path: string,
+  fetchPage: FetchPage,
+  parts: PagesParts,
+  deadline: number,
+): Promise<Group[]> {
+  const { limits, monotonic } = parts
+  for (;;) {
+    if (read.asked.includes(read.next)) throw refused('loop')
+    if (read.asked.length >= limits.maxPages) throw refused('too many pages')
+    const leftMs = deadline - monotonic()
+    if (leftMs <= 0) throw new PamFailure('no_answer', { reason: 'the list took too long' })
+
+    const target = path + read.next
+    const answer = await fetchPage(target, leftMs, read.asked.length === 0)
+    const list = listOf(answer.json)
+    if (read.items + list.length > limits.maxItems) throw refused('too many items')
+    const groups = list.flatMap((item) => parseGroup(item) ?? [])
+    const next = nextQuery(answer, target, path, parts)
+    read.asked.push(read.next)
+    read.items += list.length
+    read.groups.push(...groups)
+    if (next === undefined) return withoutRepeats(read.groups)
+    read.next = next
+  }
+}
+
+/** A list that changes between two pages may show a group twice: the later one counts. */
+function withoutRepeats(groups: readonly Group[]): Group[] {
+  return [...new Map(groups.map((group) => [group.id, group])).values()]
+}
+
+function listOf(json: unknown): readonly unknown[] {
+  if (typeof json !== 'object' || json === null || !('list' in json) || !Array.isArray(json.list))
+    throw refused('no list')
+  return json.list
+}
+
+/** The query of the next page; undefined on the last one. Only the query is taken from a link, the path is ours. */
+function nextQuery(
+  { headers }: UpstreamAnswer,
+  current: string,
+  path: string,
+  { origin, team, limits }: PagesParts,
+): string | undefined {
+  const lines = headers.link === undefined ? [] : [headers.link].flat()
+  if (lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0) > limits.maxLinkHeaderBytes)
+    throw refused('link header too long')
+
+  const links = lines.flatMap((line) => {
+    const found = parseLinkHeader(line)
+    if (found === undefined) throw refused('malformed link header')
+    return found
+  })
+  const queries = new Set<string>()
+  for (const link of links) {
+    if (!link.relations.includes('next')) continue
+    if (link.parameters.has('anchor')) throw refused('next page of something else')
+    queries.add(queryOf(link.target, new URL(current, origin), { path, team }))
+  }
+  if (queries.size > 1) throw refused('two next pages')
+  // A link must name its relation (RFC 8288, section 3.3). One that does not might be the next page.
+  if (queries.size === 0 && links.some(({ relations }) => relations.length === 0))
+    throw refused('link without a relation')
+  const [query] = queries
+  return query
+}
+
+function queryOf(target: string, base: URL, list: { path: string; team: string }): string {
+  if (!URL.canParse(target, base.href)) throw refused('not a URL')
+  const url = new URL(target, base)
+  if (url.origin !== base.origin) throw refused('link to another origin')
+  if (url.username !== '' || url.password !== '') throw refused('link with user info')
+  if (!isSamePath(url.pathname, list)) throw refused('link to another path')
+  return url.search
+}
+
+/** Segment by segment, because a server may write `@` where we wrote `%40`, and the team's name in another letter case. */
+function isSamePath(found: string, { path, team }: { path: string; team: string }): boolean {
+  try {
+    const ours = path.split('/').map(decodeURIComponent)
+    const theirs = found.split('/').map(decodeURIComponent)
+    const isSame = (own: string, index: number) => {
+      const their = theirs[index] ?? ''
+      return own === their || (own === team && isSameTeam(own, their))
+    }
+    return theirs.length === ours.length && ours.every(isSame)
+  } catch {
+    return false // a broken percent sequence: not ours
+  }
+}
+
+function refused(reason: string): PamFailure {
+  return new PamFailure('unreadable', { reason })
+}

@@ -1,0 +1,46 @@
+import type { Allowance } from '../../upstream/rate-limit-headers.ts'
+
+/** What the answers to one read told of the API's rate limit. */
+export interface RateSeen {
+  readonly limit: number
+  /** The most that was used of it, by whoever shares it. */
+  readonly used: number
+  /** The longest time until it was to be whole again. */
+  readonly resetInMs: number
+}
+
+/** A full read may use this share of the rate limit. */
+const SHARE = 0.1
+/** The period's length is stated nowhere. An hour is what older documents name (10,000 calls an hour). */
+const ASSUMED_PERIOD_MS = 3_600_000
+const ASSUMED_LIMIT = 10_000
+
+/** With what one more answer tells. A limit that changed counts alone. */
+export function addRateSeen(
+  before: RateSeen | undefined,
+  { limit, remaining, resetMs }: Allowance,
+  nowMs: number,
+): RateSeen | undefined {
+  if (limit === undefined || limit === 0 || remaining === undefined || resetMs === undefined) return before
+  const same = before?.limit === limit ? before : { used: 1, resetInMs: 0 }
+  return {
+    limit,
+    used: Math.max(same.used, limit - remaining),
+    resetInMs: Math.max(same.resetInMs, resetMs - nowMs),
+  }
+}
+
+/** How long to wait between two full reads of a list with so many pages, in milliseconds. */
+export function refreshIntervalMs(pages: number, seen: RateSeen | undefined): number {
+  return (pages / (SHARE * (seen?.limit ?? ASSUMED_LIMIT))) * periodMs(seen)
+}
+
+/**
+ * The time in which the whole limit comes back. It is not shorter than the time until the reset, and not longer than
+ * if only what was used comes back in that time; in between, the assumed period is taken.
+ */
+function periodMs(seen: RateSeen | undefined): number {
+  if (seen === undefined) return ASSUMED_PERIOD_MS
+  const { limit, used, resetInMs } = seen
+  return Math.min((resetInMs * limit) / used, Math.max(resetInMs, ASSUMED_PERIOD_MS))
+}

@@ -1,0 +1,35 @@
+import type { Logger } from '../../observability/logger.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+
+export interface KeyExpiryParts {
+  /** `PAM_KEY_EXPIRES_AT`; the API does not tell. */
+  readonly expiresAtMs: number | undefined
+  readonly now: () => number
+  readonly log: Logger
+  readonly metrics: Metrics
+}
+
+const DAY_MS = 86_400_000
+/** Two weeks are enough to have a key made anew. */
+const WARN_BEFORE_MS = 14 * DAY_MS
+
+/** The API key ends by itself, and every token made of it ends with it: a gauge, and a line a day towards the end. */
+export function watchKeyExpiry({ expiresAtMs, now, log, metrics }: KeyExpiryParts): { stop(): void } {
+  if (expiresAtMs === undefined) return { stop() {} }
+  metrics.pamKeyExpiresAt.set(Math.floor(expiresAtMs / 1000))
+
+  const look = () => {
+    const leftMs = expiresAtMs - now()
+    if (leftMs <= 0) log.error('pam_key_expired', { upstream: 'pam' })
+    else if (leftMs <= WARN_BEFORE_MS)
+      log.warn('pam_key_expires_soon', {
+        upstream: 'pam',
+        count: Math.ceil(leftMs / DAY_MS),
+        reason: 'days left',
+      })
+  }
+  look()
+  const timer = setInterval(look, DAY_MS)
+  timer.unref()
+  return { stop: () => clearInterval(timer) }
+}

@@ -1,0 +1,384 @@
+import { describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { parseLinkHeader } from '../../../src/pam/lists/link-header.ts'
+import { newPageRead, type PageLimits, readPages } from '../../../src/pam/lists/pages.ts'
+import type { Group } from '../../../src/pam/upstream/group.ts'
+import { PamFailure } from '../../../src/pam/upstream/pam-errors.ts'
+import type { UpstreamAnswer } from '../../../src/upstream/upstream-client.ts'
+
+const ORIGIN = 'https://pam.example.test'
+const TEAM = 'example-team'
+const PATH = `/v1/teams/${TEAM}/groups`
+const LIMITS: PageLimits = { maxPages: 20, maxItems: 1000, maxTotalMs: 1000, maxLinkHeaderBytes: 4096 }
+
+const answerOf = (list: unknown, link?: string | string[]): UpstreamAnswer => ({
+  status: 200,
+  headers: { 'content-type': 'application/json', ...(link === undefined ? {} : { link }) },
+  json: { list },
+  bytes: Buffer.alloc(0),
+})
+const group = (n: number): Group => ({
+  id: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`,
+  name: `Group ${n}`,
+  roles: ['end_user'],
+})
+
+async function read(link: string | string[], limits: Partial<PageLimits> = {}) {
+  const asked: string[] = []
+  const fetchPage = async (path: string) => {
+    asked.push(path)
+    return answerOf([group(asked.length)], asked.length === 1 ? link : undefined)
+  }
+  const parts = { origin: ORIGIN, team: TEAM, limits: { ...LIMITS, ...limits }, monotonic: () => 0 }
+  return readPages(PATH, fetchPage, parts).then(
+    (groups) => ({ asked, groups: groups.length, reason: undefined }),
+    (error: unknown) => {
+      if (!(error instanceof PamFailure)) throw error
+      return { asked, groups: 0, reason: error.message }
+    },
+  )
+}
+
+test.each([
+  [`<https://pam.example.test.collector.org${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],
+  [`<https://evilpam.example.test${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],
+  [`<https://evil.pam.example.test${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],
+  [`<http://pam.example.test${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],
+  [`<https://pam.example.test:444${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],
+  [`<//collector.example.org${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],
+  [`<javascript:alert(1)>; rel=next`, 'unreadable: link to another origin'],
+  [`<https://svc:pw@pam.example.test${PATH}?o=1>; rel=next`, 'unreadable: link with user info'],
+  [`<https://svc@pam.example.test${PATH}?o=1>; rel=next`, 'unreadable: link with user info'],
+  [`<https://:pw@pam.example.test${PATH}?o=1>; rel=next`, 'unreadable: link with user info'],
+  [`<https://pam.example.test@collector.org${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],
+  [`</v1/teams/other-team/groups?o=1>; rel=next`, 'unreadable: link to another path'],
+  [`</v1/Teams/example-team/groups?o=1>; rel=next`, 'unreadable: link to another path'],
+  [`<${PATH}/?o=1>; rel=next`, 'unreadable: link to another path'],
+  [`<${PATH}/../../other-team/groups?o=1>; rel=next`, 'unreadable: link to another path'],
+  [`<${PATH}/%2e%2e/%2e%2e/other-team/groups?o=1>; rel=next`, 'unreadable: link to another path'],
+  [`</v1/teams%2Fexample-team/groups?o=1>; rel=next`, 'unreadable: link to another path'],
+  [`</v1/teams/%zz/groups?o=1>; rel=next`, 'unreadable: link to another path'],
+  [`<${PATH}>; rel=next`, 'unreadable: loop'],
+  [`<${PATH}?o=1>; rel=next, <${PATH}?o=2>; rel=next`, 'unreadable: two next pages'],
+  [`<${PATH}?o=1>; rel=next; anchor="/elsewhere"`, 'unreadable: next page of something else'],
+  [`<${PATH}?o=1; rel=next`, 'unreadable: malformed link header'],
+  [`<${PATH}?o=1>; rel="next`, 'unreadable: malformed link header'],
+  [`<${PATH}?o=1>; rel=`, 'unreadable: malformed link header'],
+  [`<${PATH}?o=1> rel=next`, 'unreadable: malformed link header'],
+  [`${PATH}?o=1; rel=next`, 'unreadable: malformed link header'],
+  [`<${PATH}?o=1>; rel=next <${PATH}?o=1>`, 'unreadable: malformed link header'],
+  [`<${PATH}?o=1>; rel='next'`, 'unreadable: malformed link header'],
+  [`<${PATH}?p=1>; rel="prev", <${PATH}?o=1>; rel='next'`, 'unreadable: malformed link header'],
+  [`<${PATH}?o=1>; rel=\u2018next\u2019`, 'unreadable: malformed link header'],
+  [`<${PATH}?o=1>; rel="'next'"`, 'unreadable: malformed link header'],
+  [`<${PATH}?o=1>; rel="next;"`, 'unreadable: malformed link header'],
+  [`<${PATH}?o=1>; rel=""`, 'unreadable: link without a relation'],
+  [`<${PATH}?o=1>; rel`, 'unreadable: link without a relation'],
+  [`<${PATH}?o=1>`, 'unreadable: link without a relation'],
+  [`<${PATH}?o=1>; next`, 'unreadable: link without a relation'],
+  [`<${PATH}?o=1>; rev=next`, 'unreadable: link without a relation'],
+  [`<${PATH}?o=1>; rel*=UTF-8''next`, 'unreadable: link without a relation'],
+  [`<${PATH}?o=1>; rel=next; title='a, b'`, 'unreadable: malformed link header'],
+  [[`<${PATH}?p=1>; rel=prev`, `<${PATH}?o=1>; rel='next'`], 'unreadable: malformed link header'],
+  [`<http://[oops]:x/>; rel=next`, 'unreadable: not a URL'],
+  [`<${PATH}?o=${'x'.repeat(9000)}>; rel=next`, 'unreadable: link header too long'],
+  [`<${PATH}?o=${'x'.repeat(9000)}>; rel=prev`, 'unreadable: link header too long'],
+])('a link that must not be followed fails the list: %#', async (link, reason) => {
+  expect(await read(link)).toEqual({ asked: [PATH], groups: 0, reason })
+})
+
+test.each([
+  `<${PATH}?o=1>; rel=next`,
+  `<https://pam.example.test:443${PATH}?o=1>; rel="next"`,
+  `<HTTPS://PAM.EXAMPLE.TEST${PATH}?o=1>; rel="next"`,
+  `</v1/teams/Example-TEAM/groups?o=1>; rel=next`,
+  `</v1/teams/%45xample-team/groups?o=1>; rel=next`,
+  `<?o=1>;rel=NEXT`,
+  `<?o=1#part>;rel=next`,
+  `<?p=1> ; rel="prev" , <?o=1>\t;\trel = "prev-x  next"`,
+  `<?p=1>; foo, <?o=1>; rel=next`,
+  `, ,<?o=1>;; title="a, <b>; rel=\\"last\\"" ;rel=next;,`,
+  `<?o=1>; rel=next; rel=prev; title*=UTF-8''x%20y`,
+  `<?o=1>; type=application/json; rel=next, <?o=1>; rel=next`,
+  [`<?p=1>; rel=prev`, `<?o=1>; rel=next`],
+])('a legal header leads on: %#', async (link) => {
+  expect(await read(link)).toEqual({ asked: [PATH, `${PATH}?o=1`], groups: 2, reason: undefined })
+})
+
+test.each([
+  `<${PATH}?o=1>; rel=prev`,
+  '<?o=1>; rel=last; rel=next',
+  '<?o=1>; rel="https://example.com/relations/next x.next-1"',
+  '',
+])('without a next link the list ends: %j', async (link) => {
+  expect(await read(link)).toEqual({ asked: [PATH], groups: 1, reason: undefined })
+})
+
+test('a parser that follows the letter: names, values, relations', () => {
+  const [link] = parseLinkHeader('<a,b;c>; REL="x  NEXT"; title="\\"q\\""; n') ?? []
+  expect(link?.target).toBe('a,b;c')
+  expect([...(link?.parameters ?? [])]).toEqual([
+    ['rel', 'x  NEXT'],
+    ['title', '"q"'],
+    ['n', ''],
+  ])
+  expect(link?.relations).toEqual(['x', 'next'])
+})
+
+test('too many pages, too many groups, too much time: an error', async () => {
+  const parts = { origin: ORIGIN, team: TEAM, limits: LIMITS, monotonic: () => 0 }
+  let page = 0
+  const endless = async () => answerOf([group(page)], `<?o=${++page}>; rel=next`)
+  await expect(readPages(PATH, endless, parts)).rejects.toThrow('unreadable: too many pages')
+  expect(page).toBe(20)
+
+  const many = async () => answerOf(Array.from({ length: 1001 }, (_, n) => group(n)))
+  await expect(readPages(PATH, many, parts)).rejects.toThrow('unreadable: too many items')
+
+  let time = 0
+  const slow = async (_path: string, timeoutMs: number) => {
+    time += 600
+    return answerOf([], `<?o=${timeoutMs}>; rel=next`)
+  }
+  await expect(readPages(PATH, slow, { ...parts, monotonic: () => time })).rejects.toThrow('no_answer')
+})
+
+test.each<[json: unknown, reason: string]>([
+  [{ list: null }, 'no list'],
+  [{}, 'no list'],
+  [null, 'no list'],
+  [undefined, 'no list'],
+  [[group(1)], 'no list'],
+  [{ list: [null] }, 'group: not an object'],
+  [{ list: ['group'] }, 'group: not an object'],
+  [{ list: [{ ...group(1), id: 'not-a-uuid' }] }, 'group: id'],
+  [{ list: [{ ...group(1), id: `x${group(1).id}` }] }, 'group: id'],
+  [{ list: [{ ...group(1), id: `${group(1).id}0` }] }, 'group: id'],
+  [{ list: [{ ...group(1), id: [group(1).id] }] }, 'group: id'],
+  [{ list: [{ ...group(1), id: undefined }] }, 'group: id'],
+  [{ list: [{ ...group(1), name: 7 }] }, 'group: name'],
+  [{ list: [{ ...group(1), name: '' }] }, 'group: name'],
+  [{ list: [{ ...group(1), roles: 'end_user' }] }, 'group: roles'],
+  [{ list: [{ ...group(1), roles: ['end_user', null] }] }, 'group: roles'],
+  [{ list: [{ ...group(1), deleted_at: 12 }] }, 'group: deleted_at'],
+])('a body that is no list of groups is an error, not a shorter list: %j', async (json, reason) => {
+  const fetchPage = async () => ({ ...answerOf([]), json })
+  const reading = readPages(PATH, fetchPage, {
+    origin: ORIGIN,
+    team: TEAM,
+    limits: LIMITS,
+    monotonic: () => 0,
+  })
+  await expect(reading).rejects.toThrow(new PamFailure('unreadable', { reason }))
+})
+
+test('a group has its id in lower case, and no roles where it names none', async () => {
+  const id = 'ABCDEF00-0000-4000-8000-00000000000A'
+  const fetchPage = async () =>
+    answerOf([
+      { id, name: 'A' },
+      { ...group(1), roles: null },
+    ])
+  const parts = { origin: ORIGIN, team: TEAM, limits: LIMITS, monotonic: () => 0 }
+  expect(await readPages(PATH, fetchPage, parts)).toEqual([
+    { id: id.toLowerCase(), name: 'A', roles: [] },
+    { ...group(1), roles: [] },
+  ])
+})
+
+test('null, missing, empty and the zero time mean alive; anything else means deleted', async () => {
+  const forms: [unknown, boolean][] = [
+    [null, true],
+    [undefined, true],
+    ['', true],
+    ['0001-01-01T00:00:00Z', true],
+    ['2025-11-03T09:14:27Z', false],
+    ['yesterday', false],
+  ]
+  const list = forms.map(([deleted_at], n) => ({ ...group(n), deleted_at }))
+  const groups = await readPages(PATH, async () => answerOf(list), {
+    origin: ORIGIN,
+    team: TEAM,
+    limits: LIMITS,
+    monotonic: () => 0,
+  })
+  expect(groups).toEqual(forms.flatMap(([, alive], n) => (alive ? [group(n)] : [])))
+})
+
+const parameters = fc.shuffledSubarray(
+  [
+    'type="application/json"',
+    'title="a, <b>; rel=\\"last\\""',
+    'crossorigin',
+    'hreflang=en',
+    "title*=UTF-8''z",
+  ],
+  { minLength: 0 },
+)
+const layout = fc.record({
+  before: parameters,
+  after: parameters,
+  rel: fc.constantFrom('rel=next', 'rel="next"', 'REL="Next"', 'rel = "item next"'),
+  comma: fc.constantFrom(',', ', ', ' ,\t', ',,'),
+  prevFirst: fc.boolean(),
+  split: fc.boolean(),
+  absolute: fc.boolean(),
+})
+
+test('any list, any page size, any order of link parameters: the same groups once each', async () => {
+  const property = fc.asyncProperty(
+    fc.uniqueArray(fc.nat(99_999), { maxLength: 60 }),
+    fc.integer({ min: 1, max: 20 }),
+    fc.array(layout, { minLength: 1, maxLength: 5 }),
+    async (numbers, size, layouts) => {
+      const linkOf = (offset: number) => {
+        const { before, after, rel, comma, prevFirst, split, absolute } =
+          layouts[offset % layouts.length] ?? layouts[0] ?? {}
+        const target = `${absolute ? ORIGIN : ''}${PATH}?offset=${offset}`
+        const next = [`<${target}>`, ...(before ?? []), rel, ...(after ?? [])].join('; ')
+        const prev = `<${PATH}?offset=${offset - 2 * size}&prev=true>; rel="prev"`
+        const links = prevFirst ? [prev, next] : [next, prev]
+        return split ? links : links.join(comma)
+      }
+      const fetchPage = async (path: string) => {
+        const offset = Number(new URL(path, ORIGIN).searchParams.get('offset') ?? 0)
+        const more = offset + size < numbers.length
+        return answerOf(
+          numbers.slice(offset, offset + size).map(group),
+          more ? linkOf(offset + size) : undefined,
+        )
+      }
+      const limits = { ...LIMITS, maxPages: 100 }
+      const groups = await readPages(PATH, fetchPage, {
+        origin: ORIGIN,
+        team: TEAM,
+        limits,
+        monotonic: () => 0,
+      })
+      expect(groups).toEqual(numbers.map(group))
+    },
+  )
+  await fc.assert(property, { numRuns: 300 })
+})
+
+describe('reading a list page by page', () => {
+  const parts = (limits: Partial<PageLimits> = {}, monotonic = () => 0) => ({
+    origin: ORIGIN,
+    team: TEAM,
+    limits: { ...LIMITS, ...limits },
+    monotonic,
+  })
+  /** Answers page `n` with group `n` and a link to the next one, up to the last. */
+  const pagesUpTo = (last: number, asked: unknown[][] = []) => {
+    return async (path: string, timeoutMs: number, isFirst: boolean) => {
+      asked.push([path, timeoutMs, isFirst])
+      const n = Number(new URL(path, ORIGIN).searchParams.get('o') ?? 1)
+      return answerOf([group(n)], n < last ? `<?o=${n + 1}>; rel=next` : undefined)
+    }
+  }
+
+  test('each page is asked for once, with the time that is left, and the first one is named as such', async () => {
+    const asked: unknown[][] = []
+    let now = 500
+    const groups = await readPages(
+      PATH,
+      pagesUpTo(3, asked),
+      parts({ maxTotalMs: 1000 }, () => (now += 100)),
+    )
+    expect(groups).toEqual([group(1), group(2), group(3)])
+    expect(asked).toEqual([
+      [PATH, 900, true],
+      [`${PATH}?o=2`, 800, false],
+      [`${PATH}?o=3`, 700, false],
+    ])
+  })
+
+  test('as many pages, groups and bytes of links as allowed, and no more', async () => {
+    const link = '<?o=2>; rel=next'
+    await expect(readPages(PATH, pagesUpTo(3), parts({ maxPages: 3 }))).resolves.toHaveLength(3)
+    await expect(readPages(PATH, pagesUpTo(3), parts({ maxPages: 2 }))).rejects.toThrow('too many pages')
+    await expect(readPages(PATH, pagesUpTo(3), parts({ maxItems: 3 }))).resolves.toHaveLength(3)
+    await expect(readPages(PATH, pagesUpTo(3), parts({ maxItems: 2 }))).rejects.toThrow('too many items')
+    expect(await read(link, { maxLinkHeaderBytes: link.length })).toMatchObject({ groups: 2 })
+    expect(await read([link, link], { maxLinkHeaderBytes: 2 * link.length })).toMatchObject({ groups: 2 })
+    expect(await read([link, link], { maxLinkHeaderBytes: 2 * link.length - 1 })).toMatchObject({
+      reason: 'unreadable: link header too long',
+    })
+  })
+
+  test('deleted groups count towards the number of groups', async () => {
+    const deleted = async () => answerOf([1, 2, 3].map((n) => ({ ...group(n), deleted_at: '2025-11-03' })))
+    await expect(readPages(PATH, deleted, parts({ maxItems: 3 }))).resolves.toEqual([])
+    await expect(readPages(PATH, deleted, parts({ maxItems: 2 }))).rejects.toThrow('too many items')
+  })
+
+  test('no time left is no answer, and nothing is asked', async () => {
+    const asked: unknown[][] = []
+    let now = 0
+    const late = readPages(
+      PATH,
+      pagesUpTo(1, asked),
+      parts({ maxTotalMs: 100 }, () => (now += 100)),
+    )
+    await expect(late).rejects.toThrow('no_answer: the list took too long')
+    expect(asked).toEqual([])
+  })
+
+  test('a group that is listed twice counts once, as it was last', async () => {
+    const renamed = { ...group(1), name: 'Renamed' }
+    const lists = [[group(1), group(2)], [renamed]]
+    const fetchPage = async () => {
+      const list = lists.shift()
+      return answerOf(list, lists.length > 0 ? '<?o=2>; rel=next' : undefined)
+    }
+    expect(await readPages(PATH, fetchPage, parts())).toEqual([renamed, group(2)])
+  })
+
+  test('a failed page keeps those before it; a later call continues after them', async () => {
+    const asked: unknown[][] = []
+    const pages = pagesUpTo(3, asked)
+    const read = newPageRead()
+    const failing = async (path: string, timeoutMs: number, isFirst: boolean) => {
+      if (path.endsWith('?o=3')) throw new PamFailure('too_many_requests')
+      return pages(path, timeoutMs, isFirst)
+    }
+    await expect(readPages(PATH, failing, parts(), read)).rejects.toThrow('too_many_requests')
+    expect(read).toEqual({
+      beganAtMs: 0,
+      next: '?o=3',
+      asked: ['', '?o=2'],
+      items: 2,
+      groups: [group(1), group(2)],
+    })
+    expect(await readPages(PATH, pages, parts(), read)).toEqual([group(1), group(2), group(3)])
+    expect(asked.map(([path]) => path)).toEqual([PATH, `${PATH}?o=2`, `${PATH}?o=3`])
+  })
+
+  test('a later page that does not exist has the list read again from the start, once', async () => {
+    const asked: unknown[][] = []
+    let gone = 1
+    const fetchPage = async (path: string, timeoutMs: number, isFirst: boolean) => {
+      const answer = await pagesUpTo(3, asked)(path, timeoutMs, isFirst)
+      if (path.endsWith('?o=3') && gone-- > 0) throw new PamFailure('page_gone')
+      return answer
+    }
+    expect(await readPages(PATH, fetchPage, parts())).toEqual([group(1), group(2), group(3)])
+    expect(asked).toHaveLength(6)
+
+    gone = 2
+    await expect(readPages(PATH, fetchPage, parts())).rejects.toThrow('page_gone')
+    expect(asked).toHaveLength(12)
+  })
+
+  test('another failure, or an error that is none of PAM, is not read again', async () => {
+    let calls = 0
+    for (const error of [new PamFailure('unknown_error'), new TypeError('page_gone')]) {
+      const failing = async () => {
+        calls += 1
+        throw error
+      }
+      await expect(readPages(PATH, failing, parts())).rejects.toBe(error)
+    }
+    expect(calls).toBe(2)
+  })
+})

@@ -1,0 +1,91 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { addRateSeen, type RateSeen, refreshIntervalMs } from '../../../src/pam/lists/refresh-interval.ts'
+import { until } from '../../support/until.ts'
+import { type Journey, startJourney } from '../pam-journey.ts'
+
+const HOUR_MS = 3_600_000
+const seen = (limit: number, used: number, resetInMs: number): RateSeen => ({ limit, used, resetInMs })
+
+describe('a full read uses at most a tenth of the rate limit', () => {
+  test.each([
+    ['10,000 an hour, no headers seen: 1,000 calls an hour', 100, undefined, HOUR_MS / 10],
+    ['40 in 10 s, all used: 4 calls in 10 s', 60, seen(40, 40, 10_000), 150_000],
+    ['1,000 a day', 100, seen(1000, 10, 24 * HOUR_MS), 24 * HOUR_MS],
+    ['10,000 an hour that come back in parts, a minute each', 100, seen(10_000, 100, 60_000), HOUR_MS / 10],
+    ['one page of many', 1, seen(10_000, 1, 60_000), 3600],
+    ['a limit that comes back within a minute, half of it used', 30, seen(600, 300, 60_000), 60_000],
+  ])('%s', (_what, pages, rate, expected) => {
+    expect(refreshIntervalMs(pages, rate)).toBe(expected)
+  })
+
+  test('of all the answers to a read, the farthest reset and the most used count', () => {
+    const at = (remaining: number, resetInMs: number) => ({
+      limit: 40,
+      remaining,
+      untilMs: undefined,
+      resetMs: 1000 + resetInMs,
+    })
+    const answers = [at(39, 10_000), at(5, 2000), { ...at(20, 0), resetMs: undefined }, at(30, -500)]
+    const rate = answers.reduce<RateSeen | undefined>((rate, one) => addRateSeen(rate, one, 1000), undefined)
+    expect(rate).toEqual(seen(40, 35, 10_000))
+    expect(addRateSeen(rate, { ...at(99, 3000), limit: 100 }, 1000)).toEqual(seen(100, 1, 3000)) // changed
+  })
+
+  test('an answer that tells nothing of use changes nothing', () => {
+    for (const limit of [undefined, 0])
+      expect(
+        addRateSeen(undefined, { limit, remaining: 1, untilMs: undefined, resetMs: 9 }, 1),
+      ).toBeUndefined()
+  })
+})
+
+describe('over the wire', () => {
+  const PAGES = 100
+  const PAGE_SIZE = 5
+  let journey: Journey
+  beforeEach(async () => {
+    journey = await startJourney()
+    const living = journey.pam.control.groups().filter(({ deletedAt }) => deletedAt === undefined).length
+    journey.pam.control.setPageSize(PAGE_SIZE)
+    journey.pam.control.growGroups(PAGES * PAGE_SIZE - living)
+  })
+  afterEach(() => journey.close())
+  const pages = () => journey.pam.control.counts().groupPages
+  const get = (broker = journey.broker) => broker.get('/api/v1/pam/groups')
+
+  test('a directory of 100 pages that is polled every 5 s on two replicas is read once in 190 s', async () => {
+    const other = await journey.replica()
+    for (let elapsedMs = 0; elapsedMs <= 190_000; elapsedMs += 5000) {
+      for (const broker of [journey.broker, other]) {
+        const { status, body } = await get(broker)
+        expect([status, body.meta]).toMatchObject([200, { stale: false }])
+      }
+      journey.advance(5000)
+    }
+    expect(pages()).toBe(PAGES)
+  })
+
+  test('it is read again after a tenth of an hour, in the background', async () => {
+    await get()
+    journey.advance(HOUR_MS / 10 + 1000)
+    expect((await get()).body.meta).toMatchObject({ stale: true })
+    await until(async () => (await get()).headers.get('age') === '0')
+    expect(pages()).toBe(2 * PAGES)
+  })
+
+  test('however slow the rate limit, it is refreshed before it is too old to be served', async () => {
+    journey.pam.control.setRateLimit({ limit: 200, periodSeconds: 3600, parts: 1 })
+    await get()
+    journey.advance(560_000)
+    expect((await get()).body.meta).toMatchObject({ stale: false })
+    journey.advance(15_000)
+    expect((await get()).body.meta).toMatchObject({ stale: true })
+  })
+
+  test('a list of few pages stays fresh for a minute', async () => {
+    journey.pam.control.setPageSize(null)
+    await get()
+    journey.advance(61_000)
+    expect((await get()).body.meta).toMatchObject({ stale: true })
+  })
+})

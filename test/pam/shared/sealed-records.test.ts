@@ -1,0 +1,44 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { createSeal } from '../../../src/crypto/seal.ts'
+import { counted, LOGIN } from '../pam-broker.ts'
+import { type Journey, startJourney } from '../pam-journey.ts'
+
+const KEYS = [Buffer.alloc(32, 'plainly-fake-test-key')]
+const OTHER = 'other@example.com'
+const KINDS = ['pam-token', 'pam-groups'] as const
+
+let journey: Journey
+beforeEach(async () => {
+  journey = await startJourney({ secretKeys: () => KEYS })
+  for (const login of [LOGIN, OTHER]) journey.pam.control.setUserGroups(login, ['Platform Admins'])
+})
+afterEach(() => journey.close())
+
+/** Puts this text, well sealed, in the place of every record of that kind. */
+async function replaceAll(kind: (typeof KINDS)[number], text: string): Promise<void> {
+  const seal = createSeal(() => KEYS, kind)
+  const keys = [...journey.store.entries.keys()].filter((key) => key.startsWith(`gatehouse:${kind}:`))
+  expect(keys.length).toBeGreaterThan(0)
+  for (const key of keys) await journey.store.store.set(key, seal.seal(text, key), 600_000)
+}
+
+test.each(
+  KINDS.flatMap((kind) => ['no JSON', 'null', '[]', '{"id":7}'].map((text) => [kind, text] as const)),
+)(
+  'a %s record of this version that says %s is counted as unreadable, and as good as none',
+  async (kind, text) => {
+    await journey.broker.get('/api/v1/pam/me')
+    await replaceAll(kind, `v1\n${text}`)
+    const other = await journey.replica()
+    const login = kind === 'pam-token' ? OTHER : LOGIN // a list that is kept needs no token
+    const answer = await other.get('/api/v1/pam/me', { login })
+    expect([answer.status, answer.body.groups]).toEqual([
+      200,
+      [expect.objectContaining({ name: 'Platform Admins' })],
+    ])
+    expect(Object.keys(await counted(other.metrics, 'unreadable_records_total'))).toEqual([kind])
+    expect(other.logLines()).toContainEqual(
+      expect.objectContaining({ level: 'warn', event: 'unreadable_record', name: kind }),
+    )
+  },
+)

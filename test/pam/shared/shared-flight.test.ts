@@ -1,0 +1,167 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { storeUnavailable } from '../../../src/errors.ts'
+import { createSharedFlight } from '../../../src/pam/shared/shared-flight.ts'
+import { createImpatientStore } from '../../../src/store/impatient-store.ts'
+import { createMemoryStore } from '../../../src/store/memory-store.ts'
+import { createRedisStore } from '../../../src/store/redis-store.ts'
+import type { Store } from '../../../src/store/store.ts'
+import { type RedisServer, startRedis } from '../../support/redis-server.ts'
+import { until } from '../../support/until.ts'
+
+const LOCK = 'gatehouse:lock:x'
+const LOCK_MS = 35_000
+/** What the lock guards may take so long. */
+const FETCH_MS = 30_000
+
+describe('the lock of a flight', () => {
+  let time: number
+  const monotonic = () => time
+  let store: Store
+  beforeEach(() => {
+    time = 0
+    store = createMemoryStore({ now: monotonic })
+  })
+
+  /** Another process on that store; waiting moves the clock. */
+  const replica = (changes: Partial<Store> = {}) =>
+    createSharedFlight<string>({
+      store: createImpatientStore({ store: { ...store, ...changes }, monotonic }),
+      monotonic,
+      sleep: async (ms) => {
+        time += ms
+      },
+      lockMs: LOCK_MS,
+    })
+  const flight = (fetch: () => Promise<string>) => ({
+    background: false,
+    read: async () => undefined,
+    fetch,
+  })
+  /** How long it takes to get there, by the clock. */
+  async function waited(): Promise<number> {
+    const from = time
+    expect(
+      await replica().run(
+        LOCK,
+        flight(async () => 'other'),
+      ),
+    ).toBe('other')
+    return time - from
+  }
+
+  test('that a store takes for us although its answer came too late holds nobody up', async () => {
+    const late = replica({
+      async set(...given) {
+        await store.set(...given)
+        throw storeUnavailable()
+      },
+    })
+    expect(
+      await late.run(
+        LOCK,
+        flight(async () => 'one'),
+      ),
+    ).toBe('one')
+    expect(await waited()).toBe(0)
+  })
+
+  test('is let go although the store failed meanwhile and counts as away', async () => {
+    let failing = false
+    const impatient = createImpatientStore({
+      store: {
+        ...store,
+        get: async (key) => {
+          if (failing) throw storeUnavailable()
+          return store.get(key)
+        },
+      },
+      monotonic,
+    })
+    const one = createSharedFlight<string>({
+      store: impatient,
+      monotonic,
+      sleep: async () => undefined,
+      lockMs: LOCK_MS,
+    })
+    const fetch = async () => {
+      failing = true
+      await impatient.get('something else').catch(() => undefined)
+      return 'one'
+    }
+    expect(await one.run(LOCK, flight(fetch))).toBe('one')
+    expect(await waited()).toBe(0)
+  })
+
+  test('that is another’s stays', async () => {
+    await store.set(LOCK, 'another', LOCK_MS)
+    const late = replica({ set: () => Promise.reject(storeUnavailable()) })
+    expect(
+      await late.run(
+        LOCK,
+        flight(async () => 'one'),
+      ),
+    ).toBe('one')
+    expect(await store.get(LOCK)).toBe('another')
+  })
+
+  test('that is held for the whole time of a fetch: a waiter gets the failure, and does not fetch meanwhile', async () => {
+    await store.set(LOCK, 'another', LOCK_MS)
+    const failsAtLast = {
+      get: async (key: string) =>
+        key === `${LOCK}:another` && time > FETCH_MS ? '{"trouble":"no_answer"}' : store.get(key),
+    }
+    const waiting = replica(failsAtLast).run(
+      LOCK,
+      flight(async () => 'other'),
+    )
+    await expect(waiting).rejects.toThrow('no_answer')
+  })
+
+  test.each(['no JSON', '[]', '{"trouble":"none of ours"}', '{"trouble":7}'])(
+    'a failure that another version left (%s) is none: who waits goes on waiting',
+    async (left) => {
+      await store.set(LOCK, 'another', LOCK_MS)
+      await store.set(`${LOCK}:another`, left, LOCK_MS)
+      expect(await waited()).toBeGreaterThanOrEqual(FETCH_MS)
+    },
+  )
+})
+
+describe('a Redis that stands still', () => {
+  let redis: RedisServer
+  beforeAll(async () => {
+    redis = await startRedis()
+  })
+  afterAll(() => redis.stop())
+  const open = () => createRedisStore({ url: redis.url, connectTimeoutMs: 1000, commandTimeoutMs: 200 }).store
+  let store: Store
+  beforeEach(() => {
+    store = open()
+  })
+  afterEach(() => store.close())
+
+  test('carries out the claim once it goes on, and takes it back', async () => {
+    await until(() => store.ping().then(() => true), { what: 'a connection' })
+    const commands: string[] = []
+    const monitor = await redis.client().monitor()
+    monitor.on('monitor', (_time: string, args: string[]) => commands.push(args.join(' ')))
+    try {
+      const monotonic = () => performance.now()
+      const flights = createSharedFlight<string>({
+        store: createImpatientStore({ store, monotonic }),
+        monotonic,
+        sleep: async () => undefined,
+        lockMs: LOCK_MS,
+      })
+      redis.pause()
+      const flight = { background: false, read: async () => undefined, fetch: async () => 'one' }
+      expect(await flights.run(LOCK, flight)).toBe('one')
+      redis.resume()
+      await until(() => commands.filter((command) => command.includes(LOCK)).length >= 2)
+      await until(async () => (await redis.client().get(LOCK)) === null)
+    } finally {
+      redis.resume()
+      monitor.disconnect()
+    }
+  })
+})

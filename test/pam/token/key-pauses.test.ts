@@ -1,0 +1,167 @@
+import { afterEach, expect, test } from '@jest/globals'
+import { storeUnavailable } from '../../../src/errors.ts'
+import { createRedisStore } from '../../../src/store/redis-store.ts'
+import { startRedis } from '../../support/redis-server.ts'
+import { KEY, LOGIN, STANDBY_KEY } from '../pam-broker.ts'
+import { type Journey, type JourneyOptions, startJourney } from '../pam-journey.ts'
+
+let journey: Journey
+let ending: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  await journey.close()
+  for (const end of ending) await end()
+  ending = []
+})
+
+async function start(options: JourneyOptions = {}) {
+  journey = await startJourney(options)
+  journey.pam.control.setUserGroups(LOGIN, ['Platform Admins'])
+}
+const ISSUING = '/v1/teams/example-team/service_token'
+const WRONG_KEY = { id: KEY.id, secret: 'wrong' }
+const asked = () => journey.pam.calls.entries.filter(({ path }) => path === ISSUING).length
+const lookUp = async (broker = journey.broker) => {
+  const { status, body } = await broker.get('/api/v1/pam/me')
+  return status === 200 ? 200 : `${status} ${body.errorCode}`
+}
+
+/** What makes the token-issuing operation refuse, what ends it, and what users get meanwhile. */
+const CASES = [
+  {
+    name: 'a refused key',
+    begin: () => journey.pam.control.removeKey(KEY.id),
+    end: () => journey.pam.control.addKey({ keyId: KEY.id, keySecret: KEY.secret, serviceUser: 'gatehouse' }),
+    answer: '502 pam_credentials',
+  },
+  {
+    name: 'a response that names another team',
+    begin: () => journey.pam.control.setReportedTeam('other-team'),
+    end: () => journey.pam.control.setReportedTeam('example-team'),
+    answer: '502 pam_misconfigured',
+  },
+  {
+    name: 'forbidden_error',
+    begin: () => journey.pam.control.failNext({ error: 'forbidden_error', path: ISSUING, times: 'always' }),
+    end: () => journey.pam.control.clearFailures(),
+    answer: '502 pam_not_permitted',
+  },
+]
+
+test.each(CASES)('$name pauses minting for 60 s, then twice as long, up to 15 min', async (one) => {
+  await start()
+  const other = await journey.replica()
+  one.begin()
+  expect(await lookUp()).toBe(one.answer)
+  for (const [n, pauseS] of [60, 120, 240, 480, 900, 900, 900].entries()) {
+    for (const [broker, afterS] of [
+      [other, 1],
+      [journey.broker, pauseS / 2],
+      [other, pauseS / 2 - 2],
+    ] as const) {
+      journey.advance(afterS * 1000)
+      expect([pauseS, await lookUp(broker), asked()]).toEqual([pauseS, one.answer, n + 1])
+    }
+    journey.advance(1000)
+    expect([pauseS, await lookUp(n % 2 === 0 ? other : journey.broker), asked()]).toEqual([
+      pauseS,
+      one.answer,
+      n + 2,
+    ])
+  }
+
+  one.end()
+  journey.advance(900_000)
+  expect([await lookUp(), await lookUp(other)]).toEqual([200, 200])
+
+  one.begin() // the next pause starts small again
+  journey.pam.control.expireTokens()
+  journey.advance(901_000)
+  expect(await lookUp()).toBe(one.answer)
+  one.end()
+  journey.advance(60_000)
+  expect(await lookUp(other)).toBe(200)
+})
+
+test.each(CASES)('$name: the standby key is tried at once', async (one) => {
+  await start({ keys: () => [KEY, STANDBY_KEY] })
+  one.begin()
+  expect(await lookUp()).toBe(one.name === 'a refused key' ? 200 : one.answer)
+  expect(asked()).toBe(2)
+})
+
+test.each(CASES)('$name: a key that changed is used at once, on each replica', async (one) => {
+  let keys = [KEY]
+  await start({ keys: () => keys })
+  const other = await journey.replica()
+  one.begin()
+  expect([await lookUp(), await lookUp(other)]).toEqual([one.answer, one.answer])
+  expect(asked()).toBe(1)
+  one.end()
+  keys = [STANDBY_KEY]
+  expect([await lookUp(other), await lookUp()]).toEqual([200, 200])
+})
+
+test('without the store each process pauses by itself', async () => {
+  await start({ keys: () => [WRONG_KEY] })
+  journey.store.lose(storeUnavailable())
+  for (let n = 0; n < 5; n++) expect(await lookUp()).toBe('502 pam_credentials')
+  expect(asked()).toBe(1)
+})
+
+test('a clock that is off by an hour neither ends a pause nor makes it longer', async () => {
+  await start({ keys: () => [WRONG_KEY] })
+  expect(await lookUp()).toBe('502 pam_credentials')
+  const replicas = await Promise.all(
+    [3_600_000, -3_600_000].map((skewMs) => journey.replica({ now: () => journey.pam.now() + skewMs })),
+  )
+  for (const broker of replicas) expect(await lookUp(broker)).toBe('502 pam_credentials')
+  expect(asked()).toBe(1)
+  journey.advance(60_000)
+  for (const broker of replicas) expect(await lookUp(broker)).toBe('502 pam_credentials')
+  expect(asked()).toBe(2)
+})
+
+test.each([
+  ['Example-Team', 'example-team'],
+  ['example-team', 'EXAMPLE-TEAM'],
+])('PAM_TEAM %s and a team_name %s are the same team', async (team, reported) => {
+  await start({ team })
+  journey.pam.control.setReportedTeam(reported)
+  expect(await lookUp()).toBe(200)
+  const other = await journey.replica({ team: 'exaMPLE-team' })
+  expect(await lookUp(other)).toBe(200)
+  expect(journey.pam.control.counts().tokensMinted).toBe(1) // one team, so one token
+})
+
+test('on a real Redis the pause holds for all replicas, names no key, and ends by itself', async () => {
+  const redis = await startRedis()
+  ending.push(() => redis.stop())
+  const connect = () => {
+    const { store } = createRedisStore({
+      url: redis.url,
+      connectTimeoutMs: 60_000,
+      commandTimeoutMs: 60_000,
+    })
+    ending.unshift(() => store.close())
+    return store
+  }
+  let keys = [WRONG_KEY, { id: 'unknown-key', secret: 'unknown-secret' }]
+  await start({ store: connect(), keys: () => keys })
+  const other = await journey.replica({ store: connect() })
+  for (const broker of [journey.broker, other, journey.broker])
+    expect(await lookUp(broker)).toBe('502 pam_credentials')
+  expect(asked()).toBe(2)
+
+  const client = redis.client()
+  const names = await client.keys('*')
+  const pauses = names.filter((name) => name.startsWith('gatehouse:limit:pam-key:'))
+  expect(pauses).toHaveLength(4)
+  for (const name of pauses) expect(await client.pttl(name)).toBeGreaterThan(0)
+  const raw = JSON.stringify([names, await Promise.all(pauses.map((name) => client.get(name)))])
+  const marks = [KEY.id, WRONG_KEY.secret, 'unknown-key', 'unknown-secret', 'example-team']
+  expect(marks.filter((mark) => raw.includes(mark))).toEqual([])
+
+  keys = [KEY]
+  expect([await lookUp(other), await lookUp()]).toEqual([200, 200])
+  expect(asked()).toBe(3)
+})

@@ -1,0 +1,183 @@
+import { afterEach, expect, test } from '@jest/globals'
+import { storeUnavailable } from '../../../src/errors.ts'
+import type { PamErrorName } from '../../../src/pam/upstream/pam-errors.ts'
+import { until } from '../../support/until.ts'
+import { LOGIN } from '../pam-broker.ts'
+import { type Journey, startJourney } from '../pam-journey.ts'
+
+/** Every lookup for this user is refused, whatever token is sent. */
+const REFUSED = 'refused@example.com'
+
+let journey: Journey
+afterEach(() => journey.close())
+
+async function start(error: PamErrorName = 'authorization_error') {
+  journey = await startJourney()
+  for (const login of [LOGIN, 'other@example.com', REFUSED]) journey.pam.control.setUserGroups(login, [])
+  journey.pam.control.failNext({ error, path: listOf(REFUSED), times: 'always' })
+}
+const listOf = (login: string) => `/v1/teams/example-team/users/${encodeURIComponent(login)}/groups`
+const lookUp = async (login: string, broker = journey.broker) => {
+  const { status, body } = await broker.get('/api/v1/pam/me', { login })
+  return status === 200 ? 200 : `${status} ${body.errorCode}`
+}
+const minted = () => journey.pam.control.counts().tokensMinted
+/** The tokens that were sent for this user, in their order. */
+const sentFor = (login: string) =>
+  journey.pam.calls.entries
+    .filter(({ path }) => path === listOf(login))
+    .map(({ headers }) => headers.authorization)
+
+test('a refused lookup does not stop other users from renewing the token', async () => {
+  await start()
+  expect(await lookUp(REFUSED)).toBe('502 pam_not_permitted')
+  expect(await lookUp(LOGIN)).toBe(200)
+  journey.pam.control.expireTokens()
+  expect(await lookUp('other@example.com')).toBe(200)
+  expect(await lookUp(REFUSED)).toBe('502 pam_not_permitted')
+})
+
+test.each(['authorization_error', 'authentication_error', 'server_authorization_revoked'] as const)(
+  'a token that was refused with %s is never sent again',
+  async (error) => {
+    await start(error)
+    await lookUp(REFUSED)
+    const other = await journey.replica()
+    expect([await lookUp(LOGIN), await lookUp('other@example.com', other)]).toEqual([200, 200])
+    const refused = sentFor(REFUSED)
+    expect(refused).toHaveLength(error === 'server_authorization_revoked' ? 1 : 2)
+    expect(refused).not.toContain(sentFor(LOGIN)[0])
+    expect(refused).not.toContain(sentFor('other@example.com')[0])
+  },
+)
+
+test('any other 401 discards the token too', async () => {
+  await start()
+  journey.pam.control.clearFailures()
+  expect(await lookUp(LOGIN)).toBe(200)
+  const answer = { error: 'invalid_request' }
+  journey.pam.faults.set({ kind: 'status', status: 401, path: listOf(REFUSED), body: answer, times: 1 })
+  expect(await lookUp(REFUSED)).toBe('502 pam_bad_request')
+  expect(await lookUp('other@example.com')).toBe(200)
+  expect(sentFor('other@example.com')).not.toEqual(sentFor(REFUSED))
+})
+
+test('only the token that was sent is discarded: a newer one stays', async () => {
+  await start()
+  const other = await journey.replica()
+  expect([await lookUp(LOGIN), await lookUp('other@example.com', other)]).toEqual([200, 200])
+  journey.advance(901_000)
+  journey.pam.control.expireTokens()
+  expect(await lookUp(LOGIN)).toBe(200)
+  expect(await lookUp('other@example.com', other)).toBe(200) // this replica still sent the old one first
+  journey.advance(901_000)
+  expect(await lookUp(LOGIN)).toBe(200)
+  expect(minted()).toBe(2)
+})
+
+test('a late refusal of the old token does not discard the new one, without the store too', async () => {
+  await start()
+  journey.store.lose(storeUnavailable())
+  expect(await lookUp(LOGIN)).toBe(200)
+  journey.advance(901_000)
+  journey.pam.control.expireTokens()
+  const letGo = journey.pam.faults.hold({ times: 1 })
+  const late = lookUp('other@example.com')
+  await until(() => sentFor('other@example.com').length === 1)
+  expect(await lookUp(LOGIN)).toBe(200)
+  letGo()
+  expect(await late).toBe(200)
+  expect(minted()).toBe(2)
+})
+
+test('for one refused lookup a token is minted once in 60 s, on all replicas', async () => {
+  await start()
+  await lookUp(LOGIN) // holds a token
+  const other = await journey.replica()
+  for (let elapsedS = 0; elapsedS < 60; elapsedS += 3) {
+    for (const broker of [journey.broker, other])
+      expect(await lookUp(REFUSED, broker)).toBe('502 pam_not_permitted')
+    journey.advance(3000)
+  }
+  expect(minted()).toBe(2)
+  journey.advance(60_000)
+  expect(await lookUp(REFUSED, other)).toBe('502 pam_not_permitted')
+  expect(minted()).toBeGreaterThan(2)
+})
+
+test('while its minting is limited, a lookup is still sent with a token that another one had minted', async () => {
+  await start()
+  expect(await lookUp(REFUSED)).toBe('502 pam_not_permitted')
+  journey.pam.control.clearFailures()
+  expect(await lookUp(LOGIN)).toBe(200)
+  expect(await lookUp(REFUSED)).toBe(200)
+})
+
+test('however fast a refused lookup is polled, other users do not need a token each', async () => {
+  await start()
+  const replicas = [journey.broker, await journey.replica()]
+  const SECONDS = 30
+  for (let elapsedS = 0; elapsedS < SECONDS; elapsedS++) {
+    for (const broker of replicas) {
+      expect(await lookUp(REFUSED, broker)).toBe('502 pam_not_permitted')
+      const login = `user-${minted()}-${journey.pam.calls.entries.length}@example.com`
+      journey.pam.control.setUserGroups(login, [])
+      expect(await lookUp(login, broker)).toBe(200)
+    }
+    journey.advance(1000)
+  }
+  // Two at first, one for each time that it was sent with another one's, and the one that is in use.
+  expect(minted()).toBeLessThanOrEqual(2 + SECONDS / 10 + 1)
+})
+
+test('a lookup that is refused no more has no limit on any replica', async () => {
+  await start()
+  const other = await journey.replica()
+  for (let n = 0; n < 2; n++) expect(await lookUp(REFUSED)).toBe('502 pam_not_permitted')
+  journey.pam.control.clearFailures()
+  expect(await lookUp(LOGIN, other)).toBe(200)
+  for (let n = 0; n < 5; n++) {
+    for (const broker of [other, journey.broker]) {
+      const { status } = await broker.get('/api/v1/pam/me?maxAge=0', { login: REFUSED })
+      expect(status).toBe(200)
+    }
+    journey.advance(5000)
+  }
+})
+
+test('what limits minting ends when the lookup is answered, so that others cannot use it up', async () => {
+  await start()
+  journey.pam.control.clearFailures()
+  expect(await lookUp(LOGIN)).toBe(200)
+  journey.advance(901_000)
+  journey.pam.control.expireTokens()
+  expect(await lookUp(LOGIN)).toBe(200) // a token was minted for it just now
+  journey.pam.control.failNext({ error: 'authorization_error', path: listOf(REFUSED), times: 'always' })
+  expect(await lookUp(REFUSED)).toBe('502 pam_not_permitted') // leaves no token
+  journey.pam.control.setUserGroups(LOGIN, ['Security'])
+  journey.store.entries.forEach((_, key) => {
+    if (key.startsWith('gatehouse:pam-groups')) journey.store.entries.delete(key)
+  })
+  expect(await lookUp(LOGIN, await journey.replica())).toBe(200)
+})
+
+test('a token that could not be minted does not count', async () => {
+  await start()
+  journey.pam.control.clearFailures()
+  expect(await lookUp(LOGIN)).toBe(200)
+  journey.advance(901_000)
+  journey.pam.control.expireTokens()
+  const issuing = '/v1/teams/example-team/service_token'
+  journey.pam.faults.set({ kind: 'status', status: 500, path: issuing })
+  expect(await lookUp(LOGIN)).toBe('502 pam_unavailable')
+  journey.pam.faults.clear()
+  expect(await lookUp(LOGIN)).toBe(200)
+})
+
+test('without the store the limit holds in each process', async () => {
+  await start()
+  journey.store.lose(storeUnavailable())
+  for (let n = 0; n < 10; n++) expect(await lookUp(REFUSED)).toBe('502 pam_not_permitted')
+  expect(minted()).toBe(2)
+  expect(await lookUp(LOGIN)).toBe(200)
+})
