@@ -1,6 +1,7 @@
-import { findStep, PICTURE, rewriteAnswer } from '../src/authn/sanitize/links.ts'
+import { rewriteAnswer } from '../src/authn/sanitize/links.ts'
 import { cutTokens } from '../src/authn/sanitize/tokens.ts'
 import { OPERATIONS } from '../src/authn/sign-in/operations.ts'
+import { findStep, PICTURE } from '../src/authn/transaction/offered-steps.ts'
 import { advance, begin, goesOn } from '../src/authn/transaction/transaction.ts'
 import { readAnswer } from '../src/authn/upstream/read-answer.ts'
 

@@ -50,10 +50,37 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   demo: ['sandbox', 'wiring', 'openapi', 'config', 'http', 'store', 'observability', 'errors'],
 }
 
+/** What each subfolder may import beside itself: whatever the drawings of docs/architecture.md lead to. */
+const DRAWN = drawnArrows(readFileSync(new URL('../docs/architecture.md', import.meta.url), 'utf8'))
+
+function drawnArrows(page: string): Map<string, Set<string>> {
+  const arrows = new Map<string, Set<string>>()
+  for (const [, part = '', drawing = ''] of page.matchAll(/`src\/(\w+)\/`\n.*?```mermaid\n(.*?)```/gs))
+    for (const [, from, to] of drawing.matchAll(/^ {2}(\S+) --> (\S+)$/gm)) {
+      const unit = from === part ? part : `${part}/${from}`
+      arrows.set(unit, (arrows.get(unit) ?? new Set()).add(`${part}/${to}`))
+    }
+  return arrows
+}
+
+function isDrawn(from: string, to: string): boolean {
+  return [...(DRAWN.get(from) ?? [])].some((next) => next === to || isDrawn(next, to))
+}
+
+/** `src/authn/sanitize/links.ts` → `authn/sanitize`; a file beside the subfolders is of the part, unless it is drawn. */
+function unitOf(path: string): string {
+  const [part = '', name = ''] = path.split('/').slice(1)
+  const unit = `${part}/${name.replace(/\.ts$/, '')}`
+  const isFolder = path.split('/').length > 3
+  return isFolder || [...DRAWN.values()].some((targets) => targets.has(unit)) ? unit : part
+}
+
 /** Rules without input or output: they import nothing but each other. */
 const PURE = [
   'src/authn/transaction/transaction.ts',
+  'src/authn/transaction/answer.ts',
   'src/authn/transaction/enrolment.ts',
+  'src/authn/transaction/offered-steps.ts',
   'src/authn/sanitize/links.ts',
   'src/authn/sanitize/tokens.ts',
   'src/authn/sanitize/walk.ts',
@@ -100,7 +127,33 @@ function importViolations(
   const to = partOf(target)
   const allowed = MAY_IMPORT[from]
   if (allowed === undefined) return [`belongs to no known part (${from})`]
-  return to === from || allowed.includes(to) ? [] : [`${from} must not import ${to} (${target})`]
+  if (to !== from) return allowed.includes(to) ? [] : [`${from} must not import ${to} (${target})`]
+  const [unit, wanted] = [unitOf(path), unitOf(target)]
+  return unit === wanted || !DRAWN.has(from) || isDrawn(unit, wanted)
+    ? []
+    : [`${unit} must not import ${wanted} (${target})`]
+}
+
+/** Files that import each other, in any number of steps. */
+function cycles(sources: readonly Source[]): string[] {
+  const imports = new Map(
+    sources.map((source) => [
+      source.path,
+      factsOf(source)
+        .imports.filter((specifier) => specifier.startsWith('.'))
+        .map((specifier) => posix.normalize(posix.join(posix.dirname(source.path), specifier))),
+    ]),
+  )
+  const done = new Set<string>()
+  const found: string[] = []
+  const visitFile = (path: string, way: readonly string[]) => {
+    if (way.includes(path)) found.push([...way.slice(way.indexOf(path)), path].join(' → '))
+    if (way.includes(path) || done.has(path)) return
+    for (const next of imports.get(path) ?? []) visitFile(next, [...way, path])
+    done.add(path)
+  }
+  for (const path of imports.keys()) visitFile(path, [])
+  return found
 }
 
 /** `src/authn/sanitize/links.ts` → `authn`; `src/app.ts` → `app`. */
@@ -213,6 +266,41 @@ test('imports point one way, pure rules import nothing, and every file is named 
   expect(violations(sources)).toEqual([])
 })
 
+test('no file imports itself over others, types included', () => {
+  expect(cycles(projectSources())).toEqual([])
+})
+
+test.each([
+  [
+    'two files',
+    { 'src/a.ts': `import type { B } from './b.ts'`, 'src/b.ts': `import './a.ts'` },
+    'src/a.ts → src/b.ts → src/a.ts',
+  ],
+  [
+    'three files in two folders',
+    {
+      'src/a/a.ts': `import '../b/b.ts'`,
+      'src/b/b.ts': `import './c.ts'`,
+      'src/b/c.ts': `export { a } from '../a/a.ts'`,
+    },
+    'src/a/a.ts → src/b/b.ts → src/b/c.ts → src/a/a.ts',
+  ],
+])('a made-up cycle of %s is found', (_name, files, cycle) => {
+  const sources = Object.entries(files).map(([path, text]) => ({
+    path,
+    text: `${text}\nexport const here = 1`,
+  }))
+  expect(cycles(sources)).toEqual([cycle])
+})
+
+test('every subfolder is drawn, and every drawn one is there', () => {
+  const units = projectSources()
+    .filter(({ path }) => /^src\/(authn|pam)\//.test(path))
+    .map(({ path }) => unitOf(path))
+  const drawn = [...DRAWN].flatMap(([from, targets]) => [from, ...targets])
+  expect(new Set(units)).toEqual(new Set(drawn))
+})
+
 test('every pure module and every part that a rule names is there', () => {
   const sources = projectSources()
   const paths = sources.map(({ path }) => path)
@@ -235,6 +323,7 @@ describe('a made-up violation is found', () => {
       'src/pam/client.ts',
       'src/authn/broker.ts',
       'src/authn/sanitize/links.ts',
+      'src/authn/throttling/guessing.ts',
       'src/session/session.ts',
       'src/store/store.ts',
       'src/http/routes.ts',
@@ -276,6 +365,24 @@ describe('a made-up violation is found', () => {
       'src/pam/x.ts',
       `import { a } from '../authn/broker.ts'`,
       'pam must not import authn',
+    ],
+    [
+      'a subfolder against its arrows',
+      'src/authn/transaction/x.ts',
+      `import type { A } from '../sanitize/links.ts'`,
+      'authn/transaction must not import authn/sanitize',
+    ],
+    [
+      'a subfolder beside another one',
+      'src/authn/redirects/x.ts',
+      `import { a } from '../throttling/guessing.ts'`,
+      'authn/redirects must not import authn/throttling',
+    ],
+    [
+      'a subfolder that knows what puts it together',
+      'src/authn/sign-in/x.ts',
+      `import { a } from '../broker.ts'`,
+      'authn/sign-in must not import authn ',
     ],
     [
       'a session that knows sign-in',

@@ -5,7 +5,7 @@ import type { Client } from './browser/client.ts'
 import { isAwaited } from './coalescing/awaited.ts'
 import type { Recovery, RecoveryType } from './recovery/recovery.ts'
 import { type HiddenFactors, isHiddenStep } from './sanitize/hidden-factors.ts'
-import type { Exchange, Exchanged, Sending } from './sign-in/exchange.ts'
+import type { Exchange, Sending } from './sign-in/exchange.ts'
 import {
   ACTIVATION_PROOF,
   mayBeAnothers,
@@ -25,6 +25,7 @@ import {
 import type { TransactionFlights } from './sign-in/transaction-flights.ts'
 import { attemptIn } from './throttling/attempts.ts'
 import type { Guessing } from './throttling/guessing.ts'
+import type { Exchanged } from './transaction/exchanged.ts'
 import type { StepOutcome } from './transaction/step-outcome.ts'
 import { begin, mayTake, type Proof, type Transaction } from './transaction/transaction.ts'
 

@@ -4,7 +4,6 @@ import { sendJsonText } from '../http/send-json.ts'
 import type { Broker } from './broker.ts'
 import type { Client } from './browser/client.ts'
 import type { RecoveryType } from './recovery/recovery.ts'
-import { inOneSpelling } from './sanitize/links.ts'
 import type { OfferedGets } from './sign-in/offered-gets.ts'
 import { OPERATIONS, type Operation } from './sign-in/operations.ts'
 import {
@@ -17,6 +16,7 @@ import {
   recoveryTokenBody,
   stateBody,
 } from './sign-in/schemas.ts'
+import { inOneSpelling } from './transaction/offered-steps.ts'
 import type { StepOutcome } from './transaction/step-outcome.ts'
 
 export interface AuthnRoutesParts {

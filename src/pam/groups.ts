@@ -3,10 +3,9 @@ import type { Session } from '../session/session.ts'
 import { type DirectoryPage, type PageQuery, selectGroups } from './lists/directory-page.ts'
 import type { GroupCache, ServedList } from './lists/group-cache.ts'
 import type { KnownList } from './lists/group-lists.ts'
-import type { ListOf } from './lists/pam-client.ts'
 import { type PamUserName, pamUserOf } from './pam-user.ts'
 import { combineRoles } from './roles.ts'
-import type { Group } from './upstream/group.ts'
+import type { Group, ListOf } from './upstream/group.ts'
 import { PamFailure } from './upstream/pam-errors.ts'
 
 /** Who may list the team's groups: nobody, every signed-in person, or who has one of the roles or groups. */

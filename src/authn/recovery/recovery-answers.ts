@@ -1,4 +1,4 @@
-import type { OfferedStep } from '../sanitize/links.ts'
+import type { OfferedStep } from '../transaction/offered-steps.ts'
 import type { StepAnswer } from '../transaction/step-outcome.ts'
 import type { RecoveryChallenge, Transaction } from '../transaction/transaction.ts'
 

@@ -5,7 +5,7 @@ import type { Sessions } from '../../session/sessions.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { StepFlights } from '../coalescing/step-flights.ts'
-import { redirectOf } from '../sanitize/links.ts'
+import { redirectOf } from '../transaction/offered-steps.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 import { isHandle, type TransactionStore } from '../transaction/transaction-store.ts'
 

@@ -1,3 +1,4 @@
+import { inOneSpelling, mergeSteps, type OfferedStep, PICTURE } from '../transaction/offered-steps.ts'
 import { swapParameters, swapTokens, tokenField, tokenList, tokensIn, tokensInUrl } from './tokens.ts'
 import { walk } from './walk.ts'
 
@@ -5,18 +6,6 @@ import { walk } from './walk.ts'
  * What comes back from the upstream, made fit for a browser (DESIGN §1). Pure: no package, no input or output.
  * Links to the API move to our own address, tokens give way to the handle, and what was offered is remembered.
  */
-
-/** A step that the upstream offered: where it leads, by which methods. */
-export interface OfferedStep {
-  /** The upstream's own path, in the spelling of `inOneSpelling`. */
-  readonly path: string
-  /** The upstream's own query with its `?`, or empty: only redirects are sent with it. */
-  readonly query: string
-  /** From `hints.allow`; empty when the link gave no hints, then any method is meant. */
-  readonly methods: readonly string[]
-  /** The whole link, where it is one for the browser to be sent to; undefined: a call. */
-  readonly href?: string | undefined
-}
 
 export interface RewriteOptions {
   /** Origins that are the upstream: its base address first, then its other names. */
@@ -42,9 +31,6 @@ export interface Rewritten {
 
 /** Routes of the public surface outside `/api/v1/` that the upstream's links may name. */
 const REDIRECTS = [/^\/login\/step-up\/redirect$/, /^\/login\/token\/redirect$/, /^\/sso\/idps\/[^/]+$/]
-
-/** An enrolment picture; the last segment of its path is a token of the upstream. */
-export const PICTURE = /^(\/api\/v1\/users\/[^/]+\/factors\/[^/]+\/qr\/)([^/]+)$/
 
 export function rewriteAnswer(answer: Readonly<Record<string, unknown>>, options: RewriteOptions): Rewritten {
   const urls = new Map<string, URL | undefined>()
@@ -101,37 +87,6 @@ export function rewriteAnswer(answer: Readonly<Record<string, unknown>>, options
   }
 }
 
-/** Adds steps to those offered before: one entry for a path and query, with the methods of all. */
-export function mergeSteps(before: readonly OfferedStep[], added: readonly OfferedStep[]): OfferedStep[] {
-  const merged = new Map<string, OfferedStep>()
-  for (const step of [...before, ...added]) {
-    const key = step.path + step.query
-    const known = merged.get(key)
-    merged.delete(key) // the newest mention stands last
-    merged.set(
-      key,
-      known === undefined ? step : { ...step, methods: joinMethods(known.methods, step.methods) },
-    )
-  }
-  return [...merged.values()]
-}
-
-/** The offered step of a path that this method may take; undefined: it was not offered. */
-export function findStep(
-  offered: readonly OfferedStep[],
-  method: string,
-  path: string,
-): OfferedStep | undefined {
-  return offered.findLast(
-    (step) => step.path === path && (step.methods.length === 0 || step.methods.includes(method)),
-  )
-}
-
-/** The link that the browser is sent to by our route of this path; undefined: none was offered. */
-export function redirectOf(offered: readonly OfferedStep[], path: string): string | undefined {
-  return findStep(offered, 'GET', path)?.href
-}
-
 /** Every link of the answer, at any depth. */
 function hrefsIn(answer: unknown): Set<string> {
   const hrefs = new Set<string>()
@@ -163,27 +118,6 @@ function allowedMethods(link: Readonly<Record<string, unknown>>): string[] {
   const hints = isRecord(link.hints) ? link.hints.allow : undefined
   if (!Array.isArray(hints)) return []
   return hints.filter((method) => typeof method === 'string').map((method) => method.toUpperCase())
-}
-
-function joinMethods(one: readonly string[], other: readonly string[]): string[] {
-  return one.length === 0 || other.length === 0 ? [] : [...new Set([...one, ...other])]
-}
-
-const PLAIN_PATH = /^[\w/.~-]*$/
-
-/** One spelling for all spellings of a path, to compare by: a colon in it may come percent-encoded or not. */
-export function inOneSpelling(path: string): string {
-  if (PLAIN_PATH.test(path)) return path
-  return path
-    .split('/')
-    .map((segment) => {
-      try {
-        return encodeURIComponent(decodeURIComponent(segment))
-      } catch {
-        return segment // a stray percent sign: no route of ours reads it either
-      }
-    })
-    .join('/')
 }
 
 /** Sets an own property whatever its name: `__proto__` stays a plain field. */

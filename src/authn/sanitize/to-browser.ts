@@ -1,10 +1,11 @@
 import type { Metrics } from '../../observability/metrics.ts'
 import type { Client } from '../browser/client.ts'
+import type { OfferedStep } from '../transaction/offered-steps.ts'
 import type { Offers } from '../transaction/offers.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 import { type Guard, walked } from './guard.ts'
 import { type HiddenFactors, withoutHidden } from './hidden-factors.ts'
-import { type OfferedStep, rewriteAnswer } from './links.ts'
+import { rewriteAnswer } from './links.ts'
 
 /** Makes of the upstream's answer in a transaction what the browser may see of it. */
 export type ToBrowser = (

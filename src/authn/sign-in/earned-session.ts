@@ -4,7 +4,8 @@ import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { HandOver } from '../redirects/hand-over.ts'
 import type { Guessing } from '../throttling/guessing.ts'
-import type { Answer, AnsweredUser, Transaction } from '../transaction/transaction.ts'
+import type { Answer, AnsweredUser } from '../transaction/answer.ts'
+import type { Transaction } from '../transaction/transaction.ts'
 import { readAnswer, record } from '../upstream/read-answer.ts'
 
 /** The session that a sign-in has earned, from the answer that says so to the browser that may use it. */

@@ -10,8 +10,9 @@ import type { ToBrowser } from '../sanitize/to-browser.ts'
 import type { UnknownSteps } from '../sanitize/unknown-steps.ts'
 import type { CallVolume } from '../throttling/call-volume.ts'
 import { completesEnrolment, type Enrolment, foundActive } from '../transaction/enrolment.ts'
+import type { Exchanged } from '../transaction/exchanged.ts'
 import type { Offers } from '../transaction/offers.ts'
-import { refusalOf, type StepAnswer, type StepOutcome } from '../transaction/step-outcome.ts'
+import { refusalOf, type StepAnswer } from '../transaction/step-outcome.ts'
 import {
   advance,
   afterRefusal,
@@ -52,30 +53,6 @@ export interface Sending {
   readonly enrolment?: Enrolment | undefined
   /** The person asked for all other sessions to end. */
   readonly revokesSessions?: boolean | undefined
-}
-
-export interface Exchanged {
-  readonly outcome: StepOutcome
-  /** `before` itself: nothing changed; undefined: the transaction is over. */
-  readonly after: Transaction | undefined
-  /** Whom the transaction is about by now, also where nothing of it is kept; undefined: nobody has said so. */
-  readonly userId?: string | undefined
-  /** That the upstream's answer named, also where the broker refuses it; undefined for an Error object and for an answer of our own. */
-  readonly status?: string
-  /** What that answer said of a factor that is not done. */
-  readonly factorResult?: string | undefined
-  /** The upstream refused the old password of a password change. */
-  readonly wrongOldPassword?: boolean
-  /** The upstream waits for the person, who has been asked on another device. */
-  readonly waits?: boolean
-  /** Writes the session that was earned, before the step is settled. */
-  readonly first?: () => Promise<void>
-  /** Makes it the session of its device, beside the step's settlement. */
-  readonly alongside?: () => Promise<void>
-  /** Ends the sessions that it replaces, once all of that is written. */
-  readonly settled?: () => Promise<void>
-  /** Ends the session that was opened, when not all of it could be written, or too late. */
-  readonly undo?: () => Promise<void>
 }
 
 export interface ExchangeParts {

@@ -9,10 +9,10 @@ import type { StepDone } from '../coalescing/claimed-step.ts'
 import type { StepFlights } from '../coalescing/step-flights.ts'
 import type { Attempt } from '../throttling/attempts.ts'
 import type { Guessing } from '../throttling/guessing.ts'
+import type { Exchanged } from '../transaction/exchanged.ts'
 import { refusalOf, type StepOutcome } from '../transaction/step-outcome.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 import { isHandle, newHandle, type TransactionStore } from '../transaction/transaction-store.ts'
-import type { Exchanged } from './exchange.ts'
 
 /** Steps as flights: what begins a transaction, and what goes on in one. What they are equal by is named by `print`. */
 export interface TransactionFlights {

@@ -1,5 +1,5 @@
 import { mayHaveArrived } from '../../upstream/upstream-failure.ts'
-import type { Exchanged } from '../sign-in/exchange.ts'
+import type { Exchanged } from '../transaction/exchanged.ts'
 import type { Defence } from './figures.ts'
 
 /** Wrong credentials; a wrong code or answer; a wrong recovery answer. */

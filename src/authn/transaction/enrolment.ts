@@ -1,4 +1,4 @@
-import type { Answer, Transaction } from './transaction.ts'
+import type { Answer } from './answer.ts'
 
 /** The factor that is being set up in a transaction, from its enrol step until it is active. */
 export interface Enrolment {
@@ -8,6 +8,13 @@ export interface Enrolment {
   readonly updatesPhone: boolean
   /** The user has a factor of this type and provider already, which this one replaces. */
   readonly replaces: boolean
+}
+
+/** What a transaction knows of it. */
+export interface EnrolmentState {
+  readonly enrolment: Enrolment | undefined
+  /** The factors that the user has, see `factorName`. */
+  readonly activeFactors: readonly string[]
 }
 
 export interface EnrolmentStep {
@@ -29,7 +36,7 @@ const SECURITY_KEYS: ReadonlySet<string> = new Set(['webauthn', 'u2f'])
 /** The enrolment that a step begins or goes on with; undefined: the step has nothing to do with one. */
 export function enrolmentIn(
   { operation, fields, updatePhone, factorType }: EnrolmentStep,
-  { enrolment, activeFactors }: Pick<Transaction, 'enrolment' | 'activeFactors'>,
+  { enrolment, activeFactors }: EnrolmentState,
 ): Enrolment | undefined {
   if (operation === 'enroll') {
     const [type, provider] = [text(fields.factorType), text(fields.provider)]
@@ -65,7 +72,7 @@ export function completesEnrolment(operation: string, { status, factorResult }: 
 export function foundActive(
   operation: string,
   { status, activeFactors }: Pick<Answer, 'status' | 'activeFactors'>,
-  before: Pick<Transaction, 'enrolment' | 'activeFactors'>,
+  before: EnrolmentState,
 ): Enrolment | undefined {
   if (before.enrolment === undefined) return undefined
   const name = factorName(before.enrolment.factorType, before.enrolment.provider)

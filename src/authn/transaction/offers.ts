@@ -5,7 +5,7 @@ import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { Store } from '../../store/store.ts'
 import { parseStored } from '../../store/stored-json.ts'
-import { type OfferedStep, PICTURE } from '../sanitize/links.ts'
+import { type OfferedStep, PICTURE } from './offered-steps.ts'
 import type { Transaction } from './transaction.ts'
 import type { TransactionStore } from './transaction-store.ts'
 

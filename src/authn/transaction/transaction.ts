@@ -1,5 +1,6 @@
-import { findStep, mergeSteps, type OfferedStep } from '../sanitize/links.ts'
+import type { Answer, AnsweredUser } from './answer.ts'
 import { type Enrolment, enrolmentAfter } from './enrolment.ts'
+import { findStep, mergeSteps, type OfferedStep } from './offered-steps.ts'
 
 /**
  * A sign-in transaction as Gatehouse keeps it, and the rules of what may happen to it (DESIGN §4). Pure: no
@@ -58,26 +59,6 @@ export interface RecoveryChallenge {
   readonly relayState: string | undefined
   readonly sentAtMs: number
   readonly wrongCodes: number
-}
-
-/** The parts of an upstream answer that rules look at. */
-export interface Answer {
-  readonly status: string
-  readonly factorResult: string | undefined
-  readonly stateToken: string | undefined
-  /** The real one: it goes no further than the hand-over's sealed record. */
-  readonly sessionToken: string | undefined
-  readonly type: string | undefined
-  readonly user: AnsweredUser | undefined
-  readonly factorTypes: Readonly<Record<string, string>>
-  /** Of a list of factors to set up: those that are active already. */
-  readonly activeFactors: readonly string[]
-  readonly expiresAt: string | undefined
-}
-
-export interface AnsweredUser {
-  readonly id: string
-  readonly profile: Readonly<Record<string, unknown>>
 }
 
 export interface Lifetime {

@@ -1,6 +1,6 @@
 import { isUserId } from '../../session/user-id.ts'
+import type { Answer, AnsweredUser } from '../transaction/answer.ts'
 import { factorName } from '../transaction/enrolment.ts'
-import type { Answer, AnsweredUser } from '../transaction/transaction.ts'
 
 /** Takes out of an upstream answer what the rules look at. Nothing is assumed: a wrong type or form counts as missing. */
 export function readAnswer(body: Readonly<Record<string, unknown>>): Answer {

@@ -2,11 +2,11 @@ import type { Metrics } from '../../observability/metrics.ts'
 import type { StartTimer } from '../../upstream/start-timer.ts'
 import type { UpstreamClock } from '../../upstream/upstream-clock.ts'
 import type { SharedFlight } from '../shared/shared-flight.ts'
+import type { ListOf } from '../upstream/group.ts'
 import type { OnAccountOf } from '../upstream/pam-call.ts'
 import { PamFailure } from '../upstream/pam-errors.ts'
 import type { CachedList, GroupLists, KnownList } from './group-lists.ts'
 import type { ListReader } from './list-reader.ts'
-import type { ListOf } from './pam-client.ts'
 import type { TeamSwitch } from './team-switch.ts'
 
 /** Lists with their age: fresh, stale while one is fetched, stale when that fails, else the failure (DESIGN §6). */

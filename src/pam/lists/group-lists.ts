@@ -4,8 +4,8 @@ import { z } from 'zod'
 import { parseStored } from '../../store/stored-json.ts'
 import type { SealedRecords } from '../shared/sealed-records.ts'
 import type { SharedMarks } from '../shared/shared-marks.ts'
+import type { ListOf } from '../upstream/group.ts'
 import { type Group, parseGroup } from '../upstream/group.ts'
-import type { ListOf } from './pam-client.ts'
 
 /** A list as it was read once, or the memory that there is no such person, or that it was purged. Times are the API's. */
 export type CachedList = KnownList | UnknownPerson | PurgedList

@@ -5,14 +5,11 @@ import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
 import type { UpstreamClock } from '../../upstream/upstream-clock.ts'
 import type { MintLimit } from '../token/mint-limit.ts'
 import type { PamToken } from '../token/token.ts'
-import type { Group } from '../upstream/group.ts'
+import type { Group, ListOf } from '../upstream/group.ts'
 import type { OnAccountOf, PamCall, PamRequest } from '../upstream/pam-call.ts'
 import { PamFailure } from '../upstream/pam-errors.ts'
 import { type FetchPage, type PageLimits, type PageRead, readPages } from './pages.ts'
 import { addRateSeen } from './refresh-interval.ts'
-
-/** Which list: the team's groups, or those of one person. */
-export type ListOf = { readonly kind: 'directory' } | { readonly kind: 'me'; readonly user: string }
 
 /** Reads whole lists from the API. Throws `PamFailure`. */
 export interface PamClient {

@@ -1,5 +1,5 @@
-import type { ListOf } from '../lists/pam-client.ts'
 import type { SharedMarks } from '../shared/shared-marks.ts'
+import type { ListOf } from '../upstream/group.ts'
 import { isPamTrouble, PamFailure, type PamTrouble } from '../upstream/pam-errors.ts'
 import type { PamKey } from './key-pauses.ts'
 

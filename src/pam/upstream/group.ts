@@ -1,5 +1,8 @@
 import { PamFailure } from './pam-errors.ts'
 
+/** Which list: the team's groups, or those of one person. */
+export type ListOf = { readonly kind: 'directory' } | { readonly kind: 'me'; readonly user: string }
+
 /** A living group, as we keep and show it. */
 export interface Group {
   readonly id: string

@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { findStep, type RewriteOptions, rewriteAnswer } from '../../../src/authn/sanitize/links.ts'
+import { type RewriteOptions, rewriteAnswer } from '../../../src/authn/sanitize/links.ts'
 import { cutTokens } from '../../../src/authn/sanitize/tokens.ts'
+import { findStep } from '../../../src/authn/transaction/offered-steps.ts'
 import { TIMES } from '../../fuzz/fuzz.ts'
 
 /**

@@ -1,14 +1,13 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
+import { type RewriteOptions, rewriteAnswer } from '../../../src/authn/sanitize/links.ts'
+import { cutTokens } from '../../../src/authn/sanitize/tokens.ts'
 import {
   findStep,
   inOneSpelling,
   mergeSteps,
-  type RewriteOptions,
   redirectOf,
-  rewriteAnswer,
-} from '../../../src/authn/sanitize/links.ts'
-import { cutTokens } from '../../../src/authn/sanitize/tokens.ts'
+} from '../../../src/authn/transaction/offered-steps.ts'
 
 const UPSTREAM = 'https://org.example.com'
 const ALIAS = 'https://login.example.com'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
-import type { Exchanged } from '../../../src/authn/sign-in/exchange.ts'
 import { DEFENCES, type Defence } from '../../../src/authn/throttling/figures.ts'
 import { isSpent, mayHaveGoneOut } from '../../../src/authn/throttling/spent.ts'
+import type { Exchanged } from '../../../src/authn/transaction/exchanged.ts'
 import { upstreamTimeout, upstreamUnavailable } from '../../../src/errors.ts'
 import { UpstreamFailure } from '../../../src/upstream/upstream-failure.ts'
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
+import type { Answer } from '../../../src/authn/transaction/answer.ts'
 import {
   completesEnrolment,
   type EnrolmentStep,
@@ -7,7 +8,6 @@ import {
   factorName,
   foundActive,
 } from '../../../src/authn/transaction/enrolment.ts'
-import type { Answer } from '../../../src/authn/transaction/transaction.ts'
 
 const STEP: EnrolmentStep = { operation: 'enroll', fields: {}, updatePhone: false, factorType: undefined }
 const NONE = { enrolment: undefined, activeFactors: [] }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
+import type { Answer } from '../../../src/authn/transaction/answer.ts'
 import {
-  type Answer,
   advance,
   afterRefusal,
   begin,
