@@ -89,7 +89,7 @@ test('groups are searched, by keyboard too; more of them on request', async () =
   await field.fill('')
   await page.keyboard.press('Enter')
   await main.getByText('10 shown').waitFor()
-  await click(main.getByRole('button', { name: 'More' }))
+  await main.getByRole('button', { name: 'More' }).click()
   await main.getByText('20 shown').waitFor()
   expect(await hasFocus(found.locator('tbody tr:nth-child(11) td:first-child'))).toBe(true)
 })

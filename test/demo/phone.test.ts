@@ -14,7 +14,7 @@ afterEach(() => demo.tidy())
 
 async function choose(login: string): Promise<{ visitor: Visitor; phone: Locator }> {
   const visitor = await demo.visit()
-  await click(visitor.page.getByRole('button', { name: `${login}@example.test` }))
+  await visitor.choose(login)
   await visitor.press('Sign in')
   return { visitor, phone: visitor.page.getByRole('region', { name: 'The phone' }) }
 }

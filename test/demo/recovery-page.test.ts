@@ -46,7 +46,7 @@ describe('setting a factor up', () => {
     await until(() => picture.evaluate((image) => 'naturalWidth' in image && Number(image.naturalWidth) > 0))
     await expectGoodScreen(visitor.page)
     await visitor.type('Code', '000000')
-    await visitor.press('Activate')
+    await visitor.main.getByRole('button', { name: 'Activate' }).click()
     await visitor.alert(/not the right code/)
     await visitor.type('Code', harness.sandbox.totpCode(ERIN))
     await visitor.press('Activate')
@@ -145,7 +145,7 @@ describe('setting a factor up', () => {
 describe('a forgotten password', () => {
   test('by a link in a mail: question, new password, signed in; the token is gone from the address', async () => {
     const visitor = await harness.visit()
-    await click(visitor.page.getByRole('button', { name: 'amelia.stone@example.test' }))
+    await visitor.choose('amelia.stone')
     await visitor.press('Forgot your password?')
     await expectGoodScreen(visitor.page)
     await visitor.type('User name', 'amelia.stone@example.test')
@@ -156,7 +156,7 @@ describe('a forgotten password', () => {
 
     const link = visitor.page.getByRole('link', { name: 'Open the link' })
     expect(await link.getAttribute('href')).toMatch(/^\/#recovery=.+/)
-    await click(link)
+    await link.click()
     await visitor.screen('Your recovery question')
     expect(visitor.page.url()).toBe(`${harness.demo.url}/`)
     await expectGoodScreen(visitor.page)
@@ -201,7 +201,7 @@ describe('a forgotten password', () => {
 
 test('a locked account is unlocked by its owner, who signs in afterwards', async () => {
   const visitor = await harness.visit()
-  await click(visitor.page.getByRole('button', { name: 'luis.locked@example.test' }))
+  await visitor.choose('luis.locked')
   await visitor.press(/^Sign in$/)
   await visitor.screen('Your account is locked')
   await expectGoodScreen(visitor.page)
@@ -220,7 +220,7 @@ test('a locked account is unlocked by its owner, who signs in afterwards', async
 
 test('a new account is set up by the link of the welcome mail', async () => {
   const visitor = await harness.visit()
-  await click(visitor.page.getByRole('button', { name: 'aida.nopassword@example.test' }))
+  await visitor.choose('aida.nopassword')
   await click(visitor.page.getByRole('button', { name: 'Open the welcome email' }))
   await visitor.screen('Choose a new password')
   expect(visitor.page.url()).toBe(`${harness.demo.url}/`)
@@ -293,8 +293,8 @@ describe('a step-up for an app', () => {
     await visitor.screen('Sign in to continue to Payroll')
     expect(visitor.page.url()).toBe(`${harness.demo.url}/`)
     await expectGoodScreen(visitor.page)
-    await click(visitor.page.getByRole('button', { name: 'amelia.stone@example.test' }))
-    await click(visitor.page.getByRole('button', { name: 'tomas.berg@example.test' }))
+    await visitor.choose('amelia.stone')
+    await visitor.choose('tomas.berg')
     await visitor.screen('Sign in to continue to Payroll')
     await visitor.press('Sign in')
     await visitor.screen(/authenticator app/)

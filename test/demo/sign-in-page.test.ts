@@ -114,7 +114,7 @@ describe('a second factor', () => {
 
   test('a push is approved on the phone in the page', async () => {
     const visitor = await harness.visit()
-    await click(visitor.page.getByRole('button', { name: 'priya.nair@example.test' }))
+    await visitor.choose('priya.nair')
     await visitor.press('Sign in')
     await visitor.screen(/How do you want/)
     await expectGoodScreen(visitor.page)
@@ -125,7 +125,7 @@ describe('a second factor', () => {
     const approve = visitor.page.getByRole('button', { name: 'Yes, it is me' })
     await approve.waitFor()
     await expectGoodScreen(visitor.page)
-    await click(approve)
+    await approve.click()
     await signedInAs(visitor, 'Priya')
   })
 
@@ -245,7 +245,7 @@ describe('a second factor', () => {
 
   test("a security key of the sandbox's", async () => {
     const visitor = await harness.visit()
-    await click(visitor.page.getByRole('button', { name: 'wanda.key@example.test' }))
+    await visitor.choose('wanda.key')
     await visitor.press('Sign in')
     await visitor.screen(/security key/)
     await expectGoodScreen(visitor.page)

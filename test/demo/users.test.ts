@@ -80,14 +80,14 @@ const offersNo =
 /** Chooses the user in the list, which fills in the form, and sends it. */
 const signIn: Step = async (login) => {
   await visitor.screen('Sign in')
-  await click(visitor.page.getByRole('button', { name: `${login}@example.test` }))
+  await visitor.choose(login)
   await visitor.press('Sign in')
 }
 const signOut: Step = async () => {
   await visitor.press('Sign out')
 }
 const openWelcomeMail: Step = async (login) => {
-  await click(visitor.page.getByRole('button', { name: `${login}@example.test` }))
+  await visitor.choose(login)
   await click(visitor.page.getByRole('button', { name: 'Open the welcome email' }))
 }
 const recoverBy =

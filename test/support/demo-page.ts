@@ -32,6 +32,8 @@ export interface VisitOptions {
 export interface Visitor {
   readonly page: Page
   readonly context: BrowserContext
+  /** Chooses a user of the sandbox in the list, which fills in the first screen; the phone is theirs from then on. */
+  choose(login: string): Promise<void>
   /** Fills the first screen in and sends it. */
   signIn(login: string, password?: string): Promise<void>
   type(label: string | RegExp, text: string): Promise<void>
@@ -192,6 +194,11 @@ function visitorOf(page: Page, context: BrowserContext): Visitor {
     page,
     context,
     main,
+    async choose(login) {
+      const name = `${login}@example.test`
+      await click(page.getByRole('button', { name }))
+      await page.locator('#phone').getByText(name).first().waitFor()
+    },
     async signIn(login, password = PASSWORD) {
       await visitor.screen('Sign in')
       await visitor.type('User name', login)
