@@ -1,16 +1,15 @@
 import { peopleTable } from '../sandbox/people-table.ts'
 import { defaultConfigPath } from '../sandbox/sandbox-config.ts'
 import { startDemo } from './demo.ts'
+import { parseDemoPort } from './demo-port.ts'
 import { widgetIsInstalled } from './widget-routes.ts'
 
 const DEFAULT_PORT = '8080'
 
 /** Runs the demo until it is told to stop. */
 async function main(port: string): Promise<void> {
-  if (!/^[1-9]\d{0,4}$/.test(port) || Number(port) > 65_535)
-    throw new Error('PORT must be a port from 1 to 65535')
   const demo = await startDemo({
-    port: Number(port),
+    port: parseDemoPort(port),
     sandboxConfigPath: defaultConfigPath,
     logStream: process.stderr,
   })

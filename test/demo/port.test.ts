@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from '@jest/globals'
+import { parseDemoPort } from '../../src/demo/demo-port.ts'
 import { spawnBroker } from '../support/broker-process.ts'
 
 /** `npm run demo` without npm. */
@@ -19,8 +20,16 @@ test('a PORT that is taken is named, with a way out', async () => {
   await once(other, 'close')
 })
 
-test.each(['0', 'http', '65536', '8080x'])('PORT=%s is refused by name', async (port) => {
-  const { output, exited } = runDemo(port)
+test('a PORT that is none is refused by name', async () => {
+  const { output, exited } = runDemo('8080x')
   expect(await exited).toBe(1)
   expect(output.err).toContain('PORT must be')
+})
+
+test.each(['0', 'http', '65536', '8080x', '080', '-1', ' 80', '1e3', ''])('PORT=%p is refused', (port) => {
+  expect(() => parseDemoPort(port)).toThrow('PORT must be')
+})
+
+test.each(['1', '8080', '65535'])('PORT=%s is taken', (port) => {
+  expect(parseDemoPort(port)).toBe(Number(port))
 })
