@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
-import { click } from '../support/click.ts'
+import { click, clickOnce } from '../support/click.ts'
 import { type DemoHarness, expectGoodScreen, hasFocus, openDemo } from '../support/demo-page.ts'
 
 /** "My access": the session, where else one is signed in, and groups and roles. */
@@ -65,9 +65,9 @@ test('another tab has signed somebody else in: the page notices, and shows who i
   const visitor = await signedIn()
   const tab = await visitor.context.newPage()
   await tab.goto(harness.demo.url)
-  await click(tab.getByRole('button', { name: 'walter.warn@example.test' }))
-  await click(tab.getByRole('main').getByRole('button', { name: 'Sign in' }))
-  await click(tab.getByRole('main').getByRole('button', { name: 'Skip' }))
+  await clickOnce(tab.getByRole('button', { name: 'walter.warn@example.test' }))
+  await clickOnce(tab.getByRole('main').getByRole('button', { name: 'Sign in' }))
+  await clickOnce(tab.getByRole('main').getByRole('button', { name: 'Skip' }))
   await tab.getByRole('heading', { name: 'Hello Walter' }).waitFor()
   await visitor.press('Search')
   await visitor.screen('Hello Walter')
@@ -89,7 +89,7 @@ test('groups are searched, by keyboard too; more of them on request', async () =
   await field.fill('')
   await page.keyboard.press('Enter')
   await main.getByText('10 shown').waitFor()
-  await main.getByRole('button', { name: 'More' }).click()
+  await click(main.getByRole('button', { name: 'More' }))
   await main.getByText('20 shown').waitFor()
   expect(await hasFocus(found.locator('tbody tr:nth-child(11) td:first-child'))).toBe(true)
 })

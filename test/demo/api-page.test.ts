@@ -5,7 +5,7 @@ import { type Demo, startDemo } from '../../src/demo/demo.ts'
 import { DESCRIPTIONS, openApiDocument } from '../../src/openapi.ts'
 import { defaultConfigPath } from '../../src/sandbox/sandbox-config.ts'
 import { openChromium } from '../support/chromium.ts'
-import { click } from '../support/click.ts'
+import { clickOnce } from '../support/click.ts'
 import { COLOUR_RULES, faultsOf } from '../support/demo-page.ts'
 import { freePort } from '../support/gatehouse.ts'
 
@@ -69,7 +69,7 @@ test('every operation is there with its parameters, body and answers, and can be
   expect(await page.locator('#operations details').count()).toBe(DESCRIPTIONS.length)
   await page.getByRole('searchbox').fill('pam/groups get')
   await page.getByText(`2 of ${DESCRIPTIONS.length} operations`).waitFor()
-  await click(page.getByText('The team’s groups'))
+  await clickOnce(page.getByText('The team’s groups'))
   const listed = page.locator('#listGroups')
   await listed
     .getByRole('listitem')
@@ -77,7 +77,7 @@ test('every operation is there with its parameters, body and answers, and can be
     .waitFor()
   await listed.getByText('integer, 1 to 1000, default 100').waitFor()
   await listed.getByRole('rowheader', { name: '503' }).waitFor()
-  await click(listed.getByRole('link', { name: 'GroupPage' }))
+  await clickOnce(listed.getByRole('link', { name: 'GroupPage' }))
   await page.locator('#schema-GroupPage').getByText('nextCursor').waitFor()
 })
 

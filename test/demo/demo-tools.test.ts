@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
-import { click } from '../support/click.ts'
+import { click, clickOnce } from '../support/click.ts'
 import { type DemoHarness, expectGoodScreen, openDemo } from '../support/demo-page.ts'
 
 /** The demo's tools beside the sign-in page: the list of users, starting over, the way to the API. */
@@ -41,7 +41,7 @@ test('a reset signs everyone out and brings back every user, their attempts too'
   await there.screen('Your account is locked')
   const device = await there.context.cookies()
 
-  await there.page.getByRole('button', { name: 'Reset the demo' }).click()
+  await click(there.page.getByRole('button', { name: 'Reset the demo' }))
   await there.screen('Sign in')
   await there.signIn('liv.lockable')
   await there.screen('Hello Liv')
@@ -60,7 +60,7 @@ test('a reset ends the limit on attempts that the broker counts', async () => {
     status = await attempt()
   }
   const isReloaded = visitor.page.waitForEvent('load')
-  await click(visitor.page.getByRole('button', { name: 'Reset the demo' }))
+  await clickOnce(visitor.page.getByRole('button', { name: 'Reset the demo' }))
   await isReloaded
   await visitor.screen('Sign in')
   await visitor.signIn('amelia.stone')
@@ -69,7 +69,7 @@ test('a reset ends the limit on attempts that the broker counts', async () => {
 
 test('the page leads to the API reference', async () => {
   const { page } = await demo.visit()
-  await click(page.getByRole('link', { name: 'API reference' }))
+  await clickOnce(page.getByRole('link', { name: 'API reference' }))
   await page.getByRole('heading', { name: 'Gatehouse API' }).waitFor()
 })
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Locator } from 'playwright-core'
-import { click } from '../support/click.ts'
+import { clickOnce } from '../support/click.ts'
 import { type DemoHarness, expectGoodScreen, openDemo, type Visitor } from '../support/demo-page.ts'
 import { until } from '../support/until.ts'
 
@@ -30,7 +30,7 @@ describe('an authenticator is set up with the phone alone', () => {
     await scan.waitFor()
     expect(await phone.locator('.code').count()).toBe(0)
     await expectGoodScreen(visitor.page)
-    await click(scan)
+    await clickOnce(scan)
     await visitor.type('Code', await codeOn(phone, 'Authenticator app'))
     await visitor.press('Activate')
     await visitor.main.getByText('Set up: Authenticator app').waitFor()
@@ -40,7 +40,7 @@ describe('an authenticator is set up with the phone alone', () => {
   test('the verification app: scanning is all there is to do', async () => {
     const { visitor, phone } = await choose('erin.enrol')
     await visitor.press('Okta Verify: requests')
-    await click(phone.getByRole('button', { name: 'Scan the QR code' }))
+    await clickOnce(phone.getByRole('button', { name: 'Scan the QR code' }))
     await visitor.main.getByText('Set up: Okta Verify: requests').waitFor()
   })
 
@@ -50,7 +50,7 @@ describe('an authenticator is set up with the phone alone', () => {
       route.fulfill({ contentType: 'image/png', body: Buffer.from('plainly no picture') }),
     )
     await visitor.press('Authenticator app')
-    await click(phone.getByRole('button', { name: 'Scan the QR code' }))
+    await clickOnce(phone.getByRole('button', { name: 'Scan the QR code' }))
     await phone.getByText('The phone cannot read this QR code.').waitFor()
     expect(await phone.locator('.code').count()).toBe(0)
   })
@@ -74,7 +74,7 @@ describe('an authenticator is set up with the phone alone', () => {
     const serial = /serial number (\S+)/.exec(await spare.innerText())?.[1] ?? ''
     await visitor.type('Serial number', serial)
     await visitor.type('Code', await spare.locator('.code').innerText())
-    await click(visitor.main.getByRole('button', { name: 'Continue' }))
+    await clickOnce(visitor.main.getByRole('button', { name: 'Continue' }))
     await visitor.main.getByText('Set up: Hardware token').waitFor()
   })
 })
@@ -97,13 +97,13 @@ describe('number matching', () => {
     expect([shown.length, new Set(shown).size, shown.includes(right)]).toEqual([3, 3, true])
     expect(await phone.getByRole('button', { name: 'Yes, it is me' }).count()).toBe(0)
     await expectGoodScreen(visitor.page)
-    await click(phone.getByRole('button', { name: right }))
+    await clickOnce(phone.getByRole('button', { name: right }))
     await visitor.screen('Hello Nina')
   })
 
   test.each([0, 1])('a wrong number is a refusal (wrong one %i)', async (which) => {
     const { visitor, right, numbers } = await asked()
-    await click(numbers.filter({ hasNotText: right }).nth(which))
+    await clickOnce(numbers.filter({ hasNotText: right }).nth(which))
     await visitor.screen('That did not work')
     await visitor.alert(/refused on the phone/)
   })
@@ -124,7 +124,7 @@ test('a request is rejected on the phone', async () => {
   const { visitor, phone } = await choose('priya.nair')
   await visitor.press('A request on my phone')
   await visitor.press('Send the request')
-  await click(phone.getByRole('button', { name: 'No, it is not me' }))
+  await clickOnce(phone.getByRole('button', { name: 'No, it is not me' }))
   await visitor.alert(/refused on the phone/)
 })
 

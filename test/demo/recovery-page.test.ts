@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
-import { click } from '../support/click.ts'
+import { click, clickOnce } from '../support/click.ts'
 import {
   type DemoHarness,
   expectGoodScreen,
@@ -46,7 +46,7 @@ describe('setting a factor up', () => {
     await until(() => picture.evaluate((image) => 'naturalWidth' in image && Number(image.naturalWidth) > 0))
     await expectGoodScreen(visitor.page)
     await visitor.type('Code', '000000')
-    await visitor.main.getByRole('button', { name: 'Activate' }).click()
+    await click(visitor.main.getByRole('button', { name: 'Activate' }))
     await visitor.alert(/not the right code/)
     await visitor.type('Code', harness.sandbox.totpCode(ERIN))
     await visitor.press('Activate')
@@ -156,7 +156,7 @@ describe('a forgotten password', () => {
 
     const link = visitor.page.getByRole('link', { name: 'Open the link' })
     expect(await link.getAttribute('href')).toMatch(/^\/#recovery=.+/)
-    await link.click()
+    await click(link)
     await visitor.screen('Your recovery question')
     expect(visitor.page.url()).toBe(`${harness.demo.url}/`)
     await expectGoodScreen(visitor.page)
@@ -208,7 +208,7 @@ test('a locked account is unlocked by its owner, who signs in afterwards', async
   expect(await visitor.main.getByLabel('User name').inputValue()).toBe('luis.locked@example.test')
   await visitor.press('Send')
   await visitor.screen('Check your email')
-  await click(visitor.page.getByRole('link', { name: 'Open the link' }))
+  await clickOnce(visitor.page.getByRole('link', { name: 'Open the link' }))
   await visitor.main.getByLabel('What is the name of the sandbox?').fill('gatehouse')
   await visitor.press('Continue')
   await visitor.screen('Sign in')
@@ -221,7 +221,7 @@ test('a locked account is unlocked by its owner, who signs in afterwards', async
 test('a new account is set up by the link of the welcome mail', async () => {
   const visitor = await harness.visit()
   await visitor.choose('aida.nopassword')
-  await click(visitor.page.getByRole('button', { name: 'Open the welcome email' }))
+  await clickOnce(visitor.page.getByRole('button', { name: 'Open the welcome email' }))
   await visitor.screen('Choose a new password')
   expect(visitor.page.url()).toBe(`${harness.demo.url}/`)
   await visitor.type('New password', NEW_PASSWORD)
@@ -289,7 +289,7 @@ describe('the user name is kept', () => {
 describe('a step-up for an app', () => {
   test('is kept when a user is chosen, and ends in the app, which has a way back', async () => {
     const visitor = await harness.visit()
-    await click(visitor.page.getByRole('link', { name: 'Open Payroll' }))
+    await clickOnce(visitor.page.getByRole('link', { name: 'Open Payroll' }))
     await visitor.screen('Sign in to continue to Payroll')
     expect(visitor.page.url()).toBe(`${harness.demo.url}/`)
     await expectGoodScreen(visitor.page)
@@ -303,7 +303,7 @@ describe('a step-up for an app', () => {
     await visitor.page.getByRole('heading', { name: 'Signed in to the app: Payroll' }).waitFor()
     await visitor.main.getByText('You are signed in as tomas.berg@example.test.').waitFor()
     await expectGoodScreen(visitor.page)
-    await click(visitor.page.getByRole('link', { name: 'Back to the sign-in page' }))
+    await clickOnce(visitor.page.getByRole('link', { name: 'Back to the sign-in page' }))
     await visitor.screen('Hello Tomas')
     expect(visitor.page.url()).toBe(`${harness.demo.url}/`)
   })

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
-import { click } from '../support/click.ts'
+import { click, clickOnce } from '../support/click.ts'
 import {
   type DemoHarness,
   expectGoodScreen,
@@ -125,7 +125,7 @@ describe('a second factor', () => {
     const approve = visitor.page.getByRole('button', { name: 'Yes, it is me' })
     await approve.waitFor()
     await expectGoodScreen(visitor.page)
-    await approve.click()
+    await click(approve)
     await signedInAs(visitor, 'Priya')
   })
 
@@ -288,21 +288,21 @@ test('another identity provider that refuses: the page says so, and the user can
   await visitor.screen('Sign in with Partner sign-in')
   await expectGoodScreen(visitor.page)
   await visitor.press('Continue')
-  await click(visitor.page.getByRole('button', { name: 'No' }))
+  await clickOnce(visitor.page.getByRole('button', { name: 'No' }))
   await visitor.alert(/did not sign you in/)
   expect(await visitor.main.getByRole('button', { name: 'Continue' }).count()).toBe(0)
   await expectGoodScreen(visitor.page)
   expect(await visitor.page.evaluate('sessionStorage.length')).toBe(0)
   await visitor.press('Back')
   await visitor.press('Continue')
-  await click(visitor.page.getByRole('button', { name: 'Yes, continue' }))
+  await clickOnce(visitor.page.getByRole('button', { name: 'Yes, continue' }))
   await signedInAs(visitor, 'Cleo')
 })
 
 describe('Duo', () => {
   const COMPLETE = '**/lifecycle/duoCallback'
   const pressInFrame = (visitor: Visitor, name: string) =>
-    click(visitor.main.frameLocator('iframe').getByRole('button', { name }))
+    clickOnce(visitor.main.frameLocator('iframe').getByRole('button', { name }))
 
   test('denied in its frame: the frame says so, and the user can cancel', async () => {
     const visitor = await harness.visit()
@@ -396,7 +396,7 @@ describe('trouble', () => {
     await visitor.main.getByRole('button', { name: /Sign in \(in \d+ sec\)/ }).waitFor()
     await expectGoodScreen(visitor.page)
     await visitor.page.clock.fastForward(25_000)
-    await click(visitor.main.getByRole('button', { name: 'Sign in', exact: true }))
+    await clickOnce(visitor.main.getByRole('button', { name: 'Sign in', exact: true }))
     await signedInAs(visitor, 'Amelia')
   })
 

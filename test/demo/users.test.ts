@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
-import { click } from '../support/click.ts'
+import { clickOnce } from '../support/click.ts'
 import { type DemoHarness, NEW_PASSWORD, openDemo, PASSWORD, type Visitor } from '../support/demo-page.ts'
 import { until } from '../support/until.ts'
 
@@ -45,7 +45,7 @@ const codeOf =
     await visitor.main.getByLabel('Code').waitFor()
     const shown = demo.sandbox.phone.codes(login).find((one) => one.label === label)
     await visitor.type('Code', shown?.code ?? `the phone shows no ${label}`)
-    await click(visitor.main.getByRole('button', { name: /^(Verify|Activate)$/ }))
+    await clickOnce(visitor.main.getByRole('button', { name: /^(Verify|Activate)$/ }))
   }
 const sentCode: Step = async (login) => {
   await visitor.main.getByLabel('Code').waitFor()
@@ -59,7 +59,7 @@ const answerOnPhone =
     demo.sandbox.phone.answer(login, await answer())
   }
 const scanQrCode: Step = async () => {
-  await click(visitor.page.getByRole('button', { name: 'Scan the QR code' }))
+  await clickOnce(visitor.page.getByRole('button', { name: 'Scan the QR code' }))
 }
 const changePassword: Step = async () => {
   await visitor.type('Current password', PASSWORD)
@@ -88,7 +88,7 @@ const signOut: Step = async () => {
 }
 const openWelcomeMail: Step = async (login) => {
   await visitor.choose(login)
-  await click(visitor.page.getByRole('button', { name: 'Open the welcome email' }))
+  await clickOnce(visitor.page.getByRole('button', { name: 'Open the welcome email' }))
 }
 const recoverBy =
   (way: string): Step =>
@@ -134,14 +134,14 @@ const untilScreen =
 const atOtherProvider: readonly Step[] = [
   screen(/^Sign in with /),
   press('Continue'),
-  () => click(visitor.page.getByRole('button', { name: /^(Yes|Approve)/ })),
+  () => clickOnce(visitor.page.getByRole('button', { name: /^(Yes|Approve)/ })),
 ]
 /** In the frame of Duo that the page shows. */
 const inDuo = () => visitor.main.frameLocator('iframe')
 const pressInDuo =
   (button: string): Step =>
   () =>
-    click(inDuo().getByRole('button', { name: button, exact: true }))
+    clickOnce(inDuo().getByRole('button', { name: button, exact: true }))
 const duoSays =
   (words: RegExp): Step =>
   () =>

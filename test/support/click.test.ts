@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import type { Browser, Page } from 'playwright-core'
 import { openChromium } from './chromium.ts'
-import { click } from './click.ts'
+import { click, clickOnce } from './click.ts'
 
 let chromium: Browser
 let page: Page
@@ -33,7 +33,7 @@ test.each([
   ['is one of two', 'document.body.append(document.querySelector("button").cloneNode(true))', /2 elements/],
 ])('a button that %s is not clicked', async (_what, change, cause) => {
   await page.evaluate(change)
-  await expect(click(go(), { timeoutMs: 1 })).rejects.toMatchObject({
+  await expect(clickOnce(go(), { timeoutMs: 1 })).rejects.toMatchObject({
     cause: { message: expect.stringMatching(cause) },
   })
   expect(await clicks()).toBe(0)
@@ -43,15 +43,30 @@ test('a button that is out of view and becomes enabled is clicked once, and has 
   await page.evaluate(
     'document.querySelector("button").disabled = true; setTimeout(() => { document.querySelector("button").disabled = false }, 100)',
   )
-  await click(go())
+  await clickOnce(go())
   expect([await clicks(), await page.evaluate('document.activeElement.innerText')]).toEqual([1, 'Go'])
 })
 
-test('a click that leads to another page is not made again there', async () => {
-  const on = (path: string) => ({ contentType: 'text/html', body: `<a href="${path}">On</a>` })
-  await page.route('http://pages.test/first', (route) => route.fulfill(on('/second')))
-  await page.route('http://pages.test/second', (route) => route.fulfill(on('/third')))
-  await page.goto('http://pages.test/first')
-  await click(page.getByRole('link', { name: 'On' }))
-  await page.waitForURL('http://pages.test/second')
+test('a click on a link that moves away while the mouse is pressed is made again, and arrives once', async () => {
+  await page.setContent('<a href="#">Back</a>')
+  await page.evaluate(`
+    window.clicks = 0
+    const link = document.querySelector('a')
+    link.addEventListener('mousedown', () => { link.style.cssText = 'position: absolute; top: 200px' }, { once: true })
+    link.addEventListener('click', () => { clicks += 1 })`)
+  await click(page.getByRole('link', { name: 'Back' }))
+  expect(await page.evaluate('clicks')).toBe(1)
 })
+
+test.each([click, clickOnce])(
+  'a $name that leads to another page is not made again there',
+  async (clickEither) => {
+    const on = (path: string) => ({ contentType: 'text/html', body: `<a href="${path}">On</a>` })
+    await page.unrouteAll()
+    await page.route('http://pages.test/first', (route) => route.fulfill(on('/second')))
+    await page.route('http://pages.test/second', (route) => route.fulfill(on('/third')))
+    await page.goto('http://pages.test/first')
+    await clickEither(page.getByRole('link', { name: 'On' }))
+    await page.waitForURL('http://pages.test/second')
+  },
+)

@@ -1,12 +1,51 @@
-import type { Locator } from 'playwright-core'
-import { type UntilParts, until } from './until.ts'
+import type { JSHandle, Locator } from 'playwright-core'
+import { TRY_MS, type UntilParts, until } from './until.ts'
 
 /**
- * Clicks once, as soon as the one element that the locator finds is visible, enabled, and covered by no other. The check
- * and the click are one task of the page, so the element cannot move or be replaced in between. A click of the mouse
- * (`Locator.click`) takes several tasks, and costs four times as much.
+ * Clicks with the mouse, once. A form that moves between press and release gets no click event: the mouse was pressed on
+ * one element and released on another. So the click is repeated until the target receives one.
  */
 export async function click(
+  target: Locator,
+  { timeoutMs }: Pick<UntilParts, 'timeoutMs'> = {},
+): Promise<void> {
+  let heard: JSHandle<{ isClicked: boolean }> | undefined
+  // A click that leads to another page takes the listener along
+  const isClicked = () => heard?.evaluate((clicks) => clicks.isClicked).catch(() => true)
+  await until(
+    async () => {
+      if (await isClicked()) return true
+      heard = await target.evaluateHandle(listen, undefined, { timeout: TRY_MS })
+      await target.click({ timeout: TRY_MS })
+      return isClicked()
+    },
+    { what: `a click on ${target}`, ...(timeoutMs === undefined ? {} : { timeoutMs }) },
+  )
+}
+
+interface Target {
+  addEventListener(type: string, listener: () => void, options: { capture: boolean; once: boolean }): void
+}
+
+/** Runs in the page. */
+function listen(element: Target) {
+  const clicks = { isClicked: false }
+  element.addEventListener(
+    'click',
+    () => {
+      clicks.isClicked = true
+    },
+    { capture: true, once: true },
+  )
+  return clicks
+}
+
+/**
+ * Clicks without the mouse, once, as soon as the one element that the locator finds is visible, enabled and not covered.
+ * The check and the click are one task of the page, so the element cannot move or be replaced in between. It costs a third
+ * of `click`, which also waits for animations.
+ */
+export async function clickOnce(
   target: Locator,
   { timeoutMs }: Pick<UntilParts, 'timeoutMs'> = {},
 ): Promise<void> {

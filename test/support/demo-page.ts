@@ -7,7 +7,7 @@ import { type Demo, startDemo } from '../../src/demo/demo.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import { defaultConfigPath } from '../../src/sandbox/sandbox-config.ts'
 import { openChromium } from './chromium.ts'
-import { click } from './click.ts'
+import { clickOnce } from './click.ts'
 import { freePort } from './gatehouse.ts'
 import { until } from './until.ts'
 
@@ -211,17 +211,18 @@ function visitorOf(page: Page, context: BrowserContext): Visitor {
     main,
     async choose(login) {
       const name = `${login}@example.test`
-      await click(page.getByRole('button', { name }))
+      await clickOnce(page.getByRole('button', { name }))
       await page.locator('#phone').getByText(name).first().waitFor()
     },
     async signIn(login, password = PASSWORD) {
       await visitor.screen('Sign in')
       await visitor.type('User name', login)
       await visitor.type('Password', password)
-      await click(main.getByRole('button', { name: 'Sign in', exact: true }))
+      await clickOnce(main.getByRole('button', { name: 'Sign in', exact: true }))
     },
     type: (label, text) => main.getByLabel(label).fill(text),
-    press: (button) => click(main.getByRole('button', { name: button, exact: typeof button === 'string' })),
+    press: (button) =>
+      clickOnce(main.getByRole('button', { name: button, exact: typeof button === 'string' })),
     screen: (title) =>
       main
         .getByRole('heading', {
