@@ -1,0 +1,22 @@
+import { expect, test } from '@jest/globals'
+import { isUserId } from '../../src/session/user-id.ts'
+
+test.each(['00u1abcDEF', 'a', '00u-with_both-0', 'u'.repeat(100)])('a user id: %s', (id) => {
+  expect(isUserId(id)).toBe(true)
+})
+
+test.each([
+  [''],
+  ['u'.repeat(101)],
+  ['../00u1'],
+  ['00u1\n'],
+  [' 00u1'],
+  ['00u1 '],
+  ['00ü1'],
+  [7],
+  [null],
+  [undefined],
+  [['00u1']],
+])('no user id: %j', (id) => {
+  expect(isUserId(id)).toBe(false)
+})
