@@ -76,7 +76,7 @@ test('known devices that cannot be deleted: the sessions end, and the caller is 
   expect(calls).toContainEqual(['end', 'one', 'by_admin', {}])
 })
 
-test('an end that cannot be noted, as in a full store: all the rest is done, and the caller is told', async () => {
+test('an end that cannot be noted, as in a full store: everything else ends, and the caller is told', async () => {
   const { calls, endAllSessions } = recorded([], {
     endedUsers: { note: () => Promise.reject(new Error('the store is full')) },
   })
