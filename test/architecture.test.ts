@@ -41,7 +41,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   session: ['http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
   http: ['observability', 'errors'],
   upstream: ['observability', 'errors'],
-  store: ['observability', 'errors'],
+  store: ['crypto', 'observability', 'errors'],
   crypto: ['observability', 'errors'],
   observability: ['errors'],
   errors: [],
