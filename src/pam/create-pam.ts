@@ -5,7 +5,7 @@ import { createSigner } from '../crypto/sign.ts'
 import type { Route } from '../http/routes.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { createImpatientStore } from '../store/impatient-store.ts'
+import { createFailFastStore } from '../store/fail-fast-store.ts'
 import type { Store } from '../store/store.ts'
 import type { BreakerOptions } from '../upstream/breaker.ts'
 import { createRateLimitGate } from '../upstream/rate-limit-gate.ts'
@@ -98,7 +98,7 @@ export function createPam(parts: PamParts): Pam {
   const { lists: listTunables, rateLimit } = tunables
   const { origin, pathname } = new URL(baseUrl)
   const basePath = pathname.replace(/\/$/, '')
-  const store = createImpatientStore({ store: parts.store, monotonic })
+  const store = createFailFastStore({ store: parts.store, monotonic })
 
   const signer = createSigner(secretKeys, 'pam')
   const name = JSON.stringify([baseUrl, team.toLowerCase()])

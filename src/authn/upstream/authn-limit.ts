@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Signer } from '../../crypto/sign.ts'
 import { rateLimited } from '../../errors.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import { createImpatientStore } from '../../store/impatient-store.ts'
+import { createFailFastStore } from '../../store/fail-fast-store.ts'
 import type { Store } from '../../store/store.ts'
 import { createRateLimitGate, type GateCaller, RateLimitRefusal } from '../../upstream/rate-limit-gate.ts'
 import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
@@ -58,7 +58,7 @@ export function createAuthnLimit(parts: AuthnLimitParts): AuthnLimit {
   const { tunables, names, metrics, now, monotonic = () => performance.now() } = parts
   const clock = createUpstreamClock({ now, monotonic })
   const gate = createRateLimitGate({
-    store: createImpatientStore({ store: parts.store, monotonic }),
+    store: createFailFastStore({ store: parts.store, monotonic }),
     clock,
     monotonic,
     api: 'authn',

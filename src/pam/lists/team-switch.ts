@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ImpatientStore } from '../../store/impatient-store.ts'
+import type { FailFastStore } from '../../store/fail-fast-store.ts'
 import { parseStored } from '../../store/stored-json.ts'
 import type { UpstreamClock } from '../../upstream/upstream-clock.ts'
 import { PamFailure } from '../upstream/pam-errors.ts'
@@ -15,7 +15,7 @@ export interface TeamSwitch {
 }
 
 export interface TeamSwitchParts {
-  readonly store: ImpatientStore
+  readonly store: FailFastStore
   readonly clock: UpstreamClock
   readonly monotonic: () => number
   readonly scope: () => string

@@ -2,7 +2,7 @@ import type { Seal } from '../../crypto/seal.ts'
 import type { Signer } from '../../crypto/sign.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import type { ImpatientStore } from '../../store/impatient-store.ts'
+import type { FailFastStore } from '../../store/fail-fast-store.ts'
 
 /**
  * Sealed values in the store, under keyed hashes of their names: neither tells a reader of the store anything. Each
@@ -30,7 +30,7 @@ export interface SealedRecord<Value> {
 }
 
 export interface SealedRecordsParts {
-  readonly store: ImpatientStore
+  readonly store: FailFastStore
   readonly seal: Seal
   readonly signer: Signer
   readonly metrics: Metrics

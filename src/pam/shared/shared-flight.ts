@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import type { ImpatientStore } from '../../store/impatient-store.ts'
+import type { FailFastStore } from '../../store/fail-fast-store.ts'
 import { parseStored } from '../../store/stored-json.ts'
 import { isPamTrouble, PamFailure } from '../upstream/pam-errors.ts'
 
@@ -21,7 +21,7 @@ export interface Flight<T> {
 }
 
 export interface SharedFlightParts {
-  readonly store: ImpatientStore
+  readonly store: FailFastStore
   readonly monotonic: () => number
   readonly sleep: (ms: number) => Promise<void>
   /** Longer than a fetch. A holder that vanished blocks the others for so long; after that, each fetches for itself. */
@@ -58,7 +58,7 @@ export function createSharedFlight<T>(parts: SharedFlightParts): SharedFlight<T>
         if (await store.set(lockKey, claim, lockMs, 'absent')) break
         holder ??= await store.get(lockKey)
       } catch {
-        store.takeBack(lockKey, claim) // a store that stood still may take the lock for us yet
+        store.deleteIfInBackground(lockKey, claim) // a store that stood still may take the lock for us yet
         return fetch() // the store is away: each process for itself
       }
       if (monotonic() >= deadline) return fetch()
@@ -75,7 +75,7 @@ export function createSharedFlight<T>(parts: SharedFlightParts): SharedFlight<T>
       throw error
     } finally {
       // while the store counts as away nobody waits for it
-      await store.deleteIf(lockKey, claim).catch(() => store.takeBack(lockKey, claim))
+      await store.deleteIf(lockKey, claim).catch(() => store.deleteIfInBackground(lockKey, claim))
     }
   }
 

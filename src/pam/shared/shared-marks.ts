@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { ImpatientStore } from '../../store/impatient-store.ts'
+import type { FailFastStore } from '../../store/fail-fast-store.ts'
 
 /**
  * Short texts that end by themselves and hold on all replicas, such as a pause or a refusal. They are kept in the
@@ -15,7 +15,7 @@ export interface SharedMarks {
 }
 
 export interface SharedMarksParts {
-  readonly store: ImpatientStore
+  readonly store: FailFastStore
   /** Where a mark is kept: names must not be readable in the store. */
   readonly keyOf: (name: string) => string
   readonly monotonic: () => number

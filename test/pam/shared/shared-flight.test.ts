@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { storeUnavailable } from '../../../src/errors.ts'
 import { createSharedFlight } from '../../../src/pam/shared/shared-flight.ts'
-import { createImpatientStore } from '../../../src/store/impatient-store.ts'
+import { createFailFastStore } from '../../../src/store/fail-fast-store.ts'
 import { createMemoryStore } from '../../../src/store/memory-store.ts'
 import { createRedisStore } from '../../../src/store/redis-store.ts'
 import type { Store } from '../../../src/store/store.ts'
@@ -25,7 +25,7 @@ describe('the lock of a flight', () => {
   /** Another process on that store; waiting moves the clock. */
   const replica = (changes: Partial<Store> = {}) =>
     createSharedFlight<string>({
-      store: createImpatientStore({ store: { ...store, ...changes }, monotonic }),
+      store: createFailFastStore({ store: { ...store, ...changes }, monotonic }),
       monotonic,
       sleep: async (ms) => {
         time += ms
@@ -67,7 +67,7 @@ describe('the lock of a flight', () => {
 
   test('is let go although the store failed meanwhile and counts as away', async () => {
     let failing = false
-    const impatient = createImpatientStore({
+    const impatient = createFailFastStore({
       store: {
         ...store,
         get: async (key) => {
@@ -148,7 +148,7 @@ describe('a Redis that stands still', () => {
     try {
       const monotonic = () => performance.now()
       const flights = createSharedFlight<string>({
-        store: createImpatientStore({ store, monotonic }),
+        store: createFailFastStore({ store, monotonic }),
         monotonic,
         sleep: async () => undefined,
         lockMs: LOCK_MS,

@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals'
 import { storeUnavailable } from '../../src/errors.ts'
-import { createImpatientStore } from '../../src/store/impatient-store.ts'
+import { createFailFastStore } from '../../src/store/fail-fast-store.ts'
 import { createMemoryStore } from '../../src/store/memory-store.ts'
 
-test('after a failure the store is left alone for a second, then asked again', async () => {
+test('after a failure every operation fails at once for a second, then the store is asked again', async () => {
   let time = 0
   let asked = 0
   let away = true
@@ -13,7 +13,7 @@ test('after a failure the store is left alone for a second, then asked again', a
     if (away) throw storeUnavailable()
     return inner.get(key)
   }
-  const store = createImpatientStore({ store: { ...inner, get }, monotonic: () => time })
+  const store = createFailFastStore({ store: { ...inner, get }, monotonic: () => time })
 
   for (let n = 0; n < 5; n++) await expect(store.get('key')).rejects.toMatchObject({ status: 503 })
   await expect(store.set('key', 'value', 1000)).rejects.toMatchObject({ status: 503 })
@@ -26,10 +26,10 @@ test('after a failure the store is left alone for a second, then asked again', a
   expect(asked).toBe(2)
 })
 
-test('what may be written late is taken back although the store counts as away, and nobody waits for it', async () => {
+test('a background deletion is sent although other operations fail at once, and its failure is ignored', async () => {
   const inner = createMemoryStore()
   const asked: string[] = []
-  const store = createImpatientStore({
+  const store = createFailFastStore({
     store: {
       ...inner,
       async set(...given) {
@@ -47,10 +47,10 @@ test('what may be written late is taken back although the store counts as away, 
   await expect(store.set('key', 'mine', 1000)).rejects.toMatchObject({ status: 503 })
   await expect(store.deleteIf('key', 'mine')).rejects.toMatchObject({ status: 503 })
   expect(asked).toEqual([])
-  store.takeBack('key', 'another')
+  store.deleteIfInBackground('key', 'another')
   expect(await inner.get('key')).toBe('mine')
-  store.takeBack('key', 'mine')
-  store.takeBack('lost', 'mine')
+  store.deleteIfInBackground('key', 'mine')
+  store.deleteIfInBackground('lost', 'mine')
   expect(asked).toEqual(['key', 'key', 'lost'])
   expect(await inner.get('key')).toBeUndefined()
 })
