@@ -143,8 +143,8 @@ export function createBroker(parts: BrokerParts): Broker {
         },
         proof: body.token === undefined ? PASSWORD_PROOF : ACTIVATION_PROOF,
       }
-      const defence = body.token === undefined ? 'password' : 'token'
-      const attempt = { defence, operation: 'primary', login: body.username } as const
+      const kind = body.token === undefined ? 'password' : 'token'
+      const attempt = { kind, operation: 'primary', login: body.username } as const
       return flights.open([PRIMARY, body], attempt, client, (handle) => {
         audit.started('primary', body.username, client)
         return exchange(begin(client.device.id, body.username, now()), handle, sending, client)
@@ -153,7 +153,7 @@ export function createBroker(parts: BrokerParts): Broker {
 
     recover(recoveryType, body, client) {
       const { username: login, factorType } = body
-      const attempt = { defence: 'recovery', operation: 'recovery', login, factorType } as const
+      const attempt = { kind: 'recovery', operation: 'recovery', login, factorType } as const
       return flights.open([recoveryType, body], attempt, client, (handle) =>
         recovery.start(recoveryType, body, handle, client),
       )
@@ -166,7 +166,7 @@ export function createBroker(parts: BrokerParts): Broker {
         call: { path: RECOVERY_TOKEN, body, bearsToken: true },
         proof: undefined,
       }
-      const attempt = { defence: 'token', operation } as const
+      const attempt = { kind: 'token', operation } as const
       return flights.open([RECOVERY_TOKEN, body], attempt, client, (handle) => {
         audit.recoveryStarted({ operation: 'token' }, undefined, client)
         return exchange(begin(client.device.id, undefined, now()), handle, sending, client)
@@ -180,7 +180,7 @@ export function createBroker(parts: BrokerParts): Broker {
           return recovery.step(transaction, stateToken, { operation, path: PRIMARY, fields: {} }, client)
         }
         if (body.username === undefined) return whereAmI(transaction, stateToken, body, client)
-        const attempt = { defence: 'password', operation, login: body.username } as const
+        const attempt = { kind: 'password', operation, login: body.username } as const
         const { username: _name, password: _secret, ...alone } = body
         const step = { before: transaction, handle: stateToken, operation, alone }
         return guessing.guard(attempt, client, () =>

@@ -38,6 +38,7 @@ import { createCountings } from './throttling/countings.ts'
 import type { GuessingFigures } from './throttling/figures.ts'
 import { createGuessing } from './throttling/guessing.ts'
 import { createLoginNames } from './throttling/login-names.ts'
+import { createThrottling } from './throttling/throttling.ts'
 import { createOffers } from './transaction/offers.ts'
 import { createTransactionStore, transactionPlace } from './transaction/transaction-store.ts'
 import type { ApiToken } from './upstream/api-token.ts'
@@ -184,7 +185,7 @@ export function createAuthn(parts: AuthnParts): Authn {
   const canonicalLogin = logins.canonical
   const audit = createStepAudit({ log, metrics, hashes: signer('log-hashes'), canonicalLogin })
   const limitNames = signer('limit-names')
-  const guessing = createGuessing({
+  const throttling = createThrottling({
     store,
     countings: createCountings({ figures: limits, names: limitNames, logins }),
     knownMs: device.knownDays * DAY_MS,
@@ -194,10 +195,11 @@ export function createAuthn(parts: AuthnParts): Authn {
     metrics,
     now,
   })
+  const guessing = createGuessing(throttling)
   const volume = createCallVolume({
     figures: limits.callsPerPerson,
     canonicalLogin,
-    isKnownDevice: guessing.isKnownDevice,
+    isKnownDevice: throttling.isKnownDevice,
     audit,
     metrics,
     now,
@@ -234,7 +236,7 @@ export function createAuthn(parts: AuthnParts): Authn {
       log,
       now,
     }),
-    earnSession: createEarnSession({ sessions, handOver, guessing, audit }),
+    earnSession: createEarnSession({ sessions, handOver, throttling, audit }),
     offers,
     audit,
     volume,
@@ -328,7 +330,7 @@ export function createAuthn(parts: AuthnParts): Authn {
     },
     tokenState: upstream.tokenState,
     personLimits: {
-      end: ({ userId, login }) => guessing.forgive({ userId, logins: login === undefined ? [] : [login] }),
+      end: ({ userId, login }) => throttling.forgive({ userId, logins: login === undefined ? [] : [login] }),
       hashLogin: audit.hashLogin,
     },
     close: upstream.close,

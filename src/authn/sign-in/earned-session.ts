@@ -3,7 +3,7 @@ import { allWritten } from '../../store/all-written.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { HandOver } from '../redirects/hand-over.ts'
-import type { Guessing } from '../throttling/guessing.ts'
+import type { Throttling } from '../throttling/throttling.ts'
 import type { Answer, AnsweredUser } from '../transaction/answer.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 import { readAnswer, record } from '../upstream/read-answer.ts'
@@ -34,12 +34,12 @@ export interface EarnedSession {
 export interface EarnedSessionParts {
   readonly sessions: Pick<Sessions, 'prepare'>
   readonly handOver: HandOver
-  readonly guessing: Pick<Guessing, 'remember'>
+  readonly throttling: Pick<Throttling, 'remember'>
   readonly audit: StepAudit
 }
 
 export function createEarnSession(parts: EarnedSessionParts): EarnSession {
-  const { sessions, handOver, guessing, audit } = parts
+  const { sessions, handOver, throttling, audit } = parts
 
   return ({ answer, after, body }, client) => {
     const profile = readAnswer(record(JSON.parse(body))).user?.profile ?? {}
@@ -71,7 +71,7 @@ export function createEarnSession(parts: EarnedSessionParts): EarnSession {
           session.write(),
           handedOver?.write() ?? Promise.resolve(),
           // the upstream has taken all they showed, whatever becomes of the session: known under every name
-          guessing.remember({ userId, logins }, client),
+          throttling.remember({ userId, logins }, client),
         )
       },
 

@@ -1,9 +1,9 @@
 import type { Transaction } from '../transaction/transaction.ts'
-import type { Defence } from './figures.ts'
+import type { AttemptKind } from './figures.ts'
 
 /** Something that can be guessed, or that reaches somebody's phone or mailbox. */
 export interface Attempt {
-  readonly defence: Defence
+  readonly kind: AttemptKind
   readonly operation: string
   /** As typed. With neither this nor a user id there is no person to count by. */
   readonly login?: string | undefined
@@ -28,15 +28,15 @@ export function attemptIn(
   handle: string,
 ): Attempt | undefined {
   const isPoll = step.factorId !== undefined && step.factorId === awaitedFactor
-  const defence = defenceOf(step, isPoll)
+  const kind = kindOf(step, isPoll)
   const { operation, factorType } = step
-  return defence === undefined ? undefined : { defence, operation, login, userId, handle, factorType }
+  return kind === undefined ? undefined : { kind, operation, login, userId, handle, factorType }
 }
 
 /** Factors whose challenge is a message to somebody. */
 const MESSAGES = new Set(['sms', 'call', 'email'])
 
-function defenceOf({ operation, fields, factorType }: AttemptedStep, isPoll: boolean): Defence | undefined {
+function kindOf({ operation, fields, factorType }: AttemptedStep, isPoll: boolean): AttemptKind | undefined {
   switch (operation) {
     case 'change_password':
       return isGiven(fields.oldPassword) ? 'password' : undefined
@@ -71,7 +71,7 @@ function verificationOf(
   fields: AttemptedStep['fields'],
   factorType: string | undefined,
   isPoll: boolean,
-): Defence | undefined {
+): AttemptKind | undefined {
   const type = typed(factorType)
   if (type === 'push' && !isPoll) return 'push'
   if (MESSAGES.has(type)) return isWritten(fields.passCode) ? 'code' : 'message'
@@ -99,7 +99,7 @@ function isGiven(value: unknown): boolean {
  * Whoever names a phone or a mailbox has it written to, by whatever name they call the factor; a code beside it guesses
  * nothing then. Only a token's own code can be guessed here. To enrol a push factor shows a picture: no phone rings.
  */
-function enrolmentOf(fields: AttemptedStep['fields']): Defence | undefined {
+function enrolmentOf(fields: AttemptedStep['fields']): AttemptKind | undefined {
   const type = typed(fields.factorType)
   if (hasCode(fields) && type.startsWith('token')) return 'code'
   if (MESSAGES.has(type) || hasAddress(fields)) return 'message'

@@ -6,7 +6,7 @@ import type { Metrics } from '../../observability/metrics.ts'
 import type { LimitFigures } from '../../store/limiter.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
-import type { Guessing } from './guessing.ts'
+import type { Throttling } from './throttling.ts'
 
 /**
  * Limits the calls to the org that one user can cause, right or wrong: the org's rate limit is shared by all users, and an
@@ -39,7 +39,7 @@ export interface CountedUser {
 export interface CallVolumeParts {
   readonly figures: LimitFigures
   readonly canonicalLogin: (login: string) => string
-  readonly isKnownDevice: Guessing['isKnownDevice']
+  readonly isKnownDevice: Throttling['isKnownDevice']
   readonly audit: Pick<StepAudit, 'limitHit'>
   readonly metrics: Metrics
   readonly now: () => number

@@ -4,7 +4,14 @@ import type { Counting, CountingWindow, WindowName } from '../../store/counting.
 import { countingWindow, limitPlace } from '../../store/limiter.ts'
 import type { Client } from '../browser/client.ts'
 import type { Attempt } from './attempts.ts'
-import { DEFENCES, type GuessingFigures, SCOPE_LABELS, type Scope, WINDOWS, type Windows } from './figures.ts'
+import {
+  ATTEMPT_KINDS,
+  type GuessingFigures,
+  SCOPE_LABELS,
+  type Scope,
+  WINDOWS,
+  type Windows,
+} from './figures.ts'
 import type { LoginNames } from './login-names.ts'
 
 /**
@@ -96,9 +103,9 @@ export function createCountings({ figures, names, logins }: CountingsParts): Cou
     return login === undefined ? undefined : byLogin(login)
   }
 
-  const personOf = ({ defence, userId, login, handle }: Attempt): Person | undefined => {
+  const personOf = ({ kind, userId, login, handle }: Attempt): Person | undefined => {
     // one count for one password, wherever it is guessed: primary authentication knows only the login
-    if (defence === 'password' && login !== undefined) return byLogin(login)
+    if (kind === 'password' && login !== undefined) return byLogin(login)
     return namedBy({ userId, login }) ?? (handle === undefined ? undefined : same(['transaction', handle]))
   }
 
@@ -106,9 +113,9 @@ export function createCountings({ figures, names, logins }: CountingsParts): Cou
   const idIn = ({ counted }: Person, user: readonly string[]) =>
     user.join() === counted.join() ? '' : hmac(...user)
 
-  const windowName = (defence: string, scope: Scope, id: string, window: keyof Windows): WindowName => {
+  const windowName = (kind: string, scope: Scope, id: string, window: keyof Windows): WindowName => {
     const named = (shownId: string) =>
-      [defence, SCOPE_LABELS[scope], ...(id === '' ? [] : [shownId]), window].join(':')
+      [kind, SCOPE_LABELS[scope], ...(id === '' ? [] : [shownId]), window].join(':')
     return {
       keySuffix: window === 'inARow' ? ':in_a_row' : '',
       name: named(id.slice(0, ID_CHARS)),
@@ -118,17 +125,17 @@ export function createCountings({ figures, names, logins }: CountingsParts): Cou
 
   /** The windows of one scope; `id` tells apart what shares a place, `rows` the failures in a row. */
   const windowsOf = (
-    { defence }: Pick<Attempt, 'defence'>,
+    { kind }: Pick<Attempt, 'kind'>,
     scope: Scope,
     id = '',
     rows: readonly string[] = [id],
   ): LabelledWindow[] =>
     WINDOWS.flatMap((window) => {
-      const limit = figures[defence][scope]?.[window]
+      const limit = figures[kind][scope]?.[window]
       if (limit === undefined) return []
-      const label = `${defence}_${SCOPE_LABELS[scope]}`
+      const label = `${kind}_${SCOPE_LABELS[scope]}`
       return (window === 'inARow' ? rows : [id]).map((one) => ({
-        ...countingWindow(windowName(defence, scope, one, window), limit),
+        ...countingWindow(windowName(kind, scope, one, window), limit),
         label,
       }))
     })
@@ -193,10 +200,10 @@ export function createCountings({ figures, names, logins }: CountingsParts): Cou
       return peopleOf(person).map((one) => {
         const { place, device, mark } = marked(one, client.device.id)
         const proved = idIn(one, one.proved)
-        const inARow = (['password', 'code'] as const).flatMap((defence) => [
-          windowName(defence, 'perPerson', proved, 'inARow'),
-          windowName(defence, 'perKnownDevice', device, 'inARow'),
-          windowName(defence, 'perKnownPerson', proved, 'inARow'),
+        const inARow = (['password', 'code'] as const).flatMap((kind) => [
+          windowName(kind, 'perPerson', proved, 'inARow'),
+          windowName(kind, 'perKnownDevice', device, 'inARow'),
+          windowName(kind, 'perKnownPerson', proved, 'inARow'),
         ])
         return { mark, place, inARow }
       })
@@ -207,9 +214,9 @@ export function createCountings({ figures, names, logins }: CountingsParts): Cou
       const withoutDomain = typed.map(logins.canonical).map(byLogin)
       return [byUserId(userId), ...withoutDomain].flatMap((person) => {
         const ids = [...new Set(['', ...person.meant.map((user) => idIn(person, user))])]
-        const windows = DEFENCES.flatMap((defence) => [
-          ...windowsOf({ defence }, 'perPerson', '', ids),
-          ...ids.flatMap((id) => windowsOf({ defence }, 'perKnownPerson', id)),
+        const windows = ATTEMPT_KINDS.flatMap((kind) => [
+          ...windowsOf({ kind }, 'perPerson', '', ids),
+          ...ids.flatMap((id) => windowsOf({ kind }, 'perKnownPerson', id)),
         ])
         return names
           .signAll(JSON.stringify(person.counted))

@@ -1,8 +1,8 @@
 import type { LimitFigures } from '../../store/limiter.ts'
 
 /** What is defended, each by limits of its own. */
-export const DEFENCES = ['password', 'code', 'token', 'message', 'push', 'recovery'] as const
-export type Defence = (typeof DEFENCES)[number]
+export const ATTEMPT_KINDS = ['password', 'code', 'token', 'message', 'push', 'recovery'] as const
+export type AttemptKind = (typeof ATTEMPT_KINDS)[number]
 
 /**
  * Whose attempts are counted together. A browser that has fully signed this person in before is known: its attempts
@@ -24,11 +24,11 @@ export interface Windows {
   readonly inARow?: LimitFigures | undefined
 }
 
-export type GuessingFigures = Readonly<Record<Defence, Readonly<Partial<Record<Scope, Windows>>>>>
+export type GuessingFigures = Readonly<Record<AttemptKind, Readonly<Partial<Record<Scope, Windows>>>>>
 
 export const WINDOWS = ['burst', 'sustained', 'inARow'] as const satisfies readonly (keyof Windows)[]
 
-/** With the defence before it, the label of `gatehouse_limit_hits_total`. */
+/** With the kind before it, the label of `gatehouse_limit_hits_total`. */
 export const SCOPE_LABELS: Readonly<Record<Scope, string>> = {
   perAddress: 'address',
   perPerson: 'person',

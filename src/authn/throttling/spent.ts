@@ -1,6 +1,6 @@
 import { mayHaveArrived } from '../../upstream/upstream-failure.ts'
 import type { Exchanged } from '../transaction/exchanged.ts'
-import type { Defence } from './figures.ts'
+import type { AttemptKind } from './figures.ts'
 
 /** Wrong credentials; a wrong code or answer; a wrong recovery answer. */
 const REFUSED: ReadonlySet<string | undefined> = new Set(['E0000004', 'E0000068', 'E0000087'])
@@ -16,12 +16,12 @@ const HARMLESS_RESULTS: ReadonlySet<string> = new Set(['SUCCESS', 'WAITING', 'CH
  * code beside it was refused.
  */
 export function isSpent(
-  defence: Defence,
+  kind: AttemptKind,
   { outcome, status, factorResult, wrongOldPassword = false }: Exchanged,
 ): boolean {
   const errorCode = outcome.kind === 'refusal' ? outcome.code : outcome.errorCode
   const wentOut = errorCode === undefined || status !== undefined // an answer that the broker refuses is one too
-  switch (defence) {
+  switch (kind) {
     case 'code': {
       // some factors refuse a code with 200
       const isRefused = factorResult !== undefined && !HARMLESS_RESULTS.has(factorResult)
@@ -40,7 +40,7 @@ export function isSpent(
 }
 
 /** What reaches a phone or a mailbox may have done so although no answer came: else who never waits rings on. */
-export function mayHaveGoneOut(defence: Defence, error: unknown): boolean {
-  const reachesSomebody = defence === 'message' || defence === 'push' || defence === 'recovery'
+export function mayHaveGoneOut(kind: AttemptKind, error: unknown): boolean {
+  const reachesSomebody = kind === 'message' || kind === 'push' || kind === 'recovery'
   return reachesSomebody && mayHaveArrived(error)
 }

@@ -5,9 +5,9 @@ import { begin } from '../../../src/authn/transaction/transaction.ts'
 
 const transaction = { ...begin('device', 'ada', 0), userId: 'u1', awaitedFactor: 'awaited' }
 
-function defenceOf(operation: string, step: Partial<AttemptedStep> = {}): string | undefined {
+function kindOf(operation: string, step: Partial<AttemptedStep> = {}): string | undefined {
   const whole = { operation, fields: {}, factorId: 'f1', factorType: undefined, ...step }
-  return attemptIn(whole, transaction, '00handle')?.defence
+  return attemptIn(whole, transaction, '00handle')?.kind
 }
 
 const code = { passCode: '123456' }
@@ -72,8 +72,8 @@ const TABLE: [string, Partial<AttemptedStep>, string | undefined][] = [
   ['skip', {}, undefined],
 ]
 
-test.each(TABLE)('%s with %j is an attempt at: %s', (operation, step, defence) => {
-  expect(defenceOf(operation, step)).toBe(defence)
+test.each(TABLE)('%s with %j is an attempt at: %s', (operation, step, kind) => {
+  expect(kindOf(operation, step)).toBe(kind)
 })
 
 test('every operation is looked at above', () => {
@@ -84,7 +84,7 @@ test('every operation is looked at above', () => {
 test('it says who and where, for limits and for the log', () => {
   const step = { operation: 'verify', fields: code, factorId: 'f1', factorType: 'sms' }
   expect(attemptIn(step, transaction, '00handle')).toEqual({
-    defence: 'code',
+    kind: 'code',
     operation: 'verify',
     login: 'ada',
     userId: 'u1',
@@ -101,5 +101,5 @@ test('what is no attempt is none at all', () => {
 test('without an awaited factor nothing is a poll', () => {
   const step = { operation: 'verify', fields: {}, factorId: undefined, factorType: 'push' }
   const fresh = { ...transaction, awaitedFactor: undefined }
-  expect(attemptIn(step, fresh, '00handle')?.defence).toBe('push')
+  expect(attemptIn(step, fresh, '00handle')?.kind).toBe('push')
 })

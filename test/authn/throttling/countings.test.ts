@@ -11,8 +11,8 @@ const { personal, local, knownDeviceKeys } = createCountings({
   names: createSigner(() => [Buffer.alloc(32, 'plainly-fake')], 'limit-names'),
   logins: createLoginNames([]),
 })
-const code: Attempt = { defence: 'code', operation: 'verify' }
-const password: Attempt = { defence: 'password', operation: 'primary' }
+const code: Attempt = { kind: 'code', operation: 'verify' }
+const password: Attempt = { kind: 'password', operation: 'primary' }
 const placeOf = (attempt: Attempt) => personal(attempt, client)?.place
 
 describe('whom an attempt is counted by', () => {
@@ -45,7 +45,7 @@ describe('whom an attempt is counted by', () => {
       'password:address:burst',
       'password:address:sustained',
     ])
-    expect(local({ defence: 'push', operation: 'verify', login: 'ada' }, client)).toBeUndefined()
+    expect(local({ kind: 'push', operation: 'verify', login: 'ada' }, client)).toBeUndefined()
   })
 })
 

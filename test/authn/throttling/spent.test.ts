@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { DEFENCES, type Defence } from '../../../src/authn/throttling/figures.ts'
+import { ATTEMPT_KINDS, type AttemptKind } from '../../../src/authn/throttling/figures.ts'
 import { isSpent, mayHaveGoneOut } from '../../../src/authn/throttling/spent.ts'
 import type { Exchanged } from '../../../src/authn/transaction/exchanged.ts'
 import { upstreamTimeout, upstreamUnavailable } from '../../../src/errors.ts'
@@ -9,12 +9,11 @@ const answered = (errorCode?: string): Exchanged => ({
   outcome: { kind: 'answer', status: 200, body: '{}', headers: {}, errorCode, sessionId: undefined },
   after: undefined,
 })
-const spent = (defence: Defence, more: Partial<Exchanged> = {}) =>
-  isSpent(defence, { ...answered(), ...more })
+const spent = (kind: AttemptKind, more: Partial<Exchanged> = {}) => isSpent(kind, { ...answered(), ...more })
 
 /** Which refusals count, by what was tried (DESIGN §4, "Throttling"). */
 describe('an attempt that Okta refused', () => {
-  const COUNTS: Readonly<Record<string, readonly Defence[]>> = {
+  const COUNTS: Readonly<Record<string, readonly AttemptKind[]>> = {
     E0000004: ['password', 'code', 'token', 'push'],
     E0000068: ['password', 'code', 'push'],
     E0000087: ['password', 'code', 'push'],
@@ -25,9 +24,9 @@ describe('an attempt that Okta refused', () => {
     E0000001: [],
   }
 
-  test.each(Object.entries(COUNTS))('with %s counts for %j alone', (code, defences) => {
-    expect(DEFENCES.filter((defence) => isSpent(defence, answered(code)))).toEqual(
-      DEFENCES.filter((defence) => defences.includes(defence)),
+  test.each(Object.entries(COUNTS))('with %s counts for %j alone', (code, kinds) => {
+    expect(ATTEMPT_KINDS.filter((kind) => isSpent(kind, answered(code)))).toEqual(
+      ATTEMPT_KINDS.filter((kind) => kinds.includes(kind)),
     )
   })
 
@@ -40,16 +39,16 @@ describe('an attempt that Okta refused', () => {
   test('what went out counts also where the broker refused the answer', () => {
     const outcome = { kind: 'refusal', status: 403, code: 'E0000006', summary: '', causes: [], headers: {} }
     const refused = { ...answered(), outcome, status: 'MFA_CHALLENGE' } as unknown as Exchanged
-    expect(DEFENCES.filter((defence) => isSpent(defence, refused))).toEqual(['message', 'push', 'recovery'])
+    expect(ATTEMPT_KINDS.filter((kind) => isSpent(kind, refused))).toEqual(['message', 'push', 'recovery'])
   })
 })
 
 test('an accepted guess does not count; what went out to somebody does', () => {
-  expect(DEFENCES.filter((defence) => spent(defence))).toEqual(['message', 'push', 'recovery'])
+  expect(ATTEMPT_KINDS.filter((kind) => spent(kind))).toEqual(['message', 'push', 'recovery'])
 })
 
 test('LOCKED_OUT refuses passwords and codes', () => {
-  expect(DEFENCES.filter((defence) => spent(defence, { status: 'LOCKED_OUT' }))).toEqual([
+  expect(ATTEMPT_KINDS.filter((kind) => spent(kind, { status: 'LOCKED_OUT' }))).toEqual([
     'password',
     'code',
     'message',
@@ -85,14 +84,11 @@ describe('without an answer', () => {
   const lost = upstreamTimeout(new UpstreamFailure('timeout'))
   const unsent = upstreamUnavailable(new UpstreamFailure('unreachable'))
 
-  test.each(DEFENCES)('a %s that may have arrived counts if it reaches somebody', (defence) => {
-    expect(mayHaveGoneOut(defence, lost)).toBe(['message', 'push', 'recovery'].includes(defence))
+  test.each(ATTEMPT_KINDS)('a %s that may have arrived counts if it reaches somebody', (kind) => {
+    expect(mayHaveGoneOut(kind, lost)).toBe(['message', 'push', 'recovery'].includes(kind))
   })
 
-  test.each(DEFENCES)('a %s that was not sent does not count', (defence) => {
-    expect([mayHaveGoneOut(defence, unsent), mayHaveGoneOut(defence, new Error('other'))]).toEqual([
-      false,
-      false,
-    ])
+  test.each(ATTEMPT_KINDS)('a %s that was not sent does not count', (kind) => {
+    expect([mayHaveGoneOut(kind, unsent), mayHaveGoneOut(kind, new Error('other'))]).toEqual([false, false])
   })
 })

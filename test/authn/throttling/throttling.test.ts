@@ -3,8 +3,8 @@ import { createStepAudit } from '../../../src/authn/audit.ts'
 import type { Client } from '../../../src/authn/browser/client.ts'
 import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
 import { createCountings } from '../../../src/authn/throttling/countings.ts'
-import { createGuessing } from '../../../src/authn/throttling/guessing.ts'
 import { createLoginNames } from '../../../src/authn/throttling/login-names.ts'
+import { createThrottling, type Throttling } from '../../../src/authn/throttling/throttling.ts'
 import type { Exchanged } from '../../../src/authn/transaction/exchanged.ts'
 import { defaultTunables } from '../../../src/config/load-config.ts'
 import { createSigner } from '../../../src/crypto/sign.ts'
@@ -20,7 +20,7 @@ import { until } from '../../support/until.ts'
 import { CLIENT as client } from '../made-up-client.ts'
 
 const NOW = Date.now() + 3_600_000 // ahead of the store's clock: nothing is too late, however slow the machine
-const password: Attempt = { defence: 'password', operation: 'primary', login: 'ada' }
+const password: Attempt = { kind: 'password', operation: 'primary', login: 'ada' }
 
 const ended = (errorCode: string | undefined, status?: string): Exchanged => ({
   outcome: { kind: 'answer', status: 200, body: '{}', headers: {}, errorCode, sessionId: undefined },
@@ -38,7 +38,7 @@ afterEach(() => store.close())
 
 const KEY = Buffer.alloc(32, 'plainly-fake')
 
-function guessingOn(
+function throttlingOn(
   changed: Partial<Store> = {},
   masterKeys = [KEY],
   knownMs = 1000,
@@ -57,7 +57,7 @@ function guessingOn(
     hashes: createSigner(keys, 'log-hashes'),
     canonicalLogin: logins.canonical,
   })
-  const guessing = createGuessing({
+  const throttling = createThrottling({
     store: { ...store, ...changed },
     countings: createCountings({ figures, names, logins }),
     knownMs,
@@ -67,8 +67,24 @@ function guessingOn(
     metrics,
     now: () => NOW,
   })
-  return { ...guessing, lines, metrics }
+  return { ...throttling, step: stepWith(throttling), lines, metrics }
 }
+
+/** A step whose attempt is reserved, as the sign-in does it. */
+const stepWith =
+  ({ reserve }: Throttling) =>
+  async (attempt: Attempt | undefined, from: Client, work: () => Promise<Exchanged>): Promise<Exchanged> => {
+    const reservation = reserve(attempt, from)
+    await reservation.enforce()
+    try {
+      const result = await work()
+      reservation.settle(result)
+      return result
+    } catch (error) {
+      reservation.settleError(error)
+      throw error
+    }
+  }
 
 /** What is counted, of users and of addresses: each window's name, and how many attempts it has. */
 const counted = (): (readonly [name: string, count: number])[] =>
@@ -85,28 +101,28 @@ describe('one round trip', () => {
     const answered = new Promise<void>((resolve) => {
       answer = resolve
     })
-    const { guard } = guessingOn({
+    const { step } = throttlingOn({
       async count(counting) {
         asked.push(counting)
         await answered
         return store.count(counting)
       },
     })
-    const guarded = guard(password, client, async () => ended(undefined))
+    const ran = step(password, client, async () => ended(undefined))
     expect(asked).toHaveLength(2) // the person's slot and the address's, before either has answered
     expect(asked.flatMap(({ windows }) => windows).length).toBeGreaterThan(5)
     answer()
-    await guarded
+    await ran
   })
 
   test('nobody waits for what is given back', async () => {
-    const { guard } = guessingOn({ uncount: () => new Promise(() => {}) })
-    expect(await guard(password, client, async () => ended(undefined))).toEqual(ended(undefined))
+    const { step } = throttlingOn({ uncount: () => new Promise(() => {}) })
+    expect(await step(password, client, async () => ended(undefined))).toEqual(ended(undefined))
   })
 
   test('what is no attempt asks nothing', async () => {
-    const { guard } = guessingOn({ count: () => Promise.reject(new Error('asked')) })
-    expect(await guard(undefined, client, async () => ended('E0000004'))).toEqual(ended('E0000004'))
+    const { step } = throttlingOn({ count: () => Promise.reject(new Error('asked')) })
+    expect(await step(undefined, client, async () => ended('E0000004'))).toEqual(ended('E0000004'))
   })
 })
 
@@ -119,7 +135,7 @@ describe('what stays counted', () => {
     ['E0000087', undefined],
     [undefined, 'LOCKED_OUT'],
   ])('a guess that ended with %s %s', async (errorCode, status) => {
-    await guessingOn().guard(password, client, async () => ended(errorCode, status))
+    await throttlingOn().step(password, client, async () => ended(errorCode, status))
     expect(counted().length).toBeGreaterThan(5)
   })
 
@@ -130,7 +146,7 @@ describe('what stays counted', () => {
     ['E0000047', undefined],
     ['E0000069', undefined],
   ])('not a guess that ended with %s %s', async (errorCode, status) => {
-    await guessingOn().guard(password, client, async () => ended(errorCode, status))
+    await throttlingOn().step(password, client, async () => ended(errorCode, status))
     await nothing()
   })
 
@@ -143,8 +159,8 @@ describe('what stays counted', () => {
     ['CHALLENGE', false],
     ['SUCCESS', false],
   ])('a code that is answered with 200 and %s: %s', async (factorResult, stays) => {
-    const code: Attempt = { ...password, defence: 'code' }
-    await guessingOn().guard(code, client, async () => ({
+    const code: Attempt = { ...password, kind: 'code' }
+    await throttlingOn().step(code, client, async () => ({
       ...ended(undefined, 'MFA_CHALLENGE'),
       factorResult,
     }))
@@ -153,17 +169,17 @@ describe('what stays counted', () => {
   })
 
   test('not what threw', async () => {
-    const failing = guessingOn().guard(password, client, () => Promise.reject(new Error('failed')))
+    const failing = throttlingOn().step(password, client, () => Promise.reject(new Error('failed')))
     await expect(failing).rejects.toThrow('failed')
     await nothing()
   })
 
   test.each(['message', 'push', 'recovery'] as const)(
     'a %s whose answer was lost, for it may have gone out; not one that was never sent',
-    async (defence) => {
-      const ringing: Attempt = { ...password, defence }
+    async (kind) => {
+      const ringing: Attempt = { ...password, kind }
       const failing = (kind: UpstreamFailureKind) =>
-        guessingOn().guard(ringing, client, () =>
+        throttlingOn().step(ringing, client, () =>
           Promise.reject(upstreamUnavailable(new UpstreamFailure(kind))),
         )
       for (const kind of ['unreachable', 'breaker-open', 'busy'] as const) {
@@ -178,7 +194,7 @@ describe('what stays counted', () => {
   )
 
   test('not a guess that timed out: nobody has learned anything', async () => {
-    const failing = guessingOn().guard(password, client, () =>
+    const failing = throttlingOn().step(password, client, () =>
       Promise.reject(upstreamTimeout(new UpstreamFailure('timeout'))),
     )
     await expect(failing).rejects.toMatchObject({ status: 504 })
@@ -186,88 +202,105 @@ describe('what stays counted', () => {
   })
 
   test('a message that went out, and not one that did not', async () => {
-    const message: Attempt = { ...password, defence: 'message' }
-    await guessingOn().guard(message, client, async () => ended('E0000109'))
+    const message: Attempt = { ...password, kind: 'message' }
+    await throttlingOn().step(message, client, async () => ended('E0000109'))
     await nothing()
-    await guessingOn().guard(message, client, async () => ended(undefined, 'MFA_CHALLENGE'))
+    await throttlingOn().step(message, client, async () => ended(undefined, 'MFA_CHALLENGE'))
     expect(counted().length).toBeGreaterThan(1)
   })
 })
 
-describe('an attempt that is asked for before it is known whether the work is to be done', () => {
+describe('a reservation before it is known whether the step is to be run', () => {
   const counts = () => counted().map(([, count]) => count)
   const empty = () => until(() => entries.size === 0, { what: 'an empty count' })
+  const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+  const WRONG = ended('E0000004')
   const used = async () => {
-    for (let n = 0; n < 5; n++) await guessingOn().guard(password, client, async () => ended('E0000004'))
+    for (let n = 0; n < 5; n++) await throttlingOn().step(password, client, async () => WRONG)
   }
 
-  test('counts from then on, and once', async () => {
+  test('counts at once, and only once', async () => {
     const asked: Counting[] = []
-    const { trial } = guessingOn({
+    const { reserve } = throttlingOn({
       count(counting) {
         asked.push(counting)
         return store.count(counting)
       },
     })
-    const attempt = trial(password, client)
-    attempt.ask()
+    const reservation = reserve(password, client)
     expect(asked).toHaveLength(2)
-    await attempt.guard(async () => ended('E0000004'))
+    await reservation.enforce()
+    reservation.settle(WRONG)
     expect(asked).toHaveLength(2)
     expect(new Set(counts())).toEqual(new Set([1]))
   })
 
-  test('is given back when the work is somebody else’s, and only once', async () => {
-    const other = guessingOn().trial(password, client)
-    other.ask()
-    const attempt = guessingOn().trial(password, client)
-    attempt.ask()
-    attempt.drop()
-    attempt.drop()
+  test('is refunded if another request runs the step, and only once', async () => {
+    const other = throttlingOn().reserve(password, client)
+    const reservation = throttlingOn().reserve(password, client)
+    reservation.refund()
+    reservation.refund()
     await until(() => counts().every((count) => count === 1), { what: 'one attempt that is left' })
-    other.drop()
+    other.refund()
     await empty()
   })
 
-  test('is asked for again when the work is to be done after all', async () => {
-    const attempt = guessingOn().trial(password, client)
-    attempt.ask()
-    attempt.drop()
-    await attempt.guard(async () => ended('E0000004'))
+  test('counts again if the step is to be run after all', async () => {
+    const reservation = throttlingOn().reserve(password, client)
+    reservation.refund()
+    await reservation.enforce()
+    reservation.settle(WRONG)
     await until(() => new Set(counts()).size === 1)
     expect(new Set(counts())).toEqual(new Set([1]))
   })
 
-  test('is not given back once the work has begun: that is up to how it ends', async () => {
-    const attempt = guessingOn().trial(password, client)
-    attempt.ask()
-    await attempt.guard(async () => {
-      attempt.drop()
-      return ended('E0000004')
-    })
-    await new Promise((resolve) => setImmediate(resolve))
-    expect(new Set(counts())).toEqual(new Set([1]))
+  test('is refunded once if that is asked for while the limits are enforced', async () => {
+    await used()
+    const others = throttlingOn({}, [KEY], 1000).reserve({ ...password, login: 'bob' }, client)
+    const reservation = throttlingOn().reserve({ ...password, login: 'bob' }, client)
+    const enforced = reservation.enforce()
+    reservation.refund()
+    await enforced
+    reservation.refund()
+    await nextTurn()
+    others.refund()
+    await until(() => counted().every(([, count]) => count === 5), { what: 'only what was used before' })
   })
 
-  test('that a limit refuses is told of only when the work was to be done', async () => {
+  test.each([
+    ['a failed attempt stays counted', WRONG, 1],
+    ['any other one is refunded once', ended(undefined), undefined],
+  ])('the first decision holds: %s', async (_, result, count) => {
+    const other = throttlingOn().reserve(password, client)
+    const reservation = throttlingOn().reserve(password, client)
+    await reservation.enforce()
+    reservation.settle(result)
+    reservation.refund()
+    reservation.settleError(new Error('the commit failed'))
+    await nextTurn()
+    other.refund()
+    if (count === undefined) await empty()
+    else await until(() => counts().every((one) => one === count))
+  })
+
+  test('that a limit refuses is told of only when the step is to be run', async () => {
     await used()
-    const { trial, lines, metrics } = guessingOn()
-    const dropped = trial(password, client)
-    dropped.ask()
-    dropped.drop()
-    const attempt = trial(password, client)
-    attempt.ask()
-    await new Promise((resolve) => setImmediate(resolve))
+    const { reserve, lines, metrics } = throttlingOn()
+    reserve(password, client).refund()
+    const reservation = reserve(password, client)
+    await nextTurn()
     expect([lines(), (await metrics.limitHits.get()).values]).toEqual([[], []])
-    await expect(attempt.guard(async () => ended(undefined))).rejects.toMatchObject({ status: 429 })
+    await expect(reservation.enforce()).rejects.toMatchObject({ status: 429 })
     expect(lines()).toMatchObject([{ event: 'limit_hit' }])
     expect((await metrics.limitHits.get()).values).toMatchObject([{ value: 1 }])
+    reservation.settleError(new Error('refused'))
+    await nextTurn()
     expect(new Set(counts())).toEqual(new Set([5]))
   })
 
-  test('counts only soon after: a store that stood still counts nothing that nobody waits for', async () => {
+  test('counts only soon after: a store that stalled counts nothing that nobody waits for', async () => {
     const asked: Counting[] = []
-    const { trial } = guessingOn({
+    const { reserve } = throttlingOn({
       count(counting) {
         asked.push(counting)
         const late = counting.notAfterMs !== undefined && asked.length === 1
@@ -276,11 +309,11 @@ describe('an attempt that is asked for before it is known whether the work is to
           : store.count({ ...counting, notAfterMs: Number.MAX_SAFE_INTEGER })
       },
     })
-    const attempt = trial(password, client)
-    attempt.ask()
+    const reservation = reserve(password, client)
     expect(asked.map(({ notAfterMs }) => notAfterMs)).toEqual([NOW + 1000, NOW + 1000])
-    // who has the claim asks again, without haste; what the other place counted meanwhile is given back
-    await attempt.guard(async () => ended('E0000004'))
+    // counts again without a time limit; what the other place counted meanwhile is refunded
+    await reservation.enforce()
+    reservation.settle(WRONG)
     expect(asked.map(({ notAfterMs }) => notAfterMs ?? 'whenever')).toEqual([
       NOW + 1000,
       NOW + 1000,
@@ -290,27 +323,12 @@ describe('an attempt that is asked for before it is known whether the work is to
     await until(() => counts().every((count) => count === 1))
   })
 
-  test('so it is where nothing was asked before: in a transaction the limits follow the claim', async () => {
-    const asked: Counting[] = []
-    const { guard } = guessingOn({
-      count(counting) {
-        asked.push(counting)
-        return store.count(counting)
-      },
-    })
-    await guard(password, client, async () => ended('E0000004'))
-    expect(asked.map(({ notAfterMs }) => notAfterMs)).toEqual([NOW + 1000, NOW + 1000])
-  })
-
-  test('can be dropped when the store is away, and 503 is for who goes on', async () => {
-    const { trial, lines } = guessingOn({ count: () => Promise.reject(storeUnavailable()) })
-    const dropped = trial(password, client)
-    dropped.ask()
-    dropped.drop()
-    const attempt = trial(password, client)
-    attempt.ask()
-    await new Promise((resolve) => setImmediate(resolve)) // nobody looks yet, and nothing falls over
-    await expect(attempt.guard(async () => ended(undefined))).rejects.toMatchObject({ status: 503 })
+  test('can be refunded when the store is unreachable, and 503 is for the request that goes on', async () => {
+    const { reserve, lines } = throttlingOn({ count: () => Promise.reject(storeUnavailable()) })
+    reserve(password, client).refund()
+    const reservation = reserve(password, client)
+    await nextTurn() // nothing looks at it yet, and the process does not end
+    await expect(reservation.enforce()).rejects.toMatchObject({ status: 503 })
     expect(lines()).toEqual([])
   })
 })
@@ -325,14 +343,14 @@ describe('a refusal', () => {
   const free: Counted = { instead: false, full: undefined, late: false, countedIn: [] }
   /** The first place is the person's, the second the address's. */
   const refusedBy = async (...answers: Counted[]) => {
-    const guessing = guessingOn({ count: async () => answers.shift() ?? free })
-    const error: unknown = await guessing
-      .guard({ ...password, factorType: 'password' }, client, async () => ended(undefined))
+    const throttling = throttlingOn({ count: async () => answers.shift() ?? free })
+    const error: unknown = await throttling
+      .step({ ...password, factorType: 'password' }, client, async () => ended(undefined))
       .then(
         () => undefined,
         (reason: unknown) => reason,
       )
-    return { ...guessing, error }
+    return { ...throttling, error }
   }
 
   test('says which limit it is, how long it holds, and that nothing is left of it', async () => {
@@ -383,10 +401,10 @@ describe('a refusal', () => {
   })
 
   test('leaves nothing counted: neither at the place that refused nor at the other one', async () => {
-    const { guard } = guessingOn()
-    for (let n = 0; n < 5; n++) await guard(password, client, async () => ended('E0000004'))
+    const { step } = throttlingOn()
+    for (let n = 0; n < 5; n++) await step(password, client, async () => ended('E0000004'))
     const before = counted()
-    await expect(guard(password, client, async () => ended('E0000004'))).rejects.toMatchObject({
+    await expect(step(password, client, async () => ended('E0000004'))).rejects.toMatchObject({
       status: 429,
       headers: { 'X-Rate-Limit-Limit': '5', 'Retry-After': '600' },
     })
@@ -399,7 +417,7 @@ describe('a known browser', () => {
   const stranger: Client = { ...client, device: { id: 's'.repeat(32), returned: true } }
 
   test('is one that has fully signed the user in: by user id and by each login, and no other browser', async () => {
-    const { remember, isKnownDevice } = guessingOn()
+    const { remember, isKnownDevice } = throttlingOn()
     expect(await isKnownDevice({ login: 'ada' }, client)).toBe(false)
     await remember(ADA, client)
     for (const user of [{ userId: '00u1ada' }, { login: 'ADA' }, { login: 'ada@corp.example' }]) {
@@ -413,8 +431,8 @@ describe('a known browser', () => {
 
   test('is known by a retired key too, and no more once its mark has ended', async () => {
     const newer = Buffer.alloc(32, 'plainly-fake-too')
-    await guessingOn().remember(ADA, client)
-    const { isKnownDevice } = guessingOn({}, [newer, KEY])
+    await throttlingOn().remember(ADA, client)
+    const { isKnownDevice } = throttlingOn({}, [newer, KEY])
     expect(await isKnownDevice({ login: 'ada' }, client)).toBe(true)
     for (const key of entries.keys()) if (key.startsWith('gatehouse:known:')) entries.delete(key)
     expect(await isKnownDevice({ login: 'ada' }, client)).toBe(false)
@@ -422,7 +440,7 @@ describe('a known browser', () => {
 
   test('is noted for the user, so that it ends with all sessions', async () => {
     const noted: unknown[][] = []
-    const { remember } = guessingOn({}, [KEY], 1000, [], async (...all) => void noted.push(all))
+    const { remember } = throttlingOn({}, [KEY], 1000, [], async (...all) => void noted.push(all))
     await remember(ADA, client)
     const marks = [...entries.keys()].filter((key) => key.startsWith('gatehouse:known:'))
     expect(marks).toHaveLength(3)
@@ -439,9 +457,9 @@ describe('a known browser', () => {
   }
 
   test('counts by limits of its own and by no other', async () => {
-    const { guard, remember } = guessingOn()
+    const { step, remember } = throttlingOn()
     await remember(ADA, client)
-    await guard(password, client, async () => ended('E0000004'))
+    await step(password, client, async () => ended('E0000004'))
     expect(await countedOfPeople()).toEqual([
       'password:known_device:burst',
       'password:known_device:inARow',
@@ -453,9 +471,9 @@ describe('a known browser', () => {
   })
 
   test('begins its failures in a row anew with a full sign-in, and keeps what counts over time', async () => {
-    const { guard, remember } = guessingOn()
+    const { step, remember } = throttlingOn()
     await remember(ADA, client)
-    await guard(password, client, async () => ended('E0000004'))
+    await step(password, client, async () => ended('E0000004'))
     await remember(ADA, client)
     expect(await countedOfPeople()).toEqual([
       'password:known_device:burst',
@@ -474,14 +492,14 @@ describe('what is forgiven', () => {
       address: `198.18.0.${n}`,
       device: { id: `${n}`.repeat(32), returned: true },
     }))
-  const DEFENCES = ['password', 'code', 'message', 'push', 'recovery'] as const
+  const ATTEMPT_KINDS = ['password', 'code', 'message', 'push', 'recovery'] as const
 
   /** Strangers try everything once, for somebody whom the org has named or not. */
-  async function tried({ guard }: ReturnType<typeof guessingOn>, who: Pick<Attempt, 'login' | 'userId'>) {
-    for (const defence of DEFENCES) {
-      const outcome = ended(['password', 'code'].includes(defence) ? 'E0000004' : undefined)
+  async function tried({ step }: ReturnType<typeof throttlingOn>, who: Pick<Attempt, 'login' | 'userId'>) {
+    for (const kind of ATTEMPT_KINDS) {
+      const outcome = ended(['password', 'code'].includes(kind) ? 'E0000004' : undefined)
       for (const stranger of strangers())
-        await guard({ defence, operation: 'x', handle: 'handle', ...who }, stranger, async () => outcome)
+        await step({ kind, operation: 'x', handle: 'handle', ...who }, stranger, async () => outcome)
     }
   }
   /** The windows of people, not of addresses, without whose they are. */
@@ -491,11 +509,11 @@ describe('what is forgiven', () => {
       .filter((name) => !name.includes(':address:'))
 
   test('is all that holds over all browsers, by user id and by login; not what one browser or sign-in has', async () => {
-    const guessing = guessingOn()
-    await tried(guessing, { login: 'ada' })
-    await tried(guessing, { userId: '00u1ada' })
+    const throttling = throttlingOn()
+    await tried(throttling, { login: 'ada' })
+    await tried(throttling, { userId: '00u1ada' })
     expect(windows().filter((name) => name.includes(':person:'))).toHaveLength(2 * 12)
-    await guessing.forgive(ADA)
+    await throttling.forgive(ADA)
     const left = windows()
     expect(left.filter((name) => /:(known_)?person:/.test(name))).toEqual([])
     expect(new Set(left.map((name) => name.replace(/:[\w-]{20}:/, ':')))).toEqual(
@@ -504,34 +522,34 @@ describe('what is forgiven', () => {
   })
 
   test('is also what known browsers have together, and the browser stays known', async () => {
-    const guessing = guessingOn()
-    await guessing.remember(ADA, client)
-    await guessing.guard(password, client, async () => ended('E0000004'))
+    const throttling = throttlingOn()
+    await throttling.remember(ADA, client)
+    await throttling.step(password, client, async () => ended('E0000004'))
     expect(windows()).toContain('password:known_person:inARow')
-    await guessing.forgive(ADA)
+    await throttling.forgive(ADA)
     expect(windows()).not.toContain('password:known_person:inARow')
     expect([...entries.keys()].filter((key) => key.startsWith('gatehouse:known:'))).toHaveLength(2)
   })
 
   test('is nobody else’s, and nothing under a login that was not named', async () => {
-    const guessing = guessingOn()
-    await tried(guessing, { login: 'ada' })
-    await tried(guessing, { login: 'bob' })
+    const throttling = throttlingOn()
+    await tried(throttling, { login: 'ada' })
+    await tried(throttling, { login: 'bob' })
     const before = windows()
-    await guessing.forgive({ userId: '00u1ada', logins: [] })
+    await throttling.forgive({ userId: '00u1ada', logins: [] })
     expect(windows()).toEqual(before)
-    await guessing.forgive({ userId: '00u1ada', logins: ['  ADA '] })
+    await throttling.forgive({ userId: '00u1ada', logins: ['  ADA '] })
     expect(windows().filter((name) => name.includes(':person:'))).toHaveLength(12)
   })
 
   test('is found under every key that is still in the list', async () => {
-    await tried(guessingOn(), { login: 'ada' })
-    await guessingOn({}, [Buffer.alloc(32, 'another'), KEY]).forgive(ADA)
+    await tried(throttlingOn(), { login: 'ada' })
+    await throttlingOn({}, [Buffer.alloc(32, 'another'), KEY]).forgive(ADA)
     expect(windows().filter((name) => name.includes(':person:'))).toEqual([])
   })
 
   test('nothing with the store away, and it says so', async () => {
-    const { forgive } = guessingOn({ endCounts: () => Promise.reject(storeUnavailable()) })
+    const { forgive } = throttlingOn({ endCounts: () => Promise.reject(storeUnavailable()) })
     await expect(forgive(ADA)).rejects.toMatchObject({ status: 503 })
   })
 })
@@ -539,23 +557,23 @@ describe('what is forgiven', () => {
 describe('the store in trouble', () => {
   test('one place out of reach: 503, nothing is done, and the other place counts nothing', async () => {
     let places = 0
-    const { guard } = guessingOn({
+    const { step } = throttlingOn({
       count: (counting) => (++places === 2 ? Promise.reject(storeUnavailable()) : store.count(counting)),
     })
     let worked = false
-    const guarded = guard(password, client, async () => {
+    const ran = step(password, client, async () => {
       worked = true
       return ended(undefined)
     })
-    await expect(guarded).rejects.toMatchObject({ status: 503, code: 'E0000009' })
+    await expect(ran).rejects.toMatchObject({ status: 503, code: 'E0000009' })
     expect(worked).toBe(false)
     await until(() => entries.size === 0, { what: 'an empty count' })
   })
 
   test('what can not be given back or remembered is logged, and the step stands', async () => {
     const away = () => Promise.reject(storeUnavailable())
-    const { guard, remember, lines } = guessingOn({ uncount: away, endCounts: away })
-    expect(await guard(password, client, async () => ended(undefined))).toEqual(ended(undefined))
+    const { step, remember, lines } = throttlingOn({ uncount: away, endCounts: away })
+    expect(await step(password, client, async () => ended(undefined))).toEqual(ended(undefined))
     await remember({ userId: 'u1', logins: ['ada'] }, client)
     await until(() => lines().length === 3)
     for (const line of lines()) expect(line).toMatchObject({ level: 'warn', requestId: 'request-1' })
@@ -569,13 +587,13 @@ test('while keys change, a known browser stays known no longer than by its old m
   const DAY_MS = 86_400_000
   const newer = Buffer.alloc(32, 'plainly-fake-too')
   const marks: [key: string, ttlMs: number][] = []
-  await guessingOn({}, [KEY], 90 * DAY_MS).remember({ userId: '00u1', logins: ['ada'] }, client)
+  await throttlingOn({}, [KEY], 90 * DAY_MS).remember({ userId: '00u1', logins: ['ada'] }, client)
   const noting: Store['set'] = (key, value, ttlMs, when) => {
     marks.push([key, ttlMs])
     return store.set(key, value, ttlMs, when)
   }
-  const { guard } = guessingOn({ set: noting }, [newer, KEY], 90 * DAY_MS)
-  await guard(password, client, async () => ended('E0000004'))
+  const { step } = throttlingOn({ set: noting }, [newer, KEY], 90 * DAY_MS)
+  await step(password, client, async () => ended('E0000004'))
   expect(marks).toEqual([[expect.stringMatching(/^gatehouse:known:/), expect.any(Number)]])
   expect(marks[0]?.[1]).toBeLessThan(DAY_MS)
 })
@@ -589,23 +607,23 @@ describe('while keys change', () => {
       .map(([key, { expiresAt }]) => [key, expiresAt])
 
   test('a browser that no key knows stays a stranger', async () => {
-    const { guard } = guessingOn({}, [newer, KEY])
-    await guard(password, client, async () => ended('E0000004'))
+    const { step } = throttlingOn({}, [newer, KEY])
+    await step(password, client, async () => ended('E0000004'))
     expect(marks()).toEqual([])
   })
 
   test('a browser that the newest key knows stays known as long as it was', async () => {
-    await guessingOn({}, [KEY], 500_000).remember(person, client)
-    await guessingOn({}, [newer, KEY], 500_000).remember(person, client)
+    await throttlingOn({}, [KEY], 500_000).remember(person, client)
+    await throttlingOn({}, [newer, KEY], 500_000).remember(person, client)
     const before = marks()
     expect(before).toHaveLength(4)
-    await guessingOn({}, [newer, KEY], 500_000).guard(password, client, async () => ended('E0000004'))
+    await throttlingOn({}, [newer, KEY], 500_000).step(password, client, async () => ended('E0000004'))
     expect(marks()).toEqual(before)
   })
 
   test('an attempt that names nobody is counted by its address', async () => {
-    const { guard } = guessingOn({}, [newer, KEY])
-    await guard({ defence: 'token', operation: 'x' }, client, async () => ended('E0000004'))
+    const { step } = throttlingOn({}, [newer, KEY])
+    await step({ kind: 'token', operation: 'x' }, client, async () => ended('E0000004'))
     expect(counted().map(([name]) => name)).toEqual(['token:address:burst', 'token:address:sustained'])
   })
 })
@@ -616,17 +634,17 @@ describe('a name in two LOGIN_DOMAINS', () => {
   const others = (n: number): Client => ({ ...client, device: { id: `device-${n}`, returned: true } })
   /** How many of so many wrong passwords for this name go through, each from another browser unless told otherwise. */
   const tried = async (login: string, times: number, from = others) => {
-    const { guard } = guessingOn({}, [KEY], 60_000, domains)
+    const { step } = throttlingOn({}, [KEY], 60_000, domains)
     let through = 0
     for (let n = 0; n < times; n++) {
-      await guard({ ...password, login }, from(n), async () => {
+      await step({ ...password, login }, from(n), async () => {
         through += 1
         return ended('E0000004')
       }).catch(() => {})
     }
     return through
   }
-  const signIn = (person = ownAccount) => guessingOn({}, [KEY], 60_000, domains).remember(person, client)
+  const signIn = (person = ownAccount) => throttlingOn({}, [KEY], 60_000, domains).remember(person, client)
 
   test.each(['ada@corp.example', 'ada'])(
     'the browser of one is not known to the other, typed as %s',
@@ -665,7 +683,7 @@ describe('a name in two LOGIN_DOMAINS', () => {
     expect(await tried('ada', 1, () => client)).toBe(1)
     const known = () => counted().filter(([name]) => name.startsWith('password:known_person'))
     expect(known()).not.toEqual([])
-    await guessingOn({}, [KEY], 60_000, domains).forgive({ userId: '00uCorp', logins: ['ada'] })
+    await throttlingOn({}, [KEY], 60_000, domains).forgive({ userId: '00uCorp', logins: ['ada'] })
     expect(known()).toEqual([])
   })
 
@@ -673,7 +691,7 @@ describe('a name in two LOGIN_DOMAINS', () => {
     'an operator who forgives %s ends all that is counted there',
     async (login) => {
       for (const name of ['ada@corp.example', 'ada', 'ada@partner.example']) await tried(name, 2)
-      const { forgive } = guessingOn({}, [KEY], 60_000, domains)
+      const { forgive } = throttlingOn({}, [KEY], 60_000, domains)
       await forgive({ userId: '00uCorp', logins: [login] })
       expect(counted().filter(([name]) => name.startsWith('password:person'))).toEqual([])
     },
