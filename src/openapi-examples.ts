@@ -1,7 +1,7 @@
 /** One request body and one response body of an operation, as they look in practice. Every secret in them is made up. */
 export interface OperationExample {
   readonly body?: object
-  readonly answer?: unknown
+  readonly response?: unknown
 }
 
 const ORIGIN = 'https://portal.example.com'
@@ -140,49 +140,52 @@ const CHANGED = { newPassword: 'An-Example-Password-2', revokeSessions: true }
 export const EXAMPLES: Readonly<Record<string, OperationExample>> = {
   authenticate: {
     body: { username: PROFILE.login, password: 'An-Example-Password-1', options: OPTIONS },
-    answer: REQUIRED,
+    response: REQUIRED,
   },
-  introspect: { body: STATE, answer: REQUIRED },
-  recoverPassword: { body: { username: PROFILE.login, factorType: 'EMAIL' }, answer: started('PASSWORD') },
-  unlockAccount: { body: { username: PROFILE.login, factorType: 'EMAIL' }, answer: started('UNLOCK') },
-  redeemRecoveryToken: { body: { recoveryToken: 'example-recovery-token-not-a-secret' }, answer: QUESTION },
-  cancel: { body: STATE, answer: {} },
-  previous: { body: STATE, answer: REQUIRED },
-  skip: { body: STATE, answer: SUCCESS },
-  changePassword: { body: { ...STATE, oldPassword: 'An-Example-Password-1', ...CHANGED }, answer: SUCCESS },
-  resetPassword: { body: { ...STATE, ...CHANGED }, answer: SUCCESS },
-  answerRecoveryQuestion: { body: { ...STATE, answer: 'an example answer' }, answer: RESET },
-  verifyRecoveryFactor: { body: { ...STATE, passCode: '123456' }, answer: QUESTION },
-  resendRecoveryFactor: { body: STATE, answer: CODE_SENT },
+  introspect: { body: STATE, response: REQUIRED },
+  recoverPassword: { body: { username: PROFILE.login, factorType: 'EMAIL' }, response: started('PASSWORD') },
+  unlockAccount: { body: { username: PROFILE.login, factorType: 'EMAIL' }, response: started('UNLOCK') },
+  redeemRecoveryToken: { body: { recoveryToken: 'example-recovery-token-not-a-secret' }, response: QUESTION },
+  cancel: { body: STATE, response: {} },
+  previous: { body: STATE, response: REQUIRED },
+  skip: { body: STATE, response: SUCCESS },
+  changePassword: { body: { ...STATE, oldPassword: 'An-Example-Password-1', ...CHANGED }, response: SUCCESS },
+  resetPassword: { body: { ...STATE, ...CHANGED }, response: SUCCESS },
+  answerRecoveryQuestion: { body: { ...STATE, answer: 'an example answer' }, response: RESET },
+  verifyRecoveryFactor: { body: { ...STATE, passCode: '123456' }, response: QUESTION },
+  resendRecoveryFactor: { body: STATE, response: CODE_SENT },
   enrollFactor: {
     body: { ...STATE, factorType: 'token:software:totp', provider: 'GOOGLE' },
-    answer: ACTIVATE,
+    response: ACTIVATE,
   },
-  verifyFactor: { body: { ...STATE, passCode: '123456' }, answer: SUCCESS },
-  resendChallenge: { body: STATE, answer: CHALLENGE },
-  activateFactor: { body: { ...STATE, passCode: '123456' }, answer: EXPIRED },
-  pollActivation: { body: STATE, answer: PUSH_ACTIVATE },
+  verifyFactor: { body: { ...STATE, passCode: '123456' }, response: SUCCESS },
+  resendChallenge: { body: STATE, response: CHALLENGE },
+  activateFactor: { body: { ...STATE, passCode: '123456' }, response: EXPIRED },
+  pollActivation: { body: STATE, response: PUSH_ACTIVATE },
   completeDuo: {
     body: { ...STATE, id: 'dsfExampleFactor0001', sig_response: 'AUTH|example|0:APP|example|0' },
-    answer: {},
+    response: {},
   },
-  resendActivation: { body: { ...STATE, factorType: 'sms', provider: 'OKTA' }, answer: ACTIVATE },
-  mailActivationLink: { body: STATE, answer: PUSH_ACTIVATE },
-  textActivationLink: { body: { ...STATE, profile: { phoneNumber: '+15550100003' } }, answer: PUSH_ACTIVATE },
-  activateUserFactor: { body: STATE, answer: PUSH_ACTIVATE },
-  mailUserActivationLink: { body: STATE, answer: PUSH_ACTIVATE },
+  resendActivation: { body: { ...STATE, factorType: 'sms', provider: 'OKTA' }, response: ACTIVATE },
+  mailActivationLink: { body: STATE, response: PUSH_ACTIVATE },
+  textActivationLink: {
+    body: { ...STATE, profile: { phoneNumber: '+15550100003' } },
+    response: PUSH_ACTIVATE,
+  },
+  activateUserFactor: { body: STATE, response: PUSH_ACTIVATE },
+  mailUserActivationLink: { body: STATE, response: PUSH_ACTIVATE },
   textUserActivationLink: {
     body: { ...STATE, profile: { phoneNumber: '+15550100003' } },
-    answer: PUSH_ACTIVATE,
+    response: PUSH_ACTIVATE,
   },
   listSecurityQuestions: {
-    answer: [{ question: 'favorite_toy', questionText: 'What is your favourite toy?' }],
+    response: [{ question: 'favorite_toy', questionText: 'What is your favourite toy?' }],
   },
-  getSession: { answer: SESSION },
-  refreshSession: { answer: SESSION },
-  getUser: { answer: { id: USER_ID, status: 'ACTIVE', profile: PROFILE } },
+  getSession: { response: SESSION },
+  refreshSession: { response: SESSION },
+  getUser: { response: { id: USER_ID, status: 'ACTIVE', profile: PROFILE } },
   listSessions: {
-    answer: {
+    response: {
       sessions: [
         {
           id: SESSION_ID,
@@ -196,7 +199,7 @@ export const EXAMPLES: Readonly<Record<string, OperationExample>> = {
     },
   },
   getAccess: {
-    answer: {
+    response: {
       user: 'tomas.berg',
       groups: [GROUP],
       roles: ['end_user'],
@@ -205,6 +208,6 @@ export const EXAMPLES: Readonly<Record<string, OperationExample>> = {
       meta: META,
     },
   },
-  listGroups: { answer: { list: [GROUP], nextCursor: null, meta: META } },
-  getGroup: { answer: { ...GROUP, meta: META } },
+  listGroups: { response: { list: [GROUP], nextCursor: null, meta: META } },
+  getGroup: { response: { ...GROUP, meta: META } },
 }

@@ -5,44 +5,44 @@ import {
   type ZodOpenApiOperationObject,
   type ZodOpenApiResponseObject,
 } from 'zod-openapi'
-import { AUTHN_API } from './authn/authn-api.ts'
-import { NAVIGATION_API } from './authn/navigation-api.ts'
+import { AUTHN_OPERATIONS } from './authn/authn-api.ts'
+import { NAVIGATION_OPERATIONS } from './authn/navigation-api.ts'
 import { MEDIA_TYPES } from './http/body-encoding.ts'
 import { ERROR_CODES, type ErrorCode, errorObject, errorOf } from './http/error-object.ts'
 import {
-  type AnswerDescription,
-  type AnswerHeader,
+  type ErrorsByStatus,
+  type Operation,
+  type Operations,
   RATE_LIMIT_HEADERS,
-  type Refusals,
-  type RouteDescription,
-} from './http/route-description.ts'
+  REQUEST_HEADERS,
+  RESPONSE_HEADERS,
+  type SuccessResponse,
+} from './http/operation.ts'
 import { EXAMPLES } from './openapi-examples.ts'
-import { PAM_API } from './pam/pam-api.ts'
-import { SESSION_API } from './session/session-api.ts'
+import { PAM_OPERATIONS } from './pam/pam-operations.ts'
+import { FORWARD_AUTH_OPERATIONS } from './session/forward-auth.ts'
+import { OWN_SESSIONS_OPERATIONS, SESSION_OPERATIONS } from './session/session-operations.ts'
 
-/** The public surface in OpenAPI 3.1, made of the schemas that the routes themselves use. */
+/** The public API in OpenAPI 3.1, made from the schemas that the routes themselves use. */
 export type OpenApiDocument = ReturnType<typeof createDocument>
 
-/** Every route that is described; a test holds it against every route there is. */
-export const DESCRIPTIONS: readonly RouteDescription[] = [
-  ...AUTHN_API,
-  ...NAVIGATION_API,
-  ...SESSION_API,
-  ...PAM_API,
-]
-
-export function openApiDocument(descriptions: readonly RouteDescription[] = DESCRIPTIONS): OpenApiDocument {
-  const paths: NonNullable<ZodOpenApiObject['paths']> = {}
-  for (const description of descriptions) {
-    const path = openApiPath(description.path)
-    paths[path] = { ...paths[path], [description.method.toLowerCase()]: operationOf(description) }
-  }
-  return createDocument({ ...ABOUT, paths, components: COMPONENTS }, { override: leaveOutFormatPatterns })
+/** Every public operation, in the order of the document. */
+export const OPERATIONS: Operations = {
+  ...AUTHN_OPERATIONS,
+  ...NAVIGATION_OPERATIONS,
+  ...SESSION_OPERATIONS,
+  ...OWN_SESSIONS_OPERATIONS,
+  ...FORWARD_AUTH_OPERATIONS,
+  ...PAM_OPERATIONS,
 }
 
-/** `/factors/:id` → `/factors/{id}` */
-export function openApiPath(path: string): string {
-  return path.replace(/:(\w+)/g, '{$1}')
+export function openApiDocument(): OpenApiDocument {
+  const paths: NonNullable<ZodOpenApiObject['paths']> = {}
+  for (const [id, operation] of Object.entries(OPERATIONS)) {
+    const path = operation.path.replace(/:(\w+)/g, '{$1}')
+    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: operationObject(id, operation) }
+  }
+  return createDocument({ ...ABOUT, paths, components: COMPONENTS }, { override: leaveOutFormatPatterns })
 }
 
 const ABOUT: Omit<ZodOpenApiObject, 'paths' | 'components'> = {
@@ -71,59 +71,10 @@ const ABOUT: Omit<ZodOpenApiObject, 'paths' | 'components'> = {
   ],
 }
 
-const integer = { type: 'integer', minimum: 0 } as const
-const HEADERS = {
-  'X-Request-Id': {
-    description: 'Names the request; in every log line of it, and the `errorId` of the broker’s own errors.',
-    schema: { type: 'string' },
-  },
-  'Retry-After': { description: 'Seconds until it is worth another try.', schema: integer },
-  'X-Rate-Limit-Limit': { description: 'How many requests the limit allows.', schema: integer },
-  'X-Rate-Limit-Remaining': { description: 'How many of them are left.', schema: integer },
-  'X-Rate-Limit-Reset': {
-    description: 'When the limit starts anew, in seconds since 1970.',
-    schema: integer,
-  },
-  ETag: { description: 'Of the data; when it was fetched does not count.', schema: { type: 'string' } },
-  Age: { description: 'Seconds since the access service said so.', schema: integer },
-  'Set-Cookie': {
-    description: 'The device cookie, the session cookie, or both.',
-    schema: { type: 'string' },
-  },
-  'Clear-Site-Data': { description: '`"cache", "storage"`', schema: { type: 'string' } },
-  'X-Auth-Request-User': {
-    description: 'The opaque user id, percent-encoded UTF-8.',
-    schema: { type: 'string' },
-  },
-  'X-Auth-Request-Preferred-Username': {
-    description: 'The login, percent-encoded UTF-8.',
-    schema: { type: 'string' },
-  },
-  'X-Auth-Request-Session': { description: 'The public id of the session.', schema: { type: 'string' } },
-  Location: { description: 'Where the browser goes.', schema: { type: 'string', format: 'uri' } },
-} as const satisfies Record<AnswerHeader | 'X-Request-Id', object>
-
-const PARAMETERS = {
-  'X-Gatehouse-Session': {
-    description:
-      'The public id of the session that the page speaks for: if it is another by now, 409, and nothing is done.',
-    schema: { type: 'string' },
-  },
-  'X-Device-Fingerprint': {
-    description: 'Passes on to the sign-in API.',
-    schema: { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\x21-\\x7e]+$' },
-  },
-  'Accept-Language': {
-    description: 'Passes on to the sign-in API: the language of its messages.',
-    schema: { type: 'string' },
-  },
-  'If-None-Match': { description: 'ETags that the caller has.', schema: { type: 'string' } },
-} as const
-
 const COMPONENTS = {
-  headers: HEADERS,
+  headers: RESPONSE_HEADERS,
   parameters: Object.fromEntries(
-    Object.entries(PARAMETERS).map(([name, parameter]) => [
+    Object.entries(REQUEST_HEADERS).map(([name, parameter]) => [
       name,
       { name, in: 'header' as const, ...parameter },
     ]),
@@ -145,32 +96,28 @@ const COMPONENTS = {
   },
 } as const
 
-function operationOf(description: RouteDescription): ZodOpenApiOperationObject {
-  const { params, query, body, encoding = 'json', details, headers = [] } = description
-  const example = EXAMPLES[description.id]
+function operationObject(id: string, operation: Operation): ZodOpenApiOperationObject {
+  const { params, query, body, encoding = 'json', description, headers = [] } = operation
+  const example = EXAMPLES[id]
+  const requestBody = body && {
+    required: true,
+    content: { [MEDIA_TYPES[encoding]]: { schema: body, ...(example?.body && { example: example.body }) } },
+  }
   return {
-    operationId: description.id,
-    tags: [description.group],
-    summary: description.summary,
-    ...(details === undefined ? {} : { description: details }),
-    security: securityOf(description.cookies),
+    operationId: id,
+    tags: [operation.tag],
+    summary: operation.summary,
+    ...(description && { description }),
+    security: securityOf(operation.cookies),
     parameters: (['X-Gatehouse-Session', ...headers] as const).map((name) => ref('parameters', name)),
-    requestParams: {
-      ...(params === undefined ? {} : { path: params }),
-      ...(query === undefined ? {} : { query }),
-    },
-    ...(body === undefined
-      ? {}
-      : {
-          requestBody: {
-            required: true,
-            content: { [MEDIA_TYPES[encoding]]: { schema: body, ...exampleOf(example?.body) } },
-          },
-        }),
+    requestParams: { ...(params && { path: params }), ...(query && { query }) },
+    ...(requestBody && { requestBody }),
     responses: {
-      ...mapEntries(description.answers, (answer, status) => answerOf(answer, status, example?.answer)),
-      ...mapEntries(refusalsOf(description), (codes, status) => refusalOf(status, codes, description)),
-      ...(description.passesErrorsOn === true ? { default: THEIR_ERROR } : {}),
+      ...mapEntries(operation.responses, (response, status) =>
+        successResponse(response, status === '200' ? example?.response : undefined),
+      ),
+      ...mapEntries(errorsOf(operation), (codes, status) => errorResponse(status, codes, operation)),
+      ...(operation.passesErrorsOn && { default: UPSTREAM_ERROR }),
     },
   }
 }
@@ -180,90 +127,85 @@ function leaveOutFormatPatterns({ jsonSchema }: { jsonSchema: { format?: string;
   if (jsonSchema.format !== undefined) delete jsonSchema.pattern
 }
 
-/** Each member of the list is a way to be let in; an empty one: without any cookie. */
-function securityOf(cookies: RouteDescription['cookies']): Record<string, string[]>[] {
-  const required = Object.entries(cookies).flatMap(([name, need]) => (need === 'required' ? [name] : []))
+/** Each member of the list is one sufficient set of cookies; an empty set: no cookie is needed. */
+function securityOf(cookies: Operation['cookies']): Record<string, string[]>[] {
   const all = Object.keys(cookies)
+  const required = all.filter((name) => cookies[name as keyof typeof cookies] === 'required')
   const schemes = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, []]))
   return required.length === all.length ? [schemes(all)] : [schemes(required), schemes(all)]
 }
 
-/** What every route can answer (DESIGN §2), and what this one adds. */
-function refusalsOf({ method, refusals, withoutBody }: RouteDescription): Refusals {
-  const everywhere: Refusals = {
-    400: ['E0000001'],
-    409: ['E0000006'],
-    414: ['E0000001'],
-    500: ['E0000009'],
-    503: ['E0000009'],
-  }
-  /** All but a proxy's sub-request. */
-  const crossSite: Refusals = withoutBody ? {} : { 403: ['E0000006'] }
-  const unsafe: Refusals = { 400: ['E0000003'], 413: ['E0000001'], 415: ['E0000021'] }
+/** What every operation can answer (DESIGN §2), and what this one adds. */
+function errorsOf({ method, cookies, errors = {}, withoutBody }: Operation): ErrorsByStatus {
   const all: Record<number, ErrorCode[]> = {}
-  for (const some of [everywhere, crossSite, method === 'GET' ? {} : unsafe, refusals]) {
-    for (const [status, codes] of Object.entries(some)) {
+  const sources = [
+    ERRORS.everywhere,
+    ERRORS.ours,
+    withoutBody ? {} : ERRORS.crossSite,
+    method === 'GET' ? {} : ERRORS.unsafe,
+    cookies.session === 'required' ? ERRORS.noSession : {},
+    errors,
+  ]
+  for (const source of sources) {
+    for (const [status, codes] of Object.entries(source)) {
       all[Number(status)] = [...new Set([...(all[Number(status)] ?? []), ...codes])].sort()
     }
   }
   return all
 }
 
-function answerOf(
-  { says, content = {}, headers = [] }: AnswerDescription,
-  status: string,
+const ERRORS = {
+  everywhere: { 400: ['E0000001'], 409: ['E0000006'], 414: ['E0000001'] },
+  ours: { 500: ['E0000009'], 503: ['E0000009'] },
+  crossSite: { 403: ['E0000006'] },
+  noSession: { 401: ['E0000005'] },
+  unsafe: { 400: ['E0000003'], 413: ['E0000001'], 415: ['E0000021'] },
+} as const satisfies Record<string, ErrorsByStatus>
+
+function successResponse(
+  { description, content = {}, headers = [] }: SuccessResponse,
   example: unknown,
 ): ZodOpenApiResponseObject {
-  const media = (schema: z.ZodType, type: string) =>
-    status === '200' && type === MEDIA_TYPES.json ? { schema, ...exampleOf(example) } : { schema }
+  const media = mapEntries(content, (schema, type) =>
+    type === MEDIA_TYPES.json ? { schema, ...(example !== undefined && { example }) } : { schema },
+  )
   return {
-    description: says,
+    description,
     headers: headersOf(['X-Request-Id', ...headers]),
-    ...(Object.keys(content).length === 0 ? {} : { content: mapEntries(content, media) }),
+    ...(Object.keys(media).length > 0 && { content: media }),
   }
 }
 
-function exampleOf(example: unknown): { example?: unknown } {
-  return example === undefined ? {} : { example }
-}
-
-/** Where the upstream answers errors of its own, our codes are some among others. */
-function refusalOf(
+/** Where errors of the upstream are passed on, any code may come besides those listed. */
+function errorResponse(
   status: string,
   codes: readonly ErrorCode[],
-  { passesErrorsOn = false, showsErrorPages = false, withoutBody = false }: RouteDescription,
+  { passesErrorsOn = false, showsErrorPages, withoutBody }: Operation,
 ): ZodOpenApiResponseObject {
-  const mayBeTheirs = passesErrorsOn && PASSED_ON.includes(Number(status))
+  const anyCode = passesErrorsOn && PASSED_ON.has(status)
   const [first, ...others] = codes
-  const schema = mayBeTheirs || first === undefined ? errorObject : errorOf([first, ...others])
-  const sentences = codes.map((code) => `\`${code}\`: ${MEANINGS_HERE[status] ?? ERROR_CODES[code]}.`)
-  if (mayBeTheirs) sentences.push('Or another code of the sign-in API, as it is.')
+  const schema = anyCode || first === undefined ? errorObject : errorOf([first, ...others])
+  const sentences = codes.map((code) => `\`${code}\`: ${STATUS_MEANINGS[status] ?? ERROR_CODES[code]}.`)
+  if (anyCode) sentences.push('Or another code of the sign-in API, as it is.')
   const content = {
     'application/json': { schema },
-    ...(showsErrorPages ? { 'text/html': { schema: z.string() } } : {}),
+    ...(showsErrorPages && { 'text/html': { schema: z.string() } }),
   }
-  return sharedResponse(
-    [
-      'E',
-      status,
-      ...namesOf(codes),
-      ...(mayBeTheirs ? ['theirs'] : []),
-      ...(showsErrorPages ? ['page'] : []),
-      ...(withoutBody ? ['bare'] : []),
-    ].join('-'),
-    {
-      description: sentences.join('\n\n'),
-      headers: headersOf([
-        'X-Request-Id',
-        ...(status === '429' ? RATE_LIMIT_HEADERS : []),
-        ...(status === '429' || status === '503' ? (['Retry-After'] as const) : []),
-      ]),
-      ...(withoutBody ? {} : { content }),
-    },
-  )
+  const codeNames = codes.length <= 3 ? codes : [codes[0], `and-${codes.length - 1}-more`]
+  const variants = [anyCode && 'theirs', showsErrorPages && 'page', withoutBody && 'bare']
+  return sharedResponse({
+    id: ['E', status, ...codeNames, ...variants].filter(Boolean).join('-'),
+    description: sentences.join('\n\n'),
+    headers: headersOf([
+      'X-Request-Id',
+      ...(status === '429' ? RATE_LIMIT_HEADERS : []),
+      ...(status === '429' || status === '503' ? (['Retry-After'] as const) : []),
+    ]),
+    ...(!withoutBody && { content }),
+  })
 }
 
-const THEIR_ERROR: ZodOpenApiResponseObject = {
+const UPSTREAM_ERROR: ZodOpenApiResponseObject = {
   id: 'E-theirs',
   description: 'Any other error of the sign-in API, as it is.',
   headers: headersOf(['X-Request-Id']),
@@ -271,29 +213,25 @@ const THEIR_ERROR: ZodOpenApiResponseObject = {
 }
 
 /** Statuses that say more than their code. */
-const MEANINGS_HERE: Readonly<Record<string, string>> = {
+const STATUS_MEANINGS: Readonly<Record<string, string>> = {
   409: 'another session is open in this browser than `X-Gatehouse-Session` names; nothing was done',
   413: 'the body is larger than 64 kB',
   414: 'the URL is too long',
 }
 
-/** Statuses under which the sign-in API's own errors pass on. */
-const PASSED_ON = [400, 401, 403, 404, 429, 500, 503]
+/** Statuses of Okta's own errors that are passed on. */
+const PASSED_ON: ReadonlySet<string> = new Set(['400', '401', '403', '404', '429', '500', '503'])
 
-/** Equal answers are one component. */
+/** Equal responses are one component, which zod-openapi knows by the object's identity. */
 const shared = new Map<string, ZodOpenApiResponseObject>()
-function sharedResponse(id: string, response: ZodOpenApiResponseObject): ZodOpenApiResponseObject {
-  const known = shared.get(id) ?? { id, ...response }
-  if (known.description !== response.description) throw new Error(`two answers are called ${id}`)
-  shared.set(id, known)
+function sharedResponse(response: ZodOpenApiResponseObject & { id: string }): ZodOpenApiResponseObject {
+  const known = shared.get(response.id) ?? response
+  if (known.description !== response.description) throw new Error(`two responses are called ${response.id}`)
+  shared.set(response.id, known)
   return known
 }
 
-function namesOf(codes: readonly ErrorCode[]): readonly string[] {
-  return codes.length <= 3 ? codes : [...codes.slice(0, 1), `and-${codes.length - 1}-more`]
-}
-
-function headersOf(names: readonly (keyof typeof HEADERS)[]) {
+function headersOf(names: readonly (keyof typeof RESPONSE_HEADERS)[]) {
   return Object.fromEntries(names.map((name) => [name, ref('headers', name)]))
 }
 

@@ -10,7 +10,7 @@ import { type AppParts, publicRoutes } from '../src/app.ts'
 import { isErrorCode } from '../src/http/error-object.ts'
 import { createHealth } from '../src/observability/health.ts'
 import { createMetrics } from '../src/observability/metrics.ts'
-import { DESCRIPTIONS, openApiDocument } from '../src/openapi.ts'
+import { OPERATIONS, openApiDocument } from '../src/openapi.ts'
 import { EXAMPLES } from '../src/openapi-examples.ts'
 import { createOps } from '../src/ops.ts'
 import { createPamRoutes, type PamRoutesParts, pamAbsentRoutes } from '../src/pam/routes.ts'
@@ -38,13 +38,12 @@ describe('the document', () => {
       navigation: parts,
       pamRoutes,
     } as AppParts)
-    expect(DESCRIPTIONS.map(nameOf).sort()).toEqual(routes.map(nameOf).sort())
+    expect(Object.values(OPERATIONS).map(nameOf).sort()).toEqual(routes.map(nameOf).sort())
     expect(pamAbsentRoutes().map(nameOf)).toEqual(pamRoutes.map(nameOf))
-    expect(new Set(DESCRIPTIONS.map(({ id }) => id)).size).toBe(DESCRIPTIONS.length)
   })
 
   test('describes every parameter of a path', () => {
-    for (const { path, params } of DESCRIPTIONS) {
+    for (const { path, params } of Object.values(OPERATIONS)) {
       const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name)
       expect([path, Object.keys(params?.shape ?? {}).sort()]).toEqual([path, names.sort()])
     }
@@ -60,18 +59,18 @@ describe('the document', () => {
 
   test('has an example of each JSON body and response, as its schema has it', () => {
     const parsed = (schema: z.ZodType, example: unknown) => schema.safeParse(example).error?.issues ?? []
-    for (const { id, body, answers } of DESCRIPTIONS) {
-      const answer = answers[200]?.content?.['application/json']
-      const { body: bodyExample, answer: answerExample } = EXAMPLES[id] ?? {}
-      expect([id, body !== undefined, answer !== undefined]).toEqual([
+    for (const [id, { body, responses }] of Object.entries(OPERATIONS)) {
+      const response = responses[200]?.content?.['application/json']
+      const example = EXAMPLES[id]
+      expect([id, body !== undefined, response !== undefined]).toEqual([
         id,
-        bodyExample !== undefined,
-        answerExample !== undefined,
+        example?.body !== undefined,
+        example?.response !== undefined,
       ])
-      if (body !== undefined) expect([id, parsed(body, bodyExample)]).toEqual([id, []])
-      if (answer !== undefined) expect([id, parsed(answer, answerExample)]).toEqual([id, []])
+      if (body !== undefined) expect([id, parsed(body, example?.body)]).toEqual([id, []])
+      if (response !== undefined) expect([id, parsed(response, example?.response)]).toEqual([id, []])
     }
-    expect(Object.keys(EXAMPLES).filter((id) => !DESCRIPTIONS.some((one) => one.id === id))).toEqual([])
+    expect(Object.keys(EXAMPLES).filter((id) => !Object.hasOwn(OPERATIONS, id))).toEqual([])
   })
 
   test('is the same however often it is made', () => {

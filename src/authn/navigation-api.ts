@@ -1,35 +1,36 @@
 import { z } from 'zod'
-import type { RouteDescription } from '../http/route-description.ts'
+import type { Operation, Operations } from '../http/operation.ts'
 import { pathParams } from './answer-schemas.ts'
 
 const PAGE = {
   method: 'GET',
-  group: 'Redirects',
+  tag: 'Redirects',
   cookies: { device: 'required' },
   showsErrorPages: true,
-} as const satisfies Partial<RouteDescription>
+} as const satisfies Partial<Operation>
 
 const OFFERED = {
   ...PAGE,
   summary: 'Go to the very link that was offered in this sign-in',
-  details: 'Once. Every other parameter is dropped.',
+  description: 'Once. Every other parameter is dropped.',
   query: z.object({
     stateToken: z
       .string()
       .meta({ description: 'The handle.', examples: ['00example_handle_not_a_secret_000000000000000'] }),
   }),
-  answers: { 302: { says: 'To the upstream, with the real token', headers: ['Location', 'Set-Cookie'] } },
-  refusals: { 401: ['E0000011'], 403: ['E0000006', 'E0000079'] },
-} as const satisfies Partial<RouteDescription>
+  responses: {
+    302: { description: 'To the upstream, with the real token', headers: ['Location', 'Set-Cookie'] },
+  },
+  errors: { 401: ['E0000011'], 403: ['E0000006', 'E0000079'] },
+} as const satisfies Partial<Operation>
 
-/** What the OpenAPI document says of the addresses that the browser itself opens. */
-export const NAVIGATION_API: readonly RouteDescription[] = [
-  {
+/** The addresses that the browser itself opens. */
+export const NAVIGATION_OPERATIONS = {
+  beginStepUp: {
     ...PAGE,
     path: '/signin/step-up',
-    id: 'beginStepUp',
     summary: 'Where the upstream sends the browser for a step-up that an app began',
-    details: 'With `STEP_UP=on`; else it is a 404.',
+    description: 'With `STEP_UP=on`; else it is a 404.',
     cookies: { device: 'used' },
     query: z.object({
       stateToken: z
@@ -41,15 +42,16 @@ export const NAVIGATION_API: readonly RouteDescription[] = [
           examples: ['00example-state-token-not-a-secret'],
         }),
     }),
-    answers: { 303: { says: 'To `SIGN_IN_URL`, with a handle', headers: ['Location', 'Set-Cookie'] } },
-    refusals: { 400: ['E0000001'], 403: ['E0000006'], 404: ['E0000007'], 429: ['E0000047'] },
+    responses: {
+      303: { description: 'To `SIGN_IN_URL`, with a handle', headers: ['Location', 'Set-Cookie'] },
+    },
+    errors: { 400: ['E0000001'], 403: ['E0000006'], 404: ['E0000007'], 429: ['E0000047'] },
   },
-  { ...OFFERED, path: '/login/step-up/redirect', id: 'followStepUp' },
-  { ...OFFERED, path: '/login/token/redirect', id: 'followTokenRedirect' },
-  {
+  followStepUp: { ...OFFERED, path: '/login/step-up/redirect' },
+  followTokenRedirect: { ...OFFERED, path: '/login/token/redirect' },
+  followIdentityProvider: {
     ...OFFERED,
     path: '/sso/idps/:id',
-    id: 'followIdentityProvider',
     params: z.object({
       id: pathParams.id.meta({
         description: 'The identity provider’s id, as a link has it.',
@@ -57,12 +59,11 @@ export const NAVIGATION_API: readonly RouteDescription[] = [
       }),
     }),
   },
-  {
+  handOverSession: {
     ...PAGE,
     path: '/login/sessionCookieRedirect',
-    id: 'handOverSession',
     summary: 'Single sign-on: go on to an app',
-    details: 'With `SSO_REDIRECTS`. Once, and within five minutes.',
+    description: 'With `SSO_REDIRECTS`. Once, and within five minutes.',
     query: z.object({
       token: z.string().meta({
         description: 'The handle in the `sessionToken` of the answer that signed in.',
@@ -76,9 +77,12 @@ export const NAVIGATION_API: readonly RouteDescription[] = [
           examples: ['https://app.example.com/start'],
         }),
     }),
-    answers: {
-      302: { says: 'To the upstream, with the real session token', headers: ['Location', 'Set-Cookie'] },
+    responses: {
+      302: {
+        description: 'To the upstream, with the real session token',
+        headers: ['Location', 'Set-Cookie'],
+      },
     },
-    refusals: { 400: ['E0000001'], 401: ['E0000011'], 403: ['E0000006'] },
+    errors: { 400: ['E0000001'], 401: ['E0000011'], 403: ['E0000006'] },
   },
-]
+} as const satisfies Operations

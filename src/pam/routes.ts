@@ -2,13 +2,15 @@ import { createHash } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { z } from 'zod'
 import { BrokerError, invalidField, notFound, temporarilyUnavailable } from '../errors.ts'
+import { routesOf } from '../http/operation.ts'
 import { contextOf } from '../http/request-context.ts'
 import type { Route } from '../http/routes.ts'
+import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
 import { auditedOf } from '../session/audited.ts'
 import type { Session } from '../session/session.ts'
 import type { Groups, Lookup, Shown } from './groups.ts'
-import { DEFAULT_LIMIT, directoryQuery, lookupQuery } from './pam-schemas.ts'
+import { DEFAULT_LIMIT, PAM_OPERATIONS } from './pam-operations.ts'
 import { isUuid } from './upstream/group.ts'
 
 /** Finds the session of a request and moves it; throws `noSession` when there is none. */
@@ -20,13 +22,8 @@ export interface PamRoutesParts {
   readonly log: Logger
 }
 
-const PATHS = {
-  me: '/api/v1/pam/me',
-  list: '/api/v1/pam/groups',
-  one: '/api/v1/pam/groups/:id',
-} as const
-
-type Operation = keyof typeof PATHS
+/** As the audit event names it. */
+type LookupName = AuditFields<'group_lookup'>['operation']
 
 /** Lookups of one user that may be under way at once in this process: some tabs that all load at once, and no more. */
 const MAX_OF_ONE_USER = 100
@@ -35,37 +32,39 @@ export function createPamRoutes({ groups, requireSession, log }: PamRoutesParts)
   const present = createPresenter()
   const waiting = new Map<string, number>()
 
-  return [
-    route('me', async (session, req) => groups.me(session, lookupOf(req, parseQuery(lookupQuery, req)))),
-    route('list', async (session, req) => {
-      const { limit = DEFAULT_LIMIT, search, role, sort, cursor, maxAge } = parseQuery(directoryQuery, req)
+  return routesOf(PAM_OPERATIONS, {
+    getAccess: lookedUp('me', async (session, req) =>
+      groups.me(session, lookupOf(req, parseQuery(PAM_OPERATIONS.getAccess.query, req))),
+    ),
+    listGroups: lookedUp('list', async (session, req) => {
+      const query = parseQuery(PAM_OPERATIONS.listGroups.query, req)
+      const { limit = DEFAULT_LIMIT, search, role, sort, cursor, maxAge } = query
       return groups.list(session, { search, role, sort, limit, cursor }, lookupOf(req, { maxAge }))
     }),
-    route('one', async (session, req) => {
-      const lookup = lookupOf(req, parseQuery(lookupQuery, req))
+    getGroup: lookedUp('one', async (session, req) => {
+      const lookup = lookupOf(req, parseQuery(PAM_OPERATIONS.getGroup.query, req))
       const { id } = req.params
       if (typeof id !== 'string' || !isUuid(id)) throw notFound('group (Group)')
       return groups.one(session, id, lookup)
     }),
-  ]
+  })
 
-  function route(operation: Operation, find: (session: Session, req: Request) => Promise<Shown>): Route {
-    return {
-      method: 'GET',
-      path: PATHS[operation],
-      async handle(req, res) {
-        res.setHeader('Cache-Control', 'private, no-cache')
-        const session = await requireSession(req)
-        try {
-          const shown = await oneOfFew(session, () => find(session, req))
-          audit(req, session, operation, { status: 200, ageMs: Math.round(shown.ageMs) })
-          present(req, res, shown)
-        } catch (error) {
-          if (error instanceof BrokerError)
-            audit(req, session, operation, { status: error.status, errorCode: error.code })
-          throw error
-        }
-      },
+  function lookedUp(
+    operation: LookupName,
+    find: (session: Session, req: Request) => Promise<Shown>,
+  ): Route['handle'] {
+    return async (req, res) => {
+      res.setHeader('Cache-Control', 'private, no-cache')
+      const session = await requireSession(req)
+      try {
+        const shown = await oneOfFew(session, () => find(session, req))
+        audit(req, session, operation, { status: 200, ageMs: Math.round(shown.ageMs) })
+        present(req, res, shown)
+      } catch (error) {
+        if (error instanceof BrokerError)
+          audit(req, session, operation, { status: error.status, errorCode: error.code })
+        throw error
+      }
     }
   }
 
@@ -86,7 +85,7 @@ export function createPamRoutes({ groups, requireSession, log }: PamRoutesParts)
   function audit(
     req: Request,
     session: Session,
-    operation: Operation,
+    operation: LookupName,
     outcome: { status: number; ageMs?: number; errorCode?: string },
   ): void {
     log.audit('group_lookup', { ...auditedOf(req, session), operation, ...outcome })
@@ -95,9 +94,8 @@ export function createPamRoutes({ groups, requireSession, log }: PamRoutesParts)
 
 /** When PAM is not configured (DESIGN §3): the paths are there and say so. */
 export function pamAbsentRoutes(): Route[] {
-  return Object.values(PATHS).map((path) => ({
-    method: 'GET' as const,
-    path,
+  return Object.values(PAM_OPERATIONS).map((operation) => ({
+    ...operation,
     handle() {
       throw notFound('access service: not configured')
     },

@@ -1,4 +1,5 @@
 import type { RequestHandler } from 'express'
+import { type Operations, routesOf } from '../http/operation.ts'
 import type { Route } from '../http/routes.ts'
 import { answerWithoutBody } from '../http/without-body.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -8,21 +9,38 @@ import type { Sessions } from './sessions.ts'
 /** Where a proxy in front of an application asks who is signed in (DESIGN §2). */
 export const FORWARD_AUTH = '/forward-auth'
 
+/** What a proxy hands on to the application, and must take away from what the client sent. */
+export const IDENTITY_HEADERS = [
+  'X-Auth-Request-User',
+  'X-Auth-Request-Preferred-Username',
+  'X-Auth-Request-Session',
+] as const
+
+export const FORWARD_AUTH_OPERATIONS = {
+  forwardAuth: {
+    method: 'GET',
+    path: FORWARD_AUTH,
+    getFrom: 'any-site',
+    tag: 'Session',
+    summary: 'Who is signed in, for a proxy',
+    description:
+      'For the sub-request of a proxy in front of an application: nginx `auth_request`, Traefik `forwardAuth`, Envoy `ext_authz`, Caddy `forward_auth`. No answer has a body. It keeps the session alive.',
+    cookies: { session: 'required' },
+    responses: { 200: { description: 'Somebody is.', headers: IDENTITY_HEADERS } },
+    withoutBody: true,
+  },
+} as const satisfies Operations
+
 /**
  * 200 and who it is, or 401: for a proxy's sub-request, and never with a body. It reads the session once and keeps it
  * alive. What the request itself says in `X-Auth-Request-*` is not looked at.
  */
 export function createForwardAuthRoutes({ sessions }: { sessions: Sessions }): Route[] {
-  return [
-    {
-      method: 'GET',
-      path: FORWARD_AUTH,
-      getFrom: 'any-site',
-      async handle(req, res) {
-        res.set(identityHeaders(await sessions.require(req))).end()
-      },
+  return routesOf(FORWARD_AUTH_OPERATIONS, {
+    async forwardAuth(req, res) {
+      res.set(identityHeaders(await sessions.require(req))).end()
     },
-  ]
+  })
 }
 
 export function identityHeaders({ userId, login, publicId }: Session): IdentityHeaders {
@@ -39,13 +57,6 @@ function percentEncoded(text: string): string {
 }
 
 type IdentityHeaders = Readonly<Record<(typeof IDENTITY_HEADERS)[number], string>>
-
-/** What a proxy hands on to the application, and must take away from what the client sent. */
-export const IDENTITY_HEADERS = [
-  'X-Auth-Request-User',
-  'X-Auth-Request-Preferred-Username',
-  'X-Auth-Request-Session',
-] as const
 
 /** Comes before everything that can refuse a request: refusals have no body either, and are counted. */
 export function prepareForwardAuth({ metrics }: { metrics: Metrics }): RequestHandler {

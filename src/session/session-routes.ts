@@ -1,5 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { noSession, notFound } from '../errors.ts'
+import { routesOf } from '../http/operation.ts'
 import type { Route } from '../http/routes.ts'
 import { sendJson } from '../http/send-json.ts'
 import type { Logger } from '../observability/logger.ts'
@@ -7,6 +8,7 @@ import { auditedOf } from './audited.ts'
 import type { EndAllSessions } from './end-all-sessions.ts'
 import type { Session } from './session.ts'
 import type { SessionCookie } from './session-cookie.ts'
+import { OWN_SESSIONS_OPERATIONS, SESSION_OPERATIONS } from './session-operations.ts'
 import type { Sessions } from './sessions.ts'
 
 export interface SessionRoutesParts {
@@ -48,45 +50,29 @@ export function createSessionRoutes({
 
   const signOut = signOutBy({ sessions, cookie, log })
 
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/sessions/me',
-      async handle(req, res) {
-        ensureDevice(req, res) // an SPA calls this first: the device is known before anybody signs in
-        const session = await sessions.find(req)
-        if (session === undefined) throw notFound('me (Session)')
-        sendJson(res, present(session))
-      },
+  return routesOf(SESSION_OPERATIONS, {
+    async getSession(req, res) {
+      ensureDevice(req, res) // an SPA calls this first: the device is known before anybody signs in
+      const session = await sessions.find(req)
+      if (session === undefined) throw notFound('me (Session)')
+      sendJson(res, present(session))
     },
-    {
-      method: 'DELETE',
-      path: '/api/v1/sessions/me',
-      async handle(req, res) {
-        const id = cookie.idIn(req)
-        const session = await sessions.find(req)
-        if (session === undefined || id === undefined) throw notFound('me (Session)')
-        await signOut(id, session, req, res)
-      },
+    async signOut(req, res) {
+      const id = cookie.idIn(req)
+      const session = await sessions.find(req)
+      if (session === undefined || id === undefined) throw notFound('me (Session)')
+      await signOut(id, session, req, res)
     },
-    {
-      method: 'POST',
-      path: '/api/v1/sessions/me/lifecycle/refresh',
-      async handle(req, res) {
-        const session = await sessions.refresh(req)
-        if (session === undefined) throw notFound('me (Session)')
-        sendJson(res, present(session))
-      },
+    async refreshSession(req, res) {
+      const session = await sessions.refresh(req)
+      if (session === undefined) throw notFound('me (Session)')
+      sendJson(res, present(session))
     },
-    {
-      method: 'GET',
-      path: '/api/v1/users/me',
-      async handle(req, res) {
-        const { userId, login, profile } = await lookedAt(sessions, req)
-        sendJson(res, { id: userId, status: 'ACTIVE', profile: { ...profile, login } })
-      },
+    async getUser(req, res) {
+      const { userId, login, profile } = await lookedAt(sessions, req)
+      sendJson(res, { id: userId, status: 'ACTIVE', profile: { ...profile, login } })
     },
-  ]
+  })
 }
 
 /** One's own sessions: look at them, end one, end all others. None of this keeps the session alive. */
@@ -100,49 +86,37 @@ export function createOwnSessionsRoutes({
   const audit = (req: Request, session: Session, count: number) =>
     log.audit('sessions_revoked', { ...auditedOf(req, session), reason: 'by_person', count })
 
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/sessions',
-      async handle(req, res) {
-        const own = await lookedAt(sessions, req)
-        const list = (await sessions.listOf(own.userId)).map(({ session }) => ({
-          id: session.publicId,
-          createdAt: new Date(session.createdAtMs).toISOString(),
-          lastSeenAt: new Date(session.lastSeenAtMs).toISOString(),
-          expiresAt: new Date(sessions.expiresAtMs(session)).toISOString(),
-          current: session.publicId === own.publicId,
-          userAgent: session.userAgent,
-        }))
-        sendJson(res, { sessions: list })
-      },
+  return routesOf(OWN_SESSIONS_OPERATIONS, {
+    async listSessions(req, res) {
+      const own = await lookedAt(sessions, req)
+      const list = (await sessions.listOf(own.userId)).map(({ session }) => ({
+        id: session.publicId,
+        createdAt: new Date(session.createdAtMs).toISOString(),
+        lastSeenAt: new Date(session.lastSeenAtMs).toISOString(),
+        expiresAt: new Date(sessions.expiresAtMs(session)).toISOString(),
+        current: session.publicId === own.publicId,
+        userAgent: session.userAgent,
+      }))
+      sendJson(res, { sessions: list })
     },
-    {
-      method: 'DELETE',
-      path: '/api/v1/sessions',
-      async handle(req, res) {
-        const ownId = cookie.idIn(req)
-        const own = await lookedAt(sessions, req)
-        audit(req, own, await endAllSessions(own.userId, 'by_person', { id: ownId }))
-        res.status(204).end()
-      },
+    async endOtherSessions(req, res) {
+      const ownId = cookie.idIn(req)
+      const own = await lookedAt(sessions, req)
+      audit(req, own, await endAllSessions(own.userId, 'by_person', { id: ownId }))
+      res.status(204).end()
     },
-    {
-      method: 'DELETE',
-      path: '/api/v1/sessions/:publicId',
-      async handle(req, res) {
-        const { publicId } = req.params
-        const ownId = cookie.idIn(req)
-        const own = await lookedAt(sessions, req)
-        if (publicId === own.publicId && ownId !== undefined) return signOut(ownId, own, req, res)
-        const found = (await sessions.listOf(own.userId)).find(({ session }) => session.publicId === publicId)
-        if (found === undefined) throw notFound('session')
-        await sessions.end(found.id, 'by_person')
-        audit(req, own, 1)
-        res.status(204).end()
-      },
+    async endSession(req, res) {
+      const { publicId } = req.params
+      const ownId = cookie.idIn(req)
+      const own = await lookedAt(sessions, req)
+      if (publicId === own.publicId && ownId !== undefined) return signOut(ownId, own, req, res)
+      const found = (await sessions.listOf(own.userId)).find(({ session }) => session.publicId === publicId)
+      if (found === undefined) throw notFound('session')
+      await sessions.end(found.id, 'by_person')
+      audit(req, own, 1)
+      res.status(204).end()
     },
-  ]
+  })
 }
 
 /** The request's session, not moved; 401 when there is none. Only use of the portal extends the idle time (DESIGN §4). */

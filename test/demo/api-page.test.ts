@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import type { Browser, Page } from 'playwright-core'
 import { type Demo, startDemo } from '../../src/demo/demo.ts'
-import { DESCRIPTIONS, openApiDocument } from '../../src/openapi.ts'
+import { OPERATIONS, openApiDocument } from '../../src/openapi.ts'
 import { defaultConfigPath } from '../../src/sandbox/sandbox-config.ts'
 import { openChromium } from '../support/chromium.ts'
 import { clickOnce } from '../support/click.ts'
@@ -10,6 +10,8 @@ import { COLOUR_RULES, faultsOf } from '../support/demo-page.ts'
 import { freePort } from '../support/gatehouse.ts'
 
 /** The page of the API in the demo, as built, in a real browser. */
+
+const OPERATION_COUNT = Object.keys(OPERATIONS).length
 
 let demo: Demo
 let chromium: Browser
@@ -38,7 +40,7 @@ async function open(hash = '', viewport = { width: 1280, height: 720 }): Promise
   await page.goto('about:blank')
   await page.setViewportSize(viewport)
   await page.goto(`${demo.url}/demo/api.html${hash}`)
-  await page.getByText(`${DESCRIPTIONS.length} operations`).waitFor()
+  await page.getByText(`${OPERATION_COUNT} operations`).waitFor()
 }
 
 /**
@@ -66,9 +68,9 @@ test('the document it shows is the broker’s own', async () => {
 
 test('every operation is there with its parameters, body and answers, and can be found', async () => {
   await open()
-  expect(await page.locator('#operations details').count()).toBe(DESCRIPTIONS.length)
+  expect(await page.locator('#operations details').count()).toBe(OPERATION_COUNT)
   await page.getByRole('searchbox').fill('pam/groups get')
-  await page.getByText(`2 of ${DESCRIPTIONS.length} operations`).waitFor()
+  await page.getByText(`2 of ${OPERATION_COUNT} operations`).waitFor()
   await clickOnce(page.getByText('The team’s groups'))
   const listed = page.locator('#listGroups')
   await listed
@@ -84,13 +86,13 @@ test('every operation is there with its parameters, body and answers, and can be
 test('every operation has an example request, and an example response where it answers JSON', async () => {
   await open()
   const requests = page.getByLabel('Example request')
-  expect(await requests.count()).toBe(DESCRIPTIONS.length)
+  expect(await requests.count()).toBe(OPERATION_COUNT)
   for (const example of await requests.allTextContents()) {
     expect(example).toMatch(/^(GET|POST|DELETE) \/\S+/)
     expect(example).not.toMatch(/[{}]\w|%7B|undefined/)
   }
-  const answering = DESCRIPTIONS.filter(
-    ({ answers }) => answers[200]?.content?.['application/json'] !== undefined,
+  const answering = Object.values(OPERATIONS).filter(
+    ({ responses }) => responses[200]?.content?.['application/json'] !== undefined,
   )
   expect(await page.getByLabel('Example response').count()).toBe(answering.length)
   await page.getByText('Begin a sign-in, ask where').click()

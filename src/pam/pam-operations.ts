@@ -1,8 +1,10 @@
 import { z } from 'zod'
+import { type ErrorCode, isErrorCode } from '../http/error-object.ts'
+import { type ErrorsByStatus, json, type Operation, type Operations } from '../http/operation.ts'
 import { isCursor, SORTS } from './lists/directory-page.ts'
 import { ROLES } from './roles.ts'
+import { PAM_RULES } from './upstream/pam-errors.ts'
 
-/** What the PAM routes take and answer. */
 export const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 1000
 const MAX_TEXT = 200
@@ -35,9 +37,9 @@ const maxAge = text
   })
 
 /** Strict: an unknown parameter is refused, for a mistyped filter would otherwise give a list that is not filtered. */
-export const lookupQuery = z.strictObject({ maxAge })
+const lookupQuery = z.strictObject({ maxAge })
 
-export const directoryQuery = z
+const directoryQuery = z
   .strictObject({
     maxAge,
     search: text.optional().meta({ description: 'Part of a name, in any case.' }),
@@ -91,7 +93,7 @@ const meta = z
 
 const role = z.enum(ROLES).meta({ id: 'Role' })
 
-export const accessAnswer = z
+const access = z
   .strictObject({
     user: z.string().min(1).meta({ description: 'The name at the access service.' }),
     groups: z.array(group),
@@ -102,7 +104,7 @@ export const accessAnswer = z
   })
   .meta({ id: 'Access' })
 
-export const groupsAnswer = z
+const groupPage = z
   .strictObject({
     list: z.array(group),
     nextCursor: z.string().nullable().meta({ description: 'Asks for the next page; null on the last one.' }),
@@ -110,8 +112,72 @@ export const groupsAnswer = z
   })
   .meta({ id: 'GroupPage' })
 
-export const groupAnswer = z.strictObject({ ...groupFields, meta }).meta({ id: 'GroupWithMeta' })
+const groupWithMeta = z.strictObject({ ...groupFields, meta }).meta({ id: 'GroupWithMeta' })
 
-export const groupParam = z.object({
+const groupParam = z.object({
   id: z.guid().meta({ description: 'The group’s id.', examples: ['bd300cc8-8e91-5aa5-8fa6-e2287db02835'] }),
 })
+
+const CODES: readonly ErrorCode[] = [...new Set<string>(Object.values(PAM_RULES).map(({ code }) => code))]
+  .filter(isErrorCode)
+  .sort()
+
+const codesOf = (status: number): ErrorCode[] =>
+  CODES.filter((code) =>
+    Object.values(PAM_RULES).some((rule) => rule.code === code && rule.status === status),
+  )
+
+/** `maxAge` turns every failure into a 503 if there are no data that are new enough (DESIGN §6). */
+const ERRORS: ErrorsByStatus = {
+  400: ['E0000001'],
+  404: ['E0000007', ...codesOf(404)],
+  502: codesOf(502),
+  503: CODES,
+  504: codesOf(504),
+}
+
+/** Whether a user may list groups is decided on a fresh response, or not at all: then 503 as well. */
+const DIRECTORY_ERRORS: ErrorsByStatus = { ...ERRORS, 403: ['E0000006'], 404: ['E0000007'] }
+
+const lookup = (schema: z.ZodType) =>
+  ({
+    method: 'GET',
+    tag: 'Access',
+    cookies: { session: 'required' },
+    headers: ['If-None-Match'],
+    responses: {
+      200: json('Found', schema, ['ETag', 'Age']),
+      304: { description: 'As before: the ETag is one of `If-None-Match`.', headers: ['ETag', 'Age'] },
+    },
+  }) as const satisfies Partial<Operation>
+
+const WITHOUT_PAM = 'Without `PAM_BASE_URL` it is a 404.'
+const DIRECTORY_ONLY = `Where \`PAM_DIRECTORY\` allows this person to. ${WITHOUT_PAM}`
+
+export const PAM_OPERATIONS = {
+  getAccess: {
+    ...lookup(access),
+    path: '/api/v1/pam/me',
+    summary: 'One’s own groups and roles',
+    description: WITHOUT_PAM,
+    query: lookupQuery,
+    errors: ERRORS,
+  },
+  listGroups: {
+    ...lookup(groupPage),
+    path: '/api/v1/pam/groups',
+    summary: 'The team’s groups',
+    description: DIRECTORY_ONLY,
+    query: directoryQuery,
+    errors: DIRECTORY_ERRORS,
+  },
+  getGroup: {
+    ...lookup(groupWithMeta),
+    path: '/api/v1/pam/groups/:id',
+    summary: 'One group of the team',
+    description: DIRECTORY_ONLY,
+    params: groupParam,
+    query: lookupQuery,
+    errors: DIRECTORY_ERRORS,
+  },
+} as const satisfies Operations
