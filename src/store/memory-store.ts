@@ -1,14 +1,15 @@
 import { storeUnavailable } from '../errors.ts'
 import type { WindowName } from './counting.ts'
 import { assertCountable, assertOneSlot, MANY_WINDOWS, newWindowId, wholeMs } from './keys.ts'
-import type { Claim, ClaimRequest, Settlement, Store } from './store.ts'
+import { createOperations, type OperationName, type OperationResult } from './operations.ts'
+import type { Store } from './store.ts'
 
-export interface MemoryStoreParts {
-  /** Milliseconds on a clock that never jumps; default: the process's monotonic one. */
+export interface MemoryStoreOptions {
+  /** Milliseconds on a clock that never jumps; default: the process's monotonic clock. */
   readonly now?: () => number
   /** Milliseconds since 1970, for `notAfterMs` of a count; default: the system's clock. */
   readonly sinceEpoch?: () => number
-  /** Where it keeps what it holds; given by those who want to look past the operations. */
+  /** Holds the content; for tests that look past the operations. */
   readonly entries?: Map<string, MemoryEntry>
 }
 
@@ -19,214 +20,219 @@ export interface MemoryEntry {
   expiresAt: number
 }
 
-interface Running {
-  readonly count: number
-  readonly endsAt: number
-  readonly begunBy: string
-}
-
-/**
- * The embedded store of one process: `memory:`. For the demo, for tests and for development; what it holds is gone
- * with the process. Every operation is atomic because its body never awaits.
- */
+/** The embedded store of one process: `memory:`. For the demo, tests and development; its content ends with the process. */
 export function createMemoryStore({
   now = () => performance.now(),
   sinceEpoch = Date.now,
   entries = new Map(),
-}: MemoryStoreParts = {}): Store {
+}: MemoryStoreOptions = {}): Store {
+  const memory = new Memory(entries, now, sinceEpoch)
   const sweep = startSweep(entries, now)
-  let closed = false
-
-  function entryAt(key: string): MemoryEntry | undefined {
-    if (closed) throw storeUnavailable(new Error('store: closed'))
-    const entry = entries.get(key)
-    if (entry === undefined || entry.expiresAt > now()) return entry
-    entries.delete(key)
-    return undefined
+  let isClosed = false
+  const assertOpen = () => {
+    if (isClosed) throw storeUnavailable(new Error('store: closed'))
   }
-
-  function textAt(key: string): string | undefined {
-    const content = entryAt(key)?.content
-    if (content instanceof Map) throw new TypeError('store: this key holds an index')
-    return content
-  }
-
-  function fieldsAt(key: string): Map<string, string> | undefined {
-    const content = entryAt(key)?.content
-    if (typeof content === 'string') throw new TypeError('store: this key holds no index')
-    return content
-  }
-
-  /** A window that has not ended. */
-  function windowAt(place: string, { keySuffix, name }: WindowName): Running | undefined {
-    const text = fieldsAt(place + keySuffix)?.get(name)
-    const running = text === undefined ? undefined : readWindow(text)
-    return running !== undefined && running.endsAt > now() ? running : undefined
-  }
-
-  function endWindow(place: string, { keySuffix, name }: WindowName): void {
-    const fields = fieldsAt(place + keySuffix)
-    fields?.delete(name)
-    if (fields?.size === 0) entries.delete(place + keySuffix)
-  }
-
-  function dropEnded(fields: Map<string, string>): void {
-    if (fields.size < MANY_WINDOWS) return
-    for (const [name, text] of fields) if (readWindow(text).endsAt <= now()) fields.delete(name)
-  }
-
-  function put(key: string, content: MemoryEntry['content'], ttlMs: number): void {
-    entries.set(key, { content, expiresAt: now() + wholeMs(ttlMs) })
-  }
-
   return {
     keepsOrder: true,
-
-    async get(key) {
-      return textAt(key)
-    },
-
-    async set(key, value, ttlMs, when) {
-      const present = entryAt(key) !== undefined
-      if ((when === 'absent' && present) || (when === 'present' && !present)) return false
-      put(key, value, ttlMs)
-      return true
-    },
-
-    async swap(key, value, ttlMs) {
-      const before = textAt(key)
-      put(key, value, ttlMs)
-      return before
-    },
-
-    async delete(key) {
-      return entryAt(key) !== undefined && entries.delete(key)
-    },
-
-    async deleteIf(key, expected) {
-      return textAt(key) === expected && entries.delete(key)
-    },
-
-    async claim({ lockKey, recordKey, token, lockTtlMs, word: asked }: ClaimRequest): Promise<Claim> {
-      assertOneSlot(lockKey, recordKey, ...(asked ? [asked.key] : []))
-      const value = textAt(recordKey)
-      const word = asked && textAt(asked.key)
-      const isBarred = asked !== undefined && word?.startsWith(asked.bar) === true
-      const holder = textAt(lockKey) ?? (isBarred ? undefined : token)
-      if (holder === token) put(lockKey, token, lockTtlMs)
-      return { claimed: holder === token, holder, value, word }
-    },
-
-    async settle({
-      lockKey,
-      recordKey,
-      token,
-      expected,
-      record,
-      result,
-      word,
-    }: Settlement): Promise<boolean> {
-      const left = [result, word].filter((one) => one !== undefined)
-      assertOneSlot(lockKey, recordKey, ...left.map(({ key }) => key))
-      const current = textAt(recordKey)
-      const settled = current === expected || (typeof record === 'object' && current === record.write)
-      if (settled && typeof record === 'object') put(recordKey, record.write, record.ttlMs)
-      if (settled && record === 'delete') entries.delete(recordKey)
-      if (settled) for (const { key, value, ttlMs } of left) put(key, value, ttlMs)
-      if (textAt(lockKey) === token) entries.delete(lockKey)
-      return settled
-    },
-
-    async indexPut(key, field, value, ttlMs) {
-      const fields = fieldsAt(key) ?? new Map<string, string>()
-      const expiresAt = Math.max(entries.get(key)?.expiresAt ?? 0, now() + wholeMs(ttlMs))
-      entries.set(key, { content: fields.set(field, value), expiresAt })
-      return fields.size
-    },
-
-    async indexAll(key) {
-      return Object.fromEntries(fieldsAt(key) ?? [])
-    },
-
-    async indexRemove(key, field) {
-      const fields = fieldsAt(key)
-      const removed = fields?.delete(field) ?? false
-      if (fields?.size === 0) entries.delete(key)
-      return removed
-    },
-
-    async count(counting) {
-      assertCountable(counting)
-      const { place, windows, instead, notAfterMs } = counting
-      if (notAfterMs !== undefined && sinceEpoch() > notAfterMs)
-        return { instead: false, full: undefined, late: true, countedIn: [] }
-      const isInstead = instead !== undefined && entryAt(instead.ifThere) !== undefined
-      const chosen = isInstead ? instead.windows : windows
-      const begunBy = newWindowId()
-      const running = chosen.map((window) => ({
-        window,
-        key: place + window.keySuffix,
-        ...(windowAt(place, window) ?? { count: 0, endsAt: now() + wholeMs(window.ttlMs), begunBy }),
-      }))
-      const fullest = running
-        .map(({ window, count, endsAt }, index) => ({
-          index,
-          isFull: count >= window.most,
-          leftMs: endsAt - now(),
-        }))
-        .filter(({ isFull }) => isFull)
-        .sort((one, other) => other.leftMs - one.leftMs)[0]
-      if (fullest !== undefined) {
-        const { index, leftMs } = fullest
-        return { instead: isInstead, full: { index, leftMs }, countedIn: [] }
-      }
-      for (const { window, key, count, endsAt, begunBy } of running) {
-        const fields = fieldsAt(key) ?? new Map<string, string>()
-        if (count === 0) dropEnded(fields)
-        const expiresAt = Math.max(entries.get(key)?.expiresAt ?? 0, endsAt)
-        fields.set(window.name, JSON.stringify({ count: count + 1, endsAt, begunBy }))
-        entries.set(key, { content: fields, expiresAt })
-      }
-      const countedIn = running.map(({ window, begunBy }) => ({ window, begunBy }))
-      return { instead: isInstead, full: undefined, countedIn }
-    },
-
-    async uncount(place, counted) {
-      for (const { window, begunBy } of counted) {
-        const running = windowAt(place, window)
-        if (running?.begunBy !== begunBy) continue
-        const left = { ...running, count: running.count - 1 }
-        if (left.count <= 0) endWindow(place, window)
-        else fieldsAt(place + window.keySuffix)?.set(window.name, JSON.stringify(left))
-      }
-    },
-
-    async endCounts(place, windows, mark) {
-      if (mark) assertOneSlot(place, mark.key)
-      for (const window of windows) endWindow(place, window)
-      if (mark) put(mark.key, '1', mark.ttlMs)
-    },
-
-    async ping() {
-      if (closed) throw storeUnavailable(new Error('store: closed'))
-    },
-
+    ...createOperations(async (name, parameters) => {
+      assertOpen()
+      return OPERATIONS[name](memory, ...parameters)
+    }),
+    ping: async () => assertOpen(),
     async close() {
-      closed = true
+      isClosed = true
       clearInterval(sweep)
       entries.clear()
     },
   }
 }
 
-function readWindow(text: string): Running {
-  return JSON.parse(text) as Running // only `count` and `uncount` write one
+/** Each is synchronous, and so atomic. */
+const OPERATIONS: {
+  readonly [Name in OperationName]: (
+    memory: Memory,
+    ...parameters: Parameters<Store[Name]>
+  ) => OperationResult<Name>
+} = {
+  get: (memory, key) => memory.text(key),
+
+  set(memory, key, value, ttlMs, when) {
+    if (when !== undefined && memory.has(key) !== (when === 'present')) return false
+    memory.put(key, value, ttlMs)
+    return true
+  },
+
+  swap(memory, key, value, ttlMs) {
+    const before = memory.text(key)
+    memory.put(key, value, ttlMs)
+    return before
+  },
+
+  delete: (memory, key) => memory.delete(key),
+
+  deleteIf: (memory, key, expected) => memory.text(key) === expected && memory.delete(key),
+
+  claim(memory, { lockKey, recordKey, token, lockTtlMs, word: asked }) {
+    assertOneSlot(lockKey, recordKey, asked?.key ?? recordKey)
+    const value = memory.text(recordKey)
+    const word = asked && memory.text(asked.key)
+    const isBarred = asked !== undefined && word?.startsWith(asked.bar) === true
+    const holder = memory.text(lockKey) ?? (isBarred ? undefined : token)
+    if (holder === token) memory.put(lockKey, token, lockTtlMs)
+    return { claimed: holder === token, holder, value, word }
+  },
+
+  settle(memory, { lockKey, recordKey, token, expected, record, result, word }) {
+    const left = [result, word].filter((one) => one !== undefined)
+    assertOneSlot(lockKey, recordKey, ...left.map(({ key }) => key))
+    const written = typeof record === 'object' ? record : undefined
+    const current = memory.text(recordKey)
+    const settled = current === expected || (written !== undefined && current === written.write)
+    if (settled) {
+      if (written !== undefined) memory.put(recordKey, written.write, written.ttlMs)
+      if (record === 'delete') memory.delete(recordKey)
+      for (const { key, value, ttlMs } of left) memory.put(key, value, ttlMs)
+    }
+    OPERATIONS.deleteIf(memory, lockKey, token)
+    return settled
+  },
+
+  indexPut: (memory, key, field, value, ttlMs) =>
+    memory.putField(key, field, value, memory.now() + wholeMs(ttlMs)),
+
+  indexAll: (memory, key) => Object.fromEntries(memory.fields(key) ?? []),
+
+  indexRemove: (memory, key, field) => memory.deleteField(key, field),
+
+  count(memory, counting) {
+    assertCountable(counting)
+    const { place, windows, instead, notAfterMs = Number.POSITIVE_INFINITY } = counting
+    if (memory.sinceEpoch() > notAfterMs)
+      return { instead: false, full: undefined, late: true, countedIn: [] }
+    const isInstead = instead !== undefined && memory.has(instead.ifThere)
+    const begunBy = newWindowId()
+    const running = (isInstead ? instead.windows : windows).map((window) => {
+      const begun = { count: 0, endsAt: memory.now() + wholeMs(window.ttlMs), begunBy }
+      return { window, ...(windowAt(memory, place, window) ?? begun) }
+    })
+    const [full] = running
+      .flatMap(({ window, count, endsAt }, index) =>
+        count < window.most ? [] : [{ index, leftMs: endsAt - memory.now() }],
+      )
+      .sort((one, other) => other.leftMs - one.leftMs)
+    if (full !== undefined) return { instead: isInstead, full, countedIn: [] }
+    for (const { window, ...before } of running)
+      putWindow(memory, place, window, { ...before, count: before.count + 1 })
+    return {
+      instead: isInstead,
+      full: undefined,
+      countedIn: running.map(({ window, begunBy }) => ({ window, begunBy })),
+    }
+  },
+
+  uncount(memory, place, counted) {
+    for (const { window, begunBy } of counted) {
+      const running = windowAt(memory, place, window)
+      if (running?.begunBy !== begunBy) continue
+      if (running.count > 1) putWindow(memory, place, window, { ...running, count: running.count - 1 })
+      else memory.deleteField(place + window.keySuffix, window.name)
+    }
+  },
+
+  endCounts(memory, place, windows, mark) {
+    if (mark) assertOneSlot(place, mark.key)
+    for (const { keySuffix, name } of windows) memory.deleteField(place + keySuffix, name)
+    if (mark) memory.put(mark.key, '1', mark.ttlMs)
+  },
+}
+
+/** A window, as its key's field of that name holds it in JSON. */
+interface Running {
+  readonly count: number
+  readonly endsAt: number
+  readonly begunBy: string
+}
+
+function parseWindow(text: string): Running {
+  return JSON.parse(text) as Running // only putWindow writes one
+}
+
+/** undefined: it has not begun, or it has ended. */
+function windowAt(memory: Memory, place: string, { keySuffix, name }: WindowName): Running | undefined {
+  const text = memory.fields(place + keySuffix)?.get(name)
+  const running = text === undefined ? undefined : parseWindow(text)
+  return running !== undefined && running.endsAt > memory.now() ? running : undefined
+}
+
+function putWindow(memory: Memory, place: string, { keySuffix, name }: WindowName, running: Running): void {
+  const fields = memory.fields(place + keySuffix) ?? new Map<string, string>()
+  if (running.count === 1 && fields.size >= MANY_WINDOWS)
+    for (const [other, text] of fields) if (parseWindow(text).endsAt <= memory.now()) fields.delete(other)
+  memory.putField(place + keySuffix, name, JSON.stringify(running), running.endsAt)
+}
+
+/** The entries that have not expired. */
+class Memory {
+  readonly #entries: Map<string, MemoryEntry>
+  readonly now: () => number
+  readonly sinceEpoch: () => number
+
+  constructor(entries: Map<string, MemoryEntry>, now: () => number, sinceEpoch: () => number) {
+    this.#entries = entries
+    this.now = now
+    this.sinceEpoch = sinceEpoch
+  }
+
+  has(key: string): boolean {
+    return this.#entryAt(key) !== undefined
+  }
+
+  text(key: string): string | undefined {
+    const content = this.#entryAt(key)?.content
+    if (content instanceof Map) throw new TypeError('store: this key holds an index')
+    return content
+  }
+
+  fields(key: string): Map<string, string> | undefined {
+    const content = this.#entryAt(key)?.content
+    if (typeof content === 'string') throw new TypeError('store: this key holds no index')
+    return content
+  }
+
+  put(key: string, content: string, ttlMs: number): void {
+    this.#entries.set(key, { content, expiresAt: this.now() + wholeMs(ttlMs) })
+  }
+
+  /** The key lives until `expiresAt`, or longer if it did before. */
+  putField(key: string, field: string, value: string, expiresAt: number): number {
+    const content = (this.fields(key) ?? new Map<string, string>()).set(field, value)
+    this.#entries.set(key, { content, expiresAt: Math.max(this.#entryAt(key)?.expiresAt ?? 0, expiresAt) })
+    return content.size
+  }
+
+  delete(key: string): boolean {
+    return this.has(key) && this.#entries.delete(key)
+  }
+
+  deleteField(key: string, field: string): boolean {
+    const fields = this.fields(key)
+    const deleted = fields?.delete(field) ?? false
+    if (fields?.size === 0) this.#entries.delete(key)
+    return deleted
+  }
+
+  #entryAt(key: string): MemoryEntry | undefined {
+    const entry = this.#entries.get(key)
+    if (entry === undefined || entry.expiresAt > this.now()) return entry
+    this.#entries.delete(key)
+    return undefined
+  }
 }
 
 const SWEEP_INTERVAL_MS = 1000
 const SWEEP_KEYS = 1000
 
-/** Deletes what has expired though nobody reads it: walks through all keys, a bounded number at a time. */
+/** Deletes expired entries that nobody reads: walks through all keys, a bounded number at a time. */
 function startSweep(entries: Map<string, MemoryEntry>, now: () => number): NodeJS.Timeout {
   let walk = entries.entries()
   return setInterval(() => {

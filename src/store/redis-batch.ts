@@ -1,35 +1,57 @@
 import type { Cluster, Redis } from 'ioredis'
-import type { Operation, Replies } from './redis-scripts.ts'
+import type { Replies } from './redis-scripts.ts'
 
-/** Has Redis carry out one operation of `redis-scripts.ts`, on keys of one slot. */
-export type CallOperation = <Name extends Operation>(
+/** Sends one operation of `redis-scripts.ts`, on keys of one slot. */
+export type CallRedis = <Name extends keyof Replies>(
   name: Name,
   keys: readonly string[],
   args: readonly (string | number)[],
 ) => Promise<Replies[Name]>
 
 interface Call {
-  readonly name: Operation
+  readonly name: keyof Replies
   readonly keys: readonly string[]
   readonly args: readonly (string | number)[]
   resolve(reply: unknown): void
   reject(error: unknown): void
 }
 
-/** Redis does nothing else while it carries out a batch; one of this size takes it about as long as one slow command. */
-const MOST_AT_ONCE = 64
-/** An operation waits at most so long for the replies to earlier ones; then it is sent without them. */
-const LONGEST_WAIT_MS = 20
+/** Redis does nothing else while it carries out a batch. A batch of this size takes it about as long as one slow command. */
+const MAX_BATCH_SIZE = 64
+/** An operation waits no longer for the replies to earlier ones. */
+const MAX_WAIT_MS = 20
 
 /**
- * Operations that are asked for in the same turn of the event loop, by one request or by many, go to Redis as one
- * command; so do those that are asked for while Redis owes replies. Every command costs the client work, and that was a
- * third of the work of a sign-in step (docs/performance.md). In a cluster each operation goes by itself, because two of
- * them seldom lie in one slot.
+ * Operations of one turn of the event loop, of one request or of many, go to Redis as one command. So do operations that are asked
+ * for while Redis owes replies. Every command costs the client work: it was a third of the work of a sign-in step
+ * (docs/performance.md). In a cluster each operation is a command, because two of them are seldom in one slot. Reads are plain
+ * commands too.
  */
-export function createRedisBatch(client: Redis | Cluster): CallOperation {
+export function createRedisBatch(client: Redis | Cluster): CallRedis {
+  const add = client.isCluster ? (call: Call) => void send(client, [call]) : createGatherer(client)
+
+  return <Name extends keyof Replies>(
+    name: Name,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<Replies[Name]> =>
+    new Promise((resolve, reject) => {
+      // Replies says what Redis answers to the name
+      const call: Call = { name, keys, args, resolve: resolve as Call['resolve'], reject }
+      const read = READS[name]
+      if (read === undefined) add(call)
+      else read(client, keys[0] ?? '').then(call.resolve, reject)
+    })
+}
+
+const READS: { readonly [name: string]: (client: Redis | Cluster, key: string) => Promise<unknown> } = {
+  get: (client, key) => client.get(key),
+  indexAll: (client, key) => client.hgetall(key),
+}
+
+function createGatherer(client: Redis | Cluster): (call: Call) => void {
   let waiting: Call[] = []
-  let underWay = 0
+  let batchesSent = 0
   let isPlanned = false
   let longest: NodeJS.Timeout | undefined
 
@@ -44,36 +66,25 @@ export function createRedisBatch(client: Redis | Cluster): CallOperation {
     isPlanned = false
     const calls = waiting
     waiting = []
-    for (let n = 0; n < calls.length; n += MOST_AT_ONCE) {
-      underWay += 1
-      void send(client, calls.slice(n, n + MOST_AT_ONCE)).then(over)
+    for (let n = 0; n < calls.length; n += MAX_BATCH_SIZE) {
+      batchesSent += 1
+      void send(client, calls.slice(n, n + MAX_BATCH_SIZE)).then(onReplies)
     }
   }
 
-  const over = () => {
-    underWay -= 1
-    if (underWay === 0 && waiting.length > 0) plan() // a turn later: with what these replies lead to
+  const onReplies = () => {
+    batchesSent -= 1
+    if (batchesSent === 0 && waiting.length > 0) plan() // a turn later: with the operations that these replies lead to
   }
 
-  const add = (call: Call) => {
-    if (client.isCluster) return void send(client, [call])
+  return (call) => {
     waiting.push(call)
-    if (underWay === 0) plan()
-    else longest ??= setTimeout(plan, LONGEST_WAIT_MS)
+    if (batchesSent === 0) plan()
+    else longest ??= setTimeout(plan, MAX_WAIT_MS)
   }
-
-  return <Name extends Operation>(
-    name: Name,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-  ): Promise<Replies[Name]> =>
-    new Promise((resolve, reject) => {
-      // what answers to the name is said in redis-scripts.ts alone, beside what it does
-      add({ name, keys, args, resolve: resolve as Call['resolve'], reject })
-    })
 }
 
-/** Never rejects: who asked is told. */
+/** Never rejects: each caller is told. */
 async function send(client: Redis | Cluster, calls: readonly Call[]): Promise<void> {
   try {
     const keys = calls.flatMap((call) => call.keys)

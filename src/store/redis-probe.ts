@@ -1,51 +1,50 @@
-import type { Cluster, Redis } from 'ioredis'
-import type { CallOperation } from './redis-batch.ts'
-import type { Operation } from './redis-scripts.ts'
+import type { OperationName } from './operations.ts'
+import type { CallRedis } from './redis-batch.ts'
+import { OPERATIONS, type RedisOperation } from './redis-operations.ts'
+import type { Store } from './store.ts'
 
 /**
- * Carries out every operation of the store once, on keys of its own. It fails when the Redis user may not run one of
- * them or may not use the broker's keys, when Redis is full, or when it takes no writes.
+ * Carries out every operation of the store once, on its own keys. It fails if the Redis user may not run one of
+ * them or may not use the broker's keys, if Redis is full, or if it takes no writes.
  */
-export async function probeRedis(client: Redis | Cluster, call: CallOperation): Promise<void> {
-  const names = Object.keys(SAMPLES) as Operation[]
-  await Promise.all([
-    client.get(keyFor('record')),
-    client.hgetall(keyFor('index')),
-    ...names.map((name) => call(name, SAMPLES[name].keys, SAMPLES[name].args)),
-  ])
+export async function probeRedis(call: CallRedis): Promise<void> {
+  await Promise.all(
+    (Object.keys(SAMPLES) as OperationName[]).map((name) => {
+      const { request } = OPERATIONS[name] as RedisOperation<OperationName>
+      const { keys, args } = request(...SAMPLES[name])
+      return call(name, keys, args)
+    }),
+  )
 }
 
 /** In one slot, so that one command carries all of them. */
 const keyFor = (name: string) => `gatehouse:ping:{ping}:${name}`
 
 const TTL_MS = 10_000
-const LONG_AFTER_MS = Number.MAX_SAFE_INTEGER
-const WINDOWS = [['', 'window', 1_000_000, TTL_MS, ':former']]
-const RECORD = ['write', 'value', TTL_MS]
-const NOTHING_LEFT = ['0', '', 0]
-
-interface Sample {
-  readonly keys: readonly string[]
-  readonly args: readonly (string | number)[]
+const WINDOW = {
+  keySuffix: '',
+  name: 'window',
+  most: Number.MAX_SAFE_INTEGER,
+  ttlMs: TTL_MS,
+  formerSuffix: ':former',
 }
+const STEP = { lockKey: keyFor('lock'), recordKey: keyFor('record'), token: 'token' }
 
-/** Keys and arguments as `redis-scripts.ts` describes them, such that every command in the operation is run. */
-const SAMPLES: Readonly<Record<Operation, Sample>> = {
-  set: { keys: [keyFor('value')], args: ['value', TTL_MS, ''] },
-  swap: { keys: [keyFor('value')], args: ['value', TTL_MS] },
-  deleteIf: { keys: [keyFor('value')], args: ['value'] },
-  delete: { keys: [keyFor('value')], args: [] },
-  claim: { keys: [keyFor('lock'), keyFor('record'), keyFor('word')], args: ['token', TTL_MS, '1', 'bar'] },
-  settle: {
-    keys: [keyFor('lock'), keyFor('record'), keyFor('record'), keyFor('record')],
-    args: ['token', '', '0', ...RECORD, ...NOTHING_LEFT, ...NOTHING_LEFT],
-  },
-  indexPut: { keys: [keyFor('index')], args: ['field', 'value', TTL_MS] },
-  indexRemove: { keys: [keyFor('index')], args: ['field'] },
-  count: {
-    keys: [keyFor('count'), keyFor('count')],
-    args: ['caller', '1', LONG_AFTER_MS, JSON.stringify([WINDOWS, WINDOWS])],
-  },
-  uncount: { keys: [keyFor('count')], args: ['', 'window', 'caller'] },
-  endCounts: { keys: [keyFor('count'), keyFor('mark')], args: ['1', TTL_MS, '', 'window', ':former'] },
+/** Parameters with which each operation runs every Redis command that it may need. */
+const SAMPLES: { readonly [Name in OperationName]: Parameters<Store[Name]> } = {
+  get: [keyFor('value')],
+  set: [keyFor('value'), 'value', TTL_MS],
+  swap: [keyFor('value'), 'value', TTL_MS],
+  deleteIf: [keyFor('value'), 'value'],
+  delete: [keyFor('value')],
+  claim: [{ ...STEP, lockTtlMs: TTL_MS, word: { key: keyFor('word'), bar: 'bar' } }],
+  settle: [{ ...STEP, expected: undefined, record: { write: 'value', ttlMs: TTL_MS } }],
+  indexPut: [keyFor('index'), 'field', 'value', TTL_MS],
+  indexAll: [keyFor('index')],
+  indexRemove: [keyFor('index'), 'field'],
+  count: [
+    { place: keyFor('count'), windows: [WINDOW], instead: { ifThere: keyFor('mark'), windows: [WINDOW] } },
+  ],
+  uncount: [keyFor('count'), [{ window: WINDOW, begunBy: 'nobody' }]],
+  endCounts: [keyFor('count'), [WINDOW], { key: keyFor('mark'), ttlMs: TTL_MS }],
 }

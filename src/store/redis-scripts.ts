@@ -5,7 +5,7 @@ import { MANY_WINDOWS } from './keys.ts'
  * The operations, as bodies of Lua functions. Everything that writes is here, and so goes to Redis in the order in which it
  * was asked for. The keys of one operation lie in one slot.
  */
-const OPERATIONS = {
+const SCRIPTS = {
   /** key; value, time to live, '', 'NX' or 'XX' → whether it was written */
   set: `
 if ARGV[3] == '' then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end
@@ -117,7 +117,7 @@ for i = 3, #ARGV, 3 do
 end
 if ARGV[1] == '1' then redis.call('SET', KEYS[2], '1', 'PX', ARGV[2]) end
 return 1`,
-} as const
+} as const satisfies { readonly [Name in Exclude<keyof Replies, 'get' | 'indexAll'>]: string }
 
 /**
  * What the operations that count have in common. A window is a field of a hash: how many there were, when it ends in
@@ -149,8 +149,10 @@ local function dropEnded(key, now)
   end
 end`
 
-/** What each operation answers. */
+/** What Redis answers to each operation. The first two are plain commands: GET and HGETALL. */
 export interface Replies {
+  get: string | null
+  indexAll: Record<string, string>
   set: 0 | 1
   swap: string | null
   delete: number
@@ -163,7 +165,6 @@ export interface Replies {
   uncount: 1
   endCounts: 1
 }
-export type Operation = keyof typeof OPERATIONS & keyof Replies
 
 /**
  * One script for all of them, so that several go to Redis as one command (`redis-batch.ts`). Its arguments are, for each
@@ -173,7 +174,7 @@ export type Operation = keyof typeof OPERATIONS & keyof Replies
  */
 const BATCH = `${WINDOWS}
 local operations = {}
-${Object.entries(OPERATIONS)
+${Object.entries(SCRIPTS)
   .map(([name, body]) => `operations.${name} = function(KEYS, ARGV)${body}\nend`)
   .join('\n')}
 local replies, key, at = {}, 0, 0

@@ -1,0 +1,164 @@
+import { assertCountable, assertOneSlot, newWindowId, wholeMs } from './keys.ts'
+import type { OperationName, OperationResult } from './operations.ts'
+import type { Replies } from './redis-scripts.ts'
+import type { Store } from './store.ts'
+
+export interface RedisRequest {
+  /** All in one slot. */
+  readonly keys: readonly string[]
+  readonly args: readonly (string | number)[]
+  /** If the connection breaks, it is sent again. A deletion is not: it may have been carried out, and its second answer would be wrong. */
+  readonly isRepeatable: boolean
+}
+
+export interface RedisOperation<Name extends OperationName> {
+  /** Throws a TypeError for parameters that the contract refuses. */
+  request(...parameters: Parameters<Store[Name]>): RedisRequest
+  result(reply: Replies[Name], ...parameters: Parameters<Store[Name]>): OperationResult<Name>
+}
+
+export const OPERATIONS: { readonly [Name in OperationName]: RedisOperation<Name> } = {
+  get: {
+    request: (key) => repeatable([key]),
+    result: orUndefined,
+  },
+
+  set: {
+    request: (key, value, ttlMs, when) => ({
+      keys: [key],
+      args: [value, wholeMs(ttlMs), when === undefined ? '' : CONDITIONS[when]],
+      isRepeatable: when !== 'absent',
+    }),
+    result: isOne,
+  },
+
+  swap: {
+    request: (key, value, ttlMs) => once([key], value, wholeMs(ttlMs)),
+    result: orUndefined,
+  },
+
+  delete: {
+    request: (key) => once([key]),
+    result: isOne,
+  },
+
+  deleteIf: {
+    request: (key, expected) => once([key], expected),
+    result: isOne,
+  },
+
+  claim: {
+    request({ lockKey, recordKey, token, lockTtlMs, word }) {
+      const wordKey = word?.key ?? recordKey
+      assertOneSlot(lockKey, recordKey, wordKey)
+      const wordArgs = word ? ['1', word.bar] : ['0', '']
+      return repeatable([lockKey, recordKey, wordKey], token, wholeMs(lockTtlMs), ...wordArgs)
+    },
+    result: ([holder, value, word], { token }) => ({
+      claimed: holder === token,
+      holder: holder ?? undefined,
+      value: value ?? undefined,
+      word: word ?? undefined,
+    }),
+  },
+
+  settle: {
+    request({ lockKey, recordKey, token, expected, record, result, word }) {
+      const keys = [lockKey, recordKey, result?.key ?? recordKey, word?.key ?? recordKey]
+      assertOneSlot(...keys)
+      const written = typeof record === 'object'
+      const args = [
+        token,
+        ...(expected === undefined ? ['', '0'] : [expected, '1']),
+        ...(written ? ['write', record.write, wholeMs(record.ttlMs)] : [record, '', 0]),
+        ...[result, word].flatMap((left) => (left ? ['1', left.value, wholeMs(left.ttlMs)] : ['0', '', 0])),
+      ]
+      return { keys, args, isRepeatable: record !== 'delete' }
+    },
+    result: isOne,
+  },
+
+  indexPut: {
+    request: (key, field, value, ttlMs) => repeatable([key], field, value, wholeMs(ttlMs)),
+    result: (fields) => fields,
+  },
+
+  indexAll: {
+    request: (key) => repeatable([key]),
+    result: (fields) => fields,
+  },
+
+  indexRemove: {
+    request: (key, field) => once([key], field),
+    result: isOne,
+  },
+
+  count: {
+    request(counting) {
+      assertCountable(counting)
+      const { place, windows, instead, notAfterMs = '' } = counting
+      // One argument: separate arguments would be thirty.
+      const lists = JSON.stringify(
+        [windows, instead?.windows ?? []].map((list) =>
+          list.map(({ keySuffix, name, most, ttlMs, formerSuffix = '' }) => [
+            keySuffix,
+            name,
+            most,
+            wholeMs(ttlMs),
+            formerSuffix,
+          ]),
+        ),
+      )
+      return once([place, instead?.ifThere ?? place], newWindowId(), instead ? '1' : '0', notAfterMs, lists)
+    },
+    result([decided, full, leftMs, begunBy, late], { windows, instead }) {
+      const chosen = decided === 1 ? (instead?.windows ?? []) : windows
+      return {
+        instead: decided === 1,
+        full: full < 0 ? undefined : { index: full, leftMs },
+        ...(late === 1 ? { late: true } : {}),
+        countedIn: begunBy.flatMap((by, index) => {
+          const window = chosen[index]
+          return window === undefined ? [] : [{ window, begunBy: by }]
+        }),
+      }
+    },
+  },
+
+  uncount: {
+    request: (place, counted) =>
+      once([place], ...counted.flatMap(({ window, begunBy }) => [window.keySuffix, window.name, begunBy])),
+    result: () => {},
+  },
+
+  endCounts: {
+    request(place, windows, mark) {
+      const markKey = mark?.key ?? place
+      assertOneSlot(place, markKey)
+      return once(
+        [place, markKey],
+        ...(mark ? ['1', wholeMs(mark.ttlMs)] : ['0', 0]),
+        ...windows.flatMap(({ keySuffix, name, formerSuffix = '' }) => [keySuffix, name, formerSuffix]),
+      )
+    },
+    result: () => {},
+  },
+}
+
+const CONDITIONS = { absent: 'NX', present: 'XX' } as const
+
+function once(keys: readonly string[], ...args: readonly (string | number)[]): RedisRequest {
+  return { keys, args, isRepeatable: false }
+}
+
+function repeatable(keys: readonly string[], ...args: readonly (string | number)[]): RedisRequest {
+  return { keys, args, isRepeatable: true }
+}
+
+function orUndefined(reply: string | null): string | undefined {
+  return reply ?? undefined
+}
+
+function isOne(reply: number): boolean {
+  return reply === 1
+}
