@@ -1,28 +1,29 @@
-import { type Allowance, type RateLimitPrefix, readAllowance } from './rate-limit-headers.ts'
-import { createRateLimitProbes, PROBE_MS } from './rate-limit-probes.ts'
+import { randomUUID } from 'node:crypto'
+import { type RateLimitPrefix, readAllowance, type UpstreamClock } from './answer-headers.ts'
 import {
-  type Asking,
-  type Closure,
-  type Found,
+  createSharedRecord,
   holdOn,
-  type LimitRecord,
-  withAnswer,
-  withFound,
+  type LimitRules,
+  type RecordStore,
+  recordAfter,
+  type SharedRecord,
 } from './rate-limit-record.ts'
-import { createSharedLimit, type LimitStore } from './shared-limit.ts'
 import type { UpstreamAnswer } from './upstream-client.ts'
-import type { UpstreamClock } from './upstream-clock.ts'
 
 /**
- * Holds calls back while an API's rate limit is used up, and leaves what little is left to those who have begun. A 429
- * holds back the caller that met it. 429s to two callers with nothing in common, or an answer with nothing left, close the gate
- * for all; one probe reopens it. What one replica reads in the answers' headers holds for all, through the store. All times are
- * the API's.
+ * Holds calls back while an API's rate limit is used up, and keeps what little is left for those who have begun.
+ *
+ * - A 429 holds back its caller.
+ * - 429s to two callers with nothing in common, or an answer with nothing left, close the gate for all callers.
+ * - One probe reopens it: a single call, over all replicas. It is sent after the reset. If callers can be told apart,
+ *   the limit may be somebody's own, so it is sent at once, and again every `PROBE_MS`.
+ *
+ * What one replica reads in the answers' headers holds for all, through the store. All times are the API's.
  */
 export interface RateLimitGate {
-  /** Begins to look at what other replicas know, so that `enter` finds it there. Never fails. */
+  /** Begins to read what other replicas know, so that `enter` finds it there. Never fails. */
   look(): void
-  /** Resolves when a call may go out; throws `RateLimitRefusal` when that would take longer than the budget. */
+  /** Resolves when a call may go out; throws `RateLimitRefusal` if that would take longer than the budget. */
   enter(caller: GateCaller): Promise<GatePass>
 }
 
@@ -31,24 +32,22 @@ export interface GateCaller {
   readonly priority: 'ongoing' | 'new' | 'background'
   /** What this caller may still spend waiting; counted down. */
   readonly budget: { leftMs: number }
-  /** Whom the call is for, as keyed hashes: a limit may be one caller's alone. None: it is everybody's. */
+  /** Whom the call is for, as keyed hashes: a limit may be one caller's alone. None: every limit is everybody's. */
   readonly parties?: () => readonly string[]
-  /** What is asked for: an API may count that apart. */
-  readonly kind?: string
 }
 
 export interface GatePass {
-  /** Takes the answer in; `limited` when it is a refusal for the limit's sake. */
-  observe(answer: Pick<UpstreamAnswer, 'headers'>, limited: boolean): Promise<void>
-  /** To be called when the answer was observed, or there was none. */
+  /** Reads the answer's headers. `isRefusal`: the API refused the call because of its rate limit. */
+  observe(answer: Pick<UpstreamAnswer, 'headers'>, isRefusal: boolean): Promise<void>
+  /** To be called after `observe`, or if there was no answer. */
   leave(): Promise<void>
 }
 
-/** Nothing was sent: the API would have refused it, or somebody else needs it more. */
+/** Nothing was sent: the API would have refused the call, or what is left is for others. */
 export class RateLimitRefusal extends Error {
   override readonly name = 'RateLimitRefusal'
   readonly waitMs: number
-  /** The API's own figure, when it said one. */
+  /** The limit that the API named. */
   readonly limit: number | undefined
 
   constructor(waitMs: number, limit: number | undefined) {
@@ -58,12 +57,12 @@ export class RateLimitRefusal extends Error {
   }
 }
 
-/** The part of the store that it needs; it goes on when these throw. */
-export interface GateStore extends LimitStore {
+/** The part of the store that the gate needs. If it throws, each process goes by what it has seen itself. */
+export interface GateStore extends RecordStore {
   deleteIf(key: string, expected: string): Promise<boolean>
 }
 
-export interface RateLimitGateParts {
+export interface RateLimitGateOptions extends LimitRules {
   readonly store: GateStore
   readonly clock: UpstreamClock
   readonly monotonic: () => number
@@ -71,11 +70,7 @@ export interface RateLimitGateParts {
   readonly api: string
   readonly scope: () => string
   readonly prefix: RateLimitPrefix
-  /** At this share of the allowance and below it, `new` and `background` give way. */
-  readonly lowShare: number
-  /** The gate is never closed for longer, however far away a reset is said to be. */
-  readonly maxClosedMs: number
-  /** The most that a call is spread over after the allowance is back, in milliseconds. */
+  /** The most that a call is spread over after the reset. Part of `maxClosedMs`. */
   readonly jitterMs: number
   readonly lookEveryMs: number
   readonly random: () => number
@@ -87,98 +82,117 @@ export interface RateLimitGateParts {
 
 export type GateOutcome = 'waited' | 'gave_way' | 'refused' | 'probe'
 
-/** A limit that names no time, or one in the past. */
-const DEFAULT_CLOSED_MS = 1000
+/** While a probe is out, waiting callers look for its answer this often. */
 const POLL_MS = 50
+/** A probe that has not come back, or was refused, keeps the next one from going out for so long. */
+const PROBE_MS = 5000
+/** Longer than a call takes: other replicas know of a closed gate until the probe after the reset is answered. */
+const LINGER_MS = 15_000
 
-export function createRateLimitGate(parts: RateLimitGateParts): RateLimitGate {
-  const { store, clock, monotonic, jitterMs, onOutcome } = parts
-  /** The version is part of it: replicas of another version keep their own record, and neither overwrites the other's. */
-  const key = (what: string) => `gatehouse:limit:${parts.api}${what}:v2:${parts.scope()}`
-  const shared = createSharedLimit({ ...parts, key: () => key(''), lingerMs: jitterMs + PROBE_MS })
-  const probes = createRateLimitProbes({ store, monotonic, key })
-
+export function createRateLimitGate(options: RateLimitGateOptions): RateLimitGate {
+  const shared = createSharedRecord({
+    ...options,
+    key: () => keyOf(options, ''),
+    lingerMs: options.jitterMs + LINGER_MS,
+  })
+  const gate = { ...options, shared, claimProbe: createProbeClaim(options) }
   return {
-    look: shared.look,
+    look: () => void gate.shared.look(),
 
-    async enter({ priority, budget, parties = () => [], kind = '' }) {
-      const asking = () => ({ parties: parties(), kind })
-      const spreadMs = parts.random() * jitterMs
-      let waited = false
-      shared.look()
-      for (;;) {
-        await shared.settled()
-        const record = shared.record()
-        const hold = record && holdOn(record, asking(), clock.now())
-        if (hold === undefined || (hold.state === 'low' && priority === 'ongoing')) return passFor(asking)
-        const { closure, leftMs } = hold
-        const early = closure !== undefined && leftMs > 0 ? closure : undefined
-        if (early !== undefined && (await mayProbe(early, asking()))) return passFor(asking)
-        const isBeingFound = early?.confirmed === false && probes.isFinding() && budget.leftMs >= POLL_MS
-        if (hold.state === 'low' && !isBeingFound) throw refusal('gave_way', leftMs, record)
-        let waitMs = isBeingFound ? POLL_MS : leftMs + spreadMs
-        if (waitMs <= 0) {
-          const leave = await probes.goFirst()
-          if (leave !== undefined) {
-            onOutcome('probe')
-            return { ...passFor(asking), leave }
-          }
-          waitMs = POLL_MS
-        }
-        if (priority === 'background') throw refusal('gave_way', waitMs, record)
-        if (waitMs > budget.leftMs) throw refusal('refused', waitMs, record)
-        if (!waited) onOutcome('waited')
-        waited = true
-        budget.leftMs -= waitMs
-        await parts.sleep(waitMs)
-        shared.refresh()
+    async enter(caller) {
+      const spreadMs = gate.random() * gate.jitterMs
+      await gate.shared.look()
+      for (let waited = false; ; waited = true) {
+        const next = await passOrWait(gate, caller, spreadMs)
+        if (typeof next !== 'number') return next
+        if (!waited) gate.onOutcome('waited')
+        caller.budget.leftMs -= next
+        await gate.sleep(next)
+        await gate.shared.look(0)
       }
     },
   }
+}
 
-  /** Before the time is over, one caller after the other may learn whether the closure is everybody's. */
-  async function mayProbe(closure: Closure, { parties }: Asking): Promise<boolean> {
-    if (parties.length === 0 || !(await probes.mayFindOut(closure))) return false
-    onOutcome('probe')
-    return true
-  }
+interface Gate extends RateLimitGateOptions {
+  readonly shared: SharedRecord
+  readonly claimProbe: ProbeClaim
+}
 
-  function refusal(outcome: GateOutcome, waitMs: number, record: LimitRecord | undefined): RateLimitRefusal {
-    onOutcome(outcome)
-    return new RateLimitRefusal(waitMs, record?.limit)
-  }
+/** A pass, or how long to wait before the next look, in milliseconds. */
+async function passOrWait(gate: Gate, caller: GateCaller, spreadMs: number): Promise<GatePass | number> {
+  const { priority, budget, parties = () => [] } = caller
+  const record = gate.shared.record()
+  const isOngoing = priority === 'ongoing'
+  const hold = record && holdOn(record, { parties: parties(), isOngoing }, gate.clock.now())
+  if (hold === undefined) return createPass(gate, parties)
 
-  function passFor(asking: () => Asking): GatePass {
-    const under = shared.record()?.closure?.sinceMs
-    return {
-      leave: async () => {},
-      async observe(answer, limited) {
-        const nowMs = clock.now()
-        const allowance = readAllowance(answer, parts.prefix, nowMs)
-        if (allowance.remaining !== undefined) parts.onRemaining?.(limited ? 0 : allowance.remaining)
-        const found = foundIn(allowance, limited, nowMs)
-        const known = shared.record()
-        if (found !== undefined) await shared.save(withFound(known, found, asking(), { nowMs, under }))
-        else if (known !== undefined)
-          await shared.save(withAnswer(known, allowance.untilMs, asking(), { nowMs, under }))
-      },
+  const opensInMs = hold.leftMs + spreadMs
+  let waitMs = opensInMs
+  if (hold.by === 'closed' && (opensInMs <= 0 || parties().length > 0)) {
+    const release = await gate.claimProbe()
+    if (release !== undefined) {
+      gate.onOutcome('probe')
+      return createPass(gate, parties, { sinceMs: hold.closed.sinceMs, release })
     }
+    if (opensInMs <= 0 || !hold.closed.confirmed) waitMs = POLL_MS // another caller's probe is out
   }
+  const givesWay = hold.by === 'low' || priority === 'background'
+  if (!givesWay && waitMs <= budget.leftMs) return waitMs
+  gate.onOutcome(givesWay ? 'gave_way' : 'refused')
+  throw new RateLimitRefusal(Math.max(waitMs, opensInMs), record?.limit)
+}
 
-  /** What an answer means; undefined: there is enough left, or it says nothing. */
-  function foundIn(
-    { limit, remaining, untilMs }: Allowance,
-    isRefusal: boolean,
-    nowMs: number,
-  ): Found | undefined {
-    const latestMs = nowMs + parts.maxClosedMs - jitterMs
-    if (isRefusal || remaining === 0) {
-      const toldMs = untilMs !== undefined && untilMs > nowMs ? untilMs : nowMs + DEFAULT_CLOSED_MS
-      return { state: 'closed', untilMs: Math.min(toldMs, latestMs), limit, isRefusal }
-    }
-    if (remaining === undefined || limit === undefined || untilMs === undefined || untilMs <= nowMs)
+interface Probe {
+  /** Of the closed gate. */
+  readonly sinceMs: number
+  readonly release: () => Promise<void>
+}
+
+function createPass(gate: Gate, parties: () => readonly string[], probe?: Probe): GatePass {
+  let isConfirmed = false
+  return {
+    async observe(answer, isRefusal) {
+      const nowMs = gate.clock.now()
+      const allowance = readAllowance(answer, gate.prefix, nowMs)
+      if (allowance.remaining !== undefined) gate.onRemaining?.(isRefusal ? 0 : allowance.remaining)
+      const seen = { nowMs, allowance, isRefusal, parties, probed: probe?.sinceMs }
+      const maxClosedMs = gate.maxClosedMs - gate.jitterMs
+      const record = recordAfter(gate.shared.record(), seen, { lowShare: gate.lowShare, maxClosedMs })
+      isConfirmed = record?.closed?.confirmed ?? false
+      await gate.shared.save(record)
+    },
+    async leave() {
+      if (!isConfirmed) await probe?.release()
+    },
+  }
+}
+
+/** Resolves with the function that lets the next probe go out; undefined while another one is out. */
+type ProbeClaim = () => Promise<(() => Promise<void>) | undefined>
+
+function createProbeClaim(options: RateLimitGateOptions): ProbeClaim {
+  const { store, monotonic } = options
+  let nextAt = Number.NEGATIVE_INFINITY
+
+  return async () => {
+    if (monotonic() < nextAt) return undefined
+    nextAt = monotonic() + PROBE_MS
+    const [key, claim] = [keyOf(options, '-probe'), randomUUID()]
+    // without the store, each process has a probe of its own
+    const isOurs = await store.set(key, claim, PROBE_MS, 'absent').catch(() => true)
+    if (!isOurs) {
+      nextAt = monotonic() + POLL_MS
       return undefined
-    if (remaining > limit * parts.lowShare) return undefined
-    return { state: 'low', untilMs: Math.min(untilMs, latestMs), limit, isRefusal }
+    }
+    return async () => {
+      nextAt = Number.NEGATIVE_INFINITY
+      await store.deleteIf(key, claim).catch(() => false) // it ends by itself
+    }
   }
+}
+
+/** Names the version: replicas of another version have a record of their own, and neither overwrites the other's. */
+function keyOf({ api, scope }: RateLimitGateOptions, what: '' | '-probe'): string {
+  return `gatehouse:limit:${api}${what}:v3:${scope()}`
 }

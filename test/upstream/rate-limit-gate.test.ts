@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import { storeUnavailable } from '../../src/errors.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
+import { createUpstreamClock } from '../../src/upstream/answer-headers.ts'
 import {
   createRateLimitGate,
   type GateCaller,
@@ -10,12 +11,11 @@ import {
   type RateLimitGate,
   RateLimitRefusal,
 } from '../../src/upstream/rate-limit-gate.ts'
-import { createUpstreamClock } from '../../src/upstream/upstream-clock.ts'
 import { held } from '../support/held.ts'
 import { until } from '../support/until.ts'
 
 const START = Date.UTC(2030, 0, 1)
-const RECORD = 'gatehouse:limit:authn:v2:scope'
+const RECORD = 'gatehouse:limit:authn:v3:scope'
 const open: Store[] = []
 afterEach(async () => {
   for (const store of open.splice(0)) await store.close()
@@ -220,11 +220,9 @@ describe('used up', () => {
 })
 
 describe('whose limit it is', () => {
-  /** Meets a limit in a call of this kind. */
   type Replica = ReturnType<ReturnType<typeof world>['replica']>
   const meets = async ({ gate, answered }: Replica, used: Record<string, string>, asking: GateCaller) =>
     answered(await gate.enter(asking), used, true)
-  const call = (kind: string, parties: readonly string[]) => ({ ...caller('new', ...parties), kind })
 
   test('a 429 holds back the one who met it, on every replica; anybody who lacks one of those parties may go', async () => {
     const { replica, used } = world()
@@ -336,21 +334,40 @@ describe('whose limit it is', () => {
     }
   })
 
-  test('the answer to another kind of call lets other kinds go: an API may count those apart', async () => {
+  test('after a probe that got no answer, the next one goes out at once', async () => {
     const { replica, used, left } = world()
     const [one, other] = [replica(), replica()]
-    await meets(one, used(60), call('credentials', ADA))
-    await meets(one, used(60), call('credentials', BEA))
-    await other.answered(await other.gate.enter(call('authn', CLEO)), left(500))
-    for (const { gate } of [one, other]) {
-      for (const kind of ['authn', 'factors']) expect(await refused(gate, call(kind, DORA))).toBeUndefined()
-      expect(await refused(gate, call('authn', ADA))).toBeDefined()
-    }
-    const asking = await one.gate.enter(call('credentials', CLEO))
-    expect(await refused(other.gate, call('credentials', ELSA))).toBeDefined()
-    await one.answered(asking, left(500))
-    expect(await refused(other.gate, call('credentials', ELSA))).toBeUndefined()
-    expect(await refused(one.gate, call('credentials', ADA))).toBeDefined()
+    await meets(one, used(60), caller('new', ...ADA))
+    await meets(other, used(60), caller('new', ...BEA))
+    const lost = await one.gate.enter(caller('new', ...CLEO))
+    expect(await refused(other.gate, caller('new', ...DORA))).toBeDefined()
+    await lost.leave()
+    await other.answered(await other.gate.enter(caller('new', ...DORA)), left(500))
+    expect(await refused(one.gate, caller('new', ...ELSA))).toBeUndefined()
+  })
+
+  test('a probe whose answer says that little is left opens it for those who have begun', async () => {
+    const { replica, used, left } = world()
+    const { gate, answered } = replica()
+    await answered(await gate.enter(caller('new', ...ADA)), used(60))
+    await answered(await gate.enter(caller('ongoing', ...BEA)), left(60))
+    expect(await refused(gate, caller('ongoing', ...CLEO))).toBeUndefined()
+    expect(await refused(gate, caller('new', ...CLEO))).toBeDefined()
+  })
+
+  test('the answer to a probe of an earlier limit does not open a gate that was closed since', async () => {
+    const { replica, used, left, advance } = world()
+    const { gate, answered } = replica()
+    await answered(await gate.enter(caller('new', ...ADA)), used(60))
+    const slow = await gate.enter(caller('new', ...BEA))
+    advance(5001)
+    await answered(await gate.enter(caller('new', ...CLEO)), left(500))
+    advance(1)
+    await answered(await gate.enter(caller('new', ...DORA)), used(60))
+    const probe = await gate.enter(caller('new', ...ELSA))
+    await answered(slow, left(500))
+    expect(await refused(gate, caller('new', ...CLEO))).toBeDefined()
+    await probe.leave()
   })
 })
 
@@ -368,6 +385,16 @@ describe('little is left', () => {
     expect(await refused(one.gate, caller('new', ...ADA))).toBeDefined() // an answer of the same minute, overtaken
     advance(60_001)
     expect(await refused(one.gate, caller('new', ...ADA))).toBeUndefined()
+  })
+
+  test('the last calls are for those who have begun, probes too', async () => {
+    const { replica, left, used } = world()
+    const { gate, answered, outcomes } = replica()
+    await answered(await gate.enter(caller('ongoing', ...ADA)), left(1))
+    await answered(await gate.enter(caller('ongoing', ...BEA)), used(60))
+    expect(await refused(gate, caller('new', ...CLEO))).toBeDefined()
+    expect(await refused(gate, caller('ongoing', ...CLEO))).toBeUndefined()
+    expect(outcomes).toEqual(['gave_way', 'probe'])
   })
 
   test('the new minute’s first answer ends it at once', async () => {
@@ -418,7 +445,7 @@ test.each([
   'not JSON',
   'null',
   '{}',
-  JSON.stringify({ version: 2, state: 'shut' }),
+  JSON.stringify({ version: 3, closed: 'shut' }),
   JSON.stringify({ state: 'closed', untilMs: 9e15 }),
 ])('a record that can’t be read (%s) is none', async (text) => {
   const { replica, entries } = world()

@@ -4,9 +4,9 @@ import { rateLimited } from '../../errors.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { createFailFastStore } from '../../store/fail-fast-store.ts'
 import type { Store } from '../../store/store.ts'
+import { createUpstreamClock } from '../../upstream/answer-headers.ts'
 import { createRateLimitGate, type GateCaller, RateLimitRefusal } from '../../upstream/rate-limit-gate.ts'
 import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
-import { createUpstreamClock } from '../../upstream/upstream-clock.ts'
 
 /**
  * The sign-in API's rate limit, shared by all replicas. The specification knows one limit for the whole API, so that is
@@ -24,8 +24,6 @@ export interface LimitedCaller {
   readonly priority: 'ongoing' | 'new'
   /** Whom the call is for: the client's address, and the person's name or what stands for it. */
   readonly parties: readonly string[]
-  /** Which part of the API: an org may count them apart. */
-  readonly kind: string
 }
 
 /** `authn.rateLimit` in `config/default.json`. */
@@ -92,9 +90,9 @@ export function createAuthnLimit(parts: AuthnLimitParts): AuthnLimit {
   return {
     look: gate.look,
 
-    async send({ priority, parties, kind }, send) {
+    async send({ priority, parties }, send) {
       const hashed = () => parties.map((party) => names.sign(party))
-      const pass = await enter({ priority, parties: hashed, kind, budget: { leftMs: tunables.maxWaitMs } })
+      const pass = await enter({ priority, parties: hashed, budget: { leftMs: tunables.maxWaitMs } })
       try {
         const answer = await send()
         clock.observe(answer)

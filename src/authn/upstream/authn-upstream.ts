@@ -164,17 +164,10 @@ function callerOf(path: string, body: Posted['body'], from: Client): LimitedCall
   return {
     priority: isOngoing ? 'ongoing' : 'new',
     parties: [['address', from.address], party].map((one) => JSON.stringify(one)),
-    kind: kindOf(path),
   }
 }
 
 const PARTIES = ['stateToken', 'username', 'token', 'recoveryToken'] as const
-
-/** `/api/v1/authn/factors/…` → `factors`; primary authentication itself is `authn`. Never somebody's own id. */
-function kindOf(path: string): string {
-  const [, , , room = '', part] = path.split(/[/?]/)
-  return room === 'authn' ? (part ?? room) : room
-}
 
 function isInvalidToken({ status, errorCode }: AuthnReply): boolean {
   return status === 401 && errorCode === unknownHandle().code

@@ -1,6 +1,6 @@
 import type { Metrics } from '../../observability/metrics.ts'
+import type { UpstreamClock } from '../../upstream/answer-headers.ts'
 import type { StartTimer } from '../../upstream/start-timer.ts'
-import type { UpstreamClock } from '../../upstream/upstream-clock.ts'
 import type { SharedFlight } from '../shared/shared-flight.ts'
 import type { ListOf } from '../upstream/group.ts'
 import type { OnAccountOf } from '../upstream/pam-call.ts'

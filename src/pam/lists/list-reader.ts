@@ -1,4 +1,4 @@
-import type { UpstreamClock } from '../../upstream/upstream-clock.ts'
+import type { UpstreamClock } from '../../upstream/answer-headers.ts'
 import type { Group, ListOf } from '../upstream/group.ts'
 import type { OnAccountOf } from '../upstream/pam-call.ts'
 import { PamFailure } from '../upstream/pam-errors.ts'

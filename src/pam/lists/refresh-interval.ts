@@ -1,4 +1,4 @@
-import type { Allowance } from '../../upstream/rate-limit-headers.ts'
+import type { Allowance } from '../../upstream/answer-headers.ts'
 
 /** What the answers to one read told of the API's rate limit. */
 export interface RateSeen {

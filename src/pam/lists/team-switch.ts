@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { FailFastStore } from '../../store/fail-fast-store.ts'
 import { parseStored } from '../../store/stored-json.ts'
-import type { UpstreamClock } from '../../upstream/upstream-clock.ts'
+import type { UpstreamClock } from '../../upstream/answer-headers.ts'
 import { PamFailure } from '../upstream/pam-errors.ts'
 
 /**

