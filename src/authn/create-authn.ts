@@ -6,6 +6,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { PersonLimits } from '../session/admin-routes.ts'
 import type { EndAllSessions } from '../session/end-all-sessions.ts'
 import type { EndedUsers } from '../session/ended-users.ts'
+import { createLoginNames } from '../session/login-names.ts'
 import type { SessionCookie } from '../session/session-cookie.ts'
 import type { Sessions } from '../session/sessions.ts'
 import type { UserKeys } from '../session/user-keys.ts'
@@ -33,11 +34,9 @@ import { createExchange } from './sign-in/exchange.ts'
 import { createOfferedGets } from './sign-in/offered-gets.ts'
 import { createEndOtherSessions } from './sign-in/other-sessions.ts'
 import { createTransactionFlights } from './sign-in/transaction-flights.ts'
-import { createCallVolume } from './throttling/call-volume.ts'
-import { createCountings } from './throttling/countings.ts'
-import type { GuessingFigures } from './throttling/figures.ts'
+import { createCallLimit } from './throttling/call-limit.ts'
 import { createGuessing } from './throttling/guessing.ts'
-import { createLoginNames } from './throttling/login-names.ts'
+import { type AttemptLimits, createLimits } from './throttling/limits.ts'
 import { createThrottling } from './throttling/throttling.ts'
 import { createOffers } from './transaction/offers.ts'
 import { createTransactionStore, transactionPlace } from './transaction/transaction-store.ts'
@@ -71,7 +70,7 @@ export interface AuthnTunables {
     readonly resendAfterMs: number
     readonly maxWrongCodes: number
   }
-  readonly limits: GuessingFigures & {
+  readonly limits: AttemptLimits & {
     readonly stepUpPerAddress: LimitFigures
     readonly callsPerPerson: LimitFigures
   }
@@ -187,7 +186,7 @@ export function createAuthn(parts: AuthnParts): Authn {
   const limitNames = signer('limit-names')
   const throttling = createThrottling({
     store,
-    countings: createCountings({ figures: limits, names: limitNames, logins }),
+    limits: createLimits({ limits, names: limitNames, logins }),
     knownMs: device.knownDays * DAY_MS,
     knownDevices,
     audit,
@@ -196,8 +195,8 @@ export function createAuthn(parts: AuthnParts): Authn {
     now,
   })
   const guessing = createGuessing(throttling)
-  const volume = createCallVolume({
-    figures: limits.callsPerPerson,
+  const callLimit = createCallLimit({
+    limit: limits.callsPerPerson,
     canonicalLogin,
     isKnownDevice: throttling.isKnownDevice,
     audit,
@@ -239,7 +238,7 @@ export function createAuthn(parts: AuthnParts): Authn {
     earnSession: createEarnSession({ sessions, handOver, throttling, audit }),
     offers,
     audit,
-    volume,
+    callLimit,
     unknownSteps: createUnknownSteps({ log, metrics }),
     toBrowser: createToBrowser({
       offers,
@@ -295,7 +294,7 @@ export function createAuthn(parts: AuthnParts): Authn {
   const offeredGets = createOfferedGets({
     upstream,
     offers,
-    volume,
+    callLimit,
     upstreamOrigins: [...upstreamOrigins],
     publicOrigin,
     guard,

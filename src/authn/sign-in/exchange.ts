@@ -8,7 +8,7 @@ import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { ToBrowser } from '../sanitize/to-browser.ts'
 import type { UnknownSteps } from '../sanitize/unknown-steps.ts'
-import type { CallVolume } from '../throttling/call-volume.ts'
+import type { CallLimit } from '../throttling/call-limit.ts'
 import { completesEnrolment, type Enrolment, foundActive } from '../transaction/enrolment.ts'
 import type { Exchanged } from '../transaction/exchanged.ts'
 import type { Offers } from '../transaction/offers.ts'
@@ -62,7 +62,7 @@ export interface ExchangeParts {
   readonly earnSession: EarnSession
   readonly offers: Offers
   readonly audit: StepAudit
-  readonly volume: CallVolume
+  readonly callLimit: CallLimit
   readonly unknownSteps: UnknownSteps
   readonly toBrowser: ToBrowser
   readonly lifetime: Lifetime
@@ -82,7 +82,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     earnSession,
     offers,
     audit,
-    volume,
+    callLimit,
     unknownSteps,
     toBrowser,
     log,
@@ -111,7 +111,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     const send = () => upstream.send(sending.call, client)
     // anybody may begin a recovery for a name, and use up what its person may send; it has limits of its own
     const reply = await (before.recovery === undefined
-      ? volume.spend(before, operation, client, send)
+      ? callLimit.send(before, operation, client, send)
       : send())
     const { body, offered, noneLeft } = toBrowser(reply.body, { before, handle }, client)
     const { status, headers, errorCode } = reply

@@ -4,7 +4,7 @@ import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
 import type { Client } from '../browser/client.ts'
 import { asNoAnswer, type Guard } from '../sanitize/guard.ts'
 import { type Rewritten, rewriteAnswer } from '../sanitize/links.ts'
-import type { CallVolume } from '../throttling/call-volume.ts'
+import type { CallLimit } from '../throttling/call-limit.ts'
 import { PICTURE } from '../transaction/offered-steps.ts'
 import type { Offer, Offers } from '../transaction/offers.ts'
 import type { StepAnswer } from '../transaction/step-outcome.ts'
@@ -30,7 +30,7 @@ export interface Picture {
 export interface OfferedGetsParts {
   readonly upstream: AuthnUpstream
   readonly offers: Pick<Offers, 'find'>
-  readonly volume: CallVolume
+  readonly callLimit: CallLimit
   readonly upstreamOrigins: readonly [string, ...string[]]
   readonly publicOrigin: string
   readonly guard: Guard
@@ -42,7 +42,8 @@ export interface OfferedGetsParts {
 const PICTURE_TYPE = /^image\/(?:png|jpeg|gif|webp)$/
 
 export function createOfferedGets(parts: OfferedGetsParts): OfferedGets {
-  const { upstream, offers, volume, upstreamOrigins, publicOrigin, guard, maxPictureBytes, metrics } = parts
+  const { upstream, offers, callLimit, upstreamOrigins, publicOrigin, guard, maxPictureBytes, metrics } =
+    parts
 
   const offered = async (publicPath: string, client: Client): Promise<Offer> => {
     const offer = client.device.returned ? await offers.find(client.device.id, publicPath) : undefined
@@ -51,7 +52,7 @@ export function createOfferedGets(parts: OfferedGetsParts): OfferedGets {
   }
 
   const fetch = ({ path, user }: Offer, operation: string, accept: string, client: Client) =>
-    volume.spend(user, operation, client, async () => {
+    callLimit.send(user, operation, client, async () => {
       const answer = await upstream.fetch(path, accept, client)
       return { ...answer, isError: answer.status >= 400 }
     })

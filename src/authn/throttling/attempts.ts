@@ -1,14 +1,18 @@
 import type { Transaction } from '../transaction/transaction.ts'
-import type { AttemptKind } from './figures.ts'
 
-/** Something that can be guessed, or that reaches somebody's phone or mailbox. */
+/** Each kind has limits of its own. */
+export const ATTEMPT_KINDS = ['password', 'code', 'token', 'message', 'push', 'recovery'] as const
+export type AttemptKind = (typeof ATTEMPT_KINDS)[number]
+
+/** A guess, or a step that sends something to a user's phone or mailbox. */
 export interface Attempt {
   readonly kind: AttemptKind
   readonly operation: string
-  /** As typed. With neither this nor a user id there is no person to count by. */
+  /** As typed. */
   readonly login?: string | undefined
-  /** Once the upstream has named the person; limits go by it rather than by the login. */
+  /** Once Okta has named the user: most limits count by it instead of the login. */
   readonly userId?: string | undefined
+  /** Of the transaction; it stands for the user if neither user id nor login is known. */
   readonly handle?: string | undefined
   readonly factorType?: string | undefined
 }
@@ -16,12 +20,12 @@ export interface Attempt {
 export interface AttemptedStep {
   readonly operation: string
   readonly fields: Readonly<Record<string, unknown>>
-  /** The factor in the step's path, and its type, if the transaction has heard of it. */
+  /** The factor in the step's path, and its type, if an answer in this transaction named it. */
   readonly factorId: string | undefined
   readonly factorType: string | undefined
 }
 
-/** What a step inside a transaction tries; undefined: nothing that has a limit, such as a poll or a security key. */
+/** The attempt in a step of a transaction; undefined if the step has no limit, such as a poll or a security key. */
 export function attemptIn(
   step: AttemptedStep,
   { login, userId, awaitedFactor }: Transaction,
@@ -33,7 +37,7 @@ export function attemptIn(
   return kind === undefined ? undefined : { kind, operation, login, userId, handle, factorType }
 }
 
-/** Factors whose challenge is a message to somebody. */
+/** Factors whose challenge is a message to the user. */
 const MESSAGES = new Set(['sms', 'call', 'email'])
 
 function kindOf({ operation, fields, factorType }: AttemptedStep, isPoll: boolean): AttemptKind | undefined {
@@ -44,7 +48,7 @@ function kindOf({ operation, fields, factorType }: AttemptedStep, isPoll: boolea
       return verificationOf(fields, factorType, isPoll)
     case 'duo_callback':
       return 'code'
-    case 'resend': // whatever the factor, something is sent
+    case 'resend': // every factor sends something
       return typed(factorType) === 'push' ? 'push' : 'message'
     case 'enroll':
       return enrolmentOf(fields)
@@ -64,8 +68,8 @@ function kindOf({ operation, fields, factorType }: AttemptedStep, isPoll: boolea
 }
 
 /**
- * A password beside a code counts as what the factor asks for. Where the upstream does not look at what is shown, it may ring
- * or write all the same: for a code that comes by a message, only a pass code keeps it from that; for a push, nothing.
+ * With a password and a code, the factor's type decides. Okta may send a message or a push although the body contains something
+ * else: for a message, only a pass code prevents that; for a push, nothing does.
  */
 function verificationOf(
   fields: AttemptedStep['fields'],
@@ -81,12 +85,12 @@ function verificationOf(
   return isPassword ? 'password' : undefined
 }
 
-/** An empty code asks for one to be sent; it guesses nothing. */
+/** An empty code requests a message; it is no guess. */
 function hasCode({ passCode, answer }: AttemptedStep['fields']): boolean {
   return isGiven(passCode) || isGiven(answer)
 }
 
-/** The upstream may take white space for no code at all, and send one. */
+/** Okta may treat white space as no code, and send one. */
 function isWritten(value: unknown): boolean {
   return typeof value === 'string' && value.trim() !== ''
 }
@@ -96,8 +100,8 @@ function isGiven(value: unknown): boolean {
 }
 
 /**
- * Whoever names a phone or a mailbox has it written to, by whatever name they call the factor; a code beside it guesses
- * nothing then. Only a token's own code can be guessed here. To enrol a push factor shows a picture: no phone rings.
+ * Enrolling with a phone number or an email address sends a message, whatever the factor is called, and a code with it is no
+ * guess. Only the code of a token can be guessed here. Enrolling a push factor shows a QR code and sends no push.
  */
 function enrolmentOf(fields: AttemptedStep['fields']): AttemptKind | undefined {
   const type = typed(fields.factorType)
@@ -110,7 +114,7 @@ function hasAddress({ profile }: AttemptedStep['fields']): boolean {
   return typeof profile === 'object' && profile !== null && ('phoneNumber' in profile || 'email' in profile)
 }
 
-/** The upstream need not be strict about case in what a browser sends. */
+/** Okta may ignore the case of what a browser sends. */
 function typed(factorType: unknown): string {
   return typeof factorType === 'string' ? factorType.toLowerCase() : ''
 }

@@ -1,15 +1,13 @@
-import { type BrokerError, rateLimited } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'
-import type { Metrics } from '../../observability/metrics.ts'
 import type { UserKeys } from '../../session/user-keys.ts'
-import type { Counted, Counting } from '../../store/counting.ts'
+import type { Counted } from '../../store/counting.ts'
 import type { Store } from '../../store/store.ts'
-import type { StepAudit } from '../audit.ts'
+import { mayHaveArrived } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
 import type { Exchanged } from '../transaction/exchanged.ts'
-import type { Attempt } from './attempts.ts'
-import type { Countings, LabelledCounting, PersonalCounting, PersonNames } from './countings.ts'
-import { isSpent, mayHaveGoneOut } from './spent.ts'
+import type { Attempt, AttemptKind } from './attempts.ts'
+import { type LimitReachedDeps, limitReached, type ReachedLimit } from './limit-reached.ts'
+import { type AttemptCounting, type Limits, limitLabel, type UserNames } from './limits.ts'
 
 /**
  * Limits on guessing, and on messages and calls to a user's phone or mailbox (DESIGN §4; docs/security.md lists the limits and
@@ -26,11 +24,11 @@ export interface Throttling {
    */
   reserve(attempt: Attempt | undefined, client: Client): Reservation
   /** After a full sign-in: this device is now known for the user, and the user's failures in a row end. */
-  remember(user: PersonNames, client: Client): Promise<void>
+  remember(user: UserNames, client: Client): Promise<void>
   /** Whether this device has fully signed the user in before; false if neither user id nor login is given. */
   isKnownDevice(user: Pick<Attempt, 'userId' | 'login'>, client: Client): Promise<boolean>
   /** Ends all counts of a user that are not of one device or transaction. If the store is unreachable it throws 503. */
-  forgive(user: PersonNames): Promise<void>
+  forgive(user: UserNames): Promise<void>
 }
 
 /** An attempt that is counted. The first of `refund`, `settle` and `settleError` decides whether it stays counted. */
@@ -51,41 +49,45 @@ export interface Reservation {
   settleError(error: unknown): void
 }
 
-export interface ThrottlingDeps {
+export interface ThrottlingDeps extends LimitReachedDeps {
   readonly store: Pick<Store, 'count' | 'uncount' | 'endCounts' | 'get' | 'set'>
-  readonly countings: Countings
+  readonly limits: Limits
   readonly knownMs: number
   /** Known devices end with all sessions of their user. */
   readonly knownDevices: Pick<UserKeys, 'add'>
-  readonly audit: Pick<StepAudit, 'limitHit'>
   readonly log: Logger
-  readonly metrics: Metrics
-  readonly now: () => number
 }
 
 export function createThrottling(deps: ThrottlingDeps): Throttling {
+  const { store, limits, knownMs, knownDevices, log } = deps
   return {
     reserve: (attempt, client) =>
       attempt === undefined ? NOT_COUNTED : createReservation(deps, attempt, client),
 
     async remember(user, client) {
+      const remembered = limits
+        .endedBySignIn(user, client)
+        .flatMap(({ place, windows, knownDeviceKey }) => [
+          store.endCounts(place, windows, { key: knownDeviceKey, ttlMs: knownMs }),
+          knownDevices.add(user.userId, knownDeviceKey, knownMs),
+        ])
       try {
-        await rememberDevice(deps, user, client)
+        await Promise.all(remembered)
       } catch (error) {
         // the sign-in succeeds nevertheless: this device is unknown until the next one
-        deps.log.warn('device_not_remembered', { requestId: client.requestId }, error)
+        log.warn('device_not_remembered', { requestId: client.requestId }, error)
       }
     },
 
     async isKnownDevice(user, client) {
-      for (const key of deps.countings.knownDeviceKeys(user, client))
-        if ((await deps.store.get(key)) !== undefined) return true
+      for (const key of limits.knownDeviceKeys(user, client))
+        if ((await store.get(key)) !== undefined) return true
       return false
     },
 
     async forgive(user) {
-      const counted = deps.countings.overBrowsers(user)
-      await Promise.all(counted.map(({ place, windows }) => deps.store.endCounts(place, windows)))
+      const counted = limits.overAllDevices(user)
+      await Promise.all(counted.map(({ place, windows }) => store.endCounts(place, windows)))
     },
   }
 }
@@ -103,18 +105,18 @@ const COUNT_WITHIN_MS = 1000
 /** Longer than it takes to count an attempt. */
 const CARRIED_MS = 60_000
 
-/** What one key of the store answered: of the user or of the address. */
-interface Place extends Counted {
-  readonly counting: LabelledCounting
+/** The store's answer for one place: the user's or the address's. */
+interface CountedPlace extends Counted {
+  readonly counting: AttemptCounting
 }
 
 function createReservation(deps: ThrottlingDeps, attempt: Attempt, client: Client): Reservation {
   // a store that stalled must not count an attempt whose request has ended: nobody would refund it
-  const countSoon = () => countAttempt(deps, attempt, client, { notAfterMs: deps.now() + COUNT_WITHIN_MS })
-  let counted: Promise<readonly Place[]> | undefined = countSoon()
+  const countSoon = () => countAttempt(deps, attempt, client, deps.now() + COUNT_WITHIN_MS)
+  let counted: Promise<readonly CountedPlace[]> | undefined = countSoon()
   counted.catch(() => {}) // `enforce` throws it
 
-  const enforceOn = async (counting: Promise<readonly Place[]>): Promise<readonly Place[]> => {
+  const enforceOn = async (counting: Promise<readonly CountedPlace[]>) => {
     let places = await counting
     if (places.some(({ late }) => late)) {
       refund(deps, places, client)
@@ -139,28 +141,20 @@ function createReservation(deps: ThrottlingDeps, attempt: Attempt, client: Clien
       await counted
     },
     refund: () => end(false),
-    settle: (result) => end(isSpent(attempt.kind, result)),
-    settleError: (error) => end(mayHaveGoneOut(attempt.kind, error)),
+    settle: (result) => end(isFailure(attempt.kind, result)),
+    settleError: (error) => end(SENT.has(attempt.kind) && mayHaveArrived(error)),
   }
 }
 
-/** Counts at the user's key and the address's in one tick. If one of them fails, nothing stays counted at the other. */
+/** Counts at all places in one tick. If one of them fails, nothing stays counted at the others. */
 async function countAttempt(
   deps: ThrottlingDeps,
   attempt: Attempt,
   client: Client,
-  limit: Pick<Counting, 'notAfterMs'> = {},
-): Promise<readonly Place[]> {
-  const { store, countings } = deps
-  const personal = countings.personal(attempt, client)
-  if (personal !== undefined && personal.formerMarks.length > 0) await carryKnownDevice(deps, personal)
-  const countAt = async (counting: LabelledCounting) => ({
-    counting,
-    ...(await store.count({ ...counting, ...limit })),
-  })
-  const answers = await Promise.allSettled(
-    [personal, countings.local(attempt, client)].filter((one) => one !== undefined).map(countAt),
-  )
+  notAfterMs?: number,
+): Promise<readonly CountedPlace[]> {
+  const countings = deps.limits.windowsOf(attempt, client)
+  const answers = await Promise.allSettled(countings.map((counting) => countAt(deps, counting, notAfterMs)))
   const places = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
   const failure = answers.find((answer) => answer.status === 'rejected')
   if (failure === undefined) return places
@@ -172,61 +166,50 @@ async function countAttempt(
  * While SECRET_KEYS change: a device that is known by an older key becomes known by the newest one, for this attempt only. The
  * index of known devices names the old Redis key, so the new one would outlive the end of all sessions.
  */
-async function carryKnownDevice(
+async function countAt(
   { store, knownMs }: ThrottlingDeps,
-  { mark, formerMarks }: PersonalCounting,
-): Promise<void> {
-  for (const former of formerMarks) {
-    if ((await store.get(former)) === undefined) continue
-    await store.set(mark, '1', Math.min(knownMs, CARRIED_MS), 'absent')
-    return // the old key stays, as other replicas may still use it
+  counting: AttemptCounting,
+  notAfterMs: number | undefined,
+): Promise<CountedPlace> {
+  const { instead, formerKnownDeviceKeys = [] } = counting
+  for (const former of formerKnownDeviceKeys) {
+    if (instead === undefined || (await store.get(former)) === undefined) continue
+    await store.set(instead.ifThere, '1', Math.min(knownMs, CARRIED_MS), 'absent')
+    break // the old key stays, as other replicas may still use it
   }
+  const answer = await store.count(notAfterMs === undefined ? counting : { ...counting, notAfterMs })
+  return { counting, ...answer }
 }
 
-/** The places where the attempt stays counted: for a known device not the address. Throws 429 if a limit there is used up. */
+/** Where the attempt stays counted: for a known device not at the address. Throws 429 if a limit there is used up. */
 function placesThatApply(
   deps: ThrottlingDeps,
-  places: readonly Place[],
+  places: readonly CountedPlace[],
   attempt: Attempt,
   client: Client,
-): readonly Place[] {
-  const ofKnownDevice = places.filter(({ instead }) => instead)
-  const applied = ofKnownDevice.length > 0 ? ofKnownDevice : places
-  const refusal = refusalIn(deps, applied, attempt, client)
-  const refunded = refusal === undefined ? places.filter((place) => !applied.includes(place)) : places
+): readonly CountedPlace[] {
+  const isKnown = places.some(({ instead }) => instead)
+  const applied = places.filter(({ instead }) => instead === isKnown)
+  const [longest] = applied.flatMap(usedUpAt).sort((one, other) => other.leftMs - one.leftMs)
+  const refunded = longest === undefined ? places.filter((place) => !applied.includes(place)) : places
   refund(deps, refunded, client)
-  if (refusal !== undefined) throw refusal
+  if (longest !== undefined) throw limitReached(deps, longest, attempt, client)
   return applied
 }
 
-/** Of the limits that are used up, the one that holds longest. */
-function refusalIn(
-  { metrics, audit, now }: ThrottlingDeps,
-  places: readonly Place[],
-  attempt: Attempt,
-  client: Client,
-): BrokerError | undefined {
-  const [longest] = places.flatMap(usedUpIn).sort((one, other) => other.leftMs - one.leftMs)
-  if (longest === undefined) return undefined
-  const { label, most, leftMs } = longest
-  const retryAfterSeconds = Math.max(1, Math.ceil(leftMs / 1000))
-  const { operation, factorType, login, userId } = attempt
-  metrics.limitHits.inc({ limit: label })
-  audit.limitHit({ limit: label, operation, factorType, login, userId, retryAfterSeconds }, client)
-  return rateLimited({
-    limit: most,
-    resetAtSeconds: Math.ceil((now() + leftMs) / 1000),
-    retryAfterSeconds,
-  })
+/** The limits of a place that are used up. The store names one of them, the one that holds longest. */
+function usedUpAt({ counting, instead, full }: CountedPlace): ReachedLimit[] {
+  const windows = instead && counting.instead ? counting.instead.windows : counting.windows
+  const window = full && windows[full.index]
+  if (full === undefined || window === undefined) return []
+  return [{ label: limitLabel(window), most: window.most, leftMs: full.leftMs }]
 }
 
-function usedUpIn({ counting, instead, full }: Place): { label: string; most: number; leftMs: number }[] {
-  if (full === undefined) return []
-  const window = (instead ? counting.instead?.windows : counting.windows)?.[full.index]
-  return window === undefined ? [] : [{ label: window.label, most: window.most, leftMs: full.leftMs }]
-}
-
-function refund({ store, log }: ThrottlingDeps, places: readonly Place[], { requestId }: Client): void {
+function refund(
+  { store, log }: ThrottlingDeps,
+  places: readonly CountedPlace[],
+  { requestId }: Client,
+): void {
   for (const { counting, countedIn } of places) {
     store
       .uncount(counting.place, countedIn)
@@ -234,16 +217,33 @@ function refund({ store, log }: ThrottlingDeps, places: readonly Place[], { requ
   }
 }
 
-async function rememberDevice(
-  { store, countings, knownMs, knownDevices }: ThrottlingDeps,
-  user: PersonNames,
-  client: Client,
-): Promise<void> {
-  const keys = countings.ofPerson(user, client)
-  await Promise.all(
-    keys.flatMap(({ mark, place, inARow }) => [
-      store.endCounts(place, inARow, { key: mark, ttlMs: knownMs }),
-      knownDevices.add(user.userId, mark, knownMs),
-    ]),
-  )
+/** Wrong credentials; a wrong code or answer; a wrong recovery answer. */
+const REFUSED: ReadonlySet<string | undefined> = new Set(['E0000004', 'E0000068', 'E0000087'])
+/** Okta refuses a token that names a user as an unknown token, or as credentials. */
+const TOKEN_REFUSED: ReadonlySet<string | undefined> = new Set(['E0000004', 'E0000011'])
+/** Results of a factor that do not refuse a code: the sign-in continues, waits, or asks for the next code. */
+const HARMLESS_RESULTS: ReadonlySet<string> = new Set(['SUCCESS', 'WAITING', 'CHALLENGE'])
+/**
+ * They reach the user's phone or mailbox, and may do so even if the response was lost. They stay counted then, or a client could
+ * disconnect early and send without limit.
+ */
+const SENT: ReadonlySet<AttemptKind> = new Set(['message', 'push', 'recovery'])
+
+/**
+ * Whether an attempt stays counted. LOCKED_OUT is a failure too, or the limits would reveal which users are locked out. A push
+ * stays counted if it was sent, or if a code with it was refused.
+ */
+function isFailure(kind: AttemptKind, result: Exchanged): boolean {
+  const { outcome, status, factorResult, wrongOldPassword } = result
+  const errorCode = outcome.kind === 'refusal' ? outcome.code : outcome.errorCode
+  // Okta answered with a status, also where the broker refuses the answer
+  const isSent = SENT.has(kind) && (errorCode === undefined || status !== undefined)
+  if (kind === 'token') return TOKEN_REFUSED.has(errorCode)
+  if (kind === 'message' || kind === 'recovery') return isSent
+  const isRefused = REFUSED.has(errorCode)
+  if (kind === 'push') return isSent || isRefused
+  if (kind === 'password') return isRefused || status === 'LOCKED_OUT' || wrongOldPassword === true
+  // some factors refuse a code with 200
+  const isWrongCode = factorResult !== undefined && !HARMLESS_RESULTS.has(factorResult)
+  return isRefused || status === 'LOCKED_OUT' || isWrongCode
 }

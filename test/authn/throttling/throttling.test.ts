@@ -2,14 +2,14 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { createStepAudit } from '../../../src/authn/audit.ts'
 import type { Client } from '../../../src/authn/browser/client.ts'
 import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
-import { createCountings } from '../../../src/authn/throttling/countings.ts'
-import { createLoginNames } from '../../../src/authn/throttling/login-names.ts'
+import { createLimits } from '../../../src/authn/throttling/limits.ts'
 import { createThrottling, type Throttling } from '../../../src/authn/throttling/throttling.ts'
 import type { Exchanged } from '../../../src/authn/transaction/exchanged.ts'
 import { defaultTunables } from '../../../src/config/load-config.ts'
 import { createSigner } from '../../../src/crypto/sign.ts'
 import { storeUnavailable, upstreamTimeout, upstreamUnavailable } from '../../../src/errors.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
+import { createLoginNames } from '../../../src/session/login-names.ts'
 import type { UserKeys } from '../../../src/session/user-keys.ts'
 import type { Counted, Counting } from '../../../src/store/counting.ts'
 import { createMemoryStore, type MemoryEntry } from '../../../src/store/memory-store.ts'
@@ -50,7 +50,6 @@ function throttlingOn(
   const metrics = createMetrics({ processMetrics: false })
   const logins = createLoginNames(loginDomains)
   const names = createSigner(keys, 'limit-names')
-  const figures = defaultTunables().limits
   const audit = createStepAudit({
     log,
     metrics,
@@ -59,7 +58,7 @@ function throttlingOn(
   })
   const throttling = createThrottling({
     store: { ...store, ...changed },
-    countings: createCountings({ figures, names, logins }),
+    limits: createLimits({ limits: defaultTunables().limits, names, logins }),
     knownMs,
     knownDevices: { add: note },
     audit,

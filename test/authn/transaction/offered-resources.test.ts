@@ -268,8 +268,8 @@ describe('a GET of what was offered', () => {
         close: never,
       },
       offers: parts.offers,
-      volume: {
-        async spend(user, operation, _client, send) {
+      callLimit: {
+        async send(user, operation, _client, send) {
           const reply = await send()
           spent.push({ user, operation, isError: reply.isError })
           return reply

@@ -1,17 +1,17 @@
 import { expect, test } from '@jest/globals'
 import type { Client } from '../../../src/authn/browser/client.ts'
-import { createCallVolume } from '../../../src/authn/throttling/call-volume.ts'
-import { createCanonicalLogin } from '../../../src/authn/throttling/login-names.ts'
+import { createCallLimit } from '../../../src/authn/throttling/call-limit.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
+import { createLoginNames } from '../../../src/session/login-names.ts'
 import { heldBytes } from '../../support/heap.ts'
 
 const NAMES = 5000
 const GROWS = '\uFDFA' // 18 characters in a canonical name
 
 test('a name that its canonical form makes long occupies no more memory than another one', async () => {
-  const volume = createCallVolume({
-    figures: { attempts: 5, perSeconds: 3600 },
-    canonicalLogin: createCanonicalLogin([]),
+  const callLimit = createCallLimit({
+    limit: { attempts: 5, perSeconds: 3600 },
+    canonicalLogin: createLoginNames([]).canonical,
     isKnownDevice: async () => false,
     audit: { limitHit: () => undefined },
     metrics: createMetrics({ processMetrics: false }),
@@ -21,8 +21,8 @@ test('a name that its canonical form makes long occupies no more memory than ano
   const before = heldBytes()
   for (let n = 0; n < NAMES; n++) {
     const login = `${GROWS.repeat(300)}${n}`
-    await volume.spend({ login }, 'primary', client, async () => ({ isError: true }))
+    await callLimit.send({ login }, 'primary', client, async () => ({ isError: true }))
   }
   expect(heldBytes() - before).toBeLessThan(NAMES * 1000)
-  await volume.spend({ login: 'last' }, 'primary', client, async () => ({ isError: true }))
+  await callLimit.send({ login: 'last' }, 'primary', client, async () => ({ isError: true }))
 })

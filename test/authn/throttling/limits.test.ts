@@ -1,29 +1,33 @@
 import { describe, expect, test } from '@jest/globals'
 import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
-import { createCountings } from '../../../src/authn/throttling/countings.ts'
-import { createLoginNames } from '../../../src/authn/throttling/login-names.ts'
+import { createLimits, limitLabel } from '../../../src/authn/throttling/limits.ts'
 import { defaultTunables } from '../../../src/config/load-config.ts'
 import { createSigner } from '../../../src/crypto/sign.ts'
+import { createLoginNames } from '../../../src/session/login-names.ts'
 import { CLIENT as client } from '../made-up-client.ts'
 
-const { personal, local, knownDeviceKeys } = createCountings({
-  figures: defaultTunables().limits,
+const { windowsOf, knownDeviceKeys } = createLimits({
+  limits: defaultTunables().limits,
   names: createSigner(() => [Buffer.alloc(32, 'plainly-fake')], 'limit-names'),
   logins: createLoginNames([]),
 })
 const code: Attempt = { kind: 'code', operation: 'verify' }
 const password: Attempt = { kind: 'password', operation: 'primary' }
-const placeOf = (attempt: Attempt) => personal(attempt, client)?.place
+/** Limits that depend on the device are those of a user. */
+const ofUser = (attempt: Attempt) => windowsOf(attempt, client).find(({ instead }) => instead !== undefined)
+const ofAddress = (attempt: Attempt) =>
+  windowsOf(attempt, client).find(({ instead }) => instead === undefined)
+const placeOf = (attempt: Attempt) => ofUser(attempt)?.place
 
-describe('whom an attempt is counted by', () => {
-  test('a password by its login, also where the org has named the user', () => {
+describe('an attempt is counted', () => {
+  test('for a password by its login, also where the org has named the user', () => {
     const byLogin = placeOf({ ...password, login: 'ada' })
     expect(placeOf({ ...password, login: 'Ada', userId: '00u1' })).toBe(byLogin)
     expect(placeOf({ ...password, login: 'bob', userId: '00u1' })).not.toBe(byLogin)
     expect(placeOf({ ...password, userId: '00u1' })).toBe(placeOf({ ...code, userId: '00u1' }))
   })
 
-  test('anything else by the user that the org has named, else by the login, else by the sign-in', () => {
+  test('for anything else by the user that the org has named, else by the login, else by the transaction', () => {
     const byUser = placeOf({ ...code, userId: '00u1' })
     expect(placeOf({ ...code, userId: '00u1', login: 'ada', handle: 'h' })).toBe(byUser)
     const byLogin = placeOf({ ...code, login: 'ada' })
@@ -34,23 +38,24 @@ describe('whom an attempt is counted by', () => {
     expect(placeOf(code)).toBeUndefined()
   })
 
-  test('the same text as a user id, a login and a handle are three', () => {
+  test('apart for a user id, a login and a handle of the same text', () => {
     const places = [{ userId: 'x' }, { login: 'x' }, { handle: 'x' }].map((by) => placeOf({ ...code, ...by }))
     expect(new Set(places).size).toBe(3)
   })
 
   test('and by the address, where that has a limit', () => {
-    const windows = local({ ...password, login: 'ada' }, client)?.windows
+    const windows = ofAddress({ ...password, login: 'ada' })?.windows
     expect(windows?.map(({ name, keySuffix }) => name + keySuffix)).toEqual([
       'password:address:burst',
       'password:address:sustained',
     ])
-    expect(local({ kind: 'push', operation: 'verify', login: 'ada' }, client)).toBeUndefined()
+    expect(windows?.map(limitLabel)).toEqual(['password_address', 'password_address'])
+    expect(ofAddress({ kind: 'push', operation: 'verify', login: 'ada' })).toBeUndefined()
   })
 })
 
 test('windows of 30 days have a key of their own; each also counts what an earlier version counted', () => {
-  const windows = personal({ ...password, login: 'ada' }, client)?.windows ?? []
+  const windows = ofUser({ ...password, login: 'ada' })?.windows ?? []
   const layout = windows.map(({ name, keySuffix, formerSuffix }) => [
     name.replace(/:[\w-]{20}:/, ':{id}:'),
     keySuffix,
@@ -65,9 +70,9 @@ test('windows of 30 days have a key of their own; each also counts what an earli
   ])
 })
 
-test('a sign-in has a window of its own, for known browsers too, but only where there is a sign-in', () => {
+test('a transaction has a window of its own, for known devices too, but only where there is a transaction', () => {
   const namesOf = (attempt: Attempt) => {
-    const { windows = [], instead } = personal(attempt, client) ?? {}
+    const { windows = [], instead } = ofUser(attempt) ?? {}
     return [windows, instead?.windows ?? []].map(
       (some) => some.filter(({ name }) => name.startsWith('code:transaction:')).length,
     )
@@ -76,6 +81,6 @@ test('a sign-in has a window of its own, for known browsers too, but only where 
   expect(namesOf({ ...code, login: 'ada' })).toEqual([0, 0])
 })
 
-test('without a user id and a login no browser is known', () => {
+test('without a user id and a login no device is known', () => {
   expect(knownDeviceKeys({}, client)).toEqual([])
 })

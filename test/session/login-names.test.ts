@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
-import { createCanonicalLogin, createLoginNames } from '../../../src/authn/throttling/login-names.ts'
+import { createLoginNames } from '../../src/session/login-names.ts'
 
-const canonical = createCanonicalLogin(['Example.test', 'straße.test'])
+const { canonical } = createLoginNames(['Example.test', 'straße.test'])
 
 describe('one person', () => {
   test.each([

@@ -1,0 +1,104 @@
+import { hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import { countedAddress } from '../../http/counted-address.ts'
+import type { LimitFigures } from '../../store/limiter.ts'
+import type { Client } from '../browser/client.ts'
+import type { Attempt } from './attempts.ts'
+import { type LimitReachedDeps, limitReached } from './limit-reached.ts'
+import type { Throttling } from './throttling.ts'
+
+/**
+ * Limits the calls to the org that one user can cause, right or wrong: the org's rate limit is shared by all users, and an
+ * attacker who knows one password could use it up. Each replica counts in memory, without a Redis command, because this
+ * limit bounds load and protects no secret. With more replicas it is that many times higher.
+ *
+ * All devices of a user share one limit. When that is reached, the known devices have the same limit once more, together, so
+ * an attacker who knows the password cannot lock the user out of them. Only then is Redis asked whether the device is known.
+ */
+export interface CallLimit {
+  /**
+   * Sends, or throws 429 E0000047 if the limit is reached. A call that fails before the org has named the user is not
+   * counted against the name, because anyone can type a name.
+   */
+  send<Reply extends { readonly isError: boolean }>(
+    user: CallingUser,
+    operation: string,
+    client: Client,
+    send: () => Promise<Reply>,
+  ): Promise<Reply>
+}
+
+/** The user id is counted if it is known, else the login, else the client's address. */
+export type CallingUser = Pick<Attempt, 'userId' | 'login'>
+
+export interface CallLimitDeps extends LimitReachedDeps {
+  readonly limit: LimitFigures
+  readonly canonicalLogin: (login: string) => string
+  readonly isKnownDevice: Throttling['isKnownDevice']
+}
+
+/** The calls of a user, or of a user's known devices, that count together. */
+interface CallWindow {
+  readonly endsAtMs: number
+  calls: number
+}
+
+/** Beyond this, the least recently used window is dropped, and its count starts again at zero. */
+const MAX_WINDOWS = 50_000 // a maxSize: with max, an LRUCache takes the memory for all of them at once
+
+export function createCallLimit(deps: CallLimitDeps): CallLimit {
+  const { limit, canonicalLogin, isKnownDevice, now } = deps
+  const windows = new LRUCache<string, CallWindow>({ maxSize: MAX_WINDOWS, sizeCalculation: () => 1 })
+
+  const windowOf = (key: string): CallWindow => {
+    const current = windows.get(key)
+    if (current !== undefined && now() < current.endsAtMs) return current
+    const window = { endsAtMs: now() + limit.perSeconds * 1000, calls: 0 }
+    windows.set(key, window)
+    return window
+  }
+
+  const reserve = async (user: CallingUser, operation: string, client: Client): Promise<CallWindow> => {
+    const { key, label } = countedAs(user, client, canonicalLogin)
+    const shared = windowOf(key)
+    const hasRoom = ({ calls }: CallWindow) => calls < limit.attempts
+    const isKnown = !hasRoom(shared) && (await isKnownDevice(user, client))
+    const window = isKnown ? windowOf(`${key} known`) : shared
+    if (!hasRoom(window)) {
+      const reached = {
+        label: isKnown ? 'calls_known_person' : label,
+        most: limit.attempts,
+        leftMs: window.endsAtMs - now(),
+      }
+      throw limitReached(deps, reached, { operation, userId: user.userId, login: user.login }, client)
+    }
+    window.calls += 1
+    return window
+  }
+
+  return {
+    async send(user, operation, client, send) {
+      const window = await reserve(user, operation, client)
+      let isCounted = user.userId !== undefined || user.login === undefined
+      try {
+        const reply = await send()
+        isCounted ||= !reply.isError
+        return reply
+      } finally {
+        if (!isCounted) window.calls -= 1
+      }
+    },
+  }
+}
+
+/** The key of a window, and the label of its limit in the metric and the audit log. */
+function countedAs(
+  { userId, login }: CallingUser,
+  { address }: Client,
+  canonicalLogin: (login: string) => string,
+): { key: string; label: string } {
+  if (userId !== undefined) return { key: `user ${userId}`, label: 'calls_person' }
+  if (login === undefined) return { key: `address ${countedAddress(address)}`, label: 'calls_address' }
+  // hashed: a login of 320 characters can have 5,760 of them in its canonical form
+  return { key: `login ${hash('sha256', canonicalLogin(login), 'base64url')}`, label: 'calls_person' }
+}

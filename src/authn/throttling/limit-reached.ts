@@ -1,0 +1,31 @@
+import { type BrokerError, rateLimited } from '../../errors.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import type { StepAudit } from '../audit.ts'
+import type { Client } from '../browser/client.ts'
+import type { Attempt } from './attempts.ts'
+
+export interface ReachedLimit {
+  /** The label of `gatehouse_limit_hits_total`. */
+  readonly label: string
+  readonly most: number
+  readonly leftMs: number
+}
+
+export interface LimitReachedDeps {
+  readonly audit: Pick<StepAudit, 'limitHit'>
+  readonly metrics: Metrics
+  readonly now: () => number
+}
+
+/** The 429 E0000047 of a limit that is used up; counted in the metric and audited. */
+export function limitReached(
+  { audit, metrics, now }: LimitReachedDeps,
+  { label, most, leftMs }: ReachedLimit,
+  { operation, factorType, login, userId }: Omit<Attempt, 'kind'>,
+  client: Client,
+): BrokerError {
+  const retryAfterSeconds = Math.max(1, Math.ceil(leftMs / 1000))
+  metrics.limitHits.inc({ limit: label })
+  audit.limitHit({ limit: label, operation, factorType, login, userId, retryAfterSeconds }, client)
+  return rateLimited({ limit: most, resetAtSeconds: Math.ceil((now() + leftMs) / 1000), retryAfterSeconds })
+}

@@ -1,0 +1,235 @@
+import type { Signer } from '../../crypto/sign.ts'
+import { countedAddress } from '../../http/counted-address.ts'
+import type { LoginNames } from '../../session/login-names.ts'
+import type { Counting, CountingWindow, WindowName } from '../../store/counting.ts'
+import { countingWindow, type LimitFigures, limitPlace } from '../../store/limiter.ts'
+import type { Client } from '../browser/client.ts'
+import { ATTEMPT_KINDS, type Attempt, type AttemptKind } from './attempts.ts'
+
+/** The limits of each kind of attempt, as in `config/default.json`. */
+export type AttemptLimits = Readonly<Record<AttemptKind, Readonly<Partial<Record<Scope, Windows>>>>>
+
+/** Whose attempts are counted together. Attempts of a known device have only the `perKnown…` limits and `perTransaction`. */
+type Scope = keyof typeof SCOPE_LABELS
+
+/** With the kind before it, the label of `gatehouse_limit_hits_total`. */
+const SCOPE_LABELS = {
+  perAddress: 'address',
+  perPerson: 'person',
+  perDevice: 'device',
+  perTransaction: 'transaction',
+  perKnownDevice: 'known_device',
+  perKnownPerson: 'known_person',
+} as const
+
+/** They apply at once, short and long, so that slow attempts get no further than fast ones. */
+type Windows = Readonly<Partial<Record<(typeof WINDOWS)[number], LimitFigures | undefined>>>
+
+/** `inARow` are failures in a row: the user's next full sign-in ends that window. */
+const WINDOWS = ['burst', 'sustained', 'inARow'] as const
+
+/**
+ * The windows that attempts are counted in. Their Redis keys contain users, addresses, devices and handles as HMACs only:
+ *
+ *     gatehouse:limit:{<user>}                    every window of a day or less, as fields: `password:person:burst`, …
+ *     gatehouse:limit:{<user>}:in_a_row           windows of 30 days, apart: most of the data need not be kept so long
+ *     gatehouse:known:{<user>}:<device and user>  in the same slot: that this is a known device of the user
+ *     gatehouse:limit:{<address>}                 all windows of an address, in another slot
+ */
+export interface Limits {
+  /** By the user, device and transaction that the attempt names, if any; by the address, if this kind has such a limit. */
+  windowsOf(attempt: Attempt, client: Client): readonly AttemptCounting[]
+  /** The keys of which one exists if this device is known, by user id if given, else by login; the newest first. */
+  knownDeviceKeys(user: Pick<Attempt, 'userId' | 'login'>, client: Client): readonly string[]
+  /** Under each name of the user: the key that makes the device known, and the failures in a row. */
+  endedBySignIn(
+    user: UserNames,
+    client: Client,
+  ): readonly (PlaceWindows & { readonly knownDeviceKey: string })[]
+  /**
+   * What is counted for a user over all devices, under each name and by every key of SECRET_KEYS. Windows of a device or a
+   * transaction are not included: nothing tells which devices and transactions those were.
+   */
+  overAllDevices(user: UserNames): readonly PlaceWindows[]
+}
+
+export interface AttemptCounting extends Counting {
+  /** Older keys of a known device, while SECRET_KEYS change. The current one is that of `instead`. */
+  readonly formerKnownDeviceKeys?: readonly string[]
+}
+
+export interface PlaceWindows {
+  readonly place: string
+  readonly windows: readonly WindowName[]
+}
+
+export interface UserNames {
+  readonly userId: string
+  /** As typed, and as Okta writes it. */
+  readonly logins: readonly string[]
+}
+
+export interface LimitsDeps {
+  readonly limits: AttemptLimits
+  readonly names: Signer
+  readonly logins: LoginNames
+}
+
+export function createLimits(deps: LimitsDeps): Limits {
+  const { names, logins } = deps
+  return {
+    windowsOf: (attempt, client) => [...ofUser(deps, attempt, client), ...ofAddress(deps, attempt, client)],
+
+    knownDeviceKeys({ userId, login }, client) {
+      if (userId !== undefined) return deviceKeys(names, byUserId(userId), client).known
+      return login === undefined ? [] : deviceKeys(names, byLogin(logins, login), client).known
+    },
+
+    endedBySignIn({ userId, logins: typed }, client) {
+      const users = [byUserId(userId), ...typed.map((login) => byLogin(logins, login))]
+      const distinct = new Map(users.map((user) => [JSON.stringify(user.distinct), user]))
+      return [...distinct.values()].map((user) => endedUnder(names, user, client))
+    },
+
+    overAllDevices({ userId, logins: typed }) {
+      // a login without its domain is counted in the same place as those of every domain
+      const users = [byUserId(userId), ...typed.map((login) => byLogin(logins, logins.canonical(login)))]
+      return users.flatMap((user) => overDevicesOf(deps, user))
+    },
+  }
+}
+
+/** The label of a window's limit in the metric and the audit log, such as `password_person`. */
+export function limitLabel({ name }: WindowName): string {
+  return name.split(':').slice(0, 2).join('_')
+}
+
+/** A user as an attempt names them. Users of several LOGIN_DOMAINS whose logins differ in the domain only share a place. */
+interface NamedUser {
+  /** Names the place in the store. */
+  readonly shared: readonly string[]
+  /** The one user whom a full sign-in under this name proves. */
+  readonly distinct: readonly string[]
+  /** All users whom it may mean: a failure counts in a row for each of them. */
+  readonly candidates: readonly (readonly string[])[]
+}
+
+function soleUser(...name: readonly string[]): NamedUser {
+  return { shared: name, distinct: name, candidates: [name] }
+}
+
+function byUserId(userId: string): NamedUser {
+  return soleUser('user', userId)
+}
+
+function byLogin({ canonical, distinct, meant }: LoginNames, login: string): NamedUser {
+  return {
+    shared: ['login', canonical(login)],
+    distinct: ['login', distinct(login)],
+    candidates: meant(login).map((name) => ['login', name]),
+  }
+}
+
+/** A password counts by its login in every step, because primary authentication knows only the login. */
+function countedUser(logins: LoginNames, { kind, userId, login, handle }: Attempt): NamedUser | undefined {
+  if (userId !== undefined && (kind !== 'password' || login === undefined)) return byUserId(userId)
+  if (login !== undefined) return byLogin(logins, login)
+  return handle === undefined ? undefined : soleUser('transaction', handle)
+}
+
+function ofUser(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptCounting[] {
+  const { names, logins } = deps
+  const user = countedUser(logins, attempt)
+  if (user === undefined) return []
+  const { place, device, known } = deviceKeys(names, user, client)
+  const { kind, handle } = attempt
+  const inARow = user.candidates.map((candidate) => idIn(names, user, candidate))
+  const windowsOf = (scope: Scope, id = '', ids = [id]) => windowsIn(deps.limits[kind], kind, scope, id, ids)
+  const perTransaction =
+    handle === undefined ? [] : windowsOf('perTransaction', hmac(names, 'transaction', handle))
+  const windows = [
+    ...windowsOf('perPerson', '', inARow),
+    ...windowsOf('perDevice', hmac(names, 'device', client.device.id, ...user.shared)),
+    ...perTransaction,
+  ]
+  const windowsIfKnown = [
+    ...windowsOf('perKnownDevice', device),
+    ...windowsOf('perKnownPerson', idIn(names, user, user.distinct)),
+    ...perTransaction,
+  ]
+  const [ifThere, ...formerKnownDeviceKeys] = known
+  return [{ place, windows, instead: { ifThere, windows: windowsIfKnown }, formerKnownDeviceKeys }]
+}
+
+function ofAddress({ limits, names }: LimitsDeps, { kind }: Attempt, client: Client): AttemptCounting[] {
+  const windows = windowsIn(limits[kind], kind, 'perAddress')
+  const address = countedAddress(client.address)
+  return windows.length === 0 ? [] : [{ place: limitPlace(hmac(names, 'address', address)), windows }]
+}
+
+function endedUnder(names: Signer, user: NamedUser, client: Client) {
+  const { place, device, known } = deviceKeys(names, user, client)
+  const id = idIn(names, user, user.distinct)
+  const windows = (['password', 'code'] as const).flatMap((kind) => [
+    windowName(kind, 'perPerson', id, 'inARow'),
+    windowName(kind, 'perKnownDevice', device, 'inARow'),
+    windowName(kind, 'perKnownPerson', id, 'inARow'),
+  ])
+  return { place, windows, knownDeviceKey: known[0] }
+}
+
+function overDevicesOf({ limits, names }: LimitsDeps, user: NamedUser): PlaceWindows[] {
+  const ids = [...new Set(['', ...user.candidates.map((candidate) => idIn(names, user, candidate))])]
+  const windows = ATTEMPT_KINDS.flatMap((kind) => [
+    ...windowsIn(limits[kind], kind, 'perPerson', '', ids),
+    ...ids.flatMap((id) => windowsIn(limits[kind], kind, 'perKnownPerson', id)),
+  ])
+  return names.signAll(JSON.stringify(user.shared)).map((place) => ({ place: limitPlace(place), windows }))
+}
+
+/** The windows of one scope. `id` tells apart what shares a place; failures in a row have one window for each of `inARow`. */
+function windowsIn(
+  limits: AttemptLimits[AttemptKind],
+  kind: AttemptKind,
+  scope: Scope,
+  id = '',
+  inARow: readonly string[] = [id],
+): CountingWindow[] {
+  return WINDOWS.flatMap((window) => {
+    const limit = limits[scope]?.[window]
+    if (limit === undefined) return []
+    const ids = window === 'inARow' ? inARow : [id]
+    return ids.map((one) => countingWindow(windowName(kind, scope, one, window), limit))
+  })
+}
+
+/** Of an HMAC: 120 bits. Redis stores a hash compactly only while each field has 64 bytes or less. */
+const ID_CHARS = 20
+
+function windowName(kind: AttemptKind, scope: Scope, id: string, window: keyof Windows): WindowName {
+  const named = (...ids: string[]) => [kind, SCOPE_LABELS[scope], ...ids, window].join(':')
+  return {
+    keySuffix: window === 'inARow' ? ':in_a_row' : '',
+    name: id === '' ? named() : named(id.slice(0, ID_CHARS)),
+    formerSuffix: `:${id === '' ? named() : named(id)}`,
+  }
+}
+
+/** `known`: the keys of which one exists if the device is known. */
+function deviceKeys(names: Signer, { shared, distinct }: NamedUser, client: Client) {
+  const users = names.signAll(JSON.stringify(shared))
+  const devices = names.signAll(JSON.stringify(['device', client.device.id, ...distinct]))
+  const knownKey = (user: string, key: number) => `gatehouse:known:{${user}}:${devices[key]}`
+  const [newest, ...former] = users
+  const known = [knownKey(newest, 0), ...former.map((user, n) => knownKey(user, n + 1))] as const
+  return { place: limitPlace(newest), device: devices[0], known }
+}
+
+/** Tells apart the users who share a place; empty for the user whose name is that of the place. */
+function idIn(names: Signer, { shared }: NamedUser, name: readonly string[]): string {
+  return name.join() === shared.join() ? '' : hmac(names, ...name)
+}
+
+function hmac(names: Signer, ...parts: string[]): string {
+  return names.sign(JSON.stringify(parts))
+}

@@ -1,0 +1,133 @@
+import { describe, expect, test } from '@jest/globals'
+import { ATTEMPT_KINDS, type AttemptKind } from '../../../src/authn/throttling/attempts.ts'
+import { createThrottling, type Reservation } from '../../../src/authn/throttling/throttling.ts'
+import type { Exchanged } from '../../../src/authn/transaction/exchanged.ts'
+import { upstreamTimeout, upstreamUnavailable } from '../../../src/errors.ts'
+import { createMetrics } from '../../../src/observability/metrics.ts'
+import { UpstreamFailure } from '../../../src/upstream/upstream-failure.ts'
+import { collectLog } from '../../observability/collect-log.ts'
+import { CLIENT as client } from '../made-up-client.ts'
+
+/** Whether an attempt of this kind stays counted after its step. */
+async function isCountedAfter(kind: AttemptKind, step: (reservation: Reservation) => void): Promise<boolean> {
+  let refunds = 0
+  const { reserve } = createThrottling({
+    store: {
+      count: async () => ({ instead: false, full: undefined, countedIn: [] }),
+      uncount: async () => void refunds++,
+      endCounts: async () => {},
+      get: async () => undefined,
+      set: async () => true,
+    },
+    limits: {
+      windowsOf: () => [{ place: 'place', windows: [] }],
+      knownDeviceKeys: () => [],
+      endedBySignIn: () => [],
+      overAllDevices: () => [],
+    },
+    knownMs: 1000,
+    knownDevices: { add: async () => {} },
+    audit: { limitHit: () => {} },
+    log: collectLog().log,
+    metrics: createMetrics({ processMetrics: false }),
+    now: () => 0,
+  })
+  const reservation = reserve({ kind, operation: 'x' }, client)
+  await reservation.enforce()
+  step(reservation)
+  await new Promise((resolve) => setImmediate(resolve))
+  return refunds === 0
+}
+
+const answered = (errorCode?: string): Exchanged => ({
+  outcome: { kind: 'answer', status: 200, body: '{}', headers: {}, errorCode, sessionId: undefined },
+  after: undefined,
+})
+const isCounted = (kind: AttemptKind, more: Partial<Exchanged> = {}) =>
+  isCountedAfter(kind, ({ settle }) => settle({ ...answered(), ...more }))
+const isCountedAfterError = (kind: AttemptKind, error: Error) =>
+  isCountedAfter(kind, ({ settleError }) => settleError(error))
+
+/** The kinds of attempts that stay counted after this result. */
+async function countedKinds(result: Partial<Exchanged> = {}): Promise<AttemptKind[]> {
+  const counted = await Promise.all(ATTEMPT_KINDS.map((kind) => isCounted(kind, result)))
+  return ATTEMPT_KINDS.filter((_, n) => counted[n])
+}
+
+/** Which refusals count, by kind of attempt (DESIGN §4, "Throttling"). */
+describe('an attempt that Okta refused', () => {
+  const COUNTS: Readonly<Record<string, readonly AttemptKind[]>> = {
+    E0000004: ['password', 'code', 'token', 'push'],
+    E0000068: ['password', 'code', 'push'],
+    E0000087: ['password', 'code', 'push'],
+    E0000011: ['token'],
+    E0000069: [],
+    E0000047: [],
+    E0000109: [],
+    E0000001: [],
+  }
+
+  test.each(Object.entries(COUNTS))('with %s counts for %j alone', async (code, kinds) => {
+    expect(await countedKinds(answered(code))).toEqual(ATTEMPT_KINDS.filter((kind) => kinds.includes(kind)))
+  })
+
+  test('counts also where the broker itself refused it', async () => {
+    const outcome = { kind: 'refusal', status: 403, code: 'E0000068', summary: '', causes: [], headers: {} }
+    const refused = { ...answered(), outcome } as unknown as Exchanged
+    expect(await countedKinds(refused)).toEqual(['password', 'code', 'push'])
+  })
+
+  test('what was sent counts also where the broker refused the answer', async () => {
+    const outcome = { kind: 'refusal', status: 403, code: 'E0000006', summary: '', causes: [], headers: {} }
+    const refused = { ...answered(), outcome, status: 'MFA_CHALLENGE' } as unknown as Exchanged
+    expect(await countedKinds(refused)).toEqual(['message', 'push', 'recovery'])
+  })
+})
+
+test('an accepted guess does not count; what was sent to a user does', async () => {
+  expect(await countedKinds()).toEqual(['message', 'push', 'recovery'])
+})
+
+test('LOCKED_OUT refuses passwords and codes', async () => {
+  expect(await countedKinds({ status: 'LOCKED_OUT' })).toEqual([
+    'password',
+    'code',
+    'message',
+    'push',
+    'recovery',
+  ])
+  expect(await countedKinds({ status: 'SUCCESS' })).toEqual(['message', 'push', 'recovery'])
+})
+
+test('a wrong old password counts as a password', async () => {
+  expect(await isCounted('password', { wrongOldPassword: true })).toBe(true)
+  expect(await isCounted('password', { wrongOldPassword: false })).toBe(false)
+  expect(await isCounted('code', { wrongOldPassword: true })).toBe(false)
+})
+
+test.each([
+  ['SUCCESS', false],
+  ['WAITING', false],
+  ['CHALLENGE', false],
+  ['REJECTED', true],
+  ['TIME_WINDOW_EXCEEDED', true],
+  ['SOMETHING_NEW', true],
+  [undefined, false],
+])('a code with the factor result %s: %s', async (factorResult, counts) => {
+  expect(await isCounted('code', { factorResult })).toBe(counts)
+  expect(await isCounted('password', { factorResult })).toBe(false)
+})
+
+describe('without an answer', () => {
+  const lost = upstreamTimeout(new UpstreamFailure('timeout'))
+  const unsent = upstreamUnavailable(new UpstreamFailure('unreachable'))
+
+  test.each(ATTEMPT_KINDS)('a %s that may have arrived counts if it reaches the user', async (kind) => {
+    expect(await isCountedAfterError(kind, lost)).toBe(['message', 'push', 'recovery'].includes(kind))
+  })
+
+  test.each(ATTEMPT_KINDS)('a %s that was not sent does not count', async (kind) => {
+    expect(await isCountedAfterError(kind, unsent)).toBe(false)
+    expect(await isCountedAfterError(kind, new Error('other'))).toBe(false)
+  })
+})
