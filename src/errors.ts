@@ -1,6 +1,6 @@
 /**
- * Every error that Gatehouse itself answers with. One shape, one catalogue (DESIGN §2): a status, a stable
- * code, a sentence for people, causes that name the trouble, and a private `cause` that is logged, never sent.
+ * Every error that Gatehouse itself answers with (DESIGN §2): a status, a stable code, a sentence for users, causes that
+ * name what is wrong, and a `cause` that is logged and never sent.
  */
 export class BrokerError extends Error {
   override readonly name = 'BrokerError'
@@ -8,7 +8,7 @@ export class BrokerError extends Error {
   readonly code: string
   readonly causes: readonly string[]
   readonly headers: Readonly<Record<string, string>>
-  /** Whose trouble it is, when it is not ours; for the log. */
+  /** What failed, if it was not the broker itself; for the log. */
   readonly dependency: Dependency | undefined
 
   constructor(status: number, code: string, summary: string, details: ErrorDetails = {}) {
@@ -21,7 +21,7 @@ export class BrokerError extends Error {
   }
 }
 
-/** What the broker can't work without: the sign-in API, the PAM API, Redis. */
+/** What the broker needs: the sign-in API, the PAM API, Redis. */
 export type Dependency = 'authn' | 'pam' | 'store'
 
 export interface ErrorDetails {
@@ -29,21 +29,13 @@ export interface ErrorDetails {
   readonly causes?: readonly string[]
   /** Response headers that belong to the error, such as `Allow` or `Retry-After`. */
   readonly headers?: Readonly<Record<string, string>>
-  /** What really happened; for the log's eyes only. */
+  /** What really happened; for the log only. */
   readonly cause?: unknown
   readonly dependency?: Dependency
 }
 
-/** The body of every error answer, in the sign-in API's own shape. `errorLink` repeats the code. */
-export interface ErrorObject {
-  errorCode: string
-  errorSummary: string
-  errorLink: string
-  errorId: string
-  errorCauses: { errorSummary: string }[]
-}
-
-export function toErrorObject(error: BrokerError, errorId: string): ErrorObject {
+/** The body of every error response, in the sign-in API's own shape. `errorLink` repeats the code. */
+export function toErrorObject(error: BrokerError, errorId: string) {
   return {
     errorCode: error.code,
     errorSummary: error.message,
@@ -53,15 +45,34 @@ export function toErrorObject(error: BrokerError, errorId: string): ErrorObject 
   }
 }
 
+export type ErrorObject = ReturnType<typeof toErrorObject>
+
 // 400: the request is wrong
 
-/** A field is missing, of the wrong type, too long. Each cause begins with the field's name. */
-export const invalidField = (...causes: string[]) =>
-  new BrokerError(400, 'E0000001', `Api validation failed: ${fieldOf(causes[0])}`, { causes })
+/** The cause begins with the name of what is wrong. */
+const invalid = (status: number, causes: readonly string[], cause?: unknown) =>
+  new BrokerError(status, 'E0000001', `Api validation failed: ${causes[0]?.split(':', 1)[0] ?? 'request'}`, {
+    causes,
+    cause,
+  })
 
-export const bodyTooLarge = (limitBytes: number) =>
-  new BrokerError(413, 'E0000001', 'Api validation failed: body', {
-    causes: [`body: larger than ${limitBytes} bytes`],
+/** A field is missing, of the wrong type, too long. Each cause begins with the field's name. */
+export const invalidField = (...causes: string[]) => invalid(400, causes)
+
+export const bodyTooLarge = (limitBytes: number) => invalid(413, [`body: larger than ${limitBytes} bytes`])
+
+export const malformedRequest = (cause?: unknown) => invalid(400, ['request: malformed'], cause)
+
+/** 414: the URL, 431: the headers. */
+export const tooLong = (what: 'url' | 'headers', status: 414 | 431) => invalid(status, [`${what}: too long`])
+
+/** The request did not arrive in time. */
+export const requestTooSlow = () => invalid(408, ['request: not complete in time'])
+
+/** An `Expect` header with anything but `100-continue`. */
+export const unmetExpectation = () =>
+  new BrokerError(417, 'E0000001', 'Api validation failed: request', {
+    causes: ['Expect: only 100-continue is understood'],
   })
 
 export const notJson = (cause?: unknown) =>
@@ -75,38 +86,14 @@ export const wrongContentType = (expected = 'application/json') =>
     415,
     'E0000021',
     'Bad request. Accept and/or Content-Type headers likely do not match supported values.',
-    {
-      causes: [`Content-Type: must be ${expected} in UTF-8`],
-    },
+    { causes: [`Content-Type: must be ${expected} in UTF-8`] },
   )
 
-export const malformedRequest = (cause?: unknown) =>
-  new BrokerError(400, 'E0000001', 'Api validation failed: request', {
-    causes: ['request: malformed'],
-    cause,
-  })
-
-/** 414: the URL, 431: the headers. */
-export const tooLong = (what: 'url' | 'headers', status: 414 | 431) =>
-  new BrokerError(status, 'E0000001', `Api validation failed: ${what}`, { causes: [`${what}: too long`] })
-
-/** The request did not arrive in time. */
-export const requestTooSlow = () =>
-  new BrokerError(408, 'E0000001', 'Api validation failed: request', {
-    causes: ['request: not complete in time'],
-  })
-
-/** 417: the client wants more of us than we do. */
-export const unmetExpectation = () =>
-  new BrokerError(417, 'E0000001', 'Api validation failed: request', {
-    causes: ['Expect: only 100-continue is understood'],
-  })
-
-// 401, 403: who is asking, and may they
+// 401, 403: not signed in, or not allowed
 
 export const noSession = () => new BrokerError(401, 'E0000005', 'Invalid session')
 
-/** An unknown, expired or foreign handle. `cause` says so when the device cookie did not come back. */
+/** An unknown or expired handle, or one of another browser. The cause says if the device cookie did not come back. */
 export const unknownHandle = (deviceCookieReturned = true) =>
   new BrokerError(401, 'E0000011', 'Invalid token provided', {
     causes: deviceCookieReturned ? [] : ['device cookie not returned'],
@@ -122,7 +109,7 @@ export const wrongOpsToken = () =>
 export const notAllowed = (...causes: string[]) =>
   new BrokerError(403, 'E0000006', 'You do not have permission to perform the requested action', { causes })
 
-/** What the sign-in began with is of another user than the session that is open in this browser. */
+/** The sign-in is of another user than the session that is open in this browser. */
 export const anothersSession = (field: 'stateToken' | 'token' | 'recoveryToken') =>
   notAllowed(`${field}: this sign-in is of another user than the open session; sign out first`)
 
@@ -152,7 +139,7 @@ export const wrongMethod = (allow: string) =>
     headers: { Allow: allow },
   })
 
-/** The page speaks for a session that another tab has replaced by now (`X-Gatehouse-Session`). */
+/** The page names a session that another tab has replaced by now (`X-Gatehouse-Session`). */
 export const otherSession = () =>
   new BrokerError(409, 'E0000006', 'The session of this browser has changed', {
     causes: ['X-Gatehouse-Session: another session is open in this browser by now'],
@@ -160,10 +147,12 @@ export const otherSession = () =>
 
 // 429
 
+const retryAfter = (seconds: number) => ({ 'Retry-After': String(seconds) })
+
 export const rateLimited = (limit: { limit: number; resetAtSeconds: number; retryAfterSeconds: number }) =>
   new BrokerError(429, 'E0000047', 'API call exceeded rate limit due to too many requests.', {
     headers: {
-      'Retry-After': String(limit.retryAfterSeconds),
+      ...retryAfter(limit.retryAfterSeconds),
       'X-Rate-Limit-Limit': String(limit.limit),
       'X-Rate-Limit-Remaining': '0',
       'X-Rate-Limit-Reset': String(limit.resetAtSeconds),
@@ -171,74 +160,64 @@ export const rateLimited = (limit: { limit: number; resetAtSeconds: number; retr
   })
 
 /** A code was sent a moment ago; by text message and by call the codes differ (field notes). */
-export const sentRecently = (factorType: 'SMS' | 'CALL', retryAfterSeconds: number) =>
-  new BrokerError(429, factorType === 'SMS' ? 'E0000109' : 'E0000133', SENT_RECENTLY[factorType], {
-    headers: { 'Retry-After': String(retryAfterSeconds) },
-  })
+export const sentRecently = (factorType: 'SMS' | 'CALL', retryAfterSeconds: number) => {
+  const [code, summary] = SENT_RECENTLY[factorType]
+  return new BrokerError(429, code, summary, { headers: retryAfter(retryAfterSeconds) })
+}
 
 const SENT_RECENTLY = {
-  SMS: 'An SMS message was recently sent. Please wait 30 seconds before trying again.',
-  CALL: 'A voice call was recently made. Please wait 30 seconds before trying again.',
+  SMS: ['E0000109', 'An SMS message was recently sent. Please wait 30 seconds before trying again.'],
+  CALL: ['E0000133', 'A voice call was recently made. Please wait 30 seconds before trying again.'],
 } as const
 
-// 5xx: us, the store, the upstream. Never a host name, never a stack.
+// 5xx: the broker, the store, the upstream. Never a host name, never a stack.
 
 export const internalError = (cause?: unknown) =>
   new BrokerError(500, 'E0000009', 'Internal Server Error', { cause })
 
-/** Redis is out of reach or too slow: never an answer about the session itself. */
-export const storeUnavailable = (cause?: unknown) =>
+const unavailable = (retryAfterSeconds: number, cause: unknown, dependency?: Dependency) =>
   new BrokerError(503, 'E0000009', 'The service is temporarily unavailable', {
-    headers: { 'Retry-After': '2' },
+    headers: retryAfter(retryAfterSeconds),
     cause,
-    dependency: 'store',
+    ...(dependency && { dependency }),
   })
 
-/** The upstream could not be reached, cut the connection or answered with something that is no API answer. */
+/** Redis is unreachable or too slow: never an answer about the session itself. */
+export const storeUnavailable = (cause?: unknown) => unavailable(2, cause, 'store')
+
+/** The broker takes on nothing now: too much is under way. */
+export const temporarilyUnavailable = (retryAfterSeconds: number, cause?: unknown) =>
+  unavailable(retryAfterSeconds, cause)
+
+/** The sign-in API is not called now: its breaker is open, all connections are taken, or the API token is refused. */
+export const upstreamHeldBack = (retryAfterSeconds: number, cause?: unknown) =>
+  unavailable(retryAfterSeconds, cause, 'authn')
+
+/** The upstream could not be reached, cut the connection or sent something that is no response of the API. */
 export const upstreamUnavailable = (cause?: unknown) =>
-  new BrokerError(502, 'E0000009', 'The sign-in service did not answer as expected', {
-    cause,
-    dependency: 'authn',
-  })
+  upstreamFailed(502, 'The sign-in service did not answer as expected', cause)
 
 export const upstreamTimeout = (cause?: unknown) =>
-  new BrokerError(504, 'E0000009', 'The sign-in service did not answer in time', {
-    cause,
-    dependency: 'authn',
-  })
+  upstreamFailed(504, 'The sign-in service did not answer in time', cause)
 
-/** We take on nothing now: too much is under way. */
-export const temporarilyUnavailable = (retryAfterSeconds: number, cause?: unknown) =>
-  new BrokerError(503, 'E0000009', 'The service is temporarily unavailable', {
-    headers: { 'Retry-After': String(retryAfterSeconds) },
-    cause,
-  })
+const upstreamFailed = (status: 502 | 504, summary: string, cause: unknown) =>
+  new BrokerError(status, 'E0000009', summary, { cause, dependency: 'authn' })
 
-/** We do not call the sign-in API now: its breaker is open, all connections are taken, or our token is refused. */
-export const upstreamHeldBack = (retryAfterSeconds: number, cause?: unknown) =>
-  new BrokerError(503, 'E0000009', 'The service is temporarily unavailable', {
-    headers: { 'Retry-After': String(retryAfterSeconds) },
-    cause,
-    dependency: 'authn',
-  })
-
-/** Another step of the same transaction took longer than we wait for it. */
+/** Another step of the same transaction took longer than this one may wait for it. */
 export const stepInProgress = () =>
   new BrokerError(503, 'E0000009', 'Another step of this sign-in is still in progress', {
-    headers: { 'Retry-After': '1' },
+    headers: retryAfter(1),
   })
 
-/** PAM trouble, by the names of DESIGN §6; never the SPA's 401. */
+/** An error of PAM, by the codes of DESIGN §6; never the SPA's 401. */
 export const pamError = (
   status: 404 | 502 | 503 | 504,
   code: `pam_${string}`,
-  details: { retryAfterSeconds?: number | undefined; cause?: unknown } = {},
+  { retryAfterSeconds, cause }: { retryAfterSeconds?: number | undefined; cause?: unknown } = {},
 ) =>
   new BrokerError(status, code, PAM_SUMMARY[code] ?? 'The access service is not available', {
-    ...(details.retryAfterSeconds === undefined
-      ? {}
-      : { headers: { 'Retry-After': String(details.retryAfterSeconds) } }),
-    cause: details.cause,
+    headers: retryAfterSeconds === undefined ? {} : retryAfter(retryAfterSeconds),
+    cause,
     dependency: 'pam',
   })
 
@@ -255,8 +234,4 @@ const PAM_SUMMARY: Readonly<Record<string, string>> = {
   pam_rate_limited: 'The access service limits our requests for now',
   pam_unavailable: 'The access service is not available',
   pam_timeout: 'The access service did not answer in time',
-}
-
-function fieldOf(cause: string | undefined): string {
-  return cause?.split(':', 1)[0] ?? 'request'
 }

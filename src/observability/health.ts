@@ -1,3 +1,5 @@
+import { innermostFailure } from './dependency-failure.ts'
+
 /** Whether this replica should be sent requests. Alive is something else: a process that answers is alive. */
 export interface Health {
   /** Never throws; every check is bounded by what it checks. */
@@ -33,7 +35,7 @@ export interface InformationalCheck {
 }
 
 export interface HealthOptions {
-  /** Called when a required check begins to fail, passes again, or fails with another error message than before. */
+  /** Called when a required check begins to fail, passes again, or fails in another way than before. */
   readonly onChange?: (change: CheckChange) => void
 }
 
@@ -86,8 +88,7 @@ export function createHealth(checks: readonly Check[], { onChange = () => {} }: 
   }
 }
 
-/** The innermost message: what is above it is the same for every cause. */
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return ''
-  return error.cause === undefined ? error.message : reasonOf(error.cause)
+  const { outcome, code } = innermostFailure(error) ?? {}
+  return `${outcome} ${code}`
 }

@@ -1,7 +1,7 @@
 import winston from 'winston'
 import { BrokerError } from '../errors.ts'
 import { type AuditEvent, type AuditFields, ownFields } from './audit-events.ts'
-import { dependencyTrouble } from './dependency-trouble.ts'
+import { failureFields } from './dependency-failure.ts'
 import { describeError } from './describe-error.ts'
 import { isLogField, type LogFields } from './log-fields.ts'
 import { turnOutput } from './turn-output.ts'
@@ -80,9 +80,9 @@ function addError(line: Record<string, unknown>, error: unknown, maxChars: numbe
     line.error = describeError(error)
     return
   }
-  const trouble = dependencyTrouble(error)
-  addAllowed(line, trouble, maxChars)
-  if (trouble.outcome === undefined) line.error = describeError(error.cause ?? error)
+  const failure = failureFields(error)
+  addAllowed(line, failure, maxChars)
+  if (failure.outcome === undefined) line.error = describeError(error.cause ?? error)
 }
 
 const LOGGABLE: ReadonlySet<string> = new Set(['string', 'number', 'boolean'])

@@ -1,4 +1,5 @@
 import { storeUnavailable } from '../errors.ts'
+import { DependencyFailure } from '../observability/dependency-failure.ts'
 import type { Store } from './store.ts'
 
 /** The operations of modules that can also work without the store: each process then relies on its own memory. */
@@ -26,7 +27,7 @@ export function createFailFastStore({
   let failsUntil = Number.NEGATIVE_INFINITY
 
   async function attempt<Reply>(operation: () => Promise<Reply>): Promise<Reply> {
-    if (monotonic() < failsUntil) throw storeUnavailable()
+    if (monotonic() < failsUntil) throw storeUnavailable(new DependencyFailure('held-back'))
     try {
       return await operation()
     } catch (error) {

@@ -1,4 +1,5 @@
 import { storeUnavailable } from '../errors.ts'
+import { DependencyFailure } from '../observability/dependency-failure.ts'
 import type { WindowName } from './counting.ts'
 import { assertCountable, assertOneSlot, MANY_WINDOWS, newWindowId, wholeMs } from './keys.ts'
 import { createOperations, type OperationName, type OperationResult } from './operations.ts'
@@ -30,7 +31,7 @@ export function createMemoryStore({
   const sweep = startSweep(entries, now)
   let isClosed = false
   const assertOpen = () => {
-    if (isClosed) throw storeUnavailable(new Error('store: closed'))
+    if (isClosed) throw storeUnavailable(new DependencyFailure('unreachable', { code: 'closed' }))
   }
   return {
     keepsOrder: true,

@@ -1,4 +1,5 @@
 import { BrokerError, storeUnavailable } from '../errors.ts'
+import { DependencyFailure } from '../observability/dependency-failure.ts'
 
 /**
  * What an error of the Redis client means. The client's errors carry the command's arguments (a password among
@@ -29,13 +30,19 @@ export function troubleOf(error: unknown): Trouble {
 }
 
 /** The cause of a 503: such as `redis: WRONGPASS`. */
-export class StoreTrouble extends Error {
+export class StoreTrouble extends DependencyFailure {
   readonly reason: string
 
   constructor(reason: string) {
-    super(`redis: ${reason}`)
+    super(outcomeOf(reason), { code: reason, message: `redis: ${reason}` })
     this.reason = reason
   }
+}
+
+/** Node's own codes begin with an E or have an underscore; Redis answers with a word such as OOM or READONLY. */
+function outcomeOf(reason: string): string {
+  if (/^(timeout|ETIMEDOUT)$/.test(reason)) return 'timeout'
+  return /^([A-DF-Z][A-Z]+|no such database)$/.test(reason) ? 'refused' : 'unreachable'
 }
 
 /** The 503 that a trouble of Redis, or of the way to it, ends in. */

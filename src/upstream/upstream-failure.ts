@@ -1,12 +1,12 @@
+import { DependencyFailure } from '../observability/dependency-failure.ts'
+
 /**
  * Why there is no answer from an upstream. It carries no host, path, header or body: what reaches a log or an
  * answer through it tells nothing. Each room translates it into its own error.
  */
-export class UpstreamFailure extends Error {
+export class UpstreamFailure extends DependencyFailure {
   override readonly name = 'UpstreamFailure'
   readonly kind: UpstreamFailureKind
-  /** undici's or Node's own word, such as `ECONNREFUSED`; undefined when there was none. */
-  readonly code: string | undefined
   /** Of an `unusable` answer. */
   readonly status: number | undefined
   /** Set when nothing was sent (`breaker-open`, `busy`): how long to stay away. */
@@ -16,10 +16,10 @@ export class UpstreamFailure extends Error {
     kind: UpstreamFailureKind,
     details: { code?: string; status?: number; retryAfterMs?: number } = {},
   ) {
-    super(details.code === undefined ? kind : `${kind} (${details.code})`)
+    const { code, status } = details
+    super(kind, { code, upstreamStatus: status, message: code === undefined ? kind : `${kind} (${code})` })
     this.kind = kind
-    this.code = details.code
-    this.status = details.status
+    this.status = status
     this.retryAfterMs = details.retryAfterMs
   }
 }

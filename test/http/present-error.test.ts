@@ -10,6 +10,7 @@ import {
 import { showErrorPages } from '../../src/http/error-page.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { answerWithoutBody } from '../../src/http/without-body.ts'
+import { DependencyFailure } from '../../src/observability/dependency-failure.ts'
 import { until } from '../support/until.ts'
 import { keeper, serve } from './serve.ts'
 
@@ -103,7 +104,7 @@ describe('a BrokerError is answered as it is', () => {
   })
 
   test('trouble of a dependency says which it was, how and in whose words, and has no stack', async () => {
-    const { ask, lines } = await throwing(storeUnavailable(new Error('redis: OOM')))
+    const { ask, lines } = await throwing(storeUnavailable(new DependencyFailure('refused', { code: 'OOM' })))
     expect((await ask({ path: '/1' })).status).toBe(503)
     await until(() => lines().length === 2)
     const { dependency, outcome, code } = { dependency: 'store', outcome: 'refused', code: 'OOM' }

@@ -1,4 +1,6 @@
 import { expect, test } from '@jest/globals'
+import { storeUnavailable } from '../../src/errors.ts'
+import { DependencyFailure } from '../../src/observability/dependency-failure.ts'
 import { createHealth } from '../../src/observability/health.ts'
 
 const good = async () => undefined
@@ -40,7 +42,7 @@ test('a check that only informs is shown, and takes nobody out', async () => {
 
 test('each change of a required check is told once: failing, failing for another reason, passing', async () => {
   const errors = ['first', 'first', 'second', undefined, undefined, 'first'].map((reason) =>
-    reason === undefined ? undefined : new Error('store', { cause: new Error(reason) }),
+    reason === undefined ? undefined : storeUnavailable(new DependencyFailure('refused', { code: reason })),
   )
   const changes: unknown[] = []
   let round = 0

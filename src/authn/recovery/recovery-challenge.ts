@@ -1,4 +1,5 @@
 import { codesExhausted, sentRecently, stepNotOffered, upstreamHeldBack, wrongCode } from '../../errors.ts'
+import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { Exchange } from '../sign-in/exchange.ts'
@@ -56,7 +57,8 @@ export function createTakeChallengeStep(parts: ChallengeStepParts): TakeChalleng
 
   /** In a challenge a fault of the upstream is answered to everybody alike. */
   const refuseTrouble = ({ status, errorCode }: { status: number; errorCode: string | undefined }) => {
-    if (status >= 500 || errorCode === ORG_LIMIT) throw upstreamHeldBack(1, new Error(`status ${status}`))
+    if (status >= 500 || errorCode === ORG_LIMIT)
+      throw upstreamHeldBack(1, new DependencyFailure('unusable', { upstreamStatus: status }))
   }
 
   /** A decoy's step goes to the same place, with a token that nobody has. Gives an accepted answer. */

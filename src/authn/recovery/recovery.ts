@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Signer } from '../../crypto/sign.ts'
 import { rateLimited, stepNotOffered, upstreamUnavailable } from '../../errors.ts'
+import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { Store } from '../../store/store.ts'
@@ -71,7 +72,8 @@ export function createRecovery(parts: RecoveryParts): Recovery {
 
   /** The upstream's own limit and its failures say nothing of a person: they are everybody's answer. */
   const refuseTrouble = ({ status, errorCode, headers }: AuthnReply) => {
-    if (status >= 500) throw upstreamUnavailable(new Error(`status ${status}`))
+    if (status >= 500)
+      throw upstreamUnavailable(new DependencyFailure('unusable', { upstreamStatus: status }))
     if (errorCode !== ORG_LIMIT) return
     throw rateLimited({
       limit: Number(headers['X-Rate-Limit-Limit'] ?? 0),

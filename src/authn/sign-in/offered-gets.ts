@@ -1,4 +1,5 @@
 import { stepNotOffered, upstreamUnavailable } from '../../errors.ts'
+import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
 import type { Client } from '../browser/client.ts'
@@ -99,7 +100,7 @@ export function createOfferedGets(parts: OfferedGetsParts): OfferedGets {
         .replace(/;.*$/, '')
         .trim()
       if (status !== 200 || !PICTURE_TYPE.test(type) || bytes.length > maxPictureBytes) {
-        throw upstreamUnavailable(new Error(`status ${status} without a picture`))
+        throw upstreamUnavailable(new DependencyFailure('unusable', { upstreamStatus: status }))
       }
       return { kind: 'picture', type, bytes }
     }),

@@ -1,5 +1,6 @@
 import { unknownHandle, upstreamHeldBack, upstreamTimeout, upstreamUnavailable } from '../../errors.ts'
 import type { BodyEncoding } from '../../http/body-encoding.ts'
+import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { UpstreamAnswer, UpstreamClient, UpstreamRequest } from '../../upstream/upstream-client.ts'
@@ -64,7 +65,7 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
   const ask = (request: UpstreamRequest, caller: LimitedCaller, deadline: number): Promise<UpstreamAnswer> =>
     limit.send(caller, async () => {
       const leftMs = Math.ceil(deadline - monotonic())
-      if (leftMs <= 0) throw upstreamTimeout(new Error('no time is left for this step'))
+      if (leftMs <= 0) throw upstreamTimeout(new DependencyFailure('timeout'))
       try {
         return await client.send({ ...request, timeoutMs: leftMs })
       } catch (error) {
@@ -95,14 +96,14 @@ export function createAuthnUpstream(parts: AuthnUpstreamParts): AuthnUpstream {
     return reply
   }
 
-  const refuse = () => upstreamHeldBack(RETRY_AFTER_REFUSAL_S, new Error('SSWS token refused'))
+  const refuse = () => upstreamHeldBack(RETRY_AFTER_REFUSAL_S, new DependencyFailure('token-refused'))
 
   /** Whether our token stands, by an empty sign-in, which a working API refuses for its form; throws when nobody can say. */
   const knock = async (from: Client, deadline: number): Promise<boolean> => {
     const body = { context: { deviceToken: from.device.id } }
     const reply = await postInTurn({ path: PRIMARY, body }, from, deadline)
     if (reply.status === 429 || reply.status >= 500)
-      throw upstreamHeldBack(1, new Error(`status ${reply.status}`))
+      throw upstreamHeldBack(1, new DependencyFailure('unusable', { upstreamStatus: reply.status }))
     return !isInvalidToken(reply)
   }
 

@@ -1,4 +1,5 @@
 import { type BrokerError, pamError } from '../../errors.ts'
+import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
 import type { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 
@@ -137,7 +138,7 @@ const NOT_FOUND = {
 } as const satisfies Record<string, PamTrouble>
 
 /** A lookup that failed; carries nothing of the answer but its kind. */
-export class PamFailure extends Error {
+export class PamFailure extends DependencyFailure {
   override readonly name = 'PamFailure'
   readonly trouble: PamTrouble
   readonly rule: PamRule
@@ -157,7 +158,8 @@ export class PamFailure extends Error {
       cause?: unknown
     } = {},
   ) {
-    super(details.reason === undefined ? trouble : `${trouble}: ${details.reason}`, { cause: details.cause })
+    const { reason, cause } = details
+    super(trouble, { message: reason === undefined ? trouble : `${trouble}: ${reason}`, cause })
     this.trouble = trouble
     this.rule = PAM_RULES[trouble]
     this.status = details.status

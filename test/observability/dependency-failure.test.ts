@@ -8,12 +8,13 @@ import {
   upstreamTimeout,
   upstreamUnavailable,
 } from '../../src/errors.ts'
-import { dependencyTrouble } from '../../src/observability/dependency-trouble.ts'
+import { DependencyFailure, failureFields } from '../../src/observability/dependency-failure.ts'
 import { failureOfCall, PamFailure } from '../../src/pam/upstream/pam-errors.ts'
+import { StoreTrouble } from '../../src/store/redis-trouble.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
 import { collectLog } from './collect-log.ts'
 
-const redis = (reason: string) => storeUnavailable(new Error(`redis: ${reason}`))
+const redis = (reason: string) => storeUnavailable(new StoreTrouble(reason))
 const failure = (...[kind, code]: [ConstructorParameters<typeof UpstreamFailure>[0], string?]) =>
   new UpstreamFailure(kind, code === undefined ? {} : { code })
 
@@ -36,7 +37,7 @@ describe('which dependency, how, and in whose words', () => {
     ],
     [
       'no time was left',
-      upstreamTimeout(new Error('no time is left for this step')),
+      upstreamTimeout(new DependencyFailure('timeout')),
       { dependency: 'authn', outcome: 'timeout' },
     ],
     [
@@ -46,12 +47,12 @@ describe('which dependency, how, and in whose words', () => {
     ],
     [
       'our token',
-      upstreamHeldBack(30, new Error('SSWS token refused')),
+      upstreamHeldBack(30, new DependencyFailure('token-refused')),
       { dependency: 'authn', outcome: 'token-refused' },
     ],
     [
       'an answer of another kind',
-      upstreamUnavailable(new Error('status 502 without a JSON object')),
+      upstreamUnavailable(new DependencyFailure('unusable', { upstreamStatus: 502 })),
       { dependency: 'authn', outcome: 'unusable', upstreamStatus: 502 },
     ],
     [
@@ -81,9 +82,13 @@ describe('which dependency, how, and in whose words', () => {
     ],
     ['a replica is asked', redis('READONLY'), { dependency: 'store', outcome: 'refused', code: 'READONLY' }],
     ['Redis is too slow', redis('timeout'), { dependency: 'store', outcome: 'timeout', code: 'timeout' }],
-    ['Redis was away a moment ago', storeUnavailable(), { dependency: 'store', outcome: 'held-back' }],
+    [
+      'Redis was away a moment ago',
+      storeUnavailable(new DependencyFailure('held-back')),
+      { dependency: 'store', outcome: 'held-back' },
+    ],
   ])('%s', (_name, error, expected) => {
-    expect(dependencyTrouble(error)).toEqual(expected)
+    expect(failureFields(error)).toEqual(expected)
   })
 })
 
@@ -91,23 +96,23 @@ describe('what might name a place or a value is left out', () => {
   test.each(['org.example.com', '10.0.0.7:6379', '/very/secret', 'a=b', `E${'X'.repeat(64)}`])(
     '%s',
     (code) => {
-      expect(dependencyTrouble(upstreamUnavailable(failure('cut', code)))).toEqual({
+      expect(failureFields(upstreamUnavailable(failure('cut', code)))).toEqual({
         dependency: 'authn',
         outcome: 'cut',
       })
-      expect(dependencyTrouble(redis(code))).not.toHaveProperty('code')
+      expect(failureFields(redis(code)).code).toBeUndefined()
     },
   )
 
   test('a message that is not of our own making', () => {
     const cause = Object.assign(new Error('connect to very-secret.example'), { code: 'ESECRET' })
-    expect(dependencyTrouble(upstreamUnavailable(cause))).toEqual({ dependency: 'authn' })
+    expect(failureFields(upstreamUnavailable(cause))).toEqual({ dependency: 'authn' })
   })
 
   test('a chain of causes that is its own end', () => {
     const cause = new Error('own')
     cause.cause = cause
-    expect(dependencyTrouble(pamError(502, 'pam_unexpected', { cause }))).toEqual({ dependency: 'pam' })
+    expect(failureFields(pamError(502, 'pam_unexpected', { cause }))).toEqual({ dependency: 'pam' })
   })
 })
 
@@ -123,12 +128,12 @@ describe('in the log', () => {
     const { log, lines, text } = collectLog()
     log.warn('dependency_trouble', {}, upstreamUnavailable(new RangeError('very-secret')))
     expect(lines()[0]).toMatchObject({ dependency: 'authn', error: { name: 'RangeError' } })
-    expect(JSON.stringify(lines()[0])).toContain('dependency-trouble.test.ts')
+    expect(JSON.stringify(lines()[0])).toContain('dependency-failure.test.ts')
     expect(text()).not.toContain('very-secret')
   })
 
   test('an error that is nobody else’s trouble names no dependency', () => {
-    expect(dependencyTrouble(temporarilyUnavailable(2, new Error('load is shed: lag')))).toEqual({})
+    expect(failureFields(temporarilyUnavailable(2, new Error('load is shed: lag')))).toEqual({})
     expect(new BrokerError(500, 'E0000009', 'x').dependency).toBeUndefined()
   })
 })
