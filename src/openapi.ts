@@ -7,7 +7,6 @@ import {
 } from 'zod-openapi'
 import { AUTHN_OPERATIONS } from './authn/authn-api.ts'
 import { NAVIGATION_OPERATIONS } from './authn/navigation-api.ts'
-import { MEDIA_TYPES } from './http/body-encoding.ts'
 import { ERROR_CODES, type ErrorCode, errorObject, errorOf } from './http/error-object.ts'
 import {
   type ErrorsByStatus,
@@ -18,6 +17,7 @@ import {
   RESPONSE_HEADERS,
   type SuccessResponse,
 } from './http/operation.ts'
+import { MEDIA_TYPES } from './http/request-body.ts'
 import { EXAMPLES } from './openapi-examples.ts'
 import { PAM_OPERATIONS } from './pam/pam-operations.ts'
 import { FORWARD_AUTH_OPERATIONS } from './session/forward-auth.ts'

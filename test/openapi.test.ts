@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import type { z } from 'zod'
-import { type AppParts, publicRoutes } from '../src/app.ts'
+import { type AppOptions, publicRoutes } from '../src/app.ts'
 import { isErrorCode } from '../src/http/error-object.ts'
 import { createHealth } from '../src/observability/health.ts'
 import { createMetrics } from '../src/observability/metrics.ts'
@@ -33,11 +33,11 @@ describe('the document', () => {
   test('describes every route there is, each once, and no other', () => {
     const pamRoutes = createPamRoutes(parts as PamRoutesParts)
     const routes = publicRoutes({
-      ...(parts as AppParts),
+      ...(parts as AppOptions),
       authn: parts,
       navigation: parts,
       pamRoutes,
-    } as AppParts)
+    } as AppOptions)
     expect(Object.values(OPERATIONS).map(nameOf).sort()).toEqual(routes.map(nameOf).sort())
     expect(pamAbsentRoutes().map(nameOf)).toEqual(pamRoutes.map(nameOf))
   })

@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express'
+import { contextOf } from '../http/request-context.ts'
 import type { Route } from '../http/routes.ts'
 import { sendJsonText } from '../http/send-json.ts'
 import type { Broker } from './broker.ts'
@@ -36,7 +37,7 @@ export function createAuthnRoutes({
   const present = (res: Response, outcome: StepOutcome) => {
     if (outcome.kind === 'refusal') throw new Error('a refusal is thrown, not presented')
     if (outcome.sessionId !== undefined) res.append('Set-Cookie', sessionCookie(outcome.sessionId))
-    if (outcome.errorCode !== undefined) res.locals.errorCode = outcome.errorCode
+    if (outcome.errorCode !== undefined) contextOf(res.req).errorCode = outcome.errorCode
     sendJsonText(res.status(outcome.status).set(outcome.headers), outcome.body)
   }
 

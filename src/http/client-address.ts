@@ -3,20 +3,20 @@ import { isIPv4, type Socket } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 
-/** Proxies whose word we take, as CIDRs; see TRUST_PROXY. */
+/** Whether an address is a proxy's of TRUST_PROXY. */
 export type TrustedProxies = (address: string) => boolean
 
 /**
- * `cidrs` have been checked by the configuration. Verdicts are remembered: the same proxies and clients come again and
+ * `cidrs` have been checked by the configuration. Results are remembered: the same proxies and clients come again and
  * again, and parsing an address costs more than everything else that is done with it.
  */
 export function trustProxies(cidrs: readonly string[]): TrustedProxies {
   const ranges = cidrs.map((cidr) => ipaddr.parseCIDR(cidr))
   const known = new LRUCache<string, boolean>({ max: MAX_REMEMBERED })
   return (address) => {
-    const verdict = known.get(address) ?? isWithin(ranges, address)
-    known.set(address, verdict)
-    return verdict
+    const isTrusted = known.get(address) ?? isWithin(ranges, address)
+    known.set(address, isTrusted)
+    return isTrusted
   }
 }
 
@@ -61,7 +61,7 @@ export function clientAddress(req: IncomingMessage, isTrusted: TrustedProxies): 
   return { address, problem: undefined }
 }
 
-/** Who is at the other end of the connection: the proxy, where there is one. */
+/** The peer of the connection: the proxy, if there is one. */
 export function socketAddress({ remoteAddress = '' }: Socket): string {
   return cleanAddress(remoteAddress) ?? '0.0.0.0'
 }
@@ -75,9 +75,20 @@ function forwardedFor(req: IncomingMessage): string[] {
 /** IPv4-mapped addresses become IPv4; `1.2.3.4:567` and `[::1]:567` lose their ports, IPv6 its zone. */
 function cleanAddress(entry: string): string | undefined {
   if (isIPv4(entry)) return entry
-  if (entry === '') return undefined // ipaddr would say so by throwing, which costs more than the whole walk
+  if (entry === '') return undefined // ipaddr would throw, which costs more than the whole walk
   const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry
   const address = bare.includes(':') ? bare.replace(/%.*$/, '') : bare
   if (!ipaddr.IPv4.isValidFourPartDecimal(address) && !ipaddr.IPv6.isValid(address)) return undefined
   return ipaddr.process(address).toString()
+}
+
+/**
+ * How limits count an address. A household or a host has a whole /64 of IPv6 addresses to choose from (RFC 6177), so all
+ * of it counts as one; an IPv4-mapped address is the IPv4 one.
+ */
+export function countedAddress(address: string): string {
+  if (!ipaddr.isValid(address)) return address
+  const parsed = ipaddr.process(address)
+  if (parsed.kind() === 'ipv4') return parsed.toString()
+  return `${ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/64`).toString()}/64`
 }

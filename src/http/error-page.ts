@@ -1,20 +1,6 @@
-import type { IncomingMessage } from 'node:http'
 import type { ErrorObject } from '../errors.ts'
 
-/**
- * An error as a page, for addresses that the browser itself opens: people must not see JSON. It loads nothing, runs
- * nothing, and shows only what an Error object holds.
- */
-const asPages = new WeakSet<IncomingMessage>()
-
-export function showErrorPages(req: IncomingMessage): void {
-  asPages.add(req)
-}
-
-export function wantsErrorPage(req: IncomingMessage): boolean {
-  return asPages.has(req) && /\btext\/html\b/i.test(req.headers.accept ?? '')
-}
-
+/** An error as a page: it loads nothing, runs nothing, and shows only what an Error object holds. */
 export function errorPage({ errorCode, errorSummary, errorId }: ErrorObject): string {
   return `<!doctype html>
 <html lang="en">

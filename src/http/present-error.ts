@@ -1,47 +1,61 @@
-import type { ErrorRequestHandler, RequestHandler } from 'express'
-import { BrokerError, internalError, malformedRequest, notFound, toErrorObject } from '../errors.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ErrorRequestHandler } from 'express'
+import { BrokerError, internalError, malformedRequest, toErrorObject } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
-import { errorPage, wantsErrorPage } from './error-page.ts'
-import { contextOf } from './request-context.ts'
+import { errorPage } from './error-page.ts'
+import { contextOf, type RequestContext } from './request-context.ts'
 import { sendJson } from './send-json.ts'
-import { isAnsweredWithoutBody } from './without-body.ts'
 
-/** A path that is not listed. */
-export function noSuchPath(): RequestHandler {
-  return function noSuchPath() {
-    throw notFound('path')
-  }
+/**
+ * How the errors of a request are written, unless as JSON. `empty`: for a proxy that reads the status and the headers only.
+ * `page`: for a browser that opens the address itself, as users must not see JSON.
+ */
+export type ErrorFormat = 'empty' | 'page'
+
+const formats = new WeakMap<IncomingMessage, ErrorFormat>()
+
+export function setErrorFormat(req: IncomingMessage, format: ErrorFormat): void {
+  formats.set(req, format)
 }
 
-/** The last of all: every error becomes the one shape, and what we did not foresee an opaque 500. */
-export function presentError({ log }: { log: Logger }): ErrorRequestHandler {
+/** The last middleware: every error gets the one shape, and an unexpected one is an opaque 500, logged as `unexpectedEvent`. */
+export function presentError({ log, unexpectedEvent }: PresentErrorOptions): ErrorRequestHandler {
   return function presentError(error, req, res, _next) {
-    const { requestId } = contextOf(req)
+    const context = contextOf(req)
     const known = asBrokerError(error)
-    if (known.status >= 500) logTrouble(log, known, requestId, 'unexpected_error')
-    if (res.headersSent) {
+    if (known.status >= 500) logTrouble(known, context)
+    if (res.headersSent)
       req.socket.destroy() // too late for an answer: half a one must not look whole
-      return
-    }
-    res.locals.errorCode = known.code
-    const body = toErrorObject(known, requestId)
-    res.status(known.status).set(known.headers)
-    if (isAnsweredWithoutBody(req)) res.end()
-    else if (wantsErrorPage(req)) res.type('html').send(errorPage(body))
-    else sendJson(res, body)
+    else sendError(res, known, context)
+  }
+
+  function logTrouble(error: BrokerError, { requestId }: RequestContext): void {
+    const fields = { requestId, errorCode: error.code, status: error.status }
+    if (error.status === 500) log.error(unexpectedEvent, fields, error.cause ?? error)
+    else if (error.dependency === undefined) log.warn('turned_away', fields)
+    else log.warn('dependency_trouble', fields, error)
   }
 }
 
-/** A fault of ours by the given event; a dependency's; or no trouble, but more than could be taken on. */
-export function logTrouble(log: Logger, error: BrokerError, requestId: string, faultEvent: string): void {
-  const fields = { requestId, errorCode: error.code, status: error.status }
-  if (error.status === 500) log.error(faultEvent, fields, error.cause ?? error)
-  else if (error.dependency === undefined) log.warn('turned_away', fields)
-  else log.warn('dependency_trouble', fields, error)
+export interface PresentErrorOptions {
+  readonly log: Logger
+  readonly unexpectedEvent: 'unexpected_error' | 'ops_error'
 }
 
-export function asBrokerError(error: unknown): BrokerError {
+function asBrokerError(error: unknown): BrokerError {
   if (error instanceof BrokerError) return error
   if (error instanceof URIError) return malformedRequest(error)
   return internalError(error)
+}
+
+export function sendError(res: ServerResponse, error: BrokerError, context: RequestContext): void {
+  context.errorCode = error.code
+  res.statusCode = error.status
+  for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value)
+  const body = toErrorObject(error, context.requestId)
+  const format = formats.get(res.req)
+  if (format === 'empty') res.end()
+  else if (format === 'page' && /\btext\/html\b/i.test(res.req.headers.accept ?? ''))
+    res.setHeader('Content-Type', 'text/html; charset=utf-8').end(errorPage(body))
+  else sendJson(res, body)
 }

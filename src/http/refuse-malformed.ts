@@ -1,6 +1,5 @@
 import { type RequestListener, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { RequestHandler } from 'express'
 import { v4 as uuid } from 'uuid'
 import {
   type BrokerError,
@@ -13,44 +12,35 @@ import {
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { socketAddress } from './client-address.ts'
-import { contextIfBegun, type RequestContext } from './request-context.ts'
-import { sendJson } from './send-json.ts'
-import { isAnsweredWithoutBody } from './without-body.ts'
+import { sendError } from './present-error.ts'
+import { contextIfBegun } from './request-context.ts'
 
-/** A URL that is longer than any of ours could be. */
-export function refuseLongUrl({ maxUrlBytes }: { maxUrlBytes: number }): RequestHandler {
-  return function refuseLongUrl(req, _res, next) {
-    if (Buffer.byteLength(req.url) > maxUrlBytes) throw tooLong('url', 414)
-    next()
-  }
-}
-
-/** Where a refused request is written down, as `beginRequest` does with every other one. */
+/** Where a refused request is logged and measured, as `beginRequest` does with all others. */
 export interface RequestRecords {
   readonly log: Logger
   readonly metrics: Metrics
 }
 
 /**
- * Requests that Node refuses: no HTTP, headers too large, too slow. They get the one error shape too, and the connection
- * ends. Mostly none of our code has seen such a request, and its one log line and metric are made here; one that had
- * begun (`begun`: its body is at fault) is answered and written down like any other.
+ * Answers requests that Node refuses (no HTTP, headers too large, too slow) with the one error shape, and closes the connection.
+ * Most of them reached no middleware, so their log line and measurement are made here. If one did (`begun`: its body is at fault),
+ * it is answered like any other.
  */
 export function refuseMalformed(records?: RequestRecords) {
   const refused = new WeakSet<Socket>()
 
   return function refuseMalformed(error: Error, socket: Socket, begun?: ServerResponse): void {
     if (refused.has(socket)) return // every further piece of it fails; all are dropped, so that the answer arrives
-    if (!socket.writable || ('code' in error && error.code === 'ECONNRESET')) {
+    const code = 'code' in error ? error.code : undefined
+    if (!socket.writable || code === 'ECONNRESET') {
       socket.destroy()
       return
     }
     refused.add(socket)
-    const refusal = refusalFor('code' in error ? error.code : undefined)
-    const context = begun === undefined ? undefined : contextIfBegun(begun.req)
-    if (begun !== undefined && context !== undefined) answerBegun(begun, refusal, context)
-    else answerRaw(socket, refusal, records)
-    // Node no longer counts this connection: one whose client never hangs up would stay for ever
+    const context = begun && contextIfBegun(begun.req)
+    if (begun === undefined || context === undefined) sendRaw(socket, refusalFor(code), records)
+    else if (!begun.headersSent) sendError(begun.setHeader('Connection', 'close'), refusalFor(code), context)
+    // Node no longer watches this connection: if its client never closed it, it would stay open for ever
     const hangUp = setTimeout(() => socket.destroy(), LINGER_MS)
     socket.once('close', () => clearTimeout(hangUp))
   }
@@ -59,41 +49,31 @@ export function refuseMalformed(records?: RequestRecords) {
 /** For the answer to arrive before the connection is cut. */
 const LINGER_MS = 1000
 
-/** Express puts `locals` there. */
-type BegunResponse = ServerResponse & { readonly locals?: object }
-
-function answerBegun(res: BegunResponse, refusal: BrokerError, { requestId }: RequestContext): void {
-  if (res.headersSent) return // too late to say more
-  Object.assign(res.locals ?? {}, { errorCode: refusal.code })
-  res.statusCode = refusal.status
-  res.setHeader('Connection', 'close')
-  if (isAnsweredWithoutBody(res.req)) res.end()
-  else sendJson(res, toErrorObject(refusal, requestId))
+function refusalFor(code: unknown): BrokerError {
+  if (code === 'HPE_HEADER_OVERFLOW') return tooLong('headers', 431)
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return requestTooSlow()
+  return malformedRequest()
 }
 
-function answerRaw(socket: Socket, refusal: BrokerError, records: RequestRecords | undefined): void {
-  const { status } = refusal
-  const { requestId, headers, body } = inFull(refusal)
+function sendRaw(socket: Socket, refusal: BrokerError, records: RequestRecords | undefined): void {
+  const { headers, body } = recordedAnswer(refusal, socket, records)
   const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`,
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
-  if (socket.bytesRead === 0) return // opened ahead and never used: no request
-  writeDown(records, refusal, requestId, socket)
 }
 
-/** `Expect` with anything but `100-continue` (RFC 9110 §10.1.1): refused before any of our code sees it, as those are. */
+/** Refuses an `Expect` other than `100-continue` (RFC 9110 §10.1.1). Such a request reaches no middleware either. */
 export function refuseExpectation(records?: RequestRecords): RequestListener {
   return (req, res) => {
     const refusal = unmetExpectation()
-    const { requestId, headers, body } = inFull(refusal)
+    const { headers, body } = recordedAnswer(refusal, req.socket, records)
     res.writeHead(refusal.status, headers).end(body)
-    writeDown(records, refusal, requestId, req.socket)
   }
 }
 
-function inFull(refusal: BrokerError) {
+function recordedAnswer(refusal: BrokerError, socket: Socket, records: RequestRecords | undefined) {
   const requestId = uuid()
   const body = JSON.stringify(toErrorObject(refusal, requestId))
   const headers = {
@@ -104,23 +84,13 @@ function inFull(refusal: BrokerError) {
     'X-Content-Type-Options': 'nosniff',
     Connection: 'close',
   }
-  return { requestId, headers, body }
-}
-
-function writeDown(
-  records: RequestRecords | undefined,
-  { status, code }: BrokerError,
-  requestId: string,
-  socket: Socket,
-): void {
-  // what the request asked for is not known; the time until it was here is the client's
-  const asked = { method: 'other', route: 'none', status }
-  records?.metrics.httpRequests.observe(asked, 0)
-  records?.log.info('request', { requestId, address: socketAddress(socket), ...asked, errorCode: code })
-}
-
-function refusalFor(code: unknown): BrokerError {
-  if (code === 'HPE_HEADER_OVERFLOW') return tooLong('headers', 431)
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return requestTooSlow()
-  return malformedRequest()
+  // a connection that was opened ahead and never used is no request
+  if (records !== undefined && socket.bytesRead > 0) {
+    // method and route are not known; the time until it was here is the client's
+    const labels = { method: 'other', route: 'none', status: refusal.status }
+    records.metrics.httpRequests.observe(labels, 0)
+    const address = socketAddress(socket)
+    records.log.info('request', { requestId, address, ...labels, errorCode: refusal.code })
+  }
+  return { headers, body }
 }

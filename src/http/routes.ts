@@ -1,99 +1,95 @@
-import type { Request, RequestHandler, Response, Router } from 'express'
-import { wrongMethod } from '../errors.ts'
-import type { BodyEncoding } from './body-encoding.ts'
+import type { Request, RequestHandler, Response } from 'express'
+import { notFound, tooLong, wrongMethod } from '../errors.ts'
+import type { LoadKind } from './load-shedding.ts'
+import type { BodyEncoding } from './request-body.ts'
 
-/** One line of the public surface (DESIGN §2). A room exports its routes as data; `app.ts` mounts them. */
+/** One route of a listener (DESIGN §2). A module exports its routes as data; `app.ts` and `ops.ts` serve them. */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'DELETE'
-  /** An Express path template; it also names the route in logs and metrics. */
+  /** A literal path, or one with `:name` segments; it also names the route in logs and metrics. */
   readonly path: string
   readonly handle: (req: Request, res: Response) => Promise<void> | void
-  /** How its body must be written; JSON unless it says so. */
+  /** Of its request body; JSON unless set. */
   readonly encoding?: BodyEncoding
-  /** A GET that uses something up: asked as HEAD, which should only look, it is a 405. */
+  /** Which requests share its capacity; `sign_in` unless set. */
+  readonly loadKind?: LoadKind
+  /** Set for a GET that changes something: HEAD, which must be safe, is a 405. */
   readonly withoutHead?: true
   /**
-   * Of a GET: whose pages it serves without an allowed `Origin`, beside those of its own origin (DESIGN §4,
+   * Of a GET: which pages may read it without an allowed `Origin`, besides those of its own origin (DESIGN §4,
    * "Cross-site requests"). `same-site`: an image for pages of the same site. `any-site`: a navigation, or a proxy's
-   * sub-request, whose headers are those of the application's own request.
+   * sub-request, which carries the headers of the application's own request.
    */
   readonly getFrom?: 'same-site' | 'any-site'
 }
 
-/**
- * Mounts every route; a listed path asked with another method is a 405 that names the methods it has. Paths without a
- * parameter are looked up; only for the others does Express try one pattern after the other.
- */
-export function mountRoutes(router: Router, routes: readonly Route[]): void {
-  const paths = new Map<string, Route[]>()
-  for (const route of routes) paths.set(route.path, [...(paths.get(route.path) ?? []), route])
-  const [patterns, literals] = [new Map(paths), new Map<string, LiteralPath>()]
-  for (const [path, routesOfPath] of paths) {
-    if (!LITERAL.test(path)) continue
-    literals.set(path, literalPath(path, routesOfPath))
-    patterns.delete(path)
-  }
-
-  router.use(byLiteralPath(literals))
-  for (const [path, routesOfPath] of patterns) {
-    const mounted = router.route(path)
-    const refuse = refuseMethod(allowOf(routesOfPath))
-    for (const { method, handle, withoutHead } of routesOfPath) {
-      if (withoutHead) mounted.head(refuse) // else Express would take the GET for it
-      mounted[METHODS[method]](async (req, res) => {
-        await handle(req, res)
-      })
-    }
-    mounted.all(refuse)
-  }
-}
-
-/** Whether a path belongs to one of these routes; for what must be known before a request is routed. */
-export function matchPaths(routes: readonly Pick<Route, 'path'>[]): (path: string) => boolean {
-  const patterns = routes.map(({ path }) => new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`))
-  return (path) => patterns.some((pattern) => pattern.test(path))
-}
-
-const METHODS = { GET: 'get', POST: 'post', DELETE: 'delete' } as const
-/** Nothing in it means more than itself in an Express path. */
-const LITERAL = /^[\w/-]+$/
-
-interface LiteralPath {
-  /** Stands in `req.route`, as Express would put it there. */
-  readonly route: { readonly path: string }
+/** The routes of one path. */
+export interface PathRoutes {
+  readonly path: string
+  readonly encoding: BodyEncoding
+  readonly loadKind: LoadKind | undefined
+  /** Undefined for a literal path. */
+  readonly pattern: RegExp | undefined
+  /** By method. */
   readonly handlers: ReadonlyMap<string, Route['handle']>
+  /** Value of the `Allow` header. */
   readonly allow: string
 }
 
-function literalPath(path: string, routes: readonly Route[]): LiteralPath {
+/** Finds the routes of a request's path. A literal path has precedence over a pattern that matches it. */
+export type FindRoutes = (path: string) => PathRoutes | undefined
+
+/**
+ * Replaces Express's router, which tries one pattern after the other, and allocates for each: literal paths are looked up, and
+ * whatever must be known of a request before it is routed comes from the same table.
+ */
+export function createRouteTable(routes: readonly Route[]): FindRoutes {
+  const byPath = new Map<string, Route[]>()
+  for (const route of routes) byPath.set(route.path, [...(byPath.get(route.path) ?? []), route])
+  const all = [...byPath].map(([path, ofPath]) => pathRoutes(path, ofPath))
+  const literals = new Map(all.filter(({ pattern }) => !pattern).map((found) => [found.path, found]))
+  const patterns = all.filter(({ pattern }) => pattern)
+  return (path) => literals.get(path) ?? patterns.find(({ pattern }) => pattern?.test(path))
+}
+
+function pathRoutes(path: string, routes: readonly Route[]): PathRoutes {
   const handlers = new Map<string, Route['handle']>()
   for (const { method, handle, withoutHead } of routes) {
     handlers.set(method, handle)
     if (method === 'GET' && !withoutHead) handlers.set('HEAD', handle)
   }
-  return { route: { path }, handlers, allow: allowOf(routes) }
-}
-
-function byLiteralPath(literals: ReadonlyMap<string, LiteralPath>): RequestHandler {
-  return function byLiteralPath(req, res, next) {
-    const found = literals.get(req.path)
-    if (found === undefined) return next()
-    req.route = found.route
-    const handle = found.handlers.get(req.method)
-    if (handle === undefined) throw wrongMethod(found.allow)
-    return handle(req, res) // Express takes a rejection for an error
+  return {
+    path,
+    encoding: routes.find(({ encoding }) => encoding)?.encoding ?? 'json',
+    loadKind: routes[0]?.loadKind,
+    pattern: path.includes(':') ? new RegExp(`^${path.replace(/:(\w+)/g, '(?<$1>[^/]+)')}$`) : undefined,
+    handlers,
+    allow: [...handlers.keys()].join(', '),
   }
 }
 
-function allowOf(routes: readonly Route[]): string {
-  const methods = routes.flatMap(({ method, withoutHead }) =>
-    method === 'GET' && !withoutHead ? ['GET', 'HEAD'] : [method],
-  )
-  return [...new Set(methods)].join(', ')
+/** Calls the route of a request, as the last middleware. An unlisted path is a 404, an unlisted method a 405 with `Allow`. */
+export function serveRoutes(findRoutes: FindRoutes): RequestHandler {
+  return function serveRoutes(req, res) {
+    const found = findRoutes(req.path)
+    if (found === undefined) throw notFound('path')
+    if (found.pattern) req.params = decoded(found.pattern.exec(req.path)?.groups)
+    req.route = found
+    const handle = found.handlers.get(req.method)
+    if (handle === undefined) throw wrongMethod(found.allow)
+    return handle(req, res)
+  }
 }
 
-function refuseMethod(allow: string): RequestHandler {
-  return function methodNotAllowed() {
-    throw wrongMethod(allow)
+/** Throws a URIError if a segment is not percent-encoded UTF-8: a 400, as in Express. */
+function decoded(params: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, decodeURIComponent(value)]))
+}
+
+/** Refuses a URL that is longer than any valid one. */
+export function refuseLongUrl({ maxUrlBytes }: { maxUrlBytes: number }): RequestHandler {
+  return function refuseLongUrl(req, _res, next) {
+    if (Buffer.byteLength(req.url) > maxUrlBytes) throw tooLong('url', 414)
+    next()
   }
 }

@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
 import { type Operations, routesOf } from '../http/operation.ts'
+import { setErrorFormat } from '../http/present-error.ts'
 import type { Route } from '../http/routes.ts'
-import { answerWithoutBody } from '../http/without-body.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
@@ -62,7 +62,7 @@ type IdentityHeaders = Readonly<Record<(typeof IDENTITY_HEADERS)[number], string
 export function prepareForwardAuth({ metrics }: { metrics: Metrics }): RequestHandler {
   return function prepareForwardAuth(req, res, next) {
     if (req.path !== FORWARD_AUTH) return next()
-    answerWithoutBody(req)
+    setErrorFormat(req, 'empty')
     res.once('finish', () => metrics.forwardAuth.inc({ result: RESULTS[res.statusCode] ?? 'refused' }))
     next()
   }

@@ -2,7 +2,7 @@ import { IncomingMessage } from 'node:http'
 import { isIP, Socket } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { clientAddress, trustProxies } from '../../src/http/client-address.ts'
+import { clientAddress, countedAddress, trustProxies } from '../../src/http/client-address.ts'
 import { contextOf } from '../../src/http/request-context.ts'
 import { keeper, serve } from './serve.ts'
 
@@ -186,4 +186,16 @@ test('whatever is sent, the address is the socket’s or one that only trusted h
     }),
     { numRuns: 700 },
   )
+})
+
+test.each([
+  ['203.0.113.5', '203.0.113.5'],
+  ['::ffff:203.0.113.5', '203.0.113.5'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:DB8:1:2::', '2001:db8:1:2::/64'],
+  ['2001:db8:1:3::', '2001:db8:1:3::/64'],
+  ['::1', '::/64'],
+  ['no address', 'no address'],
+])('limits count %s as %s', (address, counted) => {
+  expect(countedAddress(address)).toBe(counted)
 })

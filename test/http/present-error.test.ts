@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import {
   rateLimited,
@@ -7,9 +6,8 @@ import {
   upstreamUnavailable,
   wrongMethod,
 } from '../../src/errors.ts'
-import { showErrorPages } from '../../src/http/error-page.ts'
+import { type ErrorFormat, setErrorFormat } from '../../src/http/present-error.ts'
 import type { Route } from '../../src/http/routes.ts'
-import { answerWithoutBody } from '../../src/http/without-body.ts'
 import { DependencyFailure } from '../../src/observability/dependency-failure.ts'
 import { until } from '../support/until.ts'
 import { keeper, serve } from './serve.ts'
@@ -173,12 +171,12 @@ test('a path that is not percent-encoded UTF-8 is 400 E0000001', async () => {
 })
 
 describe('how an error is written', () => {
-  const prepared = async (prepare: (req: IncomingMessage) => void) =>
+  const formatted = async (format?: ErrorFormat) =>
     keep(
       await serve({
         before: [
           (req, _res, next) => {
-            prepare(req)
+            if (format !== undefined) setErrorFormat(req, format)
             next()
           },
         ],
@@ -186,16 +184,16 @@ describe('how an error is written', () => {
     )
 
   test('to a proxy that reads the status and the headers alone: without a body', async () => {
-    const { ask } = await prepared(answerWithoutBody)
+    const { ask } = await formatted('empty')
     expect(await ask({ path: '/1' })).toMatchObject({ status: 404, text: '' })
   })
 
-  test.each([
-    ['an address that the browser opens, and HTML is accepted', showErrorPages, 'text/html', true],
-    ['an address that the browser opens, and HTML is not accepted', showErrorPages, '*/*', false],
-    ['any other address', () => undefined, 'text/html', false],
-  ])('%s', async (_, prepare, accept, isPage) => {
-    const { ask } = await prepared(prepare)
+  test.each<[string, ErrorFormat | undefined, string, boolean]>([
+    ['an address that the browser opens, and HTML is accepted', 'page', 'text/html', true],
+    ['an address that the browser opens, and HTML is not accepted', 'page', '*/*', false],
+    ['any other address', undefined, 'text/html', false],
+  ])('%s', async (_, format, accept, isPage) => {
+    const { ask } = await formatted(format)
     const { status, headers, text, json } = await ask({ path: '/1', headers: { accept } })
     expect(status).toBe(404)
     expect(headers['content-type']).toBe(

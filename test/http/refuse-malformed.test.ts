@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
 import express from 'express'
-import { jsonBody } from '../../src/http/json-body.ts'
-import { refuseLongUrl, refuseMalformed } from '../../src/http/refuse-malformed.ts'
-import type { Route } from '../../src/http/routes.ts'
-import { answerWithoutBody } from '../../src/http/without-body.ts'
+import { setErrorFormat } from '../../src/http/present-error.ts'
+import { refuseMalformed } from '../../src/http/refuse-malformed.ts'
+import { jsonBody } from '../../src/http/request-body.ts'
+import { type Route, refuseLongUrl } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { until } from '../support/until.ts'
@@ -158,7 +158,7 @@ describe('a request that has begun', () => {
         patience: HASTY,
         before: [
           (req, _res, next) => {
-            answerWithoutBody(req)
+            setErrorFormat(req, 'empty')
             next()
           },
           jsonBody({ limitBytes: 1000 }),

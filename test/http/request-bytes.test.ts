@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { expect, test } from '@jest/globals'
-import { BYTES_OF_A_STRING, headerBytes, requestBytes } from '../../src/http/request-bytes.ts'
+import { BYTES_PER_STRING, headerBytes, requestBytes } from '../../src/http/request-body.ts'
 import { heldBytes } from '../support/heap.ts'
 
 const TEXT_BYTES = 60_000
@@ -49,7 +49,7 @@ test('counts the URL, and each name and value of a header', () => {
   const request = (url: string, rawHeaders: string[]) =>
     headerBytes({ url, rawHeaders } as unknown as IncomingMessage)
   expect(request('/a?b', [])).toBe(4)
-  expect(request('', ['Abc', 'de'])).toBe(2 * BYTES_OF_A_STRING + 5)
+  expect(request('', ['Abc', 'de'])).toBe(2 * BYTES_PER_STRING + 5)
   expect(headerBytes({ rawHeaders: [] } as unknown as IncomingMessage)).toBe(0)
 })
 

@@ -52,11 +52,9 @@ async function publicListener() {
     secure: true,
     allowedOrigins: [],
     isTrustedProxy: trustProxies([]),
-    bodyLimitBytes: 1000,
-    unfinishedBodies: defaultTunables().http.unfinishedBodies,
-    maxUrlBytes: 8192,
+    limits: { ...defaultTunables().http, bodyLimitBytes: 1000 },
     logThrottle: defaultTunables().log.throttle,
-    load: { limits: defaultTunables().http.load, lagMs: () => 0 },
+    lagMs: () => 0,
     sessions: createSessions({
       records,
       userSessions: createUserSessions({

@@ -1,14 +1,12 @@
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
 import { connect } from 'node:net'
 import express, { type Express, type RequestHandler } from 'express'
-import { beginRequest } from '../../src/http/begin-request.ts'
 import { trustProxies } from '../../src/http/client-address.ts'
 import { createListener, type ListenerOptions } from '../../src/http/listener.ts'
-import { noSuchPath, presentError } from '../../src/http/present-error.ts'
+import { presentError } from '../../src/http/present-error.ts'
 import type { RequestRecords } from '../../src/http/refuse-malformed.ts'
-import { refuseUnknownAddress } from '../../src/http/refuse-unknown-address.ts'
-import { mountRoutes, type Route } from '../../src/http/routes.ts'
-import { createLogThrottle } from '../../src/observability/log-throttle.ts'
+import { beginRequest, refuseUnknownAddress } from '../../src/http/request-context.ts'
+import { createRouteTable, type Route, serveRoutes } from '../../src/http/routes.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import { type CollectedLog, collectLog } from '../observability/collect-log.ts'
 import { TIMEOUT_MS } from '../support/until.ts'
@@ -66,14 +64,11 @@ export async function serve({
   const { log, lines, text } = collected
   const app: Express = express()
   prepare?.(app)
-  app.enable('case sensitive routing')
-  app.enable('strict routing')
   app.use(beginRequest({ isTrustedProxy: trustProxies(trusted), log, metrics }))
-  app.use(refuseUnknownAddress({ mayLog: createLogThrottle(LOG_THROTTLE), log, metrics }))
+  app.use(refuseUnknownAddress({ logThrottle: LOG_THROTTLE, log, metrics }))
   for (const middleware of before) app.use(middleware)
-  mountRoutes(app, routes)
-  app.use(noSuchPath())
-  app.use(presentError({ log }))
+  app.use(serveRoutes(createRouteTable(routes)))
+  app.use(presentError({ log, unexpectedEvent: 'unexpected_error' }))
   const { ask, raw, port, close } = await listenFor(app, patience, { log, metrics })
   return { ask, raw, port, close, lines, logText: text, metrics }
 }

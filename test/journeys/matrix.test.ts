@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { type AppParts, publicRoutes } from '../../src/app.ts'
+import { type AppOptions, publicRoutes } from '../../src/app.ts'
 import { OPERATIONS } from '../../src/authn/sign-in/operations.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { createPamRoutes, type PamRoutesParts } from '../../src/pam/routes.ts'
@@ -39,7 +39,7 @@ const parts: unknown = new Proxy(
   { pamRoutes: createPamRoutes(anything as PamRoutesParts) },
   { get: (known, name) => Reflect.get(known, name) ?? anything },
 )
-const ROUTES: readonly Route[] = publicRoutes(parts as AppParts)
+const ROUTES: readonly Route[] = publicRoutes(parts as AppOptions)
 const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>) => `${method} ${path}`
 
 let harness: MatrixHarness

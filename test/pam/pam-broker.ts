@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { RequestHandler } from 'express'
 import { defaultTunables } from '../../src/config/load-config.ts'
 import { noSession } from '../../src/errors.ts'
-import { wholeQuery } from '../../src/http/whole-query.ts'
+import { parseQuery } from '../../src/http/request-body.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import { createPam, type PamParts, type PamTunables } from '../../src/pam/create-pam.ts'
 import type { Session } from '../../src/session/session.ts'
@@ -111,7 +111,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
   const served = await serve({
     before: [countArrival],
     routes: pam.routes,
-    prepare: (app) => app.set('query parser', wholeQuery),
+    prepare: (app) => app.set('query parser', parseQuery),
     patience: PATIENT,
     collected,
     metrics,

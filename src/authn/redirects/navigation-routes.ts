@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import { showErrorPages } from '../../http/error-page.ts'
+import { setErrorFormat } from '../../http/present-error.ts'
 import type { Route } from '../../http/routes.ts'
 import type { Client } from '../browser/client.ts'
 import { inOneSpelling } from '../transaction/offered-steps.ts'
@@ -31,7 +31,7 @@ export function createNavigationRoutes({
     withoutHead: true, // a look must not use up what can be used once
     getFrom: 'any-site', // a navigation: asserted below
     async handle(req, res) {
-      showErrorPages(req)
+      setErrorFormat(req, 'page')
       assertNavigation(req.headers)
       const href = await target(req, clientOf(req, res))
       res.status(status).set('Location', href).end()

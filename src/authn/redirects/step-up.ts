@@ -1,6 +1,6 @@
 import type { Signer } from '../../crypto/sign.ts'
 import { invalidField, notAllowed, notFound, rateLimited } from '../../errors.ts'
-import { countedAddress } from '../../http/counted-address.ts'
+import { countedAddress } from '../../http/client-address.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { allWritten } from '../../store/all-written.ts'
 import type { Limiter } from '../../store/limiter.ts'

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { BodyEncoding } from '../../http/body-encoding.ts'
+import type { BodyEncoding } from '../../http/request-body.ts'
 import type { Proof, Transaction } from '../transaction/transaction.ts'
 import {
   activateBody,

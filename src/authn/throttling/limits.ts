@@ -1,5 +1,5 @@
 import type { Signer } from '../../crypto/sign.ts'
-import { countedAddress } from '../../http/counted-address.ts'
+import { countedAddress } from '../../http/client-address.ts'
 import type { LoginNames } from '../../session/login-names.ts'
 import type { Counting, CountingWindow, WindowName } from '../../store/counting.ts'
 import { countingWindow, type LimitFigures, limitPlace } from '../../store/limiter.ts'

@@ -1,5 +1,5 @@
 import { unknownHandle, upstreamHeldBack, upstreamTimeout, upstreamUnavailable } from '../../errors.ts'
-import type { BodyEncoding } from '../../http/body-encoding.ts'
+import type { BodyEncoding } from '../../http/request-body.ts'
 import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'

@@ -1,9 +1,11 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Request, Response } from 'express'
 import { BrokerError } from '../../src/errors.ts'
-import { type CrossSiteRules, createCrossSiteRules } from '../../src/http/refuse-cross-site.ts'
+import { type CrossSiteRules, createCrossSiteRules } from '../../src/http/cross-site.ts'
+import { setContext } from '../../src/http/request-context.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
+import { collectLog } from '../observability/collect-log.ts'
 import { keeper, serve } from './serve.ts'
 
 const { keep, closeAll } = keeper()
@@ -31,21 +33,18 @@ const routes = Object.entries(PATHS).flatMap(([path, getFrom]) =>
 function createRules() {
   handled = 0
   const metrics = createMetrics({ processMetrics: false })
-  const reported: unknown[] = []
-  let told = 0
+  const { log, lines } = collectLog()
   const rules = createCrossSiteRules({
     origins: [PUBLIC, SPA],
     bearsSessionCookie: (req) => req.headers.cookie?.includes('session=') === true,
-    reportOrigin: ({ headers }) => void reported.push(headers.origin),
-    onRefused() {
-      told += 1
-    },
+    logThrottle: { periodMs: 3_600_000, maxLines: 100 },
+    log,
     metrics,
   })
   return {
     rules,
-    reported,
-    told: () => told,
+    reported: () => lines().flatMap(({ event, origin }) => (event === 'origin_not_allowed' ? [origin] : [])),
+    audited: () => lines().filter(({ audit }) => audit === true),
     counted: async () =>
       (await metrics.refusals.get()).values.find(({ labels }) => labels.reason === 'cross_site')?.value ?? 0,
   }
@@ -62,7 +61,8 @@ function statusWith({ refuseUnsafe, guardReads }: CrossSiteRules) {
   const guardedRoutes = guardReads(routes)
   return ({ method, path, headers }: Pick<Request, 'method' | 'path' | 'headers'>): number => {
     const req = { method, headers } as Request
-    const res = { json() {} } as unknown as Response
+    const res = { json() {}, setHeader() {} } as unknown as Response
+    setContext(req, res, { requestId: 'a request', address: '192.0.2.1' })
     const route = guardedRoutes.find(
       (one) => one.path === path && one.method === (method === 'HEAD' ? 'GET' : method),
     )
@@ -125,7 +125,7 @@ function expected(
 test.each(Object.keys(PATHS) as (keyof typeof PATHS)[])(
   '%s: every method × Sec-Fetch-Site × Origin × cookie',
   async (path) => {
-    const { rules, counted, told } = createRules()
+    const { rules, counted } = createRules()
     const statusOf = statusWith(rules)
     let refused = 0
     for (const method of METHODS) {
@@ -151,7 +151,7 @@ test.each(Object.keys(PATHS) as (keyof typeof PATHS)[])(
         }
       }
     }
-    expect([await counted(), told()]).toEqual([refused, refused])
+    expect(await counted()).toBe(refused)
   },
 )
 
@@ -165,7 +165,7 @@ test('an origin that is not allowed is reported at its first GET, whether that i
   await ask({ path: '/navigation', headers: { Origin: SIBLING } }) // a proxy's sub-request has the application's
   await ask({}) // neither header
   await ask({ method: 'POST', headers: { 'Sec-Fetch-Site': 'cross-site' } })
-  expect(reported).toStrictEqual([SIBLING, 'https://evil.example', 'null'])
+  expect(reported()).toStrictEqual([SIBLING, 'https://evil.example', 'null'])
 })
 
 describe('a refusal says which header and which setting it was', () => {
@@ -177,11 +177,22 @@ describe('a refusal says which header and which setting it was', () => {
     [{ 'Sec-Fetch-Site': 'cross-site' }, 'Sec-Fetch-Site: cross-site without an Origin header'],
     [{ Cookie: 'session=1' }, 'Origin: missing, and Sec-Fetch-Site too, on a request with a session cookie'],
   ])('%j', async (headers, errorSummary) => {
-    const { ask, counted, told } = await guarded()
+    const { ask, counted, audited } = await guarded()
     const answer = await ask({ method: 'POST', headers })
     expect(answer.status).toBe(403)
     expect(answer.json).toMatchObject({ errorCode: 'E0000006', errorCauses: [{ errorSummary }] })
-    expect([await counted(), told()]).toEqual([1, 1])
+    expect(await counted()).toBe(1)
+    const origin = 'Origin' in headers ? headers.Origin : undefined
+    expect(audited()).toMatchObject([
+      {
+        event: 'cross_site_refused',
+        requestId: answer.headers['x-request-id'],
+        address: '127.0.0.1',
+        method: 'POST',
+        reason: origin === undefined ? 'origin_missing' : 'origin_not_allowed',
+      },
+    ])
+    expect(audited()[0]?.origin).toBe(origin)
   })
 
   test('what the caller wrote is shown short and in visible ASCII only', async () => {

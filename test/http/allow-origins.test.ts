@@ -1,7 +1,8 @@
-import type { IncomingMessage } from 'node:http'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { crossOrigin } from '../../src/http/cross-origin.ts'
+import { createCrossSiteRules } from '../../src/http/cross-site.ts'
 import type { Route } from '../../src/http/routes.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
+import { collectLog } from '../observability/collect-log.ts'
 import { keeper, serve } from './serve.ts'
 
 const { keep, closeAll } = keeper()
@@ -10,7 +11,6 @@ afterEach(closeAll)
 const PUBLIC = 'https://portal.example.com'
 const SPA = 'https://spa.example.com'
 let handled = 0
-let reported: unknown[] = []
 const routes: Route[] = (['GET', 'POST'] as const).map((method) => ({
   method,
   path: '/',
@@ -22,9 +22,16 @@ const routes: Route[] = (['GET', 'POST'] as const).map((method) => ({
 
 async function site(origins = [PUBLIC, SPA]) {
   handled = 0
-  reported = []
-  const reportOrigin = (req: IncomingMessage) => void reported.push(req.headers.origin)
-  return keep(await serve({ before: [crossOrigin({ origins, reportOrigin })], routes }))
+  const { log, lines } = collectLog()
+  const { allowOrigins } = createCrossSiteRules({
+    origins,
+    bearsSessionCookie: () => false,
+    logThrottle: { periodMs: 3_600_000, maxLines: 100 },
+    log,
+    metrics: createMetrics({ processMetrics: false }),
+  })
+  const reported = () => lines().map(({ event, origin }) => [event, origin])
+  return { ...keep(await serve({ before: [allowOrigins], routes })), reported }
 }
 const PREFLIGHT = {
   'Access-Control-Request-Method': 'POST',
@@ -44,11 +51,11 @@ const OTHERS = [
 
 describe('another origin gets no permission', () => {
   test.each(OTHERS)('%s', async (Origin) => {
-    const { ask } = await site()
+    const { ask, reported } = await site()
     const preflight = await ask({ method: 'OPTIONS', headers: { Origin, ...PREFLIGHT } })
     expect(preflight.headers['access-control-allow-origin']).toBeUndefined()
     expect(preflight.headers.vary).toMatch(/Origin/)
-    expect([handled, reported]).toEqual([0, [Origin]])
+    expect([handled, reported()]).toEqual([0, [['origin_not_allowed', Origin]]])
     const answer = await ask({ headers: { Origin } })
     expect(answer.headers['access-control-allow-origin']).toBeUndefined()
     expect(answer.headers.vary).toMatch(/Origin/)
@@ -126,17 +133,17 @@ test('OPTIONS that is no preflight is a method like any other that is not offere
 })
 
 test('a preflight without Origin is 204 without permission, and no origin is reported', async () => {
-  const { ask } = await site()
+  const { ask, reported } = await site()
   const { status, headers } = await ask({ method: 'OPTIONS', headers: PREFLIGHT })
   expect(status).toBe(204)
   expect(headers['access-control-allow-origin']).toBeUndefined()
-  expect([handled, reported]).toEqual([0, []])
+  expect([handled, reported()]).toEqual([0, []])
 })
 
 test('the headers of a preflight mean nothing in another method', async () => {
-  const { ask } = await site()
+  const { ask, reported } = await site()
   expect((await ask({ headers: { Origin: 'https://evil.example', ...PREFLIGHT } })).status).toBe(200)
-  expect([handled, reported]).toEqual([1, []])
+  expect([handled, reported()]).toEqual([1, []])
 })
 
 test('a request without Origin gets no permission headers and still varies by it', async () => {

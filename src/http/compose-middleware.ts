@@ -1,11 +1,11 @@
 import type { RequestHandler } from 'express'
 
 /**
- * Several handlers as one. Express's router looks for the next layer anew after each of them, with closures and a match
- * for every one: for the ten that all requests pass, that was a tenth of a session check (docs/performance.md).
+ * Composes middleware into one. Express's router searches for the next layer after each, with closures and a match for every one:
+ * for the ten that all requests pass, that was a tenth of a session check (docs/performance.md).
  */
-export function inOrder(...handlers: readonly RequestHandler[]): RequestHandler {
-  return function inOrder(req, res, next) {
+export function composeMiddleware(...handlers: readonly RequestHandler[]): RequestHandler {
+  return function composed(req, res, next) {
     let at = 0
     const advance = (error?: unknown): void => {
       const handler = error ? undefined : handlers[at++]
@@ -15,7 +15,7 @@ export function inOrder(...handlers: readonly RequestHandler[]): RequestHandler 
       }
       try {
         const pending: unknown = handler(req, res, advance)
-        // as in Express: a rejection without a reason is an error all the same
+        // as in Express: a rejection without a reason is an error too
         if (pending instanceof Promise) pending.catch((error) => next(error || new Error('rejected promise')))
       } catch (thrown) {
         next(thrown)

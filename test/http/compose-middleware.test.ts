@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { inOrder } from '../../src/http/in-order.ts'
+import { composeMiddleware } from '../../src/http/compose-middleware.ts'
 
 /** What the handler after them is told: `[]` when all went well. */
 const after = (...handlers: RequestHandler[]) =>
   new Promise<unknown[]>((resolve) => {
     const next: NextFunction = (...told: unknown[]) => resolve(told.filter((one) => one !== undefined))
-    void inOrder(...handlers)({} as Request, {} as Response, next)
+    void composeMiddleware(...handlers)({} as Request, {} as Response, next)
   })
 const goOn: RequestHandler = (_req, _res, next) => next()
 

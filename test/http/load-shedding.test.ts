@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { jsonBody } from '../../src/http/json-body.ts'
-import type { Route } from '../../src/http/routes.ts'
-import { type LoadKind, shedLoad } from '../../src/http/shed-load.ts'
+import { createLoadShedding, type LoadKind } from '../../src/http/load-shedding.ts'
+import { jsonBody } from '../../src/http/request-body.ts'
+import { createRouteTable, type Route } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { until } from '../support/until.ts'
 import { type Ask, keeper, serve } from './serve.ts'
@@ -28,7 +28,8 @@ async function harness(places: Partial<Record<LoadKind, number>> = {}) {
   const held = new Promise<void>((resolve) => {
     letGo = resolve
   })
-  const route = (method: Route['method'], path: string): Route => ({
+  const route = (loadKind: LoadKind, method: Route['method'], path: string): Route => ({
+    loadKind,
     method,
     path,
     async handle(_req, res) {
@@ -43,21 +44,28 @@ async function harness(places: Partial<Record<LoadKind, number>> = {}) {
     maxLagMs: { sign_in: 500, recovery: 500, session: 1500, pam: 500 },
     retryAfterSeconds: 7,
   }
-  const routes = {
-    sign_in: [route('GET', PATHS.sign_in), route('POST', PATHS.sign_in)],
-    recovery: [route('GET', PATHS.recovery), route('POST', '/api/v1/authn/recovery/factors/:type/verify')],
-    session: [
-      ...SESSION_PATHS.map((path) => route('GET', path)),
-      route('DELETE', '/api/v1/sessions/:publicId'),
-    ],
-    pam: [route('GET', PATHS.pam), route('GET', '/api/v1/pam/groups/:id')],
-  }
-  const load = shedLoad({ limits, routes, lagMs: () => lagMs, metrics })
+  const routes = [
+    route('sign_in', 'GET', PATHS.sign_in),
+    route('sign_in', 'POST', PATHS.sign_in),
+    route('recovery', 'GET', PATHS.recovery),
+    route('recovery', 'POST', '/api/v1/authn/recovery/factors/:type/verify'),
+    ...SESSION_PATHS.map((path) => route('session', 'GET', path)),
+    route('session', 'DELETE', '/api/v1/sessions/:publicId'),
+    route('pam', 'GET', PATHS.pam),
+    route('pam', 'GET', '/api/v1/pam/groups/:id'),
+  ]
+  const findRoutes = createRouteTable(routes)
+  const load = createLoadShedding({
+    limits,
+    kindOf: (path) => findRoutes(path)?.loadKind ?? 'sign_in',
+    lagMs: () => lagMs,
+    metrics,
+  })
   const listener = keep(
     await serve({
       trusted: ['127.0.0.1/32'],
-      before: [load.atTheDoor, jsonBody({ limitBytes: 65_536 }), load.inside],
-      routes: Object.values(routes).flat(),
+      before: [load.admit, jsonBody({ limitBytes: 65_536 }), load.reserve],
+      routes,
     }),
   )
   let asked = 0

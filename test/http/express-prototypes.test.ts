@@ -1,7 +1,7 @@
 import { IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
 import { expect, test } from '@jest/globals'
 import express from 'express'
-import { bornExpress } from '../../src/http/born-express.ts'
+import { expressPrototypes } from '../../src/http/express-prototypes.ts'
 import { createListener } from '../../src/http/listener.ts'
 import { askPort, PATIENCE } from './serve.ts'
 
@@ -10,21 +10,21 @@ test('a request and its answer have the prototypes of the app before the app see
   app.get('/here', (req, res) => {
     res.json({ path: req.path, known: [req instanceof IncomingMessage, res instanceof ServerResponse] })
   })
-  const born: boolean[] = []
+  const had: boolean[] = []
   const inside = app as unknown as { handle: RequestListener } // what Express does first of all
   const handle = inside.handle.bind(app)
   inside.handle = (req, res) => {
-    born.push(Object.getPrototypeOf(req) === app.request, Object.getPrototypeOf(res) === app.response)
+    had.push(Object.getPrototypeOf(req) === app.request, Object.getPrototypeOf(res) === app.response)
     handle(req, res)
   }
   const listener = createListener(app, PATIENCE)
   const answer = await askPort(await listener.listen(0, '127.0.0.1'), { path: '/here?one=1' })
   await listener.drain(0)
   expect(answer).toMatchObject({ status: 200, json: { path: '/here', known: [true, true] } })
-  expect(born).toEqual([true, true])
+  expect(had).toEqual([true, true])
 })
 
 test('a listener that is no Express application stays as it is', () => {
   const plain: RequestListener = (_req, res) => res.end()
-  expect(bornExpress(plain)).toBeUndefined()
+  expect(expressPrototypes(plain)).toBeUndefined()
 })

@@ -2,9 +2,13 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { type BodyLimits, createBodiesInFlight } from '../../src/http/bodies-in-flight.ts'
-import { countBodies } from '../../src/http/count-body.ts'
-import { jsonBody } from '../../src/http/json-body.ts'
+import { jsonBody } from '../../src/http/request-body.ts'
+import {
+  type BodyLimits,
+  countBodies,
+  createUnfinishedBodies,
+  type UnfinishedBodies,
+} from '../../src/http/unfinished-bodies.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { until } from '../support/until.ts'
 import { keeper, serve } from './serve.ts'
@@ -17,13 +21,14 @@ afterEach(closeAll)
 async function harness(limits: BodyLimits) {
   const metrics = createMetrics({ processMetrics: false })
   const garbage = { dropped: () => undefined }
-  const inFlight = createBodiesInFlight({ limits, retryAfterSeconds: 7, garbage, metrics })
+  const unfinished = createUnfinishedBodies({ limits, retryAfterSeconds: 7, garbage, metrics })
   const counted: number[] = []
   const waiting: IncomingMessage[] = []
-  const bodies = {
-    admit(body: Parameters<typeof inFlight.admit>[0]) {
+  const bodies: UnfinishedBodies = {
+    ...unfinished,
+    add(body) {
       counted.push(body.bytes)
-      return inFlight.admit(body)
+      unfinished.add(body)
     },
   }
   const { port } = keep(

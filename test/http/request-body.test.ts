@@ -2,10 +2,9 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { temporarilyUnavailable } from '../../src/errors.ts'
-import type { ArrivingBody } from '../../src/http/bodies-in-flight.ts'
-import { countBodies } from '../../src/http/count-body.ts'
-import { jsonBody } from '../../src/http/json-body.ts'
+import { jsonBody } from '../../src/http/request-body.ts'
 import type { Route } from '../../src/http/routes.ts'
+import { countBodies, type UnfinishedBody } from '../../src/http/unfinished-bodies.ts'
 import { until } from '../support/until.ts'
 import { type Ask, keeper, serve } from './serve.ts'
 
@@ -141,9 +140,9 @@ describe('a path that takes a form', () => {
   const FORM_TYPE = { 'Content-Type': 'application/x-www-form-urlencoded' }
   const formPath = async (ask: Ask) => {
     handled = 0
-    const takesForm = (path: string) => path === '/echo'
+    const encodingOf = (path: string) => (path === '/echo' ? 'form' : 'json')
     const { ask: to } = keep(
-      await serve({ before: [jsonBody({ limitBytes: LIMIT, takesForm })], routes: [echo('POST')] }),
+      await serve({ before: [jsonBody({ limitBytes: LIMIT, encodingOf })], routes: [echo('POST')] }),
     )
     return to({ method: 'POST', path: '/echo', ...ask })
   }
@@ -264,20 +263,18 @@ describe('a body that is still on its way is counted', () => {
   /** Sends a request, and gives what is counted of its body. */
   async function sending(text: string) {
     handled = 0
-    const counted: ArrivingBody[] = []
-    let released = 0
-    const admit = (body: ArrivingBody) => {
-      counted.push(body)
-      return {
-        resize: () => undefined,
-        release() {
-          released += 1
-        },
-      }
+    const counted: UnfinishedBody[] = []
+    let removed = 0
+    const bodies = {
+      add: (body: UnfinishedBody) => counted.push(body),
+      resize: () => undefined,
+      remove() {
+        removed += 1
+      },
     }
     const { port } = keep(
       await serve({
-        before: [countBodies({ admit }), jsonBody({ limitBytes: LIMIT })],
+        before: [countBodies(bodies), jsonBody({ limitBytes: LIMIT })],
         routes: [echo('POST')],
       }),
     )
@@ -290,43 +287,43 @@ describe('a body that is still on its way is counted', () => {
     await once(socket, 'connect')
     socket.write(text)
     await until(() => counted.length === 1)
-    return { body: counted[0], released: () => released, received: () => received, socket }
+    return { body: counted[0], removed: () => removed, received: () => received, socket }
   }
 
   test('as large as it is announced, until it is complete', async () => {
-    const { body, released, received, socket } = await sending(`${TEN_BYTES}{"a":`)
+    const { body, removed, received, socket } = await sending(`${TEN_BYTES}{"a":`)
     const without = (await sending(`${head('Content-Length: 5')}{`)).body
     expect(body?.address).toBe('127.0.0.1')
     expect((body?.bytes ?? 0) - (without?.bytes ?? 0)).toBe(5 + 1) // a header with one digit less
-    expect(released()).toBe(0)
+    expect(removed()).toBe(0)
     socket.write('"b" }')
     await until(() => received().includes('{"body":{"a":"b"}}'))
-    expect(released()).toBeGreaterThan(0)
+    expect(removed()).toBeGreaterThan(0)
   })
 
   test('in chunks: as what has come of it, also after its refusal', async () => {
-    const { body, released, received, socket } = await sending(`${IN_CHUNKS}5\r\n{"a":\r\n`)
+    const { body, removed, received, socket } = await sending(`${IN_CHUNKS}5\r\n{"a":\r\n`)
     expect(body?.bytes).toBeGreaterThan(0)
     expect(body?.bytes).toBeLessThan(LIMIT)
     socket.write(`${LIMIT.toString(16)}\r\n${'x'.repeat(LIMIT)}\r\n`)
     await until(() => received().startsWith('HTTP/1.1 413 '))
-    expect(released()).toBe(0)
+    expect(removed()).toBe(0)
     socket.write('0\r\n\r\n')
-    await until(() => released() > 0)
+    await until(() => removed() > 0)
   })
 
   test('until its client goes away', async () => {
-    const { released, socket } = await sending(`${TEN_BYTES}{`)
+    const { removed, socket } = await sending(`${TEN_BYTES}{`)
     socket.destroy()
-    await until(() => released() > 0)
+    await until(() => removed() > 0)
     expect(handled).toBe(0)
   })
 
   test('until it is evicted: it gets that answer, and what comes of it later is not read', async () => {
-    const { body, released, received, socket } = await sending(`${TEN_BYTES}{"a":`)
+    const { body, removed, received, socket } = await sending(`${TEN_BYTES}{"a":`)
     body?.evict(temporarilyUnavailable(7))
     await until(() => received().startsWith('HTTP/1.1 503 '))
-    expect(released()).toBeGreaterThan(0)
+    expect(removed()).toBeGreaterThan(0)
     socket.write('"b" }GET /echo HTTP/1.1\r\nHost: x\r\n\r\n')
     await until(() => received().includes('HTTP/1.1 405 '))
     expect(received().match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 503', 'HTTP/1.1 405'])

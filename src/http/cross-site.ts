@@ -1,0 +1,164 @@
+import type { IncomingMessage } from 'node:http'
+import cors from 'cors'
+import type { RequestHandler } from 'express'
+import { notAllowed } from '../errors.ts'
+import {
+  createLogThrottle,
+  type LogThrottle,
+  type LogThrottleOptions,
+} from '../observability/log-throttle.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import { contextOf } from './request-context.ts'
+import type { Route } from './routes.ts'
+
+export interface CrossSiteOptions {
+  /** PUBLIC_URL's origin and ALLOWED_ORIGINS. */
+  readonly origins: readonly string[]
+  readonly bearsSessionCookie: (req: IncomingMessage) => boolean
+  /** Of warnings: one for each origin. */
+  readonly logThrottle: LogThrottleOptions
+  readonly log: Logger
+  readonly metrics: Metrics
+}
+
+export interface CrossSiteRules {
+  /** CORS with credentials for exactly the listed origins (ASVS 3.4.2); any other origin gets no permission at all. */
+  readonly allowOrigins: RequestHandler
+  /** For unsafe methods, sign-in among them: comes before the body is read. */
+  readonly refuseUnsafe: RequestHandler
+  /** The same routes; a GET does nothing for a site that may not read it (`Route.getFrom`). */
+  guardReads(routes: readonly Route[]): Route[]
+}
+
+/**
+ * Cross-site requests (DESIGN §4; OWASP CSRF cheat sheet): the browser must say that a page of our own sends the request, or name
+ * an allowed origin. A refusal names the header and the setting that caused it, for the portal team that meets it first.
+ */
+export function createCrossSiteRules(options: CrossSiteOptions): CrossSiteRules {
+  const { origins, bearsSessionCookie, logThrottle, log, metrics } = options
+  const allowed = new Set<unknown>(origins)
+  const permit = cors({ ...CORS, origin: [...origins] })
+  const warnOfOrigin = createOriginWarning(log, createLogThrottle(logThrottle))
+  const auditRefusal = createRefusalAudit(log, createLogThrottle(AUDIT_THROTTLE))
+
+  const refuse = (req: IncomingMessage): never => {
+    metrics.refusals.inc({ reason: 'cross_site' })
+    auditRefusal(req)
+    warnOfOrigin(req)
+    throw notAllowed(causeOf(req))
+  }
+
+  return {
+    allowOrigins: function allowOrigins(req, res, next) {
+      const isPreflight =
+        req.method === 'OPTIONS' && req.headers['access-control-request-method'] !== undefined
+      res.setHeader('Vary', 'Origin, Sec-Fetch-Site') // the headers that this file decides by
+      if (allowed.has(req.headers.origin)) {
+        if (req.method === 'OPTIONS' && !isPreflight) return next() // 405, like any other unlisted method
+        return permit(req, res, next)
+      }
+      if (!isPreflight) return next()
+      warnOfOrigin(req)
+      res.status(204).end()
+    },
+
+    refuseUnsafe: function refuseUnsafe(req, _res, next) {
+      const { origin, 'sec-fetch-site': site } = req.headers
+      if (SAFE_METHODS.has(req.method) || OWN_SITE.has(site) || allowed.has(origin)) return next()
+      if (origin !== undefined || site !== undefined || bearsSessionCookie(req)) refuse(req)
+      next()
+    },
+
+    guardReads: (routes) =>
+      routes.map((route) => {
+        if (route.method !== 'GET' || route.getFrom === 'any-site') return route
+        const sites = route.getFrom === 'same-site' ? SAME_SITE : OWN_SITE
+        return {
+          ...route,
+          handle(req, res) {
+            const { origin, 'sec-fetch-site': site } = req.headers
+            if (!allowed.has(origin)) {
+              if (site !== undefined && !sites.has(site)) refuse(req)
+              warnOfOrigin(req) // the browser will keep the answer from that page
+            }
+            return route.handle(req, res)
+          },
+        }
+      }),
+  }
+}
+
+const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
+/** Values of `Sec-Fetch-Site`. */
+const OWN_SITE = new Set<unknown>(['same-origin', 'none'])
+const SAME_SITE = new Set<unknown>([...OWN_SITE, 'same-site'])
+
+const CORS = {
+  credentials: true,
+  methods: ['GET', 'HEAD', 'POST', 'DELETE'],
+  /** What the browser library and other clients send. */
+  allowedHeaders: [
+    'content-type',
+    'accept',
+    'accept-language',
+    'x-okta-user-agent-extended',
+    'x-okta-xsrftoken',
+    'x-device-fingerprint',
+    'x-gatehouse-session',
+    'if-none-match',
+  ],
+  /** What they must be able to read. */
+  exposedHeaders: [
+    'X-Request-Id',
+    'X-Rate-Limit-Limit',
+    'X-Rate-Limit-Remaining',
+    'X-Rate-Limit-Reset',
+    'Retry-After',
+    'ETag',
+    'Age',
+  ],
+  maxAge: 600,
+}
+
+/** Warns of a page whose origin is not allowed: mostly one that ALLOWED_ORIGINS lacks. */
+function createOriginWarning(log: Logger, mayLog: LogThrottle): (req: IncomingMessage) => void {
+  return (req) => {
+    if (req.headers.origin === undefined) return
+    const origin = shown(req.headers.origin)
+    if (!mayLog(origin)) return
+    log.warn('origin_not_allowed', {
+      requestId: contextOf(req).requestId,
+      origin,
+      reason: 'neither PUBLIC_URL nor one of ALLOWED_ORIGINS',
+    })
+  }
+}
+
+/** Any client can cause these lines: one for each address and origin, and `maxLines` in all, per period. */
+const AUDIT_THROTTLE = { periodMs: 60_000, maxLines: 60 }
+
+/** Writes the audit event of a refusal; `gatehouse_refusals_total` counts those that are not written, too. */
+function createRefusalAudit(log: Logger, mayLog: LogThrottle): (req: IncomingMessage) => void {
+  return (req) => {
+    const { requestId, address } = contextOf(req)
+    const origin = req.headers.origin === undefined ? undefined : shown(req.headers.origin)
+    if (!mayLog(`${address} ${origin}`)) return
+    const reason = origin === undefined ? 'origin_missing' : 'origin_not_allowed'
+    log.audit('cross_site_refused', { requestId, address, method: req.method ?? '', origin, reason })
+  }
+}
+
+function causeOf({ headers }: IncomingMessage): string {
+  const { origin, 'sec-fetch-site': site } = headers
+  if (origin !== undefined) return `Origin: ${shown(origin)} is neither PUBLIC_URL nor one of ALLOWED_ORIGINS`
+  if (site !== undefined) return `Sec-Fetch-Site: ${shown(String(site))} without an Origin header`
+  return 'Origin: missing, and Sec-Fetch-Site too, on a request with a session cookie'
+}
+
+const MAX_SHOWN = 100
+
+/** The caller's own header, cut short and without anything that is not visible ASCII. */
+function shown(value: string): string {
+  return value.replace(/[^\x21-\x7e]/g, '?').slice(0, MAX_SHOWN)
+}

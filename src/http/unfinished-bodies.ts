@@ -1,0 +1,236 @@
+import type { ServerResponse } from 'node:http'
+import type { Request, RequestHandler } from 'express'
+import { type BrokerError, temporarilyUnavailable } from '../errors.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import { countedAddress } from './client-address.ts'
+import type { GarbageCollector } from './collect-garbage.ts'
+import { countWireBytes } from './connections.ts'
+import { announcedBytes, arrivalOf, BYTES_PER_STRING, hasBody, headerBytes } from './request-body.ts'
+import { contextOf } from './request-context.ts'
+
+/** Limits on request bodies that have not arrived completely. */
+export interface BodyLimits {
+  readonly total: BodyLimit
+  readonly perAddress: BodyLimit
+}
+
+export interface BodyLimit {
+  readonly bodies: number
+  /** Of memory, for all of them together. */
+  readonly bytes: number
+}
+
+export interface UnfinishedBody {
+  readonly address: string
+  /** How much memory its request occupies. */
+  bytes: number
+  /** Frees that memory: nothing more of the body may be kept. */
+  readonly evict: (answer: BrokerError) => void
+}
+
+export interface UnfinishedBodies {
+  /** Evicts what exceeds a limit then, which may be this very body. */
+  add(body: UnfinishedBody): void
+  /** The same for a body that occupies more or less than before. */
+  resize(body: UnfinishedBody, bytes: number): void
+  /** It is complete or gone. */
+  remove(body: UnfinishedBody): void
+}
+
+/**
+ * Middleware that counts each request body as unfinished until it is complete or gone. A body that nobody reads, of a GET or of a
+ * refused request, is discarded as it arrives, and only what Node keeps of it counts: its headers and trailers.
+ */
+export function countBodies(bodies: UnfinishedBodies): RequestHandler {
+  return function countBodies(req, res, next) {
+    if (hasBody(req)) countBody(req, res, bodies)
+    next()
+  }
+}
+
+function countBody(req: Request, res: ServerResponse, bodies: UnfinishedBodies): void {
+  const { socket } = req
+  const isChunked = announcedBytes(req) === undefined
+  const memoryOf = createMemoryCount(req, res)
+  const body: UnfinishedBody = {
+    address: countedAddress(contextOf(req).address),
+    bytes: 0,
+    evict(answer) {
+      release()
+      const evict = arrivalOf(req)?.evict
+      if (evict === undefined || res.writableEnded) {
+        socket.destroy()
+        return
+      }
+      if (isChunked) res.once('close', () => socket.destroySoon()) // its trailers would still arrive
+      evict(answer)
+    },
+  }
+  let isReleased = false
+  // by then, the piece that has arrived is read: at least its first chunk, or all of an announced body
+  const recount = () => queueMicrotask(() => bodies.resize(body, memoryOf()))
+  const release = () => {
+    isReleased = true
+    socket.off('data', recount).off('close', release)
+    bodies.remove(body)
+  }
+  req.once('end', () => {
+    release()
+    dropTrailers(req)
+  })
+  // the rest of a body that is answered already occupies nothing, but its trailers do
+  if (isChunked) {
+    res.once('close', recount)
+    socket.once('close', release)
+  } else res.once('close', release)
+  queueMicrotask(() => {
+    if (isReleased) return
+    body.bytes = memoryOf()
+    bodies.add(body)
+    if (!isChunked || isReleased) return
+    socket.on('data', recount) // only the connection tells that trailers arrive
+    setImmediate(recount) // further chunks of the piece that has arrived were counted as trailers
+  })
+}
+
+/** Gives the memory that a request with an unfinished body occupies at the moment. */
+function createMemoryCount(req: Request, res: ServerResponse): () => number {
+  const announced = announcedBytes(req)
+  const [headers, headText] = [headerBytes(req), headTextBytes(req)]
+  const wireBytes = countWireBytes(req.socket)
+  return () => {
+    const head = res.writableEnded ? 0 : headers
+    const arrival = arrivalOf(req)
+    if (announced !== undefined) return head + (arrival?.evict === undefined ? 0 : announced)
+    const { received, discarded } = arrival ?? { received: 0, discarded: 0 }
+    const buffer = res.writableEnded ? 0 : 2 * received // it grows by doubling
+    const around = wireBytes() - headText - received - discarded // each byte may be a trailer, kept by Node
+    return head + buffer + BYTES_PER_STRING * Math.max(0, around)
+  }
+}
+
+/** The least size of the request's head as it was sent: `POST /path HTTP/1.1`, lines with a colon, an empty line. */
+function headTextBytes({ method, url, rawHeaders }: Request): number {
+  const firstAndEmptyLine = method.length + url.length + ' HTTP/1.1'.length + 5
+  return (
+    rawHeaders.reduce((bytes, text) => bytes + text.length, firstAndEmptyLine) + (rawHeaders.length / 2) * 3
+  )
+}
+
+/** Nobody reads them. */
+function dropTrailers(req: Request): void {
+  req.rawTrailers = []
+  req.trailers = {}
+}
+
+export interface UnfinishedBodiesOptions {
+  readonly limits: BodyLimits
+  readonly retryAfterSeconds: number
+  readonly garbage: GarbageCollector
+  readonly metrics: Metrics
+}
+
+/**
+ * Bounds the memory that unfinished bodies occupy. An ordinary body is small, and complete within a moment. So new ones are
+ * never refused: others are evicted, of the address that holds the most. A client that holds many bodies, or announces large
+ * ones, evicts its own and turns nobody away.
+ */
+export function createUnfinishedBodies(options: UnfinishedBodiesOptions): UnfinishedBodies {
+  const { limits, retryAfterSeconds, garbage, metrics } = options
+  const all = createPool()
+  const byAddress = new Map<string, Pool>()
+
+  const remove = (body: UnfinishedBody) => {
+    const own = byAddress.get(body.address)
+    if (own === undefined || !all.bodies.delete(body)) return
+    own.bodies.delete(body)
+    for (const pool of [all, own]) pool.bytes -= body.bytes
+    if (own.bodies.size === 0) byAddress.delete(body.address)
+  }
+  const evictWhile = (next: () => UnfinishedBody | undefined, reason: string) => {
+    for (let body = next(); body !== undefined; body = next()) {
+      remove(body)
+      metrics.shedRequests.inc({ kind: 'body', reason })
+      body.evict(temporarilyUnavailable(retryAfterSeconds))
+      garbage.dropped(body.bytes)
+    }
+  }
+  const evictExcess = (own: Pool) => {
+    evictWhile(() => excessOf(own, limits.perAddress), 'address')
+    evictWhile(() => excessOfAll(all, byAddress, limits.total), 'in_flight')
+  }
+
+  return {
+    remove,
+    add(body) {
+      const own = byAddress.get(body.address) ?? createPool()
+      byAddress.set(body.address, own)
+      for (const pool of [all, own]) {
+        pool.bodies.add(body)
+        pool.bytes += body.bytes
+      }
+      evictExcess(own)
+    },
+    resize(body, bytes) {
+      const own = byAddress.get(body.address)
+      if (own === undefined || !all.bodies.has(body)) return
+      for (const pool of [all, own]) pool.bytes += bytes - body.bytes
+      body.bytes = bytes
+      evictExcess(own)
+    },
+  }
+}
+
+interface Pool {
+  /** The oldest first. */
+  readonly bodies: Set<UnfinishedBody>
+  bytes: number
+}
+
+const createPool = (): Pool => ({ bodies: new Set(), bytes: 0 })
+
+const SIZES = {
+  bodies: ({ bodies }: Pool) => bodies.size,
+  bytes: ({ bytes }: Pool) => bytes,
+} as const
+
+/** A body that is alone may be as large as it is: other limits apply to it. */
+function exceeded(pool: Pool, limit: BodyLimit): keyof typeof SIZES | undefined {
+  if (pool.bodies.size > limit.bodies) return 'bodies'
+  return pool.bodies.size > 1 && pool.bytes > limit.bytes ? 'bytes' : undefined
+}
+
+/** Of one address: the oldest if there are too many, the largest if they are too large, so that its small ones stay. */
+function excessOf(own: Pool, limit: BodyLimit): UnfinishedBody | undefined {
+  const what = exceeded(own, limit)
+  if (what === 'bodies') return oldestIn(own)
+  return what && largest(olderHalf([...own.bodies]), ({ bytes }) => bytes)
+}
+
+/** The oldest of the address that holds the most. The only body of an address is spared while another address has several. */
+function excessOfAll(
+  all: Pool,
+  byAddress: ReadonlyMap<string, Pool>,
+  limit: BodyLimit,
+): UnfinishedBody | undefined {
+  const what = exceeded(all, limit)
+  if (what === undefined) return undefined
+  const pools = [...byAddress.values()]
+  const several = pools.filter(({ bodies }) => bodies.size > 1)
+  return oldestIn(largest(several.length > 0 ? several : olderHalf(pools), SIZES[what]))
+}
+
+function oldestIn(pool: Pool | undefined): UnfinishedBody | undefined {
+  const [oldest] = pool?.bodies ?? []
+  return oldest
+}
+
+/** The oldest of several that are equally large. */
+function largest<T>([first, ...others]: readonly T[], size: (one: T) => number): T | undefined {
+  return first && others.reduce((most, one) => (size(one) > size(most) ? one : most), first)
+}
+
+/** The newer ones get time to arrive, however large: otherwise a body larger than all others could always be evicted. */
+function olderHalf<T>(oldestFirst: readonly T[]): readonly T[] {
+  return oldestFirst.slice(0, Math.floor(oldestFirst.length / 2) + 1)
+}
