@@ -22,7 +22,7 @@ import { createSessionRecords } from './session/session-records.ts'
 import { createSessions } from './session/sessions.ts'
 import { createUserKeys } from './session/user-keys.ts'
 import { createUserSessions } from './session/user-sessions.ts'
-import { createMovableStore } from './store/movable-store.ts'
+import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { createUpstreamClient, type UpstreamClient } from './upstream/upstream-client.ts'
 
@@ -211,18 +211,18 @@ function wireStore(
   { redis, tunables }: Config,
   { log, metrics, now }: { log: Logger; metrics: Metrics; now: () => number },
 ): Store {
-  return createMovableStore({
+  return openStore({
     url: redis.url,
     ...(redis.ca === undefined ? {} : { ca: redis.ca }),
     connectTimeoutMs: tunables.store.connectTimeoutMs,
     commandTimeoutMs: tunables.store.commandTimeoutMs,
     now,
     onEvent(event) {
-      if ('reason' in event) log.warn(event.event, { reason: event.reason })
+      if (event.reason !== undefined) log.warn(event.event, { reason: event.reason })
       else log.info(event.event)
     },
     onFailure: () => metrics.storeFailures.inc(),
-  }).store
+  })
 }
 
 function wirePam(

@@ -1,27 +1,33 @@
 import { createMemoryStore } from './memory-store.ts'
-import { createRedisStore, type RedisStoreParts } from './redis-store.ts'
-import type { OpenedStore, StoreStatus } from './store.ts'
+import {
+  createReconnectingConnection,
+  type ReconnectingConnectionOptions,
+} from './reconnecting-connection.ts'
+import { createRedisStore, type RedisStoreOptions } from './redis-store.ts'
+import type { Store } from './store.ts'
 
-export interface OpenStoreParts extends RedisStoreParts {
-  /** Milliseconds since 1970, for the embedded store; Redis goes by its own clock. Default: the system's clock. */
+export interface OpenStoreOptions
+  extends ReconnectingConnectionOptions,
+    Pick<RedisStoreOptions, 'onFailure'> {
+  /** Milliseconds since 1970, for the embedded store; Redis has its own clock. Default: the system's clock. */
   readonly now?: () => number
 }
 
-/** The store that a `REDIS_URL` names: `memory:` is the embedded one, everything else is Redis. */
-export function openStore({ now = Date.now, ...parts }: OpenStoreParts): OpenedStore {
-  return isMemoryUrl(parts.url) ? openEmbedded(now) : createRedisStore(parts)
-}
-
-export function isMemoryUrl(url: string): boolean {
-  return url === 'memory:' || url === 'memory://'
-}
-
-function openEmbedded(now: () => number): OpenedStore {
-  const store = createMemoryStore({ sinceEpoch: now })
-  let status: StoreStatus = 'ready'
-  const close = () => {
-    status = 'closed'
-    return store.close()
+/**
+ * The store that `REDIS_URL` names: `memory:` is the embedded one, every other URL is Redis. A changed URL of Redis replaces the
+ * connection. A change from one to the other is refused: the listener throws.
+ */
+export function openStore({ url, now = Date.now, onFailure, ...options }: OpenStoreOptions): Store {
+  if (!isMemoryUrl(url.current())) {
+    const connection = createReconnectingConnection({ url, ...options })
+    return createRedisStore({ connection, ...(onFailure ? { onFailure } : {}) })
   }
-  return { store: { ...store, close }, status: () => status }
+  url.onChange((changed) => {
+    if (!isMemoryUrl(changed)) throw new Error('REDIS_URL: leaving memory: needs a restart')
+  })
+  return createMemoryStore({ sinceEpoch: now })
+}
+
+function isMemoryUrl(url: string): boolean {
+  return url === 'memory:' || url === 'memory://'
 }

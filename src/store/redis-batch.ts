@@ -1,4 +1,5 @@
 import type { Cluster, Redis } from 'ioredis'
+import { failureOfReply } from './redis-errors.ts'
 import type { Replies } from './redis-scripts.ts'
 
 /** Sends one operation of `redis-scripts.ts`, on keys of one slot. */
@@ -100,10 +101,5 @@ async function send(client: Redis | Cluster, calls: readonly Call[]): Promise<vo
 
 function answer(call: Call, reply: readonly [ok: 0 | 1, reply: unknown] | undefined): void {
   if (reply?.[0] === 1) call.resolve(reply[1])
-  else call.reject(new OperationError(String(reply?.[1] ?? 'ERR no reply')))
-}
-
-/** As the client's own errors of that name, which `redis-trouble.ts` reads. */
-class OperationError extends Error {
-  override readonly name = 'ReplyError'
+  else call.reject(failureOfReply(String(reply?.[1] ?? 'ERR no reply')))
 }

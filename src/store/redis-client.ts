@@ -1,11 +1,11 @@
 import { X509Certificate } from 'node:crypto'
 import type { DNSLookupFunction, RedisOptions } from 'ioredis'
 import { Cluster, Redis } from 'ioredis'
+import { connectionLost, failureOf, noSuchDatabase, notSent } from './redis-errors.ts'
 import { defineBatch } from './redis-scripts.ts'
-import { NOT_SENT } from './redis-trouble.ts'
-import type { Credentials, RedisTarget, SentinelTarget } from './redis-url.ts'
+import type { RedisTarget, SentinelTarget } from './redis-url.ts'
 
-export interface RedisClientParts {
+export interface RedisClientOptions {
   readonly target: RedisTarget
   /** A private certificate authority, as PEM text; used by the TLS schemes. */
   readonly ca?: string
@@ -14,23 +14,22 @@ export interface RedisClientParts {
 }
 
 /**
- * A client for the form that the target names. It connects by itself and never stops trying. It has no queue: a command
- * that cannot be sent now fails now, and one that was under way when the connection broke fails with it. (From a queue it
- * would be carried out long after its caller was told that it failed.)
+ * A client for the target's form of Redis. It connects by itself and never stops trying. It has no queue: a command that cannot be
+ * sent now fails now, and one that was under way when the connection broke fails with it. (From a queue it would be carried out long
+ * after its caller was told that it failed.) It has no bound for a command either: the caller has one.
  */
 export function createRedisClient({
   target,
   ca,
   commandTimeoutMs,
   connectTimeoutMs,
-}: RedisClientParts): Redis | Cluster {
+}: RedisClientOptions): Redis | Cluster {
   if (ca !== undefined) new X509Certificate(ca) // throws now, not on every attempt to connect
   const common = {
-    ...credentialsOf(target.credentials),
+    ...target.credentials,
     ...(target.tls ? { tls: ca === undefined ? {} : { ca } } : {}),
     connectTimeout: connectTimeoutMs,
-    commandTimeout: commandTimeoutMs,
-    // A server that takes our bytes and does not answer: after so long the connection is given up, or commands pile up in it.
+    // If a server takes our bytes and does not answer, the connection is given up. Else commands would pile up in it.
     socketTimeout: 2 * commandTimeoutMs,
     disconnectTimeout: DISCONNECT_TIMEOUT_MS,
     maxRetriesPerRequest: 0,
@@ -40,14 +39,14 @@ export function createRedisClient({
 
   const client =
     target.form === 'cluster'
-      ? new ClusterThatTellsUnsent([...target.nodes], clusterOptions(common, connectTimeoutMs))
-      : new RedisOnItsDatabase({
+      ? new StrictCluster([...target.nodes], clusterOptions(common, connectTimeoutMs))
+      : new StrictRedis({
           ...common,
           ...(target.form === 'sentinel' ? sentinelOptions(target, common) : target.address),
           db: target.db,
           enableOfflineQueue: false,
           enableAutoPipelining: true,
-          autoPipeliningIgnoredCommands: ['gatehouseBatch'], // it has been gathered already
+          autoPipeliningIgnoredCommands: ['gatehouseBatch'], // it is a batch already
           retryStrategy: (attempt) => backoffMs(attempt),
           reconnectOnError: leavesReadOnly(),
         })
@@ -59,37 +58,43 @@ export function createRedisClient({
  * ioredis reports a refused SELECT and then uses database 0. This client gives the connection up, as after a refused
  * password: it emits the error, sends nothing else on this connection, and connects again later.
  */
-class RedisOnItsDatabase extends Redis {
+class StrictRedis extends Redis {
   override sendCommand(...args: Parameters<Redis['sendCommand']>): unknown {
     const [command] = args
-    const { reject } = command
-    if (command.name === 'select') {
-      command.reject = (error: Error) => {
-        if (error.name !== 'ReplyError') return reject(error)
-        command.reject = () => {} // stays pending: if it were settled, ioredis would take the connection for ready
-        this.silentEmit('error', error)
-        this.disconnect(true)
-      }
+    if (command.name === 'select') this.#giveUpIfRefused(command)
+    return rejectUnsent(command, () => super.sendCommand(...args))
+  }
+
+  #giveUpIfRefused(select: Command): void {
+    const { reject } = select
+    select.reject = (error: Error) => {
+      const failure = error.name === 'ReplyError' ? failureOf(error, connectionLost) : undefined
+      if (failure === undefined) return reject(error)
+      select.reject = () => {} // stays pending: if it were settled, ioredis would take the connection for ready
+      this.silentEmit('error', failure.code === 'ERR' ? noSuchDatabase() : failure)
+      this.disconnect(true)
     }
-    return super.sendCommand(...args)
   }
 }
 
-/**
- * ioredis connects to a node of a cluster when the node is first needed. Until that connection is ready, it rejects further
- * commands for the node at once, with the same error as after a lost connection, which leaves open what Redis has done.
- */
-class ClusterThatTellsUnsent extends Cluster {
+/** ioredis connects to a node of a cluster when the node is first needed, and rejects commands for it until the connection is ready. */
+class StrictCluster extends Cluster {
   override sendCommand(...args: Parameters<Cluster['sendCommand']>): unknown {
-    const [command] = args
-    const { reject } = command
-    let isSending = true
-    command.reject = (error: Error) => reject(isSending ? new Error(NOT_SENT) : error)
-    try {
-      return super.sendCommand(...args)
-    } finally {
-      isSending = false
-    }
+    return rejectUnsent(args[0], () => super.sendCommand(...args))
+  }
+}
+
+type Command = Parameters<Redis['sendCommand']>[0]
+
+/** A command that ioredis rejects at once was not sent. Its own error leaves open what Redis has done. */
+function rejectUnsent<Reply>(command: Command, send: () => Reply): Reply {
+  const { reject } = command
+  let isSending = true
+  command.reject = (error: Error) => reject(isSending ? notSent() : error)
+  try {
+    return send()
+  } finally {
+    isSending = false
   }
 }
 
@@ -105,8 +110,9 @@ export function backoffMs(attempt: number, random: () => number = Math.random): 
  */
 export function leavesReadOnly(now = () => performance.now()): (error: Error) => boolean {
   let leftAt = Number.NEGATIVE_INFINITY
-  return ({ message }) => {
-    if (!message.startsWith('READONLY') || now() - leftAt < LEAVE_EVERY_MS) return false
+  return (error) => {
+    const isReadOnly = failureOf(error, connectionLost)?.code === 'READONLY'
+    if (!isReadOnly || now() - leftAt < LEAVE_EVERY_MS) return false
     leftAt = now()
     return true
   }
@@ -117,10 +123,6 @@ const DISCONNECT_TIMEOUT_MS = 500
 
 /** ioredis types a client by its reply mapping; ours is always the default. */
 type Options = Omit<RedisOptions, 'replyMapping'>
-
-function credentialsOf(credentials: Credentials | undefined): { username?: string; password?: string } {
-  return credentials ? { ...credentials } : {}
-}
 
 function sentinelOptions(target: SentinelTarget, common: Options): Options {
   const { sentinelCredentials } = target

@@ -60,14 +60,6 @@ export interface Store extends CountingStore {
   close(): Promise<void>
 }
 
-/** `ready`: commands can be sent now. */
-export type StoreStatus = 'ready' | 'connecting' | 'closed'
-
-export interface OpenedStore {
-  readonly store: Store
-  status(): StoreStatus
-}
-
 export interface ClaimRequest {
   readonly lockKey: string
   readonly recordKey: string

@@ -10,11 +10,12 @@ import {
 } from '../../src/errors.ts'
 import { DependencyFailure, failureFields } from '../../src/observability/dependency-failure.ts'
 import { failureOfCall, PamFailure } from '../../src/pam/upstream/pam-errors.ts'
-import { StoreTrouble } from '../../src/store/redis-trouble.ts'
+import { failureOf, sentinelsUnreachable, timeout } from '../../src/store/redis-errors.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
 import { collectLog } from './collect-log.ts'
 
-const redis = (reason: string) => storeUnavailable(new StoreTrouble(reason))
+const redis = (error: object) => storeUnavailable(failureOf(error, timeout))
+const reply = (message: string) => ({ name: 'ReplyError', message })
 const failure = (...[kind, code]: [ConstructorParameters<typeof UpstreamFailure>[0], string?]) =>
   new UpstreamFailure(kind, code === undefined ? {} : { code })
 
@@ -67,21 +68,29 @@ describe('which dependency, how, and in whose words', () => {
     ],
     [
       'Redis is not there',
-      redis('ECONNREFUSED'),
+      redis({ code: 'ECONNREFUSED' }),
       { dependency: 'store', outcome: 'unreachable', code: 'ECONNREFUSED' },
     ],
     [
       'a way of its own to say so',
-      redis('sentinels unreachable'),
+      redis(sentinelsUnreachable()),
       { dependency: 'store', outcome: 'unreachable', code: 'sentinels unreachable' },
     ],
     [
       'Redis is full',
-      storeUnavailable(redis('OOM')),
+      redis(reply('OOM command not allowed')),
       { dependency: 'store', outcome: 'refused', code: 'OOM' },
     ],
-    ['a replica is asked', redis('READONLY'), { dependency: 'store', outcome: 'refused', code: 'READONLY' }],
-    ['Redis is too slow', redis('timeout'), { dependency: 'store', outcome: 'timeout', code: 'timeout' }],
+    [
+      'a replica is asked',
+      redis(reply('READONLY replica')),
+      { dependency: 'store', outcome: 'refused', code: 'READONLY' },
+    ],
+    [
+      'Redis is too slow',
+      redis(new Error('unnamed')),
+      { dependency: 'store', outcome: 'timeout', code: 'timeout' },
+    ],
     [
       'Redis was away a moment ago',
       storeUnavailable(new DependencyFailure('held-back')),
@@ -100,7 +109,7 @@ describe('what might name a place or a value is left out', () => {
         dependency: 'authn',
         outcome: 'cut',
       })
-      expect(failureFields(redis(code)).code).toBeUndefined()
+      expect(failureFields(redis({ code })).code).toBeUndefined()
     },
   )
 
@@ -119,7 +128,7 @@ describe('what might name a place or a value is left out', () => {
 describe('in the log', () => {
   test('fields stand in place of the stack', () => {
     const { log, lines } = collectLog()
-    log.warn('attempt_not_given_back', { requestId: 'r' }, redis('OOM'))
+    log.warn('attempt_not_given_back', { requestId: 'r' }, redis(reply('OOM command not allowed')))
     expect(lines()[0]).toMatchObject({ requestId: 'r', dependency: 'store', outcome: 'refused', code: 'OOM' })
     expect(lines()[0]).not.toHaveProperty('error')
   })

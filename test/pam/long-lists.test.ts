@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { createSecret } from '../../src/config/secret.ts'
 import type { Group } from '../../src/pam/upstream/group.ts'
-import { createRedisStore } from '../../src/store/redis-store.ts'
+import { openStore } from '../../src/store/open-store.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 import { type BrokerAnswer, LOGIN, type PamBroker } from './pam-broker.ts'
@@ -27,7 +28,11 @@ beforeEach(async () => {
   closers = []
   replicas = []
   for (let n = 0; n < 2; n++) {
-    const { store } = createRedisStore({ url: redis.url, connectTimeoutMs: 60_000, commandTimeoutMs: 60_000 })
+    const store = openStore({
+      url: createSecret(redis.url),
+      connectTimeoutMs: 60_000,
+      commandTimeoutMs: 60_000,
+    })
     closers.push(() => store.close())
     replicas.push(await journey.replica({ store }))
   }
@@ -141,7 +146,7 @@ test('without Redis each replica continues its own read', async () => {
   for (const close of closers.splice(0)) await close()
   await redis.kill()
   try {
-    const { store } = createRedisStore({ url: redis.url, connectTimeoutMs: 500, commandTimeoutMs: 500 })
+    const store = openStore({ url: createSecret(redis.url), connectTimeoutMs: 500, commandTimeoutMs: 500 })
     closers.push(() => store.close())
     replicas = [await journey.replica({ store })]
     const answer = await readDirectory(3)

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { createSecret } from '../../src/config/secret.ts'
 import type { PamTunables } from '../../src/pam/create-pam.ts'
-import { createRedisStore } from '../../src/store/redis-store.ts'
+import { openStore } from '../../src/store/open-store.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { KEY, type PamBroker } from './pam-broker.ts'
 import { type Journey, startJourney } from './pam-journey.ts'
@@ -31,8 +32,8 @@ async function startReplicas(patienceMs: number): Promise<void> {
   closers = []
   brokers = []
   for (let n = 0; n < REPLICAS; n++) {
-    const { store } = createRedisStore({
-      url: redis.url,
+    const store = openStore({
+      url: createSecret(redis.url),
       connectTimeoutMs: patienceMs,
       commandTimeoutMs: patienceMs,
     })

@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { createSecret } from '../../src/config/secret.ts'
-import { createMovableStore, type MovableStoreEvent } from '../../src/store/movable-store.ts'
-import type { StoreEvent } from '../../src/store/redis-link.ts'
+import type { StoreEvent } from '../../src/store/reconnecting-connection.ts'
 import { type Certificates, makeCertificates } from '../support/redis-certificates.ts'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
 import { startSentinels, type WatchedRedis } from '../support/redis-sentinels.ts'
@@ -11,11 +10,11 @@ import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 import {
   atTheEnd,
-  BOUND_MS,
   cleanUpAll,
   connect,
   expectUnavailable,
   expectWorking,
+  follow,
   server,
 } from './redis-harness.ts'
 
@@ -34,10 +33,10 @@ const attempts = (events: readonly StoreEvent[], reason: string) =>
 describe('a database that does not exist', () => {
   test('the store is unavailable, says why, and writes nothing to database 0', async () => {
     const redis = await server()
-    const { store, status, events } = connect(`${redis.url}/99`)
+    const { store, isReady, events } = connect(`${redis.url}/99`)
     await until(() => attempts(events, 'no such database').length > 1, { what: 'the reason' })
     expect(await expectUnavailable(store)).toContain('redis: no such database')
-    expect(status()).toBe('connecting')
+    expect(isReady()).toBe(false)
     expect(events.filter(({ event }) => event === 'store_connected')).toEqual([])
     expect(await redis.client().dbsize()).toBe(0)
   })
@@ -62,14 +61,11 @@ describe('a database that does not exist', () => {
   test('in a changed URL: the connection in use goes on, and the log says why', async () => {
     const redis = await server()
     const url = createSecret(redis.url)
-    const events: MovableStoreEvent[] = []
-    const bounds = { commandTimeoutMs: BOUND_MS, connectTimeoutMs: BOUND_MS }
-    const { store } = createMovableStore({ url, ...bounds, onEvent: (event) => events.push(event) })
-    atTheEnd(() => store.close())
+    const { store, events } = follow(url)
     await store.set('gatehouse:kept', '1', 60_000)
     url.replace(`${redis.url}/99`)
     const waits = () => events.filter((event) => event.event === 'store_move_waits')
-    await until(() => waits().some((event) => 'reason' in event && event.reason === 'no such database'))
+    await until(() => waits().some(({ reason }) => reason === 'no such database'))
     expect(await store.get('gatehouse:kept')).toBe('1')
     await expectWorking(store)
     expect(events.some(({ event }) => event === 'store_moved')).toBe(false)
@@ -106,7 +102,7 @@ describe('a user with too few rights', () => {
   ])('%s: the store does not say that it is well', async (_, rules, reason) => {
     const { store } = await connectAs(rules)
     await store.ping().catch(() => {}) // the client's first one is EVAL; from then on it is EVALSHA
-    await expect(store.ping()).rejects.toMatchObject({ status: 503, cause: { reason } })
+    await expect(store.ping()).rejects.toMatchObject({ status: 503, cause: { code: reason } })
     expect(await redis.client().dbsize()).toBeLessThanOrEqual(OWN_KEYS)
   })
 
@@ -151,7 +147,7 @@ describe('a user with too few rights', () => {
   async function connectAs(rules: readonly string[]) {
     await addUser(redis, ...rules)
     const connected = connect(urlFor(redis))
-    await until(() => connected.status() === 'ready', { what: 'a connection' })
+    await until(() => connected.isReady(), { what: 'a connection' })
     return connected
   }
 })

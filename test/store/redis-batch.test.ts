@@ -148,9 +148,9 @@ describe('operations that are asked for while Redis owes replies', () => {
 
 test('what could not be sent is sent for all who asked, once there is a connection again', async () => {
   const { redis, scripts } = await harness()
-  const { client, call, run } = await connectClient(redis.url)
+  const { client, connection } = await connectClient(redis.url)
   const asked = numbers(3).map((n) =>
-    run('once', () => call('set', [`gatehouse:n:${n}`], ['', 60_000, 'NX'])),
+    connection.run((call) => call('set', [`gatehouse:n:${n}`], ['', 60_000, 'NX']), false),
   )
   client.disconnect() // they wait for the end of the turn
   expect(await Promise.all(asked)).toEqual([1, 1, 1])

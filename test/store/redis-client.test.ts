@@ -4,8 +4,9 @@ import { backoffMs, leavesReadOnly } from '../../src/store/redis-client.ts'
 test('a server that takes no writes is left once, not at every write that it refuses; for another error never', () => {
   let nowMs = 0
   const leaves = leavesReadOnly(() => nowMs)
-  const readOnly = new Error("READONLY You can't write against a read only replica.")
-  expect([leaves(new Error('OOM')), leaves(readOnly), leaves(readOnly)]).toEqual([false, true, false])
+  const reply = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' })
+  const readOnly = reply("READONLY You can't write against a read only replica.")
+  expect([leaves(reply('OOM')), leaves(readOnly), leaves(readOnly)]).toEqual([false, true, false])
   nowMs = 499
   expect(leaves(readOnly)).toBe(false)
   nowMs = 500

@@ -1,12 +1,17 @@
 import { expect } from '@jest/globals'
+import { createSecret } from '../../src/config/secret.ts'
 import { BrokerError } from '../../src/errors.ts'
+import {
+  createReconnectingConnection,
+  type ReconnectingConnectionOptions,
+  type StoreEvent,
+} from '../../src/store/reconnecting-connection.ts'
 import { createRedisBatch } from '../../src/store/redis-batch.ts'
 import { createRedisClient } from '../../src/store/redis-client.ts'
-import { createRedisLink, type StoreEvent } from '../../src/store/redis-link.ts'
-import { createRedisRunner } from '../../src/store/redis-runner.ts'
-import { createRedisStore, type RedisStoreParts } from '../../src/store/redis-store.ts'
+import { createRedisConnection } from '../../src/store/redis-connection.ts'
+import { createRedisStore } from '../../src/store/redis-store.ts'
 import { parseRedisUrl } from '../../src/store/redis-url.ts'
-import type { OpenedStore, Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/store.ts'
 import { type RedisServer, type RedisServerOptions, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
@@ -35,24 +40,32 @@ export function stopped<Server extends { stop(): Promise<void> }>(started: Serve
   return started
 }
 
-export function connect(
-  url: string,
-  parts: Partial<RedisStoreParts> = {},
-): OpenedStore & { events: StoreEvent[]; failures(): number } {
+export function connect(url: string, options: Partial<Omit<ReconnectingConnectionOptions, 'url'>> = {}) {
+  return follow(createSecret(url), options)
+}
+
+/** A store whose URL may change. */
+export function follow(
+  url: ReconnectingConnectionOptions['url'],
+  options: Partial<Omit<ReconnectingConnectionOptions, 'url'>> = {},
+) {
   const events: StoreEvent[] = []
   let failures = 0
-  const opened = createRedisStore({
+  const connection = createReconnectingConnection({
     url,
     commandTimeoutMs: BOUND_MS,
     connectTimeoutMs: BOUND_MS,
     onEvent: (event) => events.push(event),
+    ...options,
+  })
+  const store = createRedisStore({
+    connection,
     onFailure: () => {
       failures += 1
     },
-    ...parts,
   })
-  cleanUps.push(() => opened.store.close())
-  return { ...opened, events, failures: () => failures }
+  cleanUps.push(() => store.close())
+  return { store, isReady: () => connection.isReady(), events, failures: () => failures }
 }
 
 /** What a store is made of, in the same way, for what is about the client's inside or goes past the store. */
@@ -62,14 +75,10 @@ export async function connectClient(url: string, boundMs = BOUND_MS) {
     commandTimeoutMs: boundMs,
     connectTimeoutMs: boundMs,
   })
-  const link = createRedisLink({ client, patienceMs: boundMs })
-  cleanUps.push(() => link.close())
+  const connection = createRedisConnection({ client, boundMs })
+  cleanUps.push(() => connection.close())
   await until(() => client.status === 'ready', { what: 'a connection' })
-  return {
-    client,
-    call: createRedisBatch(client),
-    run: createRedisRunner({ link, commandTimeoutMs: boundMs }),
-  }
+  return { client, call: createRedisBatch(client), connection }
 }
 
 const WINDOW = { keySuffix: '', name: 'a', most: 1_000_000, ttlMs: 1000 }

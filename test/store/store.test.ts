@@ -1,6 +1,7 @@
+import { createSecret } from '../../src/config/secret.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
+import { openStore } from '../../src/store/open-store.ts'
 import { createRedisClient } from '../../src/store/redis-client.ts'
-import { createRedisStore } from '../../src/store/redis-store.ts'
 import { parseRedisUrl } from '../../src/store/redis-url.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { startSentinels } from '../support/redis-sentinels.ts'
@@ -38,7 +39,7 @@ async function onRedis(
 ): Promise<StoreUnderTest> {
   const server = await start()
   const bounds = { commandTimeoutMs: 3000, connectTimeoutMs: 3000 }
-  const { store } = createRedisStore({ url: server.url, ...bounds })
+  const store = openStore({ url: createSecret(server.url), ...bounds })
   const client = createRedisClient({ target: parseRedisUrl(server.url), ...bounds })
   await until(() => store.ping().then(() => client.status === 'ready'), { what: 'connections' })
   return {

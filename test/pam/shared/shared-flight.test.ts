@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { createSecret } from '../../../src/config/secret.ts'
 import { storeUnavailable } from '../../../src/errors.ts'
 import { createSharedFlight } from '../../../src/pam/shared/shared-flight.ts'
 import { createFailFastStore } from '../../../src/store/fail-fast-store.ts'
 import { createMemoryStore } from '../../../src/store/memory-store.ts'
-import { createRedisStore } from '../../../src/store/redis-store.ts'
+import { openStore } from '../../../src/store/open-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { type RedisServer, startRedis } from '../../support/redis-server.ts'
 import { until } from '../../support/until.ts'
@@ -133,7 +134,8 @@ describe('a Redis that stands still', () => {
     redis = await startRedis()
   })
   afterAll(() => redis.stop())
-  const open = () => createRedisStore({ url: redis.url, connectTimeoutMs: 1000, commandTimeoutMs: 200 }).store
+  const open = () =>
+    openStore({ url: createSecret(redis.url), connectTimeoutMs: 1000, commandTimeoutMs: 200 })
   let store: Store
   beforeEach(() => {
     store = open()

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals'
+import { createSecret } from '../../../src/config/secret.ts'
 import { storeUnavailable } from '../../../src/errors.ts'
-import { createRedisStore } from '../../../src/store/redis-store.ts'
+import { openStore } from '../../../src/store/open-store.ts'
 import { startRedis } from '../../support/redis-server.ts'
 import { KEY, LOGIN, STANDBY_KEY } from '../pam-broker.ts'
 import { type Journey, type JourneyOptions, startJourney } from '../pam-journey.ts'
@@ -137,8 +138,8 @@ test('on a real Redis the pause holds for all replicas, names no key, and ends b
   const redis = await startRedis()
   ending.push(() => redis.stop())
   const connect = () => {
-    const { store } = createRedisStore({
-      url: redis.url,
+    const store = openStore({
+      url: createSecret(redis.url),
       connectTimeoutMs: 60_000,
       commandTimeoutMs: 60_000,
     })

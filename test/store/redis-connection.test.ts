@@ -1,7 +1,4 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
-import type { RedisLink } from '../../src/store/redis-link.ts'
-import { createRedisRunner } from '../../src/store/redis-runner.ts'
-import { StoreTrouble } from '../../src/store/redis-trouble.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { until } from '../support/until.ts'
 import {
@@ -35,14 +32,14 @@ describe('failures are counted', () => {
 
   test('once for each that waited in vain for an answer or a connection, however often it was sent', async () => {
     const redis = await server()
-    const { store, failures, status } = connect(redis.url)
+    const { store, failures, isReady } = connect(redis.url)
     await store.ping()
     const before = failures()
     redis.pause()
     await expectUnavailable(store)
     expect(failures() - before).toBe(OPERATIONS.length)
     await redis.kill()
-    await until(() => status() === 'connecting')
+    await until(() => !isReady())
     await expectUnavailable(store)
     expect(failures() - before).toBe(2 * OPERATIONS.length)
   })
@@ -61,10 +58,10 @@ describe('failures are counted', () => {
 
 test('a lost connection is not said to be lost for what once kept it from being made', async () => {
   const redis = await server({ password: 'not-yet' })
-  const { store, events, status } = connect(redis.url.replace('not-yet', 'the-right-one'))
+  const { store, events, isReady } = connect(redis.url.replace('not-yet', 'the-right-one'))
   await until(() => events.some((event) => 'reason' in event && event.reason === 'WRONGPASS'))
   await redis.client().call('CONFIG', 'SET', 'requirepass', 'the-right-one')
-  await until(() => status() === 'ready')
+  await until(() => isReady())
   await store.ping()
   const { client } = await connectClient(redis.url.replace('not-yet', 'the-right-one'))
   await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
@@ -73,40 +70,37 @@ test('a lost connection is not said to be lost for what once kept it from being 
   expect(lost).toEqual([{ event: 'store_lost', reason: 'connection lost' }])
 })
 
-const link: RedisLink = {
-  ready: () => undefined,
-  enter: () => () => {},
-  status: () => 'ready',
-  close: async () => {},
-}
-
 test('what Redis said before is the reason, though the last try got no answer in time', async () => {
-  const run = createRedisRunner({ link, commandTimeoutMs: 200 })
+  const { connection } = await connectClient((await server()).url, 200)
   let tries = 0
-  const thrown = run('repeatable', async () => {
+  const thrown = connection.run(async () => {
     tries += 1
     if (tries > 1) return new Promise(() => {})
     throw Object.assign(new Error('CLUSTERDOWN Hash slot not served'), { name: 'ReplyError' })
-  })
-  await expect(thrown).rejects.toMatchObject({ cause: new StoreTrouble('CLUSTERDOWN') })
+  }, true)
+  await expect(thrown).rejects.toMatchObject({ cause: { code: 'CLUSTERDOWN', outcome: 'refused' } })
   expect(tries).toBe(2)
 })
 
-describe('a slip of our own', () => {
-  test.each([TypeError, RangeError, ReferenceError, SyntaxError])(
-    '%p is thrown as it is, at once, and is no failure of Redis',
-    async (Slip) => {
-      let [tries, failures] = [0, 0]
-      const run = createRedisRunner({ link, commandTimeoutMs: 500, onFailure: () => failures++ })
-      const slip = new Slip('marked')
-      const thrown = run('repeatable', async () => {
-        tries += 1
-        throw slip
-      })
-      await expect(thrown).rejects.toBe(slip)
-      expect([tries, failures]).toEqual([1, 0])
-    },
-  )
+test.each([TypeError, RangeError, ReferenceError, SyntaxError])(
+  'a fault of the broker, %p, is thrown as it is, at once',
+  async (Fault) => {
+    const { connection } = await connectClient((await server()).url)
+    let tries = 0
+    const fault = new Fault('marked')
+    const thrown = connection.run(async () => {
+      tries += 1
+      throw fault
+    }, true)
+    await expect(thrown).rejects.toBe(fault)
+    expect(tries).toBe(1)
+  },
+)
+
+test('a fault of the broker is no failure of the store', async () => {
+  const { store, failures } = connect((await server()).url)
+  await expect(store.set('gatehouse:a', '1', Number.NaN)).rejects.toThrow(TypeError)
+  expect(failures()).toBe(0)
 })
 
 describe('a slot that no node of a cluster serves', () => {

@@ -1,49 +1,34 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { createSecret, type SecretHolder } from '../../src/config/secret.ts'
-import { createMovableStore, type MovableStoreEvent } from '../../src/store/movable-store.ts'
+import { openStore } from '../../src/store/open-store.ts'
 import { held } from '../support/held.ts'
 import { freePort } from '../support/redis-process.ts'
 import type { RedisServer } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 import {
-  atTheEnd,
   BOUND_MS,
   cleanUpAll,
   expectUnavailable,
   expectWorking,
-  OPERATIONS,
+  follow as followUrl,
   secretIn,
   server,
 } from './redis-harness.ts'
 
 afterEach(cleanUpAll)
 
-/** A store that follows a URL, and whoever may change it. */
+/** A store that follows a URL, and a way to change it. */
 function follow(first: string, boundMs = BOUND_MS) {
   const url: SecretHolder<string> = createSecret(first)
-  const events: MovableStoreEvent[] = []
-  let failures = 0
-  const { store, status } = createMovableStore({
-    url,
-    commandTimeoutMs: boundMs,
-    connectTimeoutMs: boundMs,
-    onEvent: (event) => events.push(event),
-    onFailure: () => {
-      failures += 1
-    },
-  })
-  atTheEnd(() => store.close())
-  const names = () => events.map(({ event }) => event)
+  const followed = followUrl(url, { commandTimeoutMs: boundMs, connectTimeoutMs: boundMs })
+  const names = () => followed.events.map(({ event }) => event)
   return {
-    store,
-    status,
-    events,
+    ...followed,
     names,
-    failures: () => failures,
     change: (next: string) => url.replace(next),
     moves: () => names().filter((name) => name === 'store_moved').length,
-    waits: () => events.filter(({ event }) => event === 'store_move_waits'),
+    waits: () => followed.events.filter(({ event }) => event === 'store_move_waits'),
   }
 }
 
@@ -60,7 +45,7 @@ async function connectionsTo(redis: RedisServer): Promise<number> {
 describe('a URL that changes', () => {
   test('the password is changed at Redis and in the URL: nobody notices, however connections end', async () => {
     const redis = await server({ password: 'the-old-one' })
-    const { store, change, moves, status, events, failures } = follow(redis.url)
+    const { store, change, moves, isReady, events, failures } = follow(redis.url)
     await expectWorking(store)
     await store.set('gatehouse:kept', 'still here', 60_000)
     const outside = redis.client()
@@ -68,7 +53,7 @@ describe('a URL that changes', () => {
     change(withPassword(redis, 'the-new-one'))
     await until(() => moves() === 1)
     await outside.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
-    await until(() => status() === 'ready')
+    await until(() => isReady())
     await expectWorking(store)
     expect(await store.get('gatehouse:kept')).toBe('still here')
     expect(failures()).toBe(0)
@@ -77,13 +62,13 @@ describe('a URL that changes', () => {
 
   test('the old password takes no connection any more, and all have been cut: the new one is used at once', async () => {
     const redis = await server({ password: 'the-old-one' })
-    const { store, change, status, names } = follow(redis.url)
+    const { store, change, isReady, names } = follow(redis.url)
     await expectWorking(store)
     const outside = redis.client()
     await outside.call('CONFIG', 'SET', 'requirepass', 'the-new-one')
     await outside.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
     await expectUnavailable(store)
-    expect(status()).toBe('connecting')
+    expect(isReady()).toBe(false)
     change(withPassword(redis, 'the-new-one'))
     expect(names().at(-1)).toBe('store_moved')
     await expectWorking(store)
@@ -92,7 +77,7 @@ describe('a URL that changes', () => {
 
   test('it names another server: that one is used, the other one is left, and is not said to be lost', async () => {
     const [one, other] = [await server(), await server()]
-    const { store, change, moves, status, names } = follow(one.url)
+    const { store, change, moves, isReady, names } = follow(one.url)
     await store.set('gatehouse:a', 'on one', 60_000)
     change(other.url)
     await until(() => moves() === 1)
@@ -101,23 +86,28 @@ describe('a URL that changes', () => {
     await expectWorking(store)
     await store.set('gatehouse:a', 'on the other', 60_000)
     expect(await other.client().get('gatehouse:a')).toBe('on the other')
-    expect(status()).toBe('ready')
+    expect(isReady()).toBe(true)
     expect(names()).toEqual(['store_connected', 'store_moved'])
     await other.kill()
     await until(() => names().includes('store_lost'), { what: 'the one in use being told of' })
   })
 
-  test('from the embedded store to Redis and back', async () => {
-    const redis = await server()
-    const { store, change, moves, status } = follow('memory:')
-    await store.set('gatehouse:a', '1', 60_000)
-    change(redis.url)
-    await until(() => moves() === 1)
+  test('from Redis to the embedded store: refused, and the connection goes on', async () => {
+    const { store, change, moves } = follow((await server()).url)
     await expectWorking(store)
-    change('memory:')
-    await until(() => moves() === 2)
-    expect(status()).toBe('ready')
-    expect(await store.get('gatehouse:a')).toBeUndefined()
+    expect(() => change('memory:')).toThrow(AggregateError)
+    await expectWorking(store)
+    expect(moves()).toBe(0)
+  })
+
+  test('from the embedded store to Redis: refused, and what it holds stays', async () => {
+    const url = createSecret('memory:')
+    const store = openStore({ url, commandTimeoutMs: BOUND_MS, connectTimeoutMs: BOUND_MS })
+    await store.set('gatehouse:a', '1', 60_000)
+    expect(() => url.replace('redis://127.0.0.1:6379')).toThrow(AggregateError)
+    expect(await store.get('gatehouse:a')).toBe('1')
+    url.replace('memory:')
+    await store.close()
   })
 
   test('what runs on the connection that is left ends there', async () => {
@@ -140,9 +130,9 @@ describe('a URL that changes', () => {
   test('what waits for a connection that is left before it was there is served by it, and it says nothing any more', async () => {
     const [one, other] = [await server(), await server()]
     one.pause()
-    const { store, change, status, names } = follow(one.url, 30_000)
+    const { store, change, isReady, names } = follow(one.url, 30_000)
     const waiting = store.set('gatehouse:a', 'asked for before', 60_000)
-    expect(status()).toBe('connecting')
+    expect(isReady()).toBe(false)
     change(other.url)
     await store.ping()
     one.resume()
@@ -155,13 +145,13 @@ describe('a URL that changes', () => {
 describe('a URL that is mistaken', () => {
   test('a wrong password: the living connection goes on, the log says why, and a mended URL is taken', async () => {
     const [one, other] = [await server(), await server({ password: 'the-right-one' })]
-    const { store, change, moves, waits, status, names, events, failures } = follow(one.url)
+    const { store, change, moves, waits, isReady, names, events, failures } = follow(one.url)
     await expectWorking(store)
     change(withPassword(other, 'the-wrong-one'))
     await until(() => waits().length > 0)
     for (let round = 0; round < 5; round++) await expectWorking(store)
     expect(waits()).toEqual([{ event: 'store_move_waits', reason: 'WRONGPASS' }])
-    expect([status(), failures()]).toEqual(['ready', 0])
+    expect([isReady(), failures()]).toEqual([true, 0])
     expect(names()).toEqual(['store_connected', 'store_move_waits'])
 
     change(other.url)
@@ -210,12 +200,12 @@ describe('a URL that is mistaken', () => {
 
   test('the connection in use blinks meanwhile: it comes back, for the new one is no better', async () => {
     const [one, other] = [await server(), await server({ password: 'the-right-one' })]
-    const { store, change, waits, moves, status } = follow(one.url)
+    const { store, change, waits, moves, isReady } = follow(one.url)
     await store.ping()
     change(withPassword(other, 'the-wrong-one'))
     await until(() => waits().length > 0)
     await one.kill()
-    await until(() => status() === 'connecting')
+    await until(() => !isReady())
     await one.restart()
     await expectWorking(store)
     expect(moves()).toBe(0)
@@ -276,7 +266,7 @@ describe('a URL that is mistaken', () => {
 describe('closing', () => {
   test('ends all of them: the one in use, the one that is tried and the one that was left', async () => {
     const [one, other] = [await server(), await server()]
-    const { store, change, moves, waits, status, names } = follow(one.url)
+    const { store, change, moves, waits, names } = follow(one.url)
     await store.ping()
     const { gone, letGo } = held()
     one.pause()
@@ -291,18 +281,9 @@ describe('closing', () => {
     await Promise.all([store.close(), store.close()])
     await gone
     await running.catch(() => {}) // it ends as it may
-    expect(status()).toBe('closed')
     await expectUnavailable(store)
     await until(async () => (await connectionsTo(one)) + (await connectionsTo(other)) === 0)
     change(one.url) // nobody listens
     expect([names().length, await connectionsTo(one)]).toEqual([told, 0])
-  })
-
-  test('every operation is handed on', async () => {
-    const { store } = follow('memory:')
-    for (const [, run] of OPERATIONS) await run(store)
-    await store.close()
-    const outcomes = await Promise.allSettled(OPERATIONS.map(([, run]) => run(store)))
-    expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['rejected']))
   })
 })
