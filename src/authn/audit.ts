@@ -7,8 +7,7 @@ import { STATUSES } from './sanitize/unknown-steps.ts'
 import type { Answer } from './transaction/answer.ts'
 import type { Enrolment } from './transaction/enrolment.ts'
 import type { Transaction } from './transaction/transaction.ts'
-import type { AuthnReply } from './upstream/authn-reply.ts'
-import { isWrongOldPassword } from './upstream/wrong-old-password.ts'
+import { type AuthnReply, isWrongOldPassword } from './upstream/read-answer.ts'
 
 /** Who did what in a sign-in, for the audit log: opaque user id, address, keyed hashes; never a name or a code. */
 export interface StepAudit {

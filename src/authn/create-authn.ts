@@ -40,13 +40,12 @@ import { type AttemptLimits, createLimits } from './throttling/limits.ts'
 import { createThrottling } from './throttling/throttling.ts'
 import { createOffers } from './transaction/offers.ts'
 import { createTransactionStore, transactionPlace } from './transaction/transaction-store.ts'
-import type { ApiToken } from './upstream/api-token.ts'
-import { type AuthnLimitTunables, createAuthnLimit } from './upstream/authn-limit.ts'
-import { createAuthnUpstream } from './upstream/authn-upstream.ts'
+import type { TokenState } from './upstream/api-tokens.ts'
+import { type AuthnRateLimit, createAuthnUpstream } from './upstream/authn-upstream.ts'
 
 /** The room's tunables, as `config/default.json` groups them. */
 export interface AuthnTunables {
-  readonly authn: { readonly rateLimit: AuthnLimitTunables }
+  readonly authn: { readonly rateLimit: AuthnRateLimit }
   readonly transaction: {
     readonly minTtlMinutes: number
     readonly maxTtlMinutes: number
@@ -110,7 +109,7 @@ export interface AuthnParts {
 export interface Authn {
   readonly routes: AuthnRoutesParts
   readonly navigation: NavigationRoutesParts
-  readonly tokenState: ApiToken['state']
+  readonly tokenState: () => TokenState
   readonly personLimits: PersonLimits
   close(): Promise<void>
 }
@@ -135,21 +134,17 @@ export function createAuthn(parts: AuthnParts): Authn {
   const hiddenFactors = new Set(parts.hiddenFactors)
 
   const clientOf = createClientOf({ deviceCookie, sessionIdIn: sessionCookie.idIn })
-  const rateLimit = createAuthnLimit({
-    tunables: parts.tunables.authn.rateLimit,
-    store,
-    baseUrl: parts.baseUrl,
-    names: signer('limit-names'),
-    metrics,
-    now,
-  })
   const upstream = createAuthnUpstream({
     client: parts.client,
-    limit: rateLimit,
+    baseUrl: parts.baseUrl,
+    rateLimit: parts.tunables.authn.rateLimit,
+    store,
+    names: signer('limit-names'),
     apiTokens,
     timeoutMs: parts.timeoutMs,
     log,
     metrics,
+    now,
   })
   const transactions = createTransactionStore({
     store,
@@ -176,7 +171,7 @@ export function createAuthn(parts: AuthnParts): Authn {
   })
   const flights: StepFlights = {
     run(flight, work) {
-      rateLimit.look()
+      upstream.look()
       return stepFlights.run(flight, work)
     },
   }

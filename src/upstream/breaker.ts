@@ -7,12 +7,12 @@ import {
   SamplingBreaker,
   wrap,
 } from 'cockatiel'
-import { UpstreamFailure } from './upstream-failure.ts'
+import { UpstreamFailure, type UpstreamOutcome } from './upstream-failure.ts'
 
 /**
  * Stops calling an upstream that does not work, and probes it after a pause. It opens on connections refused or cut
- * several times in a row, and on time-outs only when they are the greater part of many calls: a few slow answers,
- * which one browser could bring about, are nobody else's trouble. An answer, whatever its status, is no failure.
+ * several times in a row, and on time-outs only if they are most of many calls: one browser could cause a few slow
+ * answers, and must not stop the calls of others. An answer, whatever its status, is no failure.
  */
 export interface Breaker {
   run<T>(call: () => Promise<T>): Promise<T>
@@ -30,40 +30,41 @@ const SLOW_SHARE = 0.5
 const SLOW_WINDOW_MS = 30_000
 const SLOW_MIN_CALLS_PER_SECOND = 2
 
-const failedBy =
-  (...kinds: string[]) =>
-  (error: unknown) =>
-    error instanceof UpstreamFailure && kinds.includes(error.kind)
-
 export function createBreaker({ consecutiveFailures, halfOpenAfterMs, onChange }: BreakerOptions): Breaker {
-  const broken = circuitBreaker(handleWhen(failedBy('unreachable', 'cut')), {
-    halfOpenAfter: halfOpenAfterMs,
-    breaker: new ConsecutiveBreaker(consecutiveFailures),
-  })
-  const slow = circuitBreaker(handleWhen(failedBy('timeout')), {
-    halfOpenAfter: halfOpenAfterMs,
-    breaker: new SamplingBreaker({
-      threshold: SLOW_SHARE,
-      duration: SLOW_WINDOW_MS,
-      minimumRps: SLOW_MIN_CALLS_PER_SECOND,
-    }),
-  })
+  const broken = circuitBreaker(
+    handleWhen((error) => isFailure(error, 'unreachable', 'cut')),
+    {
+      halfOpenAfter: halfOpenAfterMs,
+      breaker: new ConsecutiveBreaker(consecutiveFailures),
+    },
+  )
+  const slow = circuitBreaker(
+    handleWhen((error) => isFailure(error, 'timeout')),
+    {
+      halfOpenAfter: halfOpenAfterMs,
+      breaker: new SamplingBreaker({
+        threshold: SLOW_SHARE,
+        duration: SLOW_WINDOW_MS,
+        minimumRps: SLOW_MIN_CALLS_PER_SECOND,
+      }),
+    },
+  )
   const both = wrap(broken, slow)
   const isOpen = () => broken.state !== CircuitState.Closed || slow.state !== CircuitState.Closed
 
   let wasOpen = false
-  const tell = () => {
+  const reportChange = () => {
     if (isOpen() === wasOpen) return
     wasOpen = !wasOpen
     onChange?.(wasOpen ? 'open' : 'closed')
   }
-  broken.onStateChange(tell)
-  slow.onStateChange(tell)
+  broken.onStateChange(reportChange)
+  slow.onStateChange(reportChange)
 
   return {
     isOpen,
     async run(call) {
-      // one call probes; nobody waits behind it, for its time would be added to theirs
+      // one call probes; others do not wait for it, as cockatiel would have them do
       const isProbing = [broken, slow].some(({ state }) => state === CircuitState.HalfOpen)
       if (isProbing) throw new UpstreamFailure('breaker-open', { retryAfterMs: halfOpenAfterMs })
       try {
@@ -74,4 +75,8 @@ export function createBreaker({ consecutiveFailures, halfOpenAfterMs, onChange }
       }
     },
   }
+}
+
+function isFailure(error: unknown, ...outcomes: UpstreamOutcome[]): boolean {
+  return error instanceof UpstreamFailure && outcomes.includes(error.outcome)
 }

@@ -97,7 +97,7 @@ describe('private certificate authorities', () => {
   test('a certificate of an unknown authority is refused, and nothing is sent', async () => {
     const upstream = await secureUpstream()
     const failure = await failureOf(client(`https://localhost:${upstream.port}`).send(GET))
-    expect(failure.kind).toBe('unreachable')
+    expect(failure.outcome).toBe('unreachable')
     expect(failure.message).not.toMatch(/localhost|secret/)
     expect(upstream.arrived()).toBe(0)
   })
@@ -111,7 +111,7 @@ describe('private certificate authorities', () => {
   test('a certificate for another name is refused, whoever signed it', async () => {
     const upstream = await secureUpstream()
     const other = client(`https://127.0.0.2:${upstream.port}`, { ca: [certificates.ca] })
-    expect((await failureOf(other.send(GET))).kind).toBe('unreachable')
+    expect((await failureOf(other.send(GET))).outcome).toBe('unreachable')
     expect(upstream.arrived()).toBe(0)
   })
 

@@ -67,7 +67,7 @@ describe('there is no answer', () => {
   test('a refused connection: nothing arrived', async () => {
     const client = keep(clientFor(`http://127.0.0.1:${await deadPort()}`))
     const failure = await failureOf(client.send(POST))
-    expect(failure.kind).toBe('unreachable')
+    expect(failure.outcome).toBe('unreachable')
     expect(failure.code).toBe('ECONNREFUSED')
     expectTellsNothing(failure)
   })
@@ -75,7 +75,7 @@ describe('there is no answer', () => {
   test('no headers in time', async () => {
     const { stub, client } = await upstream(() => undefined, { totalTimeoutMs: 2000 })
     const failure = await failureOf(client.send(POST))
-    expect(failure.kind).toBe('timeout')
+    expect(failure.outcome).toBe('timeout')
     expectTellsNothing(failure, stub)
     expect(stub.requests.length).toBe(1)
   })
@@ -83,10 +83,10 @@ describe('there is no answer', () => {
   test('a caller may be less patient than the client, and never more', async () => {
     const LONGER_THAN_A_TEST_MS = 600_000
     const patient = await upstream(() => undefined, { totalTimeoutMs: LONGER_THAN_A_TEST_MS })
-    expect((await failureOf(patient.client.send({ ...POST, timeoutMs: 100 }))).kind).toBe('timeout')
+    expect((await failureOf(patient.client.send({ ...POST, timeoutMs: 100 }))).outcome).toBe('timeout')
     const { client } = await upstream(() => undefined, { totalTimeoutMs: 300 })
     const asked = client.send({ ...POST, timeoutMs: LONGER_THAN_A_TEST_MS })
-    expect((await failureOf(asked)).kind).toBe('timeout')
+    expect((await failureOf(asked)).outcome).toBe('timeout')
   })
 
   test('a body that drips byte by byte ends at the whole time-out, though every single byte is in time', async () => {
@@ -100,7 +100,7 @@ describe('there is no answer', () => {
       { totalTimeoutMs: 2000 },
     )
     const failure = await failureOf(client.send(POST))
-    expect(failure.kind).toBe('timeout')
+    expect(failure.outcome).toBe('timeout')
     expectTellsNothing(failure, stub)
     expect(stub.requests.length).toBe(1)
   })
@@ -108,19 +108,19 @@ describe('there is no answer', () => {
   test('a connection cut before any header: the request may have arrived', async () => {
     const { stub, client } = await rawly((socket) => socket.destroy())
     const failure = await failureOf(client.send(POST))
-    expect(failure.kind).toBe('cut')
+    expect(failure.outcome).toBe('cut')
     expectTellsNothing(failure, stub)
     expect(stub.requests.length).toBe(1)
   })
 
   test('a connection reset', async () => {
     const { client } = await rawly((socket) => socket.resetAndDestroy())
-    expect((await failureOf(client.send(POST))).kind).toBe('cut')
+    expect((await failureOf(client.send(POST))).outcome).toBe('cut')
   })
 
   test('a connection cut in the middle of the headers', async () => {
     const { stub, client } = await rawly((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Ty'))
-    expect((await failureOf(client.send(POST))).kind).toBe('cut')
+    expect((await failureOf(client.send(POST))).outcome).toBe('cut')
     expect(stub.requests.length).toBe(1)
   })
 
@@ -128,7 +128,7 @@ describe('there is no answer', () => {
     const { client } = await rawly((socket) => {
       socket.end('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n')
     })
-    expect((await failureOf(client.send(POST))).kind).toBe('cut')
+    expect((await failureOf(client.send(POST))).outcome).toBe('cut')
   })
 
   test('half a body is no answer, although the half may be well-formed JSON', async () => {
@@ -136,7 +136,7 @@ describe('there is no answer', () => {
       socket.end('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"a":1}')
     })
     const failure = await failureOf(client.send(POST))
-    expect(failure.kind).toBe('cut')
+    expect(failure.outcome).toBe('cut')
     expectTellsNothing(failure, stub)
   })
 
@@ -146,7 +146,7 @@ describe('there is no answer', () => {
         'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n{"a":1}\r\n',
       )
     })
-    expect((await failureOf(client.send(POST))).kind).toBe('cut')
+    expect((await failureOf(client.send(POST))).outcome).toBe('cut')
   })
 
   test('more body than its Content-Length says never reaches the next answer', async () => {
@@ -155,12 +155,12 @@ describe('there is no answer', () => {
     })
     const first = await client.send(POST).then(
       ({ json: body }) => body,
-      (error: UpstreamFailure) => error.kind,
+      (error: UpstreamFailure) => error.outcome,
     )
     expect([{ a: 1 }, 'cut']).toContainEqual(first)
     const second = await client.send(POST).then(
       ({ json: body }) => body,
-      (error: UpstreamFailure) => error.kind,
+      (error: UpstreamFailure) => error.outcome,
     )
     expect([{ a: 1 }, 'cut']).toContainEqual(second)
     expect(stub.connections()).toBe(stub.requests.length)
@@ -170,13 +170,13 @@ describe('there is no answer', () => {
     const { client } = await rawly((socket) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}')
     })
-    expect((await failureOf(client.send(POST))).kind).toBe('cut')
+    expect((await failureOf(client.send(POST))).outcome).toBe('cut')
   })
 
   test('something that is not HTTP', async () => {
     const { stub, client } = await rawly((socket) => socket.end('SSH-2.0-OpenSSH_9.7 very-secret\r\n'))
     const failure = await failureOf(client.send(POST))
-    expect(failure.kind).toBe('cut')
+    expect(failure.outcome).toBe('cut')
     expectTellsNothing(failure, stub)
   })
 
@@ -203,7 +203,7 @@ describe('there is no answer', () => {
       { maxResponseBytes: 100_000 },
     )
     const failure = await failureOf(client.send(POST))
-    expect(failure.kind).toBe('too-large')
+    expect(failure.outcome).toBe('too-large')
     expectTellsNothing(failure, stub)
     expect(sent).toBeLessThan(50_000_000)
   })
@@ -212,7 +212,7 @@ describe('there is no answer', () => {
     const { client } = await rawly((socket) => {
       socket.write(`HTTP/1.1 200 OK\r\n${'X-A: b\r\n'.repeat(10_000)}\r\n`)
     })
-    expect((await failureOf(client.send(POST))).kind).toBe('cut')
+    expect((await failureOf(client.send(POST))).outcome).toBe('cut')
   })
 })
 
@@ -241,7 +241,7 @@ describe('whatever happens, a request is sent once', () => {
       else socket.destroy()
     })
     await client.send(POST)
-    expect((await failureOf(client.send(POST))).kind).toBe('cut')
+    expect((await failureOf(client.send(POST))).outcome).toBe('cut')
     expect(stub.requests.length).toBe(2)
   })
 })
@@ -445,8 +445,8 @@ describe('what is sent', () => {
     const first = client.send(POST)
     const budget = { leftMs: 20 }
     const failure = await failureOf(client.send({ ...POST, wait: { urgent: true, budget } }))
-    expect([failure.kind, failure.retryAfterMs, budget.leftMs]).toEqual(['busy', 1000, 0])
-    expect((await failureOf(client.send({ ...POST, timeoutMs: 20 }))).kind).toBe('busy')
+    expect([failure.outcome, failure.retryAfterMs, budget.leftMs]).toEqual(['busy', 1000, 0])
+    expect((await failureOf(client.send({ ...POST, timeoutMs: 20 }))).outcome).toBe('busy')
     onHold.letGo()
     await first
     expect(stub.requests.length).toBe(1)
@@ -488,7 +488,7 @@ describe('the breaker', () => {
     )
     return { stub, client, states }
   }
-  const fail = (client: UpstreamClient) => client.send(POST).catch((error: UpstreamFailure) => error.kind)
+  const fail = (client: UpstreamClient) => client.send(POST).catch((error: UpstreamFailure) => error.outcome)
 
   test('opens after as many failures in a row, then nothing is sent, and it says how long to stay away', async () => {
     const { stub, client, states } = await breakable({ cut: true })
@@ -497,7 +497,7 @@ describe('the breaker', () => {
     expect(await fail(client)).toBe('cut')
     expect(client.breakerIsOpen()).toBe(true)
     const failure = await failureOf(client.send(POST))
-    expect([failure.kind, failure.retryAfterMs]).toEqual(['breaker-open', LONG_MS])
+    expect([failure.outcome, failure.retryAfterMs]).toEqual(['breaker-open', LONG_MS])
     expectTellsNothing(failure, stub)
     expect(stub.requests.length).toBe(3)
     expect(states).toEqual(['open'])
@@ -548,7 +548,7 @@ describe('the breaker', () => {
     for (let call = 0; call < 5; call++) expect((await client.send(POST)).status).toBe(500)
     const large = await upstream(json('x'.repeat(2000)), { breaker, maxResponseBytes: 1000 })
     for (let call = 0; call < 5; call++) {
-      expect((await failureOf(large.client.send(POST))).kind).toBe('too-large')
+      expect((await failureOf(large.client.send(POST))).outcome).toBe('too-large')
     }
     expect([client.breakerIsOpen(), large.client.breakerIsOpen()]).toEqual([false, false])
   })

@@ -1,7 +1,6 @@
 import type { Logger } from '../../observability/logger.ts'
 import type { Store } from '../../store/store.ts'
-import type { AuthnReply } from '../upstream/authn-reply.ts'
-import { readAnswer } from '../upstream/read-answer.ts'
+import { type AuthnReply, readAnswer } from '../upstream/read-answer.ts'
 
 /**
  * How long a recovery challenge is promised to last: `challengeMinutes`, or what Okta gives if that is less. The promise is

@@ -26,10 +26,8 @@ import {
   remnantOf,
   type Transaction,
 } from '../transaction/transaction.ts'
-import type { AuthnReply } from '../upstream/authn-reply.ts'
 import type { AuthnCall, AuthnUpstream } from '../upstream/authn-upstream.ts'
-import { readAnswer, record } from '../upstream/read-answer.ts'
-import { isWrongOldPassword } from '../upstream/wrong-old-password.ts'
+import { type AuthnReply, isWrongOldPassword, readAnswer, record } from '../upstream/read-answer.ts'
 import type { EarnSession } from './earned-session.ts'
 import type { EndOtherSessions } from './other-sessions.ts'
 

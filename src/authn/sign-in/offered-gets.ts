@@ -9,8 +9,8 @@ import type { CallLimit } from '../throttling/call-limit.ts'
 import { PICTURE } from '../transaction/offered-steps.ts'
 import type { Offer, Offers } from '../transaction/offers.ts'
 import type { StepAnswer } from '../transaction/step-outcome.ts'
-import { toReply } from '../upstream/authn-reply.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
+import { toReply } from '../upstream/read-answer.ts'
 
 /**
  * GETs of a sign-in: security questions and enrolment pictures, for the device that they were offered to, until the

@@ -1,8 +1,87 @@
+import { upstreamUnavailable } from '../../errors.ts'
 import { isUserId } from '../../session/user-id.ts'
+import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
+import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Answer, AnsweredUser } from '../transaction/answer.ts'
 import { factorName } from '../transaction/enrolment.ts'
 
-/** Takes out of an upstream answer what the rules look at. Nothing is assumed: a wrong type or form counts as missing. */
+/** What the sign-in API says: a success or an Error object, and the headers that pass on. */
+export interface AuthnReply {
+  readonly status: number
+  readonly body: Readonly<Record<string, unknown>>
+  readonly isError: boolean
+  /** In the API's own form; undefined for any other text, which must become neither a label nor a log field. */
+  readonly errorCode: string | undefined
+  /** The answer's own `Date`: its times are read against it. */
+  readonly date: string | undefined
+  /** Headers that pass on to the browser. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+const ERROR_CODE = /^E\d{7}$/
+
+/** Throws 502 if the answer is not one of the API. */
+export function toReply(answer: UpstreamAnswer): AuthnReply {
+  const { status, json: body } = answer
+  const isError = status >= 400
+  const isStatus = isError || (status >= 200 && status < 300)
+  if (!isRecord(body) || !isStatus || (isError && typeof body.errorCode !== 'string'))
+    throw upstreamUnavailable(new UpstreamFailure('unusable', { upstreamStatus: status }))
+  const code = text(body.errorCode) ?? ''
+  const errorCode = ERROR_CODE.test(code) ? code : undefined
+  const date = one(answer.headers.date)
+  return { status, body, isError, errorCode, date, headers: passedOn(answer, date) }
+}
+
+const RATE_LIMIT_HEADERS = ['X-Rate-Limit-Limit', 'X-Rate-Limit-Remaining', 'X-Rate-Limit-Reset'] as const
+
+/** A text message was sent, or a call was made, in the last 30 seconds: not the limit that the headers speak of. */
+const SENT_RECENTLY: ReadonlySet<unknown> = new Set(['E0000109', 'E0000133'])
+const RESEND_AFTER_S = 30
+
+/** Whether a 429 only says that a code is on its way already. */
+export function wasSentRecently({ json }: Pick<UpstreamAnswer, 'json'>): boolean {
+  return SENT_RECENTLY.has(record(json).errorCode)
+}
+
+function passedOn(answer: UpstreamAnswer, date: string | undefined): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const name of RATE_LIMIT_HEADERS) {
+    const value = one(answer.headers[name.toLowerCase()])
+    if (value !== undefined && /^\d{1,15}$/.test(value)) headers[name] = value
+  }
+  if (answer.status !== 429) return headers
+  const waitS = wasSentRecently(answer)
+    ? RESEND_AFTER_S
+    : retryAfterSeconds(headers['X-Rate-Limit-Reset'], date)
+  return { ...headers, 'Retry-After': String(waitS) }
+}
+
+/** Until the reset by the upstream's own clock; a minute if it does not say. */
+function retryAfterSeconds(reset: string | undefined, date: string | undefined): number {
+  const leftS = Number(reset) - Date.parse(date ?? '') / 1000
+  return Number.isFinite(leftS) ? Math.min(Math.max(Math.ceil(leftS), 1), 3600) : 60
+}
+
+function one(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value
+}
+
+const UPDATE_REFUSED = 'E0000014'
+/** Okta writes the field's name first, `oldPassword: …`, or the same in words: `Old Password is not correct`. */
+const NAMES_OLD_PASSWORD = /^\s*old ?password\b/i
+
+/**
+ * E0000014 stands for a wrong old password and for a new one that the policy refuses. Only the text of the causes tells
+ * them apart.
+ */
+export function isWrongOldPassword({ errorCode, body }: Pick<AuthnReply, 'errorCode' | 'body'>): boolean {
+  if (errorCode !== UPDATE_REFUSED) return false
+  const causes = [body.errorCauses].flat().map((cause) => record(cause).errorSummary)
+  return causes.some((summary) => typeof summary === 'string' && NAMES_OLD_PASSWORD.test(summary))
+}
+
+/** Reads from an upstream answer what the rules need. Nothing is assumed: a wrong type or form counts as missing. */
 export function readAnswer(body: Readonly<Record<string, unknown>>): Answer {
   const embedded = record(body._embedded)
   return {

@@ -121,12 +121,12 @@ export function createPamCall(parts: PamCallParts): PamCall {
   /** A POST is sent again only when it was answered, or certainly did not arrive. */
   function maySendAgain({ method }: PamRequest, { trouble, cause }: PamFailure): boolean {
     if (method === 'GET' || trouble !== 'no_answer') return true
-    return cause instanceof UpstreamFailure && cause.kind === 'unreachable'
+    return cause instanceof UpstreamFailure && cause.outcome === 'unreachable'
   }
 
   function told({ subject, requestId }: PamRequest, failure: PamFailure): PamFailure {
     const { trouble, cause } = failure
-    if (cause instanceof UpstreamFailure) metrics.pamErrors.inc({ name: cause.kind })
+    if (cause instanceof UpstreamFailure) metrics.pamErrors.inc({ name: cause.outcome })
     const level = failure.rule.alarm ? 'error' : 'warn'
     // A token that ran out is renewed, and a person may be unknown: neither is anybody's trouble yet.
     const isOrdinary = trouble === 'unknown_person' || (failure.rule.renewsToken && subject !== 'token')

@@ -192,9 +192,9 @@ export function failureOf(answer: UpstreamAnswer, subject: PamSubject): PamFailu
 }
 
 export function failureOfCall(failure: UpstreamFailure): PamFailure {
-  if (failure.kind === 'too-large')
+  if (failure.outcome === 'too-large')
     return new PamFailure('unreadable', { reason: 'too large', cause: failure })
-  if (failure.kind === 'breaker-open' || failure.kind === 'busy')
+  if (failure.outcome === 'breaker-open' || failure.outcome === 'busy')
     return new PamFailure('held_back', { retryAfterMs: failure.retryAfterMs, cause: failure })
   return new PamFailure('no_answer', { cause: failure })
 }

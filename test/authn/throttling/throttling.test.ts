@@ -14,7 +14,7 @@ import type { UserKeys } from '../../../src/session/user-keys.ts'
 import type { Counted, Counting } from '../../../src/store/counting.ts'
 import { createMemoryStore, type MemoryEntry } from '../../../src/store/memory-store.ts'
 import type { Store } from '../../../src/store/store.ts'
-import { UpstreamFailure, type UpstreamFailureKind } from '../../../src/upstream/upstream-failure.ts'
+import { UpstreamFailure, type UpstreamOutcome } from '../../../src/upstream/upstream-failure.ts'
 import { collectLog } from '../../observability/collect-log.ts'
 import { until } from '../../support/until.ts'
 import { CLIENT as client } from '../made-up-client.ts'
@@ -177,7 +177,7 @@ describe('what stays counted', () => {
     'a %s whose answer was lost, for it may have gone out; not one that was never sent',
     async (kind) => {
       const ringing: Attempt = { ...password, kind }
-      const failing = (kind: UpstreamFailureKind) =>
+      const failing = (kind: UpstreamOutcome) =>
         throttlingOn().step(ringing, client, () =>
           Promise.reject(upstreamUnavailable(new UpstreamFailure(kind))),
         )

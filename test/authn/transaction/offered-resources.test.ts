@@ -262,6 +262,7 @@ describe('a GET of what was offered', () => {
           sent.push({ path, accept, client })
           return { status: 200, headers: {}, json: undefined, bytes: Buffer.alloc(0), ...answer }
         },
+        look: never,
         send: never,
         deadline: never,
         tokenState: never,
@@ -424,7 +425,9 @@ describe('a GET of what was offered', () => {
 
     test('that is none names its status in the cause', async () => {
       answer = { status: 302 }
-      await expect(ask()).rejects.toMatchObject({ cause: { message: 'status 302 without a picture' } })
+      await expect(ask()).rejects.toMatchObject({
+        cause: { outcome: 'unusable', upstreamStatus: 302 },
+      })
     })
 
     test.each([400, 404])(

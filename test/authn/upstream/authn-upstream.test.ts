@@ -1,14 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Client } from '../../../src/authn/browser/client.ts'
-import { createApiToken } from '../../../src/authn/upstream/api-token.ts'
-import type { LimitedCaller } from '../../../src/authn/upstream/authn-limit.ts'
 import { type AuthnCall, createAuthnUpstream } from '../../../src/authn/upstream/authn-upstream.ts'
+import { createSigner } from '../../../src/crypto/sign.ts'
 import { BrokerError } from '../../../src/errors.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
+import { createMemoryStore } from '../../../src/store/memory-store.ts'
 import { keeper } from '../../http/serve.ts'
 import { collectLog } from '../../observability/collect-log.ts'
+import { held } from '../../support/held.ts'
 import { deadPort, type StubListener, sendJson, startStubUpstream } from '../../support/stub-upstream.ts'
+import { until } from '../../support/until.ts'
 import { clientFor } from '../../upstream/client-for.ts'
 import { CLIENT as RETURNED } from '../made-up-client.ts'
 
@@ -37,7 +39,6 @@ function upstreamAt({
   const keyring = { tokens }
   const clock = { ms: 0 }
   const { log, lines, text } = collectLog('debug')
-  const callers: LimitedCaller[] = []
   const metrics = createMetrics({ processMetrics: false })
   const client = clientFor(origin, {
     totalTimeoutMs,
@@ -47,15 +48,14 @@ function upstreamAt({
     createAuthnUpstream({
       timeoutMs: totalTimeoutMs,
       client,
-      limit: {
-        send(caller, send) {
-          callers.push(caller)
-          return send()
-        },
-      },
+      baseUrl: origin,
+      rateLimit: { reserveShare: 0, maxWaitMs: 0, jitterMs: 0, maxClosedMs: 60_000, lookEveryMs: 0 },
+      store: keep(createMemoryStore({ now: () => 0 })),
+      names: createSigner(() => [Buffer.alloc(32)], 'limit-names'),
       apiTokens: () => keyring.tokens,
       log,
       metrics,
+      now: Date.now,
       monotonic: () => performance.now() + clock.ms,
     }),
   )
@@ -69,7 +69,7 @@ function upstreamAt({
   }
   const gauge = async () => (await metrics.upstreamTokenRefused.get()).values[0]?.value
   const standby = async () => (await metrics.upstreamTokenStandby.get()).values[0]?.value
-  return { upstream, failureOf, keyring, clock, lines, text, gauge, standby, callers }
+  return { upstream, failureOf, keyring, clock, lines, text, gauge, standby }
 }
 
 async function answering(listener: StubListener, parts: Partial<Parts> = {}) {
@@ -220,7 +220,7 @@ describe('the SSWS token is refused', () => {
     const valid = new Set<string>()
     const { failureOf, upstream, answerNext } = await org(valid)
     await failureOf(STATELESS)
-    for (const status of [429, 500, 400]) {
+    for (const status of [500, 400, 429]) {
       answerNext(status, { errorCode: 'E0000047', errorSummary: 'later', errorId: 'oae1' })
       await upstream.send(STATELESS, CLIENT)
       expect(upstream.tokenState()).toBe('failing')
@@ -348,20 +348,23 @@ describe('the SSWS token is refused', () => {
       expect(told(lines())).toEqual([['upstream_token_proved', 'first']])
     })
 
-    test('an answer that was asked for before the list changed says nothing about the new list', () => {
-      let tokens = ['old']
-      const metrics = createMetrics({ processMetrics: false })
-      const token = createApiToken({
-        tokens: () => tokens,
-        monotonic: () => 0,
-        log: collectLog().log,
-        metrics,
-      })
-      const before = token.inTurn()
-      tokens = ['new', 'old']
-      before.taken('old')
-      expect(token.inTurn().tokens).toEqual(['new', 'old'])
-      expect(token.wasTakenWithin(1000)).toBe(false)
+    test('an answer that was asked for before the list changed says nothing about the new list', async () => {
+      const used: (string | undefined)[] = []
+      const { gone, letGo } = held()
+      const listener: StubListener = async (req, res) => {
+        used.push(req.headers.authorization)
+        await gone
+        sendJson(res, 200, SUCCESS)
+      }
+      const { upstream, keyring } = await answering(listener, { tokens: ['old'] })
+      const before = upstream.send(STATELESS, CLIENT)
+      await until(() => used.length === 1)
+      keyring.tokens = ['new', 'old']
+      letGo()
+      await before
+      expect(upstream.tokenState()).toBe('unknown')
+      await upstream.send(STATELESS, CLIENT)
+      expect(used).toEqual(['SSWS old', 'SSWS new'])
     })
 
     test('all refused: no standby is in use', async () => {
@@ -421,18 +424,20 @@ describe('what is sent', () => {
 })
 
 test('nobody can be typed as what another call is held back by', async () => {
-  const { upstream, callers } = await answering((req, res) =>
-    req.url === '/api/v1/authn'
-      ? sendJson(res, 400, { errorCode: 'E0000001' })
-      : sendJson(res, 401, INVALID_TOKEN),
+  const limited = { errorCode: 'E0000047', errorSummary: 'x', errorId: 'oae1' }
+  const { upstream, failureOf, stub } = await answering((req, res) =>
+    req.url === STATEFUL.path
+      ? sendJson(res, 429, limited, { 'X-Rate-Limit-Reset': String(Math.ceil(Date.now() / 1000) + 60) })
+      : sendJson(res, 200, SUCCESS),
   )
-  await upstream.send(STATEFUL, CLIENT) // E0000011 is looked into
-  const names = ['/api/v1/authn', CLIENT.address, '00x']
-  for (const username of names) await upstream.send({ ...STATELESS, body: { username } }, CLIENT)
-  await upstream.send({ ...STATELESS, body: { token: '00x' } }, CLIENT)
-  expect(callers.length).toBe(6)
-  expect(new Set(callers.flatMap(({ parties }) => parties)).size).toBe(1 + callers.length)
-  expect(new Set(callers.map(({ parties }) => parties[0])).size).toBe(1)
+  expect((await upstream.send(STATEFUL, CLIENT)).status).toBe(429)
+  const typed = ['00x', STATEFUL.path, CLIENT.address, '["stateToken","00x"]']
+  for (const name of typed)
+    for (const body of [{ username: name }, { token: name }, { recoveryToken: name }])
+      expect((await upstream.send({ ...STATELESS, body }, CLIENT)).status).toBe(200)
+  const sent = stub.requests.length
+  expect(await failureOf(STATEFUL)).toMatchObject({ status: 429, code: 'E0000047' })
+  expect(stub.requests.length).toBe(sent)
 })
 
 describe('what passes on of the answer’s headers', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { isWrongOldPassword } from '../../../src/authn/upstream/wrong-old-password.ts'
+import { isWrongOldPassword } from '../../../src/authn/upstream/read-answer.ts'
 
 const WRONG = 'oldPassword: The credentials provided were incorrect.'
 const WEAK = 'Passwords must have at least 8 characters, a lowercase letter, no parts of your username'
@@ -19,6 +19,6 @@ test.each([
   ['causes of another shape', 'E0000014', ['oldPassword: no object', null, 7], false],
   ['no list', 'E0000014', undefined, false],
   ['a field that is missing', 'E0000001', causes('oldPassword: The field cannot be left blank'), false],
-])('%s', (_name, errorCode, errorCauses, isWrong) => {
+])('is the old password wrong? %s', (_name, errorCode, errorCauses, isWrong) => {
   expect(isWrongOldPassword({ errorCode, body: { errorCauses } })).toBe(isWrong)
 })

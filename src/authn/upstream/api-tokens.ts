@@ -1,0 +1,171 @@
+import { isDeepStrictEqual } from 'node:util'
+import { unknownHandle, upstreamHeldBack } from '../../errors.ts'
+import { DependencyFailure } from '../../observability/dependency-failure.ts'
+import type { Logger } from '../../observability/logger.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
+import type { Client } from '../browser/client.ts'
+import type { AuthnReply } from './read-answer.ts'
+
+/** What is known of our SSWS tokens: which one is accepted, since when, and whether any is. */
+export interface ApiTokens {
+  /**
+   * The tokens as one call tries them, in the order of the list. Once the upstream has refused the first one and
+   * accepted another, that one leads, because each call would cost a second one otherwise. The first one is tried
+   * first again every `FIRST_AGAIN_MS`, and if the list has changed.
+   */
+  inTurn(): TokensInTurn
+  /** The upstream accepts none of them: an operator must act. */
+  refused(): void
+  state(): TokenState
+  acceptedWithin(ms: number): boolean
+}
+
+export interface TokensInTurn {
+  readonly tokens: readonly string[]
+  /** The upstream has accepted this token. Ignored if the list has changed: the new list's first is not tried yet. */
+  readonly accepted: (token: string) => void
+}
+
+/** `unknown` until the upstream has accepted or refused a token of the list; `failing` while it refuses all. */
+export type TokenState = 'ok' | 'failing' | 'unknown'
+
+export interface ApiTokensOptions {
+  /** The SSWS token in use first, then the standby, if any. */
+  readonly apiTokens: () => readonly string[]
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly monotonic: () => number
+}
+
+const FIRST_AGAIN_MS = 600_000
+
+/** What is known of one list. Nothing of it holds for the next list. */
+interface TokenList {
+  readonly tokens: readonly string[]
+  /** Another list was in use before. */
+  readonly isChange: boolean
+  accepted?: { readonly token: string; readonly at: number }
+  firstTriedAt: number
+}
+
+export function createApiTokens(options: ApiTokensOptions): ApiTokens {
+  const { apiTokens, monotonic, log, metrics } = options
+  let list: TokenList = { tokens: apiTokens(), isChange: false, firstTriedAt: monotonic() }
+  let isRefused = false
+
+  const setRefused = (refused: boolean) => {
+    if (refused && !isRefused) log.error('upstream_token_refused', { upstream: 'authn' })
+    if (!refused && isRefused) log.warn('upstream_token_accepted_again', { upstream: 'authn' })
+    isRefused = refused
+    metrics.upstreamTokenRefused.set(refused ? 1 : 0)
+  }
+
+  const current = (): TokenList => {
+    const tokens = apiTokens()
+    if (tokens !== list.tokens && !isDeepStrictEqual(tokens, list.tokens))
+      list = { tokens, isChange: true, firstTriedAt: monotonic() }
+    return list
+  }
+
+  const accept = (inUse: TokenList, token: string) => {
+    if (current() !== inUse) return
+    reportAccepted(inUse, token, options)
+    inUse.accepted = { token, at: monotonic() }
+    setRefused(false)
+  }
+
+  return {
+    state: () => (isRefused ? 'failing' : current().accepted === undefined ? 'unknown' : 'ok'),
+    acceptedWithin: (ms) => !isRefused && monotonic() - (current().accepted?.at ?? -Infinity) <= ms,
+    inTurn() {
+      const inUse = current()
+      return { tokens: inOrder(inUse, monotonic()), accepted: (token) => accept(inUse, token) }
+    },
+    refused() {
+      delete list.accepted
+      metrics.upstreamTokenStandby.set(0)
+      setRefused(true)
+    },
+  }
+}
+
+function inOrder(list: TokenList, nowMs: number): readonly string[] {
+  const { tokens, accepted } = list
+  const isStandby = accepted !== undefined && accepted.token !== tokens[0]
+  if (isStandby && nowMs - list.firstTriedAt < FIRST_AGAIN_MS)
+    return [accepted.token, ...tokens.filter((token) => token !== accepted.token)]
+  list.firstTriedAt = nowMs
+  return tokens
+}
+
+function reportAccepted(list: TokenList, token: string, { log, metrics }: ApiTokensOptions): void {
+  const [first] = list.tokens
+  const name = token === first ? 'first' : 'standby'
+  if (token !== (list.accepted?.token ?? first))
+    log.warn('upstream_token_switched', { upstream: 'authn', name })
+  else if (list.isChange && list.accepted === undefined)
+    log.info('upstream_token_proved', { upstream: 'authn', name })
+  metrics.upstreamTokenStandby.set(token === first ? 0 : 1)
+}
+
+/** Tries the tokens in turn. The result is E0000011 if all are refused, or else the first other answer. */
+export async function tryInTurn(
+  { tokens, accepted }: TokensInTurn,
+  send: (token: string) => Promise<UpstreamAnswer>,
+  read: (answer: UpstreamAnswer) => AuthnReply,
+): Promise<AuthnReply> {
+  let reply: AuthnReply | undefined
+  for (const token of tokens) {
+    const answer = await send(token)
+    reply = read(answer)
+    if (provesToken(answer.status, reply)) accepted(token)
+    if (!isInvalidToken(reply)) return reply
+  }
+  if (reply === undefined) throw new Error('there is always an API token')
+  return reply
+}
+
+/** A verdict on the user or the step, which only a caller with a good token gets. Limits and failures are none. */
+function provesToken(status: number, { errorCode }: AuthnReply): boolean {
+  return (status >= 200 && status < 300) || status === 403 || (status === 401 && errorCode === 'E0000004')
+}
+
+export function isInvalidToken({ status, errorCode }: AuthnReply): boolean {
+  return status === 401 && errorCode === unknownHandle().code
+}
+
+/** An accepted call proves for so long that our token is valid. */
+const TRUST_MS = 5000
+
+/**
+ * E0000011 to a call with a token is about that one, or about ours. Unless ours is accepted, the client must keep its
+ * transaction. An empty sign-in tells, which a working API refuses for its form.
+ */
+export function createTokenCheck(
+  tokens: ApiTokens,
+  sendEmptySignIn: (client: Client, deadline: number) => Promise<AuthnReply>,
+) {
+  let pending: Promise<boolean> | undefined
+
+  const check = async (client: Client, deadline: number): Promise<boolean> => {
+    const reply = await sendEmptySignIn(client, deadline)
+    const { status } = reply
+    if (status === 429 || status >= 500)
+      throw upstreamHeldBack(1, new DependencyFailure('unusable', { upstreamStatus: status }))
+    return !isInvalidToken(reply)
+  }
+
+  return async (client: Client, deadline: number, isDecoy: boolean): Promise<boolean> => {
+    if (tokens.acceptedWithin(TRUST_MS)) return true
+    pending ??= check(client, deadline).finally(() => {
+      pending = undefined
+    })
+    try {
+      return await pending
+    } catch (error) {
+      if (isDecoy) return true // the real step would not have been checked, and must not look any different
+      throw error
+    }
+  }
+}
