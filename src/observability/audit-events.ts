@@ -1,27 +1,30 @@
 import { z } from 'zod'
 
 /**
- * The audit events (DESIGN §5): who did what, one strict schema each. They say what `log.audit` can be given, what is
- * written of it, and what `docs/audit.md` promises to those who read the log.
+ * The audit events (DESIGN §5): who did what, one strict schema each. Only the fields of the event's schema are written.
+ * `docs/audit.md` describes them.
  */
-const word = z.string().regex(/^[a-z][a-z0-9_]*$/) // of our own code
+const word = z.string().regex(/^[a-z][a-z0-9_]*$/) // of the broker's own code
 const hash = z.string().regex(/^[\w-]{16}$/)
 const opaque = z.string().min(1).max(128)
 const errorCode = z.string().regex(/^(E\d{7}|pam_[a-z_]+)$/)
 
 const request = {
-  /** Ours, also in `X-Request-Id` and in our errors' `errorId`. */
   requestId: z.string().min(8).max(128),
   address: z.union([z.ipv4(), z.ipv6()]),
 }
 
-/** In a sign-in the login is known when somebody typed it, the user id when the org has named the person. */
+/** In a sign-in, the login is known if the user has typed it; the user id, once the org has named the user. */
 const inSignIn = {
   ...request,
   deviceHash: hash,
   loginHash: hash.optional(),
   userId: opaque.optional(),
 }
+
+const factor = { ...inSignIn, operation: word, factorType: opaque.optional() }
+const refused = { ...inSignIn, operation: word, upstreamErrorCode: errorCode.optional() }
+const enrolled = { ...factor, factorType: opaque, provider: opaque.optional() }
 
 const signedIn = { ...request, userId: opaque, loginHash: hash, deviceHash: hash, sessionId: z.uuid() }
 
@@ -31,38 +34,18 @@ export type RevocationReason = (typeof REVOCATION_REASONS)[number]
 export const AUDIT_EVENTS = {
   sign_in_started: z.strictObject({ ...inSignIn, operation: z.enum(['primary', 'step_up']) }),
 
-  factor_challenged: z.strictObject({
-    ...inSignIn,
-    operation: word,
-    factorType: opaque.optional(),
-    transactionStatus: opaque,
-  }),
+  factor_challenged: z.strictObject({ ...factor, transactionStatus: opaque }),
 
-  /** A wrong code or answer has an error code; a push that was rejected or ran out has a reason. */
-  factor_failed: z.strictObject({
-    ...inSignIn,
-    operation: word,
-    factorType: opaque.optional(),
-    upstreamErrorCode: errorCode.optional(),
-    reason: opaque.optional(),
-  }),
+  /** A wrong code or answer has an error code; a push that was rejected or expired has a reason. */
+  factor_failed: z.strictObject({ ...factor, ...refused, reason: opaque.optional() }),
 
-  /** `methods`: what was proved, RFC 8176 names with spaces between them. */
+  /** `methods`: the proofs, by their names in RFC 8176, separated by spaces. */
   sign_in_succeeded: z.strictObject({ ...inSignIn, userId: opaque, methods: opaque, sessionId: z.uuid() }),
 
-  sign_in_failed: z.strictObject({
-    ...inSignIn,
-    operation: word,
-    upstreamErrorCode: errorCode.optional(),
-    reason: opaque.optional(),
-  }),
+  sign_in_failed: z.strictObject({ ...refused, reason: opaque.optional() }),
 
   /** The old password of a password change was wrong. */
-  old_password_refused: z.strictObject({
-    ...inSignIn,
-    operation: word,
-    upstreamErrorCode: errorCode.optional(),
-  }),
+  old_password_refused: z.strictObject(refused),
 
   password_changed: z.strictObject({
     ...inSignIn,
@@ -76,32 +59,17 @@ export const AUDIT_EVENTS = {
     factorType: z.enum(['EMAIL', 'SMS', 'CALL']).optional(),
   }),
 
-  recovery_token_refused: z.strictObject({
-    ...inSignIn,
-    operation: word,
-    upstreamErrorCode: errorCode.optional(),
-  }),
+  recovery_token_refused: z.strictObject(refused),
 
-  factor_enrolled: z.strictObject({
-    ...inSignIn,
-    operation: word,
-    factorType: opaque,
-    provider: opaque.optional(),
-  }),
+  factor_enrolled: z.strictObject(enrolled),
 
-  /** `phone_updated`: the step asked for it with `updatePhone=true`, and Okta took it. */
-  factor_changed: z.strictObject({
-    ...inSignIn,
-    operation: word,
-    factorType: opaque,
-    provider: opaque.optional(),
-    reason: z.enum(['phone_updated', 'enrolled_again']),
-  }),
+  /** `phone_updated`: the step asked for it with `updatePhone=true`, and Okta accepted it. */
+  factor_changed: z.strictObject({ ...enrolled, reason: z.enum(['phone_updated', 'enrolled_again']) }),
 
   /**
    * The handle of a transaction, or an SSO token, came from a device that it does not belong to. User, login and
    * `boundDeviceHash` are those of the transaction or of the SSO token's session; address and `deviceHash` are those of
-   * whoever showed it.
+   * the request.
    */
   handle_refused: z.strictObject({
     ...inSignIn,
@@ -109,7 +77,7 @@ export const AUDIT_EVENTS = {
     reason: z.enum(['other_device', 'no_device_cookie']),
   }),
 
-  /** Any page can cause it: one line a minute for each address and origin, and few lines in all. */
+  /** Any page can cause it: throttled to one line a minute for each address and origin, and few lines in all. */
   cross_site_refused: z.strictObject({
     ...request,
     method: z.string().regex(/^[A-Z]{1,20}$/),
@@ -119,16 +87,13 @@ export const AUDIT_EVENTS = {
 
   signed_out: z.strictObject(signedIn),
 
-  /** The browser went on to an app with the org's own session token. */
+  /** The browser was redirected to an app with the org's own session token. */
   sso_token_redeemed: z.strictObject(signedIn),
 
   /** A session's cookie came with the cookie of another device, or with none; `deviceHash` is that device. */
   session_device_mismatch: z.strictObject({ ...signedIn, deviceHash: hash.optional() }),
 
-  /**
-   * Sessions that ended neither by sign-out nor by a sign-in in their place; device and login are those of the person
-   * who did it.
-   */
+  /** Sessions that ended neither by sign-out nor by a newer sign-in. Device and login are those of the user who ended them. */
   sessions_revoked: z.strictObject({
     ...request,
     userId: opaque,
@@ -148,7 +113,7 @@ export const AUDIT_EVENTS = {
     retryAfterSeconds: z.int().min(0).optional(),
   }),
 
-  /** What was counted against a person was forgiven, under the user id or, where there is a login's hash, under the login. */
+  /** Limits of a user were reset: those by user id or, if there is a login's hash, those by login. */
   limits_ended: z.strictObject({ ...request, userId: opaque, loginHash: hash.optional() }),
 
   group_lookup: z.strictObject({
@@ -159,7 +124,7 @@ export const AUDIT_EVENTS = {
     ageMs: z.int().min(0).optional(),
   }),
 
-  /** A call to `/admin` of the ops listener, refused ones too; `userId` is the person that it was about. */
+  /** A call to `/admin` of the ops listener, refused ones too; `userId` is the user in its path. */
   admin_call: z.strictObject({
     ...request,
     operation: z.enum(['list_sessions', 'end_sessions', 'end_limits', 'none']),
@@ -172,13 +137,3 @@ export const AUDIT_EVENTS = {
 
 export type AuditEvent = keyof typeof AUDIT_EVENTS
 export type AuditFields<Event extends AuditEvent> = Readonly<z.input<(typeof AUDIT_EVENTS)[Event]>>
-
-/** What of the fields is an event's own; types see to that too, but a variable may hold more than its type says. */
-export function ownFields<Event extends AuditEvent>(
-  event: Event,
-  fields: AuditFields<Event>,
-): AuditFields<Event> {
-  const { shape } = AUDIT_EVENTS[event]
-  const own = Object.entries(fields).filter(([name]) => Object.hasOwn(shape, name))
-  return Object.fromEntries(own) as AuditFields<Event> // only what the event does not have was taken away
-}

@@ -1,17 +1,17 @@
 import type { Logger } from './logger.ts'
 
-export interface CaptureOutputParts {
+export interface CaptureOutputOptions {
   readonly console: Pick<Console, (typeof METHODS)[number]>
   readonly process: Pick<NodeJS.Process, 'on' | 'removeAllListeners'>
-  /** Asked each time: the log may change after the start. */
+  /** Called for each line: the log may change after the start. */
   readonly log: () => Pick<Logger, 'warn'>
 }
 
 /**
- * What libraries and Node itself print as text becomes a log line, so that every line is JSON. The text is left out, as
- * it may quote a value; the stack says who printed it.
+ * Turns what libraries and Node print into log lines, so that every line is JSON. The text is left out, because it may quote a
+ * value; the stack says where it was printed.
  */
-export function captureOutput({ console, process, log }: CaptureOutputParts): void {
+export function captureOutput({ console, process, log }: CaptureOutputOptions): void {
   for (const method of METHODS) {
     console[method] = () => log().warn('library_output', { name: method }, new Error('printed'))
   }

@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
-/** How late this process is: the time that whatever is due waits for its turn. */
+/** How late the event loop of this process is. */
 export interface EventLoopLag {
   /** The median of the last window, in milliseconds. */
   ms(): number
@@ -10,8 +10,8 @@ export interface EventLoopLag {
 const RESOLUTION_MS = 20
 
 /**
- * The median and not the worst: one long pause (a garbage collection, a machine that stood still) is over by the time
- * anybody could act on it; work that piles up makes every turn late.
+ * The median, not the maximum: one long pause (a garbage collection, a suspended machine) is over before anything could be done
+ * about it, but work that piles up delays every turn.
  */
 export function watchEventLoopLag({ windowMs }: { windowMs: number }): EventLoopLag {
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS })

@@ -1,8 +1,8 @@
 import { innermostFailure } from './dependency-failure.ts'
 
-/** Whether this replica should be sent requests. Alive is something else: a process that answers is alive. */
+/** Whether this replica should get requests. Liveness is another question: a process that answers is alive. */
 export interface Health {
-  /** Never throws; every check is bounded by what it checks. */
+  /** Never throws. Each check limits its own time. */
   readiness(): Promise<Readiness>
   /** From now on not ready, whatever the checks say: the replica is about to stop. */
   drain(): void
@@ -24,31 +24,41 @@ export type Check = RequiredCheck | InformationalCheck
 /** A replica is ready only while each of these passes. */
 export interface RequiredCheck {
   readonly name: string
-  /** Resolves when all is well. */
+  /** Resolves if the check passes. */
   readonly run: () => Promise<void>
 }
 
-/** Reported, but no reason to take the replica out: another replica would see the same. */
+/** Reported only: every other replica would see the same. */
 export interface InformationalCheck {
   readonly name: string
   readonly state: () => CheckState
 }
 
 export interface HealthOptions {
-  /** Called when a required check begins to fail, passes again, or fails in another way than before. */
-  readonly onChange?: (change: CheckChange) => void
-}
-
-/** Without an error, the check passes again. */
-export interface CheckChange {
-  readonly name: string
-  readonly error?: unknown
+  /** Called when a required check begins to fail, fails in another way than before, or passes again (without an error). */
+  readonly onChange?: (change: { readonly name: string; readonly error?: unknown }) => void
 }
 
 export function createHealth(checks: readonly Check[], { onChange = () => {} }: HealthOptions = {}): Health {
-  /** What `onChange` was last told of a check that fails. */
-  const told = new Map<string, string>()
+  /** By the name of each failing check: how it fails. */
+  const failures = new Map<string, string>()
   let draining = false
+
+  async function stateOf(check: Check): Promise<CheckState> {
+    if ('state' in check) return check.state()
+    const { name, run } = check
+    try {
+      await run()
+    } catch (error) {
+      const { outcome, code } = innermostFailure(error) ?? {}
+      const failure = `${outcome} ${code}`
+      if (failures.get(name) !== failure) onChange({ name, error })
+      failures.set(name, failure)
+      return 'failing'
+    }
+    if (failures.delete(name)) onChange({ name })
+    return 'ok'
+  }
 
   return {
     drain() {
@@ -57,38 +67,13 @@ export function createHealth(checks: readonly Check[], { onChange = () => {} }: 
     isDraining: () => draining,
 
     async readiness() {
-      const states = await Promise.all(
-        checks.map(
-          async (check): Promise<[string, CheckState]> => [
-            check.name,
-            'run' in check ? await stateAfter(check) : check.state(),
-          ],
-        ),
-      )
-      const required = new Set(checks.filter((check) => 'run' in check).map(({ name }) => name))
+      const states = await Promise.all(checks.map(stateOf))
+      const isBlocking = (check: Check, state: CheckState | undefined) => 'run' in check && state !== 'ok'
       return {
-        ready: !draining && states.every(([name, state]) => state === 'ok' || !required.has(name)),
+        ready: !draining && !checks.some((check, index) => isBlocking(check, states[index])),
         draining,
-        checks: Object.fromEntries(states),
+        checks: Object.fromEntries(checks.map(({ name }, index) => [name, states[index] ?? 'unknown'])),
       }
     },
   }
-
-  async function stateAfter({ name, run }: RequiredCheck): Promise<CheckState> {
-    try {
-      await run()
-    } catch (error) {
-      const reason = reasonOf(error)
-      if (told.get(name) !== reason) onChange({ name, error })
-      told.set(name, reason)
-      return 'failing'
-    }
-    if (told.delete(name)) onChange({ name })
-    return 'ok'
-  }
-}
-
-function reasonOf(error: unknown): string {
-  const { outcome, code } = innermostFailure(error) ?? {}
-  return `${outcome} ${code}`
 }

@@ -1,14 +1,14 @@
-/** Whether a line about this key is to be written now. */
+/** Whether a line about this key may be written now. */
 export type LogThrottle = (key: string) => boolean
 
 export interface LogThrottleOptions {
   readonly periodMs: number
-  /** Of one period. Clients choose the keys, so their number must have a limit too. */
+  /** In one period. Clients choose the keys, so their number needs a limit too. */
   readonly maxLines: number
   readonly now?: () => number
 }
 
-/** For log events that any client can cause: one line for each key and period, and few lines in all. */
+/** For log events that any client can cause: one line for each key in each period, and few lines in all. */
 export function createLogThrottle({
   periodMs,
   maxLines,

@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import { expect, test } from '@jest/globals'
-import { type Outlet, turnOutput } from '../../src/observability/turn-output.ts'
+import { bufferedStdout, type Outlet } from '../../src/observability/buffered-stdout.ts'
 import { until } from '../support/until.ts'
 
 /** Takes what is written; `hold` keeps the word that it is out. */
@@ -17,7 +17,7 @@ function outlet() {
       else done()
     },
     unsentBytes: () => 0,
-    writeNow: () => undefined,
+    writeSync: () => undefined,
   }
   return {
     out,
@@ -34,7 +34,7 @@ function outlet() {
 
 test('what is written in one turn leaves at once, in its order', async () => {
   const { out, written } = outlet()
-  const output = turnOutput(out)
+  const output = bufferedStdout(out)
   for (const line of ['one\n', 'two\n', 'three\n']) output.write(line)
   expect(written).toEqual([])
   await until(() => written.length > 0)
@@ -45,7 +45,7 @@ test('what is written in one turn leaves at once, in its order', async () => {
 
 test('while a text is on its way, what comes waits and goes behind it', async () => {
   const { out, written, hold, letGo } = outlet()
-  const output = turnOutput(out)
+  const output = bufferedStdout(out)
   hold()
   output.write('one\n')
   await until(() => written.length > 0)
@@ -56,11 +56,11 @@ test('while a text is on its way, what comes waits and goes behind it', async ()
   expect(written).toEqual(['one\n', 'two\nthree\n'])
 })
 
-const MODULE = new URL('../../build/observability/turn-output.js', import.meta.url).href
+const MODULE = new URL('../../build/observability/buffered-stdout.js', import.meta.url).href
 const scriptOf = (body: string) => [
   '--input-type=module',
   '--eval',
-  `import { turnOutput } from '${MODULE}'; const output = turnOutput(); ${body}`,
+  `import { bufferedStdout } from '${MODULE}'; const output = bufferedStdout(); ${body}`,
 ]
 
 test.each([
