@@ -1,5 +1,5 @@
 import { rewriteAnswer } from '../src/authn/sanitize/links.ts'
-import { cutTokens } from '../src/authn/sanitize/tokens.ts'
+import { removeTokens } from '../src/authn/sanitize/tokens.ts'
 import { OPERATIONS } from '../src/authn/sign-in/operations.ts'
 import { findStep, PICTURE } from '../src/authn/transaction/offered-steps.ts'
 import { advance, begin, goesOn } from '../src/authn/transaction/transaction.ts'
@@ -51,9 +51,9 @@ function examine(given: Readonly<Record<string, unknown>>, findings: string[], n
     pictureHandle: () => 'picture-handle',
   })
   const serialized = JSON.stringify(rewritten.body)
-  const { text, cut } = cutTokens(serialized, rewritten.tokens)
-  if (cut > 0) findings.push(`the last guard had to cut ${cut} token(s)`)
-  if (rewritten.cutFromLinks > 0) notes.push(`${rewritten.cutFromLinks} token(s) cut from links`)
+  const { text, removed } = removeTokens(serialized, rewritten.tokens)
+  if (removed > 0) findings.push(`the token filter had to remove ${removed} token(s)`)
+  if (rewritten.tokensInLinks > 0) notes.push(`${rewritten.tokensInLinks} token(s) removed from links`)
 
   const out = parse(text)?.value
   if (!isRecord(out)) {

@@ -83,7 +83,6 @@ const PURE = [
   'src/authn/transaction/offered-steps.ts',
   'src/authn/sanitize/links.ts',
   'src/authn/sanitize/tokens.ts',
-  'src/authn/sanitize/walk.ts',
   'src/pam/roles.ts',
 ]
 

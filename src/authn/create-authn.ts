@@ -26,19 +26,17 @@ import type { NavigationRoutesParts } from './redirects/navigation-routes.ts'
 import { createRedirects } from './redirects/redirects.ts'
 import { createStepUp } from './redirects/step-up.ts'
 import type { AuthnRoutesParts } from './routes.ts'
-import { createGuard } from './sanitize/guard.ts'
-import { createToBrowser } from './sanitize/to-browser.ts'
-import { createUnknownSteps } from './sanitize/unknown-steps.ts'
+import { createSanitizer } from './sanitize/sanitize.ts'
 import { createEarnSession } from './sign-in/earned-session.ts'
 import { createExchange } from './sign-in/exchange.ts'
-import { createOfferedGets } from './sign-in/offered-gets.ts'
+import { createFetchOffered } from './sign-in/fetch-offered.ts'
 import { createEndOtherSessions } from './sign-in/other-sessions.ts'
 import { createTransactionFlights } from './sign-in/transaction-flights.ts'
 import { createCallLimit } from './throttling/call-limit.ts'
 import { createGuessing } from './throttling/guessing.ts'
 import { type AttemptLimits, createLimits } from './throttling/limits.ts'
 import { createThrottling } from './throttling/throttling.ts'
-import { createOffers } from './transaction/offers.ts'
+import { createOfferedResources } from './transaction/offered-resources.ts'
 import { createTransactionStore, transactionPlace } from './transaction/transaction-store.ts'
 import type { TokenState } from './upstream/api-tokens.ts'
 import { type AuthnRateLimit, createAuthnUpstream } from './upstream/authn-upstream.ts'
@@ -125,7 +123,6 @@ export function createAuthn(parts: AuthnParts): Authn {
   const seal = (label: string) => createSeal(masterKeys, label)
   const signer = (label: string) => createSigner(masterKeys, label)
   const upstreamOrigins = [parts.baseUrl, ...parts.linkOrigins] as const
-  const guard = createGuard({ ownSecrets: apiTokens, log, metrics })
   const lifetime = {
     minMs: figures.minTtlMinutes * MINUTE_MS,
     maxMs: figures.maxTtlMinutes * MINUTE_MS,
@@ -198,11 +195,20 @@ export function createAuthn(parts: AuthnParts): Authn {
     metrics,
     now,
   })
-  const offers = createOffers({
+  const offeredResources = createOfferedResources({
     store,
     seal: seal('offer'),
     names: signer('offer-names'),
     transactions,
+    log,
+    metrics,
+  })
+  const sanitizer = createSanitizer({
+    resources: offeredResources,
+    upstreamOrigins: [...upstreamOrigins],
+    publicOrigin,
+    ownSecrets: apiTokens,
+    hiddenFactors,
     log,
     metrics,
   })
@@ -231,18 +237,10 @@ export function createAuthn(parts: AuthnParts): Authn {
       now,
     }),
     earnSession: createEarnSession({ sessions, handOver, throttling, audit }),
-    offers,
+    offeredResources,
     audit,
     callLimit,
-    unknownSteps: createUnknownSteps({ log, metrics }),
-    toBrowser: createToBrowser({
-      offers,
-      upstreamOrigins: [...upstreamOrigins],
-      publicOrigin,
-      guard,
-      hiddenFactors,
-      metrics,
-    }),
+    sanitizer,
     lifetime,
     maxOfferedSteps: figures.maxOfferedSteps,
     remnantMs: figures.remnantMinutes * MINUTE_MS,
@@ -286,15 +284,12 @@ export function createAuthn(parts: AuthnParts): Authn {
     deadline: upstream.deadline,
     now,
   })
-  const offeredGets = createOfferedGets({
+  const fetchOffered = createFetchOffered({
     upstream,
-    offers,
+    resources: offeredResources,
     callLimit,
-    upstreamOrigins: [...upstreamOrigins],
-    publicOrigin,
-    guard,
+    sanitizer,
     maxPictureBytes: figures.maxPictureBytes,
-    metrics,
   })
   const stepUp = createStepUp({
     enabled: parts.stepUp,
@@ -315,7 +310,7 @@ export function createAuthn(parts: AuthnParts): Authn {
   })
 
   return {
-    routes: { broker, offeredGets, clientOf, sessionCookie: sessionCookie.opening },
+    routes: { broker, fetchOffered, clientOf, sessionCookie: sessionCookie.opening },
     navigation: {
       stepUp,
       redirects: createRedirects({ transactions, flights, sessions, audit, metrics, now }),

@@ -5,7 +5,7 @@ import { sendJsonText } from '../http/send-json.ts'
 import type { Broker } from './broker.ts'
 import type { Client } from './browser/client.ts'
 import type { RecoveryType } from './recovery/recovery.ts'
-import type { OfferedGets } from './sign-in/offered-gets.ts'
+import type { FetchOffered } from './sign-in/fetch-offered.ts'
 import { OPERATIONS, type Operation } from './sign-in/operations.ts'
 import {
   type PrimaryBody,
@@ -22,7 +22,7 @@ import type { StepOutcome } from './transaction/step-outcome.ts'
 
 export interface AuthnRoutesParts {
   readonly broker: Broker
-  readonly offeredGets: OfferedGets
+  readonly fetchOffered: FetchOffered
   readonly clientOf: (req: Request, res: Response) => Client
   /** The `Set-Cookie` header that opens a session in the browser. */
   readonly sessionCookie: (sessionId: string) => string
@@ -30,7 +30,7 @@ export interface AuthnRoutesParts {
 
 export function createAuthnRoutes({
   broker,
-  offeredGets,
+  fetchOffered,
   clientOf,
   sessionCookie,
 }: AuthnRoutesParts): Route[] {
@@ -95,7 +95,7 @@ export function createAuthnRoutes({
       method: 'GET',
       path: '/api/v1/users/:uid/factors/questions',
       async handle(req, res) {
-        present(res, await offeredGets.questions(inOneSpelling(req.path), clientOf(req, res)))
+        present(res, await fetchOffered.questions(inOneSpelling(req.path), clientOf(req, res)))
       },
     },
     {
@@ -103,7 +103,7 @@ export function createAuthnRoutes({
       path: '/api/v1/users/:uid/factors/:id/qr/:token',
       getFrom: 'same-site', // an <img> names no origin
       async handle(req, res) {
-        const answer = await offeredGets.picture(inOneSpelling(req.path), clientOf(req, res))
+        const answer = await fetchOffered.picture(inOneSpelling(req.path), clientOf(req, res))
         if (answer.kind !== 'picture') return present(res, answer)
         res.set('Cross-Origin-Resource-Policy', 'same-site').type(answer.type).send(answer.bytes)
       },

@@ -76,7 +76,7 @@ async function publicListener() {
     ensureDevice: () => undefined,
     authn: {
       broker: { start: nobody, recover: nobody, redeem: nobody, state: nobody, take: nobody },
-      offeredGets: { questions: nobody, picture: nobody },
+      fetchOffered: { questions: nobody, picture: nobody },
       clientOf: nobody,
       sessionCookie: () => '',
     },

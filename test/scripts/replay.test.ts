@@ -49,7 +49,7 @@ describe('one recorded answer', () => {
     expect(replayAnswer(JSON.stringify(SOUND))).toEqual({
       kind: 'ok',
       findings: [],
-      notes: ['1 token(s) cut from links', 'MFA_ENROLL_ACTIVATE'],
+      notes: ['1 token(s) removed from links', 'MFA_ENROLL_ACTIVATE'],
     })
   })
 
@@ -71,11 +71,11 @@ describe('one recorded answer', () => {
     },
   )
 
-  test('a token that only the last guard takes out is a finding', () => {
+  test('a token that only the token filter removes is a finding', () => {
     const verdict = replayAnswer(JSON.stringify({ ...SOUND, note: `your token is ${TOKEN}` }))
     expect(verdict).toMatchObject({
       kind: 'findings',
-      findings: ['the last guard had to cut 1 token(s)', '.note: string changed'],
+      findings: ['the token filter had to remove 1 token(s)', '.note: string changed'],
     })
   })
 
@@ -122,7 +122,7 @@ describe('npm run replay', () => {
 
     const unsound = await npmRunReplay(...['sound', 'unsound', 'nowhere'].map((name) => join(folder, name)))
     expect(unsound.code).toBe(1)
-    expect(unsound.out).toMatch(/^findings +\S+note\.json.*\n {4}the last guard had to cut 1 token/m)
+    expect(unsound.out).toMatch(/^findings +\S+note\.json.*\n {4}the token filter had to remove 1 token/m)
     expect(unsound.out).toContain('4 files: 1 ok, 1 findings, 1 not JSON, 1 not an object')
     expect(unsound.out).not.toContain(TOKEN)
     expect(unsound.err).toContain('nowhere: ENOENT')

@@ -1,20 +1,16 @@
 import { record } from '../upstream/read-answer.ts'
 
-/**
- * Factor types that the operator shows to nobody (`HIDDEN_FACTORS`), such as the security question, whatever the
- * org's policies offer. Pure: no package, no input or output.
- */
+/** Factor types that no user may see (`HIDDEN_FACTORS`), such as the security question, whatever the org's policies offer. */
 export type HiddenFactors = ReadonlySet<string>
 
 /**
- * The answer without hidden factors in its lists, so that their steps are never offered either. One factor that
- * stands alone is left: it says what is going on, and its steps are refused by `isHiddenStep`.
+ * The answer without hidden factors in its lists, so that their steps are never offered either. A factor outside a list stays,
+ * because it is the one that the transaction is about. `isHiddenStep` refuses its steps.
  */
 export function withoutHidden(
   answer: Readonly<Record<string, unknown>>,
   hidden: HiddenFactors,
 ): { readonly answer: Readonly<Record<string, unknown>>; readonly noneLeft: boolean } {
-  if (hidden.size === 0) return { answer, noneLeft: false }
   let noneLeft = false
   const shown = Object.entries(record(answer._embedded)).map(([name, value]) => {
     if (!Array.isArray(value)) return [name, value]
@@ -28,7 +24,7 @@ export function withoutHidden(
   }
 }
 
-/** A step about a hidden factor: by the type behind the id in its path, or by the type that it wants to enrol. */
+/** Whether a step is about a hidden factor: `factorType` is that of the factor in its path, `fields` may name one to enrol. */
 export function isHiddenStep(
   factorType: string | undefined,
   fields: Readonly<Record<string, unknown>>,
@@ -37,7 +33,7 @@ export function isHiddenStep(
   return isHidden(factorType, hidden) || isHidden(fields.factorType, hidden)
 }
 
-/** The upstream need not be strict about case in what a browser sends. */
+/** Okta may ignore the case of what a browser sends. */
 function isHidden(factorType: unknown, hidden: HiddenFactors): boolean {
   return typeof factorType === 'string' && hidden.has(factorType.toLowerCase())
 }

@@ -1,112 +1,122 @@
 import { inOneSpelling, mergeSteps, type OfferedStep, PICTURE } from '../transaction/offered-steps.ts'
-import { swapParameters, swapTokens, tokenField, tokenList, tokensIn, tokensInUrl } from './tokens.ts'
-import { walk } from './walk.ts'
+import { replaceParameters, replaceTokens, tokenField, tokenList, tokensInUrl } from './tokens.ts'
 
 /**
- * What comes back from the upstream, made fit for a browser (DESIGN §1). Pure: no package, no input or output.
- * Links to the API move to our own address, tokens give way to the handle, and what was offered is remembered.
+ * Rewrites an Okta answer for a browser (DESIGN §1): links to the API lead to Gatehouse, tokens are replaced by the handle or
+ * removed. It also lists the steps that the answer offers. Pure: no package, no input or output.
  */
 
 export interface RewriteOptions {
-  /** Origins that are the upstream: its base address first, then its other names. */
+  /** The origins of the org: its base address first, then its other names. */
   readonly upstreamOrigins: readonly [string, ...string[]]
-  /** Our own origin. */
   readonly publicOrigin: string
-  /** Takes the place of the transaction's state token; undefined: that goes, as the others do. */
+  /** Replaces the transaction's state token; undefined: that one is removed, as the others are. */
   readonly handle: string | undefined
-  /** Tokens that were known before this answer, to be looked for too. */
+  /** Tokens that were known before this answer, to be removed too. */
   readonly knownTokens: readonly string[]
-  /** What stands in the path of an enrolment picture in place of the upstream's token. */
+  /** Replaces Okta's token in the path of an enrolment picture. */
   readonly pictureHandle: (upstreamPath: string) => string
 }
 
 export interface Rewritten {
   readonly body: Record<string, unknown>
   readonly offered: readonly OfferedStep[]
-  /** Tokens taken out of links that are not steps of ours. */
-  readonly cutFromLinks: number
-  /** Every upstream token that the answer held, for the last guard. */
+  /** How many links contained a token and are not offered steps. */
+  readonly tokensInLinks: number
+  /** Every upstream token in the answer, for the token filter. */
   readonly tokens: readonly string[]
+  /** The names in every `_links`. */
+  readonly linkNames: ReadonlySet<string>
 }
 
-/** Routes of the public surface outside `/api/v1/` that the upstream's links may name. */
+type Members = Readonly<Record<string, unknown>>
+
+/** Public routes outside `/api/v1/` that Okta's links may name. */
 const REDIRECTS = [/^\/login\/step-up\/redirect$/, /^\/login\/token\/redirect$/, /^\/sso\/idps\/[^/]+$/]
 
-export function rewriteAnswer(answer: Readonly<Record<string, unknown>>, options: RewriteOptions): Rewritten {
-  const urls = new Map<string, URL | undefined>()
-  for (const href of hrefsIn(answer)) urls.set(href, upstreamUrl(href, options.upstreamOrigins))
-  const linkTokens = [...urls.values()].flatMap(tokensInUrl)
-  const tokens = tokenList([...options.knownTokens, ...tokensIn(answer), ...linkTokens])
+/** The answer is walked once. Its links are rewritten afterwards, as a token in them may be named anywhere in the answer. */
+export function rewriteAnswer(answer: Members, options: RewriteOptions): Rewritten {
+  const { links, tokens: named, linkNames, body } = copyAnswer(answer, options)
+  const inLinks = links.flatMap(({ url }) => tokensInUrl(url))
+  const tokens = tokenList([...options.knownTokens, ...named, ...inLinks])
   const offered: OfferedStep[] = []
   const pictureTokens: string[] = []
-  let cutFromLinks = 0
-
-  const rewriteHref = (href: string, link: Readonly<Record<string, unknown>>): string => {
-    const url = urls.get(href)
-    if (url !== undefined && isOurs(url.pathname)) {
-      const upstreamPath = inOneSpelling(url.pathname)
-      const step = { path: upstreamPath, query: url.search, methods: allowedMethods(link) }
-      offered.push(isRedirect(upstreamPath) ? { ...step, href: url.href } : step)
-      const [, folder, token] = PICTURE.exec(url.pathname) ?? []
+  let tokensInLinks = 0
+  for (const { copy, href, url, hints } of links) {
+    if (url !== undefined && isPublicRoute(url.pathname)) {
+      offered.push(stepOf(url, hints))
+      const [, , token] = PICTURE.exec(url.pathname) ?? []
       if (token !== undefined) pictureTokens.push(token)
-      const path = folder === undefined ? url.pathname : folder + options.pictureHandle(upstreamPath)
-      const { handle = '' } = options
-      return (
-        options.publicOrigin +
-        path +
-        swapTokens(swapParameters(url.search + url.hash, handle), tokens, handle)
-      )
+      copy.href = publicHref(url, tokens, options)
+    } else {
+      const clean = replaceTokens(url === undefined ? href : replaceParameters(href, ''), tokens, '')
+      if (clean !== href) tokensInLinks += 1
+      copy.href = clean
     }
-    const clean = swapTokens(url === undefined ? href : swapParameters(href, ''), tokens, '')
-    if (clean !== href) cutFromLinks += 1
-    return clean
+  }
+  const allTokens = [...tokens, ...pictureTokens]
+  return { body, offered: mergeSteps([], offered), tokensInLinks, tokens: allTokens, linkNames }
+}
+
+interface Link {
+  /** The object in the copy whose `href` this is. */
+  readonly copy: Record<string, unknown>
+  readonly href: string
+  /** If it leads to the org. */
+  readonly url: URL | undefined
+  readonly hints: unknown
+}
+
+/** Copies the answer without its tokens, and notes what it finds on the way. */
+function copyAnswer(answer: Members, { handle, upstreamOrigins }: RewriteOptions) {
+  const links: Link[] = []
+  const tokens: string[] = []
+  const linkNames = new Set<string>()
+
+  const copyOf = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(copyOf)
+    return isRecord(value) ? copyMembers(value) : value
   }
 
-  const rewrite = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(rewrite)
-    if (!isRecord(value)) return value
-    const out: Record<string, unknown> = {}
-    for (const key of Object.keys(value)) {
-      const member = value[key]
+  const copyMembers = (members: Members): Record<string, unknown> => {
+    const copy: Record<string, unknown> = {}
+    for (const key of Object.keys(members)) {
+      const member = members[key]
       const field = tokenField(key)
-      if (field === 'stateToken' && typeof member === 'string' && options.handle !== undefined)
-        define(out, key, options.handle)
-      else if (field !== undefined) continue
-      else if (key === 'href' && typeof member === 'string') define(out, key, rewriteHref(member, value))
-      else define(out, key, rewrite(member))
+      if (field !== undefined) {
+        tokens.push(
+          ...stringsIn(member).flatMap((text) => [text, ...tokensInUrl(upstreamUrl(text, upstreamOrigins))]),
+        )
+        if (field === 'stateToken' && typeof member === 'string' && handle !== undefined) copy[key] = handle
+        continue
+      }
+      if (key === '_links' && isRecord(member)) for (const name of Object.keys(member)) linkNames.add(name)
+      if (key === 'href' && typeof member === 'string')
+        links.push({ copy, href: member, url: upstreamUrl(member, upstreamOrigins), hints: members.hints })
+      define(copy, key, copyOf(member))
     }
-    return out
+    return copy
   }
 
-  const body = rewrite(answer)
-  return {
-    body: isRecord(body) ? body : {},
-    offered: mergeSteps([], offered),
-    cutFromLinks,
-    tokens: [...tokens, ...pictureTokens],
-  }
+  return { body: copyMembers(answer), links, tokens, linkNames }
 }
 
-/** Every link of the answer, at any depth. */
-function hrefsIn(answer: unknown): Set<string> {
-  const hrefs = new Set<string>()
-  walk(answer, (key, member) => {
-    if (key === 'href' && typeof member === 'string') hrefs.add(member)
-  })
-  return hrefs
+function stringsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsIn) : []
 }
 
-/** The link's URL when it leads to the upstream; a relative one is taken as the upstream's own. */
+/** The link's URL if it leads to the org; a relative link does. */
 function upstreamUrl(href: string, origins: RewriteOptions['upstreamOrigins']): URL | undefined {
   try {
     const url = new URL(href, origins[0])
     return origins.includes(url.origin) ? url : undefined
   } catch {
-    return undefined // no URL at all: not a link that anybody can follow
+    return undefined // no URL: not a link that a browser can follow
   }
 }
 
-function isOurs(path: string): boolean {
+function isPublicRoute(path: string): boolean {
   return path.startsWith('/api/v1/') || isRedirect(path)
 }
 
@@ -114,18 +124,31 @@ function isRedirect(path: string): boolean {
   return REDIRECTS.some((route) => route.test(path))
 }
 
-function allowedMethods(link: Readonly<Record<string, unknown>>): string[] {
-  const hints = isRecord(link.hints) ? link.hints.allow : undefined
-  if (!Array.isArray(hints)) return []
-  return hints.filter((method) => typeof method === 'string').map((method) => method.toUpperCase())
+function stepOf(url: URL, hints: unknown): OfferedStep {
+  const path = inOneSpelling(url.pathname)
+  const step = { path, query: url.search, methods: allowedMethods(hints) }
+  return isRedirect(path) ? { ...step, href: url.href } : step
 }
 
-/** Sets an own property whatever its name: `__proto__` stays a plain field. */
+function allowedMethods(hints: unknown): string[] {
+  const allow = isRecord(hints) ? hints.allow : undefined
+  if (!Array.isArray(allow)) return []
+  return allow.filter((method) => typeof method === 'string').map((method) => method.toUpperCase())
+}
+
+function publicHref(url: URL, tokens: readonly string[], options: RewriteOptions): string {
+  const { publicOrigin, pictureHandle, handle = '' } = options
+  const [, folder] = PICTURE.exec(url.pathname) ?? []
+  const path = folder === undefined ? url.pathname : folder + pictureHandle(inOneSpelling(url.pathname))
+  return publicOrigin + path + replaceTokens(replaceParameters(url.search + url.hash, handle), tokens, handle)
+}
+
+/** Sets an own property whatever its name: `__proto__` is a plain field. */
 function define(target: Record<string, unknown>, key: string, value: unknown): void {
   if (key !== '__proto__') target[key] = value
   else Object.defineProperty(target, key, { value, enumerable: true })
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
+function isRecord(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

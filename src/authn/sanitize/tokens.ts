@@ -1,11 +1,9 @@
 /**
- * Upstream tokens in an answer: which they are, and how they are taken out of text, however they are spelled. Pure:
- * no package, no input or output.
+ * Okta's tokens in an answer: which strings they are, and how they are removed from text, however they are spelled. Pure: no
+ * package, no input or output.
  */
 
-import { walk } from './walk.ts'
-
-/** Below this a string is too short to be a token: cutting it would harm honest text. */
+/** A shorter string is no token: removing it would damage other text. */
 const MIN_TOKEN_CHARS = 16
 
 const FIELDS = ['stateToken', 'sessionToken', 'recoveryToken'] as const
@@ -15,28 +13,12 @@ const FIELD_BY_NAME: ReadonlyMap<string, TokenField> = new Map(
   FIELDS.map((field) => [field.toLowerCase(), field]),
 )
 
-/** Which token a member of this name is, in whatever letter case; undefined: none. */
+/** Which token a member of this name is, in any letter case; undefined: none. */
 export function tokenField(name: string): TokenField | undefined {
   return FIELD_BY_NAME.get(name.toLowerCase())
 }
 
-/** Every token the answer names as one, at any depth, also in lists and objects where a string should be. */
-export function tokensIn(answer: unknown): string[] {
-  const tokens: string[] = []
-  walk(answer, (name, member) => {
-    if (tokenField(name) === undefined) return
-    tokens.push(...stringsIn(member))
-    return false
-  })
-  return tokens
-}
-
-function stringsIn(value: unknown): string[] {
-  if (typeof value === 'string') return [value]
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsIn) : []
-}
-
-/** Some answers name a token only in the query, or the fragment, of a link to the upstream (field notes). */
+/** Some answers contain a token only in the query, or the fragment, of a link to the org (field notes). */
 export function tokensInUrl(url: URL | undefined): string[] {
   if (url === undefined || (url.search === '' && url.hash === '')) return []
   const fragment = new URLSearchParams(url.hash.replace(/^#\/?\??/, ''))
@@ -46,10 +28,10 @@ export function tokensInUrl(url: URL | undefined): string[] {
 }
 
 /**
- * A link's parameters that are tokens by their name, however short their value is: the handle in the place of a state
- * token, nothing in the place of another one. Everything else keeps its spelling.
+ * Replaces the parameters of a link that are tokens by their name, however short their value is: a state token by the handle,
+ * other ones by nothing. Everything else keeps its spelling.
  */
-export function swapParameters(link: string, handle: string): string {
+export function replaceParameters(link: string, handle: string): string {
   return link.replace(PARAMETER, (parameter: string, before: string, name: string) => {
     const field = tokenField(decoded(name))
     if (field === undefined) return parameter
@@ -64,61 +46,62 @@ function decoded(name: string): string {
   try {
     return decodeURIComponent(name)
   } catch {
-    return name // a stray percent sign: no name of a token
+    return name // a percent sign that starts no escape: not the name of a token
   }
 }
 
-/** Without doubles and what is too short; a token that begins with another one stands first, or its rest would stay. */
+/** Without duplicates and short strings. The longest comes first: of a token that begins with another one nothing remains. */
 export function tokenList(tokens: readonly string[]): string[] {
   const real = new Set(tokens.filter((token) => token.length >= MIN_TOKEN_CHARS))
   return [...real].sort((one, other) => other.length - one.length)
 }
 
 /**
- * The last guard: the answer as it would go out is searched for real tokens, and what is found is cut. Throws a RangeError
- * where tokens are nested so deep that it would take too long: as with anything so deep, that is no answer of the API.
+ * The token filter: removes real tokens from the serialized answer. Throws a RangeError if tokens are nested so deep that it would
+ * take too long: such an answer is not one of the API.
  */
-export function cutTokens(serialized: string, tokens: readonly string[]): Cut {
-  return cutAll(serialized, tokenList(tokens), JSON_STRING)
+export function removeTokens(serialized: string, tokens: readonly string[]): Removed {
+  return removeAll(serialized, tokenList(tokens), JSON_STRING)
 }
 
 /**
- * With the handle in the place of each token. Without one, what stood before and behind a token meets; with one, a new token
- * could stand there only if the upstream knew the handle, and the last guard looks at all of it once more.
+ * Replaces each token by the handle, or by nothing. Removing a token joins the text around it, which may be a token itself. With
+ * a handle between, that is one only if Okta knew the handle, and the token filter searches the whole answer again.
  */
-export function swapTokens(text: string, tokens: readonly string[], handle: string): string {
+export function replaceTokens(text: string, tokens: readonly string[], handle: string): string {
   if (text === '') return text
-  if (handle === '') return cutAll(text, tokens, PLAIN).text
-  return tokens.reduce((swapped, token) => replaceToken(swapped, token, PLAIN, handle).text, text)
+  if (handle === '') return removeAll(text, tokens, PLAIN).text
+  return tokens.reduce((replaced, token) => replaceToken(replaced, token, PLAIN, handle).text, text)
 }
 
-interface Cut {
+interface Removed {
   readonly text: string
-  readonly cut: number
+  /** How many tokens were removed. */
+  readonly removed: number
 }
 
-/** A token within a token within… An answer that is meant for somebody has none, or one by mistake. */
+/** A token within a token within a token: a real answer has none, or one by mistake. */
 const MAX_ROUNDS = 32
 
-/** Until none is found: what stood before and behind one can be a token itself. */
-function cutAll(given: string, tokens: readonly string[], form: Form): Cut {
+/** Repeats until no token is found: the text around a removed token can be one itself. */
+function removeAll(given: string, tokens: readonly string[], form: Form): Removed {
   let text = given
-  let cut = 0
+  let removed = 0
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const before = cut
+    const before = removed
     for (const token of tokens) {
       const without = replaceToken(text, token, form, '')
-      cut += without.count
+      removed += without.count
       text = without.text
     }
-    if (cut === before) return { text, cut }
+    if (removed === before) return { text, removed }
   }
   throw new RangeError('tokens within tokens')
 }
 
 /**
- * A token may stand as it is; and each of its characters may be percent-encoded, escaped as in JavaScript or JSON, or an HTML
- * entity, once or (a URL in a query, JSON in a string of JSON) over again.
+ * Finds a token as it is, and with any of its characters percent-encoded, escaped as in JavaScript or JSON, or as an HTML entity:
+ * once or several times (a URL in a query, JSON in a string of JSON).
  */
 function replaceToken(given: string, token: string, form: Form, by: string) {
   const plain = given.split(form.written(token))
@@ -136,7 +119,7 @@ function replaceToken(given: string, token: string, form: Form, by: string) {
   return { text: [...parts, text.slice(from)].join(by), count: plain.length - 1 + parts.length }
 }
 
-/** Where the last of the patterns ends if they match one behind the other. */
+/** Where the last pattern's match ends if all match, one after the other. */
 function endOfMatch(text: string, start: number, patterns: readonly RegExp[]): number | undefined {
   let end = start
   for (const pattern of patterns) {
@@ -148,9 +131,9 @@ function endOfMatch(text: string, start: number, patterns: readonly RegExp[]): n
 }
 
 /**
- * One pattern per character: the characters are few, and a pattern for each new token takes milliseconds to compile. Where a
- * character can begin or end an escape, only the text behind it shows how to read it, and only a single pattern for the rest
- * of the token tries both.
+ * One pattern for each character, because there are few characters, and compiling a pattern for each new token takes
+ * milliseconds. After a character that can begin or end an escape, one pattern covers the rest of the token, because only a
+ * single pattern tries both readings.
  */
 function patternsOf(token: string, form: Form): RegExp[] {
   const parts = token.match(/(?:[%&\\]|.;).*|./gsu) ?? []
@@ -161,7 +144,7 @@ function patternOf(part: string, { written, patterns }: Form, isFirst: boolean):
   const key = isFirst ? `first ${part}` : part
   const known = patterns.get(key)
   if (known !== undefined) {
-    known.lastIndex = 0 // a search that threw leaves another one
+    known.lastIndex = 0 // a search that threw leaves another value
     return known
   }
   const spelled = [...part].map((character, n) => spellings(character, written, isFirst && n === 0))
@@ -171,8 +154,8 @@ function patternOf(part: string, { written, patterns }: Form, isFirst: boolean):
 }
 
 /**
- * A pattern for the ways to write a character. A first character takes one backslash of a row: else the search of a text of
- * backslashes would begin anew at each of them.
+ * A pattern for all spellings of a character. The first character of a token accepts only one backslash of several: otherwise the
+ * search of a text of backslashes would start again at each of them.
  */
 function spellings(character: string, written: (character: string) => string, isFirst: boolean): string {
   const code = character.codePointAt(0) ?? 0
@@ -196,7 +179,7 @@ function spellings(character: string, written: (character: string) => string, is
 
 const MAY_HOLD_ESCAPES = /[%&]|\\[ux/]/i
 
-/** How a text writes a character that is not escaped further, and the patterns of characters in such a text. */
+/** How a kind of text writes a plain character, and the patterns for characters in such a text. */
 interface Form {
   readonly written: (character: string) => string
   readonly patterns: Map<string, RegExp>

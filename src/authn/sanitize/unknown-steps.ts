@@ -1,21 +1,21 @@
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { factorsIn, record } from '../upstream/read-answer.ts'
-import { walk } from './walk.ts'
 
 /**
- * Statuses, factor types and links that we have never heard of. They pass on like any other; they are counted by
- * name, for the portal team whose page may not know them either, and logged once a process.
+ * Unknown statuses, factor types and links. They are passed on like any other, and counted by name, because a portal's page may
+ * not know them either. Each name is logged once in a process.
  */
 export interface UnknownSteps {
-  note(answer: Readonly<Record<string, unknown>>, requestId: string): void
+  /** `linkNames` are the names in every `_links` of the answer. */
+  note(answer: Readonly<Record<string, unknown>>, linkNames: Iterable<string>, requestId: string): void
 }
 
-/** So many names get a metric of their own; the upstream can't fill our memory with names. */
+/** As many names have a metric of their own; more would let Okta's answers fill the memory. */
 const MAX_NAMES = 50
 const NAME = /^[\w:.-]{1,64}$/
 
-/** Every status of the specification and the field notes' first list. */
+/** All statuses of the specification, and those in the field notes. */
 export const STATUSES: ReadonlySet<string> = new Set([
   'SUCCESS',
   'PASSWORD_EXPIRED',
@@ -93,24 +93,14 @@ export function createUnknownSteps({ log, metrics }: UnknownStepsParts): Unknown
   }
 
   return {
-    note(answer, requestId) {
-      const { status, _embedded } = answer
+    note({ status, _embedded }, linkNames, requestId) {
       if (typeof status === 'string' && status !== '' && !STATUSES.has(status))
         count('status', status, requestId)
       for (const { factorType } of factorsIn(record(_embedded))) {
         if (typeof factorType === 'string' && !FACTOR_TYPES.has(factorType))
           count('factor', factorType, requestId)
       }
-      for (const link of linkNames(answer)) if (!LINKS.has(link)) count('link', link, requestId)
+      for (const link of linkNames) if (!LINKS.has(link)) count('link', link, requestId)
     },
   }
-}
-
-/** The names in every `_links`, at any depth. */
-function linkNames(answer: unknown): Set<string> {
-  const names = new Set<string>()
-  walk(answer, (key, member) => {
-    if (key === '_links') for (const name of Object.keys(record(member))) names.add(name)
-  })
-  return names
 }

@@ -6,12 +6,11 @@ import type { Sessions } from '../../session/sessions.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
-import type { ToBrowser } from '../sanitize/to-browser.ts'
-import type { UnknownSteps } from '../sanitize/unknown-steps.ts'
+import type { Sanitizer } from '../sanitize/sanitize.ts'
 import type { CallLimit } from '../throttling/call-limit.ts'
 import { completesEnrolment, type Enrolment, foundActive } from '../transaction/enrolment.ts'
 import type { Exchanged } from '../transaction/exchanged.ts'
-import type { Offers } from '../transaction/offers.ts'
+import type { OfferedResources } from '../transaction/offered-resources.ts'
 import { refusalOf, type StepAnswer } from '../transaction/step-outcome.ts'
 import {
   advance,
@@ -58,11 +57,10 @@ export interface ExchangeParts {
   readonly sessions: Pick<Sessions, 'get'>
   readonly endOtherSessions: EndOtherSessions
   readonly earnSession: EarnSession
-  readonly offers: Offers
+  readonly offeredResources: Pick<OfferedResources, 'keep'>
   readonly audit: StepAudit
   readonly callLimit: CallLimit
-  readonly unknownSteps: UnknownSteps
-  readonly toBrowser: ToBrowser
+  readonly sanitizer: Pick<Sanitizer, 'step'>
   readonly lifetime: Lifetime
   readonly maxOfferedSteps: number
   /** How long a redirect of a finished transaction can be used. */
@@ -78,11 +76,10 @@ export function createExchange(parts: ExchangeParts): Exchange {
     sessions,
     endOtherSessions,
     earnSession,
-    offers,
+    offeredResources,
     audit,
     callLimit,
-    unknownSteps,
-    toBrowser,
+    sanitizer,
     log,
     metrics,
     now,
@@ -111,7 +108,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     const reply = await (before.recovery === undefined
       ? callLimit.send(before, operation, client, send)
       : send())
-    const { body, offered, noneLeft } = toBrowser(reply.body, { before, handle }, client)
+    const { text: body, offered, noneLeft } = sanitizer.step(reply, { before, handle }, client)
     const { status, headers, errorCode } = reply
     const outcome: StepAnswer = { kind: 'answer', status, body, headers, errorCode, sessionId: undefined }
 
@@ -134,7 +131,6 @@ export function createExchange(parts: ExchangeParts): Exchange {
       log.error('person_changed', { requestId: client.requestId, operation })
       throw upstreamUnavailable(new Error('the answer is about another person'))
     }
-    unknownSteps.note(reply.body, client.requestId)
     if (noneLeft) {
       metrics.refusals.inc({ reason: 'every_factor_hidden' })
       log.warn('every_factor_hidden', { requestId: client.requestId, operation })
@@ -167,7 +163,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     if (isAnothers(open, answer.user?.id))
       return { ...refusePlanted(before, sending.call, client), status: answered, factorResult }
     const stateTokens = [after.stateToken, ...after.retiredTokens]
-    await offers.keep(client.device.id, offered, { handle, stateTokens, ttlMs })
+    await offeredResources.keep(client.device.id, offered, { handle, stateTokens, ttlMs })
 
     const keptFor = (sessionId: string | undefined) =>
       goesOn(after) ? after : remnantOf(after, offered, { expiresAtMs: now() + parts.remnantMs, sessionId })

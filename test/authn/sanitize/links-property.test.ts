@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { type RewriteOptions, rewriteAnswer } from '../../../src/authn/sanitize/links.ts'
-import { cutTokens } from '../../../src/authn/sanitize/tokens.ts'
+import { removeTokens } from '../../../src/authn/sanitize/tokens.ts'
 import { findStep } from '../../../src/authn/transaction/offered-steps.ts'
 import { TIMES } from '../../fuzz/fuzz.ts'
 
@@ -457,7 +457,7 @@ const RUNS = Math.ceil(3000 * TIMES)
 function comesOut(given: Record<string, unknown>, knownTokens: readonly string[] = []) {
   const answer: Record<string, unknown> = JSON.parse(JSON.stringify(given)) // as it comes over the wire
   const rewritten = rewriteAnswer(answer, { ...OPTIONS, knownTokens })
-  const { text } = cutTokens(JSON.stringify(rewritten.body), rewritten.tokens)
+  const { text } = removeTokens(JSON.stringify(rewritten.body), rewritten.tokens)
   return { text, offered: rewritten.offered, body: JSON.parse(text) as unknown }
 }
 

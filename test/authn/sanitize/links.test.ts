@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { type RewriteOptions, rewriteAnswer } from '../../../src/authn/sanitize/links.ts'
-import { cutTokens } from '../../../src/authn/sanitize/tokens.ts'
+import { removeTokens } from '../../../src/authn/sanitize/tokens.ts'
 import {
   findStep,
   inOneSpelling,
@@ -51,6 +51,34 @@ describe('tokens never reach the browser', () => {
     }
   })
 
+  test('tokens are all texts of 16 characters within token members, at any depth, links in them included', () => {
+    const text = (name: string) => `${name}-of-16-or-more-characters`
+    const { tokens, body } = rewrite(
+      {
+        stateToken: text('one'),
+        other: text('no'),
+        list: [
+          { SESSIONTOKEN: [text('two'), { any: text('three'), more: [[text('four')], 5, null, true] }] },
+        ],
+        recoveryToken: { stateToken: text('five'), href: `${UPSTREAM}/x?token=${text('six')}` },
+        _embedded: { recoveryToken: null, note: { text: text('no') } },
+      },
+      { knownTokens: [] },
+    )
+    expect(new Set(tokens)).toEqual(
+      new Set([
+        ...['one', 'two', 'three', 'four', 'five', 'six'].map(text),
+        `${UPSTREAM}/x?token=${text('six')}`,
+      ]),
+    )
+    expect(body).toEqual({
+      stateToken: HANDLE,
+      other: text('no'),
+      list: [{}],
+      _embedded: { note: { text: text('no') } },
+    })
+  })
+
   test('a state token of another one than before gives way too', () => {
     const { body, tokens } = rewrite({ stateToken: '00anotherStateTokenOfTheUpstream' })
     expect(body).toEqual({ stateToken: HANDLE })
@@ -65,9 +93,9 @@ describe('tokens never reach the browser', () => {
     }
     const rewritten = rewrite(body)
     expect(rewritten.body).toEqual({ other: {}, note: 'x token-in-a-list-1234' })
-    expect(cutTokens(JSON.stringify(rewritten.body), rewritten.tokens)).toEqual({
+    expect(removeTokens(JSON.stringify(rewritten.body), rewritten.tokens)).toEqual({
       text: '{"other":{},"note":"x "}',
-      cut: 1,
+      removed: 1,
     })
   })
 
@@ -130,27 +158,27 @@ describe('tokens never reach the browser', () => {
 
   test('a short one is cut from a page of the org, and counted; another host may call its own parameters so', () => {
     const page = hrefOf(`${UPSTREAM}/login/other?a=b&stateToken=short`)
-    expect([page.href, page.cutFromLinks]).toEqual([`${UPSTREAM}/login/other?a=b&stateToken=`, 1])
+    expect([page.href, page.tokensInLinks]).toEqual([`${UPSTREAM}/login/other?a=b&stateToken=`, 1])
     const third = hrefOf('https://third.example/?stateToken=short')
-    expect([third.href, third.cutFromLinks]).toEqual(['https://third.example/?stateToken=short', 0])
+    expect([third.href, third.tokensInLinks]).toEqual(['https://third.example/?stateToken=short', 0])
   })
 
   test('in other links it is cut, and that is counted', () => {
     const third = hrefOf(`https://third.example/x?state=${TOKEN}&y=1`)
-    expect([third.href, third.cutFromLinks, third.offered]).toEqual([
+    expect([third.href, third.tokensInLinks, third.offered]).toEqual([
       'https://third.example/x?state=&y=1',
       1,
       [],
     ])
     const page = hrefOf(`${UPSTREAM}/login/other?token=${TOKEN}#${TOKEN}`)
-    expect([page.href, page.cutFromLinks]).toEqual([`${UPSTREAM}/login/other?token=#`, 1])
+    expect([page.href, page.tokensInLinks]).toEqual([`${UPSTREAM}/login/other?token=#`, 1])
   })
 
   test('a token that begins with another one leaves no rest', () => {
     const longer = `${TOKEN}AndMore`
     const { href } = hrefOf(`https://third.example/${longer}`, { knownTokens: [TOKEN, longer] })
     expect(href).toBe('https://third.example/')
-    expect(cutTokens(`a ${longer} b`, [TOKEN, longer])).toEqual({ text: 'a  b', cut: 1 })
+    expect(removeTokens(`a ${longer} b`, [TOKEN, longer])).toEqual({ text: 'a  b', removed: 1 })
   })
 })
 
@@ -170,7 +198,7 @@ describe('links to the API move to our own address', () => {
     const result = hrefOf(href)
     expect(result.href).toBe(`${PUBLIC}${VERIFY}`)
     expect(result.offered).toEqual([{ path: VERIFY, query: '', methods: [] }])
-    expect(result.cutFromLinks).toBe(0)
+    expect(result.tokensInLinks).toBe(0)
   })
 
   test.each<[string, string]>([
@@ -197,7 +225,7 @@ describe('links to the API move to our own address', () => {
     ['another redirect in a folder', `${UPSTREAM}/app/login/token/redirect`],
     ['an identity provider in a folder', `${UPSTREAM}/app/sso/idps/0oa1`],
   ])('%s stays as it is, and is no step', (_name, href) => {
-    expect(hrefOf(href)).toMatchObject({ href, offered: [], cutFromLinks: 0 })
+    expect(hrefOf(href)).toMatchObject({ href, offered: [], tokensInLinks: 0 })
   })
 
   test.each([
@@ -340,16 +368,16 @@ describe('everything else passes untouched', () => {
   })
 })
 
-describe('the last guard', () => {
+describe('the token filter', () => {
   test.each([
     ['as it is', TOKEN],
     ['percent-encoded', encodeURIComponent('00token with spaces/and=signs')],
     ['in JSON’s own form', JSON.stringify('00token "with" quotes \\ and lines\n').slice(1, -1)],
   ])('finds a token %s', (_name, form) => {
     const tokens = [TOKEN, '00token with spaces/and=signs', '00token "with" quotes \\ and lines\n']
-    const { text, cut } = cutTokens(`{"a":"x${form}y","b":["${form}"]}`, tokens)
+    const { text, removed } = removeTokens(`{"a":"x${form}y","b":["${form}"]}`, tokens)
     expect(text).toBe('{"a":"xy","b":[""]}')
-    expect(cut).toBe(2)
+    expect(removed).toBe(2)
   })
 
   const spellings = [
@@ -373,27 +401,27 @@ describe('the last guard', () => {
         const knownTokens = [one, other]
         const hrefs = [`https://x.example/?t=${text}`, `${UPSTREAM}/sso/idps/1?t=${text}`]
         for (const out of [text, ...hrefs.map((href) => hrefOf(href, { knownTokens }).href)]) {
-          const guarded = cutTokens(out, knownTokens).text
+          const guarded = removeTokens(out, knownTokens).text
           for (const spell of spellings)
             for (const whole of knownTokens) expect(guarded).not.toContain(spell(whole))
-          expect(cutTokens(guarded, knownTokens)).toEqual({ text: guarded, cut: 0 })
+          expect(removeTokens(guarded, knownTokens)).toEqual({ text: guarded, removed: 0 })
         }
         const [third = ''] = hrefs.map((href) => hrefOf(href, { knownTokens }).href)
-        expect(cutTokens(third, knownTokens).cut).toBe(0) // nothing is left for the guard, and its alarm
+        expect(removeTokens(third, knownTokens).removed).toBe(0) // nothing is left for the guard, and its alarm
       }),
     )
   })
 
   test('does not go on for ever: tokens within tokens, over and over, are a RangeError', () => {
     const deep = TOKEN.slice(0, 20).repeat(1000) + TOKEN.slice(20).repeat(1000)
-    expect(() => cutTokens(deep, [TOKEN])).toThrow(RangeError)
+    expect(() => removeTokens(deep, [TOKEN])).toThrow(RangeError)
     expect(() => hrefOf(`https://x.example/?t=${deep}`)).toThrow(RangeError)
   })
 
   test('leaves what is too short to be a token', () => {
-    expect(cutTokens('{"a":"ok"}', ['ok', '', 'a', '"', 'x'.repeat(15)])).toEqual({
+    expect(removeTokens('{"a":"ok"}', ['ok', '', 'a', '"', 'x'.repeat(15)])).toEqual({
       text: '{"a":"ok"}',
-      cut: 0,
+      removed: 0,
     })
   })
 })

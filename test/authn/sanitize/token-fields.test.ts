@@ -1,11 +1,10 @@
 import { describe, expect, test } from '@jest/globals'
 import {
-  cutTokens,
-  swapParameters,
-  swapTokens,
+  removeTokens,
+  replaceParameters,
+  replaceTokens,
   tokenField,
   tokenList,
-  tokensIn,
   tokensInUrl,
 } from '../../../src/authn/sanitize/tokens.ts'
 
@@ -24,19 +23,6 @@ describe('which member is a token', () => {
   ])('%j: %s', (name, field) => {
     expect(tokenField(name)).toBe(field)
   })
-})
-
-test('tokens of an answer are all texts within its token members, at any depth, and no other text', () => {
-  expect(
-    tokensIn({
-      stateToken: 'one',
-      other: 'no',
-      list: [{ SESSIONTOKEN: ['two', { any: 'three', more: [['four'], 5, null, true] }] }],
-      recoveryToken: { stateToken: 'five' },
-      _embedded: { recoveryToken: null, note: { text: 'no' } },
-    }),
-  ).toEqual(['one', 'two', 'three', 'four', 'five'])
-  for (const none of [undefined, null, 'stateToken', 7, [], {}]) expect(tokensIn(none)).toEqual([])
 })
 
 describe('tokens that only a link names', () => {
@@ -78,7 +64,7 @@ describe('parameters that are tokens by their name', () => {
     ['?%zz=x&stateToken=y', '?%zz=x&stateToken=HANDLE'],
     ['?my-stateToken=x', '?my-stateToken=x'],
   ])('%j becomes %j', (link, wanted) => {
-    expect(swapParameters(link, 'HANDLE')).toBe(wanted)
+    expect(replaceParameters(link, 'HANDLE')).toBe(wanted)
   })
 })
 
@@ -90,28 +76,28 @@ describe('the tokens to look for', () => {
     expect(tokenList([SHORT, LONG, 'c'.repeat(15), '', SHORT, LONG])).toEqual([LONG, SHORT])
   })
 
-  test('are each cut, and counted', () => {
-    expect(cutTokens(`"${SHORT}-${LONG}-${SHORT}"`, [SHORT, LONG])).toEqual({ text: '"--"', cut: 3 })
+  test('are each removed, and counted', () => {
+    expect(removeTokens(`"${SHORT}-${LONG}-${SHORT}"`, [SHORT, LONG])).toEqual({ text: '"--"', removed: 3 })
   })
 
-  test('are cut once more where what stood around one was one itself', () => {
+  test('are removed once more where the text around one was one itself', () => {
     const nested = SHORT.slice(0, 8) + LONG + SHORT.slice(8)
-    expect(cutTokens(`"${nested}"`, [SHORT, LONG])).toEqual({ text: '""', cut: 2 })
-    expect(swapTokens(nested, [SHORT, LONG], '')).toBe('')
+    expect(removeTokens(`"${nested}"`, [SHORT, LONG])).toEqual({ text: '""', removed: 2 })
+    expect(replaceTokens(nested, [SHORT, LONG], '')).toBe('')
   })
 
-  test('give way to the handle, also where it is asked for nothing', () => {
-    expect(swapTokens('', [LONG], 'HANDLE')).toBe('')
-    expect(swapTokens(`?a=${LONG}&b=${SHORT}`, [LONG, SHORT], 'HANDLE')).toBe('?a=HANDLE&b=HANDLE')
-    expect(swapTokens(`?a=${LONG}&b=${SHORT}`, [LONG, SHORT], '')).toBe('?a=&b=')
+  test('are replaced by the handle, or by nothing', () => {
+    expect(replaceTokens('', [LONG], 'HANDLE')).toBe('')
+    expect(replaceTokens(`?a=${LONG}&b=${SHORT}`, [LONG, SHORT], 'HANDLE')).toBe('?a=HANDLE&b=HANDLE')
+    expect(replaceTokens(`?a=${LONG}&b=${SHORT}`, [LONG, SHORT], '')).toBe('?a=&b=')
   })
 
-  /** A round takes out the innermost ones: 31 rounds and one that finds nothing are the most. */
-  test('nested 31 deep are cut, nested deeper are a RangeError', () => {
+  /** A round removes the innermost ones: 31 rounds and one that finds nothing are the most. */
+  test('nested 31 deep are removed, nested deeper are a RangeError', () => {
     const TOKEN = 'abcdefghijklmnopqrst'
     const nested = (depth: number) => TOKEN.slice(0, 10).repeat(depth) + TOKEN.slice(10).repeat(depth)
-    expect(cutTokens(nested(31), [TOKEN])).toEqual({ text: '', cut: 31 })
-    expect(() => cutTokens(nested(32), [TOKEN])).toThrow(new RangeError('tokens within tokens'))
+    expect(removeTokens(nested(31), [TOKEN])).toEqual({ text: '', removed: 31 })
+    expect(() => removeTokens(nested(32), [TOKEN])).toThrow(new RangeError('tokens within tokens'))
   })
 })
 
@@ -127,18 +113,18 @@ test.each([
   ['characters of two units, as one point', '00token-\u{1f600}-of-an-org', '00token-\\u{1F600}-of-an-org'],
   ['characters of two units, as an entity', '00token-\u{1f600}-of-an-org', '00token-&#x1F600;-of-an-org'],
   ['characters that patterns use', '00.*+?()[]{}|^$-token', '00.*+?()[]{}|^$-token'],
-])('%s: the token is cut from a link', (_what, token, spelled) => {
-  expect(swapTokens(`?a=${spelled}&b=%20`, [token], '')).toBe('?a=&b=%20')
+])('%s: the token is removed from a link', (_what, token, spelled) => {
+  expect(replaceTokens(`?a=${spelled}&b=%20`, [token], '')).toBe('?a=&b=%20')
 })
 
 test('a token is found where \\u is the only escape of a link', () => {
   const spelled = [...'00Plainly-Fake_Token']
     .map((char) => `\\u00${char.charCodeAt(0).toString(16)}`)
     .join('')
-  expect(swapTokens(`?t=${spelled}`, ['00Plainly-Fake_Token'], 'HANDLE')).toBe('?t=HANDLE')
+  expect(replaceTokens(`?t=${spelled}`, ['00Plainly-Fake_Token'], 'HANDLE')).toBe('?t=HANDLE')
 })
 
 test('\\x has two digits: with three it does not spell a character beyond Latin-1', () => {
   const link = '?a=00token-\\x100-of-an-org&b=%20'
-  expect(swapTokens(link, ['00token-\u0100-of-an-org'], '')).toBe(link)
+  expect(replaceTokens(link, ['00token-\u0100-of-an-org'], '')).toBe(link)
 })

@@ -1,7 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
-import { asNoAnswer, createGuard, walked } from '../../../src/authn/sanitize/guard.ts'
-import { createToBrowser } from '../../../src/authn/sanitize/to-browser.ts'
-import { walk } from '../../../src/authn/sanitize/walk.ts'
+import { createSanitizer } from '../../../src/authn/sanitize/sanitize.ts'
 import { begin } from '../../../src/authn/transaction/transaction.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { collectLog } from '../../observability/collect-log.ts'
@@ -16,27 +14,48 @@ const PUBLIC = 'https://portal.example.net'
 
 let metrics: ReturnType<typeof createMetrics>
 let collected: ReturnType<typeof collectLog>
+let asked: string[][]
 beforeEach(() => {
   metrics = createMetrics()
   collected = collectLog()
+  asked = []
 })
 
-const guard = () => createGuard({ ownSecrets: () => [OWN_SECRET], log: collected.log, metrics })
-const cuts = async () =>
+const sanitizer = (hidden: readonly string[] = []) =>
+  createSanitizer({
+    resources: {
+      pictureHandle(device, path) {
+        asked.push([device, path])
+        return 'picture-handle'
+      },
+    },
+    upstreamOrigins: [UPSTREAM],
+    publicOrigin: PUBLIC,
+    ownSecrets: () => [OWN_SECRET],
+    hiddenFactors: new Set(hidden),
+    log: collected.log,
+    metrics,
+  })
+const before = { ...begin('device', 'ada', 0), stateToken: TOKEN, retiredTokens: [RETIRED] }
+const sanitized = (body: Record<string, unknown>, hidden: readonly string[] = [], isError = false) =>
+  sanitizer(hidden).step({ body, isError }, { before, handle: HANDLE }, CLIENT)
+const removals = async () =>
   (await metrics.tokensCut.get()).values.map(({ labels, value }) => [labels.by, value] as const)
 
 describe('the token filter', () => {
   test('passes an answer without tokens as it is, and says nothing', async () => {
-    expect(guard()({ status: 'SUCCESS', list: [1, null] }, [TOKEN], CLIENT)).toBe(
-      '{"status":"SUCCESS","list":[1,null]}',
-    )
-    expect([await cuts(), collected.lines()]).toEqual([[], []])
+    const answer = { status: 'SUCCESS', list: [1, null] }
+    const { body, text } = sanitized(answer)
+    expect(text).toBe('{"status":"SUCCESS","list":[1,null]}')
+    expect(body).toEqual(answer)
+    expect([await removals(), collected.lines()]).toEqual([[], []])
   })
 
   test('removes tokens and the broker’s own secrets, counts each and raises an alarm without them', async () => {
-    const body = guard()({ a: `x${TOKEN}y`, b: [OWN_SECRET, `${TOKEN}`] }, [TOKEN], CLIENT)
-    expect(body).toBe('{"a":"xy","b":["",""]}')
-    expect(await cuts()).toEqual([['guard', 3]])
+    const { body, text } = sanitized({ a: `x${TOKEN}y`, b: [OWN_SECRET, `${TOKEN}`] })
+    expect(text).toBe('{"a":"xy","b":["",""]}')
+    expect(body).toEqual({ a: 'xy', b: ['', ''] })
+    expect(await removals()).toEqual([['guard', 3]])
     expect(collected.lines()).toMatchObject([
       { level: 'error', event: 'token_cut_by_guard', requestId: 'request-1', count: 3 },
     ])
@@ -44,129 +63,108 @@ describe('the token filter', () => {
   })
 })
 
-describe('an answer that cannot be walked', () => {
-  test('is 502', () => {
-    const nested = () => {
-      throw new RangeError('Maximum call stack size exceeded')
-    }
-    expect(() => walked(nested)).toThrow(
-      expect.objectContaining({
-        status: 502,
-        code: 'E0000009',
-        cause: expect.objectContaining({ kind: 'unusable', code: 'too deep' }),
-      }),
-    )
-  })
-
-  test('any other error stays what it is', () => {
-    const error = new TypeError('another')
-    expect(asNoAnswer(error)).toBe(error)
-    expect(() =>
-      walked(() => {
-        throw error
-      }),
-    ).toThrow(error)
-  })
-
-  test('what can be walked gives its result', () => {
-    expect(walked(() => 7)).toBe(7)
-  })
-})
-
-describe('walking an answer', () => {
-  const visited = (value: unknown, stopAt?: string) => {
-    const names: string[] = []
-    walk(value, (name, member) => {
-      names.push(`${name}=${typeof member}`)
-      return name !== stopAt
-    })
-    return names
-  }
-
-  test('visits each member of each object, at any depth', () => {
-    expect(visited({ a: 1, b: { c: [{ d: 'x' }, 7, [{ e: null }]] } })).toEqual([
-      'a=number',
-      'b=object',
-      'c=object',
-      'd=string',
-      'e=object',
-    ])
-  })
-
-  test('leaves out what is below a member that its visit refused', () => {
-    expect(visited({ a: { b: 1 }, c: { d: 2 } }, 'a')).toEqual(['a=object', 'c=object', 'd=number'])
-  })
-
-  test.each([[null], [undefined], ['text'], [7], [[]], [[1, 'x', null]]])('%j has no members', (value) => {
-    expect(visited(value)).toEqual([])
-  })
-})
-
-describe('an answer for the browser', () => {
-  const before = { ...begin('device', 'ada', 0), stateToken: TOKEN, retiredTokens: [RETIRED] }
-  const asked: string[][] = []
-  const toBrowser = (answer: Record<string, unknown>, hidden: readonly string[] = []) =>
-    createToBrowser({
-      offers: {
-        pictureHandle(device, path) {
-          asked.push([device, path])
-          return 'picture-handle'
-        },
-      },
-      upstreamOrigins: [UPSTREAM],
-      publicOrigin: PUBLIC,
-      guard: guard(),
-      hiddenFactors: new Set(hidden),
-      metrics,
-    })(answer, { before, handle: HANDLE }, CLIENT)
-
+describe('an answer of a step', () => {
   test('has the handle, its links at our address, and offers what Okta offered', async () => {
     const path = '/api/v1/authn/factors/ost1/verify'
-    const { body, offered, noneLeft } = toBrowser({
+    const { body, text, offered, noneLeft } = sanitized({
       stateToken: TOKEN,
       _links: { next: { href: `${UPSTREAM}${path}`, hints: { allow: ['POST'] } } },
     })
-    expect(JSON.parse(body)).toEqual({
+    expect(body).toEqual({
       stateToken: HANDLE,
       _links: { next: { href: `${PUBLIC}${path}`, hints: { allow: ['POST'] } } },
     })
+    expect(text).toBe(JSON.stringify(body))
     expect(offered).toEqual([{ path, query: '', methods: ['POST'] }])
-    expect([noneLeft, await cuts()]).toEqual([false, []])
+    expect([noneLeft, await removals()]).toEqual([false, []])
   })
 
   test('has no token of the transaction, replaced ones included; those in links are counted apart', async () => {
-    const { body } = toBrowser({
+    const { body } = sanitized({
       a: `${TOKEN} ${RETIRED}`,
       link: { href: `https://elsewhere.example/${TOKEN}` },
     })
-    expect(JSON.parse(body)).toEqual({ a: ' ', link: { href: 'https://elsewhere.example/' } })
-    expect(await cuts()).toEqual([
-      ['guard', 2],
+    expect(body).toEqual({ a: ' ', link: { href: 'https://elsewhere.example/' } })
+    expect(await removals()).toEqual([
       ['link', 1],
+      ['guard', 2],
     ])
   })
 
   test('has the path of a picture with a handle of this device', () => {
     const path = '/api/v1/users/00u1/factors/ost1/qr/pictureTokenOfTheUpstream'
-    const { body } = toBrowser({ qrcode: { href: `${UPSTREAM}${path}`, type: 'image/png' } })
-    expect(JSON.parse(body).qrcode.href).toBe(`${PUBLIC}/api/v1/users/00u1/factors/ost1/qr/picture-handle`)
+    const { body } = sanitized({ qrcode: { href: `${UPSTREAM}${path}`, type: 'image/png' } })
+    const href = `${PUBLIC}/api/v1/users/00u1/factors/ost1/qr/picture-handle`
+    expect(body).toEqual({ qrcode: { href, type: 'image/png' } })
     expect(asked).toEqual([[CLIENT.device.id, path]])
   })
 
   test('has no hidden factor and offers none, and says when none is left', () => {
     const link = { href: `${UPSTREAM}/api/v1/authn/factors/ufs1/verify` }
     const answer = { _embedded: { factors: [{ factorType: 'question', _links: { verify: link } }] } }
-    expect(toBrowser(answer, ['question'])).toEqual({
-      body: '{"_embedded":{"factors":[]}}',
+    expect(sanitized(answer, ['question'])).toEqual({
+      body: { _embedded: { factors: [] } },
+      text: '{"_embedded":{"factors":[]}}',
       offered: [],
       noneLeft: true,
     })
-    expect(toBrowser(answer).offered).toHaveLength(1)
+    expect(sanitized(answer).offered).toHaveLength(1)
   })
 
-  test('nested too deep is 502', () => {
+  test('nested too deep, in objects or in tokens, is 502', () => {
     let deep: unknown = {}
     for (let depth = 0; depth < 20_000; depth++) deep = { deep }
-    expect(() => toBrowser({ deep })).toThrow(expect.objectContaining({ status: 502, code: 'E0000009' }))
+    const nestedTokens = TOKEN.slice(0, 10).repeat(40) + TOKEN.slice(10).repeat(40)
+    for (const answer of [{ deep }, { nestedTokens }])
+      expect(() => sanitized(answer)).toThrow(
+        expect.objectContaining({
+          status: 502,
+          code: 'E0000009',
+          cause: expect.objectContaining({ outcome: 'unusable', code: 'too deep' }),
+        }),
+      )
+  })
+
+  test('any other error stays what it is', () => {
+    const error = new TypeError('another')
+    const broken = createSanitizer({
+      resources: {
+        pictureHandle() {
+          throw error
+        },
+      },
+      upstreamOrigins: [UPSTREAM],
+      publicOrigin: PUBLIC,
+      ownSecrets: () => [],
+      hiddenFactors: new Set(),
+      log: collected.log,
+      metrics,
+    })
+    const href = `${UPSTREAM}/api/v1/users/00u1/factors/ost1/qr/pictureTokenOfTheUpstream`
+    const step = () => broken.step({ body: { href }, isError: false }, { before, handle: HANDLE }, CLIENT)
+    expect(step).toThrow(error)
+  })
+})
+
+describe('unknown names in an answer', () => {
+  const answer = {
+    status: 'LEVITATING',
+    _embedded: { list: [{ _links: { bend: {} } }] },
+    _links: { next: {} },
+  }
+  const counted = async () =>
+    (await metrics.unknownSteps.get()).values.map(({ labels }) => [labels.kind, labels.name])
+
+  test('are counted, at any depth', async () => {
+    sanitized(answer)
+    expect(await counted()).toEqual([
+      ['status', 'LEVITATING'],
+      ['link', 'bend'],
+    ])
+  })
+
+  test('are not counted for an Error object', async () => {
+    sanitized(answer, [], true)
+    expect(await counted()).toEqual([])
   })
 })

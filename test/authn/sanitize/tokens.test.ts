@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { cutTokens, swapTokens } from '../../../src/authn/sanitize/tokens.ts'
+import { removeTokens, replaceTokens } from '../../../src/authn/sanitize/tokens.ts'
 
 /** However a text spells a token, it is cut out of it, and what remains is the same JSON without it. */
 
@@ -58,14 +58,14 @@ describe.each(Object.entries(SPELLINGS))('a token %s', (_spelling, spelled) => {
     ['behind backslashes', 'C:\\\\', '\\\\'],
     ['twice', `${spelled} and `, ''],
   ])('%s is cut', (_where, before, after) => {
-    const { text, cut } = cutTokens(JSON.stringify({ value: before + spelled + after, n: 1 }), [TOKEN])
-    expect(cut).toBe(before.includes(' and ') ? 2 : 1)
+    const { text, removed } = removeTokens(JSON.stringify({ value: before + spelled + after, n: 1 }), [TOKEN])
+    expect(removed).toBe(before.includes(' and ') ? 2 : 1)
     const { value, n } = JSON.parse(text)
     expect([plain(value), n]).toEqual([plain(before.replace(spelled, '') + after), 1])
   })
 
   test('is swapped for the handle in a link', () => {
-    expect(plain(swapTokens(`?a=1&t=${spelled}&b=2`, [TOKEN], '00handle'))).toBe('?a=1&t=00handle&b=2')
+    expect(plain(replaceTokens(`?a=1&t=${spelled}&b=2`, [TOKEN], '00handle'))).toBe('?a=1&t=00handle&b=2')
   })
 })
 
@@ -98,7 +98,7 @@ describe.each([
     '5cu0041-Plainly-Fake',
   ])('the token %s is cut', (token) => {
     for (const spelled of [token, `${token.slice(0, 12)}%${hex(token[12] ?? '', 2)}${token.slice(13)}`]) {
-      const { text } = cutTokens(JSON.stringify({ value: `${before}${spelled} & more` }), [token])
+      const { text } = removeTokens(JSON.stringify({ value: `${before}${spelled} & more` }), [token])
       expect(text).not.toContain(token.slice(8, 12))
     }
   })
@@ -110,14 +110,14 @@ test.each([
 ])('%s ends where the next character is spelled in another way', (_what, spell) => {
   const digits = (char: string) => `%${hex(char, 2)}`
   const value = CHARS.map((char, n) => (n % 2 === 0 ? spell(char) : digits(char))).join('')
-  expect(cutTokens(JSON.stringify({ value }), [TOKEN])).toEqual({ text: '{"value":""}', cut: 1 })
+  expect(removeTokens(JSON.stringify({ value }), [TOKEN])).toEqual({ text: '{"value":""}', removed: 1 })
 })
 
 test('a token whose slashes alone are escaped, as in JSON, is cut', () => {
   const value = '00Plainly\\/Fake\\/Token'
-  expect(cutTokens(JSON.stringify({ value }), ['00Plainly/Fake/Token'])).toEqual({
+  expect(removeTokens(JSON.stringify({ value }), ['00Plainly/Fake/Token'])).toEqual({
     text: '{"value":""}',
-    cut: 1,
+    removed: 1,
   })
 })
 
@@ -131,9 +131,9 @@ test.each([
   ],
 ])('a token that looks like escapes is cut %s', (_spelling, spell) => {
   const value = spell('a;%25b;&%41;-Plainly-Fake;')
-  expect(cutTokens(JSON.stringify({ value }), ['a;%25b;&%41;-Plainly-Fake;'])).toEqual({
+  expect(removeTokens(JSON.stringify({ value }), ['a;%25b;&%41;-Plainly-Fake;'])).toEqual({
     text: '{"value":""}',
-    cut: 1,
+    removed: 1,
   })
 })
 
@@ -143,5 +143,8 @@ test.each([
   ['a cut escape', '\\u003'],
 ])('%s is not the first character of a token', (_what, first) => {
   const value = first + TOKEN.slice(1)
-  expect(cutTokens(JSON.stringify({ value }), [TOKEN])).toEqual({ text: JSON.stringify({ value }), cut: 0 })
+  expect(removeTokens(JSON.stringify({ value }), [TOKEN])).toEqual({
+    text: JSON.stringify({ value }),
+    removed: 0,
+  })
 })

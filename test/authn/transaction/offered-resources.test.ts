@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
 import type { Client } from '../../../src/authn/browser/client.ts'
-import { createGuard } from '../../../src/authn/sanitize/guard.ts'
-import { createOfferedGets } from '../../../src/authn/sign-in/offered-gets.ts'
+import { createSanitizer } from '../../../src/authn/sanitize/sanitize.ts'
+import { createFetchOffered } from '../../../src/authn/sign-in/fetch-offered.ts'
+import { createOfferedResources } from '../../../src/authn/transaction/offered-resources.ts'
 import type { OfferedStep } from '../../../src/authn/transaction/offered-steps.ts'
-import { createOffers } from '../../../src/authn/transaction/offers.ts'
 import { begin, type Transaction } from '../../../src/authn/transaction/transaction.ts'
 import { createSeal } from '../../../src/crypto/seal.ts'
 import { createSigner } from '../../../src/crypto/sign.ts'
@@ -43,17 +43,17 @@ const isClosed = (handle: string) => open.delete(`former ${handle}`)
 
 let open: Map<string, Transaction>
 let entries: Map<string, MemoryEntry>
-let parts: ReturnType<typeof offersOn>
+let parts: ReturnType<typeof resourcesOn>
 
-/** Offers with master keys of their own, on the store of the test. */
-function offersOn(...keys: readonly Buffer[]) {
+/** Offered resources with master keys of their own, on the store of the test. */
+function resourcesOn(...keys: readonly Buffer[]) {
   const store = createMemoryStore({ entries, now: () => 0 })
   const seal = createSeal(() => keys, 'offer')
   const names = createSigner(() => keys, 'offer-names')
   const { log, lines } = collectLog()
   const metrics = createMetrics()
-  const offers = createOffers({ store, seal, names, transactions, log, metrics })
-  return { offers, store, seal, metrics, log, lines }
+  const resources = createOfferedResources({ store, seal, names, transactions, log, metrics })
+  return { resources, store, seal, metrics, log, lines }
 }
 
 const OLD_KEY = Buffer.alloc(32, 1)
@@ -63,18 +63,18 @@ beforeEach(() => {
   entries = new Map()
   open = new Map()
   isOpen(HANDLE)
-  parts = offersOn(OLD_KEY)
+  parts = resourcesOn(OLD_KEY)
 })
 
 const keep = (path: string, { handle = HANDLE, stateTokens = [STATE_TOKEN] } = {}) =>
-  parts.offers.keep(DEVICE, [offeredGet(path)], { handle, stateTokens, ttlMs: TTL_MS })
+  parts.resources.keep(DEVICE, [offeredGet(path)], { handle, stateTokens, ttlMs: TTL_MS })
 const publicPicture = () =>
-  `/api/v1/users/00u1/factors/ost1/qr/${parts.offers.pictureHandle(DEVICE, PICTURE)}`
+  `/api/v1/users/00u1/factors/ost1/qr/${parts.resources.pictureHandle(DEVICE, PICTURE)}`
 
 describe('what is offered to a GET', () => {
   test('security questions are found at their own path, with the tokens that must not come out of them', async () => {
     await keep(QUESTIONS)
-    expect(await parts.offers.find(DEVICE, QUESTIONS)).toMatchObject({
+    expect(await parts.resources.find(DEVICE, QUESTIONS)).toMatchObject({
       path: QUESTIONS,
       stateTokens: [STATE_TOKEN],
     })
@@ -84,12 +84,12 @@ describe('what is offered to a GET', () => {
     await keep(PICTURE)
     expect(publicPicture()).not.toContain(QR_TOKEN)
     expect(publicPicture()).toBe(publicPicture())
-    expect(await parts.offers.find(DEVICE, publicPicture())).toMatchObject({ path: PICTURE })
-    expect(await parts.offers.find(DEVICE, PICTURE)).toBeUndefined()
+    expect(await parts.resources.find(DEVICE, publicPicture())).toMatchObject({ path: PICTURE })
+    expect(await parts.resources.find(DEVICE, PICTURE)).toBeUndefined()
   })
 
   test('handles differ by device and by picture', () => {
-    const { pictureHandle } = parts.offers
+    const { pictureHandle } = parts.resources
     const handles = [
       pictureHandle(DEVICE, PICTURE),
       pictureHandle(OTHER_DEVICE, PICTURE),
@@ -101,8 +101,8 @@ describe('what is offered to a GET', () => {
   test('another device finds nothing', async () => {
     await keep(QUESTIONS)
     await keep(PICTURE)
-    expect(await parts.offers.find(OTHER_DEVICE, QUESTIONS)).toBeUndefined()
-    expect(await parts.offers.find(OTHER_DEVICE, publicPicture())).toBeUndefined()
+    expect(await parts.resources.find(OTHER_DEVICE, QUESTIONS)).toBeUndefined()
+    expect(await parts.resources.find(OTHER_DEVICE, publicPicture())).toBeUndefined()
     expect(parts.lines()).toEqual([])
   })
 
@@ -130,30 +130,30 @@ describe('what is offered to a GET', () => {
 
   test('several are kept at once, and a later mention takes the place of the earlier one', async () => {
     const by = { handle: HANDLE, stateTokens: [], ttlMs: TTL_MS }
-    await parts.offers.keep(DEVICE, [offeredGet(QUESTIONS), offeredGet(PICTURE)], by)
+    await parts.resources.keep(DEVICE, [offeredGet(QUESTIONS), offeredGet(PICTURE)], by)
     await keep(QUESTIONS, { stateTokens: ['00newer-state-token'] })
     expect(entries.size).toBe(2)
-    expect((await parts.offers.find(DEVICE, QUESTIONS))?.stateTokens).toEqual(['00newer-state-token'])
+    expect((await parts.resources.find(DEVICE, QUESTIONS))?.stateTokens).toEqual(['00newer-state-token'])
   })
 
   test('is found under the former key if the transaction of the newer record has ended', async () => {
     await keep(QUESTIONS)
-    const { offers } = offersOn(NEW_KEY, OLD_KEY)
+    const { resources } = resourcesOn(NEW_KEY, OLD_KEY)
     const by = { handle: 'ended', stateTokens: [], ttlMs: TTL_MS }
-    await offers.keep(DEVICE, [offeredGet(QUESTIONS)], by)
-    expect((await offers.find(DEVICE, QUESTIONS))?.user).toEqual(ALICE)
+    await resources.keep(DEVICE, [offeredGet(QUESTIONS)], by)
+    expect((await resources.find(DEVICE, QUESTIONS))?.user).toEqual(ALICE)
   })
 
   test('is found after a change of keys too', async () => {
     await keep(QUESTIONS)
-    const rotated = offersOn(NEW_KEY, OLD_KEY)
-    expect(await rotated.offers.find(DEVICE, QUESTIONS)).toMatchObject({ path: QUESTIONS })
+    const rotated = resourcesOn(NEW_KEY, OLD_KEY)
+    expect(await rotated.resources.find(DEVICE, QUESTIONS)).toMatchObject({ path: QUESTIONS })
     expect(rotated.lines()).toEqual([])
   })
 })
 
 describe('an offer', () => {
-  const found = () => parts.offers.find(DEVICE, QUESTIONS)
+  const found = () => parts.resources.find(DEVICE, QUESTIONS)
 
   test('names the user of its transaction', async () => {
     await keep(QUESTIONS)
@@ -209,13 +209,13 @@ describe('a stored offer of another version', () => {
 
   test('without state tokens is read as having none', async () => {
     await write(JSON.stringify({ version: 1, path: QUESTIONS }))
-    expect(await parts.offers.find(DEVICE, QUESTIONS)).toMatchObject({ path: QUESTIONS, stateTokens: [] })
+    expect(await parts.resources.find(DEVICE, QUESTIONS)).toMatchObject({ path: QUESTIONS, stateTokens: [] })
   })
 
   test('that names no transaction is found until it expires, without a user', async () => {
     await write(JSON.stringify({ version: 1, path: QUESTIONS, stateTokens: [STATE_TOKEN] }))
     isClosed(HANDLE)
-    expect(await parts.offers.find(DEVICE, QUESTIONS)).toEqual({
+    expect(await parts.resources.find(DEVICE, QUESTIONS)).toEqual({
       path: QUESTIONS,
       stateTokens: [STATE_TOKEN],
       user: { userId: undefined, login: undefined },
@@ -234,7 +234,7 @@ describe('a stored offer of another version', () => {
     'that cannot be read is as none, counted and logged: %s',
     async (text) => {
       await write(text)
-      expect(await parts.offers.find(DEVICE, QUESTIONS)).toBeUndefined()
+      expect(await parts.resources.find(DEVICE, QUESTIONS)).toBeUndefined()
       expect(await parts.metrics.unreadableRecords.get()).toMatchObject({
         values: [{ value: 1, labels: { kind: 'offer' } }],
       })
@@ -245,7 +245,7 @@ describe('a stored offer of another version', () => {
   test('that cannot be read is written over', async () => {
     await write('no JSON')
     await keep(QUESTIONS)
-    expect(await parts.offers.find(DEVICE, QUESTIONS)).toMatchObject({ path: QUESTIONS })
+    expect(await parts.resources.find(DEVICE, QUESTIONS)).toMatchObject({ path: QUESTIONS })
   })
 })
 
@@ -256,19 +256,14 @@ describe('a GET of what was offered', () => {
   const secrets = { own: ['our-own-secret-token'] }
 
   const gets = () =>
-    createOfferedGets({
+    createFetchOffered({
       upstream: {
         async fetch(path, accept, client) {
           sent.push({ path, accept, client })
           return { status: 200, headers: {}, json: undefined, bytes: Buffer.alloc(0), ...answer }
         },
-        look: never,
-        send: never,
-        deadline: never,
-        tokenState: never,
-        close: never,
       },
-      offers: parts.offers,
+      resources: parts.resources,
       callLimit: {
         async send(user, operation, _client, send) {
           const reply = await send()
@@ -276,11 +271,16 @@ describe('a GET of what was offered', () => {
           return reply
         },
       },
-      upstreamOrigins: [UPSTREAM],
-      publicOrigin: PUBLIC,
-      guard: createGuard({ ownSecrets: () => secrets.own, log: parts.log, metrics: parts.metrics }),
+      sanitizer: createSanitizer({
+        resources: parts.resources,
+        upstreamOrigins: [UPSTREAM],
+        publicOrigin: PUBLIC,
+        ownSecrets: () => secrets.own,
+        hiddenFactors: new Set(),
+        log: parts.log,
+        metrics: parts.metrics,
+      }),
       maxPictureBytes: MAX_PICTURE_BYTES,
-      metrics: parts.metrics,
     })
   const cutBy = async (by: string) =>
     (await parts.metrics.tokensCut.get()).values.find(({ labels }) => labels.by === by)?.value
@@ -373,9 +373,9 @@ describe('a GET of what was offered', () => {
       await expect(ask()).rejects.toMatchObject({ status: 502, code: 'E0000009' })
     })
 
-    test('an object is named in the cause', async () => {
+    test('an object is unusable, as its cause says', async () => {
       answer = { json: {} }
-      await expect(ask()).rejects.toMatchObject({ cause: { message: 'the list is not what was offered' } })
+      await expect(ask()).rejects.toMatchObject({ cause: { outcome: 'unusable', upstreamStatus: 200 } })
     })
 
     test('nested too deep is no answer: 502', async () => {
@@ -425,9 +425,7 @@ describe('a GET of what was offered', () => {
 
     test('that is none names its status in the cause', async () => {
       answer = { status: 302 }
-      await expect(ask()).rejects.toMatchObject({
-        cause: { outcome: 'unusable', upstreamStatus: 302 },
-      })
+      await expect(ask()).rejects.toMatchObject({ cause: { outcome: 'unusable', upstreamStatus: 302 } })
     })
 
     test.each([400, 404])(
@@ -458,7 +456,3 @@ describe('a GET of what was offered', () => {
     )
   })
 })
-
-function never(): never {
-  throw new Error('not part of a GET')
-}

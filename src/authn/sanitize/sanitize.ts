@@ -1,0 +1,114 @@
+import { upstreamUnavailable } from '../../errors.ts'
+import type { Logger } from '../../observability/logger.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
+import type { Client } from '../browser/client.ts'
+import type { OfferedResource, OfferedResources } from '../transaction/offered-resources.ts'
+import { type OfferedStep, PICTURE } from '../transaction/offered-steps.ts'
+import type { Transaction } from '../transaction/transaction.ts'
+import type { AuthnReply } from '../upstream/read-answer.ts'
+import { type HiddenFactors, withoutHidden } from './hidden-factors.ts'
+import { type RewriteOptions, type Rewritten, rewriteAnswer } from './links.ts'
+import { removeTokens } from './tokens.ts'
+import { createUnknownSteps } from './unknown-steps.ts'
+
+/** Okta's answers as a browser may see them. An answer that is nested too deep is not one of the API: 502. */
+export interface Sanitizer {
+  /** The answer of a step: with the handle in place of the state token, and without hidden factors. */
+  step(
+    reply: Pick<AuthnReply, 'body' | 'isError'>,
+    asked: { readonly before: Transaction; readonly handle: string },
+    client: Client,
+  ): SanitizedStep
+  /** The content of an offered resource. No handle is known here, so a state token is removed. */
+  resource(content: unknown, resource: OfferedResource, client: Client): Sanitized<unknown>
+}
+
+export interface Sanitized<Body> {
+  readonly body: Body
+  /** `body`, serialized. */
+  readonly text: string
+}
+
+export interface SanitizedStep extends Sanitized<Readonly<Record<string, unknown>>> {
+  readonly offered: readonly OfferedStep[]
+  /** All factors of a list were hidden. */
+  readonly noneLeft: boolean
+}
+
+export interface SanitizerDeps {
+  readonly resources: Pick<OfferedResources, 'pictureHandle'>
+  readonly upstreamOrigins: RewriteOptions['upstreamOrigins']
+  readonly publicOrigin: string
+  /** Secrets of the broker that must not be in any answer. */
+  readonly ownSecrets: () => readonly string[]
+  readonly hiddenFactors: HiddenFactors
+  readonly log: Logger
+  readonly metrics: Metrics
+}
+
+export function createSanitizer(deps: SanitizerDeps): Sanitizer {
+  const { upstreamOrigins, publicOrigin, hiddenFactors, resources } = deps
+  const unknownSteps = createUnknownSteps(deps)
+
+  return {
+    step: (reply, { before, handle }, client) =>
+      orTooDeep(() => {
+        const { answer, noneLeft } =
+          hiddenFactors.size === 0
+            ? { answer: reply.body, noneLeft: false }
+            : withoutHidden(reply.body, hiddenFactors)
+        const rewritten = rewriteAnswer(answer, {
+          upstreamOrigins,
+          publicOrigin,
+          handle,
+          knownTokens: [before.stateToken, ...before.retiredTokens],
+          pictureHandle: (path) => resources.pictureHandle(client.device.id, path),
+        })
+        if (!reply.isError) unknownSteps.note(reply.body, rewritten.linkNames, client.requestId)
+        const { body, offered } = rewritten
+        return { ...filterTokens(deps, body, rewritten, client), offered, noneLeft }
+      }),
+
+    resource: (content, { path, stateTokens }, client) =>
+      orTooDeep(() => {
+        const pictureToken = PICTURE.exec(path)?.[2] ?? ''
+        const rewritten = rewriteAnswer(
+          { content },
+          {
+            upstreamOrigins,
+            publicOrigin,
+            handle: undefined,
+            knownTokens: [...stateTokens, pictureToken],
+            pictureHandle: () => '',
+          },
+        )
+        return filterTokens(deps, rewritten.body.content, rewritten, client)
+      }),
+  }
+}
+
+/** The token filter: searches the serialized answer, as it is sent, for tokens and for the broker's own secrets. */
+function filterTokens<Body>(
+  { ownSecrets, log, metrics }: SanitizerDeps,
+  body: Body,
+  { tokens, tokensInLinks }: Rewritten,
+  { requestId }: Client,
+): Sanitized<Body> {
+  if (tokensInLinks > 0) metrics.tokensCut.inc({ by: 'link' }, tokensInLinks)
+  const { text, removed } = removeTokens(JSON.stringify(body), [...tokens, ...ownSecrets()])
+  if (removed === 0) return { body, text }
+  metrics.tokensCut.inc({ by: 'guard' }, removed)
+  log.error('token_cut_by_guard', { requestId, count: removed })
+  return { body: JSON.parse(text), text }
+}
+
+/** Deep nesting exhausts the stack, and nested tokens the rounds of the filter: both throw a RangeError. */
+function orTooDeep<Result>(sanitize: () => Result): Result {
+  try {
+    return sanitize()
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw upstreamUnavailable(new UpstreamFailure('unusable', { code: 'too deep' }))
+  }
+}

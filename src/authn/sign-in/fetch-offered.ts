@@ -1,0 +1,93 @@
+import { stepNotOffered, upstreamUnavailable } from '../../errors.ts'
+import { DependencyFailure } from '../../observability/dependency-failure.ts'
+import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
+import type { Client } from '../browser/client.ts'
+import type { Sanitizer } from '../sanitize/sanitize.ts'
+import type { CallLimit } from '../throttling/call-limit.ts'
+import type { OfferedResource, OfferedResources } from '../transaction/offered-resources.ts'
+import type { StepAnswer } from '../transaction/step-outcome.ts'
+import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
+import { toReply } from '../upstream/read-answer.ts'
+
+/** Fetches offered resources for the device that they were offered to. They count as calls of the user. */
+export interface FetchOffered {
+  questions(publicPath: string, client: Client): Promise<StepAnswer>
+  /** The picture, or Okta's error, as it may no longer have the picture. */
+  picture(publicPath: string, client: Client): Promise<Picture | StepAnswer>
+}
+
+export interface Picture {
+  readonly kind: 'picture'
+  readonly type: string
+  readonly bytes: Buffer
+}
+
+export interface FetchOfferedDeps {
+  readonly upstream: Pick<AuthnUpstream, 'fetch'>
+  readonly resources: Pick<OfferedResources, 'find'>
+  readonly callLimit: CallLimit
+  readonly sanitizer: Pick<Sanitizer, 'resource'>
+  readonly maxPictureBytes: number
+}
+
+/** Formats that contain pixels only, no script or link. */
+const PICTURE_TYPE = /^image\/(?:png|jpeg|gif|webp)$/
+
+export function createFetchOffered(deps: FetchOfferedDeps): FetchOffered {
+  const { upstream, resources, callLimit, sanitizer, maxPictureBytes } = deps
+
+  const find = async (publicPath: string, { device }: Client): Promise<OfferedResource> => {
+    const resource = device.returned ? await resources.find(device.id, publicPath) : undefined
+    if (resource === undefined) throw stepNotOffered()
+    return resource
+  }
+
+  const fetch = ({ path, user }: OfferedResource, operation: string, accept: string, client: Client) =>
+    callLimit.send(user, operation, client, async () => {
+      const answer = await upstream.fetch(path, accept, client)
+      return { ...answer, isError: answer.status >= 400 }
+    })
+
+  /** An Error object of the API; throws 502 for anything else. */
+  const errorIn = (answer: UpstreamAnswer, resource: OfferedResource, client: Client): StepAnswer => {
+    const { status, body, headers, errorCode, isError } = toReply(answer)
+    if (!isError) throw unusable(status)
+    return answerOf(status, sanitizer.resource(body, resource, client).text, { headers, errorCode })
+  }
+
+  return {
+    async questions(publicPath, client) {
+      const resource = await find(publicPath, client)
+      const answer = await fetch(resource, 'questions', 'application/json', client)
+      const { json: list, status } = answer
+      if (!Array.isArray(list) || status !== 200) return errorIn(answer, resource, client)
+      return answerOf(200, sanitizer.resource(list, resource, client).text)
+    },
+
+    async picture(publicPath, client) {
+      const resource = await find(publicPath, client)
+      const answer = await fetch(resource, 'picture', 'image/*', client)
+      const { status, headers, bytes } = answer
+      if (status >= 400) return errorIn(answer, resource, client)
+      const type = String(headers['content-type'] ?? '')
+        .toLowerCase()
+        .replace(/;.*$/, '')
+        .trim()
+      if (status !== 200 || !PICTURE_TYPE.test(type) || bytes.length > maxPictureBytes) {
+        throw unusable(status)
+      }
+      return { kind: 'picture', type, bytes }
+    },
+  }
+}
+
+const unusable = (upstreamStatus: number) =>
+  upstreamUnavailable(new DependencyFailure('unusable', { upstreamStatus }))
+
+function answerOf(
+  status: number,
+  body: string,
+  { headers, errorCode }: Pick<StepAnswer, 'headers' | 'errorCode'> = { headers: {}, errorCode: undefined },
+): StepAnswer {
+  return { kind: 'answer', status, body, headers, errorCode, sessionId: undefined }
+}

@@ -1,0 +1,132 @@
+import { z } from 'zod'
+import type { Seal } from '../../crypto/seal.ts'
+import type { Signer } from '../../crypto/sign.ts'
+import type { Logger } from '../../observability/logger.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import { createSealedRecords, jsonCodec } from '../../store/sealed-records.ts'
+import type { Store } from '../../store/store.ts'
+import { parseStored } from '../../store/stored-json.ts'
+import { type OfferedStep, PICTURE } from './offered-steps.ts'
+import type { Transaction } from './transaction.ts'
+import type { TransactionStore } from './transaction-store.ts'
+
+/**
+ * Resources that Okta offered to GET: security questions and enrolment pictures. A browser requests them without a handle (an
+ * `<img>` cannot send one), so they are found by device and path. A resource stays available while one of the transactions that
+ * offered it is open: several tabs of a browser may have been offered the same path.
+ */
+export interface OfferedResources {
+  /** Replaces Okta's token in the path of a picture; always the same for a device and path. */
+  pictureHandle(device: string, upstreamPath: string): string
+  keep(device: string, offered: readonly OfferedStep[], by: OfferingTransaction): Promise<void>
+  /** undefined: not offered to this device, or the transaction is over. */
+  find(device: string, publicPath: string): Promise<OfferedResource | undefined>
+}
+
+export interface OfferingTransaction {
+  readonly handle: string
+  /** They must not be in the resource either. */
+  readonly stateTokens: readonly string[]
+  readonly ttlMs: number
+}
+
+export interface OfferedResource {
+  /** Okta's path. */
+  readonly path: string
+  readonly stateTokens: readonly string[]
+  /** The user of the transaction, as far as known. */
+  readonly user: Pick<Transaction, 'userId' | 'login'>
+}
+
+export interface OfferedResourcesDeps {
+  readonly store: Store
+  readonly seal: Seal
+  readonly names: Signer
+  readonly transactions: Pick<TransactionStore, 'names' | 'read'>
+  readonly log: Logger
+  readonly metrics: Metrics
+}
+
+const QUESTIONS = /^\/api\/v1\/users\/[^/]+\/factors\/questions$/
+
+/** A record has the names of as many transactions, the newest. A transaction has one name for each of SECRET_KEYS. */
+const MAX_NAMES = 20
+const VERSION = 1
+const StoredResource = z.object({
+  version: z.literal(VERSION),
+  path: z.string(),
+  stateTokens: z.array(z.string()).readonly().default([]), // missing in records of early versions
+  /** Names of the transactions that offered it, newest first; missing in records of earlier versions. */
+  transactions: z.array(z.string()).optional(),
+})
+type StoredResource = z.infer<typeof StoredResource>
+
+const AnyVersion = z.object({ version: z.number() })
+
+export function createOfferedResources(deps: OfferedResourcesDeps): OfferedResources {
+  const { store, seal, names, transactions, log, metrics } = deps
+  const keyOf = (hmac: string) => `gatehouse:offer:${hmac}`
+  const codec = jsonCodec(StoredResource)
+  const records = createSealedRecords({ store, seal, names, keyOf, codec, kind: 'offer', log, metrics })
+  const nameOf = (device: string, publicPath: string) => JSON.stringify([device, publicPath])
+
+  const pictureHandle: OfferedResources['pictureHandle'] = (device, upstreamPath) =>
+    names.sign(JSON.stringify(['picture', device, upstreamPath]))
+
+  const publicPathOf = (device: string, path: string): string | undefined => {
+    if (QUESTIONS.test(path)) return path
+    const [, folder] = PICTURE.exec(path) ?? []
+    return folder === undefined ? undefined : folder + pictureHandle(device, path)
+  }
+
+  const keepOne = async (name: string, path: string, by: OfferingTransaction) => {
+    const [key] = records.keysOf(name)
+    const raw = await store.get(key)
+    if (raw !== undefined && isNewerVersion(seal.open(raw, key))) return // a newer replica wrote it
+    const earlier = records.open(raw, key)?.transactions ?? []
+    const offeredBy = [...new Set([...transactions.names(by.handle), ...earlier])].slice(0, MAX_NAMES)
+    const { stateTokens, ttlMs } = by
+    await records.write(name, { version: VERSION, path, stateTokens, transactions: offeredBy }, ttlMs)
+  }
+
+  return {
+    pictureHandle,
+
+    async keep(device, offered, by) {
+      const kept = offered.map(async ({ path }) => {
+        const publicPath = publicPathOf(device, path)
+        if (publicPath !== undefined) await keepOne(nameOf(device, publicPath), path, by)
+      })
+      await Promise.all(kept)
+    },
+
+    async find(device, publicPath) {
+      for (const key of records.keysOf(nameOf(device, publicPath))) {
+        const stored = records.open(await store.get(key), key)
+        const user = stored === undefined ? undefined : await offeredTo(stored, transactions)
+        if (stored !== undefined && user !== undefined)
+          return { path: stored.path, stateTokens: stored.stateTokens, user }
+      }
+      return undefined
+    },
+  }
+}
+
+function isNewerVersion(text: string | undefined): boolean {
+  const { data } = AnyVersion.safeParse(parseStored(text))
+  return data !== undefined && data.version > VERSION
+}
+
+/** The user of an open transaction that offered it; undefined if none is open. Early records do not name their transactions. */
+async function offeredTo(
+  { transactions: offeredBy }: StoredResource,
+  transactions: Pick<TransactionStore, 'read'>,
+): Promise<OfferedResource['user'] | undefined> {
+  if (offeredBy === undefined) return { userId: undefined, login: undefined }
+  for (const name of offeredBy) {
+    const transaction = await transactions.read(name)
+    if (transaction === undefined || transaction.origin === 'remnant') continue
+    return { userId: transaction.userId, login: transaction.login }
+  }
+  return undefined
+}
