@@ -32,8 +32,6 @@ export interface ReconnectingConnectionOptions extends Omit<RedisConnectionOptio
 interface Member {
   readonly url: string
   readonly connection: RedisConnection
-  /** Why it cannot be used yet, as far as the log was told. */
-  waitsFor?: string
 }
 
 /** How soon a new URL that could not be used is tried again. */
@@ -84,7 +82,6 @@ class ReconnectingConnection implements RedisConnection {
   #open(url: string): Member {
     const onEvent = (event: ConnectionEvent) => {
       if (member === this.#inUse) this.#options.onEvent?.(event)
-      else this.#tellWaiting(member, event.reason)
     }
     const member: Member = { url, connection: openRedisConnection({ ...this.#options, url, onEvent }) }
     this.#opened.add(member)
@@ -102,20 +99,15 @@ class ReconnectingConnection implements RedisConnection {
   }
 
   async #moveOnceUsable(fresh: Member): Promise<void> {
+    let told: string | undefined
     while (fresh === this.#next) {
       const reason = await fresh.connection.run(probeRedis, true).then(() => undefined, reasonOf)
       if (fresh !== this.#next) return
       if (reason === undefined) return this.#moveTo(fresh)
-      this.#tellWaiting(fresh, reason)
+      if (reason !== told) this.#options.onEvent?.({ event: 'store_move_waits', reason })
+      told = reason
       await delay(TRY_AGAIN_MS, undefined, { ref: false })
     }
-  }
-
-  /** Once for each reason, not for each attempt. */
-  #tellWaiting(member: Member, reason: string | undefined): void {
-    if (member !== this.#next || reason === undefined || member.waitsFor === reason) return
-    member.waitsFor = reason
-    this.#options.onEvent?.({ event: 'store_move_waits', reason })
   }
 
   #moveTo(fresh: Member): void {

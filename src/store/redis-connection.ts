@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Cluster, Redis } from 'ioredis'
+import { storeUnavailable } from '../errors.ts'
 import { type CallRedis, createRedisBatch } from './redis-batch.ts'
 import { backoffMs, createRedisClient, type RedisClientOptions } from './redis-client.ts'
 import {
@@ -67,27 +68,27 @@ export function createRedisConnection(parts: Parts): RedisConnection {
 }
 
 class WatchedClient implements RedisConnection {
-  readonly isCluster: boolean
-  readonly #parts: Parts
   readonly #client: Redis | Cluster
+  readonly #boundMs: number
+  readonly #onEvent: (event: ConnectionEvent) => void
   readonly #call: CallRedis
-  readonly #waiting = new Set<(isReady: boolean) => void>()
-  #failure = new RedisFailure('not connected', 'final')
+  #diagnose: Parts['diagnose']
   #diagnosis: string | undefined
+  #failure = new RedisFailure('not connected', 'final')
+  /** undefined while there is a connection. */
   #lostAt: number | undefined = performance.now()
-  #wasReady = false
-  #wasEverReady = false
   #attempts = 0
   #running = 0
+  #pausing: Promise<void> | undefined
   #onIdle = () => {}
   #closing: Promise<void> | undefined
 
-  constructor(parts: Parts) {
-    const { client } = parts
-    this.#parts = parts
+  constructor({ client, boundMs, diagnose, onEvent = () => {} }: Parts) {
     this.#client = client
+    this.#boundMs = boundMs
+    this.#diagnose = diagnose
+    this.#onEvent = onEvent
     this.#call = createRedisBatch(client)
-    this.isCluster = client.isCluster
     client.on('error', (error) => this.#noteError(error))
     client.on('node error', (error) => this.#noteError(error))
     client.on('ready', () => this.#noteReady())
@@ -96,17 +97,19 @@ class WatchedClient implements RedisConnection {
     client.on('end', () => this.#connectAgain())
   }
 
+  get isCluster(): boolean {
+    return this.#client.isCluster
+  }
+
   isReady(): boolean {
     return this.#client.status === 'ready'
   }
 
   async run<Reply>(command: RedisCommand<Reply>, isRepeatable: boolean): Promise<Reply> {
-    const deadline = performance.now() + this.#parts.boundMs
+    if (this.#closing) throw storeUnavailable(new RedisFailure('closed', 'final'))
     this.#running += 1
     try {
-      return await this.#runUntil(deadline, command, isRepeatable)
-    } catch (error) {
-      throw error instanceof RedisFailure ? thrownFor(error) : error
+      return await this.#attemptUntil(performance.now() + this.#boundMs, command, isRepeatable)
     } finally {
       this.#running -= 1
       if (this.#running === 0) this.#onIdle()
@@ -115,18 +118,19 @@ class WatchedClient implements RedisConnection {
 
   close(): Promise<void> {
     this.#closing ??= this.#leave()
-    if (this.#attempts > 0) this.#endWaiting(false) // connecting has failed already: closing does not wait for another attempt
     return this.#closing
   }
 
-  async #runUntil<Reply>(
+  async #attemptUntil<Reply>(
     deadline: number,
     command: RedisCommand<Reply>,
     isRepeatable: boolean,
   ): Promise<Reply> {
-    for (let told: RedisFailure | undefined; ; await delay(RETRY_MS)) {
-      const notReady = await this.#untilReady(deadline)
-      if (notReady !== undefined) throw told ?? notReady
+    for (let told: RedisFailure | undefined; ; await this.#pause()) {
+      if (!this.isReady()) {
+        if (isLate(deadline) || this.#isAway()) throw thrownFor(told ?? this.#whyNotReady())
+        continue
+      }
       try {
         return await within(command(this.#call), deadline)
       } catch (error) {
@@ -135,31 +139,23 @@ class WatchedClient implements RedisConnection {
         // What Redis said before says more than that no answer came in time.
         if (told === undefined || failure.code !== 'timeout') told = failure
         const canRepeat = failure.effect === 'unsent' || (failure.effect === 'unknown' && isRepeatable)
-        if (!canRepeat || performance.now() + RETRY_MS >= deadline) throw told
+        if (!canRepeat || isLate(deadline)) throw thrownFor(told)
       }
     }
   }
 
-  /** undefined: commands can be sent now. */
-  async #untilReady(deadline: number): Promise<RedisFailure | undefined> {
-    if (this.#closing) return new RedisFailure('closed', 'final')
-    if (this.isReady()) return undefined
-    const lostForMs = performance.now() - (this.#lostAt ?? performance.now())
-    if (lostForMs > this.#parts.boundMs) return this.#whyNotReady()
-    const isReady = await new Promise<boolean>((resolve) => {
-      const end = (isReady: boolean) => {
-        clearTimeout(timer)
-        this.#waiting.delete(end)
-        resolve(isReady)
-      }
-      const timer = setTimeout(end, deadline - performance.now(), false)
-      this.#waiting.add(end)
+  /** One pause for all that wait, so that they go on in the order in which they were asked for. */
+  #pause(): Promise<void> {
+    this.#pausing ??= delay(RETRY_MS).then(() => {
+      this.#pausing = undefined
     })
-    return isReady ? undefined : this.#whyNotReady()
+    return this.#pausing
   }
 
-  #endWaiting(isReady: boolean): void {
-    for (const end of [...this.#waiting]) end(isReady)
+  /** There has been no connection for long, or connecting has failed and the connection is closed. */
+  #isAway(): boolean {
+    const lostForMs = performance.now() - (this.#lostAt ?? performance.now())
+    return lostForMs > this.#boundMs || (this.#closing !== undefined && this.#attempts > 0)
   }
 
   /** What Redis or the system said, if it says anything; else what was found out. */
@@ -172,20 +168,17 @@ class WatchedClient implements RedisConnection {
 
   #noteReady(): void {
     this.#lostAt = undefined
-    this.#wasReady = true
-    this.#wasEverReady = true
+    this.#diagnose = undefined
     this.#diagnosis = undefined
     this.#attempts = 0
-    this.#failure = connectionLost() // until an error names the reason: the reason of the last loss is over
-    this.#parts.onEvent?.({ event: 'store_connected' })
-    this.#endWaiting(true)
+    this.#failure = connectionLost() // until an error names the reason: what kept us from connecting is over
+    this.#onEvent({ event: 'store_connected' })
   }
 
   #noteClose(): void {
-    this.#lostAt ??= performance.now()
-    if (this.#wasReady && !this.#closing)
-      this.#parts.onEvent?.({ event: 'store_lost', reason: this.#failure.code })
-    this.#wasReady = false
+    if (this.#lostAt !== undefined) return
+    this.#lostAt = performance.now()
+    if (!this.#closing) this.#onEvent({ event: 'store_lost', reason: this.#failure.code })
   }
 
   #noteError(error: unknown): void {
@@ -198,10 +191,10 @@ class WatchedClient implements RedisConnection {
   #noteAttempt(): void {
     if (this.#closing) return
     this.#attempts += 1
-    this.#parts.onEvent?.({ event: 'store_reconnecting', reason: this.#whyNotReady().code })
-    if (!this.#wasEverReady && SAYS_LITTLE.test(this.#failure.code))
-      void this.#parts.diagnose?.().then((found) => {
-        if (!this.#wasEverReady) this.#diagnosis = found
+    this.#onEvent({ event: 'store_reconnecting', reason: this.#whyNotReady().code })
+    if (SAYS_LITTLE.test(this.#failure.code))
+      void this.#diagnose?.().then((found) => {
+        if (this.#diagnose !== undefined) this.#diagnosis = found
       })
   }
 
@@ -216,7 +209,7 @@ class WatchedClient implements RedisConnection {
 
   /** Waits for running commands, then says goodbye to Redis. After the bound, the connection is cut in any case. */
   async #leave(): Promise<void> {
-    const bound = delay(this.#parts.boundMs, undefined, { ref: false })
+    const bound = delay(this.#boundMs, undefined, { ref: false })
     const idle = new Promise<void>((resolve) => {
       this.#onIdle = resolve
     })
@@ -227,6 +220,8 @@ class WatchedClient implements RedisConnection {
 }
 
 const RETRY_MS = 25
+/** Too late for another attempt. */
+const isLate = (deadline: number) => performance.now() + RETRY_MS >= deadline
 
 /** What a connection ends in if one side takes it for TLS and the other does not. */
 const SAYS_LITTLE =
