@@ -57,23 +57,14 @@ export interface SealedRecordsOptions<Value> {
 }
 
 export function createSealedRecords<Value>(options: SealedRecordsOptions<Value>): SealedRecords<Value> {
-  const { store, seal, names, keyOf, codec, kind, log, metrics } = options
+  const { store, seal, names, keyOf, codec } = options
 
   const keysOf = (name: string): readonly [string, ...string[]] => {
     const [newest, ...older] = names.signAll(name)
     return [keyOf(newest), ...older.map(keyOf)]
   }
-
-  const open = (raw: string | undefined, key: string): Value | undefined => {
-    if (raw === undefined) return undefined
-    const text = seal.open(raw, key)
-    const value = text === undefined ? undefined : codec.decode(text)
-    if (value === undefined) {
-      metrics.unreadableRecords.inc({ kind })
-      log.warn('unreadable_record', { name: kind })
-    }
-    return value
-  }
+  const open = (raw: string | undefined, key: string) =>
+    raw === undefined ? undefined : openRecord(options, raw, key)
 
   return {
     keysOf,
@@ -103,6 +94,21 @@ export function createSealedRecords<Value>(options: SealedRecordsOptions<Value>)
 
     removeIf: ({ key, raw }) => store.deleteIf(key, raw),
   }
+}
+
+function openRecord<Value>(
+  options: SealedRecordsOptions<Value>,
+  raw: string,
+  key: string,
+): Value | undefined {
+  const { seal, codec, kind, log, metrics } = options
+  const text = seal.open(raw, key)
+  const value = text === undefined ? undefined : codec.decode(text)
+  if (value === undefined) {
+    metrics.unreadableRecords.inc({ kind })
+    log.warn('unreadable_record', { name: kind })
+  }
+  return value
 }
 
 /** Values as JSON; what the schema refuses cannot be read. The schema must name the version as a literal. */

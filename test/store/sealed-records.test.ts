@@ -1,0 +1,129 @@
+import { randomBytes } from 'node:crypto'
+import { describe, expect, test } from '@jest/globals'
+import { z } from 'zod'
+import { createSeal } from '../../src/crypto/seal.ts'
+import { createSigner } from '../../src/crypto/sign.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
+import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
+import { createSealedRecords, jsonCodec } from '../../src/store/sealed-records.ts'
+import { collectLog } from '../observability/collect-log.ts'
+
+const MINUTE_MS = 60_000
+const codec = jsonCodec(z.object({ version: z.literal(1), text: z.string() }))
+const record = (text: string) => ({ version: 1, text }) as const
+
+function harness() {
+  let masterKeys = [randomBytes(32)]
+  const entries = new Map<string, MemoryEntry>()
+  const store = createMemoryStore({ entries })
+  const { log, lines } = collectLog()
+  const metrics = createMetrics()
+  const records = createSealedRecords({
+    store,
+    seal: createSeal(() => masterKeys, 'test'),
+    names: createSigner(() => masterKeys, 'test-names'),
+    keyOf: (hmac) => `gatehouse:test:${hmac}`,
+    codec,
+    kind: 'test',
+    log,
+    metrics,
+  })
+  const unreadable = async () => {
+    const { values } = await metrics.unreadableRecords.get()
+    return values.map(({ labels, value }) => [labels.kind, value])
+  }
+  const rotate = () => {
+    masterKeys = [randomBytes(32), ...masterKeys]
+  }
+  return { records, store, entries, lines, unreadable, rotate }
+}
+
+describe('a sealed record', () => {
+  test('is read by its name, and shows neither name nor content', async () => {
+    const { records, entries, unreadable } = harness()
+    expect(await records.read('amelia')).toBeUndefined()
+    expect(await records.write('amelia', record('private'), MINUTE_MS)).toBe(true)
+    const [[key, entry] = []] = entries
+    expect(await records.read('amelia')).toEqual({ key, raw: entry?.content, value: record('private') })
+    expect(records.keysOf('amelia')).toEqual([key])
+    expect(JSON.stringify([...entries])).not.toMatch(/amelia|private/)
+    expect(await unreadable()).toEqual([])
+  })
+
+  test('is found and removed under the key that it was written to, after a rotation of the keys', async () => {
+    const { records, entries, rotate } = harness()
+    await records.write('amelia', record('before'), MINUTE_MS)
+    const [before] = entries.keys()
+    rotate()
+    const [newest, older] = records.keysOf('amelia')
+    expect(older).toBe(before)
+    expect(await records.read('amelia')).toMatchObject({ key: older, value: record('before') })
+
+    await records.write('amelia', record('after'), MINUTE_MS)
+    expect(await records.read('amelia')).toMatchObject({ key: newest, value: record('after') })
+    expect(await records.remove('amelia')).toBe(true)
+    expect([await records.remove('amelia'), entries.size]).toEqual([false, 0])
+  })
+
+  test('is written only where it is, if it must be present', async () => {
+    const { records, entries, rotate } = harness()
+    expect(await records.write('amelia', record('one'), MINUTE_MS, 'present')).toBe(false)
+    expect(entries.size).toBe(0)
+    await records.write('amelia', record('one'), MINUTE_MS)
+    rotate()
+    expect(await records.write('amelia', record('two'), MINUTE_MS, 'present')).toBe(true)
+    expect(entries.size).toBe(1)
+    expect(await records.read('amelia')).toMatchObject({ value: record('two') })
+  })
+
+  test('is removed as it was read, not after another write', async () => {
+    const { records } = harness()
+    await records.write('amelia', record('one'), MINUTE_MS)
+    const first = await records.read('amelia')
+    await records.write('amelia', record('two'), MINUTE_MS)
+    const second = await records.read('amelia')
+    if (first === undefined || second === undefined) throw new Error('it was written')
+    expect(await records.removeIf(first)).toBe(false)
+    expect(await records.read('amelia')).toEqual(second)
+    expect(await records.removeIf(second)).toBe(true)
+    expect(await records.read('amelia')).toBeUndefined()
+  })
+
+  test('can be sealed and opened without the store, for its own key alone', () => {
+    const { records } = harness()
+    const [key] = records.keysOf('amelia')
+    const raw = records.seal(record('one'), key)
+    expect(records.open(raw, key)).toEqual(record('one'))
+    expect(records.open(raw, `${key}x`)).toBeUndefined()
+    expect(records.open(undefined, key)).toBeUndefined()
+  })
+})
+
+describe('a record that cannot be read', () => {
+  const { records: sealing } = harness()
+
+  test.each<[string, (records: typeof sealing, key: string) => string]>([
+    ['copied from another key', (records) => records.seal(record('another'), 'gatehouse:test:another')],
+    ['of another version', (records, key) => records.seal({ version: 2, text: 'new' } as never, key)],
+    ['that was never sealed', () => JSON.stringify(record('plain'))],
+    ['sealed with another key', (_records, key) => sealing.seal(record('foreign'), key)],
+    ['that is empty', () => ''],
+  ])('%s counts as none, is counted and logged, and stays', async (_what, rawOf) => {
+    const { records, store, lines, unreadable } = harness()
+    const [key] = records.keysOf('amelia')
+    const raw = rawOf(records, key)
+    await store.set(key, raw, MINUTE_MS)
+    expect(await records.read('amelia')).toBeUndefined()
+    expect(await unreadable()).toEqual([['test', 1]])
+    expect(lines()).toMatchObject([{ level: 'warn', event: 'unreadable_record', name: 'test' }])
+    expect(await store.get(key)).toBe(raw)
+  })
+
+  test('under the newest key does not hide one under an older key', async () => {
+    const { records, store, rotate } = harness()
+    await records.write('amelia', record('older'), MINUTE_MS)
+    rotate()
+    await store.set(records.keysOf('amelia')[0], 'damaged', MINUTE_MS)
+    expect(await records.read('amelia')).toMatchObject({ value: record('older') })
+  })
+})
