@@ -39,10 +39,10 @@ export function createRedisClient({
 
   const client =
     target.form === 'cluster'
-      ? new StrictCluster([...target.nodes], clusterOptions(common, connectTimeoutMs))
+      ? new StrictCluster([...target.addresses], clusterOptions(common, connectTimeoutMs))
       : new StrictRedis({
           ...common,
-          ...(target.form === 'sentinel' ? sentinelOptions(target, common) : target.address),
+          ...(target.sentinel ? sentinelOptions(target, target.sentinel, common) : target.addresses[0]),
           db: target.db,
           enableOfflineQueue: false,
           enableAutoPipelining: true,
@@ -124,15 +124,13 @@ const DISCONNECT_TIMEOUT_MS = 500
 /** ioredis types a client by its reply mapping; ours is always the default. */
 type Options = Omit<RedisOptions, 'replyMapping'>
 
-function sentinelOptions(target: SentinelTarget, common: Options): Options {
-  const { sentinelCredentials } = target
+function sentinelOptions(target: RedisTarget, sentinel: SentinelTarget, common: Options): Options {
+  const { username, password } = sentinel.credentials ?? {}
   return {
-    sentinels: target.sentinels.map((address) => ({ ...address })),
-    name: target.masterName,
-    ...(sentinelCredentials?.username === undefined
-      ? {}
-      : { sentinelUsername: sentinelCredentials.username }),
-    ...(sentinelCredentials === undefined ? {} : { sentinelPassword: sentinelCredentials.password }),
+    sentinels: target.addresses.map((address) => ({ ...address })),
+    name: sentinel.masterName,
+    ...(username === undefined ? {} : { sentinelUsername: username }),
+    ...(password === undefined ? {} : { sentinelPassword: password }),
     ...(common.tls ? { enableTLSForSentinelMode: true, sentinelTLS: common.tls } : {}),
     ...(common.connectTimeout === undefined ? {} : { sentinelCommandTimeout: common.connectTimeout }),
     sentinelRetryStrategy: (attempt) => backoffMs(attempt),

@@ -8,20 +8,9 @@ import type { Address, RedisTarget } from './redis-url.ts'
  */
 export async function tlsMismatch(target: RedisTarget, timeoutMs: number): Promise<string | undefined> {
   const answers = target.tls ? answersInPlainText : answersInTls
-  const found = await Promise.all(addressesOf(target).map((address) => answers(address, timeoutMs)))
+  const found = await Promise.all(target.addresses.map((address) => answers(address, timeoutMs)))
   if (!found.includes(true)) return undefined
   return target.tls ? 'rediss URL but port without TLS' : 'redis URL but port with TLS'
-}
-
-function addressesOf(target: RedisTarget): readonly Address[] {
-  switch (target.form) {
-    case 'standalone':
-      return [target.address]
-    case 'sentinel':
-      return target.sentinels
-    case 'cluster':
-      return target.nodes
-  }
 }
 
 /** Redis answers a PING, or says what is missing first, in a line that begins with + or -. */

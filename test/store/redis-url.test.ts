@@ -58,14 +58,14 @@ describe('a Redis URL says', () => {
     expect(parseRedisUrl('redis://cache.internal')).toEqual({
       form: 'standalone',
       ...none,
-      address: { host: 'cache.internal', port: 6379 },
+      addresses: [{ host: 'cache.internal', port: 6379 }],
       db: 0,
     })
     expect(parseRedisUrl('REDISS://[::1]:7000/3')).toEqual({
       form: 'standalone',
       tls: true,
       credentials: undefined,
-      address: { host: '::1', port: 7000 },
+      addresses: [{ host: '::1', port: 7000 }],
       db: 3,
     })
   })
@@ -80,13 +80,12 @@ describe('a Redis URL says', () => {
       form: 'sentinel',
       tls: false,
       credentials: { username: 'app', password: 'pw' },
-      sentinels: [
+      addresses: [
         { host: 'h1', port: 26379 },
         { host: 'h2', port: 26380 },
       ],
-      masterName: 'mymaster',
       db: 2,
-      sentinelCredentials: { username: 'app', password: 'pw' },
+      sentinel: { masterName: 'mymaster', credentials: { username: 'app', password: 'pw' } },
     })
   })
 
@@ -94,11 +93,11 @@ describe('a Redis URL says', () => {
     ['sentinelPassword=', undefined],
     ['sentinelPassword=s%20p', { password: 's p' }],
     ['sentinelUsername=watch&sentinelPassword=sp', { username: 'watch', password: 'sp' }],
-  ])('who we are at the sentinels: %s', (query, sentinelCredentials) => {
+  ])('who we are at the sentinels: %s', (query, credentialsThere) => {
     expect(parseRedisUrl(`rediss+sentinel://app:pw@h1/0?name=m&${query}`)).toMatchObject({
       tls: true,
       credentials: { username: 'app', password: 'pw' },
-      sentinelCredentials,
+      sentinel: { masterName: 'm', credentials: credentialsThere },
     })
   })
 
@@ -107,11 +106,12 @@ describe('a Redis URL says', () => {
       form: 'cluster',
       tls: true,
       credentials: { password: 'pw' },
-      nodes: [
+      addresses: [
         { host: 'h1', port: 1 },
         { host: 'fe80::2', port: 2 },
         { host: 'h3', port: 6379 },
       ],
+      db: 0,
     })
   })
 })
