@@ -90,10 +90,8 @@ async function send(client: Redis | Cluster, calls: readonly Call[]): Promise<vo
   try {
     const keys = calls.flatMap((call) => call.keys)
     const args = calls.flatMap((call) => [call.name, call.keys.length, call.args.length, ...call.args])
-    const replies = await (client.isCluster
-      ? client[`gatehouseBatchOf${keys.length}`]?.(...keys, ...args)
-      : client.gatehouseBatch(keys.length, ...keys, ...args))
-    for (const [n, call] of calls.entries()) answer(call, replies?.[n])
+    const replies = await client.gatehouseBatch(keys.length, ...keys, ...args)
+    for (const [n, call] of calls.entries()) answer(call, replies[n])
   } catch (error) {
     for (const call of calls) call.reject(error)
   }

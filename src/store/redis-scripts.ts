@@ -67,8 +67,7 @@ return redis.call('HLEN', KEYS[1])`,
    * place, key that decides which list counts; who counts, that key's presence, when it is too late or '', both lists of
    * windows in JSON, each window as key suffix, name, most, time to live and former key suffix or '' → which list counted,
    * index of the full window or -1, its time left, by whom each window was begun, whether it was too late.
-   * The windows' keys are put together here, from the place, whose hash tag they all have. They are no keys of the command:
-   * that has a fixed number of them, so that a cluster's client can see which slot it is for.
+   * The windows' keys are put together here, from the place, whose hash tag they all have.
    */
   count: `
 local now = nowMs()
@@ -191,28 +190,16 @@ while at < #ARGV do
 end
 return replies`
 
-const MOST_KEYS_OF_AN_OPERATION = 4
-
-/**
- * Sent as EVALSHA; ioredis sends the whole script to a server that does not have it. In a cluster, ioredis must know the
- * number of keys before it looks for their slot, so there is one command for each number of keys that an operation may have.
- */
+/** Sent as EVALSHA; ioredis sends the whole script to a server that does not have it. */
 export function defineBatch(client: Redis | Cluster): void {
   client.defineCommand('gatehouseBatch', { lua: BATCH })
-  for (let keys = 1; keys <= MOST_KEYS_OF_AN_OPERATION; keys++)
-    client.defineCommand(`gatehouseBatchOf${keys}`, { lua: BATCH, numberOfKeys: keys })
 }
-
-type BatchReplies = [ok: 0 | 1, reply: unknown][]
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
     gatehouseBatch(
       numberOfKeys: number,
       ...keysAndArguments: (string | number)[]
-    ): Result<BatchReplies, Context>
-    [batchOf: `gatehouseBatchOf${number}`]: (
-      ...keysAndArguments: (string | number)[]
-    ) => Result<BatchReplies, Context>
+    ): Result<[ok: 0 | 1, reply: unknown][], Context>
   }
 }
