@@ -2,28 +2,28 @@ import type { Request, Response } from 'express'
 import { contextOf } from '../../http/request-context.ts'
 import type { Device, DeviceCookie } from './device-cookie.ts'
 
-/** The browser on the other side of a request, as far as the upstream and our rules may know it. */
+/** The browser that sent a request, and what may go on to Okta about it. */
 export interface Client {
   readonly requestId: string
-  /** The one clean address: goes upstream, into limits and into logs. */
+  /** The one clean address, for Okta, limits and logs. */
   readonly address: string
   readonly device: Device
   readonly userAgent: string
   readonly acceptLanguage: string
   readonly fingerprint: string | undefined
-  /** The id in a well-signed session cookie, if one came. */
+  /** From a session cookie with a valid signature. */
   readonly sessionId: string | undefined
 }
 
 const MAX_HEADER_CHARS = 512
 const FINGERPRINT = /^[\x21-\x7e]{1,256}$/
 
-export interface ClientOfParts {
+export interface ClientOfDeps {
   readonly deviceCookie: DeviceCookie
   readonly sessionIdIn: (req: Request) => string | undefined
 }
 
-export function createClientOf({ deviceCookie, sessionIdIn }: ClientOfParts) {
+export function createClientOf({ deviceCookie, sessionIdIn }: ClientOfDeps) {
   return (req: Request, res: Response): Client => {
     const { requestId, address } = contextOf(req)
     const fingerprint = req.headers['x-device-fingerprint']
@@ -39,7 +39,7 @@ export function createClientOf({ deviceCookie, sessionIdIn }: ClientOfParts) {
   }
 }
 
-/** Visible ASCII and spaces only, of bounded length: nothing that could end a header or a log line. */
+/** Visible ASCII and spaces only, of limited length: nothing that could end a header or a log line. */
 function headerText(value: string | undefined): string {
   return (value ?? '').replace(/[^\x20-\x7e]/g, '').slice(0, MAX_HEADER_CHARS)
 }

@@ -4,24 +4,24 @@ import { v4 as uuid } from 'uuid'
 import type { Signer } from '../../crypto/sign.ts'
 import { readCookie } from '../../http/cookies.ts'
 
-/** The browser's own id, in a cookie that outlives sign-out. */
+/** The browser's own id, in a cookie that survives sign-out. */
 export interface Device {
-  /** 32 hexadecimal characters: the upstream's `deviceToken`. */
+  /** 32 hexadecimal characters: Okta's `deviceToken`. */
   readonly id: string
-  /** False: this browser sent none of ours, so no transaction can be its own. */
+  /** False: the request had no valid device cookie, so no transaction can belong to this browser. */
   readonly returned: boolean
 }
 
 export interface DeviceCookie {
-  /** The request's device; sets the cookie when there was none, when it was not ours, or when it is time to renew. */
+  /** The request's device. Sets the cookie if there was none, if it was not valid, or if it is due for renewal. */
   ensure(req: Request, res: Response): Device
-  /** The id of the request's device; undefined when it has no cookie of ours. Sets nothing. */
+  /** The device id in the request; undefined without a valid cookie. Sets nothing. */
   idIn(req: Request): string | undefined
 }
 
-export interface DeviceCookieParts {
+export interface DeviceCookieDeps {
   readonly signer: Signer
-  /** By PUBLIC_URL: `__Host-` and Secure over https; neither on http://localhost. */
+  /** By the scheme of PUBLIC_URL: `__Host-` and Secure over https, neither of them on http://localhost. */
   readonly secure: boolean
   readonly maxAgeDays: number
   readonly renewAfterHours: number
@@ -33,32 +33,21 @@ export interface DeviceCookieParts {
 const FORM = /^([0-9a-f]{32})\.([0-9a-z]{1,9})\.([\w-]{43})$/
 const HOUR_S = 3600
 
-export function createDeviceCookie(parts: DeviceCookieParts): DeviceCookie {
-  const { signer, secure, maxAgeDays, renewAfterHours, now = Date.now } = parts
-  const newId = parts.newId ?? (() => uuid().replaceAll('-', ''))
+export function createDeviceCookie(deps: DeviceCookieDeps): DeviceCookie {
+  const { signer, secure, maxAgeDays, now = Date.now, newId = () => uuid().replaceAll('-', '') } = deps
   const name = secure ? '__Host-gatehouse-device' : 'gatehouse-device'
   const valueIn = readCookie(name)
   const maxAge = maxAgeDays * 24 * HOUR_S
-  const seen = new WeakMap<Request, Device>()
-  const readings = new WeakMap<Request, Reading>()
+  const devices = new WeakMap<Request, Device>()
+  const verified = new WeakMap<Request, VerifiedCookie>()
 
-  /** A malformed, forged or outdated one counts as none: it is replaced, never passed upstream. */
-  const read = (req: Request): Reading => {
-    const reading = readings.get(req) ?? verify(req)
-    readings.set(req, reading)
-    return reading
+  const read = (req: Request): VerifiedCookie => {
+    const cookie = verified.get(req) ?? verifyCookie(valueIn(req) ?? '', deps, now() / 1000)
+    verified.set(req, cookie)
+    return cookie
   }
 
-  const verify = (req: Request): Reading => {
-    const [, id, issued, signature] = FORM.exec(valueIn(req) ?? '') ?? []
-    if (id === undefined || issued === undefined || signature === undefined) return NONE
-    const verdict = signer.verify(`${id}.${issued}`, signature)
-    const ageS = now() / 1000 - Number.parseInt(issued, 36)
-    if (verdict === 'wrong' || ageS > maxAge) return NONE
-    return { id, renew: verdict === 'retired' || ageS > renewAfterHours * HOUR_S }
-  }
-
-  const write = (res: Response, id: string) => {
+  const setCookie = (res: Response, id: string) => {
     const value = `${id}.${Math.floor(now() / 1000).toString(36)}`
     const attributes = { path: '/', httpOnly: true, secure, sameSite: 'lax', maxAge } as const
     res.append('Set-Cookie', stringifySetCookie(name, `${value}.${signer.sign(value)}`, attributes))
@@ -66,12 +55,12 @@ export function createDeviceCookie(parts: DeviceCookieParts): DeviceCookie {
 
   return {
     ensure(req, res) {
-      const known = seen.get(req)
+      const known = devices.get(req)
       if (known !== undefined) return known
-      const found = read(req)
-      const device: Device = { id: found.id ?? newId(), returned: found.id !== undefined }
-      if (found.renew) write(res, device.id)
-      seen.set(req, device)
+      const { id, isDue } = read(req)
+      const device: Device = { id: id ?? newId(), returned: id !== undefined }
+      if (isDue) setCookie(res, device.id)
+      devices.set(req, device)
       return device
     },
 
@@ -79,10 +68,20 @@ export function createDeviceCookie(parts: DeviceCookieParts): DeviceCookie {
   }
 }
 
-interface Reading {
+interface VerifiedCookie {
   readonly id: string | undefined
   /** The browser needs a new cookie. */
-  readonly renew: boolean
+  readonly isDue: boolean
 }
 
-const NONE: Reading = { id: undefined, renew: true }
+const NONE: VerifiedCookie = { id: undefined, isDue: true }
+
+/** A malformed, forged or expired cookie counts as none: it is replaced, never sent upstream. */
+function verifyCookie(value: string, deps: DeviceCookieDeps, nowS: number): VerifiedCookie {
+  const [, id, issued, signature] = FORM.exec(value) ?? []
+  if (id === undefined || issued === undefined || signature === undefined) return NONE
+  const verdict = deps.signer.verify(`${id}.${issued}`, signature)
+  const ageHours = (nowS - Number.parseInt(issued, 36)) / HOUR_S
+  if (verdict === 'wrong' || ageHours > deps.maxAgeDays * 24) return NONE
+  return { id, isDue: verdict === 'retired' || ageHours > deps.renewAfterHours }
+}
