@@ -11,7 +11,7 @@ import { createHealth, type Health } from './observability/health.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { createOps } from './ops.ts'
-import { createPam, type Pam, type PamParts } from './pam/create-pam.ts'
+import { createPam, type Pam, type PamOptions } from './pam/create-pam.ts'
 import { pamAbsentRoutes } from './pam/routes.ts'
 import { createDeviceSessions } from './session/device-sessions.ts'
 import { createEndAllSessions } from './session/end-all-sessions.ts'
@@ -228,7 +228,7 @@ function wireStore(
 function wirePam(
   { pam, tunables }: Config,
   client: UpstreamClient | undefined,
-  parts: Pick<PamParts, 'store' | 'secretKeys' | 'requireSession' | 'log' | 'metrics' | 'now'>,
+  parts: Pick<PamOptions, 'store' | 'secretKeys' | 'requireSession' | 'log' | 'metrics' | 'now'>,
 ): Pam | undefined {
   if (pam === undefined || client === undefined) return undefined
   const { breaker } = tunables.upstream.pam

@@ -13,7 +13,7 @@ import { createMetrics } from '../src/observability/metrics.ts'
 import { OPERATIONS, openApiDocument } from '../src/openapi.ts'
 import { EXAMPLES } from '../src/openapi-examples.ts'
 import { createOps } from '../src/ops.ts'
-import { createPamRoutes, type PamRoutesParts, pamAbsentRoutes } from '../src/pam/routes.ts'
+import { createPamRoutes, type PamRoutesOptions, pamAbsentRoutes } from '../src/pam/routes.ts'
 import { PAM_RULES } from '../src/pam/upstream/pam-errors.ts'
 import { listenFor } from './http/serve.ts'
 import { collectLog } from './observability/collect-log.ts'
@@ -31,7 +31,7 @@ const nameOf = ({ method, path }: { method: string; path: string }) => `${method
 
 describe('the document', () => {
   test('describes every route there is, each once, and no other', () => {
-    const pamRoutes = createPamRoutes(parts as PamRoutesParts)
+    const pamRoutes = createPamRoutes(parts as PamRoutesOptions)
     const routes = publicRoutes({
       ...(parts as AppOptions),
       authn: parts,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type AppOptions, publicRoutes } from '../../src/app.ts'
 import { OPERATIONS } from '../../src/authn/sign-in/operations.ts'
 import type { Route } from '../../src/http/routes.ts'
-import { createPamRoutes, type PamRoutesParts } from '../../src/pam/routes.ts'
+import { createPamRoutes, type PamRoutesOptions } from '../../src/pam/routes.ts'
 import type { Answer } from '../http/serve.ts'
 import {
   type Asked,
@@ -36,7 +36,7 @@ const anything: unknown = new Proxy(() => anything, {
   get: (_, name) => (name === Symbol.toPrimitive ? () => 'anything' : anything),
 })
 const parts: unknown = new Proxy(
-  { pamRoutes: createPamRoutes(anything as PamRoutesParts) },
+  { pamRoutes: createPamRoutes(anything as PamRoutesOptions) },
   { get: (known, name) => Reflect.get(known, name) ?? anything },
 )
 const ROUTES: readonly Route[] = publicRoutes(parts as AppOptions)

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import type { PamDirectory } from '../../src/pam/groups.ts'
+import type { PamDirectory } from '../../src/pam/directory-access.ts'
 import { pamAbsentRoutes } from '../../src/pam/routes.ts'
 import type { Group } from '../../src/pam/upstream/group.ts'
 import { serve } from '../http/serve.ts'

@@ -18,10 +18,9 @@ test('pages are served from where they are kept, the last one that fits too', as
     })),
   }
   const groups = createGroups({
-    cache: { get: async () => ({ list, ageMs: 0, stale: false }), purge: async () => {} },
+    cache: { get: async () => ({ list, ageMs: 0, stale: false }) },
     userName: { kind: 'login' },
-    directory: { kind: 'all' },
-    directoryMaxAgeMs: 1,
+    access: async () => {},
   })
   const keptOf = async (limit: number) => {
     const query = { search: undefined, role: undefined, sort: 'id' as const, cursor: undefined, limit }
@@ -36,6 +35,6 @@ test('pages are served from where they are kept, the last one that fits too', as
   const again = await turned()
   expect(again.filter((page, at) => page !== first[at])).toEqual([])
 
-  await keptOf(PAGES + 1) // one too many: they start anew
+  await keptOf(PAGES + 1) // one too many: the oldest is evicted
   expect(await keptOf(1)).not.toBe(first[0])
 })

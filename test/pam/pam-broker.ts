@@ -5,7 +5,7 @@ import { defaultTunables } from '../../src/config/load-config.ts'
 import { noSession } from '../../src/errors.ts'
 import { parseQuery } from '../../src/http/request-body.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
-import { createPam, type PamParts, type PamTunables } from '../../src/pam/create-pam.ts'
+import { createPam, type PamOptions, type PamTunables } from '../../src/pam/create-pam.ts'
 import type { Session } from '../../src/session/session.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -41,7 +41,7 @@ export interface BrokerAnswer {
   readonly body: Record<string, unknown>
 }
 
-export interface PamBrokerOptions extends Partial<Omit<PamParts, 'tunables' | 'requireSession'>> {
+export interface PamBrokerOptions extends Partial<Omit<PamOptions, 'tunables' | 'requireSession'>> {
   readonly baseUrl: string
   readonly tunables?: (same: PamTunables) => PamTunables
   readonly totalTimeoutMs?: number

@@ -1,5 +1,6 @@
 import { type Group, isUuid } from '../upstream/group.ts'
-import type { KnownList } from './group-lists.ts'
+import type { KnownList } from './list-records.ts'
+import { memoize } from './memoize.ts'
 
 export interface PageQuery {
   /** Part of a name, in any case. */
@@ -27,7 +28,7 @@ export function selectGroups(
   list: KnownList,
   { search, role, sort, limit, cursor }: PageQuery,
 ): DirectoryPage {
-  const places = sortedPlaces(list, sort)
+  const places = placesBy[sort](list)
   const wanted = search === undefined ? undefined : foldCase(search)
   const names = wanted === undefined ? [] : foldedNames(places)
   const page: Place[] = []
@@ -71,18 +72,15 @@ const KEY_BY: Readonly<Record<Sort, (group: Group) => string>> = {
   name: ({ id, name }) => `${foldCase(name).slice(0, MAX_SORTED_CHARS)}${SEPARATOR}${id}`,
 }
 
-const sorted: Readonly<Record<Sort, WeakMap<KnownList, readonly Place[]>>> = {
-  id: new WeakMap(),
-  name: new WeakMap(),
+const placesBy: Readonly<Record<Sort, (list: KnownList) => readonly Place[]>> = {
+  id: memoize((list) => sortedPlaces(list, KEY_BY.id)),
+  name: memoize((list) => sortedPlaces(list, KEY_BY.name)),
 }
 
-function sortedPlaces(list: KnownList, sort: Sort): readonly Place[] {
-  const known = sorted[sort].get(list)
-  if (known !== undefined) return known
-  const places = list.groups.map((group) => ({ key: KEY_BY[sort](group), group }))
-  places.sort((one, other) => (one.key < other.key ? -1 : 1))
-  sorted[sort].set(list, places)
-  return places
+function sortedPlaces({ groups }: KnownList, keyOf: (group: Group) => string): readonly Place[] {
+  return groups
+    .map((group) => ({ key: keyOf(group), group }))
+    .sort((one, other) => (one.key < other.key ? -1 : 1))
 }
 
 /** The index of the first place after `key`, whose own group need not exist any more. */
@@ -116,13 +114,7 @@ function keyOfCursor(sort: Sort, cursor: string): string | undefined {
   return nameCursorOf(key) === cursor && isUuid(NAME_KEY.exec(key)?.[1] ?? '') ? key : undefined
 }
 
-const folded = new WeakMap<readonly Place[], readonly string[]>()
-
-function foldedNames(places: readonly Place[]): readonly string[] {
-  const names = folded.get(places) ?? places.map(({ group }) => foldCase(group.name))
-  folded.set(places, names)
-  return names
-}
+const foldedNames = memoize((places: readonly Place[]) => places.map(({ group }) => foldCase(group.name)))
 
 /** Neither case nor the way an accent is encoded tells names apart. */
 function foldCase(text: string): string {

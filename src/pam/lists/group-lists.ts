@@ -1,240 +1,151 @@
 import { randomUUID } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { z } from 'zod'
-import { parseStored } from '../../store/stored-json.ts'
-import type { SealedRecords } from '../shared/sealed-records.ts'
-import type { SharedMarks } from '../shared/shared-marks.ts'
+import type { SharedValues } from '../shared/shared-values.ts'
 import type { ListOf } from '../upstream/group.ts'
-import { type Group, parseGroup } from '../upstream/group.ts'
+import type { PamDeps } from '../upstream/pam-deps.ts'
+import {
+  type CachedList,
+  type KnownList,
+  type ListHead,
+  type ListRecords,
+  type MissingList,
+  NOT_PURGED,
+  nameOf,
+} from './list-records.ts'
+import type { TeamDisabled } from './team-disabled.ts'
 
-/** A list as it was read once, or the memory that there is no such person, or that it was purged. Times are the API's. */
-export type CachedList = KnownList | UnknownPerson | PurgedList
-
-export interface KnownList extends ListHead {
-  /** Living groups, by id. */
-  readonly groups: readonly Group[]
-  readonly isPurged?: undefined
-}
-
-export interface UnknownPerson extends ListHead {
-  readonly groups?: undefined
-  readonly isPurged?: undefined
-}
-
-/** Its age is kept: a purge does not let a list be read more often. */
-export interface PurgedList extends ListHead {
-  readonly groups?: undefined
-  readonly isPurged: true
-}
-
-interface ListHead {
-  readonly id: string
-  readonly fetchedAtMs: number
-  /** The generation in which its read began; of a purged list, the one that has begun since. */
-  readonly generation: string
-  /** What its number of pages asks for; undefined: read by an older version. */
-  readonly refreshAfterMs?: number | undefined
-}
+/** What a read found; without groups: no such user. */
+export type ReadResult = Omit<KnownList, 'id'> | Omit<MissingList, 'id' | 'isPurged'>
 
 /**
- * Where lists are kept: sealed in the store for all replicas, and in this process's memory. A list lies in two
- * records: a small head (which one is it, how old) and its body under the head's id. Memory is trusted for
- * `confirmMs`, then the head is looked at: what another replica renewed or purged shows here within that time.
+ * Lists in the store, for all replicas, and in this process's memory. Memory is relied on for `confirmMs`, then the head is read
+ * again: a list that another replica has read or purged is noticed within that time.
  */
 export interface GroupLists {
+  /** Throws `disabled_team` (PamFailure). */
   look(list: ListOf): Promise<CachedList | undefined>
-  /** The same, whatever memory says. */
-  lookAgain(list: ListOf): Promise<CachedList | undefined>
-  put(list: ListOf, read: Omit<KnownList, 'id'>): Promise<KnownList>
-  putUnknown(list: ListOf, read: Omit<UnknownPerson, 'id'>): Promise<void>
-  /** Of a read that begins now. */
+  /** The same, but always from the store. */
+  lookInStore(list: ListOf): Promise<CachedList | undefined>
+  put(list: ListOf, read: ReadResult): Promise<CachedList>
+  /** The generation of a read that begins now. */
   generation(list: ListOf): Promise<string>
-  /** Begins a new generation: what was read before, or is being read by any replica, is void. */
+  /** Begins a new generation: everything that was read before, or is being read by any replica, is void. */
   purge(list: ListOf): Promise<void>
-  /** Purges it, and forgets its age. */
+  /** Purges the list, and forgets its age. */
   remove(list: ListOf): Promise<void>
   clearMemory(): void
-  nameOf(list: ListOf): string
-  lockKeyOf(list: ListOf): string
 }
 
-export interface GroupListsParts {
-  readonly records: SealedRecords
+export interface GroupListsOptions extends Pick<PamDeps, 'scope' | 'clock' | 'monotonic' | 'tunables'> {
+  readonly records: ListRecords
   /** Of lists that were purged; the generation of the others is empty. */
-  readonly generations: Pick<SharedMarks, 'get' | 'set'>
-  /** Names the team and its API in the keyed hashes. */
-  readonly scope: string
-  /** How long a list is of any use, by kind; and the memory of an unknown person. */
+  readonly generations: Pick<SharedValues, 'get' | 'set'>
+  readonly team: Pick<TeamDisabled, 'check'>
+  /** How long a list can be used, by kind. */
   readonly keptMs: Readonly<Record<ListOf['kind'], number>>
-  readonly unknownUserMs: number
   readonly confirmMs: number
   readonly maxMemoryBytes: number
-  readonly monotonic: () => number
+}
+
+/** A list from the near future is new; one from further away was dated by a wrong clock. */
+const FUTURE_MS = 5000
+
+export function createGroupLists(options: GroupListsOptions): GroupLists {
+  const { records, generations, scope, clock, monotonic, tunables, team, keptMs, confirmMs } = options
+  const memory: Memory = new LRUCache({ maxSize: options.maxMemoryBytes, sizeCalculation: bytesOf })
+  const state = { ...options, memory }
+
+  async function usable(cached: CachedList | undefined): Promise<CachedList | undefined> {
+    const voidBeforeMs = await team.check()
+    if (cached === undefined || cached.fetchedAtMs <= voidBeforeMs) return undefined
+    return cached.fetchedAtMs > clock.now() + FUTURE_MS ? undefined : cached
+  }
+
+  /** Memory comes last: a read that has found its generation current by then is in it already. */
+  async function purge(list: ListOf): Promise<void> {
+    await generations.set(nameOf(list, scope), randomUUID(), keptMs[list.kind])
+    memory.delete(nameOf(list, scope))
+  }
+
+  return {
+    async look(list) {
+      const held = memory.get(nameOf(list, scope))
+      const isConfirmed = held !== undefined && monotonic() - held.confirmedAt < confirmMs
+      return usable(isConfirmed ? held.cached : await findInStore(list, state))
+    },
+    lookInStore: async (list) => usable(await findInStore(list, state)),
+
+    async put(list, read) {
+      const cached: CachedList = { id: randomUUID(), ...read }
+      if (isCurrent(cached, await generationOf(list, options))) remember(nameOf(list, scope), cached, state)
+      const ttlMs = read.groups === undefined ? tunables.unknownUserMs : keptMs[list.kind]
+      await records.write(nameOf(list, scope), cached, ttlMs)
+      return cached
+    },
+
+    generation: (list) => generationOf(list, options),
+    purge,
+    async remove(list) {
+      await purge(list)
+      await records.remove(nameOf(list, scope))
+    },
+    clearMemory: () => memory.clear(),
+  }
 }
 
 interface Held {
   readonly cached: CachedList
-  readonly bytes: number
   confirmedAt: number
 }
+type Memory = LRUCache<string, Held>
+type State = GroupListsOptions & { readonly memory: Memory }
 
-export function createGroupLists(parts: GroupListsParts): GroupLists {
-  const { records, generations, scope, keptMs, unknownUserMs, confirmMs, monotonic } = parts
-  const memory = new LRUCache<string, Held>({
-    maxSize: parts.maxMemoryBytes,
-    sizeCalculation: ({ bytes }) => bytes,
-  })
-
-  return {
-    nameOf,
-    lockKeyOf: (list) => records.keyBeside('lock:pam-groups', nameOf(list)),
-
-    async look(list) {
-      const held = memory.get(nameOf(list))
-      if (held !== undefined && monotonic() - held.confirmedAt < confirmMs) return held.cached
-      return lookAgain(list)
-    },
-    lookAgain,
-
-    async put(list, read) {
-      const cached: KnownList = { id: randomUUID(), ...read }
-      const body = JSON.stringify(read.groups)
-      const name = nameOf(list)
-      if (isCurrent(cached, await generation(list))) remember(name, cached, body.length)
-      try {
-        await records.write(bodyName(name, cached.id), body, keptMs[list.kind])
-        await records.write(name, headOf(cached), keptMs[list.kind])
-      } catch {
-        // The store is away: this process has it.
-      }
-      return cached
-    },
-
-    async putUnknown(list, read) {
-      const cached: UnknownPerson = { id: randomUUID(), ...read }
-      if (isCurrent(cached, await generation(list))) remember(nameOf(list), cached, 0)
-      try {
-        await records.write(nameOf(list), headOf(cached), unknownUserMs)
-      } catch {
-        // The store is away: this process knows.
-      }
-    },
-
-    generation,
-    purge,
-
-    async remove(list) {
-      const name = nameOf(list)
-      await purge(list)
-      try {
-        const head = await records.read(name, parseHead)
-        await records.remove(name)
-        if (head !== undefined) await records.remove(bodyName(name, head.value.id))
-      } catch {
-        // The store is away: what lies there is void.
-      }
-    },
-
-    clearMemory: () => memory.clear(),
-  }
-
-  function nameOf(list: ListOf): string {
-    return JSON.stringify(list.kind === 'me' ? [scope, 'me', list.user] : [scope, 'directory'])
-  }
-
-  async function generation(list: ListOf): Promise<string> {
-    return (await generations.get(nameOf(list))) ?? NOT_PURGED
-  }
-
-  /** The memory last: a read that has found its generation current by then is in it already. */
-  async function purge(list: ListOf): Promise<void> {
-    const name = nameOf(list)
-    await generations.set(name, randomUUID(), keptMs[list.kind])
-    memory.delete(name)
-  }
-
-  async function lookAgain(list: ListOf): Promise<CachedList | undefined> {
-    const name = nameOf(list)
-    const held = memory.get(name)
-    try {
-      const [record, current] = await Promise.all([records.read(name, parseHead), generation(list)])
-      const since = heldSince(name, held)
-      if (since !== undefined) return since
-      const head = record?.value ?? NEVER_READ
-      if (isCurrent(head, current) && head.id === held?.cached.id) {
-        held.confirmedAt = monotonic()
-        return held.cached
-      }
-      memory.delete(name)
-      if (!isCurrent(head, current)) return { ...ageOf(head), generation: current, isPurged: true }
-      return record === undefined ? undefined : await load(name, head)
-    } catch {
-      return held?.cached // the store is away: what this process has, by its age
-    }
-  }
-
-  /** What this process has been given while it was reading is newer than what it read. */
-  function heldSince(name: string, before: Held | undefined): CachedList | undefined {
-    const now = memory.get(name)
-    return now === before ? undefined : now?.cached
-  }
-
-  async function load(name: string, head: Head): Promise<CachedList | undefined> {
-    const age = ageOf(head)
-    if (head.unknown) return remember(name, age, 0)
-    const body = (await records.read(bodyName(name, head.id), parseBody))?.value
-    const since = heldSince(name, undefined)
-    if (since !== undefined) return since
-    if (body === undefined) return undefined
-    return remember(name, { ...age, groups: body.groups }, body.chars)
-  }
-
-  function remember(name: string, cached: CachedList, chars: number): CachedList {
-    // Strings in the heap take about twice their JSON, and what is rendered from them once more.
-    memory.set(name, { cached, bytes: 512 + 3 * chars, confirmedAt: monotonic() })
-    return cached
-  }
+/** Strings take about twice their JSON in memory, and the response that is made from them as much again. */
+function bytesOf({ cached }: Held): number {
+  return 512 + 3 * JSON.stringify(cached.groups ?? '').length
 }
 
-const NOT_PURGED = ''
-
-/** A mark has expired when all that is older than it has. */
-function isCurrent(head: Pick<ListHead, 'generation'>, current: string): boolean {
-  return current === NOT_PURGED || head.generation === current
-}
-
-function ageOf({ unknown: _, ...age }: Head): ListHead {
-  return age
-}
-
-function bodyName(name: string, id: string): string {
-  return `${name} ${id}`
-}
-
-function headOf({ groups, ...head }: CachedList): string {
-  return JSON.stringify({ ...head, unknown: groups === undefined })
-}
-
-const Head = z.object({
-  id: z.string(),
-  fetchedAtMs: z.number(),
-  unknown: z.boolean(),
-  refreshAfterMs: z.number().optional(),
-  generation: z.string().default(NOT_PURGED), // an older version wrote none
-})
-type Head = z.output<typeof Head>
-const NEVER_READ: Head = { id: '', fetchedAtMs: 0, unknown: true, generation: NOT_PURGED }
-
-function parseHead(text: string): Head | undefined {
-  return Head.safeParse(parseStored(text)).data
-}
-
-function parseBody(text: string): { groups: Group[]; chars: number } | undefined {
-  const list = parseStored(text)
-  if (!Array.isArray(list)) return undefined
+/** If the head in the store is still that of the list in memory, only the head is read. */
+async function findInStore(list: ListOf, state: State): Promise<CachedList | undefined> {
+  const { records, memory, monotonic, scope } = state
+  const name = nameOf(list, scope)
+  const held = memory.get(name)
   try {
-    return { groups: list.flatMap((item) => parseGroup(item) ?? []), chars: text.length }
+    const [head, current] = await Promise.all([records.readHead(name), generationOf(list, state)])
+    const newer = putAfter(held, name, memory)
+    if (newer !== undefined) return newer
+    if (head !== undefined && head.id === held?.cached.id && isCurrent(head, current)) {
+      held.confirmedAt = monotonic()
+      return held.cached
+    }
+    memory.delete(name)
+    if (!isCurrent(head ?? NEVER_READ, current))
+      return { ...(head ?? NEVER_READ), generation: current, isPurged: true }
+    const found = head && (await records.read(name, head))
+    return putAfter(undefined, name, memory) ?? (found && remember(name, found, state))
   } catch {
-    return undefined // a malformed group: nothing that this version wrote
+    return held?.cached // the store is out of reach
   }
+}
+
+const NEVER_READ: ListHead = { id: '', fetchedAtMs: 0, generation: NOT_PURGED }
+
+/** A list that was put into memory while the store was read is newer than what was read. */
+function putAfter(before: Held | undefined, name: string, memory: Memory): CachedList | undefined {
+  const now = memory.get(name)
+  return now === before ? undefined : now?.cached
+}
+
+function remember(name: string, cached: CachedList, { memory, monotonic }: State): CachedList {
+  memory.set(name, { cached, confirmedAt: monotonic() })
+  return cached
+}
+
+async function generationOf(list: ListOf, { generations, scope }: GroupListsOptions): Promise<string> {
+  return (await generations.get(nameOf(list, scope))) ?? NOT_PURGED
+}
+
+/** When the generation of a purge has expired, everything that was read before it has expired, too. */
+function isCurrent({ generation }: Pick<ListHead, 'generation'>, current: string): boolean {
+  return current === NOT_PURGED || generation === current
 }

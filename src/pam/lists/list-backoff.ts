@@ -2,10 +2,9 @@ import { LRUCache } from 'lru-cache'
 import { PamFailure } from '../upstream/pam-errors.ts'
 
 /**
- * A list that keeps failing is not asked for with each request: one client that polls it would use up the API's rate
- * limit, or this process's time, which goes into taking up the pages of an interrupted read. The pause grows with each
- * failure in a row, and with the number of pages that were read in vain; meanwhile, the last failure is the answer. Each
- * process has its own.
+ * A list that keeps failing is not read with each request: one client that polls it would use up the API's rate limit, or this
+ * process's time, because each read loads the pages of the interrupted one. The pause grows with each failure in a row, and with
+ * the number of pages that were read in vain; during it, requests get the last failure. Each process has its own pauses.
  */
 export interface ListBackoff {
   /** Throws the last failure during the pause. */
@@ -17,27 +16,27 @@ export interface ListBackoff {
 /** What was read in vain: the next read begins at the first page again. */
 export interface LostPages {
   readonly pages: number
-  /** How often a list with so many pages may be read (`refreshIntervalMs`). */
+  /** How often a list with that many pages may be read (`refreshIntervalMs`). */
   readonly intervalMs: number
 }
 
-/** So many failures in a row have no pause. */
+/** This many failures in a row cause no pause. */
 const FREE_FAILURES = 5
 const FIRST_PAUSE_MS = 500
 const MAX_PAUSE_MS = 5000
-/** So many pages that were lost in a row have no pause. Then it grows to the interval, from this share of it. */
+/** This many pages that were lost in a row cause no pause. Then it grows from this share of the interval to the whole. */
 const FREE_PAGES = 100
 const FIRST_SHARE = 1 / 8
 const MAX_PAUSE_FOR_PAGES_MS = 900_000
-/** A failure whose pause ended longer ago is not in a row with the next one. */
+/** If the pause ended longer ago, the next failure starts a new row. */
 const FORGET_MS = 60_000
-const MAX_LISTS = 10_000 // a maxSize: with max, an LRUCache takes the memory for all of them at once
+const MAX_LISTS = 10_000 // as maxSize: with max, an LRUCache allocates memory for all of them at once
 
 interface Failed {
   readonly inARow: number
   /** Pages lost in a row. */
   readonly pages: number
-  /** How often that was too many of them. */
+  /** How many failures cost too many pages. */
   readonly costly: number
   readonly at: number
   readonly pauseMs: number

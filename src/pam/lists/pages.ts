@@ -1,42 +1,34 @@
+import { z } from 'zod'
 import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
-import { type Group, parseGroup } from '../upstream/group.ts'
+import { type Group, isSameTeam, parseGroup, StoredGroups } from '../upstream/group.ts'
+import type { ListTunables, PamDeps } from '../upstream/pam-deps.ts'
 import { PamFailure } from '../upstream/pam-errors.ts'
-import { isSameTeam } from '../upstream/team-name.ts'
 import { parseLinkHeader } from './link-header.ts'
-import type { RateSeen } from './refresh-interval.ts'
+import { RateSeen } from './refresh-interval.ts'
 
-export interface PageLimits {
-  readonly maxPages: number
-  readonly maxItems: number
-  readonly maxTotalMs: number
-  readonly maxLinkHeaderBytes: number
-}
-
-export interface PagesParts {
+export interface PagesOptions extends Pick<PamDeps, 'team' | 'monotonic'> {
   /** Of the API; a link must stay on it. */
   readonly origin: string
-  /** Whose list it is. */
-  readonly team: string
-  readonly limits: PageLimits
-  readonly monotonic: () => number
+  readonly limits: Pick<ListTunables, 'maxPages' | 'maxItems' | 'maxTotalMs' | 'maxLinkHeaderBytes'>
 }
 
-/** Asks for one page; `path` has its query. `timeoutMs` is what is left for the whole list. */
+/** Requests one page; `path` has its query. `timeoutMs` is what is left for the whole list. */
 export type FetchPage = (path: string, timeoutMs: number, isFirst: boolean) => Promise<UpstreamAnswer>
 
-/** How far a list has been read. Plain data, so that another replica can continue after a failure. */
-export interface PageRead {
-  /** When its first page was asked for, in the API's time. */
-  beganAtMs: number
+/** How far a list has been read. It is stored, so that another replica can continue after a failure. */
+export const PageRead = z.object({
+  /** When its first page was requested, in the API's time. */
+  beganAtMs: z.number(),
   /** The query of the next page. */
-  next: string
+  next: z.string(),
   /** The queries of the pages that were read. */
-  asked: string[]
+  asked: z.array(z.string()),
   /** Deleted groups included. */
-  items: number
-  groups: Group[]
-  rate?: RateSeen | undefined
-}
+  items: z.number(),
+  groups: StoredGroups,
+  rate: RateSeen.optional(),
+})
+export type PageRead = Omit<z.output<typeof PageRead>, 'groups'> & { groups: Group[] }
 
 export function newPageRead(): PageRead {
   return { beganAtMs: 0, next: '', asked: [], items: 0, groups: [] }
@@ -52,11 +44,11 @@ export function newPageRead(): PageRead {
 export async function readPages(
   path: string,
   fetchPage: FetchPage,
-  parts: PagesParts,
+  options: PagesOptions,
   read = newPageRead(),
 ): Promise<Group[]> {
-  const deadline = parts.monotonic() + parts.limits.maxTotalMs
-  const readOn = () => readFrom(read, path, fetchPage, parts, deadline)
+  const deadline = options.monotonic() + options.limits.maxTotalMs
+  const readOn = () => readFrom(read, path, fetchPage, options, deadline)
   try {
     return await readOn()
   } catch (error) {
@@ -70,10 +62,10 @@ async function readFrom(
   read: PageRead,
   path: string,
   fetchPage: FetchPage,
-  parts: PagesParts,
+  options: PagesOptions,
   deadline: number,
 ): Promise<Group[]> {
-  const { limits, monotonic } = parts
+  const { limits, monotonic } = options
   for (;;) {
     if (read.asked.includes(read.next)) throw refused('loop')
     if (read.asked.length >= limits.maxPages) throw refused('too many pages')
@@ -85,7 +77,7 @@ async function readFrom(
     const list = listOf(answer.json)
     if (read.items + list.length > limits.maxItems) throw refused('too many items')
     const groups = list.flatMap((item) => parseGroup(item) ?? [])
-    const next = nextQuery(answer, target, path, parts)
+    const next = nextQuery(answer, target, path, options)
     read.asked.push(read.next)
     read.items += list.length
     read.groups.push(...groups)
@@ -110,7 +102,7 @@ function nextQuery(
   { headers }: UpstreamAnswer,
   current: string,
   path: string,
-  { origin, team, limits }: PagesParts,
+  { origin, team, limits }: PagesOptions,
 ): string | undefined {
   const lines = headers.link === undefined ? [] : [headers.link].flat()
   if (lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0) > limits.maxLinkHeaderBytes)

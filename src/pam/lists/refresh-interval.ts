@@ -1,13 +1,15 @@
+import { z } from 'zod'
 import type { Allowance } from '../../upstream/answer-headers.ts'
 
-/** What the answers to one read told of the API's rate limit. */
-export interface RateSeen {
-  readonly limit: number
-  /** The most that was used of it, by whoever shares it. */
-  readonly used: number
-  /** The longest time until it was to be whole again. */
-  readonly resetInMs: number
-}
+/** What the answers to one read said about the API's rate limit. */
+export const RateSeen = z.object({
+  limit: z.number(),
+  /** The highest use, by all who share the limit. */
+  used: z.number(),
+  /** The longest time until the reset. */
+  resetInMs: z.number(),
+})
+export type RateSeen = Readonly<z.output<typeof RateSeen>>
 
 /** A full read may use this share of the rate limit. */
 const SHARE = 0.1

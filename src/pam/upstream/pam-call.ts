@@ -1,19 +1,20 @@
-import type { Logger } from '../../observability/logger.ts'
-import type { Metrics } from '../../observability/metrics.ts'
-import type { UpstreamClock } from '../../upstream/answer-headers.ts'
 import { type BreakerOptions, createBreaker } from '../../upstream/breaker.ts'
 import { type GatePass, type RateLimitGate, RateLimitRefusal } from '../../upstream/rate-limit-gate.ts'
 import type { UpstreamAnswer, UpstreamClient } from '../../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
+import type { PamDeps } from './pam-deps.ts'
 import { errorNameOf, failureOf, failureOfCall, PamFailure, type PamSubject } from './pam-errors.ts'
 
-/** One operation of the API: gate, send, read the time and the limits, tell what the answer means, send again. */
+/**
+ * One operation of the API: it passes the rate-limit gate and the breaker, and is sent again where the rules allow it. Throws
+ * `PamFailure`.
+ */
 export type PamCall = (request: PamRequest) => Promise<UpstreamAnswer>
 
-/** On whose account the API is called. What serves several requests bears the id of the one that began it. */
+/** On whose account the API is called. A call that serves several requests has the id of the one that began it. */
 export interface OnAccountOf {
   readonly background: boolean
-  /** undefined: of no request, such as a refresh by the clock. */
+  /** undefined: of no request, such as a refresh by a timer. */
   readonly requestId: string | undefined
 }
 
@@ -23,34 +24,30 @@ export interface PamRequest extends OnAccountOf {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
   readonly subject: PamSubject
-  /** Users' own lookups go first: what is left of the rate limit is theirs, and so is the next free connection. */
+  /** Users' own lookups precede this call: what is left of the rate limit is theirs, and so is the next free connection. */
   readonly yields?: boolean
-  /** What may still be spent waiting for the rate limit and for a free connection. */
+  /** What may still be spent on waiting for the rate limit and for a free connection. */
   readonly budget: { leftMs: number }
-  /** For this operation as a whole. */
+  /** For all attempts together. */
   readonly timeoutMs: number
-  /** Is told of each answer, errors too. */
+  /** Gets each answer, errors too. */
   readonly onAnswer?: (answer: UpstreamAnswer) => void
 }
 
-export interface PamCallParts {
+export interface PamCallOptions
+  extends Pick<PamDeps, 'clock' | 'monotonic' | 'random' | 'sleep' | 'log' | 'metrics'> {
   readonly client: UpstreamClient
   readonly gate: RateLimitGate
-  readonly clock: UpstreamClock
+  /** For an API that answers, but only that it is offline. */
   readonly breaker: Pick<BreakerOptions, 'consecutiveFailures' | 'halfOpenAfterMs'>
-  readonly monotonic: () => number
-  readonly random: () => number
-  readonly sleep: (ms: number) => Promise<void>
-  readonly log: Logger
-  readonly metrics: Metrics
 }
 
-/** Before a call is sent again: this long, and as long again by chance. */
+/** The pause before a call is sent again, from this to twice as long. */
 const RETRY_PAUSE_MS = 100
 
-export function createPamCall(parts: PamCallParts): PamCall {
-  const { client, gate, clock, monotonic, random, sleep, log, metrics } = parts
-  const breaker = createBreaker(parts.breaker)
+export function createPamCall(options: PamCallOptions): PamCall {
+  const { gate, monotonic, random, sleep } = options
+  const breaker = createBreaker(options.breaker)
 
   return async function call(request) {
     const deadline = monotonic() + request.timeoutMs
@@ -59,11 +56,14 @@ export function createPamCall(parts: PamCallParts): PamCall {
         return await sendOnce(request, deadline)
       } catch (error) {
         if (!(error instanceof PamFailure)) throw error
-        // The gate is closed by now: wait there if there is time, without counting it as another try.
+        // The gate is closed by now: wait there if there is time, without counting it as another attempt.
         if (error.trouble === 'too_many_requests' && error.retryAfterMs === undefined) continue
-        if (sent > error.rule.retries || !maySendAgain(request, error)) throw told(request, error)
         const pauseMs = RETRY_PAUSE_MS * (1 + random())
-        if (monotonic() + pauseMs >= deadline) throw told(request, error)
+        const isLast = sent > error.rule.retries || monotonic() + pauseMs >= deadline
+        if (isLast || !maySendAgain(request, error)) {
+          report(request, error, options)
+          throw error
+        }
         await sleep(pauseMs)
         sent += 1
       }
@@ -71,11 +71,11 @@ export function createPamCall(parts: PamCallParts): PamCall {
   }
 
   async function sendOnce(request: PamRequest, deadline: number): Promise<UpstreamAnswer> {
-    const pass = await enter(request)
+    const pass = await enter(gate, request)
     try {
       const timeoutMs = deadline - monotonic()
       if (timeoutMs <= 0) throw new PamFailure('no_answer', { reason: 'out of time' })
-      return await breaker.run(() => exchange(request, timeoutMs, pass))
+      return await breaker.run(() => exchange(request, timeoutMs, pass, options))
     } catch (error) {
       if (error instanceof CountedFailure) throw error.failure
       throw error instanceof UpstreamFailure ? failureOfCall(error) : error
@@ -83,60 +83,64 @@ export function createPamCall(parts: PamCallParts): PamCall {
       await pass.leave()
     }
   }
+}
 
-  async function enter({ background, yields, budget }: PamRequest): Promise<GatePass> {
-    try {
-      return await gate.enter({ priority: background ? 'background' : yields ? 'new' : 'ongoing', budget })
-    } catch (error) {
-      if (!(error instanceof RateLimitRefusal)) throw error
-      throw new PamFailure('too_many_requests', { retryAfterMs: error.waitMs, gaveWay: background })
-    }
-  }
-
-  async function exchange(request: PamRequest, timeoutMs: number, pass: GatePass): Promise<UpstreamAnswer> {
-    const { method, path, headers, body, subject, background, yields, budget, requestId } = request
-    const answer = await client.send({
-      method,
-      path,
-      headers: { Accept: 'application/json', ...headers },
-      ...(body === undefined ? {} : { body }),
-      timeoutMs,
-      wait: { urgent: !background && !yields, budget },
-    })
-    clock.observe(answer)
-    request.onAnswer?.(answer)
-    const failure = failureOf(answer, subject)
-    await pass.observe(answer, failure?.trouble === 'too_many_requests')
-    if (failure === undefined) return answer
-    metrics.pamErrors.inc({ name: answer.status < 400 ? 'redirect' : errorNameOf(answer) })
-    log.debug('pam_error', {
-      requestId,
-      upstream: 'pam',
-      upstreamStatus: answer.status,
-      name: failure.trouble,
-    })
-    throw failure.rule.breaker ? new CountedFailure(failure) : failure
-  }
-
-  /** A POST is sent again only when it was answered, or certainly did not arrive. */
-  function maySendAgain({ method }: PamRequest, { trouble, cause }: PamFailure): boolean {
-    if (method === 'GET' || trouble !== 'no_answer') return true
-    return cause instanceof UpstreamFailure && cause.outcome === 'unreachable'
-  }
-
-  function told({ subject, requestId }: PamRequest, failure: PamFailure): PamFailure {
-    const { trouble, cause } = failure
-    if (cause instanceof UpstreamFailure) metrics.pamErrors.inc({ name: cause.outcome })
-    const level = failure.rule.alarm ? 'error' : 'warn'
-    // A token that ran out is renewed, and a person may be unknown: neither is anybody's trouble yet.
-    const isOrdinary = trouble === 'unknown_person' || (failure.rule.renewsToken && subject !== 'token')
-    if (!failure.gaveWay && !isOrdinary)
-      log[level]('pam_call_failed', { requestId, upstream: 'pam', name: trouble, reason: subject }, failure)
-    return failure
+async function enter(gate: RateLimitGate, { background, yields, budget }: PamRequest): Promise<GatePass> {
+  try {
+    return await gate.enter({ priority: background ? 'background' : yields ? 'new' : 'ongoing', budget })
+  } catch (error) {
+    if (!(error instanceof RateLimitRefusal)) throw error
+    throw new PamFailure('too_many_requests', { retryAfterMs: error.waitMs, gaveWay: background })
   }
 }
 
-/** Lets the breaker see an answer that says "offline" as the failure that it is. */
+async function exchange(
+  request: PamRequest,
+  timeoutMs: number,
+  pass: GatePass,
+  { client, clock, log, metrics }: PamCallOptions,
+): Promise<UpstreamAnswer> {
+  const { method, path, headers, body, subject, background, yields, budget, requestId } = request
+  const answer = await client.send({
+    method,
+    path,
+    headers: { Accept: 'application/json', ...headers },
+    ...(body === undefined ? {} : { body }),
+    timeoutMs,
+    wait: { urgent: !background && !yields, budget },
+  })
+  clock.observe(answer)
+  request.onAnswer?.(answer)
+  const failure = failureOf(answer, subject)
+  await pass.observe(answer, failure?.trouble === 'too_many_requests')
+  if (failure === undefined) return answer
+  metrics.pamErrors.inc({ name: answer.status < 400 ? 'redirect' : errorNameOf(answer) })
+  const { trouble: name } = failure
+  log.debug('pam_error', { requestId, upstream: 'pam', upstreamStatus: answer.status, name })
+  throw failure.rule.breaker ? new CountedFailure(failure) : failure
+}
+
+/** A POST is sent again only if it was answered, or certainly did not arrive. */
+function maySendAgain({ method }: PamRequest, { trouble, cause }: PamFailure): boolean {
+  if (method === 'GET' || trouble !== 'no_answer') return true
+  return cause instanceof UpstreamFailure && cause.outcome === 'unreachable'
+}
+
+function report(
+  { subject, requestId }: PamRequest,
+  failure: PamFailure,
+  { log, metrics }: PamCallOptions,
+): void {
+  const { trouble: name, cause, rule, gaveWay } = failure
+  if (cause instanceof UpstreamFailure) metrics.pamErrors.inc({ name: cause.outcome })
+  // An expired token is renewed, and a user may be unknown: neither is a problem yet.
+  const isOrdinary = name === 'unknown_person' || (rule.renewsToken && subject !== 'token')
+  if (gaveWay || isOrdinary) return
+  const level = rule.alarm ? 'error' : 'warn'
+  log[level]('pam_call_failed', { requestId, upstream: 'pam', name, reason: subject }, failure)
+}
+
+/** Makes an answer that says "offline" a failure for the breaker. */
 class CountedFailure extends UpstreamFailure {
   readonly failure: PamFailure
 

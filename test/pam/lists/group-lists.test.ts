@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals'
 import { createGroupLists } from '../../../src/pam/lists/group-lists.ts'
-import type { SealedRecords } from '../../../src/pam/shared/sealed-records.ts'
+import type { CachedList, ListRecords } from '../../../src/pam/lists/list-records.ts'
 import { held } from '../../support/held.ts'
+import { TUNABLES } from '../pam-broker.ts'
 
 const LIST = { kind: 'directory' } as const
 const UNPURGED = { generation: '' }
@@ -9,40 +10,34 @@ const groups = (name: string) => [{ id: '00000000-0000-4000-8000-000000000001', 
 
 /** A store whose answers to reads can be held on their way. */
 function harness() {
-  const stored = new Map<string, string>()
   let delivered = Promise.resolve()
-  const records: SealedRecords = {
-    async read(name, parse) {
-      const text = stored.get(name)
-      await delivered
-      const value = text === undefined ? undefined : parse(text)
-      return text === undefined || value === undefined ? undefined : { key: name, raw: text, value }
-    },
-    async write(name, text) {
-      stored.set(name, text)
-    },
-    async remove(name) {
-      stored.delete(name)
-    },
-    async removeIf({ key }) {
-      stored.delete(key)
-    },
-    keyBeside: (prefix, name) => `${prefix}:${name}`,
+  const stored = new Map<string, CachedList>()
+  const readHead = async (name: string) => {
+    const list = stored.get(name)
+    await delivered
+    return list && { ...list, unknown: list.groups === undefined }
   }
-  const marks = new Map<string, string>()
-  const generations = {
-    get: async (name: string) => marks.get(name),
-    set: async (name: string, text: string) => marks.set(name, text).has(name),
+  const records: ListRecords = {
+    readHead,
+    read: readHead,
+    write: async (name, list) => void stored.set(name, list),
+    remove: async (name) => void stored.delete(name),
   }
+  const generations = new Map<string, string>()
   const replica = () =>
     createGroupLists({
       records,
-      generations,
+      generations: {
+        get: async (name) => generations.get(name),
+        set: async (name, text) => generations.set(name, text).has(name),
+      },
+      team: { check: async () => Number.NEGATIVE_INFINITY },
       scope: 'scope',
       keptMs: { directory: 900_000, me: 300_000 },
-      unknownUserMs: 60_000,
       confirmMs: 1000,
       maxMemoryBytes: 1_000_000,
+      tunables: TUNABLES,
+      clock: { now: () => 0, isSet: () => true, observe: () => {} },
       monotonic: () => 0,
     })
   return {
@@ -60,9 +55,9 @@ test('a look that was on its way when a new list came does not bring the old one
   const [one, other] = [replica(), replica()]
   await other.put(LIST, { ...UNPURGED, groups: groups('old'), fetchedAtMs: 1 })
   for (const hasLooked of [false, true]) {
-    if (hasLooked) await one.lookAgain(LIST)
+    if (hasLooked) await one.lookInStore(LIST)
     const release = holdReads()
-    const looking = one.lookAgain(LIST)
+    const looking = one.lookInStore(LIST)
     await one.put(LIST, { ...UNPURGED, groups: groups('new'), fetchedAtMs: 2 })
     release()
     expect((await looking)?.groups).toMatchObject([{ name: 'new' }])
@@ -77,7 +72,7 @@ test('what another replica has stored since is found', async () => {
   await one.put(LIST, { ...UNPURGED, groups: groups('old'), fetchedAtMs: 1 })
   await other.put(LIST, { ...UNPURGED, groups: groups('new'), fetchedAtMs: 2 })
   expect((await one.look(LIST))?.groups).toMatchObject([{ name: 'old' }]) // memory, for a moment
-  expect((await one.lookAgain(LIST))?.groups).toMatchObject([{ name: 'new' }])
+  expect((await one.lookInStore(LIST))?.groups).toMatchObject([{ name: 'new' }])
 })
 
 test('what was being read when the list was purged is void on every replica; its age is kept', async () => {
@@ -89,7 +84,7 @@ test('what was being read when the list was purged is void on every replica; its
   for (const each of [one, other, replica()]) {
     expect(await each.look(LIST)).toMatchObject({ isPurged: true, fetchedAtMs: 5 })
   }
-  await one.putUnknown(LIST, { ...begun, fetchedAtMs: 6 })
+  await one.put(LIST, { ...begun, fetchedAtMs: 6 })
   expect(await one.look(LIST)).toMatchObject({ isPurged: true, fetchedAtMs: 6 })
 
   await one.put(LIST, { generation: await one.generation(LIST), fetchedAtMs: 5, groups: groups('new') })
@@ -102,5 +97,5 @@ test('a list that is removed has no age any more', async () => {
   await one.put(LIST, { ...UNPURGED, fetchedAtMs: 5, groups: groups('old') })
   await other.remove(LIST)
   expect(await other.look(LIST)).toMatchObject({ isPurged: true, fetchedAtMs: 0 })
-  expect(await one.lookAgain(LIST)).toMatchObject({ isPurged: true, fetchedAtMs: 0 })
+  expect(await one.lookInStore(LIST)).toMatchObject({ isPurged: true, fetchedAtMs: 0 })
 })

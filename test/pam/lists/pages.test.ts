@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { parseLinkHeader } from '../../../src/pam/lists/link-header.ts'
-import { newPageRead, type PageLimits, readPages } from '../../../src/pam/lists/pages.ts'
+import { newPageRead, type PagesOptions, readPages } from '../../../src/pam/lists/pages.ts'
 import type { Group } from '../../../src/pam/upstream/group.ts'
 import { PamFailure } from '../../../src/pam/upstream/pam-errors.ts'
 import type { UpstreamAnswer } from '../../../src/upstream/upstream-client.ts'
@@ -9,7 +9,7 @@ import type { UpstreamAnswer } from '../../../src/upstream/upstream-client.ts'
 const ORIGIN = 'https://pam.example.test'
 const TEAM = 'example-team'
 const PATH = `/v1/teams/${TEAM}/groups`
-const LIMITS: PageLimits = { maxPages: 20, maxItems: 1000, maxTotalMs: 1000, maxLinkHeaderBytes: 4096 }
+const LIMITS = { maxPages: 20, maxItems: 1000, maxTotalMs: 1000, maxLinkHeaderBytes: 4096 }
 
 const answerOf = (list: unknown, link?: string | string[]): UpstreamAnswer => ({
   status: 200,
@@ -23,7 +23,7 @@ const group = (n: number): Group => ({
   roles: ['end_user'],
 })
 
-async function read(link: string | string[], limits: Partial<PageLimits> = {}) {
+async function read(link: string | string[], limits: Partial<PagesOptions['limits']> = {}) {
   const asked: string[] = []
   const fetchPage = async (path: string) => {
     asked.push(path)
@@ -262,7 +262,7 @@ test('any list, any page size, any order of link parameters: the same groups onc
 })
 
 describe('reading a list page by page', () => {
-  const parts = (limits: Partial<PageLimits> = {}, monotonic = () => 0) => ({
+  const parts = (limits: Partial<PagesOptions['limits']> = {}, monotonic = () => 0) => ({
     origin: ORIGIN,
     team: TEAM,
     limits: { ...LIMITS, ...limits },

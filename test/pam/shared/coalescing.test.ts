@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { createSecret } from '../../../src/config/secret.ts'
 import { storeUnavailable } from '../../../src/errors.ts'
-import { createSharedFlight } from '../../../src/pam/shared/shared-flight.ts'
+import { createCoalescing } from '../../../src/pam/shared/coalescing.ts'
 import { createFailFastStore } from '../../../src/store/fail-fast-store.ts'
 import { createMemoryStore } from '../../../src/store/memory-store.ts'
 import { openStore } from '../../../src/store/open-store.ts'
@@ -14,7 +14,7 @@ const LOCK_MS = 35_000
 /** What the lock guards may take so long. */
 const FETCH_MS = 30_000
 
-describe('the lock of a flight', () => {
+describe('the lock of a shared fetch', () => {
   let time: number
   const monotonic = () => time
   let store: Store
@@ -25,15 +25,16 @@ describe('the lock of a flight', () => {
 
   /** Another process on that store; waiting moves the clock. */
   const replica = (changes: Partial<Store> = {}) =>
-    createSharedFlight<string>({
+    createCoalescing<string>({
       store: createFailFastStore({ store: { ...store, ...changes }, monotonic }),
       monotonic,
       sleep: async (ms) => {
         time += ms
       },
       lockMs: LOCK_MS,
+      refreshPauseMs: 0,
     })
-  const flight = (fetch: () => Promise<string>) => ({
+  const sharedFetch = (fetch: () => Promise<string>) => ({
     background: false,
     read: async () => undefined,
     fetch,
@@ -44,7 +45,7 @@ describe('the lock of a flight', () => {
     expect(
       await replica().run(
         LOCK,
-        flight(async () => 'other'),
+        sharedFetch(async () => 'other'),
       ),
     ).toBe('other')
     return time - from
@@ -60,7 +61,7 @@ describe('the lock of a flight', () => {
     expect(
       await late.run(
         LOCK,
-        flight(async () => 'one'),
+        sharedFetch(async () => 'one'),
       ),
     ).toBe('one')
     expect(await waited()).toBe(0)
@@ -68,7 +69,7 @@ describe('the lock of a flight', () => {
 
   test('is let go although the store failed meanwhile and counts as away', async () => {
     let failing = false
-    const impatient = createFailFastStore({
+    const failFast = createFailFastStore({
       store: {
         ...store,
         get: async (key) => {
@@ -78,18 +79,19 @@ describe('the lock of a flight', () => {
       },
       monotonic,
     })
-    const one = createSharedFlight<string>({
-      store: impatient,
+    const one = createCoalescing<string>({
+      store: failFast,
       monotonic,
       sleep: async () => undefined,
       lockMs: LOCK_MS,
+      refreshPauseMs: 0,
     })
     const fetch = async () => {
       failing = true
-      await impatient.get('something else').catch(() => undefined)
+      await failFast.get('something else').catch(() => undefined)
       return 'one'
     }
-    expect(await one.run(LOCK, flight(fetch))).toBe('one')
+    expect(await one.run(LOCK, sharedFetch(fetch))).toBe('one')
     expect(await waited()).toBe(0)
   })
 
@@ -99,7 +101,7 @@ describe('the lock of a flight', () => {
     expect(
       await late.run(
         LOCK,
-        flight(async () => 'one'),
+        sharedFetch(async () => 'one'),
       ),
     ).toBe('one')
     expect(await store.get(LOCK)).toBe('another')
@@ -113,7 +115,7 @@ describe('the lock of a flight', () => {
     }
     const waiting = replica(failsAtLast).run(
       LOCK,
-      flight(async () => 'other'),
+      sharedFetch(async () => 'other'),
     )
     await expect(waiting).rejects.toThrow('no_answer')
   })
@@ -149,15 +151,16 @@ describe('a Redis that stands still', () => {
     monitor.on('monitor', (_time: string, args: string[]) => commands.push(args.join(' ')))
     try {
       const monotonic = () => performance.now()
-      const flights = createSharedFlight<string>({
+      const coalescing = createCoalescing<string>({
         store: createFailFastStore({ store, monotonic }),
         monotonic,
         sleep: async () => undefined,
         lockMs: LOCK_MS,
+        refreshPauseMs: 0,
       })
       redis.pause()
-      const flight = { background: false, read: async () => undefined, fetch: async () => 'one' }
-      expect(await flights.run(LOCK, flight)).toBe('one')
+      const fetch = { background: false, read: async () => undefined, fetch: async () => 'one' }
+      expect(await coalescing.run(LOCK, fetch)).toBe('one')
       redis.resume()
       await until(() => commands.filter((command) => command.includes(LOCK)).length >= 2)
       await until(async () => (await redis.client().get(LOCK)) === null)
