@@ -62,7 +62,7 @@ export function createApp(options: AppOptions): Express {
   const findRoutes = createRouteTable(crossSite.guardReads(publicRoutes(options)))
   const load = createLoadShedding({
     limits: limits.load,
-    kindOf: (path) => findRoutes(path)?.loadKind ?? 'sign_in',
+    findRoutes,
     lagMs,
     metrics,
   })
@@ -88,10 +88,7 @@ export function createApp(options: AppOptions): Express {
       load.admit,
       refuseLongUrl({ maxUrlBytes: limits.maxUrlBytes }),
       crossSite.refuseUnsafe,
-      jsonBody({
-        limitBytes: limits.bodyLimitBytes,
-        encodingOf: (path) => findRoutes(path)?.encoding ?? 'json',
-      }),
+      jsonBody({ limitBytes: limits.bodyLimitBytes, findRoutes }),
       load.reserve,
       refuseOtherSession({ sessions }),
       serveRoutes(findRoutes),

@@ -13,10 +13,8 @@ export interface Connections {
 }
 
 export function createConnections(): Connections {
-  // Not one set of all responses: with an addition and a removal at every request, V8 copies such a set over and over, and
-  // its discarded copies kept every request alive until the next full collection (docs/performance.md).
-  const pending = new Map<Socket, ServerResponse[]>()
-  const keepOpen = createLinger()
+  const pending: PendingResponses = new Map()
+  const linger = createLinger()
   let isRetiring = false
 
   return {
@@ -32,18 +30,17 @@ export function createConnections(): Connections {
     },
 
     tracking: (listener) => (req, res) => {
-      const { socket } = req
-      const responses = pending.get(socket) ?? []
+      const responses = pending.get(req.socket) ?? []
       if (responses.length >= MAX_PENDING) {
-        socket.destroy() // with all other requests that came with this one, which nothing has read
+        req.socket.destroy() // with all other requests that came with this one, which nothing has read
         return
       }
       if (isRetiring) askToLeave(res, responses.at(-1))
       responses.push(res)
       res.once('close', () => {
         responses.splice(responses.indexOf(res), 1)
-        if (req.complete) noteAnswered(socket)
-        else keepOpen(req)
+        if (req.complete) noteAnswered(req.socket)
+        else linger(req)
       })
       listener(req, res)
     },
@@ -57,6 +54,12 @@ export function createConnections(): Connections {
     },
   }
 }
+
+/**
+ * By connection, the oldest first. Not one set of all responses: with an addition and a removal at every request, V8 copies such a
+ * set over and over, and its discarded copies kept every request alive until the next full collection (docs/performance.md).
+ */
+type PendingResponses = Map<Socket, ServerResponse[]>
 
 /**
  * So many requests of one connection may be without an answer. Each of them holds capacity (`load-shedding.ts`) until its

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import cors from 'cors'
-import type { RequestHandler } from 'express'
+import type { Request, RequestHandler } from 'express'
 import { notAllowed } from '../errors.ts'
 import {
   createLogThrottle,
@@ -38,11 +38,10 @@ export interface CrossSiteRules {
 export function createCrossSiteRules(options: CrossSiteOptions): CrossSiteRules {
   const { origins, bearsSessionCookie, logThrottle, log, metrics } = options
   const allowed = new Set<unknown>(origins)
-  const permit = cors({ ...CORS, origin: [...origins] })
   const warnOfOrigin = createOriginWarning(log, createLogThrottle(logThrottle))
   const auditRefusal = createRefusalAudit(log, createLogThrottle(AUDIT_THROTTLE))
 
-  const refuse = (req: IncomingMessage): never => {
+  const refuse = (req: Request): never => {
     metrics.refusals.inc({ reason: 'cross_site' })
     auditRefusal(req)
     warnOfOrigin(req)
@@ -50,18 +49,7 @@ export function createCrossSiteRules(options: CrossSiteOptions): CrossSiteRules 
   }
 
   return {
-    allowOrigins: function allowOrigins(req, res, next) {
-      const isPreflight =
-        req.method === 'OPTIONS' && req.headers['access-control-request-method'] !== undefined
-      res.setHeader('Vary', 'Origin, Sec-Fetch-Site') // the headers that this file decides by
-      if (allowed.has(req.headers.origin)) {
-        if (req.method === 'OPTIONS' && !isPreflight) return next() // 405, like any other unlisted method
-        return permit(req, res, next)
-      }
-      if (!isPreflight) return next()
-      warnOfOrigin(req)
-      res.status(204).end()
-    },
+    allowOrigins: allowOrigins(origins, warnOfOrigin),
 
     refuseUnsafe: function refuseUnsafe(req, _res, next) {
       const { origin, 'sec-fetch-site': site } = req.headers
@@ -93,6 +81,21 @@ const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 /** Values of `Sec-Fetch-Site`. */
 const OWN_SITE = new Set<unknown>(['same-origin', 'none'])
 const SAME_SITE = new Set<unknown>([...OWN_SITE, 'same-site'])
+
+function allowOrigins(origins: readonly string[], warnOfOrigin: (req: Request) => void): RequestHandler {
+  const permit = cors({ ...CORS, origin: [...origins] })
+  return function allowOrigins(req, res, next) {
+    const isPreflight = req.method === 'OPTIONS' && req.headers['access-control-request-method'] !== undefined
+    res.setHeader('Vary', 'Origin, Sec-Fetch-Site') // the headers that this file decides by
+    if (origins.includes(req.headers.origin ?? '')) {
+      if (req.method === 'OPTIONS' && !isPreflight) return next() // 405, like any other unlisted method
+      return permit(req, res, next)
+    }
+    if (!isPreflight) return next()
+    warnOfOrigin(req)
+    res.status(204).end()
+  }
+}
 
 const CORS = {
   credentials: true,

@@ -21,7 +21,7 @@ export interface LoadLimits {
 
 export interface LoadSheddingOptions {
   readonly limits: LoadLimits
-  readonly kindOf: (path: string) => LoadKind
+  readonly findRoutes: (path: string) => { readonly loadKind: LoadKind | undefined } | undefined
   /** The event-loop lag at the moment, in milliseconds. */
   readonly lagMs: () => number
   readonly metrics: Metrics
@@ -42,7 +42,13 @@ export interface LoadShedding {
  * get all of the requests of a kind. Requests that occupy much memory are limited in bytes too, apart from ordinary ones:
  * otherwise a few large ones would keep all others out.
  */
-export function createLoadShedding({ limits, kindOf, lagMs, metrics }: LoadSheddingOptions): LoadShedding {
+export function createLoadShedding({
+  limits,
+  findRoutes,
+  lagMs,
+  metrics,
+}: LoadSheddingOptions): LoadShedding {
+  const kindOf = (path: string) => findRoutes(path)?.loadKind ?? 'sign_in'
   const capacityFor = (kind: LoadKind) => createCapacity(limits.inFlight[kind], SHARE_OF_ONE_ADDRESS[kind])
   const capacities: Readonly<Record<LoadKind, Capacity>> = {
     sign_in: capacityFor('sign_in'),

@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ParsedUrlQuery, parse } from 'node:querystring'
-import type { RequestHandler } from 'express'
+import type { Request, RequestHandler } from 'express'
 import { type BrokerError, bodyTooLarge, notJson, wrongContentType } from '../errors.ts'
+import { countWireBytes } from './connections.ts'
 
 export type BodyEncoding = 'json' | 'form'
 
@@ -19,15 +20,15 @@ const CONTENT_TYPES: Readonly<Record<BodyEncoding, RegExp>> = {
 
 export interface JsonBodyOptions {
   readonly limitBytes: number
-  /** By path; JSON unless given. */
-  readonly encodingOf?: (path: string) => BodyEncoding
+  /** Bodies are JSON unless the route of the path has another encoding. */
+  readonly findRoutes?: (path: string) => { readonly encoding: BodyEncoding } | undefined
 }
 
 /**
  * Reads bodies into `req.body`: JSON objects, or forms where the route says so, in UTF-8 up to a size. No body is an empty
  * object, and then the content type does not matter.
  */
-export function jsonBody({ limitBytes, encodingOf = () => 'json' }: JsonBodyOptions): RequestHandler {
+export function jsonBody({ limitBytes, findRoutes }: JsonBodyOptions): RequestHandler {
   return function jsonBody(req, _res, next) {
     if (req.method === 'GET' || req.method === 'HEAD') {
       discardBody(req) // otherwise Node would keep it piece by piece
@@ -37,7 +38,7 @@ export function jsonBody({ limitBytes, encodingOf = () => 'json' }: JsonBodyOpti
       req.body = {}
       return next()
     }
-    const encoding = encodingOf(req.path)
+    const encoding = findRoutes?.(req.path)?.encoding ?? 'json'
     const isExpected = CONTENT_TYPES[encoding].test(req.headers['content-type'] ?? '')
     if (!isExpected || req.headers['content-encoding'] !== undefined)
       throw wrongContentType(MEDIA_TYPES[encoding])
@@ -165,6 +166,30 @@ export function parseQuery(query: string): ParsedUrlQuery {
  */
 export function headerBytes({ url = '', rawHeaders }: IncomingMessage): number {
   return rawHeaders.reduce((bytes, text) => bytes + BYTES_PER_STRING + text.length, url.length)
+}
+
+/** Gives the memory that a request with an unfinished body occupies at the moment. */
+export function unfinishedBytes(req: Request, res: ServerResponse): () => number {
+  const announced = announcedBytes(req)
+  const [headers, headText] = [headerBytes(req), headTextBytes(req)]
+  const wireBytes = countWireBytes(req.socket)
+  return () => {
+    const head = res.writableEnded ? 0 : headers
+    const arrival = arrivalOf(req)
+    if (announced !== undefined) return head + (arrival?.evict === undefined ? 0 : announced)
+    const { received, discarded } = arrival ?? { received: 0, discarded: 0 }
+    const buffer = res.writableEnded ? 0 : 2 * received // it grows by doubling
+    const around = wireBytes() - headText - received - discarded // each byte may be a trailer, kept by Node
+    return head + buffer + BYTES_PER_STRING * Math.max(0, around)
+  }
+}
+
+/** The least size of the request's head as it was sent: `POST /path HTTP/1.1`, lines with a colon, an empty line. */
+function headTextBytes({ method, url, rawHeaders }: Request): number {
+  const firstAndEmptyLine = method.length + url.length + ' HTTP/1.1'.length + 5
+  return (
+    rawHeaders.reduce((bytes, text) => bytes + text.length, firstAndEmptyLine) + (rawHeaders.length / 2) * 3
+  )
 }
 
 /** The memory that a request with a parsed body occupies until it is answered, at most. */

@@ -17,6 +17,8 @@ export interface RequestContext {
   readonly address: string
   /** Why `address` is the proxy's instead; such a request is refused. */
   readonly addressProblem?: AddressProblem | undefined
+  /** The path of its route, for logs and metrics; undefined unless it is routed. */
+  route?: string
   /** Of the error that it is answered with. */
   errorCode?: string
 }
@@ -61,10 +63,9 @@ export function beginRequest({ isTrustedProxy, log, metrics }: BeginRequestOptio
 
     res.once('close', () => {
       const durationMs = performance.now() - startedAt
-      const route = routeOf(req.route)
+      const { route = 'none', errorCode } = context
       const method = KNOWN_METHODS.has(req.method) ? req.method : 'other'
       const status = res.writableFinished ? res.statusCode : 499 // the client went away
-      const { errorCode } = context
       metrics.httpRequests.observe({ method, route, status }, durationMs / 1000)
       log.info('request', {
         requestId,
@@ -100,12 +101,6 @@ function contextFrom(
     address,
     addressProblem: problem,
   }
-}
-
-/** The path of its route; a path that matches none must not become a label or a log field. */
-function routeOf(route: unknown): string {
-  if (typeof route !== 'object' || route === null || !('path' in route)) return 'none'
-  return typeof route.path === 'string' ? route.path : 'none'
 }
 
 export interface RefuseUnknownAddressOptions {

@@ -2,6 +2,7 @@ import type { Request, RequestHandler, Response } from 'express'
 import { notFound, tooLong, wrongMethod } from '../errors.ts'
 import type { LoadKind } from './load-shedding.ts'
 import type { BodyEncoding } from './request-body.ts'
+import { contextOf } from './request-context.ts'
 
 /** One route of a listener (DESIGN §2). A module exports its routes as data; `app.ts` and `ops.ts` serve them. */
 export interface Route {
@@ -74,7 +75,7 @@ export function serveRoutes(findRoutes: FindRoutes): RequestHandler {
     const found = findRoutes(req.path)
     if (found === undefined) throw notFound('path')
     if (found.pattern) req.params = decoded(found.pattern.exec(req.path)?.groups)
-    req.route = found
+    contextOf(req).route = found.path
     const handle = found.handlers.get(req.method)
     if (handle === undefined) throw wrongMethod(found.allow)
     return handle(req, res)

@@ -4,8 +4,7 @@ import { type BrokerError, temporarilyUnavailable } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { countedAddress } from './client-address.ts'
 import type { GarbageCollector } from './collect-garbage.ts'
-import { countWireBytes } from './connections.ts'
-import { announcedBytes, arrivalOf, BYTES_PER_STRING, hasBody, headerBytes } from './request-body.ts'
+import { announcedBytes, arrivalOf, hasBody, unfinishedBytes } from './request-body.ts'
 import { contextOf } from './request-context.ts'
 
 /** Limits on request bodies that have not arrived completely. */
@@ -51,22 +50,16 @@ export function countBodies(bodies: UnfinishedBodies): RequestHandler {
 function countBody(req: Request, res: ServerResponse, bodies: UnfinishedBodies): void {
   const { socket } = req
   const isChunked = announcedBytes(req) === undefined
-  const memoryOf = createMemoryCount(req, res)
+  const memoryOf = unfinishedBytes(req, res)
+  let isReleased = false
   const body: UnfinishedBody = {
     address: countedAddress(contextOf(req).address),
     bytes: 0,
     evict(answer) {
       release()
-      const evict = arrivalOf(req)?.evict
-      if (evict === undefined || res.writableEnded) {
-        socket.destroy()
-        return
-      }
-      if (isChunked) res.once('close', () => socket.destroySoon()) // its trailers would still arrive
-      evict(answer)
+      evict(req, res, answer)
     },
   }
-  let isReleased = false
   // by then, the piece that has arrived is read: at least its first chunk, or all of an announced body
   const recount = () => queueMicrotask(() => bodies.resize(body, memoryOf()))
   const release = () => {
@@ -93,28 +86,14 @@ function countBody(req: Request, res: ServerResponse, bodies: UnfinishedBodies):
   })
 }
 
-/** Gives the memory that a request with an unfinished body occupies at the moment. */
-function createMemoryCount(req: Request, res: ServerResponse): () => number {
-  const announced = announcedBytes(req)
-  const [headers, headText] = [headerBytes(req), headTextBytes(req)]
-  const wireBytes = countWireBytes(req.socket)
-  return () => {
-    const head = res.writableEnded ? 0 : headers
-    const arrival = arrivalOf(req)
-    if (announced !== undefined) return head + (arrival?.evict === undefined ? 0 : announced)
-    const { received, discarded } = arrival ?? { received: 0, discarded: 0 }
-    const buffer = res.writableEnded ? 0 : 2 * received // it grows by doubling
-    const around = wireBytes() - headText - received - discarded // each byte may be a trailer, kept by Node
-    return head + buffer + BYTES_PER_STRING * Math.max(0, around)
+function evict(req: Request, res: ServerResponse, answer: BrokerError): void {
+  const stopReading = arrivalOf(req)?.evict
+  if (stopReading === undefined || res.writableEnded) {
+    req.socket.destroy()
+    return
   }
-}
-
-/** The least size of the request's head as it was sent: `POST /path HTTP/1.1`, lines with a colon, an empty line. */
-function headTextBytes({ method, url, rawHeaders }: Request): number {
-  const firstAndEmptyLine = method.length + url.length + ' HTTP/1.1'.length + 5
-  return (
-    rawHeaders.reduce((bytes, text) => bytes + text.length, firstAndEmptyLine) + (rawHeaders.length / 2) * 3
-  )
+  if (announcedBytes(req) === undefined) res.once('close', () => req.socket.destroySoon()) // its trailers would still arrive
+  stopReading(answer)
 }
 
 /** Nobody reads them. */
@@ -140,14 +119,13 @@ export function createUnfinishedBodies(options: UnfinishedBodiesOptions): Unfini
   const all = createPool()
   const byAddress = new Map<string, Pool>()
 
-  const remove = (body: UnfinishedBody) => {
+  function remove(body: UnfinishedBody): void {
     const own = byAddress.get(body.address)
-    if (own === undefined || !all.bodies.delete(body)) return
-    own.bodies.delete(body)
-    for (const pool of [all, own]) pool.bytes -= body.bytes
+    if (own === undefined || !all.remove(body)) return
+    own.remove(body)
     if (own.bodies.size === 0) byAddress.delete(body.address)
   }
-  const evictWhile = (next: () => UnfinishedBody | undefined, reason: string) => {
+  function evictWhile(next: () => UnfinishedBody | undefined, reason: string): void {
     for (let body = next(); body !== undefined; body = next()) {
       remove(body)
       metrics.shedRequests.inc({ kind: 'body', reason })
@@ -155,7 +133,7 @@ export function createUnfinishedBodies(options: UnfinishedBodiesOptions): Unfini
       garbage.dropped(body.bytes)
     }
   }
-  const evictExcess = (own: Pool) => {
+  function evictExcess(own: Pool): void {
     evictWhile(() => excessOf(own, limits.perAddress), 'address')
     evictWhile(() => excessOfAll(all, byAddress, limits.total), 'in_flight')
   }
@@ -165,10 +143,7 @@ export function createUnfinishedBodies(options: UnfinishedBodiesOptions): Unfini
     add(body) {
       const own = byAddress.get(body.address) ?? createPool()
       byAddress.set(body.address, own)
-      for (const pool of [all, own]) {
-        pool.bodies.add(body)
-        pool.bytes += body.bytes
-      }
+      for (const pool of [all, own]) pool.add(body)
       evictExcess(own)
     },
     resize(body, bytes) {
@@ -183,11 +158,29 @@ export function createUnfinishedBodies(options: UnfinishedBodiesOptions): Unfini
 
 interface Pool {
   /** The oldest first. */
-  readonly bodies: Set<UnfinishedBody>
+  readonly bodies: ReadonlySet<UnfinishedBody>
   bytes: number
+  add(body: UnfinishedBody): void
+  /** False if it is not in the pool. */
+  remove(body: UnfinishedBody): boolean
 }
 
-const createPool = (): Pool => ({ bodies: new Set(), bytes: 0 })
+function createPool(): Pool {
+  const bodies = new Set<UnfinishedBody>()
+  return {
+    bodies,
+    bytes: 0,
+    add(body) {
+      bodies.add(body)
+      this.bytes += body.bytes
+    },
+    remove(body) {
+      const isRemoved = bodies.delete(body)
+      if (isRemoved) this.bytes -= body.bytes
+      return isRemoved
+    },
+  }
+}
 
 const SIZES = {
   bodies: ({ bodies }: Pool) => bodies.size,

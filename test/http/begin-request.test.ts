@@ -11,7 +11,10 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 const context: Route = {
   method: 'GET',
   path: '/context/:id',
-  handle: (req, res) => void res.json(contextOf(req)),
+  handle(req, res) {
+    const { requestId, traceId, address } = contextOf(req)
+    res.json({ requestId, traceId, address })
+  },
 }
 const LOOPBACK = ['127.0.0.0/8', '::1/128']
 /** What every trusted proxy must send. */

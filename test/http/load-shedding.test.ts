@@ -57,7 +57,7 @@ async function harness(places: Partial<Record<LoadKind, number>> = {}) {
   const findRoutes = createRouteTable(routes)
   const load = createLoadShedding({
     limits,
-    kindOf: (path) => findRoutes(path)?.loadKind ?? 'sign_in',
+    findRoutes,
     lagMs: () => lagMs,
     metrics,
   })

@@ -140,9 +140,9 @@ describe('a path that takes a form', () => {
   const FORM_TYPE = { 'Content-Type': 'application/x-www-form-urlencoded' }
   const formPath = async (ask: Ask) => {
     handled = 0
-    const encodingOf = (path: string) => (path === '/echo' ? 'form' : 'json')
+    const findRoutes = (path: string) => (path === '/echo' ? ({ encoding: 'form' } as const) : undefined)
     const { ask: to } = keep(
-      await serve({ before: [jsonBody({ limitBytes: LIMIT, encodingOf })], routes: [echo('POST')] }),
+      await serve({ before: [jsonBody({ limitBytes: LIMIT, findRoutes })], routes: [echo('POST')] }),
     )
     return to({ method: 'POST', path: '/echo', ...ask })
   }
