@@ -21,8 +21,8 @@ const printError = (text: string) => process.stderr.write(`${text}\n`)
 let log: Logger = createLogger({ level: 'error', maxFieldChars: 1024 })
 exitOnCrash()
 captureOutput({ console, process, log: () => log })
-// Node opens an inspector at SIGUSR1, which shows its client everything that this process holds; a listener of our own prevents it.
-// The image has `--disable-sigusr1` too, which works from the first moment on, but is not in Node 20.
+// Node opens an inspector at SIGUSR1, which shows its client everything that this process holds; a listener of our own
+// prevents it. The image has `--disable-sigusr1` too, which works from the first moment on, but is not in Node 20.
 process.on('SIGUSR1', (signal) => log.warn('signal_ignored', { signal }))
 
 const USAGE = `node dist/main.js                  runs the broker, configured by the environment (docs/configuration.md)

@@ -1,8 +1,8 @@
 import type { RequestHandler } from 'express'
 
 /**
- * Composes middleware into one. Express's router searches for the next layer after each, with closures and a match for every one:
- * for the ten that all requests pass, that was a tenth of a session check (docs/performance.md).
+ * Composes middleware into one. Express's router searches for the next layer after each, with closures and a match for
+ * every one: for the ten that all requests pass, that was a tenth of a session check (docs/performance.md).
  */
 export function composeMiddleware(...handlers: readonly RequestHandler[]): RequestHandler {
   return function composed(req, res, next) {

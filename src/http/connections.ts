@@ -56,8 +56,9 @@ export function createConnections(): Connections {
 }
 
 /**
- * By connection, the oldest first. Not one set of all responses: with an addition and a removal at every request, V8 copies such a
- * set over and over, and its discarded copies kept every request alive until the next full collection (docs/performance.md).
+ * By connection, the oldest first. Not one set of all responses: with an addition and a removal at every request, V8 copies
+ * such a set over and over, and its discarded copies kept every request alive until the next full collection
+ * (docs/performance.md).
  */
 type PendingResponses = Map<Socket, ServerResponse[]>
 
@@ -68,8 +69,8 @@ type PendingResponses = Map<Socket, ServerResponse[]>
 const MAX_PENDING = 8
 
 /**
- * When a connection ends, Node closes only the response whose turn it is. Those behind it would never close, and what waits for
- * that, to release capacity or to write a log line, would wait for ever.
+ * When a connection ends, Node closes only the response whose turn it is. Those behind it would never close, and what
+ * waits for that, to release capacity or to write a log line, would wait for ever.
  */
 function closeUnsent(res: ServerResponse): void {
   if (res.socket !== null || res.writableFinished) return
@@ -78,8 +79,8 @@ function closeUnsent(res: ServerResponse): void {
 }
 
 /**
- * The next request of this connection goes to another replica; otherwise a kept connection outlives the drain. A response that is
- * sent before this one must not ask for it: the connection would end with that one.
+ * The next request of this connection goes to another replica; otherwise a kept connection outlives the drain. A response
+ * that is sent before this one must not ask for it: the connection would end with that one.
  */
 function askToLeave(res: ServerResponse, ahead?: ServerResponse): void {
   if (ahead?.headersSent === false) ahead.setHeader('Connection', 'keep-alive')
@@ -87,8 +88,9 @@ function askToLeave(res: ServerResponse, ahead?: ServerResponse): void {
 }
 
 /**
- * Gives a request that was answered before its body was complete time to complete it. The rest is read and dropped: a proxy has
- * mostly sent all of it, and takes a connection that is cut instead for a fault of the server. Of very many, the oldest are cut.
+ * Gives a request that was answered before its body was complete time to complete it. The rest is read and dropped: a
+ * proxy has mostly sent all of it, and takes a connection that is cut instead for a fault of the server. Of very many,
+ * the oldest are cut.
  */
 function createLinger(): (req: IncomingMessage) => void {
   const lingering = new Set<Socket>()
@@ -127,8 +129,8 @@ function noteAnswered(socket: Socket): void {
 }
 
 /**
- * How many bytes have arrived since the connection's last answer: all of the request that is being read, and of no other one
- * unless its client sends requests ahead.
+ * How many bytes have arrived since the connection's last answer: all of the request that is being read, and of no other
+ * one unless its client sends requests ahead.
  */
 export function countWireBytes(socket: Socket): () => number {
   const before = bytesAtLastAnswer.get(socket) ?? 0

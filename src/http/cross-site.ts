@@ -32,8 +32,8 @@ export interface CrossSiteRules {
 }
 
 /**
- * Cross-site requests (DESIGN §4; OWASP CSRF cheat sheet): the browser must say that a page of our own sends the request, or name
- * an allowed origin. A refusal names the header and the setting that caused it, for the portal team that meets it first.
+ * Cross-site requests (DESIGN §4; OWASP CSRF cheat sheet): the browser must say that a page of our own sends the request,
+ * or name an allowed origin. A refusal names the header and the setting at fault, for the portal team that meets it first.
  */
 export function createCrossSiteRules(options: CrossSiteOptions): CrossSiteRules {
   const { origins, bearsSessionCookie, logThrottle, log, metrics } = options

@@ -6,8 +6,9 @@ import { requestBytes } from './request-body.ts'
 import { contextOf } from './request-context.ts'
 
 /**
- * Requests that share capacity; the other kinds go on when one of them has none left. Those of a session cost a read or two, and
- * a portal sends them with every page, so they are refused last. Those of a recovery wait on purpose, and anybody can start one.
+ * Requests that share capacity; the other kinds go on when one of them has none left. Those of a session cost a read or
+ * two, and a portal sends them with every page, so they are refused last. Those of a recovery wait on purpose, and
+ * anybody can start one.
  */
 export type LoadKind = 'sign_in' | 'recovery' | 'session' | 'pam'
 
@@ -35,12 +36,12 @@ export interface LoadShedding {
 }
 
 /**
- * Refuses requests while this process has too many: 503 E0000009 with `Retry-After`, before anything is read or looked up. Those
- * that it admits are served in time; the others can go to another replica.
+ * Refuses requests while this process has too many: 503 E0000009 with `Retry-After`, before anything is read or looked
+ * up. Those that it admits are served in time; the others can go to another replica.
  *
- * A request whose body has not arrived holds no capacity: otherwise a few slow clients would hold all of it. Nor does one address
- * get all of the requests of a kind. Requests that occupy much memory are limited in bytes too, apart from ordinary ones:
- * otherwise a few large ones would keep all others out.
+ * A request whose body has not arrived holds no capacity: otherwise a few slow clients would hold all of it. Nor does one
+ * address get all of the requests of a kind. Requests that occupy much memory are limited in bytes too, apart from
+ * ordinary ones: otherwise a few large ones would keep all others out.
  */
 export function createLoadShedding({
   limits,
@@ -58,7 +59,7 @@ export function createLoadShedding({
   }
   const refuse = (kind: LoadKind, reason: 'in_flight' | 'lag' | 'address'): never => {
     metrics.shedRequests.inc({ kind, reason })
-    throw temporarilyUnavailable(limits.retryAfterSeconds, new Error(`load is shed: ${reason}`))
+    throw temporarilyUnavailable(limits.retryAfterSeconds)
   }
 
   return {
@@ -90,9 +91,10 @@ export function createLoadShedding({
 }
 
 /**
- * Of the requests of a kind, how many one address may have. Sign-in and lookups: half, otherwise one client, whose requests wait
- * for each other or for a slow upstream, would hold all; not less, for a whole company may have one address. Recovery: a tenth,
- * for few users of one address recover at once. Requests of a session wait for nothing but the store.
+ * Of the requests of a kind, how many one address may have. Sign-in and lookups: half, otherwise one client, whose
+ * requests wait for each other or for a slow upstream, would hold all; not less, for a whole company may have one
+ * address. Recovery: a tenth, for few users of one address recover at once. Requests of a session wait for nothing but
+ * the store.
  */
 const SHARE_OF_ONE_ADDRESS: Readonly<Record<LoadKind, number>> = {
   sign_in: 0.5,

@@ -22,9 +22,9 @@ export interface RequestRecords {
 }
 
 /**
- * Answers requests that Node refuses (no HTTP, headers too large, too slow) with the one error shape, and closes the connection.
- * Most of them reached no middleware, so their log line and measurement are made here. If one did (`begun`: its body is at fault),
- * it is answered like any other.
+ * Answers requests that Node refuses (no HTTP, headers too large, too slow) with the one error shape, and closes the
+ * connection. Most of them reached no middleware, so their log line and measurement are made here. One that did (`begun`:
+ * its body is at fault) is answered like any other.
  */
 export function refuseMalformed(records?: RequestRecords) {
   const refused = new WeakSet<Socket>()

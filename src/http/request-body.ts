@@ -66,7 +66,7 @@ interface Arrival {
   /** Of bytes that were not kept. */
   discarded: number
   /** Stops reading, and answers with this error; undefined for a body that is not read. */
-  evict?: (answer: BrokerError) => void
+  stop?: (answer: BrokerError) => void
 }
 
 const arrivals = new WeakMap<IncomingMessage, Arrival>()
@@ -104,7 +104,7 @@ function readBody(
     buffer = NOTHING
     done(error, body)
   }
-  const arrival: Arrival = { received: 0, discarded: 0, evict: stop }
+  const arrival: Arrival = { received: 0, discarded: 0, stop }
   arrivals.set(req, arrival)
 
   function take(chunk: Buffer): void {
@@ -161,8 +161,8 @@ export function parseQuery(query: string): ParsedUrlQuery {
 }
 
 /**
- * The memory that the URL and the header lines of a request occupy, about. Only `maxHeaderBytes` limits their number, and it counts
- * no separators, so 16 kB of empty lines occupy half a megabyte.
+ * About how much memory the URL and the header lines of a request occupy. Only `maxHeaderBytes` limits their number, and it
+ * counts no separators, so 16 kB of empty lines occupy half a megabyte.
  */
 export function headerBytes({ url = '', rawHeaders }: IncomingMessage): number {
   return rawHeaders.reduce((bytes, text) => bytes + BYTES_PER_STRING + text.length, url.length)
@@ -176,7 +176,7 @@ export function unfinishedBytes(req: Request, res: ServerResponse): () => number
   return () => {
     const head = res.writableEnded ? 0 : headers
     const arrival = arrivalOf(req)
-    if (announced !== undefined) return head + (arrival?.evict === undefined ? 0 : announced)
+    if (announced !== undefined) return head + (arrival?.stop === undefined ? 0 : announced)
     const { received, discarded } = arrival ?? { received: 0, discarded: 0 }
     const buffer = res.writableEnded ? 0 : 2 * received // it grows by doubling
     const around = wireBytes() - headText - received - discarded // each byte may be a trailer, kept by Node
@@ -216,8 +216,8 @@ function valueBytes(body: unknown): number {
   return bytes
 }
 
-// As measured, for the most that V8 needs: a header's name or value in `rawHeaders` and in `headers`, `{}` in a list, a name that no
-// other object has, a character that is not in Latin-1.
+// The most that V8 needs, as measured: for a header's name or value in `rawHeaders` and in `headers`, for `{}` in a list,
+// for a name that no other object has, for a character that is not in Latin-1.
 export const BYTES_PER_STRING = 48
 const BYTES_PER_VALUE = 72
 const BYTES_PER_NAME = 150

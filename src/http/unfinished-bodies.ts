@@ -37,8 +37,8 @@ export interface UnfinishedBodies {
 }
 
 /**
- * Middleware that counts each request body as unfinished until it is complete or gone. A body that nobody reads, of a GET or of a
- * refused request, is discarded as it arrives, and only what Node keeps of it counts: its headers and trailers.
+ * Middleware that counts each request body as unfinished until it is complete or gone. A body that nobody reads, of a
+ * GET or of a refused request, is discarded as it arrives, and only what Node keeps counts: headers and trailers.
  */
 export function countBodies(bodies: UnfinishedBodies): RequestHandler {
   return function countBodies(req, res, next) {
@@ -87,13 +87,13 @@ function countBody(req: Request, res: ServerResponse, bodies: UnfinishedBodies):
 }
 
 function evict(req: Request, res: ServerResponse, answer: BrokerError): void {
-  const stopReading = arrivalOf(req)?.evict
-  if (stopReading === undefined || res.writableEnded) {
+  const stop = arrivalOf(req)?.stop
+  if (stop === undefined || res.writableEnded) {
     req.socket.destroy()
     return
   }
-  if (announcedBytes(req) === undefined) res.once('close', () => req.socket.destroySoon()) // its trailers would still arrive
-  stopReading(answer)
+  if (announcedBytes(req) === undefined) res.once('close', () => req.socket.destroySoon()) // more trailers may come
+  stop(answer)
 }
 
 /** Nobody reads them. */
