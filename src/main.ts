@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Config } from './config/config.ts'
 import { ConfigError } from './config/config-error.ts'
+import type { Config } from './config/load-config.ts'
 import { loadConfig } from './config/load-config.ts'
 import { newKey } from './config/new-key.ts'
 import { notesOn } from './config/notes.ts'

@@ -1,6 +1,6 @@
 /**
- * The configuration is not sound. `problems` holds every trouble that was found, each beginning with the
- * variable's name (or the path in `config/default.json`) and none holding a value. The exit code is 78 (EX_CONFIG).
+ * The configuration is not valid. Each of `problems` begins with the name of a variable (or with the path in
+ * `config/default.json`), and none contains a value. The exit code is 78 (EX_CONFIG).
  */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
@@ -10,5 +10,19 @@ export class ConfigError extends Error {
   constructor(problems: readonly string[]) {
     super(['The configuration is not sound:', ...problems].join('\n  '))
     this.problems = problems
+  }
+}
+
+/**
+ * Thrown by the parser of one variable. `reasons` are half sentences that follow the variable's name. They never contain the value or
+ * a part of it: many values are secrets, and all reasons are printed.
+ */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  readonly reasons: readonly string[]
+
+  constructor(...reasons: string[]) {
+    super(reasons.join('; '))
+    this.reasons = reasons
   }
 }

@@ -1,8 +1,14 @@
-/** Freezes plain objects and arrays all the way down. Secrets keep their (private) value replaceable. */
-export function deepFreeze<T>(value: T): T {
+export type DeepReadonly<T> = T extends (...args: never[]) => unknown
+  ? T
+  : T extends object
+    ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
+    : T
+
+/** Freezes objects and arrays at every depth. The value of a secret is private and can still be replaced. */
+export function deepFreeze<T>(value: T): DeepReadonly<T> {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value)
     for (const member of Object.values(value)) deepFreeze(member)
   }
-  return value
+  return value as DeepReadonly<T> // frozen above
 }

@@ -1,99 +1,137 @@
-import { Refusal } from './refusal.ts'
-import { isSecret, type VariableName } from './variables.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { Refusal } from './config-error.ts'
+import { createSecret, type Secret } from './secret.ts'
+import { definitionOf, type SecretName, type VariableName } from './variables.ts'
 
-/** Gives the text of a file, or throws. */
+/** Returns the text of a file, or throws. */
 export type ReadFile = (path: string) => string
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Reads variables one by one and gathers what is wrong with them; never throws, never repeats a value. */
-export interface EnvReader {
-  /** Each begins with the name of the variable at fault. */
-  readonly problems: readonly string[]
-  /** What is sound, but seldom intended; each begins with the name of the variable. */
-  readonly notes: readonly string[]
-  /** Set and not empty, directly or through `_FILE`. */
-  isSet(name: VariableName): boolean
-  /** Undefined when it is not set or not sound; in the second case there is a problem. */
-  optional<T>(name: VariableName, parse: (text: string) => T): T | undefined
-  /** As `optional`, but not being set is a problem. */
-  required<T>(name: VariableName, parse: (text: string) => T): T | undefined
-  /** The text of the file that a variable such as `REDIS_CA_FILE` names. */
-  fileOf<T>(name: VariableName, parse: (content: string) => T): T | undefined
-  refuse(name: VariableName, ...reasons: readonly string[]): void
+export interface EnvReaderOptions {
+  readonly env: Environment
+  readonly readFile: ReadFile
 }
 
-export function createEnvReader({ env, readFile }: { env: Environment; readFile: ReadFile }): EnvReader {
-  const problems: string[] = []
-  const notes: string[] = []
-  const read = (key: string) => env[key]?.trim() || undefined
-  const cameFromFile = (name: VariableName) => isSecret(name) && read(`${name}_FILE`) !== undefined
-  const labelOf = (name: VariableName) => (cameFromFile(name) ? `${name}_FILE` : name)
-  const report = (label: string, reasons: readonly string[]) => {
-    problems.push(...reasons.map((reason) => `${label}: ${reason}`))
+/** Reads variables one by one and collects what is wrong with them. Never throws, never repeats a value. */
+export class EnvReader {
+  /** Each begins with the name of the variable. */
+  readonly problems: string[] = []
+  /** Valid, but seldom intended; each begins with the name of the variable. */
+  readonly notes: string[] = []
+  /** The secrets that came from files; for `watchSecretFiles`. */
+  readonly secretFiles: SecretFile[] = []
+  readonly #options: EnvReaderOptions
+
+  constructor(options: EnvReaderOptions) {
+    this.#options = options
   }
 
-  const parsed = <T>(name: VariableName, text: string | undefined, parse: (text: string) => T) => {
+  /** Set and not empty, directly or through `_FILE`. */
+  isSet(name: VariableName): boolean {
+    return this.#valueOf(name) !== undefined || this.#secretPathOf(name) !== undefined
+  }
+
+  /** Undefined if it is not set or not valid. Then there is a problem, unless it is optional and not set. */
+  read<T>(name: VariableName, parse: (text: string) => T): T | undefined {
+    const { required, requiredWith, secret } = definitionOf(name)
+    if (!this.isSet(name) && (required || (requiredWith && this.isSet(requiredWith)))) {
+      this.refuse(name, secret ? `is required (or ${name}_FILE)` : 'is required')
+    }
+    const text = this.#textOf(name)
     if (text === undefined) return undefined
-    if (isSecret(name) && text.includes(PLACEHOLDER)) {
-      report(labelOf(name), ['still holds the placeholder of the example'])
+    if (secret && text.includes(PLACEHOLDER)) {
+      this.refuse(name, 'still holds the placeholder of the example')
       return undefined
     }
     const quotes = isInQuotes(text) ? [IN_QUOTES] : []
     try {
       const value = parse(text)
-      notes.push(...quotes.map((note) => `${labelOf(name)}: ${note}`))
+      this.notes.push(...quotes.map((note) => `${this.#labelOf(name)}: ${note}`))
       return value
     } catch (error) {
-      // Only our own sentences are shown: an error of the platform may quote the value.
-      report(labelOf(name), [
-        ...(error instanceof Refusal ? error.reasons : ['is not understood']),
-        ...quotes,
-      ])
+      // only reasons of a Refusal are shown: an error of the platform may quote the value
+      this.refuse(name, ...(error instanceof Refusal ? error.reasons : ['is not understood']), ...quotes)
       return undefined
     }
   }
 
-  const contentOf = (label: string, path: string): string | undefined => {
-    try {
-      const content = readFile(path).trim()
-      if (content === '') report(label, ['the file is empty'])
-      return content || undefined
-    } catch (error) {
-      report(label, [`the file cannot be read${codeOf(error)}`, ...(isInQuotes(path) ? [IN_QUOTES] : [])])
-      return undefined
+  /** A secret that `read` makes of the variables `names`. It can be reloaded if one of them comes from a file. */
+  secret<T>(names: readonly SecretName[], read: (reader: EnvReader) => T | undefined): Secret<T> | undefined {
+    const value = read(this)
+    if (value === undefined) return undefined
+    const secret = createSecret(value)
+    const paths = names.flatMap((name) => this.#secretPathOf(name) ?? [])
+    if (paths.length === 0) return secret
+
+    const reload = () => {
+      const reader = new EnvReader(this.#options)
+      const next = read(reader)
+      if (next === undefined || reader.problems.length > 0) {
+        return { changed: false, problems: reader.problems }
+      }
+      const changed = !isDeepStrictEqual(next, secret.current())
+      if (changed) secret.replace(next)
+      return { changed, problems: [] }
     }
+    const variables = names.filter((name) => this.#secretPathOf(name)).map((name) => `${name}_FILE`)
+    this.secretFiles.push({ variables, paths, reload })
+    return secret
   }
 
-  const textOf = (name: VariableName): string | undefined => {
-    const direct = read(name)
-    const path = isSecret(name) ? read(`${name}_FILE`) : undefined
+  refuse(name: VariableName, ...reasons: readonly string[]): void {
+    this.#report(this.#labelOf(name), reasons)
+  }
+
+  #textOf(name: VariableName): string | undefined {
+    const direct = this.#valueOf(name)
+    if (definitionOf(name).file) return direct && this.#contentOf(name, direct)
+    const path = this.#secretPathOf(name)
     if (path === undefined) return direct
-    if (direct === undefined) return contentOf(`${name}_FILE`, path)
-    report(name, [`is set, and so is ${name}_FILE: keep one of them`])
+    if (direct === undefined) return this.#contentOf(`${name}_FILE`, path)
+    this.#report(name, [`is set, and so is ${name}_FILE: keep one of them`])
     return undefined
   }
 
-  const isSet = (name: VariableName) => read(name) !== undefined || cameFromFile(name)
+  #contentOf(label: string, path: string): string | undefined {
+    try {
+      const content = this.#options.readFile(path).trim()
+      if (content === '') this.#report(label, ['the file is empty'])
+      return content || undefined
+    } catch (error) {
+      const quotes = isInQuotes(path) ? [IN_QUOTES] : []
+      this.#report(label, [`the file cannot be read${codeOf(error)}`, ...quotes])
+      return undefined
+    }
+  }
 
-  return {
-    problems,
-    notes,
-    isSet,
-    optional: (name, parse) => parsed(name, textOf(name), parse),
-    required(name, parse) {
-      if (!isSet(name)) report(name, [isSecret(name) ? `is required (or ${name}_FILE)` : 'is required'])
-      return parsed(name, textOf(name), parse)
-    },
-    fileOf(name, parse) {
-      const path = read(name)
-      return parsed(name, path === undefined ? undefined : contentOf(name, path), parse)
-    },
-    refuse: (name, ...reasons) => report(labelOf(name), reasons),
+  #valueOf(name: string): string | undefined {
+    return this.#options.env[name]?.trim() || undefined
+  }
+
+  #secretPathOf(name: VariableName): string | undefined {
+    return definitionOf(name).secret ? this.#valueOf(`${name}_FILE`) : undefined
+  }
+
+  #labelOf(name: VariableName): string {
+    return this.#secretPathOf(name) === undefined ? name : `${name}_FILE`
+  }
+
+  #report(label: string, reasons: readonly string[]): void {
+    this.problems.push(...reasons.map((reason) => `${label}: ${reason}`))
   }
 }
 
-/** What every made-up secret of `.env.example` and of `deploy/` begins with: known to everybody, and never meant. */
+/** A secret, and the file or files that it came from. */
+export interface SecretFile {
+  /** The variables that name the files, such as `AUTHN_API_TOKEN_FILE`, in the order of `paths`. */
+  readonly variables: readonly string[]
+  readonly paths: readonly string[]
+  /** Reads the files again. A valid value that is new replaces the secret's; with problems, the old value stays. */
+  reload(): { readonly changed: boolean; readonly problems: readonly string[] }
+}
+
+/** Every made-up secret of `.env.example` and `deploy/` begins with it. */
 const PLACEHOLDER = 'replace-with-'
 
 const IN_QUOTES =

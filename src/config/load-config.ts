@@ -1,21 +1,20 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
-import type { AuthnConfig, Config, EgressConfig, SessionConfig } from './config.ts'
-import { ConfigError } from './config-error.ts'
+import { ConfigError, Refusal } from './config-error.ts'
 import { deepFreeze } from './deep-freeze.ts'
-import { createEnvReader, type Environment, type EnvReader, type ReadFile } from './env-reader.ts'
+import { type Environment, EnvReader, type ReadFile } from './env-reader.ts'
 import { factorType } from './factor-types.ts'
-import { ignoredProxies } from './ignored-proxies.ts'
 import { loadPam } from './load-pam.ts'
-import { misspelt } from './misspelt.ts'
+import { ignoredProxies, misspelt } from './misspelt.ts'
 import { listenHost, port, proxyException, trustedProxies } from './network-values.ts'
 import { domain, listOf, oneOf, onOrOff, wholeNumber } from './plain-values.ts'
-import { Refusal } from './refusal.ts'
 import { whyNotSameSite } from './same-site.ts'
 import { createSecret } from './secret.ts'
-import { createWatchedSecrets, type WatchedSecrets } from './secret-files.ts'
 import { apiTokens, certificates, isOverTls, opsToken, redisUrl, secretKeys } from './secret-values.ts'
 import { parseTunables, TUNABLES_FILE, type Tunables } from './tunables.ts'
 import { pageUrl, proxyUrl, publicOrigin, redirectPrefix, upstreamOrigin, webOrigin } from './url-values.ts'
+
+/** The whole configuration, checked and frozen. Only `main`, `wiring` and `demo` see it; a module gets the part that it needs. */
+export type Config = ReturnType<typeof loadConfig>
 
 export interface LoadConfigOptions {
   readonly env: Environment
@@ -23,61 +22,51 @@ export interface LoadConfigOptions {
   readonly readFile?: ReadFile
   /** Instead of `config/default.json`. */
   readonly tunables?: Tunables
-  /** The store's own reader of `REDIS_URL`; throws an Error that names the trouble and repeats no value. */
+  /** The store's own parser of `REDIS_URL`. It throws an Error that names what is wrong without the value. */
   readonly parseRedisUrl: (url: string) => unknown
 }
 
-/** The whole configuration, frozen; or ConfigError with every problem at once, by name, without a value. */
-export function loadConfig(options: LoadConfigOptions): Config {
-  const env = { ...options.env }
-  const newReader = () => createEnvReader({ env, readFile: options.readFile ?? readText })
-  const reader = newReader()
-  const secrets = createWatchedSecrets({
-    reader,
-    newReader,
-    pathOf: (name) => env[`${name}_FILE`]?.trim() || undefined,
-  })
-
-  const production = reader.optional('NODE_ENV', (text) => text === 'production') ?? false
-  const publicUrl = reader.required('PUBLIC_URL', publicOrigin)
-  const allowedOrigins = loadAllowedOrigins(reader, publicUrl)
-  const authn = loadAuthn(reader, secrets, publicUrl)
-  const readRedisUrl = redisUrl({ production, parse: options.parseRedisUrl })
-  const redis = secrets.take(['REDIS_URL'], (from) => from.required('REDIS_URL', readRedisUrl))
-  const keys = secrets.take(['SECRET_KEYS'], (from) => from.required('SECRET_KEYS', secretKeys))
+/** @throws ConfigError with every problem, by name and without a value */
+export function loadConfig({ env, readFile = readText, parseRedisUrl, ...options }: LoadConfigOptions) {
+  const reader = new EnvReader({ env: { ...env }, readFile })
+  const production = reader.read('NODE_ENV', (text) => text === 'production') ?? false
+  const publicOriginText = reader.read('PUBLIC_URL', publicOrigin)
+  const allowedOrigins = loadAllowedOrigins(reader, publicOriginText)
+  const authn = loadAuthn(reader, publicOriginText)
+  const redis = loadRedis(reader, redisUrl({ production, parse: parseRedisUrl }))
+  const keys = reader.secret(['SECRET_KEYS'], (from) => from.read('SECRET_KEYS', secretKeys))
   const rest = {
     production,
+    /** As browsers write them (lower case, no default port), without that of `PUBLIC_URL`. */
     allowedOrigins,
-    ...loadListeners(reader, secrets),
-    signInUrl: loadSignInUrl(reader, publicUrl, allowedOrigins),
-    trustProxy: reader.optional('TRUST_PROXY', trustedProxies) ?? [],
-    pam: loadPam(reader, secrets),
+    ...loadListeners(reader),
+    signInUrl: loadSignInUrl(reader, publicOriginText, allowedOrigins),
+    /** CIDRs, a single address as `/32` or `/128`. */
+    trustProxy: reader.read('TRUST_PROXY', trustedProxies) ?? [],
+    pam: loadPam(reader),
     egress: loadEgress(reader),
     session: loadSession(reader),
-    logLevel: reader.optional('LOG_LEVEL', oneOf('error', 'warn', 'info', 'debug')) ?? 'info',
+    logLevel: reader.read('LOG_LEVEL', oneOf('error', 'warn', 'info', 'debug')) ?? 'info',
   }
-  const redisCa = reader.fileOf('REDIS_CA_FILE', certificates)
-  if (redisCa !== undefined && redis !== undefined && !isOverTls(redis.current()))
-    reader.refuse('REDIS_CA_FILE', 'only goes with a REDIS_URL over TLS, such as rediss://')
   const tunables = options.tunables ?? loadTunables()
 
-  const problems = [
-    ...reader.problems,
-    ...misspelt(env),
-    ...(tunables instanceof ConfigError ? tunables.problems : []),
-  ]
-  const isWhole = publicUrl && authn && redis && keys && !(tunables instanceof ConfigError)
-  if (problems.length > 0 || !isWhole) throw new ConfigError(problems)
+  const problems = [...reader.problems, ...misspelt(env)]
+  if (tunables instanceof ConfigError) throw new ConfigError([...problems, ...tunables.problems])
+  const isComplete = publicOriginText && authn && redis && keys
+  if (problems.length > 0 || !isComplete) throw new ConfigError(problems)
 
   return deepFreeze({
     ...rest,
-    publicUrl: { origin: publicUrl, secure: publicUrl.startsWith('https:') },
+    /** https: the cookies are Secure and have the `__Host-` prefix. */
+    publicUrl: { origin: publicOriginText, secure: publicOriginText.startsWith('https:') },
     authn,
-    redis: { url: redis, ca: redisCa },
+    redis,
+    /** The first key seals and signs, all open and verify. Each has 32 bytes. */
     secretKeys: keys,
     tunables,
+    /** What was noticed while reading: valid, but seldom intended. `notesOn` adds the rest. */
     notes: [...reader.notes, ...ignoredProxies(env)],
-    secretFiles: secrets.files,
+    secretFiles: reader.secretFiles,
   })
 }
 
@@ -89,43 +78,39 @@ export function defaultTunables(): Tunables {
 }
 
 function loadTunables(): Tunables | ConfigError {
-  let data: unknown
   try {
-    data = JSON.parse(readText(new URL(`../../${TUNABLES_FILE}`, import.meta.url)))
-  } catch {
-    return new ConfigError([`${TUNABLES_FILE}: cannot be read or is not JSON`]) // the parser's error quotes the text
-  }
-  try {
-    return parseTunables(data)
+    return parseTunables(JSON.parse(readText(new URL(`../../${TUNABLES_FILE}`, import.meta.url))))
   } catch (error) {
     if (error instanceof ConfigError) return error
-    throw error
+    return new ConfigError([`${TUNABLES_FILE}: cannot be read or is not JSON`]) // the parser's error quotes the text
   }
 }
 
-function loadListeners(reader: EnvReader, secrets: WatchedSecrets): Pick<Config, 'listen' | 'ops'> {
+function loadListeners(reader: EnvReader) {
+  /** Port 0 lets the system choose. */
   const listen = {
-    port: reader.optional('PORT', port) ?? 8080,
-    host: reader.optional('HOST', listenHost) ?? '0.0.0.0',
+    port: reader.read('PORT', port) ?? 8080,
+    host: reader.read('HOST', listenHost) ?? '0.0.0.0',
   }
   const ops = {
-    port: reader.optional('OPS_PORT', port) ?? 9090,
-    host: reader.optional('OPS_HOST', listenHost) ?? '127.0.0.1',
-    token: secrets.take(['OPS_TOKEN'], (from) => from.optional('OPS_TOKEN', opsToken)),
+    port: reader.read('OPS_PORT', port) ?? 9090,
+    host: reader.read('OPS_HOST', listenHost) ?? '127.0.0.1',
+    /** Undefined: the admin routes answer 404. */
+    token: reader.secret(['OPS_TOKEN'], (from) => from.read('OPS_TOKEN', opsToken)),
   }
   if (listen.port === ops.port && listen.port !== 0)
     reader.refuse('OPS_PORT', 'must be another port than PORT')
   return { listen, ops }
 }
 
-function loadAllowedOrigins(reader: EnvReader, publicUrl: string | undefined): readonly string[] {
+function loadAllowedOrigins(reader: EnvReader, publicUrl: string | undefined): string[] {
   const origin = (text: string) => {
     const found = webOrigin(text)
     const why = publicUrl === undefined ? undefined : whyNotSameSite(found, publicUrl)
     if (why !== undefined) throw new Refusal(why)
     return found
   }
-  const origins = new Set(reader.optional('ALLOWED_ORIGINS', listOf(origin)))
+  const origins = new Set(reader.read('ALLOWED_ORIGINS', listOf(origin)))
   if (publicUrl !== undefined) origins.delete(publicUrl)
   return [...origins]
 }
@@ -139,45 +124,53 @@ function loadSignInUrl(reader: EnvReader, publicUrl: string | undefined, allowed
     }
     return url.href
   }
-  return reader.optional('SIGN_IN_URL', ownPage) ?? `${publicUrl}/`
+  return reader.read('SIGN_IN_URL', ownPage) ?? `${publicUrl}/`
 }
 
-function loadAuthn(
-  reader: EnvReader,
-  secrets: WatchedSecrets,
-  publicUrl: string | undefined,
-): AuthnConfig | undefined {
+function loadAuthn(reader: EnvReader, publicUrl: string | undefined) {
   const elsewhere = (text: string) => {
     const origin = upstreamOrigin(text)
     if (origin === publicUrl) throw new Refusal('must not be PUBLIC_URL: the broker would call itself')
     return origin
   }
-  const baseUrl = reader.required('AUTHN_BASE_URL', elsewhere)
-  const tokens = secrets.take(['AUTHN_API_TOKEN'], (from) => from.required('AUTHN_API_TOKEN', apiTokens))
+  const baseUrl = reader.read('AUTHN_BASE_URL', elsewhere)
+  const tokens = reader.secret(['AUTHN_API_TOKEN'], (from) => from.read('AUTHN_API_TOKEN', apiTokens))
   const rest = {
-    linkOrigins: [...new Set(reader.optional('AUTHN_LINK_ORIGINS', listOf(elsewhere)))],
-    stepUp: reader.optional('STEP_UP', onOrOff) ?? false,
-    ssoRedirects: reader.optional('SSO_REDIRECTS', listOf(redirectPrefix)) ?? [],
-    loginDomains: [...new Set(reader.optional('LOGIN_DOMAINS', listOf(domain)))],
-    hiddenFactors: reader.optional('HIDDEN_FACTORS', listOf(factorType)) ?? [],
+    linkOrigins: [...new Set(reader.read('AUTHN_LINK_ORIGINS', listOf(elsewhere)))],
+    stepUp: reader.read('STEP_UP', onOrOff) ?? false,
+    /** Empty: no SSO tokens. */
+    ssoRedirects: reader.read('SSO_REDIRECTS', listOf(redirectPrefix)) ?? [],
+    loginDomains: [...new Set(reader.read('LOGIN_DOMAINS', listOf(domain)))],
+    /** Factor types that are removed from every response. */
+    hiddenFactors: reader.read('HIDDEN_FACTORS', listOf(factorType)) ?? [],
   }
   return baseUrl === undefined || tokens === undefined ? undefined : { baseUrl, apiTokens: tokens, ...rest }
 }
 
-function loadEgress(reader: EnvReader): EgressConfig {
-  const proxy = reader.optional('HTTPS_PROXY', proxyUrl)
+function loadRedis(reader: EnvReader, parseUrl: (text: string) => string) {
+  const url = reader.secret(['REDIS_URL'], (from) => from.read('REDIS_URL', parseUrl))
+  const ca = reader.read('REDIS_CA_FILE', certificates)
+  if (ca !== undefined && url !== undefined && !isOverTls(url.current()))
+    reader.refuse('REDIS_CA_FILE', 'only goes with a REDIS_URL over TLS, such as rediss://')
+  return url && { url, ca }
+}
+
+function loadEgress(reader: EnvReader) {
+  const proxy = reader.read('HTTPS_PROXY', proxyUrl)
   return {
-    ca: reader.fileOf('UPSTREAM_CA_FILE', certificates),
+    /** PEM certificates, trusted besides the public ones in calls to the upstreams. */
+    ca: reader.read('UPSTREAM_CA_FILE', certificates),
+    /** A secret, because the URL may contain a password. */
     httpsProxy: proxy === undefined ? undefined : createSecret(proxy),
-    noProxy: reader.optional('NO_PROXY', listOf(proxyException)) ?? [],
+    noProxy: reader.read('NO_PROXY', listOf(proxyException)) ?? [],
   }
 }
 
-function loadSession(reader: EnvReader): SessionConfig {
+function loadSession(reader: EnvReader) {
   const session = {
-    idleMinutes: reader.optional('SESSION_IDLE_MINUTES', wholeNumber(1, 24 * 60)) ?? 30,
-    absoluteHours: reader.optional('SESSION_ABSOLUTE_HOURS', wholeNumber(1, 24 * 7)) ?? 12,
-    sameSite: reader.optional('SESSION_SAME_SITE', sameSite) ?? 'lax',
+    idleMinutes: reader.read('SESSION_IDLE_MINUTES', wholeNumber(1, 24 * 60)) ?? 30,
+    absoluteHours: reader.read('SESSION_ABSOLUTE_HOURS', wholeNumber(1, 24 * 7)) ?? 12,
+    sameSite: reader.read('SESSION_SAME_SITE', sameSite) ?? 'lax',
   }
   if (session.idleMinutes > session.absoluteHours * 60) {
     reader.refuse('SESSION_IDLE_MINUTES', 'must not be more than SESSION_ABSOLUTE_HOURS')
@@ -192,7 +185,7 @@ function sameSite(text: string): 'lax' | 'strict' {
   return oneOf('lax', 'strict')(text)
 }
 
-/** Only of regular files: a pipe that nobody writes to would stop the process, a device would never end. */
+/** Regular files only: reading a pipe could block the process, and a device never ends. */
 function readText(path: string | URL): string {
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
+import { Refusal } from './config-error.ts'
 import { listOf } from './plain-values.ts'
-import { Refusal } from './refusal.ts'
 
 /** What a listener binds to: an address, or a name that the system resolves. */
 export function listenHost(text: string): string {

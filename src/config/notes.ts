@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import type { Config } from './config.ts'
+import type { Config } from './load-config.ts'
 import type { VariableName } from './variables.ts'
 
 export interface NotesOptions {

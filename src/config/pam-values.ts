@@ -1,7 +1,19 @@
-import type { PamDirectory, PamUserDomain } from './config.ts'
+import { Refusal } from './config-error.ts'
 import { domain, listOf } from './plain-values.ts'
-import { Refusal } from './refusal.ts'
 import { hasTrickyPath } from './url-values.ts'
+
+/** The PAM user name of `ada@<domain>` is `<prefix>ada`. No two have the same domain, or the same prefix in any case. */
+export interface PamUserDomain {
+  /** Lower case. */
+  readonly domain: string
+  /** May be empty. */
+  readonly prefix: string
+}
+
+/** Which users may list groups: none, all, or those who have one of the roles or are in one of the groups. */
+type PamDirectory =
+  | { readonly kind: 'none' | 'all' }
+  | { readonly kind: 'rules'; readonly roles: readonly string[]; readonly groups: readonly string[] }
 
 /** A team's name as it stands in paths: one segment that needs no encoding. */
 export function teamName(text: string): string {

@@ -1,4 +1,4 @@
-import { Refusal } from './refusal.ts'
+import { Refusal } from './config-error.ts'
 
 /** Parsers of the simple values; each throws a Refusal that does not hold the value. */
 

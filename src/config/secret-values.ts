@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
+import { Refusal } from './config-error.ts'
 import { listOf, visibleAscii } from './plain-values.ts'
-import { Refusal } from './refusal.ts'
 
 /** In files, one a line is as good as one a comma. */
 const SEPARATOR = /[,\r\n]+/

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { ConfigError } from './config-error.ts'
-import { deepFreeze } from './deep-freeze.ts'
+import { type DeepReadonly, deepFreeze } from './deep-freeze.ts'
 
-/** The figures of `config/default.json`: no secrets, each with its unit in its name, grouped by room. */
+/** The figures of `config/default.json`: no secrets, each with its unit in its name, grouped by module. */
 export type Tunables = DeepReadonly<z.infer<typeof SHAPE>>
 
 export const TUNABLES_FILE = 'config/default.json'
@@ -23,7 +23,7 @@ const msOrNone = z.int().min(0).max(86_400_000)
 const minutes = z.int().min(1).max(1440)
 const share = z.number().min(0).max(1)
 
-/** A window, and windows that hold at once (DESIGN §4, "Guessing"). */
+/** A window, and windows that apply together (DESIGN §4, "Throttling"). */
 const limit = z.strictObject({ attempts: count, perSeconds: z.int().min(1).max(2_592_000) })
 const windows = z.strictObject({ burst: limit, sustained: limit })
 const inARow = z.strictObject({ inARow: limit })
@@ -149,59 +149,57 @@ const SHAPE = z.strictObject({
 /** Of one account (NIST SP 800-63B-4, section 3.2.2). */
 const MAX_FAILURES_IN_A_ROW = 100
 
-/** Figures that only make sense together. */
-function contradictionsIn({ http, upstream, transaction, pam, limits }: z.infer<typeof SHAPE>): string[] {
-  const rules: [boolean, string, string][] = [
-    [http.maxUrlBytes <= http.maxHeaderBytes, 'http.maxUrlBytes', 'is more than http.maxHeaderBytes'],
-    ...(['total', 'perAddress'] as const).map((name): [boolean, string, string] => [
-      http.bodyLimitBytes <= http.unfinishedBodies[name].bytes,
-      `http.unfinishedBodies.${name}.bytes`,
-      'is less than http.bodyLimitBytes',
-    ]),
-    [
-      http.headersTimeoutMs <= http.requestTimeoutMs,
-      'http.headersTimeoutMs',
-      'is more than http.requestTimeoutMs',
-    ],
-    [
-      http.readinessLeadMs + upstream.authn.totalTimeoutMs <= http.shutdownGraceMs,
-      'http.shutdownGraceMs',
-      'leaves no time for a running upstream call after http.readinessLeadMs',
-    ],
-    ...(['authn', 'pam'] as const).map((name): [boolean, string, string] => [
-      upstream[name].connectTimeoutMs <= upstream[name].totalTimeoutMs,
-      `upstream.${name}.connectTimeoutMs`,
-      `is more than upstream.${name}.totalTimeoutMs`,
-    ]),
-    [
-      transaction.minTtlMinutes <= transaction.defaultTtlMinutes &&
-        transaction.defaultTtlMinutes <= transaction.maxTtlMinutes,
-      'transaction.defaultTtlMinutes',
-      'does not lie between transaction.minTtlMinutes and transaction.maxTtlMinutes',
-    ],
-    [
-      transaction.stepLockMs > upstream.authn.totalTimeoutMs,
-      'transaction.stepLockMs',
-      'must be more than upstream.authn.totalTimeoutMs, or the lock ends before the call does',
-    ],
-    [pam.lists.freshMs <= pam.lists.staleMs, 'pam.lists.staleMs', 'is less than pam.lists.freshMs'],
-    [pam.lists.staleMs <= pam.lists.onErrorMs, 'pam.lists.onErrorMs', 'is less than pam.lists.staleMs'],
-    [pam.lists.freshMs <= pam.lists.meOnErrorMs, 'pam.lists.meOnErrorMs', 'is less than pam.lists.freshMs'],
-    [
-      pam.token.refusedPauseMinMs <= pam.token.refusedPauseMaxMs,
-      'pam.token.refusedPauseMaxMs',
-      'is less than pam.token.refusedPauseMinMs',
-    ],
-    ...(['password', 'code'] as const).map((name): [boolean, string, string] => {
-      const { perPerson, perKnownPerson } = limits[name]
-      return [
-        perPerson.inARow.attempts + perKnownPerson.inARow.attempts <= MAX_FAILURES_IN_A_ROW,
-        `limits.${name}.perPerson.inARow.attempts`,
-        `and limits.${name}.perKnownPerson.inARow.attempts are more than ${MAX_FAILURES_IN_A_ROW} together`,
-      ]
-    }),
+/** The figure at the first path must be at most the one at the second. */
+const AT_MOST = [
+  ['http.maxUrlBytes', 'http.maxHeaderBytes'],
+  ['http.headersTimeoutMs', 'http.requestTimeoutMs'],
+  ['upstream.authn.connectTimeoutMs', 'upstream.authn.totalTimeoutMs'],
+  ['upstream.pam.connectTimeoutMs', 'upstream.pam.totalTimeoutMs'],
+] as const
+const AT_LEAST = [
+  ['http.unfinishedBodies.total.bytes', 'http.bodyLimitBytes'],
+  ['http.unfinishedBodies.perAddress.bytes', 'http.bodyLimitBytes'],
+  ['pam.lists.staleMs', 'pam.lists.freshMs'],
+  ['pam.lists.onErrorMs', 'pam.lists.staleMs'],
+  ['pam.lists.meOnErrorMs', 'pam.lists.freshMs'],
+  ['pam.token.refusedPauseMaxMs', 'pam.token.refusedPauseMinMs'],
+] as const
+
+/** Figures that contradict each other. */
+function contradictionsIn(figures: z.infer<typeof SHAPE>): string[] {
+  const { http, upstream, transaction, limits } = figures
+  const at = (path: string) =>
+    path.split('.').reduce((group: unknown, name) => Object(group)[name], figures) as number // of the tables above
+  const problems = [
+    ...AT_MOST.filter(([path, max]) => at(path) > at(max)).map(
+      ([path, max]) => `${path} is more than ${max}`,
+    ),
+    ...AT_LEAST.filter(([path, min]) => at(path) < at(min)).map(
+      ([path, min]) => `${path} is less than ${min}`,
+    ),
   ]
-  return rules.filter(([holds]) => !holds).map(([, path, why]) => `${TUNABLES_FILE}: ${path} ${why}`)
+  const check = (holds: boolean, problem: string) => void (holds || problems.push(problem))
+  check(
+    http.readinessLeadMs + upstream.authn.totalTimeoutMs <= http.shutdownGraceMs,
+    'http.shutdownGraceMs leaves no time for a running upstream call after http.readinessLeadMs',
+  )
+  const { minTtlMinutes, defaultTtlMinutes, maxTtlMinutes, stepLockMs } = transaction
+  check(
+    minTtlMinutes <= defaultTtlMinutes && defaultTtlMinutes <= maxTtlMinutes,
+    'transaction.defaultTtlMinutes does not lie between transaction.minTtlMinutes and transaction.maxTtlMinutes',
+  )
+  check(
+    stepLockMs > upstream.authn.totalTimeoutMs,
+    'transaction.stepLockMs must be more than upstream.authn.totalTimeoutMs, or the lock ends before the call does',
+  )
+  for (const name of ['password', 'code'] as const) {
+    const { perPerson, perKnownPerson } = limits[name]
+    check(
+      perPerson.inARow.attempts + perKnownPerson.inARow.attempts <= MAX_FAILURES_IN_A_ROW,
+      `limits.${name}.perPerson.inARow.attempts and limits.${name}.perKnownPerson.inARow.attempts are more than ${MAX_FAILURES_IN_A_ROW} together`,
+    )
+  }
+  return problems.map((problem) => `${TUNABLES_FILE}: ${problem}`)
 }
 
 function problemsOf(issue: z.core.$ZodIssue): string[] {
@@ -219,5 +217,3 @@ function problemsOf(issue: z.core.$ZodIssue): string[] {
       return [`${at()} is not valid`]
   }
 }
-
-type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T

@@ -1,7 +1,4 @@
-import type { RedirectPrefix } from './config.ts'
-import { Refusal } from './refusal.ts'
-
-/** Parsers of URLs; each throws a Refusal that does not hold the value. Origins come out as browsers write them. */
+import { Refusal } from './config-error.ts'
 
 /** `https://host[:port]`, or plain http on localhost, where browsers treat it as secure enough for cookies. */
 export function publicOrigin(text: string): string {
@@ -34,8 +31,11 @@ export function pageUrl(text: string): URL {
   return url
 }
 
-/** Origin and path, as `SSO_REDIRECTS` lists them. */
-export function redirectPrefix(text: string): RedirectPrefix {
+/**
+ * One of `SSO_REDIRECTS`: a `redirectUrl` is allowed if it has this origin, and this path or one below it. The path begins with a
+ * slash, and ends with one only if it is the root. Compare whole segments.
+ */
+export function redirectPrefix(text: string): { readonly origin: string; readonly pathPrefix: string } {
   const url = httpUrl(text, isLoopback, 'must be https; plain http only on loopback')
   checkPath(text)
   return { origin: url.origin, pathPrefix: url.pathname.replace(/\/$/, '') || '/' }
@@ -92,20 +92,15 @@ function httpUrl(text: string, plainHttpAllowed: (host: string) => boolean, othe
 function parseUrl(text: string): URL {
   const host = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i.exec(text)?.[1]?.split('@').at(-1) ?? text
   if (host.includes('*')) throw new Refusal('must not have a wildcard: list each one')
-  const url = /^[a-z][a-z0-9+.-]*:\/\/[^/\\\s]/i.test(text) && !/[\s\\]/.test(text) ? tryUrl(text) : undefined
-  if (url === undefined) throw new Refusal('must be an absolute URL, such as https://host.example.com')
+  const isAbsolute = /^[a-z][a-z0-9+.-]*:\/\/[^/\\\s]/i.test(text) && !/[\s\\]/.test(text)
+  if (!isAbsolute || !URL.canParse(text)) {
+    throw new Refusal('must be an absolute URL, such as https://host.example.com')
+  }
+  const url = new URL(text)
   if (!/^(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)$/.test(url.hostname)) {
     throw new Refusal('must have a plain host name or address in it')
   }
   return url
-}
-
-function tryUrl(text: string): URL | undefined {
-  try {
-    return new URL(text)
-  } catch {
-    return undefined // the platform's error quotes the value
-  }
 }
 
 function originOf(url: URL): string {

@@ -1,7 +1,4 @@
-/**
- * Every variable that the loader reads, in the order of `.env.example` and `docs/configuration.md`; a test holds
- * the three to each other. A secret can also come from a file, named by `<NAME>_FILE`.
- */
+/** Every variable, in the order of `.env.example` and `docs/configuration.md` (a test compares the three). */
 export const VARIABLES = [
   { name: 'PUBLIC_URL', required: true },
   { name: 'AUTHN_BASE_URL', required: true },
@@ -30,17 +27,17 @@ export const VARIABLES = [
   { name: 'SESSION_SAME_SITE' },
 
   { name: 'PAM_BASE_URL' },
-  { name: 'PAM_TEAM' },
-  { name: 'PAM_KEY_ID', secret: true },
-  { name: 'PAM_KEY_SECRET', secret: true },
+  { name: 'PAM_TEAM', requiredWith: 'PAM_BASE_URL' },
+  { name: 'PAM_KEY_ID', requiredWith: 'PAM_BASE_URL', secret: true },
+  { name: 'PAM_KEY_SECRET', requiredWith: 'PAM_BASE_URL', secret: true },
   { name: 'PAM_KEY_EXPIRES_AT' },
   { name: 'PAM_TOKEN_PATH' },
   { name: 'PAM_USER_NAME' },
   { name: 'PAM_USER_DOMAINS' },
   { name: 'PAM_DIRECTORY' },
 
-  { name: 'UPSTREAM_CA_FILE' },
-  { name: 'REDIS_CA_FILE' },
+  { name: 'UPSTREAM_CA_FILE', file: true },
+  { name: 'REDIS_CA_FILE', file: true },
   { name: 'HTTPS_PROXY' },
   { name: 'NO_PROXY' },
 
@@ -48,19 +45,30 @@ export const VARIABLES = [
   { name: 'NODE_ENV' },
 ] as const satisfies readonly Variable[]
 
-export interface Variable {
+interface Variable {
   readonly name: string
   readonly required?: true
+  /** Required if this one is set. */
+  readonly requiredWith?: 'PAM_BASE_URL'
+  /** It can also come from a file, named by `<NAME>_FILE`. */
   readonly secret?: true
+  /** It names a file. */
+  readonly file?: true
 }
 
 export type VariableName = (typeof VARIABLES)[number]['name']
 export type SecretName = Extract<(typeof VARIABLES)[number], { secret: true }>['name']
 
-export function isSecret(name: VariableName): name is SecretName {
-  return SECRETS.has(name)
+export function definitionOf(name: VariableName): Variable {
+  const definition = DEFINITIONS.get(name)
+  if (definition === undefined) throw new TypeError('not a variable of this program')
+  return definition
 }
 
-const SECRETS: ReadonlySet<VariableName> = new Set(
-  VARIABLES.filter((variable) => 'secret' in variable).map(({ name }) => name),
+const DEFINITIONS: ReadonlyMap<string, Variable> = new Map(
+  VARIABLES.map((variable) => [variable.name, variable]),
 )
+
+export function isSecret(name: VariableName): name is SecretName {
+  return definitionOf(name).secret === true
+}

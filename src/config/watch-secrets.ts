@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import type { Config, SecretFile } from './config.ts'
+import type { SecretFile } from './env-reader.ts'
 
 /** What the logger of the house offers, as far as it is needed here. */
 export interface SecretLog {
@@ -8,7 +8,7 @@ export interface SecretLog {
 }
 
 export interface WatchSecretFilesOptions {
-  readonly config: Pick<Config, 'secretFiles'>
+  readonly config: { readonly secretFiles: readonly SecretFile[] }
   readonly log: SecretLog
   readonly intervalMs: number
 }

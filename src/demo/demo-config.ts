@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.ts'
+import type { Config } from '../config/load-config.ts'
 import { defaultTunables, loadConfig } from '../config/load-config.ts'
 import type { Tunables } from '../config/tunables.ts'
 import { parsePamConfig } from '../sandbox/pam/pam-config.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
-import { createEnvReader } from '../../src/config/env-reader.ts'
-import { Refusal } from '../../src/config/refusal.ts'
+import { Refusal } from '../../src/config/config-error.ts'
+import { EnvReader } from '../../src/config/env-reader.ts'
 
 const asItIs = (text: string) => text
 const refusing = () => {
@@ -14,14 +14,14 @@ function readerOf(env: Record<string, string>, files: Record<string, string | ((
     const content = files[path] ?? ''
     return typeof content === 'string' ? content : content()
   }
-  return createEnvReader({ env, readFile })
+  return new EnvReader({ env, readFile })
 }
 
 test('values come without the spaces around them; one without text counts as not set', () => {
   const reader = readerOf({ HOST: '  a b ', LOG_LEVEL: '  ' })
-  expect(reader.optional('HOST', asItIs)).toBe('a b')
-  expect(reader.optional('LOG_LEVEL', asItIs)).toBeUndefined()
-  expect(reader.optional('PORT', asItIs)).toBeUndefined()
+  expect(reader.read('HOST', asItIs)).toBe('a b')
+  expect(reader.read('LOG_LEVEL', asItIs)).toBeUndefined()
+  expect(reader.read('PORT', asItIs)).toBeUndefined()
   expect(['HOST', 'LOG_LEVEL', 'PORT'].map((name) => reader.isSet(name as 'HOST'))).toEqual([
     true,
     false,
@@ -32,9 +32,9 @@ test('values come without the spaces around them; one without text counts as not
 
 test('what is required and not set is a problem, which says whether it can come from a file', () => {
   const reader = readerOf({ OPS_TOKEN_FILE: '/token' }, { '/token': 'x' })
-  expect(reader.required('PUBLIC_URL', asItIs)).toBeUndefined()
-  expect(reader.required('SECRET_KEYS', asItIs)).toBeUndefined()
-  expect(reader.required('OPS_TOKEN', asItIs)).toBe('x')
+  expect(reader.read('PUBLIC_URL', asItIs)).toBeUndefined()
+  expect(reader.read('SECRET_KEYS', asItIs)).toBeUndefined()
+  expect(reader.read('OPS_TOKEN', asItIs)).toBe('x')
   expect(reader.problems).toEqual([
     'PUBLIC_URL: is required',
     'SECRET_KEYS: is required (or SECRET_KEYS_FILE)',
@@ -47,15 +47,15 @@ test('a secret may come from a file, without the white space around it; another 
     { '/token': '\n a\nb \r\n', '/host': 'x' },
   )
   expect(reader.isSet('OPS_TOKEN')).toBe(true)
-  expect(reader.optional('OPS_TOKEN', asItIs)).toBe('a\nb')
+  expect(reader.read('OPS_TOKEN', asItIs)).toBe('a\nb')
   expect(reader.isSet('HOST')).toBe(false)
-  expect(reader.optional('HOST', asItIs)).toBeUndefined()
+  expect(reader.read('HOST', asItIs)).toBeUndefined()
   expect(reader.problems).toEqual([])
 })
 
 test('a secret is given once', () => {
   const reader = readerOf({ OPS_TOKEN: 'x', OPS_TOKEN_FILE: '/token' }, { '/token': 'x' })
-  expect(reader.optional('OPS_TOKEN', asItIs)).toBeUndefined()
+  expect(reader.read('OPS_TOKEN', asItIs)).toBeUndefined()
   expect(reader.problems).toEqual(['OPS_TOKEN: is set, and so is OPS_TOKEN_FILE: keep one of them'])
 })
 
@@ -85,17 +85,17 @@ test.each<[string, () => string, string]>([
   ]),
 ])('a file is refused, by the name of its variable: %s', (_, content, problem) => {
   const reader = readerOf({ OPS_TOKEN_FILE: '/token', REDIS_CA_FILE: '/token' }, { '/token': content })
-  expect(reader.optional('OPS_TOKEN', asItIs)).toBeUndefined()
-  expect(reader.fileOf('REDIS_CA_FILE', asItIs)).toBeUndefined()
+  expect(reader.read('OPS_TOKEN', asItIs)).toBeUndefined()
+  expect(reader.read('REDIS_CA_FILE', asItIs)).toBeUndefined()
   expect(reader.problems).toEqual([`OPS_TOKEN_FILE: ${problem}`, `REDIS_CA_FILE: ${problem}`])
 })
 
 test('what is refused is reported with every reason, under the name where it was given', () => {
   const reader = readerOf({ HOST: 'x', OPS_TOKEN_FILE: '/token', REDIS_CA_FILE: '/token' }, { '/token': 'x' })
-  reader.optional('HOST', refusing)
-  reader.required('OPS_TOKEN', refusing)
-  reader.fileOf('REDIS_CA_FILE', refusing)
-  reader.fileOf('UPSTREAM_CA_FILE', refusing)
+  reader.read('HOST', refusing)
+  reader.read('OPS_TOKEN', refusing)
+  reader.read('REDIS_CA_FILE', refusing)
+  reader.read('UPSTREAM_CA_FILE', refusing)
   reader.refuse('PORT', 'one', 'two')
   reader.refuse('OPS_TOKEN', 'three')
   expect(reader.problems).toEqual([
@@ -114,7 +114,7 @@ test('an error of the platform, which may quote the value, is not shown', () => 
   const parse = () => {
     throw new TypeError('marked')
   }
-  expect(reader.optional('HOST', parse)).toBeUndefined()
+  expect(reader.read('HOST', parse)).toBeUndefined()
   expect(reader.problems).toEqual(['HOST: is not understood'])
 })
 
@@ -123,9 +123,9 @@ test('the placeholder of the examples is refused in a secret', () => {
     { OPS_TOKEN: 'a replace-with-your-token', PAM_KEY_ID_FILE: '/id', HOST: 'replace-with-your-host' },
     { '/id': 'replace-with-your-id' },
   )
-  expect(reader.optional('OPS_TOKEN', refusing)).toBeUndefined()
-  expect(reader.optional('PAM_KEY_ID', refusing)).toBeUndefined()
-  expect(reader.optional('HOST', asItIs)).toBe('replace-with-your-host')
+  expect(reader.read('OPS_TOKEN', refusing)).toBeUndefined()
+  expect(reader.read('PAM_KEY_ID', refusing)).toBeUndefined()
+  expect(reader.read('HOST', asItIs)).toBe('replace-with-your-host')
   expect(reader.problems).toEqual([
     'OPS_TOKEN: still holds the placeholder of the example',
     'PAM_KEY_ID_FILE: still holds the placeholder of the example',
@@ -148,10 +148,10 @@ test.each([
 ])('quotes are noted: %j %s', (value, isNoted) => {
   const note = isNoted ? [QUOTES] : []
   const sound = readerOf({ HOST: value })
-  expect(sound.optional('HOST', asItIs)).toBe(value)
+  expect(sound.read('HOST', asItIs)).toBe(value)
   expect([sound.notes, sound.problems]).toEqual([note.map((one) => `HOST: ${one}`), []])
   const unsound = readerOf({ OPS_TOKEN_FILE: '/token' }, { '/token': value })
-  unsound.optional('OPS_TOKEN', refusing)
+  unsound.read('OPS_TOKEN', refusing)
   expect(unsound.notes).toEqual([])
   expect(unsound.problems).toEqual(
     ['is too odd', 'and too even', ...note].map((reason) => `OPS_TOKEN_FILE: ${reason}`),
@@ -167,7 +167,7 @@ test('quotes around the path of a file are noted where it cannot be read', () =>
       },
     },
   )
-  reader.optional('OPS_TOKEN', asItIs)
+  reader.read('OPS_TOKEN', asItIs)
   expect(reader.problems).toEqual([
     'OPS_TOKEN_FILE: the file cannot be read (ENOENT)',
     `OPS_TOKEN_FILE: ${QUOTES}`,

@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals'
-import { createEnvReader } from '../../src/config/env-reader.ts'
+import { EnvReader } from '../../src/config/env-reader.ts'
 import { loadPam } from '../../src/config/load-pam.ts'
-import { createWatchedSecrets } from '../../src/config/secret-files.ts'
 
 const REQUIRED = {
   PAM_BASE_URL: 'https://team.pam.example',
@@ -11,11 +10,9 @@ const REQUIRED = {
 }
 
 function loaded(env: Record<string, string>, readFile = (path: string) => path) {
-  const newReader = () => createEnvReader({ env, readFile })
-  const reader = newReader()
-  const secrets = createWatchedSecrets({ reader, newReader, pathOf: (name) => env[`${name}_FILE`] })
-  const pam = loadPam(reader, secrets)
-  return { pam, keys: pam?.keys.current(), problems: reader.problems, files: secrets.files }
+  const reader = new EnvReader({ env, readFile })
+  const pam = loadPam(reader)
+  return { pam, keys: pam?.keys.current(), problems: reader.problems, files: reader.secretFiles }
 }
 
 test('the four required variables are enough', () => {

@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals'
-import { Refusal } from '../../src/config/refusal.ts'
+import { Refusal } from '../../src/config/config-error.ts'
 
 type Parse = (text: string) => unknown
 

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rename, rm, symlink, truncate, unlink, writeFile } from
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import type { Config } from '../../src/config/config.ts'
+import type { Config } from '../../src/config/load-config.ts'
 import { newKey } from '../../src/config/new-key.ts'
 import { watchSecretFiles } from '../../src/config/watch-secrets.ts'
 import { replaceFile } from '../support/replace-file.ts'

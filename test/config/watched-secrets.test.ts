@@ -1,9 +1,8 @@
 import { expect, test } from '@jest/globals'
-import { createEnvReader, type EnvReader } from '../../src/config/env-reader.ts'
-import { createWatchedSecrets } from '../../src/config/secret-files.ts'
+import { EnvReader } from '../../src/config/env-reader.ts'
 
 const asItIs = (text: string) => text
-const readToken = (reader: EnvReader) => reader.optional('OPS_TOKEN', asItIs)
+const readToken = (reader: EnvReader) => reader.read('OPS_TOKEN', asItIs)
 
 /** Secrets of an environment, in which `files` can change. */
 function watched(env: Record<string, string>, files: Record<string, string> = {}) {
@@ -12,30 +11,29 @@ function watched(env: Record<string, string>, files: Record<string, string> = {}
     if (content === undefined) throw Object.assign(new Error('marked'), { code: 'ENOENT' })
     return content
   }
-  const newReader = () => createEnvReader({ env, readFile })
-  return createWatchedSecrets({ reader: newReader(), newReader, pathOf: (name) => env[`${name}_FILE`] })
+  return new EnvReader({ env, readFile })
 }
 
 test('what is not set is no secret, and no file is watched for it', () => {
-  const { take, files } = watched({ PAM_KEY_ID_FILE: '/missing' })
-  expect(take(['OPS_TOKEN'], readToken)).toBeUndefined()
-  expect(take(['PAM_KEY_ID'], (reader) => reader.optional('PAM_KEY_ID', asItIs))).toBeUndefined()
-  expect(files).toEqual([])
+  const reader = watched({ PAM_KEY_ID_FILE: '/missing' })
+  expect(reader.secret(['OPS_TOKEN'], readToken)).toBeUndefined()
+  expect(reader.secret(['PAM_KEY_ID'], (from) => from.read('PAM_KEY_ID', asItIs))).toBeUndefined()
+  expect(reader.secretFiles).toEqual([])
 })
 
 test('what does not come from a file is not watched', () => {
-  const { take, files } = watched({ OPS_TOKEN: 'one' })
-  expect(take(['OPS_TOKEN'], readToken)?.current()).toBe('one')
-  expect(files).toEqual([])
+  const reader = watched({ OPS_TOKEN: 'one' })
+  expect(reader.secret(['OPS_TOKEN'], readToken)?.current()).toBe('one')
+  expect(reader.secretFiles).toEqual([])
 })
 
 test('a changed file is taken over, and those who listen are told; an equal value changes nothing', () => {
   const content = { '/token': 'one' }
-  const { take, files } = watched({ OPS_TOKEN_FILE: '/token' }, content)
-  const secret = take(['OPS_TOKEN'], (reader) => ({ token: readToken(reader) }))
+  const reader = watched({ OPS_TOKEN_FILE: '/token' }, content)
+  const secret = reader.secret(['OPS_TOKEN'], (from) => ({ token: readToken(from) }))
   const heard: unknown[] = []
   secret?.onChange((value) => heard.push(value))
-  const [file] = files
+  const [file] = reader.secretFiles
   expect(file).toMatchObject({ variables: ['OPS_TOKEN_FILE'], paths: ['/token'] })
   content['/token'] = 'one\n'
   expect(file?.reload()).toEqual({ changed: false, problems: [] })
@@ -58,21 +56,21 @@ test.each<[string, (reader: EnvReader) => string | undefined, string[]]>([
   ],
   ['no value', () => undefined, []],
 ])('%s is not taken over', (_, again, problems) => {
-  const { take, files } = watched({ OPS_TOKEN_FILE: '/token' }, { '/token': 'one' })
+  const reader = watched({ OPS_TOKEN_FILE: '/token' }, { '/token': 'one' })
   let read = readToken
-  const secret = take(['OPS_TOKEN'], (reader) => read(reader))
+  const secret = reader.secret(['OPS_TOKEN'], (from) => read(from))
   read = again
-  expect(files[0]?.reload()).toEqual({ changed: false, problems })
+  expect(reader.secretFiles[0]?.reload()).toEqual({ changed: false, problems })
   expect(secret?.current()).toBe('one')
 })
 
 test('a file that is gone is reported each time, and the value stays', () => {
   const content: Record<string, string> = { '/token': 'one' }
-  const { take, files } = watched({ OPS_TOKEN_FILE: '/token' }, content)
-  const secret = take(['OPS_TOKEN'], readToken)
+  const reader = watched({ OPS_TOKEN_FILE: '/token' }, content)
+  const secret = reader.secret(['OPS_TOKEN'], readToken)
   delete content['/token']
   for (const _ of [1, 2]) {
-    expect(files[0]?.reload()).toEqual({
+    expect(reader.secretFiles[0]?.reload()).toEqual({
       changed: false,
       problems: ['OPS_TOKEN_FILE: the file cannot be read (ENOENT)'],
     })
@@ -82,14 +80,14 @@ test('a file that is gone is reported each time, and the value stays', () => {
 
 test('a value of two variables is watched in each file that one of them comes from', () => {
   const both = (reader: EnvReader) =>
-    (['PAM_KEY_ID', 'PAM_KEY_SECRET'] as const).map((name) => reader.required(name, asItIs))
+    (['PAM_KEY_ID', 'PAM_KEY_SECRET'] as const).map((name) => reader.read(name, asItIs))
   const content = { '/id': 'i', '/secret': 's' }
-  const { take, files } = watched({ PAM_KEY_ID_FILE: '/id', PAM_KEY_SECRET_FILE: '/secret' }, content)
-  expect(take(['PAM_KEY_ID', 'PAM_KEY_SECRET'], both)?.current()).toEqual(['i', 's'])
-  expect(files).toMatchObject([
+  const reader = watched({ PAM_KEY_ID_FILE: '/id', PAM_KEY_SECRET_FILE: '/secret' }, content)
+  expect(reader.secret(['PAM_KEY_ID', 'PAM_KEY_SECRET'], both)?.current()).toEqual(['i', 's'])
+  expect(reader.secretFiles).toMatchObject([
     { variables: ['PAM_KEY_ID_FILE', 'PAM_KEY_SECRET_FILE'], paths: ['/id', '/secret'] },
   ])
   const mixed = watched({ PAM_KEY_ID: 'i', PAM_KEY_SECRET_FILE: '/secret' }, content)
-  mixed.take(['PAM_KEY_ID', 'PAM_KEY_SECRET'], both)
-  expect(mixed.files).toMatchObject([{ variables: ['PAM_KEY_SECRET_FILE'], paths: ['/secret'] }])
+  mixed.secret(['PAM_KEY_ID', 'PAM_KEY_SECRET'], both)
+  expect(mixed.secretFiles).toMatchObject([{ variables: ['PAM_KEY_SECRET_FILE'], paths: ['/secret'] }])
 })

@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals'
-import { ConfigError } from '../../src/config/config-error.ts'
+import { ConfigError, Refusal } from '../../src/config/config-error.ts'
 import { deepFreeze } from '../../src/config/deep-freeze.ts'
-import { Refusal } from '../../src/config/refusal.ts'
 import { createSecret } from '../../src/config/secret.ts'
 
 test('a refusal holds each of its reasons, and is named as one', () => {
