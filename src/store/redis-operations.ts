@@ -97,19 +97,11 @@ export const OPERATIONS: { readonly [Name in OperationName]: RedisOperation<Name
     request(counting) {
       assertCountable(counting)
       const { place, windows, instead, notAfterMs = '' } = counting
-      // One argument: separate arguments would be thirty.
-      const lists = JSON.stringify(
-        [windows, instead?.windows ?? []].map((list) =>
-          list.map(({ keySuffix, name, most, ttlMs, formerSuffix = '' }) => [
-            keySuffix,
-            name,
-            most,
-            wholeMs(ttlMs),
-            formerSuffix,
-          ]),
-        ),
+      const lists = [windows, instead?.windows ?? []].map((list) =>
+        list.map((window) => ({ ...window, ttlMs: wholeMs(window.ttlMs) })),
       )
-      return once([place, instead?.ifThere ?? place], newWindowId(), instead ? '1' : '0', notAfterMs, lists)
+      const keys = instead ? [place, instead.ifThere] : [place]
+      return once(keys, newWindowId(), notAfterMs, JSON.stringify(lists))
     },
     result([decided, full, leftMs, begunBy, late], { windows, instead }) {
       const chosen = decided === 1 ? (instead?.windows ?? []) : windows
@@ -126,20 +118,15 @@ export const OPERATIONS: { readonly [Name in OperationName]: RedisOperation<Name
   },
 
   uncount: {
-    request: (place, counted) =>
-      once([place], ...counted.flatMap(({ window, begunBy }) => [window.keySuffix, window.name, begunBy])),
+    request: (place, counted) => once([place], JSON.stringify(counted)),
     result: () => {},
   },
 
   endCounts: {
     request(place, windows, mark) {
-      const markKey = mark?.key ?? place
-      assertOneSlot(place, markKey)
-      return once(
-        [place, markKey],
-        ...(mark ? ['1', wholeMs(mark.ttlMs)] : ['0', 0]),
-        ...windows.flatMap(({ keySuffix, name, formerSuffix = '' }) => [keySuffix, name, formerSuffix]),
-      )
+      const keys = mark ? [place, mark.key] : [place]
+      assertOneSlot(...keys)
+      return once(keys, JSON.stringify(windows), wholeMs(mark?.ttlMs ?? 0))
     },
     result: () => {},
   },

@@ -64,24 +64,22 @@ if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KE
 return redis.call('HLEN', KEYS[1])`,
 
   /**
-   * place, key that decides which list counts; who counts, that key's presence, when it is too late or '', both lists of
-   * windows in JSON, each window as key suffix, name, most, time to live and former key suffix or '' → which list counted,
-   * index of the full window or -1, its time left, by whom each window was begun, whether it was too late.
-   * The windows' keys are put together here, from the place, whose hash tag they all have.
+   * place, and the key that decides which list counts, if there is one; who counts, when it is too late or '', both lists of
+   * windows in JSON → which list counted, index of the full window or -1, its time left, by whom each window was begun, whether
+   * it was too late. The windows' keys begin with the place, so they all have its hash tag.
    */
   count: `
-local now = nowMs()
-if ARGV[3] ~= '' and now > tonumber(ARGV[3]) then return {0, -1, 0, {}, 1} end
-local instead = ARGV[2] == '1' and redis.call('EXISTS', KEYS[2]) or 0
-local windows = cjson.decode(ARGV[4])[instead + 1]
+local now, place = nowMs(), KEYS[1]
+if ARGV[2] ~= '' and now > tonumber(ARGV[2]) then return {0, -1, 0, {}, 1} end
+local instead = KEYS[2] and redis.call('EXISTS', KEYS[2]) or 0
+local windows = cjson.decode(ARGV[3])[instead + 1]
 local full, left, running = -1, -1, {}
 for i, window in ipairs(windows) do
-  local suffix, name, most, _, formerSuffix = unpack(window)
-  local count, ends, begunBy = windowAt(KEYS[1] .. suffix, name)
+  local count, ends, begunBy = windowAt(place .. window.keySuffix, window.name)
   if ends <= now then count, ends, begunBy = 0, nil, ARGV[1] end
   running[i] = {count, ends, begunBy}
-  local former, formerLeft = formerWindowAt(KEYS[1], formerSuffix)
-  if count + former >= most then
+  local former, formerLeft = formerWindowAt(place, window.formerSuffix)
+  if count + former >= window.most then
     local ms = math.max(ends and ends - now or 0, formerLeft)
     if ms > left then full, left = i - 1, ms end
   end
@@ -89,32 +87,31 @@ end
 if full >= 0 then return {instead, full, left, {}, 0} end
 local begun = {}
 for i, window in ipairs(windows) do
-  local suffix, name, _, ttl = unpack(window)
-  local key, count, ends = KEYS[1] .. suffix, running[i][1], running[i][2]
+  local key, ttl, count, ends = place .. window.keySuffix, window.ttlMs, running[i][1], running[i][2]
   begun[i] = running[i][3]
   if not ends then dropEnded(key, now) end
-  writeWindow(key, name, count + 1, ends or now + ttl, begun[i])
+  writeWindow(key, window.name, count + 1, ends or now + ttl, begun[i])
   if not ends and redis.call('PTTL', key) < ttl then redis.call('PEXPIRE', key, ttl) end
 end
 return {instead, -1, 0, begun, 0}`,
 
-  /** place; key suffix and name of each window, and by whom it was begun */
+  /** place; in JSON, each window and by whom it was begun */
   uncount: `
-for i = 1, #ARGV, 3 do
-  local key, name = KEYS[1] .. ARGV[i], ARGV[i + 1]
+for _, counted in ipairs(cjson.decode(ARGV[1])) do
+  local key, name = KEYS[1] .. counted.window.keySuffix, counted.window.name
   local count, ends, begunBy = windowAt(key, name)
-  if begunBy == ARGV[i + 2] and count > 1 then writeWindow(key, name, count - 1, ends, begunBy)
-  elseif begunBy == ARGV[i + 2] then redis.call('HDEL', key, name) end
+  if begunBy == counted.begunBy and count > 1 then writeWindow(key, name, count - 1, ends, begunBy)
+  elseif begunBy == counted.begunBy then redis.call('HDEL', key, name) end
 end
 return 1`,
 
-  /** place, mark; the mark's presence and time to live, key suffix, name and former key suffix or '' of each window */
+  /** place, and the mark, if there is one; windows in JSON, time to live of the mark */
   endCounts: `
-for i = 3, #ARGV, 3 do
-  redis.call('HDEL', KEYS[1] .. ARGV[i], ARGV[i + 1])
-  if ARGV[i + 2] ~= '' then redis.call('DEL', KEYS[1] .. ARGV[i + 2]) end
+for _, window in ipairs(cjson.decode(ARGV[1])) do
+  redis.call('HDEL', KEYS[1] .. window.keySuffix, window.name)
+  if window.formerSuffix then redis.call('DEL', KEYS[1] .. window.formerSuffix) end
 end
-if ARGV[1] == '1' then redis.call('SET', KEYS[2], '1', 'PX', ARGV[2]) end
+if KEYS[2] then redis.call('SET', KEYS[2], '1', 'PX', ARGV[2]) end
 return 1`,
 } as const satisfies { readonly [Name in Exclude<keyof Replies, 'get' | 'indexAll'>]: string }
 
@@ -135,7 +132,7 @@ local function writeWindow(key, name, count, ends, begunBy)
   redis.call('HSET', key, name, string.format('%d %.0f %s', count, ends, begunBy))
 end
 local function formerWindowAt(place, suffix)
-  local count = suffix ~= '' and redis.call('HGET', place .. suffix, 'count')
+  local count = suffix and redis.call('HGET', place .. suffix, 'count')
   if not count then return 0, 0 end
   return tonumber(count), redis.call('PTTL', place .. suffix)
 end
