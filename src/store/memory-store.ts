@@ -1,7 +1,7 @@
 import { storeUnavailable } from '../errors.ts'
 import { DependencyFailure } from '../observability/dependency-failure.ts'
-import type { WindowName } from './counting.ts'
-import { assertCountable, assertOneSlot, MANY_WINDOWS, newWindowId, wholeMs } from './keys.ts'
+import { assertCountable, MANY_WINDOWS, newWindowId, type WindowName } from './counting.ts'
+import { assertOneSlot, wholeMs } from './keys.ts'
 import { createOperations, type OperationName, type OperationResult } from './operations.ts'
 import type { Store } from './store.ts'
 

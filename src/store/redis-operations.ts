@@ -1,4 +1,5 @@
-import { assertCountable, assertOneSlot, newWindowId, wholeMs } from './keys.ts'
+import { assertCountable, newWindowId } from './counting.ts'
+import { assertOneSlot, wholeMs } from './keys.ts'
 import type { OperationName, OperationResult } from './operations.ts'
 import type { Replies } from './redis-scripts.ts'
 import type { Store } from './store.ts'

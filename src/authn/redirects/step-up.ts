@@ -3,7 +3,7 @@ import { invalidField, notAllowed, notFound, rateLimited } from '../../errors.ts
 import { countedAddress } from '../../http/client-address.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { allWritten } from '../../store/all-written.ts'
-import type { Limiter } from '../../store/limiter.ts'
+import type { Limiter } from '../../store/counting.ts'
 import type { Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'

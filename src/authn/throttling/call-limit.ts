@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { countedAddress } from '../../http/client-address.ts'
-import type { LimitFigures } from '../../store/limiter.ts'
+import type { LimitFigures } from '../../store/counting.ts'
 import type { Client } from '../browser/client.ts'
 import type { Attempt } from './attempts.ts'
 import { type LimitReachedDeps, limitReached } from './limit-reached.ts'

@@ -1,8 +1,14 @@
 import type { Signer } from '../../crypto/sign.ts'
 import { countedAddress } from '../../http/client-address.ts'
 import type { LoginNames } from '../../session/login-names.ts'
-import type { Counting, CountingWindow, WindowName } from '../../store/counting.ts'
-import { countingWindow, type LimitFigures, limitPlace } from '../../store/limiter.ts'
+import {
+  type Counting,
+  type CountingWindow,
+  countingWindow,
+  type LimitFigures,
+  limitPlace,
+  type WindowName,
+} from '../../store/counting.ts'
 import type { Client } from '../browser/client.ts'
 import { ATTEMPT_KINDS, type Attempt, type AttemptKind } from './attempts.ts'
 
