@@ -18,7 +18,8 @@ import type { Metrics } from './observability/metrics.ts'
 import type { EndAllSessions } from './session/end-all-sessions.ts'
 import { createForwardAuthRoutes, prepareForwardAuth } from './session/forward-auth.ts'
 import type { SessionCookie } from './session/session-cookie.ts'
-import { createOwnSessionsRoutes, createSessionRoutes, refuseOtherSession } from './session/session-routes.ts'
+import { refuseOtherSession, withSession } from './session/session-middleware.ts'
+import { createOwnSessionsRoutes, createSessionRoutes } from './session/session-routes.ts'
 import type { Sessions } from './session/sessions.ts'
 
 export interface AppOptions {
@@ -90,7 +91,7 @@ export function createApp(options: AppOptions): Express {
       crossSite.refuseUnsafe,
       jsonBody({ limitBytes: limits.bodyLimitBytes, findRoutes }),
       load.reserve,
-      refuseOtherSession({ sessions }),
+      refuseOtherSession(sessions),
       serveRoutes(findRoutes),
     ),
   )
@@ -100,7 +101,7 @@ export function createApp(options: AppOptions): Express {
 
 /** All routes of the public listener (DESIGN §2). */
 export function publicRoutes(options: AppOptions): Route[] {
-  const { publicOrigin, sessions, endAllSessions, sessionCookie: cookie, ensureDevice, log } = options
+  const { sessions, sessionCookie: cookie } = options
   const authn = createAuthnRoutes(options.authn)
   const isRecovery = ({ path }: Route) => path.startsWith('/api/v1/authn/recovery/')
   return [
@@ -109,11 +110,14 @@ export function publicRoutes(options: AppOptions): Route[] {
       ...createNavigationRoutes(options.navigation),
     ]),
     ...ofKind('recovery', authn.filter(isRecovery)),
-    ...ofKind('session', [
-      ...createSessionRoutes({ publicOrigin, sessions, cookie, ensureDevice, log }),
-      ...createOwnSessionsRoutes({ sessions, endAllSessions, cookie, log }),
-      ...createForwardAuthRoutes({ sessions }),
-    ]),
+    ...ofKind(
+      'session',
+      withSession(sessions, [
+        ...createSessionRoutes({ ...options, cookie }),
+        ...createOwnSessionsRoutes({ ...options, cookie }),
+        ...createForwardAuthRoutes(sessions),
+      ]),
+    ),
     ...ofKind('pam', options.pamRoutes),
   ]
 }

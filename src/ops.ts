@@ -10,13 +10,13 @@ import type { Logger } from './observability/logger.ts'
 import type { Metrics } from './observability/metrics.ts'
 import { openApiDocument } from './openapi.ts'
 import {
-  type AdminRoutesParts,
+  type AdminRoutesOptions,
   createAdminRoutes,
-  type GuardAdminParts,
+  type GuardAdminOptions,
   guardAdmin,
 } from './session/admin-routes.ts'
 
-export interface OpsOptions extends AdminRoutesParts, GuardAdminParts {
+export interface OpsOptions extends AdminRoutesOptions, GuardAdminOptions {
   readonly health: Health
   readonly metrics: Metrics
   readonly log: Logger

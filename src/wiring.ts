@@ -3,7 +3,6 @@ import { createApp } from './app.ts'
 import { createDeviceCookie } from './authn/browser/device-cookie.ts'
 import { createAuthn } from './authn/create-authn.ts'
 import type { Config } from './config/load-config.ts'
-import { createSeal } from './crypto/seal.ts'
 import { createSigner } from './crypto/sign.ts'
 import { trustProxies } from './http/client-address.ts'
 import { watchEventLoopLag } from './observability/event-loop-lag.ts'
@@ -13,15 +12,12 @@ import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { createOps } from './ops.ts'
 import { createPam, type Pam, type PamOptions } from './pam/create-pam.ts'
 import { pamAbsentRoutes } from './pam/routes.ts'
-import { createDeviceSessions } from './session/device-sessions.ts'
 import { createEndAllSessions } from './session/end-all-sessions.ts'
 import { createEndedUsers } from './session/ended-users.ts'
 import { createSessionCookie } from './session/session-cookie.ts'
-import { createSessionDevice } from './session/session-device.ts'
-import { createSessionRecords } from './session/session-records.ts'
+import { withSession } from './session/session-middleware.ts'
 import { createSessions } from './session/sessions.ts'
 import { createUserKeys } from './session/user-keys.ts'
-import { createUserSessions } from './session/user-sessions.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { createUpstreamClient, type UpstreamClient } from './upstream/upstream-client.ts'
@@ -68,42 +64,16 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     renewAfterHours: tunables.device.renewAfterHours,
     now,
   })
-  const userSessionsParts = {
-    store,
-    seal: createSeal(masterKeys, 'user-session'),
-    onUnreadable() {
-      metrics.unreadableRecords.inc({ kind: 'user_session' })
-      log.warn('unreadable_record', { name: 'user_session' })
-    },
-  }
   const sessions = createSessions({
-    records: createSessionRecords({
-      store,
-      seal: createSeal(masterKeys, 'session'),
-      names: createSigner(masterKeys, 'session-names'),
-      log,
-      metrics,
-    }),
-    userSessions: createUserSessions({
-      ...userSessionsParts,
-      names: createSigner(masterKeys, 'user-session-names'),
-    }),
-    deviceSessions: createDeviceSessions({
-      ...userSessionsParts,
-      names: createSigner(masterKeys, 'device-session-names'),
-    }),
-    device: createSessionDevice({
-      hashes: createSigner(masterKeys, 'log-hashes'),
-      deviceIdIn: deviceCookie.idIn,
-      log,
-      metrics,
-      now,
-    }),
+    store,
+    masterKeys,
     cookie: sessionCookie,
+    deviceIdIn: deviceCookie.idIn,
     idleMs: config.session.idleMinutes * MINUTE_MS,
     absoluteMs: config.session.absoluteHours * HOUR_MS,
-    moveEveryMs: tunables.session.moveEverySeconds * 1000,
-    maxPerPerson: tunables.session.maxPerPerson,
+    extendEveryMs: tunables.session.moveEverySeconds * 1000,
+    maxPerUser: tunables.session.maxPerPerson,
+    log,
     metrics,
     now,
   })
@@ -179,7 +149,7 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     ensureDevice: deviceCookie.ensure,
     authn: authn.routes,
     navigation: authn.navigation,
-    pamRoutes: pam?.routes ?? pamAbsentRoutes(),
+    pamRoutes: pam === undefined ? pamAbsentRoutes() : withSession(sessions, pam.routes),
     log,
     metrics,
   })
@@ -191,7 +161,7 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
       metrics,
       sessions,
       endAllSessions,
-      limits: authn.personLimits,
+      limits: authn.userLimits,
       opsToken: () => config.ops.token?.current(),
       log,
     }),

@@ -92,8 +92,7 @@ test('the operations listener serves it', async () => {
       metrics: createMetrics({ processMetrics: false }),
       sessions: {
         listOf: async () => [],
-        expiresAtMs: () => 0,
-        idleExpiresAtMs: () => 0,
+        timesOf: () => ({ createdAt: '', lastSeenAt: '', expiresAt: '', idleExpiresAt: '' }),
       },
       endAllSessions: async () => 0,
       limits: { end: async () => {}, hashLogin: () => '' },

@@ -1,14 +1,9 @@
 import type { Redis } from 'ioredis'
-import { createSeal } from '../../src/crypto/seal.ts'
 import { createSigner } from '../../src/crypto/sign.ts'
 import { createLogger } from '../../src/observability/logger.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
-import { createDeviceSessions } from '../../src/session/device-sessions.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
-import { createSessionDevice } from '../../src/session/session-device.ts'
-import { createSessionRecords } from '../../src/session/session-records.ts'
 import { createSessions, type Sessions } from '../../src/session/sessions.ts'
-import { createUserSessions } from '../../src/session/user-sessions.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { Ask } from '../load.ts'
 import { SECRET_KEY } from '../targets.ts'
@@ -37,8 +32,10 @@ export function createManySessions(redis: Redis): ManySessions {
   return {
     async fillTo(count) {
       for (let n = ids.length; n < count; n++) {
-        const { id } = await sessions.open(grantOf(n))
-        ids.push(id)
+        const session = sessions.prepare(grantOf(n))
+        await session.write()
+        await session.takeDevice()
+        ids.push(session.id)
         if (n % BATCH === 0) await store.flush()
       }
       await store.flush()
@@ -70,36 +67,17 @@ function openSessions(store: Store, cookie: ReturnType<typeof createSessionCooki
   const metrics = createMetrics()
   const log = createLogger({ level: 'error', maxFieldChars: 1024, now: Date.now })
   return createSessions({
-    records: createSessionRecords({
-      store,
-      seal: createSeal(masterKeys, 'session'),
-      names: createSigner(masterKeys, 'session-names'),
-      log,
-      metrics,
-    }),
-    userSessions: createUserSessions({
-      store,
-      seal: createSeal(masterKeys, 'user-session'),
-      names: createSigner(masterKeys, 'user-session-names'),
-    }),
-    deviceSessions: createDeviceSessions({
-      store,
-      seal: createSeal(masterKeys, 'user-session'),
-      names: createSigner(masterKeys, 'device-session-names'),
-    }),
-    device: createSessionDevice({
-      hashes: createSigner(masterKeys, 'log-hashes'),
-      deviceIdIn: () => undefined,
-      log,
-      metrics,
-      now: Date.now,
-    }),
+    store,
+    masterKeys,
     cookie,
+    deviceIdIn: () => undefined,
     idleMs: IDLE_MS,
     absoluteMs: 12 * 60 * MINUTE_MS,
-    moveEveryMs: MINUTE_MS,
-    maxPerPerson: 20,
+    extendEveryMs: MINUTE_MS,
+    maxPerUser: 20,
+    log,
     metrics,
+    now: Date.now,
   })
 }
 

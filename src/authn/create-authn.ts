@@ -3,7 +3,7 @@ import { createSeal } from '../crypto/seal.ts'
 import { createSigner } from '../crypto/sign.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { PersonLimits } from '../session/admin-routes.ts'
+import type { UserLimits } from '../session/admin-routes.ts'
 import type { EndAllSessions } from '../session/end-all-sessions.ts'
 import type { EndedUsers } from '../session/ended-users.ts'
 import { createLoginNames } from '../session/login-names.ts'
@@ -108,7 +108,7 @@ export interface Authn {
   readonly routes: AuthnRoutesParts
   readonly navigation: NavigationRoutesParts
   readonly tokenState: () => TokenState
-  readonly personLimits: PersonLimits
+  readonly userLimits: UserLimits
   close(): Promise<void>
 }
 
@@ -318,7 +318,7 @@ export function createAuthn(parts: AuthnParts): Authn {
       clientOf,
     },
     tokenState: upstream.tokenState,
-    personLimits: {
+    userLimits: {
       end: ({ userId, login }) => throttling.forgive({ userId, logins: login === undefined ? [] : [login] }),
       hashLogin: audit.hashLogin,
     },

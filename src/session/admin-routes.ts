@@ -9,20 +9,20 @@ import { sendJson } from '../http/send-json.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { EndAllSessions } from './end-all-sessions.ts'
+import { isUserId } from './session.ts'
 import type { Sessions } from './sessions.ts'
-import { isUserId } from './user-id.ts'
 
-export interface AdminRoutesParts {
-  readonly sessions: Pick<Sessions, 'listOf' | 'expiresAtMs' | 'idleExpiresAtMs'>
+export interface AdminRoutesOptions {
+  readonly sessions: Pick<Sessions, 'listOf' | 'timesOf'>
   readonly endAllSessions: EndAllSessions
-  readonly limits: PersonLimits
+  readonly limits: UserLimits
   readonly log: Logger
 }
 
-/** What is counted against a person, so that nobody guesses for ever. */
-export interface PersonLimits {
-  /** Ends all of it that holds over all browsers. Passwords and recoveries are counted by login, what follows by user id. */
-  end(person: { readonly userId: string; readonly login: string | undefined }): Promise<void>
+/** The attempts of a user that are counted against throttling limits. */
+export interface UserLimits {
+  /** Ends all that apply to every browser. Passwords and recoveries are counted by login, later steps by user id. */
+  end(user: { readonly userId: string; readonly login: string | undefined }): Promise<void>
   hashLogin(login: string): string
 }
 
@@ -31,43 +31,20 @@ interface Done {
   readonly count?: number
 }
 
-/** For the people who run it, on the operations listener: somebody's sessions and limits, to look at and to end. */
-export function createAdminRoutes({ sessions, endAllSessions, limits, log }: AdminRoutesParts): Route[] {
-  const list = async (userId: string): Promise<Done> => {
-    const living = await sessions.listOf(userId)
-    const shown = living.map(({ session }) => ({
-      id: session.publicId,
-      createdAt: new Date(session.createdAtMs).toISOString(),
-      lastSeenAt: new Date(session.lastSeenAtMs).toISOString(),
-      expiresAt: new Date(sessions.expiresAtMs(session)).toISOString(),
-      idleExpiresAt: new Date(sessions.idleExpiresAtMs(session)).toISOString(),
-      amr: session.amr,
-      userAgent: session.userAgent,
-    }))
-    return { body: { sessions: shown }, count: shown.length }
-  }
+type AdminOperation = (
+  options: AdminRoutesOptions,
+  userId: string,
+  req: Request,
+  res: Response,
+) => Promise<Done>
 
-  const end = async (userId: string, req: Request): Promise<Done> => {
-    const reason = 'by_admin'
-    const count = await endAllSessions(userId, reason)
-    log.audit('sessions_revoked', { ...requestOf(req), userId, reason, count })
-    return { body: { ended: count }, count }
-  }
-
-  const endLimits = async (userId: string, req: Request, res: Response): Promise<Done> => {
-    const login = await loginIn(req, res)
-    await limits.end({ userId, login })
-    const ended = { ...requestOf(req), userId }
-    log.audit('limits_ended', ended)
-    if (login !== undefined) log.audit('limits_ended', { ...ended, loginHash: limits.hashLogin(login) })
-    return { body: { ended: ['userId', ...(login === undefined ? [] : ['login'])] } }
-  }
-
+/** For operators, on the operations listener: a user's sessions and limits, to list and to end. */
+export function createAdminRoutes(options: AdminRoutesOptions): Route[] {
   const route = (
     method: Route['method'],
     what: 'sessions' | 'limits',
     operation: AuditFields<'admin_call'>['operation'],
-    act: (userId: string, req: Request, res: Response) => Promise<Done>,
+    run: AdminOperation,
   ): Route => ({
     method,
     path: `/admin/users/:uid/${what}`,
@@ -76,22 +53,46 @@ export function createAdminRoutes({ sessions, endAllSessions, limits, log }: Adm
       const call = { ...requestOf(req), operation, userId }
       try {
         if (userId === undefined) throw invalidField('uid: is not a user id of the org')
-        const { body, count } = await act(userId, req, res)
-        log.audit('admin_call', { ...call, status: 200, count })
+        const { body, count } = await run(options, userId, req, res)
+        options.log.audit('admin_call', { ...call, status: 200, count })
         sendJson(res, body)
       } catch (error) {
         const { status, code: errorCode } = error instanceof BrokerError ? error : internalError(error)
-        log.audit('admin_call', { ...call, status, errorCode })
+        options.log.audit('admin_call', { ...call, status, errorCode })
         throw error
       }
     },
   })
 
   return [
-    route('GET', 'sessions', 'list_sessions', list),
-    route('DELETE', 'sessions', 'end_sessions', end),
+    route('GET', 'sessions', 'list_sessions', listSessions),
+    route('DELETE', 'sessions', 'end_sessions', endSessions),
     route('DELETE', 'limits', 'end_limits', endLimits),
   ]
+}
+
+const listSessions: AdminOperation = async ({ sessions }, userId) => {
+  const listed = (await sessions.listOf(userId)).map(({ session }) => {
+    const { publicId: id, amr, userAgent } = session
+    return { id, ...sessions.timesOf(session), amr, userAgent }
+  })
+  return { body: { sessions: listed }, count: listed.length }
+}
+
+const endSessions: AdminOperation = async ({ endAllSessions, log }, userId, req) => {
+  const reason = 'by_admin'
+  const count = await endAllSessions(userId, reason)
+  log.audit('sessions_revoked', { ...requestOf(req), userId, reason, count })
+  return { body: { ended: count }, count }
+}
+
+const endLimits: AdminOperation = async ({ limits, log }, userId, req, res) => {
+  const login = await loginIn(req, res)
+  await limits.end({ userId, login })
+  const ended = { ...requestOf(req), userId }
+  log.audit('limits_ended', ended)
+  if (login !== undefined) log.audit('limits_ended', { ...ended, loginHash: limits.hashLogin(login) })
+  return { body: { ended: ['userId', ...(login === undefined ? [] : ['login'])] } }
 }
 
 const readBody = jsonBody({ limitBytes: 4096 })
@@ -105,7 +106,7 @@ const limitsBody = z.strictObject({
     .optional(),
 })
 
-/** In the body, for an address stands in too many logs; undefined: by the user id alone. */
+/** In the body, because an address is written to many logs; undefined: by the user id alone. */
 async function loginIn(req: Request, res: Response): Promise<string | undefined> {
   await new Promise<void>((resolve, reject) => {
     readBody(req, res, (error?: unknown) => (error === undefined ? resolve() : reject(error)))
@@ -115,14 +116,14 @@ async function loginIn(req: Request, res: Response): Promise<string | undefined>
   return data.login
 }
 
-export interface GuardAdminParts {
-  /** Asked at every call, so that a changed file counts at once; undefined: there are no admin routes. */
+export interface GuardAdminOptions {
+  /** Read at every call, so that a changed file counts at once; undefined: there are no admin routes. */
   readonly opsToken: () => string | undefined
   readonly log: Logger
 }
 
-/** Stands before every path under `/admin`, known or not. */
-export function guardAdmin({ opsToken, log }: GuardAdminParts): RequestHandler {
+/** Before every path under `/admin`, known or not. */
+export function guardAdmin({ opsToken, log }: GuardAdminOptions): RequestHandler {
   return function guardAdmin(req, _res, next) {
     const expected = opsToken()
     if (expected === undefined) throw notFound('path')

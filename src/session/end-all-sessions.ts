@@ -1,8 +1,8 @@
 import type { RevocationReason } from '../observability/audit-events.ts'
 import type { EndedUsers } from './ended-users.ts'
-import type { Staying } from './person-sessions.ts'
 import type { Sessions } from './sessions.ts'
 import type { UserKeys } from './user-keys.ts'
+import type { Staying } from './user-sessions.ts'
 
 /**
  * Ends all sessions of a user, and all that could restore one: open transactions always; known devices only when no
@@ -19,7 +19,7 @@ export interface StayingSession extends Staying {
   readonly transactionKeys?: readonly string[]
 }
 
-export interface EndAllSessionsParts {
+export interface EndAllSessionsOptions {
   readonly sessions: Pick<Sessions, 'listOf' | 'endAllOf'>
   readonly openTransactions: Pick<UserKeys, 'deleteAll'>
   readonly knownDevices: Pick<UserKeys, 'deleteAll'>
@@ -28,8 +28,8 @@ export interface EndAllSessionsParts {
   readonly refetchAccess: (login: string) => Promise<void>
 }
 
-export function createEndAllSessions(parts: EndAllSessionsParts): EndAllSessions {
-  const { sessions, openTransactions, knownDevices, endedUsers, refetchAccess } = parts
+export function createEndAllSessions(options: EndAllSessionsOptions): EndAllSessions {
+  const { sessions, openTransactions, knownDevices, endedUsers, refetchAccess } = options
 
   return async (userId, reason, staying = {}) => {
     /*

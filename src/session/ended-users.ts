@@ -1,17 +1,9 @@
 import type { Signer } from '../crypto/sign.ts'
 import type { Store } from '../store/store.ts'
 
-/**
- * When all sessions of a user last ended. For transactions that did not name their user by then, such as a recovery that
- * waits for its code: no index of the user has them.
- */
-export interface EndedUsers {
-  note(userId: string): Promise<void>
-  /** Whether all sessions of the user have ended at this time or later. */
-  endedSince(userId: string, sinceMs: number): Promise<boolean>
-}
+export type EndedUsers = ReturnType<typeof createEndedUsers>
 
-export interface EndedUsersParts {
+export interface EndedUsersOptions {
   readonly store: Pick<Store, 'get' | 'set'>
   readonly names: Signer
   readonly now: () => number
@@ -20,15 +12,20 @@ export interface EndedUsersParts {
 /** Longer than a transaction lives, however often it is renewed. */
 const KEPT_MS = 86_400_000
 
-export function createEndedUsers({ store, names, now }: EndedUsersParts): EndedUsers {
+/**
+ * When all sessions of a user last ended. For transactions that did not name their user by then, such as a recovery that
+ * waits for its code: no index of the user has them.
+ */
+export function createEndedUsers({ store, names, now }: EndedUsersOptions) {
   const keyOf = (name: string) => `gatehouse:txn:ended:${name}`
 
   return {
-    async note(userId) {
+    async note(userId: string): Promise<void> {
       await store.set(keyOf(names.sign(userId)), String(Math.floor(now())), KEPT_MS)
     },
 
-    async endedSince(userId, sinceMs) {
+    /** Whether all sessions of the user have ended at this time or later. */
+    async endedSince(userId: string, sinceMs: number): Promise<boolean> {
       const times = await Promise.all(names.signAll(userId).map((name) => store.get(keyOf(name))))
       return times.some((endedAtMs) => Number(endedAtMs) >= Math.floor(sinceMs)) // NaN where there is none
     },

@@ -35,7 +35,7 @@ export const FORWARD_AUTH_OPERATIONS = {
  * 200 and who it is, or 401: for a proxy's sub-request, and never with a body. It reads the session once and keeps it
  * alive. What the request itself says in `X-Auth-Request-*` is not looked at.
  */
-export function createForwardAuthRoutes({ sessions }: { sessions: Sessions }): Route[] {
+export function createForwardAuthRoutes(sessions: Pick<Sessions, 'require'>): Route[] {
   return routesOf(FORWARD_AUTH_OPERATIONS, {
     async forwardAuth(req, res) {
       res.set(identityHeaders(await sessions.require(req))).end()

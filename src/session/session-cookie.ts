@@ -5,9 +5,12 @@ import { sign, unsign } from 'cookie-signature'
 import { type LabelledKey, labelledKeys, type MasterKeys } from '../crypto/keys.ts'
 import { readCookie } from '../http/cookies.ts'
 
-/** The session cookie, in the form that express-session and its kin use: `s:<id>.<signature>`. */
+/** The session cookie, in the form of express-session: `s:<id>.<signature>`. */
 export interface SessionCookie {
   readonly name: string
+  readonly attributes: SessionCookieAttributes
+  /** The signing keys, the newest first; another list once they were rotated. */
+  secrets(): readonly [KeyObject, ...KeyObject[]]
   /** The `Set-Cookie` header that opens a session in the browser. */
   opening(id: string): string
   /** The `Set-Cookie` header that ends it there. */
@@ -24,17 +27,26 @@ export interface SessionCookieOptions {
   readonly sameSite: 'lax' | 'strict'
 }
 
+interface SessionCookieAttributes extends Pick<SessionCookieOptions, 'secure' | 'sameSite'> {
+  readonly path: '/'
+  readonly httpOnly: true
+}
+
 const SIGNED = 's:'
 
 export function createSessionCookie({ masterKeys, secure, sameSite }: SessionCookieOptions): SessionCookie {
   const name = secure ? '__Host-gatehouse' : 'gatehouse'
-  const keys = labelledKeys(masterKeys, 'sign/session-cookie')
-  const secrets = asSecrets(keys)
-  const attributes = { path: '/', httpOnly: true, secure, sameSite }
+  const attributes: SessionCookieAttributes = { path: '/', httpOnly: true, secure, sameSite }
   const valueIn = readCookie(name)
+  const secrets = derivedFrom(
+    labelledKeys(masterKeys, 'sign/session-cookie'),
+    ([newest, ...older]) => [secretOf(newest), ...older.map(secretOf)] as const,
+  )
 
   return {
     name,
+    attributes,
+    secrets,
     opening: (id) => stringifySetCookie(name, SIGNED + sign(id, secrets()[0]), attributes),
     closing: () => stringifySetCookie(name, '', { ...attributes, maxAge: 0 }),
     isIn: (req) => valueIn(req) !== undefined,
@@ -42,32 +54,26 @@ export function createSessionCookie({ masterKeys, secure, sameSite }: SessionCoo
       const value = valueIn(req)
       if (value?.startsWith(SIGNED) !== true) return undefined
       const signed = value.slice(SIGNED.length)
-      for (const secret of secrets()) {
-        const id = unsign(signed, secret)
-        if (id !== false) return id
-      }
-      return undefined
+      const ids = secrets().map((secret) => unsign(signed, secret))
+      return ids.find((id) => id !== false)
     },
   }
 }
 
-type OneOrMore<T> = readonly [T, ...T[]]
-
-/** The keys in the form that cookie-signature takes; made anew only when they changed. */
-function asSecrets(keys: () => OneOrMore<LabelledKey>): () => OneOrMore<KeyObject> {
-  let from: OneOrMore<LabelledKey> | undefined
-  let secrets: OneOrMore<KeyObject> | undefined
+/** What is derived from something that seldom changes: made anew only when it did. */
+export function derivedFrom<Source, Derived>(
+  source: () => Source,
+  derive: (source: Source) => Derived,
+): () => Derived {
+  let last: { readonly from: Source; readonly derived: Derived } | undefined
   return () => {
-    const current = keys()
-    if (secrets !== undefined && current === from) return secrets
-    const [newest, ...older] = current
-    from = current
-    secrets = [secretOf(newest), ...older.map(secretOf)]
-    return secrets
+    const from = source()
+    if (last?.from !== from) last = { from, derived: derive(from) }
+    return last.derived
   }
 }
 
-/** cookie-signature signs with text: the key's bytes in base64url. */
+/** express-session and cookie-signature sign with text: the key's bytes in base64url. */
 function secretOf({ key }: LabelledKey): KeyObject {
   return createSecretKey(key.export().toString('base64url'), 'utf8')
 }

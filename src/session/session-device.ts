@@ -1,47 +1,49 @@
 import type { Request } from 'express'
 import { LRUCache } from 'lru-cache'
-import type { Signer } from '../crypto/sign.ts'
+import { z } from 'zod'
+import { createSeal } from '../crypto/seal.ts'
+import { createSigner } from '../crypto/sign.ts'
 import { contextOf } from '../http/request-context.ts'
-import type { Logger } from '../observability/logger.ts'
-import type { Metrics } from '../observability/metrics.ts'
-import type { IsOwnDevice } from './load-session.ts'
-import type { Session } from './session.ts'
+import { createSealedRecords, jsonCodec } from '../store/sealed-records.ts'
+import type { Session, SessionsOptions } from './session.ts'
 
-/** A session belongs to the device that opened it. It names the device by the keyed hash that the audit log has too. */
-export interface SessionDevice {
-  hashOf(deviceId: string): string
-  /** Whether this device opened the session; by a retired key too. */
-  isOf(session: Session, deviceId: string | undefined): boolean
-  /** The same for the device of a request. A mismatch is counted and audited. */
-  readonly isOwn: IsOwnDevice
-}
-
-export interface SessionDeviceParts {
-  readonly hashes: Signer
-  /** The device of a request; undefined: it has no sound device cookie. */
-  readonly deviceIdIn: (req: Request) => string | undefined
-  readonly log: Logger
-  readonly metrics: Metrics
-  readonly now: () => number
-}
+export type SessionDevice = ReturnType<typeof createSessionDevice>
 
 const HASH_CHARS = 16
+
+/** A session belongs to the device that opened it. It names the device by the keyed hash that the audit log has too. */
+export function createSessionDevice(options: SessionsOptions) {
+  const { masterKeys, deviceIdIn } = options
+  const auditMismatch = createMismatchAudit(options)
+  const hashes = createSigner(masterKeys, 'log-hashes')
+  const short = (hash: string) => hash.slice(0, HASH_CHARS)
+  const hashOf = (deviceId: string) => short(hashes.sign(deviceId))
+  /** By a retired key too. */
+  const isOf = ({ device }: Session, deviceId: string | undefined) =>
+    deviceId !== undefined && hashes.signAll(deviceId).some((hash) => short(hash) === device)
+
+  return {
+    hashOf,
+    isOf,
+
+    /** Whether the device of this request opened the session. A mismatch is counted and audited. */
+    isOwn(req: Request, session: Session): boolean {
+      const deviceId = deviceIdIn(req)
+      const isOwn = isOf(session, deviceId)
+      if (!isOwn) auditMismatch(req, session, deviceId === undefined ? undefined : hashOf(deviceId))
+      return isOwn
+    },
+  }
+}
+
 /** A client that keeps sending the same two cookies is audited once in this time, however often it asks. */
 const AUDIT_EVERY_MS = 60_000
 const MOST_REMEMBERED = 10_000 // a maxSize: with max, an LRUCache takes the memory for all of them at once
 
-export function createSessionDevice(parts: SessionDeviceParts): SessionDevice {
-  const { hashes, deviceIdIn, log, metrics, now } = parts
+function createMismatchAudit({ log, metrics, now }: SessionsOptions) {
   const auditedAtMs = new LRUCache<string, number>({ maxSize: MOST_REMEMBERED, sizeCalculation: () => 1 })
-  const short = (hash: string) => hash.slice(0, HASH_CHARS)
-  const hashOf = (deviceId: string) => short(hashes.sign(deviceId))
-
-  const isOf: SessionDevice['isOf'] = ({ device }, deviceId) =>
-    deviceId !== undefined && hashes.signAll(deviceId).some((hash) => short(hash) === device)
-
-  const auditMismatch = (req: Request, session: Session, deviceId: string | undefined) => {
+  return (req: Request, session: Session, deviceHash: string | undefined) => {
     metrics.refusals.inc({ reason: 'session_device_mismatch' })
-    const deviceHash = deviceId === undefined ? undefined : hashOf(deviceId)
     const pair = `${session.publicId} ${deviceHash}`
     if (now() - (auditedAtMs.get(pair) ?? Number.NEGATIVE_INFINITY) < AUDIT_EVERY_MS) return
     auditedAtMs.set(pair, now())
@@ -49,16 +51,49 @@ export function createSessionDevice(parts: SessionDeviceParts): SessionDevice {
     const { userId, loginHash, publicId: sessionId } = session
     log.audit('session_device_mismatch', { requestId, address, userId, loginHash, deviceHash, sessionId })
   }
+}
+
+export type DeviceSessions = ReturnType<typeof createDeviceSessions>
+export type TakenDevice = Awaited<ReturnType<DeviceSessions['take']>>
+
+/**
+ * The index device → session. A device has one session, however many of its tabs sign in at once: each sign-in swaps its own
+ * session in and ends the ones that it learns of.
+ */
+export function createDeviceSessions(
+  options: Pick<SessionsOptions, 'store' | 'masterKeys' | 'log' | 'metrics'>,
+) {
+  const { store, masterKeys } = options
+  const { keysOf, open, seal } = createSealedRecords({
+    ...options,
+    seal: createSeal(masterKeys, 'user-session'),
+    names: createSigner(masterKeys, 'device-session-names'),
+    keyOf: (hmac) => `gatehouse:user-sess:${hmac}`,
+    codec: jsonCodec(z.object({ version: z.literal(1), id: z.string() })),
+    kind: 'user_session',
+  })
 
   return {
-    hashOf,
-    isOf,
-
-    isOwn(req, session) {
-      const deviceId = deviceIdIn(req)
-      const isOwn = isOf(session, deviceId)
-      if (!isOwn) auditMismatch(req, session, deviceId)
-      return isOwn
+    /** Makes this the session of the device. */
+    async take(deviceId: string, id: string, ttlMs: number) {
+      const [key, ...older] = keysOf(deviceId)
+      const own = seal({ version: 1, id }, key)
+      const swapping = store.swap(key, own, ttlMs).catch((error: unknown) => {
+        // A stalled store still carries out the swap when it resumes. This deletion is queued right behind it.
+        store.deleteIf(key, own).catch(() => {}) // if this fails too, the entry expires
+        throw error
+      })
+      const reading = older.map(async (one) => open(await store.get(one), one))
+      const [before, ...others] = await Promise.all([swapping, ...reading])
+      return {
+        /** The sessions that the device had before; more than one only while keys are being rotated. */
+        replaced: [open(before, key), ...others].flatMap((entry) => entry?.id ?? []),
+        /** Undoes it, unless a later sign-in has taken the device by now. */
+        async giveBack() {
+          const wasOurs = await store.deleteIf(key, own)
+          if (wasOurs && before !== undefined) await store.set(key, before, ttlMs, 'absent')
+        },
+      }
     },
   }
 }

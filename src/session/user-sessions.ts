@@ -1,19 +1,12 @@
 import { z } from 'zod'
-import type { Seal } from '../crypto/seal.ts'
-import type { Signer } from '../crypto/sign.ts'
-import type { Store } from '../store/store.ts'
-import { parseStored } from '../store/stored-json.ts'
+import { createSeal } from '../crypto/seal.ts'
+import { createSigner } from '../crypto/sign.ts'
+import type { RevocationReason } from '../observability/audit-events.ts'
+import { createSealedRecords, jsonCodec } from '../store/sealed-records.ts'
+import type { IdentifiedSession, Session, SessionsOptions } from './session.ts'
+import type { SessionStore } from './session-store.ts'
 
-/**
- * The index user → sessions, so that all of a person's sessions can be found and ended. An entry may outlive its
- * session (one that idled out); it goes with the index, or when somebody looks.
- */
-export interface UserSessions {
-  /** Says how many entries there are now. */
-  add(userId: string, entry: UserSession, ttlMs: number): Promise<number>
-  all(userId: string): Promise<UserSession[]>
-  remove(userId: string, publicId: string): Promise<void>
-}
+export type UserSessions = ReturnType<typeof createUserSessions>
 
 export interface UserSession {
   readonly publicId: string
@@ -22,56 +15,133 @@ export interface UserSession {
   readonly createdAtMs: number
 }
 
-export interface UserSessionsParts {
-  readonly store: Store
-  readonly seal: Seal
-  readonly names: Signer
-  /** Told of an entry that can't be read; it is left alone. */
-  readonly onUnreadable?: () => void
+export type EndReason = 'signed_out' | 'replaced' | RevocationReason
+
+export interface EndedSession {
+  readonly id: string
+  /** undefined: it cannot be read. */
+  readonly session: Session | undefined
 }
 
-const Entry = z.object({
-  version: z.literal(1),
-  publicId: z.string(),
-  id: z.string(),
-  createdAtMs: z.number(),
-})
+export interface Staying {
+  /** The session of this id. */
+  readonly id?: string | undefined
+  /** What was opened since then. */
+  readonly sinceMs?: number
+}
 
-export function createUserSessions({ store, seal, names, onUnreadable }: UserSessionsParts): UserSessions {
-  const placeOf = (name: string) => `gatehouse:user-sess:${name}`
-  /** More than one while keys are being rotated. */
-  const places = (userId: string) => names.signAll(userId).map(placeOf)
+/** A user's sessions are listed, ended, and never more than so many. */
+export function createUserSessions(options: SessionsOptions, sessionStore: SessionStore) {
+  const { maxPerUser, metrics } = options
+  const index = createIndex(options)
+  const listOf = createListing(index, sessionStore)
 
-  const entriesAt = async (place: string): Promise<UserSession[]> =>
-    Object.values(await store.indexAll(place)).flatMap((sealed) => {
-      const text = seal.open(sealed, place)
-      const { success, data } = Entry.safeParse(parseStored(text))
-      if (!success) {
-        onUnreadable?.()
-        return []
-      }
-      const { version: _version, ...entry } = data
-      return [entry]
+  const countEnded = (count: number, reason: EndReason) => {
+    if (count > 0) metrics.sessionsEnded.inc({ reason }, count)
+    return count
+  }
+
+  /** Each one's record goes first: an entry without a session does no harm, a session without an entry does. */
+  const endEach = async (userId: string, entries: readonly UserSession[], reason: EndReason) => {
+    const ended = entries.map(async (entry) => {
+      const wasThere = await sessionStore.remove(entry.id)
+      if (wasThere || !index.isNew(entry)) await index.remove(userId, entry.publicId)
+      return wasThere
     })
+    return countEnded((await Promise.all(ended)).filter(Boolean).length, reason)
+  }
 
   return {
-    async add(userId, { publicId, id, createdAtMs }, ttlMs) {
-      const place = placeOf(names.sign(userId))
-      const older = places(userId).filter((one) => one !== place)
-      const entry = seal.seal(JSON.stringify({ version: 1, publicId, id, createdAtMs }), place)
+    add: index.add,
+    remove: index.remove,
+    listOf,
+
+    async end({ id, session }: EndedSession, reason: EndReason): Promise<void> {
+      if (session !== undefined) await endEach(session.userId, [{ id, ...session }], reason)
+      else if (await sessionStore.remove(id)) countEnded(1, reason)
+    },
+
+    /** Ends every session of a user but those that stay; says how many there were. */
+    async endAllOf(userId: string, reason: RevocationReason, staying: Staying = {}): Promise<number> {
+      const { id: stayingId, sinceMs = Number.POSITIVE_INFINITY } = staying
+      const all = await index.all(userId)
+      const others = all.filter(({ id, createdAtMs }) => id !== stayingId && createdAtMs < sinceMs)
+      return endEach(userId, others, reason)
+    },
+
+    /** Ends the oldest until no more than the limit are left; says how many there were. */
+    async evict(userId: string): Promise<number> {
+      const over = (await listOf(userId)).slice(maxPerUser)
+      return endEach(
+        userId,
+        over.map(({ id, session }) => ({ id, ...session })),
+        'too_many',
+      )
+    },
+  }
+}
+
+function createListing(index: ReturnType<typeof createIndex>, sessionStore: SessionStore) {
+  const read = async (userId: string, entry: UserSession): Promise<IdentifiedSession[]> => {
+    const session = await sessionStore.read(entry.id)
+    if (session !== undefined) return [{ id: entry.id, session }]
+    const isOver = !index.isNew(entry) && !(await sessionStore.holds(entry.id)) // idled out, or ended
+    if (isOver) await index.remove(userId, entry.publicId)
+    return []
+  }
+
+  /** A user's living sessions, the newest first. */
+  return async (userId: string): Promise<readonly IdentifiedSession[]> => {
+    const entries = await index.all(userId)
+    const living = await Promise.all(entries.map((entry) => read(userId, entry)))
+    return living.flat().toSorted(newestFirst)
+  }
+}
+
+/** The same order on every replica, or two that evict at once would end different ones. */
+function newestFirst({ session: one }: IdentifiedSession, { session: other }: IdentifiedSession): number {
+  return other.createdAtMs - one.createdAtMs || (other.publicId < one.publicId ? -1 : 1)
+}
+
+/** Longer than any store operation takes. */
+const OPENING_MS = 60_000
+
+/** The index user → sessions: a hash for each user. An entry may outlive its session (one that idled out). */
+function createIndex(options: SessionsOptions) {
+  const { store, masterKeys, now } = options
+  const { keysOf, open, seal } = createSealedRecords({
+    ...options,
+    seal: createSeal(masterKeys, 'user-session'),
+    names: createSigner(masterKeys, 'user-session-names'),
+    keyOf: (hmac) => `gatehouse:user-sess:${hmac}`,
+    codec: jsonCodec(
+      z.object({ version: z.literal(1), publicId: z.string(), id: z.string(), createdAtMs: z.number() }),
+    ),
+    kind: 'user_session',
+  })
+
+  return {
+    /** Says how many entries there are now. */
+    async add(userId: string, { publicId, id, createdAtMs }: UserSession, ttlMs: number): Promise<number> {
+      const [key, ...older] = keysOf(userId)
       const counts = await Promise.all([
-        store.indexPut(place, publicId, entry, ttlMs),
+        store.indexPut(key, publicId, seal({ version: 1, publicId, id, createdAtMs }, key), ttlMs),
         ...older.map(async (one) => Object.keys(await store.indexAll(one)).length),
       ])
       return counts.reduce((sum, count) => sum + count)
     },
 
-    async all(userId) {
-      return (await Promise.all(places(userId).map(entriesAt))).flat()
+    async all(userId: string): Promise<UserSession[]> {
+      const entriesAt = async (key: string) =>
+        Object.values(await store.indexAll(key)).flatMap((raw) => open(raw, key) ?? [])
+      return (await Promise.all(keysOf(userId).map(entriesAt))).flat()
     },
 
-    async remove(userId, publicId) {
-      await Promise.all(places(userId).map((place) => store.indexRemove(place, publicId)))
+    async remove(userId: string, publicId: string): Promise<void> {
+      await Promise.all(keysOf(userId).map((key) => store.indexRemove(key, publicId)))
     },
+
+    /** A session and its entry are written at once, and the entry may be there first: its session may still come. */
+    isNew: ({ createdAtMs }: UserSession) => now() - createdAtMs < OPENING_MS,
   }
 }

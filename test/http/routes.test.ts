@@ -1,17 +1,13 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { createApp } from '../../src/app.ts'
 import { defaultTunables } from '../../src/config/load-config.ts'
-import { createSeal } from '../../src/crypto/seal.ts'
-import { createSigner } from '../../src/crypto/sign.ts'
 import { trustProxies } from '../../src/http/client-address.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { createHealth } from '../../src/observability/health.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createOps } from '../../src/ops.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
-import { createSessionRecords } from '../../src/session/session-records.ts'
 import { createSessions } from '../../src/session/sessions.ts'
-import { createUserSessions } from '../../src/session/user-sessions.ts'
 import { createMemoryStore } from '../../src/store/memory-store.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { keeper, listenFor, serve } from './serve.ts'
@@ -37,13 +33,6 @@ async function publicListener() {
   const keys = () => [Buffer.alloc(32, 7)]
   const store = createMemoryStore()
   const sessionCookie = createSessionCookie({ masterKeys: keys, secure: true, sameSite: 'lax' })
-  const records = createSessionRecords({
-    store,
-    seal: createSeal(keys, 'session'),
-    names: createSigner(keys, 'session-names'),
-    log,
-    metrics,
-  })
   const nobody = () => {
     throw new Error('not asked in these tests')
   }
@@ -56,20 +45,17 @@ async function publicListener() {
     logThrottle: defaultTunables().log.throttle,
     lagMs: () => 0,
     sessions: createSessions({
-      records,
-      userSessions: createUserSessions({
-        store,
-        seal: createSeal(keys, 'user-session'),
-        names: createSigner(keys, 'user-session-names'),
-      }),
-      deviceSessions: { take: nobody },
-      device: { hashOf: nobody, isOf: nobody, isOwn: nobody },
+      store,
+      masterKeys: keys,
       cookie: sessionCookie,
+      deviceIdIn: nobody,
       idleMs: 1000,
       absoluteMs: 1000,
-      moveEveryMs: 1000,
-      maxPerPerson: 20,
+      extendEveryMs: 1000,
+      maxPerUser: 20,
+      log,
       metrics,
+      now: Date.now,
     }),
     sessionCookie,
     endAllSessions: nobody,
@@ -282,8 +268,7 @@ describe('the ops listener', () => {
       metrics: createMetrics({ processMetrics: false }),
       sessions: {
         listOf: async () => [],
-        expiresAtMs: () => 0,
-        idleExpiresAtMs: () => 0,
+        timesOf: () => ({ createdAt: '', lastSeenAt: '', expiresAt: '', idleExpiresAt: '' }),
       },
       endAllSessions: async () => 0,
       limits: { end: async () => {}, hashLogin: () => '' },

@@ -3,7 +3,7 @@ import { storeUnavailable } from '../../src/errors.ts'
 import { createHealth } from '../../src/observability/health.ts'
 import { createOps } from '../../src/ops.ts'
 import { keeper, listenFor } from '../http/serve.ts'
-import { startSessionHarness } from './session-harness.ts'
+import { openSession, startSessionHarness } from './session-harness.ts'
 
 const { keep, closeAll } = keeper()
 afterEach(closeAll)
@@ -189,7 +189,7 @@ describe('with the token', () => {
   test('all of somebody’s sessions end, nobody else’s, and it says how many there were', async () => {
     const { admin, signIn, call, sessions, lines, metrics } = await harness()
     const bearers = [(await signIn()).bearer, (await signIn()).bearer]
-    const other = await sessions.open({
+    const other = await openSession(sessions, {
       userId: '00u2other',
       login: 'bob@example.com',
       loginHash: 'hash-of-login',

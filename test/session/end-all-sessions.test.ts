@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals'
-import { createEndAllSessions, type EndAllSessionsParts } from '../../src/session/end-all-sessions.ts'
+import { createEndAllSessions, type EndAllSessionsOptions } from '../../src/session/end-all-sessions.ts'
 
 /** Records what is called, in order. */
-function recorded(logins: readonly string[], failing: Partial<EndAllSessionsParts> = {}) {
+function recorded(logins: readonly string[], failing: Partial<EndAllSessionsOptions> = {}) {
   const calls: unknown[][] = []
   const step =
     (name: string) =>

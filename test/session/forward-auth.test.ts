@@ -5,7 +5,14 @@ import type { Session } from '../../src/session/session.ts'
 import type { Answer } from '../http/serve.ts'
 import { keeper } from '../http/serve.ts'
 import { codePoint } from '../support/code-point.ts'
-import { ABSOLUTE_MS, GRANT, IDLE_MS, MOVE_EVERY_MS, START, startSessionHarness } from './session-harness.ts'
+import {
+  ABSOLUTE_MS,
+  EXTEND_EVERY_MS,
+  GRANT,
+  IDLE_MS,
+  START,
+  startSessionHarness,
+} from './session-harness.ts'
 
 const { keep, closeAll } = keeper()
 afterEach(closeAll)
@@ -171,7 +178,7 @@ describe('somebody is signed in', () => {
       await call('GET', PATH, bearer)
     }
     expect(traffic).toMatchObject({ reads: 12, writes: 0 })
-    clock.now = START + MOVE_EVERY_MS
+    clock.now = START + EXTEND_EVERY_MS
     for (let times = 0; times < 3; times++) await call('GET', PATH, bearer)
     expect(traffic).toMatchObject({ reads: 15, writes: 1 })
     expect((await call('GET', ME, bearer)).json).toMatchObject({ idleExpiresAt: '2026-11-05T06:31:00.000Z' })

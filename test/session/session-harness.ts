@@ -1,22 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { Request } from 'express'
-import { createSeal } from '../../src/crypto/seal.ts'
-import { createSigner } from '../../src/crypto/sign.ts'
 import { storeUnavailable } from '../../src/errors.ts'
-import type { Route } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
-import { createDeviceSessions } from '../../src/session/device-sessions.ts'
 import { createForwardAuthRoutes, prepareForwardAuth } from '../../src/session/forward-auth.ts'
+import type { SessionGrant } from '../../src/session/issue-session.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
-import { createSessionDevice } from '../../src/session/session-device.ts'
-import { createSessionRecords } from '../../src/session/session-records.ts'
-import {
-  createOwnSessionsRoutes,
-  createSessionRoutes,
-  refuseOtherSession,
-} from '../../src/session/session-routes.ts'
-import { createSessions, type SessionGrant } from '../../src/session/sessions.ts'
-import { createUserSessions } from '../../src/session/user-sessions.ts'
+import { refuseOtherSession, withSession } from '../../src/session/session-middleware.ts'
+import { createOwnSessionsRoutes, createSessionRoutes } from '../../src/session/session-routes.ts'
+import { createSessions, type Sessions } from '../../src/session/sessions.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type Answer, serve } from '../http/serve.ts'
@@ -24,8 +15,8 @@ import { collectLog } from '../observability/collect-log.ts'
 
 export const IDLE_MS = 30 * 60_000
 export const ABSOLUTE_MS = 12 * 3_600_000
-export const MOVE_EVERY_MS = 60_000
-export const MAX_PER_PERSON = 4
+export const EXTEND_EVERY_MS = 60_000
+export const MAX_PER_USER = 4
 export const START = Date.parse('2026-11-05T06:00:00Z')
 
 export const GRANT: SessionGrant = {
@@ -58,18 +49,6 @@ export async function startSessionHarness({ secure = true, sameSite = 'lax' }: H
   const { log, lines } = collectLog()
   const metrics = createMetrics({ processMetrics: false })
   const cookie = createSessionCookie({ masterKeys, secure, sameSite })
-  const records = createSessionRecords({
-    store,
-    seal: createSeal(masterKeys, 'session'),
-    names: createSigner(masterKeys, 'session-names'),
-    log,
-    metrics,
-  })
-  const userSessions = createUserSessions({
-    store,
-    seal: createSeal(masterKeys, 'user-sessions'),
-    names: createSigner(masterKeys, 'user-session-names'),
-  })
   const devices = new Map<string, string>()
   const deviceIdIn = (req: Request) => {
     const { [DEVICE_HEADER]: given } = req.headers
@@ -77,44 +56,36 @@ export async function startSessionHarness({ secure = true, sameSite = 'lax' }: H
     return devices.get(cookie.idIn(req) ?? '')
   }
   const sessions = createSessions({
-    records,
-    userSessions,
-    deviceSessions: createDeviceSessions({
-      store,
-      seal: createSeal(masterKeys, 'user-sessions'),
-      names: createSigner(masterKeys, 'device-session-names'),
-    }),
-    device: createSessionDevice({
-      hashes: createSigner(masterKeys, 'log-hashes'),
-      deviceIdIn,
-      log,
-      metrics,
-      now,
-    }),
+    store,
+    masterKeys,
     cookie,
+    deviceIdIn,
     idleMs: IDLE_MS,
     absoluteMs: ABSOLUTE_MS,
-    moveEveryMs: MOVE_EVERY_MS,
-    maxPerPerson: MAX_PER_PERSON,
+    extendEveryMs: EXTEND_EVERY_MS,
+    maxPerUser: MAX_PER_USER,
+    log,
     metrics,
     now,
   })
-  const routes: Route[] = [
-    ...createSessionRoutes({
-      publicOrigin: 'https://portal.example',
-      sessions,
-      cookie,
-      ensureDevice: () => undefined,
-      log,
-    }),
-    ...createOwnSessionsRoutes({ sessions, endAllSessions: sessions.endAllOf, cookie, log }),
-    ...createForwardAuthRoutes({ sessions }),
+  const options = {
+    publicOrigin: 'https://portal.example',
+    sessions,
+    endAllSessions: sessions.endAllOf,
+    cookie,
+    ensureDevice: () => undefined,
+    log,
+  }
+  const routes = withSession(sessions, [
+    ...createSessionRoutes(options),
+    ...createOwnSessionsRoutes(options),
+    ...createForwardAuthRoutes(sessions),
     {
       method: 'POST',
       path: '/open',
       async handle(req, res) {
         const deviceId = deviceIdIn(req) ?? randomUUID()
-        const { id } = await sessions.open({ ...GRANT, deviceId }, cookie.idIn(req))
+        const { id } = await openSession(sessions, { ...GRANT, deviceId }, cookie.idIn(req))
         devices.set(id, deviceId)
         res.append('Set-Cookie', cookie.opening(id)).json({ id })
       },
@@ -134,7 +105,7 @@ export async function startSessionHarness({ secure = true, sameSite = 'lax' }: H
         throw new Error('after the session was read')
       },
     },
-  ]
+  ])
   const pieces = { written: 0 }
   const served = await serve({
     before: [
@@ -147,7 +118,7 @@ export async function startSessionHarness({ secure = true, sameSite = 'lax' }: H
         next()
       },
       prepareForwardAuth({ metrics }),
-      refuseOtherSession({ sessions }),
+      refuseOtherSession(sessions),
     ],
     routes,
   })
@@ -173,7 +144,6 @@ export async function startSessionHarness({ secure = true, sameSite = 'lax' }: H
     entries,
     traffic,
     pieces,
-    records,
     sessions,
     /** The records of sessions, without the index of whose they are. */
     stored: () => [...entries.keys()].filter((key) => key.startsWith('gatehouse:sess:')),
@@ -186,6 +156,18 @@ export async function startSessionHarness({ secure = true, sameSite = 'lax' }: H
       await store.close()
     },
   }
+}
+
+/** Opens a session in one go, as a sign-in does with its step. */
+export async function openSession(
+  { prepare }: Pick<Sessions, 'prepare'>,
+  grant: SessionGrant,
+  shownId?: string,
+) {
+  const { id, publicId, write, takeDevice, replace } = prepare(grant)
+  await write()
+  await takeDevice()
+  return { id, publicId, evicted: await replace(shownId, true) }
 }
 
 function watched(store: Store, traffic: { writes: number; reads: number; away: boolean }): Store {

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { createSeal } from '../../src/crypto/seal.ts'
-import { encodeSession } from '../../src/session/session-codec.ts'
 import { keeper } from '../http/serve.ts'
 import {
   ABSOLUTE_MS,
+  EXTEND_EVERY_MS,
   GRANT,
   type HarnessOptions,
   IDLE_MS,
-  MAX_PER_PERSON,
-  MOVE_EVERY_MS,
+  MAX_PER_USER,
+  openSession,
   START,
   startSessionHarness,
 } from './session-harness.ts'
@@ -100,7 +100,7 @@ describe('keys are rotated', () => {
     const { bearer } = await signIn()
     keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
     expect((await call('GET', ME, bearer)).status).toBe(200)
-    clock.now += MOVE_EVERY_MS
+    clock.now += EXTEND_EVERY_MS
     expect((await call('GET', '/need', bearer)).status).toBe(200)
     expect(stored().length).toBe(1)
     clock.now += IDLE_MS - 1
@@ -258,7 +258,7 @@ describe('moving', () => {
   ])('%s %s does not move it either', async (method, path, leadsTo) => {
     const { call, signIn, sessions, clock } = await harness()
     const { bearer } = await signIn()
-    const other = await sessions.open(GRANT)
+    const other = await openSession(sessions, GRANT)
     clock.now += IDLE_MS / 2
     const answer = await call(method, path.replace('{the other one}', other.publicId), bearer)
     expect(answer.status).toBe(leadsTo)
@@ -342,7 +342,7 @@ describe('ending', () => {
   test('of another one by its public id leaves this browser signed in, and its site data alone', async () => {
     const { call, signIn, sessions, lines } = await harness()
     const { bearer } = await signIn()
-    const other = await sessions.open(GRANT)
+    const other = await openSession(sessions, GRANT)
     const answer = await call('DELETE', `/api/v1/sessions/${other.publicId}`, bearer)
     expect(answer.status).toBe(204)
     expect(answer.headers).not.toHaveProperty('set-cookie')
@@ -355,7 +355,7 @@ describe('ending', () => {
   test('a move that is late does not bring it back', async () => {
     const { call, signIn, clock, stored } = await harness()
     const { bearer } = await signIn()
-    clock.now += MOVE_EVERY_MS
+    clock.now += EXTEND_EVERY_MS
     const [used, refreshed, ended] = await Promise.all([
       call('GET', '/need', bearer),
       call('POST', REFRESH, bearer),
@@ -428,7 +428,7 @@ describe('all sessions of a person', () => {
     const [place = ''] = [...entries.keys()].filter((key) => key.startsWith('gatehouse:user-sess:'))
     const index = entries.get(place)?.content
     if (!(index instanceof Map)) throw new Error('an index is there')
-    const seal = createSeal(() => keyring.keys, 'user-sessions')
+    const seal = createSeal(() => keyring.keys, 'user-session')
     index.set(
       'odd',
       seal.seal(JSON.stringify({ version: 2, publicId: 'odd', id: 'x', createdAtMs: 1 }), place),
@@ -458,7 +458,7 @@ describe('all sessions of a person', () => {
     const { sessions, clock } = await harness()
     for (const step of [0, 0, 1000, 0]) {
       clock.now += step
-      await sessions.open(grant())
+      await openSession(sessions, grant())
     }
     const listed = (await sessions.listOf('00u1person')).map(({ session }) => session)
     const inOrder = listed.toSorted((one, other) =>
@@ -478,7 +478,7 @@ describe('no more sessions a person than the cap', () => {
     (await Promise.all(bearers.map((bearer) => call('GET', ME, bearer)))).map(({ status }) => status === 200)
 
   /** Opened one after the other. */
-  async function full(own: Harness, count = MAX_PER_PERSON): Promise<string[]> {
+  async function full(own: Harness, count = MAX_PER_USER): Promise<string[]> {
     const bearers: string[] = []
     for (let n = 0; n < count; n++) {
       bearers.push((await own.signIn()).bearer)
@@ -489,19 +489,19 @@ describe('no more sessions a person than the cap', () => {
 
   test('the oldest gives way when one more opens, and is counted', async () => {
     const own = await harness()
-    const bearers = await full(own, MAX_PER_PERSON + 1)
+    const bearers = await full(own, MAX_PER_USER + 1)
     expect(await living(own, bearers)).toEqual([false, true, true, true, true])
-    expect(await own.sessions.listOf('00u1person')).toHaveLength(MAX_PER_PERSON)
+    expect(await own.sessions.listOf('00u1person')).toHaveLength(MAX_PER_USER)
     expect((await own.metrics.sessionsEnded.get()).values).toEqual([
       expect.objectContaining({ labels: { reason: 'too_many' }, value: 1 }),
     ])
-    expect(await own.sessions.open(grant())).toMatchObject({ evicted: 1 })
+    expect(await openSession(own.sessions, grant())).toMatchObject({ evicted: 1 })
   })
 
   test('the oldest is the one opened first, however much it is used', async () => {
     const own = await harness()
     const bearers = await full(own)
-    own.clock.now += MOVE_EVERY_MS
+    own.clock.now += EXTEND_EVERY_MS
     await own.call('POST', REFRESH, bearers[0])
     await own.signIn()
     expect(await living(own, bearers)).toEqual([false, true, true, true])
@@ -517,7 +517,7 @@ describe('no more sessions a person than the cap', () => {
   test('another person’s do not count', async () => {
     const own = await harness()
     const bearers = await full(own)
-    expect(await own.sessions.open({ ...grant(), userId: '00u1other' })).toMatchObject({ evicted: 0 })
+    expect(await openSession(own.sessions, { ...grant(), userId: '00u1other' })).toMatchObject({ evicted: 0 })
     expect(await living(own, bearers)).toEqual([true, true, true, true])
   })
 
@@ -529,7 +529,7 @@ describe('no more sessions a person than the cap', () => {
       await own.call('POST', REFRESH, first)
     }
     expect(await living(own, rest)).toEqual([false, false, false])
-    expect(await own.sessions.open(grant())).toMatchObject({ evicted: 0 })
+    expect(await openSession(own.sessions, grant())).toMatchObject({ evicted: 0 })
     expect(await living(own, [first])).toEqual([true])
   })
 
@@ -544,11 +544,11 @@ describe('no more sessions a person than the cap', () => {
   test('opened at once, the newest are left, and as many as may be', async () => {
     const own = await harness()
     await full(own)
-    await Promise.all(Array.from({ length: 25 }, () => own.sessions.open(grant())))
+    await Promise.all(Array.from({ length: 25 }, () => openSession(own.sessions, grant())))
     const left = await own.sessions.listOf('00u1person')
-    expect(left).toHaveLength(MAX_PER_PERSON)
+    expect(left).toHaveLength(MAX_PER_USER)
     expect(left.every(({ session }) => session.createdAtMs === own.clock.now)).toBe(true)
-    expect(own.stored()).toHaveLength(MAX_PER_PERSON)
+    expect(own.stored()).toHaveLength(MAX_PER_USER)
   })
 
   test('below the cap, opening costs three writes and no read', async () => {
@@ -640,7 +640,7 @@ describe('opening in steps', () => {
 
   test('a session is found by its id and its device, as long as it lives', async () => {
     const own = await harness()
-    const { id, publicId } = await own.sessions.open(ofDevice)
+    const { id, publicId } = await openSession(own.sessions, ofDevice)
     expect(await own.sessions.get(id, DEVICE)).toMatchObject({ publicId })
     expect(await own.sessions.get(id, 'another-device')).toBeUndefined()
     expect(await own.sessions.get('nobodys-id', DEVICE)).toBeUndefined()
@@ -653,7 +653,7 @@ describe('opening in steps', () => {
 
   test('another user’s session of the same device is not replaced: 403 E0000006, and it stays', async () => {
     const own = await harness()
-    const { id } = await own.sessions.open(ofDevice)
+    const { id } = await openSession(own.sessions, ofDevice)
     const other = await taken(own, another)
     await expect(other.replace(undefined, false)).rejects.toMatchObject({
       status: 403,
@@ -670,8 +670,8 @@ describe('opening in steps', () => {
 
   test('unless it may be replaced, as when it opens in one step', async () => {
     const own = await harness()
-    const { id } = await own.sessions.open(ofDevice)
-    const other = await own.sessions.open(another)
+    const { id } = await openSession(own.sessions, ofDevice)
+    const other = await openSession(own.sessions, another)
     expect(await own.sessions.get(id, DEVICE)).toBeUndefined()
     expect(await own.sessions.get(other.id, DEVICE)).toMatchObject({ userId: '00u1other' })
     expect(await endedBy(own)).toEqual([['replaced', 1]])
@@ -681,7 +681,7 @@ describe('opening in steps', () => {
     'the user’s own session of the same device is replaced; another’s may be: %p',
     async (may) => {
       const own = await harness()
-      const { id } = await own.sessions.open(ofDevice)
+      const { id } = await openSession(own.sessions, ofDevice)
       const next = await taken(own)
       expect(await next.replace(id, may)).toBe(0)
       expect(await own.sessions.get(id, DEVICE)).toBeUndefined()
@@ -692,24 +692,24 @@ describe('opening in steps', () => {
 
   test('a session that the device had and that has ended meanwhile is nobody’s: nothing is refused or counted', async () => {
     const own = await harness()
-    const { id } = await own.sessions.open(another)
+    const { id } = await openSession(own.sessions, another)
     const next = await taken(own)
-    await own.sessions.end(id, 'signed_out')
+    await own.sessions.end({ id, session: await own.sessions.get(id, DEVICE) }, 'signed_out')
     expect(await next.replace(undefined, false)).toBe(0)
     expect(await endedBy(own)).toEqual([['signed_out', 1]])
   })
 
   test('a session of before there was an index of devices is replaced by the cookie that names it', async () => {
     const own = await harness()
-    const { id } = await own.sessions.open(ofDevice)
+    const { id } = await openSession(own.sessions, ofDevice)
     forgetDevices(own)
-    await own.sessions.open(ofDevice, id)
+    await openSession(own.sessions, ofDevice, id)
     expect(await own.sessions.holds(id)).toBe(false)
   })
 
   test('a cookie that names another device’s session replaces nothing', async () => {
     const own = await harness()
-    const { id } = await own.sessions.open({ ...GRANT, deviceId: 'another-device' })
+    const { id } = await openSession(own.sessions, { ...GRANT, deviceId: 'another-device' })
     const next = await taken(own)
     await next.replace(id, true)
     await next.replace('nobodys-id', false)
@@ -727,7 +727,7 @@ describe('opening in steps', () => {
 
   test('without the device, nothing that it had is replaced, and all of it can be taken back', async () => {
     const own = await harness()
-    const { id } = await own.sessions.open(ofDevice)
+    const { id } = await openSession(own.sessions, ofDevice)
     const { write, replace, takeBack } = own.sessions.prepare(ofDevice)
     await write()
     expect(await replace(undefined, false)).toBe(0)
@@ -740,7 +740,7 @@ describe('opening in steps', () => {
 test('a session that is signed out while it is moved is 401, and stays signed out', async () => {
   const { call, signIn, clock, entries, stored } = await harness()
   const { bearer } = await signIn()
-  clock.now += MOVE_EVERY_MS
+  clock.now += EXTEND_EVERY_MS
   const [key = ''] = stored()
   entries.get = (asked) => {
     const found = Map.prototype.get.call(entries, asked)
@@ -761,11 +761,12 @@ test('a session that was moved leaves the store when it ends', async () => {
 })
 
 test('a session that has ended is no more in the index of its user; one that is unknown does not end', async () => {
-  const { sessions, entries, metrics } = await harness()
-  expect(await sessions.end('nobodys-id', 'signed_out')).toBe(false)
+  const { sessions, entries, stored, metrics } = await harness()
+  await sessions.end({ id: 'nobodys-id', session: undefined }, 'signed_out')
   expect((await metrics.sessionsEnded.get()).values).toEqual([])
-  const { id } = await sessions.open(grant())
-  expect(await sessions.end(id, 'signed_out')).toBe(true)
+  const { id } = await openSession(sessions, { ...GRANT, deviceId: 'a device' })
+  await sessions.end({ id, session: await sessions.get(id, 'a device') }, 'signed_out')
+  expect(stored()).toEqual([])
   const indexed = [...entries.values()].flatMap(({ content }) => (content instanceof Map ? [...content] : []))
   expect(indexed).toEqual([])
 })
@@ -814,7 +815,7 @@ describe('reading a session only reads', () => {
   test('an error after the session was read sets no session cookie either', async () => {
     const { call, signIn, clock } = await harness()
     const { bearer } = await signIn()
-    clock.now += MOVE_EVERY_MS
+    clock.now += EXTEND_EVERY_MS
     const answer = await call('GET', '/fail', bearer)
     expect([answer.status, answer.headers['set-cookie']]).toEqual([500, undefined])
   })
@@ -829,12 +830,16 @@ describe('reading a session only reads', () => {
   })
 
   test('a record that names another id is no session, wherever it was found', async () => {
-    const { call, signIn, records } = await harness()
+    const { call, signIn, sessions, stored, entries, keyring } = await harness()
     const [one, other] = [await signIn(), await signIn()]
-    const session = await records.read(other.id)
-    if (session === undefined) throw new Error('the session that was just opened is not there')
-    await records.write(one.id, encodeSession(session, other.id), 60_000)
+    const [key = '', otherKey = ''] = stored()
+    const seal = createSeal(() => keyring.keys, 'session')
+    const record = seal.open(String(entries.get(otherKey)?.content), otherKey) ?? ''
+    expect(JSON.parse(record)).toMatchObject({ ownId: other.id })
+    entries.set(key, { content: seal.seal(record, key), expiresAt: Number.POSITIVE_INFINITY })
     expect((await call('GET', ME, one.bearer)).status).toBe(404)
+    expect((await call('GET', '/need', one.bearer)).status).toBe(401)
+    expect(await sessions.listOf(GRANT.userId)).toHaveLength(1)
   })
 })
 
@@ -845,7 +850,7 @@ describe('X-Gatehouse-Session', () => {
     const { call, signIn, stored, clock } = await harness()
     const { bearer } = await signIn()
     const other = publicIdOf((await call('GET', ME, (await signIn()).bearer)).json)
-    clock.now += MOVE_EVERY_MS
+    clock.now += EXTEND_EVERY_MS
     for (const [method, path] of [
       ['GET', ME],
       ['DELETE', ME],

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { isUserId } from '../../src/session/user-id.ts'
+import { isUserId } from '../../src/session/session.ts'
 
 test.each(['00u1abcDEF', 'a', '00u-with_both-0', 'u'.repeat(100)])('a user id: %s', (id) => {
   expect(isUserId(id)).toBe(true)

@@ -1,5 +1,5 @@
 import { upstreamUnavailable } from '../../errors.ts'
-import { isUserId } from '../../session/user-id.ts'
+import { isUserId } from '../../session/session.ts'
 import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Answer, AnsweredUser } from '../transaction/answer.ts'
