@@ -55,15 +55,19 @@ export type RateLimitPrefix = 'x-rate-limit' | 'x-ratelimit'
 /** Reads `…-Limit`, `-Remaining`, `-Reset` and `-Retry-At` (the sooner one counts), else `Retry-After`. */
 export function readAllowance({ headers }: Headers, prefix: RateLimitPrefix, nowMs: number): Allowance {
   const resetMs = timeIn(headers[`${prefix}-reset`])
-  const times = [timeIn(headers[`${prefix}-retry-at`]), resetMs]
-    .filter((time) => time !== undefined)
-    .filter((time) => time > nowMs - TOLERANCE_MS) // a time further in the past says nothing
+  const retryAtMs = timeIn(headers[`${prefix}-retry-at`])
+  const soonestMs = Math.min(unlessPast(resetMs, nowMs), unlessPast(retryAtMs, nowMs))
   return {
     limit: numberIn(headers[`${prefix}-limit`]),
     remaining: numberIn(headers[`${prefix}-remaining`]),
-    untilMs: times.length > 0 ? Math.min(...times) : retryAfterIn(headers['retry-after'], nowMs),
+    untilMs: soonestMs < Infinity ? soonestMs : retryAfterIn(headers['retry-after'], nowMs),
     resetMs,
   }
+}
+
+/** A time in the past says nothing. */
+function unlessPast(timeMs: number | undefined, nowMs: number): number {
+  return timeMs !== undefined && timeMs > nowMs - TOLERANCE_MS ? timeMs : Infinity
 }
 
 /** Unix times from here on are in milliseconds: as seconds, they would be after the year 5000. */

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { type RateLimitPrefix, readAllowance, type UpstreamClock } from './answer-headers.ts'
+import { type RateLimitPrefix, readAllowance } from './answer-headers.ts'
 import {
   createSharedRecord,
   holdOn,
+  type LimitRecord,
   type LimitRules,
-  type RecordStore,
   recordAfter,
   type SharedRecord,
+  type SharedRecordOptions,
 } from './rate-limit-record.ts'
 import type { UpstreamAnswer } from './upstream-client.ts'
 
@@ -57,27 +58,17 @@ export class RateLimitRefusal extends Error {
   }
 }
 
-/** The part of the store that the gate needs. If it throws, each process goes by what it has seen itself. */
-export interface GateStore extends RecordStore {
-  deleteIf(key: string, expected: string): Promise<boolean>
-}
-
-export interface RateLimitGateOptions extends LimitRules {
-  readonly store: GateStore
-  readonly clock: UpstreamClock
-  readonly monotonic: () => number
+export interface RateLimitGateOptions extends LimitRules, Omit<SharedRecordOptions, 'key' | 'lingerMs'> {
   /** Names the limit in the store: which API, and a keyed hash of which account there. */
   readonly api: string
   readonly scope: () => string
   readonly prefix: RateLimitPrefix
   /** The most that a call is spread over after the reset. Part of `maxClosedMs`. */
   readonly jitterMs: number
-  readonly lookEveryMs: number
   readonly random: () => number
   readonly sleep: (ms: number) => Promise<void>
   readonly onOutcome: (outcome: GateOutcome) => void
   readonly onRemaining?: (remaining: number) => void
-  readonly onUnreadable?: () => void
 }
 
 export type GateOutcome = 'waited' | 'gave_way' | 'refused' | 'probe'
@@ -90,75 +81,75 @@ const PROBE_MS = 5000
 const LINGER_MS = 15_000
 
 export function createRateLimitGate(options: RateLimitGateOptions): RateLimitGate {
-  const shared = createSharedRecord({
-    ...options,
-    key: () => keyOf(options, ''),
-    lingerMs: options.jitterMs + LINGER_MS,
-  })
-  const gate = { ...options, shared, claimProbe: createProbeClaim(options) }
+  const { jitterMs, random, sleep, onOutcome } = options
+  const lingerMs = jitterMs + LINGER_MS
+  const shared = createSharedRecord({ ...options, key: () => keyOf(options, ''), lingerMs })
+  const claimProbe = createProbeClaim(options)
+  const gate = { ...options, maxClosedMs: options.maxClosedMs - jitterMs, shared, claimProbe }
+
   return {
-    look: () => void gate.shared.look(),
+    look: () => void shared.look(),
 
     async enter(caller) {
-      const spreadMs = gate.random() * gate.jitterMs
-      await gate.shared.look()
+      const spreadMs = random() * jitterMs
+      await shared.look()
       for (let waited = false; ; waited = true) {
-        const next = await passOrWait(gate, caller, spreadMs)
+        const record = shared.record()
+        if (record === undefined) return createPass(gate, caller)
+        const next = await passOrWait(gate, record, caller, spreadMs)
         if (typeof next !== 'number') return next
-        if (!waited) gate.onOutcome('waited')
+        if (!waited) onOutcome('waited')
         caller.budget.leftMs -= next
-        await gate.sleep(next)
-        await gate.shared.look(0)
+        await sleep(next)
+        await shared.look(0)
       }
     },
   }
 }
 
-interface Gate extends RateLimitGateOptions {
-  readonly shared: SharedRecord
-  readonly claimProbe: ProbeClaim
-}
+type Gate = RateLimitGateOptions & { readonly shared: SharedRecord; readonly claimProbe: ClaimProbe }
 
 /** A pass, or how long to wait before the next look, in milliseconds. */
-async function passOrWait(gate: Gate, caller: GateCaller, spreadMs: number): Promise<GatePass | number> {
-  const { priority, budget, parties = () => [] } = caller
-  const record = gate.shared.record()
-  const isOngoing = priority === 'ongoing'
-  const hold = record && holdOn(record, { parties: parties(), isOngoing }, gate.clock.now())
-  if (hold === undefined) return createPass(gate, parties)
+async function passOrWait(
+  gate: Gate,
+  record: LimitRecord,
+  caller: GateCaller,
+  spreadMs: number,
+): Promise<GatePass | number> {
+  const { priority, budget } = caller
+  const parties = caller.parties?.() ?? []
+  const hold = holdOn(record, { parties, isOngoing: priority === 'ongoing' }, gate.clock.now())
+  if (hold === undefined) return createPass(gate, caller)
 
   const opensInMs = hold.leftMs + spreadMs
   let waitMs = opensInMs
-  if (hold.by === 'closed' && (opensInMs <= 0 || parties().length > 0)) {
+  if (hold.by === 'closed' && (opensInMs <= 0 || parties.length > 0)) {
     const release = await gate.claimProbe()
     if (release !== undefined) {
       gate.onOutcome('probe')
-      return createPass(gate, parties, { sinceMs: hold.closed.sinceMs, release })
+      return createPass(gate, caller, { closedSinceMs: record.closed?.sinceMs, release })
     }
-    if (opensInMs <= 0 || !hold.closed.confirmed) waitMs = POLL_MS // another caller's probe is out
+    if (opensInMs <= 0 || !record.closed?.confirmed) waitMs = POLL_MS // another caller's probe is out
   }
   const givesWay = hold.by === 'low' || priority === 'background'
   if (!givesWay && waitMs <= budget.leftMs) return waitMs
   gate.onOutcome(givesWay ? 'gave_way' : 'refused')
-  throw new RateLimitRefusal(Math.max(waitMs, opensInMs), record?.limit)
+  throw new RateLimitRefusal(Math.max(waitMs, opensInMs), record.limit)
 }
 
-interface Probe {
-  /** Of the closed gate. */
-  readonly sinceMs: number
-  readonly release: () => Promise<void>
-}
-
-function createPass(gate: Gate, parties: () => readonly string[], probe?: Probe): GatePass {
+function createPass(
+  gate: Gate,
+  { parties = () => [] }: GateCaller,
+  probe?: { readonly closedSinceMs: number | undefined; readonly release: () => Promise<void> },
+): GatePass {
   let isConfirmed = false
   return {
     async observe(answer, isRefusal) {
       const nowMs = gate.clock.now()
       const allowance = readAllowance(answer, gate.prefix, nowMs)
       if (allowance.remaining !== undefined) gate.onRemaining?.(isRefusal ? 0 : allowance.remaining)
-      const seen = { nowMs, allowance, isRefusal, parties, probed: probe?.sinceMs }
-      const maxClosedMs = gate.maxClosedMs - gate.jitterMs
-      const record = recordAfter(gate.shared.record(), seen, { lowShare: gate.lowShare, maxClosedMs })
+      const seen = { nowMs, allowance, isRefusal, parties, probed: probe?.closedSinceMs }
+      const record = recordAfter(gate.shared.record(), seen, gate)
       isConfirmed = record?.closed?.confirmed ?? false
       await gate.shared.save(record)
     },
@@ -169,9 +160,9 @@ function createPass(gate: Gate, parties: () => readonly string[], probe?: Probe)
 }
 
 /** Resolves with the function that lets the next probe go out; undefined while another one is out. */
-type ProbeClaim = () => Promise<(() => Promise<void>) | undefined>
+type ClaimProbe = () => Promise<(() => Promise<void>) | undefined>
 
-function createProbeClaim(options: RateLimitGateOptions): ProbeClaim {
+function createProbeClaim(options: RateLimitGateOptions): ClaimProbe {
   const { store, monotonic } = options
   let nextAt = Number.NEGATIVE_INFINITY
 

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import type { Allowance, UpstreamClock } from './answer-headers.ts'
 
@@ -28,14 +29,8 @@ export interface SharedRecord {
   save(record: LimitRecord | undefined): Promise<void>
 }
 
-export interface RecordStore {
-  get(key: string): Promise<string | undefined>
-  set(key: string, value: string, ttlMs: number, when?: 'absent'): Promise<boolean>
-  delete(key: string): Promise<boolean>
-}
-
 export interface SharedRecordOptions {
-  readonly store: RecordStore
+  readonly store: LimitStore
   readonly key: () => string
   readonly clock: UpstreamClock
   readonly monotonic: () => number
@@ -43,6 +38,14 @@ export interface SharedRecordOptions {
   /** A closed gate stays in the store for so much longer than its time, until a probe is back. */
   readonly lingerMs: number
   readonly onUnreadable?: () => void
+}
+
+/** The part of the store that the gate needs. */
+export interface LimitStore {
+  get(key: string): Promise<string | undefined>
+  set(key: string, value: string, ttlMs: number, when?: 'absent'): Promise<boolean>
+  delete(key: string): Promise<boolean>
+  deleteIf(key: string, expected: string): Promise<boolean>
 }
 
 export function createSharedRecord(options: SharedRecordOptions): SharedRecord {
@@ -107,26 +110,24 @@ function endOf({ callers, closed, lowUntilMs = 0 }: LimitRecord, lingerMs: numbe
   return Math.max(closedUntilMs, lowUntilMs, ...callers.map(({ untilMs }) => untilMs))
 }
 
-/** Why a call may not go out now, and for how long. A closed gate stays closed after that time until a probe is answered. */
-export type Hold =
-  | { readonly by: 'caller' | 'low'; readonly leftMs: number }
-  | { readonly by: 'closed'; readonly leftMs: number; readonly closed: NonNullable<Limits['closed']> }
-
-/** A caller is held back by the 429s of those whose parties it all has. */
+/**
+ * Why a call may not go out now, and for how long: a caller is held back by the 429s of those whose parties it all has. A
+ * closed gate stays closed after that time, until a probe is answered.
+ */
 export function holdOn(
   record: LimitRecord,
   { parties, isOngoing }: { parties: readonly string[]; isOngoing: boolean },
   nowMs: number,
-): Hold | undefined {
+): { readonly by: 'caller' | 'low' | 'closed'; readonly leftMs: number } | undefined {
+  const { callers, closed, lowUntilMs = 0 } = record
   const leftUntil = (untilMs: number) => untilMs - Math.max(nowMs, record.wroteAtMs)
-  const own = record.callers.find(
+  const own = callers.find(
     (one) => leftUntil(one.untilMs) > 0 && one.parties.every((party) => parties.includes(party)),
   )
   if (own !== undefined) return { by: 'caller', leftMs: leftUntil(own.untilMs) }
-  const { closed, lowUntilMs = 0 } = record
   // before `closed`: the last calls of a limit, probes too, are for those who have begun
   if (!isOngoing && leftUntil(lowUntilMs) > 0) return { by: 'low', leftMs: leftUntil(lowUntilMs) }
-  return closed && { by: 'closed', leftMs: leftUntil(closed.untilMs), closed }
+  return closed && { by: 'closed', leftMs: leftUntil(closed.untilMs) }
 }
 
 /** An answer, and the call that it answers. */
@@ -151,8 +152,6 @@ export interface LimitRules {
 const DEFAULT_CLOSED_MS = 1000
 /** So many callers are remembered. */
 const MAX_CALLERS = 20
-/** Reset times closer than this are the same: one that `maxClosedMs` cuts short is computed from now and drifts. */
-const SAME_MS = 1000
 
 /** The record after an answer; the same object if it adds nothing, undefined if no limit is left. */
 export function recordAfter(
@@ -161,61 +160,70 @@ export function recordAfter(
   rules: LimitRules,
 ): LimitRecord | undefined {
   const { nowMs, allowance, isRefusal } = seen
-  const before: Limits = known ?? { callers: [] }
-  const after =
-    isRefusal || allowance.remaining === 0 ? usedUp(before, seen, rules) : answered(before, seen, rules)
-  if (after === before) return known
-  const { callers, closed, lowUntilMs } = after
-  if (callers.length === 0 && closed === undefined && lowUntilMs === undefined) return undefined
-  return { version: 3, wroteAtMs: nowMs, limit: allowance.limit ?? known?.limit, callers, closed, lowUntilMs }
+  const isUsedUp = isRefusal || allowance.remaining === 0
+  const isLow = isLittleLeft(allowance, nowMs, rules)
+  if (known === undefined && !isUsedUp && !isLow) return undefined
+  const { callers, closed, lowUntilMs }: Limits = known ?? { callers: [] }
+  const now = { callers: callers.filter((one) => one.untilMs > nowMs), closed, lowUntilMs }
+  const after = isUsedUp ? usedUp(now, seen, rules) : answered(now, isLow, seen, rules)
+  if (isDeepStrictEqual(after, { callers, closed, lowUntilMs })) return known
+  if (isDeepStrictEqual(after, NO_LIMITS)) return undefined
+  return { version: 3, wroteAtMs: nowMs, limit: allowance.limit ?? known?.limit, ...after }
 }
+
+const NO_LIMITS: Limits = { callers: [], closed: undefined, lowUntilMs: undefined }
 
 /** A 429 is the caller's own, unless another caller with nothing in common has got one. */
-function usedUp(
-  before: Limits,
-  { nowMs, allowance, isRefusal, ...call }: Observation,
-  rules: LimitRules,
-): Limits {
+function usedUp(before: Limits, seen: Observation, { maxClosedMs }: LimitRules): Limits {
+  const { nowMs, allowance, isRefusal } = seen
   const { untilMs: toldMs = 0 } = allowance
-  const untilMs = Math.min(toldMs > nowMs ? toldMs : nowMs + DEFAULT_CLOSED_MS, nowMs + rules.maxClosedMs)
-  const parties = [...call.parties()]
-  const callers = before.callers.filter((one) => one.untilMs > nowMs)
-  const same = callers.find((one) => one.parties.join() === parties.join())
-  const another = callers.find((one) => !one.parties.some((party) => parties.includes(party)))
-
-  const isForAll = !isRefusal || parties.length === 0 || another !== undefined
-  const isProbe = call.probed !== undefined && call.probed === before.closed?.sinceMs
-  const closed = isForAll ? closeGate(before.closed, { nowMs, untilMs, isProbe }) : before.closed
-  const isNews = parties.length > 0 && isLater(untilMs, same?.untilMs)
-  if (closed === before.closed && !isNews) return before
-  if (!isNews) return { ...before, callers, closed }
-  const others = callers.filter((one) => one !== same)
-  return { ...before, callers: [...others, { parties, untilMs }].slice(-MAX_CALLERS), closed }
+  const untilMs = Math.min(toldMs > nowMs ? toldMs : nowMs + DEFAULT_CLOSED_MS, nowMs + maxClosedMs)
+  const parties = [...seen.parties()]
+  const same = before.callers.find((one) => isDeepStrictEqual(one.parties, parties))
+  const others = before.callers.filter((one) => one !== same)
+  const self = { parties, untilMs: laterOf(same?.untilMs, untilMs) }
+  const nothingInCommon = others.some((one) => !one.parties.some((party) => parties.includes(party)))
+  const isForAll = !isRefusal || parties.length === 0 || nothingInCommon
+  return {
+    ...before,
+    callers: parties.length === 0 ? others : [...others, self].slice(-MAX_CALLERS),
+    closed: isForAll ? closedAgain(before.closed, untilMs, seen) : before.closed,
+  }
 }
 
-function closeGate(
-  before: Limits['closed'],
-  { nowMs, untilMs, isProbe }: { nowMs: number; untilMs: number; isProbe: boolean },
-): Limits['closed'] {
-  if (before === undefined || before.untilMs <= nowMs) return { sinceMs: nowMs, untilMs, confirmed: isProbe }
-  const confirmed = before.confirmed || isProbe
-  if (isLater(untilMs, before.untilMs)) return { ...before, untilMs, confirmed }
-  return confirmed === before.confirmed ? before : { ...before, confirmed }
+function closedAgain(before: Limits['closed'], untilMs: number, { nowMs, probed }: Observation) {
+  const known = before !== undefined && before.untilMs > nowMs ? before : undefined
+  const isProbe = probed !== undefined && probed === before?.sinceMs
+  return {
+    sinceMs: known?.sinceMs ?? nowMs,
+    untilMs: laterOf(known?.untilMs, untilMs),
+    confirmed: isProbe || (known?.confirmed ?? false),
+  }
 }
 
 /** An answer opens the gate if its call was the probe. It ends the time of little allowance if a new period has begun. */
-function answered(before: Limits, { nowMs, allowance, probed }: Observation, rules: LimitRules): Limits {
-  const { limit = 0, remaining = limit + 1, untilMs = 0 } = allowance
-  const isLow = untilMs > nowMs && remaining <= limit * rules.lowShare
-  const isNewPeriod = untilMs > (before.lowUntilMs ?? untilMs)
-  let { closed, lowUntilMs } = before
-  if (probed !== undefined && probed === closed?.sinceMs) closed = undefined
-  if (isLow && isLater(untilMs, lowUntilMs)) lowUntilMs = Math.min(untilMs, nowMs + rules.maxClosedMs)
-  if (!isLow && isNewPeriod) lowUntilMs = undefined
-  if (closed === before.closed && lowUntilMs === before.lowUntilMs) return before
-  return { callers: before.callers.filter((one) => one.untilMs > nowMs), closed, lowUntilMs }
+function answered(before: Limits, isLow: boolean, seen: Observation, rules: LimitRules): Limits {
+  const { callers, closed, lowUntilMs } = before
+  const { nowMs, probed } = seen
+  const { untilMs = 0 } = seen.allowance
+  const isNewPeriod = lowUntilMs !== undefined && untilMs > lowUntilMs
+  const lowAgainUntilMs = laterOf(lowUntilMs, Math.min(untilMs, nowMs + rules.maxClosedMs))
+  return {
+    callers,
+    closed: probed !== undefined && probed === closed?.sinceMs ? undefined : closed,
+    lowUntilMs: isLow ? lowAgainUntilMs : isNewPeriod ? undefined : lowUntilMs,
+  }
 }
 
-function isLater(untilMs: number, knownMs: number | undefined): boolean {
-  return knownMs === undefined || untilMs > knownMs + SAME_MS
+function isLittleLeft(
+  { limit = 0, remaining = limit + 1, untilMs = 0 }: Allowance,
+  nowMs: number,
+  rules: LimitRules,
+) {
+  return untilMs > nowMs && remaining <= limit * rules.lowShare
+}
+
+/** Reset times less than a second apart are the same: one that `maxClosedMs` cuts short is computed from now and drifts. */
+function laterOf(knownMs: number | undefined, untilMs: number): number {
+  return knownMs !== undefined && untilMs <= knownMs + 1000 ? knownMs : untilMs
 }

@@ -106,15 +106,16 @@ function pathOn(origin: string, path: string): string {
   return url.pathname + url.search
 }
 
+/** The one place where a body is serialized. */
 function contentOf({ headers, body, form }: UpstreamRequest) {
-  const common = { ...headers, 'Accept-Encoding': 'identity' }
-  if (form !== undefined)
-    return {
-      headers: { ...common, 'Content-Type': 'application/x-www-form-urlencoded' },
-      data: form.toString(),
-    }
-  if (body === undefined) return { headers: common }
-  return { headers: { 'Content-Type': 'application/json', ...common }, data: JSON.stringify(body) }
+  const accept = { 'Accept-Encoding': 'identity' }
+  if (form !== undefined) {
+    const type = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    return { headers: { ...headers, ...type, ...accept }, data: form.toString() }
+  }
+  if (body === undefined) return { headers: { ...headers, ...accept } }
+  const type = { 'Content-Type': 'application/json' }
+  return { headers: { ...type, ...headers, ...accept }, data: JSON.stringify(body) }
 }
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i

@@ -12,8 +12,14 @@ import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import { createFailFastStore } from '../../store/fail-fast-store.ts'
 import type { Store } from '../../store/store.ts'
 import { createUpstreamClock, type UpstreamClock } from '../../upstream/answer-headers.ts'
-import { createRateLimitGate, type GateCaller, RateLimitRefusal } from '../../upstream/rate-limit-gate.ts'
-import type { UpstreamAnswer, UpstreamClient } from '../../upstream/upstream-client.ts'
+import {
+  createRateLimitGate,
+  type GateCaller,
+  type GatePass,
+  type RateLimitGateOptions,
+  RateLimitRefusal,
+} from '../../upstream/rate-limit-gate.ts'
+import type { UpstreamAnswer, UpstreamClient, UpstreamRequest } from '../../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
 import {
@@ -48,7 +54,7 @@ export interface AuthnCall {
   readonly path: string
   readonly body: Readonly<Record<string, unknown>>
   /** Default: JSON. The answer to a form is not read: an accepted one counts as `{}`. */
-  readonly encoding?: BodyEncoding
+  readonly encoding?: BodyEncoding | undefined
   /** The body bears a state or recovery token: then a refusal may be about that one. */
   readonly bearsToken: boolean
   /** That token is made up, and is refused for sure: then only a refusal of our own token counts as a failure. */
@@ -72,12 +78,10 @@ export interface AuthnUpstreamOptions extends Omit<ApiTokensOptions, 'monotonic'
   readonly monotonic?: () => number
 }
 
-export interface AuthnRateLimit {
+export interface AuthnRateLimit
+  extends Pick<RateLimitGateOptions, 'jitterMs' | 'maxClosedMs' | 'lookEveryMs'> {
   readonly reserveShare: number
   readonly maxWaitMs: number
-  readonly jitterMs: number
-  readonly maxClosedMs: number
-  readonly lookEveryMs: number
 }
 
 const PRIMARY = '/api/v1/authn'
@@ -110,7 +114,7 @@ export function createAuthnUpstream(options: AuthnUpstreamOptions): AuthnUpstrea
     async fetch(path, accept, from) {
       const deadline = deadlineNow()
       for (const apiToken of tokens.inTurn().tokens) {
-        const answer = await calls.send({ method: 'GET', path, accept, apiToken, client: from, deadline })
+        const answer = await calls.send({ method: 'GET', path, accept, client: from, deadline }, apiToken)
         if (answer.status !== 401) return answer
       }
       // never 401, which ends a client's transaction; and no alarm: the next step tells whether the token is refused
@@ -123,44 +127,33 @@ function tokenRefused() {
   return upstreamHeldBack(30, new DependencyFailure('token-refused'))
 }
 
-type Post = (
-  call: Pick<AuthnCall, 'path' | 'body' | 'encoding'>,
-  client: Client,
-  deadline: number,
-) => Promise<AuthnReply>
+type Posted = Pick<AuthnCall, 'path' | 'body' | 'encoding'>
 
-function createPost(calls: LimitedCalls, tokens: ApiTokens): Post {
-  return ({ path, body, encoding }, client, deadline) => {
+function createPost(calls: LimitedCalls, tokens: ApiTokens) {
+  return ({ path, body, encoding }: Posted, client: Client, deadline: number): Promise<AuthnReply> => {
     const isForm = encoding === 'form'
     const accept = isForm ? '*/*' : 'application/json' // a form is answered for a browser: a page, a redirect, nothing
     const call = { method: 'POST', path, accept, body, encoding, client, deadline } as const
     return tryInTurn(
       tokens.inTurn(),
-      (apiToken) => calls.send({ ...call, apiToken }),
+      (apiToken) => calls.send(call, apiToken),
       (answer) => toReply(isForm && answer.status < 400 ? { ...answer, status: 200, json: {} } : answer),
     )
   }
 }
 
-/** Single calls, within the API's rate limit. The specification knows one limit for the whole API. */
-interface LimitedCalls {
-  look(): void
-  /** Throws 429 E0000047 if the limit holds the call back, as the API would answer it; 502, 503 or 504 for no answer. */
-  send(call: SingleCall): Promise<UpstreamAnswer>
-}
-
-interface SingleCall {
+interface SingleCall extends Partial<Posted> {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly accept: string
-  readonly body?: AuthnCall['body']
-  readonly encoding?: BodyEncoding | undefined
-  readonly apiToken: string
   readonly client: Client
   readonly deadline: number
 }
 
-function createLimitedCalls(options: AuthnUpstreamOptions & { monotonic: () => number }): LimitedCalls {
+type LimitedCalls = ReturnType<typeof createLimitedCalls>
+
+/** Single calls, within the API's rate limit. The specification knows one limit for the whole API. */
+function createLimitedCalls(options: AuthnUpstreamOptions & { monotonic: () => number }) {
   const { client, rateLimit, names, now, monotonic } = options
   const clock = createUpstreamClock({ now, monotonic })
   const gate = createGate(options, clock)
@@ -168,21 +161,22 @@ function createLimitedCalls(options: AuthnUpstreamOptions & { monotonic: () => n
   return {
     look: gate.look,
 
-    async send(call) {
-      const pass = await gate.enter(callerOf(call, names, rateLimit.maxWaitMs)).catch((error: unknown) => {
-        throw error instanceof RateLimitRefusal ? asApiAnswers(error, now()) : error
-      })
+    /** Throws 429 E0000047 if the limit holds the call back, as the API would answer it; 502, 503 or 504 for no answer. */
+    async send(call: SingleCall, apiToken: string): Promise<UpstreamAnswer> {
+      let pass: GatePass | undefined
       try {
+        pass = await gate.enter(callerOf(call, names, rateLimit.maxWaitMs))
         const timeoutMs = Math.ceil(call.deadline - monotonic())
         if (timeoutMs <= 0) throw upstreamTimeout(new DependencyFailure('timeout')) // nothing was sent
-        const answer = await client.send({ ...requestOf(call), timeoutMs }).catch((error: unknown) => {
-          throw error instanceof UpstreamFailure ? asBrokerError(error) : error
-        })
+        const answer = await client.send(requestOf(call, apiToken, timeoutMs))
         clock.observe(answer)
         if (!wasSentRecently(answer)) await pass.observe(answer, answer.status === 429)
         return answer
+      } catch (error) {
+        if (error instanceof RateLimitRefusal) throw asApiAnswers(error, now())
+        throw error instanceof UpstreamFailure ? asBrokerError(error) : error
       } finally {
-        await pass.leave()
+        await pass?.leave()
       }
     },
   }
@@ -221,7 +215,8 @@ function callerOf({ path, body = {}, client }: SingleCall, names: Signer, maxWai
   }
 }
 
-function requestOf({ method, path, accept, body, encoding, apiToken, client }: SingleCall) {
+function requestOf(call: SingleCall, apiToken: string, timeoutMs: number): UpstreamRequest {
+  const { method, path, accept, body, encoding, client } = call
   const headers = {
     Accept: accept,
     'Content-Type': 'application/json',
@@ -231,9 +226,9 @@ function requestOf({ method, path, accept, body, encoding, apiToken, client }: S
     ...(client.acceptLanguage === '' ? {} : { 'Accept-Language': client.acceptLanguage }),
     ...(client.fingerprint === undefined ? {} : { 'X-Device-Fingerprint': client.fingerprint }),
   }
-  if (encoding !== 'form') return { method, path, headers, body }
+  if (encoding !== 'form') return { method, path, headers, body, timeoutMs }
   const fields = Object.entries(body ?? {}).map(([name, value]): [string, string] => [name, String(value)])
-  return { method, path, headers, form: new URLSearchParams(fields) }
+  return { method, path, headers, form: new URLSearchParams(fields), timeoutMs }
 }
 
 function asApiAnswers({ waitMs, limit = 0 }: RateLimitRefusal, nowMs: number): BrokerError {
