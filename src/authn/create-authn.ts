@@ -34,7 +34,7 @@ import { createEndOtherSessions } from './sign-in/other-sessions.ts'
 import { createTransactionFlights } from './sign-in/transaction-flights.ts'
 import { createCallLimit } from './throttling/call-limit.ts'
 import { createGuessing } from './throttling/guessing.ts'
-import { type AttemptLimits, createLimits } from './throttling/limits.ts'
+import type { AttemptLimits } from './throttling/limits.ts'
 import { createThrottling } from './throttling/throttling.ts'
 import { createOfferedResources } from './transaction/offered-resources.ts'
 import { createTransactionStore, transactionPlace } from './transaction/transaction-store.ts'
@@ -178,7 +178,9 @@ export function createAuthn(parts: AuthnParts): Authn {
   const limitNames = signer('limit-names')
   const throttling = createThrottling({
     store,
-    limits: createLimits({ limits, names: limitNames, logins }),
+    limits,
+    names: limitNames,
+    logins,
     knownMs: device.knownDays * DAY_MS,
     knownDevices,
     audit,

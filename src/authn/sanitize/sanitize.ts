@@ -10,7 +10,7 @@ import type { AuthnReply } from '../upstream/read-answer.ts'
 import { type HiddenFactors, withoutHidden } from './hidden-factors.ts'
 import { type RewriteOptions, type Rewritten, rewriteAnswer } from './links.ts'
 import { removeTokens } from './tokens.ts'
-import { createUnknownSteps } from './unknown-steps.ts'
+import { createNoteUnknownSteps } from './unknown-steps.ts'
 
 /** Okta's answers as a browser may see them. An answer that is nested too deep is not one of the API: 502. */
 export interface Sanitizer {
@@ -49,7 +49,7 @@ export interface SanitizerDeps {
 
 export function createSanitizer(deps: SanitizerDeps): Sanitizer {
   const { upstreamOrigins, publicOrigin, hiddenFactors, resources } = deps
-  const unknownSteps = createUnknownSteps(deps)
+  const noteUnknownSteps = createNoteUnknownSteps(deps)
 
   return {
     step: (reply, { before, handle }, client) =>
@@ -65,7 +65,7 @@ export function createSanitizer(deps: SanitizerDeps): Sanitizer {
           knownTokens: [before.stateToken, ...before.retiredTokens],
           pictureHandle: (path) => resources.pictureHandle(client.device.id, path),
         })
-        if (!reply.isError) unknownSteps.note(reply.body, rewritten.linkNames, client.requestId)
+        if (!reply.isError) noteUnknownSteps(reply.body, rewritten.linkNames, client.requestId)
         const { body, offered } = rewritten
         return { ...filterTokens(deps, body, rewritten, client), offered, noneLeft }
       }),

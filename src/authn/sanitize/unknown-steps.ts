@@ -2,15 +2,6 @@ import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { factorsIn, record } from '../upstream/read-answer.ts'
 
-/**
- * Unknown statuses, factor types and links. They are passed on like any other, and counted by name, because a portal's page may
- * not know them either. Each name is logged once in a process.
- */
-export interface UnknownSteps {
-  /** `linkNames` are the names in every `_links` of the answer. */
-  note(answer: Readonly<Record<string, unknown>>, linkNames: Iterable<string>, requestId: string): void
-}
-
 /** As many names have a metric of their own; more would let Okta's answers fill the memory. */
 const MAX_NAMES = 50
 const NAME = /^[\w:.-]{1,64}$/
@@ -70,12 +61,23 @@ const LINKS = new Set([
   'self',
 ])
 
-export interface UnknownStepsParts {
-  readonly log: Logger
-  readonly metrics: Metrics
-}
+/**
+ * Notes unknown statuses, factor types and links. They are passed on like any other, and counted by name, because a portal's page
+ * may not know them either. Each name is logged once in a process. `linkNames` are those in every `_links` of the answer.
+ */
+export type NoteUnknownSteps = (
+  answer: Readonly<Record<string, unknown>>,
+  linkNames: Iterable<string>,
+  requestId: string,
+) => void
 
-export function createUnknownSteps({ log, metrics }: UnknownStepsParts): UnknownSteps {
+export function createNoteUnknownSteps({
+  log,
+  metrics,
+}: {
+  log: Logger
+  metrics: Metrics
+}): NoteUnknownSteps {
   const seen = new Set<string>()
 
   const count = (kind: 'status' | 'factor' | 'link', given: string, requestId: string) => {
@@ -92,15 +94,12 @@ export function createUnknownSteps({ log, metrics }: UnknownStepsParts): Unknown
     metrics.unknownSteps.inc({ kind, name })
   }
 
-  return {
-    note({ status, _embedded }, linkNames, requestId) {
-      if (typeof status === 'string' && status !== '' && !STATUSES.has(status))
-        count('status', status, requestId)
-      for (const { factorType } of factorsIn(record(_embedded))) {
-        if (typeof factorType === 'string' && !FACTOR_TYPES.has(factorType))
-          count('factor', factorType, requestId)
-      }
-      for (const link of linkNames) if (!LINKS.has(link)) count('link', link, requestId)
-    },
+  return ({ status, _embedded }, linkNames, requestId) => {
+    if (typeof status === 'string' && status !== '' && !STATUSES.has(status))
+      count('status', status, requestId)
+    for (const { factorType } of factorsIn(record(_embedded)))
+      if (typeof factorType === 'string' && !FACTOR_TYPES.has(factorType))
+        count('factor', factorType, requestId)
+    for (const link of linkNames) if (!LINKS.has(link)) count('link', link, requestId)
   }
 }

@@ -67,18 +67,17 @@ export function createFetchOffered(deps: FetchOfferedDeps): FetchOffered {
     async picture(publicPath, client) {
       const resource = await find(publicPath, client)
       const answer = await fetch(resource, 'picture', 'image/*', client)
-      const { status, headers, bytes } = answer
-      if (status >= 400) return errorIn(answer, resource, client)
-      const type = String(headers['content-type'] ?? '')
-        .toLowerCase()
-        .replace(/;.*$/, '')
-        .trim()
-      if (status !== 200 || !PICTURE_TYPE.test(type) || bytes.length > maxPictureBytes) {
-        throw unusable(status)
-      }
-      return { kind: 'picture', type, bytes }
+      if (answer.status >= 400) return errorIn(answer, resource, client)
+      return pictureIn(answer, maxPictureBytes)
     },
   }
+}
+
+function pictureIn({ status, headers, bytes }: UpstreamAnswer, maxBytes: number): Picture {
+  const [type = ''] = String(headers['content-type'] ?? '').split(';')
+  const name = type.trim().toLowerCase()
+  if (status !== 200 || !PICTURE_TYPE.test(name) || bytes.length > maxBytes) throw unusable(status)
+  return { kind: 'picture', type: name, bytes }
 }
 
 const unusable = (upstreamStatus: number) =>

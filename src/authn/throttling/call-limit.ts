@@ -65,12 +65,9 @@ export function createCallLimit(deps: CallLimitDeps): CallLimit {
     const isKnown = !hasRoom(shared) && (await isKnownDevice(user, client))
     const window = isKnown ? windowOf(`${key} known`) : shared
     if (!hasRoom(window)) {
-      const reached = {
-        label: isKnown ? 'calls_known_person' : label,
-        most: limit.attempts,
-        leftMs: window.endsAtMs - now(),
-      }
-      throw limitReached(deps, reached, { operation, userId: user.userId, login: user.login }, client)
+      const reached = isKnown ? 'calls_known_person' : label
+      const usedUp = { label: reached, most: limit.attempts, leftMs: window.endsAtMs - now() }
+      throw limitReached(deps, usedUp, { operation, userId: user.userId, login: user.login }, client)
     }
     window.calls += 1
     return window

@@ -2,6 +2,7 @@ import type { Signer } from '../../crypto/sign.ts'
 import { countedAddress } from '../../http/client-address.ts'
 import type { LoginNames } from '../../session/login-names.ts'
 import {
+  type Counted,
   type Counting,
   type CountingWindow,
   countingWindow,
@@ -11,6 +12,7 @@ import {
 } from '../../store/counting.ts'
 import type { Client } from '../browser/client.ts'
 import { ATTEMPT_KINDS, type Attempt, type AttemptKind } from './attempts.ts'
+import type { ReachedLimit } from './limit-reached.ts'
 
 /** The limits of each kind of attempt, as in `config/default.json`. */
 export type AttemptLimits = Readonly<Record<AttemptKind, Readonly<Partial<Record<Scope, Windows>>>>>
@@ -34,32 +36,22 @@ type Windows = Readonly<Partial<Record<(typeof WINDOWS)[number], LimitFigures | 
 /** `inARow` are failures in a row: the user's next full sign-in ends that window. */
 const WINDOWS = ['burst', 'sustained', 'inARow'] as const
 
-/**
- * The windows that attempts are counted in. Their Redis keys contain users, addresses, devices and handles as HMACs only:
+/*
+ * Redis keys contain users, addresses, devices and handles as HMACs only:
  *
  *     gatehouse:limit:{<user>}                    every window of a day or less, as fields: `password:person:burst`, …
  *     gatehouse:limit:{<user>}:in_a_row           windows of 30 days, apart: most of the data need not be kept so long
  *     gatehouse:known:{<user>}:<device and user>  in the same slot: that this is a known device of the user
  *     gatehouse:limit:{<address>}                 all windows of an address, in another slot
  */
-export interface Limits {
-  /** By the user, device and transaction that the attempt names, if any; by the address, if this kind has such a limit. */
-  windowsOf(attempt: Attempt, client: Client): readonly AttemptCounting[]
-  /** The keys of which one exists if this device is known, by user id if given, else by login; the newest first. */
-  knownDeviceKeys(user: Pick<Attempt, 'userId' | 'login'>, client: Client): readonly string[]
-  /** Under each name of the user: the key that makes the device known, and the failures in a row. */
-  endedBySignIn(
-    user: UserNames,
-    client: Client,
-  ): readonly (PlaceWindows & { readonly knownDeviceKey: string })[]
-  /**
-   * What is counted for a user over all devices, under each name and by every key of SECRET_KEYS. Windows of a device or a
-   * transaction are not included: nothing tells which devices and transactions those were.
-   */
-  overAllDevices(user: UserNames): readonly PlaceWindows[]
+
+export interface LimitsDeps {
+  readonly limits: AttemptLimits
+  readonly names: Signer
+  readonly logins: LoginNames
 }
 
-export interface AttemptCounting extends Counting {
+export interface AttemptWindows extends Counting {
   /** Older keys of a known device, while SECRET_KEYS change. The current one is that of `instead`. */
   readonly formerKnownDeviceKeys?: readonly string[]
 }
@@ -75,39 +67,61 @@ export interface UserNames {
   readonly logins: readonly string[]
 }
 
-export interface LimitsDeps {
-  readonly limits: AttemptLimits
-  readonly names: Signer
-  readonly logins: LoginNames
+/** The windows of the user, device and transaction that the attempt names, if any; and of the address, if this kind has a limit for it. */
+export function windowsOfAttempt(
+  deps: LimitsDeps,
+  attempt: Attempt,
+  client: Client,
+): readonly AttemptWindows[] {
+  return [...ofUser(deps, attempt, client), ...ofAddress(deps, attempt, client)]
 }
 
-export function createLimits(deps: LimitsDeps): Limits {
-  const { names, logins } = deps
-  return {
-    windowsOf: (attempt, client) => [...ofUser(deps, attempt, client), ...ofAddress(deps, attempt, client)],
-
-    knownDeviceKeys({ userId, login }, client) {
-      if (userId !== undefined) return deviceKeys(names, byUserId(userId), client).known
-      return login === undefined ? [] : deviceKeys(names, byLogin(logins, login), client).known
-    },
-
-    endedBySignIn({ userId, logins: typed }, client) {
-      const users = [byUserId(userId), ...typed.map((login) => byLogin(logins, login))]
-      const distinct = new Map(users.map((user) => [JSON.stringify(user.distinct), user]))
-      return [...distinct.values()].map((user) => endedUnder(names, user, client))
-    },
-
-    overAllDevices({ userId, logins: typed }) {
-      // a login without its domain is counted in the same place as those of every domain
-      const users = [byUserId(userId), ...typed.map((login) => byLogin(logins, logins.canonical(login)))]
-      return users.flatMap((user) => overDevicesOf(deps, user))
-    },
-  }
+/** The keys of which one exists if this device is known, by user id if given, else by login; the newest first. */
+export function knownDeviceKeys(
+  { names, logins }: LimitsDeps,
+  { userId, login }: Pick<Attempt, 'userId' | 'login'>,
+  client: Client,
+): readonly string[] {
+  if (userId !== undefined) return deviceKeys(names, byUserId(userId), client).known
+  return login === undefined ? [] : deviceKeys(names, byLogin(logins, login), client).known
 }
 
-/** The label of a window's limit in the metric and the audit log, such as `password_person`. */
-export function limitLabel({ name }: WindowName): string {
-  return name.split(':').slice(0, 2).join('_')
+/** Under each name of the user: the key that makes the device known, and the failures in a row. */
+export function endedBySignIn(
+  { names, logins }: LimitsDeps,
+  user: UserNames,
+  client: Client,
+): readonly (PlaceWindows & { readonly knownDeviceKey: string })[] {
+  const users = [byUserId(user.userId), ...user.logins.map((login) => byLogin(logins, login))]
+  const distinct = new Map(users.map((one) => [JSON.stringify(one.distinct), one]))
+  return [...distinct.values()].map((one) => endedUnder(names, one, client))
+}
+
+/**
+ * What is counted for a user over all devices, under each name and by every key of SECRET_KEYS. Windows of a device or a
+ * transaction are not included: nothing tells which devices and transactions those were.
+ */
+export function windowsOverDevices(deps: LimitsDeps, user: UserNames): readonly PlaceWindows[] {
+  const { limits, names, logins } = deps
+  // a login without its domain is counted in the same place as those of every domain
+  const byLogins = user.logins.map((login) => byLogin(logins, logins.canonical(login)))
+  return [byUserId(user.userId), ...byLogins].flatMap(({ shared, candidates }) => {
+    const ids = [...new Set(['', ...candidates.map((name) => idIn(names, shared, name))])]
+    const windows = ATTEMPT_KINDS.flatMap((kind) => [
+      ...windowsIn(limits[kind], kind, 'perPerson', '', ids),
+      ...ids.flatMap((id) => windowsIn(limits[kind], kind, 'perKnownPerson', id)),
+    ])
+    return names.signAll(JSON.stringify(shared)).map((place) => ({ place: limitPlace(place), windows }))
+  })
+}
+
+/** The limit of an attempt that is used up; of several, the store names the one that holds longest. */
+export function usedUpLimit(attempt: AttemptWindows, { instead, full }: Counted): ReachedLimit[] {
+  const windows = instead && attempt.instead ? attempt.instead.windows : attempt.windows
+  const window = full && windows[full.index]
+  if (full === undefined || window === undefined) return []
+  const label = window.name.split(':').slice(0, 2).join('_') // such as `password_person`
+  return [{ label, most: window.most, leftMs: full.leftMs }]
 }
 
 /** A user as an attempt names them. Users of several LOGIN_DOMAINS whose logins differ in the domain only share a place. */
@@ -143,13 +157,13 @@ function countedUser(logins: LoginNames, { kind, userId, login, handle }: Attemp
   return handle === undefined ? undefined : soleUser('transaction', handle)
 }
 
-function ofUser(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptCounting[] {
+function ofUser(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWindows[] {
   const { names, logins } = deps
   const user = countedUser(logins, attempt)
   if (user === undefined) return []
   const { place, device, known } = deviceKeys(names, user, client)
   const { kind, handle } = attempt
-  const inARow = user.candidates.map((candidate) => idIn(names, user, candidate))
+  const inARow = user.candidates.map((candidate) => idIn(names, user.shared, candidate))
   const windowsOf = (scope: Scope, id = '', ids = [id]) => windowsIn(deps.limits[kind], kind, scope, id, ids)
   const perTransaction =
     handle === undefined ? [] : windowsOf('perTransaction', hmac(names, 'transaction', handle))
@@ -160,14 +174,14 @@ function ofUser(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptCoun
   ]
   const windowsIfKnown = [
     ...windowsOf('perKnownDevice', device),
-    ...windowsOf('perKnownPerson', idIn(names, user, user.distinct)),
+    ...windowsOf('perKnownPerson', idIn(names, user.shared, user.distinct)),
     ...perTransaction,
   ]
   const [ifThere, ...formerKnownDeviceKeys] = known
   return [{ place, windows, instead: { ifThere, windows: windowsIfKnown }, formerKnownDeviceKeys }]
 }
 
-function ofAddress({ limits, names }: LimitsDeps, { kind }: Attempt, client: Client): AttemptCounting[] {
+function ofAddress({ limits, names }: LimitsDeps, { kind }: Attempt, client: Client): AttemptWindows[] {
   const windows = windowsIn(limits[kind], kind, 'perAddress')
   const address = countedAddress(client.address)
   return windows.length === 0 ? [] : [{ place: limitPlace(hmac(names, 'address', address)), windows }]
@@ -175,22 +189,13 @@ function ofAddress({ limits, names }: LimitsDeps, { kind }: Attempt, client: Cli
 
 function endedUnder(names: Signer, user: NamedUser, client: Client) {
   const { place, device, known } = deviceKeys(names, user, client)
-  const id = idIn(names, user, user.distinct)
+  const id = idIn(names, user.shared, user.distinct)
   const windows = (['password', 'code'] as const).flatMap((kind) => [
     windowName(kind, 'perPerson', id, 'inARow'),
     windowName(kind, 'perKnownDevice', device, 'inARow'),
     windowName(kind, 'perKnownPerson', id, 'inARow'),
   ])
   return { place, windows, knownDeviceKey: known[0] }
-}
-
-function overDevicesOf({ limits, names }: LimitsDeps, user: NamedUser): PlaceWindows[] {
-  const ids = [...new Set(['', ...user.candidates.map((candidate) => idIn(names, user, candidate))])]
-  const windows = ATTEMPT_KINDS.flatMap((kind) => [
-    ...windowsIn(limits[kind], kind, 'perPerson', '', ids),
-    ...ids.flatMap((id) => windowsIn(limits[kind], kind, 'perKnownPerson', id)),
-  ])
-  return names.signAll(JSON.stringify(user.shared)).map((place) => ({ place: limitPlace(place), windows }))
 }
 
 /** The windows of one scope. `id` tells apart what shares a place; failures in a row have one window for each of `inARow`. */
@@ -232,7 +237,7 @@ function deviceKeys(names: Signer, { shared, distinct }: NamedUser, client: Clie
 }
 
 /** Tells apart the users who share a place; empty for the user whose name is that of the place. */
-function idIn(names: Signer, { shared }: NamedUser, name: readonly string[]): string {
+function idIn(names: Signer, shared: readonly string[], name: readonly string[]): string {
   return name.join() === shared.join() ? '' : hmac(names, ...name)
 }
 

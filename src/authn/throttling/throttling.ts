@@ -6,8 +6,17 @@ import { mayHaveArrived } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
 import type { Exchanged } from '../transaction/exchanged.ts'
 import type { Attempt, AttemptKind } from './attempts.ts'
-import { type LimitReachedDeps, limitReached, type ReachedLimit } from './limit-reached.ts'
-import { type AttemptCounting, type Limits, limitLabel, type UserNames } from './limits.ts'
+import { type LimitReachedDeps, limitReached } from './limit-reached.ts'
+import {
+  type AttemptWindows,
+  endedBySignIn,
+  knownDeviceKeys,
+  type LimitsDeps,
+  type UserNames,
+  usedUpLimit,
+  windowsOfAttempt,
+  windowsOverDevices,
+} from './limits.ts'
 
 /**
  * Limits on guessing, and on messages and calls to a user's phone or mailbox (DESIGN §4; docs/security.md lists the limits and
@@ -49,9 +58,8 @@ export interface Reservation {
   settleError(error: unknown): void
 }
 
-export interface ThrottlingDeps extends LimitReachedDeps {
+export interface ThrottlingDeps extends LimitsDeps, LimitReachedDeps {
   readonly store: Pick<Store, 'count' | 'uncount' | 'endCounts' | 'get' | 'set'>
-  readonly limits: Limits
   readonly knownMs: number
   /** Known devices end with all sessions of their user. */
   readonly knownDevices: Pick<UserKeys, 'add'>
@@ -59,20 +67,19 @@ export interface ThrottlingDeps extends LimitReachedDeps {
 }
 
 export function createThrottling(deps: ThrottlingDeps): Throttling {
-  const { store, limits, knownMs, knownDevices, log } = deps
+  const { store, knownMs, knownDevices, log } = deps
   return {
     reserve: (attempt, client) =>
       attempt === undefined ? NOT_COUNTED : createReservation(deps, attempt, client),
 
     async remember(user, client) {
-      const remembered = limits
-        .endedBySignIn(user, client)
-        .flatMap(({ place, windows, knownDeviceKey }) => [
-          store.endCounts(place, windows, { key: knownDeviceKey, ttlMs: knownMs }),
-          knownDevices.add(user.userId, knownDeviceKey, knownMs),
-        ])
+      const ended = endedBySignIn(deps, user, client)
+      const writes = ended.flatMap(({ place, windows, knownDeviceKey }) => [
+        store.endCounts(place, windows, { key: knownDeviceKey, ttlMs: knownMs }),
+        knownDevices.add(user.userId, knownDeviceKey, knownMs),
+      ])
       try {
-        await Promise.all(remembered)
+        await Promise.all(writes)
       } catch (error) {
         // the sign-in succeeds nevertheless: this device is unknown until the next one
         log.warn('device_not_remembered', { requestId: client.requestId }, error)
@@ -80,24 +87,20 @@ export function createThrottling(deps: ThrottlingDeps): Throttling {
     },
 
     async isKnownDevice(user, client) {
-      for (const key of limits.knownDeviceKeys(user, client))
+      for (const key of knownDeviceKeys(deps, user, client))
         if ((await store.get(key)) !== undefined) return true
       return false
     },
 
     async forgive(user) {
-      const counted = limits.overAllDevices(user)
+      const counted = windowsOverDevices(deps, user)
       await Promise.all(counted.map(({ place, windows }) => store.endCounts(place, windows)))
     },
   }
 }
 
-const NOT_COUNTED: Reservation = {
-  enforce: () => Promise.resolve(),
-  refund: () => undefined,
-  settle: () => undefined,
-  settleError: () => undefined,
-}
+const noop = () => {}
+const NOT_COUNTED: Reservation = { enforce: async () => {}, refund: noop, settle: noop, settleError: noop }
 
 /** Half of what a store operation may take. If the store's clock is ahead by more, each attempt is counted in a second try. */
 const COUNT_WITHIN_MS = 1000
@@ -107,7 +110,7 @@ const CARRIED_MS = 60_000
 
 /** The store's answer for one place: the user's or the address's. */
 interface CountedPlace extends Counted {
-  readonly counting: AttemptCounting
+  readonly counting: AttemptWindows
 }
 
 function createReservation(deps: ThrottlingDeps, attempt: Attempt, client: Client): Reservation {
@@ -153,7 +156,7 @@ async function countAttempt(
   client: Client,
   notAfterMs?: number,
 ): Promise<readonly CountedPlace[]> {
-  const countings = deps.limits.windowsOf(attempt, client)
+  const countings = windowsOfAttempt(deps, attempt, client)
   const answers = await Promise.allSettled(countings.map((counting) => countAt(deps, counting, notAfterMs)))
   const places = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
   const failure = answers.find((answer) => answer.status === 'rejected')
@@ -168,7 +171,7 @@ async function countAttempt(
  */
 async function countAt(
   { store, knownMs }: ThrottlingDeps,
-  counting: AttemptCounting,
+  counting: AttemptWindows,
   notAfterMs: number | undefined,
 ): Promise<CountedPlace> {
   const { instead, formerKnownDeviceKeys = [] } = counting
@@ -190,19 +193,12 @@ function placesThatApply(
 ): readonly CountedPlace[] {
   const isKnown = places.some(({ instead }) => instead)
   const applied = places.filter(({ instead }) => instead === isKnown)
-  const [longest] = applied.flatMap(usedUpAt).sort((one, other) => other.leftMs - one.leftMs)
+  const usedUp = applied.flatMap((place) => usedUpLimit(place.counting, place))
+  const [longest] = usedUp.sort((one, other) => other.leftMs - one.leftMs)
   const refunded = longest === undefined ? places.filter((place) => !applied.includes(place)) : places
   refund(deps, refunded, client)
   if (longest !== undefined) throw limitReached(deps, longest, attempt, client)
   return applied
-}
-
-/** The limits of a place that are used up. The store names one of them, the one that holds longest. */
-function usedUpAt({ counting, instead, full }: CountedPlace): ReachedLimit[] {
-  const windows = instead && counting.instead ? counting.instead.windows : counting.windows
-  const window = full && windows[full.index]
-  if (full === undefined || window === undefined) return []
-  return [{ label: limitLabel(window), most: window.most, leftMs: full.leftMs }]
 }
 
 function refund(

@@ -64,20 +64,14 @@ type StoredResource = z.infer<typeof StoredResource>
 const AnyVersion = z.object({ version: z.number() })
 
 export function createOfferedResources(deps: OfferedResourcesDeps): OfferedResources {
-  const { store, seal, names, transactions, log, metrics } = deps
+  const { store, seal, names, transactions } = deps
   const keyOf = (hmac: string) => `gatehouse:offer:${hmac}`
   const codec = jsonCodec(StoredResource)
-  const records = createSealedRecords({ store, seal, names, keyOf, codec, kind: 'offer', log, metrics })
+  const records = createSealedRecords({ ...deps, keyOf, codec, kind: 'offer' })
   const nameOf = (device: string, publicPath: string) => JSON.stringify([device, publicPath])
 
   const pictureHandle: OfferedResources['pictureHandle'] = (device, upstreamPath) =>
     names.sign(JSON.stringify(['picture', device, upstreamPath]))
-
-  const publicPathOf = (device: string, path: string): string | undefined => {
-    if (QUESTIONS.test(path)) return path
-    const [, folder] = PICTURE.exec(path) ?? []
-    return folder === undefined ? undefined : folder + pictureHandle(device, path)
-  }
 
   const keepOne = async (name: string, path: string, by: OfferingTransaction) => {
     const [key] = records.keysOf(name)
@@ -94,7 +88,7 @@ export function createOfferedResources(deps: OfferedResourcesDeps): OfferedResou
 
     async keep(device, offered, by) {
       const kept = offered.map(async ({ path }) => {
-        const publicPath = publicPathOf(device, path)
+        const publicPath = publicPathOf(path, () => pictureHandle(device, path))
         if (publicPath !== undefined) await keepOne(nameOf(device, publicPath), path, by)
       })
       await Promise.all(kept)
@@ -110,6 +104,13 @@ export function createOfferedResources(deps: OfferedResourcesDeps): OfferedResou
       return undefined
     },
   }
+}
+
+/** The path that a browser requests; undefined: not one of these resources. */
+function publicPathOf(path: string, pictureHandle: () => string): string | undefined {
+  if (QUESTIONS.test(path)) return path
+  const [, folder] = PICTURE.exec(path) ?? []
+  return folder === undefined ? undefined : folder + pictureHandle()
 }
 
 function isNewerVersion(text: string | undefined): boolean {

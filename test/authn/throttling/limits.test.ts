@@ -1,22 +1,23 @@
 import { describe, expect, test } from '@jest/globals'
 import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
-import { createLimits, limitLabel } from '../../../src/authn/throttling/limits.ts'
+import { knownDeviceKeys, windowsOfAttempt } from '../../../src/authn/throttling/limits.ts'
 import { defaultTunables } from '../../../src/config/load-config.ts'
 import { createSigner } from '../../../src/crypto/sign.ts'
 import { createLoginNames } from '../../../src/session/login-names.ts'
 import { CLIENT as client } from '../made-up-client.ts'
 
-const { windowsOf, knownDeviceKeys } = createLimits({
+const deps = {
   limits: defaultTunables().limits,
   names: createSigner(() => [Buffer.alloc(32, 'plainly-fake')], 'limit-names'),
   logins: createLoginNames([]),
-})
+}
 const code: Attempt = { kind: 'code', operation: 'verify' }
 const password: Attempt = { kind: 'password', operation: 'primary' }
 /** Limits that depend on the device are those of a user. */
-const ofUser = (attempt: Attempt) => windowsOf(attempt, client).find(({ instead }) => instead !== undefined)
+const ofUser = (attempt: Attempt) =>
+  windowsOfAttempt(deps, attempt, client).find(({ instead }) => instead !== undefined)
 const ofAddress = (attempt: Attempt) =>
-  windowsOf(attempt, client).find(({ instead }) => instead === undefined)
+  windowsOfAttempt(deps, attempt, client).find(({ instead }) => instead === undefined)
 const placeOf = (attempt: Attempt) => ofUser(attempt)?.place
 
 describe('an attempt is counted', () => {
@@ -49,7 +50,6 @@ describe('an attempt is counted', () => {
       'password:address:burst',
       'password:address:sustained',
     ])
-    expect(windows?.map(limitLabel)).toEqual(['password_address', 'password_address'])
     expect(ofAddress({ kind: 'push', operation: 'verify', login: 'ada' })).toBeUndefined()
   })
 })
@@ -82,5 +82,5 @@ test('a transaction has a window of its own, for known devices too, but only whe
 })
 
 test('without a user id and a login no device is known', () => {
-  expect(knownDeviceKeys({}, client)).toEqual([])
+  expect(knownDeviceKeys(deps, {}, client)).toEqual([])
 })

@@ -2,8 +2,11 @@ import { describe, expect, test } from '@jest/globals'
 import { ATTEMPT_KINDS, type AttemptKind } from '../../../src/authn/throttling/attempts.ts'
 import { createThrottling, type Reservation } from '../../../src/authn/throttling/throttling.ts'
 import type { Exchanged } from '../../../src/authn/transaction/exchanged.ts'
+import { defaultTunables } from '../../../src/config/load-config.ts'
+import { createSigner } from '../../../src/crypto/sign.ts'
 import { upstreamTimeout, upstreamUnavailable } from '../../../src/errors.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
+import { createLoginNames } from '../../../src/session/login-names.ts'
 import { UpstreamFailure } from '../../../src/upstream/upstream-failure.ts'
 import { collectLog } from '../../observability/collect-log.ts'
 import { CLIENT as client } from '../made-up-client.ts'
@@ -19,12 +22,9 @@ async function isCountedAfter(kind: AttemptKind, step: (reservation: Reservation
       get: async () => undefined,
       set: async () => true,
     },
-    limits: {
-      windowsOf: () => [{ place: 'place', windows: [] }],
-      knownDeviceKeys: () => [],
-      endedBySignIn: () => [],
-      overAllDevices: () => [],
-    },
+    limits: defaultTunables().limits,
+    names: createSigner(() => [Buffer.alloc(32, 'plainly-fake')], 'limit-names'),
+    logins: createLoginNames([]),
     knownMs: 1000,
     knownDevices: { add: async () => {} },
     audit: { limitHit: () => {} },
@@ -32,7 +32,7 @@ async function isCountedAfter(kind: AttemptKind, step: (reservation: Reservation
     metrics: createMetrics({ processMetrics: false }),
     now: () => 0,
   })
-  const reservation = reserve({ kind, operation: 'x' }, client)
+  const reservation = reserve({ kind, operation: 'x', login: 'ada' }, client)
   await reservation.enforce()
   step(reservation)
   await new Promise((resolve) => setImmediate(resolve))

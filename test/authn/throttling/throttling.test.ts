@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { createStepAudit } from '../../../src/authn/audit.ts'
 import type { Client } from '../../../src/authn/browser/client.ts'
 import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
-import { createLimits } from '../../../src/authn/throttling/limits.ts'
 import { createThrottling, type Throttling } from '../../../src/authn/throttling/throttling.ts'
 import type { Exchanged } from '../../../src/authn/transaction/exchanged.ts'
 import { defaultTunables } from '../../../src/config/load-config.ts'
@@ -58,7 +57,9 @@ function throttlingOn(
   })
   const throttling = createThrottling({
     store: { ...store, ...changed },
-    limits: createLimits({ limits: defaultTunables().limits, names, logins }),
+    limits: defaultTunables().limits,
+    names,
+    logins,
     knownMs,
     knownDevices: { add: note },
     audit,
