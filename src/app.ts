@@ -110,15 +110,12 @@ export function publicRoutes(options: AppOptions): Route[] {
       ...createNavigationRoutes(options.navigation),
     ]),
     ...ofKind('recovery', authn.filter(isRecovery)),
-    ...ofKind(
-      'session',
-      withSession(sessions, [
-        ...createSessionRoutes({ ...options, cookie }),
-        ...createOwnSessionsRoutes({ ...options, cookie }),
-        ...createForwardAuthRoutes(sessions),
-      ]),
-    ),
-    ...ofKind('pam', options.pamRoutes),
+    ...withSession(sessions, [
+      ...createSessionRoutes({ ...options, cookie }),
+      ...createOwnSessionsRoutes({ ...options, cookie }),
+      ...createForwardAuthRoutes(sessions),
+    ]),
+    ...options.pamRoutes,
   ]
 }
 

@@ -52,21 +52,21 @@ const ABOUT: Omit<ZodOpenApiObject, 'paths' | 'components'> = {
     version: '0.1.0',
     license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     description: [
-      'A trusted-app sign-in broker: the paths, bodies and shapes of the classic sign-in API, without its secrets. A `stateToken` is a handle of the broker, which is worthless without the device cookie of the same browser; the session is a cookie.',
-      'Any GET can be asked as HEAD, but for those under Redirects: a look would use up what can be used once. A path that is not listed is a 404, a method that is not a 405 with `Allow`. A request that is too slow (408), whose headers are too large (431) or that expects more than `100-continue` (417) is refused before any route. All of them answer the Error object.',
-      'Bodies are JSON objects in UTF-8 up to 64 kB; a member that is not listed is left out. A page of another origin must be one of `ALLOWED_ORIGINS` and send credentials.',
+      'A trusted-app sign-in broker: the paths, bodies and shapes of the classic sign-in API, without its secrets. A `stateToken` is a handle of the broker, useless without the device cookie of the same browser. The session is a cookie.',
+      'Every GET also answers HEAD, except those under Redirects, because they work once. A path that is not listed is a 404. A method that is not listed is a 405 with `Allow`. A request that is too slow (408), whose headers are too large (431) or that expects more than `100-continue` (417) is refused before any route. Their body is the Error object.',
+      'Bodies are JSON objects in UTF-8 up to 64 kB; members that are not listed are ignored. A page of another origin must be one of `ALLOWED_ORIGINS` and send credentials.',
     ].join('\n\n'),
   },
   servers: [{ url: '/', description: 'PUBLIC_URL' }],
   tags: [
     {
       name: 'Sign-in',
-      description: 'A transaction, step by step. What can be done next stands in `_links`.',
+      description: 'A transaction, step by step. `_links` lists the next steps.',
     },
     { name: 'Factors', description: 'Second factors: verify, enrol, activate.' },
     { name: 'Recovery', description: 'Forgotten passwords and locked accounts.' },
-    { name: 'Redirects', description: 'Addresses that the browser itself opens; not for a page to fetch.' },
-    { name: 'Session', description: 'Who is signed in.' },
+    { name: 'Redirects', description: 'Addresses for navigation; a page must not fetch them.' },
+    { name: 'Session', description: 'The session of this browser, and the sessions of the user.' },
     { name: 'Access', description: 'Groups and roles of the privileged access management.' },
   ],
 }
@@ -84,14 +84,14 @@ const COMPONENTS = {
       type: 'apiKey',
       in: 'cookie',
       name: '__Host-gatehouse',
-      description: 'The session. HttpOnly; over http on localhost it is called `gatehouse`.',
+      description: 'The session cookie. HttpOnly; over http on localhost it is called `gatehouse`.',
     },
     device: {
       type: 'apiKey',
       in: 'cookie',
       name: '__Host-gatehouse-device',
       description:
-        'The browser. HttpOnly; set by the first answer; over http on localhost it is called `gatehouse-device`.',
+        'The device cookie. HttpOnly; set by the first response; over http on localhost it is called `gatehouse-device`.',
     },
   },
 } as const
@@ -186,7 +186,7 @@ function errorResponse(
   const [first, ...others] = codes
   const schema = anyCode || first === undefined ? errorObject : errorOf([first, ...others])
   const sentences = codes.map((code) => `\`${code}\`: ${STATUS_MEANINGS[status] ?? ERROR_CODES[code]}.`)
-  if (anyCode) sentences.push('Or another code of the sign-in API, as it is.')
+  if (anyCode) sentences.push('Or another code of the sign-in API, unchanged.')
   const content = {
     'application/json': { schema },
     ...(showsErrorPages && { 'text/html': { schema: z.string() } }),
@@ -207,14 +207,14 @@ function errorResponse(
 
 const UPSTREAM_ERROR: ZodOpenApiResponseObject = {
   id: 'E-theirs',
-  description: 'Any other error of the sign-in API, as it is.',
+  description: 'Any other error of the sign-in API, unchanged.',
   headers: headersOf(['X-Request-Id']),
   content: { 'application/json': { schema: errorObject } },
 }
 
 /** Statuses that say more than their code. */
 const STATUS_MEANINGS: Readonly<Record<string, string>> = {
-  409: 'another session is open in this browser than `X-Gatehouse-Session` names; nothing was done',
+  409: 'the session of this browser is not the one that `X-Gatehouse-Session` names; nothing was done',
   413: 'the body is larger than 64 kB',
   414: 'the URL is too long',
 }

@@ -8,7 +8,7 @@ const link = z
   .looseObject({
     href: z.string().optional().meta({
       description:
-        'Absolute. To one of the routes here: follow it as it is; or to a page, picture or script.',
+        'An absolute URL: an operation of this API, to be used as it is, or a page, image or script.',
     }),
     name: z.string().optional(),
     type: z.string().optional(),
@@ -18,8 +18,7 @@ const link = z
 
 const links = z.record(z.string(), z.union([link, z.array(link)])).meta({
   id: 'Links',
-  description:
-    'The steps that are offered now, by name: `next`, `prev`, `cancel`, `skip`, `resend`, and others.',
+  description: 'The steps that are offered, by name: `next`, `prev`, `cancel`, `skip`, `resend`, and others.',
 })
 
 const handle = z
@@ -27,14 +26,14 @@ const handle = z
   .regex(/^00[\w-]{43}$/)
   .meta({
     id: 'Handle',
-    description: 'A handle: worthless without the device cookie of the browser that got it.',
+    description: 'A handle, useless without the device cookie of the browser that received it.',
   })
 
 /** Never in an answer, whatever the upstream does. */
 const never = z
   .never()
   .optional()
-  .meta({ override: { not: {} }, description: 'Never there.' })
+  .meta({ override: { not: {} }, description: 'Never present.' })
 
 const userProfile = z.looseObject({
   login: z.string().nullish(),
@@ -49,16 +48,16 @@ const embedded = z
     user: z
       .looseObject({ id: z.string().optional(), profile: userProfile.optional() })
       .optional()
-      .meta({ description: 'Who is signing in.' }),
+      .meta({ description: 'The user who signs in.' }),
     factors: z
       .unknown()
       .optional()
       .meta({ description: 'The factors to choose from, each with its own `_links`.' }),
-    factor: z.unknown().optional().meta({ description: 'The factor at work.' }),
+    factor: z.unknown().optional().meta({ description: 'The factor in use.' }),
     policy: z
       .unknown()
       .optional()
-      .meta({ description: 'What a new password must satisfy; may devices be remembered.' }),
+      .meta({ description: 'Rules for a new password, and whether devices may be remembered.' }),
     target: z.unknown().optional().meta({ description: 'Step-up: the app.' }),
     authentication: z.unknown().optional().meta({ description: 'Step-up: the app’s protocol.' }),
   })
@@ -67,17 +66,17 @@ const embedded = z
 const transactionFields = {
   stateToken: handle
     .optional()
-    .meta({ description: 'The handle: to be sent with every further step; it does not change.' }),
+    .meta({ description: 'The handle, to be sent with every further step. It does not change.' }),
   expiresAt: z
     .unknown()
     .optional()
     .meta({
-      description: 'When the transaction ends, in ISO 8601; it moves with every step.',
+      description: 'When the transaction ends, in ISO 8601. Every step renews it.',
       examples: ['2026-11-21T10:05:00.000Z'],
     }),
   sessionToken: handle.optional().meta({
     description:
-      'Only with `SUCCESS`, and where single sign-on is switched on: a handle for `/login/sessionCookieRedirect`.',
+      'Only with `SUCCESS`, if `SSO_REDIRECTS` is set: the SSO token, a handle for `/login/sessionCookieRedirect`.',
   }),
   recoveryToken: never,
   relayState: z.unknown().optional().meta({ description: 'As it was sent.' }),
@@ -86,7 +85,7 @@ const transactionFields = {
     .unknown()
     .optional()
     .meta({
-      description: 'Why a factor is not done yet.',
+      description: 'Why a factor is not verified yet.',
       examples: ['WAITING', 'REJECTED', 'TIMEOUT', 'CHALLENGE'],
     }),
   factorType: z.unknown().optional(),
@@ -106,7 +105,7 @@ export const transactionAnswer = z
       .min(1)
       .meta({
         description:
-          'Where the sign-in stands. `SUCCESS` has opened a session if `Set-Cookie` says so. A page needs to know none by heart: what can be done next stands in `_links`. New ones may come.',
+          'The state of the sign-in. `SUCCESS` has opened a session if there is a session cookie in `Set-Cookie`. A page can go by `_links` alone, which list the next steps. New values may appear.',
         examples: [
           'SUCCESS',
           'UNAUTHENTICATED',
@@ -143,7 +142,7 @@ export const recoveryAnswer = z
     status: z.literal('RECOVERY_CHALLENGE'),
     stateToken: handle
       .optional()
-      .meta({ description: 'The handle; not by mail, where the link in the mail leads on.' }),
+      .meta({ description: 'The handle. Missing for EMAIL, where the link in the email continues.' }),
     expiresAt: z.iso.datetime().optional(),
     relayState: z.string().optional().meta({ description: 'As it was sent.' }),
     factorResult: z.literal('WAITING').optional(),
@@ -175,7 +174,7 @@ export const pathParams = {
     .min(1)
     .meta({ description: 'The user’s id, as a link has it.', examples: ['00uExampleUser00001'] }),
   token: handle.meta({
-    description: 'The picture’s handle, as a link has it.',
+    description: 'The image’s handle, as a link has it.',
     examples: ['00example_handle_not_a_secret_000000000000000'],
   }),
 } as const

@@ -32,7 +32,7 @@ const STEP = {
   cookies: { device: 'required', session: 'used' },
   headers: ['Accept-Language', 'X-Device-Fingerprint'],
   responses: {
-    200: json('Where the sign-in stands now', transactionAnswer, ['Set-Cookie', ...RATE_LIMIT_HEADERS]),
+    200: json('The state of the sign-in', transactionAnswer, ['Set-Cookie', ...RATE_LIMIT_HEADERS]),
   },
   errors: STEP_ERRORS,
   passesErrorsOn: true,
@@ -47,7 +47,7 @@ const RECOVERY_START = {
   tag: 'Recovery',
   body: recoveryBody,
   responses: {
-    200: json('The same for known and unknown people', recoveryAnswer, ['Set-Cookie', ...RATE_LIMIT_HEADERS]),
+    200: json('The same for known and unknown users', recoveryAnswer, ['Set-Cookie', ...RATE_LIMIT_HEADERS]),
   },
 } as const satisfies Partial<Operation>
 
@@ -56,19 +56,19 @@ type Words = { readonly id: string } & Pick<Operation, 'tag' | 'summary' | 'desc
 /** What each step is called, by its path. */
 const STEPS: Readonly<Record<string, Words>> = {
   '/api/v1/authn/cancel': { id: 'cancel', tag: 'Sign-in', summary: 'Cancel the sign-in' },
-  '/api/v1/authn/previous': { id: 'previous', tag: 'Sign-in', summary: 'Go one step back' },
-  '/api/v1/authn/skip': { id: 'skip', tag: 'Sign-in', summary: 'Skip a step that need not be' },
+  '/api/v1/authn/previous': { id: 'previous', tag: 'Sign-in', summary: 'Go back one step' },
+  '/api/v1/authn/skip': { id: 'skip', tag: 'Sign-in', summary: 'Skip an optional step' },
   '/api/v1/authn/credentials/change_password': {
     id: 'changePassword',
     tag: 'Sign-in',
     summary: 'Change an expired or expiring password',
-    description: 'With `revokeSessions` every other session of the person ends, here and upstream.',
+    description: 'With `revokeSessions`, every other session of the user ends, here and at Okta.',
   },
   '/api/v1/authn/credentials/reset_password': {
     id: 'resetPassword',
     tag: 'Recovery',
     summary: 'Choose a new password',
-    description: 'With `revokeSessions` every other session of the person ends, here and upstream.',
+    description: 'With `revokeSessions`, every other session of the user ends, here and at Okta.',
   },
   '/api/v1/authn/recovery/answer': {
     id: 'answerRecoveryQuestion',
@@ -78,55 +78,55 @@ const STEPS: Readonly<Record<string, Words>> = {
   '/api/v1/authn/recovery/factors/:type/verify': {
     id: 'verifyRecoveryFactor',
     tag: 'Recovery',
-    summary: 'Send the code that came by text message or call',
+    summary: 'Verify the code that was sent by text message or call',
   },
   '/api/v1/authn/recovery/factors/:type/resend': {
     id: 'resendRecoveryFactor',
     tag: 'Recovery',
-    summary: 'Have the code sent again',
+    summary: 'Resend the code',
   },
   '/api/v1/authn/factors': { id: 'enrollFactor', tag: 'Factors', summary: 'Enrol a factor' },
   '/api/v1/authn/factors/:id/verify': {
     id: 'verifyFactor',
     tag: 'Factors',
-    summary: 'Verify a factor: choose it, send its code or answer, ask how a push stands',
+    summary: 'Verify a factor: choose it, send its code or answer, poll a push',
   },
   '/api/v1/authn/factors/:id/verify/resend': {
     id: 'resendChallenge',
     tag: 'Factors',
-    summary: 'Have the challenge sent again',
+    summary: 'Resend the challenge',
   },
   '/api/v1/authn/factors/:id/lifecycle/activate': {
     id: 'activateFactor',
     tag: 'Factors',
-    summary: 'Activate a factor that was enrolled',
+    summary: 'Activate an enrolled factor',
   },
   '/api/v1/authn/factors/:id/lifecycle/activate/poll': {
     id: 'pollActivation',
     tag: 'Factors',
-    summary: 'Ask how the activation stands',
+    summary: 'Poll the activation',
   },
   '/api/v1/authn/factors/:id/lifecycle/duoCallback': {
     id: 'completeDuo',
     tag: 'Factors',
-    summary: 'Hand in what the frame of Duo has signed',
+    summary: 'Submit the signed response of the Duo frame',
     description:
-      'A form, not JSON: the link `complete` of a Duo factor. The answer is empty; poll the link `next` afterwards.',
+      'A form, not JSON: the link `complete` of a Duo factor. The response is empty; poll the link `next` afterwards.',
   },
   '/api/v1/authn/factors/:id/lifecycle/resend': {
     id: 'resendActivation',
     tag: 'Factors',
-    summary: 'Have the activation code sent again',
+    summary: 'Resend the activation code',
   },
   '/api/v1/authn/factors/:id/lifecycle/activate/email': {
     id: 'mailActivationLink',
     tag: 'Factors',
-    summary: 'Have the activation link sent by mail',
+    summary: 'Send the activation link by email',
   },
   '/api/v1/authn/factors/:id/lifecycle/activate/sms': {
     id: 'textActivationLink',
     tag: 'Factors',
-    summary: 'Have the activation link sent by text message',
+    summary: 'Send the activation link by text message',
   },
   '/api/v1/users/:uid/factors/:id/lifecycle/activate': {
     id: 'activateUserFactor',
@@ -136,12 +136,12 @@ const STEPS: Readonly<Record<string, Words>> = {
   '/api/v1/users/:uid/factors/:id/lifecycle/activate/email': {
     id: 'mailUserActivationLink',
     tag: 'Factors',
-    summary: 'Have the activation link sent by mail, at the other path that links may have',
+    summary: 'Send the activation link by email, at the other path that links may have',
   },
   '/api/v1/users/:uid/factors/:id/lifecycle/activate/sms': {
     id: 'textUserActivationLink',
     tag: 'Factors',
-    summary: 'Have the activation link sent by text message, at the other path that links may have',
+    summary: 'Send the activation link by text message, at the other path that links may have',
   },
 }
 
@@ -151,9 +151,9 @@ export const AUTHN_OPERATIONS: Operations = {
     method: 'POST',
     path: '/api/v1/authn',
     tag: 'Sign-in',
-    summary: 'Begin a sign-in, ask where one stands, or step up',
+    summary: 'Begin a sign-in, get its state, or step up',
     description:
-      'Username and password, or an activation token, begin a sign-in; a handle alone asks where it stands; a handle with both credentials steps up. `context` is accepted and not used: the device token comes from the cookie.',
+      'Username and password, or an activation token, begin a sign-in. A handle alone gets its state. A handle with both credentials steps up. `context` is accepted and not used: the device token comes from the cookie.',
     body: primaryBody,
   },
   introspect: {
@@ -161,7 +161,7 @@ export const AUTHN_OPERATIONS: Operations = {
     method: 'POST',
     path: '/api/v1/authn/introspect',
     tag: 'Sign-in',
-    summary: 'Ask where a sign-in stands',
+    summary: 'Get the state of a sign-in',
     body: stateBody,
   },
   recoverPassword: {
@@ -179,7 +179,7 @@ export const AUTHN_OPERATIONS: Operations = {
     method: 'POST',
     path: '/api/v1/authn/recovery/token',
     tag: 'Recovery',
-    summary: 'Go on with the token of a recovery mail',
+    summary: 'Continue with the token of a recovery email',
     body: recoveryTokenBody,
   },
   ...Object.fromEntries(OPERATIONS.map(describeStep)),
@@ -199,12 +199,12 @@ export const AUTHN_OPERATIONS: Operations = {
     method: 'GET',
     path: '/api/v1/users/:uid/factors/:id/qr/:token',
     tag: 'Factors',
-    summary: 'The picture to scan when a factor is set up',
+    summary: 'The QR image to scan when a factor is set up',
     description: 'Only where this device was offered the link.',
     params: paramsOf('/api/v1/users/:uid/factors/:id/qr/:token'),
     responses: {
       200: {
-        description: 'The picture',
+        description: 'The image',
         content: Object.fromEntries(
           ['png', 'jpeg', 'gif', 'webp'].map((type) => [`image/${type}`, picture()]),
         ),
@@ -229,9 +229,13 @@ function describeStep({ path, body, query, encoding }: StepOperation): [string, 
       : { query: z.object(Object.fromEntries(query.map((name) => [name, queryFlags.shape[name]]))) }),
     body,
     encoding,
-    ...(encoding === 'form' ? { responses: { 200: json('Handed in', formAnswer, RATE_LIMIT_HEADERS) } } : {}),
+    ...(encoding === 'form' ? { responses: { 200: json('Accepted', formAnswer, RATE_LIMIT_HEADERS) } } : {}),
     ...(path === '/api/v1/authn/cancel'
-      ? { responses: { 200: json('It is over', cancelAnswer, ['Set-Cookie', ...RATE_LIMIT_HEADERS]) } }
+      ? {
+          responses: {
+            200: json('The sign-in is cancelled', cancelAnswer, ['Set-Cookie', ...RATE_LIMIT_HEADERS]),
+          },
+        }
       : {}),
   }
   return [id, operation]

@@ -11,15 +11,15 @@ const PAGE = {
 
 const OFFERED = {
   ...PAGE,
-  summary: 'Go to the very link that was offered in this sign-in',
-  description: 'Once. Every other parameter is dropped.',
+  summary: 'Follow a link that was offered in this sign-in',
+  description: 'Works once. All other parameters are dropped.',
   query: z.object({
     stateToken: z
       .string()
       .meta({ description: 'The handle.', examples: ['00example_handle_not_a_secret_000000000000000'] }),
   }),
   responses: {
-    302: { description: 'To the upstream, with the real token', headers: ['Location', 'Set-Cookie'] },
+    302: { description: 'To Okta, with the real token', headers: ['Location', 'Set-Cookie'] },
   },
   errors: { 401: ['E0000011'], 403: ['E0000006', 'E0000079'] },
 } as const satisfies Partial<Operation>
@@ -29,8 +29,8 @@ export const NAVIGATION_OPERATIONS = {
   beginStepUp: {
     ...PAGE,
     path: '/signin/step-up',
-    summary: 'Where the upstream sends the browser for a step-up that an app began',
-    description: 'With `STEP_UP=on`; else it is a 404.',
+    summary: 'Receive the browser from Okta for a step-up that an app began',
+    description: '404 unless `STEP_UP=on`.',
     cookies: { device: 'used' },
     query: z.object({
       stateToken: z
@@ -38,7 +38,7 @@ export const NAVIGATION_OPERATIONS = {
         .min(20)
         .max(512)
         .meta({
-          description: 'The upstream’s state token, which is kept here.',
+          description: 'Okta’s state token, which stays in the broker.',
           examples: ['00example-state-token-not-a-secret'],
         }),
     }),
@@ -62,24 +62,24 @@ export const NAVIGATION_OPERATIONS = {
   handOverSession: {
     ...PAGE,
     path: '/login/sessionCookieRedirect',
-    summary: 'Single sign-on: go on to an app',
-    description: 'With `SSO_REDIRECTS`. Once, and within five minutes.',
+    summary: 'Single sign-on: continue to an app',
+    description: 'Needs `SSO_REDIRECTS`. Works once, within five minutes.',
     query: z.object({
       token: z.string().meta({
-        description: 'The handle in the `sessionToken` of the answer that signed in.',
+        description: 'The SSO token: the handle in `sessionToken` of the response with `SUCCESS`.',
         examples: ['00example_handle_not_a_secret_000000000000000'],
       }),
       redirectUrl: z
         .url()
         .max(2048)
         .meta({
-          description: 'Where to, under one of `SSO_REDIRECTS`.',
+          description: 'The target, under one of `SSO_REDIRECTS`.',
           examples: ['https://app.example.com/start'],
         }),
     }),
     responses: {
       302: {
-        description: 'To the upstream, with the real session token',
+        description: 'To Okta, with the real session token',
         headers: ['Location', 'Set-Cookie'],
       },
     },

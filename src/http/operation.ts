@@ -66,15 +66,15 @@ const integer = { type: 'integer', minimum: 0 } as const
 export const REQUEST_HEADERS = {
   'X-Gatehouse-Session': {
     description:
-      'The public id of the session that the page speaks for: if it is another by now, 409, and nothing is done.',
+      'The public id of the session that the page was loaded with. If the browser has another session by now: 409, and nothing is done.',
     schema: text,
   },
   'X-Device-Fingerprint': {
-    description: 'Passes on to the sign-in API.',
+    description: 'Forwarded to the sign-in API.',
     schema: { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\x21-\\x7e]+$' },
   },
   'Accept-Language': {
-    description: 'Passes on to the sign-in API: the language of its messages.',
+    description: 'Forwarded to the sign-in API: the language of its messages.',
     schema: text,
   },
   'If-None-Match': { description: 'ETags that the caller has.', schema: text },
@@ -82,18 +82,19 @@ export const REQUEST_HEADERS = {
 
 export const RESPONSE_HEADERS = {
   'X-Request-Id': {
-    description: 'Names the request; in every log line of it, and the `errorId` of the broker’s own errors.',
+    description:
+      'The request id, which is in every log line of the request and is the `errorId` of the broker’s own errors.',
     schema: text,
   },
-  'Retry-After': { description: 'Seconds until it is worth another try.', schema: integer },
-  'X-Rate-Limit-Limit': { description: 'How many requests the limit allows.', schema: integer },
-  'X-Rate-Limit-Remaining': { description: 'How many of them are left.', schema: integer },
+  'Retry-After': { description: 'Seconds until a retry makes sense.', schema: integer },
+  'X-Rate-Limit-Limit': { description: 'The limit, in requests.', schema: integer },
+  'X-Rate-Limit-Remaining': { description: 'Requests left.', schema: integer },
   'X-Rate-Limit-Reset': {
-    description: 'When the limit starts anew, in seconds since 1970.',
+    description: 'When the limit is reset, in seconds since 1970.',
     schema: integer,
   },
-  ETag: { description: 'Of the data; when it was fetched does not count.', schema: text },
-  Age: { description: 'Seconds since the access service said so.', schema: integer },
+  ETag: { description: 'Over the data; the time of the fetch does not count.', schema: text },
+  Age: { description: 'Seconds since the access service was asked.', schema: integer },
   'Set-Cookie': { description: 'The device cookie, the session cookie, or both.', schema: text },
   'Clear-Site-Data': { description: '`"cache", "storage"`', schema: text },
   'X-Auth-Request-User': { description: 'The opaque user id, percent-encoded UTF-8.', schema: text },
@@ -102,7 +103,7 @@ export const RESPONSE_HEADERS = {
     schema: text,
   },
   'X-Auth-Request-Session': { description: 'The public id of the session.', schema: text },
-  Location: { description: 'Where the browser goes.', schema: { type: 'string', format: 'uri' } },
+  Location: { description: 'The target of the redirect.', schema: { type: 'string', format: 'uri' } },
 } as const
 
 export type ResponseHeader = keyof typeof RESPONSE_HEADERS

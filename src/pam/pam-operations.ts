@@ -32,7 +32,7 @@ const maxAge = text
   .transform(Number)
   .optional()
   .meta({
-    description: 'Data that are at most so many seconds old, by `Age`; 503 if there are none.',
+    description: 'Maximum age of the data in seconds, as in `Age`; 503 if newer data cannot be had.',
     override: ({ jsonSchema }: JsonSchema) => asInteger(jsonSchema, { minimum: 0 }),
   })
 
@@ -52,7 +52,7 @@ const directoryQuery = z
       .transform(Number)
       .optional()
       .meta({
-        description: 'How many groups a page has.',
+        description: 'Number of groups on a page.',
         override: ({ jsonSchema }: JsonSchema) =>
           asInteger(jsonSchema, { minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT }),
       }),
@@ -61,13 +61,13 @@ const directoryQuery = z
       .default('id')
       .meta({
         description:
-          'By name: without regard to case, by code units in every locale, groups of one name by id.',
+          '`name`: case-insensitive, by code units in every locale; groups of the same name by id.',
       }),
     cursor: z
       .string({ error: NO_CURSOR })
       .max(MAX_CURSOR, { error: NO_CURSOR, abort: true })
       .optional()
-      .meta({ description: 'The `nextCursor` of the page before, in the same order.' }),
+      .meta({ description: 'The `nextCursor` of the previous page, with the same `sort`.' }),
   })
   .refine(({ sort, cursor }) => cursor === undefined || isCursor(sort, cursor), {
     error: NO_CURSOR,
@@ -77,16 +77,16 @@ const directoryQuery = z
 const groupFields = {
   id: z.guid(),
   name: z.string().min(1),
-  roles: z.array(z.string()).meta({ description: 'As the access service names them; new ones may come.' }),
+  roles: z.array(z.string()).meta({ description: 'As the access service names them; new ones may appear.' }),
 }
 const group = z.strictObject(groupFields).meta({ id: 'Group' })
 
 const meta = z
   .strictObject({
-    fetchedAt: z.iso.datetime().meta({ description: 'When the access service said so.' }),
+    fetchedAt: z.iso.datetime().meta({ description: 'When the access service was asked.' }),
     stale: z.boolean().meta({
       description:
-        'Older than a list is fresh: it is being asked for anew, or could not be. `fetchedAt` tells how old.',
+        'Older than a fresh list: it is being refreshed, or the refresh failed. `fetchedAt` tells its age.',
     }),
   })
   .meta({ id: 'LookupMeta' })
@@ -95,11 +95,11 @@ const role = z.enum(ROLES).meta({ id: 'Role' })
 
 const access = z
   .strictObject({
-    user: z.string().min(1).meta({ description: 'The name at the access service.' }),
+    user: z.string().min(1).meta({ description: 'The user name at the access service.' }),
     groups: z.array(group),
     roles: z.array(role).meta({ description: 'The union of what the groups grant.' }),
-    maximalRoles: z.array(role).meta({ description: 'Those of them that no other one covers.' }),
-    unknownRoles: z.array(z.string()).meta({ description: 'Roles of which this broker has not heard.' }),
+    maximalRoles: z.array(role).meta({ description: 'The roles that no other role of the user includes.' }),
+    unknownRoles: z.array(z.string()).meta({ description: 'Roles that the broker does not know.' }),
     meta,
   })
   .meta({ id: 'Access' })
@@ -107,7 +107,10 @@ const access = z
 const groupPage = z
   .strictObject({
     list: z.array(group),
-    nextCursor: z.string().nullable().meta({ description: 'Asks for the next page; null on the last one.' }),
+    nextCursor: z
+      .string()
+      .nullable()
+      .meta({ description: 'The `cursor` of the next page; null on the last one.' }),
     meta,
   })
   .meta({ id: 'GroupPage' })
@@ -143,22 +146,23 @@ const lookup = (schema: z.ZodType) =>
   ({
     method: 'GET',
     tag: 'Access',
+    loadKind: 'pam',
     cookies: { session: 'required' },
     headers: ['If-None-Match'],
     responses: {
       200: json('Found', schema, ['ETag', 'Age']),
-      304: { description: 'As before: the ETag is one of `If-None-Match`.', headers: ['ETag', 'Age'] },
+      304: { description: 'Unchanged: the ETag is one of `If-None-Match`.', headers: ['ETag', 'Age'] },
     },
   }) as const satisfies Partial<Operation>
 
-const WITHOUT_PAM = 'Without `PAM_BASE_URL` it is a 404.'
-const DIRECTORY_ONLY = `Where \`PAM_DIRECTORY\` allows this person to. ${WITHOUT_PAM}`
+const WITHOUT_PAM = '404 if `PAM_BASE_URL` is not set.'
+const DIRECTORY_ONLY = `Only for users that \`PAM_DIRECTORY\` allows. ${WITHOUT_PAM}`
 
 export const PAM_OPERATIONS = {
   getAccess: {
     ...lookup(access),
     path: '/api/v1/pam/me',
-    summary: 'One’s own groups and roles',
+    summary: 'The user’s own groups and roles',
     description: WITHOUT_PAM,
     query: lookupQuery,
     errors: ERRORS,

@@ -22,11 +22,12 @@ export const FORWARD_AUTH_OPERATIONS = {
     path: FORWARD_AUTH,
     getFrom: 'any-site',
     tag: 'Session',
-    summary: 'Who is signed in, for a proxy',
+    loadKind: 'session',
+    summary: 'The signed-in user, for a proxy',
     description:
-      'For the sub-request of a proxy in front of an application: nginx `auth_request`, Traefik `forwardAuth`, Envoy `ext_authz`, Caddy `forward_auth`. No answer has a body. It keeps the session alive.',
+      'For the sub-request of a proxy in front of an application: nginx `auth_request`, Traefik `forwardAuth`, Envoy `ext_authz`, Caddy `forward_auth`. No response has a body. It keeps the session alive.',
     cookies: { session: 'required' },
-    responses: { 200: { description: 'Somebody is.', headers: IDENTITY_HEADERS } },
+    responses: { 200: { description: 'Signed in.', headers: IDENTITY_HEADERS } },
     withoutBody: true,
   },
 } as const satisfies Operations

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { json, type Operations } from '../http/operation.ts'
 
-const publicId = z.uuid().meta({ description: 'A public id, safe to show; never the cookie’s.' })
+const publicId = z.uuid().meta({ description: 'A public id, safe to show; never that of the cookie.' })
 const link = (...allow: readonly string[]) =>
   z.strictObject({ href: z.url(), hints: z.strictObject({ allow: z.array(z.enum(allow)) }) })
 const time = (description: string) => z.iso.datetime().meta({ description })
 
 const profile = z.record(z.string(), z.unknown()).meta({
-  description: 'As the sign-in API says it: firstName, lastName, locale, timeZone, login.',
+  description: 'As the sign-in API has it: firstName, lastName, locale, timeZone, login.',
 })
 
 const session = z
@@ -17,9 +17,9 @@ const session = z
     login: z.string(),
     profile,
     status: z.literal('ACTIVE'),
-    createdAt: time('When it was opened.'),
-    expiresAt: time('When it ends, however much it is used.'),
-    idleExpiresAt: time('When it ends if it is not used.'),
+    createdAt: time('When the session was opened.'),
+    expiresAt: time('When the session ends even if it is used.'),
+    idleExpiresAt: time('When the session ends if it is not used.'),
     amr: z.array(z.string()).meta({
       description: 'Authentication methods by their names in RFC 8176.',
       examples: [['pwd', 'otp', 'mfa']],
@@ -30,38 +30,43 @@ const session = z
 
 const user = z
   .strictObject({
-    id: z.string().min(1).meta({ description: 'The org’s id of this person.' }),
+    id: z.string().min(1).meta({ description: 'The org’s id of this user.' }),
     status: z.literal('ACTIVE'),
     profile: profile.and(z.looseObject({ login: z.string() })),
   })
-  .meta({ id: 'User', description: 'Who is signed in, in the form of the org’s users API.' })
+  .meta({ id: 'User', description: 'The signed-in user, in the form of the org’s users API.' })
 
 const ownSessions = z
   .strictObject({
     sessions: z.array(
       z.strictObject({
         id: publicId,
-        createdAt: time('When it was opened.'),
-        lastSeenAt: time('When it was used last, to the minute.'),
-        expiresAt: time('When it ends, however much it is used.'),
-        current: z.boolean().meta({ description: 'The one that asks.' }),
+        createdAt: time('When the session was opened.'),
+        lastSeenAt: time('When the session was last used, to the minute.'),
+        expiresAt: time('When the session ends even if it is used.'),
+        current: z.boolean().meta({ description: 'Whether it is the session of this request.' }),
         userAgent: z.string(),
       }),
     ),
   })
-  .meta({ id: 'Sessions', description: 'One’s own living sessions, the newest first.' })
+  .meta({ id: 'Sessions', description: 'The user’s own sessions, the newest first.' })
 
 const publicIdParam = z.object({
   publicId: publicId.meta({
-    description: 'The id of one of one’s own sessions.',
+    description: 'The id of one of the user’s own sessions.',
     examples: ['4f7c7a3e-5d0b-4c1e-9a55-0c3f5f1f7a10'],
   }),
 })
 
 const NOT_FOUND = { 404: ['E0000007'] } as const
 const ME = '/api/v1/sessions/me'
-const SESSION = { tag: 'Session', cookies: { session: 'used' }, errors: NOT_FOUND } as const
-const OWN_SESSION = { tag: 'Session', cookies: { session: 'required' } } as const
+const SESSION = {
+  tag: 'Session',
+  loadKind: 'session',
+  cookies: { session: 'used' },
+  errors: NOT_FOUND,
+} as const
+const OWN_SESSION = { tag: 'Session', loadKind: 'session', cookies: { session: 'required' } } as const
 
 /** The session of this browser. */
 export const SESSION_OPERATIONS = {
@@ -69,9 +74,9 @@ export const SESSION_OPERATIONS = {
     ...SESSION,
     method: 'GET',
     path: ME,
-    summary: 'Who is signed in',
+    summary: 'The current session',
     description:
-      'A page calls it first: it gives the browser its device cookie too. It does not keep the session alive.',
+      'A page calls it first, because it also sets the device cookie. It does not keep the session alive.',
     cookies: { session: 'used', device: 'used' },
     responses: { 200: json('The session', session, ['Set-Cookie']) },
   },
@@ -81,24 +86,24 @@ export const SESSION_OPERATIONS = {
     path: ME,
     summary: 'Sign out',
     description: 'The device cookie stays.',
-    responses: { 204: { description: 'The session is over.', headers: ['Set-Cookie', 'Clear-Site-Data'] } },
+    responses: { 204: { description: 'The session has ended.', headers: ['Set-Cookie', 'Clear-Site-Data'] } },
   },
   refreshSession: {
     ...SESSION,
     method: 'POST',
     path: `${ME}/lifecycle/refresh`,
     summary: 'Keep the session alive',
-    responses: { 200: json('The session, moved', session) },
+    responses: { 200: json('The extended session', session) },
   },
   getUser: {
     ...OWN_SESSION,
     method: 'GET',
     path: '/api/v1/users/me',
-    summary: 'Who is signed in, as a user',
+    summary: 'The signed-in user, in the form of the users API',
     description:
-      'What the browser library’s `session.get()` answers has a `user()` that asks for it. It says what the session knows ' +
-      'since the sign-in; nothing is asked of the org. It does not keep the session alive.',
-    responses: { 200: json('The person', user) },
+      'The `user()` of the browser library’s `session.get()` calls it. It returns what the session has known ' +
+      'since the sign-in; Okta is not called. It does not keep the session alive.',
+    responses: { 200: json('The user', user) },
   },
 } as const satisfies Operations
 
@@ -108,25 +113,25 @@ export const OWN_SESSIONS_OPERATIONS = {
     ...OWN_SESSION,
     method: 'GET',
     path: '/api/v1/sessions',
-    summary: 'One’s own sessions',
+    summary: 'The user’s own sessions',
     description: 'It does not keep the session alive.',
-    responses: { 200: json('All of them, the current one marked', ownSessions) },
+    responses: { 200: json('All sessions, the current one marked', ownSessions) },
   },
   endOtherSessions: {
     ...OWN_SESSION,
     method: 'DELETE',
     path: '/api/v1/sessions',
-    summary: 'End all one’s other sessions',
-    responses: { 204: { description: 'All but the current one are over.' } },
+    summary: 'End all other sessions of the user',
+    responses: { 204: { description: 'All but the current session have ended.' } },
   },
   endSession: {
     ...OWN_SESSION,
     method: 'DELETE',
     path: '/api/v1/sessions/:publicId',
-    summary: 'End one of one’s own sessions',
-    description: 'Of the current one it is a sign-out, like `DELETE /api/v1/sessions/me`.',
+    summary: 'End one of the user’s own sessions',
+    description: 'For the current session, this is a sign-out, like `DELETE /api/v1/sessions/me`.',
     params: publicIdParam,
-    responses: { 204: { description: 'It is over.', headers: ['Set-Cookie', 'Clear-Site-Data'] } },
+    responses: { 204: { description: 'The session has ended.', headers: ['Set-Cookie', 'Clear-Site-Data'] } },
     errors: NOT_FOUND,
   },
 } as const satisfies Operations

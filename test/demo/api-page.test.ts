@@ -95,7 +95,7 @@ test('every operation has an example request, and an example response where it a
     ({ responses }) => responses[200]?.content?.['application/json'] !== undefined,
   )
   expect(await page.getByLabel('Example response').count()).toBe(answering.length)
-  await page.getByText('Begin a sign-in, ask where').click()
+  await page.getByText('Begin a sign-in, get its state').click()
   const authenticate = page.locator('#authenticate')
   await authenticate.getByLabel('Example request').getByText('"username": "tomas.berg@example.com"').waitFor()
   await authenticate.getByLabel('Example response').getByText('"status": "MFA_REQUIRED"').waitFor()
