@@ -1,15 +1,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-export interface GarbageCollectorParts {
-  readonly collect?: () => void
-  /** Calls it when the stack no longer holds what was dropped. */
-  readonly defer?: (work: () => void) => void
-  readonly now?: () => number
-}
-
-/** `dropped`: this many received bytes are no longer used. */
 export interface GarbageCollector {
+  /** So many received bytes are no longer used. */
   dropped(bytes: number): void
 }
 
@@ -17,36 +10,34 @@ export interface GarbageCollector {
  * Collects garbage soon after bodies were evicted. V8 alone would keep some 50 MB of them before its next collection, so a
  * client that sends bodies only to have them evicted could make the process grow by that much.
  */
-export function createGarbageCollector({
-  collect = fullCollection(),
-  defer = setImmediate,
+export function createGarbageCollector(
+  collect: () => void = fullCollection(),
   now = () => performance.now(),
-}: GarbageCollectorParts = {}): GarbageCollector {
+): GarbageCollector {
   let droppedBytes = 0
-  let mayCollectAt = Number.NEGATIVE_INFINITY
+  let notBeforeMs = Number.NEGATIVE_INFINITY
   const run = () => {
     const startedAt = now()
     collect()
-    const tookMs = now() - startedAt
-    mayCollectAt = startedAt + Math.max(EVERY_MS, tookMs / MOST_OF_THE_TIME)
+    notBeforeMs = startedAt + Math.max(INTERVAL_MS, (now() - startedAt) / MAX_SHARE_OF_TIME)
   }
   return {
     dropped(bytes) {
       droppedBytes += bytes
-      if (droppedBytes < AFTER_BYTES || now() < mayCollectAt) return
+      if (droppedBytes < AFTER_BYTES || now() < notBeforeMs) return
       droppedBytes = 0
-      mayCollectAt = Number.POSITIVE_INFINITY // until this one is done
-      defer(run)
+      notBeforeMs = Number.POSITIVE_INFINITY // until this one is done
+      setImmediate(run) // the stack still refers to what was dropped
     },
   }
 }
 
 const AFTER_BYTES = 4_194_304
-const EVERY_MS = 500
-/** A collection takes some 10 ms, a large heap takes it ten times as long; nothing else is done meanwhile. */
-const MOST_OF_THE_TIME = 0.1
+const INTERVAL_MS = 500
+/** A collection takes some 10 ms, of a large heap ten times as long, and nothing else is done meanwhile. */
+const MAX_SHARE_OF_TIME = 0.1
 
-/** V8's own function, which Node hides unless it is asked for. */
+/** V8's own function, which Node hides without this flag. */
 function fullCollection(): () => void {
   setFlagsFromString('--expose-gc')
   const collect: unknown = runInNewContext('gc')

@@ -8,18 +8,15 @@ import {
   type LogThrottleOptions,
 } from '../observability/log-throttle.ts'
 import type { Logger } from '../observability/logger.ts'
-import type { Metrics } from '../observability/metrics.ts'
-import { contextOf } from './request-context.ts'
+import { contextOf, type RequestRecords } from './request-context.ts'
 import type { Route } from './routes.ts'
 
-export interface CrossSiteOptions {
+export interface CrossSiteOptions extends RequestRecords {
   /** PUBLIC_URL's origin and ALLOWED_ORIGINS. */
   readonly origins: readonly string[]
   readonly bearsSessionCookie: (req: IncomingMessage) => boolean
   /** Of warnings: one for each origin. */
   readonly logThrottle: LogThrottleOptions
-  readonly log: Logger
-  readonly metrics: Metrics
 }
 
 export interface CrossSiteRules {

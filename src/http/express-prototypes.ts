@@ -9,8 +9,8 @@ import { discardBody } from './request-body.ts'
  *
  * Undefined for a listener that is no Express application.
  */
-export function expressPrototypes(app: RequestListener): ExpressPrototypes | undefined {
-  if (!hasPrototypes(app)) return undefined
+export function expressPrototypes(app: RequestListener) {
+  if (!isExpress(app)) return undefined
   // Classes: V8 knows beforehand how many fields an instance of a class that extends another will have.
   // With functions, every response grew field by field, which took a tenth of a session check.
   class Request extends IncomingMessage {}
@@ -20,27 +20,13 @@ export function expressPrototypes(app: RequestListener): ExpressPrototypes | und
       return super.end(chunk, encoding as BufferEncoding, done as () => void)
     }
   }
-  app.request = inheriting(Request.prototype, app.request)
-  app.response = inheriting(Response.prototype, app.response)
+  app.request = Object.setPrototypeOf(Request.prototype, app.request)
+  app.response = Object.setPrototypeOf(Response.prototype, app.response)
   return { IncomingMessage: Request, ServerResponse: Response }
 }
 
-interface ExpressPrototypes {
-  readonly IncomingMessage: typeof IncomingMessage
-  readonly ServerResponse: typeof ServerResponse<IncomingMessage>
-}
-
-interface HasPrototypes {
-  request: IncomingMessage
-  response: ServerResponse
-}
-
-function hasPrototypes(app: unknown): app is HasPrototypes {
-  return typeof app === 'function' && 'request' in app && 'response' in app
-}
-
-function inheriting<Prototype extends object>(prototype: Prototype, from: Prototype): Prototype {
-  return Object.setPrototypeOf(prototype, from)
+function isExpress(app: RequestListener): app is RequestListener & Record<'request' | 'response', object> {
+  return 'request' in app && 'response' in app
 }
 
 /**

@@ -3,7 +3,8 @@ import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as nextCheck } from 'node:timers/promises'
 import { type Connections, createConnections } from './connections.ts'
 import { expressPrototypes } from './express-prototypes.ts'
-import { type RequestRecords, refuseExpectation, refuseMalformed } from './refuse-malformed.ts'
+import { refuseExpectation, refuseMalformed } from './refuse-malformed.ts'
+import type { RequestRecords } from './request-context.ts'
 
 /** An HTTP listener with time limits, which can be stopped without cutting a request off. */
 export interface Listener {

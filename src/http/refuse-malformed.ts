@@ -9,17 +9,9 @@ import {
   tooLong,
   unmetExpectation,
 } from '../errors.ts'
-import type { Logger } from '../observability/logger.ts'
-import type { Metrics } from '../observability/metrics.ts'
 import { socketAddress } from './client-address.ts'
 import { sendError } from './present-error.ts'
-import { contextIfBegun } from './request-context.ts'
-
-/** Where a refused request is logged and measured, as `beginRequest` does with all others. */
-export interface RequestRecords {
-  readonly log: Logger
-  readonly metrics: Metrics
-}
+import { contextIfBegun, type RequestRecords } from './request-context.ts'
 
 /**
  * Answers requests that Node refuses (no HTTP, headers too large, too slow) with the one error shape, and closes the

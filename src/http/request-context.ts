@@ -41,10 +41,14 @@ export function setContext(req: IncomingMessage, res: ServerResponse, context: R
   res.setHeader('X-Request-Id', context.requestId)
 }
 
-export interface BeginRequestOptions {
-  readonly isTrustedProxy: TrustedProxies
+/** Where requests are logged and measured. */
+export interface RequestRecords {
   readonly log: Logger
   readonly metrics: Metrics
+}
+
+export interface BeginRequestOptions extends RequestRecords {
+  readonly isTrustedProxy: TrustedProxies
 }
 
 /** The first middleware: sets the request's context; writes one log line and one measurement when it is over. */
@@ -103,11 +107,9 @@ function contextFrom(
   }
 }
 
-export interface RefuseUnknownAddressOptions {
+export interface RefuseUnknownAddressOptions extends RequestRecords {
   /** One line for each proxy's address. */
   readonly logThrottle: LogThrottleOptions
-  readonly log: Logger
-  readonly metrics: Metrics
 }
 
 /**
