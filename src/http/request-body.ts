@@ -31,7 +31,7 @@ export interface JsonBodyOptions {
 export function jsonBody({ limitBytes, findRoutes }: JsonBodyOptions): RequestHandler {
   return function jsonBody(req, _res, next) {
     if (req.method === 'GET' || req.method === 'HEAD') {
-      discardBody(req) // otherwise Node would keep it piece by piece
+      if (hasBody(req)) discardBody(req) // otherwise Node would keep it piece by piece
       return next()
     }
     if (!hasBody(req)) {
@@ -63,8 +63,8 @@ export function announcedBytes({ headers }: IncomingMessage): number | undefined
 /** How much of a body has arrived. */
 interface Arrival {
   received: number
-  /** Of bytes that were not kept. */
-  discarded: number
+  /** Bytes that were not kept; undefined unless the rest of the body is discarded. */
+  discarded?: number
   /** Stops reading, and answers with this error; undefined for a body that is not read. */
   stop?: (answer: BrokerError) => void
 }
@@ -76,16 +76,15 @@ export function arrivalOf(req: IncomingMessage): Readonly<Arrival> | undefined {
   return arrivals.get(req)
 }
 
-const discarding = new WeakSet<IncomingMessage>()
-
 /** Reads and drops the rest of a body, so that its connection can serve the next request. */
 export function discardBody(req: IncomingMessage): void {
-  if (req.complete || discarding.has(req)) return
-  discarding.add(req)
-  const arrival = arrivals.get(req) ?? { received: 0, discarded: 0 }
+  if (req.complete) return
+  const arrival: Arrival = arrivals.get(req) ?? { received: 0 }
+  if (arrival.discarded !== undefined) return
+  arrival.discarded = 0
   arrivals.set(req, arrival)
   req.on('data', ({ length }: Buffer) => {
-    arrival.discarded += length
+    arrival.discarded = (arrival.discarded ?? 0) + length
   })
 }
 
@@ -104,7 +103,7 @@ function readBody(
     buffer = NOTHING
     done(error, body)
   }
-  const arrival: Arrival = { received: 0, discarded: 0, stop }
+  const arrival: Arrival = { received: 0, stop }
   arrivals.set(req, arrival)
 
   function take(chunk: Buffer): void {
@@ -177,7 +176,7 @@ export function unfinishedBytes(req: Request, res: ServerResponse): () => number
     const head = res.writableEnded ? 0 : headers
     const arrival = arrivalOf(req)
     if (announced !== undefined) return head + (arrival?.stop === undefined ? 0 : announced)
-    const { received, discarded } = arrival ?? { received: 0, discarded: 0 }
+    const { received = 0, discarded = 0 } = arrival ?? {}
     const buffer = res.writableEnded ? 0 : 2 * received // it grows by doubling
     const around = wireBytes() - headText - received - discarded // each byte may be a trailer, kept by Node
     return head + buffer + BYTES_PER_STRING * Math.max(0, around)
