@@ -3,16 +3,15 @@ import { failureOfReply } from './redis-errors.ts'
 import type { Replies } from './redis-scripts.ts'
 
 /** Sends one operation of `redis-scripts.ts`, on keys of one slot. */
-export type CallRedis = <Name extends keyof Replies>(
-  name: Name,
-  keys: readonly string[],
-  args: readonly (string | number)[],
-) => Promise<Replies[Name]>
+export type CallRedis = <Name extends keyof Replies>(call: RedisCall<Name>) => Promise<Replies[Name]>
 
-interface Call {
-  readonly name: keyof Replies
+export interface RedisCall<Name extends keyof Replies = keyof Replies> {
+  readonly name: Name
   readonly keys: readonly string[]
   readonly args: readonly (string | number)[]
+}
+
+interface Waiting extends RedisCall {
   resolve(reply: unknown): void
   reject(error: unknown): void
 }
@@ -29,20 +28,15 @@ const MAX_WAIT_MS = 20
  * commands too.
  */
 export function createRedisBatch(client: Redis | Cluster): CallRedis {
-  const add = client.isCluster ? (call: Call) => void send(client, [call]) : createGatherer(client)
+  const add = client.isCluster ? (call: Waiting) => void send(client, [call]) : createGatherer(client)
 
-  return <Name extends keyof Replies>(
-    name: Name,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-  ): Promise<Replies[Name]> =>
-    new Promise((resolve, reject) => {
-      // Replies says what Redis answers to the name
-      const call: Call = { name, keys, args, resolve: resolve as Call['resolve'], reject }
-      const read = READS[name]
-      if (read === undefined) add(call)
-      else read(client, keys[0] ?? '').then(call.resolve, reject)
-    })
+  return <Name extends keyof Replies>(call: RedisCall<Name>) => {
+    const read = READS[call.name]
+    const reply =
+      read?.(client, call.keys[0] ?? '') ??
+      new Promise<unknown>((resolve, reject) => add({ ...call, resolve, reject }))
+    return reply as Promise<Replies[Name]> // `Replies` says what Redis answers to the name
+  }
 }
 
 const READS: { readonly [name: string]: (client: Redis | Cluster, key: string) => Promise<unknown> } = {
@@ -50,8 +44,8 @@ const READS: { readonly [name: string]: (client: Redis | Cluster, key: string) =
   indexAll: (client, key) => client.hgetall(key),
 }
 
-function createGatherer(client: Redis | Cluster): (call: Call) => void {
-  let waiting: Call[] = []
+function createGatherer(client: Redis | Cluster): (call: Waiting) => void {
+  let waiting: Waiting[] = []
   let batchesSent = 0
   let isPlanned = false
   let longest: NodeJS.Timeout | undefined
@@ -86,7 +80,7 @@ function createGatherer(client: Redis | Cluster): (call: Call) => void {
 }
 
 /** Never rejects: each caller is told. */
-async function send(client: Redis | Cluster, calls: readonly Call[]): Promise<void> {
+async function send(client: Redis | Cluster, calls: readonly Waiting[]): Promise<void> {
   try {
     const keys = calls.flatMap((call) => call.keys)
     const args = calls.flatMap((call) => [call.name, call.keys.length, call.args.length, ...call.args])
@@ -97,7 +91,7 @@ async function send(client: Redis | Cluster, calls: readonly Call[]): Promise<vo
   }
 }
 
-function answer(call: Call, reply: readonly [ok: 0 | 1, reply: unknown] | undefined): void {
+function answer(call: Waiting, reply: readonly [ok: 0 | 1, reply: unknown] | undefined): void {
   if (reply?.[0] === 1) call.resolve(reply[1])
   else call.reject(failureOfReply(String(reply?.[1] ?? 'ERR no reply')))
 }

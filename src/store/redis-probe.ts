@@ -11,8 +11,7 @@ export async function probeRedis(call: CallRedis): Promise<void> {
   await Promise.all(
     (Object.keys(SAMPLES) as OperationName[]).map((name) => {
       const { request } = OPERATIONS[name] as RedisOperation<OperationName>
-      const { keys, args } = request(...SAMPLES[name])
-      return call(name, keys, args)
+      return call({ name, ...request(...SAMPLES[name]) })
     }),
   )
 }

@@ -23,8 +23,8 @@ export function createRedisStore({ connection, onFailure = () => {} }: RedisStor
   }
   const operations = createOperations(async (name, parameters) => {
     const { request, result } = OPERATIONS[name]
-    const { keys, args, isRepeatable } = request(...parameters)
-    const reply = await run((call) => call(name, keys, args), isRepeatable)
+    const { isRepeatable, ...sent } = request(...parameters)
+    const reply = await run((call) => call({ name, ...sent }), isRepeatable)
     return result(reply, ...parameters)
   })
   return {

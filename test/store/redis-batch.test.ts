@@ -105,7 +105,7 @@ describe('operations that are asked for while Redis owes replies', () => {
       if (isFirst) await paid
       return reply
     }
-    const set = (key: string) => call('set', [key], ['1', 60_000, ''])
+    const set = (key: string) => call({ name: 'set', keys: [key], args: ['1', 60_000, ''] })
     const asked = [set('gatehouse:first')]
     await turns()
     for (const n of numbers(3)) {
@@ -150,7 +150,10 @@ test('what could not be sent is sent for all who asked, once there is a connecti
   const { redis, scripts } = await harness()
   const { client, connection } = await connectClient(redis.url)
   const asked = numbers(3).map((n) =>
-    connection.run((call) => call('set', [`gatehouse:n:${n}`], ['', 60_000, 'NX']), false),
+    connection.run(
+      (call) => call({ name: 'set', keys: [`gatehouse:n:${n}`], args: ['', 60_000, 'NX'] }),
+      false,
+    ),
   )
   client.disconnect() // they wait for the end of the turn
   expect(await Promise.all(asked)).toEqual([1, 1, 1])
@@ -163,7 +166,7 @@ test('what is written does not wait for what is read', async () => {
   redis.pause()
   const read = client.get('gatehouse:a')
   await nextTurn()
-  const written = call('set', ['gatehouse:a'], ['1', 60_000, ''])
+  const written = call({ name: 'set', keys: ['gatehouse:a'], args: ['1', 60_000, ''] })
   await nextTurn()
   await nextTurn()
   expect(client.autoPipelineQueueSize).toBe(0)
