@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js'
 import { Refusal } from './config-error.ts'
 import { listOf } from './plain-values.ts'
 
-/** What a listener binds to: an address, or a name that the system resolves. */
+/** What a listener binds to: an address, or a host name. */
 export function listenHost(text: string): string {
   if (isIP(text) === 0 && !/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i.test(text)) {
     throw new Refusal('must be an IP address or a host name')
@@ -22,8 +22,8 @@ export function port(text: string): number {
 }
 
 /**
- * One entry of `TRUST_PROXY` as a CIDR. What would trust everybody is refused: then anybody could write the
- * address that limits, logs and the upstream go by.
+ * One entry of `TRUST_PROXY` as a CIDR. An entry that trusts every address is refused: any client could then forge the address that
+ * limits, logs and the upstream use.
  */
 export function trustedProxy(text: string): string {
   if (/^(\*|true|yes|on|all)$/i.test(text)) {
@@ -53,10 +53,10 @@ export function trustedProxy(text: string): string {
   return `${address.toLowerCase()}/${bits === undefined ? max : Number(bits)}`
 }
 
-/** `TRUST_PROXY` as a whole: no entry is too wide, and neither are all of them together. */
+/** `TRUST_PROXY` as a whole: neither one entry nor all of them together may cover every address. */
 export function trustedProxies(text: string): readonly string[] {
   const cidrs = listOf(trustedProxy)(text)
-  if (EVERYBODY.some((everybody) => isCovered(everybody, cidrs.map(rangeOf)))) {
+  if (ALL_ADDRESSES.some((range) => isCovered(range, cidrs.map(rangeOf)))) {
     throw new Refusal(
       'must not hold every address, not by several entries either: trusting everybody lets anybody forge the client address',
     )
@@ -91,8 +91,8 @@ function isCovered(wanted: Range, by: readonly Range[]): boolean {
   return false
 }
 
-/** What an address on the internet can be: unicast, from 1.0.0.0 to 223.255.255.255, and 2000::/3. */
-const EVERYBODY: readonly Range[] = [
+/** The unicast addresses of the internet: 1.0.0.0 to 223.255.255.255, and 2000::/3. */
+const ALL_ADDRESSES: readonly Range[] = [
   { family: 'ipv4', first: rangeOf('1.0.0.0/32').first, last: rangeOf('223.0.0.0/8').last },
   rangeOf('2000::/3'),
 ]

@@ -1,7 +1,5 @@
 import { Refusal } from './config-error.ts'
 
-/** Parsers of the simple values; each throws a Refusal that does not hold the value. */
-
 /** A whole number in decimal digits. */
 export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
@@ -21,7 +19,7 @@ export function oneOf<const T extends string>(...choices: readonly T[]): (text: 
 
 export const onOrOff = (text: string): boolean => oneOf('on', 'off')(text) === 'on'
 
-/** Comma-separated; empty entries do not count, double ones count once. A refusal names the entry by its place. */
+/** Comma-separated, without empty and repeated entries. A refusal names the entry by its position. */
 export function listOf<T>(parse: (entry: string) => T, separator = /,/): (text: string) => readonly T[] {
   return (text) => {
     const entries = text.split(separator).map((entry) => entry.trim())
@@ -43,7 +41,7 @@ export function listOf<T>(parse: (entry: string) => T, separator = /,/): (text: 
   }
 }
 
-/** Lower case; a single label is allowed, as Windows domains have it. */
+/** Lower case. A single label is allowed: Windows domains have one. */
 export function domain(text: string): string {
   if (text.startsWith('@')) throw new Refusal('must be a domain without the @')
   const name = text.toLowerCase()
@@ -54,7 +52,7 @@ export function domain(text: string): string {
 const LABEL = '[\\p{L}\\p{N}](?:[\\p{L}\\p{M}\\p{N}_-]{0,61}[\\p{L}\\p{M}\\p{N}])?'
 const DOMAIN = new RegExp(`^${LABEL}(?:\\.${LABEL})*$`, 'u')
 
-/** One line to do with secrets that go into a header or a body as they are. */
+/** For secrets that go into a header or a body unchanged. */
 export function visibleAscii(text: string): string {
   if (!/^[\x21-\x7e]+$/.test(text)) throw new Refusal('must be visible ASCII characters without spaces')
   return text

@@ -1,8 +1,8 @@
 import { getDomain } from 'tldts'
 
 /**
- * Why a page of `origin` would not get our cookies back: they are SameSite, and the two are not the same site
- * (schemeful: scheme and registrable domain, by the public suffix list, its private part too). Undefined: it would.
+ * Why a page of `origin` could not use the cookies, which are SameSite: the two origins are not the same site (scheme and registrable
+ * domain, by the public suffix list with its private part). Undefined if they are.
  */
 export function whyNotSameSite(origin: string, publicOrigin: string): string | undefined {
   const [page, broker] = [new URL(origin), new URL(publicOrigin)]

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { Refusal } from './config-error.ts'
 import { listOf, visibleAscii } from './plain-values.ts'
 
-/** In files, one a line is as good as one a comma. */
+/** In a file, entries may also stand on lines of their own. */
 const SEPARATOR = /[,\r\n]+/
 
 /** A credential and, if wanted, its standby: the current one first. */
@@ -12,7 +12,7 @@ export function currentAndStandby(text: string): readonly string[] {
   return values
 }
 
-/** The SSWS token without its scheme, which the broker writes itself. */
+/** The SSWS token without its scheme, which the broker adds. */
 export function apiTokens(text: string): readonly string[] {
   if (/\bSSWS\s/i.test(text)) throw new Refusal('must be the token alone, without SSWS before it')
   return currentAndStandby(text)
@@ -44,7 +44,7 @@ function secretKey(text: string): Buffer {
 
 export const isOverTls = (url: string): boolean => /^rediss[+:]/i.test(url)
 
-/** `parse` is the store's own reader: it throws an Error whose message names what is wrong, without a value. */
+/** `parse` is the store's own parser: it throws an Error whose message names what is wrong, without the value. */
 export function redisUrl({
   production,
   parse,
@@ -66,7 +66,7 @@ export function redisUrl({
   }
 }
 
-/** PEM certificates, one or many; comments between them are dropped. */
+/** One or more PEM certificates, without the text between them. */
 export function certificates(text: string): string {
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) {
     throw new Refusal('holds a private key: only certificates belong there')

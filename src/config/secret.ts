@@ -1,19 +1,18 @@
 import { inspect } from 'node:util'
 
-const HIDDEN = '[secret]'
-
 /**
- * A secret as a module gets it. Ask `current()` each time it is needed, and a changed file is honoured at once;
- * whoever derives something costly from it (a connection, a set of keys) listens with `onChange`.
+ * A secret as a module gets it. A module calls `current()` each time, so that a changed file takes effect at once, or listens with
+ * `onChange` if it derives something costly from the value (a connection, a set of keys).
  */
 export interface Secret<T> {
   current(): T
-  /** Called with each new value, never with the first one. Returns how to stop listening. */
+  /** Called with each new value, never with the first one. Returns a function that stops it. */
   onChange(listener: (value: T) => void): () => void
 }
 
-/** The side that the configuration keeps: who holds it may also replace the value. */
+/** For the configuration, which may replace the value. */
 export interface SecretHolder<T> extends Secret<T> {
+  /** Every listener gets the new value, even if another one throws. */
   replace(value: T): void
 }
 
@@ -21,6 +20,8 @@ export interface SecretHolder<T> extends Secret<T> {
 export function createSecret<T>(value: T): SecretHolder<T> {
   return new HiddenValue(value)
 }
+
+const HIDDEN = '[secret]'
 
 class HiddenValue<T> implements SecretHolder<T> {
   #value: T
@@ -30,18 +31,16 @@ class HiddenValue<T> implements SecretHolder<T> {
     this.#value = value
   }
 
-  current(): T {
-    return this.#value
-  }
+  current = () => this.#value
+  toString = () => HIDDEN
+  toJSON = () => HIDDEN;
+  [inspect.custom] = () => HIDDEN
 
   onChange(listener: (value: T) => void): () => void {
     this.#listeners.add(listener)
-    return () => {
-      this.#listeners.delete(listener)
-    }
+    return () => void this.#listeners.delete(listener)
   }
 
-  /** Every listener hears of the new value, whatever another one throws. */
   replace(value: T): void {
     this.#value = value
     const errors: unknown[] = []
@@ -49,21 +48,9 @@ class HiddenValue<T> implements SecretHolder<T> {
       try {
         listener(value)
       } catch (error) {
-        errors.push(error) // thrown below, after the others have heard
+        errors.push(error) // thrown below, once all listeners were called
       }
     }
     if (errors.length > 0) throw new AggregateError(errors, 'A listener did not take the new secret')
-  }
-
-  toString(): string {
-    return HIDDEN
-  }
-
-  toJSON(): string {
-    return HIDDEN
-  }
-
-  [inspect.custom](): string {
-    return HIDDEN
   }
 }
