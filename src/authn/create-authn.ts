@@ -13,7 +13,7 @@ import type { UserKeys } from '../session/user-keys.ts'
 import { createLimiter, type LimitFigures } from '../store/counting.ts'
 import type { Store } from '../store/store.ts'
 import type { UpstreamClient } from '../upstream/upstream-client.ts'
-import { createStepAudit } from './audit.ts'
+import { StepAudit } from './audit.ts'
 import { createBroker } from './broker.ts'
 import { createClientOf } from './browser/client.ts'
 import type { DeviceCookie } from './browser/device-cookie.ts'
@@ -174,7 +174,7 @@ export function createAuthn(parts: AuthnParts): Authn {
   }
   const logins = createLoginNames(parts.loginDomains)
   const canonicalLogin = logins.canonical
-  const audit = createStepAudit({ log, metrics, hashes: signer('log-hashes'), canonicalLogin })
+  const audit = new StepAudit({ log, metrics, hashes: signer('log-hashes'), canonicalLogin })
   const limitNames = signer('limit-names')
   const throttling = createThrottling({
     store,

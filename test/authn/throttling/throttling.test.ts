@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { createStepAudit } from '../../../src/authn/audit.ts'
+import { StepAudit } from '../../../src/authn/audit.ts'
 import type { Client } from '../../../src/authn/browser/client.ts'
 import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
 import { createThrottling, type Throttling } from '../../../src/authn/throttling/throttling.ts'
@@ -49,7 +49,7 @@ function throttlingOn(
   const metrics = createMetrics({ processMetrics: false })
   const logins = createLoginNames(loginDomains)
   const names = createSigner(keys, 'limit-names')
-  const audit = createStepAudit({
+  const audit = new StepAudit({
     log,
     metrics,
     hashes: createSigner(keys, 'log-hashes'),
