@@ -18,9 +18,8 @@ import type { Metrics } from './observability/metrics.ts'
 import type { EndAllSessions } from './session/end-all-sessions.ts'
 import { createForwardAuthRoutes, prepareForwardAuth } from './session/forward-auth.ts'
 import type { SessionCookie } from './session/session-cookie.ts'
-import { refuseOtherSession, withSession } from './session/session-middleware.ts'
 import { createOwnSessionsRoutes, createSessionRoutes } from './session/session-routes.ts'
-import type { Sessions } from './session/sessions.ts'
+import { refuseOtherSession, type Sessions, withSession } from './session/sessions.ts'
 
 export interface AppOptions {
   readonly publicOrigin: string

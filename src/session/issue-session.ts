@@ -4,7 +4,7 @@ import { allWritten } from '../store/all-written.ts'
 import type { Session, SessionsOptions } from './session.ts'
 import type { DeviceSessions, SessionDevice, TakenDevice } from './session-device.ts'
 import { newSessionId, type SessionStore } from './session-store.ts'
-import type { UserSessions } from './user-sessions.ts'
+import type { EndedSession, UserSessions } from './user-sessions.ts'
 
 /** What sign-in knows of the user when it is done. */
 export type SessionGrant = Omit<Session, 'publicId' | 'createdAtMs' | 'lastSeenAtMs' | 'device'> & {
@@ -39,7 +39,8 @@ export interface IssueSessionOptions extends SessionsOptions {
 
 export function prepareSession(options: IssueSessionOptions, grant: SessionGrant): PreparedSession {
   const { sessionStore, userSessions, deviceSessions, absoluteMs, maxPerUser, metrics } = options
-  const { userId, deviceId } = grant
+  const { deviceId, ...granted } = grant
+  const { userId } = granted
   const id = newSessionId()
   const publicId = uuid()
   let entries = 0
@@ -50,7 +51,9 @@ export function prepareSession(options: IssueSessionOptions, grant: SessionGrant
     publicId,
 
     async write() {
-      const session = newSession(options, grant, publicId)
+      const at = options.now()
+      const times = { createdAtMs: at, lastSeenAtMs: at }
+      const session = { ...granted, publicId, device: options.device.hashOf(deviceId), ...times }
       // An index entry that is found before its session exists is left alone (user-sessions.ts).
       const adding = userSessions.add(userId, { id, ...session }, absoluteMs)
       ;[entries] = await allWritten(adding, sessionStore.create(id, session))
@@ -62,8 +65,10 @@ export function prepareSession(options: IssueSessionOptions, grant: SessionGrant
     },
 
     async replace(shownId, mayReplaceAnothers) {
-      const ids = await replacedIds(options, taken, shownId, deviceId)
-      await endReplaced(options, ids, mayReplaceAnothers ? undefined : userId)
+      const replaced = await readReplaced(options, taken, shownId, deviceId)
+      const isAnothers = replaced.some(({ session }) => session !== undefined && session.userId !== userId)
+      if (isAnothers && !mayReplaceAnothers) throw anothersSession('stateToken')
+      await Promise.all(replaced.map((one) => userSessions.end(one, 'replaced')))
       return entries > maxPerUser ? userSessions.evict(userId) : 0
     },
 
@@ -80,34 +85,17 @@ export function prepareSession(options: IssueSessionOptions, grant: SessionGrant
   }
 }
 
-function newSession({ device, now }: IssueSessionOptions, given: SessionGrant, publicId: string): Session {
-  const { deviceId, ...grant } = given
-  const at = now()
-  return { ...grant, device: device.hashOf(deviceId), publicId, createdAtMs: at, lastSeenAtMs: at }
-}
-
 /** What the device had before, and the session of the request's cookie: the device's entry may be lost, or unreadable. */
-async function replacedIds(
+async function readReplaced(
   { sessionStore, device }: IssueSessionOptions,
   taken: TakenDevice | undefined,
   shownId: string | undefined,
   deviceId: string,
-): Promise<readonly string[]> {
-  const replaced = taken?.replaced ?? []
-  if (shownId === undefined || replaced.includes(shownId)) return replaced
-  const shown = await sessionStore.read(shownId)
-  const isOwn = shown !== undefined && device.isOf(shown, deviceId)
-  return isOwn ? [...replaced, shownId] : replaced
-}
-
-async function endReplaced(
-  { sessionStore, userSessions }: IssueSessionOptions,
-  ids: readonly string[],
-  onlyOfUser: string | undefined,
-): Promise<void> {
-  const replaced = await Promise.all(ids.map(async (id) => ({ id, session: await sessionStore.read(id) })))
-  const isAnothers = ({ session }: { session: Session | undefined }) =>
-    onlyOfUser !== undefined && session !== undefined && session.userId !== onlyOfUser
-  if (replaced.some(isAnothers)) throw anothersSession('stateToken')
-  await Promise.all(replaced.map((one) => userSessions.end(one, 'replaced')))
+): Promise<readonly EndedSession[]> {
+  const read = async (id: string) => ({ id, session: await sessionStore.read(id) })
+  const replaced = await Promise.all((taken?.replaced ?? []).map(read))
+  if (shownId === undefined || taken?.replaced.includes(shownId)) return replaced
+  const shown = await read(shownId)
+  const isOwn = shown.session !== undefined && device.isOf(shown.session, deviceId)
+  return isOwn ? [...replaced, shown] : replaced
 }

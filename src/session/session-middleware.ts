@@ -1,8 +1,6 @@
-import type { Request, RequestHandler, Response } from 'express'
+import type { Request, Response } from 'express'
 import session from 'express-session'
-import { otherSession } from '../errors.ts'
-import type { Route } from '../http/routes.ts'
-import type { IdentifiedSession, SessionsOptions } from './session.ts'
+import type { SessionsOptions } from './session.ts'
 import { derivedFrom } from './session-cookie.ts'
 import type { SessionDevice } from './session-device.ts'
 import { newSessionId, type SessionStore } from './session-store.ts'
@@ -45,35 +43,6 @@ export function createLoadSession(
       if (stored === undefined) return
       const isOwn = stored.id === req.sessionID && device.isOwn(req, stored.session)
       if (!isOwn) Reflect.deleteProperty(req, 'session')
-    })
-  }
-}
-
-interface RequestSessions {
-  readonly load: LoadSession
-  find(req: Request): IdentifiedSession | undefined
-}
-
-/** The same routes, each with the session of its request. */
-export function withSession(sessions: RequestSessions, routes: readonly Route[]): Route[] {
-  return routes.map((route) => ({
-    ...route,
-    async handle(req, res) {
-      await sessions.load(req, res)
-      return route.handle(req, res)
-    },
-  }))
-}
-
-/** Any request may name the session that its page belongs to; when the browser has another one by now, nothing is done (409). */
-export function refuseOtherSession(sessions: RequestSessions): RequestHandler {
-  return function refuseOtherSession(req, res, next) {
-    const expected = req.headers['x-gatehouse-session']
-    if (expected === undefined) return next()
-    return sessions.load(req, res).then(() => {
-      const found = sessions.find(req)
-      if (found !== undefined && found.session.publicId !== expected) throw otherSession()
-      next()
     })
   }
 }

@@ -1,8 +1,9 @@
-import type { Request } from 'express'
+import type { Request, RequestHandler } from 'express'
 import type { Session as ExpressSession } from 'express-session'
-import { noSession } from '../errors.ts'
+import { noSession, otherSession } from '../errors.ts'
+import type { Route } from '../http/routes.ts'
 import { prepareSession, type SessionGrant } from './issue-session.ts'
-import { type IdentifiedSession, leftMs, type Session, type SessionsOptions, timesOf } from './session.ts'
+import { leftMs, type Session, type SessionsOptions, timesOf } from './session.ts'
 import { createDeviceSessions, createSessionDevice } from './session-device.ts'
 import { createLoadSession } from './session-middleware.ts'
 import { createSessionStore, SessionEnded } from './session-store.ts'
@@ -48,14 +49,12 @@ function createRequestSessions(options: SessionsOptions) {
   const { extendEveryMs, now } = options
 
   /** Not extended; undefined: none. */
-  const find = (req: Partial<Request>): IdentifiedSession | undefined => findStored(req)
-
-  const findStored = ({ session }: Partial<Request>) =>
+  const find = ({ session }: Partial<Request>) =>
     session?.stored !== undefined && leftMs(session.stored.session, options) > 0 ? session.stored : undefined
 
   /** Extended now, whatever the time; undefined: none. */
   const refresh = async (req: Request): Promise<Session | undefined> => {
-    const stored = findStored(req)?.extendedAt(now())
+    const stored = find(req)?.extendedAt(now())
     if (stored === undefined) return undefined
     req.session.stored = stored
     return (await save(req.session)) ? stored.session : undefined
@@ -82,4 +81,28 @@ function save(session: ExpressSession): Promise<boolean> {
       else resolve(true)
     })
   })
+}
+
+/** The same routes, each with the session of its request. */
+export function withSession(sessions: Pick<Sessions, 'load'>, routes: readonly Route[]): Route[] {
+  return routes.map((route) => ({
+    ...route,
+    async handle(req, res) {
+      await sessions.load(req, res)
+      return route.handle(req, res)
+    },
+  }))
+}
+
+/** Any request may name the session that its page belongs to; when the browser has another one by now, nothing is done (409). */
+export function refuseOtherSession(sessions: Pick<Sessions, 'load' | 'find'>): RequestHandler {
+  return function refuseOtherSession(req, res, next) {
+    const expected = req.headers['x-gatehouse-session']
+    if (expected === undefined) return next()
+    return sessions.load(req, res).then(() => {
+      const found = sessions.find(req)
+      if (found !== undefined && found.session.publicId !== expected) throw otherSession()
+      next()
+    })
+  }
 }

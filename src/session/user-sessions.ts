@@ -36,11 +36,6 @@ export function createUserSessions(options: SessionsOptions, sessionStore: Sessi
   const index = createIndex(options)
   const listOf = createListing(index, sessionStore)
 
-  const countEnded = (count: number, reason: EndReason) => {
-    if (count > 0) metrics.sessionsEnded.inc({ reason }, count)
-    return count
-  }
-
   /** Each one's record goes first: an entry without a session does no harm, a session without an entry does. */
   const endEach = async (userId: string, entries: readonly UserSession[], reason: EndReason) => {
     const ended = entries.map(async (entry) => {
@@ -48,7 +43,9 @@ export function createUserSessions(options: SessionsOptions, sessionStore: Sessi
       if (wasThere || !index.isNew(entry)) await index.remove(userId, entry.publicId)
       return wasThere
     })
-    return countEnded((await Promise.all(ended)).filter(Boolean).length, reason)
+    const count = (await Promise.all(ended)).filter(Boolean).length
+    if (count > 0) metrics.sessionsEnded.inc({ reason }, count)
+    return count
   }
 
   return {
@@ -58,7 +55,7 @@ export function createUserSessions(options: SessionsOptions, sessionStore: Sessi
 
     async end({ id, session }: EndedSession, reason: EndReason): Promise<void> {
       if (session !== undefined) await endEach(session.userId, [{ id, ...session }], reason)
-      else if (await sessionStore.remove(id)) countEnded(1, reason)
+      else if (await sessionStore.remove(id)) metrics.sessionsEnded.inc({ reason })
     },
 
     /** Ends every session of a user but those that stay; says how many there were. */
@@ -71,12 +68,9 @@ export function createUserSessions(options: SessionsOptions, sessionStore: Sessi
 
     /** Ends the oldest until no more than the limit are left; says how many there were. */
     async evict(userId: string): Promise<number> {
-      const over = (await listOf(userId)).slice(maxPerUser)
-      return endEach(
-        userId,
-        over.map(({ id, session }) => ({ id, ...session })),
-        'too_many',
-      )
+      const listed = await listOf(userId)
+      const over = listed.slice(maxPerUser).map(({ id, session }) => ({ id, ...session }))
+      return endEach(userId, over, 'too_many')
     },
   }
 }

@@ -5,9 +5,8 @@ import { createMetrics } from '../../src/observability/metrics.ts'
 import { createForwardAuthRoutes, prepareForwardAuth } from '../../src/session/forward-auth.ts'
 import type { SessionGrant } from '../../src/session/issue-session.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
-import { refuseOtherSession, withSession } from '../../src/session/session-middleware.ts'
 import { createOwnSessionsRoutes, createSessionRoutes } from '../../src/session/session-routes.ts'
-import { createSessions, type Sessions } from '../../src/session/sessions.ts'
+import { createSessions, refuseOtherSession, type Sessions, withSession } from '../../src/session/sessions.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type Answer, serve } from '../http/serve.ts'
@@ -44,7 +43,7 @@ export async function startSessionHarness({ secure = true, sameSite = 'lax' }: H
   const keyring = { keys: [Buffer.alloc(32, 1)] }
   const masterKeys = () => keyring.keys
   const entries = new Map<string, MemoryEntry>()
-  const traffic = { writes: 0, reads: 0, away: false }
+  const traffic = { writes: 0, reads: 0, away: false, full: false }
   const store = watched(createMemoryStore({ now, entries }), traffic)
   const { log, lines } = collectLog()
   const metrics = createMetrics({ processMetrics: false })
@@ -170,10 +169,13 @@ export async function openSession(
   return { id, publicId, evicted: await replace(shownId, true) }
 }
 
-function watched(store: Store, traffic: { writes: number; reads: number; away: boolean }): Store {
+function watched(
+  store: Store,
+  traffic: { writes: number; reads: number; away: boolean; full: boolean },
+): Store {
   const meet = (kind: 'reads' | 'writes') => {
     traffic[kind] += 1
-    if (traffic.away) throw storeUnavailable(new Error('away'))
+    if (traffic.away || (traffic.full && kind === 'writes')) throw storeUnavailable(new Error('away'))
   }
   return {
     ...store,

@@ -772,6 +772,19 @@ test('a session that has ended is no more in the index of its user; one that is 
 })
 
 describe('the store is away', () => {
+  test('a session that is due to be extended, and cannot be written, is 503: once, and nothing is written later', async () => {
+    const { call, signIn, clock, traffic } = await harness()
+    const { bearer } = await signIn()
+    clock.now += EXTEND_EVERY_MS
+    Object.assign(traffic, { full: true, writes: 0 })
+    const [used, refreshed] = [await call('GET', '/need', bearer), await call('POST', REFRESH, bearer)]
+    expect([used.status, refreshed.status]).toEqual([503, 503])
+    expect([used.headers['set-cookie'], refreshed.headers['set-cookie']]).toEqual([undefined, undefined])
+    expect(traffic.writes).toBe(2)
+    traffic.full = false
+    expect((await call('GET', ME, bearer)).json).toMatchObject({ idleExpiresAt: '2026-11-05T06:30:00.000Z' })
+  })
+
   test('that is 503 and never "signed out", and the cookie stays', async () => {
     const { call, signIn, traffic } = await harness()
     const { bearer } = await signIn()
