@@ -12,7 +12,7 @@ import { type RewriteOptions, type Rewritten, rewriteAnswer } from './links.ts'
 import { removeTokens } from './tokens.ts'
 import { createNoteUnknownSteps } from './unknown-steps.ts'
 
-/** Okta's answers as a browser may see them. An answer that is nested too deep is not one of the API: 502. */
+/** Okta's answers as a browser may see them. An answer that cannot be sanitized is not one of the API: 502. */
 export interface Sanitizer {
   /** The answer of a step: with the handle in place of the state token, and without hidden factors. */
   step(
@@ -53,7 +53,7 @@ export function createSanitizer(deps: SanitizerDeps): Sanitizer {
 
   return {
     step: (reply, { before, handle }, client) =>
-      orTooDeep(() => {
+      orUnusable(() => {
         const { answer, noneLeft } =
           hiddenFactors.size === 0
             ? { answer: reply.body, noneLeft: false }
@@ -71,7 +71,7 @@ export function createSanitizer(deps: SanitizerDeps): Sanitizer {
       }),
 
     resource: (content, { path, stateTokens }, client) =>
-      orTooDeep(() => {
+      orUnusable(() => {
         const pictureToken = PICTURE.exec(path)?.[2] ?? ''
         const rewritten = rewriteAnswer(
           { content },
@@ -103,12 +103,16 @@ function filterTokens<Body>(
   return { body: JSON.parse(text), text }
 }
 
-/** Deep nesting exhausts the stack, and nested tokens the rounds of the filter: both throw a RangeError. */
-function orTooDeep<Result>(sanitize: () => Result): Result {
+/**
+ * Deep nesting exhausts the stack, and nested tokens the rounds of the filter: both throw a RangeError. Without a token that was a
+ * number, the rest is no JSON.
+ */
+function orUnusable<Result>(sanitize: () => Result): Result {
   try {
     return sanitize()
   } catch (error) {
-    if (!(error instanceof RangeError)) throw error
-    throw upstreamUnavailable(new UpstreamFailure('unusable', { code: 'too deep' }))
+    if (!(error instanceof RangeError || error instanceof SyntaxError)) throw error
+    const code = error instanceof RangeError ? 'too deep' : 'token outside a string'
+    throw upstreamUnavailable(new UpstreamFailure('unusable', { code }))
   }
 }

@@ -125,6 +125,12 @@ describe('an answer of a step', () => {
       )
   })
 
+  test('with a token that is a number is 502: what remains is no JSON', () => {
+    expect(() => sanitized({ stateToken: '1234567890123456', number: 1234567890123456 })).toThrow(
+      expect.objectContaining({ status: 502, cause: expect.objectContaining({ outcome: 'unusable' }) }),
+    )
+  })
+
   test('any other error stays what it is', () => {
     const error = new TypeError('another')
     const broken = createSanitizer({
