@@ -104,6 +104,7 @@ function fetchAfter(
     },
     async fetch() {
       const issued = await mint({ background, requestId })
+      discarded.delete(issued.token) // PAM may issue a token again that it has refused
       metrics.pamTokens.inc({ outcome: background ? 'refreshed' : 'minted' })
       log.info('pam_token_minted', { requestId, upstream: 'pam', lifetimeMs: issued.lifetimeMs })
       await records.write(scope, issued, issued.expiresAtMs - clock.now())

@@ -181,3 +181,25 @@ test('without the store the limit holds in each process', async () => {
   expect(minted()).toBe(2)
   expect(await lookUp(LOGIN)).toBe(200)
 })
+
+test('a token that PAM refused once and then issues again is used again: it is not minted for each call', async () => {
+  await start()
+  let mints = 0
+  let isRefused = true
+  const api = await journey.stub((req, res) => {
+    res.setHeader('Date', new Date(journey.pam.now()).toUTCString())
+    res.setHeader('Content-Type', 'application/json')
+    if (req.method === 'POST') {
+      mints += 1
+      const expires_at = new Date(journey.pam.now() + 86_400_000).toISOString()
+      res.end(JSON.stringify({ bearer_token: 'the-same-token', expires_at, team_name: 'example-team' }))
+    } else {
+      res.statusCode = isRefused ? 401 : 200
+      isRefused = false
+      res.end('{"list":[]}')
+    }
+  })
+  const broker = await journey.replica({ baseUrl: api.origin })
+  for (let n = 0; n < 5; n++) expect(await lookUp(`person-${n}@example.com`, broker)).toBe(200)
+  expect(mints).toBe(2)
+})
