@@ -151,6 +151,46 @@ test('a disabled team is left alone for five minutes by every replica, and what 
   expect((await other.get('/api/v1/pam/groups')).status).toBe(200)
 })
 
+test('a disabled team is left alone for five minutes, although PAM dated that answer an hour ahead', async () => {
+  let isDisabled = true
+  let lists = 0
+  const api = await journey.stub((req, res) => {
+    const isRefusal = req.method === 'GET' && isDisabled
+    res.setHeader('Date', new Date(journey.pam.now() + (isRefusal ? 3_600_000 : 0)).toUTCString())
+    res.setHeader('Content-Type', 'application/json')
+    if (req.method === 'POST') {
+      const expires_at = new Date(journey.pam.now() + 86_400_000).toISOString()
+      res.end(JSON.stringify({ bearer_token: 'fake-token', expires_at, team_name: 'example-team' }))
+      return
+    }
+    lists += 1
+    res.statusCode = isRefusal ? 403 : 200
+    res.end(isRefusal ? '{"error":"disabled_team"}' : '{"list":[]}')
+  })
+  const replicas = [
+    await journey.replica({ baseUrl: api.origin }),
+    await journey.replica({ baseUrl: api.origin }),
+  ]
+  const statuses = async () => {
+    const answers = []
+    for (const broker of replicas) answers.push((await broker.get('/api/v1/pam/me')).status)
+    return answers
+  }
+  expect(await statuses()).toEqual([503, 503])
+  journey.advance(299_000)
+  expect(await statuses()).toEqual([503, 503])
+  expect(lists).toBe(1)
+
+  isDisabled = false
+  const reads = []
+  for (let n = 0; n < 4; n++) {
+    journey.advance(2000)
+    expect(await statuses()).toEqual([200, 200])
+    reads.push(lists)
+  }
+  expect(reads.at(-1)).toBe(reads.at(-2)) // lists that were read since are not void
+})
+
 test('an unknown person is remembered for a minute, and asked for again afterwards', async () => {
   const login = 'nobody@example.com'
   for (const broker of [journey.broker, await journey.replica()]) {

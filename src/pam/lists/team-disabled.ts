@@ -25,8 +25,15 @@ export function createTeamDisabled(options: TeamDisabledOptions): TeamDisabled {
   const { store, names, scope, clock, monotonic, keptMs, confirmMs } = options
   const { teamDisabledMs } = options.tunables
   const key = () => `gatehouse:limit:pam-team:${names.sign(scope)}`
-  let known: DisabledRecord = { offAtMs: Number.NEGATIVE_INFINITY, untilMs: Number.NEGATIVE_INFINITY }
+  let known = { offAtMs: Number.NEGATIVE_INFINITY, voidBeforeMs: Number.NEGATIVE_INFINITY }
   let confirmedAt = Number.NEGATIVE_INFINITY
+  let pausedUntil = Number.NEGATIVE_INFINITY
+
+  /** The pause is measured without the API's time: the answer may have been dated by a server whose clock is ahead. */
+  function learn({ offAtMs, untilMs }: DisabledRecord): void {
+    known = { offAtMs, voidBeforeMs: offAtMs }
+    pausedUntil = monotonic() + Math.min(untilMs - clock.now(), teamDisabledMs)
+  }
 
   return {
     async check() {
@@ -35,19 +42,20 @@ export function createTeamDisabled(options: TeamDisabledOptions): TeamDisabled {
         const found = DisabledRecord.safeParse(
           parseStored(await store.get(key()).catch(() => undefined)),
         ).data
-        if (found !== undefined && found.offAtMs > known.offAtMs) known = found
+        if (found !== undefined && found.offAtMs > known.offAtMs) learn(found)
       }
-      const leftMs = known.untilMs - clock.now()
-      if (leftMs > 0)
-        throw new PamFailure('disabled_team', { retryAfterMs: Math.min(leftMs, teamDisabledMs) })
-      return known.offAtMs
+      const leftMs = pausedUntil - monotonic()
+      if (leftMs > 0) throw new PamFailure('disabled_team', { retryAfterMs: leftMs })
+      known.voidBeforeMs = Math.min(known.voidBeforeMs, clock.now())
+      return known.voidBeforeMs
     },
 
     async begin() {
       const offAtMs = clock.now()
-      known = { offAtMs, untilMs: offAtMs + teamDisabledMs }
+      const record = { offAtMs, untilMs: offAtMs + teamDisabledMs }
+      learn(record)
       // If the store is out of reach, the other replicas find out for themselves.
-      await store.set(key(), JSON.stringify(known), Math.max(teamDisabledMs, keptMs)).catch(() => false)
+      await store.set(key(), JSON.stringify(record), Math.max(teamDisabledMs, keptMs)).catch(() => false)
     },
   }
 }
