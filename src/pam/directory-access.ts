@@ -1,4 +1,4 @@
-import { type BrokerError, notAllowed, pamError } from '../errors.ts'
+import { notAllowed } from '../errors.ts'
 import type { Session } from '../session/session.ts'
 import type { GroupCache } from './lists/group-cache.ts'
 import { type PamUserName, pamUserOf } from './pam-user.ts'
@@ -45,16 +45,9 @@ export function createDirectoryAccess(options: DirectoryAccessOptions): Director
       return (await cache.get({ kind: 'me', user }, { requestId, maxAgeMs })).list.groups
     } catch (error) {
       if (!(error instanceof PamFailure)) throw error
-      throw error.trouble === 'unknown_person' ? userUnknown() : notRecent(error)
+      throw error.outcome === 'unknown_person' ? userUnknown() : error.toNotRecent()
     }
   }
 }
 
 const userUnknown = () => notAllowed('PAM_DIRECTORY: this person is not known to the access service')
-
-/** There are no data that are recent enough: 503, with the code of the failure. */
-export function notRecent(failure: PamFailure): BrokerError {
-  const { code, retryAfterSeconds: defaultSeconds = 5 } = failure.rule
-  const retryAfterSeconds = Math.max(1, Math.ceil((failure.retryAfterMs ?? defaultSeconds * 1000) / 1000))
-  return pamError(503, code, { retryAfterSeconds, cause: failure })
-}

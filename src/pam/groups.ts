@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { notFound } from '../errors.ts'
 import type { Session } from '../session/session.ts'
-import { type DirectoryAccess, notRecent } from './directory-access.ts'
+import type { DirectoryAccess } from './directory-access.ts'
 import { type DirectoryPage, type PageQuery, selectGroups } from './lists/directory-page.ts'
 import type { GroupCache, ServedList } from './lists/group-cache.ts'
 import type { KnownList } from './lists/list-records.ts'
@@ -47,8 +47,8 @@ export function createGroups({ cache, userName, access }: GroupsOptions): Groups
       return await cache.get(list, { requestId, maxAgeMs })
     } catch (error) {
       if (!(error instanceof PamFailure)) throw error
-      const isAboutAge = maxAgeMs !== undefined && error.trouble !== 'unknown_person'
-      throw isAboutAge ? notRecent(error) : error.toBrokerError()
+      const isAboutAge = maxAgeMs !== undefined && error.outcome !== 'unknown_person'
+      throw isAboutAge ? error.toNotRecent() : error.toBrokerError()
     }
   }
 

@@ -12,8 +12,8 @@ export interface PamUserDomain {
 }
 
 /**
- * The PAM user name of a login. undefined: this user has none. Either the domain is not mapped, or the name belongs to
- * another domain, or it cannot stand as one segment of a path, whatever its encoding.
+ * The PAM user name of a login. undefined: this user has none, because the domain is not mapped, the name belongs to another
+ * domain, or it cannot be one segment of a path in any encoding.
  */
 export function pamUserOf(login: string, rule: PamUserName): string | undefined {
   const name = rule.kind === 'login' ? login : nameOfLocalPart(login, rule.domains)
@@ -29,7 +29,7 @@ function nameOfLocalPart(login: string, domains: readonly PamUserDomain[]): stri
 }
 
 /**
- * A name belongs to the domain with the longest prefix that it begins with. So `partner-ada@corp.example` is never the
+ * A name belongs to the domain with the longest prefix that the name begins with: `partner-ada@corp.example` must not become the
  * `ada` of a domain with the prefix `partner-`.
  */
 function ownerOf(name: string, domains: readonly PamUserDomain[]): PamUserDomain | undefined {
@@ -39,10 +39,10 @@ function ownerOf(name: string, domains: readonly PamUserDomain[]): PamUserDomain
     .sort((one, other) => other.prefix.length - one.prefix.length)[0]
 }
 
-/** Dot segments are resolved away even when they are percent-encoded (WHATWG URL, "double-dot path segment"). */
+/** Dot segments are removed from a path even if they are percent-encoded (WHATWG URL, "double-dot path segment"). */
 function isOneSegment(name: string): boolean {
   return name !== '' && name !== '.' && name !== '..' && !UNFIT.test(name)
 }
 
-/** Control characters, and halves of surrogate pairs, which have no percent-encoding. */
+/** Control characters, and lone surrogates, which have no percent-encoding. */
 const UNFIT = /[\p{Cc}\p{Cs}]/u

@@ -1,6 +1,6 @@
 /**
- * Roles as a partial order (DESIGN §6): what a person may do is the union of what the groups grant, and the
- * effective permission is that union's maximal elements. Pure: no package, no time, no network.
+ * Roles as a partial order (DESIGN §6): a user has the union of the roles of all groups, and the effective permission is the
+ * maximal elements of that union. Pure: no package, no time, no network.
  */
 export const ROLES = [
   'pam_admin',
@@ -16,15 +16,15 @@ export type Role = (typeof ROLES)[number]
 export interface CombinedRoles {
   /** The union of the known roles, in the order of `ROLES`. */
   readonly roles: readonly Role[]
-  /** Those of them that no other one covers. */
+  /** Those that no other role of the union covers. */
   readonly maximalRoles: readonly Role[]
-  /** What we have not heard of: shown apart, compared with nothing; sorted. */
+  /** Sorted. They are shown separately, and compared with no other role. */
   readonly unknownRoles: readonly string[]
 }
 
 /**
- * What each role covers beside itself. `pam_admin` stands above all for display only: it assigns roles, it does not
- * hold them, so no decision may be taken from this table.
+ * Which roles each role covers. `pam_admin` ranks above all for display only: it assigns roles and does not have them, so this
+ * table must not decide on access.
  */
 const COVERS: Readonly<Record<Role, readonly Role[]>> = {
   pam_admin: [
@@ -41,7 +41,7 @@ const COVERS: Readonly<Record<Role, readonly Role[]>> = {
   end_user: [],
 }
 
-/** Combines the roles of a person's groups; `end_user` is added, as every human user of a team has it. */
+/** Combines the roles of a user's groups; `end_user` is added, because every human user of a team has it. */
 export function combineRoles(rolesOfGroups: Iterable<readonly string[]>): CombinedRoles {
   const granted = new Set<string>(['end_user'])
   for (const roles of rolesOfGroups) for (const role of roles) granted.add(role)

@@ -3,13 +3,13 @@ import {
   errorNameOf,
   failureOf,
   failureOfCall,
-  isPamTrouble,
+  isPamOutcome,
   PAM_ERROR_NAMES,
   PAM_RULES,
   PamFailure,
+  type PamOutcome,
   type PamRule,
   type PamSubject,
-  type PamTrouble,
 } from '../../src/pam/upstream/pam-errors.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
 
@@ -26,7 +26,7 @@ const NOTHING = {
 const KEEPS = { ...NOTHING, stale: true, keepsPages: true } as const
 
 /** DESIGN §6, row by row, and what the broker finds wrong itself. */
-const RULES: Readonly<Record<PamTrouble, PamRule>> = {
+const RULES: Readonly<Record<PamOutcome, PamRule>> = {
   invalid_request: { ...NOTHING, status: 502, code: 'pam_bad_request' },
   unsupported_content_type: { ...NOTHING, status: 502, code: 'pam_bad_request' },
   authentication_error: { ...KEEPS, renewsToken: true, alarm: true, status: 502, code: 'pam_credentials' },
@@ -72,14 +72,14 @@ const RULES: Readonly<Record<PamTrouble, PamRule>> = {
   unreadable: { ...NOTHING, stale: true, alarm: true, status: 502, code: 'pam_unexpected' },
 }
 
-test.each(Object.entries(RULES))('%s', (trouble, rule) => {
-  expect(isPamTrouble(trouble)).toBe(true)
-  expect(PAM_RULES[trouble as PamTrouble]).toEqual(rule)
+test.each(Object.entries(RULES))('%s', (outcome, rule) => {
+  expect(isPamOutcome(outcome)).toBe(true)
+  expect(PAM_RULES[outcome as PamOutcome]).toEqual(rule)
 })
 
 test('there is no further rule', () => {
   expect(Object.keys(PAM_RULES).sort()).toEqual(Object.keys(RULES).sort())
-  expect(['', 'constructor', 'never_heard_of'].filter(isPamTrouble)).toEqual([])
+  expect(['', 'constructor', 'never_heard_of'].filter(isPamOutcome)).toEqual([])
 })
 
 describe('the name of an error', () => {
@@ -136,66 +136,66 @@ describe('the name of an error', () => {
 })
 
 describe('what went wrong', () => {
-  const troubleOf = (status: number, subject: PamSubject, json?: unknown) =>
+  const outcomeOf = (status: number, subject: PamSubject, json?: unknown) =>
     failureOf({ status, json, headers: {}, bytes: Buffer.alloc(0) }, subject)
 
   test.each([200, 201, 204, 299])('nothing with the status %d', (status) => {
-    expect(troubleOf(status, 'team')).toBeUndefined()
+    expect(outcomeOf(status, 'team')).toBeUndefined()
   })
 
   test.each([199, 300, 302, 399])('the status %d is a redirect, or no answer that can be taken', (status) => {
-    expect(troubleOf(status, 'team')).toMatchObject({
-      trouble: 'unreadable',
+    expect(outcomeOf(status, 'team')).toMatchObject({
+      outcome: 'unreadable',
       message: 'unreadable: redirect',
       status: undefined,
     })
   })
 
   test('the status 400 is an error', () => {
-    expect(troubleOf(400, 'team')).toMatchObject({ trouble: 'invalid_request', status: 400 })
+    expect(outcomeOf(400, 'team')).toMatchObject({ outcome: 'invalid_request', status: 400 })
   })
 
-  test.each<[PamSubject, PamTrouble]>([
+  test.each<[PamSubject, PamOutcome]>([
     ['token', 'unknown_team'],
     ['team', 'unknown_team'],
     ['person', 'unknown_person'],
     ['later_page', 'page_gone'],
-  ])('"does not exist" about %s is %s', (subject, trouble) => {
-    expect(troubleOf(404, subject)).toMatchObject({ trouble, status: 404, rule: RULES[trouble] })
+  ])('"does not exist" about %s is %s', (subject, outcome) => {
+    expect(outcomeOf(404, subject)).toMatchObject({ outcome, status: 404, rule: RULES[outcome] })
   })
 
   test('a 401 of the token-issuing operation refuses the key, whatever it calls itself', () => {
     const json = { error: 'authorization_error' }
-    expect(troubleOf(401, 'token', json)?.trouble).toBe('authentication_error')
-    expect(troubleOf(403, 'token', json)?.trouble).toBe('authorization_error')
-    expect(troubleOf(401, 'person', json)?.trouble).toBe('authorization_error')
+    expect(outcomeOf(401, 'token', json)?.outcome).toBe('authentication_error')
+    expect(outcomeOf(403, 'token', json)?.outcome).toBe('authorization_error')
+    expect(outcomeOf(401, 'person', json)?.outcome).toBe('authorization_error')
   })
 
-  test.each<[UpstreamFailure, PamTrouble, string]>([
+  test.each<[UpstreamFailure, PamOutcome, string]>([
     [new UpstreamFailure('too-large'), 'unreadable', 'unreadable: too large'],
     [new UpstreamFailure('breaker-open', { retryAfterMs: 700 }), 'held_back', 'held_back'],
     [new UpstreamFailure('busy', { retryAfterMs: 700 }), 'held_back', 'held_back'],
     [new UpstreamFailure('timeout', { retryAfterMs: 700 }), 'no_answer', 'no_answer'],
     [new UpstreamFailure('cut'), 'no_answer', 'no_answer'],
     [new UpstreamFailure('unreachable'), 'no_answer', 'no_answer'],
-  ])('without an answer: %s', (failure, trouble, message) => {
+  ])('without an answer: %s', (failure, outcome, message) => {
     expect(failureOfCall(failure)).toMatchObject({
       name: 'PamFailure',
-      trouble,
+      outcome,
       message,
       cause: failure,
       gaveWay: false,
-      retryAfterMs: trouble === 'held_back' ? 700 : undefined,
+      retryAfterMs: outcome === 'held_back' ? 700 : undefined,
     })
   })
 })
 
 describe('what the SPA gets', () => {
-  const retryAfter = (trouble: PamTrouble, retryAfterMs?: number) =>
-    new PamFailure(trouble, { retryAfterMs }).toBrokerError().headers['Retry-After']
+  const retryAfter = (outcome: PamOutcome, retryAfterMs?: number) =>
+    new PamFailure(outcome, { retryAfterMs }).toBrokerError().headers['Retry-After']
 
-  test.each(Object.entries(RULES))('for %s', (trouble, { status, code, retryAfterSeconds }) => {
-    const failure = new PamFailure(trouble as PamTrouble)
+  test.each(Object.entries(RULES))('for %s', (outcome, { status, code, retryAfterSeconds }) => {
+    const failure = new PamFailure(outcome as PamOutcome)
     expect(failure.toBrokerError()).toMatchObject({
       status,
       code,

@@ -157,6 +157,35 @@ test.each([
   },
 )
 
+test('polling with maxAge=0 reads no more often if the clocks of PAM servers differ', async () => {
+  const users = [LOGIN, 'other@example.com']
+  const reads = new Map<string, number>()
+  let calls = 0
+  const api = await journey.stub((req, res) => {
+    calls += 1
+    const aheadMs = calls % 2 === 0 ? 30_000 : 0 // two servers in turn
+    res.setHeader('Date', new Date(journey.pam.now() + aheadMs).toUTCString())
+    res.setHeader('Content-Type', 'application/json')
+    if (req.method === 'POST') {
+      const expires_at = new Date(journey.pam.now() + 86_400_000).toISOString()
+      res.end(JSON.stringify({ bearer_token: 'fake-token', expires_at, team_name: 'example-team' }))
+    } else {
+      reads.set(req.path, (reads.get(req.path) ?? 0) + 1)
+      res.end('{"list":[]}')
+    }
+  })
+  const broker = await journey.replica({ baseUrl: api.origin })
+  for (let elapsedMs = 0; elapsedMs < 36_000; elapsedMs += 500) {
+    for (const login of users) {
+      const { status } = await broker.get(`${ME}?maxAge=0`, { login })
+      expect([200, 503]).toContain(status)
+    }
+    journey.advance(500)
+  }
+  expect(reads.size).toBe(users.length)
+  for (const count of reads.values()) expect(count).toBeLessThanOrEqual(10 + 1) // one in 3.6 s
+})
+
 test.each(['', '-1', '1.5', '1e3', '1s', '9999999999', '1&maxAge=1'])('maxAge=%s', async (maxAge) => {
   for (const path of PATHS) {
     const { status, body } = await get(path, maxAge)

@@ -21,8 +21,8 @@ export interface DirectoryPage extends Readonly<Record<string, unknown>> {
 }
 
 /**
- * One page of the team's groups. A cursor is a place in the order, so that paging through a list that changes neither
- * skips nor repeats the groups that stay.
+ * One page of the team's groups. A cursor is a place in the order: if groups are added or removed between two pages, the others
+ * are neither skipped nor repeated.
  */
 export function selectGroups(
   list: KnownList,
@@ -51,22 +51,22 @@ function pageOf(places: readonly Place[], nextCursor: string | null): DirectoryP
   return { list: places.map(({ group }) => group), nextCursor }
 }
 
-/** Whether the cursor is one of this order. */
+/** Whether the cursor belongs to this order. */
 export function isCursor(sort: Sort, cursor: string): boolean {
   return keyOfCursor(sort, cursor) !== undefined
 }
 
-/** A group and its sort key, which no other group has. */
+/** A group and its unique sort key. */
 interface Place {
   readonly key: string
   readonly group: Group
 }
 
-/** Of a long name, so much is sorted by: a cursor holds it. */
+/** The rest of a longer name does not count in the order, because cursors contain the key. */
 const MAX_SORTED_CHARS = 200
 const SEPARATOR = '\0'
 
-/** By the code units of the name in lower case, so that no locale matters; groups of one name by id. */
+/** By the code units of the name in lower case, so that locales do not matter; groups with the same name by id. */
 const KEY_BY: Readonly<Record<Sort, (group: Group) => string>> = {
   id: ({ id }) => id,
   name: ({ id, name }) => `${foldCase(name).slice(0, MAX_SORTED_CHARS)}${SEPARATOR}${id}`,
@@ -83,7 +83,7 @@ function sortedPlaces({ groups }: KnownList, keyOf: (group: Group) => string): r
     .sort((one, other) => (one.key < other.key ? -1 : 1))
 }
 
-/** The index of the first place after `key`, whose own group need not exist any more. */
+/** The index of the first place after `key`. The group of `key` may have been removed. */
 function firstAfter(places: readonly Place[], key: string | undefined): number {
   let low = 0
   let high = key === undefined ? 0 : places.length
@@ -95,7 +95,7 @@ function firstAfter(places: readonly Place[], key: string | undefined): number {
   return low
 }
 
-/** What a cursor of the order by name begins with. One of the order by id is the id alone. */
+/** The start of a cursor of the order by name. A cursor of the order by id is the id alone. */
 const NAME_CURSOR = 'n.'
 const NAME_KEY = new RegExp(`^[^]{0,${MAX_SORTED_CHARS}}${SEPARATOR}([^]{36})$`)
 
@@ -116,7 +116,7 @@ function keyOfCursor(sort: Sort, cursor: string): string | undefined {
 
 const foldedNames = memoize((places: readonly Place[]) => places.map(({ group }) => foldCase(group.name)))
 
-/** Neither case nor the way an accent is encoded tells names apart. */
+/** Neither letter case nor the encoding of accents distinguishes names. */
 function foldCase(text: string): string {
   return text.normalize('NFKC').toLowerCase()
 }

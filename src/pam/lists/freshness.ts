@@ -1,6 +1,5 @@
-import type { UpstreamClock } from '../../upstream/answer-headers.ts'
 import type { ListOf } from '../upstream/group.ts'
-import type { ListTunables, PamTunables } from '../upstream/pam-deps.ts'
+import type { ListTunables, PamDeps, PamTunables } from '../upstream/pam-deps.ts'
 import type { CachedList, KnownList } from './list-records.ts'
 
 /** Until which age a list is served while it is refreshed, and if that fails (DESIGN §6, "Freshness"). */
@@ -47,6 +46,13 @@ export function earliestReadMs(
   return Math.min(Math.max(pagesMs, refreshAfterMs), latestMs)
 }
 
-export function ageOf({ fetchedAtMs }: Pick<CachedList, 'fetchedAtMs'>, clock: UpstreamClock): number {
-  return Math.max(0, clock.now() - fetchedAtMs)
+/**
+ * A list that this process has read ages on the monotonic clock: the servers of the API may disagree about the time, and the
+ * API's time is that of the last answer.
+ */
+export function ageOf(
+  { fetchedAtMs, readAtMs }: Pick<CachedList, 'fetchedAtMs' | 'readAtMs'>,
+  { clock, monotonic }: Pick<PamDeps, 'clock' | 'monotonic'>,
+): number {
+  return Math.max(0, readAtMs === undefined ? clock.now() - fetchedAtMs : monotonic() - readAtMs)
 }

@@ -19,13 +19,14 @@ export interface ServedList {
   readonly stale: boolean
 }
 
-export interface GroupCacheOptions extends Pick<PamDeps, 'clock' | 'startTimer' | 'tunables' | 'metrics'> {
+export interface GroupCacheOptions
+  extends Pick<PamDeps, 'clock' | 'monotonic' | 'startTimer' | 'tunables' | 'metrics'> {
   readonly lists: GroupLists
   readonly reader: ListReader
 }
 
 export function createGroupCache(options: GroupCacheOptions): GroupCache {
-  const { lists, reader, clock, tunables } = options
+  const { lists, reader, tunables } = options
 
   /** undefined: there is no list that may be served without waiting for PAM. */
   function fromCache(
@@ -35,7 +36,7 @@ export function createGroupCache(options: GroupCacheOptions): GroupCache {
     requestId: string,
   ): ServedList | undefined {
     if (cached === undefined || cached.isPurged) return undefined
-    const ageMs = ageOf(cached, clock)
+    const ageMs = ageOf(cached, options)
     if (cached.groups === undefined) {
       if (ageMs <= Math.min(tunables.unknownUserMs, maxAgeMs)) throw new PamFailure('unknown_person')
       return undefined
@@ -54,7 +55,7 @@ export function createGroupCache(options: GroupCacheOptions): GroupCache {
       if (served !== undefined) return served
       const running = reader.read(list, cached, maxAgeMs, requestId).then(knownList)
       const { onErrorMs } = ageLimitsOf(list.kind, tunables.lists, maxAgeMs)
-      return cached?.groups === undefined || ageOf(cached, clock) > onErrorMs
+      return cached?.groups === undefined || ageOf(cached, options) > onErrorMs
         ? serve(list, 'miss', await running, options)
         : serveInTime(list, running, cached, options)
     },
@@ -70,7 +71,7 @@ type Outcome = 'fresh' | 'stale' | 'miss' | 'slow' | 'error'
 
 function serve({ kind }: ListOf, outcome: Outcome, list: KnownList, options: GroupCacheOptions): ServedList {
   options.metrics.pamCache.inc({ list: kind, outcome })
-  const ageMs = ageOf(list, options.clock)
+  const ageMs = ageOf(list, options)
   return { list, ageMs, stale: ageMs > freshMsOf(kind, list, options.tunables.lists) }
 }
 

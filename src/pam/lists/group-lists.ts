@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { SharedValues } from '../shared/shared-values.ts'
 import type { ListOf } from '../upstream/group.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
+import { ageOf } from './freshness.ts'
 import {
   type CachedList,
   type KnownList,
@@ -15,7 +16,9 @@ import {
 import type { TeamDisabled } from './team-disabled.ts'
 
 /** What a read found; without groups: no such user. */
-export type ReadResult = Omit<KnownList, 'id'> | Omit<MissingList, 'id' | 'isPurged'>
+export type ReadResult =
+  | Omit<KnownList, 'id' | 'readAtMs'>
+  | Omit<MissingList, 'id' | 'readAtMs' | 'isPurged'>
 
 /**
  * Lists in the store, for all replicas, and in this process's memory. Memory is relied on for `confirmMs`, then the head is read
@@ -47,9 +50,6 @@ export interface GroupListsOptions extends Pick<PamDeps, 'scope' | 'clock' | 'mo
   readonly maxMemoryBytes: number
 }
 
-/** A list from the near future is new; one from further away was dated by a wrong clock. */
-const FUTURE_MS = 5000
-
 export function createGroupLists(options: GroupListsOptions): GroupLists {
   const { records, generations, scope, clock, monotonic, tunables, team, keptMs, confirmMs } = options
   const memory: Memory = new LRUCache({ maxSize: options.maxMemoryBytes, sizeCalculation: bytesOf })
@@ -58,7 +58,7 @@ export function createGroupLists(options: GroupListsOptions): GroupLists {
   async function usable(cached: CachedList | undefined): Promise<CachedList | undefined> {
     const voidBeforeMs = await team.check()
     if (cached === undefined || cached.fetchedAtMs <= voidBeforeMs) return undefined
-    return cached.fetchedAtMs > clock.now() + FUTURE_MS ? undefined : cached
+    return isFromFuture(cached, clock.now()) ? undefined : cached
   }
 
   /** Memory comes last: a read that has found its generation current by then is in it already. */
@@ -76,15 +76,16 @@ export function createGroupLists(options: GroupListsOptions): GroupLists {
     lookInStore: async (list) => usable(await findInStore(list, state)),
 
     async put(list, read) {
-      const cached: CachedList = { id: randomUUID(), ...read }
+      const readAtMs = monotonic() - ageOf(read, options)
+      const cached: CachedList = { id: randomUUID(), ...read, readAtMs }
       if (isCurrent(cached, await generationOf(list, options))) remember(nameOf(list, scope), cached, state)
       const ttlMs = read.groups === undefined ? tunables.unknownUserMs : keptMs[list.kind]
       await records.write(nameOf(list, scope), cached, ttlMs)
       return cached
     },
 
-    generation: (list) => generationOf(list, options),
     purge,
+    generation: (list) => generationOf(list, options),
     async remove(list) {
       await purge(list)
       await records.remove(nameOf(list, scope))
@@ -92,6 +93,12 @@ export function createGroupLists(options: GroupListsOptions): GroupLists {
     clearMemory: () => memory.clear(),
   }
 }
+
+/** A list from the near future is new; one from further away was dated by a wrong clock. */
+function isFromFuture({ fetchedAtMs, readAtMs }: CachedList, nowMs: number): boolean {
+  return readAtMs === undefined && fetchedAtMs > nowMs + FUTURE_MS
+}
+const FUTURE_MS = 5000
 
 interface Held {
   readonly cached: CachedList

@@ -1,17 +1,16 @@
-/** One link of a `Link` header (RFC 8288, section 3); names and relations in lower case, the first of a name counts. */
+/** One link of a `Link` header (RFC 8288, section 3). Names and relations are in lower case; of a repeated name, the first counts. */
 export interface HeaderLink {
   readonly target: string
-  /** Empty when the link names none. */
+  /** Empty if the link names none. */
   readonly relations: readonly string[]
   readonly parameters: ReadonlyMap<string, string>
 }
 
 /**
- * Reads `Link` headers to the letter of RFC 8288, and refuses what does not fit. A list is whole or an error, so a
- * parser may not skip what it does not understand: the common ones lose a link after a parameter without a value or
- * after a space before a comma.
+ * Reads `Link` headers strictly by RFC 8288. A list is complete or an error, so the parser must not skip what it does not
+ * understand. Common parsers lose a link after a parameter without a value, or after a space before a comma.
  *
- * @returns undefined when the header is malformed
+ * @returns undefined if the header is malformed
  */
 export function parseLinkHeader(header: string): HeaderLink[] | undefined {
   const links: HeaderLink[] = []
@@ -37,7 +36,7 @@ const PARAMETER_START = /;[ \t]*/y
 const NAME = /[!#$%&'*+\-.^_`|~\dA-Za-z]+[ \t]*/y
 const EQUALS = /=[ \t]*/y
 const QUOTED = /"((?:[^"\\]|\\.)*)"[ \t]*/y
-/** Wider than a token: unquoted media types and URLs are met in the wild (RFC 8288, appendix B.3). */
+/** Wider than a token: some servers do not quote media types and URLs (RFC 8288, appendix B.3). */
 const UNQUOTED = /([^\s"',;<>][^\s",;<>]*)[ \t]*/y
 /** A registered relation type, or a URI (RFC 8288, section 3.3). */
 const RELATION = /^[a-z](?:[a-z\d.-]*|[a-z\d+.-]*:[\x21-\x7e]+)$/
@@ -48,7 +47,7 @@ function takeLink(at: Place): HeaderLink | undefined {
   const parameters = new Map<string, string>()
   while (take(at, PARAMETER_START) !== undefined) {
     const name = take(at, NAME)?.[0].trim().toLowerCase()
-    if (name === undefined) continue // an empty parameter, `;;`: what follows must fit all the same
+    if (name === undefined) continue // an empty parameter, `;;`
     const value = take(at, EQUALS) === undefined ? '' : takeValue(at)
     if (value === undefined) return undefined
     if (!parameters.has(name)) parameters.set(name, value)
@@ -57,7 +56,7 @@ function takeLink(at: Place): HeaderLink | undefined {
   return relations === undefined ? undefined : { target, relations, parameters }
 }
 
-/** undefined: one of them cannot be read. It might be the next page. */
+/** undefined: one of them is malformed. It might be the next page. */
 function relationsIn(rel = ''): string[] | undefined {
   const relations = rel
     .toLowerCase()

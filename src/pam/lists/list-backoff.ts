@@ -13,7 +13,7 @@ export interface ListBackoff {
   succeeded(list: string): void
 }
 
-/** What was read in vain: the next read begins at the first page again. */
+/** Pages that were read in vain: the next read begins at the first page again. */
 export interface LostPages {
   readonly pages: number
   /** How often a list with that many pages may be read (`refreshIntervalMs`). */
@@ -34,7 +34,7 @@ const MAX_LISTS = 10_000 // as maxSize: with max, an LRUCache allocates memory f
 
 interface Failed {
   readonly inARow: number
-  /** Pages lost in a row. */
+  /** Pages that were read in vain, in a row. */
   readonly pages: number
   /** How many failures cost too many pages. */
   readonly costly: number
@@ -50,12 +50,12 @@ export function createListBackoff({ monotonic }: { monotonic: () => number }): L
     check(list) {
       const last = lists.get(list)
       if (last === undefined) return
-      const { trouble, status, retryAfterMs } = last.failure
+      const { outcome, status, retryAfterMs } = last.failure
       const sinceMs = monotonic() - last.at
       if (sinceMs >= last.pauseMs) return
-      throw new PamFailure(trouble, {
+      throw new PamFailure(outcome, {
         reason: 'it keeps failing',
-        ...(status === undefined ? {} : { status }),
+        status,
         retryAfterMs: Math.max(retryAfterMs ?? 0, last.pauseMs) - sinceMs,
       })
     },
@@ -77,7 +77,7 @@ export function createListBackoff({ monotonic }: { monotonic: () => number }): L
 
 const NONE = { inARow: 0, pages: 0, costly: 0 }
 
-/** Never longer than the API's own pause, such as that of a rate limit. */
+/** Not longer than the pause that the API names, such as that of a rate limit. */
 function pauseAfter(inARow: number, { retryAfterMs }: PamFailure): number {
   if (inARow <= FREE_FAILURES) return 0
   const pauseMs = FIRST_PAUSE_MS * 2 ** Math.min(inARow - FREE_FAILURES - 1, 10)

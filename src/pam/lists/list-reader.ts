@@ -32,7 +32,7 @@ export interface ListReaderOptions
 }
 
 export function createListReader(options: ListReaderOptions): ListReader {
-  const { names, scope, clock, monotonic, coalescing } = options
+  const { names, scope, monotonic, coalescing } = options
   const lockKeyOf = (list: ListOf) => `gatehouse:lock:pam-groups:${names.sign(nameOf(list, scope))}`
 
   return {
@@ -46,7 +46,7 @@ export function createListReader(options: ListReaderOptions): ListReader {
       const found = await readAfter(seen)
       const isVoid = seen?.isPurged && found.generation !== seen.generation
       if (isVoid) refuseEarlyRead(list, found, options)
-      else if (ageOf(found, clock) <= maxAgeMs + monotonic() - askedAt) return found
+      else if (ageOf(found, options) <= maxAgeMs + monotonic() - askedAt) return found
       // That read began before this call, or it continued older pages. The next one does neither.
       return readAfter(found)
     },
@@ -60,8 +60,8 @@ export function createListReader(options: ListReaderOptions): ListReader {
 }
 
 /** Throws if neither `maxAge` nor a purge may have the list read again yet. */
-function refuseEarlyRead({ kind }: ListOf, last: CachedList, { clock, tunables }: ListReaderOptions): void {
-  const retryAfterMs = earliestReadMs(kind, last, tunables) - ageOf(last, clock)
+function refuseEarlyRead({ kind }: ListOf, last: CachedList, options: ListReaderOptions): void {
+  const retryAfterMs = earliestReadMs(kind, last, options.tunables) - ageOf(last, options)
   if (retryAfterMs > 0) throw new PamFailure('too_many_requests', { retryAfterMs })
 }
 
@@ -81,7 +81,7 @@ function fetchAfter(
       const newer = await lists.lookInStore(list)
       if (newer === undefined || newer.isPurged || newer.id === seen?.id) return undefined
       const limitMs = newer.groups === undefined ? tunables.unknownUserMs : maxAgeMs()
-      return ageOf(newer, clock) <= limitMs ? newer : undefined
+      return ageOf(newer, options) <= limitMs ? newer : undefined
     },
     // An interrupted read is continued whatever `maxAge` is: otherwise polling would keep a long list from completing.
     fetch: () =>
@@ -134,8 +134,8 @@ async function afterFailure(
   begun: Pick<CachedList, 'generation' | 'fetchedAtMs'>,
   { lists, team, backoff, scope }: ListReaderOptions,
 ): Promise<void> {
-  const { trouble, rule, gaveWay } = failure
-  if (trouble === 'unknown_person') {
+  const { outcome, rule, gaveWay } = failure
+  if (outcome === 'unknown_person') {
     backoff.succeeded(nameOf(list, scope))
     await lists.put(list, { ...begun, refreshAfterMs: refreshIntervalMs(1, rate) })
   } else if (!gaveWay) {

@@ -26,6 +26,8 @@ export interface ListHead {
   readonly generation: string
   /** The refresh interval for its number of pages; undefined: an older version read it. */
   readonly refreshAfterMs?: number | undefined
+  /** The same time as `fetchedAtMs` on this process's monotonic clock, if this process has read it. It is not stored. */
+  readonly readAtMs?: number | undefined
 }
 
 /** The generation of a list that was not purged. */
@@ -68,7 +70,7 @@ export function createListRecords(
       return groups && { ...head, groups }
     },
 
-    async write(name, { groups, isPurged: _, ...head }, ttlMs) {
+    async write(name, { groups, isPurged: _, readAtMs: __, ...head }, ttlMs) {
       const isWritten = groups === undefined || (await bodies.write(bodyName(name, head.id), groups, ttlMs))
       if (isWritten) await heads.write(name, { ...head, unknown: groups === undefined }, ttlMs)
     },

@@ -35,11 +35,10 @@ export function newPageRead(): PageRead {
 }
 
 /**
- * Reads a list over all of its pages: first without pagination parameters, then after each `Link rel="next"` until
- * there is none (PAM spec, "Limits"). The list is complete or an error: a link that must not be followed, a loop, two
- * different next pages, a malformed group and a limit that is reached all fail the list. After a failure, `read` tells
- * how far it came; a later call with the same `read` continues there. If a later page does not exist, the list is read
- * again once.
+ * Reads all pages of a list: first without pagination parameters, then following `Link rel="next"` until there is none (PAM spec,
+ * "Limits"). The list is complete or an error: it fails on a link that must not be followed, a loop, two different next pages, a
+ * malformed group, or a limit. After a failure, a later call with the same `read` continues where this one stopped. If a later
+ * page does not exist, the list is read again once.
  */
 export async function readPages(
   path: string,
@@ -52,7 +51,7 @@ export async function readPages(
   try {
     return await readOn()
   } catch (error) {
-    if (!(error instanceof PamFailure) || error.trouble !== 'page_gone') throw error
+    if (!(error instanceof PamFailure) || error.outcome !== 'page_gone') throw error
     Object.assign(read, newPageRead())
     return readOn()
   }
@@ -86,7 +85,7 @@ async function readFrom(
   }
 }
 
-/** A list that changes between two pages may show a group twice: the later one counts. */
+/** A list that changes between two pages may contain a group twice: the later one counts. */
 function withoutRepeats(groups: readonly Group[]): Group[] {
   return [...new Map(groups.map((group) => [group.id, group])).values()]
 }
@@ -97,7 +96,7 @@ function listOf(json: unknown): readonly unknown[] {
   return json.list
 }
 
-/** The query of the next page; undefined on the last one. Only the query is taken from a link, the path is ours. */
+/** The query of the next page; undefined on the last page. Only the query of a link is used, with our own path. */
 function nextQuery(
   { headers }: UpstreamAnswer,
   current: string,
@@ -120,7 +119,7 @@ function nextQuery(
     queries.add(queryOf(link.target, new URL(current, origin), { path, team }))
   }
   if (queries.size > 1) throw refused('two next pages')
-  // A link must name its relation (RFC 8288, section 3.3). One that does not might be the next page.
+  // A link must name its relation (RFC 8288, section 3.3). A link without one might be the next page.
   if (queries.size === 0 && links.some(({ relations }) => relations.length === 0))
     throw refused('link without a relation')
   const [query] = queries
@@ -136,7 +135,7 @@ function queryOf(target: string, base: URL, list: { path: string; team: string }
   return url.search
 }
 
-/** Segment by segment, because a server may write `@` where we wrote `%40`, and the team's name in another letter case. */
+/** Compares segments: a server may write `@` for our `%40`, and the team's name in another letter case. */
 function isSamePath(found: string, { path, team }: { path: string; team: string }): boolean {
   try {
     const ours = path.split('/').map(decodeURIComponent)
@@ -147,7 +146,7 @@ function isSamePath(found: string, { path, team }: { path: string; team: string 
     }
     return theirs.length === ours.length && ours.every(isSame)
   } catch {
-    return false // a broken percent sequence: not ours
+    return false // a malformed percent sequence
   }
 }
 

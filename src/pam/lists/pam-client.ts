@@ -7,7 +7,7 @@ import { createMintLimit } from '../token/mint-limit.ts'
 import type { Group, ListOf } from '../upstream/group.ts'
 import type { OnAccountOf } from '../upstream/pam-call.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
-import { PamFailure, type PamTrouble } from '../upstream/pam-errors.ts'
+import { PamFailure, type PamOutcome } from '../upstream/pam-errors.ts'
 import { type FetchPage, type PageRead, readPages } from './pages.ts'
 import { addRateSeen } from './refresh-interval.ts'
 
@@ -32,7 +32,7 @@ export interface PamClientOptions
 
 const FIRST_PAGE_SUBJECT = { me: 'person', directory: 'team' } as const
 /** The call waited in vain, or was not sent. */
-const PROVES_NOTHING: ReadonlySet<PamTrouble> = new Set(['too_many_requests', 'held_back'])
+const PROVES_NOTHING: ReadonlySet<PamOutcome> = new Set(['too_many_requests', 'held_back'])
 
 export function createPamClient(options: PamClientOptions): PamClient {
   const { origin, basePath, team, monotonic, log, metrics } = options
@@ -55,10 +55,10 @@ export function createPamClient(options: PamClientOptions): PamClient {
         return groups
       } catch (error) {
         if (!(error instanceof PamFailure)) throw error
-        const { trouble } = error
-        if (!PROVES_NOTHING.has(trouble)) state = trouble === 'unknown_person' ? 'ok' : 'failing'
-        if (trouble === 'unreadable') {
-          metrics.pamErrors.inc({ name: trouble })
+        const { outcome } = error
+        if (!PROVES_NOTHING.has(outcome)) state = outcome === 'unknown_person' ? 'ok' : 'failing'
+        if (outcome === 'unreadable') {
+          metrics.pamErrors.inc({ name: outcome })
           const { requestId } = account
           log.error('pam_answer_unreadable', { requestId, upstream: 'pam', operation: list.kind }, error)
         }

@@ -11,13 +11,13 @@ export const RateSeen = z.object({
 })
 export type RateSeen = Readonly<z.output<typeof RateSeen>>
 
-/** A full read may use this share of the rate limit. */
+/** The share of the rate limit that full reads may use. */
 const SHARE = 0.1
-/** The period's length is stated nowhere. An hour is what older documents name (10,000 calls an hour). */
+/** The API does not state its period. Older documents name 10,000 calls an hour. */
 const ASSUMED_PERIOD_MS = 3_600_000
 const ASSUMED_LIMIT = 10_000
 
-/** With what one more answer tells. A limit that changed counts alone. */
+/** Adds one more answer. If the limit has changed, only the new one counts. */
 export function addRateSeen(
   before: RateSeen | undefined,
   { limit, remaining, resetMs }: Allowance,
@@ -32,14 +32,14 @@ export function addRateSeen(
   }
 }
 
-/** How long to wait between two full reads of a list with so many pages, in milliseconds. */
+/** The time between two full reads of a list with that many pages, in milliseconds. */
 export function refreshIntervalMs(pages: number, seen: RateSeen | undefined): number {
   return (pages / (SHARE * (seen?.limit ?? ASSUMED_LIMIT))) * periodMs(seen)
 }
 
 /**
- * The time in which the whole limit comes back. It is not shorter than the time until the reset, and not longer than
- * if only what was used comes back in that time; in between, the assumed period is taken.
+ * The time in which the whole limit is restored. It is at least the time until the reset, and at most as long as if only the used
+ * calls were restored in that time. In between, it is the assumed period.
  */
 function periodMs(seen: RateSeen | undefined): number {
   if (seen === undefined) return ASSUMED_PERIOD_MS

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { parseStored } from '../../store/stored-json.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
-import { isPamTrouble, PamFailure } from '../upstream/pam-errors.ts'
+import { isPamOutcome, PamFailure } from '../upstream/pam-errors.ts'
 
 /**
  * Request coalescing: what several callers need is fetched once in a process, and once over all replicas. A lock in the store
@@ -83,7 +83,7 @@ async function runOnOneReplica<T>(
     return (await read()) ?? (await fetch())
   } catch (error) {
     if (error instanceof PamFailure && !error.gaveWay) {
-      const shared = JSON.stringify({ trouble: error.trouble, retryAfterMs: error.retryAfterMs })
+      const shared = JSON.stringify({ trouble: error.outcome, retryAfterMs: error.retryAfterMs })
       await store.set(`${lockKey}:${token}`, shared, FAILURE_KEPT_MS).catch(() => {}) // the others try for themselves then
     }
     throw error
@@ -121,6 +121,6 @@ async function acquireLock<T>(
 }
 
 const SharedFailure = z.object({
-  trouble: z.string().refine(isPamTrouble),
+  trouble: z.string().refine(isPamOutcome),
   retryAfterMs: z.number().optional(),
 })

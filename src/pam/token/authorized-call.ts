@@ -26,11 +26,11 @@ export function createAuthorizedCall({ call, token, log }: AuthorizedCallOptions
         return answer
       } catch (error) {
         if (!isTokenRefused(error)) throw error
-        await Promise.all([token.discard(bearer), limit.refuse(error.trouble)])
+        await Promise.all([token.discard(bearer), limit.refuse(error.outcome)])
         if (!error.rule.renewsToken) throw error
         if (!isRepeated) continue
         const { requestId } = request
-        log.error('pam_new_token_refused', { requestId, upstream: 'pam', name: error.trouble })
+        log.error('pam_new_token_refused', { requestId, upstream: 'pam', name: error.outcome })
         throw error
       }
     }

@@ -1,8 +1,8 @@
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 
-export interface KeyExpiryParts {
-  /** `PAM_KEY_EXPIRES_AT`; the API does not tell. */
+export interface KeyExpiryOptions {
+  /** `PAM_KEY_EXPIRES_AT`; the API does not say. */
   readonly expiresAtMs: number | undefined
   readonly now: () => number
   readonly log: Logger
@@ -10,11 +10,10 @@ export interface KeyExpiryParts {
 }
 
 const DAY_MS = 86_400_000
-/** Two weeks are enough to have a key made anew. */
 const WARN_BEFORE_MS = 14 * DAY_MS
 
-/** The API key ends by itself, and every token made of it ends with it: a gauge, and a line a day towards the end. */
-export function watchKeyExpiry({ expiresAtMs, now, log, metrics }: KeyExpiryParts): { stop(): void } {
+/** When the API key expires, all tokens that were issued for it expire, too: a gauge shows when, and in the last days a log line. */
+export function watchKeyExpiry({ expiresAtMs, now, log, metrics }: KeyExpiryOptions): { stop(): void } {
   if (expiresAtMs === undefined) return { stop() {} }
   metrics.pamKeyExpiresAt.set(Math.floor(expiresAtMs / 1000))
 

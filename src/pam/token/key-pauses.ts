@@ -1,6 +1,6 @@
 import type { SharedValues } from '../shared/shared-values.ts'
 import type { PamTunables } from '../upstream/pam-deps.ts'
-import { isPamTrouble, type PamTrouble } from '../upstream/pam-errors.ts'
+import { isPamOutcome, type PamOutcome } from '../upstream/pam-errors.ts'
 
 /** A service user's key, as the token request contains it. */
 export interface PamKey {
@@ -14,9 +14,9 @@ export interface PamKey {
  */
 export interface KeyPauses {
   /** Why the key is not tried now; undefined: it may be tried. */
-  pausedBy(key: PamKey): Promise<PamTrouble | undefined>
+  pausedBy(key: PamKey): Promise<PamOutcome | undefined>
   /** @returns the length of the pause in milliseconds */
-  pause(key: PamKey, trouble: PamTrouble): Promise<number>
+  pause(key: PamKey, outcome: PamOutcome): Promise<number>
   accept(key: PamKey): Promise<void>
 }
 
@@ -24,14 +24,14 @@ export function createKeyPauses(values: SharedValues, tunables: PamTunables['tok
   const { refusedPauseMinMs, refusedPauseMaxMs } = tunables
   return {
     async pausedBy(key) {
-      const trouble = await values.get(nameOf('paused', key))
-      return trouble !== undefined && isPamTrouble(trouble) ? trouble : undefined
+      const outcome = await values.get(nameOf('paused', key))
+      return outcome !== undefined && isPamOutcome(outcome) ? outcome : undefined
     },
 
-    async pause(key, trouble) {
+    async pause(key, outcome) {
       const lastMs = Number((await values.get(nameOf('pause', key))) ?? 0)
       const pauseMs = Math.min(Math.max(lastMs * 2, refusedPauseMinMs), refusedPauseMaxMs)
-      await values.set(nameOf('paused', key), trouble, pauseMs)
+      await values.set(nameOf('paused', key), outcome, pauseMs)
       // Outlives the pause, because the next refusal reads it.
       await values.set(nameOf('pause', key), String(pauseMs), pauseMs + refusedPauseMaxMs)
       return pauseMs

@@ -1,6 +1,6 @@
 import type { SharedValues } from '../shared/shared-values.ts'
 import type { ListOf } from '../upstream/group.ts'
-import { isPamTrouble, PamFailure, type PamTrouble } from '../upstream/pam-errors.ts'
+import { isPamOutcome, PamFailure, type PamOutcome } from '../upstream/pam-errors.ts'
 import type { PamKey } from './key-pauses.ts'
 
 /**
@@ -13,7 +13,7 @@ export interface MintLimit {
   mint<T>(work: () => Promise<T>): Promise<T>
   /** Before an existing token is sent for this list. Throws the last refusal if that is too often. */
   send(): Promise<void>
-  refuse(trouble: PamTrouble): Promise<void>
+  refuse(outcome: PamOutcome): Promise<void>
   accept(): Promise<void>
 }
 
@@ -32,12 +32,12 @@ export function createMintLimit(
 
   /** Returns what was claimed; undefined: the list has no limit. */
   async function claim(use: keyof typeof EVERY_MS): Promise<string | undefined> {
-    const trouble = await values.get(refused)
-    isLimited = trouble !== undefined
-    if (trouble === undefined) return undefined
+    const outcome = await values.get(refused)
+    isLimited = outcome !== undefined
+    if (outcome === undefined) return undefined
     const claimed = JSON.stringify([use, ...name, keys().map(({ id, secret }) => [id, secret])])
     if (await values.set(claimed, '', EVERY_MS[use], 'absent')) return claimed
-    throw new PamFailure(isPamTrouble(trouble) ? trouble : 'authentication_error')
+    throw new PamFailure(isPamOutcome(outcome) ? outcome : 'authentication_error')
   }
 
   return {
@@ -53,8 +53,8 @@ export function createMintLimit(
     async send() {
       await claim('send')
     },
-    async refuse(trouble) {
-      await values.set(refused, trouble, REFUSED_MS)
+    async refuse(outcome) {
+      await values.set(refused, outcome, REFUSED_MS)
     },
     async accept() {
       if (isLimited) await values.delete(refused)

@@ -1,6 +1,6 @@
 import type { OnAccountOf, PamCall } from '../upstream/pam-call.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
-import { PamFailure, type PamTrouble } from '../upstream/pam-errors.ts'
+import { PamFailure, type PamOutcome } from '../upstream/pam-errors.ts'
 import { type IssuedToken, parseIssuedToken } from './issued-token.ts'
 import type { KeyPauses, PamKey } from './key-pauses.ts'
 
@@ -17,7 +17,7 @@ export interface MintOptions extends Pick<PamDeps, 'team' | 'clock' | 'tunables'
 }
 
 /** What pauses a key, and the event that reports it. */
-const PAUSES_KEY: Readonly<Partial<Record<PamTrouble, 'pam_key_refused' | 'pam_token_unusable'>>> = {
+const PAUSES_KEY: Readonly<Partial<Record<PamOutcome, 'pam_key_refused' | 'pam_token_unusable'>>> = {
   authentication_error: 'pam_key_refused',
   forbidden_error: 'pam_key_refused',
   other_team: 'pam_token_unusable',
@@ -70,15 +70,15 @@ async function pauseAfter(
   key: PamKey,
   { requestId }: OnAccountOf,
 ): Promise<PamFailure> {
-  const event = error instanceof PamFailure ? PAUSES_KEY[error.trouble] : undefined
+  const event = error instanceof PamFailure ? PAUSES_KEY[error.outcome] : undefined
   metrics.pamTokens.inc({ outcome: event === 'pam_key_refused' ? 'refused' : 'failed' })
   if (!(error instanceof PamFailure)) throw error
-  const { trouble } = error
-  if (trouble === 'other_team' || trouble === 'unreadable') metrics.pamErrors.inc({ name: trouble })
-  if (trouble === 'unreadable')
-    log.error('pam_token_unusable', { requestId, upstream: 'pam', name: trouble }, error)
+  const { outcome } = error
+  if (outcome === 'other_team' || outcome === 'unreadable') metrics.pamErrors.inc({ name: outcome })
+  if (outcome === 'unreadable')
+    log.error('pam_token_unusable', { requestId, upstream: 'pam', name: outcome }, error)
   if (event === undefined) throw error
-  const retryAfterSeconds = Math.ceil((await pauses.pause(key, trouble)) / 1000)
-  log.error(event, { requestId, upstream: 'pam', name: trouble, retryAfterSeconds })
+  const retryAfterSeconds = Math.ceil((await pauses.pause(key, outcome)) / 1000)
+  log.error(event, { requestId, upstream: 'pam', name: outcome, retryAfterSeconds })
   return error
 }

@@ -57,7 +57,7 @@ export function createPamCall(options: PamCallOptions): PamCall {
       } catch (error) {
         if (!(error instanceof PamFailure)) throw error
         // The gate is closed by now: wait there if there is time, without counting it as another attempt.
-        if (error.trouble === 'too_many_requests' && error.retryAfterMs === undefined) continue
+        if (error.outcome === 'too_many_requests' && error.retryAfterMs === undefined) continue
         const pauseMs = RETRY_PAUSE_MS * (1 + random())
         const isLast = sent > error.rule.retries || monotonic() + pauseMs >= deadline
         if (isLast || !maySendAgain(request, error)) {
@@ -112,17 +112,17 @@ async function exchange(
   clock.observe(answer)
   request.onAnswer?.(answer)
   const failure = failureOf(answer, subject)
-  await pass.observe(answer, failure?.trouble === 'too_many_requests')
+  await pass.observe(answer, failure?.outcome === 'too_many_requests')
   if (failure === undefined) return answer
   metrics.pamErrors.inc({ name: answer.status < 400 ? 'redirect' : errorNameOf(answer) })
-  const { trouble: name } = failure
+  const { outcome: name } = failure
   log.debug('pam_error', { requestId, upstream: 'pam', upstreamStatus: answer.status, name })
   throw failure.rule.breaker ? new CountedFailure(failure) : failure
 }
 
 /** A POST is sent again only if it was answered, or certainly did not arrive. */
-function maySendAgain({ method }: PamRequest, { trouble, cause }: PamFailure): boolean {
-  if (method === 'GET' || trouble !== 'no_answer') return true
+function maySendAgain({ method }: PamRequest, { outcome, cause }: PamFailure): boolean {
+  if (method === 'GET' || outcome !== 'no_answer') return true
   return cause instanceof UpstreamFailure && cause.outcome === 'unreachable'
 }
 
@@ -131,7 +131,7 @@ function report(
   failure: PamFailure,
   { log, metrics }: PamCallOptions,
 ): void {
-  const { trouble: name, cause, rule, gaveWay } = failure
+  const { outcome: name, cause, rule, gaveWay } = failure
   if (cause instanceof UpstreamFailure) metrics.pamErrors.inc({ name: cause.outcome })
   // An expired token is renewed, and a user may be unknown: neither is a problem yet.
   const isOrdinary = name === 'unknown_person' || (rule.renewsToken && subject !== 'token')
@@ -145,7 +145,7 @@ class CountedFailure extends UpstreamFailure {
   readonly failure: PamFailure
 
   constructor(failure: PamFailure) {
-    super('unreachable', { code: failure.trouble })
+    super('unreachable', { code: failure.outcome })
     this.failure = failure
   }
 }

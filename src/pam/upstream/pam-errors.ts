@@ -3,67 +3,29 @@ import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
 import type { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 
-/** The 16 errors of the API (PAM spec, "Errors"). */
-export const PAM_ERROR_NAMES = [
-  'invalid_request',
-  'authentication_error',
-  'authorization_error',
-  'server_authorization_revoked',
-  'forbidden_error',
-  'quota_exceeded',
-  'disabled_team',
-  'resource_does_not_exist',
-  'resource_deprecated',
-  'resource_already_exists',
-  'unsupported_content_type',
-  'too_many_requests',
-  'client_closed_connection',
-  'unknown_error',
-  'service_offline',
-  'gateway_timeout',
-] as const
-
-export type PamErrorName = (typeof PAM_ERROR_NAMES)[number]
-
-/** What can go wrong with a lookup: the API's own errors, one of them by what was asked for, and ours. */
-export type PamTrouble =
-  | Exclude<PamErrorName, 'resource_does_not_exist'>
-  | 'unknown_person'
-  | 'unknown_team'
-  /** "Does not exist" on a later page of a list: that place in the list is gone. */
-  | 'page_gone'
-  /** The token answer speaks of another team than `PAM_TEAM`. */
-  | 'other_team'
-  /** No whole answer: refused, cut, too slow. */
-  | 'no_answer'
-  /** Not sent: the last calls all failed, or no connection became free in time. */
-  | 'held_back'
-  /** An answer that cannot be taken: not JSON, a malformed group, a link that must not be followed, too much. */
-  | 'unreadable'
-
-/** What the broker does about a trouble, and what the SPA is told: one row of DESIGN §6. */
+/** What the broker does after a failure, and what the SPA gets: one row of DESIGN §6. */
 export interface PamRule {
-  /** How often the call is sent again, beside the first time. */
+  /** How often the call is sent again, after the first time. */
   readonly retries: number
-  /** Mint once, repeat once. */
+  /** A token is minted once, and the call repeated once. */
   readonly renewsToken: boolean
-  /** An older answer may be given instead. */
+  /** An older answer may be served instead. */
   readonly stale: boolean
-  /** The pages of the list that were read before stay good: the next read continues after them. */
+  /** The pages of the list that were read stay valid: the next read continues after them. */
   readonly keepsPages: boolean
-  /** What is thrown away: this list, or every list of the team (and the team is left alone for a while). */
+  /** What is discarded: this list, or every list of the team (and PAM is not called for a while). */
   readonly purges: 'nothing' | 'list' | 'team'
-  /** Counts towards holding calls back. */
+  /** Counts for the breaker. */
   readonly breaker: boolean
-  /** Somebody must act. */
+  /** An operator must act. */
   readonly alarm: boolean
   readonly status: 404 | 502 | 503 | 504
   readonly code: `pam_${string}`
-  /** `Retry-After` when nothing better is known, in seconds; undefined: no such header. */
+  /** `Retry-After` in seconds, if PAM names no time; undefined: no such header. */
   readonly retryAfterSeconds: number | undefined
 }
 
-const PLAIN = {
+const PERMANENT = {
   retries: 0,
   renewsToken: false,
   stale: false,
@@ -75,59 +37,67 @@ const PLAIN = {
   retryAfterSeconds: undefined,
 } as const
 
-/** A temporary failure: data that was read before stays valid. */
-const TEMPORARY = { ...PLAIN, stale: true, keepsPages: true } as const
+/** Data that were read before stay valid. */
+const TEMPORARY = { ...PERMANENT, stale: true, keepsPages: true } as const
+const FORBIDDEN = { ...PERMANENT, purges: 'list', alarm: true, code: 'pam_not_permitted' } as const
+const OFFLINE = { ...TEMPORARY, status: 503, code: 'pam_unavailable', retryAfterSeconds: 5 } as const
+const TIMEOUT = { ...TEMPORARY, retries: 1, status: 504, code: 'pam_timeout' } as const
 
-export const PAM_RULES: Readonly<Record<PamTrouble, PamRule>> = {
-  invalid_request: { ...PLAIN, code: 'pam_bad_request' },
-  unsupported_content_type: { ...PLAIN, code: 'pam_bad_request' },
+/** The errors of the API, except `resource_does_not_exist`: that depends on what was requested. */
+const API_RULES = {
+  invalid_request: { ...PERMANENT, code: 'pam_bad_request' },
   authentication_error: { ...TEMPORARY, renewsToken: true, alarm: true, code: 'pam_credentials' },
-  authorization_error: {
-    ...PLAIN,
-    renewsToken: true,
-    purges: 'list',
-    alarm: true,
-    code: 'pam_not_permitted',
-  },
-  forbidden_error: { ...PLAIN, purges: 'list', alarm: true, code: 'pam_not_permitted' },
-  server_authorization_revoked: { ...PLAIN, code: 'pam_unexpected' },
-  resource_already_exists: { ...PLAIN, code: 'pam_unexpected' },
+  authorization_error: { ...FORBIDDEN, renewsToken: true },
+  server_authorization_revoked: { ...PERMANENT, code: 'pam_unexpected' },
+  forbidden_error: FORBIDDEN,
   quota_exceeded: { ...TEMPORARY, code: 'pam_quota' },
   disabled_team: {
-    ...PLAIN,
+    ...FORBIDDEN,
     purges: 'team',
-    alarm: true,
     status: 503,
     code: 'pam_team_disabled',
     retryAfterSeconds: 300,
   },
-  unknown_person: { ...PLAIN, status: 404, code: 'pam_user_unknown' },
-  unknown_team: { ...PLAIN, alarm: true, code: 'pam_misconfigured' },
-  other_team: { ...PLAIN, alarm: true, code: 'pam_misconfigured' },
-  page_gone: { ...PLAIN, stale: true, code: 'pam_unavailable' },
-  resource_deprecated: { ...PLAIN, alarm: true, code: 'pam_deprecated' },
+  resource_deprecated: { ...PERMANENT, alarm: true, code: 'pam_deprecated' },
+  resource_already_exists: { ...PERMANENT, code: 'pam_unexpected' },
+  unsupported_content_type: { ...PERMANENT, code: 'pam_bad_request' },
   too_many_requests: { ...TEMPORARY, status: 503, code: 'pam_rate_limited', retryAfterSeconds: 2 },
   client_closed_connection: { ...TEMPORARY, retries: 1, code: 'pam_unavailable' },
   unknown_error: { ...TEMPORARY, retries: 2, code: 'pam_unavailable' },
-  service_offline: {
-    ...TEMPORARY,
-    retries: 2,
-    breaker: true,
-    status: 503,
-    code: 'pam_unavailable',
-    retryAfterSeconds: 5,
-  },
-  held_back: { ...TEMPORARY, status: 503, code: 'pam_unavailable', retryAfterSeconds: 5 },
-  gateway_timeout: { ...TEMPORARY, retries: 1, status: 504, code: 'pam_timeout' },
-  no_answer: { ...TEMPORARY, retries: 1, status: 504, code: 'pam_timeout' },
-  unreadable: { ...PLAIN, stale: true, alarm: true, code: 'pam_unexpected' },
-}
+  service_offline: { ...OFFLINE, retries: 2, breaker: true },
+  gateway_timeout: TIMEOUT,
+} as const satisfies Record<string, PamRule>
 
-export function isPamTrouble(name: string): name is PamTrouble {
+const OWN_RULES = {
+  unknown_person: { ...PERMANENT, status: 404, code: 'pam_user_unknown' },
+  unknown_team: { ...PERMANENT, alarm: true, code: 'pam_misconfigured' },
+  /** "Does not exist" on a later page of a list: that place in the list is gone. */
+  page_gone: { ...PERMANENT, stale: true, code: 'pam_unavailable' },
+  /** The token was issued for another team than `PAM_TEAM`. */
+  other_team: { ...PERMANENT, alarm: true, code: 'pam_misconfigured' },
+  /** No complete answer: refused, cut, too slow. */
+  no_answer: TIMEOUT,
+  /** Not sent: the breaker is open, or no connection became free in time. */
+  held_back: OFFLINE,
+  /** An answer that cannot be used: not JSON, a malformed group, a link that must not be followed, too much. */
+  unreadable: { ...PERMANENT, stale: true, alarm: true, code: 'pam_unexpected' },
+} as const satisfies Record<string, PamRule>
+
+export type PamOutcome = keyof typeof API_RULES | keyof typeof OWN_RULES
+export const PAM_RULES: Readonly<Record<PamOutcome, PamRule>> = { ...API_RULES, ...OWN_RULES }
+
+export function isPamOutcome(name: string): name is PamOutcome {
   return Object.hasOwn(PAM_RULES, name)
 }
 
-/** What was asked for: it decides what "does not exist" means. `token` is the issuing operation. */
+/** The 16 errors of the API (PAM spec, "Errors"). */
+export type PamErrorName = keyof typeof API_RULES | 'resource_does_not_exist'
+export const PAM_ERROR_NAMES = [
+  ...Object.keys(API_RULES),
+  'resource_does_not_exist',
+] as readonly PamErrorName[]
+
+/** What was requested: it decides what "does not exist" means. `token` is the token-issuing operation. */
 export type PamSubject = keyof typeof NOT_FOUND
 
 const NOT_FOUND = {
@@ -135,46 +105,57 @@ const NOT_FOUND = {
   team: 'unknown_team',
   person: 'unknown_person',
   later_page: 'page_gone',
-} as const satisfies Record<string, PamTrouble>
+} as const satisfies Record<string, PamOutcome>
 
-/** A lookup that failed; carries nothing of the answer but its kind. */
+export interface PamFailureDetails {
+  readonly reason?: string
+  /** Of the answer; undefined: there was none. */
+  readonly status?: number | undefined
+  readonly retryAfterMs?: number | undefined
+  /** The call was given up in favour of others: this says nothing about the API. */
+  readonly gaveWay?: boolean
+  readonly cause?: unknown
+}
+
+/** A lookup that failed. It contains nothing of the answer but its kind. */
 export class PamFailure extends DependencyFailure {
   override readonly name = 'PamFailure'
-  readonly trouble: PamTrouble
+  declare readonly outcome: PamOutcome
   readonly rule: PamRule
-  /** Of the answer; undefined when there was none. */
   readonly status: number | undefined
   readonly retryAfterMs: number | undefined
-  /** The call was given up for the sake of others: no verdict about the API. */
   readonly gaveWay: boolean
 
-  constructor(
-    trouble: PamTrouble,
-    details: {
-      reason?: string
-      status?: number
-      retryAfterMs?: number | undefined
-      gaveWay?: boolean
-      cause?: unknown
-    } = {},
-  ) {
-    const { reason, cause } = details
-    super(trouble, { message: reason === undefined ? trouble : `${trouble}: ${reason}`, cause })
-    this.trouble = trouble
-    this.rule = PAM_RULES[trouble]
-    this.status = details.status
-    this.retryAfterMs = details.retryAfterMs
-    this.gaveWay = details.gaveWay ?? false
+  constructor(outcome: PamOutcome, details: PamFailureDetails = {}) {
+    const { reason, status, retryAfterMs, gaveWay = false, cause } = details
+    super(outcome, { message: reason === undefined ? outcome : `${outcome}: ${reason}`, cause })
+    this.rule = PAM_RULES[outcome]
+    this.status = status
+    this.retryAfterMs = retryAfterMs
+    this.gaveWay = gaveWay
   }
 
   /** The SPA's answer; a PAM 401 is never the SPA's 401. */
   toBrokerError(): BrokerError {
     const { status, code, retryAfterSeconds } = this.rule
-    const seconds =
-      this.retryAfterMs === undefined || retryAfterSeconds === undefined
-        ? retryAfterSeconds
-        : Math.max(1, Math.ceil(this.retryAfterMs / 1000))
-    return pamError(status, code, { retryAfterSeconds: seconds, cause: this })
+    return this.#brokerError(status, code, retryAfterSeconds)
+  }
+
+  /** The answer if there are no data that are recent enough: 503 with the code of this failure. */
+  toNotRecent(): BrokerError {
+    const { code, retryAfterSeconds = 5 } = this.rule
+    return this.#brokerError(503, code, retryAfterSeconds)
+  }
+
+  #brokerError(
+    status: PamRule['status'],
+    code: PamRule['code'],
+    defaultSeconds: number | undefined,
+  ): BrokerError {
+    const knownSeconds =
+      this.retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(this.retryAfterMs / 1000))
+    const retryAfterSeconds = defaultSeconds === undefined ? undefined : (knownSeconds ?? defaultSeconds)
+    return pamError(status, code, { retryAfterSeconds, cause: this })
   }
 }
 
@@ -183,12 +164,12 @@ export function errorNameOf({ status, json }: Pick<UpstreamAnswer, 'status' | 'j
   return nameIn(json) ?? NAME_BY_STATUS[status] ?? (status >= 500 ? 'unknown_error' : 'invalid_request')
 }
 
-/** undefined: the answer is not an error. A redirect is never followed, so it is no answer that we can take. */
+/** undefined: the answer is no error. A redirect is never followed, so it is no usable answer. */
 export function failureOf(answer: UpstreamAnswer, subject: PamSubject): PamFailure | undefined {
   const { status } = answer
   if (status >= 200 && status < 300) return undefined
   if (status < 400) return new PamFailure('unreadable', { reason: 'redirect' })
-  return new PamFailure(troubleOf(errorNameOf(answer), status, subject), { status })
+  return new PamFailure(outcomeOf(errorNameOf(answer), status, subject), { status })
 }
 
 export function failureOfCall(failure: UpstreamFailure): PamFailure {
@@ -199,8 +180,8 @@ export function failureOfCall(failure: UpstreamFailure): PamFailure {
   return new PamFailure('no_answer', { cause: failure })
 }
 
-function troubleOf(name: PamErrorName, status: number, subject: PamSubject): PamTrouble {
-  // Whatever a 401 of the issuing operation calls itself: the key was not accepted.
+function outcomeOf(name: PamErrorName, status: number, subject: PamSubject): PamOutcome {
+  // Whatever its name, a 401 of the token-issuing operation means that the key was refused.
   if (subject === 'token' && status === 401) return 'authentication_error'
   return name === 'resource_does_not_exist' ? NOT_FOUND[subject] : name
 }
@@ -219,7 +200,7 @@ function nameIn(json: unknown): PamErrorName | undefined {
   return undefined
 }
 
-/** Where a status has several errors, the plainest one. */
+/** If a status has several errors, the most general one. */
 const NAME_BY_STATUS: Readonly<Record<number, PamErrorName>> = {
   401: 'authentication_error',
   403: 'forbidden_error',
