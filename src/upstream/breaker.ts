@@ -4,6 +4,7 @@ import {
   ConsecutiveBreaker,
   circuitBreaker,
   handleWhen,
+  type IBreaker,
   SamplingBreaker,
   wrap,
 } from 'cockatiel'
@@ -26,29 +27,16 @@ export interface BreakerOptions {
 }
 
 /** Time-outs: half of the calls of half a minute, and at least two calls a second in it. */
-const SLOW_SHARE = 0.5
-const SLOW_WINDOW_MS = 30_000
-const SLOW_MIN_CALLS_PER_SECOND = 2
+const SLOW = { threshold: 0.5, duration: 30_000, minimumRps: 2 }
 
 export function createBreaker({ consecutiveFailures, halfOpenAfterMs, onChange }: BreakerOptions): Breaker {
-  const broken = circuitBreaker(
-    handleWhen((error) => isFailure(error, 'unreachable', 'cut')),
-    {
-      halfOpenAfter: halfOpenAfterMs,
-      breaker: new ConsecutiveBreaker(consecutiveFailures),
-    },
-  )
-  const slow = circuitBreaker(
-    handleWhen((error) => isFailure(error, 'timeout')),
-    {
-      halfOpenAfter: halfOpenAfterMs,
-      breaker: new SamplingBreaker({
-        threshold: SLOW_SHARE,
-        duration: SLOW_WINDOW_MS,
-        minimumRps: SLOW_MIN_CALLS_PER_SECOND,
-      }),
-    },
-  )
+  const circuit = (breaker: IBreaker, ...outcomes: UpstreamOutcome[]) =>
+    circuitBreaker(
+      handleWhen((error) => error instanceof UpstreamFailure && outcomes.includes(error.outcome)),
+      { halfOpenAfter: halfOpenAfterMs, breaker },
+    )
+  const broken = circuit(new ConsecutiveBreaker(consecutiveFailures), 'unreachable', 'cut')
+  const slow = circuit(new SamplingBreaker(SLOW), 'timeout')
   const both = wrap(broken, slow)
   const isOpen = () => broken.state !== CircuitState.Closed || slow.state !== CircuitState.Closed
 
@@ -75,8 +63,4 @@ export function createBreaker({ consecutiveFailures, halfOpenAfterMs, onChange }
       }
     },
   }
-}
-
-function isFailure(error: unknown, ...outcomes: UpstreamOutcome[]): boolean {
-  return error instanceof UpstreamFailure && outcomes.includes(error.outcome)
 }

@@ -49,7 +49,7 @@ export interface LimitStore {
 }
 
 export function createSharedRecord(options: SharedRecordOptions): SharedRecord {
-  const { store, key, clock, monotonic, onUnreadable } = options
+  const { store, key, monotonic } = options
   let local: { readonly record: LimitRecord; readonly saved: boolean } | undefined
   let looking: Promise<void> | undefined
   let lookedAt = Number.NEGATIVE_INFINITY
@@ -59,10 +59,9 @@ export function createSharedRecord(options: SharedRecordOptions): SharedRecord {
     try {
       const text = await store.get(key())
       if (local !== before) return // what this process has learned meanwhile is newer
-      const record = parseLimitRecord(text)
+      const record = parseLimitRecord(text, options)
       if (record !== undefined) local = { record, saved: true }
       else if (local?.saved) local = undefined
-      if (text !== undefined && record === undefined) onUnreadable?.()
     } catch {
       // the store is unreachable: what this process has seen itself still holds
     } finally {
@@ -83,10 +82,8 @@ export function createSharedRecord(options: SharedRecordOptions): SharedRecord {
       if (record === local?.record) return
       local = record && { record, saved: false }
       try {
-        if (record === undefined) return void (await store.delete(key()))
-        const ttlMs = endOf(record, options.lingerMs) - clock.now()
-        await store.set(key(), JSON.stringify(record), Math.max(1, ttlMs))
-        if (local?.record === record) local = { record, saved: true }
+        await write(record, options)
+        if (record !== undefined && local?.record === record) local = { record, saved: true }
       } catch {
         // the store is unreachable: this process alone goes by it, and what is stored ends by itself
       }
@@ -94,20 +91,24 @@ export function createSharedRecord(options: SharedRecordOptions): SharedRecord {
   }
 }
 
-/** undefined: none, or one that cannot be read. */
-function parseLimitRecord(text: string | undefined): LimitRecord | undefined {
+/** One that cannot be read counts as none. */
+function parseLimitRecord(text: string | undefined, { onUnreadable }: SharedRecordOptions) {
   if (text === undefined) return undefined
   try {
-    return LimitRecord.safeParse(JSON.parse(text)).data
+    return LimitRecord.parse(JSON.parse(text))
   } catch {
-    return undefined // not even JSON
+    onUnreadable?.()
+    return undefined
   }
 }
 
-/** When the record ends by itself. */
-function endOf({ callers, closed, lowUntilMs = 0 }: LimitRecord, lingerMs: number): number {
+async function write(record: LimitRecord | undefined, options: SharedRecordOptions): Promise<void> {
+  const { store, key, clock, lingerMs } = options
+  if (record === undefined) return void (await store.delete(key()))
+  const { callers, closed, lowUntilMs = 0 } = record
   const closedUntilMs = closed === undefined ? 0 : closed.untilMs + lingerMs
-  return Math.max(closedUntilMs, lowUntilMs, ...callers.map(({ untilMs }) => untilMs))
+  const untilMs = Math.max(closedUntilMs, lowUntilMs, ...callers.map((one) => one.untilMs))
+  await store.set(key(), JSON.stringify(record), Math.max(1, untilMs - clock.now()))
 }
 
 /**

@@ -71,10 +71,9 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
       const path = pathOn(origin, request.path)
       const startedAt = monotonic()
       try {
-        const { status, headers, data } = await call(path, request, startedAt)
-        options.onCall?.(String(status), monotonic() - startedAt)
-        const answered = headers as UpstreamAnswer['headers']
-        return { status, headers: answered, json: parseJson(answered['content-type'], data), bytes: data }
+        const answer = toAnswer(await call(path, request, startedAt))
+        options.onCall?.(String(answer.status), monotonic() - startedAt)
+        return answer
       } catch (error) {
         const outcome = error instanceof UpstreamFailure ? error.outcome : 'error'
         options.onCall?.(outcome, monotonic() - startedAt)
@@ -116,6 +115,11 @@ function contentOf({ headers, body, form }: UpstreamRequest) {
   if (body === undefined) return { headers: { ...headers, ...accept } }
   const type = { 'Content-Type': 'application/json' }
   return { headers: { ...type, ...headers, ...accept }, data: JSON.stringify(body) }
+}
+
+function toAnswer({ status, headers, data }: AxiosResponse<Buffer>): UpstreamAnswer {
+  const answered = headers as UpstreamAnswer['headers']
+  return { status, headers: answered, json: parseJson(answered['content-type'], data), bytes: data }
 }
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i

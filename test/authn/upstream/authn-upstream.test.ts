@@ -349,22 +349,24 @@ describe('the SSWS token is refused', () => {
     })
 
     test('an answer that was asked for before the list changed says nothing about the new list', async () => {
-      const used: (string | undefined)[] = []
+      const used: string[] = []
       const { gone, letGo } = held()
       const listener: StubListener = async (req, res) => {
-        used.push(req.headers.authorization)
+        const token = req.headers.authorization?.replace('SSWS ', '') ?? ''
+        used.push(token)
+        if (token === 'first') return sendJson(res, 401, INVALID_TOKEN)
         await gone
         sendJson(res, 200, SUCCESS)
       }
-      const { upstream, keyring } = await answering(listener, { tokens: ['old'] })
+      const { upstream, keyring, lines, standby } = await answering(listener, { tokens: ['first', 'old'] })
       const before = upstream.send(STATELESS, CLIENT)
-      await until(() => used.length === 1)
+      await until(() => used.length === 2)
       keyring.tokens = ['new', 'old']
       letGo()
       await before
-      expect(upstream.tokenState()).toBe('unknown')
+      expect([upstream.tokenState(), lines(), await standby()]).toEqual(['unknown', [], 0])
       await upstream.send(STATELESS, CLIENT)
-      expect(used).toEqual(['SSWS old', 'SSWS new'])
+      expect(used).toEqual(['first', 'old', 'new'])
     })
 
     test('all refused: no standby is in use', async () => {
