@@ -17,7 +17,7 @@ import type { UpstreamAnswer } from './upstream-client.ts'
  * - A 429 holds back its caller.
  * - 429s to two callers with nothing in common, or an answer with nothing left, close the gate for all callers.
  * - One probe reopens it: a single call, over all replicas. It is sent after the reset. If callers can be told apart,
- *   the limit may be somebody's own, so it is sent at once, and again every `PROBE_MS`.
+ *   the limit may be one caller's own, so a probe is also sent at once, and again every `PROBE_MS`.
  *
  * What one replica reads in the answers' headers holds for all, through the store. All times are the API's.
  */
@@ -75,7 +75,7 @@ export type GateOutcome = 'waited' | 'gave_way' | 'refused' | 'probe'
 
 /** While a probe is out, waiting callers look for its answer this often. */
 const POLL_MS = 50
-/** A probe that has not come back, or was refused, keeps the next one from going out for so long. */
+/** A probe that has not come back, or was refused before the reset, keeps the next one from going out for so long. */
 const PROBE_MS = 5000
 /** Longer than a call takes: other replicas know of a closed gate until the probe after the reset is answered. */
 const LINGER_MS = 15_000
@@ -122,14 +122,15 @@ async function passOrWait(
   if (hold === undefined) return createPass(gate, caller)
 
   const opensInMs = hold.leftMs + spreadMs
+  const isEarly = opensInMs > 0
   let waitMs = opensInMs
-  if (hold.by === 'closed' && (opensInMs <= 0 || parties.length > 0)) {
-    const release = await gate.claimProbe()
+  if (hold.by === 'closed' && (!isEarly || parties.length > 0)) {
+    const release = await gate.claimProbe(isEarly ? Math.min(PROBE_MS, opensInMs) : PROBE_MS)
     if (release !== undefined) {
       gate.onOutcome('probe')
-      return createPass(gate, caller, { closedSinceMs: record.closed?.sinceMs, release })
+      return createPass(gate, caller, { closedSinceMs: record.closed?.sinceMs, isEarly, release })
     }
-    if (opensInMs <= 0 || !record.closed?.confirmed) waitMs = POLL_MS // another caller's probe is out
+    if (!isEarly || !record.closed?.confirmed) waitMs = POLL_MS // another caller's probe is out
   }
   const givesWay = hold.by === 'low' || priority === 'background'
   if (!givesWay && waitMs <= budget.leftMs) return waitMs
@@ -137,11 +138,15 @@ async function passOrWait(
   throw new RateLimitRefusal(Math.max(waitMs, opensInMs), record.limit)
 }
 
-function createPass(
-  gate: Gate,
-  { parties = () => [] }: GateCaller,
-  probe?: { readonly closedSinceMs: number | undefined; readonly release: () => Promise<void> },
-): GatePass {
+interface Probe {
+  /** Of the closed gate. */
+  readonly closedSinceMs: number | undefined
+  /** It goes out before the reset. */
+  readonly isEarly: boolean
+  readonly release: () => Promise<void>
+}
+
+function createPass(gate: Gate, { parties = () => [] }: GateCaller, probe?: Probe): GatePass {
   let isConfirmed = false
   return {
     async observe(answer, isRefusal) {
@@ -154,24 +159,24 @@ function createPass(
       await gate.shared.save(record)
     },
     async leave() {
-      if (!isConfirmed) await probe?.release()
+      if (!(probe?.isEarly && isConfirmed)) await probe?.release()
     },
   }
 }
 
 /** Resolves with the function that lets the next probe go out; undefined while another one is out. */
-type ClaimProbe = () => Promise<(() => Promise<void>) | undefined>
+type ClaimProbe = (ttlMs: number) => Promise<(() => Promise<void>) | undefined>
 
 function createProbeClaim(options: RateLimitGateOptions): ClaimProbe {
   const { store, monotonic } = options
   let nextAt = Number.NEGATIVE_INFINITY
 
-  return async () => {
+  return async (ttlMs) => {
     if (monotonic() < nextAt) return undefined
-    nextAt = monotonic() + PROBE_MS
+    nextAt = monotonic() + ttlMs
     const [key, claim] = [keyOf(options, '-probe'), randomUUID()]
     // without the store, each process has a probe of its own
-    const isOurs = await store.set(key, claim, PROBE_MS, 'absent').catch(() => true)
+    const isOurs = await store.set(key, claim, ttlMs, 'absent').catch(() => true)
     if (!isOurs) {
       nextAt = monotonic() + POLL_MS
       return undefined

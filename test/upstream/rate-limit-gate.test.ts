@@ -297,6 +297,27 @@ describe('whose limit it is', () => {
         expect(await refused(gate, caller('new', ...parties))).toBeUndefined()
   })
 
+  test('a probe that was refused before the reset holds back the next one until then, and no longer', async () => {
+    const { replica, used, left, advance } = world()
+    const [one, other] = [replica(), replica()]
+    for (const met of [ADA, BEA, CLEO]) await meets(one, used(3), caller('new', ...met)) // the last one is the probe
+    expect(await refused(other.gate, caller('new', ...DORA))).toBeDefined()
+    advance(3001)
+    await other.answered(await other.gate.enter(caller('new', ...DORA)), left(500))
+    expect(await refused(one.gate, caller('new', ...ELSA))).toBeUndefined()
+  })
+
+  test('a probe that was refused after the reset does not hold back the one after the next reset', async () => {
+    const { replica, used, left, advance } = world()
+    const [one, other] = [replica(), replica()]
+    for (let n = 0; n < 3; n++) {
+      await meets(one, used(1), caller('new'))
+      advance(2001)
+    }
+    await other.answered(await other.gate.enter(caller('new')), left(500))
+    expect([one.outcomes, other.outcomes]).toEqual([['probe', 'probe'], ['probe']])
+  })
+
   test('an answer with nothing left closes it for all, though it was no refusal', async () => {
     const { replica, used, left } = world()
     const [one, other] = [replica(), replica()]
