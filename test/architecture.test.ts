@@ -36,7 +36,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   openapi: ['openapi-examples', 'authn', 'pam', 'session', 'http'],
   'openapi-examples': [],
-  authn: ['session', 'http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
+  authn: ['session', 'http', 'upstream', 'store', 'crypto', 'observability', 'errors', 'factor-types'],
   pam: ['session', 'http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
   session: ['http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
   http: ['observability', 'errors'],
@@ -45,7 +45,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   crypto: ['observability', 'errors'],
   observability: ['errors'],
   errors: [],
-  config: ['observability', 'errors'],
+  'factor-types': [],
+  config: ['observability', 'errors', 'factor-types'],
   sandbox: [],
   demo: ['sandbox', 'wiring', 'openapi', 'config', 'http', 'store', 'observability', 'errors'],
 }
@@ -77,6 +78,7 @@ function unitOf(path: string): string {
 
 /** Rules without input or output: they import nothing but each other. */
 const PURE = [
+  'src/factor-types.ts',
   'src/authn/transaction/transaction.ts',
   'src/authn/transaction/answer.ts',
   'src/authn/transaction/enrolment.ts',

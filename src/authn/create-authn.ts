@@ -14,30 +14,31 @@ import { createLimiter, type LimitFigures } from '../store/counting.ts'
 import type { Store } from '../store/store.ts'
 import type { UpstreamClient } from '../upstream/upstream-client.ts'
 import { StepAudit } from './audit.ts'
-import { createBroker } from './broker.ts'
 import { createClientOf } from './browser/client.ts'
 import type { DeviceCookie } from './browser/device-cookie.ts'
-import { createStepClaims } from './coalescing/step-claims.ts'
-import { createStepFlights, type StepFlights } from './coalescing/step-flights.ts'
+import { createCoalescing } from './coalescing/coalescing.ts'
+import { createStepLocks } from './coalescing/step-locks.ts'
 import { createRecovery } from './recovery/recovery.ts'
 import { createHandOver, type RedirectPrefix } from './redirects/hand-over.ts'
 import { createImportedTokens } from './redirects/imported-tokens.ts'
 import type { NavigationRoutesParts } from './redirects/navigation-routes.ts'
-import { createRedirects } from './redirects/redirects.ts'
 import { createStepUp } from './redirects/step-up.ts'
 import type { AuthnRoutesParts } from './routes.ts'
 import { createSanitizer } from './sanitize/sanitize.ts'
-import { createEarnSession } from './sign-in/earned-session.ts'
-import { createExchange } from './sign-in/exchange.ts'
+import { createCommits } from './sign-in/commit.ts'
 import { createFetchOffered } from './sign-in/fetch-offered.ts'
+import { createIssueSession } from './sign-in/issue-session.ts'
 import { createEndOtherSessions } from './sign-in/other-sessions.ts'
-import { createTransactionFlights } from './sign-in/transaction-flights.ts'
+import { redirectStep } from './sign-in/redirect-step.ts'
+import { createRunStep } from './sign-in/run-step.ts'
+import type { RunStep } from './sign-in/step.ts'
+import { createTakeStep } from './sign-in/take-step.ts'
+import { createSteps } from './steps.ts'
 import { createCallLimit } from './throttling/call-limit.ts'
-import { createGuessing } from './throttling/guessing.ts'
 import type { AttemptLimits } from './throttling/limits.ts'
 import { createThrottling } from './throttling/throttling.ts'
 import { createOfferedResources } from './transaction/offered-resources.ts'
-import { createTransactionStore, transactionPlace } from './transaction/transaction-store.ts'
+import { createTransactionStore, transactionKey } from './transaction/transaction-store.ts'
 import type { TokenState } from './upstream/api-tokens.ts'
 import { type AuthnRateLimit, createAuthnUpstream } from './upstream/authn-upstream.ts'
 
@@ -152,26 +153,18 @@ export function createAuthn(parts: AuthnParts): Authn {
     metrics,
     now,
   })
-  const stepFlights = createStepFlights({
-    claims: createStepClaims({
-      store,
-      seal: seal('shared-answer'),
-      stands: async (outcome) =>
-        outcome.kind === 'refusal' || outcome.sessionId === undefined || sessions.holds(outcome.sessionId),
-      lockTtlMs: figures.stepLockMs,
-      sharedAnswerMs: figures.sharedAnswerMs,
-      pollEveryMs: figures.pollEveryMs,
-    }),
-    log,
-    metrics,
+  const locks = createStepLocks({
+    store,
+    seal: seal('shared-answer'),
+    transactions,
+    isStored: sessions.holds,
+    lockTtlMs: figures.stepLockMs,
+    sharedMs: figures.sharedAnswerMs,
     waitMs: figures.stepWaitMs,
+    pollEveryMs: figures.pollEveryMs,
+    metrics,
+    now,
   })
-  const flights: StepFlights = {
-    run(flight, work) {
-      upstream.look()
-      return stepFlights.run(flight, work)
-    },
-  }
   const logins = createLoginNames(parts.loginDomains)
   const canonicalLogin = logins.canonical
   const audit = new StepAudit({ log, metrics, hashes: signer('log-hashes'), canonicalLogin })
@@ -188,7 +181,6 @@ export function createAuthn(parts: AuthnParts): Authn {
     metrics,
     now,
   })
-  const guessing = createGuessing(throttling)
   const callLimit = createCallLimit({
     limit: limits.callsPerPerson,
     canonicalLogin,
@@ -228,33 +220,35 @@ export function createAuthn(parts: AuthnParts): Authn {
       log.warn('unreadable_record', { name: 'sso' })
     },
   })
-  const exchange = createExchange({
+  const takeStep = createTakeStep({
     upstream,
     sessions,
+    endedUsers: parts.endedUsers,
     endOtherSessions: createEndOtherSessions({
       endAllSessions,
-      keysOf: (handle) => transactions.names(handle).map(transactionPlace),
+      keysOf: (handle) => transactions.names(handle).map(transactionKey),
       audit,
       log,
       now,
     }),
-    earnSession: createEarnSession({ sessions, handOver, throttling, audit }),
+    issueSession: createIssueSession({ sessions, handOver, throttling, audit }),
     offeredResources,
     audit,
     callLimit,
     sanitizer,
     lifetime,
     maxOfferedSteps: figures.maxOfferedSteps,
-    remnantMs: figures.remnantMinutes * MINUTE_MS,
+    redirectsMs: figures.remnantMinutes * MINUTE_MS,
+    pollEveryMs: figures.pollEveryMs,
     log,
     metrics,
     now,
   })
-  const broker = createBroker({
-    exchange,
+  const steps = createSteps({
+    takeStep,
     recovery: createRecovery({
       upstream,
-      exchange,
+      takeStep,
       store,
       names: limitNames,
       canonicalLogin,
@@ -268,24 +262,27 @@ export function createAuthn(parts: AuthnParts): Authn {
       metrics,
       now,
     }),
-    flights: createTransactionFlights({
-      transactions,
-      endedUsers: parts.endedUsers,
-      flights,
-      guessing,
-      fingerprints: signer('step-fingerprints'),
-      audit,
-      metrics,
-      now,
-    }),
     hiddenFactors,
-    guessing,
     audit,
     metrics,
     isSameLogin: logins.isSame,
     deadline: upstream.deadline,
+  })
+  const takeTurn = createRunStep({
+    coalescing: createCoalescing({ metrics }),
+    locks,
+    throttling,
+    commits: createCommits({ store, locks, transactions, log }),
+    transactions,
+    dedupKeys: signer('step-fingerprints'),
+    audit,
+    metrics,
     now,
   })
+  const runStep: RunStep = (step, client) => {
+    upstream.look()
+    return takeTurn(step, client)
+  }
   const fetchOffered = createFetchOffered({
     upstream,
     resources: offeredResources,
@@ -312,10 +309,13 @@ export function createAuthn(parts: AuthnParts): Authn {
   })
 
   return {
-    routes: { broker, fetchOffered, clientOf, sessionCookie: sessionCookie.opening },
+    routes: { steps, runStep, fetchOffered, clientOf, sessionCookie: sessionCookie.opening },
     navigation: {
       stepUp,
-      redirects: createRedirects({ transactions, flights, sessions, audit, metrics, now }),
+      async follow(path, handle, client) {
+        const step = redirectStep(path, typeof handle === 'string' ? handle : '', client, sessions)
+        return (await runStep(step, client)).headers.Location ?? ''
+      },
       handOver,
       clientOf,
     },

@@ -2,7 +2,6 @@ import type { Request, Response } from 'express'
 import { contextOf } from '../http/request-context.ts'
 import type { Route } from '../http/routes.ts'
 import { sendJsonText } from '../http/send-json.ts'
-import type { Broker } from './broker.ts'
 import type { Client } from './browser/client.ts'
 import type { RecoveryType } from './recovery/recovery.ts'
 import type { FetchOffered } from './sign-in/fetch-offered.ts'
@@ -17,11 +16,14 @@ import {
   recoveryTokenBody,
   stateBody,
 } from './sign-in/schemas.ts'
+import type { RunStep } from './sign-in/step.ts'
+import type { Steps } from './steps.ts'
 import { inOneSpelling } from './transaction/offered-steps.ts'
-import type { StepOutcome } from './transaction/step-outcome.ts'
+import type { StepAnswer } from './transaction/step-result.ts'
 
 export interface AuthnRoutesParts {
-  readonly broker: Broker
+  readonly steps: Steps
+  readonly runStep: RunStep
   readonly fetchOffered: FetchOffered
   readonly clientOf: (req: Request, res: Response) => Client
   /** The `Set-Cookie` header that opens a session in the browser. */
@@ -29,13 +31,13 @@ export interface AuthnRoutesParts {
 }
 
 export function createAuthnRoutes({
-  broker,
+  steps,
+  runStep,
   fetchOffered,
   clientOf,
   sessionCookie,
 }: AuthnRoutesParts): Route[] {
-  const present = (res: Response, outcome: StepOutcome) => {
-    if (outcome.kind === 'refusal') throw new Error('a refusal is thrown, not presented')
+  const present = (res: Response, outcome: StepAnswer) => {
     if (outcome.sessionId !== undefined) res.append('Set-Cookie', sessionCookie(outcome.sessionId))
     if (outcome.errorCode !== undefined) contextOf(res.req).errorCode = outcome.errorCode
     sendJsonText(res.status(outcome.status).set(outcome.headers), outcome.body)
@@ -49,7 +51,10 @@ export function createAuthnRoutes({
       const client = clientOf(req, res)
       const body = parse(operation.body, req.body)
       const query = flagsOf(operation, req)
-      present(res, await broker.take({ operation, params: paramsOf(req), query, body }, client))
+      present(
+        res,
+        await runStep(steps.operation({ operation, params: paramsOf(req), query, body }, client), client),
+      )
     },
   })
 
@@ -58,7 +63,7 @@ export function createAuthnRoutes({
     path,
     async handle(req, res) {
       const client = clientOf(req, res)
-      present(res, await broker.recover(recoveryType, parse(recoveryBody, req.body), client))
+      present(res, await runStep(steps.recover(recoveryType, parse(recoveryBody, req.body), client), client))
     },
   })
 
@@ -69,7 +74,8 @@ export function createAuthnRoutes({
       async handle(req, res) {
         const client = clientOf(req, res)
         const body = parse(primaryBody, req.body)
-        present(res, hasState(body) ? await broker.state(body, client) : await broker.start(body, client))
+        const step = hasState(body) ? steps.state(body, client) : steps.start(body, client)
+        present(res, await runStep(step, client))
       },
     },
     {
@@ -77,7 +83,7 @@ export function createAuthnRoutes({
       path: '/api/v1/authn/introspect',
       async handle(req, res) {
         const client = clientOf(req, res)
-        present(res, await broker.state(parse(stateBody, req.body), client))
+        present(res, await runStep(steps.state(parse(stateBody, req.body), client), client))
       },
     },
     recoveryRoute('PASSWORD', '/api/v1/authn/recovery/password'),
@@ -87,7 +93,7 @@ export function createAuthnRoutes({
       path: '/api/v1/authn/recovery/token',
       async handle(req, res) {
         const client = clientOf(req, res)
-        present(res, await broker.redeem(parse(recoveryTokenBody, req.body), client))
+        present(res, await runStep(steps.redeem(parse(recoveryTokenBody, req.body), client), client))
       },
     },
     ...OPERATIONS.map(stepRoute),

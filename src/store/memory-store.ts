@@ -73,29 +73,25 @@ const OPERATIONS: {
 
   deleteIf: (memory, key, expected) => memory.text(key) === expected && memory.delete(key),
 
-  claim(memory, { lockKey, recordKey, token, lockTtlMs, word: asked }) {
-    assertOneSlot(lockKey, recordKey, asked?.key ?? recordKey)
-    const value = memory.text(recordKey)
-    const word = asked && memory.text(asked.key)
-    const isBarred = asked !== undefined && word?.startsWith(asked.bar) === true
-    const holder = memory.text(lockKey) ?? (isBarred ? undefined : token)
+  acquire(memory, { lockKey, recordKey, token, lockTtlMs }) {
+    assertOneSlot(lockKey, recordKey)
+    const holder = memory.text(lockKey) ?? token
     if (holder === token) memory.put(lockKey, token, lockTtlMs)
-    return { claimed: holder === token, holder, value, word }
+    return { holder, record: memory.text(recordKey) }
   },
 
-  settle(memory, { lockKey, recordKey, token, expected, record, result, word }) {
-    const left = [result, word].filter((one) => one !== undefined)
-    assertOneSlot(lockKey, recordKey, ...left.map(({ key }) => key))
+  commit(memory, { lockKey, recordKey, token, expected, record, shared }) {
+    assertOneSlot(lockKey, recordKey, shared.key)
     const written = typeof record === 'object' ? record : undefined
     const current = memory.text(recordKey)
-    const settled = current === expected || (written !== undefined && current === written.write)
-    if (settled) {
+    const committed = current === expected || (written !== undefined && current === written.write)
+    if (committed) {
       if (written !== undefined) memory.put(recordKey, written.write, written.ttlMs)
       if (record === 'delete') memory.delete(recordKey)
-      for (const { key, value, ttlMs } of left) memory.put(key, value, ttlMs)
+      memory.put(shared.key, shared.value, shared.ttlMs)
     }
     OPERATIONS.deleteIf(memory, lockKey, token)
-    return settled
+    return committed
   },
 
   indexPut: (memory, key, field, value, ttlMs) =>

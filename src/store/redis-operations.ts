@@ -48,33 +48,26 @@ export const OPERATIONS: { readonly [Name in OperationName]: RedisOperation<Name
     result: isOne,
   },
 
-  claim: {
-    request({ lockKey, recordKey, token, lockTtlMs, word }) {
-      const wordKey = word?.key ?? recordKey
-      assertOneSlot(lockKey, recordKey, wordKey)
-      const wordArgs = word ? ['1', word.bar] : ['0', '']
-      return repeatable([lockKey, recordKey, wordKey], token, wholeMs(lockTtlMs), ...wordArgs)
+  acquire: {
+    request({ lockKey, recordKey, token, lockTtlMs }) {
+      assertOneSlot(lockKey, recordKey)
+      return repeatable([lockKey, recordKey], token, wholeMs(lockTtlMs))
     },
-    result: ([holder, value, word], { token }) => ({
-      claimed: holder === token,
-      holder: holder ?? undefined,
-      value: value ?? undefined,
-      word: word ?? undefined,
-    }),
+    result: ([holder, record]) => ({ holder, record: record ?? undefined }),
   },
 
-  settle: {
-    request({ lockKey, recordKey, token, expected, record, result, word }) {
-      const keys = [lockKey, recordKey, result?.key ?? recordKey, word?.key ?? recordKey]
-      assertOneSlot(...keys)
+  commit: {
+    request({ lockKey, recordKey, token, expected, record, shared }) {
+      assertOneSlot(lockKey, recordKey, shared.key)
       const written = typeof record === 'object'
       const args = [
         token,
         ...(expected === undefined ? ['', '0'] : [expected, '1']),
         ...(written ? ['write', record.write, wholeMs(record.ttlMs)] : [record, '', 0]),
-        ...[result, word].flatMap((left) => (left ? ['1', left.value, wholeMs(left.ttlMs)] : ['0', '', 0])),
+        shared.value,
+        wholeMs(shared.ttlMs),
       ]
-      return { keys, args, isRepeatable: record !== 'delete' }
+      return { keys: [lockKey, recordKey, shared.key], args, isRepeatable: record !== 'delete' }
     },
     result: isOne,
   },

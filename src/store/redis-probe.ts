@@ -36,8 +36,15 @@ const SAMPLES: { readonly [Name in OperationName]: Parameters<Store[Name]> } = {
   swap: [keyFor('value'), 'value', TTL_MS],
   deleteIf: [keyFor('value'), 'value'],
   delete: [keyFor('value')],
-  claim: [{ ...STEP, lockTtlMs: TTL_MS, word: { key: keyFor('word'), bar: 'bar' } }],
-  settle: [{ ...STEP, expected: undefined, record: { write: 'value', ttlMs: TTL_MS } }],
+  acquire: [{ ...STEP, lockTtlMs: TTL_MS }],
+  commit: [
+    {
+      ...STEP,
+      expected: undefined,
+      record: { write: 'value', ttlMs: TTL_MS },
+      shared: { key: keyFor('shared'), value: 'value', ttlMs: TTL_MS },
+    },
+  ],
   indexPut: [keyFor('index'), 'field', 'value', TTL_MS],
   indexAll: [keyFor('index')],
   indexRemove: [keyFor('index'), 'field'],

@@ -25,33 +25,26 @@ return redis.call('DEL', KEYS[1])`,
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0`,
 
-  /** lock, record, word; token, lock's time to live, word's presence, how one begins that bars → holder, record, word */
-  claim: `
-local value = redis.call('GET', KEYS[2])
-local word = ARGV[3] == '1' and redis.call('GET', KEYS[3])
-local barred = word and string.sub(word, 1, #ARGV[4]) == ARGV[4]
-local holder = redis.call('GET', KEYS[1]) or (not barred and ARGV[1])
+  /** lock, record; token, lock's time to live → holder, record */
+  acquire: `
+local holder = redis.call('GET', KEYS[1]) or ARGV[1]
 if holder == ARGV[1] then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
-return {holder, value, word}`,
+return {holder, redis.call('GET', KEYS[2])}`,
 
-  /**
-   * lock, record, result, word; token, expected or '' + its presence, what to do, value, ttl, then of the result and of the
-   * word: presence, value, ttl
-   */
-  settle: `
+  /** lock, record, shared result; token, expected or '' + its presence, what to do, value, ttl, value and ttl of the result */
+  commit: `
 local current = redis.call('GET', KEYS[2])
-local settled
-if ARGV[3] == '1' then settled = current == ARGV[2] else settled = not current end
+local committed
+if ARGV[3] == '1' then committed = current == ARGV[2] else committed = not current end
 if ARGV[4] == 'write' then
-  settled = settled or current == ARGV[5]
-  if settled then redis.call('SET', KEYS[2], ARGV[5], 'PX', ARGV[6]) end
-elseif ARGV[4] == 'delete' and settled then
+  committed = committed or current == ARGV[5]
+  if committed then redis.call('SET', KEYS[2], ARGV[5], 'PX', ARGV[6]) end
+elseif ARGV[4] == 'delete' and committed then
   redis.call('DEL', KEYS[2])
 end
-if settled and ARGV[7] == '1' then redis.call('SET', KEYS[3], ARGV[8], 'PX', ARGV[9]) end
-if settled and ARGV[10] == '1' then redis.call('SET', KEYS[4], ARGV[11], 'PX', ARGV[12]) end
+if committed then redis.call('SET', KEYS[3], ARGV[7], 'PX', ARGV[8]) end
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
-return settled and 1 or 0`,
+return committed and 1 or 0`,
 
   /** index; field → how many there were */
   indexRemove: `
@@ -154,8 +147,8 @@ export interface Replies {
   delete: number
   indexRemove: number
   deleteIf: number
-  claim: [holder: string | null, value: string | null, word: string | null]
-  settle: 0 | 1
+  acquire: [holder: string, record: string | null]
+  commit: 0 | 1
   indexPut: number
   count: [instead: number, full: number, leftMs: number, begunBy: string[], late: number]
   uncount: 1

@@ -31,19 +31,17 @@ export interface Store extends CountingStore {
   deleteIf(key: string, expected: string): Promise<boolean>
 
   /**
-   * Takes the lock of a record and reads the record, in one round trip. With a `word`, that is read as well, and when it
-   * begins with `bar`, nothing is claimed. `token` names the claim; a claim by the same token succeeds again, because a
+   * Takes the lock of a record if it is free, and reads the record, in one round trip. The same token gets the lock again, because a
    * command may be sent twice when a connection breaks.
    */
-  claim(claim: ClaimRequest): Promise<Claim>
+  acquire(request: AcquireRequest): Promise<Acquired>
 
   /**
-   * Ends a claim in one round trip: writes, deletes or keeps the record, leaves the result for those who wait and the word
-   * for the next claim, and lets the lock go if it is still ours. False, and nothing is written, when the record is no longer
-   * the one that was claimed: a late holder never overwrites a newer state. A settlement that writes or keeps may be sent
-   * twice, and settles both times.
+   * Writes, deletes or keeps the record, leaves the shared result and releases the lock if it is still ours, in one round trip.
+   * False, and nothing is written, if the record is no longer the one that was read with the lock: a late holder never
+   * overwrites a newer state. A commit that writes or keeps may be sent twice, and succeeds both times.
    */
-  settle(settlement: Settlement): Promise<boolean>
+  commit(commit: Commit): Promise<boolean>
 
   /**
    * One field of a small index (a Redis hash); the whole index gets the new time to live if that is longer. Says how
@@ -60,42 +58,30 @@ export interface Store extends CountingStore {
   close(): Promise<void>
 }
 
-export interface ClaimRequest {
+export interface AcquireRequest {
   readonly lockKey: string
   readonly recordKey: string
+  /** Names the holder. */
   readonly token: string
   readonly lockTtlMs: number
-  /** Where the value of `key` begins with `bar`, nothing is claimed. */
-  readonly word?: { readonly key: string; readonly bar: string }
 }
 
-export interface Claim {
-  readonly claimed: boolean
-  /** The token that holds the lock now, ours or another's; undefined when nobody holds it, because the word bars claims. */
-  readonly holder: string | undefined
-  /** The record as it stands, also when the claim failed; undefined when there is none. */
-  readonly value: string | undefined
-  /** The word that was asked for; undefined when there is none. */
-  readonly word?: string | undefined
+export interface Acquired {
+  /** The token that holds the lock now: ours or another's. */
+  readonly holder: string
+  /** As it is stored, also if the lock is another's; undefined: there is none. */
+  readonly record: string | undefined
 }
 
-export interface Settlement {
+export interface Commit {
   readonly lockKey: string
   readonly recordKey: string
   readonly token: string
-  /** The raw value that was claimed; undefined: there was none and there must still be none. */
+  /** The record that was read with the lock; undefined: there was none and there must still be none. */
   readonly expected: string | undefined
-  /** `keep` leaves the record as it is, `delete` removes it. */
-  readonly record: { readonly write: string; readonly ttlMs: number } | 'keep' | 'delete'
-  /** For those who wait for this claim. It is not left when the settlement came too late: they take the step anew then. */
-  readonly result?: Left
-  /** For the next claim; left, or not, like the result. */
-  readonly word?: Left
+  readonly record: RecordChange
+  /** For those who wait for the lock. */
+  readonly shared: { readonly key: string; readonly value: string; readonly ttlMs: number }
 }
 
-/** A value that a settlement leaves beside the record. */
-export interface Left {
-  readonly key: string
-  readonly value: string
-  readonly ttlMs: number
-}
+export type RecordChange = { readonly write: string; readonly ttlMs: number } | 'keep' | 'delete'

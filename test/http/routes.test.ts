@@ -61,14 +61,15 @@ async function publicListener() {
     endAllSessions: nobody,
     ensureDevice: () => undefined,
     authn: {
-      broker: { start: nobody, recover: nobody, redeem: nobody, state: nobody, take: nobody },
+      steps: { start: nobody, recover: nobody, redeem: nobody, state: nobody, operation: nobody },
+      runStep: nobody,
       fetchOffered: { questions: nobody, picture: nobody },
       clientOf: nobody,
       sessionCookie: () => '',
     },
     navigation: {
       stepUp: { take: nobody },
-      redirects: { follow: nobody },
+      follow: nobody,
       handOver: { enabled: false, prepare: nobody, forget: nobody, redeem: nobody },
       clientOf: nobody,
     },

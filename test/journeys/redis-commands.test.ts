@@ -10,11 +10,13 @@ import { until } from '../support/until.ts'
  * What each kind of request asks of Redis, as exact figures: commands by Redis's own word, and round trips, which are what
  * a person waits for. What is asked for at once is one command (`store/redis-batch.ts`); in a cluster it would be several. Whoever makes one fewer changes the figure here; whoever makes one more has a reason to give.
  */
+let aheadMs = 0
 let harness: Harness
 let tap: RedisTap
 let origin: string
 beforeAll(async () => {
   harness = await startHarness({
+    now: () => Date.now() + aheadMs,
     // what other replicas know of the org's limit is looked at once, and not again while we count
     tunables: (tunables) => ({
       ...tunables,
@@ -63,10 +65,7 @@ async function pushed(browser: Browser): Promise<() => Promise<PageAnswer>> {
   const path = pathOf(verifyHref(asked, 'push'))
   const poll = () => browser.post(path, { stateToken: handleOf(asked) })
   expect((await poll()).json.factorResult).toBe('WAITING')
-  const client = harness.redis.client()
-  await until(async () => (await client.keys('gatehouse:lock:*:poll:*')).length === 0, {
-    what: 'the end of the time between two polls',
-  })
+  aheadMs += 60_000 // the time between two polls is over
   return poll
 }
 
@@ -107,11 +106,11 @@ test('a password that leads to a second factor', async () => {
   const browser = await visit()
   expect(await asked(() => signIn(browser, TOMAS))).toEqual({
     commands: [
-      'evalsha', // claims the flight of equal requests; takes the attempt: the person's limits, the address's
-      // gives it back, as it was not refused; writes the transaction, and that it ends with all sessions of the user; settles the flight
+      'evalsha', // acquires the lock of identical requests; reserves the attempt: the user's limits, the address's
+      // refunds it, as it was not refused; writes the transaction, and that it ends with all sessions of the user; commits
       'evalsha',
     ],
-    roundTrips: 2, // the claim, with the limits; all the rest
+    roundTrips: 2, // the lock, with the limits; all the rest
   })
 })
 
@@ -120,15 +119,15 @@ test('a code that opens a session', async () => {
   const answer = await signIn(browser, TOMAS)
   expect(await asked(() => verify(browser, answer))).toEqual({
     commands: [
-      'evalsha', // claims the step, and reads the transaction
-      'evalsha', // takes the attempt
-      // gives it back; the index of the user's sessions, the session; the browser is known now, for the user by id and by name,
+      'evalsha', // acquires the step lock, and reads the transaction
+      'evalsha', // reserves the attempt
+      // refunds it; the index of the user's sessions, the session; the browser is known now, for the user by id and by name,
       // and is forgotten with all sessions of the user; failures in a row begin anew; makes the session that of the device;
-      // settles the step
+      // commits the step
       'evalsha',
       'evalsha', // the transaction is deleted, so it leaves the index of the user's open ones; nobody waits for this
     ],
-    roundTrips: 4, // the claim, which says who it is about; the limits; all the rest; the index, which nobody waits for
+    roundTrips: 4, // the lock, which says who the user is; the limits; all the rest; the index, which nobody waits for
   })
 })
 
@@ -137,8 +136,8 @@ test('a poll of a push that is due', async () => {
   harness.forget()
   expect(await asked(poll)).toEqual({
     commands: [
-      'evalsha', // claims the step unless it comes too soon, and reads the transaction
-      'evalsha', // settles the step, and says when the next one is due
+      'evalsha', // acquires the step lock, and reads the transaction, which says that the poll is due
+      'evalsha', // commits the step, and says when the next poll is due
     ],
     roundTrips: 2,
   })

@@ -83,6 +83,7 @@ export async function connectClient(url: string, boundMs = BOUND_MS) {
 
 const WINDOW = { keySuffix: '', name: 'a', most: 1_000_000, ttlMs: 1000 }
 const record = { lockKey: 'gatehouse:lock:{r}', recordKey: 'gatehouse:txn:{r}' }
+const shared = { key: 'gatehouse:lock:{r}:x', value: 'x', ttlMs: 1000 }
 export const OPERATIONS: readonly [name: string, run: (store: Store) => Promise<unknown>][] = [
   ['get', (store) => store.get('gatehouse:a')],
   ['set', (store) => store.set('gatehouse:a', '1', 1000)],
@@ -91,11 +92,11 @@ export const OPERATIONS: readonly [name: string, run: (store: Store) => Promise<
   ['swap', (store) => store.swap('gatehouse:a', '1', 1000)],
   ['delete', (store) => store.delete('gatehouse:a')],
   ['deleteIf', (store) => store.deleteIf('gatehouse:a', '1')],
-  ['claim', (store) => store.claim({ ...record, token: 't', lockTtlMs: 1000 })],
-  ['settle', (store) => store.settle({ ...record, token: 't', expected: undefined, record: 'keep' })],
+  ['acquire', (store) => store.acquire({ ...record, token: 't', lockTtlMs: 1000 })],
+  ['commit', (store) => store.commit({ ...record, token: 't', expected: undefined, record: 'keep', shared })],
   [
-    'settle, deleting',
-    (store) => store.settle({ ...record, token: 't', expected: undefined, record: 'delete' }),
+    'commit, deleting',
+    (store) => store.commit({ ...record, token: 't', expected: undefined, record: 'delete', shared }),
   ],
   ['indexPut', (store) => store.indexPut('gatehouse:i', 'f', '1', 1000)],
   ['indexAll', (store) => store.indexAll('gatehouse:i')],

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import type { Settlement, Store } from '../../src/store/store.ts'
+import type { RecordChange, Store } from '../../src/store/store.ts'
 import { describeCounting } from './counting-contract.ts'
 
 export interface StoreUnderTest {
@@ -163,157 +163,98 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
       })
     })
 
-    describe('claim', () => {
-      test('a claim takes the lock and reads the record', async () => {
+    describe('acquire', () => {
+      test('takes the lock and reads the record', async () => {
         const { lockKey, recordKey } = someRecord()
         await store.set(recordKey, 'v1', 60_000)
-        const claim = await store.claim({ lockKey, recordKey, token: 'a', lockTtlMs: 5000 })
-        expect(claim).toEqual({ claimed: true, holder: 'a', value: 'v1' })
+        const request = await store.acquire({ lockKey, recordKey, token: 'a', lockTtlMs: 5000 })
+        expect(request).toEqual({ holder: 'a', record: 'v1' })
         expectWithin(await ttlOf(lockKey), 1, 5000)
         expect(await ttlOf(recordKey)).toBeGreaterThan(55_000)
       })
 
-      test('a record that is not there can be claimed as well', async () => {
-        const claim = await store.claim({ ...someRecord(), token: 'a', lockTtlMs: 5000 })
-        expect(claim).toEqual({ claimed: true, holder: 'a', value: undefined })
+      test('the lock of a record that does not exist can be acquired as well', async () => {
+        const request = await store.acquire({ ...someRecord(), token: 'a', lockTtlMs: 5000 })
+        expect(request).toEqual({ holder: 'a', record: undefined })
       })
 
-      test('a second claim fails, names the holder, reads the record and does not move the lock', async () => {
+      test('a lock that is held: names the holder, reads the record and does not move the lock', async () => {
         const { lockKey, recordKey } = someRecord()
         await store.set(recordKey, 'v1', 60_000)
-        await store.claim({ lockKey, recordKey, token: 'a', lockTtlMs: 5000 })
-        const second = await store.claim({ lockKey, recordKey, token: 'b', lockTtlMs: 60_000 })
-        expect(second).toEqual({ claimed: false, holder: 'a', value: 'v1' })
+        await store.acquire({ lockKey, recordKey, token: 'a', lockTtlMs: 5000 })
+        const second = await store.acquire({ lockKey, recordKey, token: 'b', lockTtlMs: 60_000 })
+        expect(second).toEqual({ holder: 'a', record: 'v1' })
         expectWithin(await ttlOf(lockKey), 1, 5000)
       })
 
-      test('the same token claims again: a command may have been sent twice', async () => {
-        const claim = { ...someRecord(), token: 'a', lockTtlMs: 5000 }
-        await store.claim(claim)
-        expect((await store.claim({ ...claim, lockTtlMs: 9000 })).claimed).toBe(true)
-        expectWithin(await ttlOf(claim.lockKey), 5000, 9000)
+      test('the same token acquires again: a command may have been sent twice', async () => {
+        const request = { ...someRecord(), token: 'a', lockTtlMs: 5000 }
+        await store.acquire(request)
+        expect((await store.acquire({ ...request, lockTtlMs: 9000 })).holder).toBe('a')
+        expectWithin(await ttlOf(request.lockKey), 5000, 9000)
       })
 
-      test('a hundred at once: exactly one claims, and all the others see who', async () => {
+      test('a hundred at once: exactly one acquires, and all the others see its token', async () => {
         const record = someRecord()
         await store.set(record.recordKey, 'v1', 60_000)
-        const claims = await Promise.all(
-          numbers(100).map((n) => store.claim({ ...record, token: `t${n}`, lockTtlMs: 5000 })),
+        const acquired = await Promise.all(
+          numbers(100).map((n) => store.acquire({ ...record, token: `t${n}`, lockTtlMs: 5000 })),
         )
-        const winners = claims.filter(({ claimed }) => claimed)
+        const winners = acquired.filter(({ holder }, n) => holder === `t${n}`)
         expect(winners).toHaveLength(1)
-        expect(new Set(claims.map(({ holder }) => holder))).toEqual(new Set([winners[0]?.holder]))
-        expect(claims.every(({ value }) => value === 'v1')).toBe(true)
+        expect(new Set(acquired.map(({ holder }) => holder))).toEqual(new Set([winners[0]?.holder]))
+        expect(acquired.every(({ record: read }) => read === 'v1')).toBe(true)
       })
 
       test('a lock frees itself when its holder is lost', async () => {
         const record = someRecord()
-        await store.claim({ ...record, token: 'lost', lockTtlMs: 40 })
+        await store.acquire({ ...record, token: 'lost', lockTtlMs: 40 })
         await tested.letPass(41, async () => (await store.get(record.lockKey)) === undefined)
-        expect((await store.claim({ ...record, token: 'b', lockTtlMs: 5000 })).claimed).toBe(true)
+        expect((await store.acquire({ ...record, token: 'b', lockTtlMs: 5000 })).holder).toBe('b')
       })
 
       test('keys of two slots are refused', async () => {
-        const claim = { lockKey: someKey(), recordKey: someKey(), token: 'a', lockTtlMs: 5000 }
-        await expect(store.claim(claim)).rejects.toThrow('hash tag')
-        const word = { key: someKey(), bar: 'no' }
-        const claimed = store.claim({ ...someRecord(), token: 'a', lockTtlMs: 5000, word })
-        await expect(claimed).rejects.toThrow('hash tag')
+        const request = { lockKey: someKey(), recordKey: someKey(), token: 'a', lockTtlMs: 5000 }
+        await expect(store.acquire(request)).rejects.toThrow('hash tag')
       })
     })
 
-    describe('a word that is read with a claim', () => {
-      const someClaimWithWord = () => {
-        const tag = `{${randomUUID()}}`
-        const [lockKey, recordKey, key] = [someKey(tag), someKey(tag), someKey(tag)]
-        return { lockKey, recordKey, token: 'a', lockTtlMs: 5000, word: { key, bar: 'stay.*' } }
-      }
-
-      test.each([
-        ['there is none', undefined],
-        ['it says something else', 'go'],
-        ['it is empty', ''],
-        ['it is like a bar, but none', 'stayyy'],
-        ['it does not begin so', 'go, or stay.*'],
-      ])('bars nothing when %s, and is told', async (_what, said) => {
-        const claim = someClaimWithWord()
-        if (said !== undefined) await store.set(claim.word.key, said, 60_000)
-        await store.set(claim.recordKey, 'v1', 60_000)
-        expect(await store.claim(claim)).toEqual({ claimed: true, holder: 'a', value: 'v1', word: said })
-        expect(await store.get(claim.lockKey)).toBe('a')
-      })
-
-      test('bars the claim as long as it is there: no lock is taken, and the record is told all the same', async () => {
-        const claim = someClaimWithWord()
-        await store.set(claim.recordKey, 'v1', 60_000)
-        await store.set(claim.word.key, 'stay.* away', 60_000)
-        const barred = { claimed: false, holder: undefined, value: 'v1', word: 'stay.* away' }
-        expect(await store.claim(claim)).toEqual(barred)
-        expect(await store.get(claim.lockKey)).toBeUndefined()
-        await store.delete(claim.word.key)
-        expect(await store.claim(claim)).toMatchObject({ claimed: true, holder: 'a' })
-        await store.set(claim.word.key, 'stay.* away', 60_000)
-        expect(await store.claim({ ...claim, token: 'b' })).toEqual({ ...barred, holder: 'a' })
-        expect(await store.claim(claim)).toMatchObject({ claimed: true }) // it had it already
-      })
-
-      test('is not read by who does not ask for it', async () => {
-        const { word, ...claim } = someClaimWithWord()
-        await store.set(word.key, 'stay.*', 60_000)
-        expect(await store.claim(claim)).toEqual({ claimed: true, holder: 'a', value: undefined })
-      })
-    })
-
-    describe('settle', () => {
-      test('writes the record and its time to live, leaves the result, lets the lock go', async () => {
-        const claimed = await someClaim(store, 'v1')
-        const settled = await store.settle({
-          ...claimed,
+    describe('commit', () => {
+      test('writes the record and its time to live, leaves the shared result, releases the lock', async () => {
+        const locked = await someLock(store, 'v1')
+        const settled = await store.commit({
+          ...locked,
           record: { write: 'v2', ttlMs: 30_000 },
-          result: { key: claimed.resultKey, value: 'the answer', ttlMs: 5000 },
+          shared: { key: locked.resultKey, value: 'the answer', ttlMs: 5000 },
         })
         expect(settled).toBe(true)
-        expect(await store.get(claimed.recordKey)).toBe('v2')
-        expectWithin(await ttlOf(claimed.recordKey), 25_000, 30_000)
-        expect(await store.get(claimed.resultKey)).toBe('the answer')
-        expectWithin(await ttlOf(claimed.resultKey), 1, 5000)
-        expect(await store.get(claimed.lockKey)).toBeUndefined()
-      })
-
-      test('leaves a word beside the result, or without one', async () => {
-        for (const withResult of [true, false]) {
-          const claimed = await someClaim(store, 'v1')
-          const word = { key: `${claimed.resultKey}:word`, value: 'stay', ttlMs: 7000 }
-          const result = { key: claimed.resultKey, value: 'the answer', ttlMs: 5000 }
-          const settlement = { ...claimed, record: 'keep', word } as const
-          expect(await store.settle(withResult ? { ...settlement, result } : settlement)).toBe(true)
-          expect(await store.get(word.key)).toBe('stay')
-          expectWithin(await ttlOf(word.key), 5001, 7000)
-          expect(await store.get(claimed.resultKey)).toBe(withResult ? 'the answer' : undefined)
-          expect(await store.get(claimed.recordKey)).toBe('v1')
-        }
+        expect(await store.get(locked.recordKey)).toBe('v2')
+        expectWithin(await ttlOf(locked.recordKey), 25_000, 30_000)
+        expect(await store.get(locked.resultKey)).toBe('the answer')
+        expectWithin(await ttlOf(locked.resultKey), 1, 5000)
+        expect(await store.get(locked.lockKey)).toBeUndefined()
       })
 
       test('keeps the record as it is, its time to live too', async () => {
-        const claimed = await someClaim(store, 'v1')
-        expect(await store.settle({ ...claimed, record: 'keep' })).toBe(true)
-        expect(await store.get(claimed.recordKey)).toBe('v1')
-        expect(await ttlOf(claimed.recordKey)).toBeGreaterThan(55_000)
-        expect(await store.get(claimed.lockKey)).toBeUndefined()
-        expect(await store.get(claimed.resultKey)).toBeUndefined()
+        const locked = await someLock(store, 'v1')
+        expect(await store.commit({ ...locked, record: 'keep' })).toBe(true)
+        expect(await store.get(locked.recordKey)).toBe('v1')
+        expect(await ttlOf(locked.recordKey)).toBeGreaterThan(55_000)
+        expect(await store.get(locked.lockKey)).toBeUndefined()
+        expect(await store.get(locked.resultKey)).toBe('shared')
       })
 
       test('deletes the record', async () => {
-        const claimed = await someClaim(store, 'v1')
-        expect(await store.settle({ ...claimed, record: 'delete' })).toBe(true)
-        expect(await store.get(claimed.recordKey)).toBeUndefined()
-        expect(await store.get(claimed.lockKey)).toBeUndefined()
+        const locked = await someLock(store, 'v1')
+        expect(await store.commit({ ...locked, record: 'delete' })).toBe(true)
+        expect(await store.get(locked.recordKey)).toBeUndefined()
+        expect(await store.get(locked.lockKey)).toBeUndefined()
       })
 
       test('writes a record where there was none', async () => {
-        const claimed = await someClaim(store, undefined)
-        expect(await store.settle({ ...claimed, record: { write: 'v1', ttlMs: 60_000 } })).toBe(true)
-        expect(await store.get(claimed.recordKey)).toBe('v1')
+        const locked = await someLock(store, undefined)
+        expect(await store.commit({ ...locked, record: { write: 'v1', ttlMs: 60_000 } })).toBe(true)
+        expect(await store.get(locked.recordKey)).toBe('v1')
       })
 
       test.each<[string, string | undefined, string | undefined]>([
@@ -329,57 +270,62 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
             { write: 'late', ttlMs: 60_000 },
             'delete',
             'keep',
-          ] satisfies Settlement['record'][]) {
-            const claimed = await someClaim(store, was)
-            if (is === undefined) await store.delete(claimed.recordKey)
-            else await store.set(claimed.recordKey, is, 60_000)
-            const result = { key: claimed.resultKey, value: 'the answer', ttlMs: 5000 }
-            expect(await store.settle({ ...claimed, record, result })).toBe(false)
-            expect(await store.get(claimed.recordKey)).toBe(is)
-            expect(await store.get(claimed.resultKey)).toBeUndefined()
-            expect(await store.get(claimed.lockKey)).toBeUndefined()
+          ] satisfies RecordChange[]) {
+            const locked = await someLock(store, was)
+            if (is === undefined) await store.delete(locked.recordKey)
+            else await store.set(locked.recordKey, is, 60_000)
+            expect(await store.commit({ ...locked, record })).toBe(false)
+            expect(await store.get(locked.recordKey)).toBe(is)
+            expect(await store.get(locked.resultKey)).toBeUndefined()
+            expect(await store.get(locked.lockKey)).toBeUndefined()
           }
         },
       )
 
-      test('the lock of another is not let go: a late holder', async () => {
-        const late = await someClaim(store, 'v1', 40)
+      test('the lock of another is not released: a late holder', async () => {
+        const late = await someLock(store, 'v1', 40)
         await tested.letPass(41, async () => (await store.get(late.lockKey)) === undefined)
         const next = { ...late, token: 'next' }
-        expect((await store.claim({ ...next, lockTtlMs: 60_000 })).claimed).toBe(true)
-        expect(await store.settle({ ...late, record: 'keep' })).toBe(true)
+        expect((await store.acquire({ ...next, lockTtlMs: 60_000 })).holder).toBe('next')
+        expect(await store.commit({ ...late, record: 'keep' })).toBe(true)
         expect(await store.get(late.lockKey)).toBe('next')
 
-        expect(await store.settle({ ...next, record: { write: 'v2', ttlMs: 60_000 } })).toBe(true)
-        expect(await store.settle({ ...late, record: { write: 'late', ttlMs: 60_000 } })).toBe(false)
+        expect(await store.commit({ ...next, record: { write: 'v2', ttlMs: 60_000 } })).toBe(true)
+        expect(await store.commit({ ...late, record: { write: 'late', ttlMs: 60_000 } })).toBe(false)
         expect(await store.get(late.recordKey)).toBe('v2')
       })
 
-      test('a settlement sent twice settles twice', async () => {
-        const claimed = await someClaim(store, 'v1')
-        const settlement = { ...claimed, record: { write: 'v2', ttlMs: 60_000 } }
-        expect(await store.settle(settlement)).toBe(true)
-        expect(await store.settle(settlement)).toBe(true)
-        expect(await store.get(claimed.recordKey)).toBe('v2')
+      test('a commit that is sent twice succeeds both times', async () => {
+        const locked = await someLock(store, 'v1')
+        const settlement = { ...locked, record: { write: 'v2', ttlMs: 60_000 } }
+        expect(await store.commit(settlement)).toBe(true)
+        expect(await store.commit(settlement)).toBe(true)
+        expect(await store.get(locked.recordKey)).toBe('v2')
       })
 
       test('keys of two slots are refused', async () => {
-        const claimed = await someClaim(store, 'v1')
-        const result = { key: someKey(), value: 'the answer', ttlMs: 5000 }
-        await expect(store.settle({ ...claimed, record: 'keep', result })).rejects.toThrow('hash tag')
-        await expect(store.settle({ ...claimed, record: 'keep', word: result })).rejects.toThrow('hash tag')
+        const locked = await someLock(store, 'v1')
+        const shared = { key: someKey(), value: 'the answer', ttlMs: 5000 }
+        await expect(store.commit({ ...locked, record: 'keep', shared })).rejects.toThrow('hash tag')
       })
 
       test('twenty workers, one counter: no step is lost', async () => {
         const record = someRecord()
+        const shared = { key: record.lockKey, value: 'shared', ttlMs: 5000 }
         await store.set(record.recordKey, '0', 60_000)
         const step = async (token: string): Promise<void> => {
           for (;;) {
-            const { claimed, value } = await store.claim({ ...record, token, lockTtlMs: 60_000 })
-            if (!claimed || value === undefined) continue
+            const { holder, record: value } = await store.acquire({ ...record, token, lockTtlMs: 60_000 })
+            if (holder !== token || value === undefined) continue
             const write = String(Number(value) + 1)
             expect(
-              await store.settle({ ...record, token, expected: value, record: { write, ttlMs: 60_000 } }),
+              await store.commit({
+                ...record,
+                token,
+                expected: value,
+                record: { write, ttlMs: 60_000 },
+                shared,
+              }),
             ).toBe(true)
             return
           }
@@ -486,13 +432,15 @@ function someRecord() {
   return { lockKey: someKey(tag), recordKey: someKey(tag) }
 }
 
-async function someClaim(store: Store, value: string | undefined, lockTtlMs = 60_000) {
+async function someLock(store: Store, value: string | undefined, lockTtlMs = 60_000) {
   const tag = `{${randomUUID()}}`
   const record = { lockKey: someKey(tag), recordKey: someKey(tag) }
   if (value !== undefined) await store.set(record.recordKey, value, 60_000)
   const token = randomUUID()
-  expect(await store.claim({ ...record, token, lockTtlMs })).toEqual({ claimed: true, holder: token, value })
-  return { ...record, resultKey: someKey(tag), token, expected: value }
+  expect(await store.acquire({ ...record, token, lockTtlMs })).toEqual({ holder: token, record: value })
+  const resultKey = someKey(tag)
+  const shared = { key: resultKey, value: 'shared', ttlMs: 5000 }
+  return { ...record, resultKey, token, expected: value, shared }
 }
 
 function expectWithin(value: number, least: number, most: number): void {

@@ -7,42 +7,41 @@ import type { Metrics } from '../../observability/metrics.ts'
 import type { Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
-import type { Exchange } from '../sign-in/exchange.ts'
 import type { RecoveryBody } from '../sign-in/schemas.ts'
-import type { Exchanged } from '../transaction/exchanged.ts'
+import type { TakeStep } from '../sign-in/take-step.ts'
+import type { StepResult } from '../transaction/step-result.ts'
 import { begin, type RecoveryChallenge, type Transaction } from '../transaction/transaction.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import { type AuthnReply, readAnswer } from '../upstream/read-answer.ts'
-import { answerOf, challengeSteps, mailBody, presentChallenge } from './recovery-answers.ts'
-import { type ChallengeStep, createTakeChallengeStep, ORG_LIMIT } from './recovery-challenge.ts'
+import { type ChallengeStep, createChallengeSteps, ORG_LIMIT } from './challenge-steps.ts'
+import { createCodePause } from './code-pause.ts'
 import { createRecoveryLifetime } from './recovery-lifetime.ts'
-import { createRecoveryPause } from './recovery-pause.ts'
-import { createUnhurried } from './unhurried.ts'
+import { challengeAnswer, challengeSteps, mailAnswer } from './recovery-template.ts'
+import { atLeast } from './response-time.ts'
 
 /**
- * Forgotten passwords and locked accounts, without telling who exists. With an admin token the upstream says it
- * freely, and even hands out recovery tokens for a name; so every answer until a code was right is made here, from
- * one template, and where the upstream is asked no sooner than a set time. Who cannot be recovered gets a decoy
- * transaction that nothing opens.
+ * Forgotten passwords and locked accounts, without telling which users exist. With an admin token Okta says so freely, and even
+ * returns recovery tokens for a name. So every answer until a right code is made here, from one template, and if Okta was asked,
+ * after a set time at the earliest. A user who does not exist or cannot recover gets a decoy: a transaction that nothing opens.
  */
 export interface Recovery {
-  start(recoveryType: RecoveryType, body: RecoveryBody, handle: string, client: Client): Promise<Exchanged>
-  /** A step in a transaction whose code has not been right yet. */
-  step(transaction: Transaction, handle: string, step: ChallengeStep, client: Client): Promise<Exchanged>
+  start(recoveryType: RecoveryType, body: RecoveryBody, handle: string, client: Client): Promise<StepResult>
+  /** A step in a transaction that waits for its code. */
+  step(transaction: Transaction, handle: string, step: ChallengeStep, client: Client): Promise<StepResult>
 }
 
 export type RecoveryType = RecoveryChallenge['recoveryType']
 
-export interface RecoveryParts {
+export interface RecoveryDeps {
   readonly upstream: AuthnUpstream
-  readonly exchange: Exchange
+  readonly takeStep: TakeStep
   readonly store: Store
-  /** Names in the store are HMACs. */
+  /** For HMACs of names in the store. */
   readonly names: Signer
   readonly canonicalLogin: (login: string) => string
   readonly audit: StepAudit
   readonly publicOrigin: string
-  /** No answer for which the upstream is asked comes sooner, whoever it is about. */
+  /** No answer for which Okta is asked comes sooner. */
   readonly answerMs: number
   readonly challengeMinutes: number
   readonly resendAfterMs: number
@@ -52,110 +51,107 @@ export interface RecoveryParts {
   readonly now: () => number
 }
 
-const PATHS = {
-  PASSWORD: '/api/v1/authn/recovery/password',
-  UNLOCK: '/api/v1/authn/recovery/unlock',
+const START = {
+  PASSWORD: { operation: 'password', path: '/api/v1/authn/recovery/password' },
+  UNLOCK: { operation: 'unlock', path: '/api/v1/authn/recovery/unlock' },
 } as const
 
-const OPERATIONS = { PASSWORD: 'password', UNLOCK: 'unlock' } as const
-
-/** A decoy's steps meet what a real one's would: the org looks at them, and finds that nobody has this token. */
-const madeUpToken = () => `00${randomBytes(30).toString('base64url')}`
-
-export function createRecovery(parts: RecoveryParts): Recovery {
-  const { upstream, audit, publicOrigin, log, metrics, now } = parts
-  const pauseAfter = createRecoveryPause(parts)
-  const lifetime = createRecoveryLifetime({ ...parts, configuredMs: parts.challengeMinutes * 60_000 })
-  const unhurried = createUnhurried(parts.answerMs)
-  const takeStep = createTakeChallengeStep({ ...parts, lifetime, pauseAfter, unhurried })
-
-  /** The upstream's own limit and its failures say nothing of a person: they are everybody's answer. */
-  const refuseTrouble = ({ status, errorCode, headers }: AuthnReply) => {
-    if (status >= 500)
-      throw upstreamUnavailable(new DependencyFailure('unusable', { upstreamStatus: status }))
-    if (errorCode !== ORG_LIMIT) return
-    throw rateLimited({
-      limit: Number(headers['X-Rate-Limit-Limit'] ?? 0),
-      resetAtSeconds: Number(headers['X-Rate-Limit-Reset'] ?? 0),
-      retryAfterSeconds: Number(headers['Retry-After'] ?? 60),
-    })
-  }
-
-  /** The state token when a code was really sent; undefined: nobody may know that it was not. */
-  const stateTokenOf = (reply: AuthnReply, client: Client): string | undefined => {
-    if (reply.isError) {
-      log.info('recovery_refused', { requestId: client.requestId, upstreamErrorCode: reply.errorCode })
-      return undefined
-    }
-    if ('recoveryToken' in reply.body) {
-      metrics.tokensCut.inc({ by: 'recovery' })
-      log.error('recovery_token_dropped', { requestId: client.requestId })
-      return undefined
-    }
-    const answer = readAnswer(reply.body)
-    return answer.status === 'RECOVERY_CHALLENGE' ? answer.stateToken : undefined
-  }
-
-  const begun = async (
-    recoveryType: RecoveryType,
-    body: RecoveryBody,
-    client: Client,
-  ): Promise<AuthnReply> => {
-    const reply = await upstream.send(
-      { path: PATHS[recoveryType], body: { ...body }, bearsToken: false },
-      client,
-    )
-    refuseTrouble(reply)
-    return reply
-  }
+export function createRecovery(deps: RecoveryDeps): Recovery {
+  const { audit, publicOrigin, answerMs, now } = deps
+  const pauseBefore = createCodePause(deps)
+  const lifetime = createRecoveryLifetime({ ...deps, configuredMs: deps.challengeMinutes * 60_000 })
+  const takeChallengeStep = createChallengeSteps({ ...deps, lifetime, pauseBefore })
 
   return {
     async start(recoveryType, body, handle, client) {
-      const { username, factorType, relayState } = body
-      const operation = OPERATIONS[recoveryType]
+      const { username: login, factorType, relayState } = body
+      const { operation } = START[recoveryType]
       const send = () => {
-        audit.recoveryStarted({ operation, factorType }, username, client)
-        return begun(recoveryType, body, client)
+        audit.recoveryStarted({ operation, factorType }, login, client)
+        return sendStart(recoveryType, body, client, deps)
       }
       if (factorType === 'EMAIL') {
-        const reply = await unhurried(send)
-        stateTokenOf(reply, client) // raises the alarm if a recovery token came back
-        return { outcome: answerOf(mailBody(recoveryType, relayState)), after: undefined }
+        const reply = await atLeast(answerMs, send)
+        stateTokenIn(reply, client, deps) // reports a recovery token
+        return { outcome: mailAnswer(recoveryType, relayState), after: undefined }
       }
       const promisedMs = await lifetime.promisedMs()
-      const sendCode = await pauseAfter({ operation, factorType, login: username }, client)
-      return unhurried(async () => {
+      const sendCode = await pauseBefore({ operation, factorType, login }, client)
+      return atLeast(answerMs, async () => {
         const reply = await sendCode(send)
-        const stateToken = stateTokenOf(reply, client)
+        const stateToken = stateTokenIn(reply, client, deps)
         const lifetimeMs = await lifetime.withinMs(promisedMs, stateToken === undefined ? undefined : reply)
-        const sentAtMs = now()
-        const challenge = {
-          decoy: stateToken === undefined,
-          factorType,
-          recoveryType,
-          relayState,
-          sentAtMs,
-          wrongCodes: 0,
-        }
-        const after: Transaction = {
-          ...begin(client.device.id, username, sentAtMs),
-          stateToken: stateToken ?? madeUpToken(),
-          status: 'RECOVERY_CHALLENGE',
-          offered: challengeSteps(factorType),
-          expiresAtMs: sentAtMs + lifetimeMs,
-          recovery: challenge,
-        }
-        return { outcome: presentChallenge(after, challenge, handle, publicOrigin), after }
+        const challenge = { decoy: stateToken === undefined, factorType, recoveryType, relayState }
+        const after = begun(
+          { ...challenge, sentAtMs: now(), wrongCodes: 0 },
+          { login, stateToken, lifetimeMs },
+          client,
+        )
+        return { outcome: challengeAnswer(after, handle, publicOrigin), after }
       })
     },
 
     async step(transaction, handle, step, client) {
       const challenge = transaction.recovery
       if (challenge === undefined) throw stepNotOffered()
-      // nothing is sent, for nobody: there is nothing to tell apart
       if (step.operation === 'state')
-        return { outcome: presentChallenge(transaction, challenge, handle, publicOrigin), after: transaction }
-      return takeStep({ transaction, challenge, handle }, step, client)
+        // Okta is not asked, so its time tells nothing
+        return { outcome: challengeAnswer(transaction, handle, publicOrigin), after: transaction }
+      return takeChallengeStep({ transaction, challenge, handle }, step, client)
     },
+  }
+}
+
+/** Okta's rate limit and its failures say nothing about a user: they are answered to everybody. */
+async function sendStart(
+  recoveryType: RecoveryType,
+  body: RecoveryBody,
+  client: Client,
+  { upstream }: Pick<RecoveryDeps, 'upstream'>,
+): Promise<AuthnReply> {
+  const { path } = START[recoveryType]
+  const reply = await upstream.send({ path, body: { ...body }, bearsToken: false }, client)
+  const { status, errorCode, headers } = reply
+  if (status >= 500) throw upstreamUnavailable(new DependencyFailure('unusable', { upstreamStatus: status }))
+  if (errorCode !== ORG_LIMIT) return reply
+  throw rateLimited({
+    limit: Number(headers['X-Rate-Limit-Limit'] ?? 0),
+    resetAtSeconds: Number(headers['X-Rate-Limit-Reset'] ?? 0),
+    retryAfterSeconds: Number(headers['Retry-After'] ?? 60),
+  })
+}
+
+/** The state token if a code was really sent; the browser must not learn that it was not. */
+function stateTokenIn(
+  reply: AuthnReply,
+  { requestId }: Client,
+  { log, metrics }: Pick<RecoveryDeps, 'log' | 'metrics'>,
+): string | undefined {
+  if (reply.isError) {
+    log.info('recovery_refused', { requestId, upstreamErrorCode: reply.errorCode })
+    return undefined
+  }
+  if ('recoveryToken' in reply.body) {
+    metrics.tokensCut.inc({ by: 'recovery' })
+    log.error('recovery_token_dropped', { requestId })
+    return undefined
+  }
+  const answer = readAnswer(reply.body)
+  return answer.status === 'RECOVERY_CHALLENGE' ? answer.stateToken : undefined
+}
+
+function begun(
+  challenge: RecoveryChallenge,
+  { login, stateToken, lifetimeMs }: { login: string; stateToken: string | undefined; lifetimeMs: number },
+  client: Client,
+): Transaction {
+  return {
+    ...begin(client.device.id, login, challenge.sentAtMs),
+    // a decoy's steps are sent as well: Okta looks at them, and finds that this token is nobody's
+    stateToken: stateToken ?? `00${randomBytes(30).toString('base64url')}`,
+    status: 'RECOVERY_CHALLENGE',
+    offered: challengeSteps(challenge.factorType),
+    expiresAtMs: challenge.sentAtMs + lifetimeMs,
+    recovery: challenge,
   }
 }

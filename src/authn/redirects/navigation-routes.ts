@@ -4,12 +4,12 @@ import type { Route } from '../../http/routes.ts'
 import type { Client } from '../browser/client.ts'
 import { inOneSpelling } from '../transaction/offered-steps.ts'
 import type { HandOver } from './hand-over.ts'
-import type { Redirects } from './redirects.ts'
 import { assertNavigation, type StepUp } from './step-up.ts'
 
 export interface NavigationRoutesParts {
   readonly stepUp: StepUp
-  readonly redirects: Redirects
+  /** Where a link leads that Okta offered. */
+  readonly follow: (path: string, handle: unknown, client: Client) => Promise<string>
   readonly handOver: HandOver
   readonly clientOf: (req: Request, res: Response) => Client
 }
@@ -17,7 +17,7 @@ export interface NavigationRoutesParts {
 /** What a browser opens by itself: it is sent on, or sees an error page. Nothing here sets a session. */
 export function createNavigationRoutes({
   stepUp,
-  redirects,
+  follow,
   handOver,
   clientOf,
 }: NavigationRoutesParts): Route[] {
@@ -38,7 +38,7 @@ export function createNavigationRoutes({
     },
   })
   const offered = (path: string) =>
-    page(path, 302, (req, client) => redirects.follow(inOneSpelling(req.path), req.query.stateToken, client))
+    page(path, 302, (req, client) => follow(inOneSpelling(req.path), req.query.stateToken, client))
 
   return [
     page('/signin/step-up', 303, (req, client) => stepUp.take(req.query.stateToken, client)),

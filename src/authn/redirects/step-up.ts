@@ -42,7 +42,7 @@ export function createStepUp(parts: StepUpParts): StepUp {
 
   /** The newest import wins: two handles of one upstream transaction would each know half of what was done in it. */
   const keep = async (handle: string, imported: Transaction) => {
-    const creating = transactions.create(handle, imported, ttlMs)
+    const creating = transactions.create(handle, imported)
     if (!parts.store.keepsOrder) await creating // whoever learns of it must find it, to end it
     const taking = parts.importedTokens.take(imported.stateToken, transactions.names(handle)[0])
     const [, former] = await allWritten(creating, taking)

@@ -5,7 +5,7 @@ import type { Client } from '../browser/client.ts'
 import type { Sanitizer } from '../sanitize/sanitize.ts'
 import type { CallLimit } from '../throttling/call-limit.ts'
 import type { OfferedResource, OfferedResources } from '../transaction/offered-resources.ts'
-import type { StepAnswer } from '../transaction/step-outcome.ts'
+import type { StepAnswer } from '../transaction/step-result.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import { toReply } from '../upstream/read-answer.ts'
 

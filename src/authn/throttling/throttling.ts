@@ -4,7 +4,7 @@ import type { Counted } from '../../store/counting.ts'
 import type { Store } from '../../store/store.ts'
 import { mayHaveArrived } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
-import type { Exchanged } from '../transaction/exchanged.ts'
+import type { StepResult } from '../transaction/step-result.ts'
 import type { Attempt, AttemptKind } from './attempts.ts'
 import { type LimitReachedDeps, limitReached } from './limit-reached.ts'
 import {
@@ -53,7 +53,7 @@ export interface Reservation {
    */
   refund(): void
   /** Refunds the attempt unless it failed or sent a message, a push or a recovery. */
-  settle(result: Exchanged): void
+  settle(result: StepResult): void
   /** The same for a step that threw. */
   settleError(error: unknown): void
 }
@@ -229,7 +229,7 @@ const SENT: ReadonlySet<AttemptKind> = new Set(['message', 'push', 'recovery'])
  * Whether an attempt stays counted. LOCKED_OUT is a failure too, or the limits would reveal which users are locked out. A push
  * stays counted if it was sent, or if a code with it was refused.
  */
-function isFailure(kind: AttemptKind, result: Exchanged): boolean {
+function isFailure(kind: AttemptKind, result: StepResult): boolean {
   const { outcome, status, factorResult, wrongOldPassword } = result
   const errorCode = outcome.kind === 'refusal' ? outcome.code : outcome.errorCode
   // Okta answered with a status, also where the broker refuses the answer

@@ -12,7 +12,7 @@ export interface Enrolment {
 
 /** What a transaction knows of it. */
 export interface EnrolmentState {
-  readonly enrolment: Enrolment | undefined
+  readonly enrolment?: Enrolment | undefined
   /** The factors that the user has, see `factorName`. */
   readonly activeFactors: readonly string[]
 }

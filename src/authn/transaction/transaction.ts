@@ -9,8 +9,8 @@ import { findStep, mergeSteps, type OfferedStep } from './offered-steps.ts'
 export interface Transaction {
   readonly version: 1
   /**
-   * `begun` here; `imported` with a state token from outside; `remnant` of a finished one, which lives for the
-   * redirects it still holds.
+   * `begun` here; `imported` with a state token from outside; `remnant`: a redirect-only transaction, kept for the redirects of
+   * a finished one.
    */
   readonly origin: 'begun' | 'imported' | 'remnant'
   /** The upstream's state token; it never leaves the broker. */
@@ -19,19 +19,22 @@ export interface Transaction {
   readonly retiredTokens: readonly string[]
   readonly status: string
   /** Once the upstream has named the person. */
-  readonly userId: string | undefined
+  readonly userId?: string | undefined
   /** Who this was begun for, as typed; for the log's hashes and the session only. */
-  readonly login: string | undefined
+  readonly login?: string | undefined
   /** Every step offered so far. */
   readonly offered: readonly OfferedStep[]
   /** Factor id → factor type, from every list the upstream has shown. */
   readonly factorTypes: Readonly<Record<string, string>>
   /** The factor that is being set up. */
-  readonly enrolment: Enrolment | undefined
+  readonly enrolment?: Enrolment | undefined
   /** The factors that the user has, from the last list of those to set up; see `factorName`. */
   readonly activeFactors: readonly string[]
   /** The push factor whose phone is being waited for: to ask again is to poll, not to push again. */
-  readonly awaitedFactor: string | undefined
+  readonly awaitedFactor?: string | undefined
+  /** The path of the last poll that Okta told to wait, and when the next one may be sent. */
+  readonly pollPath?: string | undefined
+  readonly pollNotBeforeMs?: number | undefined
   /** The device it is bound to. */
   readonly device: string
   readonly createdAtMs: number
@@ -48,7 +51,7 @@ export interface Transaction {
   /** What was accepted, RFC 8176 names. */
   readonly amr: readonly string[]
   /** Set while a recovery code is asked for: then everybody gets the same answers (DESIGN §4, "Recovery, safely"). */
-  readonly recovery: RecoveryChallenge | undefined
+  readonly recovery?: RecoveryChallenge | undefined
 }
 
 export interface RecoveryChallenge {
@@ -56,7 +59,7 @@ export interface RecoveryChallenge {
   readonly decoy: boolean
   readonly factorType: 'SMS' | 'CALL'
   readonly recoveryType: 'PASSWORD' | 'UNLOCK'
-  readonly relayState: string | undefined
+  readonly relayState?: string | undefined
   readonly sentAtMs: number
   readonly wrongCodes: number
 }
@@ -77,20 +80,16 @@ export function begin(device: string, login: string | undefined, nowMs: number):
     stateToken: '',
     retiredTokens: [],
     status: '',
-    userId: undefined,
     login,
     offered: [],
     factorTypes: {},
-    enrolment: undefined,
     activeFactors: [],
-    awaitedFactor: undefined,
     device,
     createdAtMs: nowMs,
     expiresAtMs: nowMs,
     credentialAccepted: false,
     userProved: false,
     amr: [],
-    recovery: undefined,
   }
 }
 
@@ -105,6 +104,8 @@ export function advance(
     factorId?: string | undefined
     /** The factor that the step sets up. */
     enrolment?: Enrolment | undefined
+    /** Of a poll: its path, and when the next one may be sent. */
+    nextPoll?: { readonly pollPath: string; readonly pollNotBeforeMs: number } | undefined
     expiresAtMs: number
   },
 ): Transaction {
@@ -120,6 +121,7 @@ export function advance(
     enrolment: enrolmentAfter(answer, step.enrolment, transaction.enrolment),
     activeFactors: answer.activeFactors.length > 0 ? answer.activeFactors : transaction.activeFactors,
     awaitedFactor: awaitedAfter(transaction, answer, step.factorId),
+    ...(answer.factorResult === 'WAITING' ? step.nextPoll : {}),
     expiresAtMs: step.expiresAtMs,
     credentialAccepted: transaction.credentialAccepted || accepted !== undefined,
     userProved: transaction.userProved || accepted?.provesUser === true,
@@ -149,6 +151,21 @@ export function afterRefusal(
   const { awaitedFactor } = transaction
   if (awaitedFactor === undefined || awaitedFactor === factorId || operation === 'state') return transaction
   return { ...transaction, awaitedFactor: undefined }
+}
+
+/**
+ * How long a poll of this path has to wait, in milliseconds; 0: it is due. A time that is further away than two polls are apart
+ * was set by a replica with another clock, and holds back nobody.
+ */
+export function pollDueInMs(
+  transaction: Transaction | undefined,
+  pollPath: string | undefined,
+  nowMs: number,
+  pollEveryMs: number,
+): number {
+  if (pollPath === undefined || transaction?.pollPath !== pollPath) return 0
+  const dueInMs = (transaction.pollNotBeforeMs ?? 0) - nowMs
+  return dueInMs > pollEveryMs ? 0 : Math.max(0, dueInMs)
 }
 
 const MAX_RETIRED = 5
@@ -223,8 +240,8 @@ export function goesOn(after: Transaction): boolean {
   return after.stateToken !== '' && !ENDS.has(after.status)
 }
 
-/** What is left of a finished transaction: the redirects of its last answer, for so long; undefined: nothing. */
-export function remnantOf(
+/** The redirect-only transaction that stays of a finished one: the redirects of its last answer. undefined: there are none. */
+export function redirectsOnly(
   after: Transaction,
   lastOffered: readonly OfferedStep[],
   { expiresAtMs, sessionId }: { readonly expiresAtMs: number; readonly sessionId: string | undefined },

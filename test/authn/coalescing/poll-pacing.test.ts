@@ -1,99 +1,185 @@
 import { describe, expect, test } from '@jest/globals'
-import type { StepDone, StepWork } from '../../../src/authn/coalescing/claimed-step.ts'
-import { unknownHandle } from '../../../src/errors.ts'
+import { transactionKey } from '../../../src/authn/transaction/transaction-store.ts'
 import { until } from '../../support/until.ts'
-import { answer, done, failureOf, gate, NAMES, RECORD, replicas } from './step-replicas.ts'
+import {
+  answers,
+  askedTwice,
+  busy,
+  ended,
+  failureOf,
+  gate,
+  HANDLE,
+  type ReplicasOptions,
+  replicas,
+  type Take,
+  withLogin,
+} from './step-replicas.ts'
 
-describe('a poll that was told to wait', () => {
-  const FLIGHT = { names: NAMES, fingerprint: 'poll', polls: true } as const
-  const HELD = 'gatehouse:lock:{newest}:poll:poll'
-  const waiting = (body: string): StepDone => ({ ...done(body), waits: true })
+const PATH = '/api/v1/authn/factors/push/verify'
+const POLL = { identity: 'poll', pollPath: PATH } as const
+const POLL_EVERY_MS = 50
+const NOW_MS = Date.UTC(2026, 0, 1)
 
-  test('is held when it comes again too soon, on every replica, and is a new attempt then', async () => {
-    const { replica, store, metrics } = replicas({ pollEveryMs: 60_000 })
-    let asked = 0
-    let waits = true
-    const work = async () => ({ ...done(String(++asked)), waits })
-    expect(await replica().run(FLIGHT, work)).toMatchObject({ body: '1' })
-    waits = false // the person has answered in the meantime
-    const ended: unknown[] = []
-    const polls = [replica(), replica(), replica()].map(async (flights) => {
-      const outcome = await flights.run(FLIGHT, work)
-      ended.push(outcome)
-      return outcome
-    })
-    // another step of this transaction is not held, and goes on meanwhile
-    const other = { names: NAMES, fingerprint: 'cancel' } as const
-    expect(await replica().run(other, async () => done('cancelled'))).toMatchObject({ body: 'cancelled' })
-    expect([asked, ended]).toEqual([1, []])
+/** Polls that Okta told to wait are held for as long as the test does not say that they are due. */
+async function pacing(options: ReplicasOptions = {}) {
+  let elapsedMs = 0
+  const now = () => NOW_MS + elapsedMs
+  const all = await replicas({ pollEveryMs: POLL_EVERY_MS, now, monotonic: () => elapsedMs, ...options })
+  /** Okta told the poll to wait for the user. */
+  const waiting = (body: string): Take =>
+    answers(body, (before) => ({ ...before, pollPath: PATH, pollNotBeforeMs: now() + POLL_EVERY_MS }))
+  /** The last poll that was told to wait was sent this moment. */
+  const polled = () => all.replica().run(POLL, waiting('WAITING'))
+  return {
+    ...all,
+    waiting,
+    polled,
+    due() {
+      elapsedMs += POLL_EVERY_MS
+    },
+  }
+}
 
-    await store.delete(HELD) // the time is over
-    for (const outcome of await Promise.all(polls)) expect(outcome).not.toMatchObject({ body: '1' })
-    expect(asked).toBeGreaterThan(1)
-    expect((await metrics.sharedAnswers.get()).values.length).toBeLessThanOrEqual(1)
-  })
-
-  test('however many ask on however many replicas, the upstream is asked once in that time', async () => {
-    const { replica, store } = replicas({ pollEveryMs: 60_000 })
-    let asked = 0
-    const work = async () => waiting(String(++asked))
+describe('a poll that comes too soon', () => {
+  test('is held on every replica, and is a new attempt when it is due', async () => {
+    const { replica, polled, due, loginAt, entries, lock } = await pacing()
+    await polled()
+    let calls = 0
+    const results: unknown[] = []
     const three = [replica(), replica(), replica()]
-    await replica().run(FLIGHT, work)
-    const polls = Array.from({ length: 30 }, (_, n) => three[n % 3]?.run(FLIGHT, work))
-    expect(asked).toBe(1)
-    await store.delete(HELD)
-    for (const outcome of await Promise.all(polls)) expect(outcome).toMatchObject({ body: '2' })
-    expect(asked).toBe(2)
+    const polls = three.map(async ({ run }) => {
+      const answer = await run(POLL, (before) => {
+        calls += 1
+        return answers(`new ${before.login}`)(before)
+      })
+      results.push(answer)
+      return answer
+    })
+    for (const one of three) await until(() => askedTwice(one))
+    // a different step of the transaction is not held
+    const cancel = replica()
+    expect(await cancel.run({ identity: 'cancel' }, answers('', withLogin('cancelled')))).toBeDefined()
+    expect([calls, results, await loginAt()]).toEqual([0, [], 'cancelled'])
+
+    due()
+    for (const answer of await Promise.all(polls)) expect(answer).toMatchObject({ body: 'new cancelled' })
+    expect(calls).toBeGreaterThan(0)
+    expect(entries.has(lock)).toBe(false)
   })
 
-  test('that ends the transaction ends it for those held on other replicas alike', async () => {
-    const { replica, store } = replicas({ pollEveryMs: 60_000 })
-    await store.set(RECORD, 'pushed', 60_000)
+  test('is one call, however many requests poll on however many replicas', async () => {
+    const { replica, polled, waiting, due, coalesced } = await pacing()
+    await polled()
+    let calls = 0
+    const three = [replica(), replica(), replica()]
+    const polls = three.flatMap(({ run }) =>
+      Array.from({ length: 10 }, () => run(POLL, (before) => waiting(`call ${++calls}`)(before))),
+    )
+    for (const one of three) await until(() => askedTwice(one))
+    expect(calls).toBe(0)
+    due()
+    for (const answer of await Promise.all(polls)) expect(answer).toMatchObject({ body: 'call 1' })
+    expect(calls).toBe(1)
+    expect(await coalesced()).toEqual(
+      expect.arrayContaining([
+        { scope: 'process', value: 27 },
+        { scope: 'replicas', value: 2 },
+      ]),
+    )
+  })
+
+  test('gets the outcome of the poll that ended the transaction, also on another replica; a later one gets 401', async () => {
+    const { replica, polled, due, loginAt } = await pacing()
+    await polled()
     const end = gate()
-    const gone: StepWork = async (_place, raw) =>
-      raw === undefined ? Promise.reject(unknownHandle()) : end.work()
-    const first = replica()
-    await first.run(FLIGHT, async () => waiting('WAITING'))
-    const polls = [first, replica(), replica()].map((flights) => flights.run(FLIGHT, gone))
-    await store.delete(HELD)
+    const three = [replica(), replica(), replica()]
+    const polls = three.map(({ run }) => run(POLL, end.take))
+    for (const one of three) await until(() => askedTwice(one))
+    due()
     await until(() => end.started() === 1)
-    end.release({ outcome: answer('SUCCESS', { sessionId: 'one' }), record: 'delete' })
-    for (const outcome of await Promise.all(polls)) expect(outcome).toMatchObject({ sessionId: 'one' })
+    end.finish(answers('SUCCESS', ended, { sessionId: 'one' }))
+    for (const answer of await Promise.all(polls))
+      expect(answer).toMatchObject({ body: 'SUCCESS', sessionId: 'one' })
+    expect([end.started(), await loginAt()]).toEqual([1, undefined])
+    expect(await failureOf(replica().run(POLL, end.take))).toMatchObject({ status: 401, code: 'E0000011' })
     expect(end.started()).toBe(1)
-    // a later one finds what any later step finds, and is not held
-    expect(await failureOf(replica().run(FLIGHT, gone))).toMatchObject({ code: 'E0000011' })
   })
 
-  test('is held wherever its word lies while keys are being changed', async () => {
-    const flight = { ...FLIGHT, names: ['newest', 'retired'] } as const
-    for (const name of flight.names) {
-      const { replica, store, refusedClaims } = replicas({ pollEveryMs: 60_000 })
-      await store.set('gatehouse:txn:{retired}', 'pushed', 60_000)
-      const word = `gatehouse:lock:{${name}}:poll:poll`
-      await store.set(word, 'waits gatehouse:lock:{newest}:poll.older', 60_000)
-      let asked = 0
-      const polling = replica().run(flight, async (_place, raw) => done(`${raw} ${++asked}`))
-      await until(() => refusedClaims.length > 0)
-      expect([asked, await store.get(`gatehouse:lock:{${name}}`)]).toEqual([0, undefined])
-      await store.delete(word)
-      expect(await polling).toMatchObject({ body: 'pushed 1' })
-    }
+  test('gets 401 if a different step ends the transaction meanwhile', async () => {
+    const { replica, polled } = await pacing()
+    await polled()
+    const held = replica()
+    const { take, started } = gate()
+    const poll = failureOf(held.run(POLL, take))
+    await until(() => askedTwice(held))
+    await replica().run({ identity: 'cancel' }, answers('', ended))
+    expect(await poll).toMatchObject({ status: 401, code: 'E0000011' })
+    expect(started()).toBe(0)
   })
 
-  test('what waits for nobody, or shows something, is not held', async () => {
-    const { replica, entries } = replicas({ pollEveryMs: 60_000 })
-    const flights = replica()
-    expect(await flights.run(FLIGHT, async () => done('1'))).toMatchObject({ body: '1' })
-    expect(await flights.run(FLIGHT, async () => waiting('2'))).toMatchObject({ body: '2' })
-    expect(entries.get(HELD)?.content).toMatch(/^waits /)
-    const code = { names: NAMES, fingerprint: 'poll' } as const
-    expect(await flights.run(code, async () => done('3'))).toMatchObject({ body: '3' })
+  test('is held too while the transaction is stored under an older key', async () => {
+    const { replica, polled, due, keep, start, entries, transactions } = await pacing({
+      masterKeys: [Buffer.alloc(32, 2), Buffer.alloc(32, 1)],
+    })
+    const names = transactions.names(HANDLE)
+    entries.clear()
+    await keep(start(), transactionKey(names[1] ?? ''))
+    await polled()
+    const held = replica()
+    const { take, started, finish } = gate()
+    const poll = held.run(POLL, take)
+    await until(() => held.acquires.length >= 2 * names.length)
+    expect([started(), busy(held)]).toEqual([0, []])
+    due()
+    await until(() => started() === 1)
+    finish(answers('new'))
+    expect(await poll).toMatchObject({ body: 'new' })
   })
 
-  test('is told so when it would be held for too long', async () => {
-    const { replica } = replicas({ pollEveryMs: 60_000, waitMs: 60 })
-    const flights = replica()
-    await flights.run(FLIGHT, async () => waiting('1'))
-    expect(await failureOf(flights.run(FLIGHT, async () => done('2')))).toMatchObject({ status: 503 })
+  test('gets 503 at once if it were held longer than a step may wait', async () => {
+    const { replica, polled } = await pacing({ waitMs: POLL_EVERY_MS - 1 })
+    await polled()
+    const { take, started } = gate()
+    expect(await failureOf(replica().run(POLL, take))).toMatchObject({ status: 503 })
+    expect(started()).toBe(0)
+  })
+})
+
+describe('is not held:', () => {
+  test('a poll of another path', async () => {
+    const { replica, polled } = await pacing()
+    await polled()
+    const other = { ...POLL, pollPath: '/api/v1/authn/factors/other/verify' }
+    expect(await replica().run(other, answers('other'))).toMatchObject({ body: 'other' })
+  })
+
+  test('a step of the same path that shows something', async () => {
+    const { replica, polled } = await pacing()
+    await polled()
+    expect(await replica().run({ identity: 'code' }, answers('code'))).toMatchObject({ body: 'code' })
+  })
+
+  test('a poll after one that was not told to wait', async () => {
+    const { replica } = await pacing()
+    const { run } = replica()
+    expect(await run(POLL, answers('1'))).toMatchObject({ body: '1' })
+    expect(await run(POLL, answers('2'))).toMatchObject({ body: '2' })
+  })
+
+  test('a poll that is due', async () => {
+    const { replica, polled, due } = await pacing()
+    await polled()
+    due()
+    const { run, acquires } = replica()
+    expect(await run(POLL, answers('new'))).toMatchObject({ body: 'new' })
+    expect(acquires).toHaveLength(1)
+  })
+
+  test('a poll whose time was set by a replica with another clock', async () => {
+    const { replica, keep, start } = await pacing()
+    await keep({ ...start(), pollPath: PATH, pollNotBeforeMs: NOW_MS + POLL_EVERY_MS + 1 })
+    const { run, acquires } = replica()
+    expect(await run(POLL, answers('new'))).toMatchObject({ body: 'new' })
+    expect(acquires).toHaveLength(1)
   })
 })

@@ -1,104 +1,262 @@
 import { afterEach } from '@jest/globals'
-import type { StepDone } from '../../../src/authn/coalescing/claimed-step.ts'
-import { createStepClaims, type StepClaimsParts } from '../../../src/authn/coalescing/step-claims.ts'
-import { createStepFlights, type StepFlights } from '../../../src/authn/coalescing/step-flights.ts'
-import type { StepAnswer } from '../../../src/authn/transaction/step-outcome.ts'
+import { StepAudit } from '../../../src/authn/audit.ts'
+import type { Client } from '../../../src/authn/browser/client.ts'
+import { createCoalescing } from '../../../src/authn/coalescing/coalescing.ts'
+import { createStepLocks } from '../../../src/authn/coalescing/step-locks.ts'
+import { createCommits } from '../../../src/authn/sign-in/commit.ts'
+import { createRunStep } from '../../../src/authn/sign-in/run-step.ts'
+import { MAX_CONCURRENT, type RunStep, type Step } from '../../../src/authn/sign-in/step.ts'
+import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
+import type { Reservation } from '../../../src/authn/throttling/throttling.ts'
+import { answerOf, type StepAnswer, type StepResult } from '../../../src/authn/transaction/step-result.ts'
+import { begin, type Transaction } from '../../../src/authn/transaction/transaction.ts'
+import {
+  createTransactionStore,
+  newHandle,
+  transactionKey,
+} from '../../../src/authn/transaction/transaction-store.ts'
 import { createSeal } from '../../../src/crypto/seal.ts'
+import { createSigner } from '../../../src/crypto/sign.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
+import { createUserKeys } from '../../../src/session/user-keys.ts'
 import { createMemoryStore, type MemoryEntry } from '../../../src/store/memory-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { collectLog } from '../../observability/collect-log.ts'
+import { CLIENT } from '../made-up-client.ts'
 
 const open: { close(): Promise<void> }[] = []
 afterEach(async () => {
   for (const store of open.splice(0)) await store.close()
 })
 
-export const NAMES = ['newest'] as const
-export const RECORD = 'gatehouse:txn:{newest}'
-export const LOCK = 'gatehouse:lock:{newest}'
-export const answer = (body: string, rest: Partial<StepAnswer> = {}): StepAnswer => ({
-  kind: 'answer',
-  status: 200,
-  body,
-  headers: { 'X-Rate-Limit-Limit': '5' },
-  errorCode: undefined,
-  sessionId: undefined,
-  ...rest,
-})
-export const done = (body: string, record: StepDone['record'] = 'keep'): StepDone => ({
-  outcome: answer(body),
-  record,
-})
+export const HANDLE = newHandle()
+const TTL_MS = 600_000
+
+/** Takes a planned step. */
+export type Take = (before: Transaction) => Promise<StepResult>
+
+/** Answers, and leaves the transaction as it is or as `change` says; undefined ends it. */
+export function answers(
+  body: string,
+  change: (before: Transaction) => Transaction | undefined = (before) => before,
+  rest: Partial<StepAnswer> = {},
+): Take {
+  return async (before) => ({ outcome: answerOf(body, rest), after: change(before) })
+}
+
+/** States of a transaction are told apart by their login. */
+export const withLogin = (login: string) => (before: Transaction) => ({ ...before, login })
+export const ended = () => undefined
 
 export interface ReplicasOptions {
   readonly lockTtlMs?: number
   readonly waitMs?: number
-  readonly sharedAnswerMs?: number
+  readonly sharedMs?: number
   readonly pollEveryMs?: number
-  readonly stands?: StepClaimsParts['stands']
+  readonly isStored?: (sessionId: string) => Promise<boolean>
+  readonly now?: () => number
+  readonly monotonic?: () => number
+  /** Master keys, the newest first. */
+  readonly masterKeys?: readonly [Buffer, ...Buffer[]]
+  /** Throws if a limit is used up. */
+  readonly enforce?: () => Promise<void>
   /** What of the store goes wrong. */
   readonly faults?: (memory: Store) => Partial<Store>
 }
 
-/** One store, and as many replicas on it as a test asks for. */
-export function replicas({
+export interface StepRequest {
+  readonly identity: string
+  /** `HANDLE` if left out; undefined: the step begins a transaction. */
+  readonly handle?: string | undefined
+  readonly pollPath?: string
+  readonly maxConcurrent?: number
+  readonly attempt?: Attempt
+}
+
+export interface Replica {
+  readonly run: (request: StepRequest, take: Take, client?: Client) => Promise<StepAnswer>
+  readonly runStep: RunStep
+  /** Keys of the locks that this replica has asked for, with the answers. */
+  readonly acquires: readonly { readonly lockKey: string; readonly isOurs: boolean }[]
+}
+
+/** One store with a transaction in it, and as many replicas on it as a test asks for. */
+export async function replicas({
   lockTtlMs = 15_000,
   waitMs = 12_000,
-  sharedAnswerMs = 5000,
+  sharedMs = 5000,
   pollEveryMs = 0,
-  stands = async () => true,
+  isStored = async () => true,
+  now = Date.now,
+  monotonic = () => performance.now(),
+  masterKeys = [Buffer.alloc(32, 1)],
+  enforce = async () => {},
   faults = () => ({}),
 }: ReplicasOptions = {}) {
   const entries = new Map<string, MemoryEntry>()
-  const embedded = createMemoryStore({ entries })
-  const memory = { ...embedded, ...faults(embedded) }
-  const refusedClaims: string[] = []
-  const store: Store = {
-    ...memory,
-    async claim(request) {
-      const claim = await memory.claim(request)
-      if (!claim.claimed) refusedClaims.push(`${request.lockKey} ${request.token.split('.')[0]}`)
-      return claim
-    },
-  }
+  const memory = createMemoryStore({ entries })
+  const store: Store = { ...memory, ...faults(memory) }
   open.push(store)
+  const keys = () => masterKeys
   const metrics = createMetrics({ processMetrics: false })
   const { log, lines } = collectLog()
-  const replica = (ownLockTtlMs = lockTtlMs): StepFlights =>
-    createStepFlights({
-      claims: createStepClaims({
-        store,
-        seal: createSeal(() => [Buffer.alloc(32, 1)], 'shared-answer'),
-        stands,
-        lockTtlMs: ownLockTtlMs,
-        sharedAnswerMs,
-        pollEveryMs,
+  const counted: string[] = []
+
+  const createTransactions = (itsStore: Store) =>
+    createTransactionStore({
+      store: itsStore,
+      seal: createSeal(keys, 'transaction'),
+      names: createSigner(keys, 'transaction-names'),
+      openTransactions: createUserKeys({
+        store: itsStore,
+        names: createSigner(keys, 'user-names'),
+        prefix: USER_INDEX,
+        now,
       }),
       log,
       metrics,
-      waitMs,
+      now,
     })
-  return { store, entries, metrics, replica, refusedClaims, lines }
+
+  const replica = (own: { readonly lockTtlMs?: number } = {}): Replica => {
+    const acquires: { lockKey: string; isOurs: boolean }[] = []
+    const watched: Store = {
+      ...store,
+      async acquire(request) {
+        const acquired = await store.acquire(request)
+        acquires.push({ lockKey: request.lockKey, isOurs: acquired.holder === request.token })
+        return acquired
+      },
+    }
+    const transactions = createTransactions(watched)
+    const locks = createStepLocks({
+      store: watched,
+      seal: createSeal(keys, 'shared-answer'),
+      transactions,
+      isStored,
+      lockTtlMs,
+      sharedMs,
+      waitMs,
+      pollEveryMs,
+      metrics,
+      now,
+      monotonic,
+      ...own,
+    })
+    const runStep = createRunStep({
+      coalescing: createCoalescing({ metrics }),
+      locks,
+      throttling: { reserve: (attempt) => watchedReservation(attempt, counted, enforce) },
+      commits: createCommits({ store: watched, locks, transactions, log }),
+      transactions,
+      dedupKeys: createSigner(keys, 'step-fingerprints'),
+      audit: new StepAudit({
+        log,
+        metrics,
+        hashes: createSigner(keys, 'log-hashes'),
+        canonicalLogin: (login: string) => login,
+      }),
+      metrics,
+      now,
+    })
+    const run: Replica['run'] = (request, take, client = CLIENT) => runStep(stepOf(request, take), client)
+    return { run, runStep, acquires }
+  }
+
+  const transactions = createTransactions(memory)
+  const start = (): Transaction => ({
+    ...begin(CLIENT.device.id, 'start', now()),
+    stateToken: 'state-token',
+    status: 'MFA_REQUIRED',
+    expiresAtMs: now() + TTL_MS,
+  })
+  /** Stores a transaction, under the newest name if `key` is left out. */
+  const keep = async (transaction: Transaction, key = transactionKey(transactions.names(HANDLE)[0])) => {
+    const change = transactions.change(start(), transaction, key)
+    if (typeof change === 'object') await memory.set(key, change.write, change.ttlMs)
+  }
+  const [name] = transactions.names(HANDLE)
+  const record = transactionKey(name)
+  await keep(start())
+  const loginAt = async (key = record) => transactions.open(await memory.get(key), key)?.login
+
+  return {
+    store,
+    memory,
+    entries,
+    metrics,
+    lines,
+    transactions,
+    replica,
+    start,
+    keep,
+    loginAt,
+    /** What became of reservations, in order. */
+    counted,
+    record,
+    lock: lockKey(name),
+    /** Keys of the outcomes that are shared. */
+    shared: () => [...entries.keys()].filter((key) => /^gatehouse:lock:\{.*\}:/.test(key)),
+    coalesced: async () =>
+      (await metrics.sharedAnswers.get()).values.map(({ labels, value }) => ({ ...labels, value })),
+  }
 }
 
-/** Work that takes until the test releases it. */
+export const USER_INDEX = 'gatehouse:test:open-transactions:'
+export const lockKey = (name: string) => `gatehouse:lock:{${name}}`
+
+/** Locks that a replica asked for while another one had them. */
+export const busy = ({ acquires }: Replica) => acquires.filter(({ isOurs }) => !isOurs)
+
+/** The run of the step has been told to wait, and has asked again. */
+export const askedTwice = ({ acquires }: Replica) => acquires.length >= 2
+
+function stepOf(request: StepRequest, take: Take): Step {
+  const { identity, pollPath, maxConcurrent = MAX_CONCURRENT, attempt } = request
+  return {
+    handle: 'handle' in request ? request.handle : HANDLE,
+    identity: [identity],
+    pollPath,
+    maxConcurrent,
+    attempt,
+    plan: (before) => ({ take: () => take(before) }),
+  }
+}
+
+function watchedReservation(
+  attempt: Attempt | undefined,
+  counted: string[],
+  enforce: () => Promise<void>,
+): Reservation {
+  const note = (what: string) => {
+    if (attempt !== undefined) counted.push(what)
+  }
+  note('reserve')
+  return {
+    enforce() {
+      note('enforce')
+      return enforce()
+    },
+    refund: () => note('refund'),
+    settle: () => note('settle'),
+    settleError: () => note('settleError'),
+  }
+}
+
+/** A step that takes until the test finishes it. */
 export function gate() {
   let started = 0
-  let release: (result: StepDone) => void = () => undefined
-  let fail: (error: unknown) => void = () => undefined
-  const result = new Promise<StepDone>((resolve, reject) => {
-    release = resolve
-    fail = reject
+  let finish: (take: Take) => void = () => {}
+  const finished = new Promise<Take>((resolve) => {
+    finish = resolve
   })
-  result.catch(() => undefined)
   return {
     started: () => started,
-    release: (value: StepDone) => release(value),
-    fail: (error: unknown) => fail(error),
-    work: () => {
+    finish,
+    async take(before: Transaction) {
       started += 1
-      return result
+      const take = await finished
+      return take(before)
     },
   }
 }

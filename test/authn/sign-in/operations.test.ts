@@ -1,12 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
-import {
-  ACTIVATION_PROOF,
-  OPERATIONS,
-  type Operation,
-  PASSWORD_PROOF,
-  proofOf,
-  upstreamPath,
-} from '../../../src/authn/sign-in/operations.ts'
+import { OPERATIONS, type Operation, upstreamPath } from '../../../src/authn/sign-in/operations.ts'
+import { ACTIVATION_PROOF, PASSWORD_PROOF, proofOf } from '../../../src/authn/sign-in/proofs.ts'
 
 const AUTHN = '/api/v1/authn'
 const FACTOR = `${AUTHN}/factors/:id`

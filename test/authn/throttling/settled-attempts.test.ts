@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { ATTEMPT_KINDS, type AttemptKind } from '../../../src/authn/throttling/attempts.ts'
 import { createThrottling, type Reservation } from '../../../src/authn/throttling/throttling.ts'
-import type { Exchanged } from '../../../src/authn/transaction/exchanged.ts'
+import type { StepResult } from '../../../src/authn/transaction/step-result.ts'
 import { defaultTunables } from '../../../src/config/load-config.ts'
 import { createSigner } from '../../../src/crypto/sign.ts'
 import { upstreamTimeout, upstreamUnavailable } from '../../../src/errors.ts'
@@ -39,17 +39,17 @@ async function isCountedAfter(kind: AttemptKind, step: (reservation: Reservation
   return refunds === 0
 }
 
-const answered = (errorCode?: string): Exchanged => ({
+const answered = (errorCode?: string): StepResult => ({
   outcome: { kind: 'answer', status: 200, body: '{}', headers: {}, errorCode, sessionId: undefined },
   after: undefined,
 })
-const isCounted = (kind: AttemptKind, more: Partial<Exchanged> = {}) =>
+const isCounted = (kind: AttemptKind, more: Partial<StepResult> = {}) =>
   isCountedAfter(kind, ({ settle }) => settle({ ...answered(), ...more }))
 const isCountedAfterError = (kind: AttemptKind, error: Error) =>
   isCountedAfter(kind, ({ settleError }) => settleError(error))
 
 /** The kinds of attempts that stay counted after this result. */
-async function countedKinds(result: Partial<Exchanged> = {}): Promise<AttemptKind[]> {
+async function countedKinds(result: Partial<StepResult> = {}): Promise<AttemptKind[]> {
   const counted = await Promise.all(ATTEMPT_KINDS.map((kind) => isCounted(kind, result)))
   return ATTEMPT_KINDS.filter((_, n) => counted[n])
 }
@@ -73,13 +73,13 @@ describe('an attempt that Okta refused', () => {
 
   test('counts also where the broker itself refused it', async () => {
     const outcome = { kind: 'refusal', status: 403, code: 'E0000068', summary: '', causes: [], headers: {} }
-    const refused = { ...answered(), outcome } as unknown as Exchanged
+    const refused = { ...answered(), outcome } as unknown as StepResult
     expect(await countedKinds(refused)).toEqual(['password', 'code', 'push'])
   })
 
   test('what was sent counts also where the broker refused the answer', async () => {
     const outcome = { kind: 'refusal', status: 403, code: 'E0000006', summary: '', causes: [], headers: {} }
-    const refused = { ...answered(), outcome, status: 'MFA_CHALLENGE' } as unknown as Exchanged
+    const refused = { ...answered(), outcome, status: 'MFA_CHALLENGE' } as unknown as StepResult
     expect(await countedKinds(refused)).toEqual(['message', 'push', 'recovery'])
   })
 })

@@ -3,7 +3,7 @@ import { StepAudit } from '../../../src/authn/audit.ts'
 import type { Client } from '../../../src/authn/browser/client.ts'
 import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
 import { createThrottling, type Throttling } from '../../../src/authn/throttling/throttling.ts'
-import type { Exchanged } from '../../../src/authn/transaction/exchanged.ts'
+import type { StepResult } from '../../../src/authn/transaction/step-result.ts'
 import { defaultTunables } from '../../../src/config/load-config.ts'
 import { createSigner } from '../../../src/crypto/sign.ts'
 import { storeUnavailable, upstreamTimeout, upstreamUnavailable } from '../../../src/errors.ts'
@@ -21,7 +21,7 @@ import { CLIENT as client } from '../made-up-client.ts'
 const NOW = Date.now() + 3_600_000 // ahead of the store's clock: nothing is too late, however slow the machine
 const password: Attempt = { kind: 'password', operation: 'primary', login: 'ada' }
 
-const ended = (errorCode: string | undefined, status?: string): Exchanged => ({
+const ended = (errorCode: string | undefined, status?: string): StepResult => ({
   outcome: { kind: 'answer', status: 200, body: '{}', headers: {}, errorCode, sessionId: undefined },
   after: undefined,
   ...(status === undefined ? {} : { status }),
@@ -73,7 +73,11 @@ function throttlingOn(
 /** A step whose attempt is reserved, as the sign-in does it. */
 const stepWith =
   ({ reserve }: Throttling) =>
-  async (attempt: Attempt | undefined, from: Client, work: () => Promise<Exchanged>): Promise<Exchanged> => {
+  async (
+    attempt: Attempt | undefined,
+    from: Client,
+    work: () => Promise<StepResult>,
+  ): Promise<StepResult> => {
     const reservation = reserve(attempt, from)
     await reservation.enforce()
     try {

@@ -11,7 +11,7 @@ import {
   mayTake,
   opensSession,
   personChanged,
-  remnantOf,
+  redirectsOnly,
   type Transaction,
 } from '../../../src/authn/transaction/transaction.ts'
 
@@ -364,7 +364,7 @@ describe('what is kept after SUCCESS', () => {
     answeredWith({ status: 'SUCCESS', factorTypes: { a: 'sms' } }, { offered: [STEP_LINK] })
 
   test('the redirects of the last answer alone, with the session that they were issued for', () => {
-    expect(remnantOf(finished(), [STEP_LINK, REDIRECT], END)).toEqual({
+    expect(redirectsOnly(finished(), [STEP_LINK, REDIRECT], END)).toEqual({
       ...finished(),
       origin: 'remnant',
       offered: [REDIRECT],
@@ -374,10 +374,10 @@ describe('what is kept after SUCCESS', () => {
   })
 
   test('nothing without a redirect, nor after another end', () => {
-    expect(remnantOf(finished(), [STEP_LINK], END)).toBeUndefined()
-    expect(remnantOf(finished(), [], END)).toBeUndefined()
+    expect(redirectsOnly(finished(), [STEP_LINK], END)).toBeUndefined()
+    expect(redirectsOnly(finished(), [], END)).toBeUndefined()
     for (const status of ['LOCKED_OUT', '']) {
-      expect(remnantOf(answeredWith({ status }), [REDIRECT], END)).toBeUndefined()
+      expect(redirectsOnly(answeredWith({ status }), [REDIRECT], END)).toBeUndefined()
     }
   })
 })

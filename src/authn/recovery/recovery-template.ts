@@ -1,17 +1,20 @@
 import type { OfferedStep } from '../transaction/offered-steps.ts'
-import type { StepAnswer } from '../transaction/step-outcome.ts'
+import { answerOf, type StepAnswer } from '../transaction/step-result.ts'
 import type { RecoveryChallenge, Transaction } from '../transaction/transaction.ts'
 
 /**
- * The one template of what is answered while a recovery code is awaited (shapes: field notes). Known and unknown
- * people get the same fields in the same order; nothing of the upstream's own answer is copied.
+ * The one template of the answers while a recovery code is awaited (shapes: field notes). Known and unknown users get the same
+ * fields in the same order; nothing is copied from Okta's own answer.
  */
-export function challengeBody(
-  { factorType, recoveryType, relayState }: RecoveryChallenge,
-  { handle, publicOrigin, expiresAtMs }: { handle: string; publicOrigin: string; expiresAtMs: number },
-): object {
+export function challengeAnswer(
+  { expiresAtMs, recovery }: Transaction,
+  handle: string,
+  publicOrigin: string,
+): StepAnswer {
+  if (recovery === undefined) throw new Error('the transaction waits for no recovery code')
+  const { factorType, recoveryType, relayState } = recovery
   const post = (path: string) => ({ href: publicOrigin + path, hints: { allow: ['POST'] } })
-  return {
+  const body = {
     stateToken: handle,
     expiresAt: new Date(expiresAtMs).toISOString(),
     status: 'RECOVERY_CHALLENGE',
@@ -24,23 +27,29 @@ export function challengeBody(
       resend: { name: factorType === 'SMS' ? 'sms' : 'call', ...post(resendPath(factorType)) },
     },
   }
+  return answerOf(JSON.stringify(body))
 }
 
 /** Okta writes `SMS` in capitals and `call` in small letters, as recordings of its answers show. */
 const SPELLING = { SMS: 'SMS', CALL: 'call' } as const
 
-/** By mail there is nothing to go on with here: the link in the mail leads on. */
-export function mailBody(
+/** By mail, the sign-in continues with the link in the mail. */
+export function mailAnswer(
   recoveryType: RecoveryChallenge['recoveryType'],
   relayState: string | undefined,
-): object {
-  return {
+): StepAnswer {
+  const body = {
     status: 'RECOVERY_CHALLENGE',
     ...(relayState === undefined ? {} : { relayState }),
     factorResult: 'WAITING',
     factorType: 'EMAIL',
     recoveryType,
   }
+  return answerOf(JSON.stringify(body))
+}
+
+export function cancelAnswer({ relayState }: RecoveryChallenge): StepAnswer {
+  return answerOf(JSON.stringify(relayState === undefined ? {} : { relayState }))
 }
 
 export function challengeSteps(factorType: RecoveryChallenge['factorType']): OfferedStep[] {
@@ -54,23 +63,3 @@ export function challengeSteps(factorType: RecoveryChallenge['factorType']): Off
 const CANCEL = '/api/v1/authn/cancel'
 const verifyPath = (factorType: string) => `/api/v1/authn/recovery/factors/${factorType}/verify`
 const resendPath = (factorType: string) => `/api/v1/authn/recovery/factors/${factorType}/resend`
-
-export function presentChallenge(
-  { expiresAtMs }: Transaction,
-  challenge: RecoveryChallenge,
-  handle: string,
-  publicOrigin: string,
-): StepAnswer {
-  return answerOf(challengeBody(challenge, { handle, publicOrigin, expiresAtMs }))
-}
-
-export function answerOf(body: object): StepAnswer {
-  return {
-    kind: 'answer',
-    status: 200,
-    body: JSON.stringify(body),
-    headers: {},
-    errorCode: undefined,
-    sessionId: undefined,
-  }
-}

@@ -1,0 +1,88 @@
+import { BrokerError, stepInProgress } from '../../errors.ts'
+import type { Logger } from '../../observability/logger.ts'
+import { allWritten } from '../../store/all-written.ts'
+import type { Store } from '../../store/store.ts'
+import type { StepLock, StepLocks } from '../coalescing/step-locks.ts'
+import { refusalOf, type StepOutcome, type StepResult } from '../transaction/step-result.ts'
+import type { Transaction } from '../transaction/transaction.ts'
+import type { TransactionStore } from '../transaction/transaction-store.ts'
+
+/** The writes at the end of a step, and their reversal. */
+export interface Commits {
+  /**
+   * Writes the session, the transaction and the shared outcome, and releases the lock. If one of these writes fails, or the lock
+   * had expired and the transaction has changed since, all are rolled back.
+   */
+  commit(step: DecidedStep): Promise<StepOutcome>
+  /** The step has failed before its commit. Identical requests that wait share a refusal; any other error only releases the lock. */
+  abandon(lock: StepLock, error: unknown): Promise<void>
+}
+
+export interface DecidedStep {
+  readonly lock: StepLock
+  readonly before: Transaction
+  readonly handle: string
+  /** The step began the transaction. */
+  readonly isNew: boolean
+  readonly result: StepResult
+}
+
+export interface CommitsDeps {
+  readonly store: Pick<Store, 'keepsOrder'>
+  readonly locks: Pick<StepLocks, 'commit' | 'rollback' | 'release'>
+  readonly transactions: Pick<TransactionStore, 'create' | 'change' | 'endWithUser' | 'ended'>
+  readonly log: Logger
+}
+
+export function createCommits({ store, locks, transactions, log }: CommitsDeps): Commits {
+  /** What is written beside the record that the lock is for. */
+  const writeBeside = async ({ lock, before, handle, isNew, result }: DecidedStep): Promise<void> => {
+    const { after } = result
+    if (after === undefined || after === before) return
+    if (!isNew) await transactions.endWithUser(after, lock.recordKey)
+    else if (after.status !== '') await transactions.create(handle, after)
+  }
+
+  /** All writes are sent in one tick. A store that does not keep their order gets the session first: its readers must find it. */
+  const write = async (step: DecidedStep): Promise<void> => {
+    const { lock, before, isNew, result } = step
+    const { outcome, after, session } = result
+    const change = isNew ? 'keep' : transactions.change(before, after, lock.recordKey)
+    const writing = session?.write()
+    if (!store.keepsOrder) await writing
+    const [, , committed] = await allWritten(
+      Promise.resolve(writing),
+      allWritten(writeBeside(step), Promise.resolve(session?.takeDevice())),
+      locks.commit(lock, change, outcome),
+    )
+    if (!committed) throw stepInProgress()
+    await session?.afterCommit()
+    if (!isNew && after === undefined) transactions.ended(before, lock.recordKey)
+  }
+
+  const rollback = async ({ lock, result }: DecidedStep): Promise<void> => {
+    const ends = await Promise.allSettled([locks.rollback(lock), result.session?.rollback()])
+    for (const end of ends) if (end.status === 'rejected') log.warn('step_rollback_failed', {}, end.reason)
+  }
+
+  return {
+    async commit(step) {
+      try {
+        await write(step)
+      } catch (error) {
+        await rollback(step)
+        throw error
+      }
+      return step.result.outcome
+    },
+
+    async abandon(lock, error) {
+      try {
+        if (error instanceof BrokerError) await locks.commit(lock, 'keep', refusalOf(error))
+        else await locks.release(lock)
+      } catch (failure) {
+        log.warn('step_not_released', {}, failure) // the lock expires
+      }
+    },
+  }
+}

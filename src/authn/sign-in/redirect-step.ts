@@ -1,0 +1,51 @@
+import { v4 as uuid } from 'uuid'
+import { stepNotOffered, unknownHandle } from '../../errors.ts'
+import type { Sessions } from '../../session/sessions.ts'
+import type { Client } from '../browser/client.ts'
+import { redirectOf } from '../transaction/offered-steps.ts'
+import { answerOf } from '../transaction/step-result.ts'
+import type { Transaction } from '../transaction/transaction.ts'
+import { MAX_CONCURRENT, type Step } from './step.ts'
+
+/** A redirect that the protocol requires: to the very link that Okta offered, and once. The real token is in its `Location`. */
+export function redirectStep(
+  path: string,
+  handle: string,
+  client: Client,
+  sessions: Pick<Sessions, 'get'>,
+): Step {
+  return {
+    handle,
+    identity: [uuid()], // what can be used once is shared with nobody
+    pollPath: undefined,
+    maxConcurrent: MAX_CONCURRENT,
+    attempt: undefined,
+    plan: (before) => ({
+      async take() {
+        if (await isOver(before, client, sessions)) throw unknownHandle()
+        const target = redirectOf(before.offered, path)
+        if (target === undefined) throw stepNotOffered()
+        const outcome = answerOf('', { status: 302, headers: { Location: target } })
+        return { outcome, after: without(before, path) }
+      },
+    }),
+  }
+}
+
+/** A redirect-only transaction ends with its session; one that opened none, when another user signs in. */
+async function isOver(
+  { origin, sessionId, userId }: Transaction,
+  client: Client,
+  sessions: Pick<Sessions, 'get'>,
+): Promise<boolean> {
+  if (origin !== 'remnant') return false
+  const id = sessionId ?? client.sessionId
+  const session = id === undefined ? undefined : await sessions.get(id, client.device.id)
+  return sessionId === undefined ? session !== undefined && session.userId !== userId : session === undefined
+}
+
+/** Without the redirects of the path that was used. A redirect-only transaction without redirects is over. */
+function without(transaction: Transaction, path: string): Transaction | undefined {
+  const offered = transaction.offered.filter((step) => step.href === undefined || step.path !== path)
+  return transaction.origin === 'remnant' && offered.length === 0 ? undefined : { ...transaction, offered }
+}

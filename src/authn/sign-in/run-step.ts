@@ -1,0 +1,114 @@
+import type { Signer } from '../../crypto/sign.ts'
+import { unknownHandle } from '../../errors.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import type { StepAudit } from '../audit.ts'
+import type { Client } from '../browser/client.ts'
+import type { Coalescing } from '../coalescing/coalescing.ts'
+import type { LockRequest, SharedOutcome, StepLock, StepLocks } from '../coalescing/step-locks.ts'
+import type { Reservation, Throttling } from '../throttling/throttling.ts'
+import { begin, type Transaction } from '../transaction/transaction.ts'
+import { isHandle, newHandle, type TransactionStore } from '../transaction/transaction-store.ts'
+import type { Commits, DecidedStep } from './commit.ts'
+import type { RunStep, Step } from './step.ts'
+
+export interface RunStepDeps {
+  readonly coalescing: Coalescing
+  readonly locks: StepLocks
+  readonly throttling: Pick<Throttling, 'reserve'>
+  readonly commits: Commits
+  readonly transactions: Pick<TransactionStore, 'names'>
+  /** Makes dedup keys: HMACs, so that no key contains a body. */
+  readonly dedupKeys: Signer
+  readonly audit: Pick<StepAudit, 'handleFromOtherDevice'>
+  readonly metrics: Metrics
+  readonly now: () => number
+}
+
+/** The sign-in pipeline: one request of a sign-in, from the step lock to the answer (DESIGN §12). */
+export function createRunStep(deps: RunStepDeps): RunStep {
+  const { coalescing, locks, throttling, commits, metrics } = deps
+
+  /** Tries the lock and counts the attempt in one round trip to Redis. */
+  const takeTurn = async (
+    request: LockRequest,
+    step: Step,
+    client: Client,
+  ): Promise<Turn | SharedOutcome> => {
+    const acquiring = locks.acquire(request)
+    const attempt = throttling.reserve(step.attempt, client)
+    try {
+      const lock = await acquiring
+      if (lock.isOurs) return { lock, attempt }
+      attempt.refund() // while another step runs, nobody is told of a limit; `enforce` counts it again
+      const next = await locks.waitForTurn(request, lock)
+      return 'outcome' in next ? next : { lock: next, attempt }
+    } catch (error) {
+      attempt.refund()
+      throw error
+    }
+  }
+
+  const decide = async (turn: Turn, step: Step, client: Client): Promise<DecidedStep> => {
+    const { lock } = turn
+    let { attempt } = turn
+    try {
+      const before = readTransaction(lock, step, client, deps) // 401 E0000011: unknown, expired, another device's
+      const handle = step.handle ?? newHandle()
+      const plan = step.plan(before, handle) // 403 E0000079: not offered
+      if (plan.attempt !== undefined) attempt = throttling.reserve(plan.attempt, client)
+      await attempt.enforce() // 429, audited
+      const result = await plan.take() // send, sanitize, decide
+      attempt.settle(result)
+      return { lock, before, handle, isNew: step.handle === undefined, result }
+    } catch (error) {
+      attempt.settleError(error)
+      await commits.abandon(lock, error)
+      throw error
+    }
+  }
+
+  return async (step, client) => {
+    if (step.handle !== undefined && !isHandle(step.handle)) throw refuseHandle(client, metrics)
+    const request = lockRequestOf(step, client, deps)
+    const { maxConcurrent } = step
+    return coalescing.run({ ...request, lockName: request.names[0], maxConcurrent }, async () => {
+      const turn = await takeTurn(request, step, client)
+      if ('outcome' in turn) return turn.outcome
+      return commits.commit(await decide(turn, step, client)) // one round trip: all or nothing
+    })
+  }
+}
+
+interface Turn {
+  readonly lock: StepLock
+  readonly attempt: Reservation
+}
+
+/** A step that begins a transaction has a lock of its own, shared with identical requests. */
+function lockRequestOf(
+  { handle, identity, pollPath }: Step,
+  { device, fingerprint }: Client,
+  { transactions, dedupKeys }: Pick<RunStepDeps, 'transactions' | 'dedupKeys'>,
+): LockRequest {
+  // within a transaction without `X-Device-Fingerprint`: naming another one with each request must gain nothing
+  const inCommon = handle === undefined ? [device.id, fingerprint] : [device.id, handle]
+  const dedupKey = dedupKeys.sign(JSON.stringify([...inCommon, ...identity]))
+  return { names: handle === undefined ? [dedupKey] : transactions.names(handle), dedupKey, pollPath }
+}
+
+function readTransaction(
+  { transaction }: StepLock,
+  { handle }: Step,
+  client: Client,
+  { audit, metrics, now }: Pick<RunStepDeps, 'audit' | 'metrics' | 'now'>,
+): Transaction {
+  if (handle === undefined) return begin(client.device.id, undefined, now())
+  if (transaction?.device === client.device.id) return transaction
+  if (transaction !== undefined) audit.handleFromOtherDevice(transaction, client)
+  throw refuseHandle(client, metrics)
+}
+
+function refuseHandle({ device }: Client, metrics: Metrics) {
+  metrics.refusals.inc({ reason: 'unknown_handle' })
+  return unknownHandle(device.returned)
+}

@@ -1,0 +1,240 @@
+import { anothersSession, unknownHandle, upstreamUnavailable } from '../../errors.ts'
+import type { Logger } from '../../observability/logger.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import type { EndedUsers } from '../../session/ended-users.ts'
+import type { Sessions } from '../../session/sessions.ts'
+import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
+import type { StepAudit } from '../audit.ts'
+import type { Client } from '../browser/client.ts'
+import type { Sanitizer } from '../sanitize/sanitize.ts'
+import type { CallLimit } from '../throttling/call-limit.ts'
+import type { Answer } from '../transaction/answer.ts'
+import { completesEnrolment, foundActive } from '../transaction/enrolment.ts'
+import type { OfferedResources } from '../transaction/offered-resources.ts'
+import type { OfferedStep } from '../transaction/offered-steps.ts'
+import { answerOf, refusalOf, type StepResult } from '../transaction/step-result.ts'
+import {
+  advance,
+  afterRefusal,
+  goesOn,
+  type Lifetime,
+  leftMs,
+  lifetimeMs,
+  opensSession,
+  personChanged,
+  redirectsOnly,
+  type Transaction,
+} from '../transaction/transaction.ts'
+import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
+import { type AuthnReply, isWrongOldPassword, readAnswer } from '../upstream/read-answer.ts'
+import type { IssueSession } from './issue-session.ts'
+import type { EndOtherSessions } from './other-sessions.ts'
+import type { UpstreamStep } from './upstream-step.ts'
+
+/** Sends a step to Okta, sanitizes the answer, and decides what it means: for the browser, the transaction and the session. */
+export type TakeStep = (
+  before: Transaction,
+  handle: string,
+  step: UpstreamStep,
+  client: Client,
+) => Promise<StepResult>
+
+export interface TakeStepDeps {
+  readonly upstream: AuthnUpstream
+  readonly sessions: Pick<Sessions, 'get'>
+  readonly endedUsers: Pick<EndedUsers, 'endedSince'>
+  readonly endOtherSessions: EndOtherSessions
+  readonly issueSession: IssueSession
+  readonly offeredResources: Pick<OfferedResources, 'keep'>
+  readonly audit: StepAudit
+  readonly callLimit: CallLimit
+  readonly sanitizer: Pick<Sanitizer, 'step'>
+  readonly lifetime: Lifetime
+  readonly maxOfferedSteps: number
+  /** How long the redirects of a finished transaction can be used. */
+  readonly redirectsMs: number
+  readonly pollEveryMs: number
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly now: () => number
+}
+
+/** A step that Okta has answered with a success. */
+interface AnsweredStep {
+  readonly before: Transaction
+  readonly handle: string
+  readonly step: UpstreamStep
+  readonly answer: Answer
+  readonly client: Client
+}
+
+export function createTakeStep(deps: TakeStepDeps): TakeStep {
+  const { upstream, endOtherSessions, issueSession, offeredResources, audit, callLimit, sanitizer } = deps
+
+  const send = (before: Transaction, { operation, call }: UpstreamStep, client: Client) => {
+    const sending = () => upstream.send(call, client)
+    // anybody can begin a recovery for a name, and would use up the calls of its user: recovery has limits of its own
+    return before.recovery === undefined ? callLimit.send(before, operation, client, sending) : sending()
+  }
+
+  return async (before, handle, step, client) => {
+    const reply = await send(before, step, client)
+    const { text: body, offered, noneLeft } = sanitizer.step(reply, { before, handle }, client)
+    const outcome = answerOf(body, {
+      status: reply.status,
+      headers: reply.headers,
+      errorCode: reply.errorCode,
+    })
+    if (reply.isError) return { outcome, ...afterError(reply, before, step, client, audit) }
+
+    const answer = readAnswer(reply.body)
+    const answered = { before, handle, step, answer, client }
+    if (step.call.encoding === 'form') {
+      auditAnswer(answered, before, audit)
+      return { outcome, after: before } // the next poll says how the sign-in stands
+    }
+    assertUsable(answered, deps)
+    if (noneLeft) reportNoFactor(answered, deps)
+    const after = advanced(answered, reply, offered, deps)
+    auditAnswer(answered, after, audit)
+    // before the step is refused or fails: the password has changed all the same
+    if (step.revokesSessions === true) await endOtherSessions(after, handle, client)
+    const { status, factorResult } = answer
+    const decided = { userId: after.userId, status, factorResult }
+    if (await userEnded(answered, after, deps))
+      return { outcome: refusalOf(unknownHandle()), after: undefined, ...decided }
+    const open = mayBePlanted(before, after) ? await openSession(client, deps) : undefined
+    if (open !== undefined && answer.user !== undefined && open.userId !== answer.user.id)
+      return { outcome: refusePlanted(answered, deps), after: undefined, ...decided }
+    const stateTokens = [after.stateToken, ...after.retiredTokens]
+    await offeredResources.keep(client.device.id, offered, {
+      handle,
+      stateTokens,
+      ttlMs: after.expiresAtMs - deps.now(),
+    })
+
+    if (!opensSession(after, answer)) {
+      const sessionId = open === undefined ? undefined : client.sessionId
+      return { outcome, after: kept(after, offered, sessionId, deps), ...decided }
+    }
+    const { id, session, body: shown } = issueSession({ answer, after, body }, client)
+    return {
+      outcome: { ...outcome, body: shown, sessionId: id },
+      after: kept(after, offered, id, deps),
+      ...decided,
+      session,
+    }
+  }
+}
+
+function afterError(
+  reply: AuthnReply,
+  before: Transaction,
+  step: UpstreamStep,
+  client: Client,
+  audit: StepAudit,
+): Pick<StepResult, 'after' | 'wrongOldPassword'> {
+  audit.upstreamError(reply, client)
+  audit.refused(step.operation, reply, before, client, step.factorType)
+  const isGone = reply.status === 401 && reply.errorCode === unknownHandle().code // Okta no longer knows the state token
+  return {
+    after: isGone ? undefined : afterRefusal(before, step),
+    wrongOldPassword: isWrongOldPassword(reply),
+  }
+}
+
+/** Throws 502 for an answer that no rule can be applied to. */
+function assertUsable(
+  { before, step, answer, client }: AnsweredStep,
+  { log }: Pick<TakeStepDeps, 'log'>,
+): void {
+  const { operation } = step
+  if (answer.status === '' && operation !== 'cancel')
+    throw upstreamUnavailable(new UpstreamFailure('unusable', { code: 'no status' }))
+  if (personChanged(before, answer)) {
+    log.error('person_changed', { requestId: client.requestId, operation })
+    throw upstreamUnavailable(new Error('the answer is about another person'))
+  }
+}
+
+/** Every factor that the user could choose is hidden. */
+function reportNoFactor({ step, client }: AnsweredStep, { log, metrics }: TakeStepDeps): void {
+  metrics.refusals.inc({ reason: 'every_factor_hidden' })
+  log.warn('every_factor_hidden', { requestId: client.requestId, operation: step.operation })
+}
+
+function advanced(
+  { before, step, answer, client }: AnsweredStep,
+  reply: AuthnReply,
+  offered: readonly OfferedStep[],
+  { lifetime, maxOfferedSteps, pollEveryMs, log, metrics, now }: TakeStepDeps,
+): Transaction {
+  const { operation, proof, factorId, enrolment, pollPath } = step
+  const givenMs = lifetimeMs(answer.expiresAt, reply.date, lifetime, now())
+  const after = advance(before, answer, {
+    offered,
+    proof,
+    factorId,
+    enrolment,
+    nextPoll: pollPath === undefined ? undefined : { pollPath, pollNotBeforeMs: now() + pollEveryMs },
+    expiresAtMs: now() + Math.min(givenMs, leftMs(before, lifetime, now())),
+  })
+  if (after.offered.length <= maxOfferedSteps) return after
+  metrics.refusals.inc({ reason: 'too_many_steps' })
+  log.error('too_many_steps', { requestId: client.requestId, operation, count: after.offered.length })
+  throw upstreamUnavailable(new UpstreamFailure('unusable', { code: 'too many steps' }))
+}
+
+function auditAnswer(
+  { before, step, answer, client }: AnsweredStep,
+  after: Transaction,
+  audit: StepAudit,
+): void {
+  const { operation, factorType } = step
+  audit.answered(operation, answer, { before, after }, client, factorType)
+  if (step.call.encoding === 'form') return
+  const enrolled = completesEnrolment(operation, answer)
+    ? step.enrolment
+    : foundActive(operation, answer, before)
+  if (enrolled !== undefined) audit.enrolled(operation, enrolled, after, client)
+}
+
+/** All sessions of the user have ended since the transaction began. It names the user only now, so it did not end with them. */
+async function userEnded(
+  { before }: AnsweredStep,
+  { userId }: Transaction,
+  { endedUsers }: Pick<TakeStepDeps, 'endedUsers'>,
+): Promise<boolean> {
+  const isNamedNow = before.stateToken !== '' && before.userId === undefined
+  return isNamedNow && userId !== undefined && endedUsers.endedSince(userId, before.createdAtMs)
+}
+
+/** A token that was planted must not replace another user's open session (DESIGN §4). */
+function mayBePlanted(before: Transaction, after: Transaction): boolean {
+  return before.origin === 'imported' || !after.userProved
+}
+
+/** The session that is open in this browser. */
+async function openSession({ sessionId, device }: Client, { sessions }: Pick<TakeStepDeps, 'sessions'>) {
+  return sessionId === undefined ? undefined : sessions.get(sessionId, device.id)
+}
+
+function refusePlanted({ before, step, client }: AnsweredStep, { log, metrics }: TakeStepDeps) {
+  const reason = before.origin === 'imported' ? 'another_persons_step_up' : 'another_users_token'
+  metrics.refusals.inc({ reason })
+  log.warn(reason, { requestId: client.requestId })
+  const field = (['token', 'recoveryToken'] as const).find((name) => name in step.call.body)
+  return refusalOf(anothersSession(field ?? 'stateToken'))
+}
+
+/** What is kept of the transaction: all while it goes on, then the redirects of its last answer. */
+function kept(
+  after: Transaction,
+  offered: readonly OfferedStep[],
+  sessionId: string | undefined,
+  { redirectsMs, now }: Pick<TakeStepDeps, 'redirectsMs' | 'now'>,
+): Transaction | undefined {
+  return goesOn(after)
+    ? after
+    : redirectsOnly(after, offered, { expiresAtMs: now() + redirectsMs, sessionId })
+}

@@ -1,0 +1,245 @@
+import { describe, expect, test } from '@jest/globals'
+import { answerOf } from '../../../src/authn/transaction/step-result.ts'
+import { BrokerError, unknownHandle } from '../../../src/errors.ts'
+import { until } from '../../support/until.ts'
+import { CLIENT } from '../made-up-client.ts'
+import { answers, busy, failureOf, gate, replicas, withLogin } from './step-replicas.ts'
+
+const SAME = { identity: 'same' } as const
+
+describe('identical requests in flight', () => {
+  test('on one replica are one call, and all get its outcome', async () => {
+    const { replica, coalesced } = await replicas()
+    const { run } = replica()
+    const { take, started, finish } = gate()
+    const running = Array.from({ length: 5 }, () => run(SAME, take))
+    await until(() => started() === 1)
+    const rest = { status: 202, headers: { 'X-Rate-Limit-Limit': '5' }, sessionId: 'session-id' }
+    finish(answers('{"a":1}', undefined, rest))
+    for (const answer of await Promise.all(running)) expect(answer).toEqual(answerOf('{"a":1}', rest))
+    expect(started()).toBe(1)
+    expect(await coalesced()).toEqual([{ scope: 'process', value: 4 }])
+  })
+
+  test('on several replicas are one call: status, body, headers and session alike', async () => {
+    const { replica, entries, coalesced, lock } = await replicas()
+    const { take, started, finish } = gate()
+    const holder = replica().run(SAME, take)
+    await until(() => started() === 1)
+    const others = [replica(), replica()]
+    const waiting = others.map(({ run }) => run(SAME, take))
+    for (const other of others) await until(() => busy(other).length > 0)
+    const rest = {
+      status: 403,
+      headers: { 'X-Rate-Limit-Limit': '5' },
+      errorCode: 'E0000068',
+      sessionId: 'very-secret',
+    }
+    finish(answers('{"errorCode":"E0000068"}', undefined, rest))
+    const expected = answerOf('{"errorCode":"E0000068"}', rest)
+    for (const answer of await Promise.all([holder, ...waiting])) expect(answer).toEqual(expected)
+    expect(started()).toBe(1)
+    expect(JSON.stringify([...entries])).not.toMatch(/very-secret|E0000068/)
+    expect(await coalesced()).toEqual([{ scope: 'replicas', value: 2 }])
+    expect(entries.has(lock)).toBe(false)
+  })
+
+  test('share an outcome also if the step ends before another replica looks for it', async () => {
+    const { take, started, finish } = gate()
+    let first: Promise<unknown> = Promise.resolve()
+    const { replica } = await replicas({
+      faults: (memory) => ({
+        async acquire(request) {
+          const acquired = await memory.acquire(request)
+          if (acquired.holder === request.token) return acquired
+          finish(answers('shared'))
+          await first
+          return acquired
+        },
+      }),
+    })
+    first = replica().run(SAME, take)
+    await until(() => started() === 1)
+    expect(await replica().run(SAME, answers('anew'))).toMatchObject({ body: 'shared' })
+    expect(await first).toMatchObject({ body: 'shared' })
+  })
+
+  test('share a refusal as a refusal, on all replicas', async () => {
+    const { replica } = await replicas()
+    const { take, started, finish } = gate()
+    const holder = failureOf(replica().run(SAME, take))
+    await until(() => started() === 1)
+    const [second, third] = [replica(), replica()]
+    const waiting = [second, second, second, third].map(({ run }) => failureOf(run(SAME, take)))
+    for (const other of [second, third]) await until(() => busy(other).length > 0)
+    finish(() => Promise.reject(unknownHandle(false)))
+    for (const error of await Promise.all([holder, ...waiting])) {
+      expect(error).toBeInstanceOf(BrokerError)
+      expect(error).toMatchObject({
+        status: 401,
+        code: 'E0000011',
+        message: 'Invalid token provided',
+        causes: ['device cookie not returned'],
+      })
+    }
+    expect(started()).toBe(1)
+  })
+
+  test('share a refusal that comes as the outcome of a step, with the changed transaction', async () => {
+    const { replica, loginAt } = await replicas()
+    const { take, started, finish } = gate()
+    const holder = failureOf(replica().run(SAME, take))
+    await until(() => started() === 1)
+    const other = replica()
+    const waiting = failureOf(other.run(SAME, take))
+    await until(() => busy(other).length > 0)
+    finish(async (before) => ({
+      outcome: {
+        kind: 'refusal',
+        status: 403,
+        code: 'E0000006',
+        summary: 'No',
+        causes: ['x'],
+        headers: { 'X-A': '1' },
+      },
+      after: withLogin('refused')(before),
+    }))
+    for (const error of await Promise.all([holder, waiting]))
+      expect(error).toMatchObject({
+        status: 403,
+        code: 'E0000006',
+        message: 'No',
+        causes: ['x'],
+        headers: { 'X-A': '1' },
+      })
+    expect([started(), await loginAt()]).toEqual([1, 'refused'])
+  })
+
+  test.each([
+    ['of one device, which begin a sign-in, are one call', {}, 1],
+    ['of two devices are two calls', { device: { id: 'e'.repeat(32), returned: true } }, 2],
+    ['of two device fingerprints are two calls', { fingerprint: 'other' }, 2],
+  ])('%s', async (_name, other, calls) => {
+    const { replica } = await replicas()
+    const { run } = replica()
+    const request = { identity: 'primary', handle: undefined }
+    const { take, started, finish } = gate()
+    const running = [CLIENT, { ...CLIENT, ...other }].map((client) => run(request, take, client))
+    await until(() => started() === calls)
+    finish(answers('{}'))
+    await Promise.all(running)
+    expect(started()).toBe(calls)
+  })
+
+  test('of one transaction are one call, whatever fingerprints they name', async () => {
+    const { replica } = await replicas()
+    const { run } = replica()
+    const { take, started, finish } = gate()
+    const running = ['one', 'other'].map((fingerprint) => run(SAME, take, { ...CLIENT, fingerprint }))
+    await until(() => started() === 1)
+    finish(answers('{}'))
+    await Promise.all(running)
+    expect(started()).toBe(1)
+  })
+})
+
+describe('a later identical request is a new attempt', () => {
+  test('on each replica', async () => {
+    const { replica } = await replicas()
+    const first = replica()
+    let attempts = 0
+    const take = () => answers(String(++attempts))
+    for (const { run } of [first, first, first, replica()]) {
+      const expected = String(attempts + 1)
+      expect(await run(SAME, (before) => take()(before))).toMatchObject({ body: expected })
+    }
+    expect(attempts).toBe(4)
+  })
+
+  test('also if it waits for a different step', async () => {
+    const { replica } = await replicas()
+    await replica().run(SAME, answers('1'))
+    const { take, started, finish } = gate()
+    const different = replica().run({ identity: 'different' }, take)
+    await until(() => started() === 1)
+    const later = replica()
+    const answer = later.run(SAME, answers('2'))
+    await until(() => busy(later).length > 0)
+    finish(answers('different'))
+    expect(await answer).toMatchObject({ body: '2' })
+    expect(await different).toMatchObject({ body: 'different' })
+  })
+
+  test('after a failure too', async () => {
+    const { replica } = await replicas()
+    const { run } = replica()
+    expect(await failureOf(run(SAME, () => Promise.reject(unknownHandle())))).toMatchObject({ status: 401 })
+    expect(await run(SAME, answers('fine'))).toMatchObject({ body: 'fine' })
+    expect(await replica().run(SAME, answers('fine too'))).toMatchObject({ body: 'fine too' })
+  })
+})
+
+describe('requests of one transaction that run at the same time', () => {
+  test.each([
+    ['identical ones', () => 'same'],
+    ['identical and different ones', (n: number) => `step ${n % 4}`],
+  ])('are ten at most, and more get 503 at once: %s', async (_name, identityOf) => {
+    const { replica } = await replicas()
+    const { run } = replica()
+    const { take, started, finish } = gate()
+    const runNth = (n: number) => run({ identity: identityOf(n) }, take)
+    const running = Array.from({ length: 10 }, (_, n) => runNth(n))
+    for (let n = 0; n < 3; n++)
+      expect(await failureOf(runNth(n))).toMatchObject({ status: 503, code: 'E0000009' })
+    await until(() => started() === 1)
+    finish(answers('{"a":1}'))
+    for (const answer of await Promise.all(running)) expect(answer).toMatchObject({ body: '{"a":1}' })
+    const next = gate()
+    const after = Array.from({ length: 10 }, () => run(SAME, next.take))
+    await until(() => next.started() === 1)
+    next.finish(answers('{"a":2}'))
+    for (const answer of await Promise.all(after)) expect(answer).toMatchObject({ body: '{"a":2}' })
+  })
+
+  test('are fewer while a step runs that allows only a few', async () => {
+    const { replica } = await replicas()
+    const { run } = replica()
+    const { take, started, finish } = gate()
+    const running = [run({ identity: 'code', maxConcurrent: 2 }, take), run({ identity: 'state' }, take)]
+    for (const request of [{ identity: 'code', maxConcurrent: 2 }, { identity: 'code' }])
+      expect(await failureOf(run(request, take))).toMatchObject({ status: 503, code: 'E0000009' })
+    await until(() => started() === 1)
+    finish(answers('{"a":1}'))
+    for (const answer of await Promise.all(running)) expect(answer).toMatchObject({ body: '{"a":1}' })
+    const many = Array.from({ length: 10 }, () => run({ identity: 'state' }, take))
+    for (const answer of await Promise.all(many)) expect(answer).toMatchObject({ body: '{"a":1}' })
+  })
+
+  test('a step that allows only a few is refused while more run, and limits no other one then', async () => {
+    const { replica } = await replicas()
+    const { run } = replica()
+    const { take, started, finish } = gate()
+    const running = ['a', 'b'].map((identity) => run({ identity }, take))
+    await until(() => started() === 1)
+    expect(await failureOf(run({ identity: 'code', maxConcurrent: 2 }, take))).toMatchObject({ status: 503 })
+    running.push(run({ identity: 'c' }, take))
+    finish(answers('fine'))
+    for (const answer of await Promise.all(running)) expect(answer).toMatchObject({ body: 'fine' })
+  })
+
+  test('are six different ones at most; one that is identical to a running one is not counted', async () => {
+    const { replica } = await replicas()
+    const { run } = replica()
+    const { take, started, finish } = gate()
+    const running = Array.from({ length: 6 }, (_, n) => run({ identity: `step ${n}` }, take))
+    expect(await failureOf(run({ identity: 'seventh' }, take))).toMatchObject({
+      status: 503,
+      code: 'E0000009',
+    })
+    running.push(run({ identity: 'step 5' }, take))
+    await until(() => started() === 1)
+    finish(answers('fine'))
+    for (const answer of await Promise.all(running)) expect(answer).toMatchObject({ body: 'fine' })
+    expect(await run({ identity: 'seventh' }, take)).toMatchObject({ body: 'fine' })
+  })
+})

@@ -1,0 +1,345 @@
+import { describe, expect, test } from '@jest/globals'
+import {
+  newHandle,
+  type TransactionStore,
+  transactionKey,
+} from '../../../src/authn/transaction/transaction-store.ts'
+import { storeUnavailable, unknownHandle } from '../../../src/errors.ts'
+import { until } from '../../support/until.ts'
+import {
+  answers,
+  busy,
+  ended,
+  failureOf,
+  gate,
+  HANDLE,
+  lockKey,
+  replicas,
+  withLogin,
+} from './step-replicas.ts'
+
+const SAME = { identity: 'same' } as const
+
+describe('different steps of one transaction', () => {
+  test.each([
+    ['one replica', true],
+    ['several replicas', false],
+  ])('are taken one after the other on %s, each on what the one before left', async (_name, isOne) => {
+    const { replica, loginAt } = await replicas()
+    const one = replica()
+    let running = 0
+    let most = 0
+    const seen: (string | undefined)[] = []
+    const steps = ['a', 'b', 'c', 'd'].map((identity) =>
+      (isOne ? one : replica()).run({ identity }, async (before) => {
+        running += 1
+        most = Math.max(most, running)
+        seen.push(before.login)
+        await new Promise((resolve) => setImmediate(resolve))
+        running -= 1
+        return answers(identity, withLogin(`${before.login}+`))(before)
+      }),
+    )
+    expect((await Promise.all(steps)).map(({ body }) => body)).toEqual(['a', 'b', 'c', 'd'])
+    expect(most).toBe(1)
+    expect(seen).toEqual(['start', 'start+', 'start++', 'start+++'])
+    expect(await loginAt()).toBe('start++++')
+  })
+
+  test('do not wait for the steps of another transaction', async () => {
+    const { replica, transactions, start } = await replicas()
+    const another = newHandle()
+    await transactions.create(another, start())
+    const { take, started, finish } = gate()
+    const { run } = replica()
+    const slow = run(SAME, take)
+    await until(() => started() === 1)
+    expect(await run({ ...SAME, handle: another }, answers('quick'))).toMatchObject({ body: 'quick' })
+    finish(answers('slow'))
+    expect(await slow).toMatchObject({ body: 'slow' })
+  })
+
+  test.each([
+    ['the same replica', true],
+    ['another replica', false],
+  ])('one that waits too long for a step on %s gets 503, and was never begun', async (_name, isSame) => {
+    const { replica } = await replicas({ waitMs: 80 })
+    const { take, started, finish } = gate()
+    const first = replica()
+    const slow = first.run({ identity: 'a' }, take)
+    await until(() => started() === 1)
+    let isBegun = false
+    const waiting = (isSame ? first : replica()).run({ identity: 'b' }, (before) => {
+      isBegun = true
+      return answers('b')(before)
+    })
+    expect(await failureOf(waiting)).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
+    expect(isBegun).toBe(false)
+    finish(answers('a'))
+    expect(await slow).toMatchObject({ body: 'a' })
+  })
+})
+
+describe('the transaction', () => {
+  test('is written, kept or deleted, with its time to live', async () => {
+    const { replica, entries, start, record, lock, loginAt } = await replicas()
+    const { run } = replica()
+    const expiresAtMs = Date.now() + 60_000
+    await run(
+      SAME,
+      answers('', () => ({ ...start(), login: 'v1', expiresAtMs })),
+    )
+    expect(await loginAt()).toBe('v1')
+    const leftMs = (entries.get(record)?.expiresAt ?? 0) - performance.now()
+    expect(leftMs).toBeGreaterThan(50_000)
+    expect(leftMs).toBeLessThanOrEqual(60_001)
+    const stored = entries.get(record)
+    await run(SAME, answers(''))
+    expect(entries.get(record)).toBe(stored)
+    await run(SAME, answers('', ended))
+    expect([entries.has(record), entries.has(lock)]).toEqual([false, false])
+  })
+
+  test('that was ended meanwhile stays ended, and the step gets 503', async () => {
+    const { replica, transactions, loginAt, shared } = await replicas()
+    const { take, started, finish } = gate()
+    const late = failureOf(replica().run(SAME, take))
+    await until(() => started() === 1)
+    await transactions.end(transactions.names(HANDLE)[0])
+    finish(answers('late', withLogin('late')))
+    expect(await late).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
+    expect([await loginAt(), shared()]).toEqual([undefined, []])
+  })
+})
+
+describe('while SECRET_KEYS holds several keys', () => {
+  async function rotating() {
+    const all = await replicas({ masterKeys: [Buffer.alloc(32, 2), Buffer.alloc(32, 1)] })
+    const { transactions, entries, keep, start } = all
+    const [newest, retired] = namesOf(transactions)
+    entries.clear()
+    await keep(start(), transactionKey(retired))
+    return { ...all, newest, retired }
+  }
+
+  function namesOf(transactions: TransactionStore): [string, string] {
+    const [newest, retired] = transactions.names(HANDLE)
+    return [newest, retired ?? '']
+  }
+
+  test('a transaction under an older key is found there, and stays there', async () => {
+    const { replica, entries, loginAt, newest, retired } = await rotating()
+    const take = answers('', withLogin('next'))
+    await replica().run(SAME, (before) => {
+      expect(before.login).toBe('start')
+      return take(before)
+    })
+    expect(await loginAt(transactionKey(retired))).toBe('next')
+    expect(entries.has(transactionKey(newest))).toBe(false)
+    expect([entries.has(lockKey(newest)), entries.has(lockKey(retired))]).toEqual([false, false])
+  })
+
+  test('one lock guards it, and identical requests share there too', async () => {
+    const { replica, retired } = await rotating()
+    const { take, started, finish } = gate()
+    const first = replica().run(SAME, take)
+    await until(() => started() === 1)
+    const [second, third] = [replica(), replica()]
+    const different = second.run({ identity: 'different' }, answers('different'))
+    const identical = third.run(SAME, take)
+    for (const other of [second, third])
+      await until(() => busy(other).some((one) => one.lockKey === lockKey(retired)))
+    finish(answers('same'))
+    expect(await Promise.all([first, different, identical])).toMatchObject([
+      { body: 'same' },
+      { body: 'different' },
+      { body: 'same' },
+    ])
+    expect(started()).toBe(1)
+  })
+
+  test('a later identical request is a new attempt, also if another request looks for the transaction meanwhile', async () => {
+    const { replica, store, newest } = await rotating()
+    await replica().run(SAME, answers('1'))
+    await store.set(lockKey(newest), 'of-another-request', 60_000)
+    const later = replica()
+    const answer = later.run(SAME, answers('2'))
+    await until(() => busy(later).length > 0)
+    await store.delete(lockKey(newest))
+    expect(await answer).toMatchObject({ body: '2' })
+  })
+})
+
+describe('a step that ran longer than its lock lasts', () => {
+  test('does not overwrite what came after it, and gets 503', async () => {
+    const { replica, loginAt } = await replicas({ lockTtlMs: 60 })
+    const { take, started, finish } = gate()
+    const late = failureOf(replica().run({ identity: 'late' }, take))
+    await until(() => started() === 1)
+    const quick = replica().run({ identity: 'quick' }, answers('quick', withLogin('newer')))
+    expect(await quick).toMatchObject({ body: 'quick' })
+    finish(answers('late', withLogin('stale')))
+    expect(await late).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
+    expect(await loginAt()).toBe('newer')
+  })
+
+  test('shares no outcome that was rolled back', async () => {
+    const { replica, loginAt, shared } = await replicas({ lockTtlMs: 60, sharedMs: 60_000 })
+    const { take, started, finish } = gate()
+    const late = failureOf(replica().run({ identity: 'late' }, take))
+    await until(() => started() === 1)
+    await replica().run({ identity: 'quick' }, answers('quick', ended))
+    const sharedByQuick = shared()
+    expect(sharedByQuick).toHaveLength(1)
+    finish(answers('late', withLogin('stale'), { sessionId: 'rolled-back' }))
+    expect(await late).toMatchObject({ status: 503 })
+    expect(shared()).toEqual(sharedByQuick)
+    expect(await loginAt()).toBeUndefined()
+  })
+
+  test('does not take back what an identical request shared after it', async () => {
+    const { replica, store, shared } = await replicas({ lockTtlMs: 60, sharedMs: 60_000 })
+    const { take, started, finish } = gate()
+    const late = failureOf(replica().run(SAME, take))
+    await until(() => started() === 1)
+    await replica().run(SAME, answers('quick', withLogin('newer')))
+    const [key = ''] = shared()
+    const outcome = await store.get(key)
+    expect(outcome).toBeDefined()
+    finish(answers('late', withLogin('stale')))
+    expect(await late).toMatchObject({ status: 503 })
+    expect(await store.get(key)).toBe(outcome)
+  })
+
+  test('does not release the lock that another step holds by now', async () => {
+    const { replica, store, lock } = await replicas({ lockTtlMs: 60 })
+    const [first, second] = [gate(), gate()]
+    const late = replica().run({ identity: 'first' }, first.take)
+    await until(() => first.started() === 1)
+    const now = replica({ lockTtlMs: 600_000 }).run({ identity: 'second' }, second.take)
+    await until(() => second.started() === 1)
+    const token = await store.get(lock)
+    expect(token).toBeDefined()
+    first.finish(answers('first'))
+    expect(await late).toMatchObject({ body: 'first' })
+    expect(await store.get(lock)).toBe(token)
+    second.finish(answers('second'))
+    expect(await now).toMatchObject({ body: 'second' })
+    expect(await store.get(lock)).toBeUndefined()
+  })
+
+  test('does not release it either if it fails', async () => {
+    const { replica, store, lock } = await replicas({ lockTtlMs: 60 })
+    const [first, second] = [gate(), gate()]
+    const bug = new TypeError('a bug')
+    const late = failureOf(replica().run({ identity: 'first' }, first.take))
+    await until(() => first.started() === 1)
+    const now = replica({ lockTtlMs: 600_000 }).run({ identity: 'second' }, second.take)
+    await until(() => second.started() === 1)
+    const token = await store.get(lock)
+    first.finish(() => Promise.reject(bug))
+    expect(await late).toBe(bug)
+    expect(await store.get(lock)).toBe(token)
+    second.finish(answers('second'))
+    await now
+  })
+})
+
+test('if a replica dies, its lock is waited for until it expires, and the identical step is taken anew', async () => {
+  const { replica, store, lock } = await replicas()
+  await store.set(lock, 'of-a-replica-that-died', 80)
+  expect(await replica().run(SAME, answers('anew'))).toMatchObject({ body: 'anew' })
+})
+
+test('a shared outcome that cannot be read counts as none: the step is taken anew', async () => {
+  const { replica, store, shared, lock } = await replicas()
+  await replica().run(SAME, answers('first'))
+  const [key = ''] = shared()
+  const { take, started, finish } = gate()
+  const different = replica().run({ identity: 'different' }, take)
+  await until(() => started() === 1)
+  const other = replica()
+  const answer = other.run(SAME, answers('anew'))
+  await until(() => busy(other).length > 1)
+  await store.set(key, 'garbage', 60_000)
+  finish(answers('different'))
+  expect(await answer).toMatchObject({ body: 'anew' })
+  expect(await different).toMatchObject({ body: 'different' })
+  expect(await store.get(lock)).toBeUndefined()
+})
+
+describe('a step that fails', () => {
+  test('releases the lock, and leaves nothing', async () => {
+    const { replica, entries, record } = await replicas()
+    const bug = new TypeError('a bug')
+    expect(await failureOf(replica().run(SAME, () => Promise.reject(bug)))).toBe(bug)
+    expect([...entries.keys()]).toEqual([record])
+    expect(await replica().run(SAME, answers('fine'))).toMatchObject({ body: 'fine' })
+  })
+
+  test('is not shared unless it is a refusal: those who wait take the step themselves', async () => {
+    const { replica } = await replicas()
+    const bug = new TypeError('a bug')
+    const { take, started, finish } = gate()
+    const first = failureOf(replica().run(SAME, take))
+    await until(() => started() === 1)
+    const other = replica()
+    const anew = other.run(SAME, answers('anew'))
+    await until(() => busy(other).length > 0)
+    finish(() => Promise.reject(bug))
+    expect(await first).toBe(bug)
+    expect(await anew).toMatchObject({ body: 'anew' })
+  })
+
+  test('keeps the cause of a refusal private: it is not shared', async () => {
+    const { replica } = await replicas()
+    const cause = new Error('very-secret')
+    const { take, started, finish } = gate()
+    const first = failureOf(replica().run(SAME, take))
+    await until(() => started() === 1)
+    const other = replica()
+    const waiting = failureOf(other.run(SAME, take))
+    await until(() => busy(other).length > 0)
+    finish(() => Promise.reject(storeUnavailable(cause)))
+    expect(await first).toMatchObject({ status: 503, cause })
+    expect(await waiting).toMatchObject({ status: 503, cause: new Error('shared refusal') })
+    expect(started()).toBe(1)
+  })
+
+  test.each([
+    ['a bug', new TypeError('a bug')],
+    ['a refusal', unknownHandle(true)],
+  ])('throws its own error also if the store is unreachable by then: %s', async (_name, failure) => {
+    const away = () => Promise.reject(storeUnavailable())
+    const { replica, lines } = await replicas({ faults: () => ({ commit: away, deleteIf: away }) })
+    expect(await failureOf(replica().run(SAME, () => Promise.reject(failure)))).toBe(failure)
+    expect(lines()).toContainEqual(expect.objectContaining({ event: 'step_not_released', level: 'warn' }))
+  })
+})
+
+describe('a store that is unreachable', () => {
+  test('is 503, and no step is begun', async () => {
+    const { replica, store } = await replicas()
+    await store.close()
+    const { take, started } = gate()
+    expect(await failureOf(replica().run(SAME, take))).toMatchObject({ status: 503, code: 'E0000009' })
+    expect(started()).toBe(0)
+  })
+
+  test('keeps no lock for a request whose answer was lost', async () => {
+    let isLost = true
+    const { replica, entries, lock } = await replicas({
+      faults: (memory) => ({
+        async acquire(request) {
+          const acquired = await memory.acquire(request)
+          if (isLost) throw storeUnavailable()
+          return acquired
+        },
+      }),
+    })
+    expect(await failureOf(replica().run(SAME, answers('')))).toMatchObject({ status: 503 })
+    await until(() => !entries.has(lock))
+    isLost = false
+    expect(await replica().run(SAME, answers('fine'))).toMatchObject({ body: 'fine' })
+  })
+})

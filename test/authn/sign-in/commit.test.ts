@@ -1,0 +1,350 @@
+import { describe, expect, test } from '@jest/globals'
+import { answerOf, type IssuedSession, type StepResult } from '../../../src/authn/transaction/step-result.ts'
+import type { Transaction } from '../../../src/authn/transaction/transaction.ts'
+import { isHandle, transactionKey } from '../../../src/authn/transaction/transaction-store.ts'
+import { storeUnavailable } from '../../../src/errors.ts'
+import type { Store } from '../../../src/store/store.ts'
+import { held } from '../../support/held.ts'
+import { until } from '../../support/until.ts'
+import {
+  answers,
+  busy,
+  ended,
+  failureOf,
+  gate,
+  replicas,
+  type Take,
+  USER_INDEX,
+  withLogin,
+} from '../coalescing/step-replicas.ts'
+import { CLIENT } from '../made-up-client.ts'
+
+const SAME = { identity: 'same' } as const
+const USER_ID = '00u1'
+
+/** A step that opens a session, and what became of the session in order. */
+function signIn(faults: Partial<IssuedSession> = {}) {
+  const told: string[] = []
+  const tell = (what: string) => async () => {
+    told.push(what)
+  }
+  const session: IssuedSession = {
+    write: tell('written'),
+    takeDevice: tell('device taken'),
+    afterCommit: tell('after commit'),
+    rollback: tell('rolled back'),
+    ...faults,
+  }
+  const opens =
+    (change: (before: Transaction) => Transaction | undefined): Take =>
+    async (before): Promise<StepResult> => ({
+      outcome: answerOf('SUCCESS', { sessionId: 'one' }),
+      after: change(before),
+      session,
+    })
+  return { told, tell, opens, take: opens(ended) }
+}
+
+/** All that can happen without the writes that are held has happened by then. */
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+describe('a step that opens a session', () => {
+  test('writes everything in one tick', async () => {
+    const { told, tell, opens } = signIn({
+      async write() {
+        told.push('written')
+        queueMicrotask(() => told.push('next tick'))
+      },
+    })
+    const { replica } = await replicas({
+      faults: (memory) => ({
+        async indexPut(...index) {
+          await tell('ends with its user')()
+          return memory.indexPut(...index)
+        },
+        async commit(commit) {
+          await tell('committed')()
+          return memory.commit(commit)
+        },
+      }),
+    })
+    const take = opens((before) => ({ ...before, userId: USER_ID }))
+    expect(await replica().run(SAME, take)).toMatchObject({ sessionId: 'one' })
+    const inOneTick = ['written', 'ends with its user', 'device taken', 'committed']
+    expect(told.slice(0, 4).toSorted()).toEqual(inOneTick.toSorted())
+    expect(told[0]).toBe('written')
+    expect(told.slice(4)).toEqual(['next tick', 'after commit'])
+  })
+
+  test.each([
+    ['the session', 'write'],
+    ['the session of the device', 'takeDevice'],
+  ] as const)('announces nothing before everything is written: %s', async (_name, what) => {
+    const write = held()
+    const { told, take } = signIn({ [what]: () => write.gone })
+    const { replica, shared } = await replicas()
+    const running = replica().run(SAME, take)
+    await until(() => shared().length > 0)
+    await turn()
+    expect(told).not.toContain('after commit')
+    write.letGo()
+    await running
+    expect(told).toContain('after commit')
+  })
+
+  test('writes the session first if the store does not keep the order of writes', async () => {
+    const write = held()
+    const { told, take } = signIn({ write: () => write.gone })
+    const { replica, memory, record, shared } = await replicas({ faults: () => ({ keepsOrder: false }) })
+    let isAnswered = false
+    const running = replica()
+      .run(SAME, take)
+      .finally(() => {
+        isAnswered = true
+      })
+    await turn()
+    expect([told, shared(), isAnswered]).toEqual([[], [], false])
+    expect(await memory.get(record)).toBeDefined()
+    write.letGo()
+    expect(await running).toMatchObject({ sessionId: 'one' })
+    expect(told).toEqual(['device taken', 'after commit'])
+    expect(shared()).toHaveLength(1)
+    expect(await memory.get(record)).toBeUndefined()
+  })
+})
+
+describe('nothing is shared, the lock is released and the session is rolled back', () => {
+  const away = () => Promise.reject(storeUnavailable())
+  type Fault = [string, Partial<IssuedSession>, (memory: Store) => Partial<Store>]
+  const FAULTS: Fault[] = [
+    ['the session is not written', { write: away }, () => ({})],
+    [
+      'the session is not written, in a store that does not keep order',
+      { write: away },
+      () => ({ keepsOrder: false }),
+    ],
+    ['it does not become the session of its device', { takeDevice: away }, () => ({})],
+    ['the transaction would not end with its user', {}, () => ({ indexPut: away })],
+    [
+      'the answer of the commit is lost',
+      {},
+      (memory) => ({
+        async commit(commit) {
+          await memory.commit(commit)
+          throw storeUnavailable()
+        },
+      }),
+    ],
+    ['the commit does not arrive', {}, () => ({ commit: away })],
+    ['the sessions that it replaces cannot be ended', { afterCommit: away }, () => ({})],
+  ]
+
+  test.each(FAULTS)('if %s', async (_name, sessionFaults, faults) => {
+    const { told, opens } = signIn(sessionFaults)
+    const { replica, shared, entries, lock } = await replicas({ faults })
+    const take = opens((before) => ({ ...before, userId: USER_ID }))
+    expect(await failureOf(replica().run(SAME, take))).toMatchObject({ status: 503, code: 'E0000009' })
+    expect(told).not.toContain('after commit')
+    expect(told.filter((what) => what === 'rolled back')).toHaveLength(1)
+    expect([shared(), entries.has(lock)]).toEqual([[], false])
+  })
+
+  test.each([true, false])(
+    'if the transaction changed since the lock expired (a store that keeps order: %s)',
+    async (keepsOrder) => {
+      const { told, take } = signIn()
+      const { replica, start, keep, loginAt, shared, entries, lock } = await replicas({
+        faults: () => ({ keepsOrder }),
+      })
+      const late = gate()
+      const running = failureOf(replica().run(SAME, late.take))
+      await until(() => late.started() === 1)
+      await keep({ ...start(), login: 'newer' })
+      late.finish(take)
+      expect(await running).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
+      expect(told).toEqual(['written', 'device taken', 'rolled back'])
+      expect([shared(), entries.has(lock), await loginAt()]).toEqual([[], false, 'newer'])
+    },
+  )
+
+  test('even if the shared outcome cannot be looked for', async () => {
+    const { told, take } = signIn({ write: away })
+    const { replica, entries, lock } = await replicas({ faults: () => ({ keepsOrder: false, get: away }) })
+    expect(await failureOf(replica().run(SAME, take))).toMatchObject({ status: 503 })
+    expect([told, entries.has(lock)]).toEqual([['rolled back'], false])
+  })
+
+  test('only after every write has ended', async () => {
+    const write = held()
+    const { told, take } = signIn({ write: () => write.gone, takeDevice: away })
+    const { replica, shared } = await replicas()
+    const failed = failureOf(replica().run(SAME, take))
+    await until(() => shared().length > 0)
+    await turn()
+    expect(told).toEqual([])
+    write.letGo()
+    expect(await failed).toMatchObject({ status: 503 })
+    expect(told).toEqual(['rolled back'])
+  })
+})
+
+test('a rollback that fails is logged, and the first error is thrown', async () => {
+  const away = () => Promise.reject(storeUnavailable(new Error('the second')))
+  const cause = new Error('the first')
+  const { take } = signIn({ write: () => Promise.reject(storeUnavailable(cause)), rollback: away })
+  const { replica, lines } = await replicas({ faults: () => ({ deleteIf: away }) })
+  expect(await failureOf(replica().run(SAME, take))).toMatchObject({ status: 503, cause })
+  const events = lines().map(({ event, level }) => ({ event, level }))
+  expect(events).toEqual([
+    { event: 'step_rollback_failed', level: 'warn' },
+    { event: 'step_rollback_failed', level: 'warn' },
+  ])
+})
+
+describe('a session that is not stored yet', () => {
+  /** The step is committed, but its session is not written yet; an identical request waits on another replica. */
+  async function pending() {
+    let isStored = false
+    let looks = 0
+    const { replica, entries, lock, shared } = await replicas({
+      sharedMs: 60_000,
+      async isStored() {
+        looks += 1
+        return isStored
+      },
+    })
+    const write = held()
+    let failure: unknown
+    const { opens } = signIn({
+      async write() {
+        await write.gone
+        if (failure !== undefined) throw failure
+      },
+    })
+    const holder = gate()
+    const first = replica().run(SAME, holder.take)
+    await until(() => holder.started() === 1)
+    let attempts = 0
+    const second = replica()
+    const other = second.run(SAME, (before) => {
+      attempts += 1
+      return answers('anew')(before)
+    })
+    await until(() => busy(second).length > 0)
+    holder.finish(opens((before) => before))
+    await until(() => looks > 1)
+    expect([attempts, shared()]).toEqual([0, [expect.any(String)]])
+    return {
+      first,
+      other,
+      attempts: () => attempts,
+      isLocked: () => entries.has(lock),
+      written() {
+        isStored = true
+        write.letGo()
+      },
+      failed() {
+        failure = storeUnavailable()
+        write.letGo()
+      },
+    }
+  }
+
+  test('is waited for: no other replica hands it on', async () => {
+    const { first, other, attempts, isLocked, written } = await pending()
+    written()
+    for (const answer of await Promise.all([first, other])) expect(answer).toMatchObject({ sessionId: 'one' })
+    expect([attempts(), isLocked()]).toEqual([0, false])
+  })
+
+  test('and never will be: on other replicas the step is taken anew', async () => {
+    const { first, other, attempts, failed } = await pending()
+    failed()
+    expect(await failureOf(first)).toMatchObject({ status: 503 })
+    expect(await other).toEqual(answerOf('anew'))
+    expect(attempts()).toBe(1)
+  })
+
+  test('and was committed too late: on other replicas the step is taken anew', async () => {
+    const rollback = held()
+    const { take } = signIn({ rollback: () => rollback.gone })
+    const { replica, start, keep } = await replicas()
+    const holder = gate()
+    const late = failureOf(replica().run(SAME, holder.take))
+    await until(() => holder.started() === 1)
+    const second = replica()
+    const other = second.run(SAME, answers('anew'))
+    await until(() => busy(second).length > 0)
+    await keep({ ...start(), login: 'newer' })
+    holder.finish(take)
+    expect(await other).toEqual(answerOf('anew'))
+    rollback.letGo()
+    expect(await late).toMatchObject({ status: 503 })
+  })
+})
+
+describe('the transaction', () => {
+  const indexed = async (store: Store, entries: ReadonlyMap<string, unknown>) => {
+    const index = [...entries.keys()].find((key) => key.startsWith(USER_INDEX))
+    return index === undefined ? [] : Object.keys(await store.indexAll(index))
+  }
+  const named = (before: Transaction): Transaction => ({ ...before, userId: USER_ID })
+
+  test('ends with all sessions of its user once the user is known, and not once it is over', async () => {
+    const { replica, store, entries, record } = await replicas()
+    const { run } = replica()
+    await run(SAME, answers('', withLogin('next')))
+    expect(await indexed(store, entries)).toEqual([])
+    await run(SAME, answers('', named))
+    expect(await indexed(store, entries)).toEqual([record])
+    await run(SAME, answers(''))
+    expect(await indexed(store, entries)).toEqual([record])
+    await run(SAME, answers('', ended))
+    await until(async () => (await indexed(store, entries)).length === 0)
+  })
+
+  test('of a step that begins one is created under the new handle, with its user', async () => {
+    const { replica, transactions, start, store, entries, shared } = await replicas()
+    const { runStep } = replica()
+    let handle = ''
+    await runStep(
+      {
+        handle: undefined,
+        identity: ['primary'],
+        pollPath: undefined,
+        maxConcurrent: 10,
+        attempt: undefined,
+        plan(_before, newHandle) {
+          handle = newHandle
+          return { take: async () => ({ outcome: answerOf('{}'), after: named(start()) }) }
+        },
+      },
+      CLIENT,
+    )
+    expect(isHandle(handle)).toBe(true)
+    const [name] = transactions.names(handle)
+    expect(await transactions.read(name)).toMatchObject({ userId: USER_ID, login: 'start' })
+    expect(await indexed(store, entries)).toEqual([transactionKey(name)])
+    expect(shared()).toHaveLength(1)
+  })
+
+  test.each([
+    ['ends', ended],
+    ['is refused', (before: Transaction) => before],
+    ['has no status', (before: Transaction): Transaction => ({ ...before, login: 'other' })],
+  ])('is not created if the step that begins it %s at once', async (_name, change) => {
+    const { replica, entries, record } = await replicas()
+    await replica().run({ identity: 'primary', handle: undefined }, answers('{}', change))
+    expect([...entries.keys()].filter((key) => key.startsWith('gatehouse:txn:'))).toEqual([record])
+  })
+
+  test('of a step that begins one: if it is not stored, the step fails and nothing is shared', async () => {
+    const { replica, start, shared, entries } = await replicas({
+      faults: () => ({ set: () => Promise.reject(storeUnavailable()) }),
+    })
+    const begins = replica().run({ identity: 'primary', handle: undefined }, answers('{}', start))
+    expect(await failureOf(begins)).toMatchObject({ status: 503 })
+    expect([...entries.keys()].filter((key) => key.startsWith('gatehouse:lock:'))).toEqual([])
+    expect(shared()).toEqual([])
+  })
+})
