@@ -89,7 +89,7 @@ export function createDeviceSessions(
         /** The sessions that the device had before; more than one only while keys are being rotated. */
         replaced: [open(before, key), ...others].flatMap((entry) => entry?.id ?? []),
         /** Undoes it, unless a later sign-in has taken the device by now. */
-        async giveBack() {
+        async rollback() {
           const wasOurs = await store.deleteIf(key, own)
           if (wasOurs && before !== undefined) await store.set(key, before, ttlMs, 'absent')
         },

@@ -12,7 +12,7 @@ const DONE = Promise.resolve()
 
 /**
  * express-session on connect-redis. By itself it sets no cookie and saves nothing: a session is opened in the commit of a sign-in
- * step (issue-session.ts), and extended before the answer (sessions.ts). It is not called for a request without a session
+ * step (prepare-session.ts), and extended before the answer (sessions.ts). It is not called for a request without a session
  * cookie, for which it would only generate a session that is never saved.
  */
 export function createLoadSession(

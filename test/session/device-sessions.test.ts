@@ -52,7 +52,7 @@ test('taken back, the session before it is the device’s again', async () => {
   const take = replica(OLD)
   await take('one')
   const two = await take('two')
-  await two.giveBack()
+  await two.rollback()
   expect((await take('three')).replaced).toEqual(['one'])
 })
 
@@ -60,7 +60,7 @@ test('what a later sign-in has taken is not given back', async () => {
   const take = replica(OLD)
   const one = await take('one')
   await take('two')
-  await one.giveBack()
+  await one.rollback()
   expect((await take('three')).replaced).toEqual(['two'])
 })
 
@@ -77,8 +77,8 @@ test('an entry that can not be read is none, and is counted', async () => {
 })
 
 test('taken back where there was none before, the device has none', async () => {
-  const { giveBack } = await replica(OLD)('one')
-  await giveBack()
+  const { rollback } = await replica(OLD)('one')
+  await rollback()
   expect(entries.size).toBe(0)
 })
 

@@ -30,14 +30,14 @@ export interface PreparedSession {
   takeBack(): Promise<void>
 }
 
-export interface IssueSessionOptions extends SessionsOptions {
+export interface PrepareSessionOptions extends SessionsOptions {
   readonly sessionStore: SessionStore
   readonly userSessions: UserSessions
   readonly deviceSessions: DeviceSessions
   readonly device: SessionDevice
 }
 
-export function prepareSession(options: IssueSessionOptions, grant: SessionGrant): PreparedSession {
+export function prepareSession(options: PrepareSessionOptions, grant: SessionGrant): PreparedSession {
   const { sessionStore, userSessions, deviceSessions, absoluteMs, maxPerUser, metrics } = options
   const { deviceId, ...granted } = grant
   const { userId } = granted
@@ -78,7 +78,7 @@ export function prepareSession(options: IssueSessionOptions, grant: SessionGrant
       const [wasThere] = await allWritten(
         sessionStore.remove(id),
         userSessions.remove(userId, publicId),
-        Promise.resolve(taken?.giveBack()),
+        Promise.resolve(taken?.rollback()),
       )
       if (wasThere) metrics.sessionsEnded.inc({ reason: 'orphaned' })
     },
@@ -87,7 +87,7 @@ export function prepareSession(options: IssueSessionOptions, grant: SessionGrant
 
 /** What the device had before, and the session of the request's cookie: the device's entry may be lost, or unreadable. */
 async function readReplaced(
-  { sessionStore, device }: IssueSessionOptions,
+  { sessionStore, device }: PrepareSessionOptions,
   taken: TakenDevice | undefined,
   shownId: string | undefined,
   deviceId: string,
