@@ -1,11 +1,11 @@
-import express, { type Express, type Request, type Response } from 'express'
+import express, { type Express } from 'express'
 import { createNavigationRoutes, type NavigationRoutesParts } from './authn/redirects/navigation-routes.ts'
 import { type AuthnRoutesParts, createAuthnRoutes } from './authn/routes.ts'
 import type { TrustedProxies } from './http/client-address.ts'
 import { createGarbageCollector } from './http/collect-garbage.ts'
 import { composeMiddleware } from './http/compose-middleware.ts'
 import { createCrossSiteRules } from './http/cross-site.ts'
-import { createLoadShedding, type LoadKind, type LoadLimits } from './http/load-shedding.ts'
+import { createLoadShedding, type LoadLimits } from './http/load-shedding.ts'
 import { presentError } from './http/present-error.ts'
 import { jsonBody, parseQuery } from './http/request-body.ts'
 import { beginRequest, refuseUnknownAddress } from './http/request-context.ts'
@@ -13,16 +13,17 @@ import { createRouteTable, type Route, refuseLongUrl, serveRoutes } from './http
 import { addSecurityHeaders } from './http/security-headers.ts'
 import { type BodyLimits, countBodies, createUnfinishedBodies } from './http/unfinished-bodies.ts'
 import type { LogThrottleOptions } from './observability/log-throttle.ts'
-import type { Logger } from './observability/logger.ts'
 import type { Metrics } from './observability/metrics.ts'
-import type { EndAllSessions } from './session/end-all-sessions.ts'
 import { createForwardAuthRoutes, prepareForwardAuth } from './session/forward-auth.ts'
-import type { SessionCookie } from './session/session-cookie.ts'
-import { createOwnSessionsRoutes, createSessionRoutes } from './session/session-routes.ts'
-import { refuseOtherSession, type Sessions, withSession } from './session/sessions.ts'
+import {
+  createOwnSessionsRoutes,
+  createSessionRoutes,
+  type SessionRoutesOptions,
+} from './session/session-routes.ts'
+import { refuseOtherSession, withSession } from './session/sessions.ts'
 
-export interface AppOptions {
-  readonly publicOrigin: string
+export interface AppOptions extends SessionRoutesOptions {
+  /** Whether PUBLIC_URL is https. */
   readonly secure: boolean
   readonly allowedOrigins: readonly string[]
   readonly isTrustedProxy: TrustedProxies
@@ -30,14 +31,9 @@ export interface AppOptions {
   readonly logThrottle: LogThrottleOptions
   /** Of the event loop, in milliseconds. */
   readonly lagMs: () => number
-  readonly sessions: Sessions
-  readonly sessionCookie: SessionCookie
-  readonly endAllSessions: EndAllSessions
-  readonly ensureDevice: (req: Request, res: Response) => unknown
   readonly authn: AuthnRoutesParts
   readonly navigation: NavigationRoutesParts
   readonly pamRoutes: readonly Route[]
-  readonly log: Logger
   readonly metrics: Metrics
 }
 
@@ -54,7 +50,7 @@ export function createApp(options: AppOptions): Express {
   const { log, metrics } = options
   const crossSite = createCrossSiteRules({
     origins: [publicOrigin, ...allowedOrigins],
-    bearsSessionCookie: options.sessionCookie.isIn,
+    bearsSessionCookie: options.cookie.isIn,
     logThrottle,
     log,
     metrics,
@@ -100,24 +96,19 @@ export function createApp(options: AppOptions): Express {
 
 /** All routes of the public listener (DESIGN §2). */
 export function publicRoutes(options: AppOptions): Route[] {
-  const { sessions, sessionCookie: cookie } = options
-  const authn = createAuthnRoutes(options.authn)
-  const isRecovery = ({ path }: Route) => path.startsWith('/api/v1/authn/recovery/')
+  const { sessions } = options
   return [
-    ...ofKind('sign_in', [
-      ...authn.filter((route) => !isRecovery(route)),
-      ...createNavigationRoutes(options.navigation),
-    ]),
-    ...ofKind('recovery', authn.filter(isRecovery)),
+    ...createAuthnRoutes(options.authn).map(withLoadKind),
+    ...createNavigationRoutes(options.navigation),
     ...withSession(sessions, [
-      ...createSessionRoutes({ ...options, cookie }),
-      ...createOwnSessionsRoutes({ ...options, cookie }),
+      ...createSessionRoutes(options),
+      ...createOwnSessionsRoutes(options),
       ...createForwardAuthRoutes(sessions),
     ]),
     ...options.pamRoutes,
   ]
 }
 
-function ofKind(loadKind: LoadKind, routes: readonly Route[]): Route[] {
-  return routes.map((route) => ({ ...route, loadKind }))
+function withLoadKind(route: Route): Route {
+  return route.path.startsWith('/api/v1/authn/recovery/') ? { ...route, loadKind: 'recovery' } : route
 }

@@ -70,8 +70,8 @@ async function start(): Promise<void> {
   const config = configuration()
   if (config === undefined) return
   const { http, secrets } = config.tunables
-  const { wire } = await import('./wiring.ts') // most of the start: a command or an invalid configuration does without
-  const broker = wire(config)
+  const { createGatehouse } = await import('./wiring.ts') // most of the start: a command or an invalid configuration does without
+  const broker = createGatehouse(config)
   log = broker.log
   const watch = watchSecretFiles({ config, log, intervalMs: secrets.checkFilesEveryMs })
   const ops = createListener(broker.ops, http)

@@ -10,7 +10,7 @@ import { createHealth, type Health } from './observability/health.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { createOps } from './ops.ts'
-import { createPam, type Pam, type PamOptions } from './pam/create-pam.ts'
+import { createPam, type PamOptions } from './pam/create-pam.ts'
 import { pamAbsentRoutes } from './pam/routes.ts'
 import { createEndAllSessions } from './session/end-all-sessions.ts'
 import { createEndedUsers } from './session/ended-users.ts'
@@ -21,19 +21,19 @@ import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { createUpstreamClient, type UpstreamClient } from './upstream/upstream-client.ts'
 
-/** A whole broker, wired and not yet listening. */
-export interface Wired {
+/** All components of a broker; nothing listens yet. */
+export interface Gatehouse {
   readonly app: RequestListener
   readonly ops: RequestListener
   readonly health: Health
   readonly log: Logger
   readonly metrics: Metrics
-  /** Lets go of the store and of every upstream connection. */
+  /** Closes the store and every upstream connection. */
   close(): Promise<void>
 }
 
-export interface WireOptions {
-  /** Where log lines go; standard output unless told otherwise. */
+export interface GatehouseOptions {
+  /** Where log lines go; standard output unless given. */
   readonly logStream?: NodeJS.WritableStream
   readonly now?: () => number
 }
@@ -41,9 +41,10 @@ export interface WireOptions {
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 
-/** The one place that says "new": here every part is given what it needs, and nothing else. */
-export function wire(config: Config, { logStream, now = Date.now }: WireOptions = {}): Wired {
-  const { tunables } = config
+/** The composition root: the only place that creates components. Each gets what it needs, and nothing else. */
+export function createGatehouse(config: Config, options: GatehouseOptions = {}): Gatehouse {
+  const { tunables, publicUrl } = config
+  const { logStream, now = Date.now } = options
   const log = createLogger({
     level: config.logLevel,
     maxFieldChars: tunables.log.maxFieldChars,
@@ -51,36 +52,36 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     ...(logStream === undefined ? {} : { stream: logStream }),
   })
   const metrics = createMetrics()
+  const records = { log, metrics, now }
+  const store = createStore(config, records)
   const masterKeys = () => config.secretKeys.current()
-  const { secure } = config.publicUrl
-  const store = wireStore(config, { log, metrics, now })
+  const deps = { store, masterKeys, ...records }
 
-  const sessionCookie = createSessionCookie({ masterKeys, secure, sameSite: config.session.sameSite })
+  const sessionCookie = createSessionCookie({
+    masterKeys,
+    secure: publicUrl.secure,
+    sameSite: config.session.sameSite,
+  })
   const deviceCookie = createDeviceCookie({
     signer: createSigner(masterKeys, 'device-cookie'),
-    secure,
+    secure: publicUrl.secure,
     maxAgeDays: tunables.device.cookieDays,
     renewAfterHours: tunables.device.renewAfterHours,
     now,
   })
   const sessions = createSessions({
-    store,
-    masterKeys,
+    ...deps,
     cookie: sessionCookie,
     deviceIdIn: deviceCookie.idIn,
     idleMs: config.session.idleMinutes * MINUTE_MS,
     absoluteMs: config.session.absoluteHours * HOUR_MS,
     extendEveryMs: tunables.session.moveEverySeconds * 1000,
     maxPerUser: tunables.session.maxPerPerson,
-    log,
-    metrics,
-    now,
   })
-  const userKeyNames = createSigner(masterKeys, 'user-key-names')
-  const endedUsers = createEndedUsers({ store, names: userKeyNames, now })
-  const keysOf = (prefix: string) => createUserKeys({ store, names: userKeyNames, prefix, now })
-  const openTransactions = keysOf('gatehouse:txn:user:')
-  const knownDevices = keysOf('gatehouse:known:user:')
+  const names = createSigner(masterKeys, 'user-key-names')
+  const endedUsers = createEndedUsers({ store, names, now })
+  const openTransactions = createUserKeys({ store, names, prefix: 'gatehouse:txn:user:', now })
+  const knownDevices = createUserKeys({ store, names, prefix: 'gatehouse:known:user:', now })
   const endAllSessions = createEndAllSessions({
     sessions,
     openTransactions,
@@ -89,15 +90,14 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     refetchAccess: async (login) => pam?.refetch(login),
   })
   const authn = createAuthn({
+    ...deps,
     ...config.authn,
-    client: wireClient('authn', config.authn.baseUrl, config, log, metrics),
+    client: createClient('authn', config.authn.baseUrl, config, records),
     timeoutMs: tunables.upstream.authn.totalTimeoutMs,
     apiTokens: () => config.authn.apiTokens.current(),
-    publicOrigin: config.publicUrl.origin,
+    publicOrigin: publicUrl.origin,
     signInUrl: config.signInUrl,
     tunables,
-    store,
-    masterKeys,
     deviceCookie,
     sessions,
     sessionCookie,
@@ -105,19 +105,12 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
     knownDevices,
     endedUsers,
     endAllSessions,
-    log,
-    metrics,
-    now,
   })
-  const pamClient =
-    config.pam === undefined ? undefined : wireClient('pam', config.pam.baseUrl, config, log, metrics)
-  const pam = wirePam(config, pamClient, {
+  const pam = createPamIfConfigured(config, {
+    ...records,
     store,
     secretKeys: masterKeys,
     requireSession: sessions.require,
-    log,
-    metrics,
-    now,
   })
   const health = createHealth(
     [
@@ -132,87 +125,97 @@ export function wire(config: Config, { logStream, now = Date.now }: WireOptions 
       },
     },
   )
-
   const lag = watchEventLoopLag({ windowMs: tunables.http.load.lagWindowMs })
-  const app = createApp({
-    publicOrigin: config.publicUrl.origin,
-    secure,
-    allowedOrigins: config.allowedOrigins,
-    isTrustedProxy: trustProxies(config.trustProxy),
-    limits: tunables.http,
-    logThrottle: tunables.log.throttle,
-    lagMs: lag.ms,
-    sessions,
-    sessionCookie,
-    endAllSessions,
-    ensureDevice: deviceCookie.ensure,
-    authn: authn.routes,
-    navigation: authn.navigation,
-    pamRoutes: pam === undefined ? pamAbsentRoutes() : withSession(sessions, pam.routes),
-    log,
-    metrics,
-  })
 
   return {
-    app,
+    app: createApp({
+      publicOrigin: publicUrl.origin,
+      secure: publicUrl.secure,
+      allowedOrigins: config.allowedOrigins,
+      isTrustedProxy: trustProxies(config.trustProxy),
+      limits: tunables.http,
+      logThrottle: tunables.log.throttle,
+      lagMs: lag.ms,
+      sessions,
+      cookie: sessionCookie,
+      endAllSessions,
+      ensureDevice: deviceCookie.ensure,
+      authn: authn.routes,
+      navigation: authn.navigation,
+      pamRoutes: pam === undefined ? pamAbsentRoutes() : withSession(sessions, pam.routes),
+      log,
+      metrics,
+    }),
     ops: createOps({
       health,
-      metrics,
       sessions,
       endAllSessions,
       limits: authn.userLimits,
       opsToken: () => config.ops.token?.current(),
       log,
+      metrics,
     }),
     health,
     log,
     metrics,
     async close() {
       lag.stop()
-      pam?.stop()
-      await Promise.all([authn.close(), pamClient?.close(), store.close()])
+      await Promise.all([authn.close(), pam?.close(), store.close()])
     },
   }
 }
 
+interface Records {
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly now: () => number
+}
+
 /** Follows a changed `REDIS_URL_FILE` by itself. */
-function wireStore(
-  { redis, tunables }: Config,
-  { log, metrics, now }: { log: Logger; metrics: Metrics; now: () => number },
-): Store {
+function createStore({ redis, tunables }: Config, { log, metrics, now }: Records): Store {
   return openStore({
     url: redis.url,
     ...(redis.ca === undefined ? {} : { ca: redis.ca }),
     connectTimeoutMs: tunables.store.connectTimeoutMs,
     commandTimeoutMs: tunables.store.commandTimeoutMs,
     now,
-    onEvent(event) {
-      if (event.reason !== undefined) log.warn(event.event, { reason: event.reason })
-      else log.info(event.event)
+    onEvent({ event, reason }) {
+      if (reason !== undefined) log.warn(event, { reason })
+      else log.info(event)
     },
     onFailure: () => metrics.storeFailures.inc(),
   })
 }
 
-function wirePam(
-  { pam, tunables }: Config,
-  client: UpstreamClient | undefined,
-  parts: Pick<PamOptions, 'store' | 'secretKeys' | 'requireSession' | 'log' | 'metrics' | 'now'>,
-): Pam | undefined {
-  if (pam === undefined || client === undefined) return undefined
-  const { breaker } = tunables.upstream.pam
-  return createPam({
-    ...parts,
-    ...pam,
+type PamDeps = Pick<PamOptions, 'store' | 'secretKeys' | 'requireSession'> & Records
+
+function createPamIfConfigured({ pam: options, ...config }: Config, deps: PamDeps) {
+  if (options === undefined) return undefined
+  const client = createClient('pam', options.baseUrl, config, deps)
+  const pam = createPam({
+    ...deps,
+    ...options,
     client,
-    keys: () => pam.keys.current(),
-    tunables: tunables.pam,
-    breaker,
+    keys: () => options.keys.current(),
+    tunables: config.tunables.pam,
+    breaker: config.tunables.upstream.pam.breaker,
   })
+  return {
+    ...pam,
+    close() {
+      pam.stop()
+      return client.close()
+    },
+  }
 }
 
-function wireClient(name: 'authn' | 'pam', baseUrl: string, config: Config, log: Logger, metrics: Metrics) {
-  const { breaker, ...limits } = config.tunables.upstream[name]
+function createClient(
+  name: 'authn' | 'pam',
+  baseUrl: string,
+  { tunables, egress }: Pick<Config, 'tunables' | 'egress'>,
+  { log, metrics }: Records,
+): UpstreamClient {
+  const { breaker, ...limits } = tunables.upstream[name]
   return createUpstreamClient({
     baseUrl,
     ...limits,
@@ -223,9 +226,9 @@ function wireClient(name: 'authn' | 'pam', baseUrl: string, config: Config, log:
         log.warn('upstream_breaker', { upstream: name, state })
       },
     },
-    ca: config.egress.ca === undefined ? undefined : [config.egress.ca],
-    httpsProxy: config.egress.httpsProxy?.current(),
-    noProxy: config.egress.noProxy.join(','),
+    ca: egress.ca === undefined ? undefined : [egress.ca],
+    httpsProxy: egress.httpsProxy?.current(),
+    noProxy: egress.noProxy.join(','),
     onCall: (outcome, durationMs) =>
       metrics.upstreamCalls.observe({ upstream: name, outcome }, durationMs / 1000),
   })

@@ -2,7 +2,7 @@ import { newKey } from '../config/new-key.ts'
 import { createListener } from '../http/listener.ts'
 import { createSandbox, type Sandbox } from '../sandbox/sandbox.ts'
 import { loadSandboxConfig, type SandboxConfig } from '../sandbox/sandbox-config.ts'
-import { wire } from '../wiring.ts'
+import { createGatehouse } from '../wiring.ts'
 import { demoConfig } from './demo-config.ts'
 import { createDemoSite } from './demo-site.ts'
 
@@ -31,7 +31,7 @@ export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOpti
   const sandbox = createSandbox({ config: sandboxConfig })
   const upstreams = await sandbox.listen()
   const config = demoConfig({ port, sandbox, sandboxConfig, upstreams, secretKey: newKey() })
-  let broker = wire(config, { logStream })
+  let broker = createGatehouse(config, { logStream })
   const site = createListener(
     createDemoSite({ broker: () => broker.app, sandbox, sandboxUrl: upstreams.authnUrl, reset }),
     config.tunables.http,
@@ -58,7 +58,7 @@ export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOpti
   /** A new broker has an empty store: no sessions, no transactions, no counted attempts. */
   async function reset(): Promise<void> {
     const before = broker
-    broker = wire(config, { logStream })
+    broker = createGatehouse(config, { logStream })
     sandbox.reset()
     await before.close()
   }

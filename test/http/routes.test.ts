@@ -57,7 +57,7 @@ async function publicListener() {
       metrics,
       now: Date.now,
     }),
-    sessionCookie,
+    cookie: sessionCookie,
     endAllSessions: nobody,
     ensureDevice: () => undefined,
     authn: {

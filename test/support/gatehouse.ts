@@ -6,7 +6,7 @@ import type { Tunables } from '../../src/config/tunables.ts'
 import { watchSecretFiles } from '../../src/config/watch-secrets.ts'
 import { createListener } from '../../src/http/listener.ts'
 import { parseRedisUrl } from '../../src/store/redis-url.ts'
-import { wire } from '../../src/wiring.ts'
+import { createGatehouse } from '../../src/wiring.ts'
 import { checkAuditLines } from './audit-lines.ts'
 
 /** A whole broker, from configuration to listener, in this process. */
@@ -76,11 +76,11 @@ export async function startGatehouse({
   const chunks: string[] = []
   logStream.on('data', (chunk: Buffer) => chunks.push(chunk.toString('utf8')))
 
-  const wired = wire(config, { logStream, ...(now === undefined ? {} : { now }) })
+  const broker = createGatehouse(config, { logStream, ...(now === undefined ? {} : { now }) })
   const intervalMs = config.tunables.secrets.checkFilesEveryMs
-  const watch = watchSecretFiles({ config, log: wired.log, intervalMs })
-  const app = createListener(wired.app, config.tunables.http, wired)
-  const ops = createListener(wired.ops, config.tunables.http)
+  const watch = watchSecretFiles({ config, log: broker.log, intervalMs })
+  const app = createListener(broker.app, config.tunables.http, broker)
+  const ops = createListener(broker.ops, config.tunables.http)
   await app.listen(port, '127.0.0.1')
   const opsUrl = `http://127.0.0.1:${await ops.listen(0, '127.0.0.1')}`
 
@@ -103,7 +103,7 @@ export async function startGatehouse({
       await app.drain(0)
       await ops.drain(0)
       watch.stop()
-      await wired.close()
+      await broker.close()
       checkAuditLines(logLines())
     },
   }
