@@ -28,7 +28,7 @@ export function createUpstreamClock(options: { now: () => number; monotonic: () 
     observe({ headers }) {
       const dateMs = typeof headers.date === 'string' ? Date.parse(headers.date) : Number.NaN
       if (Number.isNaN(dateMs)) {
-        offsetMs ??= now() - monotonic() // an API that tells no time: ours must do
+        offsetMs ??= now() - monotonic() // an API without a `Date`: our own clock is used
         return
       }
       const seen = dateMs - monotonic()

@@ -29,8 +29,8 @@ export function toReply(answer: UpstreamAnswer): AuthnReply {
     throw upstreamUnavailable(new UpstreamFailure('unusable', { upstreamStatus: status }))
   const code = text(body.errorCode) ?? ''
   const errorCode = ERROR_CODE.test(code) ? code : undefined
-  const date = one(answer.headers.date)
-  return { status, body, isError, errorCode, date, headers: passedOn(answer, date) }
+  const date = firstOf(answer.headers.date)
+  return { status, body, isError, errorCode, date, headers: headersForBrowser(answer, date) }
 }
 
 const RATE_LIMIT_HEADERS = ['X-Rate-Limit-Limit', 'X-Rate-Limit-Remaining', 'X-Rate-Limit-Reset'] as const
@@ -44,10 +44,10 @@ export function wasSentRecently({ json }: Pick<UpstreamAnswer, 'json'>): boolean
   return SENT_RECENTLY.has(record(json).errorCode)
 }
 
-function passedOn(answer: UpstreamAnswer, date: string | undefined): Record<string, string> {
+function headersForBrowser(answer: UpstreamAnswer, date: string | undefined): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const name of RATE_LIMIT_HEADERS) {
-    const value = one(answer.headers[name.toLowerCase()])
+    const value = firstOf(answer.headers[name.toLowerCase()])
     if (value !== undefined && /^\d{1,15}$/.test(value)) headers[name] = value
   }
   if (answer.status !== 429) return headers
@@ -63,7 +63,7 @@ function retryAfterSeconds(reset: string | undefined, date: string | undefined):
   return Number.isFinite(leftS) ? Math.min(Math.max(Math.ceil(leftS), 1), 3600) : 60
 }
 
-function one(value: string | string[] | undefined): string | undefined {
+function firstOf(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value
 }
 
