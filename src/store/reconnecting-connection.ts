@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { BrokerError } from '../errors.ts'
 import {
-  type ConnectionEvent,
   openRedisConnection,
   type RedisCommand,
   type RedisConnection,
   type RedisConnectionOptions,
+  type StoreEvent,
 } from './redis-connection.ts'
 import { RedisFailure } from './redis-errors.ts'
 import { probeRedis } from './redis-probe.ts'
@@ -17,15 +17,8 @@ export interface ChangingUrl {
   onChange(listener: (url: string) => void): () => void
 }
 
-/** For the log: what the connection in use meets, and what becomes of a changed URL. */
-export interface StoreEvent {
-  readonly event: ConnectionEvent['event'] | 'store_moved' | 'store_move_waits'
-  readonly reason?: string
-}
-
-export interface ReconnectingConnectionOptions extends Omit<RedisConnectionOptions, 'url' | 'onEvent'> {
+export interface ReconnectingConnectionOptions extends Omit<RedisConnectionOptions, 'url'> {
   readonly url: ChangingUrl
-  readonly onEvent?: (event: StoreEvent) => void
 }
 
 /** The connection in use, the next one, or one that was left and still ends its commands. */
@@ -80,7 +73,7 @@ class ReconnectingConnection implements RedisConnection {
   }
 
   #open(url: string): Member {
-    const onEvent = (event: ConnectionEvent) => {
+    const onEvent = (event: StoreEvent) => {
       if (member === this.#inUse) this.#options.onEvent?.(event)
     }
     const member: Member = { url, connection: openRedisConnection({ ...this.#options, url, onEvent }) }

@@ -9,6 +9,7 @@ export interface RedisClientOptions {
   readonly target: RedisTarget
   /** A private certificate authority, as PEM text; used by the TLS schemes. */
   readonly ca?: string
+  /** No command takes longer than this, whatever happens. */
   readonly commandTimeoutMs: number
   readonly connectTimeoutMs: number
 }

@@ -30,17 +30,16 @@ export interface RedisConnection {
 
 export type RedisCommand<Reply> = (call: CallRedis) => Promise<Reply>
 
-/** For the log. `reason` is a short code such as `ECONNREFUSED` or `WRONGPASS`, never a URL, an address or a password. */
-export interface ConnectionEvent {
-  readonly event: 'store_connected' | 'store_lost' | 'store_reconnecting'
+/** For the log: what the connection meets, and what becomes of a changed URL. */
+export interface StoreEvent {
+  readonly event: 'store_connected' | 'store_lost' | 'store_reconnecting' | 'store_moved' | 'store_move_waits'
+  /** A short code such as `ECONNREFUSED` or `WRONGPASS`, never a URL, an address or a password. */
   readonly reason?: string
 }
 
 export interface RedisConnectionOptions extends Omit<RedisClientOptions, 'target'> {
   readonly url: string
-  /** No command takes longer than this, whatever happens. */
-  readonly commandTimeoutMs: number
-  readonly onEvent?: (event: ConnectionEvent) => void
+  readonly onEvent?: (event: StoreEvent) => void
 }
 
 /** Returns at once and connects in the background, so Redis need not be there yet. */
@@ -60,7 +59,7 @@ interface Parts {
   readonly boundMs: number
   /** Finds a reason that the client's own errors do not name; asked until there has been a connection. */
   readonly diagnose?: () => Promise<string | undefined>
-  readonly onEvent?: ((event: ConnectionEvent) => void) | undefined
+  readonly onEvent?: ((event: StoreEvent) => void) | undefined
 }
 
 export function createRedisConnection(parts: Parts): RedisConnection {
@@ -70,7 +69,7 @@ export function createRedisConnection(parts: Parts): RedisConnection {
 class WatchedClient implements RedisConnection {
   readonly #client: Redis | Cluster
   readonly #boundMs: number
-  readonly #onEvent: (event: ConnectionEvent) => void
+  readonly #onEvent: (event: StoreEvent) => void
   readonly #call: CallRedis
   #diagnose: Parts['diagnose']
   #diagnosis: string | undefined

@@ -1,5 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { startRedisCluster } from '../support/redis-cluster.ts'
+import { freePort } from '../support/redis-process.ts'
 import { until } from '../support/until.ts'
 import {
   cleanUpAll,
@@ -68,6 +70,19 @@ test('a lost connection is not said to be lost for what once kept it from being 
   await until(() => events.some(({ event }) => event === 'store_lost'))
   const lost = events.filter(({ event }) => event === 'store_lost')
   expect(lost).toEqual([{ event: 'store_lost', reason: 'connection lost' }])
+})
+
+test('commands that wait for a connection are carried out in the order in which they were asked for', async () => {
+  const port = await freePort()
+  const { store } = connect(`redis://127.0.0.1:${port}`, { commandTimeoutMs: 30_000 })
+  const values = Array.from({ length: 30 }, (_, n) => `value ${n}`)
+  const before: Promise<string | undefined>[] = []
+  for (const value of values) {
+    before.push(store.swap('gatehouse:a', value, 60_000))
+    await delay(3)
+  }
+  await server({ port })
+  expect(await Promise.all(before)).toEqual([undefined, ...values.slice(0, -1)])
 })
 
 test('what Redis said before is the reason, though the last try got no answer in time', async () => {

@@ -4,11 +4,10 @@ import { BrokerError } from '../../src/errors.ts'
 import {
   createReconnectingConnection,
   type ReconnectingConnectionOptions,
-  type StoreEvent,
 } from '../../src/store/reconnecting-connection.ts'
 import { createRedisBatch } from '../../src/store/redis-batch.ts'
 import { createRedisClient } from '../../src/store/redis-client.ts'
-import { createRedisConnection } from '../../src/store/redis-connection.ts'
+import { createRedisConnection, type StoreEvent } from '../../src/store/redis-connection.ts'
 import { createRedisStore } from '../../src/store/redis-store.ts'
 import { parseRedisUrl } from '../../src/store/redis-url.ts'
 import type { Store } from '../../src/store/store.ts'
