@@ -9,7 +9,7 @@ export function assertOneSlot(...keys: readonly string[]): void {
 }
 
 /** The part of the key that decides its slot: what stands in the first `{…}`, else the whole key. */
-export function hashTag(key: string): string {
+function hashTag(key: string): string {
   const open = key.indexOf('{')
   const close = open < 0 ? -1 : key.indexOf('}', open + 1)
   return close > open + 1 ? key.slice(open + 1, close) : key

@@ -109,12 +109,12 @@ export function backoffMs(attempt: number, random: () => number = Math.random): 
  * A primary that became a replica keeps our connection: leave it, and find the new primary. Not at every refusal: where
  * there is no other one yet, each write would cost a connection.
  */
-export function leavesReadOnly(now = () => performance.now()): (error: Error) => boolean {
+function leavesReadOnly(): (error: Error) => boolean {
   let leftAt = Number.NEGATIVE_INFINITY
   return (error) => {
     const isReadOnly = failureOf(error, connectionLost)?.code === 'READONLY'
-    if (!isReadOnly || now() - leftAt < LEAVE_EVERY_MS) return false
-    leftAt = now()
+    if (!isReadOnly || performance.now() - leftAt < LEAVE_EVERY_MS) return false
+    leftAt = performance.now()
     return true
   }
 }

@@ -3,8 +3,8 @@ import { connect as connectTls } from 'node:tls'
 import type { Address, RedisTarget } from './redis-url.ts'
 
 /**
- * Why a connection may come to nothing although the server is there: the URL asks for TLS and the port has none, or the
- * other way round. Redis then resets the connection, or waits for more and says nothing. Undefined: neither is so.
+ * Why a connection may fail although the server is there: the URL asks for TLS and the port has none, or the other way round.
+ * Redis then resets the connection, or waits for more and says nothing. undefined: neither is so.
  */
 export async function tlsMismatch(target: RedisTarget, timeoutMs: number): Promise<string | undefined> {
   const answers = target.tls ? answersInPlainText : answersInTls
@@ -17,33 +17,32 @@ export async function tlsMismatch(target: RedisTarget, timeoutMs: number): Promi
 function answersInPlainText(address: Address, timeoutMs: number): Promise<boolean> {
   const socket = connectPlain({ ...address })
   socket.once('connect', () => socket.write('PING\r\n'))
-  return settled(socket, timeoutMs, (isSo) => {
-    socket.once('data', (data) => isSo(/^[+-]/.test(data.toString('latin1'))))
+  return ending(socket, timeoutMs, (end) => {
+    socket.once('data', (data) => end(/^[+-]/.test(data.toString('latin1'))))
   })
 }
 
 /** Whether the certificate is trusted does not matter here: nothing is sent. */
 function answersInTls(address: Address, timeoutMs: number): Promise<boolean> {
   const socket = connectTls({ ...address, rejectUnauthorized: false })
-  return settled(socket, timeoutMs, (isSo) => {
-    socket.once('secureConnect', () => isSo(true))
+  return ending(socket, timeoutMs, (end) => {
+    socket.once('secureConnect', () => end(true))
   })
 }
 
-function settled(
+/** False if the socket fails, closes or takes too long before `listen` has found an end. */
+function ending(
   socket: Socket,
   timeoutMs: number,
-  listen: (isSo: (is: boolean) => void) => void,
+  listen: (end: (answered: boolean) => void) => void,
 ): Promise<boolean> {
-  return new Promise((resolve) => {
-    const end = (is: boolean) => {
+  return new Promise<boolean>((resolve) => {
+    const timer = setTimeout(resolve, timeoutMs, false)
+    socket.on('error', () => resolve(false))
+    socket.once('close', () => {
       clearTimeout(timer)
-      socket.destroy()
-      resolve(is)
-    }
-    const timer = setTimeout(end, timeoutMs, false)
-    socket.on('error', () => end(false))
-    socket.once('close', () => end(false))
-    listen(end)
-  })
+      resolve(false)
+    })
+    listen(resolve)
+  }).finally(() => socket.destroy())
 }
