@@ -15,10 +15,9 @@ import { createDirectoryAccess, type PamDirectory } from './directory-access.ts'
 import { createGroups } from './groups.ts'
 import { createGroupCache } from './lists/group-cache.ts'
 import { createGroupLists } from './lists/group-lists.ts'
-import { createInterruptedReads } from './lists/interrupted-reads.ts'
 import { createListBackoff } from './lists/list-backoff.ts'
 import { createListReader } from './lists/list-reader.ts'
-import { createListRecords } from './lists/list-records.ts'
+import { createInterruptedReads, createListRecords } from './lists/list-records.ts'
 import { createPamClient, type PamClient } from './lists/pam-client.ts'
 import { createTeamDisabled } from './lists/team-disabled.ts'
 import { type PamUserName, pamUserOf } from './pam-user.ts'
@@ -26,12 +25,10 @@ import { createPamRoutes, type RequireSession } from './routes.ts'
 import { createCoalescing } from './shared/coalescing.ts'
 import { createPamRecords } from './shared/pam-records.ts'
 import { createSharedValues } from './shared/shared-values.ts'
-import { createAuthorizedCall } from './token/authorized-call.ts'
-import { IssuedToken } from './token/issued-token.ts'
 import { watchKeyExpiry } from './token/key-expiry.ts'
 import { createKeyPauses, type PamKey } from './token/key-pauses.ts'
-import { createMint } from './token/mint-token.ts'
-import { createServiceToken } from './token/token.ts'
+import { createMint, IssuedToken } from './token/mint-token.ts'
+import { createAuthorizedCall, createServiceToken } from './token/token.ts'
 import { createPamCall, type PamCallOptions } from './upstream/pam-call.ts'
 import type { PamDeps, PamTunables } from './upstream/pam-deps.ts'
 
@@ -162,7 +159,7 @@ export function createPam(options: PamOptions): Pam {
   })
   const client = createPamClient({
     ...deps,
-    call: createAuthorizedCall({ ...deps, call, token }),
+    call: createAuthorizedCall(call, token, log),
     mintLimits: createSharedValues(deps, 'pam-mint'),
     keys,
     origin,

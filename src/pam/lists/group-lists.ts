@@ -76,8 +76,7 @@ export function createGroupLists(options: GroupListsOptions): GroupLists {
     lookInStore: async (list) => usable(await findInStore(list, state)),
 
     async put(list, read) {
-      const readAtMs = monotonic() - ageOf(read, options)
-      const cached: CachedList = { id: randomUUID(), ...read, readAtMs }
+      const cached: CachedList = { id: randomUUID(), ...read, readAtMs: monotonic() - ageOf(read, options) }
       if (isCurrent(cached, await generationOf(list, options))) remember(nameOf(list, scope), cached, state)
       const ttlMs = read.groups === undefined ? tunables.unknownUserMs : keptMs[list.kind]
       await records.write(nameOf(list, scope), cached, ttlMs)

@@ -1,8 +1,14 @@
+import { z } from 'zod'
+import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
+import { isSameTeam } from '../upstream/group.ts'
 import type { OnAccountOf, PamCall } from '../upstream/pam-call.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
 import { PamFailure, type PamOutcome } from '../upstream/pam-errors.ts'
-import { type IssuedToken, parseIssuedToken } from './issued-token.ts'
 import type { KeyPauses, PamKey } from './key-pauses.ts'
+
+/** A token as PAM issued it, and as it is stored. Times are the API's. */
+export const IssuedToken = z.object({ token: z.string(), expiresAtMs: z.number(), lifetimeMs: z.number() })
+export type IssuedToken = Readonly<z.output<typeof IssuedToken>>
 
 /** Exchanges a key for a token. Throws `PamFailure`. */
 export type Mint = (account: OnAccountOf) => Promise<IssuedToken>
@@ -81,4 +87,21 @@ async function pauseAfter(
   const retryAfterSeconds = Math.ceil((await pauses.pause(key, outcome)) / 1000)
   log.error(event, { requestId, upstream: 'pam', name: outcome, retryAfterSeconds })
   return error
+}
+
+/** If the end is missing, unreadable or past. A token that is refused earlier is minted anew. */
+const DEFAULT_LIFETIME_MS = 60_000
+/** What an Authorization header may contain (RFC 9110, field-content), without spaces. */
+const BEARER = /^[\x21-\x7e]{1,8192}$/
+
+/** Reads the answer of the token-issuing operation; `nowMs` is the API's time of that answer. */
+function parseIssuedToken({ json }: UpstreamAnswer, team: string, nowMs: number): IssuedToken {
+  const fields = typeof json === 'object' && json !== null ? (json as Record<string, unknown>) : {}
+  const { bearer_token: token, team_name, expires_at } = fields
+  if (typeof token !== 'string' || !BEARER.test(token))
+    throw new PamFailure('unreadable', { reason: 'bearer_token' })
+  if (typeof team_name !== 'string' || !isSameTeam(team_name, team)) throw new PamFailure('other_team')
+  const endMs = typeof expires_at === 'string' ? Date.parse(expires_at) : Number.NaN
+  const lifetimeMs = endMs > nowMs ? endMs - nowMs : DEFAULT_LIFETIME_MS
+  return { token, expiresAtMs: nowMs + lifetimeMs, lifetimeMs }
 }

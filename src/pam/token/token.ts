@@ -1,12 +1,14 @@
 import { LRUCache } from 'lru-cache'
+import type { Logger } from '../../observability/logger.ts'
 import type { UpstreamClock } from '../../upstream/answer-headers.ts'
+import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
 import type { Coalescing, SharedFetch } from '../shared/coalescing.ts'
 import type { PamRecords } from '../shared/pam-records.ts'
-import type { OnAccountOf } from '../upstream/pam-call.ts'
+import type { OnAccountOf, PamCall, PamRequest } from '../upstream/pam-call.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
-import type { IssuedToken } from './issued-token.ts'
+import { PamFailure } from '../upstream/pam-errors.ts'
 import type { MintLimit } from './mint-limit.ts'
-import type { Mint } from './mint-token.ts'
+import type { IssuedToken, Mint } from './mint-token.ts'
 
 /**
  * The bearer token of the service user: from memory, else from the store, else minted, once over all replicas. It is refreshed in
@@ -122,4 +124,35 @@ function withRefreshTime(issued: IssuedToken, { tunables, random }: ServiceToken
   const { refreshBeforeMs, refreshBeforeShare, jitterShare } = tunables.token
   const beforeMs = Math.min(refreshBeforeMs, issued.lifetimeMs * refreshBeforeShare)
   return { ...issued, refreshAtMs: issued.expiresAtMs - beforeMs * (1 + random() * jitterShare) }
+}
+
+export type AuthorizedCall = (request: PamRequest, limit: MintLimit) => Promise<UpstreamAnswer>
+
+/**
+ * Sends a request with the service user's token. A 401 discards the token that was sent; if another token may help, the call is
+ * repeated once (DESIGN §6).
+ */
+export function createAuthorizedCall(call: PamCall, token: ServiceToken, log: Logger): AuthorizedCall {
+  return async function authorizedCall(request, limit) {
+    for (let isRepeated = false; ; isRepeated = true) {
+      const bearer = await token.get(request, limit)
+      try {
+        const answer = await call({ ...request, headers: { Authorization: `Bearer ${bearer}` } })
+        await limit.accept()
+        return answer
+      } catch (error) {
+        if (!isTokenRefused(error)) throw error
+        await Promise.all([token.discard(bearer), limit.refuse(error.outcome)])
+        if (!error.rule.renewsToken) throw error
+        if (!isRepeated) continue
+        const { requestId } = request
+        log.error('pam_new_token_refused', { requestId, upstream: 'pam', name: error.outcome })
+        throw error
+      }
+    }
+  }
+}
+
+function isTokenRefused(error: unknown): error is PamFailure {
+  return error instanceof PamFailure && (error.status === 401 || error.rule.renewsToken)
 }
