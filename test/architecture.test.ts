@@ -324,7 +324,7 @@ describe('a made-up violation is found', () => {
       'src/pam/client.ts',
       'src/authn/broker.ts',
       'src/authn/sanitize/links.ts',
-      'src/authn/throttling/guessing.ts',
+      'src/authn/throttling/throttling.ts',
       'src/session/session.ts',
       'src/store/store.ts',
       'src/http/routes.ts',
@@ -376,7 +376,7 @@ describe('a made-up violation is found', () => {
     [
       'a subfolder beside another one',
       'src/authn/redirects/x.ts',
-      `import { a } from '../throttling/guessing.ts'`,
+      `import { a } from '../throttling/throttling.ts'`,
       'authn/redirects must not import authn/throttling',
     ],
     [

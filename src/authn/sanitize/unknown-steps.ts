@@ -1,3 +1,4 @@
+import { FACTOR_TYPE_NAMES } from '../../factor-types.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { factorsIn, record } from '../upstream/read-answer.ts'
@@ -20,26 +21,6 @@ export const STATUSES: ReadonlySet<string> = new Set([
   'UNAUTHENTICATED',
   'RECOVERY',
   'RECOVERY_CHALLENGE',
-])
-
-export const FACTOR_TYPES: ReadonlySet<string> = new Set([
-  'question',
-  'sms',
-  'call',
-  'email',
-  'push',
-  'token',
-  'token:software:totp',
-  'token:hotp',
-  'token:hardware',
-  'webauthn',
-  'u2f',
-  'password',
-  'web',
-  'signed_nonce',
-  'claims_provider',
-  'assertion:saml2',
-  'assertion:oidc',
 ])
 
 const LINKS = new Set([
@@ -98,7 +79,7 @@ export function createNoteUnknownSteps({
     if (typeof status === 'string' && status !== '' && !STATUSES.has(status))
       count('status', status, requestId)
     for (const { factorType } of factorsIn(record(_embedded)))
-      if (typeof factorType === 'string' && !FACTOR_TYPES.has(factorType))
+      if (typeof factorType === 'string' && !FACTOR_TYPE_NAMES.includes(factorType))
         count('factor', factorType, requestId)
     for (const link of linkNames) if (!LINKS.has(link)) count('link', link, requestId)
   }

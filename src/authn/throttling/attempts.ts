@@ -1,3 +1,4 @@
+import { factorTypeIn } from '../../factor-types.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 
 /** Each kind has limits of its own. */
@@ -37,9 +38,6 @@ export function attemptIn(
   return kind === undefined ? undefined : { kind, operation, login, userId, handle, factorType }
 }
 
-/** Factors whose challenge is a message to the user. */
-const MESSAGES = new Set(['sms', 'call', 'email'])
-
 function kindOf({ operation, fields, factorType }: AttemptedStep, isPoll: boolean): AttemptKind | undefined {
   switch (operation) {
     case 'change_password':
@@ -49,7 +47,7 @@ function kindOf({ operation, fields, factorType }: AttemptedStep, isPoll: boolea
     case 'duo_callback':
       return 'code'
     case 'resend': // every factor sends something
-      return typed(factorType) === 'push' ? 'push' : 'message'
+      return factorTypeIn(factorType).sends ?? 'message'
     case 'enroll':
       return enrolmentOf(fields)
     case 'activate':
@@ -76,11 +74,11 @@ function verificationOf(
   factorType: string | undefined,
   isPoll: boolean,
 ): AttemptKind | undefined {
-  const type = typed(factorType)
-  if (type === 'push' && !isPoll) return 'push'
-  if (MESSAGES.has(type)) return isWritten(fields.passCode) ? 'code' : 'message'
+  const { sends, proof } = factorTypeIn(factorType)
+  if (sends === 'push' && !isPoll) return 'push'
+  if (sends === 'message') return isWritten(fields.passCode) ? 'code' : 'message'
   const isPassword = isGiven(fields.password)
-  if (isPassword && type === 'password') return 'password'
+  if (isPassword && proof === 'password') return 'password'
   if (hasCode(fields)) return 'code'
   return isPassword ? 'password' : undefined
 }
@@ -104,17 +102,13 @@ function isGiven(value: unknown): boolean {
  * guess. Only the code of a token can be guessed here. Enrolling a push factor shows a QR code and sends no push.
  */
 function enrolmentOf(fields: AttemptedStep['fields']): AttemptKind | undefined {
-  const type = typed(fields.factorType)
-  if (hasCode(fields) && type.startsWith('token')) return 'code'
-  if (MESSAGES.has(type) || hasAddress(fields)) return 'message'
+  const { sends, proof } = factorTypeIn(fields.factorType)
+  const isToken = proof === 'passCode' && sends === undefined
+  if (hasCode(fields) && isToken) return 'code'
+  if (sends === 'message' || hasAddress(fields)) return 'message'
   return hasCode(fields) ? 'code' : undefined
 }
 
 function hasAddress({ profile }: AttemptedStep['fields']): boolean {
   return typeof profile === 'object' && profile !== null && ('phoneNumber' in profile || 'email' in profile)
-}
-
-/** Okta may ignore the case of what a browser sends. */
-function typed(factorType: unknown): string {
-  return typeof factorType === 'string' ? factorType.toLowerCase() : ''
 }

@@ -1,7 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
 import { isHiddenStep, withoutHidden } from '../../../src/authn/sanitize/hidden-factors.ts'
-import { FACTOR_TYPES } from '../../../src/authn/sanitize/unknown-steps.ts'
-import { factorType } from '../../../src/config/factor-types.ts'
 
 const hidden = new Set(['question', 'token:hotp'])
 const question = { id: 'f1', factorType: 'question', _links: { verify: { href: 'https://org.example/q' } } }
@@ -61,8 +59,4 @@ describe('a step', () => {
   ])('%s: hidden is %j %j → %s', (_what, type, fields, expected) => {
     expect(isHiddenStep(type, fields, hidden)).toBe(expected)
   })
-})
-
-test('every factor type that the broker knows can be hidden', () => {
-  for (const type of FACTOR_TYPES) expect(factorType(type)).toBe(type)
 })
