@@ -26,7 +26,10 @@ export interface PreparedSession {
    * @throws 403 if it would replace another user's session, unless `mayReplaceAnothers`
    */
   replace(shownId: string | undefined, mayReplaceAnothers: boolean): Promise<number>
-  /** Undoes all of it, also when that failed: Redis may still carry it out, late. */
+  /**
+   * Undoes all of it, also when that failed: Redis may still carry it out, late. Nothing is read first: on a stalled Redis, the
+   * delete is then queued right behind the write, so both happen or neither.
+   */
   takeBack(): Promise<void>
 }
 
@@ -39,8 +42,7 @@ export interface PrepareSessionOptions extends SessionsOptions {
 
 export function prepareSession(options: PrepareSessionOptions, grant: SessionGrant): PreparedSession {
   const { sessionStore, userSessions, deviceSessions, absoluteMs, maxPerUser, metrics } = options
-  const { deviceId, ...granted } = grant
-  const { userId } = granted
+  const { userId, deviceId } = grant
   const id = newSessionId()
   const publicId = uuid()
   let entries = 0
@@ -51,9 +53,7 @@ export function prepareSession(options: PrepareSessionOptions, grant: SessionGra
     publicId,
 
     async write() {
-      const at = options.now()
-      const times = { createdAtMs: at, lastSeenAtMs: at }
-      const session = { ...granted, publicId, device: options.device.hashOf(deviceId), ...times }
+      const session = newSession(options, grant, publicId)
       // An index entry that is found before its session exists is left alone (user-sessions.ts).
       const adding = userSessions.add(userId, { id, ...session }, absoluteMs)
       ;[entries] = await allWritten(adding, sessionStore.create(id, session))
@@ -73,8 +73,6 @@ export function prepareSession(options: PrepareSessionOptions, grant: SessionGra
     },
 
     async takeBack() {
-      // Deleted without reading first: on a stalled Redis the delete is then queued right behind the write, so both
-      // happen or neither.
       const [wasThere] = await allWritten(
         sessionStore.remove(id),
         userSessions.remove(userId, publicId),
@@ -83,6 +81,12 @@ export function prepareSession(options: PrepareSessionOptions, grant: SessionGra
       if (wasThere) metrics.sessionsEnded.inc({ reason: 'orphaned' })
     },
   }
+}
+
+function newSession({ device, now }: PrepareSessionOptions, grant: SessionGrant, publicId: string): Session {
+  const { deviceId, ...granted } = grant
+  const at = now()
+  return { ...granted, publicId, device: device.hashOf(deviceId), createdAtMs: at, lastSeenAtMs: at }
 }
 
 /** What the device had before, and the session of the request's cookie: the device's entry may be lost, or unreadable. */

@@ -61,9 +61,8 @@ export function createUserSessions(options: SessionsOptions, sessionStore: Sessi
     /** Ends every session of a user but those that stay; says how many there were. */
     async endAllOf(userId: string, reason: RevocationReason, staying: Staying = {}): Promise<number> {
       const { id: stayingId, sinceMs = Number.POSITIVE_INFINITY } = staying
-      const all = await index.all(userId)
-      const others = all.filter(({ id, createdAtMs }) => id !== stayingId && createdAtMs < sinceMs)
-      return endEach(userId, others, reason)
+      const isOther = ({ id, createdAtMs }: UserSession) => id !== stayingId && createdAtMs < sinceMs
+      return endEach(userId, (await index.all(userId)).filter(isOther), reason)
     },
 
     /** Ends the oldest until no more than the limit are left; says how many there were. */
