@@ -30,7 +30,7 @@ export interface PreparedSession {
    * Undoes all of it, also when that failed: Redis may still carry it out, late. Nothing is read first: on a stalled Redis, the
    * delete is then queued right behind the write, so both happen or neither.
    */
-  takeBack(): Promise<void>
+  rollback(): Promise<void>
 }
 
 export interface PrepareSessionOptions extends SessionsOptions {
@@ -72,7 +72,7 @@ export function prepareSession(options: PrepareSessionOptions, grant: SessionGra
       return entries > maxPerUser ? userSessions.evict(userId) : 0
     },
 
-    async takeBack() {
+    async rollback() {
       const [wasThere] = await allWritten(
         sessionStore.remove(id),
         userSessions.remove(userId, publicId),

@@ -48,7 +48,7 @@ test('neither device nor session can be read in the store', async () => {
   expect(stored.join()).not.toMatch(/device|id-of-a-session/)
 })
 
-test('taken back, the session before it is the device’s again', async () => {
+test('rolled back, the session before it is the device’s again', async () => {
   const take = replica(OLD)
   await take('one')
   const two = await take('two')
@@ -76,7 +76,7 @@ test('an entry that can not be read is none, and is counted', async () => {
   expect(await unreadable()).toBe(1)
 })
 
-test('taken back where there was none before, the device has none', async () => {
+test('rolled back where there was none before, the device has none', async () => {
   const { rollback } = await replica(OLD)('one')
   await rollback()
   expect(entries.size).toBe(0)

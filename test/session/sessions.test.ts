@@ -661,7 +661,7 @@ describe('opening in steps', () => {
       causes: [expect.stringMatching(/^stateToken: /)],
     })
     await expect(other.replace(id, false)).rejects.toMatchObject({ status: 403 })
-    await other.takeBack()
+    await other.rollback()
     expect(await own.sessions.get(id, DEVICE)).toMatchObject({ userId: '00u1person' })
     expect(await own.sessions.get(other.id, DEVICE)).toBeUndefined()
     expect(await own.sessions.listOf('00u1other')).toEqual([])
@@ -717,21 +717,21 @@ describe('opening in steps', () => {
     expect(await endedBy(own)).toEqual([])
   })
 
-  test('what was not written is taken back without a trace', async () => {
+  test('what was not written is rolled back without a trace', async () => {
     const own = await harness()
-    const { takeBack } = own.sessions.prepare(ofDevice)
-    await takeBack()
+    const { rollback } = own.sessions.prepare(ofDevice)
+    await rollback()
     expect(await endedBy(own)).toEqual([])
     expect(own.entries.size).toBe(0)
   })
 
-  test('without the device, nothing that it had is replaced, and all of it can be taken back', async () => {
+  test('without the device, nothing that it had is replaced, and all of it can be rolled back', async () => {
     const own = await harness()
     const { id } = await openSession(own.sessions, ofDevice)
-    const { write, replace, takeBack } = own.sessions.prepare(ofDevice)
+    const { write, replace, rollback } = own.sessions.prepare(ofDevice)
     await write()
     expect(await replace(undefined, false)).toBe(0)
-    await takeBack()
+    await rollback()
     expect(await own.sessions.get(id, DEVICE)).toBeDefined()
     expect(await endedBy(own)).toEqual([['orphaned', 1]])
   })

@@ -84,7 +84,7 @@ export function createIssueSession({
         },
 
         async rollback() {
-          await allWritten(session.takeBack(), Promise.resolve(sso && handOver.forget(sso.handle)))
+          await allWritten(session.rollback(), Promise.resolve(sso && handOver.forget(sso.handle)))
         },
       },
     }
