@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { createApp } from './app.ts'
-import { createDeviceCookie } from './authn/browser/device-cookie.ts'
+import { createDeviceCookie } from './authn/browser/client.ts'
 import { createAuthn } from './authn/create-authn.ts'
 import type { Config } from './config/load-config.ts'
 import { createSigner } from './crypto/sign.ts'

@@ -1,6 +1,9 @@
+import { stringifySetCookie } from 'cookie'
 import type { Request, Response } from 'express'
+import { v4 as uuid } from 'uuid'
+import type { Signer } from '../../crypto/sign.ts'
+import { readCookie } from '../../http/cookies.ts'
 import { contextOf } from '../../http/request-context.ts'
-import type { Device, DeviceCookie } from './device-cookie.ts'
 
 /** The browser that sent a request, and what may go on to Okta about it. */
 export interface Client {
@@ -42,4 +45,86 @@ export function createClientOf({ deviceCookie, sessionIdIn }: ClientOfDeps) {
 /** Visible ASCII and spaces only, of limited length: nothing that could end a header or a log line. */
 function headerText(value: string | undefined): string {
   return (value ?? '').replace(/[^\x20-\x7e]/g, '').slice(0, MAX_HEADER_CHARS)
+}
+
+/** The browser's own id, in a cookie that survives sign-out. */
+export interface Device {
+  /** 32 hexadecimal characters: Okta's `deviceToken`. */
+  readonly id: string
+  /** False: the request had no valid device cookie, so no transaction can belong to this browser. */
+  readonly returned: boolean
+}
+
+export interface DeviceCookie {
+  /** The request's device. Sets the cookie if there was none, if it was not valid, or if it is due for renewal. */
+  ensure(req: Request, res: Response): Device
+  /** The device id in the request; undefined without a valid cookie. Sets nothing. */
+  idIn(req: Request): string | undefined
+}
+
+export interface DeviceCookieDeps {
+  readonly signer: Signer
+  /** By the scheme of PUBLIC_URL: `__Host-` and Secure over https, neither of them on http://localhost. */
+  readonly secure: boolean
+  readonly maxAgeDays: number
+  readonly renewAfterHours: number
+  readonly now?: () => number
+  readonly newId?: () => string
+}
+
+/** `<id>.<issued, unix seconds in base 36>.<signature>` */
+const FORM = /^([0-9a-f]{32})\.([0-9a-z]{1,9})\.([\w-]{43})$/
+const HOUR_S = 3600
+
+export function createDeviceCookie(deps: DeviceCookieDeps): DeviceCookie {
+  const { signer, secure, maxAgeDays, now = Date.now, newId = () => uuid().replaceAll('-', '') } = deps
+  const name = secure ? '__Host-gatehouse-device' : 'gatehouse-device'
+  const valueIn = readCookie(name)
+  const maxAge = maxAgeDays * 24 * HOUR_S
+  const devices = new WeakMap<Request, Device>()
+  const verified = new WeakMap<Request, VerifiedCookie>()
+
+  const read = (req: Request): VerifiedCookie => {
+    const cookie = verified.get(req) ?? verifyCookie(valueIn(req) ?? '', deps, now() / 1000)
+    verified.set(req, cookie)
+    return cookie
+  }
+
+  const setCookie = (res: Response, id: string) => {
+    const value = `${id}.${Math.floor(now() / 1000).toString(36)}`
+    const attributes = { path: '/', httpOnly: true, secure, sameSite: 'lax', maxAge } as const
+    res.append('Set-Cookie', stringifySetCookie(name, `${value}.${signer.sign(value)}`, attributes))
+  }
+
+  return {
+    ensure(req, res) {
+      const known = devices.get(req)
+      if (known !== undefined) return known
+      const { id, isDue } = read(req)
+      const device: Device = { id: id ?? newId(), returned: id !== undefined }
+      if (isDue) setCookie(res, device.id)
+      devices.set(req, device)
+      return device
+    },
+
+    idIn: (req) => read(req).id,
+  }
+}
+
+interface VerifiedCookie {
+  readonly id: string | undefined
+  /** The browser needs a new cookie. */
+  readonly isDue: boolean
+}
+
+const NONE: VerifiedCookie = { id: undefined, isDue: true }
+
+/** A malformed, forged or expired cookie counts as none: it is replaced, never sent upstream. */
+function verifyCookie(value: string, deps: DeviceCookieDeps, nowS: number): VerifiedCookie {
+  const [, id, issued, signature] = FORM.exec(value) ?? []
+  if (id === undefined || issued === undefined || signature === undefined) return NONE
+  const verdict = deps.signer.verify(`${id}.${issued}`, signature)
+  const ageHours = (nowS - Number.parseInt(issued, 36)) / HOUR_S
+  if (verdict === 'wrong' || ageHours > deps.maxAgeDays * 24) return NONE
+  return { id, isDue: verdict === 'retired' || ageHours > deps.renewAfterHours }
 }

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { type Client, createClientOf } from '../../../src/authn/browser/client.ts'
-import { createDeviceCookie } from '../../../src/authn/browser/device-cookie.ts'
+import { type Client, createClientOf, createDeviceCookie } from '../../../src/authn/browser/client.ts'
 import { createSigner } from '../../../src/crypto/sign.ts'
 import { keeper, serve } from '../../http/serve.ts'
 
