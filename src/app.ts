@@ -98,7 +98,7 @@ export function createApp(options: AppOptions): Express {
 export function publicRoutes(options: AppOptions): Route[] {
   const { sessions } = options
   return [
-    ...createAuthnRoutes(options.authn).map(withLoadKind),
+    ...createAuthnRoutes(options.authn),
     ...createNavigationRoutes(options.navigation),
     ...withSession(sessions, [
       ...createSessionRoutes(options),
@@ -107,8 +107,4 @@ export function publicRoutes(options: AppOptions): Route[] {
     ]),
     ...options.pamRoutes,
   ]
-}
-
-function withLoadKind(route: Route): Route {
-  return route.path.startsWith('/api/v1/authn/recovery/') ? { ...route, loadKind: 'recovery' } : route
 }

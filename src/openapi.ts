@@ -5,8 +5,8 @@ import {
   type ZodOpenApiOperationObject,
   type ZodOpenApiResponseObject,
 } from 'zod-openapi'
-import { AUTHN_OPERATIONS } from './authn/authn-api.ts'
-import { NAVIGATION_OPERATIONS } from './authn/navigation-api.ts'
+import { AUTHN_OPERATIONS } from './authn/authn-operations.ts'
+import { NAVIGATION_OPERATIONS } from './authn/redirects/navigation-operations.ts'
 import { ERROR_CODES, type ErrorCode, errorObject, errorOf } from './http/error-object.ts'
 import {
   type ErrorsByStatus,

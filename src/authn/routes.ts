@@ -1,7 +1,9 @@
 import type { Request, Response } from 'express'
+import { routesOf } from '../http/operation.ts'
 import { contextOf } from '../http/request-context.ts'
 import type { Route } from '../http/routes.ts'
 import { sendJsonText } from '../http/send-json.ts'
+import { ENTRY_OPERATIONS, OFFERED_OPERATIONS } from './authn-operations.ts'
 import type { Client } from './browser/client.ts'
 import type { RecoveryType } from './recovery/recovery.ts'
 import type { FetchOffered } from './sign-in/fetch-offered.ts'
@@ -11,7 +13,6 @@ import {
   parse,
   primaryBody,
   type QueryFlags,
-  queryFlags,
   recoveryBody,
   recoveryTokenBody,
   stateBody,
@@ -44,13 +45,11 @@ export function createAuthnRoutes({
   }
 
   const stepRoute = (operation: Operation): Route => ({
-    method: 'POST',
-    path: operation.path,
-    encoding: operation.encoding,
+    ...operation,
     async handle(req, res) {
       const client = clientOf(req, res)
       const body = parse(operation.body, req.body)
-      const query = flagsOf(operation, req)
+      const query: QueryFlags = parse(operation.query, req.query)
       present(
         res,
         await runStep(steps.operation({ operation, params: paramsOf(req), query, body }, client), client),
@@ -58,72 +57,46 @@ export function createAuthnRoutes({
     },
   })
 
-  const recoveryRoute = (recoveryType: RecoveryType, path: string): Route => ({
-    method: 'POST',
-    path,
-    async handle(req, res) {
+  const recover =
+    (recoveryType: RecoveryType): Route['handle'] =>
+    async (req, res) => {
       const client = clientOf(req, res)
       present(res, await runStep(steps.recover(recoveryType, parse(recoveryBody, req.body), client), client))
+    }
+
+  const entryRoutes = routesOf(ENTRY_OPERATIONS, {
+    async authenticate(req, res) {
+      const client = clientOf(req, res)
+      const body = parse(primaryBody, req.body)
+      const step = hasState(body) ? steps.state(body, client) : steps.start(body, client)
+      present(res, await runStep(step, client))
+    },
+    async introspect(req, res) {
+      const client = clientOf(req, res)
+      present(res, await runStep(steps.state(parse(stateBody, req.body), client), client))
+    },
+    recoverPassword: recover('PASSWORD'),
+    unlockAccount: recover('UNLOCK'),
+    async redeemRecoveryToken(req, res) {
+      const client = clientOf(req, res)
+      present(res, await runStep(steps.redeem(parse(recoveryTokenBody, req.body), client), client))
     },
   })
-
-  return [
-    {
-      method: 'POST',
-      path: '/api/v1/authn',
-      async handle(req, res) {
-        const client = clientOf(req, res)
-        const body = parse(primaryBody, req.body)
-        const step = hasState(body) ? steps.state(body, client) : steps.start(body, client)
-        present(res, await runStep(step, client))
-      },
+  const offeredRoutes = routesOf(OFFERED_OPERATIONS, {
+    async listSecurityQuestions(req, res) {
+      present(res, await fetchOffered.questions(inOneSpelling(req.path), clientOf(req, res)))
     },
-    {
-      method: 'POST',
-      path: '/api/v1/authn/introspect',
-      async handle(req, res) {
-        const client = clientOf(req, res)
-        present(res, await runStep(steps.state(parse(stateBody, req.body), client), client))
-      },
+    async getEnrolmentPicture(req, res) {
+      const answer = await fetchOffered.picture(inOneSpelling(req.path), clientOf(req, res))
+      if (answer.kind !== 'picture') return present(res, answer)
+      res.set('Cross-Origin-Resource-Policy', 'same-site').type(answer.type).send(answer.bytes)
     },
-    recoveryRoute('PASSWORD', '/api/v1/authn/recovery/password'),
-    recoveryRoute('UNLOCK', '/api/v1/authn/recovery/unlock'),
-    {
-      method: 'POST',
-      path: '/api/v1/authn/recovery/token',
-      async handle(req, res) {
-        const client = clientOf(req, res)
-        present(res, await runStep(steps.redeem(parse(recoveryTokenBody, req.body), client), client))
-      },
-    },
-    ...OPERATIONS.map(stepRoute),
-    {
-      method: 'GET',
-      path: '/api/v1/users/:uid/factors/questions',
-      async handle(req, res) {
-        present(res, await fetchOffered.questions(inOneSpelling(req.path), clientOf(req, res)))
-      },
-    },
-    {
-      method: 'GET',
-      path: '/api/v1/users/:uid/factors/:id/qr/:token',
-      getFrom: 'same-site', // an <img> names no origin
-      async handle(req, res) {
-        const answer = await fetchOffered.picture(inOneSpelling(req.path), clientOf(req, res))
-        if (answer.kind !== 'picture') return present(res, answer)
-        res.set('Cross-Origin-Resource-Policy', 'same-site').type(answer.type).send(answer.bytes)
-      },
-    },
-  ]
+  })
+  return [...entryRoutes, ...OPERATIONS.map(stepRoute), ...offeredRoutes]
 }
 
 function hasState(body: PrimaryBody): body is PrimaryBody & { stateToken: string } {
   return body.stateToken !== undefined
-}
-
-/** Only the flags that this operation knows; another parameter is left out. */
-function flagsOf(operation: Operation, req: Request): QueryFlags {
-  return parse(queryFlags, Object.fromEntries(operation.query.map((name) => [name, req.query[name]])))
 }
 
 function paramsOf(req: Request): Record<string, string> {

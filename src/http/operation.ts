@@ -1,12 +1,15 @@
 import type { z } from 'zod'
 import type { ErrorCode } from './error-object.ts'
+import type { LoadKind } from './load-shedding.ts'
 import type { Route } from './routes.ts'
 
 /**
  * One operation of the public API, declared once: its route, and what the OpenAPI document says about it. The request is
  * parsed with the schemas that stand here. `routesOf` adds the handlers; `openapi.ts` adds what all operations share.
  */
-export interface Operation extends Omit<Route, 'handle'> {
+export interface Operation extends Omit<Route, 'handle' | 'loadKind'> {
+  /** The requests that it shares its capacity with. */
+  readonly loadKind: LoadKind
   readonly tag: 'Sign-in' | 'Recovery' | 'Factors' | 'Redirects' | 'Session' | 'Access'
   readonly summary: string
   readonly description?: string

@@ -1,5 +1,13 @@
-import type { z } from 'zod'
+import { z } from 'zod'
+import {
+  type Operation as ApiOperation,
+  type ErrorsByStatus,
+  json,
+  type Operations,
+  RATE_LIMIT_HEADERS,
+} from '../../http/operation.ts'
 import type { BodyEncoding } from '../../http/request-body.ts'
+import { cancelResponse, emptyResponse, paramsOf, transactionResponse } from './response-schemas.ts'
 import {
   activateBody,
   answerBody,
@@ -7,7 +15,7 @@ import {
   duoCallbackBody,
   enrollBody,
   enrollResendBody,
-  type QueryFlag,
+  queryFlags,
   recoveryCodeBody,
   resetPasswordBody,
   sendLinkBody,
@@ -16,93 +24,181 @@ import {
 } from './schemas.ts'
 import { MAX_CONCURRENT } from './step.ts'
 
-/** A step inside a transaction: its body bears the handle. The path is ours and the upstream's alike. */
-export interface Operation {
+/** A step inside a transaction: its body has the handle. Its path is Okta's own. */
+export interface Operation extends ApiOperation {
+  /** In metrics and audit events. */
   readonly name: string
-  readonly path: string
   readonly body: z.ZodType<{ stateToken: string } & Record<string, unknown>>
-  /** How the body arrives, and how it goes upstream. */
+  /** Of the request, and of the call to Okta. */
   readonly encoding: BodyEncoding
-  /** Query parameters that pass on. */
-  readonly query: readonly QueryFlag[]
-  /** `offered`: refused unless the upstream has offered it in this transaction. */
+  /** Parameters that are passed on. */
+  readonly query: z.ZodObject
+  /** `offered`: refused unless Okta has offered it in this transaction. */
   readonly allowed: 'offered' | 'always'
-  /** What it proves when the upstream accepts it. */
+  /** What it proves if Okta accepts it. */
   readonly proves: 'password' | 'new-password' | 'factor' | undefined
-  /** Sent without a field of its own it asks how things stand: the poll of a push. */
+  /** Without a field of its own, it polls: a push, for example. */
   readonly polls: boolean
-  /** While it runs, so many requests of its transaction may run, this one included. */
+  /** How many requests of its transaction may run while it runs, this one included. */
   readonly maxConcurrent: number
 }
 
+/** What a step can be refused with, by the broker or by Okta. */
+export const STEP_ERRORS = {
+  400: ['E0000001', 'E0000003'],
+  401: ['E0000004', 'E0000011'],
+  403: ['E0000014', 'E0000068', 'E0000069', 'E0000079', 'E0000087'],
+  404: ['E0000007'],
+  429: ['E0000047', 'E0000109', 'E0000133'],
+  502: ['E0000009'],
+  504: ['E0000009'],
+} as const satisfies ErrorsByStatus
+
+export const STEP = {
+  loadKind: 'sign_in',
+  cookies: { device: 'required', session: 'used' },
+  headers: ['Accept-Language', 'X-Device-Fingerprint'],
+  responses: {
+    200: json('The state of the sign-in', transactionResponse, ['Set-Cookie', ...RATE_LIMIT_HEADERS]),
+  },
+  errors: STEP_ERRORS,
+  passesErrorsOn: true,
+} as const satisfies Partial<ApiOperation>
+
 const API = '/api/v1/authn'
 const FACTOR = `${API}/factors/:id`
-/** A push factor is activated at a second path too: its links by mail and text message, and anew after a time-out. */
+/** The second path of a push factor's activation: its links by email and text message, and a new start after a time-out. */
 const USER_FACTOR = '/api/v1/users/:uid/factors/:id'
 
-export const OPERATIONS: readonly Operation[] = [
-  step('cancel', `${API}/cancel`, { allowed: 'always' }),
-  step('previous', `${API}/previous`, { allowed: 'always' }),
-  step('skip', `${API}/skip`),
-  step('change_password', `${API}/credentials/change_password`, {
+const RECOVERY = { tag: 'Recovery', loadKind: 'recovery' } as const
+const REVOKES = 'With `revokeSessions`, every other session of the user ends, here and at Okta.'
+const UPDATE_PHONE = queryFlags.pick({ updatePhone: true })
+const VERIFY_FLAGS = queryFlags.pick({ rememberDevice: true, autoPush: true })
+
+const ACTIVATE = { body: activateBody, query: UPDATE_PHONE, polls: true } as const
+const SEND_LINK = { body: sendLinkBody, query: UPDATE_PHONE } as const
+
+/** By operation id. */
+export const STEP_OPERATIONS = {
+  cancel: step('cancel', `${API}/cancel`, {
+    tag: 'Sign-in',
+    summary: 'Cancel the sign-in',
+    allowed: 'always',
+    responses: {
+      200: json('The sign-in is cancelled', cancelResponse, ['Set-Cookie', ...RATE_LIMIT_HEADERS]),
+    },
+  }),
+  previous: step('previous', `${API}/previous`, {
+    tag: 'Sign-in',
+    summary: 'Go back one step',
+    allowed: 'always',
+  }),
+  skip: step('skip', `${API}/skip`, { tag: 'Sign-in', summary: 'Skip an optional step' }),
+  changePassword: step('change_password', `${API}/credentials/change_password`, {
+    tag: 'Sign-in',
+    summary: 'Change an expired or expiring password',
+    description: REVOKES,
     body: changePasswordBody,
     proves: 'password',
   }),
-  step('reset_password', `${API}/credentials/reset_password`, {
+  resetPassword: step('reset_password', `${API}/credentials/reset_password`, {
+    tag: 'Recovery',
+    summary: 'Choose a new password',
+    description: REVOKES,
     body: resetPasswordBody,
     proves: 'new-password',
   }),
-  step('recovery_answer', `${API}/recovery/answer`, { body: answerBody }),
+  answerRecoveryQuestion: step('recovery_answer', `${API}/recovery/answer`, {
+    ...RECOVERY,
+    summary: 'Answer the recovery question',
+    body: answerBody,
+  }),
   // answered late on purpose, and anybody can begin a recovery: each request that waits occupies a place
-  step('recovery_verify', `${API}/recovery/factors/:type/verify`, {
+  verifyRecoveryFactor: step('recovery_verify', `${API}/recovery/factors/:type/verify`, {
+    ...RECOVERY,
+    summary: 'Verify the code that was sent by text message or call',
     body: recoveryCodeBody,
     maxConcurrent: 2,
   }),
-  step('recovery_resend', `${API}/recovery/factors/:type/resend`, { maxConcurrent: 2 }),
-  step('enroll', `${API}/factors`, { body: enrollBody, query: ['updatePhone'] }),
-  step('verify', `${FACTOR}/verify`, {
+  resendRecoveryFactor: step('recovery_resend', `${API}/recovery/factors/:type/resend`, {
+    ...RECOVERY,
+    summary: 'Resend the code',
+    maxConcurrent: 2,
+  }),
+  enrollFactor: step('enroll', `${API}/factors`, {
+    summary: 'Enrol a factor',
+    body: enrollBody,
+    query: UPDATE_PHONE,
+  }),
+  verifyFactor: step('verify', `${FACTOR}/verify`, {
+    summary: 'Verify a factor: choose it, send its code or answer, poll a push',
     body: verifyBody,
-    query: ['rememberDevice', 'autoPush'],
+    query: VERIFY_FLAGS,
     proves: 'factor',
     polls: true,
   }),
-  step('resend', `${FACTOR}/verify/resend`, { query: ['rememberDevice', 'autoPush'] }),
-  step('activate', `${FACTOR}/lifecycle/activate`, {
-    body: activateBody,
-    query: ['updatePhone'],
+  resendChallenge: step('resend', `${FACTOR}/verify/resend`, {
+    summary: 'Resend the challenge',
+    query: VERIFY_FLAGS,
+  }),
+  activateFactor: step('activate', `${FACTOR}/lifecycle/activate`, {
+    summary: 'Activate an enrolled factor',
+    ...ACTIVATE,
+  }),
+  pollActivation: step('activate_poll', `${FACTOR}/lifecycle/activate/poll`, {
+    summary: 'Poll the activation',
+    query: UPDATE_PHONE,
     polls: true,
   }),
-  step('activate_poll', `${FACTOR}/lifecycle/activate/poll`, { query: ['updatePhone'], polls: true }),
-  // the sign-in widget posts what Duo's frame gave it, then it polls: the answer to the form itself says nothing
-  step('duo_callback', `${FACTOR}/lifecycle/duoCallback`, { body: duoCallbackBody, encoding: 'form' }),
-  step('activate_resend', `${FACTOR}/lifecycle/resend`, { body: enrollResendBody, query: ['updatePhone'] }),
-  step('activate_email', `${FACTOR}/lifecycle/activate/email`, {
-    body: sendLinkBody,
-    query: ['updatePhone'],
+  // the sign-in widget posts the response of Duo's frame and then polls: the response to the form itself is empty
+  completeDuo: step('duo_callback', `${FACTOR}/lifecycle/duoCallback`, {
+    summary: 'Submit the signed response of the Duo frame',
+    description:
+      'A form, not JSON: the link `complete` of a Duo factor. The response is empty; poll the link `next` afterwards.',
+    body: duoCallbackBody,
+    encoding: 'form',
+    responses: { 200: json('Accepted', emptyResponse, RATE_LIMIT_HEADERS) },
   }),
-  step('activate_sms', `${FACTOR}/lifecycle/activate/sms`, { body: sendLinkBody, query: ['updatePhone'] }),
-  step('activate', `${USER_FACTOR}/lifecycle/activate`, {
-    body: activateBody,
-    query: ['updatePhone'],
-    polls: true,
+  resendActivation: step('activate_resend', `${FACTOR}/lifecycle/resend`, {
+    summary: 'Resend the activation code',
+    body: enrollResendBody,
+    query: UPDATE_PHONE,
   }),
-  step('activate_email', `${USER_FACTOR}/lifecycle/activate/email`, {
-    body: sendLinkBody,
-    query: ['updatePhone'],
+  mailActivationLink: step('activate_email', `${FACTOR}/lifecycle/activate/email`, {
+    summary: 'Send the activation link by email',
+    ...SEND_LINK,
   }),
-  step('activate_sms', `${USER_FACTOR}/lifecycle/activate/sms`, {
-    body: sendLinkBody,
-    query: ['updatePhone'],
+  textActivationLink: step('activate_sms', `${FACTOR}/lifecycle/activate/sms`, {
+    summary: 'Send the activation link by text message',
+    ...SEND_LINK,
   }),
-]
+  activateUserFactor: step('activate', `${USER_FACTOR}/lifecycle/activate`, {
+    summary: 'Activate a factor, at the other path that links may have',
+    ...ACTIVATE,
+  }),
+  mailUserActivationLink: step('activate_email', `${USER_FACTOR}/lifecycle/activate/email`, {
+    summary: 'Send the activation link by email, at the other path that links may have',
+    ...SEND_LINK,
+  }),
+  textUserActivationLink: step('activate_sms', `${USER_FACTOR}/lifecycle/activate/sms`, {
+    summary: 'Send the activation link by text message, at the other path that links may have',
+    ...SEND_LINK,
+  }),
+} satisfies Operations
 
-function step(name: string, path: string, rest: Partial<Operation> = {}): Operation {
+export const OPERATIONS: readonly Operation[] = Object.values(STEP_OPERATIONS)
+
+function step(name: string, path: string, rest: Partial<Operation> & { summary: string }): Operation {
   return {
+    ...STEP,
+    method: 'POST',
+    tag: 'Factors',
     name,
     path,
+    params: paramsOf(path),
+    query: z.object({}),
     body: stateBody,
     encoding: 'json',
-    query: [],
     allowed: 'offered',
     proves: undefined,
     polls: false,
@@ -111,7 +207,7 @@ function step(name: string, path: string, rest: Partial<Operation> = {}): Operat
   }
 }
 
-/** The upstream's path of a step: our template with the path's own ids, each one encoded segment. */
+/** The path at Okta: the template with the ids of the request's path, each encoded as one segment. */
 export function upstreamPath(operation: Operation, params: Readonly<Record<string, string>>): string {
   return operation.path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
 }

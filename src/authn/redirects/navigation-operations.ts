@@ -1,9 +1,11 @@
 import { z } from 'zod'
-import type { Operation, Operations } from '../http/operation.ts'
-import { pathParams } from './answer-schemas.ts'
+import type { Operation, Operations } from '../../http/operation.ts'
 
 const PAGE = {
   method: 'GET',
+  withoutHead: true, // HEAD must not use up what works once
+  getFrom: 'any-site', // a navigation, as the route asserts
+  loadKind: 'sign_in',
   tag: 'Redirects',
   cookies: { device: 'required' },
   showsErrorPages: true,
@@ -53,10 +55,13 @@ export const NAVIGATION_OPERATIONS = {
     ...OFFERED,
     path: '/sso/idps/:id',
     params: z.object({
-      id: pathParams.id.meta({
-        description: 'The identity provider’s id, as a link has it.',
-        examples: ['0oaExampleProvider1'],
-      }),
+      id: z
+        .string()
+        .min(1)
+        .meta({
+          description: 'The identity provider’s id, as a link has it.',
+          examples: ['0oaExampleProvider1'],
+        }),
     }),
   },
   handOverSession: {

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /**
- * What the routes of this room answer. The upstream's answers pass on with all that is in them, so a schema demands
- * only what the broker itself sees to, and names what clients go by.
+ * Responses to a browser. Okta's own objects are passed on with all their members, so a schema requires only what the broker ensures, and
+ * names what clients use.
  */
 const link = z
   .looseObject({
@@ -29,7 +29,7 @@ const handle = z
     description: 'A handle, useless without the device cookie of the browser that received it.',
   })
 
-/** Never in an answer, whatever the upstream does. */
+/** Never in a response, whatever Okta sends. */
 const never = z
   .never()
   .optional()
@@ -97,8 +97,7 @@ const transactionFields = {
   _links: links.optional(),
 }
 
-/** Where a sign-in stands. */
-export const transactionAnswer = z
+export const transactionResponse = z
   .looseObject({
     status: z
       .string()
@@ -128,16 +127,15 @@ export const transactionAnswer = z
     description: 'The authentication transaction object, without the upstream’s tokens.',
   })
 
-/** A cancelled sign-in has no status any more. */
-export const cancelAnswer = z
+/** A cancelled sign-in has no status. */
+export const cancelResponse = z
   .looseObject({ status: z.unknown().optional(), ...transactionFields })
   .meta({ id: 'CancelledTransaction' })
 
-/** A form says nothing of where the sign-in stands. */
-export const formAnswer = z.strictObject({}).meta({ id: 'Empty' })
+export const emptyResponse = z.strictObject({}).meta({ id: 'Empty' })
 
-/** Known and unknown people get the same; nothing of the upstream's own answer is in it (DESIGN §4). */
-export const recoveryAnswer = z
+/** The same for known and unknown users, made from a template (DESIGN §4). */
+export const recoveryResponse = z
   .strictObject({
     status: z.literal('RECOVERY_CHALLENGE'),
     stateToken: handle
@@ -152,12 +150,12 @@ export const recoveryAnswer = z
   })
   .meta({ id: 'RecoveryStarted' })
 
-export const questionsAnswer = z
+export const questionsResponse = z
   .array(z.looseObject({ question: z.string(), questionText: z.string() }))
   .meta({ id: 'SecurityQuestions' })
 
-/** What the segments of this room's paths are. */
-export const pathParams = {
+/** The segments of the paths, by their names. */
+const pathParams = {
   id: z
     .string()
     .min(1)
@@ -178,3 +176,9 @@ export const pathParams = {
     examples: ['00example_handle_not_a_secret_000000000000000'],
   }),
 } as const
+
+/** Those of a path such as `/factors/:id`. */
+export function paramsOf(path: string): z.ZodObject {
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name)
+  return z.object(Object.fromEntries(Object.entries(pathParams).filter(([name]) => names.includes(name))))
+}

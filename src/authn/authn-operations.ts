@@ -1,0 +1,102 @@
+import { z } from 'zod'
+import { json, type Operation, type Operations, RATE_LIMIT_HEADERS } from '../http/operation.ts'
+import { STEP, STEP_ERRORS, STEP_OPERATIONS } from './sign-in/operations.ts'
+import { paramsOf, questionsResponse, recoveryResponse } from './sign-in/response-schemas.ts'
+import { primaryBody, recoveryBody, recoveryTokenBody, stateBody } from './sign-in/schemas.ts'
+
+/** An operation that begins a sign-in needs no device cookie: it sets one. */
+const BEGINNING = { ...STEP, method: 'POST', cookies: { device: 'used', session: 'used' } } as const
+
+const RECOVERY = { ...BEGINNING, tag: 'Recovery', loadKind: 'recovery' } as const
+
+const RECOVERY_START = {
+  ...RECOVERY,
+  body: recoveryBody,
+  responses: {
+    200: json('The same for known and unknown users', recoveryResponse, [
+      'Set-Cookie',
+      ...RATE_LIMIT_HEADERS,
+    ]),
+  },
+} as const satisfies Partial<Operation>
+
+const { 404: notFound, 429: limited, 502: failed, 504: late } = STEP_ERRORS
+/** A link of a response, fetched with GET: it has no body and proves nothing. */
+const OFFERED = {
+  ...STEP,
+  method: 'GET',
+  tag: 'Factors',
+  description: 'Only where this device was offered the link.',
+  errors: { 403: ['E0000079'], 404: notFound, 429: limited, 502: failed, 504: late },
+} as const satisfies Partial<Operation>
+
+const QUESTIONS = '/api/v1/users/:uid/factors/questions'
+const QR_IMAGE = '/api/v1/users/:uid/factors/:id/qr/:token'
+const IMAGES = Object.fromEntries(
+  ['png', 'jpeg', 'gif', 'webp'].map((type) => [
+    `image/${type}`,
+    z.unknown().meta({ override: { contentMediaType: 'image/*' } }),
+  ]),
+)
+
+/** Operations that begin a sign-in or get its state. */
+export const ENTRY_OPERATIONS = {
+  authenticate: {
+    ...BEGINNING,
+    path: '/api/v1/authn',
+    tag: 'Sign-in',
+    summary: 'Begin a sign-in, get its state, or step up',
+    description:
+      'Username and password, or an activation token, begin a sign-in. A handle alone gets its state. A handle with both credentials steps up. `context` is accepted and not used: the device token comes from the cookie.',
+    body: primaryBody,
+  },
+  introspect: {
+    ...STEP,
+    method: 'POST',
+    path: '/api/v1/authn/introspect',
+    tag: 'Sign-in',
+    summary: 'Get the state of a sign-in',
+    body: stateBody,
+  },
+  recoverPassword: {
+    ...RECOVERY_START,
+    path: '/api/v1/authn/recovery/password',
+    summary: 'Forgotten password',
+  },
+  unlockAccount: {
+    ...RECOVERY_START,
+    path: '/api/v1/authn/recovery/unlock',
+    summary: 'Unlock a locked account',
+  },
+  redeemRecoveryToken: {
+    ...RECOVERY,
+    path: '/api/v1/authn/recovery/token',
+    summary: 'Continue with the token of a recovery email',
+    body: recoveryTokenBody,
+  },
+} as const satisfies Operations
+
+/** GET requests for links that a response has offered. */
+export const OFFERED_OPERATIONS = {
+  listSecurityQuestions: {
+    ...OFFERED,
+    path: QUESTIONS,
+    summary: 'Security questions to choose from',
+    params: paramsOf(QUESTIONS),
+    responses: { 200: json('The questions', questionsResponse) },
+  },
+  getEnrolmentPicture: {
+    ...OFFERED,
+    path: QR_IMAGE,
+    getFrom: 'same-site', // an <img> names no origin
+    summary: 'The QR image to scan when a factor is set up',
+    params: paramsOf(QR_IMAGE),
+    responses: { 200: { description: 'The image', content: IMAGES } },
+  },
+} as const satisfies Operations
+
+export const AUTHN_OPERATIONS: Operations = {
+  ...ENTRY_OPERATIONS,
+  ...STEP_OPERATIONS,
+  ...OFFERED_OPERATIONS,
+}
