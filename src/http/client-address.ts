@@ -22,18 +22,15 @@ export function trustProxies(cidrs: readonly string[]): TrustedProxies {
 
 const MAX_REMEMBERED = 5000
 
-function isWithin(ranges: readonly [ipaddr.IPv4 | ipaddr.IPv6, number][], address: string): boolean {
-  const parsed = ipaddr.isValid(address) ? ipaddr.process(address) : undefined
-  return (
-    parsed !== undefined &&
-    ranges.some(([net, bits]) => net.kind() === parsed.kind() && parsed.match(net, bits))
-  )
+function isWithin(ranges: [ipaddr.IPv4 | ipaddr.IPv6, number][], address: string): boolean {
+  return ipaddr.isValid(address) && ipaddr.subnetMatch(ipaddr.process(address), { ranges }, '') === 'ranges'
 }
 
 export interface ClientAddress {
-  /** The client's; the proxy's where `problem` says that the client's is not known. */
+  /** The client's one clean address: for the upstream, the limits and the logs. */
   readonly address: string
-  readonly problem: AddressProblem | undefined
+  /** Why `address` is the proxy's instead; such a request is refused. */
+  readonly addressProblem?: AddressProblem
 }
 
 /** What is wrong with the `X-Forwarded-For` of a trusted proxy. */
@@ -49,16 +46,16 @@ export type AddressProblem = 'missing' | 'unreadable'
  */
 export function clientAddress(req: IncomingMessage, isTrusted: TrustedProxies): ClientAddress {
   const proxy = socketAddress(req.socket)
-  if (!isTrusted(proxy)) return { address: proxy, problem: undefined }
+  if (!isTrusted(proxy)) return { address: proxy }
   const entries = forwardedFor(req)
-  if (entries.length === 0) return { address: proxy, problem: 'missing' }
+  if (entries.length === 0) return { address: proxy, addressProblem: 'missing' }
   let address = proxy
   while (entries.length > 0 && isTrusted(address)) {
     const next = cleanAddress(entries.pop() ?? '')
-    if (next === undefined) return { address: proxy, problem: 'unreadable' }
+    if (next === undefined) return { address: proxy, addressProblem: 'unreadable' }
     address = next
   }
-  return { address, problem: undefined }
+  return { address }
 }
 
 /** The peer of the connection: the proxy, if there is one. */

@@ -5,18 +5,19 @@ import { invalidField } from '../errors.ts'
 import { createLogThrottle, type LogThrottleOptions } from '../observability/log-throttle.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { type AddressProblem, clientAddress, type TrustedProxies } from './client-address.ts'
+import {
+  type AddressProblem,
+  type ClientAddress,
+  clientAddress,
+  type TrustedProxies,
+} from './client-address.ts'
 
 /** What is known of a request before it is routed. */
-export interface RequestContext {
+export interface RequestContext extends ClientAddress {
   /** In `X-Request-Id`, in the `errorId` of our own errors and in every log line of the request. */
   readonly requestId: string
   /** W3C trace id, if a trusted proxy sent a well-formed `traceparent`. */
   readonly traceId?: string | undefined
-  /** The client's one clean address: for the upstream, the limits and the logs. */
-  readonly address: string
-  /** Why `address` is the proxy's instead; such a request is refused. */
-  readonly addressProblem?: AddressProblem | undefined
   /** The path of its route, for logs and metrics; undefined unless it is routed. */
   route?: string
   /** Of the error that it is answered with. */
@@ -98,12 +99,10 @@ function contextFrom(
 ): RequestContext {
   const idIn = (value: unknown, form: RegExp) =>
     isFromProxy && typeof value === 'string' && form.test(value) ? value : undefined
-  const { address, problem } = clientAddress(req, isTrustedProxy)
   return {
     requestId: idIn(req.headers['x-request-id'], REQUEST_ID) ?? uuid(),
     traceId: idIn(req.headers.traceparent, TRACEPARENT)?.slice(3, 35),
-    address,
-    addressProblem: problem,
+    ...clientAddress(req, isTrustedProxy),
   }
 }
 

@@ -58,7 +58,7 @@ describe('who may say', () => {
 
 describe('the client’s address is unknown', () => {
   test.each([undefined, '', ' ', '\t'])('if a trusted proxy sends no entry: %j', (header) => {
-    expect(found(EDGE, header, TRUSTED)).toEqual({ address: EDGE, problem: 'missing' })
+    expect(found(EDGE, header, TRUSTED)).toEqual({ address: EDGE, addressProblem: 'missing' })
   })
 
   describe('if a trusted proxy wrote an entry that is not an address', () => {
@@ -92,7 +92,7 @@ describe('the client’s address is unknown', () => {
       '１９８.51.100.1',
       'a'.repeat(10_000),
     ])('%j', (header) => {
-      const unknown = { address: EDGE, problem: 'unreadable' }
+      const unknown = { address: EDGE, addressProblem: 'unreadable' }
       expect(found(EDGE, header, TRUSTED)).toEqual(unknown)
       expect(found(EDGE, `6.6.6.6, ${header}`, TRUSTED)).toEqual(unknown)
       expect(found(INNER, `6.6.6.6, ${header}, ${EDGE}`, TRUSTED)).toEqual({ ...unknown, address: INNER })
@@ -167,10 +167,13 @@ test('whatever is sent, the address is the socket’s or one that only trusted h
   const isProxy = (text: string) => /^10\.0\.0\.\d+$/.test(text)
   fc.assert(
     fc.property(ip, fc.array(entry, { maxLength: 8 }), (socketAddress, entries) => {
-      const { address, problem } = clientAddress(requestFrom(socketAddress, entries.join(',')), isTrusted)
+      const { address, addressProblem } = clientAddress(
+        requestFrom(socketAddress, entries.join(',')),
+        isTrusted,
+      )
       expect(isIP(address)).toBeGreaterThan(0)
       const proxy = addressOf(socketAddress, undefined)
-      if (problem !== undefined) {
+      if (addressProblem !== undefined) {
         expect([address, isProxy(proxy)]).toEqual([proxy, true])
         return
       }
@@ -179,7 +182,7 @@ test('whatever is sent, the address is the socket’s or one that only trusted h
       let believed = proxy
       while (isProxy(believed) && hops.length > 0) {
         const next = found(EDGE, hops.pop()?.trim(), [`${EDGE}/32`]) // one entry alone, in its clean form
-        expect(next.problem).toBeUndefined()
+        expect(next.addressProblem).toBeUndefined()
         believed = next.address
       }
       expect(address).toBe(believed)
