@@ -25,7 +25,7 @@ export function port(text: string): number {
  * One entry of `TRUST_PROXY` as a CIDR. An entry that trusts every address is refused: any client could then forge the address that
  * limits, logs and the upstream use.
  */
-export function trustedProxy(text: string): string {
+function trustedProxy(text: string): string {
   if (/^(\*|true|yes|on|all)$/i.test(text)) {
     throw new Refusal('must name the proxies: trusting everybody lets anybody forge the client address')
   }
