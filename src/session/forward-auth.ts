@@ -6,7 +6,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
-/** Where a proxy in front of an application asks who is signed in (DESIGN §2). */
+/** A proxy in front of an application sends its sub-requests here (DESIGN §2). */
 export const FORWARD_AUTH = '/forward-auth'
 
 /** What a proxy hands on to the application, and must take away from what the client sent. */
@@ -32,10 +32,7 @@ export const FORWARD_AUTH_OPERATIONS = {
   },
 } as const satisfies Operations
 
-/**
- * 200 and who it is, or 401: for a proxy's sub-request, and never with a body. It reads the session once and keeps it
- * alive. What the request itself says in `X-Auth-Request-*` is not looked at.
- */
+/** 200 with the user in headers, or 401. It extends the session. Headers of the request in `X-Auth-Request-*` are ignored. */
 export function createForwardAuthRoutes(sessions: Pick<Sessions, 'require'>): Route[] {
   return routesOf(FORWARD_AUTH_OPERATIONS, {
     async forwardAuth(req, res) {
@@ -44,7 +41,7 @@ export function createForwardAuthRoutes(sessions: Pick<Sessions, 'require'>): Ro
   })
 }
 
-export function identityHeaders({ userId, login, publicId }: Session): IdentityHeaders {
+function identityHeaders({ userId, login, publicId }: Session): IdentityHeaders {
   return {
     'X-Auth-Request-User': percentEncoded(userId),
     'X-Auth-Request-Preferred-Username': percentEncoded(login),

@@ -69,7 +69,7 @@ export function newSessionId(): string {
 export class SessionEnded extends Error {}
 
 /** The session as express-session holds it, in `req.session.stored`. */
-export class StoredSession implements IdentifiedSession {
+class StoredSession implements IdentifiedSession {
   readonly id: string
   /** The Redis key that it was read from. */
   readonly key: string
