@@ -104,8 +104,8 @@ const CASES: Case[] = [
   ['LOGIN_DOMAINS', '@example.com', 'without the @'],
   ['LOGIN_DOMAINS', 'exa mple.com', 'must be a domain'],
   ['LOGIN_DOMAINS', '-example.com', 'must be a domain'],
-  ['HIDDEN_FACTORS', 'questions', 'must be question or sms or'],
-  ['HIDDEN_FACTORS', 'sms,Push', 'entry 2 must be question or sms or'],
+  ['HIDDEN_FACTORS', 'questions', 'must be password or question or'],
+  ['HIDDEN_FACTORS', 'sms,Push', 'entry 2 must be password or question or'],
 
   ['PAM_BASE_URL', 'http://team.pam.example', 'plain http only on loopback', PAM],
   ['PAM_BASE_URL', 'https://gateway.example/pam?x=1', 'no query and no fragment', PAM],
