@@ -83,6 +83,8 @@ const PURE = [
   'src/authn/transaction/answer.ts',
   'src/authn/transaction/enrolment.ts',
   'src/authn/transaction/offered-steps.ts',
+  'src/authn/transaction/proof.ts',
+  'src/authn/transaction/lifetime.ts',
   'src/authn/sanitize/links.ts',
   'src/authn/sanitize/tokens.ts',
   'src/pam/roles.ts',
@@ -325,6 +327,7 @@ describe('a made-up violation is found', () => {
       'src/authn/broker.ts',
       'src/authn/sanitize/links.ts',
       'src/authn/throttling/throttling.ts',
+      'src/authn/coalescing/step-locks.ts',
       'src/session/session.ts',
       'src/store/store.ts',
       'src/http/routes.ts',
@@ -376,8 +379,8 @@ describe('a made-up violation is found', () => {
     [
       'a subfolder beside another one',
       'src/authn/redirects/x.ts',
-      `import { a } from '../throttling/throttling.ts'`,
-      'authn/redirects must not import authn/throttling',
+      `import { a } from '../coalescing/step-locks.ts'`,
+      'authn/redirects must not import authn/coalescing',
     ],
     [
       'a subfolder that knows what puts it together',

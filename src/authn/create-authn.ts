@@ -16,17 +16,16 @@ import type { UpstreamClient } from '../upstream/upstream-client.ts'
 import { StepAudit } from './audit.ts'
 import { createClientOf, type DeviceCookie } from './browser/client.ts'
 import { createCoalescing } from './coalescing/coalescing.ts'
-import { createStepLocks } from './coalescing/step-locks.ts'
+import { StepLocks } from './coalescing/step-locks.ts'
 import { createRecovery } from './recovery/recovery.ts'
-import { createHandOver, type RedirectPrefix } from './redirects/hand-over.ts'
-import { createImportedTokens } from './redirects/imported-tokens.ts'
 import type { NavigationRoutesParts } from './redirects/navigation-routes.ts'
-import { createStepUp } from './redirects/step-up.ts'
+import type { RedirectPrefix } from './redirects/redirect-target.ts'
+import { SsoTokens } from './redirects/sso-tokens.ts'
+import { StepUp } from './redirects/step-up.ts'
 import type { AuthnRoutesParts } from './routes.ts'
 import { createSanitizer } from './sanitize/sanitize.ts'
 import { createCommits } from './sign-in/commit.ts'
 import { createFetchOffered } from './sign-in/fetch-offered.ts'
-import { createIssueSession } from './sign-in/issue-session.ts'
 import { createEndOtherSessions } from './sign-in/other-sessions.ts'
 import { redirectStep } from './sign-in/redirect-step.ts'
 import { createRunStep } from './sign-in/run-step.ts'
@@ -152,7 +151,7 @@ export function createAuthn(parts: AuthnParts): Authn {
     metrics,
     now,
   })
-  const locks = createStepLocks({
+  const locks = new StepLocks({
     store,
     seal: seal('shared-answer'),
     transactions,
@@ -205,7 +204,7 @@ export function createAuthn(parts: AuthnParts): Authn {
     log,
     metrics,
   })
-  const handOver = createHandOver({
+  const ssoTokens = new SsoTokens({
     allowed: parts.ssoRedirects,
     upstreamOrigin: parts.baseUrl,
     store,
@@ -214,10 +213,7 @@ export function createAuthn(parts: AuthnParts): Authn {
     sessions,
     audit,
     log,
-    onUnreadable() {
-      metrics.unreadableRecords.inc({ kind: 'sso' })
-      log.warn('unreadable_record', { name: 'sso' })
-    },
+    metrics,
   })
   const takeStep = createTakeStep({
     upstream,
@@ -230,7 +226,8 @@ export function createAuthn(parts: AuthnParts): Authn {
       log,
       now,
     }),
-    issueSession: createIssueSession({ sessions, handOver, throttling, audit }),
+    ssoTokens,
+    throttling,
     offeredResources,
     audit,
     callLimit,
@@ -289,19 +286,16 @@ export function createAuthn(parts: AuthnParts): Authn {
     sanitizer,
     maxPictureBytes: figures.maxPictureBytes,
   })
-  const stepUp = createStepUp({
-    enabled: parts.stepUp,
+  const stepUp = new StepUp({
+    isEnabled: parts.stepUp,
     signInUrl: parts.signInUrl,
     store,
     transactions,
-    importedTokens: createImportedTokens({
-      store,
-      names: signer('imported-token-names'),
-      ttlMs: lifetime.maxMs + MINUTE_MS, // the clocks of two replicas need not agree
-    }),
-    perAddress: createLimiter({ store, name: 'step_up', figures: limits.stepUpPerAddress }),
-    names: limitNames,
+    limiter: createLimiter({ store, name: 'step_up', figures: limits.stepUpPerAddress }),
+    addressNames: limitNames,
+    tokenNames: signer('imported-token-names'),
     ttlMs: lifetime.defaultMs,
+    indexMs: lifetime.maxMs + MINUTE_MS, // the clocks of two replicas need not agree
     audit,
     metrics,
     now,
@@ -315,7 +309,7 @@ export function createAuthn(parts: AuthnParts): Authn {
         const step = redirectStep(path, typeof handle === 'string' ? handle : '', client, sessions)
         return (await runStep(step, client)).headers.Location ?? ''
       },
-      handOver,
+      ssoTokens,
       clientOf,
     },
     tokenState: upstream.tokenState,

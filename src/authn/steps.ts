@@ -5,7 +5,6 @@ import type { Client } from './browser/client.ts'
 import type { Recovery, RecoveryType } from './recovery/recovery.ts'
 import { type HiddenFactors, isHiddenStep } from './sanitize/hidden-factors.ts'
 import { type Operation, upstreamPath } from './sign-in/operations.ts'
-import { ACTIVATION_PROOF, isAwaited, mayBeAnothers, PASSWORD_PROOF, proofOf } from './sign-in/proofs.ts'
 import type { PrimaryBody, QueryFlags, RecoveryBody, RecoveryTokenBody } from './sign-in/schemas.ts'
 import { MAX_CONCURRENT, type Step, type StepPlan } from './sign-in/step.ts'
 import type { TakeStep } from './sign-in/take-step.ts'
@@ -17,8 +16,16 @@ import {
   stateStep,
 } from './sign-in/upstream-step.ts'
 import { type Attempt, attemptIn } from './throttling/attempts.ts'
+import {
+  ACTIVATION_PROOF,
+  isAwaited,
+  mayBeAnothers,
+  PASSWORD_PROOF,
+  type Proof,
+  proofOf,
+} from './transaction/proof.ts'
 import type { StepResult } from './transaction/step-result.ts'
-import { mayTake, type Proof, type Transaction } from './transaction/transaction.ts'
+import { mayTake, type Transaction } from './transaction/transaction.ts'
 
 /** Every kind of step of a sign-in, from what the browser sent. */
 export interface Steps {
@@ -190,7 +197,7 @@ async function takeOperation(
     )
   const send = (current: Transaction, deadline?: number) =>
     deps.takeStep(current, handle, operationStep(step, current, deadline), client)
-  return proofOf(operation, tried, before) === undefined
+  return proofOf(operation.proves, tried, before) === undefined
     ? send(before)
     : takeWhereAwaited({ before, handle, operation: operation.name, fields: {} }, client, deps, send)
 }

@@ -70,7 +70,7 @@ async function publicListener() {
     navigation: {
       stepUp: { take: nobody },
       follow: nobody,
-      handOver: { enabled: false, prepare: nobody, forget: nobody, redeem: nobody },
+      ssoTokens: { redeem: nobody },
       clientOf: nobody,
     },
     pamRoutes: [

@@ -11,28 +11,6 @@ import { type StepOutcome, StoredOutcome } from '../transaction/step-result.ts'
 import { pollDueInMs, type Transaction } from '../transaction/transaction.ts'
 import { type TransactionStore, transactionKey } from '../transaction/transaction-store.ts'
 
-/**
- * The step lock: one step at a time in a transaction, on all replicas. The outcome of a step is shared with identical requests
- * that wait for it on other replicas. All keys of a transaction are in one Redis Cluster slot:
- *
- *     gatehouse:lock:{<name>}              the token of the step that runs
- *     gatehouse:lock:{<name>}:<dedupKey>   how the last such step ended, sealed, for a few seconds
- */
-export interface StepLocks {
-  /** Tries once. The same command reads the transaction. */
-  acquire(request: LockRequest): Promise<StepLock>
-  /**
-   * Waits until the lock is ours, or an identical step that was under way has ended: its outcome is the one of this request too.
-   * 503 if that takes longer than `waitMs`.
-   */
-  waitForTurn(request: LockRequest, busy: StepLock): Promise<StepLock | SharedOutcome>
-  /** Writes the transaction, shares the outcome and releases the lock in one round trip; false if the lock had expired. */
-  commit(lock: StepLock, record: RecordChange, outcome: StepOutcome): Promise<boolean>
-  /** Takes back what `commit` shared, and releases the lock. */
-  rollback(lock: StepLock): Promise<void>
-  release(lock: StepLock): Promise<void>
-}
-
 export interface LockRequest {
   /** Names the transaction, the newest key first. */
   readonly names: readonly [string, ...string[]]
@@ -44,7 +22,7 @@ export interface LockRequest {
 export interface StepLock {
   readonly isOurs: boolean
   /** The token that holds the lock. */
-  readonly holder: string | undefined
+  readonly holder: string
   readonly name: string
   readonly dedupKey: string
   readonly token: string
@@ -86,11 +64,88 @@ const LAST_PAUSE_MS = 250
 const Shared = z.object({ version: z.literal(2), token: z.string(), outcome: StoredOutcome })
 type Shared = z.infer<typeof Shared>
 
-export function createStepLocks(options: StepLocksOptions): StepLocks {
-  const { store, seal, transactions, isStored, metrics, now, monotonic = () => performance.now() } = options
-  const { lockTtlMs, sharedMs, waitMs, pollEveryMs } = options
+/**
+ * The step lock: one step at a time in a transaction, on all replicas. The outcome of a step is shared with identical requests
+ * that wait for it on other replicas. All keys of a transaction are in one Redis Cluster slot:
+ *
+ *     gatehouse:lock:{<name>}              the token of the step that runs
+ *     gatehouse:lock:{<name>}:<dedupKey>   how the last such step ended, sealed, for a few seconds
+ */
+export class StepLocks {
+  readonly #options: StepLocksOptions
 
-  const acquireAt = async (name: string, { dedupKey }: LockRequest): Promise<StepLock> => {
+  constructor(options: StepLocksOptions) {
+    this.#options = options
+  }
+
+  /** Tries once. The same command reads the transaction: where it is, or if it is nowhere, under the oldest name. */
+  async acquire(request: LockRequest, nowMs = this.#options.now()): Promise<StepLock> {
+    for (const name of request.names) {
+      const lock = await this.#acquireAt(name, request)
+      const isLast = name === request.names.at(-1)
+      const dueInMs = pollDueInMs(lock.transaction, request.pollPath, nowMs, this.#options.pollEveryMs)
+      if (!lock.isOurs || ((lock.raw !== undefined || isLast) && dueInMs <= 0)) return lock
+      await this.release(lock)
+      if (dueInMs > 0) return { ...lock, isOurs: false, dueInMs }
+    }
+    throw new Error('a step needs a name to be locked by')
+  }
+
+  /**
+   * Waits until the lock is ours, or an identical step that was under way has ended: its outcome is the one of this request too.
+   * 503 if that takes longer than `waitMs`.
+   */
+  async waitForTurn(request: LockRequest, busy: StepLock): Promise<StepLock | SharedOutcome> {
+    const { waitMs, metrics, now, monotonic = () => performance.now() } = this.#options
+    const [startMs, started] = [now(), monotonic()]
+    const elapsedMs = () => monotonic() - started // the clock may jump
+    const ended = await this.#endedBefore(request, busy)
+    let lock = busy
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 1.5, LAST_PAUSE_MS)) {
+      if (elapsedMs() + lock.dueInMs > waitMs) throw stepInProgress()
+      await pause(lock.dueInMs > 0 ? lock.dueInMs : pauseMs * (1 + Math.random()))
+      lock = await this.acquire(request, startMs + elapsedMs())
+      const outcome = await this.#newOutcome(lock, ended)
+      if (outcome === undefined && lock.isOurs) return lock
+      if (lock.isOurs) await this.release(lock)
+      if (outcome !== undefined && (await this.#isComplete(outcome))) {
+        metrics.sharedAnswers.inc({ scope: 'replicas' })
+        return { outcome }
+      }
+    }
+  }
+
+  /** Writes the transaction, shares the outcome and releases the lock in one round trip; false if the lock had expired. */
+  commit(lock: StepLock, record: RecordChange, outcome: StepOutcome): Promise<boolean> {
+    const { store, seal, sharedMs } = this.#options
+    const { name, token, recordKey, raw } = lock
+    const key = sharedKey(lock)
+    const shared: Shared = { version: 2, token, outcome }
+    return store.commit({
+      lockKey: lockKey(name),
+      recordKey,
+      token,
+      expected: raw,
+      record,
+      shared: { key, value: seal.seal(JSON.stringify(shared), key), ttlMs: sharedMs },
+    })
+  }
+
+  /** Takes back what `commit` shared, and releases the lock. */
+  async rollback(lock: StepLock): Promise<void> {
+    const unshare = async () => {
+      const shared = await this.#lastShared(lock)
+      if (shared?.token === lock.token) await this.#options.store.deleteIf(shared.key, shared.raw)
+    }
+    await allWritten(unshare(), this.release(lock))
+  }
+
+  async release({ name, token }: StepLock): Promise<void> {
+    await this.#options.store.deleteIf(lockKey(name), token)
+  }
+
+  async #acquireAt(name: string, { dedupKey }: LockRequest): Promise<StepLock> {
+    const { store, transactions, lockTtlMs } = this.#options
     const [token, recordKey] = [`${dedupKey}.${uuid()}`, transactionKey(name)]
     try {
       const { holder, record: raw } = await store.acquire({
@@ -109,95 +164,40 @@ export function createStepLocks(options: StepLocksOptions): StepLocks {
     }
   }
 
-  const release: StepLocks['release'] = async ({ name, token }) => {
-    await store.deleteIf(lockKey(name), token)
-  }
-
-  /** Where the transaction is; if it is nowhere, under the oldest name. */
-  const acquire = async (request: LockRequest, nowMs = now()): Promise<StepLock> => {
-    for (const name of request.names) {
-      const lock = await acquireAt(name, request)
-      const isLast = name === request.names.at(-1)
-      const dueInMs = pollDueInMs(lock.transaction, request.pollPath, nowMs, pollEveryMs)
-      if (!lock.isOurs || ((lock.raw !== undefined || isLast) && dueInMs <= 0)) return lock
-      await release(lock)
-      if (dueInMs > 0) return { ...lock, isOurs: false, dueInMs }
-    }
-    throw new Error('a step needs a name to be locked by')
-  }
-
-  const lastShared = async ({ name, dedupKey }: Pick<StepLock, 'name' | 'dedupKey'>) => {
-    const key = sharedKey(name, dedupKey)
+  async #lastShared(lock: Pick<StepLock, 'name' | 'dedupKey'>) {
+    const { store, seal } = this.#options
+    const key = sharedKey(lock)
     const raw = await store.get(key)
     if (raw === undefined) return undefined
     const { data } = Shared.safeParse(parseStored(seal.open(raw, key)))
     return data && { ...data, key, raw }
   }
 
+  /** The tokens of identical steps that had ended before this request came. */
+  async #endedBefore({ names, dedupKey }: LockRequest, busy: StepLock): Promise<Set<string | undefined>> {
+    const shared = await Promise.all(names.map((name) => this.#lastShared({ name, dedupKey })))
+    const tokens = new Set(shared.map((one) => one?.token))
+    tokens.delete(busy.holder)
+    return tokens
+  }
+
   /** The outcome of an identical step that is none of these. */
-  const newOutcome = async (lock: StepLock, ended: ReadonlySet<string | undefined>) => {
+  async #newOutcome(lock: StepLock, ended: ReadonlySet<string | undefined>) {
     try {
-      const shared = await lastShared(lock)
+      const shared = await this.#lastShared(lock)
       return ended.has(shared?.token) ? undefined : shared?.outcome
     } catch (error) {
-      if (lock.isOurs) await release(lock)
+      if (lock.isOurs) await this.release(lock)
       throw error
     }
   }
 
   /** Nobody may be told of a session before it is stored. */
-  const isComplete = async (outcome: StepOutcome) =>
-    outcome.kind === 'refusal' || outcome.sessionId === undefined || isStored(outcome.sessionId)
-
-  return {
-    acquire: (request) => acquire(request),
-    release,
-
-    async waitForTurn(request, busy) {
-      const [startMs, started] = [now(), monotonic()]
-      const elapsedMs = () => monotonic() - started // the clock may jump
-      const { names, dedupKey } = request
-      const earlier = await Promise.all(names.map((name) => lastShared({ name, dedupKey })))
-      const ended = new Set(earlier.map((shared) => shared?.token)) // before this request came
-      ended.delete(busy.holder)
-      let lock = busy
-      for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 1.5, LAST_PAUSE_MS)) {
-        const waitsMs = lock.dueInMs > 0 ? lock.dueInMs : pauseMs * (1 + Math.random())
-        if (elapsedMs() + lock.dueInMs > waitMs) throw stepInProgress()
-        await pause(waitsMs)
-        lock = await acquire(request, startMs + elapsedMs())
-        const outcome = await newOutcome(lock, ended)
-        if (outcome === undefined && lock.isOurs) return lock
-        if (lock.isOurs) await release(lock)
-        if (outcome !== undefined && (await isComplete(outcome))) {
-          metrics.sharedAnswers.inc({ scope: 'replicas' })
-          return { outcome }
-        }
-      }
-    },
-
-    commit({ name, dedupKey, token, recordKey, raw }, record, outcome) {
-      const key = sharedKey(name, dedupKey)
-      const shared: Shared = { version: 2, token, outcome }
-      return store.commit({
-        lockKey: lockKey(name),
-        recordKey,
-        token,
-        expected: raw,
-        record,
-        shared: { key, value: seal.seal(JSON.stringify(shared), key), ttlMs: sharedMs },
-      })
-    },
-
-    async rollback(lock) {
-      const unshare = async () => {
-        const shared = await lastShared(lock)
-        if (shared?.token === lock.token) await store.deleteIf(shared.key, shared.raw)
-      }
-      await allWritten(unshare(), release(lock))
-    },
+  async #isComplete(outcome: StepOutcome): Promise<boolean> {
+    const sessionId = outcome.kind === 'answer' ? outcome.sessionId : undefined
+    return sessionId === undefined || this.#options.isStored(sessionId)
   }
 }
 
 const lockKey = (name: string) => `gatehouse:lock:{${name}}`
-const sharedKey = (name: string, dedupKey: string) => `${lockKey(name)}:${dedupKey}`
+const sharedKey = ({ name, dedupKey }: Pick<StepLock, 'name' | 'dedupKey'>) => `${lockKey(name)}:${dedupKey}`

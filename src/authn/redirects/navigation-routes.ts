@@ -4,15 +4,15 @@ import { setErrorFormat } from '../../http/present-error.ts'
 import type { Route } from '../../http/routes.ts'
 import type { Client } from '../browser/client.ts'
 import { inOneSpelling } from '../transaction/offered-steps.ts'
-import type { HandOver } from './hand-over.ts'
 import { NAVIGATION_OPERATIONS } from './navigation-operations.ts'
+import type { SsoTokens } from './sso-tokens.ts'
 import { assertNavigation, type StepUp } from './step-up.ts'
 
 export interface NavigationRoutesParts {
-  readonly stepUp: StepUp
+  readonly stepUp: Pick<StepUp, 'take'>
   /** Where a link leads that Okta offered. */
   readonly follow: (path: string, handle: unknown, client: Client) => Promise<string>
-  readonly handOver: HandOver
+  readonly ssoTokens: Pick<SsoTokens, 'redeem'>
   readonly clientOf: (req: Request, res: Response) => Client
 }
 
@@ -20,7 +20,7 @@ export interface NavigationRoutesParts {
 export function createNavigationRoutes({
   stepUp,
   follow,
-  handOver,
+  ssoTokens,
   clientOf,
 }: NavigationRoutesParts): Route[] {
   const redirect =
@@ -41,7 +41,7 @@ export function createNavigationRoutes({
     followTokenRedirect: followOffered,
     followIdentityProvider: followOffered,
     handOverSession: redirect(302, (req, client) =>
-      handOver.redeem(req.query.token, req.query.redirectUrl, client),
+      ssoTokens.redeem(req.query.token, req.query.redirectUrl, client),
     ),
   })
 }

@@ -1,96 +1,98 @@
 import type { Signer } from '../../crypto/sign.ts'
-import { invalidField, notAllowed, notFound, rateLimited } from '../../errors.ts'
+import { invalidField, notAllowed, notFound } from '../../errors.ts'
 import { countedAddress } from '../../http/client-address.ts'
-import type { Metrics } from '../../observability/metrics.ts'
 import { allWritten } from '../../store/all-written.ts'
 import type { Limiter } from '../../store/counting.ts'
 import type { Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
+import { type LimitReachedDeps, limitReached } from '../throttling/limit-reached.ts'
 import { begin, IMPORTED, type Transaction } from '../transaction/transaction.ts'
 import { newHandle, type TransactionStore } from '../transaction/transaction-store.ts'
-import type { ImportedTokens } from './imported-tokens.ts'
 
-/**
- * Where the upstream sends the browser for a step-up that an app began: its state token comes in by the address,
- * is kept, and the browser goes on to the sign-in page with a handle. Such an imported transaction never opens a
- * session by itself (docs/security.md: whoever made the token can redeem it at the upstream too).
- */
-export interface StepUp {
-  /** The address of the sign-in page, with the handle. */
-  take(token: unknown, client: Client): Promise<string>
-}
-
-export interface StepUpParts {
-  readonly enabled: boolean
+export interface StepUpOptions extends LimitReachedDeps {
+  readonly isEnabled: boolean
   readonly signInUrl: string
-  readonly store: Pick<Store, 'keepsOrder'>
+  readonly store: Pick<Store, 'keepsOrder' | 'get' | 'swap'>
   readonly transactions: Pick<TransactionStore, 'names' | 'create' | 'end'>
-  readonly importedTokens: ImportedTokens
-  readonly perAddress: Limiter
-  readonly names: Signer
+  /** Requests for one address. */
+  readonly limiter: Limiter
+  readonly addressNames: Signer
+  readonly tokenNames: Signer
   readonly ttlMs: number
+  /** How long the index of imported tokens keeps an entry: longer than an imported transaction lives. */
+  readonly indexMs: number
   readonly audit: StepAudit
-  readonly metrics: Metrics
-  readonly now: () => number
 }
 
 const STATE_TOKEN = /^[\w.~-]{20,512}$/
 
-export function createStepUp(parts: StepUpParts): StepUp {
-  const { enabled, signInUrl, transactions, perAddress, names, ttlMs, audit, metrics, now } = parts
+/**
+ * A step-up that an app began: Okta sends the browser here with a state token in the address. The token is kept, and the
+ * browser goes on to the sign-in page with a handle. Such an imported transaction never opens a session by itself
+ * (docs/security.md: whoever made the token can redeem it at Okta too).
+ *
+ *     gatehouse:imported:<token>   the name of the token's transaction; both are HMACs
+ */
+export class StepUp {
+  readonly #options: StepUpOptions
 
-  /** The newest import wins: two handles of one upstream transaction would each know half of what was done in it. */
-  const keep = async (handle: string, imported: Transaction) => {
-    const creating = transactions.create(handle, imported)
-    if (!parts.store.keepsOrder) await creating // whoever learns of it must find it, to end it
-    const taking = parts.importedTokens.take(imported.stateToken, transactions.names(handle)[0])
-    const [, former] = await allWritten(creating, taking)
-    await Promise.all(former.map((name) => transactions.end(name)))
+  constructor(options: StepUpOptions) {
+    this.#options = options
   }
 
-  return {
-    async take(token, client) {
-      if (!enabled) throw notFound('path')
-      const { allowed, limit, retryAfterMs } = await perAddress.take(
-        names.sign(countedAddress(client.address)),
-      )
-      if (!allowed) {
-        metrics.limitHits.inc({ limit: 'step_up' })
-        const retryAfterSeconds = Math.ceil(retryAfterMs / 1000)
-        audit.limitHit({ limit: 'step_up', operation: 'step_up', retryAfterSeconds }, client)
-        throw rateLimited({
-          limit,
-          resetAtSeconds: Math.ceil((now() + retryAfterMs) / 1000),
-          retryAfterSeconds,
-        })
-      }
-      if (typeof token !== 'string' || !STATE_TOKEN.test(token))
-        throw invalidField('stateToken: is not a state token')
-      const handle = newHandle()
-      const imported: Transaction = {
-        ...begin(client.device.id, undefined, now()),
-        stateToken: token,
-        status: IMPORTED,
-        origin: 'imported',
-        expiresAtMs: now() + ttlMs,
-      }
-      await keep(handle, imported)
-      audit.started('step_up', undefined, client)
-      const page = new URL(signInUrl)
-      page.searchParams.set('stateToken', handle)
-      return page.href
-    },
+  /** The address of the sign-in page, with the handle. */
+  async take(token: unknown, client: Client): Promise<string> {
+    const { isEnabled, signInUrl, ttlMs, audit, now } = this.#options
+    if (!isEnabled) throw notFound('path')
+    await this.#enforceLimit(client)
+    if (typeof token !== 'string' || !STATE_TOKEN.test(token))
+      throw invalidField('stateToken: is not a state token')
+    const handle = newHandle()
+    await this.#keep(handle, {
+      ...begin(client.device.id, undefined, now()),
+      stateToken: token,
+      status: IMPORTED,
+      origin: 'imported',
+      expiresAtMs: now() + ttlMs,
+    })
+    audit.started('step_up', undefined, client)
+    const page = new URL(signInUrl)
+    page.searchParams.set('stateToken', handle)
+    return page.href
+  }
+
+  async #enforceLimit(client: Client): Promise<void> {
+    const { limiter, addressNames } = this.#options
+    const taken = await limiter.take(addressNames.sign(countedAddress(client.address)))
+    if (taken.allowed) return
+    const reached = { label: 'step_up', most: taken.limit, leftMs: taken.retryAfterMs }
+    throw limitReached(this.#options, reached, { operation: 'step_up' }, client)
+  }
+
+  /**
+   * A token has one transaction, however often it is imported: each import swaps its own in, and ends the one that it finds. Two
+   * handles of one transaction would each know half of what was done in it.
+   */
+  async #keep(handle: string, imported: Transaction): Promise<void> {
+    const { store, transactions, tokenNames, indexMs } = this.#options
+    const creating = transactions.create(handle, imported)
+    if (!store.keepsOrder) await creating // whoever finds its name must find it, to end it
+    const [newest, ...older] = tokenNames.signAll(imported.stateToken)
+    const keyOf = (hmac: string) => `gatehouse:imported:${hmac}`
+    const swapping = store.swap(keyOf(newest), transactions.names(handle)[0], indexMs)
+    const reading = older.map((hmac) => store.get(keyOf(hmac))) // while keys are rotated
+    const [, ...former] = await allWritten(creating, swapping, ...reading)
+    await Promise.all(former.filter((name) => name !== undefined).map((name) => transactions.end(name)))
   }
 }
 
-/** A page of ours, opened by the browser itself: no frame, no image, no fetch, no prefetch (Fetch metadata). */
+/** A page of the broker, opened by the browser itself: no frame, image, fetch or prefetch (Fetch metadata). */
 export function assertNavigation(headers: Readonly<Record<string, string | string[] | undefined>>): void {
   const isNavigation = headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document'
   const isPrefetch = headers['sec-purpose'] !== undefined || headers.purpose === 'prefetch'
-  if (!isNavigation || isPrefetch) {
-    throw notAllowed(
-      'Sec-Fetch-Mode, Sec-Fetch-Dest: this address is for the browser to open, not for a page to fetch',
-    )
-  }
+  if (isNavigation && !isPrefetch) return
+  throw notAllowed(
+    'Sec-Fetch-Mode, Sec-Fetch-Dest: this address is for the browser to open, not for a page to fetch',
+  )
 }

@@ -15,13 +15,17 @@ import { createNoteUnknownSteps } from './unknown-steps.ts'
 /** Okta's answers as a browser may see them. An answer that cannot be sanitized is not one of the API: 502. */
 export interface Sanitizer {
   /** The answer of a step: with the handle in place of the state token, and without hidden factors. */
-  step(
-    reply: Pick<AuthnReply, 'body' | 'isError'>,
-    asked: { readonly before: Transaction; readonly handle: string },
-    client: Client,
-  ): SanitizedStep
+  step(reply: Pick<AuthnReply, 'body' | 'isError'>, asked: StepTokens, client: Client): SanitizedStep
   /** The content of an offered resource. No handle is known here, so a state token is removed. */
   resource(content: unknown, resource: OfferedResource, client: Client): Sanitized<unknown>
+}
+
+export interface StepTokens {
+  readonly before: Transaction
+  /** In place of the state token. */
+  readonly handle: string
+  /** In place of the session token; undefined: it is removed. */
+  readonly ssoToken?: string | undefined
 }
 
 export interface Sanitized<Body> {
@@ -52,7 +56,7 @@ export function createSanitizer(deps: SanitizerDeps): Sanitizer {
   const noteUnknownSteps = createNoteUnknownSteps(deps)
 
   return {
-    step: (reply, { before, handle }, client) =>
+    step: (reply, { before, handle, ssoToken }, client) =>
       orUnusable(() => {
         const { answer, noneLeft } =
           hiddenFactors.size === 0
@@ -66,8 +70,8 @@ export function createSanitizer(deps: SanitizerDeps): Sanitizer {
           pictureHandle: (path) => resources.pictureHandle(client.device.id, path),
         })
         if (!reply.isError) noteUnknownSteps(reply.body, rewritten.linkNames, client.requestId)
-        const { body, offered } = rewritten
-        return { ...filterTokens(deps, body, rewritten, client), offered, noneLeft }
+        const body = ssoToken === undefined ? rewritten.body : { ...rewritten.body, sessionToken: ssoToken }
+        return { ...filterTokens(deps, body, rewritten, client), offered: rewritten.offered, noneLeft }
       }),
 
     resource: (content, { path, stateTokens }, client) =>

@@ -7,6 +7,7 @@ import {
   RATE_LIMIT_HEADERS,
 } from '../../http/operation.ts'
 import type { BodyEncoding } from '../../http/request-body.ts'
+import type { Proves } from '../transaction/proof.ts'
 import { cancelResponse, emptyResponse, paramsOf, transactionResponse } from './response-schemas.ts'
 import {
   activateBody,
@@ -36,7 +37,7 @@ export interface Operation extends ApiOperation {
   /** `offered`: refused unless Okta has offered it in this transaction. */
   readonly allowed: 'offered' | 'always'
   /** What it proves if Okta accepts it. */
-  readonly proves: 'password' | 'new-password' | 'factor' | undefined
+  readonly proves: Proves
   /** Without a field of its own, it polls: a push, for example. */
   readonly polls: boolean
   /** How many requests of its transaction may run while it runs, this one included. */

@@ -4,30 +4,30 @@ import type { Metrics } from '../../observability/metrics.ts'
 import type { EndedUsers } from '../../session/ended-users.ts'
 import type { Sessions } from '../../session/sessions.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
-import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
-import type { Sanitizer } from '../sanitize/sanitize.ts'
+import type { SsoTokens } from '../redirects/sso-tokens.ts'
+import type { SanitizedStep, Sanitizer } from '../sanitize/sanitize.ts'
 import type { CallLimit } from '../throttling/call-limit.ts'
 import type { Answer } from '../transaction/answer.ts'
 import { completesEnrolment, foundActive } from '../transaction/enrolment.ts'
+import { type Lifetime, leftMs, lifetimeMs } from '../transaction/lifetime.ts'
 import type { OfferedResources } from '../transaction/offered-resources.ts'
 import type { OfferedStep } from '../transaction/offered-steps.ts'
-import { answerOf, refusalOf, type StepResult } from '../transaction/step-result.ts'
+import { acceptedProof } from '../transaction/proof.ts'
+import { answerOf, refusalOf, type StepAnswer, type StepResult } from '../transaction/step-result.ts'
 import {
   advance,
   afterRefusal,
   goesOn,
-  type Lifetime,
-  leftMs,
-  lifetimeMs,
   opensSession,
   personChanged,
   redirectsOnly,
   type Transaction,
 } from '../transaction/transaction.ts'
+import { newHandle } from '../transaction/transaction-store.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import { type AuthnReply, isWrongOldPassword, readAnswer } from '../upstream/read-answer.ts'
-import type { IssueSession } from './issue-session.ts'
+import { type IssueSessionDeps, issueSession } from './issue-session.ts'
 import type { EndOtherSessions } from './other-sessions.ts'
 import type { UpstreamStep } from './upstream-step.ts'
 
@@ -39,14 +39,13 @@ export type TakeStep = (
   client: Client,
 ) => Promise<StepResult>
 
-export interface TakeStepDeps {
+export interface TakeStepDeps extends IssueSessionDeps {
   readonly upstream: AuthnUpstream
-  readonly sessions: Pick<Sessions, 'get'>
+  readonly sessions: Pick<Sessions, 'get' | 'prepare'>
+  readonly ssoTokens: Pick<SsoTokens, 'isEnabled' | 'write' | 'remove'>
   readonly endedUsers: Pick<EndedUsers, 'endedSince'>
   readonly endOtherSessions: EndOtherSessions
-  readonly issueSession: IssueSession
   readonly offeredResources: Pick<OfferedResources, 'keep'>
-  readonly audit: StepAudit
   readonly callLimit: CallLimit
   readonly sanitizer: Pick<Sanitizer, 'step'>
   readonly lifetime: Lifetime
@@ -69,62 +68,81 @@ interface AnsweredStep {
 }
 
 export function createTakeStep(deps: TakeStepDeps): TakeStep {
-  const { upstream, endOtherSessions, issueSession, offeredResources, audit, callLimit, sanitizer } = deps
-
-  const send = (before: Transaction, { operation, call }: UpstreamStep, client: Client) => {
-    const sending = () => upstream.send(call, client)
-    // anybody can begin a recovery for a name, and would use up the calls of its user: recovery has limits of its own
-    return before.recovery === undefined ? callLimit.send(before, operation, client, sending) : sending()
-  }
-
   return async (before, handle, step, client) => {
-    const reply = await send(before, step, client)
-    const { text: body, offered, noneLeft } = sanitizer.step(reply, { before, handle }, client)
-    const outcome = answerOf(body, {
-      status: reply.status,
-      headers: reply.headers,
-      errorCode: reply.errorCode,
-    })
-    if (reply.isError) return { outcome, ...afterError(reply, before, step, client, audit) }
-
+    const reply = await send(before, step, client, deps)
     const answer = readAnswer(reply.body)
+    const ssoToken = reply.isError ? undefined : ssoTokenFor(before, step, answer, deps)
+    const shown = deps.sanitizer.step(reply, { before, handle, ssoToken }, client)
+    const { status, headers, errorCode } = reply
+    const outcome = answerOf(shown.text, { status, headers, errorCode })
+    if (reply.isError) return { outcome, ...afterError(reply, before, step, client, deps) }
+
     const answered = { before, handle, step, answer, client }
     if (step.call.encoding === 'form') {
-      auditAnswer(answered, before, audit)
+      deps.audit.answered(step.operation, answer, { before, after: before }, client, step.factorType)
       return { outcome, after: before } // the next poll says how the sign-in stands
     }
     assertUsable(answered, deps)
-    if (noneLeft) reportNoFactor(answered, deps)
-    const after = advanced(answered, reply, offered, deps)
-    auditAnswer(answered, after, audit)
+    if (shown.noneLeft) reportNoFactor(answered, deps)
+    const after = advanced(answered, reply, shown.offered, deps)
+    auditAnswer(answered, after, deps)
     // before the step is refused or fails: the password has changed all the same
-    if (step.revokesSessions === true) await endOtherSessions(after, handle, client)
-    const { status, factorResult } = answer
-    const decided = { userId: after.userId, status, factorResult }
-    if (await userEnded(answered, after, deps))
-      return { outcome: refusalOf(unknownHandle()), after: undefined, ...decided }
-    const open = mayBePlanted(before, after) ? await openSession(client, deps) : undefined
-    if (open !== undefined && answer.user !== undefined && open.userId !== answer.user.id)
-      return { outcome: refusePlanted(answered, deps), after: undefined, ...decided }
-    const stateTokens = [after.stateToken, ...after.retiredTokens]
-    await offeredResources.keep(client.device.id, offered, {
-      handle,
-      stateTokens,
-      ttlMs: after.expiresAtMs - deps.now(),
-    })
-
-    if (!opensSession(after, answer)) {
-      const sessionId = open === undefined ? undefined : client.sessionId
-      return { outcome, after: kept(after, offered, sessionId, deps), ...decided }
-    }
-    const { id, session, body: shown } = issueSession({ answer, after, body }, client)
+    if (step.revokesSessions === true) await deps.endOtherSessions(after, handle, client)
     return {
-      outcome: { ...outcome, body: shown, sessionId: id },
-      after: kept(after, offered, id, deps),
-      ...decided,
-      session,
+      ...(await decide(answered, after, { ...shown, outcome, ssoToken }, deps)),
+      userId: after.userId,
+      status: answer.status,
+      factorResult: answer.factorResult,
     }
   }
+}
+
+function send(
+  before: Transaction,
+  { operation, call }: UpstreamStep,
+  client: Client,
+  { upstream, callLimit }: TakeStepDeps,
+): Promise<AuthnReply> {
+  const sending = () => upstream.send(call, client)
+  // anybody can begin a recovery for a name, and would use up the calls of its user: recovery has limits of its own
+  return before.recovery === undefined ? callLimit.send(before, operation, client, sending) : sending()
+}
+
+/** What the browser gets for Okta's session token, if SSO is configured and the answer opens a session. */
+function ssoTokenFor(
+  before: Transaction,
+  { proof }: UpstreamStep,
+  answer: Answer,
+  { ssoTokens }: TakeStepDeps,
+): string | undefined {
+  const credentialAccepted = before.credentialAccepted || acceptedProof(proof, answer) !== undefined
+  const isIssued = ssoTokens.isEnabled && answer.sessionToken !== undefined
+  return isIssued && opensSession({ credentialAccepted }, answer) ? newHandle() : undefined
+}
+
+/** Refuses the answer, keeps the transaction, or issues the session. */
+async function decide(
+  { before, handle, step, answer, client }: AnsweredStep,
+  after: Transaction,
+  shown: SanitizedStep & { readonly outcome: StepAnswer; readonly ssoToken: string | undefined },
+  deps: TakeStepDeps,
+): Promise<Pick<StepResult, 'outcome' | 'after' | 'session'>> {
+  const { outcome, offered, ssoToken } = shown
+  if (await userEnded(before, after, deps)) return { outcome: refusalOf(unknownHandle()), after: undefined }
+  const open = mayBePlanted(before, after) ? await openSession(client, deps) : undefined
+  if (open !== undefined && answer.user !== undefined && open.userId !== answer.user.id)
+    return { outcome: refusePlanted(before, step, client, deps), after: undefined }
+  const stateTokens = [after.stateToken, ...after.retiredTokens]
+  const ttlMs = after.expiresAtMs - deps.now()
+  await deps.offeredResources.keep(client.device.id, offered, { handle, stateTokens, ttlMs })
+  if (!opensSession(after, answer)) {
+    const sessionId = open === undefined ? undefined : client.sessionId
+    return { outcome, after: kept(after, offered, sessionId, deps) }
+  }
+  const profile = readAnswer(shown.body).user?.profile ?? {}
+  const session = issueSession({ answer, after, profile, ssoToken }, client, deps)
+  const { id: sessionId } = session
+  return { outcome: { ...outcome, sessionId }, after: kept(after, offered, sessionId, deps), session }
 }
 
 function afterError(
@@ -132,7 +150,7 @@ function afterError(
   before: Transaction,
   step: UpstreamStep,
   client: Client,
-  audit: StepAudit,
+  { audit }: TakeStepDeps,
 ): Pick<StepResult, 'after' | 'wrongOldPassword'> {
   audit.upstreamError(reply, client)
   audit.refused(step.operation, reply, before, client, step.factorType)
@@ -188,11 +206,10 @@ function advanced(
 function auditAnswer(
   { before, step, answer, client }: AnsweredStep,
   after: Transaction,
-  audit: StepAudit,
+  { audit }: TakeStepDeps,
 ): void {
   const { operation, factorType } = step
   audit.answered(operation, answer, { before, after }, client, factorType)
-  if (step.call.encoding === 'form') return
   const enrolled = completesEnrolment(operation, answer)
     ? step.enrolment
     : foundActive(operation, answer, before)
@@ -201,7 +218,7 @@ function auditAnswer(
 
 /** All sessions of the user have ended since the transaction began. It names the user only now, so it did not end with them. */
 async function userEnded(
-  { before }: AnsweredStep,
+  before: Transaction,
   { userId }: Transaction,
   { endedUsers }: Pick<TakeStepDeps, 'endedUsers'>,
 ): Promise<boolean> {
@@ -219,7 +236,12 @@ async function openSession({ sessionId, device }: Client, { sessions }: Pick<Tak
   return sessionId === undefined ? undefined : sessions.get(sessionId, device.id)
 }
 
-function refusePlanted({ before, step, client }: AnsweredStep, { log, metrics }: TakeStepDeps) {
+function refusePlanted(
+  before: Transaction,
+  step: UpstreamStep,
+  client: Client,
+  { log, metrics }: TakeStepDeps,
+) {
   const reason = before.origin === 'imported' ? 'another_persons_step_up' : 'another_users_token'
   metrics.refusals.inc({ reason })
   log.warn(reason, { requestId: client.requestId })

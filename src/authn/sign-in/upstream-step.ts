@@ -1,10 +1,10 @@
 import type { Client } from '../browser/client.ts'
 import type { AttemptedStep } from '../throttling/attempts.ts'
 import { type Enrolment, enrolmentIn } from '../transaction/enrolment.ts'
-import type { Proof, Transaction } from '../transaction/transaction.ts'
+import { ELSEWHERE_PROOF, type Proof, proofOf } from '../transaction/proof.ts'
+import type { Transaction } from '../transaction/transaction.ts'
 import type { AuthnCall } from '../upstream/authn-upstream.ts'
 import type { Operation } from './operations.ts'
-import { ELSEWHERE_PROOF, proofOf } from './proofs.ts'
 import type { PrimaryBody, QueryFlags } from './schemas.ts'
 
 /** What is sent to Okta, and what it means if Okta accepts it. */
@@ -65,7 +65,7 @@ export function operationStep(step: OperationStep, before: Transaction, deadline
       encoding: operation.encoding,
       deadline,
     },
-    proof: proofOf(operation, tried, before),
+    proof: proofOf(operation.proves, tried, before),
     factorType,
     factorId,
     enrolment: enrolmentIn({ ...tried, updatePhone: query.updatePhone === 'true' }, before),

@@ -3,7 +3,7 @@ export interface Answer {
   readonly status: string
   readonly factorResult: string | undefined
   readonly stateToken: string | undefined
-  /** The real one: it goes no further than the hand-over's sealed record. */
+  /** The real one: it goes no further than the sealed record of an SSO token. */
   readonly sessionToken: string | undefined
   readonly type: string | undefined
   readonly user: AnsweredUser | undefined

@@ -20,6 +20,8 @@ export interface StepResult {
 
 /** A session with all that comes with it. Nothing is stored before `write`, nothing is announced before `afterCommit`. */
 export interface IssuedSession {
+  /** For the cookie. */
+  readonly id: string
   write(): Promise<void>
   /** Makes it the session of its device. */
   takeDevice(): Promise<void>

@@ -1,6 +1,7 @@
 import type { Answer, AnsweredUser } from './answer.ts'
 import { type Enrolment, enrolmentAfter } from './enrolment.ts'
 import { findStep, mergeSteps, type OfferedStep } from './offered-steps.ts'
+import { acceptedProof, type Proof } from './proof.ts'
 
 /**
  * A sign-in transaction as Gatehouse keeps it, and the rules of what may happen to it (DESIGN §4). Pure: no
@@ -62,12 +63,6 @@ export interface RecoveryChallenge {
   readonly relayState?: string | undefined
   readonly sentAtMs: number
   readonly wrongCodes: number
-}
-
-export interface Lifetime {
-  readonly minMs: number
-  readonly maxMs: number
-  readonly defaultMs: number
 }
 
 /** The status of a transaction that came from outside, until the upstream has said where it stands. */
@@ -175,50 +170,15 @@ function retire({ stateToken, retiredTokens }: Transaction, next: string | undef
   return [stateToken, ...retiredTokens].slice(0, MAX_RETIRED)
 }
 
-/** What a step proves if the upstream accepts it; undefined: a step that shows no credential. */
-export interface Proof {
-  readonly kind: 'password' | 'factor'
-  /** False for what could have been planted, or is chosen only now. */
-  readonly provesUser: boolean
-  /** RFC 8176 name. */
-  readonly amr: string
-  /** Whether it can be of the user whom the answer names; left out: of whomever that is. */
-  readonly isOf?: (user: AnsweredUser | undefined) => boolean
-}
-
-const AFTER_A_FACTOR = ['SUCCESS', 'PASSWORD_EXPIRED', 'PASSWORD_WARN', 'PASSWORD_RESET', 'MFA_ENROLL']
-
-/**
- * Under which statuses a shown credential was taken. Lists of what counts, not of what does not: a status that we
- * have never heard of proves nothing.
- */
-const TAKEN: Readonly<Record<Proof['kind'], ReadonlySet<string>>> = {
-  factor: new Set(AFTER_A_FACTOR),
-  password: new Set([
-    ...AFTER_A_FACTOR,
-    'MFA_REQUIRED',
-    'MFA_CHALLENGE',
-    'MFA_ENROLL_ACTIVATE',
-    'CONSENT_REQUIRED',
-    'ADMIN_CONSENT_REQUIRED',
-    'FACTOR_REQUIRED',
-    'FACTOR_ENROLL',
-    'PROFILE_REQUIRED',
-  ]),
-}
-
-function acceptedProof(proof: Proof | undefined, { status, factorResult, user }: Answer): Proof | undefined {
-  if (proof === undefined || !TAKEN[proof.kind].has(status) || proof.isOf?.(user) === false) return undefined
-  const isFactorOpen = proof.kind === 'factor' && factorResult !== undefined && factorResult !== 'SUCCESS'
-  return isFactorOpen ? undefined : proof
-}
-
 /**
  * A session opens only on SUCCESS with a user, and either a session token or type SESSION_STEP_UP, and only if a
  * credential was accepted through this broker, by this device, in this transaction. An imported token alone never
  * opens or replaces a session.
  */
-export function opensSession(after: Transaction, answer: Answer): answer is Answer & { user: AnsweredUser } {
+export function opensSession(
+  after: Pick<Transaction, 'credentialAccepted'>,
+  answer: Answer,
+): answer is Answer & { user: AnsweredUser } {
   return (
     answer.status === 'SUCCESS' &&
     answer.user !== undefined &&
@@ -253,30 +213,4 @@ export function redirectsOnly(
 
 export function mayTake(transaction: Transaction, method: string, path: string): boolean {
   return findStep(transaction.offered, method, path) !== undefined
-}
-
-/**
- * When the transaction ends by our clock: `expiresAt` minus the answer's own `Date`, kept within bounds, so that a
- * clock that differs from the upstream's does no harm. Missing, unreadable or past: the default.
- */
-export function lifetimeMs(
-  expiresAt: string | undefined,
-  date: string | undefined,
-  bounds: Lifetime,
-  nowMs: number,
-): number {
-  const end = Date.parse(expiresAt ?? '')
-  const sent = Date.parse(date ?? '')
-  const left = end - (Number.isNaN(sent) ? nowMs : sent)
-  if (Number.isNaN(left) || left <= 0) return bounds.defaultMs
-  return Math.min(Math.max(left, bounds.minMs), bounds.maxMs)
-}
-
-/** An imported transaction ends `maxMs` after its import, whatever the upstream says: for so long its token is indexed. */
-export function leftMs(
-  { origin, createdAtMs }: Pick<Transaction, 'origin' | 'createdAtMs'>,
-  { maxMs }: Pick<Lifetime, 'maxMs'>,
-  nowMs: number,
-): number {
-  return origin === 'imported' ? createdAtMs + maxMs - nowMs : Number.POSITIVE_INFINITY
 }

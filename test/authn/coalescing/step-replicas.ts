@@ -2,7 +2,7 @@ import { afterEach } from '@jest/globals'
 import { StepAudit } from '../../../src/authn/audit.ts'
 import type { Client } from '../../../src/authn/browser/client.ts'
 import { createCoalescing } from '../../../src/authn/coalescing/coalescing.ts'
-import { createStepLocks } from '../../../src/authn/coalescing/step-locks.ts'
+import { StepLocks } from '../../../src/authn/coalescing/step-locks.ts'
 import { createCommits } from '../../../src/authn/sign-in/commit.ts'
 import { createRunStep } from '../../../src/authn/sign-in/run-step.ts'
 import { MAX_CONCURRENT, type RunStep, type Step } from '../../../src/authn/sign-in/step.ts'
@@ -129,7 +129,7 @@ export async function replicas({
       },
     }
     const transactions = createTransactions(watched)
-    const locks = createStepLocks({
+    const locks = new StepLocks({
       store: watched,
       seal: createSeal(keys, 'shared-answer'),
       transactions,

@@ -29,6 +29,7 @@ function signIn(faults: Partial<IssuedSession> = {}) {
     told.push(what)
   }
   const session: IssuedSession = {
+    id: 'one',
     write: tell('written'),
     takeDevice: tell('device taken'),
     afterCommit: tell('after commit'),

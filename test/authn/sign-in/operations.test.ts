@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { OPERATIONS, type Operation, upstreamPath } from '../../../src/authn/sign-in/operations.ts'
-import { ACTIVATION_PROOF, PASSWORD_PROOF, proofOf } from '../../../src/authn/sign-in/proofs.ts'
+import { ACTIVATION_PROOF, PASSWORD_PROOF, proofOf } from '../../../src/authn/transaction/proof.ts'
 
 const AUTHN = '/api/v1/authn'
 const FACTOR = `${AUTHN}/factors/:id`
@@ -129,7 +129,7 @@ describe('what a step proves once it is accepted', () => {
     proves: Proves,
     transaction: Parameters<typeof proofOf>[2],
     shown: { factorType?: string; fields?: Record<string, unknown> } = {},
-  ) => proofOf({ proves }, { factorType: undefined, fields: {}, ...shown }, transaction)
+  ) => proofOf(proves, { factorType: undefined, fields: {}, ...shown }, transaction)
 
   test('nothing where it shows no credential', () => {
     for (const transaction of [BEGUN, IMPORTED]) expect(proof(undefined, transaction)).toBeUndefined()

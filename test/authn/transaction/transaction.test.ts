@@ -1,13 +1,12 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import type { Answer } from '../../../src/authn/transaction/answer.ts'
+import { leftMs, lifetimeMs } from '../../../src/authn/transaction/lifetime.ts'
 import {
   advance,
   afterRefusal,
   begin,
   goesOn,
-  leftMs,
-  lifetimeMs,
   mayTake,
   opensSession,
   personChanged,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { allowedTarget } from '../../../src/authn/redirects/hand-over.ts'
+import { allowedTarget } from '../../../src/authn/redirects/redirect-target.ts'
 import { ODD_VALUES, REDIRECT_TRICKS } from '../../support/redirect-tricks.ts'
 
 const ALLOWED = [

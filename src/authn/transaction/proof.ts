@@ -1,6 +1,48 @@
 import { factorTypeOf } from '../../factor-types.ts'
-import type { Proof, Transaction } from '../transaction/transaction.ts'
-import type { Operation } from './operations.ts'
+import type { Answer, AnsweredUser } from './answer.ts'
+
+/** What a step proves if Okta accepts it. */
+export interface Proof {
+  readonly kind: 'password' | 'factor'
+  /** False for what could have been planted, or is chosen only now. */
+  readonly provesUser: boolean
+  /** RFC 8176 name. */
+  readonly amr: string
+  /** Whether it can be of the user whom the answer names; left out: of whomever that is. */
+  readonly isOf?: (user: AnsweredUser | undefined) => boolean
+}
+
+const AFTER_A_FACTOR = ['SUCCESS', 'PASSWORD_EXPIRED', 'PASSWORD_WARN', 'PASSWORD_RESET', 'MFA_ENROLL']
+
+/** In which statuses a shown credential was accepted. They are lists of what counts, so an unknown status proves nothing. */
+const ACCEPTED_IN: Readonly<Record<Proof['kind'], ReadonlySet<string>>> = {
+  factor: new Set(AFTER_A_FACTOR),
+  password: new Set([
+    ...AFTER_A_FACTOR,
+    'MFA_REQUIRED',
+    'MFA_CHALLENGE',
+    'MFA_ENROLL_ACTIVATE',
+    'CONSENT_REQUIRED',
+    'ADMIN_CONSENT_REQUIRED',
+    'FACTOR_REQUIRED',
+    'FACTOR_ENROLL',
+    'PROFILE_REQUIRED',
+  ]),
+}
+
+/** The proof that Okta has accepted with this answer, if any. */
+export function acceptedProof(
+  proof: Proof | undefined,
+  { status, factorResult, user }: Answer,
+): Proof | undefined {
+  if (proof === undefined || !ACCEPTED_IN[proof.kind].has(status) || proof.isOf?.(user) === false)
+    return undefined
+  const isFactorOpen = proof.kind === 'factor' && factorResult !== undefined && factorResult !== 'SUCCESS'
+  return isFactorOpen ? undefined : proof
+}
+
+/** What an operation shows; undefined: no credential. */
+export type Proves = 'password' | 'new-password' | 'factor' | undefined
 
 export const PASSWORD_PROOF: Proof = { kind: 'password', provesUser: true, amr: 'pwd' }
 /** An activation token is a password for one use. */
@@ -9,19 +51,22 @@ export const ACTIVATION_PROOF: Proof = { kind: 'password', provesUser: false, am
 export const ELSEWHERE_PROOF: Proof = { kind: 'factor', provesUser: false, amr: 'mfa' }
 const NEW_PASSWORD_PROOF: Proof = { kind: 'password', provesUser: false, amr: 'pwd' }
 
+/** Of a transaction: where it comes from, and whether a credential was accepted in it here. */
+interface Origin {
+  readonly origin: string
+  readonly credentialAccepted: boolean
+}
+
 /** Imported, and no credential was accepted in it here: somebody else may have begun the transaction, and may move it. */
-export function mayBeAnothers({
-  origin,
-  credentialAccepted,
-}: Pick<Transaction, 'origin' | 'credentialAccepted'>): boolean {
+export function mayBeAnothers({ origin, credentialAccepted }: Origin): boolean {
   return origin === 'imported' && !credentialAccepted
 }
 
-/** What a step proves if Okta accepts it. */
+/** What an operation of this kind proves in a transaction. */
 export function proofOf(
-  { proves }: Pick<Operation, 'proves'>,
+  proves: Proves,
   shown: { readonly factorType: string | undefined; readonly fields: Readonly<Record<string, unknown>> },
-  transaction: Pick<Transaction, 'origin' | 'credentialAccepted'>,
+  transaction: Origin,
 ): Proof | undefined {
   // what is approved on another phone, or chosen anew, says nothing about the user of this browser
   const isUnproved = mayBeAnothers(transaction)

@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import type { Seal } from '../../crypto/seal.ts'
+import type { Signer } from '../../crypto/sign.ts'
+import { invalidField, unknownHandle } from '../../errors.ts'
+import type { Logger } from '../../observability/logger.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import type { Sessions } from '../../session/sessions.ts'
+import { createSealedRecords, jsonCodec, type SealedRecords } from '../../store/sealed-records.ts'
+import type { Store } from '../../store/store.ts'
+import type { StepAudit } from '../audit.ts'
+import type { Client } from '../browser/client.ts'
+import { isHandle } from '../transaction/transaction-store.ts'
+import { allowedTarget, type RedirectPrefix } from './redirect-target.ts'
+
+export interface SsoTokensOptions {
+  readonly allowed: readonly RedirectPrefix[]
+  readonly upstreamOrigin: string
+  readonly store: Store
+  readonly seal: Seal
+  readonly names: Signer
+  readonly sessions: Pick<Sessions, 'get'>
+  readonly audit: Pick<StepAudit, 'handleFromOtherDevice'>
+  readonly log: Logger
+  readonly metrics: Metrics
+}
+
+/** A session token of Okta lives five minutes (field notes). */
+const TTL_MS = 300_000
+
+const SsoRecord = z.object({
+  version: z.literal(1),
+  sessionToken: z.string(),
+  sessionId: z.string(),
+  device: z.string(),
+})
+type SsoRecord = z.infer<typeof SsoRecord>
+
+/**
+ * Single sign-on: Okta's one-use session token is kept for the browser that signed in. The browser holds an SSO token, a handle for
+ * this device and one use, as long as the session token and the session for which it was issued last.
+ */
+export class SsoTokens {
+  readonly isEnabled: boolean
+  readonly #options: SsoTokensOptions
+  readonly #records: SealedRecords<SsoRecord>
+
+  constructor(options: SsoTokensOptions) {
+    this.isEnabled = options.allowed.length > 0
+    this.#options = options
+    this.#records = createSealedRecords({
+      ...options,
+      keyOf: (hmac) => `gatehouse:sso:${hmac}`,
+      codec: jsonCodec(SsoRecord),
+      kind: 'sso',
+    })
+  }
+
+  /** Keeps the session token under this handle. */
+  async write(handle: string, sessionToken: string, sessionId: string, { device }: Client): Promise<void> {
+    await this.#records.write(handle, { version: 1, sessionToken, sessionId, device: device.id }, TTL_MS)
+  }
+
+  async remove(handle: string): Promise<void> {
+    await this.#records.remove(handle)
+  }
+
+  /** Where the browser goes, with the real token, which is gone here. */
+  async redeem(handle: unknown, redirectUrl: unknown, client: Client): Promise<string> {
+    const { allowed, upstreamOrigin, sessions, log } = this.#options
+    const { device, requestId, address } = client
+    const target = allowedTarget(redirectUrl, allowed)
+    if (target === undefined) throw invalidField('redirectUrl: is not among the allowed targets')
+    if (typeof handle !== 'string' || !isHandle(handle)) throw unknownHandle(device.returned)
+    const kept = await this.#take(handle, client)
+    const session = kept === undefined ? undefined : await sessions.get(kept.sessionId, device.id)
+    if (kept === undefined || session === undefined) throw unknownHandle(device.returned)
+    const { userId, loginHash, publicId: sessionId, device: deviceHash } = session
+    log.audit('sso_token_redeemed', { requestId, address, userId, loginHash, deviceHash, sessionId })
+    const url = new URL('/login/sessionCookieRedirect', upstreamOrigin)
+    url.searchParams.set('checkAccountSetupComplete', 'true')
+    url.searchParams.set('token', kept.sessionToken)
+    url.searchParams.set('redirectUrl', target)
+    return url.href
+  }
+
+  /** Only by its own device, and only once, however many requests come at the same time. */
+  async #take(handle: string, client: Client): Promise<SsoRecord | undefined> {
+    const { sessions, audit } = this.#options
+    const record = await this.#records.read(handle)
+    if (record === undefined) return undefined
+    const { sessionId, device } = record.value
+    if (device === client.device.id) return (await this.#records.removeIf(record)) ? record.value : undefined
+    const session = await sessions.get(sessionId, device)
+    audit.handleFromOtherDevice({ userId: session?.userId, login: session?.login, device }, client)
+    return undefined
+  }
+}
