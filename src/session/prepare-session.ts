@@ -1,6 +1,6 @@
 import { v4 as uuid } from 'uuid'
 import { anothersSession } from '../errors.ts'
-import { allWritten } from '../store/all-written.ts'
+import { allWritten } from '../store/store.ts'
 import type { Session, SessionsOptions } from './session.ts'
 import type { DeviceSessions, SessionDevice, TakenDevice } from './session-device.ts'
 import { newSessionId, type SessionStore } from './session-store.ts'

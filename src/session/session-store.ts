@@ -4,9 +4,8 @@ import type { SessionData } from 'express-session'
 import { z } from 'zod'
 import { createSeal } from '../crypto/seal.ts'
 import { createSigner } from '../crypto/sign.ts'
-import { createSealedRecords, type SealedRecords } from '../store/sealed-records.ts'
+import { createSealedRecords, parseStored, type SealedRecords } from '../store/sealed-records.ts'
 import type { Store } from '../store/store.ts'
-import { parseStored } from '../store/stored-json.ts'
 import { type IdentifiedSession, leftMs, type Session, type SessionsOptions } from './session.ts'
 
 declare module 'express-session' {

@@ -1,6 +1,3 @@
-import { randomBytes } from 'node:crypto'
-import { assertOneSlot, wholeMs } from './keys.ts'
-
 /**
  * Counting attempts, one part of the store contract. A window begins with its first attempt and ends `ttlMs` later; further attempts
  * do not prolong it. Several windows of one place are counted together: in all of them, or in none if one is full.
@@ -68,29 +65,6 @@ export interface CountedIn {
   readonly window: WindowName
   /** Tells this window from an earlier or later one of the same name. */
   readonly begunBy: string
-}
-
-/**
- * More than a user with two devices has. In a key with so many, ended windows are removed before one is begun; with n windows, one time
- * in n / 32, so that beginning one costs the same however many there are.
- */
-export const MANY_WINDOWS = 32
-
-/** For `begunBy`: short, as it is stored with each window. */
-export function newWindowId(): string {
-  return randomBytes(4).toString('base64url')
-}
-
-/** Checks both lists of windows, whichever will count: a wrong limit must show before the day its list is used. */
-export function assertCountable({ place, windows, instead, notAfterMs = 0 }: Counting): void {
-  if (instead) assertOneSlot(place, instead.ifThere)
-  for (const { most, ttlMs } of [...windows, ...(instead?.windows ?? [])]) {
-    wholeMs(ttlMs)
-    if (!Number.isSafeInteger(most) || most < 1)
-      throw new TypeError('a window must let in a whole number of attempts, one or more')
-  }
-  if (!Number.isFinite(notAfterMs))
-    throw new TypeError('when it is too late must be a finite number of milliseconds')
 }
 
 /** The place of all windows of one user or one address; its hash tag puts them into one Redis Cluster slot. */

@@ -1,9 +1,17 @@
 import { storeUnavailable } from '../errors.ts'
 import { DependencyFailure } from '../observability/dependency-failure.ts'
-import { assertCountable, MANY_WINDOWS, newWindowId, type WindowName } from './counting.ts'
-import { assertOneSlot, wholeMs } from './keys.ts'
-import { createOperations, type OperationName, type OperationResult } from './operations.ts'
-import type { Store } from './store.ts'
+import type { WindowName } from './counting.ts'
+import {
+  assertCountable,
+  assertOneSlot,
+  createOperations,
+  MANY_WINDOWS,
+  newWindowId,
+  type OperationName,
+  type OperationResult,
+  type Store,
+  wholeMs,
+} from './store.ts'
 
 export interface MemoryStoreOptions {
   /** Milliseconds on a clock that never jumps; default: the process's monotonic clock. */

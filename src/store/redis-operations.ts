@@ -1,8 +1,13 @@
-import { assertCountable, newWindowId } from './counting.ts'
-import { assertOneSlot, wholeMs } from './keys.ts'
-import type { OperationName, OperationResult } from './operations.ts'
 import type { Replies } from './redis-scripts.ts'
-import type { Store } from './store.ts'
+import {
+  assertCountable,
+  assertOneSlot,
+  newWindowId,
+  type OperationName,
+  type OperationResult,
+  type Store,
+  wholeMs,
+} from './store.ts'
 
 export interface RedisRequest {
   /** All in one slot. */

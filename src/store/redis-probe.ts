@@ -1,7 +1,6 @@
-import type { OperationName } from './operations.ts'
 import type { CallRedis } from './redis-batch.ts'
 import { OPERATIONS, type RedisOperation } from './redis-operations.ts'
-import type { Store } from './store.ts'
+import type { OperationName, Store } from './store.ts'
 
 /**
  * Carries out every operation of the store once, on its own keys. It fails if the Redis user may not run one of

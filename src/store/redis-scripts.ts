@@ -1,5 +1,5 @@
 import type { Cluster, Redis, Result } from 'ioredis'
-import { MANY_WINDOWS } from './counting.ts'
+import { MANY_WINDOWS } from './store.ts'
 
 /**
  * The operations, as bodies of Lua functions. Everything that writes is here, and so goes to Redis in the order in which it

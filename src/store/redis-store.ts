@@ -1,9 +1,8 @@
 import { BrokerError } from '../errors.ts'
-import { createOperations } from './operations.ts'
 import type { RedisConnection } from './redis-connection.ts'
 import { OPERATIONS } from './redis-operations.ts'
 import { probeRedis } from './redis-probe.ts'
-import type { Store } from './store.ts'
+import { createOperations, type Store } from './store.ts'
 
 export interface RedisStoreOptions {
   readonly connection: RedisConnection

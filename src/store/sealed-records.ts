@@ -4,7 +4,6 @@ import type { Signer } from '../crypto/sign.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Store } from './store.ts'
-import { parseStored } from './stored-json.ts'
 
 /**
  * Records in the store under an HMAC of their name, each sealed with its own key as associated data: a reader of the store learns
@@ -116,5 +115,15 @@ export function jsonCodec<Value>(schema: z.ZodType<Value>): RecordCodec<Value> {
   return {
     encode: (value) => JSON.stringify(value),
     decode: (text) => schema.safeParse(parseStored(text)).data,
+  }
+}
+
+/** What a stored text says; undefined for none and for what is not JSON: written by a version that we do not know. */
+export function parseStored(text: string | undefined): unknown {
+  if (text === undefined) return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
   }
 }

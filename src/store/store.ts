@@ -1,13 +1,13 @@
-import type { CountingStore } from './counting.ts'
+import { randomBytes } from 'node:crypto'
+import type { Counting, CountingStore } from './counting.ts'
 
 /**
- * The store contract: what Gatehouse needs of Redis and nothing more. Two forms keep it, `redis-store.ts` and
- * `memory-store.ts` (embedded, one process), and one suite of tests holds both to it.
+ * The store contract: what Gatehouse needs of Redis, and nothing more. `redis-store.ts` and `memory-store.ts` (embedded, one
+ * process) implement it, and one suite of tests holds both to it.
  *
- * Every key has a time to live, in milliseconds; a fraction is rounded up, and zero or less ends at once. No
- * operation touches keys of two Redis Cluster slots: operations on several keys demand that they share a hash tag
- * (`{…}`), and throw a TypeError otherwise. Every operation ends within a bounded time; when the store is out of
- * reach it throws `storeUnavailable` (503), never an answer that could be taken for "not there".
+ * Every key has a time to live, in milliseconds; a fraction is rounded up, and zero or less ends at once. The keys of one
+ * operation share a hash tag (`{…}`), and so a Redis Cluster slot; otherwise it throws a TypeError. Every operation ends within a
+ * bounded time. If the store cannot be reached it throws `storeUnavailable` (503), never an answer that could mean "not there".
  */
 export interface Store extends CountingStore {
   /**
@@ -21,13 +21,13 @@ export interface Store extends CountingStore {
   /** Writes, and says whether it did: with `when: 'absent'` or `'present'` it may not. */
   set(key: string, value: string, ttlMs: number, when?: 'absent' | 'present'): Promise<boolean>
 
-  /** Writes, and says what was there before, in one step: of several at once each learns of another one. */
+  /** Writes, and says what was there before, in one step: each of several at once gets the value of another one. */
   swap(key: string, value: string, ttlMs: number): Promise<string | undefined>
 
   /** Says whether there was something to delete. */
   delete(key: string): Promise<boolean>
 
-  /** Deletes only what still holds this very value: how a lock is let go. */
+  /** Deletes the key only if it still holds this value: how a lock is released. */
   deleteIf(key: string, expected: string): Promise<boolean>
 
   /**
@@ -85,3 +85,87 @@ export interface Commit {
 }
 
 export type RecordChange = { readonly write: string; readonly ttlMs: number } | 'keep' | 'delete'
+
+export type OperationName = Exclude<keyof Store, 'keepsOrder' | 'ping' | 'close'>
+
+export type OperationResult<Name extends OperationName> = Store[Name] extends (
+  ...parameters: never[]
+) => Promise<infer Result>
+  ? Result
+  : never
+
+type Perform = <Name extends OperationName>(
+  name: Name,
+  parameters: Parameters<Store[Name]>,
+) => Promise<OperationResult<Name>>
+
+/** The operations of a store that carries all of them out in the same way. */
+export function createOperations(perform: Perform): Pick<Store, OperationName> {
+  return {
+    get: (...parameters) => perform('get', parameters),
+    set: (...parameters) => perform('set', parameters),
+    swap: (...parameters) => perform('swap', parameters),
+    delete: (...parameters) => perform('delete', parameters),
+    deleteIf: (...parameters) => perform('deleteIf', parameters),
+    acquire: (...parameters) => perform('acquire', parameters),
+    commit: (...parameters) => perform('commit', parameters),
+    indexPut: (...parameters) => perform('indexPut', parameters),
+    indexAll: (...parameters) => perform('indexAll', parameters),
+    indexRemove: (...parameters) => perform('indexRemove', parameters),
+    count: (...parameters) => perform('count', parameters),
+    uncount: (...parameters) => perform('uncount', parameters),
+    endCounts: (...parameters) => perform('endCounts', parameters),
+  }
+}
+
+/** Redis Cluster: keys of one command must share a slot, and two keys do when they have the same hash tag. */
+export function assertOneSlot(...keys: readonly string[]): void {
+  const [first, ...others] = keys
+  const tag = hashTag(first ?? '')
+  if (others.some((key) => hashTag(key) !== tag))
+    throw new TypeError('the keys of one store operation must share a hash tag')
+}
+
+/** The part of the key that decides its slot: what stands in the first `{…}`, else the whole key. */
+function hashTag(key: string): string {
+  const open = key.indexOf('{')
+  const close = open < 0 ? -1 : key.indexOf('}', open + 1)
+  return close > open + 1 ? key.slice(open + 1, close) : key
+}
+
+/** Redis takes whole milliseconds above zero: a fraction is rounded up, and zero or less becomes one. */
+export function wholeMs(ttlMs: number): number {
+  if (!Number.isFinite(ttlMs)) throw new TypeError('a time to live must be a finite number of milliseconds')
+  return Math.max(1, Math.ceil(ttlMs))
+}
+
+/**
+ * More than a user with two devices has. In a key with so many, ended windows are removed before one is begun; with n windows, one time
+ * in n / 32, so that beginning one costs the same however many there are.
+ */
+export const MANY_WINDOWS = 32
+
+/** For `begunBy`: short, as it is stored with each window. */
+export function newWindowId(): string {
+  return randomBytes(4).toString('base64url')
+}
+
+/** Checks both lists of windows, whichever will count: a wrong limit must show before the day its list is used. */
+export function assertCountable({ place, windows, instead, notAfterMs = 0 }: Counting): void {
+  if (instead) assertOneSlot(place, instead.ifThere)
+  for (const { most, ttlMs } of [...windows, ...(instead?.windows ?? [])]) {
+    wholeMs(ttlMs)
+    if (!Number.isSafeInteger(most) || most < 1)
+      throw new TypeError('a window must let in a whole number of attempts, one or more')
+  }
+  if (!Number.isFinite(notAfterMs))
+    throw new TypeError('when it is too late must be a finite number of milliseconds')
+}
+
+/** Waits until every write has ended, and only then throws the first failure: a rollback meets no write that is still under way. */
+export async function allWritten<Writes extends readonly Promise<unknown>[]>(
+  ...writes: Writes
+): Promise<{ -readonly [Index in keyof Writes]: Awaited<Writes[Index]> }> {
+  await Promise.allSettled(writes)
+  return Promise.all(writes)
+}

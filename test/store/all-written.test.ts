@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { allWritten } from '../../src/store/all-written.ts'
+import { allWritten } from '../../src/store/store.ts'
 
 test('what all of them gave, in order', async () => {
   expect(await allWritten(Promise.resolve(1), Promise.resolve('two'))).toEqual([1, 'two'])

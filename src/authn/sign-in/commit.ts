@@ -1,7 +1,6 @@
 import { BrokerError, stepInProgress } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'
-import { allWritten } from '../../store/all-written.ts'
-import type { Store } from '../../store/store.ts'
+import { allWritten, type Store } from '../../store/store.ts'
 import type { StepLock, StepLocks } from '../coalescing/step-locks.ts'
 import { refusalOf, type StepOutcome, type StepResult } from '../transaction/step-result.ts'
 import type { Transaction } from '../transaction/transaction.ts'

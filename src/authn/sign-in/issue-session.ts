@@ -1,6 +1,6 @@
 import type { PreparedSession } from '../../session/prepare-session.ts'
 import type { Sessions } from '../../session/sessions.ts'
-import { allWritten } from '../../store/all-written.ts'
+import { allWritten } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { SsoTokens } from '../redirects/sso-tokens.ts'

@@ -5,9 +5,8 @@ import type { Signer } from '../../crypto/sign.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { UserKeys } from '../../session/user-keys.ts'
-import { allWritten } from '../../store/all-written.ts'
 import { createSealedRecords, jsonCodec } from '../../store/sealed-records.ts'
-import type { RecordChange, Store } from '../../store/store.ts'
+import { allWritten, type RecordChange, type Store } from '../../store/store.ts'
 import type { Transaction } from './transaction.ts'
 
 /** Transactions, as sealed records under the HMAC of their handle: its name. The step lock has the same names. */

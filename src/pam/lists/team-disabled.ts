@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseStored } from '../../store/stored-json.ts'
+import { parseStored } from '../../store/sealed-records.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
 import { PamFailure } from '../upstream/pam-errors.ts'
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { parseStored } from '../../store/stored-json.ts'
+import { parseStored } from '../../store/sealed-records.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
 import { isPamOutcome, PamFailure } from '../upstream/pam-errors.ts'
 
