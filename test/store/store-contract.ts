@@ -311,7 +311,7 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
 
       test('twenty workers, one counter: no step is lost', async () => {
         const record = someRecord()
-        const shared = { key: record.lockKey, value: 'shared', ttlMs: 5000 }
+        const shared = { key: `${record.recordKey}:shared`, value: 'shared', ttlMs: 5000 }
         await store.set(record.recordKey, '0', 60_000)
         const step = async (token: string): Promise<void> => {
           for (;;) {
