@@ -158,9 +158,7 @@ interface Running {
   readonly begunBy: string
 }
 
-function parseWindow(text: string): Running {
-  return JSON.parse(text) as Running // only putWindow writes one
-}
+const parseWindow = (text: string) => JSON.parse(text) as Running // only putWindow writes one
 
 /** undefined: it has not begun, or it has ended. */
 function windowAt(memory: Memory, place: string, { keySuffix, name }: WindowName): Running | undefined {
@@ -234,9 +232,7 @@ class Memory {
   }
 }
 
-const SWEEP_INTERVAL_MS = 1000
 const SWEEP_KEYS = 1000
-
 /** Deletes expired entries that nobody reads: walks through all keys, a bounded number at a time. */
 function startSweep(entries: Map<string, MemoryEntry>, now: () => number): NodeJS.Timeout {
   let walk = entries.entries()
@@ -247,8 +243,7 @@ function startSweep(entries: Map<string, MemoryEntry>, now: () => number): NodeJ
         walk = entries.entries()
         return
       }
-      const [key, entry] = next.value
-      if (entry.expiresAt <= now()) entries.delete(key)
+      if (next.value[1].expiresAt <= now()) entries.delete(next.value[0])
     }
-  }, SWEEP_INTERVAL_MS).unref()
+  }, 1000).unref()
 }
