@@ -1,20 +1,26 @@
 import express, { type Express } from 'express'
 import { createNavigationRoutes, type NavigationRoutesParts } from './authn/redirects/navigation-routes.ts'
 import { type AuthnRoutesParts, createAuthnRoutes } from './authn/routes.ts'
-import type { TrustedProxies } from './http/client-address.ts'
 import { createGarbageCollector } from './http/collect-garbage.ts'
-import { composeMiddleware } from './http/compose-middleware.ts'
 import { createCrossSiteRules } from './http/cross-site.ts'
 import { createLoadShedding, type LoadLimits } from './http/load-shedding.ts'
 import { presentError } from './http/present-error.ts'
 import { jsonBody, parseQuery } from './http/request-body.ts'
-import { beginRequest, refuseUnknownAddress } from './http/request-context.ts'
-import { createRouteTable, type Route, refuseLongUrl, serveRoutes } from './http/routes.ts'
-import { addSecurityHeaders } from './http/security-headers.ts'
+import { beginRequest, refuseUnknownAddress, type TrustedProxies } from './http/request-context.ts'
+import { addSecurityHeaders } from './http/response.ts'
+import {
+  beginRoutes,
+  composeMiddleware,
+  createRouteTable,
+  type Route,
+  refuseLongUrl,
+  serveRoutes,
+} from './http/routes.ts'
 import { type BodyLimits, countBodies, createUnfinishedBodies } from './http/unfinished-bodies.ts'
+import type { EventLoopLag } from './observability/event-loop-lag.ts'
 import type { LogThrottleOptions } from './observability/log-throttle.ts'
 import type { Metrics } from './observability/metrics.ts'
-import { createForwardAuthRoutes, prepareForwardAuth } from './session/forward-auth.ts'
+import { createForwardAuthRoutes } from './session/forward-auth.ts'
 import {
   createOwnSessionsRoutes,
   createSessionRoutes,
@@ -29,8 +35,7 @@ export interface AppOptions extends SessionRoutesOptions {
   readonly isTrustedProxy: TrustedProxies
   readonly limits: AppLimits
   readonly logThrottle: LogThrottleOptions
-  /** Of the event loop, in milliseconds. */
-  readonly lagMs: () => number
+  readonly lag: Pick<EventLoopLag, 'ms'>
   readonly authn: AuthnRoutesParts
   readonly navigation: NavigationRoutesParts
   readonly pamRoutes: readonly Route[]
@@ -46,7 +51,7 @@ export interface AppLimits {
 
 /** The public listener: what a request passes, from top to bottom, and all routes. */
 export function createApp(options: AppOptions): Express {
-  const { publicOrigin, allowedOrigins, limits, isTrustedProxy, logThrottle, lagMs, sessions } = options
+  const { publicOrigin, allowedOrigins, limits, isTrustedProxy, logThrottle, lag, sessions } = options
   const { log, metrics } = options
   const crossSite = createCrossSiteRules({
     origins: [publicOrigin, ...allowedOrigins],
@@ -59,7 +64,7 @@ export function createApp(options: AppOptions): Express {
   const load = createLoadShedding({
     limits: limits.load,
     findRoutes,
-    lagMs,
+    lag,
     metrics,
   })
   const unfinishedBodies = createUnfinishedBodies({
@@ -78,7 +83,7 @@ export function createApp(options: AppOptions): Express {
     composeMiddleware(
       beginRequest({ isTrustedProxy, log, metrics }),
       countBodies(unfinishedBodies),
-      prepareForwardAuth({ metrics }),
+      beginRoutes(findRoutes),
       crossSite.allowOrigins, // before every refusal: a page of an allowed origin may read it
       refuseUnknownAddress({ logThrottle, log, metrics }),
       load.admit,
@@ -103,7 +108,7 @@ export function publicRoutes(options: AppOptions): Route[] {
     ...withSession(sessions, [
       ...createSessionRoutes(options),
       ...createOwnSessionsRoutes(options),
-      ...createForwardAuthRoutes(sessions),
+      ...createForwardAuthRoutes(options),
     ]),
     ...options.pamRoutes,
   ]

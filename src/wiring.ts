@@ -4,7 +4,7 @@ import { createDeviceCookie } from './authn/browser/client.ts'
 import { createAuthn } from './authn/create-authn.ts'
 import type { Config } from './config/load-config.ts'
 import { createSigner } from './crypto/sign.ts'
-import { trustProxies } from './http/client-address.ts'
+import { trustProxies } from './http/request-context.ts'
 import { watchEventLoopLag } from './observability/event-loop-lag.ts'
 import { createHealth, type Health } from './observability/health.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
@@ -135,7 +135,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       isTrustedProxy: trustProxies(config.trustProxy),
       limits: tunables.http,
       logThrottle: tunables.log.throttle,
-      lagMs: lag.ms,
+      lag,
       sessions,
       cookie: sessionCookie,
       endAllSessions,

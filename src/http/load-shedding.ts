@@ -1,9 +1,9 @@
 import type { RequestHandler } from 'express'
 import { temporarilyUnavailable } from '../errors.ts'
+import type { EventLoopLag } from '../observability/event-loop-lag.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { countedAddress } from './client-address.ts'
 import { requestBytes } from './request-body.ts'
-import { contextOf } from './request-context.ts'
+import { contextOf, countedAddress } from './request-context.ts'
 
 /**
  * Requests that share capacity; the other kinds go on when one of them has none left. Those of a session cost a read or
@@ -23,8 +23,7 @@ export interface LoadLimits {
 export interface LoadSheddingOptions {
   readonly limits: LoadLimits
   readonly findRoutes: (path: string) => { readonly loadKind: LoadKind | undefined } | undefined
-  /** The event-loop lag at the moment, in milliseconds. */
-  readonly lagMs: () => number
+  readonly lag: Pick<EventLoopLag, 'ms'>
   readonly metrics: Metrics
 }
 
@@ -43,12 +42,7 @@ export interface LoadShedding {
  * address get all of the requests of a kind. Requests that occupy much memory are limited in bytes too, apart from
  * ordinary ones: otherwise a few large ones would keep all others out.
  */
-export function createLoadShedding({
-  limits,
-  findRoutes,
-  lagMs,
-  metrics,
-}: LoadSheddingOptions): LoadShedding {
+export function createLoadShedding({ limits, findRoutes, lag, metrics }: LoadSheddingOptions): LoadShedding {
   const kindOf = (path: string) => findRoutes(path)?.loadKind ?? 'sign_in'
   const capacityFor = (kind: LoadKind) => createCapacity(limits.inFlight[kind], SHARE_OF_ONE_ADDRESS[kind])
   const capacities: Readonly<Record<LoadKind, Capacity>> = {
@@ -66,7 +60,7 @@ export function createLoadShedding({
     admit: function admit(req, _res, next) {
       const kind = kindOf(req.path)
       if (capacities[kind].isFull(0)) refuse(kind, 'in_flight')
-      if (lagMs() >= limits.maxLagMs[kind]) refuse(kind, 'lag')
+      if (lag.ms >= limits.maxLagMs[kind]) refuse(kind, 'lag')
       next()
     },
 

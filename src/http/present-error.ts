@@ -4,7 +4,7 @@ import { BrokerError, internalError, malformedRequest, toErrorObject } from '../
 import type { Logger } from '../observability/logger.ts'
 import { errorPage } from './error-page.ts'
 import { contextOf, type RequestContext } from './request-context.ts'
-import { sendJson } from './send-json.ts'
+import { sendJson } from './response.ts'
 
 /**
  * How the errors of a request are written, unless as JSON. `empty`: for a proxy that reads the status and the headers only.

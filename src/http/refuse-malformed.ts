@@ -9,9 +9,8 @@ import {
   tooLong,
   unmetExpectation,
 } from '../errors.ts'
-import { socketAddress } from './client-address.ts'
 import { sendError } from './present-error.ts'
-import { contextIfBegun, type RequestRecords } from './request-context.ts'
+import { contextIfBegun, type RequestRecords, socketAddress } from './request-context.ts'
 
 /**
  * Answers requests that Node refuses (no HTTP, headers too large, too slow) with the one error shape, and closes the

@@ -10,6 +10,8 @@ export interface Route {
   /** A literal path, or one with `:name` segments; it also names the route in logs and metrics. */
   readonly path: string
   readonly handle: (req: Request, res: Response) => Promise<void> | void
+  /** Called before anything can refuse a request of this path. */
+  readonly begin?: (req: Request, res: Response) => void
   /** Of its request body; JSON unless set. */
   readonly encoding?: BodyEncoding
   /** Which requests share its capacity; `sign_in` unless set. */
@@ -29,6 +31,7 @@ export interface PathRoutes {
   readonly path: string
   readonly encoding: BodyEncoding
   readonly loadKind: LoadKind | undefined
+  readonly begin: Route['begin']
   /** Undefined for a literal path. */
   readonly pattern: RegExp | undefined
   /** By method. */
@@ -63,9 +66,18 @@ function pathRoutes(path: string, routes: readonly Route[]): PathRoutes {
     path,
     encoding: routes.find(({ encoding }) => encoding)?.encoding ?? 'json',
     loadKind: routes[0]?.loadKind,
+    begin: routes.find(({ begin }) => begin)?.begin,
     pattern: path.includes(':') ? new RegExp(`^${path.replace(/:(\w+)/g, '(?<$1>[^/]+)')}$`) : undefined,
     handlers,
     allow: [...handlers.keys()].join(', '),
+  }
+}
+
+/** Calls `Route.begin`, whatever the method. */
+export function beginRoutes(findRoutes: FindRoutes): RequestHandler {
+  return function beginRoutes(req, res, next) {
+    findRoutes(req.path)?.begin?.(req, res)
+    next()
   }
 }
 
@@ -92,5 +104,30 @@ export function refuseLongUrl({ maxUrlBytes }: { maxUrlBytes: number }): Request
   return function refuseLongUrl(req, _res, next) {
     if (Buffer.byteLength(req.url) > maxUrlBytes) throw tooLong('url', 414)
     next()
+  }
+}
+
+/**
+ * Composes middleware into one. Express's router searches for the next layer after each, with closures and a match for
+ * every one: for the ten that all requests pass, that was a tenth of a session check (docs/performance.md).
+ */
+export function composeMiddleware(...handlers: readonly RequestHandler[]): RequestHandler {
+  return function composed(req, res, next) {
+    let at = 0
+    const advance = (error?: unknown): void => {
+      const handler = error ? undefined : handlers[at++]
+      if (handler === undefined) {
+        next(error)
+        return
+      }
+      try {
+        const pending: unknown = handler(req, res, advance)
+        // as in Express: a rejection without a reason is an error too
+        if (pending instanceof Promise) pending.catch((error) => next(error || new Error('rejected promise')))
+      } catch (thrown) {
+        next(thrown)
+      }
+    }
+    advance()
   }
 }

@@ -2,10 +2,9 @@ import type { ServerResponse } from 'node:http'
 import type { Request, RequestHandler } from 'express'
 import { type BrokerError, temporarilyUnavailable } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { countedAddress } from './client-address.ts'
 import type { GarbageCollector } from './collect-garbage.ts'
 import { announcedBytes, arrivalOf, hasBody, unfinishedBytes } from './request-body.ts'
-import { contextOf } from './request-context.ts'
+import { contextOf, countedAddress } from './request-context.ts'
 
 /** Limits on request bodies that have not arrived completely. */
 export interface BodyLimits {

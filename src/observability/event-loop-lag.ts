@@ -3,7 +3,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 /** How late the event loop of this process is. */
 export interface EventLoopLag {
   /** The median of the last window, in milliseconds. */
-  ms(): number
+  readonly ms: number
   stop(): void
 }
 
@@ -15,19 +15,19 @@ const RESOLUTION_MS = 20
  */
 export function watchEventLoopLag({ windowMs }: { windowMs: number }): EventLoopLag {
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
-  let ms = 0
   delays.enable()
   const timer = setInterval(() => {
-    ms = delays.count === 0 ? ms : Math.max(0, delays.percentile(50) / 1e6 - RESOLUTION_MS)
+    if (delays.count > 0) lag.ms = Math.max(0, delays.percentile(50) / 1e6 - RESOLUTION_MS)
     delays.reset()
   }, windowMs)
   timer.unref()
 
-  return {
-    ms: () => ms,
+  const lag = {
+    ms: 0,
     stop() {
       clearInterval(timer)
       delays.disable()
     },
   }
+  return lag
 }

@@ -1,4 +1,4 @@
-import type { RequestHandler } from 'express'
+import type { Request, Response } from 'express'
 import { type Operations, routesOf } from '../http/operation.ts'
 import { setErrorFormat } from '../http/present-error.ts'
 import type { Route } from '../http/routes.ts'
@@ -33,12 +33,23 @@ export const FORWARD_AUTH_OPERATIONS = {
 } as const satisfies Operations
 
 /** 200 with the user in headers, or 401. It extends the session. Headers of the request in `X-Auth-Request-*` are ignored. */
-export function createForwardAuthRoutes(sessions: Pick<Sessions, 'require'>): Route[] {
-  return routesOf(FORWARD_AUTH_OPERATIONS, {
+export function createForwardAuthRoutes({ sessions, metrics }: ForwardAuthOptions): Route[] {
+  const routes = routesOf(FORWARD_AUTH_OPERATIONS, {
     async forwardAuth(req, res) {
       res.set(identityHeaders(await sessions.require(req))).end()
     },
   })
+  /** Refusals have no body either, and are counted. */
+  const begin = (req: Request, res: Response) => {
+    setErrorFormat(req, 'empty')
+    res.once('finish', () => metrics.forwardAuth.inc({ result: RESULTS[res.statusCode] ?? 'refused' }))
+  }
+  return routes.map((route) => ({ ...route, begin }))
+}
+
+export interface ForwardAuthOptions {
+  readonly sessions: Pick<Sessions, 'require'>
+  readonly metrics: Metrics
 }
 
 function identityHeaders({ userId, login, publicId }: Session): IdentityHeaders {
@@ -55,16 +66,6 @@ function percentEncoded(text: string): string {
 }
 
 type IdentityHeaders = Readonly<Record<(typeof IDENTITY_HEADERS)[number], string>>
-
-/** Comes before everything that can refuse a request: refusals have no body either, and are counted. */
-export function prepareForwardAuth({ metrics }: { metrics: Metrics }): RequestHandler {
-  return function prepareForwardAuth(req, res, next) {
-    if (req.path !== FORWARD_AUTH) return next()
-    setErrorFormat(req, 'empty')
-    res.once('finish', () => metrics.forwardAuth.inc({ result: RESULTS[res.statusCode] ?? 'refused' }))
-    next()
-  }
-}
 
 const RESULTS: Readonly<Record<number, string>> = {
   200: 'signed_in',

@@ -2,8 +2,7 @@ import { IncomingMessage } from 'node:http'
 import { isIP, Socket } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { clientAddress, countedAddress, trustProxies } from '../../src/http/client-address.ts'
-import { contextOf } from '../../src/http/request-context.ts'
+import { clientAddress, contextOf, countedAddress, trustProxies } from '../../src/http/request-context.ts'
 import { keeper, serve } from './serve.ts'
 
 const { keep, closeAll } = keeper()

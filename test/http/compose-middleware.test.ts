@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { composeMiddleware } from '../../src/http/compose-middleware.ts'
+import { composeMiddleware } from '../../src/http/routes.ts'
 
 /** What the handler after them is told: `[]` when all went well. */
 const after = (...handlers: RequestHandler[]) =>

@@ -22,7 +22,7 @@ const SESSION_PATHS = [PATHS.session, '/forward-auth']
 
 /** A listener whose routes answer when they are let go, and whose lag is what the test says. */
 async function harness(places: Partial<Record<LoadKind, number>> = {}) {
-  let lagMs = 0
+  const lag = { ms: 0 }
   let started = 0
   let letGo = (): void => undefined
   const held = new Promise<void>((resolve) => {
@@ -58,7 +58,7 @@ async function harness(places: Partial<Record<LoadKind, number>> = {}) {
   const load = createLoadShedding({
     limits,
     findRoutes,
-    lagMs: () => lagMs,
+    lag,
     metrics,
   })
   const listener = keep(
@@ -81,7 +81,7 @@ async function harness(places: Partial<Record<LoadKind, number>> = {}) {
     letGo,
     started: () => started,
     lag: (ms: number) => {
-      lagMs = ms
+      lag.ms = ms
     },
   }
 }

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { createApp } from '../../src/app.ts'
 import { defaultTunables } from '../../src/config/load-config.ts'
-import { trustProxies } from '../../src/http/client-address.ts'
+import { trustProxies } from '../../src/http/request-context.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { createHealth } from '../../src/observability/health.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
@@ -43,7 +43,7 @@ async function publicListener() {
     isTrustedProxy: trustProxies([]),
     limits: { ...defaultTunables().http, bodyLimitBytes: 1000 },
     logThrottle: defaultTunables().log.throttle,
-    lagMs: () => 0,
+    lag: { ms: 0 },
     sessions: createSessions({
       store,
       masterKeys: keys,

@@ -1,10 +1,14 @@
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
 import { connect } from 'node:net'
 import express, { type Express, type RequestHandler } from 'express'
-import { trustProxies } from '../../src/http/client-address.ts'
 import { createListener, type ListenerOptions } from '../../src/http/listener.ts'
 import { presentError } from '../../src/http/present-error.ts'
-import { beginRequest, type RequestRecords, refuseUnknownAddress } from '../../src/http/request-context.ts'
+import {
+  beginRequest,
+  type RequestRecords,
+  refuseUnknownAddress,
+  trustProxies,
+} from '../../src/http/request-context.ts'
 import { createRouteTable, type Route, serveRoutes } from '../../src/http/routes.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import { type CollectedLog, collectLog } from '../observability/collect-log.ts'

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Request, Response } from 'express'
 import fc from 'fast-check'
+import { createMetrics } from '../../src/observability/metrics.ts'
 import { createForwardAuthRoutes } from '../../src/session/forward-auth.ts'
 import type { Session } from '../../src/session/session.ts'
 import type { Answer } from '../http/serve.ts'
@@ -197,7 +198,10 @@ describe('names that the org could hold', () => {
   const headersFor = async (of: Partial<Session>): Promise<Record<string, string>> => {
     const headers: Record<string, string> = {}
     const res = { set: (given: object) => Object.assign(headers, given) && res, end: () => res }
-    const [route] = createForwardAuthRoutes({ require: async () => ({ ...session, ...of }) })
+    const [route] = createForwardAuthRoutes({
+      sessions: { require: async () => ({ ...session, ...of }) },
+      metrics: createMetrics(),
+    })
     await route?.handle({} as Request, res as unknown as Response) // it reads nothing of the request itself
     return headers
   }

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Request } from 'express'
 import { storeUnavailable } from '../../src/errors.ts'
+import { beginRoutes, createRouteTable } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
-import { createForwardAuthRoutes, prepareForwardAuth } from '../../src/session/forward-auth.ts'
+import { createForwardAuthRoutes } from '../../src/session/forward-auth.ts'
 import type { SessionGrant } from '../../src/session/prepare-session.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
 import { createOwnSessionsRoutes, createSessionRoutes } from '../../src/session/session-routes.ts'
@@ -78,7 +79,7 @@ export async function startSessionHarness({ secure = true, sameSite = 'lax' }: H
   const routes = withSession(sessions, [
     ...createSessionRoutes(options),
     ...createOwnSessionsRoutes(options),
-    ...createForwardAuthRoutes(sessions),
+    ...createForwardAuthRoutes({ sessions, metrics }),
     {
       method: 'POST',
       path: '/open',
@@ -116,7 +117,7 @@ export async function startSessionHarness({ secure = true, sameSite = 'lax' }: H
         }) as typeof write // its overloads differ only in what may be left out
         next()
       },
-      prepareForwardAuth({ metrics }),
+      beginRoutes(createRouteTable(routes)),
       refuseOtherSession(sessions),
     ],
     routes,

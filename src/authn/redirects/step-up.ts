@@ -1,6 +1,6 @@
 import type { Signer } from '../../crypto/sign.ts'
 import { invalidField, notAllowed, notFound } from '../../errors.ts'
-import { countedAddress } from '../../http/client-address.ts'
+import { countedAddress } from '../../http/request-context.ts'
 import type { Limiter } from '../../store/counting.ts'
 import type { Store } from '../../store/store.ts'
 import { allWritten } from '../../store/store.ts'

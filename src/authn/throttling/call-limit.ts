@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { countedAddress } from '../../http/client-address.ts'
+import { countedAddress } from '../../http/request-context.ts'
 import type { LimitFigures } from '../../store/counting.ts'
 import type { Client } from '../browser/client.ts'
 import type { Attempt } from './attempts.ts'

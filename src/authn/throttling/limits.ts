@@ -1,5 +1,5 @@
 import type { Signer } from '../../crypto/sign.ts'
-import { countedAddress } from '../../http/client-address.ts'
+import { countedAddress } from '../../http/request-context.ts'
 import type { LoginNames } from '../../session/login-names.ts'
 import {
   type Counted,
