@@ -1,6 +1,6 @@
 import express, { type Express } from 'express'
-import { createNavigationRoutes, type NavigationRoutesParts } from './authn/redirects/navigation-routes.ts'
-import { type AuthnRoutesParts, createAuthnRoutes } from './authn/routes.ts'
+import { createNavigationRoutes, type NavigationRoutesOptions } from './authn/redirects/navigation-routes.ts'
+import { type AuthnRoutesOptions, createAuthnRoutes } from './authn/routes.ts'
 import { createGarbageCollector } from './http/collect-garbage.ts'
 import { createCrossSiteRules } from './http/cross-site.ts'
 import { createLoadShedding, type LoadLimits } from './http/load-shedding.ts'
@@ -36,8 +36,8 @@ export interface AppOptions extends SessionRoutesOptions {
   readonly limits: AppLimits
   readonly logThrottle: LogThrottleOptions
   readonly lag: Pick<EventLoopLag, 'ms'>
-  readonly authn: AuthnRoutesParts
-  readonly navigation: NavigationRoutesParts
+  readonly authn: AuthnRoutesOptions
+  readonly navigation: NavigationRoutesOptions
   readonly pamRoutes: readonly Route[]
   readonly metrics: Metrics
 }

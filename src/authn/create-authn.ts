@@ -1,30 +1,20 @@
-import type { MasterKeys } from '../crypto/keys.ts'
 import { createSeal } from '../crypto/seal.ts'
 import { createSigner } from '../crypto/sign.ts'
-import type { Logger } from '../observability/logger.ts'
-import type { Metrics } from '../observability/metrics.ts'
 import type { UserLimits } from '../session/admin-routes.ts'
-import type { EndAllSessions } from '../session/end-all-sessions.ts'
-import type { EndedUsers } from '../session/ended-users.ts'
 import { createLoginNames } from '../session/login-names.ts'
-import type { SessionCookie } from '../session/session-cookie.ts'
-import type { Sessions } from '../session/sessions.ts'
-import type { UserKeys } from '../session/user-keys.ts'
-import { createLimiter, type LimitFigures } from '../store/counting.ts'
-import type { Store } from '../store/store.ts'
-import type { UpstreamClient } from '../upstream/upstream-client.ts'
+import { createLimiter } from '../store/counting.ts'
 import { StepAudit } from './audit.ts'
-import { createClientOf, type DeviceCookie } from './browser/client.ts'
+import type { AuthnOptions } from './authn-options.ts'
+import { createClientOf } from './browser/client.ts'
 import { createCoalescing } from './coalescing/coalescing.ts'
 import { StepLocks } from './coalescing/step-locks.ts'
 import { createRecovery } from './recovery/recovery.ts'
-import type { NavigationRoutesParts } from './redirects/navigation-routes.ts'
-import type { RedirectPrefix } from './redirects/redirect-target.ts'
+import type { NavigationRoutesOptions } from './redirects/navigation-routes.ts'
 import { SsoTokens } from './redirects/sso-tokens.ts'
 import { StepUp } from './redirects/step-up.ts'
-import type { AuthnRoutesParts } from './routes.ts'
+import type { AuthnRoutesOptions } from './routes.ts'
 import { createSanitizer } from './sanitize/sanitize.ts'
-import { createCommits } from './sign-in/commit.ts'
+import { Commits } from './sign-in/commit.ts'
 import { createFetchOffered } from './sign-in/fetch-offered.ts'
 import { createEndOtherSessions } from './sign-in/other-sessions.ts'
 import { redirectStep } from './sign-in/redirect-step.ts'
@@ -33,79 +23,15 @@ import type { RunStep } from './sign-in/step.ts'
 import { createTakeStep } from './sign-in/take-step.ts'
 import { createSteps } from './steps.ts'
 import { createCallLimit } from './throttling/call-limit.ts'
-import type { AttemptLimits } from './throttling/limits.ts'
 import { createThrottling } from './throttling/throttling.ts'
 import { createOfferedResources } from './transaction/offered-resources.ts'
 import { createTransactionStore, transactionKey } from './transaction/transaction-store.ts'
 import type { TokenState } from './upstream/api-tokens.ts'
-import { type AuthnRateLimit, createAuthnUpstream } from './upstream/authn-upstream.ts'
-
-/** The room's tunables, as `config/default.json` groups them. */
-export interface AuthnTunables {
-  readonly authn: { readonly rateLimit: AuthnRateLimit }
-  readonly transaction: {
-    readonly minTtlMinutes: number
-    readonly maxTtlMinutes: number
-    readonly defaultTtlMinutes: number
-    readonly remnantMinutes: number
-    readonly stepLockMs: number
-    readonly stepWaitMs: number
-    readonly sharedAnswerMs: number
-    readonly pollEveryMs: number
-    readonly maxOfferedSteps: number
-    readonly maxPictureBytes: number
-  }
-  readonly device: {
-    readonly cookieDays: number
-    readonly renewAfterHours: number
-    readonly knownDays: number
-  }
-  readonly recovery: {
-    readonly recoveryAnswerMs: number
-    readonly challengeMinutes: number
-    readonly resendAfterMs: number
-    readonly maxWrongCodes: number
-  }
-  readonly limits: AttemptLimits & {
-    readonly stepUpPerAddress: LimitFigures
-    readonly callsPerPerson: LimitFigures
-  }
-}
-
-export interface AuthnParts {
-  readonly client: UpstreamClient
-  /** For all that one step sends, in milliseconds. */
-  readonly timeoutMs: number
-  /** The org's origin, and its other names. */
-  readonly baseUrl: string
-  readonly linkOrigins: readonly string[]
-  /** The SSWS token in use, then the standby. */
-  readonly apiTokens: () => readonly string[]
-  readonly stepUp: boolean
-  readonly ssoRedirects: readonly RedirectPrefix[]
-  readonly loginDomains: readonly string[]
-  readonly hiddenFactors: readonly string[]
-  readonly publicOrigin: string
-  readonly signInUrl: string
-  readonly tunables: AuthnTunables
-  readonly store: Store
-  readonly masterKeys: MasterKeys
-  readonly deviceCookie: DeviceCookie
-  readonly sessions: Sessions
-  readonly sessionCookie: SessionCookie
-  /** What ends with all sessions of a user. */
-  readonly openTransactions: UserKeys
-  readonly knownDevices: UserKeys
-  readonly endedUsers: Pick<EndedUsers, 'endedSince'>
-  readonly endAllSessions: EndAllSessions
-  readonly log: Logger
-  readonly metrics: Metrics
-  readonly now: () => number
-}
+import { createAuthnUpstream } from './upstream/authn-upstream.ts'
 
 export interface Authn {
-  readonly routes: AuthnRoutesParts
-  readonly navigation: NavigationRoutesParts
+  readonly routes: AuthnRoutesOptions
+  readonly navigation: NavigationRoutesOptions
   readonly tokenState: () => TokenState
   readonly userLimits: UserLimits
   close(): Promise<void>
@@ -114,195 +40,151 @@ export interface Authn {
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
 
-/** Puts the room together. */
-export function createAuthn(parts: AuthnParts): Authn {
-  const { store, masterKeys, publicOrigin, apiTokens, log, metrics, now } = parts
-  const { deviceCookie, sessions, sessionCookie, openTransactions, knownDevices, endAllSessions } = parts
-  const { transaction: figures, device, recovery, limits } = parts.tunables
+/** Creates the sign-in module. */
+export function createAuthn(options: AuthnOptions): Authn {
+  const { store, masterKeys, sessions, log, metrics, now, tunables } = options
+  const { transaction, device, recovery, limits } = tunables
   const seal = (label: string) => createSeal(masterKeys, label)
   const signer = (label: string) => createSigner(masterKeys, label)
-  const upstreamOrigins = [parts.baseUrl, ...parts.linkOrigins] as const
   const lifetime = {
-    minMs: figures.minTtlMinutes * MINUTE_MS,
-    maxMs: figures.maxTtlMinutes * MINUTE_MS,
-    defaultMs: figures.defaultTtlMinutes * MINUTE_MS,
+    minMs: transaction.minTtlMinutes * MINUTE_MS,
+    maxMs: transaction.maxTtlMinutes * MINUTE_MS,
+    defaultMs: transaction.defaultTtlMinutes * MINUTE_MS,
   }
-  const hiddenFactors = new Set(parts.hiddenFactors)
+  const hiddenFactors = new Set(options.hiddenFactors)
+  const logins = createLoginNames(options.loginDomains)
+  const { canonical: canonicalLogin } = logins
+  const limitNames = signer('limit-names')
+  const audit = new StepAudit({ log, metrics, hashes: signer('log-hashes'), canonicalLogin })
+  /** What most of the components need. */
+  const common = { ...options, store, sessions, audit, canonicalLogin, log, metrics, now }
 
-  const clientOf = createClientOf({ deviceCookie, sessionIdIn: sessionCookie.idIn })
+  const clientOf = createClientOf({
+    deviceCookie: options.deviceCookie,
+    sessionIdIn: options.sessionCookie.idIn,
+  })
   const upstream = createAuthnUpstream({
-    client: parts.client,
-    baseUrl: parts.baseUrl,
-    rateLimit: parts.tunables.authn.rateLimit,
-    store,
+    ...common,
+    rateLimit: tunables.authn.rateLimit,
     names: signer('limit-names'),
-    apiTokens,
-    timeoutMs: parts.timeoutMs,
-    log,
-    metrics,
-    now,
   })
   const transactions = createTransactionStore({
-    store,
+    ...common,
     seal: seal('transaction'),
     names: signer('transaction-names'),
-    openTransactions,
-    log,
-    metrics,
-    now,
   })
   const locks = new StepLocks({
-    store,
+    ...common,
     seal: seal('shared-answer'),
     transactions,
     isStored: sessions.holds,
-    lockTtlMs: figures.stepLockMs,
-    sharedMs: figures.sharedAnswerMs,
-    waitMs: figures.stepWaitMs,
-    pollEveryMs: figures.pollEveryMs,
-    metrics,
-    now,
+    lockTtlMs: transaction.stepLockMs,
+    sharedMs: transaction.sharedAnswerMs,
+    waitMs: transaction.stepWaitMs,
+    pollEveryMs: transaction.pollEveryMs,
   })
-  const logins = createLoginNames(parts.loginDomains)
-  const canonicalLogin = logins.canonical
-  const audit = new StepAudit({ log, metrics, hashes: signer('log-hashes'), canonicalLogin })
-  const limitNames = signer('limit-names')
   const throttling = createThrottling({
-    store,
+    ...common,
     limits,
     names: limitNames,
     logins,
     knownMs: device.knownDays * DAY_MS,
-    knownDevices,
-    audit,
-    log,
-    metrics,
-    now,
   })
   const callLimit = createCallLimit({
+    ...common,
     limit: limits.callsPerPerson,
-    canonicalLogin,
     isKnownDevice: throttling.isKnownDevice,
-    audit,
-    metrics,
-    now,
   })
   const offeredResources = createOfferedResources({
-    store,
+    ...common,
     seal: seal('offer'),
     names: signer('offer-names'),
     transactions,
-    log,
-    metrics,
   })
   const sanitizer = createSanitizer({
+    ...common,
     resources: offeredResources,
-    upstreamOrigins: [...upstreamOrigins],
-    publicOrigin,
-    ownSecrets: apiTokens,
+    upstreamOrigins: [options.baseUrl, ...options.linkOrigins],
+    ownSecrets: options.apiTokens,
     hiddenFactors,
-    log,
-    metrics,
   })
   const ssoTokens = new SsoTokens({
-    allowed: parts.ssoRedirects,
-    upstreamOrigin: parts.baseUrl,
-    store,
+    ...common,
+    allowed: options.ssoRedirects,
+    upstreamOrigin: options.baseUrl,
     seal: seal('hand-over'),
     names: signer('hand-over-names'),
-    sessions,
-    audit,
-    log,
-    metrics,
   })
   const takeStep = createTakeStep({
+    ...common,
     upstream,
-    sessions,
-    endedUsers: parts.endedUsers,
     endOtherSessions: createEndOtherSessions({
-      endAllSessions,
+      ...common,
       keysOf: (handle) => transactions.names(handle).map(transactionKey),
-      audit,
-      log,
-      now,
     }),
     ssoTokens,
     throttling,
     offeredResources,
-    audit,
     callLimit,
     sanitizer,
     lifetime,
-    maxOfferedSteps: figures.maxOfferedSteps,
-    redirectsMs: figures.remnantMinutes * MINUTE_MS,
-    pollEveryMs: figures.pollEveryMs,
-    log,
-    metrics,
-    now,
+    maxOfferedSteps: transaction.maxOfferedSteps,
+    redirectsMs: transaction.remnantMinutes * MINUTE_MS,
+    pollEveryMs: transaction.pollEveryMs,
   })
   const steps = createSteps({
+    ...common,
     takeStep,
     recovery: createRecovery({
+      ...common,
+      ...recovery,
       upstream,
       takeStep,
-      store,
       names: limitNames,
-      canonicalLogin,
-      audit,
-      publicOrigin,
       answerMs: recovery.recoveryAnswerMs,
-      challengeMinutes: recovery.challengeMinutes,
-      resendAfterMs: recovery.resendAfterMs,
-      maxWrongCodes: recovery.maxWrongCodes,
-      log,
-      metrics,
-      now,
     }),
     hiddenFactors,
-    audit,
-    metrics,
     isSameLogin: logins.isSame,
     deadline: upstream.deadline,
   })
-  const takeTurn = createRunStep({
+  const pipeline = createRunStep({
+    ...common,
     coalescing: createCoalescing({ metrics }),
     locks,
     throttling,
-    commits: createCommits({ store, locks, transactions, log }),
+    commits: new Commits({ store, locks, transactions, log }),
     transactions,
     dedupKeys: signer('step-fingerprints'),
-    audit,
-    metrics,
-    now,
   })
   const runStep: RunStep = (step, client) => {
     upstream.look()
-    return takeTurn(step, client)
+    return pipeline(step, client)
   }
-  const fetchOffered = createFetchOffered({
-    upstream,
-    resources: offeredResources,
-    callLimit,
-    sanitizer,
-    maxPictureBytes: figures.maxPictureBytes,
-  })
   const stepUp = new StepUp({
-    isEnabled: parts.stepUp,
-    signInUrl: parts.signInUrl,
-    store,
+    ...common,
+    isEnabled: options.stepUp,
     transactions,
     limiter: createLimiter({ store, name: 'step_up', figures: limits.stepUpPerAddress }),
     addressNames: limitNames,
     tokenNames: signer('imported-token-names'),
     ttlMs: lifetime.defaultMs,
     indexMs: lifetime.maxMs + MINUTE_MS, // the clocks of two replicas need not agree
-    audit,
-    metrics,
-    now,
   })
 
   return {
-    routes: { steps, runStep, fetchOffered, clientOf, sessionCookie: sessionCookie.opening },
+    routes: {
+      steps,
+      runStep,
+      fetchOffered: createFetchOffered({
+        upstream,
+        resources: offeredResources,
+        callLimit,
+        sanitizer,
+        maxPictureBytes: transaction.maxPictureBytes,
+      }),
+      clientOf,
+      sessionCookie: options.sessionCookie.opening,
+    },
     navigation: {
       stepUp,
       async follow(path, handle, client) {

@@ -7,22 +7,21 @@ import { ENTRY_OPERATIONS, OFFERED_OPERATIONS } from './authn-operations.ts'
 import type { Client } from './browser/client.ts'
 import type { RecoveryType } from './recovery/recovery.ts'
 import type { FetchOffered } from './sign-in/fetch-offered.ts'
-import { OPERATIONS, type Operation } from './sign-in/operations.ts'
+import { OPERATIONS } from './sign-in/operations.ts'
 import {
   type PrimaryBody,
   parse,
   primaryBody,
-  type QueryFlags,
   recoveryBody,
   recoveryTokenBody,
   stateBody,
 } from './sign-in/schemas.ts'
-import type { RunStep } from './sign-in/step.ts'
+import type { RunStep, Step } from './sign-in/step.ts'
 import type { Steps } from './steps.ts'
 import { inOneSpelling } from './transaction/offered-steps.ts'
 import type { StepAnswer } from './transaction/step-result.ts'
 
-export interface AuthnRoutesParts {
+export interface AuthnRoutesOptions {
   readonly steps: Steps
   readonly runStep: RunStep
   readonly fetchOffered: FetchOffered
@@ -31,68 +30,59 @@ export interface AuthnRoutesParts {
   readonly sessionCookie: (sessionId: string) => string
 }
 
-export function createAuthnRoutes({
-  steps,
-  runStep,
-  fetchOffered,
-  clientOf,
-  sessionCookie,
-}: AuthnRoutesParts): Route[] {
-  const present = (res: Response, outcome: StepAnswer) => {
-    if (outcome.sessionId !== undefined) res.append('Set-Cookie', sessionCookie(outcome.sessionId))
-    if (outcome.errorCode !== undefined) contextOf(res.req).errorCode = outcome.errorCode
-    sendJsonText(res.status(outcome.status).set(outcome.headers), outcome.body)
-  }
-
-  const stepRoute = (operation: Operation): Route => ({
-    ...operation,
-    async handle(req, res) {
-      const client = clientOf(req, res)
-      const body = parse(operation.body, req.body)
-      const query: QueryFlags = parse(operation.query, req.query)
-      present(
-        res,
-        await runStep(steps.operation({ operation, params: paramsOf(req), query, body }, client), client),
-      )
-    },
-  })
-
-  const recover =
-    (recoveryType: RecoveryType): Route['handle'] =>
+export function createAuthnRoutes(options: AuthnRoutesOptions): Route[] {
+  const { steps, runStep, clientOf } = options
+  const running =
+    (stepOf: (req: Request, client: Client) => Step): Route['handle'] =>
     async (req, res) => {
       const client = clientOf(req, res)
-      present(res, await runStep(steps.recover(recoveryType, parse(recoveryBody, req.body), client), client))
+      present(res, await runStep(stepOf(req, client), client), options)
     }
+  const recovering = (recoveryType: RecoveryType) =>
+    running((req, client) => steps.recover(recoveryType, parse(recoveryBody, req.body), client))
 
   const entryRoutes = routesOf(ENTRY_OPERATIONS, {
-    async authenticate(req, res) {
-      const client = clientOf(req, res)
+    authenticate: running((req, client) => {
       const body = parse(primaryBody, req.body)
-      const step = hasState(body) ? steps.state(body, client) : steps.start(body, client)
-      present(res, await runStep(step, client))
-    },
-    async introspect(req, res) {
-      const client = clientOf(req, res)
-      present(res, await runStep(steps.state(parse(stateBody, req.body), client), client))
-    },
-    recoverPassword: recover('PASSWORD'),
-    unlockAccount: recover('UNLOCK'),
-    async redeemRecoveryToken(req, res) {
-      const client = clientOf(req, res)
-      present(res, await runStep(steps.redeem(parse(recoveryTokenBody, req.body), client), client))
-    },
+      return hasState(body) ? steps.state(body, client) : steps.start(body, client)
+    }),
+    introspect: running((req, client) => steps.state(parse(stateBody, req.body), client)),
+    recoverPassword: recovering('PASSWORD'),
+    unlockAccount: recovering('UNLOCK'),
+    redeemRecoveryToken: running((req, client) => steps.redeem(parse(recoveryTokenBody, req.body), client)),
   })
-  const offeredRoutes = routesOf(OFFERED_OPERATIONS, {
+  const stepRoutes = OPERATIONS.map((operation) => ({
+    ...operation,
+    handle: running((req, client) => {
+      const [body, query] = [parse(operation.body, req.body), parse(operation.query, req.query)]
+      return steps.operation({ operation, params: paramsOf(req), query, body }, client)
+    }),
+  }))
+  return [...entryRoutes, ...stepRoutes, ...offeredRoutes(options)]
+}
+
+function offeredRoutes(options: AuthnRoutesOptions): Route[] {
+  const { fetchOffered, clientOf } = options
+  return routesOf(OFFERED_OPERATIONS, {
     async listSecurityQuestions(req, res) {
-      present(res, await fetchOffered.questions(inOneSpelling(req.path), clientOf(req, res)))
+      present(res, await fetchOffered.questions(inOneSpelling(req.path), clientOf(req, res)), options)
     },
     async getEnrolmentPicture(req, res) {
       const answer = await fetchOffered.picture(inOneSpelling(req.path), clientOf(req, res))
-      if (answer.kind !== 'picture') return present(res, answer)
+      if (answer.kind !== 'picture') return present(res, answer, options)
       res.set('Cross-Origin-Resource-Policy', 'same-site').type(answer.type).send(answer.bytes)
     },
   })
-  return [...entryRoutes, ...OPERATIONS.map(stepRoute), ...offeredRoutes]
+}
+
+function present(
+  res: Response,
+  { status, headers, body, errorCode, sessionId }: StepAnswer,
+  { sessionCookie }: Pick<AuthnRoutesOptions, 'sessionCookie'>,
+): void {
+  if (sessionId !== undefined) res.append('Set-Cookie', sessionCookie(sessionId))
+  if (errorCode !== undefined) contextOf(res.req).errorCode = errorCode
+  sendJsonText(res.status(status).set(headers), body)
 }
 
 function hasState(body: PrimaryBody): body is PrimaryBody & { stateToken: string } {

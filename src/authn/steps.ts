@@ -4,10 +4,10 @@ import type { StepAudit } from './audit.ts'
 import type { Client } from './browser/client.ts'
 import type { Recovery, RecoveryType } from './recovery/recovery.ts'
 import { type HiddenFactors, isHiddenStep } from './sanitize/hidden-factors.ts'
+import { type CredentialsDeps, takeCredentials, takeWhereAwaited } from './sign-in/credentials.ts'
 import { type Operation, upstreamPath } from './sign-in/operations.ts'
 import type { PrimaryBody, QueryFlags, RecoveryBody, RecoveryTokenBody } from './sign-in/schemas.ts'
 import { MAX_CONCURRENT, type Step, type StepPlan } from './sign-in/step.ts'
-import type { TakeStep } from './sign-in/take-step.ts'
 import {
   operationStep,
   PRIMARY,
@@ -16,14 +16,7 @@ import {
   stateStep,
 } from './sign-in/upstream-step.ts'
 import { type Attempt, attemptIn } from './throttling/attempts.ts'
-import {
-  ACTIVATION_PROOF,
-  isAwaited,
-  mayBeAnothers,
-  PASSWORD_PROOF,
-  type Proof,
-  proofOf,
-} from './transaction/proof.ts'
+import { ACTIVATION_PROOF, PASSWORD_PROOF, proofOf } from './transaction/proof.ts'
 import type { StepResult } from './transaction/step-result.ts'
 import { mayTake, type Transaction } from './transaction/transaction.ts'
 
@@ -47,16 +40,11 @@ export interface OperationRequest {
   readonly body: { readonly stateToken: string } & Readonly<Record<string, unknown>>
 }
 
-export interface StepsDeps {
-  readonly takeStep: TakeStep
+export interface StepsDeps extends CredentialsDeps {
   readonly recovery: Recovery
   readonly hiddenFactors: HiddenFactors
   readonly audit: Pick<StepAudit, 'started' | 'recoveryStarted'>
   readonly metrics: Metrics
-  /** Whether the login that was typed is the one that Okta names. */
-  readonly isSameLogin: (typed: string, named: unknown) => boolean
-  /** When all calls of a step that begins now must have ended. */
-  readonly deadline: () => number
 }
 
 const RECOVERY_TOKEN = '/api/v1/authn/recovery/token'
@@ -65,20 +53,7 @@ export function createSteps(deps: StepsDeps): Steps {
   const { takeStep, recovery, audit, metrics } = deps
 
   return {
-    start(body, client) {
-      const { username: login, token } = body
-      const call = {
-        path: PRIMARY,
-        body: primaryFields(body, undefined, client),
-        bearsToken: token !== undefined,
-      }
-      const proof = token === undefined ? PASSWORD_PROOF : ACTIVATION_PROOF
-      const kind = token === undefined ? 'password' : 'token'
-      return beginning([PRIMARY, body], { kind, operation: 'primary', login }, (before, handle) => {
-        audit.started('primary', login, client)
-        return takeStep({ ...before, login }, handle, { operation: 'primary', call, proof }, client)
-      })
-    },
+    start: (body, client) => startStep(body, client, deps),
 
     recover(recoveryType, body, client) {
       const { username: login, factorType } = body
@@ -97,30 +72,49 @@ export function createSteps(deps: StepsDeps): Steps {
       })
     },
 
-    state: ({ stateToken, ...body }, client) =>
-      within({ handle: stateToken, identity: [PRIMARY, body] }, metrics, (before) =>
-        planOfState(before, stateToken, body, client, deps),
+    state: ({ stateToken: handle, ...body }, client) =>
+      within({ handle, identity: [PRIMARY, body] }, metrics, (before) =>
+        planOfState(before, handle, body, client, deps),
       ),
 
-    operation({ operation, params, query, body }, client) {
-      const { stateToken, ...fields } = body
-      const path = upstreamPath(operation, params)
-      const pollPath = operation.polls && Object.keys(fields).length === 0 ? path : undefined
-      const identity = pollPath === undefined ? [path, query, fields] : [path]
-      const request = { handle: stateToken, identity, pollPath, maxConcurrent: operation.maxConcurrent }
-      return within(request, metrics, (before) => {
-        const factorType = before.factorTypes[params.id ?? '']
-        assertOffered(before, operation, path, metrics)
-        assertVisible(factorType, fields, deps)
-        const tried = { operation: operation.name, fields, factorId: params.id, factorType }
-        const step = { operation, path, query, pollPath, tried }
-        return {
-          attempt: attemptIn(tried, before, stateToken),
-          take: () => takeOperation(before, stateToken, step, client, deps),
-        }
-      })
-    },
+    operation: (request, client) => operationIn(request, client, deps),
   }
+}
+
+function startStep(body: PrimaryBody, client: Client, { takeStep, audit }: StepsDeps): Step {
+  const { username: login, token } = body
+  const operation = 'primary'
+  const [kind, proof] =
+    token === undefined ? (['password', PASSWORD_PROOF] as const) : (['token', ACTIVATION_PROOF] as const)
+  const fields = primaryFields(body, undefined, client)
+  const call = { path: PRIMARY, body: fields, bearsToken: token !== undefined }
+  return beginning([PRIMARY, body], { kind, operation, login }, (before, handle) => {
+    audit.started(operation, login, client)
+    return takeStep({ ...before, login }, handle, { operation, call, proof }, client)
+  })
+}
+
+function operationIn(
+  { operation, params, query, body }: OperationRequest,
+  client: Client,
+  deps: StepsDeps,
+): Step {
+  const { stateToken: handle, ...fields } = body
+  const path = upstreamPath(operation, params)
+  const pollPath = operation.polls && Object.keys(fields).length === 0 ? path : undefined
+  const identity = pollPath === undefined ? [path, query, fields] : [path]
+  const { maxConcurrent } = operation
+  return within({ handle, identity, pollPath, maxConcurrent }, deps.metrics, (before) => {
+    const factorType = before.factorTypes[params.id ?? '']
+    assertOffered(before, operation, path, deps.metrics)
+    assertVisible(factorType, fields, deps)
+    const tried = { operation: operation.name, fields, factorId: params.id, factorType }
+    const step = { operation, path, query, pollPath, tried }
+    return {
+      attempt: attemptIn(tried, before, handle),
+      take: () => takeOperation(before, handle, step, client, deps),
+    }
+  })
 }
 
 function beginning(
@@ -200,57 +194,6 @@ async function takeOperation(
   return proofOf(operation.proves, tried, before) === undefined
     ? send(before)
     : takeWhereAwaited({ before, handle, operation: operation.name, fields: {} }, client, deps, send)
-}
-
-/**
- * Sends what shows a credential only where Okta awaits it. The holder of an imported state token can move the transaction at Okta at
- * any time; so until a credential was accepted here, Okta is asked for the state first, whatever the record says.
- */
-async function takeWhereAwaited(
-  asked: { before: Transaction; handle: string; operation: string; fields: StateFields },
-  client: Client,
-  deps: StepsDeps,
-  send: (before: Transaction, deadline?: number) => Promise<StepResult>,
-): Promise<StepResult> {
-  const { before, handle, operation, fields } = asked
-  if (!mayBeAnothers(before)) return send(before)
-  const deadline = deps.deadline() // for both calls: the step lock does not last for two
-  const state = await deps.takeStep(before, handle, stateStep(before, fields, client, deadline), client)
-  if (state.after === undefined || !isAwaited(operation, state.status)) return state
-  return send(state.after, deadline)
-}
-
-/** Credentials say who the user is only where Okta awaits them: in another status it may not look at them at all. */
-async function takeCredentials(
-  before: Transaction,
-  handle: string,
-  body: StateFields,
-  client: Client,
-  deps: StepsDeps,
-  deadline: number | undefined,
-): Promise<StepResult> {
-  const awaited = isAwaited('primary', before.status)
-  const named = awaited ? { ...before, login: body.username } : before
-  const proof = awaited ? passwordOf(body.username, before, deps) : undefined
-  const step = { ...stateStep(before, body, client, deadline), proof }
-  const result = await deps.takeStep(named, handle, step, client)
-  const { after } = result
-  // credentials that were not accepted say nothing about whose transaction this is
-  if (after === named) return { ...result, after: before }
-  return after?.credentialAccepted === false
-    ? { ...result, after: { ...after, login: before.login } }
-    : result
-}
-
-/** In a transaction that may be another's, the answer has to name the user whose password was shown. */
-function passwordOf(
-  login: string | undefined,
-  before: Transaction,
-  { isSameLogin }: Pick<StepsDeps, 'isSameLogin'>,
-): Proof {
-  return login !== undefined && mayBeAnothers(before)
-    ? { ...PASSWORD_PROOF, isOf: (user) => isSameLogin(login, user?.profile.login) }
-    : PASSWORD_PROOF
 }
 
 function assertOffered(before: Transaction, { allowed }: Operation, path: string, metrics: Metrics): void {

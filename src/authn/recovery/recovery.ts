@@ -81,12 +81,8 @@ export function createRecovery(deps: RecoveryDeps): Recovery {
         const reply = await sendCode(send)
         const stateToken = stateTokenIn(reply, client, deps)
         const lifetimeMs = await lifetime.withinMs(promisedMs, stateToken === undefined ? undefined : reply)
-        const challenge = { decoy: stateToken === undefined, factorType, recoveryType, relayState }
-        const after = begun(
-          { ...challenge, sentAtMs: now(), wrongCodes: 0 },
-          { login, stateToken, lifetimeMs },
-          client,
-        )
+        const challenge = { factorType, recoveryType, relayState, sentAtMs: now() }
+        const after = begun(challenge, { login, stateToken, lifetimeMs }, client)
         return { outcome: challengeAnswer(after, handle, publicOrigin), after }
       })
     },
@@ -141,7 +137,7 @@ function stateTokenIn(
 }
 
 function begun(
-  challenge: RecoveryChallenge,
+  challenge: Omit<RecoveryChallenge, 'decoy' | 'wrongCodes'>,
   { login, stateToken, lifetimeMs }: { login: string; stateToken: string | undefined; lifetimeMs: number },
   client: Client,
 ): Transaction {
@@ -152,6 +148,6 @@ function begun(
     status: 'RECOVERY_CHALLENGE',
     offered: challengeSteps(challenge.factorType),
     expiresAtMs: challenge.sentAtMs + lifetimeMs,
-    recovery: challenge,
+    recovery: { ...challenge, decoy: stateToken === undefined, wrongCodes: 0 },
   }
 }

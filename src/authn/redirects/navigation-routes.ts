@@ -8,7 +8,7 @@ import { NAVIGATION_OPERATIONS } from './navigation-operations.ts'
 import type { SsoTokens } from './sso-tokens.ts'
 import { assertNavigation, type StepUp } from './step-up.ts'
 
-export interface NavigationRoutesParts {
+export interface NavigationRoutesOptions {
   readonly stepUp: Pick<StepUp, 'take'>
   /** Where a link leads that Okta offered. */
   readonly follow: (path: string, handle: unknown, client: Client) => Promise<string>
@@ -22,7 +22,7 @@ export function createNavigationRoutes({
   follow,
   ssoTokens,
   clientOf,
-}: NavigationRoutesParts): Route[] {
+}: NavigationRoutesOptions): Route[] {
   const redirect =
     (status: 302 | 303, target: (req: Request, client: Client) => Promise<string>): Route['handle'] =>
     async (req, res) => {

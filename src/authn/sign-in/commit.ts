@@ -6,17 +6,6 @@ import { refusalOf, type StepOutcome, type StepResult } from '../transaction/ste
 import type { Transaction } from '../transaction/transaction.ts'
 import type { TransactionStore } from '../transaction/transaction-store.ts'
 
-/** The writes at the end of a step, and their reversal. */
-export interface Commits {
-  /**
-   * Writes the session, the transaction and the shared outcome, and releases the lock. If one of these writes fails, or the lock
-   * had expired and the transaction has changed since, all are rolled back.
-   */
-  commit(step: DecidedStep): Promise<StepOutcome>
-  /** The step has failed before its commit. Identical requests that wait share a refusal; any other error only releases the lock. */
-  abandon(lock: StepLock, error: unknown): Promise<void>
-}
-
 export interface DecidedStep {
   readonly lock: StepLock
   readonly before: Transaction
@@ -26,24 +15,49 @@ export interface DecidedStep {
   readonly result: StepResult
 }
 
-export interface CommitsDeps {
+export interface CommitsOptions {
   readonly store: Pick<Store, 'keepsOrder'>
   readonly locks: Pick<StepLocks, 'commit' | 'rollback' | 'release'>
   readonly transactions: Pick<TransactionStore, 'create' | 'change' | 'endWithUser' | 'ended'>
   readonly log: Logger
 }
 
-export function createCommits({ store, locks, transactions, log }: CommitsDeps): Commits {
-  /** What is written beside the record that the lock is for. */
-  const writeBeside = async ({ lock, before, handle, isNew, result }: DecidedStep): Promise<void> => {
-    const { after } = result
-    if (after === undefined || after === before) return
-    if (!isNew) await transactions.endWithUser(after, lock.recordKey)
-    else if (after.status !== '') await transactions.create(handle, after)
+/** The writes at the end of a step, and their reversal. */
+export class Commits {
+  readonly #options: CommitsOptions
+
+  constructor(options: CommitsOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Writes the session, the transaction and the shared outcome, and releases the lock. If one of these writes fails, or the lock
+   * had expired and the transaction has changed since, all are rolled back.
+   */
+  async commit(step: DecidedStep): Promise<StepOutcome> {
+    try {
+      await this.#write(step)
+    } catch (error) {
+      await this.#rollback(step)
+      throw error
+    }
+    return step.result.outcome
+  }
+
+  /** The step has failed before its commit. Identical requests that wait share a refusal; any other error only releases the lock. */
+  async abandon(lock: StepLock, error: unknown): Promise<void> {
+    const { locks, log } = this.#options
+    try {
+      if (error instanceof BrokerError) await locks.commit(lock, 'keep', refusalOf(error))
+      else await locks.release(lock)
+    } catch (failure) {
+      log.warn('step_not_released', {}, failure) // the lock expires
+    }
   }
 
   /** All writes are sent in one tick. A store that does not keep their order gets the session first: its readers must find it. */
-  const write = async (step: DecidedStep): Promise<void> => {
+  async #write(step: DecidedStep): Promise<void> {
+    const { store, locks, transactions } = this.#options
     const { lock, before, isNew, result } = step
     const { outcome, after, session } = result
     const change = isNew ? 'keep' : transactions.change(before, after, lock.recordKey)
@@ -51,7 +65,7 @@ export function createCommits({ store, locks, transactions, log }: CommitsDeps):
     if (!store.keepsOrder) await writing
     const [, , committed] = await allWritten(
       Promise.resolve(writing),
-      allWritten(writeBeside(step), Promise.resolve(session?.takeDevice())),
+      allWritten(this.#writeBeside(step), Promise.resolve(session?.takeDevice())),
       locks.commit(lock, change, outcome),
     )
     if (!committed) throw stepInProgress()
@@ -59,29 +73,18 @@ export function createCommits({ store, locks, transactions, log }: CommitsDeps):
     if (!isNew && after === undefined) transactions.ended(before, lock.recordKey)
   }
 
-  const rollback = async ({ lock, result }: DecidedStep): Promise<void> => {
-    const ends = await Promise.allSettled([locks.rollback(lock), result.session?.rollback()])
-    for (const end of ends) if (end.status === 'rejected') log.warn('step_rollback_failed', {}, end.reason)
+  /** What is written beside the record that the lock is for. */
+  async #writeBeside({ lock, before, handle, isNew, result }: DecidedStep): Promise<void> {
+    const { transactions } = this.#options
+    const { after } = result
+    if (after === undefined || after === before) return
+    if (!isNew) await transactions.endWithUser(after, lock.recordKey)
+    else if (after.status !== '') await transactions.create(handle, after)
   }
 
-  return {
-    async commit(step) {
-      try {
-        await write(step)
-      } catch (error) {
-        await rollback(step)
-        throw error
-      }
-      return step.result.outcome
-    },
-
-    async abandon(lock, error) {
-      try {
-        if (error instanceof BrokerError) await locks.commit(lock, 'keep', refusalOf(error))
-        else await locks.release(lock)
-      } catch (failure) {
-        log.warn('step_not_released', {}, failure) // the lock expires
-      }
-    },
+  async #rollback({ lock, result }: DecidedStep): Promise<void> {
+    const { locks, log } = this.#options
+    const ends = await Promise.allSettled([locks.rollback(lock), result.session?.rollback()])
+    for (const end of ends) if (end.status === 'rejected') log.warn('step_rollback_failed', {}, end.reason)
   }
 }

@@ -24,58 +24,58 @@ export interface RunStepDeps {
   readonly now: () => number
 }
 
-/** The sign-in pipeline: one request of a sign-in, from the step lock to the answer (DESIGN §12). */
+/** The sign-in pipeline: a request of a sign-in, from the step lock to the answer (DESIGN §12). */
 export function createRunStep(deps: RunStepDeps): RunStep {
-  const { coalescing, locks, throttling, commits, metrics } = deps
-
-  /** Tries the lock and counts the attempt in one round trip to Redis. */
-  const takeTurn = async (
-    request: LockRequest,
-    step: Step,
-    client: Client,
-  ): Promise<Turn | SharedOutcome> => {
-    const acquiring = locks.acquire(request)
-    const attempt = throttling.reserve(step.attempt, client)
-    try {
-      const lock = await acquiring
-      if (lock.isOurs) return { lock, attempt }
-      attempt.refund() // while another step runs, nobody is told of a limit; `enforce` counts it again
-      const next = await locks.waitForTurn(request, lock)
-      return 'outcome' in next ? next : { lock: next, attempt }
-    } catch (error) {
-      attempt.refund()
-      throw error
-    }
-  }
-
-  const decide = async (turn: Turn, step: Step, client: Client): Promise<DecidedStep> => {
-    const { lock } = turn
-    let { attempt } = turn
-    try {
-      const before = readTransaction(lock, step, client, deps) // 401 E0000011: unknown, expired, another device's
-      const handle = step.handle ?? newHandle()
-      const plan = step.plan(before, handle) // 403 E0000079: not offered
-      if (plan.attempt !== undefined) attempt = throttling.reserve(plan.attempt, client)
-      await attempt.enforce() // 429, audited
-      const result = await plan.take() // send, sanitize, decide
-      attempt.settle(result)
-      return { lock, before, handle, isNew: step.handle === undefined, result }
-    } catch (error) {
-      attempt.settleError(error)
-      await commits.abandon(lock, error)
-      throw error
-    }
-  }
-
+  const { coalescing, commits, metrics } = deps
   return async (step, client) => {
     if (step.handle !== undefined && !isHandle(step.handle)) throw refuseHandle(client, metrics)
     const request = lockRequestOf(step, client, deps)
     const { maxConcurrent } = step
     return coalescing.run({ ...request, lockName: request.names[0], maxConcurrent }, async () => {
-      const turn = await takeTurn(request, step, client)
+      const turn = await takeTurn(request, step, client, deps)
       if ('outcome' in turn) return turn.outcome
-      return commits.commit(await decide(turn, step, client)) // one round trip: all or nothing
+      return commits.commit(await decide(turn, step, client, deps)) // one round trip: all or nothing
     })
+  }
+}
+
+/** Tries the lock and counts the attempt in one round trip to Redis. */
+async function takeTurn(
+  request: LockRequest,
+  step: Step,
+  client: Client,
+  { locks, throttling }: RunStepDeps,
+): Promise<Turn | SharedOutcome> {
+  const acquiring = locks.acquire(request)
+  const attempt = throttling.reserve(step.attempt, client)
+  try {
+    const lock = await acquiring
+    if (lock.isOurs) return { lock, attempt }
+    attempt.refund() // while another step runs, nobody is told of a limit; `enforce` counts it again
+    const next = await locks.waitForTurn(request, lock)
+    return 'outcome' in next ? next : { lock: next, attempt }
+  } catch (error) {
+    attempt.refund()
+    throw error
+  }
+}
+
+async function decide(turn: Turn, step: Step, client: Client, deps: RunStepDeps): Promise<DecidedStep> {
+  const { lock } = turn
+  let { attempt } = turn
+  try {
+    const before = readTransaction(lock, step, client, deps) // 401 E0000011: unknown, expired, another device's
+    const handle = step.handle ?? newHandle()
+    const plan = step.plan(before, handle) // 403 E0000079: not offered
+    if (plan.attempt !== undefined) attempt = deps.throttling.reserve(plan.attempt, client)
+    await attempt.enforce() // 429, audited
+    const result = await plan.take() // send, sanitize, decide
+    attempt.settle(result)
+    return { lock, before, handle, isNew: step.handle === undefined, result }
+  } catch (error) {
+    attempt.settleError(error)
+    await deps.commits.abandon(lock, error)
+    throw error
   }
 }
 

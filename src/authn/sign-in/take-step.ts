@@ -1,32 +1,33 @@
-import { anothersSession, unknownHandle, upstreamUnavailable } from '../../errors.ts'
-import type { Logger } from '../../observability/logger.ts'
-import type { Metrics } from '../../observability/metrics.ts'
+import { anothersSession, unknownHandle } from '../../errors.ts'
 import type { EndedUsers } from '../../session/ended-users.ts'
 import type { Sessions } from '../../session/sessions.ts'
-import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
 import type { SsoTokens } from '../redirects/sso-tokens.ts'
 import type { SanitizedStep, Sanitizer } from '../sanitize/sanitize.ts'
 import type { CallLimit } from '../throttling/call-limit.ts'
 import type { Answer } from '../transaction/answer.ts'
-import { completesEnrolment, foundActive } from '../transaction/enrolment.ts'
-import { type Lifetime, leftMs, lifetimeMs } from '../transaction/lifetime.ts'
 import type { OfferedResources } from '../transaction/offered-resources.ts'
 import type { OfferedStep } from '../transaction/offered-steps.ts'
 import { acceptedProof } from '../transaction/proof.ts'
 import { answerOf, refusalOf, type StepAnswer, type StepResult } from '../transaction/step-result.ts'
 import {
-  advance,
   afterRefusal,
   goesOn,
   opensSession,
-  personChanged,
   redirectsOnly,
   type Transaction,
 } from '../transaction/transaction.ts'
 import { newHandle } from '../transaction/transaction-store.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import { type AuthnReply, isWrongOldPassword, readAnswer } from '../upstream/read-answer.ts'
+import {
+  type AnsweredStep,
+  type AnsweredStepDeps,
+  advanced,
+  assertUsable,
+  auditAnswer,
+  reportNoFactor,
+} from './answered-step.ts'
 import { type IssueSessionDeps, issueSession } from './issue-session.ts'
 import type { EndOtherSessions } from './other-sessions.ts'
 import type { UpstreamStep } from './upstream-step.ts'
@@ -39,7 +40,7 @@ export type TakeStep = (
   client: Client,
 ) => Promise<StepResult>
 
-export interface TakeStepDeps extends IssueSessionDeps {
+export interface TakeStepDeps extends IssueSessionDeps, AnsweredStepDeps {
   readonly upstream: AuthnUpstream
   readonly sessions: Pick<Sessions, 'get' | 'prepare'>
   readonly ssoTokens: Pick<SsoTokens, 'isEnabled' | 'write' | 'remove'>
@@ -48,23 +49,8 @@ export interface TakeStepDeps extends IssueSessionDeps {
   readonly offeredResources: Pick<OfferedResources, 'keep'>
   readonly callLimit: CallLimit
   readonly sanitizer: Pick<Sanitizer, 'step'>
-  readonly lifetime: Lifetime
-  readonly maxOfferedSteps: number
   /** How long the redirects of a finished transaction can be used. */
   readonly redirectsMs: number
-  readonly pollEveryMs: number
-  readonly log: Logger
-  readonly metrics: Metrics
-  readonly now: () => number
-}
-
-/** A step that Okta has answered with a success. */
-interface AnsweredStep {
-  readonly before: Transaction
-  readonly handle: string
-  readonly step: UpstreamStep
-  readonly answer: Answer
-  readonly client: Client
 }
 
 export function createTakeStep(deps: TakeStepDeps): TakeStep {
@@ -159,61 +145,6 @@ function afterError(
     after: isGone ? undefined : afterRefusal(before, step),
     wrongOldPassword: isWrongOldPassword(reply),
   }
-}
-
-/** Throws 502 for an answer that no rule can be applied to. */
-function assertUsable(
-  { before, step, answer, client }: AnsweredStep,
-  { log }: Pick<TakeStepDeps, 'log'>,
-): void {
-  const { operation } = step
-  if (answer.status === '' && operation !== 'cancel')
-    throw upstreamUnavailable(new UpstreamFailure('unusable', { code: 'no status' }))
-  if (personChanged(before, answer)) {
-    log.error('person_changed', { requestId: client.requestId, operation })
-    throw upstreamUnavailable(new Error('the answer is about another person'))
-  }
-}
-
-/** Every factor that the user could choose is hidden. */
-function reportNoFactor({ step, client }: AnsweredStep, { log, metrics }: TakeStepDeps): void {
-  metrics.refusals.inc({ reason: 'every_factor_hidden' })
-  log.warn('every_factor_hidden', { requestId: client.requestId, operation: step.operation })
-}
-
-function advanced(
-  { before, step, answer, client }: AnsweredStep,
-  reply: AuthnReply,
-  offered: readonly OfferedStep[],
-  { lifetime, maxOfferedSteps, pollEveryMs, log, metrics, now }: TakeStepDeps,
-): Transaction {
-  const { operation, proof, factorId, enrolment, pollPath } = step
-  const givenMs = lifetimeMs(answer.expiresAt, reply.date, lifetime, now())
-  const after = advance(before, answer, {
-    offered,
-    proof,
-    factorId,
-    enrolment,
-    nextPoll: pollPath === undefined ? undefined : { pollPath, pollNotBeforeMs: now() + pollEveryMs },
-    expiresAtMs: now() + Math.min(givenMs, leftMs(before, lifetime, now())),
-  })
-  if (after.offered.length <= maxOfferedSteps) return after
-  metrics.refusals.inc({ reason: 'too_many_steps' })
-  log.error('too_many_steps', { requestId: client.requestId, operation, count: after.offered.length })
-  throw upstreamUnavailable(new UpstreamFailure('unusable', { code: 'too many steps' }))
-}
-
-function auditAnswer(
-  { before, step, answer, client }: AnsweredStep,
-  after: Transaction,
-  { audit }: TakeStepDeps,
-): void {
-  const { operation, factorType } = step
-  audit.answered(operation, answer, { before, after }, client, factorType)
-  const enrolled = completesEnrolment(operation, answer)
-    ? step.enrolment
-    : foundActive(operation, answer, before)
-  if (enrolled !== undefined) audit.enrolled(operation, enrolled, after, client)
 }
 
 /** All sessions of the user have ended since the transaction began. It names the user only now, so it did not end with them. */

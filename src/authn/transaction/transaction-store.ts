@@ -81,9 +81,7 @@ export function createTransactionStore(options: TransactionStoreOptions): Transa
       await allWritten(writing, endWithUser(transaction, records.keysOf(handle)[0]))
     },
 
-    async end(name) {
-      await store.delete(transactionKey(name))
-    },
+    end: async (name) => void (await store.delete(transactionKey(name))),
 
     change(before, after, key) {
       if (after === undefined) return 'delete'

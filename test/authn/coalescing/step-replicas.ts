@@ -3,7 +3,7 @@ import { StepAudit } from '../../../src/authn/audit.ts'
 import type { Client } from '../../../src/authn/browser/client.ts'
 import { createCoalescing } from '../../../src/authn/coalescing/coalescing.ts'
 import { StepLocks } from '../../../src/authn/coalescing/step-locks.ts'
-import { createCommits } from '../../../src/authn/sign-in/commit.ts'
+import { Commits } from '../../../src/authn/sign-in/commit.ts'
 import { createRunStep } from '../../../src/authn/sign-in/run-step.ts'
 import { MAX_CONCURRENT, type RunStep, type Step } from '../../../src/authn/sign-in/step.ts'
 import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
@@ -147,7 +147,7 @@ export async function replicas({
       coalescing: createCoalescing({ metrics }),
       locks,
       throttling: { reserve: (attempt) => watchedReservation(attempt, counted, enforce) },
-      commits: createCommits({ store: watched, locks, transactions, log }),
+      commits: new Commits({ store: watched, locks, transactions, log }),
       transactions,
       dedupKeys: createSigner(keys, 'step-fingerprints'),
       audit: new StepAudit({

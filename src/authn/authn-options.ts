@@ -1,0 +1,78 @@
+import type { MasterKeys } from '../crypto/keys.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { EndAllSessions } from '../session/end-all-sessions.ts'
+import type { EndedUsers } from '../session/ended-users.ts'
+import type { SessionCookie } from '../session/session-cookie.ts'
+import type { Sessions } from '../session/sessions.ts'
+import type { UserKeys } from '../session/user-keys.ts'
+import type { LimitFigures } from '../store/counting.ts'
+import type { Store } from '../store/store.ts'
+import type { UpstreamClient } from '../upstream/upstream-client.ts'
+import type { DeviceCookie } from './browser/client.ts'
+import type { RedirectPrefix } from './redirects/redirect-target.ts'
+import type { AttemptLimits } from './throttling/limits.ts'
+import type { AuthnRateLimit } from './upstream/authn-upstream.ts'
+
+/** The module's tunables, as `config/default.json` groups them. */
+export interface AuthnTunables {
+  readonly authn: { readonly rateLimit: AuthnRateLimit }
+  readonly transaction: {
+    readonly minTtlMinutes: number
+    readonly maxTtlMinutes: number
+    readonly defaultTtlMinutes: number
+    readonly remnantMinutes: number
+    readonly stepLockMs: number
+    readonly stepWaitMs: number
+    readonly sharedAnswerMs: number
+    readonly pollEveryMs: number
+    readonly maxOfferedSteps: number
+    readonly maxPictureBytes: number
+  }
+  readonly device: {
+    readonly cookieDays: number
+    readonly renewAfterHours: number
+    readonly knownDays: number
+  }
+  readonly recovery: {
+    readonly recoveryAnswerMs: number
+    readonly challengeMinutes: number
+    readonly resendAfterMs: number
+    readonly maxWrongCodes: number
+  }
+  readonly limits: AttemptLimits & {
+    readonly stepUpPerAddress: LimitFigures
+    readonly callsPerPerson: LimitFigures
+  }
+}
+
+export interface AuthnOptions {
+  readonly client: UpstreamClient
+  /** For all that one step sends, in milliseconds. */
+  readonly timeoutMs: number
+  /** The org's origin, and its other names. */
+  readonly baseUrl: string
+  readonly linkOrigins: readonly string[]
+  /** The SSWS token in use, then the standby. */
+  readonly apiTokens: () => readonly string[]
+  readonly stepUp: boolean
+  readonly ssoRedirects: readonly RedirectPrefix[]
+  readonly loginDomains: readonly string[]
+  readonly hiddenFactors: readonly string[]
+  readonly publicOrigin: string
+  readonly signInUrl: string
+  readonly tunables: AuthnTunables
+  readonly store: Store
+  readonly masterKeys: MasterKeys
+  readonly deviceCookie: DeviceCookie
+  readonly sessions: Sessions
+  readonly sessionCookie: SessionCookie
+  /** What ends with all sessions of a user. */
+  readonly openTransactions: UserKeys
+  readonly knownDevices: UserKeys
+  readonly endedUsers: Pick<EndedUsers, 'endedSince'>
+  readonly endAllSessions: EndAllSessions
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly now: () => number
+}
