@@ -21,6 +21,7 @@ const FACTORS = [
 ]
 const CREDENTIALS = { username: VICTIM.profile.login, password: 'plainly-a-fake-password' }
 const CODE = { passCode: '123456' }
+const OPS_TOKEN = 'plainly-fake-ops-token'
 
 type State = { readonly status: string } & Readonly<Record<string, unknown>>
 const UNAUTHENTICATED: State = { status: 'UNAUTHENTICATED' }
@@ -38,7 +39,7 @@ let answerTo: (req: StubRequest) => State | StubError
 let waitFor: (req: StubRequest) => Promise<void>
 beforeAll(async () => {
   harness = await startStubHarness({
-    env: { STEP_UP: 'on' },
+    env: { STEP_UP: 'on', OPS_TOKEN },
     async answer(req, res) {
       await waitFor(req)
       const answer = answerTo(req)
@@ -147,6 +148,28 @@ test('a step that is under way when the token is brought in again writes nothing
   expect((await typing).status).toBe(503)
   expect(await hasSession(browser)).toBe(false)
   expect((await browser.post(AUTHN, { stateToken })).json.errorCode).toBe('E0000011')
+})
+
+test('a code that is under way when all sessions of the user end opens none, if the org named the user just before', async () => {
+  state = { status: 'MFA_REQUIRED', _embedded: { factors: FACTORS } }
+  const { browser, stateToken } = await planted()
+  answerTo = ({ text }) => (text.includes('passCode') ? success(VICTIM) : required(VICTIM))
+  const [sent, answer] = [held(), held()]
+  waitFor = async ({ text }) => {
+    if (!text.includes('passCode')) return
+    sent.letGo()
+    await answer.gone
+  }
+  const typing = browser.post(VERIFY, { stateToken, ...CODE })
+  await sent.gone
+  const ended = await fetch(`${harness.gatehouse.opsUrl}/admin/users/${VICTIM.id}/sessions`, {
+    method: 'DELETE',
+    headers: { authorization: `Bearer ${OPS_TOKEN}` },
+  })
+  expect(ended.status).toBe(200)
+  answer.letGo()
+  expect((await typing).json.errorCode).toBe('E0000011')
+  expect(await hasSession(browser)).toBe(false)
 })
 
 describe('the user’s own', () => {

@@ -8,7 +8,7 @@ import type { CallLimit } from '../throttling/call-limit.ts'
 import type { Answer } from '../transaction/answer.ts'
 import type { OfferedResources } from '../transaction/offered-resources.ts'
 import type { OfferedStep } from '../transaction/offered-steps.ts'
-import { acceptedProof } from '../transaction/proof.ts'
+import { acceptedProof, mayBeAnothers } from '../transaction/proof.ts'
 import { answerOf, refusalOf, type StepAnswer, type StepResult } from '../transaction/step-result.ts'
 import {
   afterRefusal,
@@ -147,14 +147,22 @@ function afterError(
   }
 }
 
-/** All sessions of the user have ended since the transaction began. It names the user only now, so it did not end with them. */
+/**
+ * All sessions of the user have ended since the transaction began, and it did not end with them, as its record names no user. That
+ * holds for an imported one too whose first call of this step has named the user: only the commit writes that down.
+ */
 async function userEnded(
   before: Transaction,
   { userId }: Transaction,
   { endedUsers }: Pick<TakeStepDeps, 'endedUsers'>,
 ): Promise<boolean> {
-  const isNamedNow = before.stateToken !== '' && before.userId === undefined
-  return isNamedNow && userId !== undefined && endedUsers.endedSince(userId, before.createdAtMs)
+  const isUnnamed = before.userId === undefined || mayBeAnothers(before)
+  return (
+    before.stateToken !== '' &&
+    isUnnamed &&
+    userId !== undefined &&
+    endedUsers.endedSince(userId, before.createdAtMs)
+  )
 }
 
 /** A token that was planted must not replace another user's open session (DESIGN §4). */
