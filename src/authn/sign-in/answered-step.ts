@@ -64,7 +64,7 @@ export function advanced(
     proof,
     factorId,
     enrolment,
-    nextPoll: pollPath === undefined ? undefined : { pollPath, pollNotBeforeMs: now() + pollEveryMs },
+    nextPoll: pollPath === undefined ? undefined : { path: pollPath, notBeforeMs: now() + pollEveryMs },
     expiresAtMs: now() + Math.min(givenMs, leftMs(before, lifetime, now())),
   })
   if (after.offered.length <= maxOfferedSteps) return after

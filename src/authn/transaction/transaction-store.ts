@@ -123,8 +123,7 @@ const StoredTransaction: z.ZodType<Transaction> = z
       .optional(),
     activeFactors: z.array(z.string()).default([]), // records of earlier versions have none
     awaitedFactor: z.string().optional(),
-    pollPath: z.string().optional(),
-    pollNotBeforeMs: z.number().optional(),
+    pollNotBeforeMs: z.record(z.string(), z.number()).optional(),
     device: z.string(),
     createdAtMs: z.number(),
     expiresAtMs: z.number(),

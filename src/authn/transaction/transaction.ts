@@ -33,9 +33,8 @@ export interface Transaction {
   readonly activeFactors: readonly string[]
   /** The push factor whose phone is being waited for: to ask again is to poll, not to push again. */
   readonly awaitedFactor?: string | undefined
-  /** The path of the last poll that Okta told to wait, and when the next one may be sent. */
-  readonly pollPath?: string | undefined
-  readonly pollNotBeforeMs?: number | undefined
+  /** By the path of a poll that Okta told to wait: when the next one may be sent. */
+  readonly pollNotBeforeMs?: Readonly<Record<string, number>> | undefined
   /** The device it is bound to. */
   readonly device: string
   readonly createdAtMs: number
@@ -100,7 +99,7 @@ export function advance(
     /** The factor that the step sets up. */
     enrolment?: Enrolment | undefined
     /** Of a poll: its path, and when the next one may be sent. */
-    nextPoll?: { readonly pollPath: string; readonly pollNotBeforeMs: number } | undefined
+    nextPoll?: { readonly path: string; readonly notBeforeMs: number } | undefined
     expiresAtMs: number
   },
 ): Transaction {
@@ -116,13 +115,23 @@ export function advance(
     enrolment: enrolmentAfter(answer, step.enrolment, transaction.enrolment),
     activeFactors: answer.activeFactors.length > 0 ? answer.activeFactors : transaction.activeFactors,
     awaitedFactor: awaitedAfter(transaction, answer, step.factorId),
-    ...(answer.factorResult === 'WAITING' ? step.nextPoll : {}),
+    pollNotBeforeMs: nextPollsAfter(transaction, answer, step.nextPoll),
     expiresAtMs: step.expiresAtMs,
     credentialAccepted: transaction.credentialAccepted || accepted !== undefined,
     userProved: transaction.userProved || accepted?.provesUser === true,
     recovery: undefined, // an answer of the upstream passes on: the code was right
     amr: accepted === undefined ? transaction.amr : [...new Set([...transaction.amr, accepted.amr])],
   }
+}
+
+/** Each path has its own time: polls of two paths in turn must not free each other. */
+function nextPollsAfter(
+  { pollNotBeforeMs }: Transaction,
+  { factorResult }: Answer,
+  nextPoll: Parameters<typeof advance>[2]['nextPoll'],
+): Transaction['pollNotBeforeMs'] {
+  if (factorResult !== 'WAITING' || nextPoll === undefined) return pollNotBeforeMs
+  return { ...pollNotBeforeMs, [nextPoll.path]: nextPoll.notBeforeMs }
 }
 
 function awaitedAfter(
@@ -158,8 +167,8 @@ export function pollDueInMs(
   nowMs: number,
   pollEveryMs: number,
 ): number {
-  if (pollPath === undefined || transaction?.pollPath !== pollPath) return 0
-  const dueInMs = (transaction.pollNotBeforeMs ?? 0) - nowMs
+  if (pollPath === undefined) return 0
+  const dueInMs = (transaction?.pollNotBeforeMs?.[pollPath] ?? 0) - nowMs
   return dueInMs > pollEveryMs ? 0 : Math.max(0, dueInMs)
 }
 

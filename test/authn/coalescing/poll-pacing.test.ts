@@ -27,7 +27,7 @@ async function pacing(options: ReplicasOptions = {}) {
   const all = await replicas({ pollEveryMs: POLL_EVERY_MS, now, monotonic: () => elapsedMs, ...options })
   /** Okta told the poll to wait for the user. */
   const waiting = (body: string): Take =>
-    answers(body, (before) => ({ ...before, pollPath: PATH, pollNotBeforeMs: now() + POLL_EVERY_MS }))
+    answers(body, (before) => ({ ...before, pollNotBeforeMs: { [PATH]: now() + POLL_EVERY_MS } }))
   /** The last poll that was told to wait was sent this moment. */
   const polled = () => all.replica().run(POLL, waiting('WAITING'))
   return {
@@ -64,6 +64,26 @@ describe('a poll that comes too soon', () => {
     due()
     for (const answer of await Promise.all(polls)) expect(answer).toMatchObject({ body: 'new cancelled' })
     expect(calls).toBeGreaterThan(0)
+    expect(entries.has(lock)).toBe(false)
+  })
+
+  test('is held if a poll of another path was told to wait in between', async () => {
+    const { replica, polled, due, lock, entries } = await pacing()
+    await polled()
+    const other = '/api/v1/authn/factors/other/verify'
+    const waiting = answers('WAITING', (before) => ({
+      ...before,
+      pollNotBeforeMs: { ...before.pollNotBeforeMs, [other]: NOW_MS + POLL_EVERY_MS },
+    }))
+    await replica().run({ identity: 'other', pollPath: other }, waiting)
+    const held = replica()
+    const results: unknown[] = []
+    const polls = held.run(POLL, answers('new')).then((answer) => results.push(answer))
+    await until(() => askedTwice(held))
+    expect(results).toEqual([])
+    due()
+    await polls
+    expect(results).toMatchObject([{ body: 'new' }])
     expect(entries.has(lock)).toBe(false)
   })
 
@@ -177,7 +197,7 @@ describe('is not held:', () => {
 
   test('a poll whose time was set by a replica with another clock', async () => {
     const { replica, keep, start } = await pacing()
-    await keep({ ...start(), pollPath: PATH, pollNotBeforeMs: NOW_MS + POLL_EVERY_MS + 1 })
+    await keep({ ...start(), pollNotBeforeMs: { [PATH]: NOW_MS + POLL_EVERY_MS + 1 } })
     const { run, acquires } = replica()
     expect(await run(POLL, answers('new'))).toMatchObject({ body: 'new' })
     expect(acquires).toHaveLength(1)

@@ -275,6 +275,25 @@ test('active factors are those of the last list that had any', () => {
   ])
 })
 
+describe('the time of the next poll', () => {
+  const at = (path: string, notBeforeMs: number) => ({ ...STEP, nextPoll: { path, notBeforeMs } })
+  const told = (factorResult: string | undefined) => ({ ...ANSWER, factorResult })
+
+  test('is kept for each path, as long as Okta says to wait', () => {
+    const first = advance(fresh(), told('WAITING'), at('/one', 1))
+    const second = advance(first, told('WAITING'), at('/two', 2))
+    expect(second.pollNotBeforeMs).toEqual({ '/one': 1, '/two': 2 })
+    const again = advance(second, told('WAITING'), at('/one', 3))
+    expect(again.pollNotBeforeMs).toEqual({ '/one': 3, '/two': 2 })
+    expect(advance(again, told('WAITING'), STEP).pollNotBeforeMs).toEqual({ '/one': 3, '/two': 2 })
+  })
+
+  test('is not set by a poll that was not told to wait', () => {
+    for (const factorResult of ['TIMEOUT', undefined])
+      expect(advance(fresh(), told(factorResult), at('/one', 1)).pollNotBeforeMs).toBeUndefined()
+  })
+})
+
 describe('the push factor whose answer is awaited', () => {
   const WAITING = { status: 'MFA_CHALLENGE', factorResult: 'WAITING' }
   const awaiting = () => answeredWith(WAITING, { factorId: 'push1' })
