@@ -1,8 +1,7 @@
 import type { RevocationReason } from '../observability/audit-events.ts'
 import type { EndedUsers } from './ended-users.ts'
 import type { Sessions } from './sessions.ts'
-import type { UserKeys } from './user-keys.ts'
-import type { Staying } from './user-sessions.ts'
+import type { Staying, UserKeys } from './user-indexes.ts'
 
 /**
  * Ends all sessions of a user, and all that could restore one: open transactions always; known devices only when no

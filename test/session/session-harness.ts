@@ -4,10 +4,15 @@ import { storeUnavailable } from '../../src/errors.ts'
 import { beginRoutes, createRouteTable } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createForwardAuthRoutes } from '../../src/session/forward-auth.ts'
-import type { SessionGrant } from '../../src/session/prepare-session.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
 import { createOwnSessionsRoutes, createSessionRoutes } from '../../src/session/session-routes.ts'
-import { createSessions, refuseOtherSession, type Sessions, withSession } from '../../src/session/sessions.ts'
+import {
+  createSessions,
+  refuseOtherSession,
+  type SessionGrant,
+  type Sessions,
+  withSession,
+} from '../../src/session/sessions.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type Answer, serve } from '../http/serve.ts'

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { createSigner } from '../../src/crypto/sign.ts'
-import { createUserKeys } from '../../src/session/user-keys.ts'
+import { createUserKeys } from '../../src/session/user-indexes.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 

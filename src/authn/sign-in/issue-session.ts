@@ -1,5 +1,4 @@
-import type { PreparedSession } from '../../session/prepare-session.ts'
-import type { Sessions } from '../../session/sessions.ts'
+import type { PreparedSession, Sessions } from '../../session/sessions.ts'
 import { allWritten } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'

@@ -1,7 +1,7 @@
 import { ExponentialBackoff, handleAll, retry } from 'cockatiel'
 import type { Logger } from '../../observability/logger.ts'
 import type { EndAllSessions } from '../../session/end-all-sessions.ts'
-import type { Staying } from '../../session/user-sessions.ts'
+import type { Staying } from '../../session/user-indexes.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { Transaction } from '../transaction/transaction.ts'

@@ -1,5 +1,5 @@
 import type { Logger } from '../../observability/logger.ts'
-import type { UserKeys } from '../../session/user-keys.ts'
+import type { UserKeys } from '../../session/user-indexes.ts'
 import type { Counted } from '../../store/counting.ts'
 import type { Store } from '../../store/store.ts'
 import { mayHaveArrived } from '../../upstream/upstream-failure.ts'

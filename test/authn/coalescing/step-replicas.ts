@@ -18,7 +18,7 @@ import {
 import { createSeal } from '../../../src/crypto/seal.ts'
 import { createSigner } from '../../../src/crypto/sign.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import { createUserKeys } from '../../../src/session/user-keys.ts'
+import { createUserKeys } from '../../../src/session/user-indexes.ts'
 import { createMemoryStore, type MemoryEntry } from '../../../src/store/memory-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { collectLog } from '../../observability/collect-log.ts'
