@@ -54,7 +54,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   const metrics = createMetrics()
   const records = { log, metrics, now }
   const store = createStore(config, records)
-  const masterKeys = () => config.secretKeys.current()
+  const masterKeys = config.secretKeys.current
   const deps = { store, masterKeys, ...records }
 
   const sessionCookie = createSessionCookie({
@@ -94,7 +94,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     ...config.authn,
     client: createClient('authn', config.authn.baseUrl, config, records),
     timeoutMs: tunables.upstream.authn.totalTimeoutMs,
-    apiTokens: () => config.authn.apiTokens.current(),
+    apiTokens: config.authn.apiTokens.current,
     publicOrigin: publicUrl.origin,
     signInUrl: config.signInUrl,
     tunables,
@@ -196,7 +196,7 @@ function createPamIfConfigured({ pam: options, ...config }: Config, deps: PamDep
     ...deps,
     ...options,
     client,
-    keys: () => options.keys.current(),
+    keys: options.keys.current,
     tunables: config.tunables.pam,
     breaker: config.tunables.upstream.pam.breaker,
   })
@@ -229,7 +229,7 @@ function createClient(
     ca: egress.ca === undefined ? undefined : [egress.ca],
     httpsProxy: egress.httpsProxy?.current(),
     noProxy: egress.noProxy.join(','),
-    onCall: (outcome, durationMs) =>
-      metrics.upstreamCalls.observe({ upstream: name, outcome }, durationMs / 1000),
+    name,
+    metrics,
   })
 }

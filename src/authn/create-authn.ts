@@ -1,7 +1,7 @@
 import { createSeal } from '../crypto/seal.ts'
 import { createSigner } from '../crypto/sign.ts'
 import type { UserLimits } from '../session/admin-routes.ts'
-import { createLoginNames } from '../session/login-names.ts'
+import { createLoginNames } from '../session/session.ts'
 import { createLimiter } from '../store/counting.ts'
 import { StepAudit } from './audit.ts'
 import type { AuthnOptions } from './authn-options.ts'

@@ -5,7 +5,8 @@ import { inspect } from 'node:util'
  * `onChange` if it derives something costly from the value (a connection, a set of keys).
  */
 export interface Secret<T> {
-  current(): T
+  /** Bound: it can be passed on as it is. */
+  readonly current: () => T
   /** Called with each new value, never with the first one. Returns a function that stops it. */
   onChange(listener: (value: T) => void): () => void
 }

@@ -1,7 +1,8 @@
 import { rootCertificates } from 'node:tls'
+import { type AxiosAdapter, AxiosHeaders, type AxiosResponse } from 'axios'
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici'
 import type { StartTimer } from './start-timer.ts'
-import { UpstreamFailure } from './upstream-failure.ts'
+import { UpstreamFailure, type UpstreamOutcome } from './upstream-failure.ts'
 
 export interface ConnectionOptions {
   readonly connectTimeoutMs: number
@@ -36,6 +37,74 @@ export function createDispatcher(options: ConnectionOptions): Dispatcher {
     httpsProxy: options.httpsProxy,
     noProxy: options.noProxy ?? '',
   })
+}
+
+/**
+ * Lets axios send through an undici dispatcher: connection pool, connect time-out, egress proxy and private
+ * certificate authorities are undici's; a request costs half of what axios' own adapter takes. Redirects are
+ * never followed. The answer's `data` is a Buffer of at most `maxResponseBytes`.
+ */
+export function createUndiciAdapter(dispatcher: Dispatcher): AxiosAdapter {
+  return async (config): Promise<AxiosResponse<Buffer>> => {
+    // not `AbortSignal.timeout`: it would live on until its time is over, however soon the answer came
+    const stop = new AbortController()
+    const timer = setTimeout(() => stop.abort(new DOMException('', 'TimeoutError')), config.timeout ?? 0)
+    try {
+      const answer = await dispatcher.request({
+        origin: config.baseURL ?? '',
+        path: config.url ?? '/', // joined to nothing: `//host/path` is a path like any other here
+        method: (config.method ?? 'GET').toUpperCase() as Dispatcher.HttpMethod,
+        headers: AxiosHeaders.from(config.headers).toJSON() as Record<string, string>,
+        body: typeof config.data === 'string' ? config.data : null,
+        signal: stop.signal,
+      })
+      const data = Buffer.from(await answer.body.arrayBuffer()) // the dispatcher limits its size
+      const headers = answer.headers as AxiosResponse['headers']
+      return { data, status: answer.statusCode, statusText: '', headers, config }
+    } catch (error) {
+      const code = codeOf(error)
+      throw new UpstreamFailure(OUTCOMES[code] ?? 'cut', { code })
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+/** undici and Node say in `code` what happened. After any other one, the request may have arrived. */
+const OUTCOMES: Readonly<Record<string, UpstreamOutcome>> = {
+  UND_ERR_CONNECT_TIMEOUT: 'unreachable',
+  ECONNREFUSED: 'unreachable',
+  ENOTFOUND: 'unreachable',
+  EAI_AGAIN: 'unreachable',
+  EHOSTUNREACH: 'unreachable',
+  ENETUNREACH: 'unreachable',
+  EADDRNOTAVAIL: 'unreachable',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'unreachable',
+  UNABLE_TO_GET_ISSUER_CERT: 'unreachable',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'unreachable',
+  SELF_SIGNED_CERT_IN_CHAIN: 'unreachable',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'unreachable',
+  CERT_HAS_EXPIRED: 'unreachable',
+  CERT_NOT_YET_VALID: 'unreachable',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'unreachable',
+  UND_ERR_PRX_TLS: 'unreachable',
+  UND_ERR_HEADERS_TIMEOUT: 'timeout',
+  UND_ERR_BODY_TIMEOUT: 'timeout',
+  UND_ERR_RES_EXCEEDED_MAX_SIZE: 'too-large',
+  TimeoutError: 'timeout',
+}
+
+/**
+ * The error's code, or that of the first error inside it, or its name; never its message, which names hosts. Looks
+ * at properties and not at classes: what Node itself throws may come from another realm.
+ */
+function codeOf(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return 'unknown'
+  if ('code' in error && typeof error.code === 'string') return error.code
+  if ('errors' in error && Array.isArray(error.errors) && error.errors.length > 0)
+    return codeOf(error.errors[0])
+  if ('cause' in error && typeof error.cause === 'object' && error.cause !== null) return codeOf(error.cause)
+  return 'name' in error && typeof error.name === 'string' ? error.name : 'unknown'
 }
 
 /**

@@ -1,11 +1,20 @@
-import { Axios, type AxiosAdapter, AxiosHeaders, type AxiosResponse } from 'axios'
-import type { Dispatcher } from 'undici'
-import { type BreakerOptions, createBreaker } from './breaker.ts'
+import { Axios, type AxiosResponse } from 'axios'
+import {
+  BrokenCircuitError,
+  CircuitState,
+  ConsecutiveBreaker,
+  circuitBreaker,
+  handleWhen,
+  type IBreaker,
+  SamplingBreaker,
+  wrap,
+} from 'cockatiel'
 import {
   busy,
   type ConnectionOptions,
   createConnectionSlots,
   createDispatcher,
+  createUndiciAdapter,
   type SlotWait,
 } from './connections.ts'
 import { startTimer } from './start-timer.ts'
@@ -46,8 +55,14 @@ export interface UpstreamClientOptions extends ConnectionOptions {
   /** Only its origin counts: each request brings its whole path. */
   readonly baseUrl: string
   readonly breaker: BreakerOptions
-  /** Called after every call, for metrics; `outcome` is the status or that of the failure. */
-  readonly onCall?: (outcome: string, durationMs: number) => void
+  /** The label of its metrics. */
+  readonly name: 'authn' | 'pam'
+  readonly metrics: { readonly upstreamCalls: CallMetric }
+}
+
+/** `outcome`: the status, or that of the failure. */
+export interface CallMetric {
+  observe(labels: { readonly upstream: string; readonly outcome: string }, seconds: number): void
 }
 
 /** The longest wait for a free connection. */
@@ -56,6 +71,7 @@ const MAX_WAIT_MS = 2000
 const monotonic = () => performance.now()
 
 export function createUpstreamClient(options: UpstreamClientOptions): UpstreamClient {
+  const { name, metrics } = options
   const { origin } = new URL(options.baseUrl)
   const dispatcher = createDispatcher(options)
   const breaker = createBreaker(options.breaker)
@@ -72,14 +88,18 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
       const startedAt = monotonic()
       try {
         const answer = toAnswer(await call(path, request, startedAt))
-        options.onCall?.(String(answer.status), monotonic() - startedAt)
+        observe(String(answer.status), startedAt)
         return answer
       } catch (error) {
         const outcome = error instanceof UpstreamFailure ? error.outcome : 'error'
-        options.onCall?.(outcome, monotonic() - startedAt)
+        observe(outcome, startedAt)
         throw error
       }
     },
+  }
+
+  function observe(outcome: string, startedAt: number): void {
+    metrics.upstreamCalls.observe({ upstream: name, outcome }, (monotonic() - startedAt) / 1000)
   }
 
   async function call(url: string, request: UpstreamRequest, startedAt: number) {
@@ -134,69 +154,56 @@ function parseJson(contentType: string | string[] | undefined, bytes: Buffer): u
 }
 
 /**
- * Lets axios send through an undici dispatcher: connection pool, connect time-out, egress proxy and private
- * certificate authorities are undici's; a request costs half of what axios' own adapter takes. Redirects are
- * never followed. The answer's `data` is a Buffer of at most `maxResponseBytes`.
+ * Stops calling an upstream that does not work, and probes it after a pause. It opens on connections refused or cut
+ * several times in a row, and on time-outs only if they are most of many calls: one browser could cause a few slow
+ * answers, and must not stop the calls of others. An answer, whatever its status, is no failure.
  */
-function createUndiciAdapter(dispatcher: Dispatcher): AxiosAdapter {
-  return async (config): Promise<AxiosResponse<Buffer>> => {
-    // not `AbortSignal.timeout`: it would live on until its time is over, however soon the answer came
-    const stop = new AbortController()
-    const timer = setTimeout(() => stop.abort(new DOMException('', 'TimeoutError')), config.timeout ?? 0)
-    try {
-      const answer = await dispatcher.request({
-        origin: config.baseURL ?? '',
-        path: config.url ?? '/', // joined to nothing: `//host/path` is a path like any other here
-        method: (config.method ?? 'GET').toUpperCase() as Dispatcher.HttpMethod,
-        headers: AxiosHeaders.from(config.headers).toJSON() as Record<string, string>,
-        body: typeof config.data === 'string' ? config.data : null,
-        signal: stop.signal,
-      })
-      const data = Buffer.from(await answer.body.arrayBuffer()) // the dispatcher limits its size
-      const headers = answer.headers as AxiosResponse['headers']
-      return { data, status: answer.statusCode, statusText: '', headers, config }
-    } catch (error) {
-      const code = codeOf(error)
-      throw new UpstreamFailure(OUTCOMES[code] ?? 'cut', { code })
-    } finally {
-      clearTimeout(timer)
-    }
+export interface Breaker {
+  run<T>(call: () => Promise<T>): Promise<T>
+  isOpen(): boolean
+}
+
+export interface BreakerOptions {
+  readonly consecutiveFailures: number
+  readonly halfOpenAfterMs: number
+  readonly onChange?: (state: 'open' | 'closed') => void
+}
+
+/** Time-outs: half of the calls of half a minute, and at least two calls a second in it. */
+const SLOW = { threshold: 0.5, duration: 30_000, minimumRps: 2 }
+
+export function createBreaker({ consecutiveFailures, halfOpenAfterMs, onChange }: BreakerOptions): Breaker {
+  const circuit = (breaker: IBreaker, ...outcomes: UpstreamOutcome[]) =>
+    circuitBreaker(
+      handleWhen((error) => error instanceof UpstreamFailure && outcomes.includes(error.outcome)),
+      { halfOpenAfter: halfOpenAfterMs, breaker },
+    )
+  const broken = circuit(new ConsecutiveBreaker(consecutiveFailures), 'unreachable', 'cut')
+  const slow = circuit(new SamplingBreaker(SLOW), 'timeout')
+  const both = wrap(broken, slow)
+  const isOpen = () => broken.state !== CircuitState.Closed || slow.state !== CircuitState.Closed
+
+  let wasOpen = false
+  const reportChange = () => {
+    if (isOpen() === wasOpen) return
+    wasOpen = !wasOpen
+    onChange?.(wasOpen ? 'open' : 'closed')
   }
-}
+  broken.onStateChange(reportChange)
+  slow.onStateChange(reportChange)
 
-/** undici and Node say in `code` what happened. After any other one, the request may have arrived. */
-const OUTCOMES: Readonly<Record<string, UpstreamOutcome>> = {
-  UND_ERR_CONNECT_TIMEOUT: 'unreachable',
-  ECONNREFUSED: 'unreachable',
-  ENOTFOUND: 'unreachable',
-  EAI_AGAIN: 'unreachable',
-  EHOSTUNREACH: 'unreachable',
-  ENETUNREACH: 'unreachable',
-  EADDRNOTAVAIL: 'unreachable',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'unreachable',
-  UNABLE_TO_GET_ISSUER_CERT: 'unreachable',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'unreachable',
-  SELF_SIGNED_CERT_IN_CHAIN: 'unreachable',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'unreachable',
-  CERT_HAS_EXPIRED: 'unreachable',
-  CERT_NOT_YET_VALID: 'unreachable',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'unreachable',
-  UND_ERR_PRX_TLS: 'unreachable',
-  UND_ERR_HEADERS_TIMEOUT: 'timeout',
-  UND_ERR_BODY_TIMEOUT: 'timeout',
-  UND_ERR_RES_EXCEEDED_MAX_SIZE: 'too-large',
-  TimeoutError: 'timeout',
-}
-
-/**
- * The error's code, or that of the first error inside it, or its name; never its message, which names hosts. Looks
- * at properties and not at classes: what Node itself throws may come from another realm.
- */
-function codeOf(error: unknown): string {
-  if (typeof error !== 'object' || error === null) return 'unknown'
-  if ('code' in error && typeof error.code === 'string') return error.code
-  if ('errors' in error && Array.isArray(error.errors) && error.errors.length > 0)
-    return codeOf(error.errors[0])
-  if ('cause' in error && typeof error.cause === 'object' && error.cause !== null) return codeOf(error.cause)
-  return 'name' in error && typeof error.name === 'string' ? error.name : 'unknown'
+  return {
+    isOpen,
+    async run(call) {
+      // one call probes; others do not wait for it, as cockatiel would have them do
+      const isProbing = [broken, slow].some(({ state }) => state === CircuitState.HalfOpen)
+      if (isProbing) throw new UpstreamFailure('breaker-open', { retryAfterMs: halfOpenAfterMs })
+      try {
+        return await both.execute(call)
+      } catch (error) {
+        if (!(error instanceof BrokenCircuitError)) throw error
+        throw new UpstreamFailure('breaker-open', { retryAfterMs: halfOpenAfterMs })
+      }
+    },
+  }
 }

@@ -82,6 +82,8 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
     maxResponseBytes: 4_194_304,
     maxConnections,
     breaker: { consecutiveFailures: 1000, halfOpenAfterMs: 1000 },
+    name: 'pam',
+    metrics,
   })
   const pam = createPam({
     client,

@@ -1,3 +1,4 @@
+import { createMetrics } from '../../src/observability/metrics.ts'
 import { createUpstreamClient, type UpstreamClientOptions } from '../../src/upstream/upstream-client.ts'
 
 /** A client without any patience problem of its own: a test about a limit sets that limit. */
@@ -8,6 +9,8 @@ export function clientFor(baseUrl: string, options: Partial<UpstreamClientOption
     totalTimeoutMs: 60_000,
     maxResponseBytes: 100_000,
     maxConnections: 4,
+    name: 'authn',
+    metrics: createMetrics({ processMetrics: false }),
     breaker: { consecutiveFailures: 1000, halfOpenAfterMs: 1000 },
     ...options,
   })

@@ -313,7 +313,7 @@ describe('an answer', () => {
         res.writeHead(403, { 'Content-Type': 'application/json;charset=UTF-8', 'X-Rate-Limit-Limit': '600' })
         res.end('{"errorCode":"E0000068"}')
       },
-      { onCall: (outcome) => outcomes.push(outcome) },
+      { metrics: { upstreamCalls: { observe: ({ outcome }) => outcomes.push(outcome) } } },
     )
     const answer = await client.send(POST)
     expect(answer.status).toBe(403)
@@ -555,7 +555,10 @@ describe('the breaker', () => {
 
   test('every call is reported with its kind of end', async () => {
     const outcomes: string[] = []
-    const { client } = await breakable({ cut: true }, { onCall: (outcome) => outcomes.push(outcome) })
+    const { client } = await breakable(
+      { cut: true },
+      { metrics: { upstreamCalls: { observe: ({ outcome }) => outcomes.push(outcome) } } },
+    )
     for (let call = 0; call < 4; call++) await fail(client)
     expect(outcomes).toEqual(['cut', 'cut', 'cut', 'breaker-open'])
   })

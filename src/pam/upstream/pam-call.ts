@@ -1,6 +1,10 @@
-import { type BreakerOptions, createBreaker } from '../../upstream/breaker.ts'
 import { type GatePass, type RateLimitGate, RateLimitRefusal } from '../../upstream/rate-limit-gate.ts'
-import type { UpstreamAnswer, UpstreamClient } from '../../upstream/upstream-client.ts'
+import {
+  type BreakerOptions,
+  createBreaker,
+  type UpstreamAnswer,
+  type UpstreamClient,
+} from '../../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { PamDeps } from './pam-deps.ts'
 import { errorNameOf, failureOf, failureOfCall, PamFailure, type PamSubject } from './pam-errors.ts'
