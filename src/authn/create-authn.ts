@@ -19,7 +19,6 @@ import { createFetchOffered } from './sign-in/fetch-offered.ts'
 import { createEndOtherSessions } from './sign-in/other-sessions.ts'
 import { redirectStep } from './sign-in/redirect-step.ts'
 import { createRunStep } from './sign-in/run-step.ts'
-import type { RunStep } from './sign-in/step.ts'
 import { createTakeStep } from './sign-in/take-step.ts'
 import { createSteps } from './steps.ts'
 import { createCallLimit } from './throttling/call-limit.ts'
@@ -147,7 +146,7 @@ export function createAuthn(options: AuthnOptions): Authn {
     isSameLogin: logins.isSame,
     deadline: upstream.deadline,
   })
-  const pipeline = createRunStep({
+  const runStep = createRunStep({
     ...common,
     coalescing: createCoalescing({ metrics }),
     locks,
@@ -155,11 +154,8 @@ export function createAuthn(options: AuthnOptions): Authn {
     commits: new Commits({ store, locks, transactions, log }),
     transactions,
     dedupKeys: signer('step-fingerprints'),
+    readRateLimit: upstream.look,
   })
-  const runStep: RunStep = (step, client) => {
-    upstream.look()
-    return pipeline(step, client)
-  }
   const stepUp = new StepUp({
     ...common,
     isEnabled: options.stepUp,

@@ -19,6 +19,8 @@ export interface RunStepDeps {
   readonly transactions: Pick<TransactionStore, 'names'>
   /** Makes dedup keys: HMACs, so that no key contains a body. */
   readonly dedupKeys: Signer
+  /** Reads what other replicas know of the org's rate limit, if that is due: in the same round trip as the lock. */
+  readonly readRateLimit: () => void
   readonly audit: Pick<StepAudit, 'handleFromOtherDevice'>
   readonly metrics: Metrics
   readonly now: () => number
@@ -31,6 +33,7 @@ export function createRunStep(deps: RunStepDeps): RunStep {
     if (step.handle !== undefined && !isHandle(step.handle)) throw refuseHandle(client, metrics)
     const request = lockRequestOf(step, client, deps)
     const { maxConcurrent } = step
+    deps.readRateLimit()
     return coalescing.run({ ...request, lockName: request.names[0], maxConcurrent }, async () => {
       const turn = await takeTurn(request, step, client, deps)
       if ('outcome' in turn) return turn.outcome

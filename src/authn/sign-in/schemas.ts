@@ -157,7 +157,6 @@ export const duoCallbackBody = stateBody.extend({ id: plain(64), sig_response: p
 const queryFlag = z.enum(['true', 'false'], { error: 'must be true or false, once' }).optional()
 export const queryFlags = z.object({ rememberDevice: queryFlag, autoPush: queryFlag, updatePhone: queryFlag })
 export type QueryFlags = z.infer<typeof queryFlags>
-export type QueryFlag = keyof QueryFlags
 
 /** Throws `invalidField` with one cause a field: `profile.phoneNumber: must be a string`. */
 export function parse<Output>(schema: z.ZodType<Output>, value: unknown): Output {

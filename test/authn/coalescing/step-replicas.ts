@@ -150,6 +150,7 @@ export async function replicas({
       commits: new Commits({ store: watched, locks, transactions, log }),
       transactions,
       dedupKeys: createSigner(keys, 'step-fingerprints'),
+      readRateLimit: () => {},
       audit: new StepAudit({
         log,
         metrics,
