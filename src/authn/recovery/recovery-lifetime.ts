@@ -15,7 +15,7 @@ export interface RecoveryLifetime {
   withinMs(promisedMs: number, reply: Pick<AuthnReply, 'body' | 'date'> | undefined): Promise<number>
 }
 
-export interface RecoveryLifetimeParts {
+export interface RecoveryLifetimeOptions {
   readonly store: Pick<Store, 'get' | 'set'>
   readonly configuredMs: number
   readonly log: Logger
@@ -34,7 +34,7 @@ export function createRecoveryLifetime({
   store,
   configuredMs,
   log,
-}: RecoveryLifetimeParts): RecoveryLifetime {
+}: RecoveryLifetimeOptions): RecoveryLifetime {
   return {
     async promisedMs() {
       const learnedMs = Number((await store.get(PLACE)) ?? Number.NaN)

@@ -7,13 +7,13 @@ import type { Client } from '../browser/client.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 
 /**
- * Ends all sessions of a person whose password changed. It can't be asked for again: the password has changed by then, and
- * the transaction is used up. So where it fails the caller is told, and it is tried again in the background for a quarter
- * of an hour; what the person opens in the meantime stays.
+ * Ends all sessions of a user whose password changed. The browser cannot ask for it again: the password has changed by then, and
+ * the transaction is over. So if it fails, the caller gets the error, and it is tried again in the background for a quarter
+ * of an hour; sessions that the user opens meanwhile stay.
  */
-export type EndOtherSessions = (person: Transaction, handle: string, client: Client) => Promise<void>
+export type EndOtherSessions = (user: Transaction, handle: string, client: Client) => Promise<void>
 
-export interface OtherSessionsParts {
+export interface OtherSessionsOptions {
   readonly endAllSessions: EndAllSessions
   /** Where the transaction of a handle may lie. */
   readonly keysOf: (handle: string) => readonly string[]
@@ -27,8 +27,8 @@ export interface OtherSessionsParts {
 const REASON = 'password_change'
 const MOST_RETRIES = 25
 
-export function createEndOtherSessions(parts: OtherSessionsParts): EndOtherSessions {
-  const { endAllSessions, keysOf, audit, log, now, retryMs = 500 } = parts
+export function createEndOtherSessions(options: OtherSessionsOptions): EndOtherSessions {
+  const { endAllSessions, keysOf, audit, log, now, retryMs = 500 } = options
   const backoff = new ExponentialBackoff({ initialDelay: retryMs, maxDelay: 100 * retryMs })
   const again = retry(handleAll, { maxAttempts: MOST_RETRIES, backoff }).dangerouslyUnref()
 

@@ -33,7 +33,7 @@ const WAITS_FOR_ACTIVATION: ReadonlySet<string> = new Set(['MFA_ENROLL_ACTIVATE'
 /** A user may have several: one more is new, and replaces none. */
 const SECURITY_KEYS: ReadonlySet<string> = new Set(['webauthn', 'u2f'])
 
-/** The enrolment that a step begins or goes on with; undefined: the step has nothing to do with one. */
+/** The enrolment that a step begins or continues; undefined: the step has nothing to do with one. */
 export function enrolmentIn(
   { operation, fields, updatePhone, factorType }: EnrolmentStep,
   { enrolment, activeFactors }: EnrolmentState,

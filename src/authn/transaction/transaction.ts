@@ -19,7 +19,7 @@ export interface Transaction {
   /** State tokens that the upstream has replaced, newest first: they must not come out either. */
   readonly retiredTokens: readonly string[]
   readonly status: string
-  /** Once the upstream has named the person. */
+  /** Known once Okta has named the user. */
   readonly userId?: string | undefined
   /** Who this was begun for, as typed; for the log's hashes and the session only. */
   readonly login?: string | undefined
@@ -64,7 +64,7 @@ export interface RecoveryChallenge {
   readonly wrongCodes: number
 }
 
-/** The status of a transaction that came from outside, until the upstream has said where it stands. */
+/** The status of an imported transaction until Okta has named another one. */
 export const IMPORTED = 'IMPORTED'
 
 export function begin(device: string, login: string | undefined, nowMs: number): Transaction {
@@ -201,7 +201,7 @@ export function personChanged(before: Transaction, answer: Answer): boolean {
   return before.userId !== undefined && answer.user !== undefined && before.userId !== answer.user.id
 }
 
-/** Statuses after which nothing is left to do in the transaction; any other one goes on, known to us or not. */
+/** Statuses that end a transaction. After any other one it goes on, also after one that is not known here. */
 const ENDS: ReadonlySet<string> = new Set(['SUCCESS', 'LOCKED_OUT', ''])
 
 /** False: the record goes. A transaction without a state token can't go on either. */
