@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { createSigner } from '../../src/crypto/sign.ts'
+import { createSigner } from '../../src/crypto/keys.ts'
 import { createLogger } from '../../src/observability/logger.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'

@@ -1,4 +1,4 @@
-import type { Signer } from '../crypto/sign.ts'
+import type { Signer } from '../crypto/keys.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'

@@ -1,5 +1,4 @@
-import { createSeal } from '../crypto/seal.ts'
-import { createSigner } from '../crypto/sign.ts'
+import { createSeal, createSigner } from '../crypto/keys.ts'
 import type { UserLimits } from '../session/admin-routes.ts'
 import { createLoginNames } from '../session/session.ts'
 import { createLimiter } from '../store/counting.ts'

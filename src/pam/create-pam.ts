@@ -1,7 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { MasterKeys } from '../crypto/keys.ts'
-import { createSeal } from '../crypto/seal.ts'
-import { createSigner } from '../crypto/sign.ts'
+import { createSeal, createSigner, type MasterKeys } from '../crypto/keys.ts'
 import type { Route } from '../http/routes.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'

@@ -1,4 +1,4 @@
-import type { Signer } from '../crypto/sign.ts'
+import type { Signer } from '../crypto/keys.ts'
 import type { Store } from '../store/store.ts'
 
 export type EndedUsers = ReturnType<typeof createEndedUsers>

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { createSeal } from '../crypto/seal.ts'
-import { createSigner, type Signer } from '../crypto/sign.ts'
+import { createSeal, createSigner, type Signer } from '../crypto/keys.ts'
 import type { RevocationReason } from '../observability/audit-events.ts'
 import { createSealedRecords, jsonCodec } from '../store/sealed-records.ts'
 import type { Store } from '../store/store.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { createSeal } from '../../src/crypto/seal.ts'
+import { createSeal } from '../../src/crypto/keys.ts'
 
 const key = (fill: number) => Buffer.alloc(32, fill)
 const sealUnder = (keys: Buffer[], label = 'transaction') => createSeal(() => keys, label)

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { createSigner } from '../../src/crypto/sign.ts'
+import { createSigner } from '../../src/crypto/keys.ts'
 
 const key = (fill: number) => Buffer.alloc(32, fill)
 const signerUnder = (keys: Buffer[], label = 'device-cookie') => createSigner(() => keys, label)

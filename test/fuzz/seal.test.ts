@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { createSeal } from '../../src/crypto/seal.ts'
-import { createSigner } from '../../src/crypto/sign.ts'
+import { createSeal, createSigner } from '../../src/crypto/keys.ts'
 import { codePoint } from '../support/code-point.ts'
 import { runs, SEEDED } from './fuzz.ts'
 

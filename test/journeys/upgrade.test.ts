@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import type { Redis } from 'ioredis'
-import { createSeal } from '../../src/crypto/seal.ts'
+import { createSeal } from '../../src/crypto/keys.ts'
 import type { Browser, PageAnswer } from '../support/browser.ts'
 import { type Gatehouse, TEST_KEY } from '../support/gatehouse.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness, TOMAS } from '../support/harness.ts'

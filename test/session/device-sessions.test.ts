@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { createSeal } from '../../src/crypto/seal.ts'
+import { createSeal } from '../../src/crypto/keys.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import { createDeviceSessions } from '../../src/session/session-cookie.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'

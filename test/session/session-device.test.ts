@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { createSigner } from '../../src/crypto/sign.ts'
+import { createSigner } from '../../src/crypto/keys.ts'
 import type { SessionCookie } from '../../src/session/session-cookie.ts'
 import { keeper } from '../http/serve.ts'
 import { DEVICE_HEADER, GRANT, startSessionHarness } from './session-harness.ts'

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { createSeal } from '../../src/crypto/seal.ts'
+import { createSeal } from '../../src/crypto/keys.ts'
 import { keeper } from '../http/serve.ts'
 import { GRANT, startSessionHarness } from './session-harness.ts'
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { createSeal } from '../../src/crypto/seal.ts'
+import { createSeal } from '../../src/crypto/keys.ts'
 import { keeper } from '../http/serve.ts'
 import {
   ABSOLUTE_MS,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { createSigner } from '../../src/crypto/sign.ts'
+import { createSigner } from '../../src/crypto/keys.ts'
 import { createUserKeys } from '../../src/session/user-indexes.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'

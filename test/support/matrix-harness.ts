@@ -1,4 +1,4 @@
-import { createSigner } from '../../src/crypto/sign.ts'
+import { createSigner } from '../../src/crypto/keys.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
 import { type Answer, askPort } from '../http/serve.ts'
 import { type Gatehouse, type GatehouseOptions, startGatehouse } from './gatehouse.ts'

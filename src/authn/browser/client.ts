@@ -1,7 +1,7 @@
 import { stringifySetCookie } from 'cookie'
 import type { Request, Response } from 'express'
 import { v4 as uuid } from 'uuid'
-import type { Signer } from '../../crypto/sign.ts'
+import type { Signer } from '../../crypto/keys.ts'
 import { readCookie } from '../../http/cookies.ts'
 import { contextOf } from '../../http/request-context.ts'
 

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { v4 as uuid } from 'uuid'
 import { z } from 'zod'
-import type { Seal } from '../../crypto/seal.ts'
+import type { Seal } from '../../crypto/keys.ts'
 import { stepInProgress } from '../../errors.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { parseStored } from '../../store/sealed-records.ts'

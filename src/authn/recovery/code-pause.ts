@@ -1,4 +1,4 @@
-import type { Signer } from '../../crypto/sign.ts'
+import type { Signer } from '../../crypto/keys.ts'
 import { sentRecently } from '../../errors.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { Store } from '../../store/store.ts'

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Signer } from '../../crypto/sign.ts'
+import type { Signer } from '../../crypto/keys.ts'
 import { rateLimited, stepNotOffered, upstreamUnavailable } from '../../errors.ts'
 import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { Logger } from '../../observability/logger.ts'

@@ -1,4 +1,4 @@
-import type { Signer } from '../../crypto/sign.ts'
+import type { Signer } from '../../crypto/keys.ts'
 import { unknownHandle } from '../../errors.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { StepAudit } from '../audit.ts'

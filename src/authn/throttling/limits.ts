@@ -1,4 +1,4 @@
-import type { Signer } from '../../crypto/sign.ts'
+import type { Signer } from '../../crypto/keys.ts'
 import { countedAddress } from '../../http/request-context.ts'
 import type { LoginNames } from '../../session/session.ts'
 import {

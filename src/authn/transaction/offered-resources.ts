@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import type { Seal } from '../../crypto/seal.ts'
-import type { Signer } from '../../crypto/sign.ts'
+import type { Seal, Signer } from '../../crypto/keys.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { createSealedRecords, jsonCodec, parseStored } from '../../store/sealed-records.ts'

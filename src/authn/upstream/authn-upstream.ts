@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Signer } from '../../crypto/sign.ts'
+import type { Signer } from '../../crypto/keys.ts'
 import {
   type BrokerError,
   rateLimited,

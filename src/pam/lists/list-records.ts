@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
-import type { Seal } from '../../crypto/seal.ts'
+import type { Seal } from '../../crypto/keys.ts'
 import { createPamRecords } from '../shared/pam-records.ts'
 import { type Group, type ListOf, StoredGroups } from '../upstream/group.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Seal } from '../../crypto/seal.ts'
+import type { Seal } from '../../crypto/keys.ts'
 import { createSealedRecords, jsonCodec, type RecordCodec } from '../../store/sealed-records.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { type Client, createClientOf, createDeviceCookie } from '../../../src/authn/browser/client.ts'
-import { createSigner } from '../../../src/crypto/sign.ts'
+import { createSigner } from '../../../src/crypto/keys.ts'
 import { keeper, serve } from '../../http/serve.ts'
 
 const { keep, closeAll } = keeper()

@@ -15,8 +15,7 @@ import {
   newHandle,
   transactionKey,
 } from '../../../src/authn/transaction/transaction-store.ts'
-import { createSeal } from '../../../src/crypto/seal.ts'
-import { createSigner } from '../../../src/crypto/sign.ts'
+import { createSeal, createSigner } from '../../../src/crypto/keys.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createUserKeys } from '../../../src/session/user-indexes.ts'
 import { createMemoryStore, type MemoryEntry } from '../../../src/store/memory-store.ts'

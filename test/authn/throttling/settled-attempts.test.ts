@@ -3,7 +3,7 @@ import { ATTEMPT_KINDS, type AttemptKind } from '../../../src/authn/throttling/a
 import { createThrottling, type Reservation } from '../../../src/authn/throttling/throttling.ts'
 import type { StepResult } from '../../../src/authn/transaction/step-result.ts'
 import { defaultTunables } from '../../../src/config/load-config.ts'
-import { createSigner } from '../../../src/crypto/sign.ts'
+import { createSigner } from '../../../src/crypto/keys.ts'
 import { upstreamTimeout, upstreamUnavailable } from '../../../src/errors.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createLoginNames } from '../../../src/session/session.ts'

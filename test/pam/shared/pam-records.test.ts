@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { createSeal } from '../../../src/crypto/seal.ts'
+import { createSeal } from '../../../src/crypto/keys.ts'
 import { counted, LOGIN } from '../pam-broker.ts'
 import { type Journey, startJourney } from '../pam-journey.ts'
 
