@@ -1,3 +1,4 @@
+import { factorTypeOf } from '../../factor-types.ts'
 import type { Answer } from './answer.ts'
 
 /** The factor that is being set up in a transaction, from its enrol step until it is active. */
@@ -30,8 +31,6 @@ const ENROLS: ReadonlySet<string> = new Set(['enroll', 'activate', 'activate_pol
 const ACTIVATES: ReadonlySet<string> = new Set(['activate', 'activate_poll', 'activate_resend'])
 /** Statuses under which the factor still waits for its activation. */
 const WAITS_FOR_ACTIVATION: ReadonlySet<string> = new Set(['MFA_ENROLL_ACTIVATE', 'FACTOR_ENROLL_ACTIVATE'])
-/** A user may have several: one more is new, and replaces none. */
-const SECURITY_KEYS: ReadonlySet<string> = new Set(['webauthn', 'u2f'])
 
 /** The enrolment that a step begins or continues; undefined: the step has nothing to do with one. */
 export function enrolmentIn(
@@ -41,7 +40,7 @@ export function enrolmentIn(
   if (operation === 'enroll') {
     const [type, provider] = [text(fields.factorType), text(fields.provider)]
     if (type === undefined) return undefined
-    const replaces = !SECURITY_KEYS.has(type) && activeFactors.includes(factorName(type, provider))
+    const replaces = factorTypeOf(type).several !== true && activeFactors.includes(factorName(type, provider))
     return { factorType: type, provider, updatesPhone: updatePhone, replaces }
   }
   if (!ACTIVATES.has(operation)) return undefined
