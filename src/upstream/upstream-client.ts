@@ -71,7 +71,6 @@ const MAX_WAIT_MS = 2000
 const monotonic = () => performance.now()
 
 export function createUpstreamClient(options: UpstreamClientOptions): UpstreamClient {
-  const { name, metrics } = options
   const { origin } = new URL(options.baseUrl)
   const dispatcher = createDispatcher(options)
   const breaker = createBreaker(options.breaker)
@@ -84,28 +83,25 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
     close: () => dispatcher.destroy(),
 
     async send(request) {
-      const path = pathOn(origin, request.path)
       const startedAt = monotonic()
+      let outcome = 'error'
       try {
-        const answer = toAnswer(await call(path, request, startedAt))
-        observe(String(answer.status), startedAt)
+        const answer = toAnswer(await call(pathOn(origin, request.path), request, startedAt))
+        outcome = String(answer.status)
         return answer
       } catch (error) {
-        const outcome = error instanceof UpstreamFailure ? error.outcome : 'error'
-        observe(outcome, startedAt)
+        if (error instanceof UpstreamFailure) outcome = error.outcome
         throw error
+      } finally {
+        const seconds = (monotonic() - startedAt) / 1000
+        options.metrics.upstreamCalls.observe({ upstream: options.name, outcome }, seconds)
       }
     },
   }
 
-  function observe(outcome: string, startedAt: number): void {
-    metrics.upstreamCalls.observe({ upstream: name, outcome }, (monotonic() - startedAt) / 1000)
-  }
-
   async function call(url: string, request: UpstreamRequest, startedAt: number) {
     const timeoutMs = Math.min(request.timeoutMs ?? options.totalTimeoutMs, options.totalTimeoutMs)
-    const budget = { leftMs: Math.min(timeoutMs, MAX_WAIT_MS) }
-    const release = await slots.acquire(request.wait ?? { urgent: true, budget })
+    const release = await slots.acquire(request.wait ?? soon(timeoutMs))
     try {
       const timeout = Math.ceil(startedAt + timeoutMs - monotonic())
       if (timeout <= 0) throw busy()
@@ -117,6 +113,12 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
     }
   }
 }
+
+/** How a call waits for a connection unless it says so itself: before those that are not urgent. */
+const soon = (timeoutMs: number) => ({
+  urgent: true,
+  budget: { leftMs: Math.min(timeoutMs, MAX_WAIT_MS) },
+})
 
 /** The path and query, normalized. */
 function pathOn(origin: string, path: string): string {

@@ -20,6 +20,8 @@ import {
 import { newHandle } from '../transaction/transaction-store.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import { type AuthnReply, isWrongOldPassword, readAnswer } from '../upstream/read-answer.ts'
+import { type IssueSessionDeps, issueSession } from './issue-session.ts'
+import type { EndOtherSessions } from './other-sessions.ts'
 import {
   type AnsweredStep,
   type AnsweredStepDeps,
@@ -27,10 +29,8 @@ import {
   assertUsable,
   auditAnswer,
   reportNoFactor,
-} from './answered-step.ts'
-import { type IssueSessionDeps, issueSession } from './issue-session.ts'
-import type { EndOtherSessions } from './other-sessions.ts'
-import type { UpstreamStep } from './upstream-step.ts'
+  type UpstreamStep,
+} from './upstream-step.ts'
 
 /** Sends a step to Okta, sanitizes the answer, and decides what it means: for the browser, the transaction and the session. */
 export type TakeStep = (
