@@ -105,9 +105,8 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
     try {
       const timeout = Math.ceil(startedAt + timeoutMs - monotonic())
       if (timeout <= 0) throw busy()
-      return await breaker.run(() =>
-        http.request<Buffer>({ method: request.method, url, timeout, ...contentOf(request) }),
-      )
+      const config = { method: request.method, url, timeout, ...contentOf(request) }
+      return await breaker.run(() => http.request<Buffer>(config))
     } finally {
       release()
     }
