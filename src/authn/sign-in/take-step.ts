@@ -74,12 +74,8 @@ export function createTakeStep(deps: TakeStepDeps): TakeStep {
     auditAnswer(answered, after, deps)
     // before the step is refused or fails: the password has changed all the same
     if (step.revokesSessions === true) await deps.endOtherSessions(after, handle, client)
-    return {
-      ...(await decide(answered, after, { ...shown, outcome, ssoToken }, deps)),
-      userId: after.userId,
-      status: answer.status,
-      factorResult: answer.factorResult,
-    }
+    const decided = await decide(answered, after, { ...shown, outcome, ssoToken }, deps)
+    return { ...decided, status: answer.status, factorResult: answer.factorResult }
   }
 }
 

@@ -7,8 +7,6 @@ export interface StepResult {
   readonly outcome: StepOutcome
   /** The transaction afterwards. `before` itself: nothing changed; undefined: it is over. */
   readonly after: Transaction | undefined
-  /** The user of the transaction, also if nothing of it is kept; undefined: not known yet. */
-  readonly userId?: string | undefined
   /** Of Okta's answer, also if the broker refuses it; undefined for an Error object and for an answer of the broker's own. */
   readonly status?: string
   /** Of that answer: how things stand with a factor. */
