@@ -184,7 +184,7 @@ describe('what went wrong', () => {
       outcome,
       message,
       cause: failure,
-      gaveWay: false,
+      wasDeferred: false,
       retryAfterMs: outcome === 'held_back' ? 700 : undefined,
     })
   })
@@ -213,6 +213,6 @@ describe('what the SPA gets', () => {
   })
 
   test('a call that was given up for the sake of others says so', () => {
-    expect(new PamFailure('no_answer', { gaveWay: true }).gaveWay).toBe(true)
+    expect(new PamFailure('no_answer', { wasDeferred: true }).wasDeferred).toBe(true)
   })
 })

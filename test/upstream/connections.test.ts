@@ -27,11 +27,11 @@ const open = (max: number) =>
 test('a call that waits longer than its budget fails with busy, however short the queue; the others stay in it', async () => {
   const slots = open(1)
   const release = await slots.acquire({ urgent: true, budget: { leftMs: 0 } }) // a free one needs no wait
-  const impatient = slots.acquire({ urgent: true, budget: { leftMs: 1000 } })
+  const short = slots.acquire({ urgent: true, budget: { leftMs: 1000 } })
   const patient = slots.acquire({ urgent: true, budget: { leftMs: 2000 } })
   advance(1000)
-  await expect(impatient).rejects.toBeInstanceOf(UpstreamFailure)
-  await expect(impatient).rejects.toMatchObject({ outcome: 'busy', retryAfterMs: 1000 })
+  await expect(short).rejects.toBeInstanceOf(UpstreamFailure)
+  await expect(short).rejects.toMatchObject({ outcome: 'busy', retryAfterMs: 1000 })
   release()
   await patient
   expect(timers.size).toBe(0)

@@ -133,11 +133,11 @@ async function afterFailure(
   begun: Pick<CachedList, 'generation' | 'fetchedAtMs'>,
   { lists, team, backoff, scope }: ListReaderOptions,
 ): Promise<void> {
-  const { outcome, rule, gaveWay } = failure
+  const { outcome, rule, wasDeferred } = failure
   if (outcome === 'unknown_person') {
     backoff.succeeded(nameOf(list, scope))
     await lists.put(list, { ...begun, refreshAfterMs: refreshIntervalMs(1, rate) })
-  } else if (!gaveWay) {
+  } else if (!wasDeferred) {
     const pages = rule.keepsPages ? 0 : asked.length
     backoff.failed(nameOf(list, scope), failure, { pages, intervalMs: refreshIntervalMs(pages, rate) })
   }

@@ -82,7 +82,7 @@ async function runOnOneReplica<T>(
   try {
     return (await read()) ?? (await fetch())
   } catch (error) {
-    if (error instanceof PamFailure && !error.gaveWay) {
+    if (error instanceof PamFailure && !error.wasDeferred) {
       const shared = JSON.stringify({ trouble: error.outcome, retryAfterMs: error.retryAfterMs })
       await store.set(`${lockKey}:${token}`, shared, FAILURE_KEPT_MS).catch(() => {}) // the others try for themselves then
     }

@@ -94,7 +94,7 @@ async function enter(gate: RateLimitGate, { background, yields, budget }: PamReq
     return await gate.enter({ priority: background ? 'background' : yields ? 'new' : 'ongoing', budget })
   } catch (error) {
     if (!(error instanceof RateLimitRefusal)) throw error
-    throw new PamFailure('too_many_requests', { retryAfterMs: error.waitMs, gaveWay: background })
+    throw new PamFailure('too_many_requests', { retryAfterMs: error.waitMs, wasDeferred: background })
   }
 }
 
@@ -135,11 +135,11 @@ function report(
   failure: PamFailure,
   { log, metrics }: PamCallOptions,
 ): void {
-  const { outcome: name, cause, rule, gaveWay } = failure
+  const { outcome: name, cause, rule, wasDeferred } = failure
   if (cause instanceof UpstreamFailure) metrics.pamErrors.inc({ name: cause.outcome })
   // An expired token is renewed, and a user may be unknown: neither is a problem yet.
   const isOrdinary = name === 'unknown_person' || (rule.renewsToken && subject !== 'token')
-  if (gaveWay || isOrdinary) return
+  if (wasDeferred || isOrdinary) return
   const level = rule.alarm ? 'error' : 'warn'
   log[level]('pam_call_failed', { requestId, upstream: 'pam', name, reason: subject }, failure)
 }

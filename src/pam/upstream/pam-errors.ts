@@ -113,7 +113,7 @@ export interface PamFailureDetails {
   readonly status?: number | undefined
   readonly retryAfterMs?: number | undefined
   /** The call was given up in favour of others: this says nothing about the API. */
-  readonly gaveWay?: boolean
+  readonly wasDeferred?: boolean
   readonly cause?: unknown
 }
 
@@ -124,15 +124,15 @@ export class PamFailure extends DependencyFailure {
   readonly rule: PamRule
   readonly status: number | undefined
   readonly retryAfterMs: number | undefined
-  readonly gaveWay: boolean
+  readonly wasDeferred: boolean
 
   constructor(outcome: PamOutcome, details: PamFailureDetails = {}) {
-    const { reason, status, retryAfterMs, gaveWay = false, cause } = details
+    const { reason, status, retryAfterMs, wasDeferred = false, cause } = details
     super(outcome, { message: reason === undefined ? outcome : `${outcome}: ${reason}`, cause })
     this.rule = PAM_RULES[outcome]
     this.status = status
     this.retryAfterMs = retryAfterMs
-    this.gaveWay = gaveWay
+    this.wasDeferred = wasDeferred
   }
 
   /** The SPA's answer; a PAM 401 is never the SPA's 401. */
