@@ -6,7 +6,7 @@ import { AMELIA, type Harness, PASSWORD, startHarness, TOMAS } from '../support/
 import { handleOf } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
-/** What an upstream in trouble does to a sign-in that has not begun yet; a step in progress: `trouble.test.ts`. */
+/** What an upstream in trouble does to a sign-in that has not begun yet; a step in progress: `dependency-failures.test.ts`. */
 
 let harness: Harness
 

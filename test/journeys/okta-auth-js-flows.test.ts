@@ -12,7 +12,7 @@ import { answerAtProvider } from '../support/identity-provider.ts'
 import { valueAt } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
-/** Every flow that the vendor's browser library offers on this API, beside the usual ones of `browser-library.test.ts`. */
+/** Every flow that the vendor's browser library offers on this API, beside the usual ones of `okta-auth-js.test.ts`. */
 
 const NEW_PASSWORD = 'Another-Password-2'
 const KIM = 'kim.twokeys@example.test'
