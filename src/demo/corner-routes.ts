@@ -23,18 +23,18 @@ export function createCornerRoutes({ sandbox, sandboxUrl, reset }: CornerRoutesP
 
   router.get('/users', (_req, res) => {
     res.json(
-      sandbox.people().map(({ login, password, config }) => ({
+      sandbox.users().map(({ login, password, config }) => ({
         login,
         name: `${config.firstName} ${config.lastName}`,
         password: config.activation ? '' : (password ?? ''),
-        says: config.says,
+        says: config.description,
       })),
     )
   })
   router.get(
     '/phone',
     refusing((req, res) => {
-      const { login } = sandbox.person(ofUser.parse(req.query).login)
+      const { login } = sandbox.user(ofUser.parse(req.query).login)
       const messages = sandbox.outbox.messages.filter((message) => message.login === login)
       res.json({
         codes: sandbox.phone.codes(login),

@@ -1,5 +1,5 @@
-import { peopleTable } from '../sandbox/people-table.ts'
 import { defaultConfigPath } from '../sandbox/sandbox-config.ts'
+import { usersTable } from '../sandbox/users-table.ts'
 import { startDemo } from './demo.ts'
 import { parseDemoPort } from './demo-port.ts'
 import { widgetIsInstalled } from './widget-routes.ts'
@@ -18,10 +18,10 @@ async function main(port: string): Promise<void> {
 Gatehouse demo   ${demo.url}
 ${widgetIsInstalled() ? `                 with the vendor's sign-in widget: ${demo.url}/demo/widget.html\n` : ''}                 health and metrics: ${demo.opsUrl}/readyz and /metrics
 
-${peopleTable(demo.sandboxConfig.people)}
+${usersTable(demo.sandboxConfig.users)}
 
 Codes, emails, text messages and sign-in requests are on the page under “The phone”;
-as JSON: ${demo.sandboxUrl}/sandbox/people and /sandbox/outbox
+as JSON: ${demo.sandboxUrl}/sandbox/users and /sandbox/outbox
 
 Ctrl-C ends it. Nothing is kept.
 

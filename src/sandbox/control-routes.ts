@@ -1,7 +1,7 @@
 import express, { type ErrorRequestHandler, type RequestHandler, Router } from 'express'
 import { z } from 'zod'
-import type { Person } from './authn/person.ts'
-import type { World } from './authn/world.ts'
+import type { Org } from './authn/org.ts'
+import type { User } from './authn/user.ts'
 import type { CallLog } from './call-log.ts'
 import { type AuthnControl, codeNow } from './control.ts'
 import { BadFaultRule, type FaultRule } from './fault-rules.ts'
@@ -38,14 +38,14 @@ const faultsBody = z.object({
 
 /** The control of a running sandbox over HTTP, under /sandbox/ of the sign-in API's listener. */
 export function createControlRoutes({
-  world,
+  org,
   control,
   calls,
   faults,
   pamControl,
   reset,
 }: {
-  world: World
+  org: Org
   control: AuthnControl
   calls: Apis<CallLog>
   faults: Apis<Faults>
@@ -56,27 +56,27 @@ export function createControlRoutes({
   router.use(allowLocalPages)
   router.use(express.json({ limit: MAX_BODY }))
 
-  router.get('/people', (_req, res) => {
-    res.json(control.people().map(describe))
+  router.get('/users', (_req, res) => {
+    res.json(control.users().map(describe))
   })
-  router.get('/people/:login', (req, res) => {
-    res.json(describe(control.person(req.params.login)))
+  router.get('/users/:login', (req, res) => {
+    res.json(describe(control.user(req.params.login)))
   })
-  router.post('/people/:login/push', (req, res) => {
+  router.post('/users/:login/push', (req, res) => {
     control.answerPush(req.params.login, pushBody.parse(req.body).answer)
     res.status(204).end()
   })
-  router.post('/people/:login/duo', (req, res) => {
+  router.post('/users/:login/duo', (req, res) => {
     res.json({ sig_response: control.duoResponse(req.params.login) })
   })
-  router.post('/people/:login/key', (req, res) => {
+  router.post('/users/:login/key', (req, res) => {
     const { challenge, origin, credentialId } = keyBody.parse(req.body)
     res.json(control.authenticator(req.params.login, credentialId).signWebauthn(challenge, origin))
   })
-  router.post('/people/:login/activation-token', (req, res) => {
+  router.post('/users/:login/activation-token', (req, res) => {
     res.json({ token: control.activationToken(req.params.login) })
   })
-  router.post('/people/:login/recovery-token', (req, res) => {
+  router.post('/users/:login/recovery-token', (req, res) => {
     res.json({ token: control.recoveryToken(req.params.login) })
   })
   router.get('/tokens/:credentialId', (req, res) => {
@@ -136,9 +136,9 @@ export function createControlRoutes({
   router.use(answerError)
   return router
 
-  function describe(person: Person) {
-    const { login, config, id } = person
-    return { id, login, password: person.password, code: codeNow(world, person), says: config.says }
+  function describe(user: User) {
+    const { login, config, id } = user
+    return { id, login, password: user.password, code: codeNow(org, user), description: config.description }
   }
 }
 

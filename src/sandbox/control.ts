@@ -7,10 +7,10 @@ import {
   type VirtualAuthenticator,
 } from './authn/factors/virtual-authenticator.ts'
 import { keySeed } from './authn/factors/webauthn-factor.ts'
-import type { Person } from './authn/person.ts'
+import type { Org, SignIn } from './authn/org.ts'
 import { beginStepUp, type StepUpStart } from './authn/step-up.ts'
 import type { PushAnswer } from './authn/transaction.ts'
-import type { SignIn, World } from './authn/world.ts'
+import type { User } from './authn/user.ts'
 import type { Outbox } from './outbox.ts'
 
 /** What a test or a demo can look at and do, beside calling the API. Logins may be short names. */
@@ -20,29 +20,29 @@ export type AuthnControl = {
   /** The valid API tokens. Deleting one is how an org takes it back. */
   apiTokens: Set<string>
   /** `factorListName: 'factor'` is the form of the written specification. */
-  settings: World['settings']
+  settings: Org['settings']
   /** Mails, text messages and calls that were "sent", with codes and links. */
   outbox: Outbox
   /** Each primary authentication and the client as the sandbox saw it. */
   signIns: readonly SignIn[]
-  /** The live record of a person; throws for an unknown one. */
-  person(login: string): Person
-  people(): Person[]
+  /** The live record of a user; throws for an unknown one. */
+  user(login: string): User
+  users(): User[]
   /**
-   * A code that the person's authenticator app (or hardware token) shows and that will be accepted, for at least
+   * A code that the user's authenticator app (or hardware token) shows and that will be accepted, for at least
    * 30 seconds: the current one, or a later one when that was used already. Up to three sign-ins in 30 seconds.
    */
   totpCode(login: string): string
   /** The code of the enterprise or hardware token with this serial number. */
   tokenCode(credentialId: string): string
   pushIsWaiting(login: string): boolean
-  /** Answers every push that waits for this person; throws when none does. */
+  /** Answers every push that waits for this user; throws when none does. */
   answerPush(login: string, answer: PushAnswer): void
-  /** What Duo's frame gives the page once this person has approved there: `sig_response`; throws when no Duo waits. */
+  /** What Duo's frame gives the page once this user has approved there: `sig_response`; throws when no Duo waits. */
   duoResponse(login: string): string
   /** The user's security key; with `credentialId`, the one of that id. Throws when the user has none of it. */
   authenticator(login: string, credentialId?: string): VirtualAuthenticator
-  /** A valid activation token for this person, for one use. */
+  /** A valid activation token for this user, for one use. */
   activationToken(login: string): string
   /** A valid recovery token, as a mail brings it, for one use. */
   recoveryToken(login: string, recoveryType?: 'PASSWORD' | 'UNLOCK'): string
@@ -54,45 +54,45 @@ export type AuthnControl = {
   expireTransactions(): void
 }
 
-export function createAuthnControl(world: World): AuthnControl {
-  function person(login: string): Person {
-    const found = world.people.named(login)
+export function createAuthnControl(org: Org): AuthnControl {
+  function user(login: string): User {
+    const found = org.users.named(login)
     if (found === undefined) throw new Error(`nobody is called ${login}`)
     return found
   }
 
-  function waitingPushes(owner: Person) {
-    return world.transactions.all().filter((one) => one.person === owner && one.factorResult === 'WAITING')
+  function waitingPushes(owner: User) {
+    return org.transactions.all().filter((one) => one.user === owner && one.factorResult === 'WAITING')
   }
 
   return {
-    apiToken: world.config.apiTokens[0] ?? '',
-    apiTokens: world.apiTokens,
-    settings: world.settings,
-    outbox: world.outbox,
-    signIns: world.signIns,
-    person,
-    people: () => world.people.all(),
+    apiToken: org.config.apiTokens[0] ?? '',
+    apiTokens: org.apiTokens,
+    settings: org.settings,
+    outbox: org.outbox,
+    signIns: org.signIns,
+    user,
+    users: () => org.users.all(),
     totpCode(login) {
-      const code = codeNow(world, person(login))
+      const code = codeNow(org, user(login))
       if (code === undefined) throw new Error(`${login} has no factor with codes`)
       return code
     },
-    tokenCode: (credentialId) => currentCode({ secret: hardwareSecret(credentialId), nowMs: world.now() }),
-    pushIsWaiting: (login) => waitingPushes(person(login)).length > 0,
+    tokenCode: (credentialId) => currentCode({ secret: hardwareSecret(credentialId), nowMs: org.now() }),
+    pushIsWaiting: (login) => waitingPushes(user(login)).length > 0,
     answerPush(login, answer) {
-      const waiting = waitingPushes(person(login))
+      const waiting = waitingPushes(user(login))
       if (waiting.length === 0) throw new Error(`no push waits for ${login}`)
       for (const { challenge } of waiting) if (challenge !== undefined) challenge.pushAnswer = answer
     },
     duoResponse(login) {
-      const waiting = waitingPushes(person(login)).find(({ factor }) => factor?.factorType === 'web')
+      const waiting = waitingPushes(user(login)).find(({ factor }) => factor?.factorType === 'web')
       const { factor, challenge } = waiting ?? {}
       if (factor === undefined || challenge === undefined) throw new Error(`no Duo waits for ${login}`)
       return signedResponse({ factor, challenge })
     },
     authenticator(login, credentialId) {
-      const owner = person(login)
+      const owner = user(login)
       const own = createVirtualAuthenticator({ seed: owner.login })
       const others = owner.config.factors.map((factor) =>
         createVirtualAuthenticator({ seed: keySeed(factor, owner) }),
@@ -102,20 +102,20 @@ export function createAuthnControl(world: World): AuthnControl {
       return key
     },
     activationToken(login) {
-      const token = world.tokens.short()
-      world.activations.put(token, person(login))
+      const token = org.tokens.short()
+      org.activations.put(token, user(login))
       return token
     },
     recoveryToken(login, recoveryType = 'PASSWORD') {
-      const token = world.tokens.short()
-      world.recoveries.put(token, { person: person(login), recoveryType, relayState: undefined })
+      const token = org.tokens.short()
+      org.recoveries.put(token, { user: user(login), recoveryType, relayState: undefined })
       return token
     },
     startStepUp(name, login, signInPage) {
-      const app = signInPage === undefined ? appStartingStepUp(world, name) : appNamed(world, name)
-      return beginStepUp(world, {
+      const app = signInPage === undefined ? appStartingStepUp(org, name) : appNamed(org, name)
+      return beginStepUp(org, {
         app,
-        person: login === undefined ? undefined : person(login),
+        user: login === undefined ? undefined : user(login),
         caller: {
           trusted: false,
           address: '127.0.0.1',
@@ -126,8 +126,8 @@ export function createAuthnControl(world: World): AuthnControl {
         ...(signInPage === undefined ? {} : { signInPage }),
       })
     },
-    tokensIssued: () => world.tokens.all(),
-    expireTransactions: () => world.transactions.expireAll(),
+    tokensIssued: () => org.tokens.all(),
+    expireTransactions: () => org.transactions.expireAll(),
   }
 }
 
@@ -138,11 +138,11 @@ const HAS_CODES: ReadonlySet<string> = new Set([
   'token:hotp',
 ])
 
-/** undefined: no factor of this person shows codes. Also while an authenticator app is being enrolled. */
-export function codeNow(world: World, person: Person): string | undefined {
-  const enrolling = world.transactions.all().find((one) => one.person === person)?.factor
-  const factor = [...person.factors, enrolling].find(
+/** undefined: no factor of this user shows codes. Also while an authenticator app is being enrolled. */
+export function codeNow(org: Org, user: User): string | undefined {
+  const enrolling = org.transactions.all().find((one) => one.user === user)?.factor
+  const factor = [...user.factors, enrolling].find(
     (one) => one !== undefined && HAS_CODES.has(one.factorType),
   )
-  return factor && codeOf(factor, world.now())
+  return factor && codeOf(factor, org.now())
 }

@@ -1,6 +1,6 @@
-import { peopleTable } from './people-table.ts'
 import { createSandbox } from './sandbox.ts'
 import { defaultConfigPath, loadSandboxConfig, type SandboxConfig } from './sandbox-config.ts'
+import { usersTable } from './users-table.ts'
 
 const DEFAULT_AUTHN_PORT = 8081
 const DEFAULT_PAM_PORT = 8082
@@ -17,9 +17,9 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
   process.stdout.write(`
 Sign-in API  ${addresses.authnUrl}   API token: ${sandbox.apiToken}
 PAM API      ${addresses.pamUrl}
-Codes, mails and pushes: ${addresses.authnUrl}/sandbox/people and /sandbox/outbox (docs/sandbox.md)
+Codes, mails and pushes: ${addresses.authnUrl}/sandbox/users and /sandbox/outbox (docs/sandbox.md)
 
-${peopleTable(config.people)}
+${usersTable(config.users)}
 
 `)
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void addresses.close())

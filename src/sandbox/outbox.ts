@@ -16,7 +16,7 @@ export type Outbox = {
   /** Oldest first; always the same array; the last 10,000 are kept. */
   messages: readonly Message[]
   send(message: Omit<Message, 'at'>): void
-  /** The newest message to this person, optionally of one purpose. */
+  /** The newest message to this user, optionally of one purpose. */
   latest(login: string, purpose?: Message['purpose']): Message | undefined
   clear(): void
 }

@@ -2,9 +2,9 @@ import { enrolmentOffers } from './authn/advance.ts'
 import { enrolmentPicture } from './authn/enrolment-picture.ts'
 import { currentCode, hardwareSecret } from './authn/factors/otp-check.ts'
 import { codeOf } from './authn/factors/otp-factors.ts'
-import type { Factor, Person } from './authn/person.ts'
+import type { Org } from './authn/org.ts'
 import type { Transaction } from './authn/transaction.ts'
-import type { World } from './authn/world.ts'
+import type { Factor, User } from './authn/user.ts'
 
 export type PhoneCode = { label: string; code: string }
 /** With number matching, one of these three numbers is tapped; without, the list is empty. */
@@ -26,11 +26,11 @@ export type Phones = {
 const SPARE_SERIAL = 'SPARE-0001'
 const TOKEN_TYPES: ReadonlySet<string> = new Set(['token', 'token:hardware'])
 
-export function createPhones({ world, person }: { world: World; person: (login: string) => Person }): Phones {
+export function createPhones({ org, user }: { org: Org; user: (login: string) => User }): Phones {
   const scanned = new WeakSet<Factor>()
 
-  const transactionsOf = (owner: Person) => world.transactions.all().filter((one) => one.person === owner)
-  const waitingRequest = (owner: Person) =>
+  const transactionsOf = (owner: User) => org.transactions.all().filter((one) => one.user === owner)
+  const waitingRequest = (owner: User) =>
     transactionsOf(owner).findLast(
       ({ status, factor, factorResult }) =>
         status === 'MFA_CHALLENGE' && factor?.factorType === 'push' && factorResult === 'WAITING',
@@ -38,25 +38,25 @@ export function createPhones({ world, person }: { world: World; person: (login: 
 
   return {
     codes(login) {
-      const owner = person(login)
+      const owner = user(login)
       const open = transactionsOf(owner)
       const enrolling = open.flatMap(({ factor }) =>
         factor !== undefined && scanned.has(factor) ? factor : [],
       )
       const shown = [...new Set([...owner.factors, ...enrolling])].flatMap((factor) => {
         const label = labelOf(factor)
-        return label === undefined ? [] : [{ label, code: codeOf(factor, world.now()) }]
+        return label === undefined ? [] : [{ label, code: codeOf(factor, org.now()) }]
       })
       const latest = open.at(-1)
       return [...shown, ...(latest !== undefined && mayEnrolToken(latest) ? [spareToken()] : [])]
     },
     request(login) {
-      const challenge = waitingRequest(person(login))?.challenge
+      const challenge = waitingRequest(user(login))?.challenge
       if (challenge === undefined) return undefined
       return { numbers: challenge.correctAnswer === undefined ? [] : numbersAround(challenge.correctAnswer) }
     },
     answer(login, answer) {
-      const challenge = waitingRequest(person(login))?.challenge
+      const challenge = waitingRequest(user(login))?.challenge
       if (challenge === undefined) throw new Error(`no request waits for ${login}`)
       const { correctAnswer } = challenge
       const numbers = correctAnswer === undefined ? [] : numbersAround(correctAnswer)
@@ -65,7 +65,7 @@ export function createPhones({ world, person }: { world: World; person: (login: 
       challenge.pushAnswer = answer === 'approve' || answer === correctAnswer ? 'approve' : 'reject'
     },
     async scan(login, picture) {
-      const owner = person(login)
+      const owner = user(login)
       for (const { factor, challenge } of transactionsOf(owner)) {
         if (factor === undefined || challenge?.qrToken === undefined) continue
         if (!picture.equals(await enrolmentPicture(owner, factor))) continue
@@ -77,15 +77,15 @@ export function createPhones({ world, person }: { world: World; person: (login: 
     },
   }
 
-  function mayEnrolToken({ status, person: owner }: Transaction): boolean {
+  function mayEnrolToken({ status, user: owner }: Transaction): boolean {
     if (status !== 'MFA_ENROLL' || owner === undefined) return false
-    return enrolmentOffers(world, owner).some(
+    return enrolmentOffers(org, owner).some(
       ({ type, factor }) => TOKEN_TYPES.has(type) && factor === undefined,
     )
   }
 
   function spareToken(): PhoneCode {
-    const code = currentCode({ secret: hardwareSecret(SPARE_SERIAL), nowMs: world.now() })
+    const code = currentCode({ secret: hardwareSecret(SPARE_SERIAL), nowMs: org.now() })
     return { label: `Spare token, serial number ${SPARE_SERIAL}`, code }
   }
 }

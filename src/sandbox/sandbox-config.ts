@@ -46,7 +46,7 @@ const factor = z.strictObject({
   numberChallenge: z.boolean().default(false),
 })
 
-const person = z.strictObject({
+const user = z.strictObject({
   login: z.string().min(1),
   firstName: z.string(),
   lastName: z.string(),
@@ -68,8 +68,8 @@ const person = z.strictObject({
   recoveryPhone: z.string().optional(),
   recoveryQuestion: z.strictObject({ question: z.string(), answer: z.string() }).optional(),
   factors: z.array(factor).default([]),
-  /** One sentence: what happens when this person signs in. */
-  says: z.string(),
+  /** One sentence: what happens when this user signs in. */
+  description: z.string(),
 })
 
 const passwordPolicy = z.strictObject({
@@ -159,13 +159,13 @@ const sandboxConfig = z.strictObject({
   signOnPolicies: z.record(z.string(), signOnPolicy),
   enrollmentPolicies: z.record(z.string(), z.array(offeredFactor)),
   apps: z.array(app),
-  people: z.array(person).min(1),
+  users: z.array(user).min(1),
   pam: z.unknown(),
 })
 
 export type SandboxConfig = z.output<typeof sandboxConfig>
-export type PersonConfig = SandboxConfig['people'][number]
-export type FactorConfig = PersonConfig['factors'][number]
+export type UserConfig = SandboxConfig['users'][number]
+export type FactorConfig = UserConfig['factors'][number]
 export type FactorType = (typeof FACTOR_TYPES)[number]
 export type AppConfig = SandboxConfig['apps'][number]
 export type PasswordPolicy = SandboxConfig['passwordPolicies'][string]
@@ -177,10 +177,10 @@ const POLICIES = [
   ['enrollmentPolicies', 'enrollmentPolicy'],
 ] as const
 
-/** Throws with every field that is wrong, also a policy that a person names and nobody defines. */
+/** Throws with every field that is wrong, also a policy that a user names and nobody defines. */
 export function parseSandboxConfig(input: unknown): SandboxConfig {
   const config = sandboxConfig.parse(input)
-  const missing = config.people.flatMap((one) =>
+  const missing = config.users.flatMap((one) =>
     POLICIES.map(([kind, key]) => ({ name: one[key], known: config[kind] }))
       .filter(({ name, known }) => name !== null && !Object.hasOwn(known, name))
       .map(({ name }) => `${one.login} names the policy ${name}, which is not defined`),

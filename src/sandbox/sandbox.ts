@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Express, Request } from 'express'
 import { createAuthnApp } from './authn/authn-app.ts'
-import { createWorld } from './authn/create-world.ts'
+import { createOrg } from './authn/create-org.ts'
 import type { RandomBytes } from './authn/issued-tokens.ts'
 import { type CallLog, createCallLog } from './call-log.ts'
 import { type AuthnControl, createAuthnControl } from './control.ts'
@@ -56,26 +56,26 @@ export function createSandbox({
   random?: RandomBytes
   linkOrigin?: string
 }): Sandbox {
-  const world = createWorld({ config, now, random })
+  const org = createOrg({ config, now, random })
   const calls = { authn: createCallLog({ now }), pam: createCallLog({ now }) }
   const faults = { authn: createFaults(), pam: createFaults() }
   let listening: Listening | undefined
   const originOf = (req: Request) => linkOrigin ?? listening?.url ?? `http://${req.headers.host}`
 
   const pam = createPamSandbox({ config: config.pam, now, random, faults: faults.pam, calls: calls.pam })
-  const control = createAuthnControl(world)
+  const control = createAuthnControl(org)
   const routes = createControlRoutes({
-    world,
+    org,
     control,
     calls,
     faults,
     pamControl: pam.control,
     reset,
   })
-  const authn = createAuthnApp({ world, calls: calls.authn, faults: faults.authn, control: routes, originOf })
+  const authn = createAuthnApp({ org, calls: calls.authn, faults: faults.authn, control: routes, originOf })
 
   function reset() {
-    world.reset()
+    org.reset()
     pam.control.reset()
     for (const api of ['authn', 'pam'] as const) {
       calls[api].clear()
@@ -88,7 +88,7 @@ export function createSandbox({
     authn,
     pam: pam.app,
     pamControl: pam.control,
-    phone: createPhones({ world, person: control.person }),
+    phone: createPhones({ org, user: control.user }),
     calls,
     faults,
     reset,

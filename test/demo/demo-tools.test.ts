@@ -15,7 +15,7 @@ test('the users are filtered by any words of their name and of what happens', as
   const { page } = await demo.visit()
   const list = page.getByRole('region', { name: 'Users to try' })
   const users = list.getByRole('listitem')
-  const total = demo.sandbox.people().length
+  const total = demo.sandbox.users().length
   await list.getByText(`${total} users`, { exact: true }).waitFor()
   expect(await users.count()).toBe(total)
   await expectGoodScreen(page, { exclude: [] })

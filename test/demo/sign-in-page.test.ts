@@ -366,7 +366,7 @@ describe('Duo', () => {
     await signedInAs(visitor, 'Dario')
     const [form, ...more] = forms.map((text) => Object.fromEntries(new URLSearchParams(text ?? '')))
     expect(more).toEqual([])
-    const id = harness.sandbox.person('dario.duo').factors[0]?.id
+    const id = harness.sandbox.user('dario.duo').factors[0]?.id
     expect(form).toEqual({ id, stateToken: expect.any(String), sig_response })
   })
 })

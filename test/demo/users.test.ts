@@ -105,7 +105,7 @@ const openRecoveryLink: Step = async (login) => {
 const nothingSent: Step = async () => expect(demo.sandbox.outbox.messages).toEqual([])
 
 const greeted: Step = async (login) => {
-  const { firstName } = demo.sandbox.person(login).config
+  const { firstName } = demo.sandbox.user(login).config
   await visitor.screen(`Hello ${firstName}`)
   await visitor.main.getByText(`${login}@example.test`).waitFor()
 }
@@ -286,7 +286,7 @@ const noRow: Step = async (login) => {
   throw new Error(`${login} has no row`)
 }
 
-const LOGINS = loadSandboxConfig().people.map(({ login }) => login.replace('@example.test', ''))
+const LOGINS = loadSandboxConfig().users.map(({ login }) => login.replace('@example.test', ''))
 
 test('each user has a row here, and each row a user', () => {
   expect(Object.keys(USERS).sort()).toEqual([...LOGINS].sort())

@@ -103,10 +103,10 @@ export async function startFleet({
 
 /** Many people who are asked a question whose answer does not change from one sign-in to the next. */
 function withCrowd(config: SandboxConfig): SandboxConfig {
-  const model = config.people.find(({ login }) => login === 'quentin.query@example.test')
+  const model = config.users.find(({ login }) => login === 'quentin.query@example.test')
   if (model === undefined) throw new Error('the sandbox has nobody who is asked a question')
   const crowd = Array.from({ length: CROWD }, (_, n) => ({ ...model, login: crowdLogin(n) }))
-  return { ...config, people: [...config.people, ...crowd] }
+  return { ...config, users: [...config.users, ...crowd] }
 }
 
 async function held(opsUrl: string): Promise<{ heapMb: number; outsideMb: number }> {

@@ -100,7 +100,7 @@ test.each(FACTORS)('%s of %s: once, when it is active', async (factorType, provi
     expect.objectContaining({
       event: 'factor_enrolled',
       audit: true,
-      userId: harness.sandbox.person(ERIN).id,
+      userId: harness.sandbox.user(ERIN).id,
       loginHash: started?.loginHash,
       deviceHash: started?.deviceHash,
       address: '127.0.0.1',

@@ -169,7 +169,7 @@ async function showAnothersHandle() {
   const { deviceHash, loginHash } = last('sign_in_started') ?? {}
   const step = { stateToken: handleOf(asked), passCode: '000000' }
   expect((await other.post(verifyHref(asked, 'token:software:totp'), step)).status).toBe(401)
-  const userId = harness.sandbox.person(TOMAS).id
+  const userId = harness.sandbox.user(TOMAS).id
   expect(last('handle_refused')).toMatchObject({
     audit: true,
     address: '127.0.0.1',
@@ -202,7 +202,7 @@ async function refuseOldPassword() {
   expect(lines('old_password_refused')).toMatchObject([
     {
       operation: 'change_password',
-      userId: harness.sandbox.person(OLGA).id,
+      userId: harness.sandbox.user(OLGA).id,
       upstreamErrorCode: 'E0000014',
       loginHash: last('sign_in_started')?.loginHash,
     },
@@ -266,7 +266,7 @@ async function enrolAndChangePhone() {
     })
   await enrol('sms', '+15550107777')
   await activate()
-  const userId = harness.sandbox.person('erin.enrol@example.test').id
+  const userId = harness.sandbox.user('erin.enrol@example.test').id
   const { loginHash, deviceHash } = last('sign_in_started') ?? {}
   const who = { userId, loginHash, deviceHash, address: '127.0.0.1' }
   const sms = { ...who, operation: 'activate', factorType: 'sms', provider: 'OKTA' }

@@ -204,7 +204,7 @@ test('an activation token that is expired is a failed sign-in: 401 E0000004', as
 })
 
 test('after the first password an enrolment follows, where a factor is needed', async () => {
-  const person = harness.sandbox.person('aida.nopassword')
+  const person = harness.sandbox.user('aida.nopassword')
   person.config = { ...person.config, signOnPolicy: 'always' }
   const browser = await harness.visit()
   const reset = await browser.post(AUTHN, { token: harness.sandbox.activationToken(person.login) })

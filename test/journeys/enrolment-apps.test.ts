@@ -176,7 +176,7 @@ describe('the verification app', () => {
   test.each(['email', 'sms'])('%s: the other path of the same link works where it is offered', async (by) => {
     const page = await settingUp('push', 'OKTA')
     const factorId = String(valueAt(page.held.json, '_embedded.factor.id'))
-    const userId = harness.sandbox.person(ERIN).id
+    const userId = harness.sandbox.user(ERIN).id
     const path = `/api/v1/authn/factors/${factorId}/lifecycle/activate/${by}`
     const fields = { profile: { phoneNumber: '+15550107777' } }
     expect(errorOf(await page.send(path, fields))).toEqual([403, 'E0000079'])
@@ -203,7 +203,7 @@ describe('the verification app', () => {
     const bySms = hrefAt(page.held, `${ACTIVATION}._links.send.1`)
     expect(errorOf(await page.send(bySms))).toEqual([400, 'E0000001'])
     harness.forget()
-    const ofAnother = bySms.replace(harness.sandbox.person(ERIN).id, '00uSomebodyElse')
+    const ofAnother = bySms.replace(harness.sandbox.user(ERIN).id, '00uSomebodyElse')
     expect(errorOf(await page.send(ofAnother))).toEqual([403, 'E0000079'])
     expect(harness.upstreamCalls()).toEqual([])
   })

@@ -128,7 +128,7 @@ describe('the list of security questions', () => {
       expect(errorOf(await browser.get(href))).toEqual([403, 'E0000079'])
     }
     expect(errorOf(await openBrowser(harness.gatehouse.url).get(href))).toEqual([403, 'E0000079'])
-    const ofAmelia = href.replace(/users\/\w+/, `users/${harness.sandbox.person(AMELIA).id}`)
+    const ofAmelia = href.replace(/users\/\w+/, `users/${harness.sandbox.user(AMELIA).id}`)
     expect(errorOf(await page.browser.get(ofAmelia))).toEqual([403, 'E0000079'])
     expect(harness.upstreamCalls().filter(({ method }) => method === 'GET')).toEqual([])
 
@@ -167,7 +167,7 @@ test('the password as a factor: the chosen one goes upstream byte for byte', asy
   const password = ' Chosen-Pass wörd-1 '
   await enrol(page, { factorType: 'password', profile: { password } })
   await expectSession(page, PILAR)
-  expect(harness.sandbox.person(PILAR).password).toBe(password)
+  expect(harness.sandbox.user(PILAR).password).toBe(password)
 })
 
 describe('a factor that is activated with a code', () => {

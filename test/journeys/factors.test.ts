@@ -169,7 +169,7 @@ describe('a factor that is answered at once', () => {
     const code = codeSentTo(SANA)
     await page.follow('_links.next', { passCode: 'notit' })
     await page.follow('_links.next', { passCode: code })
-    const userId = harness.sandbox.person(SANA).id
+    const userId = harness.sandbox.user(SANA).id
     const events = harness.gatehouse
       .logLines()
       .slice(before)

@@ -176,7 +176,7 @@ describe('Okta FastPass', () => {
 
 describe('two security keys', () => {
   test('are challenged together by their type, at our address, and either opens a session', async () => {
-    const ids = harness.sandbox.person(KIM).factors.map(({ profile }) => String(profile?.credentialId))
+    const ids = harness.sandbox.user(KIM).factors.map(({ profile }) => String(profile?.credentialId))
     expect(ids).toHaveLength(2)
     for (const id of ids) {
       const page = await pageOf(KIM)

@@ -239,7 +239,7 @@ test('SECRET_KEYS over two replicas, each phase at one after the other: everybod
       const asked = await signIn(waiting, TOMAS, here.broker)
       expect((await finish(waiting, asked, there.broker)).json.status).toBe('SUCCESS')
       await know(waiting, TOMAS, there)
-      for (const { usedSteps } of harness.sandbox.person(TOMAS).factors) usedSteps.clear()
+      for (const { usedSteps } of harness.sandbox.user(TOMAS).factors) usedSteps.clear()
     }
     for (const { broker } of [first, second]) {
       for (const { browser, login, device } of people) {

@@ -125,7 +125,7 @@ describe('factors', () => {
     const { factorTypes } = (await signIn(client, KIM)) as Transaction & { factorTypes?: LibraryFactor[] }
     const challenged = await step(factorTypes?.[0]?.verify, 'verify')()
     expect(challenged.data).toMatchObject({ challengeType: 'FACTOR_TYPE' })
-    const [, second] = harness.sandbox.person(KIM).factors
+    const [, second] = harness.sandbox.user(KIM).factors
     const key = harness.sandbox.authenticator(KIM, String(second?.profile?.credentialId))
     const signed = key.signWebauthn(
       String(valueAt(challenged.data, '_embedded.challenge.challenge')),

@@ -66,7 +66,7 @@ test('many at once cost one token and one fetch; a token that is refused is mint
   const browser = await signedIn(AMELIA)
   const answers = await Promise.all(Array.from({ length: 50 }, () => browser.get('/api/v1/pam/me')))
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
-  expect(harness.sandbox.pamControl.counts()).toMatchObject({ tokensMinted: 1, personLists: { [AMELIA]: 1 } })
+  expect(harness.sandbox.pamControl.counts()).toMatchObject({ tokensMinted: 1, userLists: { [AMELIA]: 1 } })
 
   for (const token of harness.sandbox.pamControl.bearerTokens()) harness.sandbox.pamControl.revokeToken(token)
   expect((await browser.get('/api/v1/pam/groups')).status).toBe(200)

@@ -85,13 +85,13 @@ const once = (logins: readonly string[]) => Object.fromEntries(logins.map((login
 test('hundreds of lookups at once cost one token and one fetch a user, and one more token once it has ended', async () => {
   const first = await Promise.all(FIRST.map(signedIn))
   expect(await ask(REQUESTS, mixed, first)).toEqual(allFresh(REQUESTS))
-  expect(counts()).toMatchObject({ tokensMinted: 1, personLists: once(FIRST) })
+  expect(counts()).toMatchObject({ tokensMinted: 1, userLists: once(FIRST) })
 
   for (const login of LATER) harness.sandbox.pamControl.setUserGroups(login, ['Everyone', 'Security'])
   const later = await Promise.all(LATER.map(signedIn))
   harness.sandbox.pamControl.expireTokens()
   expect(await ask(REQUESTS, mixed, [...later, ...first])).toEqual(allFresh(REQUESTS))
-  expect(counts()).toMatchObject({ tokensMinted: 2, personLists: once([...FIRST, ...LATER]) })
+  expect(counts()).toMatchObject({ tokensMinted: 2, userLists: once([...FIRST, ...LATER]) })
 })
 
 test('while the API answers 429, hundreds of lookups are served stale, and each replica asks it twice at most', async () => {

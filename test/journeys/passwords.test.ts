@@ -218,7 +218,7 @@ describe('revokeSessions', () => {
     harness.forget()
     await change(page, { revokeSessions: true })
     expect(harness.upstreamCalls()[0]?.body).toMatchObject({ revokeSessions: true })
-    expect(harness.sandbox.person(WALTER).sessionsRevoked).toBe(1)
+    expect(harness.sandbox.user(WALTER).sessionsRevoked).toBe(1)
 
     expect(await page.session()).toMatchObject({ login: WALTER })
     expect(await statusOf(amelia)).toBe(200)
@@ -233,7 +233,7 @@ describe('revokeSessions', () => {
         .slice(before)
         .filter(({ event }) => event === 'sessions_revoked')
         .map(({ audit, userId, count }) => ({ audit, userId, count })),
-    ).toEqual([{ audit: true, userId: harness.sandbox.person(WALTER).id, count: expect.any(Number) }])
+    ).toEqual([{ audit: true, userId: harness.sandbox.user(WALTER).id, count: expect.any(Number) }])
   })
 
   test.each([
@@ -296,7 +296,7 @@ describe('a password passes byte for byte', () => {
     const page = await expired()
     await page.follow('_links.next', { oldPassword: PASSWORD, newPassword })
     expect(page.held.json.status).toBe('SUCCESS')
-    expect(harness.sandbox.person(OLGA).password).toBe(newPassword)
+    expect(harness.sandbox.user(OLGA).password).toBe(newPassword)
     const again = await openPage(harness)
     expect((await again.signIn(OLGA, { password: newPassword })).json.status).toBe('SUCCESS')
     if (newPassword.trim() !== newPassword)

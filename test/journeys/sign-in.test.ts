@@ -36,7 +36,7 @@ describe('signing in', () => {
     const session = await browser.get('/api/v1/sessions/me')
     expect(session.status).toBe(200)
     expect(session.json).toMatchObject({ login: AMELIA, status: 'ACTIVE', amr: ['pwd'] })
-    expect(session.json.userId).toBe(harness.sandbox.person(AMELIA).id)
+    expect(session.json.userId).toBe(harness.sandbox.user(AMELIA).id)
   })
 
   test('with a wrong password is refused as the upstream refuses it, and no session cookie is set', async () => {

@@ -25,7 +25,7 @@ test('tokens, lists and their further pages are fetched under the path of PAM_BA
     expect(((body.groups ?? body.list) as Group[]).length).toBeGreaterThanOrEqual(GROUPS)
   }
   expect(calledPaths().filter((path) => !path.startsWith(`${BASE_PATH}/v1/teams/example-team/`))).toEqual([])
-  expect(journey.pam.control.counts()).toMatchObject({ tokensMinted: 1, personLists: { [LOGIN]: 1 } })
+  expect(journey.pam.control.counts()).toMatchObject({ tokensMinted: 1, userLists: { [LOGIN]: 1 } })
 })
 
 test('a relative link to the next page is resolved under that path', async () => {

@@ -31,8 +31,8 @@ test.each([ME, DIRECTORY] as const)('%s: once, and the list is read again from i
   const { status, body } = await get(path)
   expect(status).toBe(200)
   expect(sizeOf(body)).toBeGreaterThanOrEqual(GROUPS)
-  const { groupLists, personLists } = journey.pam.control.counts()
-  expect(path === ME ? personLists[LOGIN] : groupLists).toBe(2)
+  const { groupLists, userLists } = journey.pam.control.counts()
+  expect(path === ME ? userLists[LOGIN] : groupLists).toBe(2)
 })
 
 test.each([ME, DIRECTORY] as const)(
@@ -41,8 +41,8 @@ test.each([ME, DIRECTORY] as const)(
     fail(path, 'always')
     const { status, body } = await get(path)
     expect([status, body.errorCode]).toEqual([502, 'pam_unavailable'])
-    const { groupLists, personLists } = journey.pam.control.counts()
-    expect(path === ME ? personLists[LOGIN] : groupLists).toBe(2)
+    const { groupLists, userLists } = journey.pam.control.counts()
+    expect(path === ME ? userLists[LOGIN] : groupLists).toBe(2)
     expect(errorLines()).toEqual([])
     expect([...journey.store.entries.keys()].filter((key) => key.startsWith('gatehouse:pam-groups'))).toEqual(
       [],

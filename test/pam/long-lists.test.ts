@@ -118,7 +118,7 @@ test('a list is as old as its first page, however long the pauses were', async (
 test("a user's own list is continued too, for as long as it may be served", async () => {
   journey.pam.control.growGroups(PAGES * PAGE_SIZE, LOGIN)
   const me = (n: number) => replica(n).get('/api/v1/pam/me')
-  const lists = () => counts().personLists[LOGIN]
+  const lists = () => counts().userLists[LOGIN]
   expect((await me(0)).status).toBe(503)
   journey.advance(PERIOD_MS)
   expect([(await me(1)).status, lists()]).toEqual([200, 1])
@@ -133,7 +133,7 @@ test('who may list groups is decided on pages of the last 60 s', async () => {
   journey.pam.control.growGroups(PAGES * PAGE_SIZE, LOGIN)
   const group = journey.pam.control.groups().at(-1)?.id ?? ''
   const broker = await journey.replica({ directory: { kind: 'rules', roles: [], groups: [group] } })
-  const lists = () => counts().personLists[LOGIN]
+  const lists = () => counts().userLists[LOGIN]
   expect([(await broker.get('/api/v1/pam/me')).status, lists()]).toEqual([503, 1])
   journey.advance(61_000)
   expect([(await broker.get(DIRECTORY)).status, lists()]).toEqual([503, 2])

@@ -19,8 +19,8 @@ const get = (path: string, maxAge: number | string, broker = journey.broker) =>
 const ageOf = (answer: { headers: Headers }) => Number(answer.headers.get('age'))
 /** First pages, of both kinds of lists. */
 const reads = () => {
-  const { groupLists, personLists } = journey.pam.control.counts()
-  return groupLists + (personLists[LOGIN] ?? 0)
+  const { groupLists, userLists } = journey.pam.control.counts()
+  return groupLists + (userLists[LOGIN] ?? 0)
 }
 
 test.each(PATHS)('%s: data that is older than maxAge is read anew, other data is not', async (path) => {

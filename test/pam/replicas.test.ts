@@ -82,7 +82,7 @@ test('Redis goes away: every replica mints for itself and goes on; comes back: t
 
 test('started cold under 400 requests: one token, one fetch a person', async () => {
   expect(await ask(400)).toEqual({ 200: 400 })
-  expect(counts()).toMatchObject({ tokensMinted: 1, personLists: each(1), requests: 1 + PEOPLE.length })
+  expect(counts()).toMatchObject({ tokensMinted: 1, userLists: each(1), requests: 1 + PEOPLE.length })
 })
 
 test('the token ends under load: no request fails, one new token', async () => {
@@ -90,7 +90,7 @@ test('the token ends under load: no request fails, one new token', async () => {
   journey.advance(400_000)
   journey.pam.control.expireTokens()
   expect(await ask(160)).toEqual({ 200: 160 })
-  expect(counts()).toMatchObject({ tokensMinted: 2, personLists: each(2) })
+  expect(counts()).toMatchObject({ tokensMinted: 2, userLists: each(2) })
 })
 
 test('the API limits for a while: no request fails that a stale answer can serve, and few calls go out', async () => {

@@ -37,7 +37,7 @@ export async function watchSecrets(parts: HarnessSecretsParts): Promise<HarnessS
     for (const token of sandbox.pamControl.bearerTokens()) secrets.add(token)
     for (const { code, token } of sandbox.outbox.messages)
       for (const one of [code, token]) if (one !== undefined) secrets.add(one)
-    for (const person of sandbox.people()) {
+    for (const person of sandbox.users()) {
       const [localPart = ''] = person.login.split('@')
       const { firstName, lastName } = person.config
       for (const one of [person.login, localPart, firstName, lastName]) unwritten.add(one)

@@ -50,18 +50,18 @@ export function createBeginnings(state: ModelState): () => Promise<void> {
   const beginTowards = async (wanted: Status, index: number) => {
     if (wanted === 'RECOVERY_CHALLENGE') return recovery(index)
     if (wanted === 'PASSWORD_RESET' || wanted === 'RECOVERY') return redemption(index)
-    const login = sandbox.person(random.pick(LEADS_TO[wanted] ?? ['amelia.stone'])).login
+    const login = sandbox.user(random.pick(LEADS_TO[wanted] ?? ['amelia.stone'])).login
     await signIn(index, login)
     const reached = state.tabs.at(-1)
     const isThere = reached?.login === login && reached.status === wanted
     if (!isThere && wanted.startsWith('PASSWORD') && random.chance(0.5)) forgetAll(() => sandbox.reset())
   }
 
-  const anybody = () => random.pickOne(sandbox.people())?.login ?? ''
+  const anybody = () => random.pickOne(sandbox.users())?.login ?? ''
 
   const signIn = async (index: number, chosen?: string) => {
     const login = chosen ?? anybody()
-    const person = sandbox.person(login)
+    const person = sandbox.user(login)
     const isRight = person.password !== undefined && (chosen !== undefined || random.chance(0.85))
     const options = {
       warnBeforePasswordExpired: random.chance(0.7),
@@ -87,7 +87,7 @@ export function createBeginnings(state: ModelState): () => Promise<void> {
 
   const activation = async (index: number) => {
     const login = random.pick(['anna.activate', 'arno.activate', 'aida.nopassword'] as const)
-    const person = sandbox.person(login)
+    const person = sandbox.user(login)
     const isRight = random.chance(0.85)
     const token = isRight ? sandbox.activationToken(login) : 'not-an-activation-token'
     const { answer } = await send(index, 'POST', '/api/v1/authn', { token })
@@ -105,7 +105,7 @@ export function createBeginnings(state: ModelState): () => Promise<void> {
 
   const recovery = async (index: number) => {
     const name = random.chance(0.8) ? random.pick(RECOVERABLE) : random.pick(NOT_RECOVERABLE)
-    const username = name === 'nobody' ? UNKNOWN_PERSON : sandbox.person(name).login
+    const username = name === 'nobody' ? UNKNOWN_PERSON : sandbox.user(name).login
     const unlocks = random.chance(0.4)
     const factorType = random.pick(['SMS', 'SMS', 'CALL', 'CALL', 'EMAIL'] as const)
     const sentBefore = sandbox.outbox.messages.length
@@ -129,7 +129,7 @@ export function createBeginnings(state: ModelState): () => Promise<void> {
   }
 
   const redemption = async (index: number) => {
-    const login = sandbox.person(random.pick(RECOVERABLE)).login
+    const login = sandbox.user(random.pick(RECOVERABLE)).login
     const unlocks = random.chance(0.3)
     const isRight = random.chance(0.85)
     const recoveryToken = isRight

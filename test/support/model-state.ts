@@ -135,7 +135,7 @@ export async function createModelState(parts: ModelParts): Promise<ModelState> {
     require(isSound, 'no Error object', answer)
   }
 
-  const userIdOf = (login: string | undefined) => sandbox.people().find((one) => one.login === login)?.id
+  const userIdOf = (login: string | undefined) => sandbox.users().find((one) => one.login === login)?.id
 
   const checkSession = async (index: number) => {
     const { answer } = await send(index, 'GET', '/api/v1/sessions/me')

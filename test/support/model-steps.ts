@@ -36,7 +36,7 @@ export function createSteps(state: ModelState) {
     const now_ = linksIn(tab.answer, origin).map(({ path }) => path)
     const fitting = (paths: Iterable<string>) => [...paths].filter((path) => pattern.test(path))
     const known = random.pickOne(fitting(now_)) ?? random.pickOne(fitting(tab.offered.keys()))
-    const person = sandbox.people().find((one) => one.login === tab.login)
+    const person = sandbox.users().find((one) => one.login === tab.login)
     const ids: Record<string, string> = {
       ':uid': person?.id ?? '00unobody',
       ':id': random.pickOne(person?.factors ?? [])?.id ?? 'opfnofactor',

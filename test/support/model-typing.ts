@@ -34,7 +34,7 @@ export function typed(
   { sandbox, random, now, origin, preferredFactor }: Typing,
 ): JsonObject {
   const { login, answer } = seen
-  const person = login === undefined ? undefined : sandbox.people().find((one) => one.login === login)
+  const person = login === undefined ? undefined : sandbox.users().find((one) => one.login === login)
   const at = (place: string) => String(valueAt(answer, place) ?? '')
   const factorId = /\/factors\/([^/]+)/.exec(path)?.[1]
   const factor = person?.factors.find(({ id }) => id === factorId)

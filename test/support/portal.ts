@@ -118,8 +118,8 @@ function cookiesOf({ headers }: PortalAnswer): string {
 
 /** The person who needs nothing but a password, once more under a name of another kind. */
 function withZoe(config: SandboxConfig): SandboxConfig {
-  const people = config.people.flatMap((person) =>
+  const users = config.users.flatMap((person) =>
     person.login === AMELIA ? [person, { ...person, login: ZOE }] : [person],
   )
-  return { ...config, people }
+  return { ...config, users }
 }

@@ -100,7 +100,7 @@ describe('the other screens of the widget', () => {
     const { challenge, ids } = await widget.page.evaluate<{ challenge: string; ids: string[] }>(
       'window.askedKeys',
     )
-    const owned = sandbox.person(KIM).factors.map(({ profile }) => profile?.credentialId)
+    const owned = sandbox.user(KIM).factors.map(({ profile }) => profile?.credentialId)
     expect(ids).toEqual(owned)
     const signed = sandbox.authenticator(KIM, ids[1]).signWebauthn(challenge, widgets.pageUrl)
     await widget.page.evaluate(`window.answerKey(${JSON.stringify(signed)})`)

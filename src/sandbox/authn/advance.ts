@@ -1,68 +1,68 @@
 import type { SignOnPolicy } from '../sandbox-config.ts'
 import { authenticationFailed } from './authn-error.ts'
-import type { Factor, Person } from './person.ts'
+import type { Org } from './org.ts'
 import { dropChallenge, type Transaction } from './transaction.ts'
-import type { World } from './world.ts'
+import type { Factor, User } from './user.ts'
 
 /**
- * Decides what a transaction whose person is authenticated needs next: a factor, a new password, an
+ * Decides what a transaction whose user is authenticated needs next: a factor, a new password, an
  * enrolment, or nothing. A factor comes before an expired password; an enrolment comes last.
  *
  * @throws E0000004 when the sign-on policy denies
  */
-export function advance(world: World, transaction: Transaction, person: Person): void {
+export function advance(org: Org, transaction: Transaction, user: User): void {
   dropChallenge(transaction)
-  const policy = signOnPolicyOf(world, person)
+  const policy = signOnPolicyOf(org, user)
   if (policy !== undefined && isDenied(policy, transaction)) throw authenticationFailed()
-  transaction.status = nextStatus(world, transaction, person, policy)
-  if (transaction.status === 'SUCCESS') finish(world, transaction, person, policy)
+  transaction.status = nextStatus(org, transaction, user, policy)
+  if (transaction.status === 'SUCCESS') finish(org, transaction, user, policy)
 }
 
 /** undefined: none is assigned. */
-export function signOnPolicyOf(world: World, person: Person): SignOnPolicy | undefined {
-  const name = person.config.signOnPolicy
-  return name === null ? undefined : world.config.signOnPolicies[name]
+export function signOnPolicyOf(org: Org, user: User): SignOnPolicy | undefined {
+  const name = user.config.signOnPolicy
+  return name === null ? undefined : org.config.signOnPolicies[name]
 }
 
 /** Factors that are enrolled and switched on. */
-export function activeFactors(world: World, person: Person): Factor[] {
-  return person.factors.filter((factor) =>
-    world.config.enabledFactors.includes(`${factor.factorType}:${factor.provider}`),
+export function activeFactors(org: Org, user: User): Factor[] {
+  return user.factors.filter((factor) =>
+    org.config.enabledFactors.includes(`${factor.factorType}:${factor.provider}`),
   )
 }
 
-/** What the enrolment policy offers this person, with the factor when it is set up already. */
-export function enrolmentOffers(world: World, person: Person) {
-  const name = person.config.enrollmentPolicy
-  const offers = name === null ? [] : (world.config.enrollmentPolicies[name] ?? [])
+/** What the enrolment policy offers this user, with the factor when it is set up already. */
+export function enrolmentOffers(org: Org, user: User) {
+  const name = user.config.enrollmentPolicy
+  const offers = name === null ? [] : (org.config.enrollmentPolicies[name] ?? [])
   return offers
-    .filter((offer) => world.config.enabledFactors.includes(`${offer.type}:${offer.provider}`))
+    .filter((offer) => org.config.enabledFactors.includes(`${offer.type}:${offer.provider}`))
     .map((offer) => ({
       ...offer,
-      factor: person.factors.find((one) => one.factorType === offer.type && one.provider === offer.provider),
+      factor: user.factors.find((one) => one.factorType === offer.type && one.provider === offer.provider),
     }))
 }
 
 /** A choice of further factors may be left once every required one is there and one is set up. */
-export function mayLeaveEnrolment(world: World, person: Person): boolean {
-  const offers = enrolmentOffers(world, person)
+export function mayLeaveEnrolment(org: Org, user: User): boolean {
+  const offers = enrolmentOffers(org, user)
   const requiredLeft = offers.some((offer) => offer.enrollment === 'REQUIRED' && offer.factor === undefined)
-  return !requiredLeft && activeFactors(world, person).length > 0
+  return !requiredLeft && activeFactors(org, user).length > 0
 }
 
 function nextStatus(
-  world: World,
+  org: Org,
   transaction: Transaction,
-  person: Person,
+  user: User,
   policy: SignOnPolicy | undefined,
 ): Transaction['status'] {
-  const hasFactor = activeFactors(world, person).length > 0
+  const hasFactor = activeFactors(org, user).length > 0
   const wantsFactor = policy !== undefined && policy.mfa !== 'never'
-  if (wantsFactor && hasFactor && !transaction.mfaDone && !isSpared(world, transaction, person, policy))
+  if (wantsFactor && hasFactor && !transaction.mfaDone && !isSpared(org, transaction, user, policy))
     return 'MFA_REQUIRED'
-  if (!transaction.passwordDone && person.passwordExpired) return 'PASSWORD_EXPIRED'
-  if (!transaction.passwordDone && shouldWarn(world, transaction, person)) return 'PASSWORD_WARN'
-  if (wantsFactor && needsEnrolment(world, transaction, person)) return 'MFA_ENROLL'
+  if (!transaction.passwordDone && user.passwordExpired) return 'PASSWORD_EXPIRED'
+  if (!transaction.passwordDone && shouldWarn(org, transaction, user)) return 'PASSWORD_WARN'
+  if (wantsFactor && needsEnrolment(org, transaction, user)) return 'MFA_ENROLL'
   return 'SUCCESS'
 }
 
@@ -72,27 +72,27 @@ function isDenied(policy: SignOnPolicy, { caller }: Transaction): boolean {
 
 /**
  * The device is known well enough that this policy asks for no factor. Per device and per session only the device of the
- * person's last sign-in counts (authn-api.md, "Rules for deviceToken" 2): after one on another device, or on none, a factor
+ * user's last sign-in counts (authn-api.md, "Rules for deviceToken" 2): after one on another device, or on none, a factor
  * is asked for again.
  */
 function isSpared(
-  world: World,
+  org: Org,
   { caller: { deviceToken } }: Transaction,
-  person: Person,
+  user: User,
   policy: SignOnPolicy,
 ): boolean {
-  const device = deviceToken === undefined ? undefined : person.devices.get(deviceToken)
+  const device = deviceToken === undefined ? undefined : user.devices.get(deviceToken)
   if (device === undefined) return false
-  const isThePrevious = deviceToken === person.lastDeviceToken
-  const { mfaSessionMinutes } = world.config.lifetimes
+  const isThePrevious = deviceToken === user.lastDeviceToken
+  const { mfaSessionMinutes } = org.config.lifetimes
   switch (policy.mfa) {
     case 'device':
-      return isThePrevious && device.rememberedUntilMs !== undefined && device.rememberedUntilMs > world.now()
+      return isThePrevious && device.rememberedUntilMs !== undefined && device.rememberedUntilMs > org.now()
     case 'session':
       return (
         isThePrevious &&
         device.mfaAtMs !== undefined &&
-        world.now() - device.mfaAtMs < mfaSessionMinutes * 60_000
+        org.now() - device.mfaAtMs < mfaSessionMinutes * 60_000
       )
     case 'new-device':
       return true
@@ -101,72 +101,66 @@ function isSpared(
   }
 }
 
-function shouldWarn(world: World, transaction: Transaction, person: Person): boolean {
-  const policy = world.config.passwordPolicies[person.config.passwordPolicy]
+function shouldWarn(org: Org, transaction: Transaction, user: User): boolean {
+  const policy = org.config.passwordPolicies[user.config.passwordPolicy]
   return (
     transaction.warnBeforePasswordExpired &&
-    person.passwordExpiresInDays !== undefined &&
+    user.passwordExpiresInDays !== undefined &&
     policy !== undefined &&
-    person.passwordExpiresInDays <= policy.warnDays
+    user.passwordExpiresInDays <= policy.warnDays
   )
 }
 
-function needsEnrolment(world: World, transaction: Transaction, person: Person): boolean {
-  if (!mayLeaveEnrolment(world, person)) {
-    if (enrolmentOffers(world, person).every((offer) => offer.factor !== undefined))
-      throw authenticationFailed() // a factor is demanded, and none can be set up
+function needsEnrolment(org: Org, transaction: Transaction, user: User): boolean {
+  if (!mayLeaveEnrolment(org, user)) {
+    if (enrolmentOffers(org, user).every((offer) => offer.factor !== undefined)) throw authenticationFailed() // a factor is demanded, and none can be set up
     return true
   }
-  const optionalLeft = enrolmentOffers(world, person).some((offer) => offer.factor === undefined)
+  const optionalLeft = enrolmentOffers(org, user).some((offer) => offer.factor === undefined)
   const goOn = transaction.multiOptionalFactorEnroll && transaction.enrolledNow
   return goOn && optionalLeft && !transaction.enrolmentSkipped
 }
 
 /** SUCCESS: a session token, unless it is a step-up; and what the org learns about the device. */
-function finish(
-  world: World,
-  transaction: Transaction,
-  person: Person,
-  policy: SignOnPolicy | undefined,
-): void {
+function finish(org: Org, transaction: Transaction, user: User, policy: SignOnPolicy | undefined): void {
   const { deviceToken } = transaction.caller
-  if (deviceToken !== undefined) rememberDevice(world, transaction, person, policy, deviceToken)
-  person.lastDeviceToken = deviceToken
-  if (transaction.autoPush) person.autoPush = true
-  noticeFingerprint(world, transaction, person)
+  if (deviceToken !== undefined) rememberDevice(org, transaction, user, policy, deviceToken)
+  user.lastDeviceToken = deviceToken
+  if (transaction.autoPush) user.autoPush = true
+  noticeFingerprint(org, transaction, user)
   // A step-up keeps its state token, for the redirect to the app; an unlocked account is not a sign-in.
   if (transaction.app !== undefined) return
-  transaction.sessionToken = world.tokens.long()
-  world.sessionTokens.put(transaction.sessionToken, person)
-  world.transactions.end(transaction)
+  transaction.sessionToken = org.tokens.long()
+  org.sessionTokens.put(transaction.sessionToken, user)
+  org.transactions.end(transaction)
 }
 
 function rememberDevice(
-  world: World,
+  org: Org,
   { mfaDone, rememberDevice }: Transaction,
-  person: Person,
+  user: User,
   policy: SignOnPolicy | undefined,
   deviceToken: string,
 ): void {
-  const before = person.devices.get(deviceToken)
+  const before = user.devices.get(deviceToken)
   const minutes = policy?.rememberDeviceLifetimeInMinutes ?? 0
-  const until = minutes === 0 ? Number.POSITIVE_INFINITY : world.now() + minutes * 60_000
+  const until = minutes === 0 ? Number.POSITIVE_INFINITY : org.now() + minutes * 60_000
   const remembers = mfaDone && rememberDevice && policy?.allowRememberDevice === true
-  person.devices.set(deviceToken, {
-    mfaAtMs: mfaDone ? world.now() : before?.mfaAtMs,
+  user.devices.set(deviceToken, {
+    mfaAtMs: mfaDone ? org.now() : before?.mfaAtMs,
     rememberedUntilMs: remembers ? until : before?.rememberedUntilMs,
   })
 }
 
-/** A fingerprint that no earlier sign-in of this person had: a mail, when such mails are switched on. */
-function noticeFingerprint(world: World, { caller }: Transaction, person: Person): void {
-  if (caller.fingerprint === undefined || person.fingerprints.has(caller.fingerprint)) return
-  person.fingerprints.add(caller.fingerprint)
-  if (!world.config.newDeviceMail) return
-  world.outbox.send({
+/** A fingerprint that no earlier sign-in of this user had: a mail, when such mails are switched on. */
+function noticeFingerprint(org: Org, { caller }: Transaction, user: User): void {
+  if (caller.fingerprint === undefined || user.fingerprints.has(caller.fingerprint)) return
+  user.fingerprints.add(caller.fingerprint)
+  if (!org.config.newDeviceMail) return
+  org.outbox.send({
     kind: 'mail',
-    login: person.login,
-    to: person.login,
+    login: user.login,
+    to: user.login,
     purpose: 'new-device',
     text: 'We noticed a sign-in to your account from a new device.',
   })

@@ -1,6 +1,6 @@
 import type { AppConfig } from '../sandbox-config.ts'
 import { validationFailed } from './authn-error.ts'
-import type { World } from './world.ts'
+import type { Org } from './org.ts'
 
 /** Which step-ups an app's protocol supports. Started by the app itself, it also needs a custom sign-in page. */
 const SUPPORTS: Record<AppConfig['protocol'], { identityProvider: boolean; serviceProvider: boolean }> = {
@@ -10,15 +10,15 @@ const SUPPORTS: Record<AppConfig['protocol'], { identityProvider: boolean; servi
 }
 
 /** The app of an `audience`, by its id or name. E0000001, naming it, for one that can't be signed in to this way. */
-export function appNamed(world: World, audience: string): AppConfig {
-  const app = world.config.apps.find((one) => one.id === audience || one.name === audience)
+export function appNamed(org: Org, audience: string): AppConfig {
+  const app = org.config.apps.find((one) => one.id === audience || one.name === audience)
   if (app === undefined || !SUPPORTS[app.protocol].identityProvider) throw notAllowed(app?.id ?? audience)
   return app
 }
 
 /** The app that a browser asks to be signed in to, with its custom sign-in page. */
-export function appStartingStepUp(world: World, name: string): AppConfig {
-  const app = world.config.apps.find((one) => one.id === name || one.name === name)
+export function appStartingStepUp(org: Org, name: string): AppConfig {
+  const app = org.config.apps.find((one) => one.id === name || one.name === name)
   if (app === undefined || !SUPPORTS[app.protocol].serviceProvider || app.signInPage === undefined)
     throw notAllowed(app?.id ?? name)
   return app

@@ -12,18 +12,18 @@ import {
 import { createAuthnRoutes } from './authn-routes.ts'
 import { createDuoRoutes } from './duo-routes.ts'
 import { createIdentityProviderRoutes } from './identity-provider-routes.ts'
+import type { Org } from './org.ts'
 import { createPageRoutes } from './page-routes.ts'
-import type { World } from './world.ts'
 
 /** The sign-in API's listener, step by step. Control routes stand outside of log, limits and faults. */
 export function createAuthnApp({
-  world,
+  org,
   calls,
   faults,
   control,
   originOf,
 }: {
-  world: World
+  org: Org
   calls: CallLog
   faults: Faults
   control: Router
@@ -38,15 +38,15 @@ export function createAuthnApp({
 
   app.use('/sandbox', control)
   app.use(calls.middleware())
-  app.use(keepRateLimit(world))
+  app.use(keepRateLimit(org))
   app.use(readBody())
-  app.use(faults.middleware({ rateLimited: rateLimitedAnswer(world) }))
-  app.use(checkApiToken(world))
-  app.use(createAuthnRoutes({ world, originOf }))
-  app.use(createPageRoutes({ world }))
-  app.use(createIdentityProviderRoutes({ world }))
-  app.use(createDuoRoutes({ world }))
+  app.use(faults.middleware({ rateLimited: rateLimitedAnswer(org) }))
+  app.use(checkApiToken(org))
+  app.use(createAuthnRoutes({ org, originOf }))
+  app.use(createPageRoutes({ org }))
+  app.use(createIdentityProviderRoutes({ org }))
+  app.use(createDuoRoutes({ org }))
   app.use(unknownPath)
-  app.use(answerErrors(world.random))
+  app.use(answerErrors(org.random))
   return app
 }

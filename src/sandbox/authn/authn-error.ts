@@ -1,4 +1,4 @@
-/** An Error object of the sign-in API: status, stable code, summary, and causes for people. */
+/** An Error object of the sign-in API: status, stable code, summary, and causes for users. */
 export class AuthnError extends Error {
   readonly status: number
   readonly code: string
@@ -78,7 +78,7 @@ export const codeOutOfTime = () =>
   new AuthnError(403, 'E0000083', 'PassCode is valid but exceeded time window.')
 export const wrongAnswer = () =>
   new AuthnError(403, 'E0000087', 'The recovery question answer did not match our records.')
-export const unknownPerson = () => new AuthnError(403, 'E0000095', 'Recovery not allowed for unknown user.')
+export const unknownUser = () => new AuthnError(403, 'E0000095', 'Recovery not allowed for unknown user.')
 export const invalidPhoneNumber = () => new AuthnError(400, 'E0000098', 'This phone number is invalid.')
 export const smsSentRecently = () =>
   new AuthnError(429, 'E0000109', `An SMS message was recently sent. ${ONCE}`)

@@ -12,17 +12,17 @@ import {
 } from './authn-error.ts'
 import { type Caller, callerOf, requireSoundToken } from './caller.ts'
 import { type RandomBytes, randomErrorId } from './issued-tokens.ts'
-import type { World } from './world.ts'
+import type { Org } from './org.ts'
 
 /** The client as the sandbox sees it: its API token, address, device and browser. */
-export function callerIn(world: World, req: Request): Caller {
-  return callerOf(seen(req), trust(world))
+export function callerIn(org: Org, req: Request): Caller {
+  return callerOf(seen(req), trust(org))
 }
 
 /** Rate-limit headers on every answer, the 429 too. */
-export function keepRateLimit(world: World): RequestHandler {
+export function keepRateLimit(org: Org): RequestHandler {
   return function countRequest(req, res, next) {
-    const { exceeded, headers } = world.rateLimit.count(callerIn(world, req))
+    const { exceeded, headers } = org.rateLimit.count(callerIn(org, req))
     res.set(headers)
     if (exceeded) throw rateLimited()
     next()
@@ -30,9 +30,9 @@ export function keepRateLimit(world: World): RequestHandler {
 }
 
 /** 401 E0000011 for an API token that is not valid, whatever the call. */
-export function checkApiToken(world: World): RequestHandler {
+export function checkApiToken(org: Org): RequestHandler {
   return function refuseInvalidToken(req, _res, next) {
-    requireSoundToken(seen(req), trust(world))
+    requireSoundToken(seen(req), trust(org))
     next()
   }
 }
@@ -73,15 +73,15 @@ export function answerErrors(random: RandomBytes): ErrorRequestHandler {
 }
 
 /** How this API says 429, for faults on request. */
-export function rateLimitedAnswer(world: World) {
+export function rateLimitedAnswer(org: Org) {
   return (retrySeconds: number) => ({
     status: 429,
     headers: {
-      'X-Rate-Limit-Limit': String(world.config.rateLimits.trustedPerWindow),
+      'X-Rate-Limit-Limit': String(org.config.rateLimits.trustedPerWindow),
       'X-Rate-Limit-Remaining': '0',
-      'X-Rate-Limit-Reset': String(Math.ceil(world.now() / 1000 + retrySeconds)),
+      'X-Rate-Limit-Reset': String(Math.ceil(org.now() / 1000 + retrySeconds)),
     },
-    body: errorBody(rateLimited(), randomErrorId(world.random)),
+    body: errorBody(rateLimited(), randomErrorId(org.random)),
   })
 }
 
@@ -101,7 +101,7 @@ function seen(req: Request) {
   return { headers: req.headers, socketAddress: req.socket.remoteAddress ?? '' }
 }
 
-function trust(world: World) {
-  const { tokensWithoutRights, gatewayAddresses } = world.config
-  return { apiTokens: world.apiTokens, tokensWithoutRights, gatewayAddresses }
+function trust(org: Org) {
+  const { tokensWithoutRights, gatewayAddresses } = org.config
+  return { apiTokens: org.apiTokens, tokensWithoutRights, gatewayAddresses }
 }

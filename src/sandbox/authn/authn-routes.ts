@@ -18,8 +18,8 @@ import {
 } from './bodies.ts'
 import { activateFactor, enrolFactor, pollActivation, resendEnrolment, sendActivationLink } from './enrol.ts'
 import { cancel, goBack, skip } from './navigation.ts'
+import type { Org } from './org.ts'
 import { changePassword, resetPassword } from './passwords.ts'
-import type { Person } from './person.ts'
 import { present } from './present.ts'
 import { authenticate } from './primary.ts'
 import {
@@ -31,46 +31,42 @@ import {
 } from './recovery.ts'
 import { type Operation, requireAllowed } from './statuses.ts'
 import type { Transaction } from './transaction.ts'
+import type { User } from './user.ts'
 import { duoCallback, resendChallenge, takeUpApproval, verifyFactor } from './verify.ts'
-import type { World } from './world.ts'
 
-type Parts = { world: World; originOf: (req: Request) => string }
+type Parts = { org: Org; originOf: (req: Request) => string }
 type Step<Body> = {
-  world: World
+  org: Org
   transaction: Transaction
   body: Body
   req: Request
   origin: string
 }
-type StepWithPerson<Body> = Step<Body> & { person: Person }
+type StepWithUser<Body> = Step<Body> & { user: User }
 
 const AUTHN = '/api/v1/authn'
 const FACTOR = `${AUTHN}/factors/:factorId`
 const FACTOR_OF_USER = '/api/v1/users/:userId/factors/:factorId'
 
 /** Every operation of the sign-in API: path by path, the state it needs, and what it does. */
-export function createAuthnRoutes({ world, originOf }: Parts): Router {
+export function createAuthnRoutes({ org, originOf }: Parts): Router {
   const router = Router({ caseSensitive: true, strict: true })
 
-  post([AUTHN], (req) =>
-    show(req, authenticate(world, parseBody(primaryBody, req.body), callerIn(world, req))),
-  )
-  step([`${AUTHN}/introspect`], 'state', stateBody, ({ transaction }) => takeUpApproval(world, transaction))
+  post([AUTHN], (req) => show(req, authenticate(org, parseBody(primaryBody, req.body), callerIn(org, req))))
+  step([`${AUTHN}/introspect`], 'state', stateBody, ({ transaction }) => takeUpApproval(org, transaction))
   post([`${AUTHN}/cancel`], (req) => {
-    const transaction = world.transactions.find(parseBody(stateBody, req.body).stateToken)
+    const transaction = org.transactions.find(parseBody(stateBody, req.body).stateToken)
     requireAllowed(transaction.status, 'cancel')
-    return cancel(world, transaction)
+    return cancel(org, transaction)
   })
   step([`${AUTHN}/previous`], 'previous', stateBody, ({ transaction }) => goBack(transaction))
-  personal([`${AUTHN}/skip`], 'skip', stateBody, ({ transaction, person }) =>
-    skip(world, transaction, person),
-  )
+  personal([`${AUTHN}/skip`], 'skip', stateBody, ({ transaction, user }) => skip(org, transaction, user))
 
   personal([`${AUTHN}/credentials/change_password`], 'change-password', changePasswordBody, (one) =>
-    changePassword(world, one.transaction, one.person, one.body),
+    changePassword(org, one.transaction, one.user, one.body),
   )
   personal([`${AUTHN}/credentials/reset_password`], 'reset-password', resetPasswordBody, (one) =>
-    resetPassword(world, one.transaction, one.person, one.body),
+    resetPassword(org, one.transaction, one.user, one.body),
   )
 
   personal([`${AUTHN}/factors`], 'enrol', enrolBody, (one) =>
@@ -106,16 +102,16 @@ export function createAuthnRoutes({ world, originOf }: Parts): Router {
   post([`${AUTHN}/recovery/password`], (req) => recover(req, 'PASSWORD'))
   post([`${AUTHN}/recovery/unlock`], (req) => recover(req, 'UNLOCK'))
   post([`${AUTHN}/recovery/token`], (req) =>
-    show(req, redeemRecoveryToken(world, parseBody(recoveryTokenBody, req.body), callerIn(world, req))),
+    show(req, redeemRecoveryToken(org, parseBody(recoveryTokenBody, req.body), callerIn(org, req))),
   )
   step([`${AUTHN}/recovery/factors/:type/verify`], 'verify-recovery', recoveryCodeBody, (one) =>
-    verifyRecovery(world, ofType(one), one.body.passCode),
+    verifyRecovery(org, ofType(one), one.body.passCode),
   )
   step([`${AUTHN}/recovery/factors/:type/resend`], 'resend-recovery', stateBody, (one) =>
-    resendRecovery(world, ofType(one)),
+    resendRecovery(org, ofType(one)),
   )
   personal([`${AUTHN}/recovery/answer`], 'answer', recoveryAnswerBody, (one) =>
-    answerQuestion(world, one.transaction, one.person, one.body.answer),
+    answerQuestion(org, one.transaction, one.user, one.body.answer),
   )
   return router
 
@@ -135,11 +131,11 @@ export function createAuthnRoutes({ world, originOf }: Parts): Router {
   ): void {
     post(paths, (req) => {
       const body = parseBody(schema, req.body)
-      const transaction = world.transactions.find(body.stateToken)
+      const transaction = org.transactions.find(body.stateToken)
       requireAllowed(transaction.status, operation)
       const { userId } = req.params
-      if (userId !== undefined && userId !== transaction.person?.id) throw invalidToken()
-      take({ world, transaction, body, req, origin: originOf(req) })
+      if (userId !== undefined && userId !== transaction.user?.id) throw invalidToken()
+      take({ org, transaction, body, req, origin: originOf(req) })
       return show(req, transaction)
     })
   }
@@ -148,12 +144,12 @@ export function createAuthnRoutes({ world, originOf }: Parts): Router {
     paths: string[],
     operation: Operation,
     schema: S,
-    take: (one: StepWithPerson<z.output<S>>) => void,
+    take: (one: StepWithUser<z.output<S>>) => void,
   ): void {
     step(paths, operation, schema, (one) => {
-      const { person } = one.transaction
-      if (person === undefined) throw invalidToken()
-      take({ ...one, person })
+      const { user } = one.transaction
+      if (user === undefined) throw invalidToken()
+      take({ ...one, user })
     })
   }
 
@@ -161,12 +157,12 @@ export function createAuthnRoutes({ world, originOf }: Parts): Router {
   function duo(paths: string[]): void {
     router.post(paths, (req, res) => {
       const form = parseBody(duoForm, req.body)
-      const transaction = world.transactions.find(form.stateToken)
+      const transaction = org.transactions.find(form.stateToken)
       requireAllowed(transaction.status, 'duo-callback')
-      const { person } = transaction
-      if (person === undefined) throw invalidToken()
+      const { user } = transaction
+      if (user === undefined) throw invalidToken()
       const factorId = String(req.params.factorId)
-      duoCallback({ world, transaction, person, factorId, origin: originOf(req) }, form)
+      duoCallback({ org, transaction, user, factorId, origin: originOf(req) }, form)
       res.status(200).end()
     })
     router.all(paths, refuseMethod('POST'))
@@ -174,11 +170,11 @@ export function createAuthnRoutes({ world, originOf }: Parts): Router {
 
   function recover(req: Request, recoveryType: 'PASSWORD' | 'UNLOCK') {
     const body = parseBody(recoveryBody, req.body)
-    return startRecovery({ world, body, caller: callerIn(world, req), origin: originOf(req), recoveryType })
+    return startRecovery({ org, body, caller: callerIn(org, req), origin: originOf(req), recoveryType })
   }
 
   function show(req: Request, transaction: Transaction) {
-    return present({ world, transaction, origin: originOf(req) })
+    return present({ org, transaction, origin: originOf(req) })
   }
 }
 
@@ -188,7 +184,7 @@ export function refuseMethod(allowed: string): RequestHandler {
   }
 }
 
-function factorCall(one: StepWithPerson<z.output<typeof factorBody>>) {
+function factorCall(one: StepWithUser<z.output<typeof factorBody>>) {
   return { ...one, factorId: String(one.req.params.factorId) }
 }
 

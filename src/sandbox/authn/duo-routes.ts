@@ -4,18 +4,18 @@ import { validationFailed } from './authn-error.ts'
 import { duoFrameQuery, parseBody } from './bodies.ts'
 import { duoRequest } from './factors/duo-factor.ts'
 import { html, showPage } from './html-page.ts'
-import type { World } from './world.ts'
+import type { Org } from './org.ts'
 
 /**
  * Duo's frame, at the address that version 2 of Duo's Web SDK opens: a page with two buttons. On approval it sends the
  * AUTH part of `sig_response` to the page that framed it. A denial stays in the frame, and the user can still approve.
  */
-export function createDuoRoutes({ world }: { world: World }): Router {
+export function createDuoRoutes({ org }: { org: Org }): Router {
   const router = Router({ caseSensitive: true, strict: true })
 
   router.get('/frame/web/v1/auth', (req, res) => {
     const { tx, parent } = parseBody(duoFrameQuery, req.query)
-    const request = duoRequest(world.transactions.all(), tx)
+    const request = duoRequest(org.transactions.all(), tx)
     if (request === undefined) throw validationFailed('tx', ['tx: is not of a request that waits'])
     const { origin } = new URL(parent)
     const policy = `script-src 'sha256-${SCRIPT_HASH}'; frame-ancestors ${origin}`

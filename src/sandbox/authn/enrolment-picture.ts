@@ -1,7 +1,7 @@
 import { type QRCodeToBufferOptions, toBuffer } from 'qrcode'
 import { otpauthUri } from './factors/otp-check.ts'
 import { secretOf } from './factors/otp-factors.ts'
-import type { Factor, Person } from './person.ts'
+import type { Factor, User } from './user.ts'
 
 /** To try the filters of PNG on each line costs more than all the rest, and saves a few kB. */
 const UNFILTERED: QRCodeToBufferOptions & PngOptions = { rendererOpts: { filterType: 0 } }
@@ -10,10 +10,10 @@ interface PngOptions {
 }
 
 /** The QR code (PNG) that an app scans to set this factor up. The same factor always has the same picture. */
-export function enrolmentPicture(person: Person, factor: Factor): Promise<Buffer> {
+export function enrolmentPicture(user: User, factor: Factor): Promise<Buffer> {
   const text =
     factor.factorType === 'push'
-      ? `gatehouse-sandbox://push?factor=${factor.id}&login=${encodeURIComponent(person.login)}`
-      : otpauthUri({ login: person.login, secret: secretOf(factor) })
+      ? `gatehouse-sandbox://push?factor=${factor.id}&login=${encodeURIComponent(user.login)}`
+      : otpauthUri({ login: user.login, secret: secretOf(factor) })
   return toBuffer(text, UNFILTERED)
 }

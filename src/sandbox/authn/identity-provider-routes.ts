@@ -2,8 +2,8 @@ import { type Request, type Response, Router } from 'express'
 import { invalidToken, notFound, validationFailed } from './authn-error.ts'
 import { IDENTITY_PROVIDER_ID } from './factors/identity-provider-factors.ts'
 import { showPage } from './html-page.ts'
+import type { Org } from './org.ts'
 import type { Transaction } from './transaction.ts'
-import type { World } from './world.ts'
 
 const ANSWERS: ReadonlySet<unknown> = new Set(['approve', 'reject'])
 
@@ -11,12 +11,12 @@ const ANSWERS: ReadonlySet<unknown> = new Set(['approve', 'reject'])
  * The redirect to another identity provider, for factors that one verifies, and that provider itself: a page with two
  * buttons. Either sends the browser back to the portal's sign-in page, without a token.
  */
-export function createIdentityProviderRoutes({ world }: { world: World }): Router {
+export function createIdentityProviderRoutes({ org }: { org: Org }): Router {
   const router = Router({ caseSensitive: true, strict: true })
 
   router.get('/sso/idps/:id', (req, res) => {
     if (req.params.id !== IDENTITY_PROVIDER_ID) throw notFound(`${req.params.id} (IdentityProvider)`)
-    const { factor, challenge } = world.transactions.find(String(req.query.stateToken))
+    const { factor, challenge } = org.transactions.find(String(req.query.stateToken))
     if (factor?.factorType !== 'claims_provider') throw invalidToken()
     redirect(res, challenge?.redirectKey)
   })
@@ -25,8 +25,8 @@ export function createIdentityProviderRoutes({ world }: { world: World }): Route
   })
 
   router.get('/identity-provider/:key', (req, res) => {
-    const { person, factor } = waitingFor(req.params.key)
-    showPage(res, `${factor?.config.vendorName ?? 'Identity provider'}: are you ${person?.login}?`, FORM)
+    const { user, factor } = waitingFor(req.params.key)
+    showPage(res, `${factor?.config.vendorName ?? 'Identity provider'}: are you ${user?.login}?`, FORM)
   })
   router.post('/identity-provider/:key', (req: Request, res) => {
     const answer: unknown = req.body?.answer
@@ -34,13 +34,13 @@ export function createIdentityProviderRoutes({ world }: { world: World }): Route
     if (!ANSWERS.has(answer)) throw validationFailed('answer', ['answer: approve or reject'])
     if (answer === 'reject') transaction.factorResult = 'FAILED'
     else if (transaction.challenge !== undefined) transaction.challenge.pushAnswer = 'approve'
-    res.redirect(303, world.config.signInPage)
+    res.redirect(303, org.config.signInPage)
   })
   return router
 
   /** @throws E0000011 where no redirect has this key, or its identity provider has answered already */
   function waitingFor(key: unknown): Transaction {
-    const found = world.transactions.all().find(({ challenge, factorResult }) => {
+    const found = org.transactions.all().find(({ challenge, factorResult }) => {
       return (
         challenge?.redirectKey === key && challenge?.pushAnswer === undefined && factorResult !== 'FAILED'
       )

@@ -1,17 +1,17 @@
 import { advance, mayLeaveEnrolment } from './advance.ts'
 import { notAllowedNow } from './authn-error.ts'
-import type { Person } from './person.ts'
+import type { Org } from './org.ts'
 import type { Status } from './statuses.ts'
 import { dropChallenge, type Transaction } from './transaction.ts'
-import type { World } from './world.ts'
+import type { User } from './user.ts'
 
 /** POST /skip: leaves a password warning, or a choice of further factors. */
-export function skip(world: World, transaction: Transaction, person: Person): void {
+export function skip(org: Org, transaction: Transaction, user: User): void {
   if (transaction.status === 'MFA_ENROLL') {
-    if (!mayLeaveEnrolment(world, person)) throw notAllowedNow()
+    if (!mayLeaveEnrolment(org, user)) throw notAllowedNow()
     transaction.enrolmentSkipped = true
   } else transaction.passwordDone = true
-  advance(world, transaction, person)
+  advance(org, transaction, user)
 }
 
 const PREVIOUS: Partial<Record<Status, Status>> = {
@@ -28,7 +28,7 @@ export function goBack(transaction: Transaction): void {
 }
 
 /** POST /cancel: `{relayState}`, or nothing. */
-export function cancel(world: World, transaction: Transaction): Record<string, unknown> {
-  world.transactions.end(transaction)
+export function cancel(org: Org, transaction: Transaction): Record<string, unknown> {
+  org.transactions.end(transaction)
   return transaction.relayState === undefined ? {} : { relayState: transaction.relayState }
 }

@@ -6,75 +6,75 @@ import { callerIn } from './authn-middleware.ts'
 import { refuseMethod } from './authn-routes.ts'
 import { enrolmentPicture } from './enrolment-picture.ts'
 import { html, showPage } from './html-page.ts'
-import type { Person } from './person.ts'
+import type { Org } from './org.ts'
 import { beginStepUp } from './step-up.ts'
-import type { World } from './world.ts'
+import type { User } from './user.ts'
 
 const SESSION_COOKIE = 'sid'
 
 /** What browsers GET: questions, QR pictures, logos, redirects at the end of a sign-in, and links in mails. */
-export function createPageRoutes({ world }: { world: World }): Router {
+export function createPageRoutes({ org }: { org: Org }): Router {
   const router = Router({ caseSensitive: true, strict: true })
 
   get('/api/v1/users/:userId/factors/questions', (req, res) => {
-    if (world.people.withId(String(req.params.userId)) === undefined)
+    if (org.users.withId(String(req.params.userId)) === undefined)
       throw notFound(`${req.params.userId} (User)`)
     res.json(
-      Object.entries(world.config.questions).map(([question, questionText]) => ({ question, questionText })),
+      Object.entries(org.config.questions).map(([question, questionText]) => ({ question, questionText })),
     )
   })
 
   get('/api/v1/users/:userId/factors/:factorId/qr/:token', async (req, res) => {
     const { userId, factorId, token } = req.params
-    const enrolling = world.transactions.all().find(({ person, factor, challenge }) => {
-      return person?.id === userId && factor?.id === factorId && challenge?.qrToken === token
+    const enrolling = org.transactions.all().find(({ user, factor, challenge }) => {
+      return user?.id === userId && factor?.id === factorId && challenge?.qrToken === token
     })
-    const { person, factor } = enrolling ?? {}
-    if (person === undefined || factor === undefined) throw notFound(`${factorId} (UserFactor)`)
-    res.type('image/png').send(await enrolmentPicture(person, factor))
+    const { user, factor } = enrolling ?? {}
+    if (user === undefined || factor === undefined) throw notFound(`${factorId} (UserFactor)`)
+    res.type('image/png').send(await enrolmentPicture(user, factor))
   })
 
   /** The logo that a step-up's `target` links to. */
   get('/assets/img/logos/:file', (req, res) => {
-    const app = world.config.apps.find(({ name }) => `${name}.png` === req.params.file)
+    const app = org.config.apps.find(({ name }) => `${name}.png` === req.params.file)
     if (app === undefined) throw notFound(`${req.params.file} (Logo)`)
     res.type('image/png').send(appLogo(app.name))
   })
 
   /** The end of a step-up: the browser arrives with the state token, once, and is signed in to the app. */
   get('/login/step-up/redirect', (req, res) => {
-    const transaction = world.transactions.find(String(req.query.stateToken))
-    const { app, person, status } = transaction
-    if (status !== 'SUCCESS' || app === undefined || person === undefined) throw invalidToken()
-    world.transactions.end(transaction)
-    openSession(res, person)
+    const transaction = org.transactions.find(String(req.query.stateToken))
+    const { app, user, status } = transaction
+    if (status !== 'SUCCESS' || app === undefined || user === undefined) throw invalidToken()
+    org.transactions.end(transaction)
+    openSession(res, user)
     const signInPage = app.signInPage && new URL('/', app.signInPage).href
     const back = signInPage ? `<p><a href="${html(signInPage)}">Back to the sign-in page</a></p>` : ''
-    showPage(res, `Signed in to the app: ${app.label}`, signedInAs(person) + back)
+    showPage(res, `Signed in to the app: ${app.label}`, signedInAs(user) + back)
   })
 
   /** Exchanges a session token, once, for a session cookie. */
   get('/login/sessionCookieRedirect', (req, res) => {
-    const person = world.sessionTokens.take(String(req.query.token))
-    if (person === undefined) throw invalidToken()
-    openSession(res, person)
+    const user = org.sessionTokens.take(String(req.query.token))
+    if (user === undefined) throw invalidToken()
+    openSession(res, user)
     const { redirectUrl } = req.query
     if (typeof redirectUrl === 'string' && URL.canParse(redirectUrl)) res.redirect(302, redirectUrl)
-    else showPage(res, 'Signed in', signedInAs(person))
+    else showPage(res, 'Signed in', signedInAs(user))
   })
 
   /** An app asks for a sign-in: the browser is sent to the app's custom sign-in page with a state token. */
   get('/app/:app/sso', (req, res) => {
-    const app = appStartingStepUp(world, String(req.params.app))
-    const person = world.sessions.read(cookie(req, SESSION_COOKIE) ?? '')
-    const { redirectUrl } = beginStepUp(world, { app, person, caller: callerIn(world, req) })
+    const app = appStartingStepUp(org, String(req.params.app))
+    const user = org.sessions.read(cookie(req, SESSION_COOKIE) ?? '')
+    const { redirectUrl } = beginStepUp(org, { app, user, caller: callerIn(org, req) })
     res.redirect(302, redirectUrl)
   })
 
   /** The link of a mail or text message that sets up the verification app. */
   get('/signin/push-activation/:token', (req, res) => {
-    const stateToken = world.pushLinks.take(String(req.params.token))
-    const challenge = stateToken === undefined ? undefined : world.transactions.find(stateToken).challenge
+    const stateToken = org.pushLinks.take(String(req.params.token))
+    const challenge = stateToken === undefined ? undefined : org.transactions.find(stateToken).challenge
     if (challenge === undefined) throw invalidToken()
     challenge.pushAnswer = 'approve'
     showPage(res, 'The verification app is set up', '<p>You can close this page.</p>')
@@ -86,14 +86,14 @@ export function createPageRoutes({ world }: { world: World }): Router {
     router.all(path, refuseMethod('GET'))
   }
 
-  function openSession(res: Response, person: Parameters<World['sessions']['put']>[1]): void {
-    const sid = world.tokens.long()
-    world.sessions.put(sid, person)
+  function openSession(res: Response, user: Parameters<Org['sessions']['put']>[1]): void {
+    const sid = org.tokens.long()
+    org.sessions.put(sid, user)
     res.cookie(SESSION_COOKIE, sid, { httpOnly: true, sameSite: 'lax', path: '/' })
   }
 }
 
-function signedInAs({ login }: Person): string {
+function signedInAs({ login }: User): string {
   return `<p>You are signed in as ${html(login)}.</p>`
 }
 

@@ -3,48 +3,43 @@ import { advance } from './advance.ts'
 import { oldPasswordWrong, passwordTooWeak, wrongAnswer } from './authn-error.ts'
 import type { ChangePasswordBody, ResetPasswordBody } from './bodies.ts'
 import { sameAnswer } from './factors/question-factor.ts'
-import type { Person } from './person.ts'
+import type { Org } from './org.ts'
 import type { Transaction } from './transaction.ts'
-import type { World } from './world.ts'
+import type { User } from './user.ts'
 
 /** POST /credentials/change_password, in PASSWORD_EXPIRED and PASSWORD_WARN. */
 export function changePassword(
-  world: World,
+  org: Org,
   transaction: Transaction,
-  person: Person,
+  user: User,
   body: ChangePasswordBody,
 ): void {
-  if (body.oldPassword !== person.password) throw oldPasswordWrong()
-  requireGoodPassword(world, person, body.newPassword)
-  setPassword(world, transaction, person, body)
+  if (body.oldPassword !== user.password) throw oldPasswordWrong()
+  requireGoodPassword(org, user, body.newPassword)
+  setPassword(org, transaction, user, body)
 }
 
 /** POST /credentials/reset_password, in PASSWORD_RESET. */
-export function resetPassword(
-  world: World,
-  transaction: Transaction,
-  person: Person,
-  body: ResetPasswordBody,
-): void {
-  if (body.answer !== undefined && !sameAnswer(body.answer, person.config.recoveryQuestion?.answer))
+export function resetPassword(org: Org, transaction: Transaction, user: User, body: ResetPasswordBody): void {
+  if (body.answer !== undefined && !sameAnswer(body.answer, user.config.recoveryQuestion?.answer))
     throw wrongAnswer()
-  requireGoodPassword(world, person, body.newPassword)
-  person.lockedOut = false
-  person.wrongPasswords = 0
-  person.activated = true
-  setPassword(world, transaction, person, body)
+  requireGoodPassword(org, user, body.newPassword)
+  user.lockedOut = false
+  user.wrongPasswords = 0
+  user.activated = true
+  setPassword(org, transaction, user, body)
 }
 
 /** What the policy demands and this password lacks, one sentence each. */
 export function unmetRequirements(
   policy: PasswordPolicy,
   password: string,
-  person: Pick<Person, 'login' | 'password'>,
+  user: Pick<User, 'login' | 'password'>,
 ): string[] {
   const { complexity } = policy
   const count = (pattern: RegExp) => password.match(pattern)?.length ?? 0
   const lower = password.toLowerCase()
-  const nameParts = person.login
+  const nameParts = user.login
     .toLowerCase()
     .split(/[^a-z0-9]+/)
     .filter((part) => part.length >= 4)
@@ -60,34 +55,34 @@ export function unmetRequirements(
     ],
   ]
   const unmet = rules.filter(([met]) => !met).map(([, rule]) => `Passwords must have ${rule}`)
-  return password === person.password ? [...unmet, 'Password cannot be your current password'] : unmet
+  return password === user.password ? [...unmet, 'Password cannot be your current password'] : unmet
 }
 
-function requireGoodPassword(world: World, person: Person, password: string): void {
-  const policy = world.config.passwordPolicies[person.config.passwordPolicy]
-  const unmet = policy === undefined ? [] : unmetRequirements(policy, password, person)
+function requireGoodPassword(org: Org, user: User, password: string): void {
+  const policy = org.config.passwordPolicies[user.config.passwordPolicy]
+  const unmet = policy === undefined ? [] : unmetRequirements(policy, password, user)
   if (unmet.length > 0) throw passwordTooWeak(unmet)
 }
 
 function setPassword(
-  world: World,
+  org: Org,
   transaction: Transaction,
-  person: Person,
+  user: User,
   body: { newPassword: string; revokeSessions?: boolean | null | undefined },
 ): void {
-  person.password = body.newPassword
-  person.passwordChanged = new Date(world.now()).toISOString()
-  person.passwordExpired = false
-  person.passwordExpiresInDays = undefined
-  if (body.revokeSessions === true) revokeSessions(world, person)
+  user.password = body.newPassword
+  user.passwordChanged = new Date(org.now()).toISOString()
+  user.passwordExpired = false
+  user.passwordExpiresInDays = undefined
+  if (body.revokeSessions === true) revokeSessions(org, user)
   transaction.passwordDone = true
   transaction.recoveryType = undefined
-  advance(world, transaction, person)
+  advance(org, transaction, user)
 }
 
-/** Ends the person's sessions at the org, and the session tokens that nobody has exchanged yet. */
-function revokeSessions(world: World, person: Person): void {
-  world.sessionTokens.drop((owner) => owner === person)
-  world.sessions.drop((owner) => owner === person)
-  person.sessionsRevoked += 1
+/** Ends the user's sessions at the org, and the session tokens that nobody has exchanged yet. */
+function revokeSessions(org: Org, user: User): void {
+  org.sessionTokens.drop((owner) => owner === user)
+  org.sessions.drop((owner) => owner === user)
+  user.sessionsRevoked += 1
 }

@@ -1,11 +1,11 @@
 import { mayLeaveEnrolment } from './advance.ts'
 import { FACTOR_KINDS } from './factors/factor-kinds.ts'
 import { action, type Link } from './links.ts'
+import type { Org } from './org.ts'
 import type { Status } from './statuses.ts'
 import type { Transaction } from './transaction.ts'
-import type { World } from './world.ts'
 
-type View = { world: World; transaction: Transaction; origin: string }
+type View = { org: Org; transaction: Transaction; origin: string }
 type Links = Record<string, Link | Link[]>
 
 const AUTHN = '/api/v1/authn'
@@ -40,7 +40,7 @@ const LINKS: Record<Status, (view: View) => Links> = {
     ...cancel(view),
   }),
   PASSWORD_RESET: (view) => ({
-    next: next(view, view.world.settings.resetPasswordName, '/credentials/reset_password'),
+    next: next(view, view.org.settings.resetPasswordName, '/credentials/reset_password'),
     ...cancel(view),
   }),
   MFA_REQUIRED: (view) => cancel(view),
@@ -79,10 +79,10 @@ function challengeLinks(view: View): Links {
 }
 
 /** To another identity provider, where that verifies the factor. */
-function redirect({ world, transaction, origin }: View): Link | undefined {
-  const { person, factor, challenge } = transaction
-  if (person === undefined || factor === undefined || challenge === undefined) return undefined
-  return FACTOR_KINDS[factor.factorType].redirect?.({ world, transaction, person, factor, challenge, origin })
+function redirect({ org, transaction, origin }: View): Link | undefined {
+  const { user, factor, challenge } = transaction
+  if (user === undefined || factor === undefined || challenge === undefined) return undefined
+  return FACTOR_KINDS[factor.factorType].redirect?.({ org, transaction, user, factor, challenge, origin })
 }
 
 function activationLinks(view: View): Links {
@@ -98,9 +98,9 @@ function activationLinks(view: View): Links {
   }
 }
 
-function skipEnrolment({ world, transaction, origin }: View): Links {
-  const { person } = transaction
-  const maySkip = person !== undefined && mayLeaveEnrolment(world, person)
+function skipEnrolment({ org, transaction, origin }: View): Links {
+  const { user } = transaction
+  const maySkip = user !== undefined && mayLeaveEnrolment(org, user)
   return maySkip ? { skip: action(origin, `${AUTHN}/skip`, 'POST', 'skip') } : {}
 }
 

@@ -1,18 +1,18 @@
 import { activeFactors, enrolmentOffers, signOnPolicyOf } from './advance.ts'
 import { FACTOR_KINDS } from './factors/factor-kinds.ts'
 import { action, type Link } from './links.ts'
-import type { Factor, Person } from './person.ts'
+import type { Org } from './org.ts'
 import { presentLinks } from './present-links.ts'
 import type { Status } from './statuses.ts'
 import type { Transaction } from './transaction.ts'
-import type { World } from './world.ts'
+import type { Factor, User } from './user.ts'
 
 type Json = Record<string, unknown>
-type View = { world: World; transaction: Transaction; origin: string }
+type View = { org: Org; transaction: Transaction; origin: string }
 
 /** The Authentication Transaction object, member by member as recordings show it. */
 export function present(view: View): Json {
-  const { transaction, world } = view
+  const { transaction, org } = view
   const { status, app } = transaction
   if (status === 'LOCKED_OUT')
     return compact({ status, relayState: transaction.relayState, _links: presentLinks(view) })
@@ -21,7 +21,7 @@ export function present(view: View): Json {
   return compact({
     stateToken: status !== 'SUCCESS' || stepUpDone ? transaction.stateToken : undefined,
     type: app === undefined ? undefined : 'SESSION_STEP_UP',
-    expiresAt: new Date(expiryOf(world, transaction)).toISOString(),
+    expiresAt: new Date(expiryOf(org, transaction)).toISOString(),
     status,
     relayState: transaction.relayState,
     factorResult: transaction.factorResult,
@@ -50,14 +50,14 @@ const EMBEDDED: Record<Status, (view: View) => Json> = {
   }),
   MFA_REQUIRED: (view) => ({
     ...factorTypes(view),
-    [view.world.settings.factorListName]: factorsToVerify(view),
+    [view.org.settings.factorListName]: factorsToVerify(view),
     policy: factorPolicy(view),
   }),
   MFA_CHALLENGE: (view) =>
     view.transaction.challengeByType
       ? challengeByType(view)
       : { factor: factorInHand(view, 'challengeObject'), policy: factorPolicy(view) },
-  MFA_ENROLL: (view) => ({ [view.world.settings.factorListName]: factorsToEnrol(view) }),
+  MFA_ENROLL: (view) => ({ [view.org.settings.factorListName]: factorsToEnrol(view) }),
   MFA_ENROLL_ACTIVATE: (view) => ({ factor: factorInHand(view, 'activationObject') }),
   LOCKED_OUT: () => ({}),
   RECOVERY: () => ({}),
@@ -81,20 +81,20 @@ const SHOWS_USER: Record<Status, boolean> = {
   UNAUTHENTICATED: false,
 }
 
-export function presentUser(person: Person, withQuestion = false): Json {
-  const { firstName, lastName, locale, timeZone, recoveryQuestion } = person.config
+export function presentUser(user: User, withQuestion = false): Json {
+  const { firstName, lastName, locale, timeZone, recoveryQuestion } = user.config
   return compact({
-    id: person.id,
-    passwordChanged: person.passwordChanged,
-    profile: { login: person.login, firstName, lastName, locale, timeZone },
+    id: user.id,
+    passwordChanged: user.passwordChanged,
+    profile: { login: user.login, firstName, lastName, locale, timeZone },
     recovery_question:
       withQuestion && recoveryQuestion !== undefined ? { question: recoveryQuestion.question } : undefined,
   })
 }
 
-function userPart({ transaction: { person, status } }: View): Json {
-  if (person === undefined || !SHOWS_USER[status]) return {}
-  return { user: presentUser(person, status === 'RECOVERY') }
+function userPart({ transaction: { user, status } }: View): Json {
+  if (user === undefined || !SHOWS_USER[status]) return {}
+  return { user: presentUser(user, status === 'RECOVERY') }
 }
 
 function appPart({ transaction: { app }, origin }: View): Json {
@@ -109,23 +109,23 @@ function appPart({ transaction: { app }, origin }: View): Json {
   }
 }
 
-function passwordPolicy({ world, transaction: { person } }: View) {
-  return person === undefined ? undefined : world.config.passwordPolicies[person.config.passwordPolicy]
+function passwordPolicy({ org, transaction: { user } }: View) {
+  return user === undefined ? undefined : org.config.passwordPolicies[user.config.passwordPolicy]
 }
 
 function expiringPolicy(view: View): Json {
-  const days = view.transaction.person?.passwordExpiresInDays ?? 0
+  const days = view.transaction.user?.passwordExpiresInDays ?? 0
   return compact({
     expiration: { passwordExpireDays: days },
     complexity: passwordPolicy(view)?.complexity,
   })
 }
 
-function factorPolicy({ world, transaction: { person, autoPush } }: View): Json {
-  if (person === undefined) return {}
-  const policy = signOnPolicyOf(world, person)
-  const pushes = activeFactors(world, person).filter((factor) => factor.factorType === 'push')
-  const autoPushEnabled = person.autoPush || autoPush
+function factorPolicy({ org, transaction: { user, autoPush } }: View): Json {
+  if (user === undefined) return {}
+  const policy = signOnPolicyOf(org, user)
+  const pushes = activeFactors(org, user).filter((factor) => factor.factorType === 'push')
+  const autoPushEnabled = user.autoPush || autoPush
   return {
     allowRememberDevice: policy?.allowRememberDevice ?? false,
     rememberDeviceLifetimeInMinutes: policy?.rememberDeviceLifetimeInMinutes ?? 0,
@@ -134,31 +134,31 @@ function factorPolicy({ world, transaction: { person, autoPush } }: View): Json 
   }
 }
 
-function factorsToVerify({ world, transaction, origin }: View): Json[] {
-  if (transaction.person === undefined) return []
-  return activeFactors(world, transaction.person).map((factor) => ({
+function factorsToVerify({ org, transaction, origin }: View): Json[] {
+  if (transaction.user === undefined) return []
+  return activeFactors(org, transaction.user).map((factor) => ({
     ...presentFactor(factor, transaction),
     _links: { verify: action(origin, `/api/v1/authn/factors/${factor.id}/verify`) },
   }))
 }
 
 /** Several security keys of a user can be challenged at once: recordings offer them by their type too. */
-function factorTypes({ world, transaction: { person }, origin }: View): Json {
-  if (person === undefined || securityKeys(world, person).length < 2) return {}
+function factorTypes({ org, transaction: { user }, origin }: View): Json {
+  if (user === undefined || securityKeys(org, user).length < 2) return {}
   const next = action(origin, '/api/v1/authn/factors/webauthn/verify', 'POST', 'verify')
   return { factorTypes: [{ factorType: 'webauthn', _links: { next } }] }
 }
 
-function securityKeys(world: World, person: Person): Factor[] {
-  return activeFactors(world, person).filter((factor) => factor.factorType === 'webauthn')
+function securityKeys(org: Org, user: User): Factor[] {
+  return activeFactors(org, user).filter((factor) => factor.factorType === 'webauthn')
 }
 
-function factorsToEnrol({ world, transaction: { person }, origin }: View): Json[] {
-  if (person === undefined) return []
-  return enrolmentOffers(world, person).map(({ type, provider, enrollment, factor }) => {
+function factorsToEnrol({ org, transaction: { user }, origin }: View): Json[] {
+  if (user === undefined) return []
+  return enrolmentOffers(org, user).map(({ type, provider, enrollment, factor }) => {
     const links: Record<string, Link> = {}
     if (type === 'question')
-      links.questions = action(origin, `/api/v1/users/${person.id}/factors/questions`, 'GET')
+      links.questions = action(origin, `/api/v1/users/${user.id}/factors/questions`, 'GET')
     if (factor === undefined) links.enroll = action(origin, '/api/v1/authn/factors')
     return compact({
       factorType: type,
@@ -173,13 +173,13 @@ function factorsToEnrol({ world, transaction: { person }, origin }: View): Json[
 
 /** The one factor that is being verified or enrolled. */
 function factorInHand(view: View, part: 'challengeObject' | 'activationObject'): Json {
-  const { world, transaction, origin } = view
-  const { person, factor, challenge } = transaction
-  if (person === undefined || factor === undefined || challenge === undefined) return {}
+  const { org, transaction, origin } = view
+  const { user, factor, challenge } = transaction
+  if (user === undefined || factor === undefined || challenge === undefined) return {}
   const object = FACTOR_KINDS[factor.factorType][part]?.({
-    world,
+    org,
     transaction,
-    person,
+    user,
     factor,
     challenge,
     origin,
@@ -193,13 +193,13 @@ function factorInHand(view: View, part: 'challengeObject' | 'activationObject'):
 const HIDES_PROFILE_WHILE_ENROLLED: ReadonlySet<string> = new Set(['push', 'webauthn', 'u2f'])
 
 function challengeByType(view: View): Json {
-  const { world, transaction } = view
-  const { person, challenge } = transaction
-  if (person === undefined || challenge === undefined) return {}
-  const keys = securityKeys(world, person)
+  const { org, transaction } = view
+  const { user, challenge } = transaction
+  if (user === undefined || challenge === undefined) return {}
+  const keys = securityKeys(org, user)
   return {
     challenge: { challenge: challenge.nonce, extensions: {} },
-    [world.settings.factorListName]: keys.map((factor) => presentFactor(factor, transaction)),
+    [org.settings.factorListName]: keys.map((factor) => presentFactor(factor, transaction)),
     policy: factorPolicy(view),
   }
 }
@@ -232,11 +232,9 @@ function presentFactor(factor: Factor, transaction: Transaction): Json {
   })
 }
 
-function expiryOf(world: World, { status, app, expiresAtMs }: Transaction): number {
+function expiryOf(org: Org, { status, app, expiresAtMs }: Transaction): number {
   const endsWithSessionToken = status === 'SUCCESS' && app === undefined
-  return endsWithSessionToken
-    ? world.now() + world.config.lifetimes.sessionTokenMinutes * 60_000
-    : expiresAtMs
+  return endsWithSessionToken ? org.now() + org.config.lifetimes.sessionTokenMinutes * 60_000 : expiresAtMs
 }
 
 /** Leaves out what is undefined, so that key order is the order of writing. */

@@ -3,23 +3,23 @@ import { appNamed } from './apps.ts'
 import { authenticationFailed, validationFailed } from './authn-error.ts'
 import { contextMember, type PrimaryBody, parseBody } from './bodies.ts'
 import type { Caller } from './caller.ts'
-import type { Person } from './person.ts'
+import { type Org, recordSignIn } from './org.ts'
 import { requireAllowed } from './statuses.ts'
 import type { Transaction } from './transaction.ts'
+import type { User } from './user.ts'
 import { takeUpApproval } from './verify.ts'
-import { recordSignIn, type World } from './world.ts'
 
 /** POST /api/v1/authn in all its forms: credentials, activation token, step-up, and "where am I?". */
-export function authenticate(world: World, body: PrimaryBody, caller: Caller): Transaction {
+export function authenticate(org: Org, body: PrimaryBody, caller: Caller): Transaction {
   const client = withDeviceToken(caller, body)
-  if (body.stateToken !== undefined) return continueTransaction(world, body, body.stateToken, client)
-  if (body.token !== undefined) return activate(world, body, body.token, client)
+  if (body.stateToken !== undefined) return continueTransaction(org, body, body.stateToken, client)
+  if (body.token !== undefined) return activate(org, body, body.token, client)
   const { username, password } = requireCredentials(body)
-  const app = body.audience === undefined ? undefined : appNamed(world, body.audience)
-  const person = checkPassword(world, client, username, password)
-  const transaction = begin(world, body, client)
+  const app = body.audience === undefined ? undefined : appNamed(org, body.audience)
+  const user = checkPassword(org, client, username, password)
+  const transaction = begin(org, body, client)
   transaction.app = app
-  return person === 'locked-out' ? lockedOut(world, transaction) : signIn(world, transaction, person)
+  return user === 'locked-out' ? lockedOut(org, transaction) : signIn(org, transaction, user)
 }
 
 /** The body's deviceToken counts for a trusted app only; and only there is its length looked at. */
@@ -43,13 +43,8 @@ function requireCredentials({ username, password }: PrimaryBody): { username: st
 }
 
 /** A state token alone asks where the transaction stands; with credentials it authenticates a step-up. */
-function continueTransaction(
-  world: World,
-  body: PrimaryBody,
-  stateToken: string,
-  client: Caller,
-): Transaction {
-  const transaction = world.transactions.find(stateToken)
+function continueTransaction(org: Org, body: PrimaryBody, stateToken: string, client: Caller): Transaction {
+  const transaction = org.transactions.find(stateToken)
   const withCredentials = body.username !== undefined || body.password !== undefined
   requireAllowed(transaction.status, withCredentials ? 'authenticate' : 'state')
   // A step-up was begun by the browser itself; from here on the caller speaks for it.
@@ -58,61 +53,55 @@ function continueTransaction(
   applyOptions(transaction, body)
   if (withCredentials) {
     const { username, password } = requireCredentials(body)
-    const person = checkPassword(world, client, username, password)
-    return person === 'locked-out' ? lockedOut(world, transaction) : signIn(world, transaction, person)
+    const user = checkPassword(org, client, username, password)
+    return user === 'locked-out' ? lockedOut(org, transaction) : signIn(org, transaction, user)
   }
-  if (transaction.status === 'UNAUTHENTICATED' && transaction.fromSession && transaction.person !== undefined)
-    return signIn(world, transaction, transaction.person)
-  takeUpApproval(world, transaction)
+  if (transaction.status === 'UNAUTHENTICATED' && transaction.fromSession && transaction.user !== undefined)
+    return signIn(org, transaction, transaction.user)
+  takeUpApproval(org, transaction)
   return transaction
 }
 
 /** Works with and without an API token: a single-page app may bring it too. */
-function activate(world: World, body: PrimaryBody, token: string, client: Caller): Transaction {
-  const person = world.activations.take(token)
-  if (person === undefined) {
-    recordSignIn(world, client, '(activation token)', 'E0000004')
+function activate(org: Org, body: PrimaryBody, token: string, client: Caller): Transaction {
+  const user = org.activations.take(token)
+  if (user === undefined) {
+    recordSignIn(org, client, '(activation token)', 'E0000004')
     throw authenticationFailed()
   }
-  person.activated = true
-  const transaction = begin(world, body, client)
-  if (person.password !== undefined) return signIn(world, transaction, person)
-  transaction.person = person
+  user.activated = true
+  const transaction = begin(org, body, client)
+  if (user.password !== undefined) return signIn(org, transaction, user)
+  transaction.user = user
   transaction.status = 'PASSWORD_RESET'
   transaction.recoveryType = 'ACCOUNT_ACTIVATION'
-  recordSignIn(world, client, person.login, transaction.status)
+  recordSignIn(org, client, user.login, transaction.status)
   return transaction
 }
 
 /** Counts wrong passwords and locks out; says so only where the password policy shows lockout. */
-function checkPassword(
-  world: World,
-  client: Caller,
-  username: string,
-  password: string,
-): Person | 'locked-out' {
-  const person = world.people.named(username)
-  const policy =
-    person === undefined ? undefined : world.config.passwordPolicies[person.config.passwordPolicy]
-  const right = person?.password !== undefined && person.password === password && person.activated
-  if (person !== undefined && policy !== undefined && !person.lockedOut && !right) {
-    person.wrongPasswords += 1
-    person.lockedOut = person.wrongPasswords >= policy.maxWrongPasswords
+function checkPassword(org: Org, client: Caller, username: string, password: string): User | 'locked-out' {
+  const user = org.users.named(username)
+  const policy = user === undefined ? undefined : org.config.passwordPolicies[user.config.passwordPolicy]
+  const right = user?.password !== undefined && user.password === password && user.activated
+  if (user !== undefined && policy !== undefined && !user.lockedOut && !right) {
+    user.wrongPasswords += 1
+    user.lockedOut = user.wrongPasswords >= policy.maxWrongPasswords
   }
-  if (person?.lockedOut === true && policy?.showLockout === true) {
-    recordSignIn(world, client, person.login, 'LOCKED_OUT')
+  if (user?.lockedOut === true && policy?.showLockout === true) {
+    recordSignIn(org, client, user.login, 'LOCKED_OUT')
     return 'locked-out'
   }
-  if (person === undefined || !right || person.lockedOut) {
-    recordSignIn(world, client, username, 'E0000004')
+  if (user === undefined || !right || user.lockedOut) {
+    recordSignIn(org, client, username, 'E0000004')
     throw authenticationFailed()
   }
-  person.wrongPasswords = 0
-  return person
+  user.wrongPasswords = 0
+  return user
 }
 
-function begin(world: World, body: PrimaryBody, caller: Caller): Transaction {
-  const transaction = world.transactions.begin({ caller, relayState: body.relayState })
+function begin(org: Org, body: PrimaryBody, caller: Caller): Transaction {
+  const transaction = org.transactions.begin({ caller, relayState: body.relayState })
   applyOptions(transaction, body)
   return transaction
 }
@@ -124,22 +113,22 @@ function applyOptions(transaction: Transaction, { options }: PrimaryBody): void 
   transaction.multiOptionalFactorEnroll = options?.multiOptionalFactorEnroll ?? false
 }
 
-function signIn(world: World, transaction: Transaction, person: Person): Transaction {
-  transaction.person = person
+function signIn(org: Org, transaction: Transaction, user: User): Transaction {
+  transaction.user = user
   try {
-    advance(world, transaction, person)
+    advance(org, transaction, user)
   } catch (error) {
-    recordSignIn(world, transaction.caller, person.login, 'denied')
-    world.transactions.end(transaction)
+    recordSignIn(org, transaction.caller, user.login, 'denied')
+    org.transactions.end(transaction)
     throw error
   }
-  recordSignIn(world, transaction.caller, person.login, transaction.status)
+  recordSignIn(org, transaction.caller, user.login, transaction.status)
   return transaction
 }
 
 /** LOCKED_OUT is no transaction: it has no state token. */
-function lockedOut(world: World, transaction: Transaction): Transaction {
+function lockedOut(org: Org, transaction: Transaction): Transaction {
   transaction.status = 'LOCKED_OUT'
-  world.transactions.end(transaction)
+  org.transactions.end(transaction)
   return transaction
 }

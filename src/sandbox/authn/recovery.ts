@@ -3,7 +3,7 @@ import {
   factorLocked,
   invalidToken,
   recoveryNotAllowed,
-  unknownPerson,
+  unknownUser,
   unlockNotAllowed,
   validationFailed,
   wrongAnswer,
@@ -15,14 +15,14 @@ import { sameAnswer } from './factors/question-factor.ts'
 import { refuseTooSoon } from './factors/sent-code-factors.ts'
 import { randomCode } from './issued-tokens.ts'
 import { action } from './links.ts'
-import type { Person } from './person.ts'
+import type { Org } from './org.ts'
 import { compact, present, presentUser } from './present.ts'
 import { newChallenge, type Transaction } from './transaction.ts'
-import type { World } from './world.ts'
+import type { User } from './user.ts'
 
 type RecoveryType = 'PASSWORD' | 'UNLOCK'
 type Start = {
-  world: World
+  org: Org
   body: RecoveryBody
   caller: Caller
   origin: string
@@ -40,56 +40,56 @@ export function startRecovery(start: Start): Answer {
   const factorType = readFactorType(body.factorType)
   if (factorType === undefined && !caller.trusted)
     throw validationFailed('factorType', ['factorType: The field cannot be left blank'])
-  const person = personToRecover(start, factorType)
+  const user = userToRecover(start, factorType)
   switch (factorType) {
     case undefined:
-      return handOver(start, person)
+      return handOver(start, user)
     case 'EMAIL':
-      return startByMail(start, person)
+      return startByMail(start, user)
     default:
-      return startByPhone(start, person, factorType)
+      return startByPhone(start, user, factorType)
   }
 }
 
 /** POST /recovery/factors/{SMS|CALL}/verify */
-export function verifyRecovery(world: World, transaction: Transaction, passCode: string): void {
-  if (transaction.wrongRecoveryCodes >= world.config.limits.wrongCodes) throw factorLocked()
-  const { person, challenge } = transaction
-  if (person === undefined || challenge?.code === undefined || challenge.code !== passCode) {
+export function verifyRecovery(org: Org, transaction: Transaction, passCode: string): void {
+  if (transaction.wrongRecoveryCodes >= org.config.limits.wrongCodes) throw factorLocked()
+  const { user, challenge } = transaction
+  if (user === undefined || challenge?.code === undefined || challenge.code !== passCode) {
     transaction.wrongRecoveryCodes += 1
     throw wrongCode("Your token doesn't match our records. Please try again.")
   }
-  askOrGoOn(world, transaction, person)
+  askOrGoOn(org, transaction, user)
 }
 
 /** POST /recovery/factors/{SMS|CALL}/resend */
-export function resendRecovery(world: World, transaction: Transaction): void {
-  const { person, challenge, recoveryFactor } = transaction
+export function resendRecovery(org: Org, transaction: Transaction): void {
+  const { user, challenge, recoveryFactor } = transaction
   if (challenge === undefined || recoveryFactor === undefined) return
-  refuseTooSoon(world, recoveryFactor === 'SMS' ? 'sms' : 'call', challenge)
-  sendRecoveryCode(world, transaction, person)
+  refuseTooSoon(org, recoveryFactor === 'SMS' ? 'sms' : 'call', challenge)
+  sendRecoveryCode(org, transaction, user)
 }
 
 /** POST /recovery/token: a recovery token, of a mail or of the trusted app's answer; one use. */
-export function redeemRecoveryToken(world: World, body: RecoveryTokenBody, caller: Caller): Transaction {
-  const recovery = world.recoveries.take(body.recoveryToken)
+export function redeemRecoveryToken(org: Org, body: RecoveryTokenBody, caller: Caller): Transaction {
+  const recovery = org.recoveries.take(body.recoveryToken)
   if (recovery === undefined) throw invalidToken()
-  const { person, recoveryType, relayState } = recovery
-  const transaction = world.transactions.begin({
+  const { user, recoveryType, relayState } = recovery
+  const transaction = org.transactions.begin({
     caller,
-    person,
+    user,
     recoveryType,
     relayState,
     multiOptionalFactorEnroll: body.options?.multiOptionalFactorEnroll ?? false,
   })
-  askOrGoOn(world, transaction, person)
+  askOrGoOn(org, transaction, user)
   return transaction
 }
 
 /** POST /recovery/answer */
-export function answerQuestion(world: World, transaction: Transaction, person: Person, answer: string): void {
-  if (!sameAnswer(answer, person.config.recoveryQuestion?.answer)) throw wrongAnswer()
-  goOn(world, transaction, person)
+export function answerQuestion(org: Org, transaction: Transaction, user: User, answer: string): void {
+  if (!sameAnswer(answer, user.config.recoveryQuestion?.answer)) throw wrongAnswer()
+  goOn(org, transaction, user)
 }
 
 function readFactorType(factorType: string | undefined): 'EMAIL' | 'SMS' | 'CALL' | undefined {
@@ -100,42 +100,42 @@ function readFactorType(factorType: string | undefined): 'EMAIL' | 'SMS' | 'CALL
 }
 
 /** undefined: nobody can be recovered, and a public app must not notice. */
-function personToRecover(
-  { world, body, caller, recoveryType }: Start,
+function userToRecover(
+  { org, body, caller, recoveryType }: Start,
   factorType: 'EMAIL' | 'SMS' | 'CALL' | undefined,
-): Person | undefined {
-  const person = world.people.named(body.username)
-  const refusal = refusalFor(world, person, recoveryType, factorType)
-  if (refusal === undefined) return person
+): User | undefined {
+  const user = org.users.named(body.username)
+  const refusal = refusalFor(org, user, recoveryType, factorType)
+  if (refusal === undefined) return user
   if (caller.trusted) throw refusal
   return undefined
 }
 
 function refusalFor(
-  world: World,
-  person: Person | undefined,
+  org: Org,
+  user: User | undefined,
   recoveryType: RecoveryType,
   factorType: string | undefined,
 ) {
-  if (person === undefined) return unknownPerson()
-  const policy = world.config.passwordPolicies[person.config.passwordPolicy]
-  if (person.lockedOut && policy?.selfServiceUnlock === false) return accountLocked()
-  if (recoveryType === 'UNLOCK' && !person.lockedOut) return unlockNotAllowed()
+  if (user === undefined) return unknownUser()
+  const policy = org.config.passwordPolicies[user.config.passwordPolicy]
+  if (user.lockedOut && policy?.selfServiceUnlock === false) return accountLocked()
+  if (recoveryType === 'UNLOCK' && !user.lockedOut) return unlockNotAllowed()
   const byPhone = factorType === 'SMS' || factorType === 'CALL'
-  const possible = person.config.recoveryAllowed && (!byPhone || person.recoveryPhone !== undefined)
+  const possible = user.config.recoveryAllowed && (!byPhone || user.recoveryPhone !== undefined)
   return possible ? undefined : recoveryNotAllowed()
 }
 
-/** The trap: the recovery token and the person's data, for nothing but a name. */
-function handOver({ world, body, origin, recoveryType }: Start, person: Person | undefined): Answer {
-  if (person === undefined) throw unknownPerson()
+/** The trap: the recovery token and the user's data, for nothing but a name. */
+function handOver({ org, body, origin, recoveryType }: Start, user: User | undefined): Answer {
+  if (user === undefined) throw unknownUser()
   return compact({
-    expiresAt: new Date(world.now() + world.config.lifetimes.recoveryTokenMinutes * 60_000).toISOString(),
+    expiresAt: new Date(org.now() + org.config.lifetimes.recoveryTokenMinutes * 60_000).toISOString(),
     status: 'RECOVERY',
     relayState: body.relayState,
-    recoveryToken: newRecoveryToken(world, person, recoveryType, body.relayState),
+    recoveryToken: newRecoveryToken(org, user, recoveryType, body.relayState),
     recoveryType,
-    _embedded: { user: presentUser(person) },
+    _embedded: { user: presentUser(user) },
     _links: {
       next: action(origin, '/api/v1/authn/recovery/token', 'POST', 'recovery'),
       cancel: action(origin, '/api/v1/authn/cancel'),
@@ -143,14 +143,14 @@ function handOver({ world, body, origin, recoveryType }: Start, person: Person |
   })
 }
 
-function startByMail({ world, body, origin, recoveryType }: Start, person: Person | undefined): Answer {
-  if (person !== undefined) {
-    const token = newRecoveryToken(world, person, recoveryType, body.relayState)
+function startByMail({ org, body, origin, recoveryType }: Start, user: User | undefined): Answer {
+  if (user !== undefined) {
+    const token = newRecoveryToken(org, user, recoveryType, body.relayState)
     const link = `${origin}/signin/${recoveryType === 'PASSWORD' ? 'reset-password' : 'unlock'}/${token}`
-    world.outbox.send({
+    org.outbox.send({
       kind: 'mail',
-      login: person.login,
-      to: person.login,
+      login: user.login,
+      to: user.login,
       purpose: 'recovery',
       text: `Open this link to get back into your account: ${link}`,
       link,
@@ -167,34 +167,34 @@ function startByMail({ world, body, origin, recoveryType }: Start, person: Perso
 }
 
 function startByPhone(
-  { world, body, caller, origin, recoveryType }: Start,
-  person: Person | undefined,
+  { org, body, caller, origin, recoveryType }: Start,
+  user: User | undefined,
   recoveryFactor: 'SMS' | 'CALL',
 ): Answer {
-  const transaction = world.transactions.begin({
+  const transaction = org.transactions.begin({
     caller,
-    person,
+    user,
     status: 'RECOVERY_CHALLENGE',
     recoveryType,
     recoveryFactor,
     relayState: body.relayState,
     challenge: newChallenge(),
   })
-  sendRecoveryCode(world, transaction, person)
-  return present({ world, transaction, origin })
+  sendRecoveryCode(org, transaction, user)
+  return present({ org, transaction, origin })
 }
 
-function sendRecoveryCode(world: World, transaction: Transaction, person: Person | undefined): void {
+function sendRecoveryCode(org: Org, transaction: Transaction, user: User | undefined): void {
   const { challenge, recoveryFactor } = transaction
   if (challenge === undefined) return
-  challenge.sentAtMs = world.now()
-  if (person === undefined) return
-  const code = randomCode(world.random)
+  challenge.sentAtMs = org.now()
+  if (user === undefined) return
+  const code = randomCode(org.random)
   challenge.code = code
-  world.outbox.send({
+  org.outbox.send({
     kind: recoveryFactor === 'CALL' ? 'call' : 'sms',
-    login: person.login,
-    to: person.recoveryPhone ?? '',
+    login: user.login,
+    to: user.recoveryPhone ?? '',
     purpose: 'recovery',
     text: `Your recovery code is ${code}.`,
     code,
@@ -202,30 +202,30 @@ function sendRecoveryCode(world: World, transaction: Transaction, person: Person
 }
 
 function newRecoveryToken(
-  world: World,
-  person: Person,
+  org: Org,
+  user: User,
   recoveryType: RecoveryType,
   relayState: string | undefined,
 ): string {
-  const token = world.tokens.short()
-  world.recoveries.put(token, { person, recoveryType, relayState })
+  const token = org.tokens.short()
+  org.recoveries.put(token, { user, recoveryType, relayState })
   return token
 }
 
-/** Asks the recovery question, where the person has one. */
-function askOrGoOn(world: World, transaction: Transaction, person: Person): void {
-  if (person.config.recoveryQuestion === undefined) goOn(world, transaction, person)
+/** Asks the recovery question, where the user has one. */
+function askOrGoOn(org: Org, transaction: Transaction, user: User): void {
+  if (user.config.recoveryQuestion === undefined) goOn(org, transaction, user)
   else transaction.status = 'RECOVERY'
 }
 
-/** A new password; or, for an unlock, the end: no session token, the person signs in afterwards. */
-function goOn(world: World, transaction: Transaction, person: Person): void {
+/** A new password; or, for an unlock, the end: no session token, the user signs in afterwards. */
+function goOn(org: Org, transaction: Transaction, user: User): void {
   if (transaction.recoveryType !== 'UNLOCK') {
     transaction.status = 'PASSWORD_RESET'
     return
   }
-  person.lockedOut = false
-  person.wrongPasswords = 0
+  user.lockedOut = false
+  user.wrongPasswords = 0
   transaction.status = 'SUCCESS'
-  world.transactions.end(transaction)
+  org.transactions.end(transaction)
 }

@@ -1,7 +1,7 @@
 import type { AppConfig } from '../sandbox-config.ts'
 import type { Caller } from './caller.ts'
-import type { Person } from './person.ts'
-import type { World } from './world.ts'
+import type { Org } from './org.ts'
+import type { User } from './user.ts'
 
 export type StepUpStart = { stateToken: string; redirectUrl: string }
 
@@ -11,15 +11,15 @@ export type StepUpStart = { stateToken: string; redirectUrl: string }
  * @param signInPage where the browser is sent; default: the app's custom sign-in page
  */
 export function beginStepUp(
-  world: World,
+  org: Org,
   {
     app,
-    person,
+    user,
     caller,
     signInPage = app.signInPage ?? '',
-  }: { app: AppConfig; person: Person | undefined; caller: Caller; signInPage?: string },
+  }: { app: AppConfig; user: User | undefined; caller: Caller; signInPage?: string },
 ): StepUpStart {
-  const { stateToken } = world.transactions.begin({ caller, app, person, fromSession: person !== undefined })
+  const { stateToken } = org.transactions.begin({ caller, app, user, fromSession: user !== undefined })
   const redirectUrl = new URL(signInPage)
   redirectUrl.searchParams.set('stateToken', stateToken)
   return { stateToken, redirectUrl: redirectUrl.href }

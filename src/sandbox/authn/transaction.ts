@@ -2,8 +2,8 @@ import type { AppConfig } from '../sandbox-config.ts'
 import { invalidToken } from './authn-error.ts'
 import type { Caller } from './caller.ts'
 import type { IssuedTokens } from './issued-tokens.ts'
-import type { Factor, Person } from './person.ts'
 import type { Status } from './statuses.ts'
+import type { Factor, User } from './user.ts'
 
 export type FactorResult =
   | 'WAITING'
@@ -39,7 +39,7 @@ export type Transaction = {
   expiresAtMs: number
   caller: Caller
   /** undefined before authentication, and in a recovery for nobody. */
-  person: Person | undefined
+  user: User | undefined
   app: AppConfig | undefined
   relayState: string | undefined
   warnBeforePasswordExpired: boolean
@@ -47,7 +47,7 @@ export type Transaction = {
   recoveryType: 'PASSWORD' | 'UNLOCK' | 'ACCOUNT_ACTIVATION' | undefined
   recoveryFactor: 'SMS' | 'CALL' | undefined
   wrongRecoveryCodes: number
-  /** Began with an existing session at the org, so its person is authenticated already. */
+  /** Began with an existing session at the org, so its user is authenticated already. */
   fromSession: boolean
   mfaDone: boolean
   passwordDone: boolean
@@ -56,7 +56,7 @@ export type Transaction = {
   rememberDevice: boolean
   autoPush: boolean
   factor: Factor | undefined
-  /** A security-key challenge for every key of the person, not for one. */
+  /** A security-key challenge for every key of the user, not for one. */
   challengeByType: boolean
   challenge: Challenge | undefined
   factorResult: FactorResult | undefined
@@ -143,7 +143,7 @@ export function dropChallenge(transaction: Transaction): void {
 function blank(): Omit<Transaction, 'stateToken' | 'expiresAtMs' | 'caller'> {
   return {
     status: 'UNAUTHENTICATED',
-    person: undefined,
+    user: undefined,
     app: undefined,
     relayState: undefined,
     warnBeforePasswordExpired: false,

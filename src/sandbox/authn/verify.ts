@@ -11,17 +11,17 @@ import type { DuoForm } from './bodies.ts'
 import { completeDuo } from './factors/duo-factor.ts'
 import type { FactorBody, FactorStep, Outcome } from './factors/factor-kind.ts'
 import { FACTOR_KINDS } from './factors/factor-kinds.ts'
-import type { Factor, Person } from './person.ts'
+import type { Org } from './org.ts'
 import { dropChallenge, type FactorResult, newChallenge, type Transaction } from './transaction.ts'
-import type { World } from './world.ts'
+import type { Factor, User } from './user.ts'
 
 /** What verify takes from the query. */
 export type VerifyQuery = { rememberDevice: boolean; autoPush: boolean }
 
 export type FactorCall = {
-  world: World
+  org: Org
   transaction: Transaction
-  person: Person
+  user: User
   factorId: string
   body: FactorBody
   origin: string
@@ -29,7 +29,7 @@ export type FactorCall = {
 
 /** POST /factors/{id}/verify: asks for the challenge, polls it, or answers it. */
 export function verifyFactor(call: FactorCall, query: VerifyQuery): void {
-  const { world, transaction, person, body } = call
+  const { org, transaction, user, body } = call
   const factor = factorToVerify(call)
   if (query.rememberDevice) transaction.rememberDevice = true
   if (query.autoPush) transaction.autoPush = true
@@ -45,7 +45,7 @@ export function verifyFactor(call: FactorCall, query: VerifyQuery): void {
   const outcome = answers ? checkedOutcome(step, kind.check) : kind.poll(step)
   if (outcome.kind === 'verified') {
     transaction.mfaDone = true
-    advance(world, transaction, person)
+    advance(org, transaction, user)
     return
   }
   takeUp(transaction, step, call)
@@ -64,7 +64,7 @@ export function resendChallenge(call: FactorCall): void {
 
 /** POST /factors/{id}/lifecycle/duoCallback: the form of Duo's frame, while the factor is verified or enrolled. */
 export function duoCallback(call: Omit<FactorCall, 'body'>, form: DuoForm): void {
-  const { world, transaction, person, factorId, origin } = call
+  const { org, transaction, user, factorId, origin } = call
   const { factor, challenge } = transaction
   if (
     factor === undefined ||
@@ -73,14 +73,14 @@ export function duoCallback(call: Omit<FactorCall, 'body'>, form: DuoForm): void
     factor.factorType !== 'web'
   )
     throw notFound(`${factorId} (UserFactor)`)
-  const step = { world, transaction, person, factor, challenge, body: {}, origin }
+  const step = { org, transaction, user, factor, challenge, body: {}, origin }
   checkedOutcome(step, () => completeDuo(step, form))
 }
 
 /** Counts wrong answers; after so many the factor takes none, not even the right one. */
 export function checkedOutcome(step: FactorStep, check: (step: FactorStep) => Outcome): Outcome {
-  const { factor, world } = step
-  if (factor.wrongCodes >= world.config.limits.wrongCodes) throw factorLocked()
+  const { factor, org } = step
+  if (factor.wrongCodes >= org.config.limits.wrongCodes) throw factorLocked()
   const outcome = check(step)
   if (outcome.kind === 'wrong') {
     factor.wrongCodes += 1
@@ -88,7 +88,7 @@ export function checkedOutcome(step: FactorStep, check: (step: FactorStep) => Ou
   }
   if (outcome.kind === 'verified') factor.wrongCodes = 0
   const refusal = outcome.kind === 'waiting' && outcome.result ? REFUSALS[outcome.result] : undefined
-  if (refusal !== undefined && world.settings.refusedCodes === 'error') throw refusal()
+  if (refusal !== undefined && org.settings.refusedCodes === 'error') throw refusal()
   return outcome
 }
 
@@ -99,12 +99,11 @@ const REFUSALS: Partial<Record<FactorResult, () => AuthnError>> = {
 }
 
 /** What another identity provider approved takes effect when the transaction is asked where it stands. */
-export function takeUpApproval(world: World, transaction: Transaction): void {
-  const { person, challenge } = transaction
-  if (person === undefined || challenge?.redirectKey === undefined || challenge.pushAnswer !== 'approve')
-    return
+export function takeUpApproval(org: Org, transaction: Transaction): void {
+  const { user, challenge } = transaction
+  if (user === undefined || challenge?.redirectKey === undefined || challenge.pushAnswer !== 'approve') return
   transaction.mfaDone = true
-  advance(world, transaction, person)
+  advance(org, transaction, user)
 }
 
 function takeUp(transaction: Transaction, step: FactorStep, { factorId }: FactorCall): void {
@@ -116,12 +115,12 @@ function takeUp(transaction: Transaction, step: FactorStep, { factorId }: Factor
 }
 
 function stepOf(call: FactorCall, factor: Factor, fresh: boolean): FactorStep {
-  const { world, transaction, person, body, origin } = call
+  const { org, transaction, user, body, origin } = call
   const current = fresh ? undefined : transaction.challenge
-  return { world, transaction, person, factor, challenge: current ?? newChallenge(), body, origin }
+  return { org, transaction, user, factor, challenge: current ?? newChallenge(), body, origin }
 }
 
-/** A challenge for every security key of the person is one for this key too. */
+/** A challenge for every security key of the user is one for this key too. */
 function isChallenged(
   { challenge, challengeByType, factor: challenged }: Transaction,
   factor: Factor,
@@ -130,10 +129,10 @@ function isChallenged(
   return challengeByType ? challenged.factorType === factor.factorType : challenged.id === factor.id
 }
 
-/** By id; `webauthn` in its place stands for all security keys of the person. */
+/** By id; `webauthn` in its place stands for all security keys of the user. */
 function factorToVerify(call: FactorCall): Factor {
-  const { world, person, factorId } = call
-  const factors = activeFactors(world, person)
+  const { org, user, factorId } = call
+  const factors = activeFactors(org, user)
   const factor =
     factorId === 'webauthn' ? keyToVerify(factors, call) : factors.find(({ id }) => id === factorId)
   if (factor === undefined) throw notFound(`${factorId} (UserFactor)`)

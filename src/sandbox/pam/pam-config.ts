@@ -79,7 +79,7 @@ const pamConfig = z
     serviceUsers: z.record(z.string().min(1), z.strictObject({ access: accessSchema.default('full') })),
     keys: z.array(keySchema),
     groups: z.array(groupSchema),
-    /** PAM user name → names of the groups that the person is in. */
+    /** PAM user name → names of the groups that the user is in. */
     users: z.record(z.string().min(1), z.array(z.string().min(1))),
   })
   .superRefine((config, context) => {

@@ -71,11 +71,11 @@ export type PamControl = {
   /** null: lists come whole, on one page. */
   setPageSize(size: number | null): void
 
-  /** Makes the team hold so many generated groups; with `user`, puts that person in all of them. */
+  /** Makes the team hold so many generated groups; with `user`, puts that user in all of them. */
   growGroups(count: number, user?: string): void
   putGroup(group: z.input<typeof groupSchema>): void
   deleteGroup(name: string, deletedAt?: string): void
-  /** null: there is no such person any more. */
+  /** null: there is no such user any more. */
   setUserGroups(user: string, groupNames: readonly string[] | null): void
   setGroupForm(form: Partial<GroupForm>): void
   /** Deleted groups stand in lists although nobody asked for them. */

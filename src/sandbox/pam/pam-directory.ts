@@ -21,9 +21,9 @@ export type PamDirectory = {
   create(name: string, roles: readonly string[]): PamGroup
   put(group: PamGroup): void
   remove(name: string, deletedAt: string): void
-  /** The names of the person's groups; undefined: there is no such person any more. */
+  /** The names of the user's groups; undefined: there is no such user any more. */
   setUserGroups(user: string, names: readonly string[] | undefined): void
-  /** The team holds so many generated groups from now on; with `user`, that person is in all of them. */
+  /** The team holds so many generated groups from now on; with `user`, that user is in all of them. */
   grow(count: number, user?: string): void
 }
 
@@ -37,7 +37,7 @@ export function createPamDirectory({
   const groups = new Map(initialGroups.map((group) => [group.name, group]))
   const users = new Map(Object.entries(initialUsers).map(([user, names]) => [user, [...names]]))
   let generated: string[] = []
-  /** Sorted lists by person ('' for the team): sorting 10,000 groups on each page would take its time. */
+  /** Sorted lists by user ('' for the team): sorting 10,000 groups on each page would take its time. */
   const sorted = new Map<string, readonly PamGroup[]>()
 
   function sortedOnce(key: string, list: () => PamGroup[]): readonly PamGroup[] {
@@ -92,7 +92,7 @@ export function createPamDirectory({
         })
       if (user !== undefined)
         users.set(user, [...(users.get(user) ?? []).filter((name) => groups.has(name)), ...generated])
-      for (const [person, names] of users) users.set(person, [...new Set(names)])
+      for (const [user, names] of users) users.set(user, [...new Set(names)])
       sorted.clear()
     },
   }

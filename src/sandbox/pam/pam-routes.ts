@@ -38,8 +38,8 @@ export function createPamRoutes({ state }: { state: () => PamState }): Router {
     const { counts, directory } = state()
     const { user } = req.params
     const isFirst = sendPage(state(), directory.groupsOf(user), req, res)
-    counts.personPages[user] = (counts.personPages[user] ?? 0) + 1
-    if (isFirst) counts.personLists[user] = (counts.personLists[user] ?? 0) + 1
+    counts.userPages[user] = (counts.userPages[user] ?? 0) + 1
+    if (isFirst) counts.userLists[user] = (counts.userLists[user] ?? 0) + 1
   })
 
   /** Stands in for every creating operation: it is what resource_already_exists and quota_exceeded need. */

@@ -23,8 +23,8 @@ export type PamCounts = {
   tokensMinted: number
   groupLists: number
   groupPages: number
-  personLists: Record<string, number>
-  personPages: Record<string, number>
+  userLists: Record<string, number>
+  userPages: Record<string, number>
   errors: Partial<Record<PamErrorName, number>>
 }
 
@@ -78,8 +78,8 @@ export function createPamState({
       tokensMinted: 0,
       groupLists: 0,
       groupPages: 0,
-      personLists: {},
-      personPages: {},
+      userLists: {},
+      userPages: {},
       errors: {},
     },
     limiter: createRateLimiter({ rule: config.rateLimit, now }),

@@ -89,7 +89,7 @@ test('what one replica renewed, the others show within a second', async () => {
   journey.pam.control.setUserGroups(LOGIN, ['Everyone'])
   await journey.broker.get('/api/v1/pam/me')
   expect((await other.get('/api/v1/pam/me')).body.groups).toMatchObject([{ name: 'Everyone' }])
-  expect(lists().personLists).toEqual({ [LOGIN]: 2 })
+  expect(lists().userLists).toEqual({ [LOGIN]: 2 })
 })
 
 test('one fetch a list over replicas that ask at once; also the failure is shared by those who wait', async () => {
@@ -192,7 +192,7 @@ describe('a list whose user’s sessions are all ended', () => {
     const [first, second] = [await fetchedAt(asked), await fetchedAt(again)]
     expect(second).toBeGreaterThan(first)
     expect(await fetchedAt(other.get('/api/v1/pam/me'))).toBe(second)
-    expect(lists().personLists).toEqual({ [LOGIN]: 2 })
+    expect(lists().userLists).toEqual({ [LOGIN]: 2 })
   })
 
   test('is not read more often than maxAge has it read', async () => {
@@ -207,6 +207,6 @@ describe('a list whose user’s sessions are all ended', () => {
     expect(reads).toBe(1)
     journey.advance(4000)
     expect((await journey.broker.get('/api/v1/pam/me')).status).toBe(200)
-    expect(lists().personLists).toEqual({ [LOGIN]: 2 })
+    expect(lists().userLists).toEqual({ [LOGIN]: 2 })
   })
 })

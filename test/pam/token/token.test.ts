@@ -22,7 +22,7 @@ async function nothingIsOnItsWay(brokers: PamBroker[]): Promise<boolean> {
     taken += broker.logLines().filter(({ event }) => event === 'pam_token_minted').length
     taken += (await counted(broker.metrics, 'pam_pages_total')).me ?? 0
   }
-  return taken === minted() + (journey.pam.control.counts().personPages[LOGIN] ?? 0)
+  return taken === minted() + (journey.pam.control.counts().userPages[LOGIN] ?? 0)
 }
 /** Past what lists are served for, so that the next answer needs a call. */
 const LISTS_ARE_OLD_MS = 901_000
@@ -86,7 +86,7 @@ test('replicas share one token through the store, and started cold together mint
   const replicas = [journey.broker, await journey.replica(), await journey.replica()]
   expect(await Promise.all(replicas.map((broker) => status(broker)))).toEqual([200, 200, 200])
   expect(minted()).toBe(1)
-  expect(journey.pam.control.counts().personLists).toEqual({ [LOGIN]: 1 })
+  expect(journey.pam.control.counts().userLists).toEqual({ [LOGIN]: 1 })
 })
 
 test('a token that was refused is minted anew once, and the call is repeated once', async () => {

@@ -44,7 +44,7 @@ test('PASSWORD_RESET is an ACCOUNT_ACTIVATION; the new password leads to SUCCESS
 
 test('…or to MFA enrolment, where that is required', async () => {
   const demanding = await startSandbox((config) => {
-    for (const person of config.people) if (person.login.startsWith('aida')) person.signOnPolicy = 'always'
+    for (const user of config.users) if (user.login.startsWith('aida')) user.signOnPolicy = 'always'
   })
   try {
     const answer = await demanding.post(AUTHN, {

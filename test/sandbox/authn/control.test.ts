@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { expect, test } from '@jest/globals'
-import { peopleTable } from '../../../src/sandbox/people-table.ts'
 import { createSandbox } from '../../../src/sandbox/sandbox.ts'
 import { loadSandboxConfig, parseSandboxConfig } from '../../../src/sandbox/sandbox-config.ts'
+import { usersTable } from '../../../src/sandbox/users-table.ts'
 import { answerOf, outcome, useSandbox } from './sandbox-client.ts'
 
 const client = useSandbox()
@@ -20,28 +20,28 @@ async function control(method: string, path: string, body?: object) {
 const push = async () =>
   client.follow(await client.signIn('priya.nair'), '_embedded.factors.push._links.verify')
 
-test('GET /sandbox/people: who there is, with which password, code and what happens', async () => {
-  const people: unknown = await (await control('GET', '/people')).json()
-  expect(people).toContainEqual({
+test('GET /sandbox/users: who there is, with which password, code and what happens', async () => {
+  const users: unknown = await (await control('GET', '/users')).json()
+  expect(users).toContainEqual({
     id: expect.any(String),
     login: 'tomas.berg@example.test',
     password: 'Demo-Password-1',
     code: client.sandbox.totpCode('tomas.berg'),
-    says: 'Is asked for a code of an authenticator app.',
+    description: 'Is asked for a code of an authenticator app.',
   })
 })
 
-test('POST /sandbox/people/{login}/push answers a push', async () => {
+test('POST /sandbox/users/{login}/push answers a push', async () => {
   const waiting = await push()
-  const answered = await control('POST', '/people/priya.nair/push', { answer: 'approve' })
+  const answered = await control('POST', '/users/priya.nair/push', { answer: 'approve' })
   expect(answered.status).toBe(204)
   expect(outcome(await client.follow(waiting, '_links.next'))).toBe('200 SUCCESS')
 })
 
 test.each([
-  ['no push waits', '/people/priya.nair/push', { answer: 'approve' }],
-  ['an answer that does not exist', '/people/priya.nair/push', { answer: 'maybe' }],
-  ['nobody of that name', '/people/nobody/push', { answer: 'approve' }],
+  ['no push waits', '/users/priya.nair/push', { answer: 'approve' }],
+  ['an answer that does not exist', '/users/priya.nair/push', { answer: 'maybe' }],
+  ['nobody of that name', '/users/nobody/push', { answer: 'approve' }],
   ['a fault that does not exist', '/faults', { rules: [{ kind: 'earthquake' }] }],
 ])('a control call that makes no sense is 400 and says why: %s', async (_what, path, body) => {
   const answer = await control('POST', path, body)
@@ -133,9 +133,9 @@ test('POST /sandbox/reset: everybody as in the configuration, nothing logged', a
 })
 
 test('activation and recovery tokens, token codes, step-ups and keys over HTTP', async () => {
-  const activation = await answerOf(await control('POST', '/people/anna.activate/activation-token'))
+  const activation = await answerOf(await control('POST', '/users/anna.activate/activation-token'))
   expect(outcome(await client.post('/api/v1/authn', activation.body))).toBe('200 SUCCESS')
-  const recovery = await answerOf(await control('POST', '/people/amelia.stone/recovery-token'))
+  const recovery = await answerOf(await control('POST', '/users/amelia.stone/recovery-token'))
   const recoveryToken = recovery.body.token
   expect(outcome(await client.post('/api/v1/authn/recovery/token', { recoveryToken }))).toBe('200 RECOVERY')
   expect(await (await control('GET', '/tokens/HW-0001')).json()).toEqual({
@@ -150,10 +150,10 @@ test('activation and recovery tokens, token codes, step-ups and keys over HTTP',
   )
   const challenge = asked.at('_embedded.factor._embedded.challenge.challenge')
   const key = { challenge, origin: 'https://portal.example.test' }
-  const signed = await answerOf(await control('POST', '/people/wanda.key/key', key))
+  const signed = await answerOf(await control('POST', '/users/wanda.key/key', key))
   expect(outcome(await client.follow(asked, '_links.next', signed.body))).toBe('200 SUCCESS')
   const foreign = { ...key, credentialId: 'of-nobody' }
-  expect((await control('POST', '/people/wanda.key/key', foreign)).status).toBe(400)
+  expect((await control('POST', '/users/wanda.key/key', foreign)).status).toBe(400)
 })
 
 test('POST /sandbox/pam/{operation}: the control of the PAM API', async () => {
@@ -215,23 +215,27 @@ test('close() ends open connections', async () => {
   await expect(fetch(authnUrl)).rejects.toThrow()
 })
 
-test('the table of people has a line for each', () => {
-  const { people } = loadSandboxConfig()
-  const lines = peopleTable(people).split('\n')
-  expect(lines).toHaveLength(people.length + 2)
-  for (const { login, says } of people)
-    expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^  ${login} .*${says.slice(0, 10)}`)))
+test('the table of users has a line for each', () => {
+  const { users } = loadSandboxConfig()
+  const lines = usersTable(users).split('\n')
+  expect(lines).toHaveLength(users.length + 2)
+  for (const { login, description } of users)
+    expect(lines).toContainEqual(
+      expect.stringMatching(new RegExp(`^  ${login} .*${description.slice(0, 10)}`)),
+    )
 })
 
 test('a configuration that names a policy nobody defines is refused, by name', () => {
   const config = loadSandboxConfig()
-  const people = config.people.map((person) => ({ ...person, passwordPolicy: 'imaginary' }))
-  expect(() => parseSandboxConfig({ ...config, people })).toThrow(/policy imaginary/)
+  const users = config.users.map((user) => ({ ...user, passwordPolicy: 'imaginary' }))
+  expect(() => parseSandboxConfig({ ...config, users })).toThrow(/policy imaginary/)
 })
 
-test('docs/sandbox.md lists every person, with what happens', () => {
+test('docs/sandbox.md lists every user, with what happens', () => {
   const page = readFileSync(new URL('../../../docs/sandbox.md', import.meta.url), 'utf8')
   const cells = page.split('\n').map((line) => line.split('|').map((cell) => cell.trim()))
   const listed = cells.filter((row) => /@example\.test/.test(row[1] ?? '')).map((row) => [row[1], row[2]])
-  expect(listed).toEqual(loadSandboxConfig().people.map(({ login, says }) => [`\`${login}\``, says]))
+  expect(listed).toEqual(
+    loadSandboxConfig().users.map(({ login, description }) => [`\`${login}\``, description]),
+  )
 })

@@ -136,7 +136,7 @@ test('a form is refused everywhere else, and the control says what the frame wou
     body: 'username=amelia.stone&password=x',
   })
   expect(answer.status).toBe(415)
-  const control = `${client.url}/sandbox/people/dario.duo/duo`
+  const control = `${client.url}/sandbox/users/dario.duo/duo`
   expect((await fetch(control, { method: 'POST' })).status).toBe(400)
   await WAYS.verification()
   const told = await fetch(control, { method: 'POST' })

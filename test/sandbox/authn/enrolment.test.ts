@@ -244,7 +244,7 @@ test.each([
   ['another phone number without updatePhone', '', '400 E0000001'],
   ['another phone number with updatePhone=true', '?updatePhone=true', '200 MFA_ENROLL_ACTIVATE'],
 ])('%s', async (_row, query, leadsTo) => {
-  client.sandbox.person(LOGIN).factors.length = 0
+  client.sandbox.user(LOGIN).factors.length = 0
   const first = await enrol(sms, LOGIN, { options: { multiOptionalFactorEnroll: true } })
   const passCode = client.sandbox.outbox.latest('erin.enrol@example.test')?.code
   const more = await client.follow(first, '_links.next', { passCode })

@@ -247,7 +247,7 @@ test('a user with two security keys may verify by type: factorTypes links to it'
 const BY_TYPE = '_embedded.factorTypes.webauthn._links.next'
 /** The ids of kim.twokeys' keys, in the order of her factors. */
 const credentialIds = () =>
-  client.sandbox.person('kim.twokeys').factors.map(({ profile }) => String(profile?.credentialId))
+  client.sandbox.user('kim.twokeys').factors.map(({ profile }) => String(profile?.credentialId))
 
 test('verify webauthn by type: one challenge for all keys, and whichever signs is taken', async () => {
   const keys = credentialIds().map((id) => client.sandbox.authenticator('kim.twokeys', id))
@@ -348,7 +348,7 @@ test('told so, a code that was used already is 403 E0000082, and one out of its 
 
 /** RFC 4226: each code once, in order; the codes of a token that ran ahead are found. */
 test('verify counter token: a used code and the ones before it are wrong, a few skipped ones are not missed', async () => {
-  const [{ config } = { config: undefined }] = client.sandbox.person('hanna.hotp').factors
+  const [{ config } = { config: undefined }] = client.sandbox.user('hanna.hotp').factors
   const codes = new HOTP({ secret: Secret.fromBase32(config?.secret ?? '') })
   const verify = async (counter: number) => {
     const required = await client.signIn('hanna.hotp')
@@ -400,7 +400,7 @@ test('after 5 wrong codes the factor is locked: 403 E0000069, for the right code
   expect(outcome(await verify(client.sandbox.totpCode('tomas.berg')))).toBe('403 E0000069')
 })
 
-test('a factor that is not the person’s is 404 E0000007', async () => {
+test('a factor that is not the user’s is 404 E0000007', async () => {
   const { body } = await client.signIn('tomas.berg')
   const answer = await client.post('/api/v1/authn/factors/nosuchfactor/verify', {
     stateToken: body.stateToken,
@@ -421,7 +421,7 @@ test('a factor that is switched off is neither listed nor verified', async () =>
   try {
     const required = await off.signIn('priya.nair')
     expect(required.at('_embedded.factors.push')).toBeUndefined()
-    const id = off.sandbox.person('priya.nair').factors.find((one) => one.factorType === 'push')?.id
+    const id = off.sandbox.user('priya.nair').factors.find((one) => one.factorType === 'push')?.id
     const { stateToken } = required.body
     expect(outcome(await off.post(`/api/v1/authn/factors/${id}/verify`, { stateToken }))).toBe('404 E0000007')
   } finally {
@@ -447,7 +447,7 @@ test('a factor before an expired password: SUCCESS comes only after the change',
 })
 
 function sent(login: string): { code: string } {
-  const code = client.sandbox.outbox.latest(client.sandbox.person(login).login)?.code
+  const code = client.sandbox.outbox.latest(client.sandbox.user(login).login)?.code
   if (code === undefined) throw new Error(`no code was sent to ${login}`)
   return { code }
 }

@@ -12,7 +12,7 @@ function start(kind: 'password' | 'unlock', body: object, headers?: Record<strin
 }
 
 function sentTo(login: string) {
-  const message = client.sandbox.outbox.latest(client.sandbox.person(login).login, 'recovery')
+  const message = client.sandbox.outbox.latest(client.sandbox.user(login).login, 'recovery')
   if (message === undefined) throw new Error(`nothing was sent to ${login}`)
   return message
 }
@@ -95,7 +95,7 @@ test('forgot password by mail: the token of the mail leads to RECOVERY, once', a
   expect(outcome(await client.post(`${RECOVERY}/token`, { recoveryToken }))).toBe('401 E0000011')
 })
 
-test('a person without a recovery question goes straight to PASSWORD_RESET', async () => {
+test('a user without a recovery question goes straight to PASSWORD_RESET', async () => {
   const recoveryToken = client.sandbox.recoveryToken('mila.nophone')
   const reset = await client.post(`${RECOVERY}/token`, { recoveryToken })
   expect(outcome(reset)).toBe('200 PASSWORD_RESET')
@@ -184,7 +184,7 @@ test.each([
   },
 )
 
-/** What a trusted app learns about people who cannot be recovered. */
+/** What a trusted app learns about users who cannot be recovered. */
 test.each([
   ['nobody', 'password', { username: 'nobody' }, '403 E0000095'],
   ['nobody, by mail', 'password', { username: 'nobody', factorType: 'EMAIL' }, '403 E0000095'],
@@ -218,7 +218,7 @@ test('where only an administrator can unlock, a trusted app is told so, and noth
   const refused = await start('unlock', { username: 'lars.locked', factorType: 'SMS' })
   expect(refused.body.errorSummary).toBe('Your account is locked. Please contact your administrator.')
   expect(client.sandbox.outbox.messages).toEqual([])
-  client.sandbox.person('lars.locked').lockedOut = false
+  client.sandbox.user('lars.locked').lockedOut = false
   expect(outcome(await start('password', { username: 'lars.locked', factorType: 'SMS' }))).toBe(
     '200 RECOVERY_CHALLENGE',
   )

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals'
 import { AuthnError } from '../../../src/sandbox/authn/authn-error.ts'
 import type { Caller } from '../../../src/sandbox/authn/caller.ts'
 import { cancel, goBack } from '../../../src/sandbox/authn/navigation.ts'
+import type { Org } from '../../../src/sandbox/authn/org.ts'
 import type { Status } from '../../../src/sandbox/authn/statuses.ts'
 import {
   createTransactions,
@@ -9,7 +10,6 @@ import {
   newChallenge,
   type Transaction,
 } from '../../../src/sandbox/authn/transaction.ts'
-import type { World } from '../../../src/sandbox/authn/world.ts'
 
 const LIFETIME_MINUTES = 5
 const LIFETIME_MS = LIFETIME_MINUTES * 60_000
@@ -33,7 +33,7 @@ describe('a transaction', () => {
       status: 'UNAUTHENTICATED',
       expiresAtMs: now + LIFETIME_MS,
       caller: CALLER,
-      person: undefined,
+      user: undefined,
       app: undefined,
       relayState: undefined,
       warnBeforePasswordExpired: false,
@@ -153,9 +153,9 @@ describe('a challenge', () => {
 })
 
 test('cancel ends the transaction and gives its relay state back', () => {
-  const world = { transactions } as World
+  const org = { transactions } as Org
   const [plain, relayed] = [begin(), begin({ relayState: 'where I was' })]
-  expect(cancel(world, plain)).toStrictEqual({})
-  expect(cancel(world, relayed)).toEqual({ relayState: 'where I was' })
+  expect(cancel(org, plain)).toStrictEqual({})
+  expect(cancel(org, relayed)).toEqual({ relayState: 'where I was' })
   expect(transactions.all()).toEqual([])
 })

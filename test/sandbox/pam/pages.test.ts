@@ -179,8 +179,8 @@ test('10,000 groups come as 100 pages, the same ones each time', async () => {
   server.control.growGroups(10)
   expect(listOf(await groups('?contains=Generated'))[0]).toEqual(first)
   expect(server.control.counts()).toMatchObject({
-    personLists: { 'walter.warn@example.test': 1 },
-    personPages: { 'walter.warn@example.test': 100 },
+    userLists: { 'walter.warn@example.test': 1 },
+    userPages: { 'walter.warn@example.test': 100 },
     groupLists: 1,
   })
 })

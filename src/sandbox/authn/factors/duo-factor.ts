@@ -17,7 +17,7 @@ export const duo: FactorKind = {
   immediate: false,
   begin(step) {
     push.begin(step)
-    step.challenge.nonce = randomChallenge(step.world.random)
+    step.challenge.nonce = randomChallenge(step.org.random)
   },
   answers: () => false,
   check: push.check,
@@ -47,11 +47,11 @@ export function duoRequest(
   transactions: readonly Transaction[],
   tx: string,
 ): { login: string; response: string } | undefined {
-  for (const { person, factor, challenge, factorResult } of transactions) {
-    if (person === undefined || factor?.factorType !== 'web' || challenge === undefined) continue
+  for (const { user, factor, challenge, factorResult } of transactions) {
+    if (user === undefined || factor?.factorType !== 'web' || challenge === undefined) continue
     const step = { factor, challenge }
     if (factorResult === 'WAITING' && isSame(tx, part('TX', step)))
-      return { login: person.login, response: part('AUTH', step) }
+      return { login: user.login, response: part('AUTH', step) }
   }
   return undefined
 }
@@ -61,10 +61,10 @@ function begun(step: FactorStep) {
   return { kind: 'waiting', result: 'WAITING' } as const
 }
 
-function frame({ world, transaction, factor, challenge, origin }: Omit<FactorStep, 'body'>) {
+function frame({ org, transaction, factor, challenge, origin }: Omit<FactorStep, 'body'>) {
   const step = { factor, challenge }
   return {
-    host: world.config.duoHost ?? new URL(origin).host,
+    host: org.config.duoHost ?? new URL(origin).host,
     signature: `${part('TX', step)}:${part('APP', step)}`,
     factorResult: transaction.factorResult ?? 'WAITING',
     _links: {

@@ -1,8 +1,8 @@
 import type { FactorConfig, FactorType } from '../../sandbox-config.ts'
 import type { Link } from '../links.ts'
-import type { Factor, Person } from '../person.ts'
+import type { Org } from '../org.ts'
 import type { Challenge, FactorResult, Transaction } from '../transaction.ts'
-import type { World } from '../world.ts'
+import type { Factor, User } from '../user.ts'
 
 /** The fields that a factor operation may bring; each kind reads its own. */
 export type FactorBody = {
@@ -18,9 +18,9 @@ export type FactorBody = {
 }
 
 export type FactorStep = {
-  world: World
+  org: Org
   transaction: Transaction
-  person: Person
+  user: User
   factor: Factor
   challenge: Challenge
   body: FactorBody
@@ -43,7 +43,7 @@ export type FactorKind = {
   /** Security keys that config/sandbox.json enrols: the public key as JWK text. */
   publicKey?(config: FactorConfig, owner: Owner): string
   /** Reads an enrolment request; throws E0000001 naming the field that is missing. */
-  enrol(body: FactorBody, owner: Owner, world: World): Partial<FactorConfig>
+  enrol(body: FactorBody, owner: Owner, org: Org): Partial<FactorConfig>
   /** Enrolled in one call, without MFA_ENROLL_ACTIVATE. */
   immediate: boolean
   /** Begins the challenge or the activation: sends the code, starts the push. */

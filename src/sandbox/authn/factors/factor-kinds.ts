@@ -1,6 +1,6 @@
 import type { FactorConfig } from '../../sandbox-config.ts'
 import { idFor } from '../issued-tokens.ts'
-import type { Factor } from '../person.ts'
+import type { Factor } from '../user.ts'
 import { duo } from './duo-factor.ts'
 import type { FactorKinds, Owner } from './factor-kind.ts'
 import { IDENTITY_PROVIDER_ID, identityProvider } from './identity-provider-factors.ts'

@@ -34,8 +34,8 @@ export function identityProvider({
   }
 }
 
-function begin({ world, transaction, challenge }: FactorStep): void {
-  challenge.redirectKey = randomChallenge(world.random)
+function begin({ org, transaction, challenge }: FactorStep): void {
+  challenge.redirectKey = randomChallenge(org.random)
   challenge.pushAnswer = undefined
   transaction.factorResult = undefined
 }

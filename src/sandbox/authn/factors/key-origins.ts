@@ -8,11 +8,8 @@ const ANY_PORT = ':*'
  *
  * @returns SHA-256 of the site's relying party id (its host name); undefined: the org does not trust the origin
  */
-export function relyingPartyHash(
-  clientOrigin: string,
-  { world, origin }: Pick<FactorStep, 'world' | 'origin'>,
-) {
-  const trusted = [...world.config.keyOrigins, new URL(origin).origin]
+export function relyingPartyHash(clientOrigin: string, { org, origin }: Pick<FactorStep, 'org' | 'origin'>) {
+  const trusted = [...org.config.keyOrigins, new URL(origin).origin]
   return trusted.some((one) => isOrigin(clientOrigin, one))
     ? sha256(new URL(clientOrigin).hostname)
     : undefined

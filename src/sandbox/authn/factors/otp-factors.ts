@@ -1,5 +1,5 @@
 import { validationFailed } from '../authn-error.ts'
-import type { Factor } from '../person.ts'
+import type { Factor } from '../user.ts'
 import { type FactorKind, type FactorStep, type Outcome, WRONG_CODE } from './factor-kind.ts'
 import {
   checkCounterCode,
@@ -15,16 +15,16 @@ import {
 export const softwareToken: FactorKind = {
   idPrefix: (provider) => (provider === 'OKTA' ? 'ost' : 'uft'),
   profile: (_config, owner) => ({ credentialId: owner.login }),
-  enrol: (_body, _owner, world) => ({ secret: randomSecret(world.random) }),
+  enrol: (_body, _owner, org) => ({ secret: randomSecret(org.random) }),
   immediate: false,
-  begin({ world, challenge }) {
-    challenge.qrToken ??= world.tokens.long()
+  begin({ org, challenge }) {
+    challenge.qrToken ??= org.tokens.long()
   },
   answers: (body) => body.passCode !== undefined,
   check,
   poll: () => ({ kind: 'waiting' }),
-  activationObject({ person, factor, challenge, origin }) {
-    const qr = `${origin}/api/v1/users/${person.id}/factors/${factor.id}/qr/${challenge.qrToken}`
+  activationObject({ user, factor, challenge, origin }) {
+    const qr = `${origin}/api/v1/users/${user.id}/factors/${factor.id}/qr/${challenge.qrToken}`
     return {
       timeStep: 30,
       sharedSecret: secretOf(factor),
@@ -95,8 +95,8 @@ const OUTCOMES: Record<OtpResult, Outcome> = {
   'out-of-time': { kind: 'waiting', result: 'TIME_WINDOW_EXCEEDED' },
 }
 
-function check({ world, factor, body }: FactorStep): Outcome {
+function check({ org, factor, body }: FactorStep): Outcome {
   const usedSteps = factor.config.allowReplay ? new Set<number>() : factor.usedSteps
   const code = body.passCode ?? ''
-  return OUTCOMES[checkOtp({ secret: secretOf(factor), code, nowMs: world.now(), usedSteps })]
+  return OUTCOMES[checkOtp({ secret: secretOf(factor), code, nowMs: org.now(), usedSteps })]
 }

@@ -18,15 +18,15 @@ export const password: FactorKind = {
   poll: () => ({ kind: 'waiting' }),
 }
 
-function checkPassword({ person, body }: FactorStep): Outcome {
-  return body.password === person.password ? { kind: 'verified' } : { kind: 'wrong', cause: WRONG_PASSWORD }
+function checkPassword({ user, body }: FactorStep): Outcome {
+  return body.password === user.password ? { kind: 'verified' } : { kind: 'wrong', cause: WRONG_PASSWORD }
 }
 
-function setPassword({ world, person, body }: FactorStep): Outcome {
+function setPassword({ org, user, body }: FactorStep): Outcome {
   const chosen = String(body.profile?.password)
-  const policy = world.config.passwordPolicies[person.config.passwordPolicy]
-  const unmet = policy === undefined ? [] : unmetRequirements(policy, chosen, person)
+  const policy = org.config.passwordPolicies[user.config.passwordPolicy]
+  const unmet = policy === undefined ? [] : unmetRequirements(policy, chosen, user)
   if (unmet.length > 0) throw passwordTooWeak(unmet)
-  person.password = chosen
+  user.password = chosen
   return { kind: 'verified' }
 }

@@ -23,13 +23,11 @@ export const push: FactorKind = {
   }),
   enrol: () => ({}),
   immediate: false,
-  begin({ world, transaction, factor, challenge }) {
+  begin({ org, transaction, factor, challenge }) {
     challenge.polls = 0
     challenge.pushAnswer = undefined
-    if (transaction.status === 'MFA_ENROLL_ACTIVATE') challenge.qrToken ??= world.tokens.long()
-    challenge.correctAnswer = factor.config.numberChallenge
-      ? 10 + ((world.random(1)[0] ?? 0) % 90)
-      : undefined
+    if (transaction.status === 'MFA_ENROLL_ACTIVATE') challenge.qrToken ??= org.tokens.long()
+    challenge.correctAnswer = factor.config.numberChallenge ? 10 + ((org.random(1)[0] ?? 0) % 90) : undefined
     transaction.factorResult = 'WAITING'
   },
   /** A call never brings an answer: the phone does. */
@@ -40,8 +38,8 @@ export const push: FactorKind = {
     challenge.correctAnswer === undefined || transaction.factorResult !== 'WAITING'
       ? undefined
       : { challenge: { correctAnswer: challenge.correctAnswer } },
-  activationObject({ world, transaction, person, factor, challenge, origin }) {
-    const ofUser = `${origin}/api/v1/users/${person.id}/factors/${factor.id}`
+  activationObject({ org, transaction, user, factor, challenge, origin }) {
+    const ofUser = `${origin}/api/v1/users/${user.id}/factors/${factor.id}`
     const post = { hints: { allow: ['POST'] } }
     const send = ['email', 'sms'].map((name) => ({
       name,
@@ -54,7 +52,7 @@ export const push: FactorKind = {
         _links: { activate: { href: `${ofUser}/lifecycle/activate`, ...post }, send },
       }
     return {
-      expiresAt: new Date(world.now() + 5 * 60_000).toISOString(),
+      expiresAt: new Date(org.now() + 5 * 60_000).toISOString(),
       factorResult: 'WAITING',
       _links: { qrcode: { href: `${ofUser}/qr/${challenge.qrToken}`, type: 'image/png' }, send },
     }
@@ -63,7 +61,7 @@ export const push: FactorKind = {
 }
 
 function poll(step: FactorStep): Outcome {
-  const { transaction, challenge, factor, world } = step
+  const { transaction, challenge, factor, org } = step
   // After an answer that was no approval, the next call sends a new push.
   if (transaction.factorResult !== 'WAITING') {
     push.begin(step)
@@ -73,7 +71,7 @@ function poll(step: FactorStep): Outcome {
   const answer = challenge.pushAnswer ?? answerByItself(step)
   if (answer === 'approve') return { kind: 'verified' }
   if (answer !== undefined) return { kind: 'waiting', result: RESULTS[answer] }
-  const timeout = factor.config.timeoutAfterPolls ?? world.config.limits.pushPolls
+  const timeout = factor.config.timeoutAfterPolls ?? org.config.limits.pushPolls
   return { kind: 'waiting', result: challenge.polls >= timeout ? 'TIMEOUT' : 'WAITING' }
 }
 

@@ -5,10 +5,10 @@ import { type FactorKind, WRONG_ANSWER } from './factor-kind.ts'
 export const question: FactorKind = {
   idPrefix: () => 'ufs',
   profile: (config, _owner) => ({ question: config.question }),
-  enrol(body, _owner, world) {
+  enrol(body, _owner, org) {
     const { question: name, answer } = body.profile ?? {}
     const causes = [
-      ...(typeof name === 'string' && Object.hasOwn(world.config.questions, name)
+      ...(typeof name === 'string' && Object.hasOwn(org.config.questions, name)
         ? []
         : ['profile.question: Invalid question']),
       ...(typeof answer === 'string' && answer.trim().length >= 4

@@ -1,6 +1,6 @@
 import { callMadeRecently, invalidPhoneNumber, smsSentRecently, validationFailed } from '../authn-error.ts'
 import { randomCode } from '../issued-tokens.ts'
-import type { World } from '../world.ts'
+import type { Org } from '../org.ts'
 import { type FactorBody, type FactorKind, type FactorStep, WRONG_CODE } from './factor-kind.ts'
 
 type Channel = 'sms' | 'call' | 'email'
@@ -15,10 +15,10 @@ export function sentCode(channel: Channel, idPrefix: string): FactorKind {
       channel === 'email'
         ? { email: maskedMail(config.email ?? owner.login) }
         : { phoneNumber: maskedPhone(config.phoneNumber ?? '') },
-    enrol: (body, owner, world) =>
+    enrol: (body, owner, org) =>
       channel === 'email'
         ? { email: typeof body.profile?.email === 'string' ? body.profile.email : owner.login }
-        : { phoneNumber: phoneNumberOf(body, world) },
+        : { phoneNumber: phoneNumberOf(body, org) },
     immediate: false,
     begin: (step) => sendCode(step, channel),
     // the sign-in widget sends an empty one to ask for a code; later it is a wrong one
@@ -36,14 +36,10 @@ export function sentCode(channel: Channel, idPrefix: string): FactorKind {
 }
 
 /** One message in 30 seconds and transaction, for text messages and calls. */
-export function refuseTooSoon(
-  world: World,
-  channel: Channel,
-  challenge: { sentAtMs: number | undefined },
-): void {
+export function refuseTooSoon(org: Org, channel: Channel, challenge: { sentAtMs: number | undefined }): void {
   const soon =
     challenge.sentAtMs !== undefined &&
-    world.now() - challenge.sentAtMs < world.config.limits.resendSeconds * 1000
+    org.now() - challenge.sentAtMs < org.config.limits.resendSeconds * 1000
   if (soon && channel !== 'email') throw TOO_SOON[channel]()
 }
 
@@ -59,24 +55,24 @@ export function maskedMail(address: string): string {
 }
 
 /** Throws E0000001 for text that is no phone number, and E0000098 for a number that no carrier knows. */
-export function phoneNumberOf(body: FactorBody, world: World): string {
+export function phoneNumberOf(body: FactorBody, org: Org): string {
   const { phoneNumber, validatePhone } = body.profile ?? {}
   const digits = typeof phoneNumber === 'string' ? phoneNumber.replace(/[\s().-]/g, '') : ''
   if (!/^\+\d{7,15}$/.test(digits))
     throw validationFailed('profile.phoneNumber', ['profile.phoneNumber: Invalid Phone Number.'])
-  if (validatePhone !== false && world.config.invalidPhoneNumbers.includes(digits)) throw invalidPhoneNumber()
+  if (validatePhone !== false && org.config.invalidPhoneNumbers.includes(digits)) throw invalidPhoneNumber()
   return digits
 }
 
-function sendCode({ world, transaction, person, factor, challenge }: FactorStep, channel: Channel): void {
-  refuseTooSoon(world, channel, challenge)
-  const code = randomCode(world.random)
+function sendCode({ org, transaction, user, factor, challenge }: FactorStep, channel: Channel): void {
+  refuseTooSoon(org, channel, challenge)
+  const code = randomCode(org.random)
   challenge.code = code
-  challenge.sentAtMs = world.now()
-  const to = channel === 'email' ? (factor.config.email ?? person.login) : factor.config.phoneNumber
-  world.outbox.send({
+  challenge.sentAtMs = org.now()
+  const to = channel === 'email' ? (factor.config.email ?? user.login) : factor.config.phoneNumber
+  org.outbox.send({
     kind: MESSAGE_KIND[channel],
-    login: person.login,
+    login: user.login,
     to: to ?? '',
     purpose: transaction.status === 'MFA_ENROLL_ACTIVATE' ? 'factor-activation' : 'factor-code',
     text: `Your verification code is ${code}.`,

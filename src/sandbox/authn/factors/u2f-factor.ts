@@ -18,8 +18,8 @@ export const u2f: FactorKind = {
   publicKey: (_config, owner) => createVirtualAuthenticator({ seed: owner.login }).publicKey,
   enrol: () => ({}),
   immediate: false,
-  begin({ world, challenge }) {
-    challenge.nonce = randomChallenge(world.random)
+  begin({ org, challenge }) {
+    challenge.nonce = randomChallenge(org.random)
   },
   answers: (body) => body.clientData !== undefined,
   check: (step) =>

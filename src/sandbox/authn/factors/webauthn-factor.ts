@@ -19,8 +19,8 @@ export const webauthn: FactorKind = {
   publicKey: (config, owner) => createVirtualAuthenticator({ seed: keySeed(config, owner) }).publicKey,
   enrol: () => ({}),
   immediate: false,
-  begin({ world, transaction, challenge }) {
-    challenge.nonce = randomChallenge(world.random)
+  begin({ org, transaction, challenge }) {
+    challenge.nonce = randomChallenge(org.random)
     transaction.factorResult = transaction.status === 'MFA_ENROLL_ACTIVATE' ? undefined : 'CHALLENGE'
   },
   answers: (body) => body.clientData !== undefined,
@@ -30,11 +30,11 @@ export const webauthn: FactorKind = {
   challengeObject: ({ challenge }) => ({
     challenge: { challenge: challenge.nonce, userVerification: 'preferred', extensions: {} },
   }),
-  activationObject: ({ person, challenge, origin }) => ({
+  activationObject: ({ user, challenge, origin }) => ({
     attestation: 'direct',
     authenticatorSelection: { userVerification: 'preferred', requireResidentKey: false },
     challenge: challenge.nonce,
-    excludeCredentials: person.factors
+    excludeCredentials: user.factors
       .filter((factor) => factor.factorType === 'webauthn' && factor.publicKey !== undefined)
       .map((factor) => ({ type: 'public-key', id: factor.profile?.credentialId })),
     pubKeyCredParams: [
@@ -44,9 +44,9 @@ export const webauthn: FactorKind = {
     rp: { name: 'Gatehouse sandbox' },
     u2fParams: { appid: origin },
     user: {
-      displayName: `${person.config.firstName} ${person.config.lastName}`,
-      name: person.login,
-      id: person.id,
+      displayName: `${user.config.firstName} ${user.config.lastName}`,
+      name: user.login,
+      id: user.id,
     },
   }),
 }

@@ -1,4 +1,4 @@
-import type { FactorConfig, FactorType, PersonConfig } from '../sandbox-config.ts'
+import type { FactorConfig, FactorType, UserConfig } from '../sandbox-config.ts'
 import { idFor } from './issued-tokens.ts'
 
 /** One enrolled (or half enrolled) factor with what is needed to check it. */
@@ -21,10 +21,10 @@ export type Factor = {
 /** What the org remembers of a device that brought this deviceToken. */
 export type DeviceMemory = { mfaAtMs: number | undefined; rememberedUntilMs: number | undefined }
 
-export type Person = {
+export type User = {
   id: string
   login: string
-  config: PersonConfig
+  config: UserConfig
   password: string | undefined
   passwordChanged: string
   passwordExpired: boolean
@@ -42,9 +42,9 @@ export type Person = {
 }
 
 /** `factors/` fills in what a factor of this type shows of itself. */
-export type NewFactor = (config: FactorConfig, person: { login: string; id: string }, seed: string) => Factor
+export type NewFactor = (config: FactorConfig, user: { login: string; id: string }, seed: string) => Factor
 
-export function createPerson(config: PersonConfig, newFactor: NewFactor): Person {
+export function createUser(config: UserConfig, newFactor: NewFactor): User {
   const id = idFor('00u', `person ${config.login}`)
   const factors = config.factors.map((factor, at) =>
     newFactor(factor, { login: config.login, id }, `${config.login} ${factor.type} ${factor.provider} ${at}`),
@@ -70,37 +70,37 @@ export function createPerson(config: PersonConfig, newFactor: NewFactor): Person
   }
 }
 
-export type People = {
-  all(): Person[]
+export type Users = {
+  all(): User[]
   /** By the full sign-in name or an unambiguous short one, in any letter case. */
-  named(username: string): Person | undefined
-  withId(id: string): Person | undefined
+  named(username: string): User | undefined
+  withId(id: string): User | undefined
   reset(): void
 }
 
-export function createPeople(configs: readonly PersonConfig[], newFactor: NewFactor): People {
-  let people = configs.map((config) => createPerson(config, newFactor))
-  let index = indexOf(people)
+export function createUsers(configs: readonly UserConfig[], newFactor: NewFactor): Users {
+  let users = configs.map((config) => createUser(config, newFactor))
+  let index = indexOf(users)
   return {
-    all: () => people,
+    all: () => users,
     named: (username) => index.get(username.trim().toLowerCase()),
-    withId: (id) => people.find((person) => person.id === id),
+    withId: (id) => users.find((user) => user.id === id),
     reset() {
-      people = configs.map((config) => createPerson(config, newFactor))
-      index = indexOf(people)
+      users = configs.map((config) => createUser(config, newFactor))
+      index = indexOf(users)
     },
   }
 }
 
-function indexOf(people: readonly Person[]): Map<string, Person> {
-  const index = new Map<string, Person>()
+function indexOf(users: readonly User[]): Map<string, User> {
+  const index = new Map<string, User>()
   const ambiguous = new Set<string>()
-  for (const person of people) {
-    const short = person.login.replace(/@.*/, '').toLowerCase()
+  for (const user of users) {
+    const short = user.login.replace(/@.*/, '').toLowerCase()
     if (index.has(short)) ambiguous.add(short)
-    index.set(short, person)
+    index.set(short, user)
   }
   for (const short of ambiguous) index.delete(short)
-  for (const person of people) index.set(person.login.toLowerCase(), person)
+  for (const user of users) index.set(user.login.toLowerCase(), user)
   return index
 }

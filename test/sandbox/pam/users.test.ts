@@ -11,7 +11,7 @@ const groupsOf = (user: string, query = '') =>
   server.send('GET', `${TEAM}/users/${encodeURIComponent(user)}/groups${query}`, { token })
 
 test.each(['nobody@example.test', 'Amelia.Stone@example.test', 'amelia.stone', 'a/b'])(
-  'there is no such person: %s',
+  'there is no such user: %s',
   async (user) => {
     const answer = await groupsOf(user)
     expect(answer.status).toBe(404)
@@ -37,7 +37,7 @@ test.each(PEOPLE)('the groups of %s carry the roles %j', async (user, roles) => 
   expect([...new Set(listOf(answer).flatMap((group) => group.roles))].sort()).toEqual(roles)
 })
 
-test("two of one person's roles come from two groups", async () => {
+test("two of one user's roles come from two groups", async () => {
   const admin = listOf(await groupsOf('tomas.berg@example.test')).filter(
     (group) => group.roles[0] !== 'end_user',
   )
@@ -91,7 +91,7 @@ test('an older deployment adds its two federation fields', async () => {
   ])
 })
 
-test('a person is moved to other groups, and removed', async () => {
+test('a user is moved to other groups, and removed', async () => {
   server.control.setUserGroups('walter.warn@example.test', ['Security'])
   expect(namesOf(await groupsOf('walter.warn@example.test'))).toEqual(['Security'])
   server.control.setUserGroups('walter.warn@example.test', null)

@@ -2,13 +2,13 @@ import type { Outbox } from '../outbox.ts'
 import type { SandboxConfig } from '../sandbox-config.ts'
 import type { Caller } from './caller.ts'
 import type { IssuedTokens, RandomBytes } from './issued-tokens.ts'
-import type { People, Person } from './person.ts'
 import type { RateLimit } from './rate-limit.ts'
 import type { TokenBook } from './token-book.ts'
 import type { Transactions } from './transaction.ts'
+import type { User, Users } from './user.ts'
 
 export type Recovery = {
-  person: Person
+  user: User
   recoveryType: 'PASSWORD' | 'UNLOCK'
   relayState: string | undefined
 }
@@ -27,21 +27,21 @@ export type Settings = {
 }
 
 /** Everything that the org remembers. */
-export type World = {
+export type Org = {
   config: SandboxConfig
   now: () => number
   random: RandomBytes
   settings: Settings
   apiTokens: Set<string>
   tokens: IssuedTokens
-  people: People
+  users: Users
   transactions: Transactions
   recoveries: TokenBook<Recovery>
-  activations: TokenBook<Person>
+  activations: TokenBook<User>
   /** Session tokens not yet exchanged. */
-  sessionTokens: TokenBook<Person>
+  sessionTokens: TokenBook<User>
   /** Sessions at the org itself, by the value of its `sid` cookie. */
-  sessions: TokenBook<Person>
+  sessions: TokenBook<User>
   pushLinks: TokenBook<string>
   outbox: Outbox
   rateLimit: RateLimit
@@ -50,7 +50,7 @@ export type World = {
 }
 
 /** Keeps the last 10,000. */
-export function recordSignIn(world: World, caller: Caller, login: string, outcome: string): void {
-  world.signIns.push({ at: world.now(), login, outcome, ...caller })
-  if (world.signIns.length > 10_000) world.signIns.shift()
+export function recordSignIn(org: Org, caller: Caller, login: string, outcome: string): void {
+  org.signIns.push({ at: org.now(), login, outcome, ...caller })
+  if (org.signIns.length > 10_000) org.signIns.shift()
 }
