@@ -21,7 +21,7 @@ export interface AuthnTunables {
     readonly minTtlMinutes: number
     readonly maxTtlMinutes: number
     readonly defaultTtlMinutes: number
-    readonly remnantMinutes: number
+    readonly redirectOnlyMinutes: number
     readonly stepLockMs: number
     readonly stepWaitMs: number
     readonly sharedAnswerMs: number
@@ -42,7 +42,7 @@ export interface AuthnTunables {
   }
   readonly limits: AttemptLimits & {
     readonly stepUpPerAddress: LimitFigures
-    readonly callsPerPerson: LimitFigures
+    readonly callsPerUser: LimitFigures
   }
 }
 

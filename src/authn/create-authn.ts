@@ -90,7 +90,7 @@ export function createAuthn(options: AuthnOptions): Authn {
   })
   const callLimit = createCallLimit({
     ...common,
-    limit: limits.callsPerPerson,
+    limit: limits.callsPerUser,
     isKnownDevice: throttling.isKnownDevice,
   })
   const offeredResources = createOfferedResources({
@@ -127,7 +127,7 @@ export function createAuthn(options: AuthnOptions): Authn {
     sanitizer,
     lifetime,
     maxOfferedSteps: transaction.maxOfferedSteps,
-    redirectsMs: transaction.remnantMinutes * MINUTE_MS,
+    redirectsMs: transaction.redirectOnlyMinutes * MINUTE_MS,
     pollEveryMs: transaction.pollEveryMs,
   })
   const steps = createSteps({

@@ -143,7 +143,7 @@ function within(
     attempt: undefined,
     ...request,
     plan(before) {
-      if (before.origin !== 'remnant') return plan(before)
+      if (before.origin !== 'redirect-only') return plan(before)
       metrics.refusals.inc({ reason: 'unknown_handle' })
       throw unknownHandle() // only its redirects can be used
     },

@@ -27,7 +27,7 @@ const share = z.number().min(0).max(1)
 const limit = z.strictObject({ attempts: count, perSeconds: z.int().min(1).max(2_592_000) })
 const windows = z.strictObject({ burst: limit, sustained: limit })
 const inARow = z.strictObject({ inARow: limit })
-const ofPerson = { perPerson: windows, perKnownDevice: windows, perKnownPerson: windows }
+const perUserAndDevice = { perUser: windows, perKnownDevice: windows, perKnownUser: windows }
 
 const UPSTREAM = z.strictObject({
   connectTimeoutMs: ms,
@@ -64,7 +64,7 @@ const SHAPE = z.strictObject({
     minTtlMinutes: minutes,
     maxTtlMinutes: minutes,
     defaultTtlMinutes: minutes,
-    remnantMinutes: minutes,
+    redirectOnlyMinutes: minutes,
     stepLockMs: ms,
     stepWaitMs: ms,
     sharedAnswerMs: ms,
@@ -124,25 +124,25 @@ const SHAPE = z.strictObject({
   }),
   limits: z.strictObject({
     stepUpPerAddress: limit,
-    callsPerPerson: limit,
+    callsPerUser: limit,
     password: z.strictObject({
       perAddress: windows,
-      perPerson: windows.extend(inARow.shape),
+      perUser: windows.extend(inARow.shape),
       perDevice: windows,
       perKnownDevice: windows.extend(inARow.shape),
-      perKnownPerson: windows.extend(inARow.shape),
+      perKnownUser: windows.extend(inARow.shape),
     }),
     code: z.strictObject({
       perAddress: windows,
-      perPerson: windows.extend(inARow.shape),
+      perUser: windows.extend(inARow.shape),
       perTransaction: z.strictObject({ burst: limit }),
       perKnownDevice: windows.extend(inARow.shape),
-      perKnownPerson: windows.extend(inARow.shape),
+      perKnownUser: windows.extend(inARow.shape),
     }),
     token: z.strictObject({ perAddress: windows }),
-    message: z.strictObject({ perAddress: windows, ...ofPerson }),
-    push: z.strictObject(ofPerson),
-    recovery: z.strictObject({ perAddress: windows, ...ofPerson }),
+    message: z.strictObject({ perAddress: windows, ...perUserAndDevice }),
+    push: z.strictObject(perUserAndDevice),
+    recovery: z.strictObject({ perAddress: windows, ...perUserAndDevice }),
   }),
 })
 
@@ -193,10 +193,10 @@ function contradictionsIn(figures: z.infer<typeof SHAPE>): string[] {
     'transaction.stepLockMs must be more than upstream.authn.totalTimeoutMs, or the lock ends before the call does',
   )
   for (const name of ['password', 'code'] as const) {
-    const { perPerson, perKnownPerson } = limits[name]
+    const { perUser, perKnownUser } = limits[name]
     check(
-      perPerson.inARow.attempts + perKnownPerson.inARow.attempts <= MAX_FAILURES_IN_A_ROW,
-      `limits.${name}.perPerson.inARow.attempts and limits.${name}.perKnownPerson.inARow.attempts are more than ${MAX_FAILURES_IN_A_ROW} together`,
+      perUser.inARow.attempts + perKnownUser.inARow.attempts <= MAX_FAILURES_IN_A_ROW,
+      `limits.${name}.perUser.inARow.attempts and limits.${name}.perKnownUser.inARow.attempts are more than ${MAX_FAILURES_IN_A_ROW} together`,
     )
   }
   return problems.map((problem) => `${TUNABLES_FILE}: ${problem}`)

@@ -53,9 +53,9 @@ test.each([
   ['pam.lists.staleMs', 1, 'pam.lists.staleMs is less than pam.lists.freshMs'],
   ['pam.lists.onErrorMs', 1, 'pam.lists.onErrorMs is less than pam.lists.staleMs'],
   ['pam.token.refusedPauseMaxMs', 1, 'pam.token.refusedPauseMaxMs is less than'],
-  ['limits.password.perPerson.inARow.attempts', 61, 'are more than 100 together'],
-  ['limits.code.perKnownPerson.inARow.attempts', 41, 'are more than 100 together'],
-  ['limits.password.perPerson.inARow', undefined, 'limits.password.perPerson.inARow must be there'],
+  ['limits.password.perUser.inARow.attempts', 61, 'are more than 100 together'],
+  ['limits.code.perKnownUser.inARow.attempts', 41, 'are more than 100 together'],
+  ['limits.password.perUser.inARow', undefined, 'limits.password.perUser.inARow must be there'],
 ])('%s = %j is refused, by its path', (path, value, problem) => {
   expect(problemsIn(changed(path, value))).toEqual([expect.stringContaining(problem)])
 })
@@ -91,16 +91,16 @@ test.each([
   ['pam.lists.meOnErrorMs', 60000, -1, 'is less than pam.lists.freshMs'],
   ['pam.token.refusedPauseMaxMs', 60000, -1, 'is less than pam.token.refusedPauseMinMs'],
   [
-    'limits.password.perPerson.inARow.attempts',
+    'limits.password.perUser.inARow.attempts',
     60,
     +1,
-    'and limits.password.perKnownPerson.inARow.attempts are more than 100 together',
+    'and limits.password.perKnownUser.inARow.attempts are more than 100 together',
   ],
   [
-    'limits.code.perPerson.inARow.attempts',
+    'limits.code.perUser.inARow.attempts',
     60,
     +1,
-    'and limits.code.perKnownPerson.inARow.attempts are more than 100 together',
+    'and limits.code.perKnownUser.inARow.attempts are more than 100 together',
   ],
 ])('%s may be %i; %i more contradicts another figure', (path, last, step, why) => {
   expect(problemsIn(changed(path, last))).toEqual([])

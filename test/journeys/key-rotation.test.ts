@@ -189,7 +189,7 @@ test('what --new-key prints goes into the file as it is, and behind or before an
 test('a browser that is known stays known, so that nobody can lock its person out while keys change', async () => {
   const [older, newer] = [newKey(), newKey()]
   const { path, env } = await fileFor('keys', 'SECRET_KEYS', older)
-  const limits = onlyLimits({ password: { perPerson: atMost(2, 600) } })
+  const limits = onlyLimits({ password: { perUser: atMost(2, 600) } })
   harness = await startHarness({ env, tunables: (tunables) => watchful(limits(tunables)) })
   const [known, absent] = [await harness.visit(), await harness.visit()]
   for (const browser of [known, absent]) await signIn(browser, AMELIA)

@@ -8,7 +8,7 @@ import { errorOf } from '../support/transaction-view.ts'
 /** A push is polled with the call that sent it. Once the org was asked for something else, that call may push anew. */
 let harness: StubHarness
 beforeEach(async () => {
-  harness = await startStubHarness({ tunables: onlyLimits({ push: { perPerson: atMost(2) } }) })
+  harness = await startStubHarness({ tunables: onlyLimits({ push: { perUser: atMost(2) } }) })
 })
 afterEach(() => harness.stop())
 

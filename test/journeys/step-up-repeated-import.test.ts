@@ -13,7 +13,7 @@ let harness: Harness
 beforeAll(async () => {
   harness = await startHarness({
     env: { STEP_UP: 'on' },
-    tunables: onlyLimits({ push: { perPerson: atMost(2) } }),
+    tunables: onlyLimits({ push: { perUser: atMost(2) } }),
   })
 })
 afterAll(() => harness.stop())

@@ -98,7 +98,7 @@ const wrongOnesUpstream = (login: string) =>
 
 /** What the shipped figures let through in so much time: a window begins with its first attempt. */
 function mayPass(elapsedMs: number): number {
-  const { burst, sustained } = defaultTunables().limits.password.perPerson
+  const { burst, sustained } = defaultTunables().limits.password.perUser
   const within = [burst, sustained].map(
     ({ attempts, perSeconds }) => attempts * (1 + Math.floor(elapsedMs / (perSeconds * 1000))),
   )
@@ -125,7 +125,7 @@ test('thousands of wrong passwords from a thousand addresses: the limit and not 
   const most = mayPass(performance.now() - started)
 
   const passed = wrongOnesUpstream(AMELIA)
-  expect(passed).toBeGreaterThanOrEqual(defaultTunables().limits.password.perPerson.burst.attempts)
+  expect(passed).toBeGreaterThanOrEqual(defaultTunables().limits.password.perUser.burst.attempts)
   expect(passed).toBeLessThanOrEqual(most)
   expect(statuses).toEqual({ '401': passed, '429': GUESSES - passed })
   expect(ownSignIns.length).toBeGreaterThan(4)

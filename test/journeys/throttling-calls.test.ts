@@ -20,7 +20,7 @@ beforeAll(async () => {
     tunables: (tunables) => ({
       ...tunables,
       recovery: { ...tunables.recovery, recoveryAnswerMs: 1 },
-      limits: { ...tunables.limits, callsPerPerson: { attempts: MOST, perSeconds: 60 } },
+      limits: { ...tunables.limits, callsPerUser: { attempts: MOST, perSeconds: 60 } },
     }),
   })
 })

@@ -58,7 +58,7 @@ describe('wrong codes', () => {
   })
 
   test('are limited by the person over two sign-ins, by code and by answer, but for browsers that are known', async () => {
-    await limitedTo({ code: { perPerson: atMost(3), perKnownDevice: atMost(2) } })
+    await limitedTo({ code: { perUser: atMost(3), perKnownDevice: atMost(2) } })
     const known = await signedIn(TOMAS)
     const pages = [await askedFor(TOMAS), await askedFor('tomas.berg')]
     const answers: unknown[] = []
@@ -72,7 +72,7 @@ describe('wrong codes', () => {
   })
 
   test('a wrong answer is one too, and a right one or a failure of the org is none', async () => {
-    await limitedTo({ code: { perPerson: atMost(2) } })
+    await limitedTo({ code: { perUser: atMost(2) } })
     for (let n = 0; n < 3; n++) {
       const page = await askedFor(QUENTIN)
       harness.sandbox.faults.authn.set({ kind: 'html', path: '/api/v1/authn/factors', times: 1 })
@@ -86,7 +86,7 @@ describe('wrong codes', () => {
   })
 
   test('that the org refuses with 200 are wrong ones too', async () => {
-    await limitedTo({ code: { perPerson: atMost(2) } })
+    await limitedTo({ code: { perUser: atMost(2) } })
     const page = await askedFor(TOMAS)
     const body = {
       status: 'MFA_CHALLENGE',
@@ -112,7 +112,7 @@ describe('wrong codes', () => {
   })
 
   test('of a recovery are limited alike for who exists and who does not', async () => {
-    await limitedTo({ code: { perPerson: atMost(3) } })
+    await limitedTo({ code: { perUser: atMost(3) } })
     const conversations: unknown[] = []
     for (const username of [AMELIA, UNKNOWN]) {
       const answers: PageAnswer[] = []
@@ -132,7 +132,7 @@ describe('wrong codes', () => {
 
 describe('wrong passwords of a password factor', () => {
   test('count with wrong passwords at the start of a sign-in, and nothing is sent upstream beyond the limit', async () => {
-    await limitedTo({ password: { perPerson: atMost(3) } })
+    await limitedTo({ password: { perUser: atMost(3) } })
     const pages = [await askedFor(PABLO), await askedFor(PABLO)]
     const wrong = { password: 'Not-The-Password-1' }
     const signIn = { username: PABLO, ...wrong }
@@ -150,8 +150,8 @@ describe('wrong passwords of a password factor', () => {
 describe('codes that are sent', () => {
   test('an empty code or none asks for one and is no guess; so many are sent to a person', async () => {
     await limitedTo({
-      code: { perPerson: atMost(1), perTransaction: { burst: { attempts: 1, perSeconds: 60 } } },
-      message: { perPerson: atMost(3), perKnownDevice: atMost(1) },
+      code: { perUser: atMost(1), perTransaction: { burst: { attempts: 1, perSeconds: 60 } } },
+      message: { perUser: atMost(3), perKnownDevice: atMost(1) },
     })
     const first = await askedFor(SANA)
     expect((await first.verify('sms', { passCode: '' })).json.status).toBe('MFA_CHALLENGE')
@@ -174,7 +174,7 @@ describe('codes that are sent', () => {
   })
 
   test('one that the org did not send, because it had just sent one, is given back', async () => {
-    await limitedTo({ message: { perPerson: atMost(2) } })
+    await limitedTo({ message: { perUser: atMost(2) } })
     const page = await askedFor(SANA)
     await page.verify('sms')
     for (let n = 0; n < 3; n++)
@@ -188,7 +188,7 @@ describe('codes that are sent', () => {
 
 describe('pushes', () => {
   test('are limited by the person over sign-ins; polls are none, and a stranger leaves the known browser its own', async () => {
-    await limitedTo({ push: { perPerson: atMost(2), perKnownDevice: atMost(2) } })
+    await limitedTo({ push: { perUser: atMost(2), perKnownDevice: atMost(2) } })
     const page = await askedFor(PENNY)
     await page.verify('push')
     for (let n = 0; n < 2; n++) expect((await page.follow('_links.next')).json.factorResult).toBe('WAITING')
@@ -206,7 +206,7 @@ describe('pushes', () => {
   })
 
   test('a new one after a rejection, a resent one and one after going back are pushes like the first', async () => {
-    await limitedTo({ push: { perPerson: atMost(4) } })
+    await limitedTo({ push: { perUser: atMost(4) } })
     const page = await askedFor(PENNY)
     const verify = hrefAt(page.held, `${factorAt(page.held, 'push')}._links.verify`)
     expect((await page.send(verify)).json.factorResult).toBe('WAITING')
@@ -224,7 +224,7 @@ describe('pushes', () => {
   })
 
   test('one whose answer is refused because another user’s session is open has gone out all the same', async () => {
-    await limitedTo({ push: { perPerson: atMost(1) } })
+    await limitedTo({ push: { perUser: atMost(1) } })
     const page = await openPage(harness)
     const recoveryToken = harness.sandbox.recoveryToken(PRIYA)
     await page.begin('/api/v1/authn/recovery/token', { recoveryToken })
@@ -239,7 +239,7 @@ describe('pushes', () => {
   test.each(['passCode', 'answer', 'password'])(
     'one with a made-up %s is a push all the same',
     async (name) => {
-      await limitedTo({ push: { perPerson: atMost(2) } })
+      await limitedTo({ push: { perUser: atMost(2) } })
       const page = await askedFor(PENNY)
       const verify = hrefAt(page.held, `${factorAt(page.held, 'push')}._links.verify`)
       const answers: unknown[] = []
@@ -256,7 +256,7 @@ describe('messages that bring a code', () => {
   test.each(['answer', 'password'])(
     'are limited also when they are asked for with a made-up %s',
     async (name) => {
-      await limitedTo({ message: { perPerson: atMost(2) } })
+      await limitedTo({ message: { perUser: atMost(2) } })
       const page = await askedFor(SANA)
       const verify = hrefAt(page.held, `${factorAt(page.held, 'sms')}._links.verify`)
       const answers: unknown[] = []
@@ -274,7 +274,7 @@ describe('recoveries', () => {
   test.each(['EMAIL', 'SMS'])(
     'by %s are limited by the person, alike for who exists and who does not',
     async (way) => {
-      await limitedTo({ recovery: { perPerson: atMost(2) } })
+      await limitedTo({ recovery: { perUser: atMost(2) } })
       const conversations: unknown[] = []
       for (const username of [AMELIA, UNKNOWN]) {
         const answers: PageAnswer[] = []
@@ -304,7 +304,7 @@ describe('recoveries', () => {
   })
 
   test('the person can begin one in a known browser when strangers have used up theirs', async () => {
-    await limitedTo({ recovery: { perPerson: atMost(1), perAddress: atMost(1), perKnownDevice: atMost(1) } })
+    await limitedTo({ recovery: { perUser: atMost(1), perAddress: atMost(1), perKnownDevice: atMost(1) } })
     const known = await harness.visit()
     await known.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
     const statuses = async (browser: Browser) => [
@@ -316,7 +316,7 @@ describe('recoveries', () => {
   })
 
   test('one that met trouble at the org is given back', async () => {
-    await limitedTo({ recovery: { perPerson: atMost(1) } })
+    await limitedTo({ recovery: { perUser: atMost(1) } })
     const body = { errorCode: 'E0000009', errorSummary: 'x', errorLink: 'x', errorId: 'x', errorCauses: [] }
     harness.sandbox.faults.authn.set({ kind: 'status', status: 500, body, times: 2 })
     const browser = await harness.visit()

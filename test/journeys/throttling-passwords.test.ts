@@ -71,7 +71,7 @@ const repeated = <Item>(item: Item, times: number): Item[] => Array.from({ lengt
 
 describe('wrong passwords', () => {
   test('are limited by the person, over all browsers and addresses; nothing more is sent upstream', async () => {
-    await limitedTo({ password: { perPerson: atMost(3, 600) } })
+    await limitedTo({ password: { perUser: atMost(3, 600) } })
     expect(refusals(await inTurn(3, () => wrong(AMELIA)))).toEqual(repeated(REFUSED, 3))
     harness.forget()
     const refused = await wrong(AMELIA)
@@ -90,7 +90,7 @@ describe('wrong passwords', () => {
   })
 
   test('one answer for known, unknown and locked people, headers and all', async () => {
-    await limitedTo({ password: { perPerson: atMost(2) } })
+    await limitedTo({ password: { perUser: atMost(2) } })
     const conversations: string[] = []
     for (const login of [AMELIA, UNKNOWN, 'lena.locked@example.test', 'liv.lockable@example.test']) {
       const answers = await inTurn(4, () => wrong(login))
@@ -110,7 +110,7 @@ describe('wrong passwords', () => {
   }
 
   test('LOCKED_OUT counts like a refusal', async () => {
-    await limitedTo({ password: { perPerson: atMost(2) } })
+    await limitedTo({ password: { perUser: atMost(2) } })
     const answers = await inTurn(3, () => wrong(LOCKED))
     expect(answers.map(({ json }) => json.status ?? json.errorCode)).toEqual([
       'LOCKED_OUT',
@@ -120,7 +120,7 @@ describe('wrong passwords', () => {
   })
 
   test('one person however the name is typed', async () => {
-    await limitedTo({ password: { perPerson: atMost(4) } }, { env: { LOGIN_DOMAINS: 'example.test' } })
+    await limitedTo({ password: { perUser: atMost(4) } }, { env: { LOGIN_DOMAINS: 'example.test' } })
     const spellings = [
       'amelia.stone',
       '  Amelia.STONE@example.test ',
@@ -132,7 +132,7 @@ describe('wrong passwords', () => {
   })
 
   test('are limited by the browser before they use up what the person has', async () => {
-    await limitedTo({ password: { perPerson: atMost(4), perDevice: atMost(2) } })
+    await limitedTo({ password: { perUser: atMost(4), perDevice: atMost(2) } })
     const browser = await harness.visit()
     expect(refusals(await inTurn(4, () => wrong(AMELIA, browser)))).toEqual([
       ...repeated(REFUSED, 2),
@@ -157,7 +157,7 @@ describe('wrong passwords', () => {
 
   test('a longer window holds when the shorter one has ended', async () => {
     const sustained = { attempts: 3, perSeconds: 3600 }
-    await limitedTo({ password: { perPerson: { ...atMost(2, 1), sustained } } })
+    await limitedTo({ password: { perUser: { ...atMost(2, 1), sustained } } })
     expect(refusals(await inTurn(2, () => wrong(AMELIA)))).toEqual(repeated(REFUSED, 2))
     await until(async () => (await wrong(AMELIA)).status === 401)
     const refused = await wrong(AMELIA)
@@ -167,7 +167,7 @@ describe('wrong passwords', () => {
   })
 
   test('sixty at once on two replicas: exactly as many reach the upstream as may', async () => {
-    await limitedTo({ password: { perPerson: atMost(7) } })
+    await limitedTo({ password: { perUser: atMost(7) } })
     const replica = await harness.replica()
     const answers = await Promise.all(
       Array.from({ length: 60 }, (_, n) =>
@@ -180,7 +180,7 @@ describe('wrong passwords', () => {
   })
 
   test('one that is sent many times at once over replicas is one attempt, and uses up no other', async () => {
-    await limitedTo({ password: { perPerson: atMost(2), perAddress: atMost(2), perDevice: atMost(2) } })
+    await limitedTo({ password: { perUser: atMost(2), perAddress: atMost(2), perDevice: atMost(2) } })
     const replicas = [harness.gatehouse, await harness.replica(), await harness.replica()]
     const browser = await harness.visit()
     const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
@@ -212,7 +212,7 @@ describe('wrong passwords', () => {
   })
 
   test('of a step-up count as well, and name nobody', async () => {
-    await limitedTo({ password: { perPerson: atMost(2) } }, { env: { STEP_UP: 'on' } })
+    await limitedTo({ password: { perUser: atMost(2) } }, { env: { STEP_UP: 'on' } })
     const browser = openBrowser(harness.gatehouse.url, FROM_PROXY)
     const { stateToken } = harness.sandbox.startStepUp('payroll', undefined, 'https://portal.example/')
     const arrived = await navigate(
@@ -235,7 +235,7 @@ describe('wrong passwords', () => {
   })
 
   test('credentials that the org does not look at make nobody known', async () => {
-    await limitedTo({ password: { perPerson: atMost(2), perKnownDevice: atMost(5) } })
+    await limitedTo({ password: { perUser: atMost(2), perKnownDevice: atMost(5) } })
     const browser = await harness.visit()
     const asked = await right(browser, TOMAS)
     const stateToken = handleOf(asked)
@@ -283,7 +283,7 @@ describe('an operator who ends a person’s limits', () => {
 
   test('lets somebody in whom strangers had locked out, in a new browser; and nobody else', async () => {
     await limitedTo(
-      { password: { perPerson: atMost(2) }, recovery: { perPerson: atMost(1) } },
+      { password: { perUser: atMost(2) }, recovery: { perUser: atMost(1) } },
       { env: { OPS_TOKEN, LOGIN_DOMAINS: 'example.test' } },
     )
     const userId = await userIdOf(await knownBrowser())
@@ -305,7 +305,7 @@ describe('an operator who ends a person’s limits', () => {
   })
 
   test('and their codes, by the user id alone', async () => {
-    await limitedTo({ code: { perPerson: atMost(2) } }, { env: { OPS_TOKEN } })
+    await limitedTo({ code: { perUser: atMost(2) } }, { env: { OPS_TOKEN } })
     const browser = openBrowser(harness.gatehouse.url, FROM_PROXY)
     const begun = async () => {
       const asked = await right(browser, TOMAS)
@@ -341,7 +341,7 @@ describe('an attempt that was not refused is given back', () => {
     ['no JSON', { kind: 'html' }, 502],
     ['a cut connection', { kind: 'cut' }, 502],
   ])('%s', async (_what, fault, status) => {
-    await limitedTo({ password: { perPerson: atMost(2), perAddress: atMost(2), perDevice: atMost(2) } })
+    await limitedTo({ password: { perUser: atMost(2), perAddress: atMost(2), perDevice: atMost(2) } })
     const browser = await harness.visit()
     // three of each kind: fewer than make the breaker open
     harness.sandbox.faults.authn.set({ ...fault, times: 3 } as never)
@@ -352,7 +352,7 @@ describe('an attempt that was not refused is given back', () => {
   })
 
   test('a refusal by the limit of the org', async () => {
-    await limitedTo({ password: { perPerson: atMost(2) } })
+    await limitedTo({ password: { perUser: atMost(2) } })
     harness.sandbox.faults.authn.set({ kind: 'rate-limited', retrySeconds: 1 })
     const browser = await harness.visit()
     const answers = await inTurn(3, () => browser.post('/api/v1/authn', CREDENTIALS))
@@ -361,7 +361,7 @@ describe('an attempt that was not refused is given back', () => {
   })
 
   test('a time-out', async () => {
-    const only = onlyLimits({ password: { perPerson: atMost(2) } })
+    const only = onlyLimits({ password: { perUser: atMost(2) } })
     harness = await startHarness({
       tunables: (shipped) => {
         const { upstream, ...rest } = only(shipped)
@@ -376,7 +376,7 @@ describe('an attempt that was not refused is given back', () => {
   })
 
   test('a password that was right, with a factor still to come', async () => {
-    await limitedTo({ password: { perPerson: atMost(2) } })
+    await limitedTo({ password: { perUser: atMost(2) } })
     const answers = await inTurn(5, async () => right(openBrowser(harness.gatehouse.url, FROM_PROXY), TOMAS))
     expect(answers.map(({ json }) => json.status)).toEqual(repeated('MFA_REQUIRED', 5))
     expect(refusals(await inTurn(3, () => wrong(TOMAS)))).toEqual([REFUSED, REFUSED, LIMITED])
@@ -425,9 +425,9 @@ describe('a wrong old password', () => {
       { headers: { 'x-forwarded-for': address } },
     )
 
-  const only = { perPerson: atMost(1000), perDevice: atMost(1000), perAddress: atMost(1000) }
+  const only = { perUser: atMost(1000), perDevice: atMost(1000), perAddress: atMost(1000) }
   test.each([
-    ['person', { ...only, perPerson: atMost(2) }],
+    ['person', { ...only, perUser: atMost(2) }],
     ['device', { ...only, perDevice: atMost(2) }],
     ['address', { ...only, perAddress: atMost(2) }],
   ])('counts by the %s; at the limit nothing is sent, not even the right one', async (scope, password) => {
@@ -447,7 +447,7 @@ describe('a wrong old password', () => {
   })
 
   test('counts with the wrong passwords of the same user, over all replicas', async () => {
-    await limitedTo({ password: { perPerson: atMost(3) } })
+    await limitedTo({ password: { perUser: atMost(3) } })
     const page = await expired()
     expect(errorOf(await change(page))).toEqual(REFUSED_UPDATE)
     expect(errorOf(await wrong(OLGA))).toEqual(REFUSED)
@@ -461,7 +461,7 @@ describe('a wrong old password', () => {
   })
 
   test('a new password that breaks the policy counts nothing, nor does one that is taken', async () => {
-    await limitedTo({ password: { perPerson: atMost(1) } })
+    await limitedTo({ password: { perUser: atMost(1) } })
     const page = await expired()
     for (const newPassword of ['!', 'Abc1!', 'Expired-Password-2', PASSWORD])
       expect(errorOf(await change(page, { oldPassword: PASSWORD, newPassword }))).toEqual(REFUSED_UPDATE)
@@ -470,7 +470,7 @@ describe('a wrong old password', () => {
   })
 
   test('in a browser that the user is known in counts by its own limit', async () => {
-    await limitedTo({ password: { perPerson: atMost(1), perKnownDevice: atMost(3) } })
+    await limitedTo({ password: { perUser: atMost(1), perKnownDevice: atMost(3) } })
     const page = await expired()
     await change(page, { oldPassword: PASSWORD })
     harness.sandbox.reset()
@@ -480,7 +480,7 @@ describe('a wrong old password', () => {
   })
 
   test('counts nothing when the upstream fails', async () => {
-    await limitedTo({ password: { perPerson: atMost(1) } })
+    await limitedTo({ password: { perUser: atMost(1) } })
     const page = await expired()
     harness.sandbox.faults.authn.set({ kind: 'html', times: 1 })
     expect((await change(page)).status).toBeGreaterThanOrEqual(500)
@@ -492,7 +492,7 @@ describe('a wrong old password', () => {
 
 describe('a browser in which the person has fully signed in', () => {
   test('gets in while strangers have used up everything', async () => {
-    await limitedTo({ password: { perPerson: atMost(2), perAddress: atMost(3), perKnownDevice: atMost(2) } })
+    await limitedTo({ password: { perUser: atMost(2), perAddress: atMost(3), perKnownDevice: atMost(2) } })
     const known = await knownBrowser()
     const guesses = await inTurn(4, () => wrong(AMELIA, undefined, '203.0.113.5'))
     expect(refusals(guesses)).toEqual([REFUSED, REFUSED, LIMITED, LIMITED])
@@ -503,7 +503,7 @@ describe('a browser in which the person has fully signed in', () => {
   })
 
   test('has a limit of its own, and uses nothing of what strangers have', async () => {
-    await limitedTo({ password: { perPerson: atMost(2), perAddress: atMost(2), perKnownDevice: atMost(3) } })
+    await limitedTo({ password: { perUser: atMost(2), perAddress: atMost(2), perKnownDevice: atMost(3) } })
     const known = await knownBrowser()
     const there = '203.0.113.5'
     expect(refusals(await inTurn(4, () => wrong(AMELIA, known, there)))).toEqual([
@@ -517,7 +517,7 @@ describe('a browser in which the person has fully signed in', () => {
   })
 
   test('is known to that person only, under every name, and a half sign-in makes none known', async () => {
-    await limitedTo({ password: { perPerson: atMost(1) } })
+    await limitedTo({ password: { perUser: atMost(1) } })
     const browser = await knownBrowser('amelia.stone')
     expect((await right(browser, TOMAS)).json.status).toBe('MFA_REQUIRED')
     for (const login of [AMELIA, TOMAS]) await wrong(login)
@@ -527,7 +527,7 @@ describe('a browser in which the person has fully signed in', () => {
   })
 
   test('stays known for so many days after the last sign-in, and no longer', async () => {
-    await limitedTo({ password: { perPerson: atMost(1) } })
+    await limitedTo({ password: { perUser: atMost(1) } })
     await knownBrowser()
     const client = harness.redis.client()
     const keys = await client.keys('gatehouse:known:{*')
@@ -546,7 +546,7 @@ describe('failures in a row', () => {
   const inARow = (attempts: number) => ({ inARow: { attempts, perSeconds: 2_592_000 } })
 
   test('end with a full sign-in, in whatever browser', async () => {
-    await limitedTo({ password: { perPerson: { ...atMost(1000), ...inARow(3) } } })
+    await limitedTo({ password: { perUser: { ...atMost(1000), ...inARow(3) } } })
     const known = await knownBrowser()
     for (let round = 0; round < 3; round++) {
       expect(refusals(await inTurn(4, () => wrong(AMELIA)))).toEqual([...repeated(REFUSED, 3), LIMITED])
@@ -555,7 +555,7 @@ describe('failures in a row', () => {
   })
 
   test('of known browsers count over all of them', async () => {
-    await limitedTo({ password: { perKnownPerson: { ...atMost(1000), ...inARow(3) } } })
+    await limitedTo({ password: { perKnownUser: { ...atMost(1000), ...inARow(3) } } })
     const first = await knownBrowser()
     const second = await knownBrowser()
     expect(refusals(await inTurn(2, () => wrong(AMELIA, first)))).toEqual(repeated(REFUSED, 2))
@@ -566,7 +566,7 @@ describe('failures in a row', () => {
 })
 
 test('any number of known browsers of one person have a limit together', async () => {
-  const together = { perKnownPerson: atMost(5, 600) }
+  const together = { perKnownUser: atMost(5, 600) }
   await limitedTo({ password: together, recovery: together })
   const browsers = await inTurn(8, () => knownBrowser())
   const recover = (browser: Browser) =>
@@ -583,7 +583,7 @@ test('any number of known browsers of one person have a limit together', async (
 
 describe('what is left behind', () => {
   test('keys hold no name and no address, and all of them end', async () => {
-    await limitedTo({ password: { perPerson: atMost(2) } })
+    await limitedTo({ password: { perUser: atMost(2) } })
     await wrong(AMELIA, undefined, '203.0.113.5')
     const client = harness.redis.client()
     const keys = await client.keys('gatehouse:limit:{*')
@@ -600,7 +600,7 @@ describe('what is left behind', () => {
   })
 
   test('a limit that refused is counted by its name and audited, without a name or a code', async () => {
-    await limitedTo({ password: { perPerson: atMost(1) } })
+    await limitedTo({ password: { perUser: atMost(1) } })
     const guesses = await inTurn(3, () => wrong(AMELIA, undefined, '203.0.113.5'))
     expect(refusals(guesses)).toEqual([REFUSED, LIMITED, LIMITED])
     expect(await harness.gatehouse.metrics()).toContain(
@@ -621,7 +621,7 @@ describe('what is left behind', () => {
   })
 
   test('with Redis away it is 503, nothing is sent upstream, and no attempt is burnt', async () => {
-    const limited = onlyLimits({ password: { perPerson: atMost(2) } })
+    const limited = onlyLimits({ password: { perUser: atMost(2) } })
     harness = await startHarness({
       redis: { persist: true },
       tunables: (shipped) => ({
@@ -644,7 +644,7 @@ describe('what is left behind', () => {
 })
 
 test('a sign-in that goes on is not stopped by what was counted for others', async () => {
-  await limitedTo({ password: { perPerson: atMost(1) } })
+  await limitedTo({ password: { perUser: atMost(1) } })
   const browser = await harness.visit()
   const asked = await right(browser, TOMAS)
   expect(refusals(await inTurn(2, () => wrong(TOMAS)))).toEqual([REFUSED, LIMITED])

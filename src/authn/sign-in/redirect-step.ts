@@ -38,7 +38,7 @@ async function isOver(
   client: Client,
   sessions: Pick<Sessions, 'get'>,
 ): Promise<boolean> {
-  if (origin !== 'remnant') return false
+  if (origin !== 'redirect-only') return false
   const id = sessionId ?? client.sessionId
   const session = id === undefined ? undefined : await sessions.get(id, client.device.id)
   return sessionId === undefined ? session !== undefined && session.userId !== userId : session === undefined
@@ -47,5 +47,7 @@ async function isOver(
 /** Without the redirects of the path that was used. A redirect-only transaction without redirects is over. */
 function without(transaction: Transaction, path: string): Transaction | undefined {
   const offered = transaction.offered.filter((step) => step.href === undefined || step.path !== path)
-  return transaction.origin === 'remnant' && offered.length === 0 ? undefined : { ...transaction, offered }
+  return transaction.origin === 'redirect-only' && offered.length === 0
+    ? undefined
+    : { ...transaction, offered }
 }

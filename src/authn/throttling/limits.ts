@@ -23,11 +23,11 @@ type Scope = keyof typeof SCOPE_LABELS
 /** With the kind before it, the label of `gatehouse_limit_hits_total`. */
 const SCOPE_LABELS = {
   perAddress: 'address',
-  perPerson: 'person',
+  perUser: 'person',
   perDevice: 'device',
   perTransaction: 'transaction',
   perKnownDevice: 'known_device',
-  perKnownPerson: 'known_person',
+  perKnownUser: 'known_person',
 } as const
 
 /** They apply at once, short and long, so that slow attempts get no further than fast ones. */
@@ -108,8 +108,8 @@ export function windowsOverDevices(deps: LimitsDeps, user: UserNames): readonly 
   return [byUserId(user.userId), ...byLogins].flatMap(({ shared, candidates }) => {
     const ids = [...new Set(['', ...candidates.map((name) => idIn(names, shared, name))])]
     const windows = ATTEMPT_KINDS.flatMap((kind) => [
-      ...windowsIn(limits[kind], kind, 'perPerson', '', ids),
-      ...ids.flatMap((id) => windowsIn(limits[kind], kind, 'perKnownPerson', id)),
+      ...windowsIn(limits[kind], kind, 'perUser', '', ids),
+      ...ids.flatMap((id) => windowsIn(limits[kind], kind, 'perKnownUser', id)),
     ])
     return names.signAll(JSON.stringify(shared)).map((place) => ({ place: limitPlace(place), windows }))
   })
@@ -168,13 +168,13 @@ function ofUser(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWind
   const perTransaction =
     handle === undefined ? [] : windowsOf('perTransaction', hmac(names, 'transaction', handle))
   const windows = [
-    ...windowsOf('perPerson', '', inARow),
+    ...windowsOf('perUser', '', inARow),
     ...windowsOf('perDevice', hmac(names, 'device', client.device.id, ...user.shared)),
     ...perTransaction,
   ]
   const windowsIfKnown = [
     ...windowsOf('perKnownDevice', device),
-    ...windowsOf('perKnownPerson', idIn(names, user.shared, user.distinct)),
+    ...windowsOf('perKnownUser', idIn(names, user.shared, user.distinct)),
     ...perTransaction,
   ]
   const [ifThere, ...formerKnownDeviceKeys] = known
@@ -191,9 +191,9 @@ function endedUnder(names: Signer, user: NamedUser, client: Client) {
   const { place, device, known } = deviceKeys(names, user, client)
   const id = idIn(names, user.shared, user.distinct)
   const windows = (['password', 'code'] as const).flatMap((kind) => [
-    windowName(kind, 'perPerson', id, 'inARow'),
+    windowName(kind, 'perUser', id, 'inARow'),
     windowName(kind, 'perKnownDevice', device, 'inARow'),
-    windowName(kind, 'perKnownPerson', id, 'inARow'),
+    windowName(kind, 'perKnownUser', id, 'inARow'),
   ])
   return { place, windows, knownDeviceKey: known[0] }
 }

@@ -124,7 +124,7 @@ async function offeredTo(
   if (offeredBy === undefined) return { userId: undefined, login: undefined }
   for (const name of offeredBy) {
     const transaction = await transactions.read(name)
-    if (transaction === undefined || transaction.origin === 'remnant') continue
+    if (transaction === undefined || transaction.origin === 'redirect-only') continue
     return { userId: transaction.userId, login: transaction.login }
   }
   return undefined

@@ -97,7 +97,7 @@ export function createTransactionStore(options: TransactionStoreOptions): Transa
 const StoredTransaction: z.ZodType<Transaction> = z
   .object({
     version: z.literal(1),
-    origin: z.enum(['begun', 'imported', 'remnant']),
+    origin: z.enum(['begun', 'imported', 'redirect-only']),
     stateToken: z.string(),
     retiredTokens: z.array(z.string()),
     status: z.string(),

@@ -9,11 +9,8 @@ import { acceptedProof, type Proof } from './proof.ts'
  */
 export interface Transaction {
   readonly version: 1
-  /**
-   * `begun` here; `imported` with a state token from outside; `remnant`: a redirect-only transaction, kept for the redirects of
-   * a finished one.
-   */
-  readonly origin: 'begun' | 'imported' | 'remnant'
+  /** `begun` here; `imported` with a state token from outside; `redirect-only`: kept for the redirects of a finished one. */
+  readonly origin: 'begun' | 'imported' | 'redirect-only'
   /** The upstream's state token; it never leaves the broker. */
   readonly stateToken: string
   /** State tokens that the upstream has replaced, newest first: they must not come out either. */
@@ -217,7 +214,7 @@ export function redirectsOnly(
 ): Transaction | undefined {
   const offered = lastOffered.filter(({ href }) => href !== undefined)
   if (after.status !== 'SUCCESS' || offered.length === 0) return undefined
-  return { ...after, origin: 'remnant', offered, factorTypes: {}, expiresAtMs, sessionId }
+  return { ...after, origin: 'redirect-only', offered, factorTypes: {}, expiresAtMs, sessionId }
 }
 
 export function mayTake(transaction: Transaction, method: string, path: string): boolean {

@@ -161,7 +161,7 @@ describe('an offer', () => {
 
   test('is gone when the transaction has ended, or is kept only for its redirect', async () => {
     await keep(QUESTIONS)
-    isOpen(HANDLE, { ...BEGUN, origin: 'remnant' })
+    isOpen(HANDLE, { ...BEGUN, origin: 'redirect-only' })
     expect(await found()).toBeUndefined()
     isClosed(HANDLE)
     expect(await found()).toBeUndefined()

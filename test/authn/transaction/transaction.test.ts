@@ -384,7 +384,7 @@ describe('what is kept after SUCCESS', () => {
   test('the redirects of the last answer alone, with the session that they were issued for', () => {
     expect(redirectsOnly(finished(), [STEP_LINK, REDIRECT], END)).toEqual({
       ...finished(),
-      origin: 'remnant',
+      origin: 'redirect-only',
       offered: [REDIRECT],
       factorTypes: {},
       ...END,
