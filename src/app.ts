@@ -55,7 +55,7 @@ export function createApp(options: AppOptions): Express {
   const { log, metrics } = options
   const crossSite = createCrossSiteRules({
     origins: [publicOrigin, ...allowedOrigins],
-    bearsSessionCookie: options.cookie.isIn,
+    bearsSessionCookie: options.cookie.isPresent,
     logThrottle,
     log,
     metrics,

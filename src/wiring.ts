@@ -11,9 +11,9 @@ import { createLogger, type Logger } from './observability/logger.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { createOps } from './ops.ts'
 import { createPam, type PamOptions } from './pam/create-pam.ts'
-import { pamAbsentRoutes } from './pam/routes.ts'
+import { createPamNotConfiguredRoutes } from './pam/routes.ts'
 import { createEndAllSessions } from './session/end-all-sessions.ts'
-import { createEndedUsers } from './session/ended-users.ts'
+import { createRevocationTimes } from './session/revocation-times.ts'
 import { createSessionCookie } from './session/session-cookie.ts'
 import { createSessions, withSession } from './session/sessions.ts'
 import { createUserKeys } from './session/user-indexes.ts'
@@ -72,21 +72,21 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   const sessions = createSessions({
     ...deps,
     cookie: sessionCookie,
-    deviceIdIn: deviceCookie.idIn,
+    readDeviceId: deviceCookie.idIn,
     idleMs: config.session.idleMinutes * MINUTE_MS,
     absoluteMs: config.session.absoluteHours * HOUR_MS,
     extendEveryMs: tunables.session.moveEverySeconds * 1000,
     maxPerUser: tunables.session.maxPerPerson,
   })
   const names = createSigner(masterKeys, 'user-key-names')
-  const endedUsers = createEndedUsers({ store, names, now })
+  const revocationTimes = createRevocationTimes({ store, names, now })
   const openTransactions = createUserKeys({ store, names, prefix: 'gatehouse:txn:user:', now })
   const knownDevices = createUserKeys({ store, names, prefix: 'gatehouse:known:user:', now })
   const endAllSessions = createEndAllSessions({
     sessions,
     openTransactions,
     knownDevices,
-    endedUsers,
+    revocationTimes,
     refetchAccess: async (login) => pam?.refetch(login),
   })
   const authn = createAuthn({
@@ -103,7 +103,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     sessionCookie,
     openTransactions,
     knownDevices,
-    endedUsers,
+    revocationTimes,
     endAllSessions,
   })
   const pam = createPamIfConfigured(config, {
@@ -142,7 +142,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       ensureDevice: deviceCookie.ensure,
       authn: authn.routes,
       navigation: authn.navigation,
-      pamRoutes: pam === undefined ? pamAbsentRoutes() : withSession(sessions, pam.routes),
+      pamRoutes: pam === undefined ? createPamNotConfiguredRoutes() : withSession(sessions, pam.routes),
       log,
       metrics,
     }),

@@ -13,7 +13,7 @@ import { createMetrics } from '../src/observability/metrics.ts'
 import { OPERATIONS, openApiDocument } from '../src/openapi.ts'
 import { EXAMPLES } from '../src/openapi-examples.ts'
 import { createOps } from '../src/ops.ts'
-import { createPamRoutes, type PamRoutesOptions, pamAbsentRoutes } from '../src/pam/routes.ts'
+import { createPamNotConfiguredRoutes, createPamRoutes, type PamRoutesOptions } from '../src/pam/routes.ts'
 import { PAM_RULES } from '../src/pam/upstream/pam-errors.ts'
 import { listenFor } from './http/serve.ts'
 import { collectLog } from './observability/collect-log.ts'
@@ -39,7 +39,7 @@ describe('the document', () => {
       pamRoutes,
     } as AppOptions)
     expect(Object.values(OPERATIONS).map(nameOf).sort()).toEqual(routes.map(nameOf).sort())
-    expect(pamAbsentRoutes().map(nameOf)).toEqual(pamRoutes.map(nameOf))
+    expect(createPamNotConfiguredRoutes().map(nameOf)).toEqual(pamRoutes.map(nameOf))
   })
 
   test('describes every parameter of a path', () => {
@@ -91,8 +91,8 @@ test('the operations listener serves it', async () => {
       health: createHealth([]),
       metrics: createMetrics({ processMetrics: false }),
       sessions: {
-        listOf: async () => [],
-        timesOf: () => ({ createdAt: '', lastSeenAt: '', expiresAt: '', idleExpiresAt: '' }),
+        list: async () => [],
+        formatTimes: () => ({ createdAt: '', lastSeenAt: '', expiresAt: '', idleExpiresAt: '' }),
       },
       endAllSessions: async () => 0,
       limits: { end: async () => {}, hashLogin: () => '' },

@@ -34,7 +34,7 @@ export function createManySessions(redis: Redis): ManySessions {
       for (let n = ids.length; n < count; n++) {
         const session = sessions.prepare(grantOf(n))
         await session.write()
-        await session.takeDevice()
+        await session.bindDevice()
         ids.push(session.id)
         if (n % BATCH === 0) await store.flush()
       }
@@ -44,7 +44,7 @@ export function createManySessions(redis: Redis): ManySessions {
     async asks() {
       const step = Math.max(1, Math.floor(ids.length / ASKING))
       const cookies = ids.flatMap((id, n) =>
-        n % step === 0 ? [`${deviceCookieOf(n)}; ${cookie.opening(id).split(';')[0]}`] : [],
+        n % step === 0 ? [`${deviceCookieOf(n)}; ${cookie.setCookie(id).split(';')[0]}`] : [],
       )
       return askingFor(
         'S',
@@ -70,7 +70,7 @@ function openSessions(store: Store, cookie: ReturnType<typeof createSessionCooki
     store,
     masterKeys,
     cookie,
-    deviceIdIn: () => undefined,
+    readDeviceId: () => undefined,
     idleMs: IDLE_MS,
     absoluteMs: 12 * 60 * MINUTE_MS,
     extendEveryMs: MINUTE_MS,

@@ -2,7 +2,7 @@ import type { MasterKeys } from '../crypto/keys.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { EndAllSessions } from '../session/end-all-sessions.ts'
-import type { EndedUsers } from '../session/ended-users.ts'
+import type { RevocationTimes } from '../session/revocation-times.ts'
 import type { SessionCookie } from '../session/session-cookie.ts'
 import type { Sessions } from '../session/sessions.ts'
 import type { UserKeys } from '../session/user-indexes.ts'
@@ -70,7 +70,7 @@ export interface AuthnOptions {
   /** What ends with all sessions of a user. */
   readonly openTransactions: UserKeys
   readonly knownDevices: UserKeys
-  readonly endedUsers: Pick<EndedUsers, 'endedSince'>
+  readonly revocationTimes: Pick<RevocationTimes, 'revokedSince'>
   readonly endAllSessions: EndAllSessions
   readonly log: Logger
   readonly metrics: Metrics

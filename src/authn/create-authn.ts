@@ -1,6 +1,6 @@
 import { createSeal, createSigner } from '../crypto/keys.ts'
 import type { UserLimits } from '../session/admin-routes.ts'
-import { createLoginNames } from '../session/session.ts'
+import { createLoginNames } from '../session/login-names.ts'
 import { createLimiter } from '../store/counting.ts'
 import { StepAudit } from './audit.ts'
 import type { AuthnOptions } from './authn-options.ts'
@@ -59,7 +59,7 @@ export function createAuthn(options: AuthnOptions): Authn {
 
   const clientOf = createClientOf({
     deviceCookie: options.deviceCookie,
-    sessionIdIn: options.sessionCookie.idIn,
+    sessionIdIn: options.sessionCookie.readId,
   })
   const upstream = createAuthnUpstream({
     ...common,
@@ -75,7 +75,7 @@ export function createAuthn(options: AuthnOptions): Authn {
     ...common,
     seal: seal('shared-answer'),
     transactions,
-    isStored: sessions.holds,
+    isStored: sessions.exists,
     lockTtlMs: transaction.stepLockMs,
     sharedMs: transaction.sharedAnswerMs,
     waitMs: transaction.stepWaitMs,
@@ -178,7 +178,7 @@ export function createAuthn(options: AuthnOptions): Authn {
         maxPictureBytes: transaction.maxPictureBytes,
       }),
       clientOf,
-      sessionCookie: options.sessionCookie.opening,
+      sessionCookie: options.sessionCookie.setCookie,
     },
     navigation: {
       stepUp,

@@ -6,7 +6,7 @@ import { contextOf } from '../http/request-context.ts'
 import type { Route } from '../http/routes.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
-import { auditedOf, type Session } from '../session/session.ts'
+import { auditFields, type Session } from '../session/session.ts'
 import type { Groups, Lookup, Shown } from './groups.ts'
 import { DEFAULT_LIMIT, PAM_OPERATIONS } from './pam-operations.ts'
 import { createLookupPresenter } from './present-lookup.ts'
@@ -39,7 +39,7 @@ export function createPamRoutes({ groups, requireSession, log }: PamRoutesOption
       res.setHeader('Cache-Control', 'private, no-cache')
       const session = await requireSession(req)
       const audit = (outcome: { status: number; ageMs?: number; errorCode?: string }) =>
-        log.audit('group_lookup', { ...auditedOf(req, session), operation, ...outcome })
+        log.audit('group_lookup', { ...auditFields(req, session), operation, ...outcome })
       try {
         const shown = await limitPerUser(session, () => find(session, req))
         audit({ status: 200, ageMs: Math.round(shown.ageMs) })
@@ -87,7 +87,7 @@ function createLimitPerUser() {
 }
 
 /** If PAM is not configured (DESIGN §3). */
-export function pamAbsentRoutes(): Route[] {
+export function createPamNotConfiguredRoutes(): Route[] {
   return Object.values(PAM_OPERATIONS).map((operation) => ({
     ...operation,
     handle() {

@@ -13,7 +13,7 @@ import { isUserId } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
 export interface AdminRoutesOptions {
-  readonly sessions: Pick<Sessions, 'listOf' | 'timesOf'>
+  readonly sessions: Pick<Sessions, 'list' | 'formatTimes'>
   readonly endAllSessions: EndAllSessions
   readonly limits: UserLimits
   readonly log: Logger
@@ -72,9 +72,9 @@ export function createAdminRoutes(options: AdminRoutesOptions): Route[] {
 }
 
 const listSessions: AdminOperation = async ({ sessions }, userId) => {
-  const listed = (await sessions.listOf(userId)).map(({ session }) => {
+  const listed = (await sessions.list(userId)).map(({ session }) => {
     const { publicId: id, amr, userAgent } = session
-    return { id, ...sessions.timesOf(session), amr, userAgent }
+    return { id, ...sessions.formatTimes(session), amr, userAgent }
   })
   return { body: { sessions: listed }, count: listed.length }
 }

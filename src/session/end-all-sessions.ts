@@ -1,7 +1,7 @@
 import type { RevocationReason } from '../observability/audit-events.ts'
-import type { EndedUsers } from './ended-users.ts'
+import type { RevocationTimes } from './revocation-times.ts'
 import type { Sessions } from './sessions.ts'
-import type { Staying, UserKeys } from './user-indexes.ts'
+import type { SessionsToKeep, UserKeys } from './user-indexes.ts'
 
 /**
  * Ends all sessions of a user, and all that could restore one: open transactions always; known devices only when no
@@ -10,38 +10,33 @@ import type { Staying, UserKeys } from './user-indexes.ts'
 export type EndAllSessions = (
   userId: string,
   reason: RevocationReason,
-  staying?: StayingSession,
+  keep?: SessionsToKeep,
 ) => Promise<number>
 
-export interface StayingSession extends Staying {
-  /** The store keys of the transaction that ends the sessions. */
-  readonly transactionKeys?: readonly string[]
-}
-
 export interface EndAllSessionsOptions {
-  readonly sessions: Pick<Sessions, 'listOf' | 'endAllOf'>
+  readonly sessions: Pick<Sessions, 'list' | 'endAll'>
   readonly openTransactions: Pick<UserKeys, 'deleteAll'>
   readonly knownDevices: Pick<UserKeys, 'deleteAll'>
-  readonly endedUsers: Pick<EndedUsers, 'note'>
+  readonly revocationTimes: Pick<RevocationTimes, 'record'>
   /** Has what a user may access fetched again; never throws. */
   readonly refetchAccess: (login: string) => Promise<void>
 }
 
 export function createEndAllSessions(options: EndAllSessionsOptions): EndAllSessions {
-  const { sessions, openTransactions, knownDevices, endedUsers, refetchAccess } = options
+  const { sessions, openTransactions, knownDevices, revocationTimes, refetchAccess } = options
 
-  return async (userId, reason, staying = {}) => {
+  return async (userId, reason, keep = {}) => {
     /*
      * Transactions first: a step that is under way then finds its transaction gone when it commits, and takes its session
      * back. A step that has committed before has written its session before, so it is found below.
      */
-    const [noted] = await Promise.allSettled([endedUsers.note(userId)]) // for the transactions that have not named their user yet
-    await openTransactions.deleteAll(userId, staying.transactionKeys)
-    const logins = new Set((await sessions.listOf(userId)).map(({ session }) => session.login))
-    const count = await sessions.endAllOf(userId, reason, staying)
+    const [recorded] = await Promise.allSettled([revocationTimes.record(userId)]) // for the transactions that have not named their user yet
+    await openTransactions.deleteAll(userId, keep.transactionKeys)
+    const logins = new Set((await sessions.list(userId)).map(({ session }) => session.login))
+    const count = await sessions.endAll(userId, reason, keep)
     await Promise.all([...logins].map(refetchAccess))
-    if (staying.id === undefined) await knownDevices.deleteAll(userId) // last: they only decide which limits hold
-    if (noted.status === 'rejected') throw noted.reason // a full store refuses the note, but deletes
+    if (keep.id === undefined) await knownDevices.deleteAll(userId) // last: they only decide which limits hold
+    if (recorded.status === 'rejected') throw recorded.reason // a full store refuses the note, but deletes
     return count
   }
 }

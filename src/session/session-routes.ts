@@ -5,7 +5,7 @@ import { sendJson } from '../http/response.ts'
 import type { Route } from '../http/routes.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { EndAllSessions } from './end-all-sessions.ts'
-import { auditedOf, type IdentifiedSession, type Session } from './session.ts'
+import { auditFields, type IdentifiedSession, type Session } from './session.ts'
 import type { SessionCookie } from './session-cookie.ts'
 import { OWN_SESSIONS_OPERATIONS, SESSION_OPERATIONS } from './session-operations.ts'
 import type { Sessions } from './sessions.ts'
@@ -46,13 +46,13 @@ export function createSessionRoutes(options: SessionRoutesOptions): Route[] {
 export function createOwnSessionsRoutes(options: SessionRoutesOptions): Route[] {
   const { sessions, endAllSessions, log } = options
   const auditRevoked = (req: Request, session: Session, count: number) =>
-    log.audit('sessions_revoked', { ...auditedOf(req, session), reason: 'by_person', count })
+    log.audit('sessions_revoked', { ...auditFields(req, session), reason: 'by_person', count })
 
   return routesOf(OWN_SESSIONS_OPERATIONS, {
     async listSessions(req, res) {
       const own = findOrRefuse(sessions, req).session
-      const list = (await sessions.listOf(own.userId)).map(({ session }) => {
-        const { idleExpiresAt: _, ...times } = sessions.timesOf(session)
+      const list = (await sessions.list(own.userId)).map(({ session }) => {
+        const { idleExpiresAt: _, ...times } = sessions.formatTimes(session)
         const current = session.publicId === own.publicId
         return { id: session.publicId, ...times, current, userAgent: session.userAgent }
       })
@@ -67,7 +67,7 @@ export function createOwnSessionsRoutes(options: SessionRoutesOptions): Route[] 
       const { publicId } = req.params
       const own = findOrRefuse(sessions, req)
       if (publicId === own.session.publicId) return signOut(options, own, req, res)
-      const others = await sessions.listOf(own.session.userId)
+      const others = await sessions.list(own.session.userId)
       const other = others.find(({ session }) => session.publicId === publicId)
       if (other === undefined) throw notFound('session')
       await sessions.end(other, 'by_person')
@@ -85,10 +85,10 @@ async function signOut(
   res: Response,
 ): Promise<void> {
   await sessions.end(own, 'signed_out')
-  log.audit('signed_out', auditedOf(req, own.session))
+  log.audit('signed_out', auditFields(req, own.session))
   // not "cookies": the device cookie outlives sign-out
   res.set('Clear-Site-Data', '"cache", "storage"')
-  res.append('Set-Cookie', cookie.closing()).status(204).end()
+  res.append('Set-Cookie', cookie.clearCookie()).status(204).end()
 }
 
 function orNotFound<Found>(session: Found | undefined): Found {
@@ -112,7 +112,7 @@ function createPresenter({ publicOrigin, sessions }: SessionRoutesOptions) {
   }
   return (session: Session) => {
     const { publicId: id, userId, login, profile, amr } = session
-    const { lastSeenAt: _, ...times } = sessions.timesOf(session)
+    const { lastSeenAt: _, ...times } = sessions.formatTimes(session)
     return { id, userId, login, profile, status: 'ACTIVE', ...times, amr, _links: links }
   }
 }

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { createSeal, createSigner } from '../crypto/keys.ts'
 import { createSealedRecords, parseStored, type SealedRecords } from '../store/sealed-records.ts'
 import type { Store } from '../store/store.ts'
-import { type IdentifiedSession, leftMs, type Session, type SessionsOptions } from './session.ts'
+import { type IdentifiedSession, remainingMs, type Session, type SessionsOptions } from './session.ts'
 
 declare module 'express-session' {
   interface SessionData {
@@ -33,21 +33,22 @@ export function createSessionStore(options: SessionsOptions) {
       new RedisStore({
         client: createRedisClient(store, records),
         serializer: createSerializer(records),
-        ttl: ({ stored }) => (stored === undefined ? 0 : leftMs(stored.session, options) / 1000),
+        ttl: ({ stored }) => (stored === undefined ? 0 : remainingMs(stored.session, options) / 1000),
         prefix: '',
         disableTouch: true,
       }),
 
-    create: (id: string, session: Session) => records.write(id, { id, session }, leftMs(session, options)),
+    create: (id: string, session: Session) =>
+      records.write(id, { id, session }, remainingMs(session, options)),
 
     /** undefined: none, or one that has expired or cannot be read. */
     async read(id: string): Promise<Session | undefined> {
       const found = (await records.read(id))?.value
-      return found?.id === id && leftMs(found.session, options) > 0 ? found.session : undefined
+      return found?.id === id && remainingMs(found.session, options) > 0 ? found.session : undefined
     },
 
     /** Whether anything is stored under this id, also what only another version can read. */
-    async holds(id: string): Promise<boolean> {
+    async exists(id: string): Promise<boolean> {
       const found = await Promise.all(records.keysOf(id).map((key) => store.get(key)))
       return found.some((raw) => raw !== undefined)
     },

@@ -42,7 +42,7 @@ export interface SessionsOptions extends SessionLimits {
   readonly store: Store
   readonly masterKeys: MasterKeys
   /** The device of a request; undefined: it has no valid device cookie. */
-  readonly deviceIdIn: (req: Request) => string | undefined
+  readonly readDeviceId: (req: Request) => string | undefined
   /** A session that is merely used is written at most this often. */
   readonly extendEveryMs: number
   readonly maxPerUser: number
@@ -51,12 +51,12 @@ export interface SessionsOptions extends SessionLimits {
 }
 
 /** How long it still lives if it is not used; zero or less: it is over. */
-export function leftMs(session: Session, limits: SessionLimits): number {
+export function remainingMs(session: Session, limits: SessionLimits): number {
   return idleExpiresAtMs(session, limits) - limits.now()
 }
 
 /** As in responses. */
-export function timesOf(session: Session, limits: SessionLimits) {
+export function formatTimes(session: Session, limits: SessionLimits) {
   return {
     createdAt: new Date(session.createdAtMs).toISOString(),
     lastSeenAt: new Date(session.lastSeenAtMs).toISOString(),
@@ -70,7 +70,7 @@ function idleExpiresAtMs({ createdAtMs, lastSeenAtMs }: Session, { idleMs, absol
 }
 
 /** What the audit log says about a signed-in user: request, session and device, without a name. */
-export function auditedOf(req: Request, { userId, loginHash, device, publicId }: Session) {
+export function auditFields(req: Request, { userId, loginHash, device, publicId }: Session) {
   const { requestId, address } = contextOf(req)
   return { requestId, address, userId, loginHash, deviceHash: device, sessionId: publicId }
 }
@@ -81,57 +81,4 @@ export function auditedOf(req: Request, { userId, loginHash, device, publicId }:
  */
 export function isUserId(given: unknown): given is string {
   return typeof given === 'string' && /^[\w-]{1,100}$/.test(given)
-}
-
-/** Which users a login may mean. None of these names is sent upstream. */
-export interface LoginNames {
-  /** Limits count by this name: the same for every spelling of a login, with and without any of LOGIN_DOMAINS. */
-  readonly canonical: (login: string) => string
-  /** One name for one user. With several LOGIN_DOMAINS it keeps the domain, as each may have a user of that local part. */
-  readonly distinct: (login: string) => string
-  /** The distinct names of all users that it may mean: without a domain, a user in each of several LOGIN_DOMAINS. */
-  readonly meant: (login: string) => readonly string[]
-  /**
-   * Whether a typed login may be the one that Okta names. Okta may accept a login without its domain, also under a domain that is
-   * not in LOGIN_DOMAINS.
-   */
-  readonly isSame: (typed: string, named: unknown) => boolean
-}
-
-export function createLoginNames(loginDomains: readonly string[]): LoginNames {
-  const suffixes = [...new Set(loginDomains.map((domain) => `@${foldLogin(domain)}`))]
-  const canonical = (login: string) => {
-    const name = foldLogin(login)
-    const suffix = suffixes.find((one) => name.endsWith(one))
-    return suffix === undefined ? name : name.slice(0, -suffix.length)
-  }
-  const isOneDomain = suffixes.length <= 1
-  const distinct = isOneDomain ? canonical : foldLogin
-  return {
-    canonical,
-    distinct,
-    meant(login) {
-      const name = distinct(login)
-      return isOneDomain || name.includes('@') ? [name] : suffixes.map((suffix) => `${name}${suffix}`)
-    },
-    isSame(typed, named) {
-      if (typeof named !== 'string') return false
-      const [name, full] = [distinct(typed), distinct(named)]
-      return name === full || (!typed.includes('@') && name === full.replace(/@.*$/, ''))
-    },
-  }
-}
-
-function foldLogin(login: string): string {
-  return foldName(login).replace(/\s+/g, ' ').trim()
-}
-
-/**
- * Spellings that a directory may treat as the same name (RFC 4518 §2) become one: NFKC, without invisible characters, in lower
- * case. By way of upper case: ß, ς and ı share their capital letters with other characters; İ becomes an i with a dot.
- */
-export function foldName(name: string): string {
-  const seen = name.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
-  const folded = seen.toLowerCase().toUpperCase().toLowerCase()
-  return folded.replaceAll('i\u0307', 'i').normalize('NFKC')
 }

@@ -4,24 +4,23 @@ import { v4 as uuid } from 'uuid'
 import { anothersSession, noSession, otherSession } from '../errors.ts'
 import type { Route } from '../http/routes.ts'
 import { allWritten } from '../store/store.ts'
-import { leftMs, type Session, type SessionsOptions, timesOf } from './session.ts'
+import { formatTimes, remainingMs, type Session, type SessionsOptions } from './session.ts'
+import { createLoadSession, type SessionCookie } from './session-cookie.ts'
 import {
+  createDeviceBinding,
   createDeviceSessions,
-  createLoadSession,
-  createSessionDevice,
+  type DeviceBinding,
   type DeviceSessions,
-  type SessionCookie,
-  type SessionDevice,
-  type TakenDevice,
-} from './session-cookie.ts'
+  type DeviceSwap,
+} from './session-device.ts'
 import { createSessionStore, newSessionId, SessionEnded, type SessionStore } from './session-store.ts'
-import { createUserSessions, type EndedSession, type UserSessions } from './user-indexes.ts'
+import { createUserSessions, type SessionToEnd, type UserSessions } from './user-indexes.ts'
 
 export type Sessions = ReturnType<typeof createSessions>
 
 /** Issues, reads, extends and ends sessions. */
 export function createSessions(options: SessionsOptions & { readonly cookie: SessionCookie }) {
-  const device = createSessionDevice(options)
+  const device = createDeviceBinding(options)
   const sessionStore = createSessionStore(options)
   const userSessions = createUserSessions(options, sessionStore)
   const deviceSessions = createDeviceSessions(options)
@@ -33,7 +32,7 @@ export function createSessions(options: SessionsOptions & { readonly cookie: Ses
     /** Reads the session of a request, for `find`, `require` and `refresh`; a store out of reach is 503. */
     load: createLoadSession(options.cookie, sessionStore, device),
 
-    timesOf: (session: Session) => timesOf(session, options),
+    formatTimes: (session: Session) => formatTimes(session, options),
 
     /** The living session of this id and device; undefined: none. */
     async get(id: string, deviceId: string): Promise<Session | undefined> {
@@ -41,14 +40,14 @@ export function createSessions(options: SessionsOptions & { readonly cookie: Ses
       return session !== undefined && device.isOf(session, deviceId) ? session : undefined
     },
 
-    holds: sessionStore.holds,
+    exists: sessionStore.exists,
 
     /** A session under a new id, to be written in the commit of a sign-in step. */
     prepare: (grant: SessionGrant) => prepareSession(issuing, grant),
 
-    listOf: userSessions.listOf,
+    list: userSessions.list,
     end: userSessions.end,
-    endAllOf: userSessions.endAllOf,
+    endAll: userSessions.endAll,
   }
 }
 
@@ -58,7 +57,9 @@ function createRequestSessions(options: SessionsOptions) {
 
   /** Not extended; undefined: none. */
   const find = ({ session }: Partial<Request>) =>
-    session?.stored !== undefined && leftMs(session.stored.session, options) > 0 ? session.stored : undefined
+    session?.stored !== undefined && remainingMs(session.stored.session, options) > 0
+      ? session.stored
+      : undefined
 
   /** Extended now, whatever the time; undefined: none. */
   const refresh = async (req: Request): Promise<Session | undefined> => {
@@ -127,14 +128,14 @@ export interface PreparedSession {
   readonly publicId: string
   write(): Promise<void>
   /** Makes it the session of its device. To be called once it is written: a sign-in that replaces it must find it. */
-  takeDevice(): Promise<void>
+  bindDevice(): Promise<void>
   /**
-   * To be called once the step is committed: ends what the device had before, `shownId` by the request's cookie included, and
+   * To be called once the step is committed: ends what the device had before, `presentedId` by the request's cookie included, and
    * evicts the user's oldest sessions when there are too many; says how many those were.
    *
-   * @throws 403 if it would replace another user's session, unless `mayReplaceAnothers`
+   * @throws 403 if it would replace another user's session, unless `mayReplaceOtherUser`
    */
-  replace(shownId: string | undefined, mayReplaceAnothers: boolean): Promise<number>
+  replace(presentedId: string | undefined, mayReplaceOtherUser: boolean): Promise<number>
   /**
    * Undoes all of it, also when that failed: Redis may still carry it out, late. Nothing is read first: on a stalled Redis, the
    * delete is then queued right behind the write, so both happen or neither.
@@ -146,7 +147,7 @@ export interface PrepareSessionOptions extends SessionsOptions {
   readonly sessionStore: SessionStore
   readonly userSessions: UserSessions
   readonly deviceSessions: DeviceSessions
-  readonly device: SessionDevice
+  readonly device: DeviceBinding
 }
 
 export function prepareSession(options: PrepareSessionOptions, grant: SessionGrant): PreparedSession {
@@ -155,7 +156,7 @@ export function prepareSession(options: PrepareSessionOptions, grant: SessionGra
   const id = newSessionId()
   const publicId = uuid()
   let entries = 0
-  let taken: TakenDevice | undefined
+  let taken: DeviceSwap | undefined
 
   return {
     id,
@@ -169,14 +170,14 @@ export function prepareSession(options: PrepareSessionOptions, grant: SessionGra
       metrics.sessionsOpened.inc()
     },
 
-    async takeDevice() {
+    async bindDevice() {
       taken = await deviceSessions.take(deviceId, id, absoluteMs)
     },
 
-    async replace(shownId, mayReplaceAnothers) {
-      const replaced = await readReplaced(options, taken, shownId, deviceId)
+    async replace(presentedId, mayReplaceOtherUser) {
+      const replaced = await readReplaced(options, taken, presentedId, deviceId)
       const isAnothers = replaced.some(({ session }) => session !== undefined && session.userId !== userId)
-      if (isAnothers && !mayReplaceAnothers) throw anothersSession('stateToken')
+      if (isAnothers && !mayReplaceOtherUser) throw anothersSession('stateToken')
       await Promise.all(replaced.map((one) => userSessions.end(one, 'replaced')))
       return entries > maxPerUser ? userSessions.evict(userId) : 0
     },
@@ -201,14 +202,14 @@ function newSession({ device, now }: PrepareSessionOptions, grant: SessionGrant,
 /** What the device had before, and the session of the request's cookie: the device's entry may be lost, or unreadable. */
 async function readReplaced(
   { sessionStore, device }: PrepareSessionOptions,
-  taken: TakenDevice | undefined,
-  shownId: string | undefined,
+  taken: DeviceSwap | undefined,
+  presentedId: string | undefined,
   deviceId: string,
-): Promise<readonly EndedSession[]> {
+): Promise<readonly SessionToEnd[]> {
   const read = async (id: string) => ({ id, session: await sessionStore.read(id) })
   const replaced = await Promise.all((taken?.replaced ?? []).map(read))
-  if (shownId === undefined || taken?.replaced.includes(shownId)) return replaced
-  const shown = await read(shownId)
+  if (presentedId === undefined || taken?.replaced.includes(presentedId)) return replaced
+  const shown = await read(presentedId)
   const isOwn = shown.session !== undefined && device.isOf(shown.session, deviceId)
   return isOwn ? [...replaced, shown] : replaced
 }

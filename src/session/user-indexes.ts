@@ -8,7 +8,7 @@ import type { SessionStore } from './session-store.ts'
 
 export type UserSessions = ReturnType<typeof createUserSessions>
 
-export interface UserSession {
+export interface SessionIndexEntry {
   readonly publicId: string
   /** The session's own id; sealed in the store. */
   readonly id: string
@@ -17,27 +17,29 @@ export interface UserSession {
 
 export type EndReason = 'signed_out' | 'replaced' | RevocationReason
 
-export interface EndedSession {
+export interface SessionToEnd {
   readonly id: string
   /** undefined: it cannot be read. */
   readonly session: Session | undefined
 }
 
-export interface Staying {
-  /** The session of this id. */
+/** Exceptions when all sessions of a user end. */
+export interface SessionsToKeep {
   readonly id?: string | undefined
-  /** What was opened since then. */
-  readonly sinceMs?: number
+  /** Sessions that were created at this time or later stay. */
+  readonly createdSinceMs?: number
+  /** The store keys of the transaction that ends the sessions. */
+  readonly transactionKeys?: readonly string[]
 }
 
 /** A user's sessions are listed, ended, and never more than so many. */
 export function createUserSessions(options: SessionsOptions, sessionStore: SessionStore) {
   const { maxPerUser, metrics } = options
   const index = createIndex(options)
-  const listOf = createListing(index, sessionStore)
+  const list = createListing(index, sessionStore)
 
   /** Each one's record goes first: an entry without a session does no harm, a session without an entry does. */
-  const endEach = async (userId: string, entries: readonly UserSession[], reason: EndReason) => {
+  const endEach = async (userId: string, entries: readonly SessionIndexEntry[], reason: EndReason) => {
     const ended = entries.map(async (entry) => {
       const wasThere = await sessionStore.remove(entry.id)
       if (wasThere || !index.isNew(entry)) await index.remove(userId, entry.publicId)
@@ -51,23 +53,24 @@ export function createUserSessions(options: SessionsOptions, sessionStore: Sessi
   return {
     add: index.add,
     remove: index.remove,
-    listOf,
+    list,
 
-    async end({ id, session }: EndedSession, reason: EndReason): Promise<void> {
+    async end({ id, session }: SessionToEnd, reason: EndReason): Promise<void> {
       if (session !== undefined) await endEach(session.userId, [{ id, ...session }], reason)
       else if (await sessionStore.remove(id)) metrics.sessionsEnded.inc({ reason })
     },
 
     /** Ends every session of a user but those that stay; says how many there were. */
-    async endAllOf(userId: string, reason: RevocationReason, staying: Staying = {}): Promise<number> {
-      const { id: stayingId, sinceMs = Number.POSITIVE_INFINITY } = staying
-      const isOther = ({ id, createdAtMs }: UserSession) => id !== stayingId && createdAtMs < sinceMs
+    async endAll(userId: string, reason: RevocationReason, keep: SessionsToKeep = {}): Promise<number> {
+      const { id: keepId, createdSinceMs = Number.POSITIVE_INFINITY } = keep
+      const isOther = ({ id, createdAtMs }: SessionIndexEntry) =>
+        id !== keepId && createdAtMs < createdSinceMs
       return endEach(userId, (await index.all(userId)).filter(isOther), reason)
     },
 
     /** Ends the oldest until no more than the limit are left; says how many there were. */
     async evict(userId: string): Promise<number> {
-      const listed = await listOf(userId)
+      const listed = await list(userId)
       const over = listed.slice(maxPerUser).map(({ id, session }) => ({ id, ...session }))
       return endEach(userId, over, 'too_many')
     },
@@ -75,10 +78,10 @@ export function createUserSessions(options: SessionsOptions, sessionStore: Sessi
 }
 
 function createListing(index: ReturnType<typeof createIndex>, sessionStore: SessionStore) {
-  const read = async (userId: string, entry: UserSession): Promise<IdentifiedSession[]> => {
+  const read = async (userId: string, entry: SessionIndexEntry): Promise<IdentifiedSession[]> => {
     const session = await sessionStore.read(entry.id)
     if (session !== undefined) return [{ id: entry.id, session }]
-    const isOver = !index.isNew(entry) && !(await sessionStore.holds(entry.id)) // idled out, or ended
+    const isOver = !index.isNew(entry) && !(await sessionStore.exists(entry.id)) // idled out, or ended
     if (isOver) await index.remove(userId, entry.publicId)
     return []
   }
@@ -115,7 +118,11 @@ function createIndex(options: SessionsOptions) {
 
   return {
     /** Says how many entries there are now. */
-    async add(userId: string, { publicId, id, createdAtMs }: UserSession, ttlMs: number): Promise<number> {
+    async add(
+      userId: string,
+      { publicId, id, createdAtMs }: SessionIndexEntry,
+      ttlMs: number,
+    ): Promise<number> {
       const [key, ...older] = keysOf(userId)
       const counts = await Promise.all([
         store.indexPut(key, publicId, seal({ version: 1, publicId, id, createdAtMs }, key), ttlMs),
@@ -124,7 +131,7 @@ function createIndex(options: SessionsOptions) {
       return counts.reduce((sum, count) => sum + count)
     },
 
-    async all(userId: string): Promise<UserSession[]> {
+    async all(userId: string): Promise<SessionIndexEntry[]> {
       const entriesAt = async (key: string) =>
         Object.values(await store.indexAll(key)).flatMap((raw) => open(raw, key) ?? [])
       return (await Promise.all(keysOf(userId).map(entriesAt))).flat()
@@ -135,7 +142,7 @@ function createIndex(options: SessionsOptions) {
     },
 
     /** A session and its entry are written at once, and the entry may be there first: its session may still come. */
-    isNew: ({ createdAtMs }: UserSession) => now() - createdAtMs < OPENING_MS,
+    isNew: ({ createdAtMs }: SessionIndexEntry) => now() - createdAtMs < OPENING_MS,
   }
 }
 
@@ -152,9 +159,9 @@ export interface UserKeysOptions {
 /** After so many more keys, the index is pruned. */
 const PRUNE_EVERY = 32
 /** More browsers and open sign-ins than any user has. */
-const MOST_KEYS = 1000
+const MAX_KEYS = 1000
 /** Deleted together. Waiting for a store that deletes thousands of keys, other requests would time out. */
-const AT_ONCE = 100
+const BATCH_SIZE = 100
 
 /** The index user → store keys of one kind that end with all sessions of the user: open transactions, known devices. */
 export function createUserKeys(options: UserKeysOptions) {
@@ -163,7 +170,7 @@ export function createUserKeys(options: UserKeysOptions) {
 
   return {
     /**
-     * Notes a key that is being written; the same one again notes its new time to live. Of more than `MOST_KEYS` keys, those
+     * Notes a key that is being written; the same one again notes its new time to live. Of more than `MAX_KEYS` keys, those
      * that expire first are deleted, so that ending them all stays quick however often a user signs in.
      */
     async add(userId: string, key: string, ttlMs: number): Promise<void> {
@@ -194,7 +201,7 @@ async function prune({ store, now }: UserKeysOptions, index: string): Promise<vo
   const expired = keys.filter(({ endsAtMs }) => endsAtMs < now())
   await Promise.all(expired.map(({ key }) => store.indexRemove(index, key)))
   const living = keys.filter(({ endsAtMs }) => endsAtMs >= now())
-  const excess = Math.min(living.length - MOST_KEYS, AT_ONCE) // the rest when the index is pruned again
+  const excess = Math.min(living.length - MAX_KEYS, BATCH_SIZE) // the rest when the index is pruned again
   if (excess <= 0) return
   const soonestFirst = living.toSorted((one, other) => one.endsAtMs - other.endsAtMs)
   await deleteEach(
@@ -210,8 +217,8 @@ async function deleteEach(
   index: string,
   keys: readonly string[],
 ): Promise<void> {
-  for (let start = 0; start < keys.length; start += AT_ONCE) {
-    const deleting = keys.slice(start, start + AT_ONCE).map(async (key) => {
+  for (let start = 0; start < keys.length; start += BATCH_SIZE) {
+    const deleting = keys.slice(start, start + BATCH_SIZE).map(async (key) => {
       await store.delete(key)
       await store.indexRemove(index, key)
     })

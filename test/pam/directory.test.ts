@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import type { PamDirectory } from '../../src/pam/directory-access.ts'
-import { pamAbsentRoutes } from '../../src/pam/routes.ts'
+import { createPamNotConfiguredRoutes } from '../../src/pam/routes.ts'
 import type { Group } from '../../src/pam/upstream/group.ts'
 import { serve } from '../http/serve.ts'
 import { LOGIN, madeUpSession } from './pam-broker.ts'
@@ -275,7 +275,7 @@ test('users of two domains with one local part are two users to PAM', async () =
 })
 
 test('where no access service is configured the paths answer 404', async () => {
-  const { ask, close } = await serve({ routes: pamAbsentRoutes() })
+  const { ask, close } = await serve({ routes: createPamNotConfiguredRoutes() })
   for (const path of ['me', 'groups', `groups/${SECURITY}`]) {
     const answer = await ask({ path: `/api/v1/pam/${path}` })
     expect([answer.status, answer.json]).toMatchObject([404, { errorCode: 'E0000007' }])

@@ -23,7 +23,7 @@ async function harness(token: string | undefined = TOKEN) {
     health: createHealth([]),
     metrics,
     sessions,
-    endAllSessions: sessions.endAllOf,
+    endAllSessions: sessions.endAll,
     limits: {
       async end(person) {
         if (own.traffic.away) throw storeUnavailable()

@@ -11,18 +11,18 @@ function recorded(logins: readonly string[], failing: Partial<EndAllSessionsOpti
     }
   const endAllSessions = createEndAllSessions({
     sessions: {
-      async listOf(userId) {
+      async list(userId) {
         calls.push(['list', userId])
         return logins.map((login, n) => ({ id: `${n}`, session: { ...SESSION, login } }))
       },
-      async endAllOf(...given) {
+      async endAll(...given) {
         calls.push(['end', ...given])
         return logins.length
       },
     },
     openTransactions: { deleteAll: step('transactions') },
     knownDevices: { deleteAll: step('devices') },
-    endedUsers: { note: step('note') },
+    revocationTimes: { record: step('note') },
     refetchAccess: (login) => step('access')(login),
     ...failing,
   })
@@ -58,13 +58,13 @@ test('what could restore a session ends before the sessions; known devices end l
 
 test('while a session stays, so do its transaction and the known devices', async () => {
   const { calls, endAllSessions } = recorded([])
-  const staying = { id: 'staying', sinceMs: 5, transactionKeys: ['key'] }
-  expect(await endAllSessions('one', 'by_person', staying)).toBe(0)
+  const keep = { id: 'keep', createdSinceMs: 5, transactionKeys: ['key'] }
+  expect(await endAllSessions('one', 'by_person', keep)).toBe(0)
   expect(calls).toEqual([
     ['note', 'one'],
     ['transactions', 'one', ['key']],
     ['list', 'one'],
-    ['end', 'one', 'by_person', staying],
+    ['end', 'one', 'by_person', keep],
   ])
 })
 
@@ -78,7 +78,7 @@ test('known devices that cannot be deleted: the sessions end, and the caller is 
 
 test('an end that cannot be noted, as in a full store: everything else ends, and the caller is told', async () => {
   const { calls, endAllSessions } = recorded([], {
-    endedUsers: { note: () => Promise.reject(new Error('the store is full')) },
+    revocationTimes: { record: () => Promise.reject(new Error('the store is full')) },
   })
   await expect(endAllSessions('one', 'by_admin')).rejects.toThrow('the store is full')
   expect(calls.map(([name]) => name)).toEqual(['transactions', 'list', 'end', 'devices'])

@@ -86,7 +86,7 @@ describe('nobody is signed in', () => {
     const { call, signIn, sessions } = await harness()
     const { bearer } = await signIn()
     expect((await call('GET', PATH, bearer)).status).toBe(200)
-    await sessions.endAllOf(GRANT.userId, 'by_admin')
+    await sessions.endAll(GRANT.userId, 'by_admin')
     expect(seen(await call('GET', PATH, bearer))).toEqual(refusal(401))
   })
 })

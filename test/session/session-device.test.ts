@@ -75,24 +75,24 @@ test('a device is known by a retired key, not by a removed one', async () => {
   expect((await call('GET', '/need', bearer)).status).toBe(401)
 })
 
-const requestWith = (headers: object) => ({ headers }) as Parameters<SessionCookie['isIn']>[0]
+const requestWith = (headers: object) => ({ headers }) as Parameters<SessionCookie['isPresent']>[0]
 
 test('a cookie counts as long as the key that signed it is there, and a new one is signed by the newest', async () => {
   const { cookie, keyring } = await signedIn()
-  const opened = () => requestWith({ cookie: cookie.opening('id-1').split(';')[0] })
+  const opened = () => requestWith({ cookie: cookie.setCookie('id-1').split(';')[0] })
   const second = Buffer.alloc(32, 2)
   const before = opened()
-  expect(cookie.idIn(before)).toBe('id-1')
+  expect(cookie.readId(before)).toBe('id-1')
   keyring.keys = [second, ...keyring.keys]
   const after = opened()
-  expect([cookie.idIn(before), cookie.idIn(after)]).toEqual(['id-1', 'id-1'])
+  expect([cookie.readId(before), cookie.readId(after)]).toEqual(['id-1', 'id-1'])
   keyring.keys = [second]
-  expect([cookie.idIn(before), cookie.idIn(after)]).toEqual([undefined, 'id-1'])
+  expect([cookie.readId(before), cookie.readId(after)]).toEqual([undefined, 'id-1'])
 })
 
 test('a cookie is there, or is not, whatever it says', async () => {
   const { cookie } = await signedIn()
-  expect(cookie.isIn(requestWith({ cookie: `${cookie.name}=x` }))).toBe(true)
-  expect(cookie.isIn(requestWith({ cookie: 'other=x' }))).toBe(false)
-  expect(cookie.isIn(requestWith({}))).toBe(false)
+  expect(cookie.isPresent(requestWith({ cookie: `${cookie.name}=x` }))).toBe(true)
+  expect(cookie.isPresent(requestWith({ cookie: 'other=x' }))).toBe(false)
+  expect(cookie.isPresent(requestWith({}))).toBe(false)
 })

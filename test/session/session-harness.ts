@@ -55,16 +55,16 @@ export async function startSessionHarness({ secure = true, sameSite = 'lax' }: H
   const metrics = createMetrics({ processMetrics: false })
   const cookie = createSessionCookie({ masterKeys, secure, sameSite })
   const devices = new Map<string, string>()
-  const deviceIdIn = (req: Request) => {
+  const readDeviceId = (req: Request) => {
     const { [DEVICE_HEADER]: given } = req.headers
     if (given !== undefined) return given === '' ? undefined : String(given)
-    return devices.get(cookie.idIn(req) ?? '')
+    return devices.get(cookie.readId(req) ?? '')
   }
   const sessions = createSessions({
     store,
     masterKeys,
     cookie,
-    deviceIdIn,
+    readDeviceId,
     idleMs: IDLE_MS,
     absoluteMs: ABSOLUTE_MS,
     extendEveryMs: EXTEND_EVERY_MS,
@@ -76,7 +76,7 @@ export async function startSessionHarness({ secure = true, sameSite = 'lax' }: H
   const options = {
     publicOrigin: 'https://portal.example',
     sessions,
-    endAllSessions: sessions.endAllOf,
+    endAllSessions: sessions.endAll,
     cookie,
     ensureDevice: () => undefined,
     log,
@@ -89,10 +89,10 @@ export async function startSessionHarness({ secure = true, sameSite = 'lax' }: H
       method: 'POST',
       path: '/open',
       async handle(req, res) {
-        const deviceId = deviceIdIn(req) ?? randomUUID()
-        const { id } = await openSession(sessions, { ...GRANT, deviceId }, cookie.idIn(req))
+        const deviceId = readDeviceId(req) ?? randomUUID()
+        const { id } = await openSession(sessions, { ...GRANT, deviceId }, cookie.readId(req))
         devices.set(id, deviceId)
-        res.append('Set-Cookie', cookie.opening(id)).json({ id })
+        res.append('Set-Cookie', cookie.setCookie(id)).json({ id })
       },
     },
     {
@@ -167,12 +167,12 @@ export async function startSessionHarness({ secure = true, sameSite = 'lax' }: H
 export async function openSession(
   { prepare }: Pick<Sessions, 'prepare'>,
   grant: SessionGrant,
-  shownId?: string,
+  presentedId?: string,
 ) {
-  const { id, publicId, write, takeDevice, replace } = prepare(grant)
+  const { id, publicId, write, bindDevice, replace } = prepare(grant)
   await write()
-  await takeDevice()
-  return { id, publicId, evicted: await replace(shownId, true) }
+  await bindDevice()
+  return { id, publicId, evicted: await replace(presentedId, true) }
 }
 
 function watched(

@@ -43,7 +43,7 @@ describe('no session', () => {
 
   test('an id that nobody opened, though well signed, is none', async () => {
     const { call, cookie } = await harness()
-    const bearer = cookie.opening('some-id-of-an-attacker').split(';')[0]
+    const bearer = cookie.setCookie('some-id-of-an-attacker').split(';')[0]
     expect((await call('GET', ME, bearer)).status).toBe(404)
     expect((await call('GET', '/need', bearer)).status).toBe(401)
   })
@@ -373,15 +373,15 @@ describe('all sessions of a person', () => {
   test('end at once, but for the one that is excepted, and nobody else’s', async () => {
     const { call, signIn, sessions, stored, metrics } = await harness()
     const [one, two, here] = [await signIn(), await signIn(), await signIn()]
-    expect(await sessions.endAllOf('00u1other', 'by_person')).toBe(0)
-    expect(await sessions.endAllOf('00u1person', 'by_person', { id: here.id })).toBe(2)
+    expect(await sessions.endAll('00u1other', 'by_person')).toBe(0)
+    expect(await sessions.endAll('00u1person', 'by_person', { id: here.id })).toBe(2)
     for (const { bearer } of [one, two]) expect((await call('GET', ME, bearer)).status).toBe(404)
     expect((await call('GET', ME, here.bearer)).status).toBe(200)
     expect(stored().length).toBe(1)
     expect((await metrics.sessionsEnded.get()).values).toEqual([
       expect.objectContaining({ labels: { reason: 'by_person' }, value: 2 }),
     ])
-    expect(await sessions.endAllOf('00u1person', 'by_person')).toBe(1)
+    expect(await sessions.endAll('00u1person', 'by_person')).toBe(1)
     expect((await call('GET', ME, here.bearer)).status).toBe(404)
   })
 
@@ -392,8 +392,8 @@ describe('all sessions of a person', () => {
     await signIn()
     clock.now += IDLE_MS
     await signIn()
-    expect(await sessions.endAllOf('00u1person', 'by_person')).toBe(1)
-    expect(await sessions.endAllOf('00u1person', 'by_person')).toBe(0)
+    expect(await sessions.endAll('00u1person', 'by_person')).toBe(1)
+    expect(await sessions.endAll('00u1person', 'by_person')).toBe(0)
   })
 
   test('are found after a key rotation, under the old name and the new', async () => {
@@ -401,7 +401,7 @@ describe('all sessions of a person', () => {
     await signIn()
     keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
     await signIn()
-    expect(await sessions.endAllOf('00u1person', 'by_person')).toBe(2)
+    expect(await sessions.endAll('00u1person', 'by_person')).toBe(2)
   })
 
   test('an index entry copied to another person’s index does not open there', async () => {
@@ -418,7 +418,7 @@ describe('all sessions of a person', () => {
         expiresAt: Number.POSITIVE_INFINITY,
       },
     )
-    expect(await sessions.endAllOf('00u1person', 'by_person')).toBe(0)
+    expect(await sessions.endAll('00u1person', 'by_person')).toBe(0)
     expect((await call('GET', ME, bearer)).status).toBe(200)
   })
 
@@ -433,8 +433,8 @@ describe('all sessions of a person', () => {
       'odd',
       seal.seal(JSON.stringify({ version: 2, publicId: 'odd', id: 'x', createdAtMs: 1 }), place),
     )
-    expect(await sessions.listOf('00u1person')).toHaveLength(1)
-    expect(await sessions.endAllOf('00u1person', 'by_person')).toBe(1)
+    expect(await sessions.list('00u1person')).toHaveLength(1)
+    expect(await sessions.endAll('00u1person', 'by_person')).toBe(1)
     expect([...index.keys()]).toEqual(['odd'])
   })
 
@@ -443,14 +443,14 @@ describe('all sessions of a person', () => {
     await signIn()
     clock.now += 1000
     const later = await signIn()
-    expect(await sessions.endAllOf('00u1person', 'by_admin', { sinceMs: clock.now })).toBe(1)
-    expect((await sessions.listOf('00u1person')).map(({ id }) => id)).toEqual([later.id])
-    expect(await sessions.endAllOf('00u1person', 'by_admin', { sinceMs: clock.now })).toBe(0)
+    expect(await sessions.endAll('00u1person', 'by_admin', { createdSinceMs: clock.now })).toBe(1)
+    expect((await sessions.list('00u1person')).map(({ id }) => id)).toEqual([later.id])
+    expect(await sessions.endAll('00u1person', 'by_admin', { createdSinceMs: clock.now })).toBe(0)
   })
 
   test('none: nothing is counted', async () => {
     const { sessions, metrics } = await harness()
-    expect(await sessions.endAllOf('00u1person', 'by_person')).toBe(0)
+    expect(await sessions.endAll('00u1person', 'by_person')).toBe(0)
     expect((await metrics.sessionsEnded.get()).values).toEqual([])
   })
 
@@ -460,7 +460,7 @@ describe('all sessions of a person', () => {
       clock.now += step
       await openSession(sessions, grant())
     }
-    const listed = (await sessions.listOf('00u1person')).map(({ session }) => session)
+    const listed = (await sessions.list('00u1person')).map(({ session }) => session)
     const inOrder = listed.toSorted((one, other) =>
       one.createdAtMs === other.createdAtMs
         ? other.publicId.localeCompare(one.publicId)
@@ -491,7 +491,7 @@ describe('no more sessions a person than the cap', () => {
     const own = await harness()
     const bearers = await full(own, MAX_PER_USER + 1)
     expect(await living(own, bearers)).toEqual([false, true, true, true, true])
-    expect(await own.sessions.listOf('00u1person')).toHaveLength(MAX_PER_USER)
+    expect(await own.sessions.list('00u1person')).toHaveLength(MAX_PER_USER)
     expect((await own.metrics.sessionsEnded.get()).values).toEqual([
       expect.objectContaining({ labels: { reason: 'too_many' }, value: 1 }),
     ])
@@ -545,7 +545,7 @@ describe('no more sessions a person than the cap', () => {
     const own = await harness()
     await full(own)
     await Promise.all(Array.from({ length: 25 }, () => openSession(own.sessions, grant())))
-    const left = await own.sessions.listOf('00u1person')
+    const left = await own.sessions.list('00u1person')
     expect(left).toHaveLength(MAX_PER_USER)
     expect(left.every(({ session }) => session.createdAtMs === own.clock.now)).toBe(true)
     expect(own.stored()).toHaveLength(MAX_PER_USER)
@@ -566,11 +566,11 @@ describe('an entry of the index whose session is still to come', () => {
     const record = own.entries.get(place)
     if (record === undefined) throw new Error('a session is there')
     own.entries.delete(place) // as if the index were written first
-    expect(await own.sessions.listOf('00u1person')).toEqual([])
-    expect(await own.sessions.endAllOf('00u1person', 'by_admin')).toBe(0)
+    expect(await own.sessions.list('00u1person')).toEqual([])
+    expect(await own.sessions.endAll('00u1person', 'by_admin')).toBe(0)
     own.entries.set(place, record)
-    expect((await own.sessions.listOf('00u1person')).map((one) => one.id)).toEqual([id])
-    expect(await own.sessions.endAllOf('00u1person', 'by_admin')).toBe(1)
+    expect((await own.sessions.list('00u1person')).map((one) => one.id)).toEqual([id])
+    expect(await own.sessions.endAll('00u1person', 'by_admin')).toBe(1)
     expect((await own.call('GET', ME, bearer)).status).toBe(404)
   })
 
@@ -581,7 +581,7 @@ describe('an entry of the index whose session is still to come', () => {
     const index = [...own.entries].find(([, { content }]) => content instanceof Map)?.[0] ?? ''
     expect(index).toMatch(STORE_KEY)
     own.clock.now += 60_000
-    await own.sessions.listOf('00u1person')
+    await own.sessions.list('00u1person')
     expect([...own.entries.keys()]).not.toContain(index)
   })
 })
@@ -626,7 +626,7 @@ describe('opening in steps', () => {
   async function taken({ sessions }: Harness, granted = ofDevice) {
     const prepared = sessions.prepare(granted)
     await prepared.write()
-    await prepared.takeDevice()
+    await prepared.bindDevice()
     return prepared
   }
   const endedBy = async ({ metrics }: Harness) =>
@@ -664,7 +664,7 @@ describe('opening in steps', () => {
     await other.rollback()
     expect(await own.sessions.get(id, DEVICE)).toMatchObject({ userId: '00u1person' })
     expect(await own.sessions.get(other.id, DEVICE)).toBeUndefined()
-    expect(await own.sessions.listOf('00u1other')).toEqual([])
+    expect(await own.sessions.list('00u1other')).toEqual([])
     expect(await endedBy(own)).toEqual([['orphaned', 1]])
   })
 
@@ -704,7 +704,7 @@ describe('opening in steps', () => {
     const { id } = await openSession(own.sessions, ofDevice)
     forgetDevices(own)
     await openSession(own.sessions, ofDevice, id)
-    expect(await own.sessions.holds(id)).toBe(false)
+    expect(await own.sessions.exists(id)).toBe(false)
   })
 
   test('a cookie that names another device’s session replaces nothing', async () => {
@@ -713,7 +713,7 @@ describe('opening in steps', () => {
     const next = await taken(own)
     await next.replace(id, true)
     await next.replace('nobodys-id', false)
-    expect(await own.sessions.holds(id)).toBe(true)
+    expect(await own.sessions.exists(id)).toBe(true)
     expect(await endedBy(own)).toEqual([])
   })
 
@@ -852,7 +852,7 @@ describe('reading a session only reads', () => {
     entries.set(key, { content: seal.seal(record, key), expiresAt: Number.POSITIVE_INFINITY })
     expect((await call('GET', ME, one.bearer)).status).toBe(404)
     expect((await call('GET', '/need', one.bearer)).status).toBe(401)
-    expect(await sessions.listOf(GRANT.userId)).toHaveLength(1)
+    expect(await sessions.list(GRANT.userId)).toHaveLength(1)
   })
 })
 

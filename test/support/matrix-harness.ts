@@ -163,7 +163,7 @@ function signedBy(key: Buffer | undefined, device: string, session: string): [st
   const masterKeys = () => [key ?? Buffer.alloc(32)]
   const claim = device.split('.').slice(0, 2).join('.')
   const [id = ''] = session.replace(/^s:/, '').split('.')
-  const opening = createSessionCookie({ masterKeys, secure: true, sameSite: 'lax' }).opening(id)
+  const opening = createSessionCookie({ masterKeys, secure: true, sameSite: 'lax' }).setCookie(id)
   return [
     `${claim}.${createSigner(masterKeys, 'device-cookie').sign(claim)}`,
     /=([^;]*)/.exec(opening)?.[1] ?? '',

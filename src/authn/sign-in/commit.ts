@@ -65,7 +65,7 @@ export class Commits {
     if (!store.keepsOrder) await writing
     const [, , committed] = await allWritten(
       Promise.resolve(writing),
-      allWritten(this.#writeBeside(step), Promise.resolve(session?.takeDevice())),
+      allWritten(this.#writeBeside(step), Promise.resolve(session?.bindDevice())),
       locks.commit(lock, change, outcome),
     )
     if (!committed) throw stepInProgress()

@@ -42,7 +42,7 @@ export function issueSession(signIn: FinishedSignIn, client: Client, deps: Issue
   return {
     id: session.id,
     write: () => write(session, signIn, client, deps),
-    takeDevice: session.takeDevice,
+    bindDevice: session.bindDevice,
     afterCommit: () => afterCommit(session, { ...signIn, login, amr }, client, deps),
     async rollback() {
       const { ssoToken } = signIn
@@ -80,8 +80,8 @@ async function afterCommit(
 ): Promise<void> {
   const { answer, after, login, amr } = signIn
   const userId = answer.user.id
-  const mayReplaceAnothers = after.userProved && after.origin !== 'imported'
-  const evicted = await session.replace(client.sessionId, mayReplaceAnothers)
+  const mayReplaceOtherUser = after.userProved && after.origin !== 'imported'
+  const evicted = await session.replace(client.sessionId, mayReplaceOtherUser)
   if (evicted > 0) audit.sessionsRevoked({ userId, count: evicted, reason: 'too_many' }, login, client)
   audit.succeeded({ userId, sessionId: session.publicId, methods: amr.join(' ') }, login, client)
 }

@@ -1,7 +1,7 @@
 import { ExponentialBackoff, handleAll, retry } from 'cockatiel'
 import type { Logger } from '../../observability/logger.ts'
 import type { EndAllSessions } from '../../session/end-all-sessions.ts'
-import type { Staying } from '../../session/user-indexes.ts'
+import type { SessionsToKeep } from '../../session/user-indexes.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { Transaction } from '../transaction/transaction.ts'
@@ -34,19 +34,19 @@ export function createEndOtherSessions(options: OtherSessionsOptions): EndOtherS
 
   return async ({ userId, login }, handle, client) => {
     if (userId === undefined) return
-    const end = async (staying?: Staying) => {
+    const end = async (keep?: SessionsToKeep) => {
       const transactionKeys = keysOf(handle)
-      const count = await endAllSessions(userId, REASON, { ...staying, transactionKeys })
+      const count = await endAllSessions(userId, REASON, { ...keep, transactionKeys })
       audit.sessionsRevoked({ userId, count, reason: REASON }, login, client)
     }
     try {
       await end()
     } catch (error) {
       const { requestId } = client
-      const sinceMs = now()
+      const createdSinceMs = now()
       log.error('sessions_not_ended', { requestId, userId }, error)
       again
-        .execute(() => end({ sinceMs }))
+        .execute(() => end({ createdSinceMs }))
         .catch((failure: unknown) => log.error('sessions_never_ended', { requestId, userId }, failure))
       throw error
     }

@@ -1,5 +1,5 @@
 import { anothersSession, unknownHandle } from '../../errors.ts'
-import type { EndedUsers } from '../../session/ended-users.ts'
+import type { RevocationTimes } from '../../session/revocation-times.ts'
 import type { Sessions } from '../../session/sessions.ts'
 import type { Client } from '../browser/client.ts'
 import type { SsoTokens } from '../redirects/sso-tokens.ts'
@@ -44,7 +44,7 @@ export interface TakeStepDeps extends IssueSessionDeps, AnsweredStepDeps {
   readonly upstream: AuthnUpstream
   readonly sessions: Pick<Sessions, 'get' | 'prepare'>
   readonly ssoTokens: Pick<SsoTokens, 'isEnabled' | 'write' | 'remove'>
-  readonly endedUsers: Pick<EndedUsers, 'endedSince'>
+  readonly revocationTimes: Pick<RevocationTimes, 'revokedSince'>
   readonly endOtherSessions: EndOtherSessions
   readonly offeredResources: Pick<OfferedResources, 'keep'>
   readonly callLimit: CallLimit
@@ -150,14 +150,14 @@ function afterError(
 async function userEnded(
   before: Transaction,
   { userId }: Transaction,
-  { endedUsers }: Pick<TakeStepDeps, 'endedUsers'>,
+  { revocationTimes }: Pick<TakeStepDeps, 'revocationTimes'>,
 ): Promise<boolean> {
   const isUnnamed = before.userId === undefined || mayBeAnothers(before)
   return (
     before.stateToken !== '' &&
     isUnnamed &&
     userId !== undefined &&
-    endedUsers.endedSince(userId, before.createdAtMs)
+    revocationTimes.revokedSince(userId, before.createdAtMs)
   )
 }
 

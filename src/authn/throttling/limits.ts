@@ -1,6 +1,6 @@
 import type { Signer } from '../../crypto/keys.ts'
 import { countedAddress } from '../../http/request-context.ts'
-import type { LoginNames } from '../../session/session.ts'
+import type { LoginNames } from '../../session/login-names.ts'
 import {
   type Counted,
   type Counting,

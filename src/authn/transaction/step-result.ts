@@ -22,7 +22,7 @@ export interface IssuedSession {
   readonly id: string
   write(): Promise<void>
   /** Makes it the session of its device. */
-  takeDevice(): Promise<void>
+  bindDevice(): Promise<void>
   /** Ends the sessions that it replaces, and says that the sign-in has succeeded. */
   afterCommit(): Promise<void>
   rollback(): Promise<void>

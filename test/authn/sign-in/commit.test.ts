@@ -31,7 +31,7 @@ function signIn(faults: Partial<IssuedSession> = {}) {
   const session: IssuedSession = {
     id: 'one',
     write: tell('written'),
-    takeDevice: tell('device taken'),
+    bindDevice: tell('device taken'),
     afterCommit: tell('after commit'),
     rollback: tell('rolled back'),
     ...faults,
@@ -79,7 +79,7 @@ describe('a step that opens a session', () => {
 
   test.each([
     ['the session', 'write'],
-    ['the session of the device', 'takeDevice'],
+    ['the session of the device', 'bindDevice'],
   ] as const)('announces nothing before everything is written: %s', async (_name, what) => {
     const write = held()
     const { told, take } = signIn({ [what]: () => write.gone })
@@ -124,7 +124,7 @@ describe('nothing is shared, the lock is released and the session is rolled back
       { write: away },
       () => ({ keepsOrder: false }),
     ],
-    ['it does not become the session of its device', { takeDevice: away }, () => ({})],
+    ['it does not become the session of its device', { bindDevice: away }, () => ({})],
     ['the transaction would not end with its user', {}, () => ({ indexPut: away })],
     [
       'the answer of the commit is lost',
@@ -177,7 +177,7 @@ describe('nothing is shared, the lock is released and the session is rolled back
 
   test('only after every write has ended', async () => {
     const write = held()
-    const { told, take } = signIn({ write: () => write.gone, takeDevice: away })
+    const { told, take } = signIn({ write: () => write.gone, bindDevice: away })
     const { replica, shared } = await replicas()
     const failed = failureOf(replica().run(SAME, take))
     await until(() => shared().length > 0)

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals'
 import type { Client } from '../../../src/authn/browser/client.ts'
 import { createCallLimit } from '../../../src/authn/throttling/call-limit.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import { createLoginNames } from '../../../src/session/session.ts'
+import { createLoginNames } from '../../../src/session/login-names.ts'
 import { heldBytes } from '../../support/heap.ts'
 
 const NAMES = 5000

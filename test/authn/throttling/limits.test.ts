@@ -3,7 +3,7 @@ import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
 import { knownDeviceKeys, windowsOfAttempt } from '../../../src/authn/throttling/limits.ts'
 import { defaultTunables } from '../../../src/config/load-config.ts'
 import { createSigner } from '../../../src/crypto/keys.ts'
-import { createLoginNames } from '../../../src/session/session.ts'
+import { createLoginNames } from '../../../src/session/login-names.ts'
 import { CLIENT as client } from '../made-up-client.ts'
 
 const deps = {

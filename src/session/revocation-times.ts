@@ -1,9 +1,9 @@
 import type { Signer } from '../crypto/keys.ts'
 import type { Store } from '../store/store.ts'
 
-export type EndedUsers = ReturnType<typeof createEndedUsers>
+export type RevocationTimes = ReturnType<typeof createRevocationTimes>
 
-export interface EndedUsersOptions {
+export interface RevocationTimesOptions {
   readonly store: Pick<Store, 'get' | 'set'>
   readonly names: Signer
   readonly now: () => number
@@ -16,16 +16,16 @@ const KEPT_MS = 86_400_000
  * When all sessions of a user last ended. For transactions that did not name their user by then, such as a recovery that
  * waits for its code: no index of the user has them.
  */
-export function createEndedUsers({ store, names, now }: EndedUsersOptions) {
+export function createRevocationTimes({ store, names, now }: RevocationTimesOptions) {
   const keyOf = (name: string) => `gatehouse:txn:ended:${name}`
 
   return {
-    async note(userId: string): Promise<void> {
+    async record(userId: string): Promise<void> {
       await store.set(keyOf(names.sign(userId)), String(Math.floor(now())), KEPT_MS)
     },
 
     /** Whether all sessions of the user have ended at this time or later. */
-    async endedSince(userId: string, sinceMs: number): Promise<boolean> {
+    async revokedSince(userId: string, sinceMs: number): Promise<boolean> {
       const times = await Promise.all(names.signAll(userId).map((name) => store.get(keyOf(name))))
       return times.some((endedAtMs) => Number(endedAtMs) >= Math.floor(sinceMs)) // NaN where there is none
     },
