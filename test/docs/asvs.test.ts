@@ -1,95 +1,75 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from '@jest/globals'
-import { checkAsvsPage, readAsvsRows, requirementsOf } from '../support/asvs-page.ts'
+import { parseAsvsList, readAsvsList } from '../../scripts/docs/asvs-list.ts'
+import { checkAsvsRows, requirementsOf } from '../support/asvs-requirements.ts'
 
 const root = new URL('../../', import.meta.url)
-const page = readFileSync(new URL('docs/asvs.md', root), 'utf8')
+const rows = readAsvsList(new URL('docs/asvs.json', root).pathname).chapters.flatMap(
+  (chapter) => chapter.rows,
+)
 
 function readTest(path: string): string | undefined {
   const url = new URL(path, root)
   return existsSync(url) ? readFileSync(url, 'utf8') : undefined
 }
 
-test('docs/asvs.md has every requirement of levels 1 and 2 once, each with a test that exists or a reason', () => {
-  expect(checkAsvsPage(page, readTest)).toEqual([])
+test('docs/asvs.json has one row for every requirement of levels 1 and 2, with tests that exist or a reason', () => {
+  expect(checkAsvsRows(rows, readTest)).toEqual([])
 })
 
-test('the numbers of the standard are as many as it has: 70, 183 and 92', () => {
+test('the standard has 70, 183 and 92 requirements at its three levels', () => {
   expect(([1, 2, 3] as const).map((level) => requirementsOf(level).length)).toEqual([70, 183, 92])
 })
 
-test('every page that a reason points to is there, and has the section', () => {
-  const links = readAsvsRows(page).flatMap(({ here }) => [...here.matchAll(/\]\(([^)#]*)(?:#([^)]+))?\)/g)])
-  expect(links.length).toBeGreaterThan(10)
-  for (const [, path = '', section] of links) {
-    const text = readTest(new URL(path, 'file:///docs/').pathname.slice(1))
-    expect([path, text !== undefined]).toEqual([path, true])
-    if (section !== undefined) expect([path, ...anchorsOf(text ?? '')]).toContain(section)
-  }
-})
+describe('a row that is not sound is found', () => {
+  const MADE_UP = 'test/made-up.test.ts'
+  const readMadeUp = (path: string) => (path === MADE_UP ? "test('it holds', () => {})" : undefined)
+  const parse = (...list: object[]) =>
+    parseAsvsList({ chapters: [{ heading: 'V1 Made up', rows: list }] }).chapters.flatMap((one) => one.rows)
+  const check = (...list: object[]) => checkAsvsRows(parse(...list), readMadeUp, ['V1.1.1', 'V1.1.2'])
+  const TESTED = { id: 'V1.1.1', text: 'decoding', tests: { [MADE_UP]: ['it holds'] } }
+  const REASONED = { id: 'V1.1.2', text: 'encoding', notes: { 'not applicable': 'there is none' } }
 
-/** The addresses of a page's headings, as they are made of their words. */
-function anchorsOf(text: string): string[] {
-  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
-    title
-      .toLowerCase()
-      .replace(/[^\w\- ]/g, '')
-      .replaceAll(' ', '-'),
-  )
-}
-
-describe('a page that is not sound', () => {
-  const readMadeUp = (path: string) =>
-    path === 'test/made-up.test.ts' ? "test('it holds', () => {})" : undefined
-  const check = (...rows: string[]) =>
-    checkAsvsPage(['| id | in short | here |', '|---|---|---|', ...rows].join('\n'), readMadeUp, [
-      'V1.1.1',
-      'V1.1.2',
-    ])
-  const GOOD = '| V1.1.1 | decoding | `test/made-up.test.ts` › it holds |'
-  const REST = '| V1.1.2 | encoding | **not applicable**: there is none |'
-
-  test.each<[string, string[], string[]]>([
-    ['a requirement that is missing', [GOOD], ['V1.1.2: is missing']],
-    ['one that stands there twice', [GOOD, GOOD, REST], ['V1.1.1: stands there twice']],
+  test.each<[string, object[], string[]]>([
+    ['a requirement without a row', [TESTED], ['V1.1.2: is missing']],
+    ['a requirement with two rows', [TESTED, TESTED, REASONED], ['V1.1.1: has two rows']],
     [
-      'one beside its chapter',
-      [GOOD, '| V1 | all | **not applicable**: nothing |'],
-      ['V1.1.1: stands there twice'],
+      'a requirement besides its chapter',
+      [TESTED, { id: 'V1', text: 'all', notes: { documented: 'there' } }],
+      ['V1.1.1: has two rows'],
     ],
     [
       'a number that the standard does not have',
-      [GOOD, REST, '| V1.9.9 | x | **documented**: there |'],
+      [TESTED, REASONED, { id: 'V1.9.9', text: 'x', notes: { documented: 'there' } }],
       ['V1.9.9: is no requirement, section or chapter of the standard'],
     ],
     [
-      'an id in another form',
-      [GOOD, REST, '| 1.1.1 | x | **documented**: there |'],
-      ['1.1.1: is no id such as V1.2.3', '1.1.1: is no requirement, section or chapter of the standard'],
-    ],
-    ['no words', [GOOD, '| V1.1.2 |  | **documented**: there |'], ['V1.1.2: says nothing']],
-    ['no reason', [GOOD, '| V1.1.2 | x | met |'], ['V1.1.2: neither a test nor a reason: met']],
-    [
-      'a word that gives no reason',
-      [GOOD, '| V1.1.2 | x | **documented**: |'],
-      ['V1.1.2: neither a test nor a reason: **documented**:'],
-    ],
-    [
       'a test that was renamed',
-      [GOOD, '| V1.1.2 | x | `test/made-up.test.ts` › it held |'],
-      ['V1.1.2: test/made-up.test.ts has no test or row named: it held'],
+      [TESTED, { id: 'V1.1.2', text: 'x', tests: { [MADE_UP]: ['it held'] } }],
+      [`V1.1.2: ${MADE_UP} has no test or row named: it held`],
     ],
     [
-      'a file that is gone, beside a reason',
-      [GOOD, '| V1.1.2 | x | **documented**: there<br>`test/gone.test.ts` › x |'],
+      'a test file that does not exist, besides a reason',
+      [TESTED, { ...REASONED, tests: { 'test/gone.test.ts': ['x'] } }],
       ['V1.1.2: there is no file test/gone.test.ts'],
     ],
-  ])('%s', (_what, rows, problems) => {
-    expect(check(...rows)).toEqual(problems)
+  ])('%s', (_what, list, problems) => {
+    expect(check(...list)).toEqual(problems)
   })
 
-  test('but tests, reasons, whole chapters and level 3 pass', () => {
-    expect(check(GOOD, REST, '| V1.2.10 | a formula | **not applicable**: no tables |')).toEqual([])
-    expect(check('| V1 | all of it | **not applicable**: made up |')).toEqual([])
+  test.each<[string, object]>([
+    ['an id in another form', { ...TESTED, id: '1.1.1' }],
+    ['no text', { ...TESTED, text: '' }],
+    ['neither a test nor a reason', { id: 'V1.1.1', text: 'x' }],
+    ['an unknown kind of reason', { ...REASONED, notes: { met: 'yes' } }],
+    ['an empty reason', { ...REASONED, notes: { documented: '' } }],
+  ])('%s', (_what, row) => {
+    expect(() => parse(row)).toThrow()
+  })
+
+  test('tests, reasons, whole chapters and level 3 pass', () => {
+    const formula = { id: 'V1.2.10', text: 'a formula', notes: { 'not applicable': 'no tables' } }
+    expect(check(TESTED, REASONED, formula)).toEqual([])
+    expect(check({ id: 'V1', text: 'all of it', notes: { 'not applicable': 'made up' } })).toEqual([])
   })
 })

@@ -22,11 +22,31 @@ test('every file and folder of ours that a page names is there', () => {
   expect(named.filter(([, path]) => !existsSync(new URL(path ?? '', root)))).toEqual([])
 })
 
-test('every link from page to page leads to one that is there', () => {
+test('every link to a page leads to one that exists, and to a heading of it', () => {
   const links = pages.flatMap((page) =>
-    [...read(page).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map(([, path = '']) => [page, path]),
+    [...read(page).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].map(([, path = '', heading]) => ({
+      page,
+      url: new URL(path, new URL(page, root)),
+      heading,
+    })),
   )
   expect(links.length).toBeGreaterThan(30)
-  const isThere = ([page = '', path = '']: string[]) => existsSync(new URL(path, new URL(page, root)))
-  expect(links.filter((link) => !isThere(link))).toEqual([])
+  const broken = links.filter(({ page, url, heading }) => {
+    const target = url.href === new URL('.', new URL(page, root)).href ? new URL(page, root) : url
+    if (!existsSync(target)) return true
+    return heading !== undefined && !anchorsOf(readFileSync(target, 'utf8')).includes(heading)
+  })
+  expect(
+    broken.map(({ page, url, heading }) => `${page} → ${url.href.slice(root.href.length)}#${heading}`),
+  ).toEqual([])
 })
+
+/** The anchors that GitHub makes from the headings of a page. */
+function anchorsOf(text: string): string[] {
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  )
+}

@@ -1,8 +1,9 @@
+import type { AsvsRow } from '../../scripts/docs/asvs-list.ts'
 import { checkNamedTest, type ReadTest } from './named-tests.ts'
 
 /**
- * Reads docs/asvs.md: OWASP ASVS 5.0.0, level 1 and level 2, each requirement with its test or its reason. The
- * standard's numbers stand here, so that none can be forgotten; its words are not ours to copy.
+ * Checks docs/asvs.json: each requirement of OWASP ASVS 5.0.0, levels 1 and 2, with its test or its reason. The numbers
+ * of the standard are listed here, so that none can be forgotten.
  */
 type Levels = readonly [one: readonly number[], two: readonly number[], three: readonly number[]]
 
@@ -104,19 +105,6 @@ export const SECTIONS: Readonly<Record<string, Levels>> = {
   'V17.3': [[], [1, 2], []],
 }
 
-const HEADER = ['id', 'in short', 'here']
-const ID = /^V\d+(\.\d+){0,2}$/
-const TEST = /^`(test\/[\w/.-]+\.test\.ts)` › (.+)$/
-/** What may stand in place of a test, with its reason. */
-const REASON =
-  /^\*\*(by construction|documented|not applicable|the org|the operator|the page|deviates)\*\*: \S/
-
-export interface AsvsRow {
-  readonly id: string
-  readonly text: string
-  readonly here: string
-}
-
 /** The requirements of a level, such as `V1.2.3`. */
 export function requirementsOf(level: 1 | 2 | 3): string[] {
   return Object.entries(SECTIONS).flatMap(([section, levels]) =>
@@ -124,65 +112,28 @@ export function requirementsOf(level: 1 | 2 | 3): string[] {
   )
 }
 
-/** Everything that is wrong with the page, each as one sentence; none: the page is sound. */
-export function checkAsvsPage(
-  page: string,
+/** Every problem of the rows, one sentence each. */
+export function checkAsvsRows(
+  rows: readonly AsvsRow[],
   readTest: ReadTest,
   wanted = [...requirementsOf(1), ...requirementsOf(2)],
 ): string[] {
-  const rows = readAsvsRows(page)
   const known = new Set([...wanted, ...requirementsOf(3)])
   const covered = rows.flatMap(({ id }) => (known.has(id) ? [id] : wanted.filter((one) => isIn(one, id))))
   return [
-    ...rows.flatMap((row) => checkRow(row, readTest)),
+    ...rows.flatMap(({ id, tests }) =>
+      Object.entries(tests)
+        .flatMap(([path, titles]) => titles.flatMap((title) => checkNamedTest(path, title, readTest)))
+        .map((problem) => `${id}: ${problem}`),
+    ),
     ...rows
       .filter(({ id }) => !known.has(id) && !wanted.some((one) => isIn(one, id)))
       .map(({ id }) => `${id}: is no requirement, section or chapter of the standard`),
     ...wanted.filter((id) => !covered.includes(id)).map((id) => `${id}: is missing`),
     ...[...new Set(covered.filter((id, at) => covered.indexOf(id) !== at))].map(
-      (id) => `${id}: stands there twice`,
+      (id) => `${id}: has two rows`,
     ),
   ]
-}
-
-export function readAsvsRows(page: string): AsvsRow[] {
-  const rows: AsvsRow[] = []
-  let inTable = false
-  for (const line of page.split('\n')) {
-    const cells = cellsOf(line)
-    if (cells === undefined) inTable = false
-    else if (cells.length === HEADER.length && HEADER.every((name, at) => cells[at] === name)) inTable = true
-    else if (inTable && !cells.every((cell) => /^:?-+:?$/.test(cell))) {
-      const [id = '', text = '', here = ''] = cells
-      rows.push({ id, text, here: cells.length === HEADER.length ? here : '' })
-    }
-  }
-  return rows
-}
-
-function checkRow({ id, text, here }: AsvsRow, readTest: ReadTest): string[] {
-  const parts = here.split('<br>').map((part) => part.trim())
-  return [
-    ...(ID.test(id) ? [] : [`${id}: is no id such as V1.2.3`]),
-    ...(text === '' ? [`${id}: says nothing`] : []),
-    ...parts
-      .filter((part) => !REASON.test(part))
-      .flatMap((part) => checkTest(part, readTest))
-      .map((problem) => `${id}: ${problem}`),
-  ]
-}
-
-function checkTest(part: string, readTest: ReadTest): string[] {
-  const [, path, titles] = TEST.exec(part) ?? []
-  if (path === undefined || titles === undefined) return [`neither a test nor a reason: ${part}`]
-  return checkNamedTest(path, titles, readTest)
-}
-
-/** Cells of a table line, `\|` being a character of its cell; undefined: no table line. */
-function cellsOf(line: string): string[] | undefined {
-  const match = /^\|(.*)\|\s*$/.exec(line)
-  if (match === null) return undefined
-  return (match[1] ?? '').split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll('\\|', '|'))
 }
 
 function isIn(requirement: string, sectionOrChapter: string): boolean {
