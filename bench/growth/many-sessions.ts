@@ -107,7 +107,7 @@ function createBulkStore(redis: Redis): Store & { flush(): Promise<void> } {
   const neverAsked = () => Promise.reject(new Error('opening a session does not ask for this'))
   let pipeline = redis.pipeline()
   return {
-    keepsOrder: true,
+    preservesWriteOrder: true,
     async set(key, value, ttlMs) {
       pipeline.set(key, value, 'PX', Math.ceil(ttlMs))
       return true
@@ -133,9 +133,9 @@ function createBulkStore(redis: Redis): Store & { flush(): Promise<void> } {
     commit: neverAsked,
     indexAll: neverAsked,
     indexRemove: neverAsked,
-    count: neverAsked,
-    uncount: neverAsked,
-    endCounts: neverAsked,
+    countAttempt: neverAsked,
+    refundAttempt: neverAsked,
+    clearWindows: neverAsked,
     ping: neverAsked,
     close: neverAsked,
   }

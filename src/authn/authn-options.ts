@@ -6,7 +6,7 @@ import type { RevocationTimes } from '../session/revocation-times.ts'
 import type { SessionCookie } from '../session/session-cookie.ts'
 import type { Sessions } from '../session/sessions.ts'
 import type { UserKeys } from '../session/user-indexes.ts'
-import type { LimitFigures } from '../store/counting.ts'
+import type { LimitConfig } from '../store/attempt-counters.ts'
 import type { Store } from '../store/store.ts'
 import type { UpstreamClient } from '../upstream/upstream-client.ts'
 import type { DeviceCookie } from './browser/client.ts'
@@ -41,8 +41,8 @@ export interface AuthnTunables {
     readonly maxWrongCodes: number
   }
   readonly limits: AttemptLimits & {
-    readonly stepUpPerAddress: LimitFigures
-    readonly callsPerUser: LimitFigures
+    readonly stepUpPerAddress: LimitConfig
+    readonly callsPerUser: LimitConfig
   }
 }
 

@@ -3,7 +3,7 @@ import { RedisStore } from 'connect-redis'
 import type { SessionData } from 'express-session'
 import { z } from 'zod'
 import { createSeal, createSigner } from '../crypto/keys.ts'
-import { createSealedRecords, parseStored, type SealedRecords } from '../store/sealed-records.ts'
+import { createSealedRecords, parseStoredJson, type SealedRecords } from '../store/sealed-records.ts'
 import type { Store } from '../store/store.ts'
 import { type IdentifiedSession, remainingMs, type Session, type SessionsOptions } from './session.ts'
 
@@ -155,7 +155,7 @@ function encode({ id, session }: IdentifiedSession): string {
 }
 
 function decode(text: string): IdentifiedSession | undefined {
-  const { success, data } = SessionRecord.safeParse(parseStored(text))
+  const { success, data } = SessionRecord.safeParse(parseStoredJson(text))
   if (!success) return undefined
   const { version: _version, ownId: id, ...session } = data
   return { id, session }

@@ -3,7 +3,7 @@ import type { Session as ExpressSession } from 'express-session'
 import { v4 as uuid } from 'uuid'
 import { anothersSession, noSession, otherSession } from '../errors.ts'
 import type { Route } from '../http/routes.ts'
-import { allWritten } from '../store/store.ts'
+import { allSettledOrThrow } from '../store/store.ts'
 import { formatTimes, remainingMs, type Session, type SessionsOptions } from './session.ts'
 import { createLoadSession, type SessionCookie } from './session-cookie.ts'
 import {
@@ -166,7 +166,7 @@ export function prepareSession(options: PrepareSessionOptions, grant: SessionGra
       const session = newSession(options, grant, publicId)
       // An index entry that is found before its session exists is left alone (user-indexes.ts).
       const adding = userSessions.add(userId, { id, ...session }, absoluteMs)
-      ;[entries] = await allWritten(adding, sessionStore.create(id, session))
+      ;[entries] = await allSettledOrThrow(adding, sessionStore.create(id, session))
       metrics.sessionsOpened.inc()
     },
 
@@ -183,7 +183,7 @@ export function prepareSession(options: PrepareSessionOptions, grant: SessionGra
     },
 
     async rollback() {
-      const [wasThere] = await allWritten(
+      const [wasThere] = await allSettledOrThrow(
         sessionStore.remove(id),
         userSessions.remove(userId, publicId),
         Promise.resolve(taken?.rollback()),

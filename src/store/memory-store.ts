@@ -1,16 +1,16 @@
 import { storeUnavailable } from '../errors.ts'
 import { DependencyFailure } from '../observability/dependency-failure.ts'
-import type { WindowName } from './counting.ts'
+import type { WindowKey } from './attempt-counters.ts'
 import {
-  assertCountable,
   assertOneSlot,
+  assertValidCount,
+  CLEANUP_THRESHOLD,
   createOperations,
-  MANY_WINDOWS,
   newWindowId,
   type OperationName,
   type OperationResult,
+  roundUpTtl,
   type Store,
-  wholeMs,
 } from './store.ts'
 
 export interface MemoryStoreOptions {
@@ -42,7 +42,7 @@ export function createMemoryStore({
     if (isClosed) throw storeUnavailable(new DependencyFailure('unreachable', { code: 'closed' }))
   }
   return {
-    keepsOrder: true,
+    preservesWriteOrder: true,
     ...createOperations(async (name, parameters) => {
       assertOpen()
       return OPERATIONS[name](memory, ...parameters)
@@ -103,50 +103,50 @@ const OPERATIONS: {
   },
 
   indexPut: (memory, key, field, value, ttlMs) =>
-    memory.putField(key, field, value, memory.now() + wholeMs(ttlMs)),
+    memory.putField(key, field, value, memory.now() + roundUpTtl(ttlMs)),
 
   indexAll: (memory, key) => Object.fromEntries(memory.fields(key) ?? []),
 
   indexRemove: (memory, key, field) => memory.deleteField(key, field),
 
-  count(memory, counting) {
-    assertCountable(counting)
-    const { place, windows, instead, notAfterMs = Number.POSITIVE_INFINITY } = counting
+  countAttempt(memory, counting) {
+    assertValidCount(counting)
+    const { keyPrefix, windows, override, notAfterMs = Number.POSITIVE_INFINITY } = counting
     if (memory.sinceEpoch() > notAfterMs)
-      return { instead: false, full: undefined, late: true, countedIn: [] }
-    const isInstead = instead !== undefined && memory.has(instead.ifThere)
-    const begunBy = newWindowId()
-    const running = (isInstead ? instead.windows : windows).map((window) => {
-      const begun = { count: 0, endsAt: memory.now() + wholeMs(window.ttlMs), begunBy }
-      return { window, ...(windowAt(memory, place, window) ?? begun) }
+      return { overridden: false, full: undefined, late: true, countedWindows: [] }
+    const overridden = override !== undefined && memory.has(override.ifKeyExists)
+    const windowId = newWindowId()
+    const running = (overridden ? override.windows : windows).map((window) => {
+      const begun = { count: 0, endsAt: memory.now() + roundUpTtl(window.ttlMs), windowId }
+      return { window, ...(windowAt(memory, keyPrefix, window) ?? begun) }
     })
     const [full] = running
       .flatMap(({ window, count, endsAt }, index) =>
-        count < window.most ? [] : [{ index, leftMs: endsAt - memory.now() }],
+        count < window.maxAttempts ? [] : [{ index, leftMs: endsAt - memory.now() }],
       )
       .sort((one, other) => other.leftMs - one.leftMs)
-    if (full !== undefined) return { instead: isInstead, full, countedIn: [] }
+    if (full !== undefined) return { overridden, full, countedWindows: [] }
     for (const { window, ...before } of running)
-      putWindow(memory, place, window, { ...before, count: before.count + 1 })
+      putWindow(memory, keyPrefix, window, { ...before, count: before.count + 1 })
     return {
-      instead: isInstead,
+      overridden,
       full: undefined,
-      countedIn: running.map(({ window, begunBy }) => ({ window, begunBy })),
+      countedWindows: running.map(({ window, windowId }) => ({ window, windowId })),
     }
   },
 
-  uncount(memory, place, counted) {
-    for (const { window, begunBy } of counted) {
-      const running = windowAt(memory, place, window)
-      if (running?.begunBy !== begunBy) continue
-      if (running.count > 1) putWindow(memory, place, window, { ...running, count: running.count - 1 })
-      else memory.deleteField(place + window.keySuffix, window.name)
+  refundAttempt(memory, keyPrefix, counted) {
+    for (const { window, windowId } of counted) {
+      const running = windowAt(memory, keyPrefix, window)
+      if (running?.windowId !== windowId) continue
+      if (running.count > 1) putWindow(memory, keyPrefix, window, { ...running, count: running.count - 1 })
+      else memory.deleteField(keyPrefix + window.keySuffix, window.name)
     }
   },
 
-  endCounts(memory, place, windows, mark) {
-    if (mark) assertOneSlot(place, mark.key)
-    for (const { keySuffix, name } of windows) memory.deleteField(place + keySuffix, name)
+  clearWindows(memory, keyPrefix, windows, mark) {
+    if (mark) assertOneSlot(keyPrefix, mark.key)
+    for (const { keySuffix, name } of windows) memory.deleteField(keyPrefix + keySuffix, name)
     if (mark) memory.put(mark.key, '1', mark.ttlMs)
   },
 }
@@ -155,23 +155,28 @@ const OPERATIONS: {
 interface Running {
   readonly count: number
   readonly endsAt: number
-  readonly begunBy: string
+  readonly windowId: string
 }
 
 const parseWindow = (text: string) => JSON.parse(text) as Running // only putWindow writes one
 
 /** undefined: it has not begun, or it has ended. */
-function windowAt(memory: Memory, place: string, { keySuffix, name }: WindowName): Running | undefined {
-  const text = memory.fields(place + keySuffix)?.get(name)
+function windowAt(memory: Memory, keyPrefix: string, { keySuffix, name }: WindowKey): Running | undefined {
+  const text = memory.fields(keyPrefix + keySuffix)?.get(name)
   const running = text === undefined ? undefined : parseWindow(text)
   return running !== undefined && running.endsAt > memory.now() ? running : undefined
 }
 
-function putWindow(memory: Memory, place: string, { keySuffix, name }: WindowName, running: Running): void {
-  const fields = memory.fields(place + keySuffix) ?? new Map<string, string>()
-  if (running.count === 1 && fields.size >= MANY_WINDOWS)
+function putWindow(
+  memory: Memory,
+  keyPrefix: string,
+  { keySuffix, name }: WindowKey,
+  running: Running,
+): void {
+  const fields = memory.fields(keyPrefix + keySuffix) ?? new Map<string, string>()
+  if (running.count === 1 && fields.size >= CLEANUP_THRESHOLD)
     for (const [other, text] of fields) if (parseWindow(text).endsAt <= memory.now()) fields.delete(other)
-  memory.putField(place + keySuffix, name, JSON.stringify(running), running.endsAt)
+  memory.putField(keyPrefix + keySuffix, name, JSON.stringify(running), running.endsAt)
 }
 
 /** The entries that have not expired. */
@@ -203,7 +208,7 @@ class Memory {
   }
 
   put(key: string, content: string, ttlMs: number): void {
-    this.#entries.set(key, { content, expiresAt: this.now() + wholeMs(ttlMs) })
+    this.#entries.set(key, { content, expiresAt: this.now() + roundUpTtl(ttlMs) })
   }
 
   /** The key lives until `expiresAt`, or longer if it did before. */

@@ -1,12 +1,12 @@
 import type { Replies } from './redis-scripts.ts'
 import {
-  assertCountable,
   assertOneSlot,
+  assertValidCount,
   newWindowId,
   type OperationName,
   type OperationResult,
+  roundUpTtl,
   type Store,
-  wholeMs,
 } from './store.ts'
 
 export interface RedisRequest {
@@ -32,14 +32,14 @@ export const OPERATIONS: { readonly [Name in OperationName]: RedisOperation<Name
   set: {
     request: (key, value, ttlMs, when) => ({
       keys: [key],
-      args: [value, wholeMs(ttlMs), when === undefined ? '' : CONDITIONS[when]],
+      args: [value, roundUpTtl(ttlMs), when === undefined ? '' : CONDITIONS[when]],
       isRepeatable: when !== 'absent',
     }),
     result: isOne,
   },
 
   swap: {
-    request: (key, value, ttlMs) => once([key], value, wholeMs(ttlMs)),
+    request: (key, value, ttlMs) => once([key], value, roundUpTtl(ttlMs)),
     result: orUndefined,
   },
 
@@ -56,7 +56,7 @@ export const OPERATIONS: { readonly [Name in OperationName]: RedisOperation<Name
   acquire: {
     request({ lockKey, recordKey, token, lockTtlMs }) {
       assertOneSlot(lockKey, recordKey)
-      return repeatable([lockKey, recordKey], token, wholeMs(lockTtlMs))
+      return repeatable([lockKey, recordKey], token, roundUpTtl(lockTtlMs))
     },
     result: ([holder, record]) => ({ holder, record: record ?? undefined }),
   },
@@ -68,9 +68,9 @@ export const OPERATIONS: { readonly [Name in OperationName]: RedisOperation<Name
       const args = [
         token,
         ...(expected === undefined ? ['', '0'] : [expected, '1']),
-        ...(written ? ['write', record.write, wholeMs(record.ttlMs)] : [record, '', 0]),
+        ...(written ? ['write', record.write, roundUpTtl(record.ttlMs)] : [record, '', 0]),
         shared.value,
-        wholeMs(shared.ttlMs),
+        roundUpTtl(shared.ttlMs),
       ]
       return { keys: [lockKey, recordKey, shared.key], args, isRepeatable: record !== 'delete' }
     },
@@ -78,7 +78,7 @@ export const OPERATIONS: { readonly [Name in OperationName]: RedisOperation<Name
   },
 
   indexPut: {
-    request: (key, field, value, ttlMs) => repeatable([key], field, value, wholeMs(ttlMs)),
+    request: (key, field, value, ttlMs) => repeatable([key], field, value, roundUpTtl(ttlMs)),
     result: (fields) => fields,
   },
 
@@ -92,40 +92,40 @@ export const OPERATIONS: { readonly [Name in OperationName]: RedisOperation<Name
     result: isOne,
   },
 
-  count: {
+  countAttempt: {
     request(counting) {
-      assertCountable(counting)
-      const { place, windows, instead, notAfterMs = '' } = counting
-      const lists = [windows, instead?.windows ?? []].map((list) =>
-        list.map((window) => ({ ...window, ttlMs: wholeMs(window.ttlMs) })),
+      assertValidCount(counting)
+      const { keyPrefix, windows, override, notAfterMs = '' } = counting
+      const lists = [windows, override?.windows ?? []].map((list) =>
+        list.map((window) => ({ ...window, ttlMs: roundUpTtl(window.ttlMs) })),
       )
-      const keys = instead ? [place, instead.ifThere] : [place]
+      const keys = override ? [keyPrefix, override.ifKeyExists] : [keyPrefix]
       return once(keys, newWindowId(), notAfterMs, JSON.stringify(lists))
     },
-    result([decided, full, leftMs, begunBy, late], { windows, instead }) {
-      const chosen = decided === 1 ? (instead?.windows ?? []) : windows
+    result([decided, full, leftMs, windowId, late], { windows, override }) {
+      const chosen = decided === 1 ? (override?.windows ?? []) : windows
       return {
-        instead: decided === 1,
+        overridden: decided === 1,
         full: full < 0 ? undefined : { index: full, leftMs },
         ...(late === 1 ? { late: true } : {}),
-        countedIn: begunBy.flatMap((by, index) => {
+        countedWindows: windowId.flatMap((by, index) => {
           const window = chosen[index]
-          return window === undefined ? [] : [{ window, begunBy: by }]
+          return window === undefined ? [] : [{ window, windowId: by }]
         }),
       }
     },
   },
 
-  uncount: {
-    request: (place, counted) => once([place], JSON.stringify(counted)),
+  refundAttempt: {
+    request: (keyPrefix, counted) => once([keyPrefix], JSON.stringify(counted)),
     result: () => {},
   },
 
-  endCounts: {
-    request(place, windows, mark) {
-      const keys = mark ? [place, mark.key] : [place]
+  clearWindows: {
+    request(keyPrefix, windows, mark) {
+      const keys = mark ? [keyPrefix, mark.key] : [keyPrefix]
       assertOneSlot(...keys)
-      return once(keys, JSON.stringify(windows), wholeMs(mark?.ttlMs ?? 0))
+      return once(keys, JSON.stringify(windows), roundUpTtl(mark?.ttlMs ?? 0))
     },
     result: () => {},
   },

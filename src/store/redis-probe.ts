@@ -22,9 +22,9 @@ const TTL_MS = 10_000
 const WINDOW = {
   keySuffix: '',
   name: 'window',
-  most: Number.MAX_SAFE_INTEGER,
+  maxAttempts: Number.MAX_SAFE_INTEGER,
   ttlMs: TTL_MS,
-  formerSuffix: ':former',
+  legacySuffix: ':former',
 }
 const STEP = { lockKey: keyFor('lock'), recordKey: keyFor('record'), token: 'token' }
 
@@ -47,9 +47,13 @@ const SAMPLES: { readonly [Name in OperationName]: Parameters<Store[Name]> } = {
   indexPut: [keyFor('index'), 'field', 'value', TTL_MS],
   indexAll: [keyFor('index')],
   indexRemove: [keyFor('index'), 'field'],
-  count: [
-    { place: keyFor('count'), windows: [WINDOW], instead: { ifThere: keyFor('mark'), windows: [WINDOW] } },
+  countAttempt: [
+    {
+      keyPrefix: keyFor('count'),
+      windows: [WINDOW],
+      override: { ifKeyExists: keyFor('mark'), windows: [WINDOW] },
+    },
   ],
-  uncount: [keyFor('count'), [{ window: WINDOW, begunBy: 'nobody' }]],
-  endCounts: [keyFor('count'), [WINDOW], { key: keyFor('mark'), ttlMs: TTL_MS }],
+  refundAttempt: [keyFor('count'), [{ window: WINDOW, windowId: 'nobody' }]],
+  clearWindows: [keyFor('count'), [WINDOW], { key: keyFor('mark'), ttlMs: TTL_MS }],
 }

@@ -1,5 +1,5 @@
 import type { Cluster, Redis, Result } from 'ioredis'
-import { MANY_WINDOWS } from './store.ts'
+import { CLEANUP_THRESHOLD } from './store.ts'
 
 /**
  * The operations, as bodies of Lua functions. Everything that writes is here, and so goes to Redis in the order in which it
@@ -57,22 +57,22 @@ if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KE
 return redis.call('HLEN', KEYS[1])`,
 
   /**
-   * place, and the key that decides which list counts, if there is one; who counts, when it is too late or '', both lists of
+   * keyPrefix, and the key that decides which list counts, if there is one; who counts, when it is too late or '', both lists of
    * windows in JSON → which list counted, index of the full window or -1, its time left, by whom each window was begun, whether
-   * it was too late. The windows' keys begin with the place, so they all have its hash tag.
+   * it was too late. The windows' keys begin with the keyPrefix, so they all have its hash tag.
    */
-  count: `
-local now, place = nowMs(), KEYS[1]
+  countAttempt: `
+local now, keyPrefix = nowMs(), KEYS[1]
 if ARGV[2] ~= '' and now > tonumber(ARGV[2]) then return {0, -1, 0, {}, 1} end
 local instead = KEYS[2] and redis.call('EXISTS', KEYS[2]) or 0
 local windows = cjson.decode(ARGV[3])[instead + 1]
 local full, left, running = -1, -1, {}
 for i, window in ipairs(windows) do
-  local count, ends, begunBy = windowAt(place .. window.keySuffix, window.name)
-  if ends <= now then count, ends, begunBy = 0, nil, ARGV[1] end
-  running[i] = {count, ends, begunBy}
-  local former, formerLeft = formerWindowAt(place, window.formerSuffix)
-  if count + former >= window.most then
+  local count, ends, windowId = windowAt(keyPrefix .. window.keySuffix, window.name)
+  if ends <= now then count, ends, windowId = 0, nil, ARGV[1] end
+  running[i] = {count, ends, windowId}
+  local former, formerLeft = formerWindowAt(keyPrefix, window.legacySuffix)
+  if count + former >= window.maxAttempts then
     local ms = math.max(ends and ends - now or 0, formerLeft)
     if ms > left then full, left = i - 1, ms end
   end
@@ -80,7 +80,7 @@ end
 if full >= 0 then return {instead, full, left, {}, 0} end
 local begun = {}
 for i, window in ipairs(windows) do
-  local key, ttl, count, ends = place .. window.keySuffix, window.ttlMs, running[i][1], running[i][2]
+  local key, ttl, count, ends = keyPrefix .. window.keySuffix, window.ttlMs, running[i][1], running[i][2]
   begun[i] = running[i][3]
   if not ends then dropEnded(key, now) end
   writeWindow(key, window.name, count + 1, ends or now + ttl, begun[i])
@@ -88,21 +88,21 @@ for i, window in ipairs(windows) do
 end
 return {instead, -1, 0, begun, 0}`,
 
-  /** place; in JSON, each window and by whom it was begun */
-  uncount: `
+  /** keyPrefix; in JSON, each window and by whom it was begun */
+  refundAttempt: `
 for _, counted in ipairs(cjson.decode(ARGV[1])) do
   local key, name = KEYS[1] .. counted.window.keySuffix, counted.window.name
-  local count, ends, begunBy = windowAt(key, name)
-  if begunBy == counted.begunBy and count > 1 then writeWindow(key, name, count - 1, ends, begunBy)
-  elseif begunBy == counted.begunBy then redis.call('HDEL', key, name) end
+  local count, ends, windowId = windowAt(key, name)
+  if windowId == counted.windowId and count > 1 then writeWindow(key, name, count - 1, ends, windowId)
+  elseif windowId == counted.windowId then redis.call('HDEL', key, name) end
 end
 return 1`,
 
-  /** place, and the mark, if there is one; windows in JSON, time to live of the mark */
-  endCounts: `
+  /** keyPrefix, and the mark, if there is one; windows in JSON, time to live of the mark */
+  clearWindows: `
 for _, window in ipairs(cjson.decode(ARGV[1])) do
   redis.call('HDEL', KEYS[1] .. window.keySuffix, window.name)
-  if window.formerSuffix then redis.call('DEL', KEYS[1] .. window.formerSuffix) end
+  if window.legacySuffix then redis.call('DEL', KEYS[1] .. window.legacySuffix) end
 end
 if KEYS[2] then redis.call('SET', KEYS[2], '1', 'PX', ARGV[2]) end
 return 1`,
@@ -118,20 +118,20 @@ local function nowMs()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 local function windowAt(key, name)
-  local count, ends, begunBy = string.match(redis.call('HGET', key, name) or '', '^(%d+) (%d+) (.+)$')
-  return tonumber(count or 0), tonumber(ends or 0), begunBy
+  local count, ends, windowId = string.match(redis.call('HGET', key, name) or '', '^(%d+) (%d+) (.+)$')
+  return tonumber(count or 0), tonumber(ends or 0), windowId
 end
-local function writeWindow(key, name, count, ends, begunBy)
-  redis.call('HSET', key, name, string.format('%d %.0f %s', count, ends, begunBy))
+local function writeWindow(key, name, count, ends, windowId)
+  redis.call('HSET', key, name, string.format('%d %.0f %s', count, ends, windowId))
 end
-local function formerWindowAt(place, suffix)
-  local count = suffix and redis.call('HGET', place .. suffix, 'count')
+local function formerWindowAt(keyPrefix, suffix)
+  local count = suffix and redis.call('HGET', keyPrefix .. suffix, 'count')
   if not count then return 0, 0 end
-  return tonumber(count), redis.call('PTTL', place .. suffix)
+  return tonumber(count), redis.call('PTTL', keyPrefix .. suffix)
 end
 local function dropEnded(key, now)
   local windows = redis.call('HLEN', key)
-  if windows < ${MANY_WINDOWS} or now % windows >= ${MANY_WINDOWS} then return end
+  if windows < ${CLEANUP_THRESHOLD} or now % windows >= ${CLEANUP_THRESHOLD} then return end
   local fields = redis.call('HGETALL', key)
   for i = 1, #fields, 2 do
     if tonumber(string.match(fields[i + 1], ' (%d+) ')) <= now then redis.call('HDEL', key, fields[i]) end
@@ -150,9 +150,9 @@ export interface Replies {
   acquire: [holder: string, record: string | null]
   commit: 0 | 1
   indexPut: number
-  count: [instead: number, full: number, leftMs: number, begunBy: string[], late: number]
-  uncount: 1
-  endCounts: 1
+  countAttempt: [instead: number, full: number, leftMs: number, windowId: string[], late: number]
+  refundAttempt: 1
+  clearWindows: 1
 }
 
 /**

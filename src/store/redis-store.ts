@@ -27,15 +27,15 @@ export function createRedisStore({ connection, onFailure = () => {} }: RedisStor
     return result(reply, ...parameters)
   })
   return {
-    get keepsOrder() {
+    get preservesWriteOrder() {
       return !connection.isCluster
     },
     ...operations,
-    async uncount(place, counted) {
-      if (counted.length > 0) await operations.uncount(place, counted)
+    async refundAttempt(keyPrefix, counted) {
+      if (counted.length > 0) await operations.refundAttempt(keyPrefix, counted)
     },
-    async endCounts(place, windows, mark) {
-      if (windows.length > 0 || mark !== undefined) await operations.endCounts(place, windows, mark)
+    async clearWindows(keyPrefix, windows, mark) {
+      if (windows.length > 0 || mark !== undefined) await operations.clearWindows(keyPrefix, windows, mark)
     },
     ping: () => run(probeRedis, true),
     close: () => connection.close(),

@@ -113,12 +113,12 @@ function openRecord<Value>(
 export function jsonCodec<Value>(schema: z.ZodType<Value>): RecordCodec<Value> {
   return {
     encode: (value) => JSON.stringify(value),
-    decode: (text) => schema.safeParse(parseStored(text)).data,
+    decode: (text) => schema.safeParse(parseStoredJson(text)).data,
   }
 }
 
 /** What a stored text says; undefined for none and for what is not JSON: written by a version that we do not know. */
-export function parseStored(text: string | undefined): unknown {
+export function parseStoredJson(text: string | undefined): unknown {
   if (text === undefined) return undefined
   try {
     return JSON.parse(text)

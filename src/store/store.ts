@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Counting, CountingStore } from './counting.ts'
+import type { AttemptCounters, CountRequest } from './attempt-counters.ts'
 
 /**
  * The store contract: what Gatehouse needs of Redis, and nothing more. `redis-store.ts` and `memory-store.ts` (embedded, one
@@ -9,12 +9,12 @@ import type { Counting, CountingStore } from './counting.ts'
  * operation share a hash tag (`{…}`), and so a Redis Cluster slot; otherwise it throws a TypeError. Every operation ends within a
  * bounded time. If the store cannot be reached it throws `storeUnavailable` (503), never an answer that could mean "not there".
  */
-export interface Store extends CountingStore {
+export interface Store extends AttemptCounters {
   /**
    * Whether writes that are asked for in one turn of the event loop are carried out in that order. In a Redis Cluster they
    * go to several servers, so they are not.
    */
-  readonly keepsOrder: boolean
+  readonly preservesWriteOrder: boolean
 
   get(key: string): Promise<string | undefined>
 
@@ -86,7 +86,7 @@ export interface Commit {
 
 export type RecordChange = { readonly write: string; readonly ttlMs: number } | 'keep' | 'delete'
 
-export type OperationName = Exclude<keyof Store, 'keepsOrder' | 'ping' | 'close'>
+export type OperationName = Exclude<keyof Store, 'preservesWriteOrder' | 'ping' | 'close'>
 
 export type OperationResult<Name extends OperationName> = Store[Name] extends (
   ...parameters: never[]
@@ -112,9 +112,9 @@ export function createOperations(perform: Perform): Pick<Store, OperationName> {
     indexPut: (...parameters) => perform('indexPut', parameters),
     indexAll: (...parameters) => perform('indexAll', parameters),
     indexRemove: (...parameters) => perform('indexRemove', parameters),
-    count: (...parameters) => perform('count', parameters),
-    uncount: (...parameters) => perform('uncount', parameters),
-    endCounts: (...parameters) => perform('endCounts', parameters),
+    countAttempt: (...parameters) => perform('countAttempt', parameters),
+    refundAttempt: (...parameters) => perform('refundAttempt', parameters),
+    clearWindows: (...parameters) => perform('clearWindows', parameters),
   }
 }
 
@@ -134,7 +134,7 @@ function hashTag(key: string): string {
 }
 
 /** Redis takes whole milliseconds above zero: a fraction is rounded up, and zero or less becomes one. */
-export function wholeMs(ttlMs: number): number {
+export function roundUpTtl(ttlMs: number): number {
   if (!Number.isFinite(ttlMs)) throw new TypeError('a time to live must be a finite number of milliseconds')
   return Math.max(1, Math.ceil(ttlMs))
 }
@@ -143,19 +143,19 @@ export function wholeMs(ttlMs: number): number {
  * More than a user with two devices has. In a key with so many, ended windows are removed before one is begun; with n windows, one time
  * in n / 32, so that beginning one costs the same however many there are.
  */
-export const MANY_WINDOWS = 32
+export const CLEANUP_THRESHOLD = 32
 
-/** For `begunBy`: short, as it is stored with each window. */
+/** For `windowId`: short, as it is stored with each window. */
 export function newWindowId(): string {
   return randomBytes(4).toString('base64url')
 }
 
 /** Checks both lists of windows, whichever will count: a wrong limit must show before the day its list is used. */
-export function assertCountable({ place, windows, instead, notAfterMs = 0 }: Counting): void {
-  if (instead) assertOneSlot(place, instead.ifThere)
-  for (const { most, ttlMs } of [...windows, ...(instead?.windows ?? [])]) {
-    wholeMs(ttlMs)
-    if (!Number.isSafeInteger(most) || most < 1)
+export function assertValidCount({ keyPrefix, windows, override, notAfterMs = 0 }: CountRequest): void {
+  if (override) assertOneSlot(keyPrefix, override.ifKeyExists)
+  for (const { maxAttempts, ttlMs } of [...windows, ...(override?.windows ?? [])]) {
+    roundUpTtl(ttlMs)
+    if (!Number.isSafeInteger(maxAttempts) || maxAttempts < 1)
       throw new TypeError('a window must let in a whole number of attempts, one or more')
   }
   if (!Number.isFinite(notAfterMs))
@@ -163,7 +163,7 @@ export function assertCountable({ place, windows, instead, notAfterMs = 0 }: Cou
 }
 
 /** Waits until every write has ended, and only then throws the first failure: a rollback meets no write that is still under way. */
-export async function allWritten<Writes extends readonly Promise<unknown>[]>(
+export async function allSettledOrThrow<Writes extends readonly Promise<unknown>[]>(
   ...writes: Writes
 ): Promise<{ -readonly [Index in keyof Writes]: Awaited<Writes[Index]> }> {
   await Promise.allSettled(writes)

@@ -35,11 +35,11 @@ describe('the embedded store', () => {
   test('its default clock is the monotonic one, and the system’s for what counts until a moment', async () => {
     const store = createMemoryStore()
     await store.set('gatehouse:a', '1', 1000)
-    const counting = { place: 'gatehouse:c', windows: [], notAfterMs: Date.now() + 1000 }
-    expect((await store.count(counting)).late).toBeUndefined()
+    const counting = { keyPrefix: 'gatehouse:c', windows: [], notAfterMs: Date.now() + 1000 }
+    expect((await store.countAttempt(counting)).late).toBeUndefined()
     jest.setSystemTime(Date.now() + 3_600_000)
     expect(await store.get('gatehouse:a')).toBe('1')
-    expect((await store.count(counting)).late).toBe(true)
+    expect((await store.countAttempt(counting)).late).toBe(true)
     await store.close()
   })
 })
@@ -51,7 +51,7 @@ describe('opening a store', () => {
     const store = openStore({ url: createSecret('memory:'), now: () => 2000, ...bounds })
     await store.ping()
     const late = async (notAfterMs: number) =>
-      (await store.count({ place: 'gatehouse:c', windows: [], notAfterMs })).late
+      (await store.countAttempt({ keyPrefix: 'gatehouse:c', windows: [], notAfterMs })).late
     expect([await late(1999), await late(2000)]).toEqual([true, undefined])
     await store.close()
   })

@@ -27,15 +27,15 @@ const numbers = (count: number) => Array.from({ length: count }, (_, n) => n)
 describe('operations of one turn', () => {
   test('are one command, carried out in the order in which they were asked for', async () => {
     const { store, outside, scripts } = await harness()
-    const window = { keySuffix: '', name: 'w', most: 1, ttlMs: 60_000 }
+    const window = { keySuffix: '', name: 'w', maxAttempts: 1, ttlMs: 60_000 }
     const answers = await Promise.all([
       store.set('gatehouse:a', 'one', 60_000, 'absent'),
       store.set('gatehouse:a', 'two', 60_000, 'absent'),
       store.deleteIf('gatehouse:a', 'one'),
       store.set('gatehouse:a', 'three', 60_000, 'present'),
-      store.count({ place: 'gatehouse:c:{one}', windows: [window] }),
-      store.count({ place: 'gatehouse:c:{another}', windows: [window] }),
-      store.count({ place: 'gatehouse:c:{one}', windows: [window] }),
+      store.countAttempt({ keyPrefix: 'gatehouse:c:{one}', windows: [window] }),
+      store.countAttempt({ keyPrefix: 'gatehouse:c:{another}', windows: [window] }),
+      store.countAttempt({ keyPrefix: 'gatehouse:c:{one}', windows: [window] }),
       store.indexPut('gatehouse:i', 'field', 'value', 60_000),
       store.indexRemove('gatehouse:i', 'field'),
       store.set('gatehouse:b', 'one', 60_000),

@@ -24,7 +24,7 @@ describe('failures are counted', () => {
     const before = failures()
     await redis.client().call('CONFIG', 'SET', 'maxmemory', '1')
     const growing = OPERATIONS.filter(([name]) =>
-      ['set', 'acquire', 'indexPut', 'count', 'ping'].includes(name),
+      ['set', 'acquire', 'indexPut', 'countAttempt', 'ping'].includes(name),
     )
     await expectUnavailable(store, growing)
     await store.get('gatehouse:a')

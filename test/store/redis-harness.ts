@@ -80,7 +80,7 @@ export async function connectClient(url: string, boundMs = BOUND_MS) {
   return { client, call: createRedisBatch(client), connection }
 }
 
-const WINDOW = { keySuffix: '', name: 'a', most: 1_000_000, ttlMs: 1000 }
+const WINDOW = { keySuffix: '', name: 'a', maxAttempts: 1_000_000, ttlMs: 1000 }
 const record = { lockKey: 'gatehouse:lock:{r}', recordKey: 'gatehouse:txn:{r}' }
 const shared = { key: 'gatehouse:lock:{r}:x', value: 'x', ttlMs: 1000 }
 export const OPERATIONS: readonly [name: string, run: (store: Store) => Promise<unknown>][] = [
@@ -100,12 +100,12 @@ export const OPERATIONS: readonly [name: string, run: (store: Store) => Promise<
   ['indexPut', (store) => store.indexPut('gatehouse:i', 'f', '1', 1000)],
   ['indexAll', (store) => store.indexAll('gatehouse:i')],
   ['indexRemove', (store) => store.indexRemove('gatehouse:i', 'f')],
-  ['count', (store) => store.count({ place: 'gatehouse:c:{c}', windows: [WINDOW] })],
-  ['uncount', (store) => store.uncount('gatehouse:c:{c}', [{ window: WINDOW, begunBy: 'b' }])],
-  ['endCounts', (store) => store.endCounts('gatehouse:c:{c}', [WINDOW])],
+  ['countAttempt', (store) => store.countAttempt({ keyPrefix: 'gatehouse:c:{c}', windows: [WINDOW] })],
+  ['refundAttempt', (store) => store.refundAttempt('gatehouse:c:{c}', [{ window: WINDOW, windowId: 'b' }])],
+  ['clearWindows', (store) => store.clearWindows('gatehouse:c:{c}', [WINDOW])],
   [
-    'endCounts, leaving a mark',
-    (store) => store.endCounts('gatehouse:c:{c}', [WINDOW], { key: 'gatehouse:m:{c}', ttlMs: 1000 }),
+    'clearWindows, leaving a mark',
+    (store) => store.clearWindows('gatehouse:c:{c}', [WINDOW], { key: 'gatehouse:m:{c}', ttlMs: 1000 }),
   ],
   ['ping', (store) => store.ping()],
 ]

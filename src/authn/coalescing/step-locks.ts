@@ -4,8 +4,8 @@ import { z } from 'zod'
 import type { Seal } from '../../crypto/keys.ts'
 import { stepInProgress } from '../../errors.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import { parseStored } from '../../store/sealed-records.ts'
-import { allWritten, type RecordChange, type Store } from '../../store/store.ts'
+import { parseStoredJson } from '../../store/sealed-records.ts'
+import { allSettledOrThrow, type RecordChange, type Store } from '../../store/store.ts'
 import { type StepOutcome, StoredOutcome } from '../transaction/step-result.ts'
 import { pollDueInMs, type Transaction } from '../transaction/transaction.ts'
 import { type TransactionStore, transactionKey } from '../transaction/transaction-store.ts'
@@ -136,7 +136,7 @@ export class StepLocks {
       const shared = await this.#lastShared(lock)
       if (shared?.token === lock.token) await this.#options.store.deleteIf(shared.key, shared.raw)
     }
-    await allWritten(unshare(), this.release(lock))
+    await allSettledOrThrow(unshare(), this.release(lock))
   }
 
   async release({ name, token }: StepLock): Promise<void> {
@@ -168,7 +168,7 @@ export class StepLocks {
     const key = sharedKey(lock)
     const raw = await store.get(key)
     if (raw === undefined) return undefined
-    const { data } = Shared.safeParse(parseStored(seal.open(raw, key)))
+    const { data } = Shared.safeParse(parseStoredJson(seal.open(raw, key)))
     return data && { ...data, key, raw }
   }
 

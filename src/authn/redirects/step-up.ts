@@ -1,8 +1,8 @@
 import type { Signer } from '../../crypto/keys.ts'
 import { invalidField, notAllowed, notFound } from '../../errors.ts'
 import { countedAddress } from '../../http/request-context.ts'
-import type { Limiter } from '../../store/counting.ts'
-import { allWritten, type Store } from '../../store/store.ts'
+import type { Limiter } from '../../store/attempt-counters.ts'
+import { allSettledOrThrow, type Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import { type LimitReachedDeps, limitReached } from '../throttling/limit-reached.ts'
@@ -12,7 +12,7 @@ import { newHandle, type TransactionStore } from '../transaction/transaction-sto
 export interface StepUpOptions extends LimitReachedDeps {
   readonly isEnabled: boolean
   readonly signInUrl: string
-  readonly store: Pick<Store, 'keepsOrder' | 'get' | 'swap'>
+  readonly store: Pick<Store, 'preservesWriteOrder' | 'get' | 'swap'>
   readonly transactions: Pick<TransactionStore, 'names' | 'create' | 'end'>
   /** Requests for one address. */
   readonly limiter: Limiter
@@ -63,7 +63,7 @@ export class StepUp {
 
   async #enforceLimit(client: Client): Promise<void> {
     const { limiter, addressNames } = this.#options
-    const taken = await limiter.take(addressNames.sign(countedAddress(client.address)))
+    const taken = await limiter.consume(addressNames.sign(countedAddress(client.address)))
     if (taken.allowed) return
     const reached = { label: 'step_up', most: taken.limit, leftMs: taken.retryAfterMs }
     throw limitReached(this.#options, reached, { operation: 'step_up' }, client)
@@ -76,12 +76,12 @@ export class StepUp {
   async #keep(handle: string, imported: Transaction): Promise<void> {
     const { store, transactions, tokenNames, indexMs } = this.#options
     const creating = transactions.create(handle, imported)
-    if (!store.keepsOrder) await creating // whoever finds its name must find it, to end it
+    if (!store.preservesWriteOrder) await creating // whoever finds its name must find it, to end it
     const [newest, ...older] = tokenNames.signAll(imported.stateToken)
     const keyOf = (hmac: string) => `gatehouse:imported:${hmac}`
     const swapping = store.swap(keyOf(newest), transactions.names(handle)[0], indexMs)
     const reading = older.map((hmac) => store.get(keyOf(hmac))) // while keys are rotated
-    const [, ...former] = await allWritten(creating, swapping, ...reading)
+    const [, ...former] = await allSettledOrThrow(creating, swapping, ...reading)
     await Promise.all(former.filter((name) => name !== undefined).map((name) => transactions.end(name)))
   }
 }

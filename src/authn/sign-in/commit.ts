@@ -1,6 +1,6 @@
 import { BrokerError, stepInProgress } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'
-import { allWritten, type Store } from '../../store/store.ts'
+import { allSettledOrThrow, type Store } from '../../store/store.ts'
 import type { StepLock, StepLocks } from '../coalescing/step-locks.ts'
 import { refusalOf, type StepOutcome, type StepResult } from '../transaction/step-result.ts'
 import type { Transaction } from '../transaction/transaction.ts'
@@ -16,7 +16,7 @@ export interface DecidedStep {
 }
 
 export interface CommitsOptions {
-  readonly store: Pick<Store, 'keepsOrder'>
+  readonly store: Pick<Store, 'preservesWriteOrder'>
   readonly locks: Pick<StepLocks, 'commit' | 'rollback' | 'release'>
   readonly transactions: Pick<TransactionStore, 'create' | 'change' | 'endWithUser' | 'ended'>
   readonly log: Logger
@@ -62,10 +62,10 @@ export class Commits {
     const { outcome, after, session } = result
     const change = isNew ? 'keep' : transactions.change(before, after, lock.recordKey)
     const writing = session?.write()
-    if (!store.keepsOrder) await writing
-    const [, , committed] = await allWritten(
+    if (!store.preservesWriteOrder) await writing
+    const [, , committed] = await allSettledOrThrow(
       Promise.resolve(writing),
-      allWritten(this.#writeBeside(step), Promise.resolve(session?.bindDevice())),
+      allSettledOrThrow(this.#writeBeside(step), Promise.resolve(session?.bindDevice())),
       locks.commit(lock, change, outcome),
     )
     if (!committed) throw stepInProgress()

@@ -1,5 +1,5 @@
 import type { PreparedSession, Sessions } from '../../session/sessions.ts'
-import { allWritten } from '../../store/store.ts'
+import { allSettledOrThrow } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { SsoTokens } from '../redirects/sso-tokens.ts'
@@ -46,7 +46,7 @@ export function issueSession(signIn: FinishedSignIn, client: Client, deps: Issue
     afterCommit: () => afterCommit(session, { ...signIn, login, amr }, client, deps),
     async rollback() {
       const { ssoToken } = signIn
-      await allWritten(
+      await allSettledOrThrow(
         session.rollback(),
         ssoToken === undefined ? Promise.resolve() : deps.ssoTokens.remove(ssoToken),
       )
@@ -62,7 +62,7 @@ async function write(
 ): Promise<void> {
   const { sessionToken, user } = answer
   const logins = [after.login, loginOf(user.profile)].filter((name) => name !== undefined)
-  await allWritten(
+  await allSettledOrThrow(
     session.write(),
     ssoToken === undefined || sessionToken === undefined
       ? Promise.resolve()

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { countedAddress } from '../../http/request-context.ts'
-import type { LimitFigures } from '../../store/counting.ts'
+import type { LimitConfig } from '../../store/attempt-counters.ts'
 import type { Client } from '../browser/client.ts'
 import type { Attempt } from './attempts.ts'
 import { type LimitReachedDeps, limitReached } from './limit-reached.ts'
@@ -32,7 +32,7 @@ export interface CallLimit {
 export type CallingUser = Pick<Attempt, 'userId' | 'login'>
 
 export interface CallLimitDeps extends LimitReachedDeps {
-  readonly limit: LimitFigures
+  readonly limit: LimitConfig
   readonly canonicalLogin: (login: string) => string
   readonly isKnownDevice: Throttling['isKnownDevice']
 }

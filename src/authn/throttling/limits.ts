@@ -2,14 +2,14 @@ import type { Signer } from '../../crypto/keys.ts'
 import { countedAddress } from '../../http/request-context.ts'
 import type { LoginNames } from '../../session/login-names.ts'
 import {
-  type Counted,
-  type Counting,
-  type CountingWindow,
-  countingWindow,
-  type LimitFigures,
-  limitPlace,
-  type WindowName,
-} from '../../store/counting.ts'
+  type CountRequest,
+  type CountResult,
+  type LimitConfig,
+  type LimitWindow,
+  limitKeyPrefix,
+  limitWindow,
+  type WindowKey,
+} from '../../store/attempt-counters.ts'
 import type { Client } from '../browser/client.ts'
 import { ATTEMPT_KINDS, type Attempt, type AttemptKind } from './attempts.ts'
 import type { ReachedLimit } from './limit-reached.ts'
@@ -31,7 +31,7 @@ const SCOPE_LABELS = {
 } as const
 
 /** They apply at once, short and long, so that slow attempts get no further than fast ones. */
-type Windows = Readonly<Partial<Record<(typeof WINDOWS)[number], LimitFigures | undefined>>>
+type Windows = Readonly<Partial<Record<(typeof WINDOWS)[number], LimitConfig | undefined>>>
 
 /** `inARow` are failures in a row: the user's next full sign-in ends that window. */
 const WINDOWS = ['burst', 'sustained', 'inARow'] as const
@@ -51,14 +51,14 @@ export interface LimitsDeps {
   readonly logins: LoginNames
 }
 
-export interface AttemptWindows extends Counting {
-  /** Older keys of a known device, while SECRET_KEYS change. The current one is that of `instead`. */
+export interface AttemptWindows extends CountRequest {
+  /** Older keys of a known device, while SECRET_KEYS change. The current one is that of `override`. */
   readonly formerKnownDeviceKeys?: readonly string[]
 }
 
 export interface PlaceWindows {
-  readonly place: string
-  readonly windows: readonly WindowName[]
+  readonly keyPrefix: string
+  readonly windows: readonly WindowKey[]
 }
 
 export interface UserNames {
@@ -111,17 +111,19 @@ export function windowsOverDevices(deps: LimitsDeps, user: UserNames): readonly 
       ...windowsIn(limits[kind], kind, 'perUser', '', ids),
       ...ids.flatMap((id) => windowsIn(limits[kind], kind, 'perKnownUser', id)),
     ])
-    return names.signAll(JSON.stringify(shared)).map((place) => ({ place: limitPlace(place), windows }))
+    return names
+      .signAll(JSON.stringify(shared))
+      .map((signed) => ({ keyPrefix: limitKeyPrefix(signed), windows }))
   })
 }
 
 /** The limit of an attempt that is used up; of several, the store names the one that holds longest. */
-export function usedUpLimit(attempt: AttemptWindows, { instead, full }: Counted): ReachedLimit[] {
-  const windows = instead && attempt.instead ? attempt.instead.windows : attempt.windows
+export function usedUpLimit(attempt: AttemptWindows, { overridden, full }: CountResult): ReachedLimit[] {
+  const windows = overridden && attempt.override ? attempt.override.windows : attempt.windows
   const window = full && windows[full.index]
   if (full === undefined || window === undefined) return []
   const label = window.name.split(':').slice(0, 2).join('_') // such as `password_person`
-  return [{ label, most: window.most, leftMs: full.leftMs }]
+  return [{ label, most: window.maxAttempts, leftMs: full.leftMs }]
 }
 
 /** A user as an attempt names them. Users of several LOGIN_DOMAINS whose logins differ in the domain only share a place. */
@@ -161,7 +163,7 @@ function ofUser(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWind
   const { names, logins } = deps
   const user = countedUser(logins, attempt)
   if (user === undefined) return []
-  const { place, device, known } = deviceKeys(names, user, client)
+  const { keyPrefix, device, known } = deviceKeys(names, user, client)
   const { kind, handle } = attempt
   const inARow = user.candidates.map((candidate) => idIn(names, user.shared, candidate))
   const windowsOf = (scope: Scope, id = '', ids = [id]) => windowsIn(deps.limits[kind], kind, scope, id, ids)
@@ -177,25 +179,25 @@ function ofUser(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWind
     ...windowsOf('perKnownUser', idIn(names, user.shared, user.distinct)),
     ...perTransaction,
   ]
-  const [ifThere, ...formerKnownDeviceKeys] = known
-  return [{ place, windows, instead: { ifThere, windows: windowsIfKnown }, formerKnownDeviceKeys }]
+  const [ifKeyExists, ...formerKnownDeviceKeys] = known
+  return [{ keyPrefix, windows, override: { ifKeyExists, windows: windowsIfKnown }, formerKnownDeviceKeys }]
 }
 
 function ofAddress({ limits, names }: LimitsDeps, { kind }: Attempt, client: Client): AttemptWindows[] {
   const windows = windowsIn(limits[kind], kind, 'perAddress')
   const address = countedAddress(client.address)
-  return windows.length === 0 ? [] : [{ place: limitPlace(hmac(names, 'address', address)), windows }]
+  return windows.length === 0 ? [] : [{ keyPrefix: limitKeyPrefix(hmac(names, 'address', address)), windows }]
 }
 
 function endedUnder(names: Signer, user: NamedUser, client: Client) {
-  const { place, device, known } = deviceKeys(names, user, client)
+  const { keyPrefix, device, known } = deviceKeys(names, user, client)
   const id = idIn(names, user.shared, user.distinct)
   const windows = (['password', 'code'] as const).flatMap((kind) => [
     windowName(kind, 'perUser', id, 'inARow'),
     windowName(kind, 'perKnownDevice', device, 'inARow'),
     windowName(kind, 'perKnownUser', id, 'inARow'),
   ])
-  return { place, windows, knownDeviceKey: known[0] }
+  return { keyPrefix, windows, knownDeviceKey: known[0] }
 }
 
 /** The windows of one scope. `id` tells apart what shares a place; failures in a row have one window for each of `inARow`. */
@@ -205,24 +207,24 @@ function windowsIn(
   scope: Scope,
   id = '',
   inARow: readonly string[] = [id],
-): CountingWindow[] {
+): LimitWindow[] {
   return WINDOWS.flatMap((window) => {
     const limit = limits[scope]?.[window]
     if (limit === undefined) return []
     const ids = window === 'inARow' ? inARow : [id]
-    return ids.map((one) => countingWindow(windowName(kind, scope, one, window), limit))
+    return ids.map((one) => limitWindow(windowName(kind, scope, one, window), limit))
   })
 }
 
 /** Of an HMAC: 120 bits. Redis stores a hash compactly only while each field has 64 bytes or less. */
 const ID_CHARS = 20
 
-function windowName(kind: AttemptKind, scope: Scope, id: string, window: keyof Windows): WindowName {
+function windowName(kind: AttemptKind, scope: Scope, id: string, window: keyof Windows): WindowKey {
   const named = (...ids: string[]) => [kind, SCOPE_LABELS[scope], ...ids, window].join(':')
   return {
     keySuffix: window === 'inARow' ? ':in_a_row' : '',
     name: id === '' ? named() : named(id.slice(0, ID_CHARS)),
-    formerSuffix: `:${id === '' ? named() : named(id)}`,
+    legacySuffix: `:${id === '' ? named() : named(id)}`,
   }
 }
 
@@ -233,7 +235,7 @@ function deviceKeys(names: Signer, { shared, distinct }: NamedUser, client: Clie
   const knownKey = (user: string, key: number) => `gatehouse:known:{${user}}:${devices[key]}`
   const [newest, ...former] = users
   const known = [knownKey(newest, 0), ...former.map((user, n) => knownKey(user, n + 1))] as const
-  return { place: limitPlace(newest), device: devices[0], known }
+  return { keyPrefix: limitKeyPrefix(newest), device: devices[0], known }
 }
 
 /** Tells apart the users who share a place; empty for the user whose name is that of the place. */

@@ -1,6 +1,6 @@
 import type { Logger } from '../../observability/logger.ts'
 import type { UserKeys } from '../../session/user-indexes.ts'
-import type { Counted } from '../../store/counting.ts'
+import type { CountResult } from '../../store/attempt-counters.ts'
 import type { Store } from '../../store/store.ts'
 import { mayHaveArrived } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
@@ -59,7 +59,7 @@ export interface Reservation {
 }
 
 export interface ThrottlingDeps extends LimitsDeps, LimitReachedDeps {
-  readonly store: Pick<Store, 'count' | 'uncount' | 'endCounts' | 'get' | 'set'>
+  readonly store: Pick<Store, 'countAttempt' | 'refundAttempt' | 'clearWindows' | 'get' | 'set'>
   readonly knownMs: number
   /** Known devices end with all sessions of their user. */
   readonly knownDevices: Pick<UserKeys, 'add'>
@@ -74,8 +74,8 @@ export function createThrottling(deps: ThrottlingDeps): Throttling {
 
     async remember(user, client) {
       const ended = endedBySignIn(deps, user, client)
-      const writes = ended.flatMap(({ place, windows, knownDeviceKey }) => [
-        store.endCounts(place, windows, { key: knownDeviceKey, ttlMs: knownMs }),
+      const writes = ended.flatMap(({ keyPrefix, windows, knownDeviceKey }) => [
+        store.clearWindows(keyPrefix, windows, { key: knownDeviceKey, ttlMs: knownMs }),
         knownDevices.add(user.userId, knownDeviceKey, knownMs),
       ])
       try {
@@ -94,7 +94,7 @@ export function createThrottling(deps: ThrottlingDeps): Throttling {
 
     async forgive(user) {
       const counted = windowsOverDevices(deps, user)
-      await Promise.all(counted.map(({ place, windows }) => store.endCounts(place, windows)))
+      await Promise.all(counted.map(({ keyPrefix, windows }) => store.clearWindows(keyPrefix, windows)))
     },
   }
 }
@@ -109,7 +109,7 @@ const COUNT_WITHIN_MS = 1000
 const CARRIED_MS = 60_000
 
 /** The store's answer for one place: the user's or the address's. */
-interface CountedPlace extends Counted {
+interface CountedPlace extends CountResult {
   readonly counting: AttemptWindows
 }
 
@@ -174,13 +174,13 @@ async function countAt(
   counting: AttemptWindows,
   notAfterMs: number | undefined,
 ): Promise<CountedPlace> {
-  const { instead, formerKnownDeviceKeys = [] } = counting
+  const { override, formerKnownDeviceKeys = [] } = counting
   for (const former of formerKnownDeviceKeys) {
-    if (instead === undefined || (await store.get(former)) === undefined) continue
-    await store.set(instead.ifThere, '1', Math.min(knownMs, CARRIED_MS), 'absent')
+    if (override === undefined || (await store.get(former)) === undefined) continue
+    await store.set(override.ifKeyExists, '1', Math.min(knownMs, CARRIED_MS), 'absent')
     break // the old key stays, as other replicas may still use it
   }
-  const answer = await store.count(notAfterMs === undefined ? counting : { ...counting, notAfterMs })
+  const answer = await store.countAttempt(notAfterMs === undefined ? counting : { ...counting, notAfterMs })
   return { counting, ...answer }
 }
 
@@ -191,8 +191,8 @@ function placesThatApply(
   attempt: Attempt,
   client: Client,
 ): readonly CountedPlace[] {
-  const isKnown = places.some(({ instead }) => instead)
-  const applied = places.filter(({ instead }) => instead === isKnown)
+  const isKnown = places.some(({ overridden }) => overridden)
+  const applied = places.filter(({ overridden }) => overridden === isKnown)
   const usedUp = applied.flatMap((place) => usedUpLimit(place.counting, place))
   const [longest] = usedUp.sort((one, other) => other.leftMs - one.leftMs)
   const refunded = longest === undefined ? places.filter((place) => !applied.includes(place)) : places
@@ -206,9 +206,9 @@ function refund(
   places: readonly CountedPlace[],
   { requestId }: Client,
 ): void {
-  for (const { counting, countedIn } of places) {
+  for (const { counting, countedWindows } of places) {
     store
-      .uncount(counting.place, countedIn)
+      .refundAttempt(counting.keyPrefix, countedWindows)
       .catch((error: unknown) => log.warn('attempt_not_given_back', { requestId }, error))
   }
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Seal, Signer } from '../../crypto/keys.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import { createSealedRecords, jsonCodec, parseStored } from '../../store/sealed-records.ts'
+import { createSealedRecords, jsonCodec, parseStoredJson } from '../../store/sealed-records.ts'
 import type { Store } from '../../store/store.ts'
 import { type OfferedStep, PICTURE } from './offered-steps.ts'
 import type { Transaction } from './transaction.ts'
@@ -112,7 +112,7 @@ function publicPathOf(path: string, pictureHandle: () => string): string | undef
 }
 
 function isNewerVersion(text: string | undefined): boolean {
-  const { data } = AnyVersion.safeParse(parseStored(text))
+  const { data } = AnyVersion.safeParse(parseStoredJson(text))
   return data !== undefined && data.version > VERSION
 }
 

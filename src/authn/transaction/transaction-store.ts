@@ -5,7 +5,7 @@ import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { UserKeys } from '../../session/user-indexes.ts'
 import { createSealedRecords, jsonCodec } from '../../store/sealed-records.ts'
-import { allWritten, type RecordChange, type Store } from '../../store/store.ts'
+import { allSettledOrThrow, type RecordChange, type Store } from '../../store/store.ts'
 import type { Transaction } from './transaction.ts'
 
 /** Transactions, as sealed records under the HMAC of their handle: its name. The step lock has the same names. */
@@ -77,7 +77,7 @@ export function createTransactionStore(options: TransactionStoreOptions): Transa
 
     async create(handle, transaction) {
       const writing = records.write(handle, transaction, transaction.expiresAtMs - now())
-      await allWritten(writing, endWithUser(transaction, records.keysOf(handle)[0]))
+      await allSettledOrThrow(writing, endWithUser(transaction, records.keysOf(handle)[0]))
     },
 
     end: async (name) => void (await store.delete(transactionKey(name))),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseStored } from '../../store/sealed-records.ts'
+import { parseStoredJson } from '../../store/sealed-records.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
 import { PamFailure } from '../upstream/pam-errors.ts'
 
@@ -40,7 +40,7 @@ export function createTeamDisabled(options: TeamDisabledOptions): TeamDisabled {
       if (monotonic() - confirmedAt >= confirmMs) {
         confirmedAt = monotonic()
         const found = DisabledRecord.safeParse(
-          parseStored(await store.get(key()).catch(() => undefined)),
+          parseStoredJson(await store.get(key()).catch(() => undefined)),
         ).data
         if (found !== undefined && found.offAtMs > known.offAtMs) learn(found)
       }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { parseStored } from '../../store/sealed-records.ts'
+import { parseStoredJson } from '../../store/sealed-records.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
 import { isPamOutcome, PamFailure } from '../upstream/pam-errors.ts'
 
@@ -115,7 +115,7 @@ async function acquireLock<T>(
     const found = await read()
     if (found !== undefined) return { found }
     const text = holder && (await store.get(`${lockKey}:${holder}`).catch(() => undefined)) // the next poll asks again
-    const failure = SharedFailure.safeParse(parseStored(text)).data
+    const failure = SharedFailure.safeParse(parseStoredJson(text)).data
     if (failure !== undefined) throw new PamFailure(failure.trouble, { retryAfterMs: failure.retryAfterMs })
   }
 }

@@ -96,7 +96,9 @@ describe('a step that opens a session', () => {
   test('writes the session first if the store does not keep the order of writes', async () => {
     const write = held()
     const { told, take } = signIn({ write: () => write.gone })
-    const { replica, memory, record, shared } = await replicas({ faults: () => ({ keepsOrder: false }) })
+    const { replica, memory, record, shared } = await replicas({
+      faults: () => ({ preservesWriteOrder: false }),
+    })
     let isAnswered = false
     const running = replica()
       .run(SAME, take)
@@ -122,7 +124,7 @@ describe('nothing is shared, the lock is released and the session is rolled back
     [
       'the session is not written, in a store that does not keep order',
       { write: away },
-      () => ({ keepsOrder: false }),
+      () => ({ preservesWriteOrder: false }),
     ],
     ['it does not become the session of its device', { bindDevice: away }, () => ({})],
     ['the transaction would not end with its user', {}, () => ({ indexPut: away })],
@@ -152,10 +154,10 @@ describe('nothing is shared, the lock is released and the session is rolled back
 
   test.each([true, false])(
     'if the transaction changed since the lock expired (a store that keeps order: %s)',
-    async (keepsOrder) => {
+    async (preservesWriteOrder) => {
       const { told, take } = signIn()
       const { replica, start, keep, loginAt, shared, entries, lock } = await replicas({
-        faults: () => ({ keepsOrder }),
+        faults: () => ({ preservesWriteOrder }),
       })
       const late = gate()
       const running = failureOf(replica().run(SAME, late.take))
@@ -170,7 +172,9 @@ describe('nothing is shared, the lock is released and the session is rolled back
 
   test('even if the shared outcome cannot be looked for', async () => {
     const { told, take } = signIn({ write: away })
-    const { replica, entries, lock } = await replicas({ faults: () => ({ keepsOrder: false, get: away }) })
+    const { replica, entries, lock } = await replicas({
+      faults: () => ({ preservesWriteOrder: false, get: away }),
+    })
     expect(await failureOf(replica().run(SAME, take))).toMatchObject({ status: 503 })
     expect([told, entries.has(lock)]).toEqual([['rolled back'], false])
   })

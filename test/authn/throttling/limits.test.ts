@@ -15,10 +15,10 @@ const code: Attempt = { kind: 'code', operation: 'verify' }
 const password: Attempt = { kind: 'password', operation: 'primary' }
 /** Limits that depend on the device are those of a user. */
 const ofUser = (attempt: Attempt) =>
-  windowsOfAttempt(deps, attempt, client).find(({ instead }) => instead !== undefined)
+  windowsOfAttempt(deps, attempt, client).find(({ override }) => override !== undefined)
 const ofAddress = (attempt: Attempt) =>
-  windowsOfAttempt(deps, attempt, client).find(({ instead }) => instead === undefined)
-const placeOf = (attempt: Attempt) => ofUser(attempt)?.place
+  windowsOfAttempt(deps, attempt, client).find(({ override }) => override === undefined)
+const placeOf = (attempt: Attempt) => ofUser(attempt)?.keyPrefix
 
 describe('an attempt is counted', () => {
   test('for a password by its login, also where the org has named the user', () => {
@@ -56,10 +56,10 @@ describe('an attempt is counted', () => {
 
 test('windows of 30 days have a key of their own; each also counts what an earlier version counted', () => {
   const windows = ofUser({ ...password, login: 'ada' })?.windows ?? []
-  const layout = windows.map(({ name, keySuffix, formerSuffix }) => [
+  const layout = windows.map(({ name, keySuffix, legacySuffix }) => [
     name.replace(/:[\w-]{20}:/, ':{id}:'),
     keySuffix,
-    formerSuffix?.replace(/:[\w-]{43}:/, ':{whole id}:'),
+    legacySuffix?.replace(/:[\w-]{43}:/, ':{whole id}:'),
   ])
   expect(layout).toEqual([
     ['password:person:burst', '', ':password:person:burst'],
@@ -72,8 +72,8 @@ test('windows of 30 days have a key of their own; each also counts what an earli
 
 test('a transaction has a window of its own, for known devices too, but only where there is a transaction', () => {
   const namesOf = (attempt: Attempt) => {
-    const { windows = [], instead } = ofUser(attempt) ?? {}
-    return [windows, instead?.windows ?? []].map(
+    const { windows = [], override } = ofUser(attempt) ?? {}
+    return [windows, override?.windows ?? []].map(
       (some) => some.filter(({ name }) => name.startsWith('code:transaction:')).length,
     )
   }

@@ -16,9 +16,9 @@ async function isCountedAfter(kind: AttemptKind, step: (reservation: Reservation
   let refunds = 0
   const { reserve } = createThrottling({
     store: {
-      count: async () => ({ instead: false, full: undefined, countedIn: [] }),
-      uncount: async () => void refunds++,
-      endCounts: async () => {},
+      countAttempt: async () => ({ overridden: false, full: undefined, countedWindows: [] }),
+      refundAttempt: async () => void refunds++,
+      clearWindows: async () => {},
       get: async () => undefined,
       set: async () => true,
     },

@@ -10,7 +10,7 @@ import { storeUnavailable, upstreamTimeout, upstreamUnavailable } from '../../..
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createLoginNames } from '../../../src/session/login-names.ts'
 import type { UserKeys } from '../../../src/session/user-indexes.ts'
-import type { Counted, Counting } from '../../../src/store/counting.ts'
+import type { CountRequest, CountResult } from '../../../src/store/attempt-counters.ts'
 import { createMemoryStore, type MemoryEntry } from '../../../src/store/memory-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { UpstreamFailure, type UpstreamOutcome } from '../../../src/upstream/upstream-failure.ts'
@@ -100,16 +100,16 @@ const counted = (): (readonly [name: string, count: number])[] =>
 
 describe('one round trip', () => {
   test('everything is asked at once, whatever the number of limits', async () => {
-    const asked: Counting[] = []
+    const asked: CountRequest[] = []
     let answer = () => {}
     const answered = new Promise<void>((resolve) => {
       answer = resolve
     })
     const { step } = throttlingOn({
-      async count(counting) {
+      async countAttempt(counting) {
         asked.push(counting)
         await answered
-        return store.count(counting)
+        return store.countAttempt(counting)
       },
     })
     const ran = step(password, client, async () => ended(undefined))
@@ -120,12 +120,12 @@ describe('one round trip', () => {
   })
 
   test('nobody waits for what is given back', async () => {
-    const { step } = throttlingOn({ uncount: () => new Promise(() => {}) })
+    const { step } = throttlingOn({ refundAttempt: () => new Promise(() => {}) })
     expect(await step(password, client, async () => ended(undefined))).toEqual(ended(undefined))
   })
 
   test('what is no attempt asks nothing', async () => {
-    const { step } = throttlingOn({ count: () => Promise.reject(new Error('asked')) })
+    const { step } = throttlingOn({ countAttempt: () => Promise.reject(new Error('asked')) })
     expect(await step(undefined, client, async () => ended('E0000004'))).toEqual(ended('E0000004'))
   })
 })
@@ -224,11 +224,11 @@ describe('a reservation before it is known whether the step is to be run', () =>
   }
 
   test('counts at once, and only once', async () => {
-    const asked: Counting[] = []
+    const asked: CountRequest[] = []
     const { reserve } = throttlingOn({
-      count(counting) {
+      countAttempt(counting) {
         asked.push(counting)
-        return store.count(counting)
+        return store.countAttempt(counting)
       },
     })
     const reservation = reserve(password, client)
@@ -303,14 +303,14 @@ describe('a reservation before it is known whether the step is to be run', () =>
   })
 
   test('counts only soon after: a store that stalled counts nothing that nobody waits for', async () => {
-    const asked: Counting[] = []
+    const asked: CountRequest[] = []
     const { reserve } = throttlingOn({
-      count(counting) {
+      countAttempt(counting) {
         asked.push(counting)
         const late = counting.notAfterMs !== undefined && asked.length === 1
         return late
-          ? Promise.resolve({ instead: false, full: undefined, late: true, countedIn: [] })
-          : store.count({ ...counting, notAfterMs: Number.MAX_SAFE_INTEGER })
+          ? Promise.resolve({ overridden: false, full: undefined, late: true, countedWindows: [] })
+          : store.countAttempt({ ...counting, notAfterMs: Number.MAX_SAFE_INTEGER })
       },
     })
     const reservation = reserve(password, client)
@@ -328,7 +328,7 @@ describe('a reservation before it is known whether the step is to be run', () =>
   })
 
   test('can be refunded when the store is unreachable, and 503 is for the request that goes on', async () => {
-    const { reserve, lines } = throttlingOn({ count: () => Promise.reject(storeUnavailable()) })
+    const { reserve, lines } = throttlingOn({ countAttempt: () => Promise.reject(storeUnavailable()) })
     reserve(password, client).refund()
     const reservation = reserve(password, client)
     await nextTurn() // nothing looks at it yet, and the process does not end
@@ -338,16 +338,16 @@ describe('a reservation before it is known whether the step is to be run', () =>
 })
 
 describe('a refusal', () => {
-  const full = (leftMs: number, index = 0): Counted => ({
-    instead: false,
+  const full = (leftMs: number, index = 0): CountResult => ({
+    overridden: false,
     full: { index, leftMs },
     late: false,
-    countedIn: [],
+    countedWindows: [],
   })
-  const free: Counted = { instead: false, full: undefined, late: false, countedIn: [] }
+  const free: CountResult = { overridden: false, full: undefined, late: false, countedWindows: [] }
   /** The first place is the person's, the second the address's. */
-  const refusedBy = async (...answers: Counted[]) => {
-    const throttling = throttlingOn({ count: async () => answers.shift() ?? free })
+  const refusedBy = async (...answers: CountResult[]) => {
+    const throttling = throttlingOn({ countAttempt: async () => answers.shift() ?? free })
     const error: unknown = await throttling
       .step({ ...password, factorType: 'password' }, client, async () => ended(undefined))
       .then(
@@ -395,9 +395,9 @@ describe('a refusal', () => {
   })
 
   test('of a known browser is by its own limits, whatever its address has used up', async () => {
-    const known = { ...free, instead: true }
+    const known = { ...free, overridden: true }
     expect((await refusedBy(known, full(9000))).error).toBeUndefined()
-    const { error, metrics } = await refusedBy({ ...full(9000), instead: true }, free)
+    const { error, metrics } = await refusedBy({ ...full(9000), overridden: true }, free)
     expect(error).toMatchObject({ status: 429, headers: { 'Retry-After': '9', 'X-Rate-Limit-Limit': '8' } })
     expect((await metrics.limitHits.get()).values).toMatchObject([
       { labels: { limit: 'password_known_device' } },
@@ -553,7 +553,7 @@ describe('what is forgiven', () => {
   })
 
   test('nothing with the store away, and it says so', async () => {
-    const { forgive } = throttlingOn({ endCounts: () => Promise.reject(storeUnavailable()) })
+    const { forgive } = throttlingOn({ clearWindows: () => Promise.reject(storeUnavailable()) })
     await expect(forgive(ADA)).rejects.toMatchObject({ status: 503 })
   })
 })
@@ -562,7 +562,8 @@ describe('the store in trouble', () => {
   test('one place out of reach: 503, nothing is done, and the other place counts nothing', async () => {
     let places = 0
     const { step } = throttlingOn({
-      count: (counting) => (++places === 2 ? Promise.reject(storeUnavailable()) : store.count(counting)),
+      countAttempt: (counting) =>
+        ++places === 2 ? Promise.reject(storeUnavailable()) : store.countAttempt(counting),
     })
     let worked = false
     const ran = step(password, client, async () => {
@@ -576,7 +577,7 @@ describe('the store in trouble', () => {
 
   test('what can not be given back or remembered is logged, and the step stands', async () => {
     const away = () => Promise.reject(storeUnavailable())
-    const { step, remember, lines } = throttlingOn({ uncount: away, endCounts: away })
+    const { step, remember, lines } = throttlingOn({ refundAttempt: away, clearWindows: away })
     expect(await step(password, client, async () => ended(undefined))).toEqual(ended(undefined))
     await remember({ userId: 'u1', logins: ['ada'] }, client)
     await until(() => lines().length === 3)

@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals'
-import { allWritten } from '../../src/store/store.ts'
+import { allSettledOrThrow } from '../../src/store/store.ts'
 
 test('what all of them gave, in order', async () => {
-  expect(await allWritten(Promise.resolve(1), Promise.resolve('two'))).toEqual([1, 'two'])
-  expect(await allWritten()).toEqual([])
+  expect(await allSettledOrThrow(Promise.resolve(1), Promise.resolve('two'))).toEqual([1, 'two'])
+  expect(await allSettledOrThrow()).toEqual([])
 })
 
 test('a failure is told only when every other write has ended', async () => {
@@ -12,7 +12,11 @@ test('a failure is told only when every other write has ended', async () => {
     write = resolve
   })
   let told: unknown
-  const written = allWritten(Promise.reject(new Error('first')), slow, Promise.reject(new Error('second')))
+  const written = allSettledOrThrow(
+    Promise.reject(new Error('first')),
+    slow,
+    Promise.reject(new Error('second')),
+  )
   const ended = written.catch((error: unknown) => {
     told = error
   })

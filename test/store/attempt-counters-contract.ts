@@ -1,0 +1,238 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect, test } from '@jest/globals'
+import type { CountResult, LimitWindow } from '../../src/store/attempt-counters.ts'
+import type { StoreUnderTest } from './store-contract.ts'
+
+/** The part of the store contract that counts. `tested` is asked for when a test runs. */
+export function describeCounting(tested: () => StoreUnderTest): void {
+  const store = () => tested().store
+  const newKeyPrefix = () => `gatehouse:test:{${randomUUID()}}`
+  const window = (name: string, maxAttempts: number, ttlMs = 60_000, keySuffix = ''): LimitWindow => ({
+    keySuffix,
+    name,
+    maxAttempts,
+    ttlMs,
+  })
+  const ttlOf = async (key: string) => (await tested().timeToLive(key)) ?? Number.NaN
+  const wasCounted = ({ full }: CountResult) => full === undefined
+
+  describe('counting', () => {
+    test('a window lets in as many as it may, then says when it ends, and counts no further', async () => {
+      const keyPrefix = newKeyPrefix()
+      const windows = [window('a', 2)]
+      const outcomes = [1, 2, 3, 4].map(async () =>
+        wasCounted(await store().countAttempt({ keyPrefix, windows })),
+      )
+      expect((await Promise.all(outcomes)).filter(Boolean)).toHaveLength(2)
+      const refused = await store().countAttempt({ keyPrefix, windows })
+      expect(refused).toMatchObject({ overridden: false, full: { index: 0 }, countedWindows: [] })
+      expect(refused.full?.leftMs).toBeGreaterThan(50_000)
+      expect(refused.full?.leftMs).toBeLessThanOrEqual(60_000)
+    })
+
+    test('it ends so long after its first attempt, whatever followed', async () => {
+      const keyPrefix = newKeyPrefix()
+      const windows = [window('a', 1, 50)]
+      expect(wasCounted(await store().countAttempt({ keyPrefix, windows }))).toBe(true)
+      await store().countAttempt({ keyPrefix, windows })
+      expect(await ttlOf(keyPrefix)).toBeLessThanOrEqual(50)
+      await tested().letPass(51, async () => Number.isNaN(await ttlOf(keyPrefix)))
+      expect(wasCounted(await store().countAttempt({ keyPrefix, windows: [window('a', 1)] }))).toBe(true)
+    })
+
+    test('a window that has ended counts nothing, though another one keeps its key', async () => {
+      const keyPrefix = newKeyPrefix()
+      const [brief, long] = [window('brief', 1, 50), window('long', 9)]
+      expect(wasCounted(await store().countAttempt({ keyPrefix, windows: [brief, long] }))).toBe(true)
+      const isOver = async () => wasCounted(await store().countAttempt({ keyPrefix, windows: [brief] }))
+      await tested().letPass(51, isOver)
+      expect(await ttlOf(keyPrefix)).toBeGreaterThan(50)
+    })
+
+    test('windows of one key: it lives as long as the longest that was begun; others have keys of their own', async () => {
+      const keyPrefix = newKeyPrefix()
+      const [brief, long] = [window('a', 9, 20_000), window('b', 9, 40_000)]
+      await store().countAttempt({ keyPrefix, windows: [brief, window('a', 9, 80_000, ':apart')] })
+      expect(await ttlOf(keyPrefix)).toBeLessThanOrEqual(20_000)
+      await store().countAttempt({ keyPrefix, windows: [long] })
+      expect(await ttlOf(keyPrefix)).toBeGreaterThan(30_000)
+      await store().countAttempt({ keyPrefix, windows: [window('c', 9, 20_000)] })
+      expect(await ttlOf(keyPrefix)).toBeGreaterThan(30_000)
+      expect(await ttlOf(`${keyPrefix}:apart`)).toBeGreaterThan(60_000)
+    })
+
+    test('very many windows of one key are all counted', async () => {
+      const keyPrefix = newKeyPrefix()
+      const windows = Array.from({ length: 100 }, (_, n) => window(`w${n}`, 1))
+      for (const one of windows)
+        expect(wasCounted(await store().countAttempt({ keyPrefix, windows: [one] }))).toBe(true)
+      for (const one of windows)
+        expect(wasCounted(await store().countAttempt({ keyPrefix, windows: [one] }))).toBe(false)
+    })
+
+    test('several windows count together: in all of them, or in none when one is full', async () => {
+      const keyPrefix = newKeyPrefix()
+      const narrow = window('narrow', 1)
+      const wide = window('wide', 3, 90_000)
+      expect(wasCounted(await store().countAttempt({ keyPrefix, windows: [wide, narrow] }))).toBe(true)
+      for (let n = 0; n < 5; n++) {
+        const { full } = await store().countAttempt({ keyPrefix, windows: [wide, narrow] })
+        expect(full?.index).toBe(1)
+      }
+      const alone = [1, 2, 3].map(async () =>
+        wasCounted(await store().countAttempt({ keyPrefix, windows: [wide] })),
+      )
+      expect((await Promise.all(alone)).filter(Boolean)).toHaveLength(2)
+      const { full } = await store().countAttempt({ keyPrefix, windows: [narrow, wide] })
+      expect(full).toEqual({ index: 1, leftMs: expect.any(Number) }) // the one that ends last
+    })
+
+    test('what is taken back is free again, once, and the last one takes the window with it', async () => {
+      const keyPrefix = newKeyPrefix()
+      const windows = [window('a', 2), window('b', 2)]
+      const [one, other] = [
+        await store().countAttempt({ keyPrefix, windows }),
+        await store().countAttempt({ keyPrefix, windows }),
+      ]
+      await store().refundAttempt(keyPrefix, one.countedWindows)
+      expect(wasCounted(await store().countAttempt({ keyPrefix, windows }))).toBe(true)
+      expect(wasCounted(await store().countAttempt({ keyPrefix, windows }))).toBe(false)
+      await store().refundAttempt(keyPrefix, one.countedWindows)
+      await store().refundAttempt(keyPrefix, other.countedWindows)
+      expect(await tested().timeToLive(keyPrefix)).toBeUndefined()
+      await store().refundAttempt(keyPrefix, other.countedWindows)
+      expect(await tested().timeToLive(keyPrefix)).toBeUndefined()
+      await store().refundAttempt(keyPrefix, [])
+    })
+
+    test('what was counted in a window that has ended is not taken from the next one', async () => {
+      const keyPrefix = newKeyPrefix()
+      const first = await store().countAttempt({ keyPrefix, windows: [window('a', 1)] })
+      await store().clearWindows(keyPrefix, [window('a', 1), window('never', 1), window('a', 1, 1, ':other')])
+      await store().clearWindows(keyPrefix, [])
+      expect(wasCounted(await store().countAttempt({ keyPrefix, windows: [window('a', 1)] }))).toBe(true)
+      await store().refundAttempt(keyPrefix, first.countedWindows)
+      expect(wasCounted(await store().countAttempt({ keyPrefix, windows: [window('a', 1)] }))).toBe(false)
+    })
+
+    test('windows end and a mark is left in one step, with a time of its own', async () => {
+      const keyPrefix = newKeyPrefix()
+      const [one, other] = [window('a', 1), window('b', 1)]
+      await store().countAttempt({ keyPrefix, windows: [one, other] })
+      const mark = { key: `${keyPrefix}:mark`, ttlMs: 20_000 }
+      await store().clearWindows(keyPrefix, [one], mark)
+      expect(await store().get(mark.key)).toBe('1')
+      expect(await ttlOf(mark.key)).toBeGreaterThan(15_000)
+      expect(await ttlOf(mark.key)).toBeLessThanOrEqual(20_000)
+      expect(wasCounted(await store().countAttempt({ keyPrefix, windows: [one] }))).toBe(true)
+      expect(wasCounted(await store().countAttempt({ keyPrefix, windows: [other] }))).toBe(false)
+      await store().clearWindows(keyPrefix, [], { ...mark, ttlMs: 40_000 })
+      expect(await ttlOf(mark.key)).toBeGreaterThan(35_000)
+    })
+
+    test('where a key is there, other windows count in place of the usual ones', async () => {
+      const keyPrefix = newKeyPrefix()
+      const ifKeyExists = `${keyPrefix}:mark`
+      const counting = {
+        keyPrefix,
+        windows: [window('a', 1)],
+        override: { ifKeyExists, windows: [window('b', 1)] },
+      }
+      expect(await store().countAttempt(counting)).toMatchObject({ overridden: false, full: undefined })
+      await store().set(ifKeyExists, '1', 60_000)
+      const known = await store().countAttempt(counting)
+      expect(known).toMatchObject({
+        overridden: true,
+        full: undefined,
+        countedWindows: [{ window: { name: 'b' } }],
+      })
+      expect(await store().countAttempt(counting)).toMatchObject({ overridden: true, full: { index: 0 } })
+      await store().delete(ifKeyExists)
+      expect(await store().countAttempt(counting)).toMatchObject({ overridden: false, full: { index: 0 } })
+    })
+
+    test('what comes too late by the store’s own clock is not counted, and told', async () => {
+      const counting = { keyPrefix: newKeyPrefix(), windows: [window('a', 1)] }
+      const late = { ...counting, notAfterMs: tested().clock() - 1000 }
+      const nothing = { overridden: false, full: undefined, late: true, countedWindows: [] }
+      expect(await store().countAttempt(late)).toEqual(nothing)
+      const inTime = await store().countAttempt({ ...counting, notAfterMs: tested().clock() + 60_000 })
+      expect(inTime).toMatchObject({ full: undefined, countedWindows: [{ window: { name: 'a' } }] })
+      expect(inTime.late).toBeUndefined()
+      expect(await store().countAttempt(late)).toEqual(nothing) // whether it is full is not looked at
+      expect(await store().countAttempt(counting)).toMatchObject({ full: { index: 0 } })
+    })
+
+    test('a time that was over in 1970 is too late like any other', async () => {
+      const counting = { keyPrefix: newKeyPrefix(), windows: [window('a', 1)], notAfterMs: 0 }
+      expect(await store().countAttempt(counting)).toMatchObject({ late: true, countedWindows: [] })
+    })
+
+    test.each([
+      ['lets in infinitely many', { maxAttempts: Number.POSITIVE_INFINITY }],
+      ['lets in no number of attempts', { maxAttempts: Number.NaN }],
+      ['lets in nobody', { maxAttempts: 0 }],
+      ['lets in fewer than nobody', { maxAttempts: -1 }],
+      ['lets in half an attempt', { maxAttempts: 2.5 }],
+      ['never ends', { ttlMs: Number.POSITIVE_INFINITY }],
+      ['ends at no time', { ttlMs: Number.NaN }],
+    ])(
+      'a window that %s is refused, also where it would not count, and nothing is counted',
+      async (_what, wrong) => {
+        const keyPrefix = newKeyPrefix()
+        const [sound, unsound] = [window('sound', 1), { ...window('unsound', 1), ...wrong }]
+        const ifKeyExists = `${keyPrefix}:mark`
+        for (const counting of [
+          { keyPrefix, windows: [sound, unsound] },
+          { keyPrefix, windows: [sound], override: { ifKeyExists, windows: [unsound] } },
+        ])
+          await expect(store().countAttempt(counting)).rejects.toThrow(TypeError)
+        expect(await tested().timeToLive(keyPrefix)).toBeUndefined()
+        expect(wasCounted(await store().countAttempt({ keyPrefix, windows: [sound] }))).toBe(true)
+        await expect(store().countAttempt({ keyPrefix, windows: [sound, unsound] })).rejects.toThrow(
+          TypeError,
+        ) // nor when one is full
+      },
+    )
+
+    test.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])(
+      'too late at %s is refused, and nothing is counted',
+      async (notAfterMs) => {
+        const counting = { keyPrefix: newKeyPrefix(), windows: [window('a', 1)] }
+        await expect(store().countAttempt({ ...counting, notAfterMs })).rejects.toThrow(TypeError)
+        expect(wasCounted(await store().countAttempt(counting))).toBe(true)
+      },
+    )
+
+    test('without windows nothing is full', async () => {
+      const counted = { overridden: false, full: undefined, countedWindows: [] }
+      expect(await store().countAttempt({ keyPrefix: newKeyPrefix(), windows: [] })).toEqual(counted)
+    })
+
+    test('two hundred at once, on several places: exactly as many as may', async () => {
+      const keyPrefixes = [newKeyPrefix(), newKeyPrefix(), newKeyPrefix()]
+      const windows = [window('a', 50), window('b', 20)]
+      const outcomes = await Promise.all(
+        Array.from({ length: 600 }, async (_, n) => {
+          const keyPrefix = keyPrefixes[n % keyPrefixes.length] ?? ''
+          return { keyPrefix, counted: wasCounted(await store().countAttempt({ keyPrefix, windows })) }
+        }),
+      )
+      for (const keyPrefix of keyPrefixes) {
+        expect(outcomes.filter((outcome) => outcome.keyPrefix === keyPrefix && outcome.counted)).toHaveLength(
+          20,
+        )
+        expect(await ttlOf(keyPrefix)).toBeGreaterThan(0)
+      }
+    })
+
+    test('keys of two slots are refused', async () => {
+      const override = { ifKeyExists: newKeyPrefix(), windows: [] }
+      await expect(
+        store().countAttempt({ keyPrefix: newKeyPrefix(), windows: [], override }),
+      ).rejects.toThrow('hash tag')
+      const mark = { key: newKeyPrefix(), ttlMs: 1000 }
+      await expect(store().clearWindows(newKeyPrefix(), [window('a', 1)], mark)).rejects.toThrow('hash tag')
+    })
+  })
+}
