@@ -1,19 +1,19 @@
 import express, { type Express } from 'express'
 import { createNavigationRoutes, type NavigationRoutesOptions } from './authn/redirects/navigation-routes.ts'
 import { type AuthnRoutesOptions, createAuthnRoutes } from './authn/routes.ts'
-import { createGarbageCollector } from './http/collect-garbage.ts'
 import { createCrossSiteRules } from './http/cross-site.ts'
+import { errorHandler } from './http/error-handler.ts'
+import { createGarbageCollector } from './http/garbage-collector.ts'
 import { createLoadShedding, type LoadLimits } from './http/load-shedding.ts'
-import { presentError } from './http/present-error.ts'
-import { jsonBody, parseQuery } from './http/request-body.ts'
-import { beginRequest, refuseUnknownAddress, type TrustedProxies } from './http/request-context.ts'
+import { bodyParser, parseQuery } from './http/request-body.ts'
+import { beginRequest, type IsTrustedProxy, refuseUnknownAddress } from './http/request-context.ts'
 import { addSecurityHeaders } from './http/response.ts'
 import {
-  beginRoutes,
   composeMiddleware,
   createRouteTable,
   type Route,
   refuseLongUrl,
+  runRequestHooks,
   serveRoutes,
 } from './http/routes.ts'
 import { type BodyLimits, countBodies, createUnfinishedBodies } from './http/unfinished-bodies.ts'
@@ -32,7 +32,7 @@ export interface AppOptions extends SessionRoutesOptions {
   /** Whether PUBLIC_URL is https. */
   readonly secure: boolean
   readonly allowedOrigins: readonly string[]
-  readonly isTrustedProxy: TrustedProxies
+  readonly isTrustedProxy: IsTrustedProxy
   readonly limits: AppLimits
   readonly logThrottle: LogThrottleOptions
   readonly lag: Pick<EventLoopLag, 'ms'>
@@ -55,12 +55,12 @@ export function createApp(options: AppOptions): Express {
   const { log, metrics } = options
   const crossSite = createCrossSiteRules({
     origins: [publicOrigin, ...allowedOrigins],
-    bearsSessionCookie: options.cookie.isPresent,
+    hasSessionCookie: options.cookie.isPresent,
     logThrottle,
     log,
     metrics,
   })
-  const findRoutes = createRouteTable(crossSite.guardReads(publicRoutes(options)))
+  const findRoutes = createRouteTable(crossSite.protectReads(publicRoutes(options)))
   const load = createLoadShedding({
     limits: limits.load,
     findRoutes,
@@ -83,19 +83,19 @@ export function createApp(options: AppOptions): Express {
     composeMiddleware(
       beginRequest({ isTrustedProxy, log, metrics }),
       countBodies(unfinishedBodies),
-      beginRoutes(findRoutes),
+      runRequestHooks(findRoutes),
       crossSite.allowOrigins, // before every refusal: a page of an allowed origin may read it
       refuseUnknownAddress({ logThrottle, log, metrics }),
       load.admit,
       refuseLongUrl({ maxUrlBytes: limits.maxUrlBytes }),
       crossSite.refuseUnsafe,
-      jsonBody({ limitBytes: limits.bodyLimitBytes, findRoutes }),
+      bodyParser({ limitBytes: limits.bodyLimitBytes, findRoutes }),
       load.reserve,
       refuseOtherSession(sessions),
       serveRoutes(findRoutes),
     ),
   )
-  app.use(presentError({ log, unexpectedEvent: 'unexpected_error' }))
+  app.use(errorHandler({ log, unexpectedEvent: 'unexpected_error' }))
   return app
 }
 

@@ -190,7 +190,7 @@ export const temporarilyUnavailable = (retryAfterSeconds: number, cause?: unknow
   unavailable(retryAfterSeconds, cause)
 
 /** The sign-in API is not called now: its breaker is open, all connections are taken, or the API token is refused. */
-export const upstreamHeldBack = (retryAfterSeconds: number, cause?: unknown) =>
+export const upstreamTemporarilyUnavailable = (retryAfterSeconds: number, cause?: unknown) =>
   unavailable(retryAfterSeconds, cause, 'authn')
 
 /** The upstream could not be reached, cut the connection or sent something that is no response of the API. */

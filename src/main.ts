@@ -79,7 +79,7 @@ async function start(): Promise<void> {
 
   stopOnSignal(async () => {
     broker.health.drain()
-    app.retire()
+    app.disableKeepAlive()
     await pause(http.readinessLeadMs) // the load balancer sees it, and sends new requests elsewhere
     await app.drain(http.shutdownGraceMs - http.readinessLeadMs)
     await ops.drain(0)

@@ -7,7 +7,7 @@ import {
 } from 'zod-openapi'
 import { AUTHN_OPERATIONS } from './authn/authn-operations.ts'
 import { NAVIGATION_OPERATIONS } from './authn/redirects/navigation-operations.ts'
-import { ERROR_CODES, type ErrorCode, errorObject, errorOf } from './http/error-object.ts'
+import { ERROR_CODES, type ErrorCode, errorObjectSchema, errorSchemaOf } from './http/error-object.ts'
 import {
   type ErrorsByStatus,
   type Operation,
@@ -117,7 +117,7 @@ function operationObject(id: string, operation: Operation): ZodOpenApiOperationO
         successResponse(response, status === '200' ? example?.response : undefined),
       ),
       ...mapEntries(errorsOf(operation), (codes, status) => errorResponse(status, codes, operation)),
-      ...(operation.passesErrorsOn && { default: UPSTREAM_ERROR }),
+      ...(operation.forwardsUpstreamErrors && { default: UPSTREAM_ERROR }),
     },
   }
 }
@@ -180,19 +180,19 @@ function successResponse(
 function errorResponse(
   status: string,
   codes: readonly ErrorCode[],
-  { passesErrorsOn = false, showsErrorPages, withoutBody }: Operation,
+  { forwardsUpstreamErrors = false, rendersErrorPages, withoutBody }: Operation,
 ): ZodOpenApiResponseObject {
-  const anyCode = passesErrorsOn && PASSED_ON.has(status)
+  const anyCode = forwardsUpstreamErrors && PASSED_ON.has(status)
   const [first, ...others] = codes
-  const schema = anyCode || first === undefined ? errorObject : errorOf([first, ...others])
+  const schema = anyCode || first === undefined ? errorObjectSchema : errorSchemaOf([first, ...others])
   const sentences = codes.map((code) => `\`${code}\`: ${STATUS_MEANINGS[status] ?? ERROR_CODES[code]}.`)
   if (anyCode) sentences.push('Or another code of the sign-in API, unchanged.')
   const content = {
     'application/json': { schema },
-    ...(showsErrorPages && { 'text/html': { schema: z.string() } }),
+    ...(rendersErrorPages && { 'text/html': { schema: z.string() } }),
   }
   const codeNames = codes.length <= 3 ? codes : [codes[0], `and-${codes.length - 1}-more`]
-  const variants = [anyCode && 'theirs', showsErrorPages && 'page', withoutBody && 'bare']
+  const variants = [anyCode && 'theirs', rendersErrorPages && 'page', withoutBody && 'bare']
   return sharedResponse({
     id: ['E', status, ...codeNames, ...variants].filter(Boolean).join('-'),
     description: sentences.join('\n\n'),
@@ -209,7 +209,7 @@ const UPSTREAM_ERROR: ZodOpenApiResponseObject = {
   id: 'E-theirs',
   description: 'Any other error of the sign-in API, unchanged.',
   headers: headersOf(['X-Request-Id']),
-  content: { 'application/json': { schema: errorObject } },
+  content: { 'application/json': { schema: errorObjectSchema } },
 }
 
 /** Statuses that say more than their code. */

@@ -1,7 +1,7 @@
 import express, { type Express, type RequestHandler } from 'express'
 import { v4 as uuid } from 'uuid'
-import { presentError } from './http/present-error.ts'
-import { setContext, socketAddress } from './http/request-context.ts'
+import { errorHandler } from './http/error-handler.ts'
+import { setRequestContext, socketAddress } from './http/request-context.ts'
 import { sendJson, sendJsonText } from './http/response.ts'
 import { createRouteTable, type Route, serveRoutes } from './http/routes.ts'
 import type { Health } from './observability/health.ts'
@@ -30,14 +30,14 @@ export function createOps(options: OpsOptions): Express {
   app.use(beginOpsRequest())
   app.use('/admin', guardAdmin(options))
   app.use(serveRoutes(createRouteTable([...opsRoutes(options), ...createAdminRoutes(options)])))
-  app.use(presentError({ log: options.log, unexpectedEvent: 'ops_error' }))
+  app.use(errorHandler({ log: options.log, unexpectedEvent: 'ops_error' }))
   return app
 }
 
 /** No proxy stands before this listener: it uses no id or address that a request names. */
 function beginOpsRequest(): RequestHandler {
   return function beginOpsRequest(req, res, next) {
-    setContext(req, res, { requestId: uuid(), address: socketAddress(req.socket) })
+    setRequestContext(req, res, { requestId: uuid(), address: socketAddress(req.socket) })
     res.setHeader('Cache-Control', 'no-store')
     next()
   }

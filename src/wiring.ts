@@ -4,7 +4,7 @@ import { createDeviceCookie } from './authn/browser/client.ts'
 import { createAuthn } from './authn/create-authn.ts'
 import type { Config } from './config/load-config.ts'
 import { createSigner } from './crypto/keys.ts'
-import { trustProxies } from './http/request-context.ts'
+import { createTrustedProxies } from './http/request-context.ts'
 import { watchEventLoopLag } from './observability/event-loop-lag.ts'
 import { createHealth, type Health } from './observability/health.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
@@ -132,7 +132,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       publicOrigin: publicUrl.origin,
       secure: publicUrl.secure,
       allowedOrigins: config.allowedOrigins,
-      isTrustedProxy: trustProxies(config.trustProxy),
+      isTrustedProxy: createTrustedProxies(config.trustProxy),
       limits: tunables.http,
       logThrottle: tunables.log.throttle,
       lag,

@@ -308,7 +308,7 @@ test.each<[name: string, error: errors.BrokerError, wanted: Partial<ReturnType<t
   ],
   [
     'Okta not called for now',
-    errors.upstreamHeldBack(4, cause),
+    errors.upstreamTemporarilyUnavailable(4, cause),
     {
       status: 503,
       code: 'E0000009',

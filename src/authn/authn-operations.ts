@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { json, type Operation, type Operations, RATE_LIMIT_HEADERS } from '../http/operation.ts'
+import { jsonResponse, type Operation, type Operations, RATE_LIMIT_HEADERS } from '../http/operation.ts'
 import { STEP, STEP_ERRORS, STEP_OPERATIONS } from './sign-in/operations.ts'
 import { paramsOf, questionsResponse, recoveryResponse } from './sign-in/response-schemas.ts'
 import { primaryBody, recoveryBody, recoveryTokenBody, stateBody } from './sign-in/schemas.ts'
@@ -13,7 +13,7 @@ const RECOVERY_START = {
   ...RECOVERY,
   body: recoveryBody,
   responses: {
-    200: json('The same for known and unknown users', recoveryResponse, [
+    200: jsonResponse('The same for known and unknown users', recoveryResponse, [
       'Set-Cookie',
       ...RATE_LIMIT_HEADERS,
     ]),
@@ -83,12 +83,12 @@ export const OFFERED_OPERATIONS = {
     path: QUESTIONS,
     summary: 'Security questions to choose from',
     params: paramsOf(QUESTIONS),
-    responses: { 200: json('The questions', questionsResponse) },
+    responses: { 200: jsonResponse('The questions', questionsResponse) },
   },
   getEnrolmentPicture: {
     ...OFFERED,
     path: QR_IMAGE,
-    getFrom: 'same-site', // an <img> names no origin
+    readableFrom: 'same-site', // an <img> names no origin
     summary: 'The QR image to scan when a factor is set up',
     params: paramsOf(QR_IMAGE),
     responses: { 200: { description: 'The image', content: IMAGES } },

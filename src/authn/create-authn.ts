@@ -153,7 +153,7 @@ export function createAuthn(options: AuthnOptions): Authn {
     commits: new Commits({ store, locks, transactions, log }),
     transactions,
     dedupKeys: signer('step-fingerprints'),
-    readRateLimit: upstream.look,
+    readRateLimit: upstream.prefetch,
   })
   const stepUp = new StepUp({
     ...common,

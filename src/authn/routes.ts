@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import { routesOf } from '../http/operation.ts'
-import { contextOf } from '../http/request-context.ts'
+import { getRequestContext } from '../http/request-context.ts'
 import { sendJsonText } from '../http/response.ts'
 import type { Route } from '../http/routes.ts'
 import { ENTRY_OPERATIONS, OFFERED_OPERATIONS } from './authn-operations.ts'
@@ -81,7 +81,7 @@ function present(
   { sessionCookie }: Pick<AuthnRoutesOptions, 'sessionCookie'>,
 ): void {
   if (sessionId !== undefined) res.append('Set-Cookie', sessionCookie(sessionId))
-  if (errorCode !== undefined) contextOf(res.req).errorCode = errorCode
+  if (errorCode !== undefined) getRequestContext(res.req).errorCode = errorCode
   sendJsonText(res.status(status).set(headers), body)
 }
 

@@ -3,24 +3,24 @@ import type { Socket } from 'node:net'
 
 /** The open connections of a listener, and the responses that each waits for. */
 export interface Connections {
-  opened(socket: Socket): void
+  trackConnection(socket: Socket): void
   /** Wraps a request listener: its response is one that the connection waits for, until it is closed. */
-  tracking(listener: RequestListener): RequestListener
+  trackResponses(listener: RequestListener): RequestListener
   /** The response that was asked for last, of those without an end. */
-  lastPending(socket: Socket): ServerResponse | undefined
+  lastPendingResponse(socket: Socket): ServerResponse | undefined
   /** From now on, every response asks the client to use a new connection, which may be another replica's. */
-  retire(): void
+  disableKeepAlive(): void
 }
 
 export function createConnections(): Connections {
   const pending: PendingResponses = new Map()
   const linger = createLinger()
-  let isRetiring = false
+  let isKeepAliveDisabled = false
 
   return {
-    lastPending: (socket) => pending.get(socket)?.at(-1),
+    lastPendingResponse: (socket) => pending.get(socket)?.at(-1),
 
-    opened(socket) {
+    trackConnection(socket) {
       const responses: ServerResponse[] = []
       pending.set(socket, responses)
       socket.once('close', () => {
@@ -29,13 +29,13 @@ export function createConnections(): Connections {
       })
     },
 
-    tracking: (listener) => (req, res) => {
+    trackResponses: (listener) => (req, res) => {
       const responses = pending.get(req.socket) ?? []
       if (responses.length >= MAX_PENDING) {
         req.socket.destroy() // with all other requests that came with this one, which nothing has read
         return
       }
-      if (isRetiring) askToLeave(res, responses.at(-1))
+      if (isKeepAliveDisabled) askToLeave(res, responses.at(-1))
       responses.push(res)
       res.once('close', () => {
         responses.splice(responses.indexOf(res), 1)
@@ -45,8 +45,8 @@ export function createConnections(): Connections {
       listener(req, res)
     },
 
-    retire() {
-      isRetiring = true
+    disableKeepAlive() {
+      isKeepAliveDisabled = true
       for (const responses of pending.values()) {
         const last = responses.at(-1)
         if (last !== undefined) askToLeave(last)

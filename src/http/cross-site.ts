@@ -8,13 +8,13 @@ import {
   type LogThrottleOptions,
 } from '../observability/log-throttle.ts'
 import type { Logger } from '../observability/logger.ts'
-import { contextOf, type RequestRecords } from './request-context.ts'
+import { getRequestContext, type Telemetry } from './request-context.ts'
 import type { Route } from './routes.ts'
 
-export interface CrossSiteOptions extends RequestRecords {
+export interface CrossSiteOptions extends Telemetry {
   /** PUBLIC_URL's origin and ALLOWED_ORIGINS. */
   readonly origins: readonly string[]
-  readonly bearsSessionCookie: (req: IncomingMessage) => boolean
+  readonly hasSessionCookie: (req: IncomingMessage) => boolean
   /** Of warnings: one for each origin. */
   readonly logThrottle: LogThrottleOptions
 }
@@ -24,8 +24,8 @@ export interface CrossSiteRules {
   readonly allowOrigins: RequestHandler
   /** For unsafe methods, sign-in among them: comes before the body is read. */
   readonly refuseUnsafe: RequestHandler
-  /** The same routes; a GET does nothing for a site that may not read it (`Route.getFrom`). */
-  guardReads(routes: readonly Route[]): Route[]
+  /** The same routes; a GET does nothing for a site that may not read it (`Route.readableFrom`). */
+  protectReads(routes: readonly Route[]): Route[]
 }
 
 /**
@@ -33,7 +33,7 @@ export interface CrossSiteRules {
  * or name an allowed origin. A refusal names the header and the setting at fault, for the portal team that meets it first.
  */
 export function createCrossSiteRules(options: CrossSiteOptions): CrossSiteRules {
-  const { origins, bearsSessionCookie, logThrottle, log, metrics } = options
+  const { origins, hasSessionCookie, logThrottle, log, metrics } = options
   const allowed = new Set<unknown>(origins)
   const warnOfOrigin = createOriginWarning(log, createLogThrottle(logThrottle))
   const auditRefusal = createRefusalAudit(log, createLogThrottle(AUDIT_THROTTLE))
@@ -51,14 +51,14 @@ export function createCrossSiteRules(options: CrossSiteOptions): CrossSiteRules 
     refuseUnsafe: function refuseUnsafe(req, _res, next) {
       const { origin, 'sec-fetch-site': site } = req.headers
       if (SAFE_METHODS.has(req.method) || OWN_SITE.has(site) || allowed.has(origin)) return next()
-      if (origin !== undefined || site !== undefined || bearsSessionCookie(req)) refuse(req)
+      if (origin !== undefined || site !== undefined || hasSessionCookie(req)) refuse(req)
       next()
     },
 
-    guardReads: (routes) =>
+    protectReads: (routes) =>
       routes.map((route) => {
-        if (route.method !== 'GET' || route.getFrom === 'any-site') return route
-        const sites = route.getFrom === 'same-site' ? SAME_SITE : OWN_SITE
+        if (route.method !== 'GET' || route.readableFrom === 'any-site') return route
+        const sites = route.readableFrom === 'same-site' ? SAME_SITE : OWN_SITE
         return {
           ...route,
           handle(req, res) {
@@ -128,7 +128,7 @@ function createOriginWarning(log: Logger, mayLog: LogThrottle): (req: IncomingMe
     const origin = shown(req.headers.origin)
     if (!mayLog(origin)) return
     log.warn('origin_not_allowed', {
-      requestId: contextOf(req).requestId,
+      requestId: getRequestContext(req).requestId,
       origin,
       reason: 'neither PUBLIC_URL nor one of ALLOWED_ORIGINS',
     })
@@ -141,7 +141,7 @@ const AUDIT_THROTTLE = { periodMs: 60_000, maxLines: 60 }
 /** Writes the audit event of a refusal; `gatehouse_refusals_total` counts those that are not written, too. */
 function createRefusalAudit(log: Logger, mayLog: LogThrottle): (req: IncomingMessage) => void {
   return (req) => {
-    const { requestId, address } = contextOf(req)
+    const { requestId, address } = getRequestContext(req)
     const origin = req.headers.origin === undefined ? undefined : shown(req.headers.origin)
     if (!mayLog(`${address} ${origin}`)) return
     const reason = origin === undefined ? 'origin_missing' : 'origin_not_allowed'

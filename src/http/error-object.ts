@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 /** The body of every error answer (DESIGN §2), as our own errors have it. */
-export const errorObject = z
+export const errorObjectSchema = z
   .strictObject({
     errorCode: z
       .string()
@@ -20,8 +20,8 @@ export const errorObject = z
   .meta({ id: 'Error', description: 'The one shape of every error.' })
 
 /** An error whose code is one of these. */
-export function errorOf(codes: readonly [ErrorCode, ...ErrorCode[]]): z.ZodType {
-  return errorObject.and(z.looseObject({ errorCode: z.enum(codes) }))
+export function errorSchemaOf(codes: readonly [ErrorCode, ...ErrorCode[]]): z.ZodType {
+  return errorObjectSchema.and(z.looseObject({ errorCode: z.enum(codes) }))
 }
 
 /** Every code that an answer can bear, and what it means to who reads it. */

@@ -4,14 +4,14 @@ import { setImmediate as nextCheck } from 'node:timers/promises'
 import { type Connections, createConnections } from './connections.ts'
 import { expressPrototypes } from './express-prototypes.ts'
 import { refuseExpectation, refuseMalformed } from './refuse-malformed.ts'
-import type { RequestRecords } from './request-context.ts'
+import type { Telemetry } from './request-context.ts'
 
 /** An HTTP listener with time limits, which can be stopped without cutting a request off. */
 export interface Listener {
   /** Resolves with the port in use once it listens; rejects if the port is not available. */
   listen(port: number, host: string): Promise<number>
   /** From now on, every response asks the client to use a new connection, which may be another replica's. */
-  retire(): void
+  disableKeepAlive(): void
   /** Accepts no new connection, lets running requests finish, and after `graceMs` cuts those that are left. */
   drain(graceMs: number): Promise<void>
 }
@@ -26,11 +26,11 @@ export interface ListenerOptions {
   readonly writeTimeoutMs: number
 }
 
-/** `records`: where requests are logged and measured that Node refuses before `handle` sees them. */
+/** `telemetry`: where requests are logged and measured that Node refuses before `handle` sees them. */
 export function createListener(
   handle: RequestListener,
   options: ListenerOptions,
-  records?: RequestRecords,
+  telemetry?: Telemetry,
 ): Listener {
   const connections = createConnections()
   const server = createServer(
@@ -43,26 +43,26 @@ export function createListener(
       keepAliveTimeout: options.keepAliveTimeoutMs,
       ...expressPrototypes(handle),
     },
-    connections.tracking(handle),
+    connections.trackResponses(handle),
   )
   // Node drops the lines beyond this number without a word, X-Forwarded-For among them; maxHeaderSize is the limit
   server.maxHeadersCount = 0
-  server.on('connection', connections.opened)
-  server.on('checkExpectation', connections.tracking(refuseExpectation(records)))
-  const refuse = refuseMalformed(records)
+  server.on('connection', connections.trackConnection)
+  server.on('checkExpectation', connections.trackResponses(refuseExpectation(telemetry)))
+  const refuse = refuseMalformed(telemetry)
   server.on('clientError', (error: Error, socket: Socket) => {
-    const last = connections.lastPending(socket)
+    const last = connections.lastPendingResponse(socket)
     refuse(error, socket, last?.req.complete === false ? last : undefined)
   })
   // nothing was sent or received for so long; on an idle connection, Node has set keepAliveTimeoutMs instead
   server.setTimeout(options.writeTimeoutMs, (socket: Socket) => {
-    const isOurTurn = connections.lastPending(socket) !== undefined && socket.writableLength === 0
+    const isOurTurn = connections.lastPendingResponse(socket) !== undefined && socket.writableLength === 0
     if (isOurTurn) socket.setTimeout(options.writeTimeoutMs)
     else socket.destroy()
   })
   return {
     listen: (port, host) => listen(server, port, host),
-    retire: connections.retire,
+    disableKeepAlive: connections.disableKeepAlive,
     drain: createDrain(server, connections),
   }
 }
@@ -83,7 +83,7 @@ function listen(server: Server, port: number, host: string): Promise<number> {
 /** If no connection has brought a request for so long since the listener closed, idle ones are closed. */
 const SETTLE_MS = 1000
 
-function createDrain(server: Server, { retire }: Connections): Listener['drain'] {
+function createDrain(server: Server, { disableKeepAlive }: Connections): Listener['drain'] {
   let accepted = 0
   server.on('connection', () => {
     accepted += 1
@@ -101,7 +101,7 @@ function createDrain(server: Server, { retire }: Connections): Listener['drain']
   }
 
   return async (graceMs) => {
-    retire()
+    disableKeepAlive()
     await arrived()
     // not the HTTP server's own: that one cuts idle connections at once, also those whose request is on its way
     const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))

@@ -2,8 +2,8 @@ import type { RequestHandler } from 'express'
 import { temporarilyUnavailable } from '../errors.ts'
 import type { EventLoopLag } from '../observability/event-loop-lag.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { requestBytes } from './request-body.ts'
-import { contextOf, countedAddress } from './request-context.ts'
+import { estimateRequestBytes } from './request-body.ts'
+import { addressForLimits, getRequestContext } from './request-context.ts'
 
 /**
  * Requests that share capacity; the other kinds go on when one of them has none left. Those of a session cost a read or
@@ -67,8 +67,8 @@ export function createLoadShedding({ limits, findRoutes, lag, metrics }: LoadShe
     reserve: function reserve(req, res, next) {
       const kind = kindOf(req.path)
       const { isFull, isFullFor, reserve, release, requests } = capacities[kind]
-      const address = countedAddress(contextOf(req).address)
-      const bytes = requestBytes(req)
+      const address = addressForLimits(getRequestContext(req).address)
+      const bytes = estimateRequestBytes(req)
       // not the lag again: the time that a body took is its client's
       if (isFull(bytes)) refuse(kind, 'in_flight')
       if (isFullFor(address, bytes)) refuse(kind, 'address')

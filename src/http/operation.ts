@@ -28,9 +28,9 @@ export interface Operation extends Omit<Route, 'handle' | 'loadKind'> {
   /** No response has a body, error responses included. */
   readonly withoutBody?: boolean
   /** Error objects of the upstream are passed on, with codes that are not listed here. */
-  readonly passesErrorsOn?: boolean
+  readonly forwardsUpstreamErrors?: boolean
   /** A browser that navigates here gets errors as a page. */
-  readonly showsErrorPages?: boolean
+  readonly rendersErrorPages?: boolean
 }
 
 /** By operation id: the name in generated clients, which never changes. */
@@ -55,7 +55,7 @@ export function routesOf<Id extends string>(
 }
 
 /** A response in JSON. */
-export function json(
+export function jsonResponse(
   description: string,
   schema: z.ZodType,
   headers: readonly ResponseHeader[] = [],

@@ -9,15 +9,15 @@ import {
   tooLong,
   unmetExpectation,
 } from '../errors.ts'
-import { sendError } from './present-error.ts'
-import { contextIfBegun, type RequestRecords, socketAddress } from './request-context.ts'
+import { sendError } from './error-handler.ts'
+import { findRequestContext, socketAddress, type Telemetry } from './request-context.ts'
 
 /**
  * Answers requests that Node refuses (no HTTP, headers too large, too slow) with the one error shape, and closes the
  * connection. Most of them reached no middleware, so their log line and measurement are made here. One that did (`begun`:
  * its body is at fault) is answered like any other.
  */
-export function refuseMalformed(records?: RequestRecords) {
+export function refuseMalformed(telemetry?: Telemetry) {
   const refused = new WeakSet<Socket>()
 
   return function refuseMalformed(error: Error, socket: Socket, begun?: ServerResponse): void {
@@ -28,8 +28,8 @@ export function refuseMalformed(records?: RequestRecords) {
       return
     }
     refused.add(socket)
-    const context = begun && contextIfBegun(begun.req)
-    if (begun === undefined || context === undefined) sendRaw(socket, refusalFor(code), records)
+    const context = begun && findRequestContext(begun.req)
+    if (begun === undefined || context === undefined) sendRaw(socket, refusalFor(code), telemetry)
     else if (!begun.headersSent) sendError(begun.setHeader('Connection', 'close'), refusalFor(code), context)
     // Node no longer watches this connection: if its client never closed it, it would stay open for ever
     const hangUp = setTimeout(() => socket.destroy(), LINGER_MS)
@@ -46,8 +46,8 @@ function refusalFor(code: unknown): BrokerError {
   return malformedRequest()
 }
 
-function sendRaw(socket: Socket, refusal: BrokerError, records: RequestRecords | undefined): void {
-  const { headers, body } = recordedAnswer(refusal, socket, records)
+function sendRaw(socket: Socket, refusal: BrokerError, telemetry: Telemetry | undefined): void {
+  const { headers, body } = recordedAnswer(refusal, socket, telemetry)
   const head = [
     `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`,
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
@@ -56,15 +56,15 @@ function sendRaw(socket: Socket, refusal: BrokerError, records: RequestRecords |
 }
 
 /** Refuses an `Expect` other than `100-continue` (RFC 9110 §10.1.1). Such a request reaches no middleware either. */
-export function refuseExpectation(records?: RequestRecords): RequestListener {
+export function refuseExpectation(telemetry?: Telemetry): RequestListener {
   return (req, res) => {
     const refusal = unmetExpectation()
-    const { headers, body } = recordedAnswer(refusal, req.socket, records)
+    const { headers, body } = recordedAnswer(refusal, req.socket, telemetry)
     res.writeHead(refusal.status, headers).end(body)
   }
 }
 
-function recordedAnswer(refusal: BrokerError, socket: Socket, records: RequestRecords | undefined) {
+function recordedAnswer(refusal: BrokerError, socket: Socket, telemetry: Telemetry | undefined) {
   const requestId = uuid()
   const body = JSON.stringify(toErrorObject(refusal, requestId))
   const headers = {
@@ -76,12 +76,12 @@ function recordedAnswer(refusal: BrokerError, socket: Socket, records: RequestRe
     Connection: 'close',
   }
   // a connection that was opened ahead and never used is no request
-  if (records !== undefined && socket.bytesRead > 0) {
+  if (telemetry !== undefined && socket.bytesRead > 0) {
     // method and route are not known; the time until it was here is the client's
     const labels = { method: 'other', route: 'none', status: refusal.status }
-    records.metrics.httpRequests.observe(labels, 0)
+    telemetry.metrics.httpRequests.observe(labels, 0)
     const address = socketAddress(socket)
-    records.log.info('request', { requestId, address, ...labels, errorCode: refusal.code })
+    telemetry.log.info('request', { requestId, address, ...labels, errorCode: refusal.code })
   }
   return { headers, body }
 }

@@ -18,7 +18,7 @@ const CONTENT_TYPES: Readonly<Record<BodyEncoding, RegExp>> = {
   form: new RegExp(`^${MEDIA_TYPES.form}${IN_UTF8}`, 'i'),
 }
 
-export interface JsonBodyOptions {
+export interface BodyParserOptions {
   readonly limitBytes: number
   /** Bodies are JSON unless the route of the path has another encoding. */
   readonly findRoutes?: (path: string) => { readonly encoding: BodyEncoding } | undefined
@@ -28,8 +28,8 @@ export interface JsonBodyOptions {
  * Reads bodies into `req.body`: JSON objects, or forms where the route says so, in UTF-8 up to a size. No body is an empty
  * object, and then the content type does not matter.
  */
-export function jsonBody({ limitBytes, findRoutes }: JsonBodyOptions): RequestHandler {
-  return function jsonBody(req, _res, next) {
+export function bodyParser({ limitBytes, findRoutes }: BodyParserOptions): RequestHandler {
+  return function bodyParser(req, _res, next) {
     if (req.method === 'GET' || req.method === 'HEAD') {
       if (hasBody(req)) discardBody(req) // otherwise Node would keep it piece by piece
       return next()
@@ -42,7 +42,7 @@ export function jsonBody({ limitBytes, findRoutes }: JsonBodyOptions): RequestHa
     const isExpected = CONTENT_TYPES[encoding].test(req.headers['content-type'] ?? '')
     if (!isExpected || req.headers['content-encoding'] !== undefined)
       throw wrongContentType(MEDIA_TYPES[encoding])
-    if ((announcedBytes(req) ?? 0) > limitBytes) throw bodyTooLarge(limitBytes)
+    if ((contentLength(req) ?? 0) > limitBytes) throw bodyTooLarge(limitBytes)
     readBody(req, limitBytes, (error, bytes) => {
       if (error !== undefined) return next(error)
       req.body = parsed(bytes, encoding)
@@ -56,7 +56,7 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /** Undefined for a chunked body. Node accepts no request that has both headers. */
-export function announcedBytes({ headers }: IncomingMessage): number | undefined {
+export function contentLength({ headers }: IncomingMessage): number | undefined {
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length']) : undefined
 }
 
@@ -72,7 +72,7 @@ interface Arrival {
 const arrivals = new WeakMap<IncomingMessage, Arrival>()
 
 /** Undefined while nothing reads or discards the body. */
-export function arrivalOf(req: IncomingMessage): Readonly<Arrival> | undefined {
+export function bodyProgress(req: IncomingMessage): Readonly<Arrival> | undefined {
   return arrivals.get(req)
 }
 
@@ -168,13 +168,13 @@ export function headerBytes({ url = '', rawHeaders }: IncomingMessage): number {
 }
 
 /** Gives the memory that a request with an unfinished body occupies at the moment. */
-export function unfinishedBytes(req: Request, res: ServerResponse): () => number {
-  const announced = announcedBytes(req)
+export function measureUnfinishedBody(req: Request, res: ServerResponse): () => number {
+  const announced = contentLength(req)
   const [headers, headText] = [headerBytes(req), headTextBytes(req)]
   const wireBytes = countWireBytes(req.socket)
   return () => {
     const head = res.writableEnded ? 0 : headers
-    const arrival = arrivalOf(req)
+    const arrival = bodyProgress(req)
     if (announced !== undefined) return head + (arrival?.stop === undefined ? 0 : announced)
     const { received = 0, discarded = 0 } = arrival ?? {}
     const buffer = res.writableEnded ? 0 : 2 * received // it grows by doubling
@@ -192,7 +192,7 @@ function headTextBytes({ method, url, rawHeaders }: Request): number {
 }
 
 /** The memory that a request with a parsed body occupies until it is answered, at most. */
-export function requestBytes(req: IncomingMessage & { readonly body?: unknown }): number {
+export function estimateRequestBytes(req: IncomingMessage & { readonly body?: unknown }): number {
   return headerBytes(req) + valueBytes(req.body)
 }
 

@@ -24,29 +24,29 @@ export interface RequestContext extends ClientAddress {
 const contexts = new WeakMap<IncomingMessage, RequestContext>()
 
 /** Undefined for a request that Node refused before any middleware. */
-export function contextIfBegun(req: IncomingMessage): RequestContext | undefined {
+export function findRequestContext(req: IncomingMessage): RequestContext | undefined {
   return contexts.get(req)
 }
 
-export function contextOf(req: IncomingMessage): RequestContext {
-  const context = contextIfBegun(req)
+export function getRequestContext(req: IncomingMessage): RequestContext {
+  const context = findRequestContext(req)
   if (context === undefined) throw new Error('the request context is set before any route runs')
   return context
 }
 
-export function setContext(req: IncomingMessage, res: ServerResponse, context: RequestContext): void {
+export function setRequestContext(req: IncomingMessage, res: ServerResponse, context: RequestContext): void {
   contexts.set(req, context)
   res.setHeader('X-Request-Id', context.requestId)
 }
 
 /** Where requests are logged and measured. */
-export interface RequestRecords {
+export interface Telemetry {
   readonly log: Logger
   readonly metrics: Metrics
 }
 
-export interface BeginRequestOptions extends RequestRecords {
-  readonly isTrustedProxy: TrustedProxies
+export interface BeginRequestOptions extends Telemetry {
+  readonly isTrustedProxy: IsTrustedProxy
 }
 
 /** The first middleware: sets the request's context; writes one log line and one measurement when it is over. */
@@ -61,7 +61,7 @@ export function beginRequest({ isTrustedProxy, log, metrics }: BeginRequestOptio
       hasWarned = true // once: any client that connects directly can send the header all day
       log.warn('forwarded_for_not_heeded', { requestId, address })
     }
-    setContext(req, res, context)
+    setRequestContext(req, res, context)
 
     res.once('close', () => {
       const durationMs = performance.now() - startedAt
@@ -92,7 +92,7 @@ const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{
 function contextFrom(
   req: IncomingMessage,
   isFromProxy: boolean,
-  isTrustedProxy: TrustedProxies,
+  isTrustedProxy: IsTrustedProxy,
 ): RequestContext {
   const idIn = (value: unknown, form: RegExp) =>
     isFromProxy && typeof value === 'string' && form.test(value) ? value : undefined
@@ -103,7 +103,7 @@ function contextFrom(
   }
 }
 
-export interface RefuseUnknownAddressOptions extends RequestRecords {
+export interface RefuseUnknownAddressOptions extends Telemetry {
   /** One line for each proxy's address. */
   readonly logThrottle: LogThrottleOptions
 }
@@ -117,7 +117,7 @@ export function refuseUnknownAddress(options: RefuseUnknownAddressOptions): Requ
   const { logThrottle, log, metrics } = options
   const mayLog = createLogThrottle(logThrottle)
   return function refuseUnknownAddress(req, _res, next) {
-    const { address, addressProblem, requestId } = contextOf(req)
+    const { address, addressProblem, requestId } = getRequestContext(req)
     if (addressProblem === undefined) return next()
     metrics.refusals.inc({ reason: 'no_forwarded_for' })
     if (mayLog(address)) log.warn('no_forwarded_for', { requestId, address, reason: addressProblem })
@@ -131,13 +131,13 @@ const CAUSES: Readonly<Record<AddressProblem, string>> = {
 }
 
 /** Whether an address is a proxy's of TRUST_PROXY. */
-export type TrustedProxies = (address: string) => boolean
+export type IsTrustedProxy = (address: string) => boolean
 
 /**
  * `cidrs` have been checked by the configuration. Results are remembered: the same proxies and clients come again and
  * again, and parsing an address costs more than everything else that is done with it.
  */
-export function trustProxies(cidrs: readonly string[]): TrustedProxies {
+export function createTrustedProxies(cidrs: readonly string[]): IsTrustedProxy {
   const ranges = cidrs.map((cidr) => ipaddr.parseCIDR(cidr))
   const known = new LRUCache<string, boolean>({ max: MAX_REMEMBERED })
   return (address) => {
@@ -171,7 +171,7 @@ export type AddressProblem = 'missing' | 'unreadable'
  * not stand in for it, because the org and the limits would take every client for the proxy. If all entries are trusted
  * proxies, the first one is the client: a proxy's machine may be one.
  */
-export function clientAddress(req: IncomingMessage, isTrusted: TrustedProxies): ClientAddress {
+export function clientAddress(req: IncomingMessage, isTrusted: IsTrustedProxy): ClientAddress {
   const proxy = socketAddress(req.socket)
   if (!isTrusted(proxy)) return { address: proxy }
   const entries = forwardedFor(req)
@@ -210,7 +210,7 @@ function cleanAddress(entry: string): string | undefined {
  * How limits count an address. A household or a host has a whole /64 of IPv6 addresses to choose from (RFC 6177), so all
  * of it counts as one; an IPv4-mapped address is the IPv4 one.
  */
-export function countedAddress(address: string): string {
+export function addressForLimits(address: string): string {
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)
   if (parsed.kind() === 'ipv4') return parsed.toString()

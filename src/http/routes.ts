@@ -2,7 +2,7 @@ import type { Request, RequestHandler, Response } from 'express'
 import { notFound, tooLong, wrongMethod } from '../errors.ts'
 import type { LoadKind } from './load-shedding.ts'
 import type { BodyEncoding } from './request-body.ts'
-import { contextOf } from './request-context.ts'
+import { getRequestContext } from './request-context.ts'
 
 /** One route of a listener (DESIGN §2). A module exports its routes as data; `app.ts` and `ops.ts` serve them. */
 export interface Route {
@@ -11,7 +11,7 @@ export interface Route {
   readonly path: string
   readonly handle: (req: Request, res: Response) => Promise<void> | void
   /** Called before anything can refuse a request of this path. */
-  readonly begin?: (req: Request, res: Response) => void
+  readonly onRequest?: (req: Request, res: Response) => void
   /** Of its request body; JSON unless set. */
   readonly encoding?: BodyEncoding
   /** Which requests share its capacity; `sign_in` unless set. */
@@ -23,7 +23,7 @@ export interface Route {
    * "Cross-site requests"). `same-site`: an image for pages of the same site. `any-site`: a navigation, or a proxy's
    * sub-request, which carries the headers of the application's own request.
    */
-  readonly getFrom?: 'same-site' | 'any-site'
+  readonly readableFrom?: 'same-site' | 'any-site'
 }
 
 /** The routes of one path. */
@@ -31,7 +31,7 @@ export interface PathRoutes {
   readonly path: string
   readonly encoding: BodyEncoding
   readonly loadKind: LoadKind | undefined
-  readonly begin: Route['begin']
+  readonly onRequest: Route['onRequest']
   /** Undefined for a literal path. */
   readonly pattern: RegExp | undefined
   /** By method. */
@@ -66,17 +66,17 @@ function pathRoutes(path: string, routes: readonly Route[]): PathRoutes {
     path,
     encoding: routes.find(({ encoding }) => encoding)?.encoding ?? 'json',
     loadKind: routes[0]?.loadKind,
-    begin: routes.find(({ begin }) => begin)?.begin,
+    onRequest: routes.find(({ onRequest }) => onRequest)?.onRequest,
     pattern: path.includes(':') ? new RegExp(`^${path.replace(/:(\w+)/g, '(?<$1>[^/]+)')}$`) : undefined,
     handlers,
     allow: [...handlers.keys()].join(', '),
   }
 }
 
-/** Calls `Route.begin`, whatever the method. */
-export function beginRoutes(findRoutes: FindRoutes): RequestHandler {
-  return function beginRoutes(req, res, next) {
-    findRoutes(req.path)?.begin?.(req, res)
+/** Calls `Route.onRequest`, whatever the method. */
+export function runRequestHooks(findRoutes: FindRoutes): RequestHandler {
+  return function runRequestHooks(req, res, next) {
+    findRoutes(req.path)?.onRequest?.(req, res)
     next()
   }
 }
@@ -87,7 +87,7 @@ export function serveRoutes(findRoutes: FindRoutes): RequestHandler {
     const found = findRoutes(req.path)
     if (found === undefined) throw notFound('path')
     if (found.pattern) req.params = decoded(found.pattern.exec(req.path)?.groups)
-    contextOf(req).route = found.path
+    getRequestContext(req).route = found.path
     const handle = found.handlers.get(req.method)
     if (handle === undefined) throw wrongMethod(found.allow)
     return handle(req, res)

@@ -2,9 +2,9 @@ import type { ServerResponse } from 'node:http'
 import type { Request, RequestHandler } from 'express'
 import { type BrokerError, temporarilyUnavailable } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { GarbageCollector } from './collect-garbage.ts'
-import { announcedBytes, arrivalOf, hasBody, unfinishedBytes } from './request-body.ts'
-import { contextOf, countedAddress } from './request-context.ts'
+import type { GarbageCollector } from './garbage-collector.ts'
+import { bodyProgress, contentLength, hasBody, measureUnfinishedBody } from './request-body.ts'
+import { addressForLimits, getRequestContext } from './request-context.ts'
 
 /** Limits on request bodies that have not arrived completely. */
 export interface BodyLimits {
@@ -48,11 +48,11 @@ export function countBodies(bodies: UnfinishedBodies): RequestHandler {
 
 function countBody(req: Request, res: ServerResponse, bodies: UnfinishedBodies): void {
   const { socket } = req
-  const isChunked = announcedBytes(req) === undefined
-  const memoryOf = unfinishedBytes(req, res)
+  const isChunked = contentLength(req) === undefined
+  const memoryOf = measureUnfinishedBody(req, res)
   let isReleased = false
   const body: UnfinishedBody = {
-    address: countedAddress(contextOf(req).address),
+    address: addressForLimits(getRequestContext(req).address),
     bytes: 0,
     evict(answer) {
       release()
@@ -86,12 +86,12 @@ function countBody(req: Request, res: ServerResponse, bodies: UnfinishedBodies):
 }
 
 function evict(req: Request, res: ServerResponse, answer: BrokerError): void {
-  const stop = arrivalOf(req)?.stop
+  const stop = bodyProgress(req)?.stop
   if (stop === undefined || res.writableEnded) {
     req.socket.destroy()
     return
   }
-  if (announcedBytes(req) === undefined) res.once('close', () => req.socket.destroySoon()) // more trailers may come
+  if (contentLength(req) === undefined) res.once('close', () => req.socket.destroySoon()) // more trailers may come
   stop(answer)
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type ErrorCode, isErrorCode } from '../http/error-object.ts'
-import { type ErrorsByStatus, json, type Operation, type Operations } from '../http/operation.ts'
+import { type ErrorsByStatus, jsonResponse, type Operation, type Operations } from '../http/operation.ts'
 import { isCursor, SORTS } from './lists/directory-page.ts'
 import { ROLES } from './roles.ts'
 import { PAM_RULES } from './upstream/pam-errors.ts'
@@ -150,7 +150,7 @@ const lookup = (schema: z.ZodType) =>
     cookies: { session: 'required' },
     headers: ['If-None-Match'],
     responses: {
-      200: json('Found', schema, ['ETag', 'Age']),
+      200: jsonResponse('Found', schema, ['ETag', 'Age']),
       304: { description: 'Unchanged: the ETag is one of `If-None-Match`.', headers: ['ETag', 'Age'] },
     },
   }) as const satisfies Partial<Operation>

@@ -2,7 +2,7 @@ import type { Request } from 'express'
 import type { z } from 'zod'
 import { BrokerError, invalidField, notFound, temporarilyUnavailable } from '../errors.ts'
 import { routesOf } from '../http/operation.ts'
-import { contextOf } from '../http/request-context.ts'
+import { getRequestContext } from '../http/request-context.ts'
 import type { Route } from '../http/routes.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
@@ -98,7 +98,7 @@ export function createPamNotConfiguredRoutes(): Route[] {
 
 /** `maxAge` is compared with `Age`, which has whole seconds. */
 function lookupOf(req: Request, { maxAge }: { maxAge?: number | undefined }): Lookup {
-  const { requestId } = contextOf(req)
+  const { requestId } = getRequestContext(req)
   return { requestId, maxAgeMs: maxAge === undefined ? undefined : maxAge * 1000 + 999 }
 }
 

@@ -2,8 +2,8 @@ import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
 import { isSameSecret } from '../crypto/same-secret.ts'
 import { BrokerError, internalError, invalidField, notFound, wrongOpsToken } from '../errors.ts'
-import { jsonBody } from '../http/request-body.ts'
-import { contextOf } from '../http/request-context.ts'
+import { bodyParser } from '../http/request-body.ts'
+import { getRequestContext } from '../http/request-context.ts'
 import { sendJson } from '../http/response.ts'
 import type { Route } from '../http/routes.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
@@ -95,7 +95,7 @@ const endLimits: AdminOperation = async ({ limits, log }, userId, req, res) => {
   return { body: { ended: ['userId', ...(login === undefined ? [] : ['login'])] } }
 }
 
-const readBody = jsonBody({ limitBytes: 4096 })
+const readBody = bodyParser({ limitBytes: 4096 })
 
 /** Strict: a misspelt name would end less than was meant, and say nothing. */
 const limitsBody = z.strictObject({
@@ -137,6 +137,6 @@ export function guardAdmin({ opsToken, log }: GuardAdminOptions): RequestHandler
 }
 
 function requestOf(req: Request) {
-  const { requestId, address } = contextOf(req)
+  const { requestId, address } = getRequestContext(req)
   return { requestId, address }
 }

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
+import { setErrorFormat } from '../http/error-handler.ts'
 import { type Operations, routesOf } from '../http/operation.ts'
-import { setErrorFormat } from '../http/present-error.ts'
 import type { Route } from '../http/routes.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Session } from './session.ts'
@@ -20,7 +20,7 @@ export const FORWARD_AUTH_OPERATIONS = {
   forwardAuth: {
     method: 'GET',
     path: FORWARD_AUTH,
-    getFrom: 'any-site',
+    readableFrom: 'any-site',
     tag: 'Session',
     loadKind: 'session',
     summary: 'The signed-in user, for a proxy',
@@ -40,11 +40,11 @@ export function createForwardAuthRoutes({ sessions, metrics }: ForwardAuthOption
     },
   })
   /** Refusals have no body either, and are counted. */
-  const begin = (req: Request, res: Response) => {
+  const onRequest = (req: Request, res: Response) => {
     setErrorFormat(req, 'empty')
     res.once('finish', () => metrics.forwardAuth.inc({ result: RESULTS[res.statusCode] ?? 'refused' }))
   }
-  return routes.map((route) => ({ ...route, begin }))
+  return routes.map((route) => ({ ...route, onRequest }))
 }
 
 export interface ForwardAuthOptions {

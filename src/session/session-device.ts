@@ -2,7 +2,7 @@ import type { Request } from 'express'
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import { createSeal, createSigner } from '../crypto/keys.ts'
-import { contextOf } from '../http/request-context.ts'
+import { getRequestContext } from '../http/request-context.ts'
 import { createSealedRecords, jsonCodec } from '../store/sealed-records.ts'
 import type { Session, SessionsOptions } from './session.ts'
 
@@ -46,7 +46,7 @@ function createMismatchAudit({ log, metrics, now }: SessionsOptions) {
     const pair = `${session.publicId} ${deviceHash}`
     if (now() - (auditedAtMs.get(pair) ?? Number.NEGATIVE_INFINITY) < AUDIT_EVERY_MS) return
     auditedAtMs.set(pair, now())
-    const { requestId, address } = contextOf(req)
+    const { requestId, address } = getRequestContext(req)
     const { userId, loginHash, publicId: sessionId } = session
     log.audit('session_device_mismatch', { requestId, address, userId, loginHash, deviceHash, sessionId })
   }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { json, type Operations } from '../http/operation.ts'
+import { jsonResponse, type Operations } from '../http/operation.ts'
 
 const publicId = z.uuid().meta({ description: 'A public id, safe to show; never that of the cookie.' })
 const link = (...allow: readonly string[]) =>
@@ -78,7 +78,7 @@ export const SESSION_OPERATIONS = {
     description:
       'A page calls it first, because it also sets the device cookie. It does not keep the session alive.',
     cookies: { session: 'used', device: 'used' },
-    responses: { 200: json('The session', session, ['Set-Cookie']) },
+    responses: { 200: jsonResponse('The session', session, ['Set-Cookie']) },
   },
   signOut: {
     ...SESSION,
@@ -93,7 +93,7 @@ export const SESSION_OPERATIONS = {
     method: 'POST',
     path: `${ME}/lifecycle/refresh`,
     summary: 'Keep the session alive',
-    responses: { 200: json('The extended session', session) },
+    responses: { 200: jsonResponse('The extended session', session) },
   },
   getUser: {
     ...OWN_SESSION,
@@ -103,7 +103,7 @@ export const SESSION_OPERATIONS = {
     description:
       'The `user()` of the browser library’s `session.get()` calls it. It returns what the session has known ' +
       'since the sign-in; Okta is not called. It does not keep the session alive.',
-    responses: { 200: json('The user', user) },
+    responses: { 200: jsonResponse('The user', user) },
   },
 } as const satisfies Operations
 
@@ -115,7 +115,7 @@ export const OWN_SESSIONS_OPERATIONS = {
     path: '/api/v1/sessions',
     summary: 'The user’s own sessions',
     description: 'It does not keep the session alive.',
-    responses: { 200: json('All sessions, the current one marked', ownSessions) },
+    responses: { 200: jsonResponse('All sessions, the current one marked', ownSessions) },
   },
   endOtherSessions: {
     ...OWN_SESSION,

@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import type { MasterKeys } from '../crypto/keys.ts'
-import { contextOf } from '../http/request-context.ts'
+import { getRequestContext } from '../http/request-context.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Store } from '../store/store.ts'
@@ -71,7 +71,7 @@ function idleExpiresAtMs({ createdAtMs, lastSeenAtMs }: Session, { idleMs, absol
 
 /** What the audit log says about a signed-in user: request, session and device, without a name. */
 export function auditFields(req: Request, { userId, loginHash, device, publicId }: Session) {
-  const { requestId, address } = contextOf(req)
+  const { requestId, address } = getRequestContext(req)
   return { requestId, address, userId, loginHash, deviceHash: device, sessionId: publicId }
 }
 

@@ -17,7 +17,7 @@ export interface MemoryStoreOptions {
   /** Milliseconds on a clock that never jumps; default: the process's monotonic clock. */
   readonly now?: () => number
   /** Milliseconds since 1970, for `notAfterMs` of a count; default: the system's clock. */
-  readonly sinceEpoch?: () => number
+  readonly epochMs?: () => number
   /** Holds the content; for tests that look past the operations. */
   readonly entries?: Map<string, MemoryEntry>
 }
@@ -32,10 +32,10 @@ export interface MemoryEntry {
 /** The embedded store of one process: `memory:`. For the demo, tests and development; its content ends with the process. */
 export function createMemoryStore({
   now = () => performance.now(),
-  sinceEpoch = Date.now,
+  epochMs = Date.now,
   entries = new Map(),
 }: MemoryStoreOptions = {}): Store {
-  const memory = new Memory(entries, now, sinceEpoch)
+  const memory = new Memory(entries, now, epochMs)
   const sweep = startSweep(entries, now)
   let isClosed = false
   const assertOpen = () => {
@@ -112,7 +112,7 @@ const OPERATIONS: {
   countAttempt(memory, counting) {
     assertValidCount(counting)
     const { keyPrefix, windows, override, notAfterMs = Number.POSITIVE_INFINITY } = counting
-    if (memory.sinceEpoch() > notAfterMs)
+    if (memory.epochMs() > notAfterMs)
       return { overridden: false, full: undefined, late: true, countedWindows: [] }
     const overridden = override !== undefined && memory.has(override.ifKeyExists)
     const windowId = newWindowId()
@@ -183,12 +183,12 @@ function putWindow(
 class Memory {
   readonly #entries: Map<string, MemoryEntry>
   readonly now: () => number
-  readonly sinceEpoch: () => number
+  readonly epochMs: () => number
 
-  constructor(entries: Map<string, MemoryEntry>, now: () => number, sinceEpoch: () => number) {
+  constructor(entries: Map<string, MemoryEntry>, now: () => number, epochMs: () => number) {
     this.#entries = entries
     this.now = now
-    this.sinceEpoch = sinceEpoch
+    this.epochMs = epochMs
   }
 
   has(key: string): boolean {

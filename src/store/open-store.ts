@@ -25,7 +25,7 @@ export function openStore({ url, now = Date.now, onFailure, ...options }: OpenSt
   url.onChange((changed) => {
     if (!isMemoryUrl(changed)) throw new Error('REDIS_URL: leaving memory: needs a restart')
   })
-  return createMemoryStore({ sinceEpoch: now })
+  return createMemoryStore({ epochMs: now })
 }
 
 function isMemoryUrl(url: string): boolean {

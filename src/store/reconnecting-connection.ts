@@ -11,14 +11,14 @@ import { RedisFailure } from './redis-errors.ts'
 import { probeRedis } from './redis-probe.ts'
 
 /** A `REDIS_URL` that may change while the broker runs. */
-export interface ChangingUrl {
+export interface ReloadableUrl {
   current(): string
   /** Returns how to stop listening. */
   onChange(listener: (url: string) => void): () => void
 }
 
 export interface ReconnectingConnectionOptions extends Omit<RedisConnectionOptions, 'url'> {
-  readonly url: ChangingUrl
+  readonly url: ReloadableUrl
 }
 
 /** The connection in use, the next one, or one that was left and still ends its commands. */

@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis'
-import { failureOfReply } from './redis-errors.ts'
+import { parseErrorReply } from './redis-errors.ts'
 import type { Replies } from './redis-scripts.ts'
 
 /** Sends one operation of `redis-scripts.ts`, on keys of one slot. */
@@ -93,5 +93,5 @@ async function send(client: Redis | Cluster, calls: readonly Waiting[]): Promise
 
 function answer(call: Waiting, reply: readonly [ok: 0 | 1, reply: unknown] | undefined): void {
   if (reply?.[0] === 1) call.resolve(reply[1])
-  else call.reject(failureOfReply(String(reply?.[1] ?? 'ERR no reply')))
+  else call.reject(parseErrorReply(String(reply?.[1] ?? 'ERR no reply')))
 }

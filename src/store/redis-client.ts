@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import type { DNSLookupFunction, RedisOptions } from 'ioredis'
 import { Cluster, Redis } from 'ioredis'
-import { connectionLost, failureOf, noSuchDatabase, notSent } from './redis-errors.ts'
+import { connectionLost, databaseNotFound, notConnected, toRedisFailure } from './redis-errors.ts'
 import { defineBatch } from './redis-scripts.ts'
 import type { RedisTarget, SentinelTarget } from './redis-url.ts'
 
@@ -69,10 +69,10 @@ class StrictRedis extends Redis {
   #giveUpIfRefused(select: Command): void {
     const { reject } = select
     select.reject = (error: Error) => {
-      const failure = error.name === 'ReplyError' ? failureOf(error, connectionLost) : undefined
+      const failure = error.name === 'ReplyError' ? toRedisFailure(error, connectionLost) : undefined
       if (failure === undefined) return reject(error)
       select.reject = () => {} // stays pending: if it were settled, ioredis would take the connection for ready
-      this.silentEmit('error', failure.code === 'ERR' ? noSuchDatabase() : failure)
+      this.silentEmit('error', failure.code === 'ERR' ? databaseNotFound() : failure)
       this.disconnect(true)
     }
   }
@@ -91,7 +91,7 @@ type Command = Parameters<Redis['sendCommand']>[0]
 function rejectUnsent<Reply>(command: Command, send: () => Reply): Reply {
   const { reject } = command
   let isSending = true
-  command.reject = (error: Error) => reject(isSending ? notSent() : error)
+  command.reject = (error: Error) => reject(isSending ? notConnected() : error)
   try {
     return send()
   } finally {
@@ -112,7 +112,7 @@ export function backoffMs(attempt: number, random: () => number = Math.random): 
 function leavesReadOnly(): (error: Error) => boolean {
   let leftAt = Number.NEGATIVE_INFINITY
   return (error) => {
-    const isReadOnly = failureOf(error, connectionLost)?.code === 'READONLY'
+    const isReadOnly = toRedisFailure(error, connectionLost)?.code === 'READONLY'
     if (!isReadOnly || performance.now() - leftAt < LEAVE_EVERY_MS) return false
     leftAt = performance.now()
     return true

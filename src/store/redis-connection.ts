@@ -5,12 +5,12 @@ import { type CallRedis, createRedisBatch } from './redis-batch.ts'
 import { backoffMs, createRedisClient, type RedisClientOptions } from './redis-client.ts'
 import {
   connectionLost,
-  failureOf,
   RedisFailure,
   SENTINELS_UNREACHABLE,
   sentinelsUnreachable,
-  thrownFor,
   timeout,
+  toRedisFailure,
+  toStoreError,
 } from './redis-errors.ts'
 import { parseRedisUrl } from './redis-url.ts'
 import { tlsMismatch } from './tls-mismatch.ts'
@@ -127,18 +127,18 @@ class WatchedClient implements RedisConnection {
   ): Promise<Reply> {
     for (let told: RedisFailure | undefined; ; await this.#pause()) {
       if (!this.isReady()) {
-        if (isLate(deadline) || this.#isAway()) throw thrownFor(told ?? this.#whyNotReady())
+        if (isLate(deadline) || this.#isAway()) throw toStoreError(told ?? this.#whyNotReady())
         continue
       }
       try {
         return await within(command(this.#call), deadline)
       } catch (error) {
-        const failure = failureOf(error, connectionLost)
+        const failure = toRedisFailure(error, connectionLost)
         if (failure === undefined) throw error
         // What Redis said before says more than that no answer came in time.
         if (told === undefined || failure.code !== 'timeout') told = failure
         const canRepeat = failure.effect === 'unsent' || (failure.effect === 'unknown' && isRepeatable)
-        if (!canRepeat || isLate(deadline)) throw thrownFor(told)
+        if (!canRepeat || isLate(deadline)) throw toStoreError(told)
       }
     }
   }
@@ -183,7 +183,7 @@ class WatchedClient implements RedisConnection {
   #noteError(error: unknown): void {
     // The client emits two errors without a code: no sentinel has answered in this round, and an answer is overdue.
     const isConnecting = !this.isCluster && this.#client.status === 'connecting'
-    this.#failure = failureOf(error, isConnecting ? sentinelsUnreachable : timeout) ?? connectionLost()
+    this.#failure = toRedisFailure(error, isConnecting ? sentinelsUnreachable : timeout) ?? connectionLost()
     if (this.#failure.code === SENTINELS_UNREACHABLE) this.#noteAttempt() // no `reconnecting` is emitted for a round
   }
 

@@ -27,14 +27,14 @@ export class RedisFailure extends DependencyFailure {
 type Effect = 'unsent' | 'unknown' | 'final' | 'fault'
 
 export const timeout = () => new RedisFailure('timeout', 'final', 'timeout')
-export const notSent = () => new RedisFailure('not connected', 'unsent')
+export const notConnected = () => new RedisFailure('not connected', 'unsent')
 export const connectionLost = () => new RedisFailure('connection lost', 'unknown')
 export const SENTINELS_UNREACHABLE = 'sentinels unreachable'
 export const sentinelsUnreachable = () => new RedisFailure(SENTINELS_UNREACHABLE, 'unsent')
-export const noSuchDatabase = () => new RedisFailure('no such database', 'final', 'refused')
+export const databaseNotFound = () => new RedisFailure('no such database', 'final', 'refused')
 
 /** What the caller of an operation gets. */
-export function thrownFor(failure: RedisFailure): Error {
+export function toStoreError(failure: RedisFailure): Error {
   return failure.effect === 'fault' ? failure : storeUnavailable(failure)
 }
 
@@ -42,11 +42,11 @@ export function thrownFor(failure: RedisFailure): Error {
  * What an error of the client means; `unnamed` is the meaning of one that has no code. undefined: it is nothing that Redis or the
  * network did, but a fault of the broker or of the client.
  */
-export function failureOf(error: unknown, unnamed: () => RedisFailure): RedisFailure | undefined {
+export function toRedisFailure(error: unknown, unnamed: () => RedisFailure): RedisFailure | undefined {
   if (error instanceof RedisFailure) return error
   // By its shape: errors of the sockets may come from another realm.
   const { name, message, code } = (error ?? {}) as ErrorShape
-  if (name === 'ReplyError') return failureOfReply(String(message))
+  if (name === 'ReplyError') return parseErrorReply(String(message))
   if (name === 'ClusterAllFailedError') return new RedisFailure('cluster unreachable', 'unsent')
   if (PROGRAMMING_ERRORS.has(name)) return undefined
   if (typeof code !== 'string') return unnamed()
@@ -68,7 +68,7 @@ const PROGRAMMING_ERRORS = new Set<unknown>([
   'EvalError',
 ])
 
-export function failureOfReply(reply: string): RedisFailure {
+export function parseErrorReply(reply: string): RedisFailure {
   const code = codeOfReply(reply)
   return new RedisFailure(code, EFFECTS[code] ?? 'final', 'refused')
 }

@@ -111,29 +111,29 @@ function codeOf(error: unknown): string {
  * As many calls at once as there are connections. Further calls wait for a limited time, in a queue of any length: how
  * many can wait depends on how fast the upstream answers.
  */
-export interface ConnectionSlots {
+export interface ConnectionLimiter {
   /** Resolves with the function that releases the slot; throws `UpstreamFailure` `busy` if the budget is used up first. */
-  acquire(wait: SlotWait): Promise<() => void>
+  acquire(wait: ConnectionWait): Promise<() => void>
 }
 
-export interface SlotWait {
+export interface ConnectionWait {
   /** Gets the next free connection before all calls that are not urgent. */
   readonly urgent: boolean
   /** What this caller may still spend waiting; counted down. */
   readonly budget: { leftMs: number }
 }
 
-export interface ConnectionSlotsOptions {
+export interface ConnectionLimiterOptions {
   readonly max: number
   readonly monotonic: () => number
   readonly startTimer: StartTimer
 }
 
-export function createConnectionSlots({
+export function createConnectionLimiter({
   max,
   monotonic,
   startTimer,
-}: ConnectionSlotsOptions): ConnectionSlots {
+}: ConnectionLimiterOptions): ConnectionLimiter {
   const queues = { urgent: new Set<() => void>(), other: new Set<() => void>() }
   let used = 0
 

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { type RateLimitPrefix, readAllowance } from './answer-headers.ts'
 import {
   createSharedRecord,
-  holdOn,
-  type LimitRecord,
-  type LimitRules,
-  recordAfter,
+  findHold,
+  nextRecord,
+  type RateLimitRecord,
+  type RateLimitRules,
   type SharedRecord,
   type SharedRecordOptions,
 } from './rate-limit-record.ts'
-import type { UpstreamAnswer } from './upstream-client.ts'
+import { type RateLimitHeaderPrefix, readRateLimit } from './response-headers.ts'
+import type { UpstreamResponse } from './upstream-client.ts'
 
 /**
  * Holds calls back while an API's rate limit is used up, and keeps what little is left for those who have begun.
@@ -23,7 +23,7 @@ import type { UpstreamAnswer } from './upstream-client.ts'
  */
 export interface RateLimitGate {
   /** Begins to read what other replicas know, so that `enter` finds it there. Never fails. */
-  look(): void
+  prefetch(): void
   /** Resolves when a call may go out; throws `RateLimitRefusal` if that would take longer than the budget. */
   enter(caller: GateCaller): Promise<GatePass>
 }
@@ -39,7 +39,7 @@ export interface GateCaller {
 
 export interface GatePass {
   /** Reads the answer's headers. `isRefusal`: the API refused the call because of its rate limit. */
-  observe(answer: Pick<UpstreamAnswer, 'headers'>, isRefusal: boolean): Promise<void>
+  observe(answer: Pick<UpstreamResponse, 'headers'>, isRefusal: boolean): Promise<void>
   /** To be called after `observe`, or if there was no answer. */
   leave(): Promise<void>
 }
@@ -58,11 +58,11 @@ export class RateLimitRefusal extends Error {
   }
 }
 
-export interface RateLimitGateOptions extends LimitRules, Omit<SharedRecordOptions, 'key' | 'lingerMs'> {
+export interface RateLimitGateOptions extends RateLimitRules, Omit<SharedRecordOptions, 'key' | 'lingerMs'> {
   /** Names the limit in the store: which API, and a keyed hash of which account there. */
   readonly api: string
   readonly scope: () => string
-  readonly prefix: RateLimitPrefix
+  readonly prefix: RateLimitHeaderPrefix
   /** The most that a call is spread over after the reset. Part of `maxClosedMs`. */
   readonly jitterMs: number
   readonly random: () => number
@@ -88,11 +88,11 @@ export function createRateLimitGate(options: RateLimitGateOptions): RateLimitGat
   const gate = { ...options, maxClosedMs: options.maxClosedMs - jitterMs, shared, claimProbe }
 
   return {
-    look: () => void shared.look(),
+    prefetch: () => void shared.refresh(),
 
     async enter(caller) {
       const spreadMs = random() * jitterMs
-      await shared.look()
+      await shared.refresh()
       for (let waited = false; ; waited = true) {
         const record = shared.record()
         if (record === undefined) return createPass(gate, caller)
@@ -101,7 +101,7 @@ export function createRateLimitGate(options: RateLimitGateOptions): RateLimitGat
         if (!waited) onOutcome('waited')
         caller.budget.leftMs -= next
         await sleep(next)
-        await shared.look(0)
+        await shared.refresh(0)
       }
     },
   }
@@ -112,13 +112,13 @@ type Gate = RateLimitGateOptions & { readonly shared: SharedRecord; readonly cla
 /** A pass, or how long to wait before the next look, in milliseconds. */
 async function passOrWait(
   gate: Gate,
-  record: LimitRecord,
+  record: RateLimitRecord,
   caller: GateCaller,
   spreadMs: number,
 ): Promise<GatePass | number> {
   const { priority, budget } = caller
   const parties = caller.parties?.() ?? []
-  const hold = holdOn(record, { parties, isOngoing: priority === 'ongoing' }, gate.clock.now())
+  const hold = findHold(record, { parties, isOngoing: priority === 'ongoing' }, gate.clock.now())
   if (hold === undefined) return createPass(gate, caller)
 
   const opensInMs = hold.leftMs + spreadMs
@@ -151,10 +151,10 @@ function createPass(gate: Gate, { parties = () => [] }: GateCaller, probe?: Prob
   return {
     async observe(answer, isRefusal) {
       const nowMs = gate.clock.now()
-      const allowance = readAllowance(answer, gate.prefix, nowMs)
+      const allowance = readRateLimit(answer, gate.prefix, nowMs)
       if (allowance.remaining !== undefined) gate.onRemaining?.(isRefusal ? 0 : allowance.remaining)
       const seen = { nowMs, allowance, isRefusal, parties, probed: probe?.closedSinceMs }
-      const record = recordAfter(gate.shared.record(), seen, gate)
+      const record = nextRecord(gate.shared.record(), seen, gate)
       isConfirmed = record?.closed?.confirmed ?? false
       await gate.shared.save(record)
     },

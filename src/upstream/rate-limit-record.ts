@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
-import type { Allowance, UpstreamClock } from './answer-headers.ts'
+import type { RateLimitStatus, UpstreamClock } from './response-headers.ts'
 
 /** What the replicas tell each other about an API's rate limit. Times are the API's. */
-export type LimitRecord = z.infer<typeof LimitRecord>
+export type RateLimitRecord = z.infer<typeof RateLimitRecord>
 
-const LimitRecord = z.object({
+const RateLimitRecord = z.object({
   version: z.literal(3),
   /** When it was written. `untilMs − wroteAtMs` bounds the wait even if the reader's clock is wrong. */
   wroteAtMs: z.number(),
@@ -18,19 +18,19 @@ const LimitRecord = z.object({
   lowUntilMs: z.number().optional(),
 })
 
-type Limits = Pick<LimitRecord, 'callers' | 'closed' | 'lowUntilMs'>
+type Limits = Pick<RateLimitRecord, 'callers' | 'closed' | 'lowUntilMs'>
 
 /** The record, as this process knows it. Without the store, each process goes by what it has seen itself. */
 export interface SharedRecord {
-  record(): LimitRecord | undefined
+  record(): RateLimitRecord | undefined
   /** Reads it from the store if that was done longer ago; undefined if there is nothing to wait for. Never fails. */
-  look(maxAgeMs?: number): Promise<void> | undefined
+  refresh(maxAgeMs?: number): Promise<void> | undefined
   /** undefined: there is no limit any more. A record that is known already is not written again. */
-  save(record: LimitRecord | undefined): Promise<void>
+  save(record: RateLimitRecord | undefined): Promise<void>
 }
 
 export interface SharedRecordOptions {
-  readonly store: LimitStore
+  readonly store: RateLimitStore
   readonly key: () => string
   readonly clock: UpstreamClock
   readonly monotonic: () => number
@@ -41,7 +41,7 @@ export interface SharedRecordOptions {
 }
 
 /** The part of the store that the gate needs. */
-export interface LimitStore {
+export interface RateLimitStore {
   get(key: string): Promise<string | undefined>
   set(key: string, value: string, ttlMs: number, when?: 'absent'): Promise<boolean>
   delete(key: string): Promise<boolean>
@@ -50,7 +50,7 @@ export interface LimitStore {
 
 export function createSharedRecord(options: SharedRecordOptions): SharedRecord {
   const { store, key, monotonic } = options
-  let local: { readonly record: LimitRecord; readonly saved: boolean } | undefined
+  let local: { readonly record: RateLimitRecord; readonly saved: boolean } | undefined
   let looking: Promise<void> | undefined
   let lookedAt = Number.NEGATIVE_INFINITY
 
@@ -73,7 +73,7 @@ export function createSharedRecord(options: SharedRecordOptions): SharedRecord {
   return {
     record: () => local?.record,
 
-    look(maxAgeMs = options.lookEveryMs) {
+    refresh(maxAgeMs = options.lookEveryMs) {
       if (monotonic() - lookedAt >= maxAgeMs) looking ??= read()
       return looking
     },
@@ -95,14 +95,14 @@ export function createSharedRecord(options: SharedRecordOptions): SharedRecord {
 function parseLimitRecord(text: string | undefined, { onUnreadable }: SharedRecordOptions) {
   if (text === undefined) return undefined
   try {
-    return LimitRecord.parse(JSON.parse(text))
+    return RateLimitRecord.parse(JSON.parse(text))
   } catch {
     onUnreadable?.()
     return undefined
   }
 }
 
-async function write(record: LimitRecord | undefined, options: SharedRecordOptions): Promise<void> {
+async function write(record: RateLimitRecord | undefined, options: SharedRecordOptions): Promise<void> {
   const { store, key, clock, lingerMs } = options
   if (record === undefined) return void (await store.delete(key()))
   const { callers, closed, lowUntilMs = 0 } = record
@@ -115,8 +115,8 @@ async function write(record: LimitRecord | undefined, options: SharedRecordOptio
  * Why a call may not go out now, and for how long: a caller is held back by the 429s of those whose parties it all has. A
  * closed gate stays closed after that time, until a probe is answered.
  */
-export function holdOn(
-  record: LimitRecord,
+export function findHold(
+  record: RateLimitRecord,
   { parties, isOngoing }: { parties: readonly string[]; isOngoing: boolean },
   nowMs: number,
 ): { readonly by: 'caller' | 'low' | 'closed'; readonly leftMs: number } | undefined {
@@ -134,7 +134,7 @@ export function holdOn(
 /** An answer, and the call that it answers. */
 export interface Observation {
   readonly nowMs: number
-  readonly allowance: Allowance
+  readonly allowance: RateLimitStatus
   /** It is a 429, which the API also sends to a single client or user, in the same words. */
   readonly isRefusal: boolean
   readonly parties: () => readonly string[]
@@ -142,7 +142,7 @@ export interface Observation {
   readonly probed: number | undefined
 }
 
-export interface LimitRules {
+export interface RateLimitRules {
   /** At this share of the limit and below it, little is left. */
   readonly lowShare: number
   /** No reset counts that is further away. */
@@ -155,11 +155,11 @@ const DEFAULT_CLOSED_MS = 1000
 const MAX_CALLERS = 20
 
 /** The record after an answer; the same object if it adds nothing, undefined if no limit is left. */
-export function recordAfter(
-  known: LimitRecord | undefined,
+export function nextRecord(
+  known: RateLimitRecord | undefined,
   seen: Observation,
-  rules: LimitRules,
-): LimitRecord | undefined {
+  rules: RateLimitRules,
+): RateLimitRecord | undefined {
   const { nowMs, allowance, isRefusal } = seen
   const isUsedUp = isRefusal || allowance.remaining === 0
   const isLow = isLittleLeft(allowance, nowMs, rules)
@@ -175,7 +175,7 @@ export function recordAfter(
 const NO_LIMITS: Limits = { callers: [], closed: undefined, lowUntilMs: undefined }
 
 /** A 429 is the caller's own, unless another caller with nothing in common has got one. */
-function usedUp(before: Limits, seen: Observation, { maxClosedMs }: LimitRules): Limits {
+function usedUp(before: Limits, seen: Observation, { maxClosedMs }: RateLimitRules): Limits {
   const { nowMs, allowance, isRefusal } = seen
   const { untilMs: toldMs = 0 } = allowance
   const untilMs = Math.min(toldMs > nowMs ? toldMs : nowMs + DEFAULT_CLOSED_MS, nowMs + maxClosedMs)
@@ -203,7 +203,7 @@ function closedAgain(before: Limits['closed'], untilMs: number, { nowMs, probed 
 }
 
 /** An answer opens the gate if its call was the probe. It ends the time of little allowance if a new period has begun. */
-function answered(before: Limits, isLow: boolean, seen: Observation, rules: LimitRules): Limits {
+function answered(before: Limits, isLow: boolean, seen: Observation, rules: RateLimitRules): Limits {
   const { callers, closed, lowUntilMs } = before
   const { nowMs, probed } = seen
   const { untilMs = 0 } = seen.allowance
@@ -217,9 +217,9 @@ function answered(before: Limits, isLow: boolean, seen: Observation, rules: Limi
 }
 
 function isLittleLeft(
-  { limit = 0, remaining = limit + 1, untilMs = 0 }: Allowance,
+  { limit = 0, remaining = limit + 1, untilMs = 0 }: RateLimitStatus,
   nowMs: number,
-  rules: LimitRules,
+  rules: RateLimitRules,
 ) {
   return untilMs > nowMs && remaining <= limit * rules.lowShare
 }

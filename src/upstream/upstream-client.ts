@@ -12,10 +12,10 @@ import {
 import {
   busy,
   type ConnectionOptions,
-  createConnectionSlots,
+  type ConnectionWait,
+  createConnectionLimiter,
   createDispatcher,
   createUndiciAdapter,
-  type SlotWait,
 } from './connections.ts'
 import { startTimer } from './start-timer.ts'
 import { UpstreamFailure, type UpstreamOutcome } from './upstream-failure.ts'
@@ -23,7 +23,7 @@ import { UpstreamFailure, type UpstreamOutcome } from './upstream-failure.ts'
 /** The only way to an upstream. Calls go to one origin, end within a time limit, follow no redirect and are never sent twice. */
 export interface UpstreamClient {
   /** Throws `UpstreamFailure` if there is no whole answer; any status is an answer. */
-  send(request: UpstreamRequest): Promise<UpstreamAnswer>
+  send(request: UpstreamRequest): Promise<UpstreamResponse>
   breakerIsOpen(): boolean
   close(): Promise<void>
 }
@@ -40,10 +40,10 @@ export interface UpstreamRequest {
   /** Shorter than the client's own time limit, in milliseconds. */
   readonly timeoutMs?: number
   /** The wait for a free connection. Default: urgent, up to `MAX_WAIT_MS`. It counts towards the time-out. */
-  readonly wait?: SlotWait
+  readonly wait?: ConnectionWait
 }
 
-export interface UpstreamAnswer {
+export interface UpstreamResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** The parsed body; undefined if it is empty, not JSON or not declared as JSON. */
@@ -74,7 +74,7 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
   const { origin } = new URL(options.baseUrl)
   const dispatcher = createDispatcher(options)
   const breaker = createBreaker(options.breaker)
-  const slots = createConnectionSlots({ max: options.maxConnections, monotonic, startTimer })
+  const slots = createConnectionLimiter({ max: options.maxConnections, monotonic, startTimer })
   // not `axios.create`: its defaults, for forms, for browsers and for adapters that are not used here, are merged into every call
   const http = new Axios({ adapter: createUndiciAdapter(dispatcher), baseURL: origin })
 
@@ -138,8 +138,8 @@ function contentOf({ headers, body, form }: UpstreamRequest) {
   return { headers: { ...type, ...headers, ...accept }, data: JSON.stringify(body) }
 }
 
-function toAnswer({ status, headers, data }: AxiosResponse<Buffer>): UpstreamAnswer {
-  const answered = headers as UpstreamAnswer['headers']
+function toAnswer({ status, headers, data }: AxiosResponse<Buffer>): UpstreamResponse {
+  const answered = headers as UpstreamResponse['headers']
   return { status, headers: answered, json: parseJson(answered['content-type'], data), bytes: data }
 }
 

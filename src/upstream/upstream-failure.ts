@@ -41,7 +41,7 @@ const MAY_HAVE_ARRIVED = {
 }
 
 /** Whether what was asked for may have been done although no answer says so; looks at the error and at its cause. */
-export function mayHaveArrived(error: unknown): boolean {
+export function mayHaveReachedUpstream(error: unknown): boolean {
   const failure = error instanceof Error && !(error instanceof UpstreamFailure) ? error.cause : error
   return failure instanceof UpstreamFailure && MAY_HAVE_ARRIVED[failure.outcome]
 }

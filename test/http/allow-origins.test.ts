@@ -25,7 +25,7 @@ async function site(origins = [PUBLIC, SPA]) {
   const { log, lines } = collectLog()
   const { allowOrigins } = createCrossSiteRules({
     origins,
-    bearsSessionCookie: () => false,
+    hasSessionCookie: () => false,
     logThrottle: { periodMs: 3_600_000, maxLines: 100 },
     log,
     metrics: createMetrics({ processMetrics: false }),

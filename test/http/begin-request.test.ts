@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { contextOf } from '../../src/http/request-context.ts'
+import { getRequestContext } from '../../src/http/request-context.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { until } from '../support/until.ts'
 import { keeper, rawExchange, serve } from './serve.ts'
@@ -12,7 +12,7 @@ const context: Route = {
   method: 'GET',
   path: '/context/:id',
   handle(req, res) {
-    const { requestId, traceId, address } = contextOf(req)
+    const { requestId, traceId, address } = getRequestContext(req)
     res.json({ requestId, traceId, address })
   },
 }

@@ -2,7 +2,12 @@ import { IncomingMessage } from 'node:http'
 import { isIP, Socket } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { clientAddress, contextOf, countedAddress, trustProxies } from '../../src/http/request-context.ts'
+import {
+  addressForLimits,
+  clientAddress,
+  createTrustedProxies,
+  getRequestContext,
+} from '../../src/http/request-context.ts'
 import { keeper, serve } from './serve.ts'
 
 const { keep, closeAll } = keeper()
@@ -18,7 +23,7 @@ function requestFrom(socketAddress: string | undefined, forwardedFor?: string): 
 }
 
 const found = (socketAddress: string | undefined, header: string | undefined, trusted: string[] = []) =>
-  clientAddress(requestFrom(socketAddress, header), trustProxies(trusted))
+  clientAddress(requestFrom(socketAddress, header), createTrustedProxies(trusted))
 const addressOf = (...from: Parameters<typeof found>) => found(...from).address
 
 const EDGE = '10.0.0.1'
@@ -111,7 +116,7 @@ describe('the client’s address is unknown', () => {
 })
 
 test('what is not an address is no proxy', () => {
-  for (const text of ['', 'localhost', '10.0.0.0/24']) expect(trustProxies(TRUSTED)(text)).toBe(false)
+  for (const text of ['', 'localhost', '10.0.0.0/24']) expect(createTrustedProxies(TRUSTED)(text)).toBe(false)
 })
 
 describe('one clean form', () => {
@@ -148,8 +153,8 @@ describe('one clean form', () => {
     const show = {
       method: 'GET',
       path: '/',
-      handle: (req: Parameters<typeof contextOf>[0], res: { end(text: string): void }) =>
-        res.end(contextOf(req).address),
+      handle: (req: Parameters<typeof getRequestContext>[0], res: { end(text: string): void }) =>
+        res.end(getRequestContext(req).address),
     } as const
     const behind = keep(await serve({ routes: [show], trusted: ['127.0.0.0/8', '10.0.0.0/24'] }))
     const headers = { 'X-Forwarded-For': ['6.6.6.6', '198.51.100.1', EDGE] }
@@ -162,7 +167,7 @@ describe('one clean form', () => {
 test('whatever is sent, the address is the socket’s or one that only trusted hops vouched for', () => {
   const ip = fc.oneof(fc.ipV4(), fc.ipV6(), fc.constantFrom('10.0.0.3', '10.0.0.4', '10.0.0.5'))
   const entry = fc.oneof(ip, ip, fc.string(), fc.constantFrom('', 'unknown', '[::1]:80', '10.0.0.9:1'))
-  const isTrusted = trustProxies(TRUSTED)
+  const isTrusted = createTrustedProxies(TRUSTED)
   const isProxy = (text: string) => /^10\.0\.0\.\d+$/.test(text)
   fc.assert(
     fc.property(ip, fc.array(entry, { maxLength: 8 }), (socketAddress, entries) => {
@@ -199,5 +204,5 @@ test.each([
   ['::1', '::/64'],
   ['no address', 'no address'],
 ])('limits count %s as %s', (address, counted) => {
-  expect(countedAddress(address)).toBe(counted)
+  expect(addressForLimits(address)).toBe(counted)
 })

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { jsonBody } from '../../src/http/request-body.ts'
+import { bodyParser } from '../../src/http/request-body.ts'
 import {
   type BodyLimits,
   countBodies,
@@ -34,7 +34,7 @@ async function harness(limits: BodyLimits) {
   const { port } = keep(
     await serve({
       trusted: ['127.0.0.1/32'],
-      before: [countBodies(bodies), jsonBody({ limitBytes: 65_536 })],
+      before: [countBodies(bodies), bodyParser({ limitBytes: 65_536 })],
       routes: [
         { method: 'POST', path: '/', handle: (req, res) => void res.json(req.body) },
         { method: 'GET', path: '/waits', handle: (req) => void waiting.push(req) },

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Request, Response } from 'express'
 import { BrokerError } from '../../src/errors.ts'
 import { type CrossSiteRules, createCrossSiteRules } from '../../src/http/cross-site.ts'
-import { setContext } from '../../src/http/request-context.ts'
+import { setRequestContext } from '../../src/http/request-context.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { collectLog } from '../observability/collect-log.ts'
@@ -16,12 +16,12 @@ const SPA = 'https://spa.example.com'
 const SIBLING = 'https://other.example.com'
 const PATHS = { '/': undefined, '/image': 'same-site', '/navigation': 'any-site' } as const
 let handled = 0
-const routes = Object.entries(PATHS).flatMap(([path, getFrom]) =>
+const routes = Object.entries(PATHS).flatMap(([path, readableFrom]) =>
   (['GET', 'POST', 'DELETE'] as const).map(
     (method): Route => ({
       method,
       path,
-      ...(getFrom === undefined ? {} : { getFrom }),
+      ...(readableFrom === undefined ? {} : { readableFrom }),
       handle(_req, res) {
         handled += 1
         res.json({ passed: true })
@@ -36,7 +36,7 @@ function createRules() {
   const { log, lines } = collectLog()
   const rules = createCrossSiteRules({
     origins: [PUBLIC, SPA],
-    bearsSessionCookie: (req) => req.headers.cookie?.includes('session=') === true,
+    hasSessionCookie: (req) => req.headers.cookie?.includes('session=') === true,
     logThrottle: { periodMs: 3_600_000, maxLines: 100 },
     log,
     metrics,
@@ -52,17 +52,17 @@ function createRules() {
 
 async function guarded() {
   const { rules, ...rest } = createRules()
-  const served = keep(await serve({ before: [rules.refuseUnsafe], routes: rules.guardReads(routes) }))
+  const served = keep(await serve({ before: [rules.refuseUnsafe], routes: rules.protectReads(routes) }))
   return { ...served, ...rest }
 }
 
 /** The status of a request that goes through the rules alone, without a server. */
-function statusWith({ refuseUnsafe, guardReads }: CrossSiteRules) {
-  const guardedRoutes = guardReads(routes)
+function statusWith({ refuseUnsafe, protectReads }: CrossSiteRules) {
+  const guardedRoutes = protectReads(routes)
   return ({ method, path, headers }: Pick<Request, 'method' | 'path' | 'headers'>): number => {
     const req = { method, headers } as Request
     const res = { json() {}, setHeader() {} } as unknown as Response
-    setContext(req, res, { requestId: 'a request', address: '192.0.2.1' })
+    setRequestContext(req, res, { requestId: 'a request', address: '192.0.2.1' })
     const route = guardedRoutes.find(
       (one) => one.path === path && one.method === (method === 'HEAD' ? 'GET' : method),
     )
@@ -223,8 +223,8 @@ test('methods that nobody offers are looked at like unsafe ones', async () => {
 test('an unsafe method has no rules of a read: its own page, or an allowed one, is all it needs', () => {
   const { rules } = createRules()
   const [get, post] = ['GET', 'POST'].map((method) => routes.find((route) => route.method === method))
-  expect(rules.guardReads(routes)).toContain(post)
-  expect(rules.guardReads(routes)).not.toContain(get)
+  expect(rules.protectReads(routes)).toContain(post)
+  expect(rules.protectReads(routes)).not.toContain(get)
 })
 
 test('OPTIONS changes nothing, so it passes', () => {

@@ -54,7 +54,7 @@ test('retired: new connections are taken still, and every answer says to come ba
   const { listener, port, waiting, release } = await slow()
   const running = askPort(port, {})
   await until(() => waiting.length === 1)
-  listener.retire()
+  listener.disableKeepAlive()
   const late = askPort(port, {})
   await until(() => waiting.length === 2)
   release()
@@ -67,13 +67,13 @@ test('retired: new connections are taken still, and every answer says to come ba
 
 describe('a client that sends ahead', () => {
   /** The connection's two answers, in the order in which they were asked for. */
-  async function ahead(...requests: readonly ('/1' | '/2' | 'retire')[]) {
+  async function ahead(...requests: readonly ('/1' | '/2' | 'disableKeepAlive')[]) {
     const answers = new Map<string, ServerResponse>()
     const { listener, port } = await listening((req, res) => answers.set(req.url ?? '', res))
     const client = connection(port)
     for (const what of requests) {
-      if (what === 'retire') {
-        listener.retire()
+      if (what === 'disableKeepAlive') {
+        listener.disableKeepAlive()
       } else {
         client.get(what)
         await until(() => answers.has(what))
@@ -85,23 +85,23 @@ describe('a client that sends ahead', () => {
 
   test.each([
     [
-      ['/1', '/2', 'retire'],
+      ['/1', '/2', 'disableKeepAlive'],
       ['/1', '/2'],
     ],
     [
-      ['/1', '/2', 'retire'],
+      ['/1', '/2', 'disableKeepAlive'],
       ['/2', '/1'],
     ],
     [
-      ['/1', 'retire', '/2'],
+      ['/1', 'disableKeepAlive', '/2'],
       ['/1', '/2'],
     ],
     [
-      ['/1', 'retire', '/2'],
+      ['/1', 'disableKeepAlive', '/2'],
       ['/2', '/1'],
     ],
     [
-      ['retire', '/1', '/2'],
+      ['disableKeepAlive', '/1', '/2'],
       ['/1', '/2'],
     ],
   ] as const)('%j, ended as %j: has both answers, and only the last says to go', async (asked, ended) => {

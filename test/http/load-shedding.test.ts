@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { createLoadShedding, type LoadKind } from '../../src/http/load-shedding.ts'
-import { jsonBody } from '../../src/http/request-body.ts'
+import { bodyParser } from '../../src/http/request-body.ts'
 import { createRouteTable, type Route } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { until } from '../support/until.ts'
@@ -64,7 +64,7 @@ async function harness(places: Partial<Record<LoadKind, number>> = {}) {
   const listener = keep(
     await serve({
       trusted: ['127.0.0.1/32'],
-      before: [load.admit, jsonBody({ limitBytes: 65_536 }), load.reserve],
+      before: [load.admit, bodyParser({ limitBytes: 65_536 }), load.reserve],
       routes,
     }),
   )

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
 import express from 'express'
-import { setErrorFormat } from '../../src/http/present-error.ts'
+import { setErrorFormat } from '../../src/http/error-handler.ts'
 import { refuseMalformed } from '../../src/http/refuse-malformed.ts'
-import { jsonBody } from '../../src/http/request-body.ts'
+import { bodyParser } from '../../src/http/request-body.ts'
 import { type Route, refuseLongUrl } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { collectLog } from '../observability/collect-log.ts'
@@ -137,7 +137,7 @@ describe('a request that has begun', () => {
     ['whose body is malformed', `${HEAD}Transfer-Encoding: chunked\r\n\r\nvery-secret\r\n`, 400],
   ])('%s is answered and written down as itself, once', async (_, sent, status) => {
     const served = keep(
-      await serve({ patience: HASTY, before: [jsonBody({ limitBytes: 1000 })], routes: [ROUTE] }),
+      await serve({ patience: HASTY, before: [bodyParser({ limitBytes: 1000 })], routes: [ROUTE] }),
     )
     const received = await rawExchange(served.port, sent)
     const { head, body, requestId } = partsOf(received)
@@ -161,7 +161,7 @@ describe('a request that has begun', () => {
             setErrorFormat(req, 'empty')
             next()
           },
-          jsonBody({ limitBytes: 1000 }),
+          bodyParser({ limitBytes: 1000 }),
         ],
         routes: [ROUTE],
       }),

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { contextOf } from '../../src/http/request-context.ts'
+import { getRequestContext } from '../../src/http/request-context.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { until } from '../support/until.ts'
 import { keeper, serve } from './serve.ts'
@@ -10,7 +10,7 @@ afterEach(closeAll)
 const whoAsks: Route = {
   method: 'GET',
   path: '/who',
-  handle: (req, res) => void res.end(contextOf(req).address),
+  handle: (req, res) => void res.end(getRequestContext(req).address),
 }
 const behindProxy = async () => keep(await serve({ routes: [whoAsks], trusted: ['127.0.0.1/32'] }))
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { temporarilyUnavailable } from '../../src/errors.ts'
-import { jsonBody } from '../../src/http/request-body.ts'
+import { bodyParser } from '../../src/http/request-body.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { countBodies, type UnfinishedBody } from '../../src/http/unfinished-bodies.ts'
 import { until } from '../support/until.ts'
@@ -26,7 +26,7 @@ async function send(ask: Ask) {
   handled = 0
   const { ask: to } = keep(
     await serve({
-      before: [jsonBody({ limitBytes: LIMIT })],
+      before: [bodyParser({ limitBytes: LIMIT })],
       routes: [echo('GET'), echo('POST'), echo('DELETE')],
     }),
   )
@@ -91,7 +91,7 @@ describe('too large: 413 E0000001', () => {
   })
 
   test('a length of gigabytes is refused before the bytes are sent', async () => {
-    const { raw } = keep(await serve({ before: [jsonBody({ limitBytes: LIMIT })], routes: [echo('POST')] }))
+    const { raw } = keep(await serve({ before: [bodyParser({ limitBytes: LIMIT })], routes: [echo('POST')] }))
     const answer = await raw(
       'POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n' +
         'Content-Length: 9999999999\r\n\r\n{',
@@ -142,7 +142,7 @@ describe('a path that takes a form', () => {
     handled = 0
     const findRoutes = (path: string) => (path === '/echo' ? ({ encoding: 'form' } as const) : undefined)
     const { ask: to } = keep(
-      await serve({ before: [jsonBody({ limitBytes: LIMIT, findRoutes })], routes: [echo('POST')] }),
+      await serve({ before: [bodyParser({ limitBytes: LIMIT, findRoutes })], routes: [echo('POST')] }),
     )
     return to({ method: 'POST', path: '/echo', ...ask })
   }
@@ -245,7 +245,7 @@ describe('what passes', () => {
     const pieces = [...Buffer.from(text)].map((byte) =>
       Buffer.concat([Buffer.from('1\r\n'), Buffer.from([byte]), Buffer.from('\r\n')]),
     )
-    const { raw } = keep(await serve({ before: [jsonBody({ limitBytes: LIMIT })], routes: [echo('POST')] }))
+    const { raw } = keep(await serve({ before: [bodyParser({ limitBytes: LIMIT })], routes: [echo('POST')] }))
     const head =
       'POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
     const received = await raw(Buffer.concat([Buffer.from(head), ...pieces, Buffer.from('0\r\n\r\n')]))
@@ -274,7 +274,7 @@ describe('a body that is still on its way is counted', () => {
     }
     const { port } = keep(
       await serve({
-        before: [countBodies(bodies), jsonBody({ limitBytes: LIMIT })],
+        before: [countBodies(bodies), bodyParser({ limitBytes: LIMIT })],
         routes: [echo('POST')],
       }),
     )

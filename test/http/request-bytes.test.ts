@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { expect, test } from '@jest/globals'
-import { BYTES_PER_STRING, headerBytes, requestBytes } from '../../src/http/request-body.ts'
+import { BYTES_PER_STRING, estimateRequestBytes, headerBytes } from '../../src/http/request-body.ts'
 import { heldBytes } from '../support/heap.ts'
 
 const TEXT_BYTES = 60_000
@@ -32,7 +32,7 @@ const BODIES: Readonly<Record<string, (copy: number) => string>> = {
 
 const requestWith = (body: unknown) => ({ url: '', rawHeaders: [], body }) as unknown as IncomingMessage
 
-const bytesOf = (body: unknown) => requestBytes(requestWith(body))
+const bytesOf = (body: unknown) => estimateRequestBytes(requestWith(body))
 
 test.each<[name: string, more: unknown, less: unknown, bytes: number]>([
   ['a character of a text, which may be a wide one', { a: 'pp' }, { a: 'p' }, 2],

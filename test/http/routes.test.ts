@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { createApp } from '../../src/app.ts'
 import { defaultTunables } from '../../src/config/load-config.ts'
-import { trustProxies } from '../../src/http/request-context.ts'
+import { createTrustedProxies } from '../../src/http/request-context.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { createHealth } from '../../src/observability/health.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
@@ -40,7 +40,7 @@ async function publicListener() {
     publicOrigin: 'https://portal.example.com',
     secure: true,
     allowedOrigins: [],
-    isTrustedProxy: trustProxies([]),
+    isTrustedProxy: createTrustedProxies([]),
     limits: { ...defaultTunables().http, bodyLimitBytes: 1000 },
     logThrottle: defaultTunables().log.throttle,
     lag: { ms: 0 },

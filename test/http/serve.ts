@@ -1,13 +1,13 @@
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
 import { connect } from 'node:net'
 import express, { type Express, type RequestHandler } from 'express'
+import { errorHandler } from '../../src/http/error-handler.ts'
 import { createListener, type ListenerOptions } from '../../src/http/listener.ts'
-import { presentError } from '../../src/http/present-error.ts'
 import {
   beginRequest,
-  type RequestRecords,
+  createTrustedProxies,
   refuseUnknownAddress,
-  trustProxies,
+  type Telemetry,
 } from '../../src/http/request-context.ts'
 import { createRouteTable, type Route, serveRoutes } from '../../src/http/routes.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
@@ -67,11 +67,11 @@ export async function serve({
   const { log, lines, text } = collected
   const app: Express = express()
   prepare?.(app)
-  app.use(beginRequest({ isTrustedProxy: trustProxies(trusted), log, metrics }))
+  app.use(beginRequest({ isTrustedProxy: createTrustedProxies(trusted), log, metrics }))
   app.use(refuseUnknownAddress({ logThrottle: LOG_THROTTLE, log, metrics }))
   for (const middleware of before) app.use(middleware)
   app.use(serveRoutes(createRouteTable(routes)))
-  app.use(presentError({ log, unexpectedEvent: 'unexpected_error' }))
+  app.use(errorHandler({ log, unexpectedEvent: 'unexpected_error' }))
   const { ask, raw, port, close } = await listenFor(app, patience, { log, metrics })
   return { ask, raw, port, close, lines, logText: text, metrics }
 }
@@ -80,9 +80,9 @@ export async function serve({
 export async function listenFor(
   app: Express,
   patience: Partial<ListenerOptions> = {},
-  records?: RequestRecords,
+  telemetry?: Telemetry,
 ) {
-  const listener = createListener(app, { ...PATIENCE, ...patience }, records)
+  const listener = createListener(app, { ...PATIENCE, ...patience }, telemetry)
   const port = await listener.listen(0, '127.0.0.1')
   return {
     port,

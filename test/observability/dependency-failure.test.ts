@@ -4,17 +4,17 @@ import {
   pamError,
   storeUnavailable,
   temporarilyUnavailable,
-  upstreamHeldBack,
+  upstreamTemporarilyUnavailable,
   upstreamTimeout,
   upstreamUnavailable,
 } from '../../src/errors.ts'
 import { DependencyFailure, failureFields } from '../../src/observability/dependency-failure.ts'
 import { failureOfCall, PamFailure } from '../../src/pam/upstream/pam-errors.ts'
-import { failureOf, sentinelsUnreachable, timeout } from '../../src/store/redis-errors.ts'
+import { sentinelsUnreachable, timeout, toRedisFailure } from '../../src/store/redis-errors.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
 import { collectLog } from './collect-log.ts'
 
-const redis = (error: object) => storeUnavailable(failureOf(error, timeout))
+const redis = (error: object) => storeUnavailable(toRedisFailure(error, timeout))
 const reply = (message: string) => ({ name: 'ReplyError', message })
 const failure = (...[kind, code]: [ConstructorParameters<typeof UpstreamFailure>[0], string?]) =>
   new UpstreamFailure(kind, code === undefined ? {} : { code })
@@ -43,12 +43,12 @@ describe('which dependency, how, and in whose words', () => {
     ],
     [
       'the breaker',
-      upstreamHeldBack(2, failure('breaker-open')),
+      upstreamTemporarilyUnavailable(2, failure('breaker-open')),
       { dependency: 'authn', outcome: 'breaker-open' },
     ],
     [
       'our token',
-      upstreamHeldBack(30, new DependencyFailure('token-refused')),
+      upstreamTemporarilyUnavailable(30, new DependencyFailure('token-refused')),
       { dependency: 'authn', outcome: 'token-refused' },
     ],
     [

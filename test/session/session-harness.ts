@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Request } from 'express'
 import { storeUnavailable } from '../../src/errors.ts'
-import { beginRoutes, createRouteTable } from '../../src/http/routes.ts'
+import { createRouteTable, runRequestHooks } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createForwardAuthRoutes } from '../../src/session/forward-auth.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
@@ -122,7 +122,7 @@ export async function startSessionHarness({ secure = true, sameSite = 'lax' }: H
         }) as typeof write // its overloads differ only in what may be left out
         next()
       },
-      beginRoutes(createRouteTable(routes)),
+      runRequestHooks(createRouteTable(routes)),
       refuseOtherSession(sessions),
     ],
     routes,

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals'
-import { createConnectionSlots } from '../../src/upstream/connections.ts'
+import { createConnectionLimiter } from '../../src/upstream/connections.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
 
 /** A clock of the test's own: `advance` ends the waits whose time is over. */
@@ -14,7 +14,7 @@ function advance(ms: number) {
   for (const timer of timers) if (timer.at <= time && timers.delete(timer)) timer.ring()
 }
 const open = (max: number) =>
-  createConnectionSlots({
+  createConnectionLimiter({
     max,
     monotonic: () => time,
     startTimer(ring, ms) {

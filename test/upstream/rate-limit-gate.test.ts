@@ -2,7 +2,6 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import { storeUnavailable } from '../../src/errors.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
-import { createUpstreamClock } from '../../src/upstream/answer-headers.ts'
 import {
   createRateLimitGate,
   type GateCaller,
@@ -11,6 +10,7 @@ import {
   type RateLimitGate,
   RateLimitRefusal,
 } from '../../src/upstream/rate-limit-gate.ts'
+import { createUpstreamClock } from '../../src/upstream/response-headers.ts'
 import { held } from '../support/held.ts'
 import { until } from '../support/until.ts'
 
@@ -445,7 +445,7 @@ describe('what it costs', () => {
     const [one, other] = [replica(), replica({ lookEveryMs: 250 })]
     await one.answered(await one.gate.enter(caller('new', ...ADA)), used(60), true)
     asked.length = 0
-    other.gate.look()
+    other.gate.prefetch()
     expect(await refused(other.gate, caller('new', ...ADA))).toBeDefined()
     expect(asked).toEqual(['get'])
   })

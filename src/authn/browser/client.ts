@@ -3,7 +3,7 @@ import type { Request, Response } from 'express'
 import { v4 as uuid } from 'uuid'
 import type { Signer } from '../../crypto/keys.ts'
 import { readCookie } from '../../http/cookies.ts'
-import { contextOf } from '../../http/request-context.ts'
+import { getRequestContext } from '../../http/request-context.ts'
 
 /** The browser that sent a request, and what may go on to Okta about it. */
 export interface Client {
@@ -28,7 +28,7 @@ export interface ClientOfDeps {
 
 export function createClientOf({ deviceCookie, sessionIdIn }: ClientOfDeps) {
   return (req: Request, res: Response): Client => {
-    const { requestId, address } = contextOf(req)
+    const { requestId, address } = getRequestContext(req)
     const fingerprint = req.headers['x-device-fingerprint']
     return {
       requestId,

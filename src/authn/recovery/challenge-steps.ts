@@ -1,4 +1,10 @@
-import { codesExhausted, sentRecently, stepNotOffered, upstreamHeldBack, wrongCode } from '../../errors.ts'
+import {
+  codesExhausted,
+  sentRecently,
+  stepNotOffered,
+  upstreamTemporarilyUnavailable,
+  wrongCode,
+} from '../../errors.ts'
 import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
@@ -137,5 +143,5 @@ async function send(
 /** Failures of Okta are answered to everybody alike. */
 function refuseTrouble({ status, errorCode }: { status: number; errorCode?: string | undefined }): void {
   if (status >= 500 || errorCode === ORG_LIMIT)
-    throw upstreamHeldBack(1, new DependencyFailure('unusable', { upstreamStatus: status }))
+    throw upstreamTemporarilyUnavailable(1, new DependencyFailure('unusable', { upstreamStatus: status }))
 }

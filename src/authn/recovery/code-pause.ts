@@ -2,7 +2,7 @@ import type { Signer } from '../../crypto/keys.ts'
 import { sentRecently } from '../../errors.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { Store } from '../../store/store.ts'
-import { mayHaveArrived } from '../../upstream/upstream-failure.ts'
+import { mayHaveReachedUpstream } from '../../upstream/upstream-failure.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 
@@ -49,7 +49,7 @@ export function createCodePause(deps: CodePauseDeps): CodePause {
       try {
         return await send()
       } catch (error) {
-        if (!mayHaveArrived(error)) await store.delete(key)
+        if (!mayHaveReachedUpstream(error)) await store.delete(key)
         throw error
       }
     }

@@ -4,11 +4,11 @@ import type { Operation, Operations } from '../../http/operation.ts'
 const PAGE = {
   method: 'GET',
   withoutHead: true, // HEAD must not use up what works once
-  getFrom: 'any-site', // a navigation, as the route asserts
+  readableFrom: 'any-site', // a navigation, as the route asserts
   loadKind: 'sign_in',
   tag: 'Redirects',
   cookies: { device: 'required' },
-  showsErrorPages: true,
+  rendersErrorPages: true,
 } as const satisfies Partial<Operation>
 
 const OFFERED = {

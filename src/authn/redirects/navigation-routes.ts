@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
+import { setErrorFormat } from '../../http/error-handler.ts'
 import { routesOf } from '../../http/operation.ts'
-import { setErrorFormat } from '../../http/present-error.ts'
 import type { Route } from '../../http/routes.ts'
 import type { Client } from '../browser/client.ts'
 import { inOneSpelling } from '../transaction/offered-steps.ts'

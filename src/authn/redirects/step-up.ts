@@ -1,6 +1,6 @@
 import type { Signer } from '../../crypto/keys.ts'
 import { invalidField, notAllowed, notFound } from '../../errors.ts'
-import { countedAddress } from '../../http/request-context.ts'
+import { addressForLimits } from '../../http/request-context.ts'
 import type { Limiter } from '../../store/attempt-counters.ts'
 import { allSettledOrThrow, type Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
@@ -63,7 +63,7 @@ export class StepUp {
 
   async #enforceLimit(client: Client): Promise<void> {
     const { limiter, addressNames } = this.#options
-    const taken = await limiter.consume(addressNames.sign(countedAddress(client.address)))
+    const taken = await limiter.consume(addressNames.sign(addressForLimits(client.address)))
     if (taken.allowed) return
     const reached = { label: 'step_up', most: taken.limit, leftMs: taken.retryAfterMs }
     throw limitReached(this.#options, reached, { operation: 'step_up' }, client)

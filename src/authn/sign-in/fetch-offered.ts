@@ -1,6 +1,6 @@
 import { stepNotOffered, upstreamUnavailable } from '../../errors.ts'
 import { DependencyFailure } from '../../observability/dependency-failure.ts'
-import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
+import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
 import type { Client } from '../browser/client.ts'
 import type { Sanitizer } from '../sanitize/sanitize.ts'
 import type { CallLimit } from '../throttling/call-limit.ts'
@@ -49,7 +49,7 @@ export function createFetchOffered(deps: FetchOfferedDeps): FetchOffered {
     })
 
   /** An Error object of the API; throws 502 for anything else. */
-  const errorIn = (answer: UpstreamAnswer, resource: OfferedResource, client: Client): StepAnswer => {
+  const errorIn = (answer: UpstreamResponse, resource: OfferedResource, client: Client): StepAnswer => {
     const { status, body, headers, errorCode, isError } = toReply(answer)
     if (!isError) throw unusable(status)
     return answerOf(status, sanitizer.resource(body, resource, client).text, { headers, errorCode })
@@ -73,7 +73,7 @@ export function createFetchOffered(deps: FetchOfferedDeps): FetchOffered {
   }
 }
 
-function pictureIn({ status, headers, bytes }: UpstreamAnswer, maxBytes: number): Picture {
+function pictureIn({ status, headers, bytes }: UpstreamResponse, maxBytes: number): Picture {
   const [type = ''] = String(headers['content-type'] ?? '').split(';')
   const name = type.trim().toLowerCase()
   if (status !== 200 || !PICTURE_TYPE.test(name) || bytes.length > maxBytes) throw unusable(status)

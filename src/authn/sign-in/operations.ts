@@ -2,7 +2,7 @@ import { z } from 'zod'
 import {
   type Operation as ApiOperation,
   type ErrorsByStatus,
-  json,
+  jsonResponse,
   type Operations,
   RATE_LIMIT_HEADERS,
 } from '../../http/operation.ts'
@@ -60,10 +60,10 @@ export const STEP = {
   cookies: { device: 'required', session: 'used' },
   headers: ['Accept-Language', 'X-Device-Fingerprint'],
   responses: {
-    200: json('The state of the sign-in', transactionResponse, ['Set-Cookie', ...RATE_LIMIT_HEADERS]),
+    200: jsonResponse('The state of the sign-in', transactionResponse, ['Set-Cookie', ...RATE_LIMIT_HEADERS]),
   },
   errors: STEP_ERRORS,
-  passesErrorsOn: true,
+  forwardsUpstreamErrors: true,
 } as const satisfies Partial<ApiOperation>
 
 const API = '/api/v1/authn'
@@ -86,7 +86,7 @@ export const STEP_OPERATIONS = {
     summary: 'Cancel the sign-in',
     allowed: 'always',
     responses: {
-      200: json('The sign-in is cancelled', cancelResponse, ['Set-Cookie', ...RATE_LIMIT_HEADERS]),
+      200: jsonResponse('The sign-in is cancelled', cancelResponse, ['Set-Cookie', ...RATE_LIMIT_HEADERS]),
     },
   }),
   previous: step('previous', `${API}/previous`, {
@@ -158,7 +158,7 @@ export const STEP_OPERATIONS = {
       'A form, not JSON: the link `complete` of a Duo factor. The response is empty; poll the link `next` afterwards.',
     body: duoCallbackBody,
     encoding: 'form',
-    responses: { 200: json('Accepted', emptyResponse, RATE_LIMIT_HEADERS) },
+    responses: { 200: jsonResponse('Accepted', emptyResponse, RATE_LIMIT_HEADERS) },
   }),
   resendActivation: step('activate_resend', `${FACTOR}/lifecycle/resend`, {
     summary: 'Resend the activation code',

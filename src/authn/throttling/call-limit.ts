@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { countedAddress } from '../../http/request-context.ts'
+import { addressForLimits } from '../../http/request-context.ts'
 import type { LimitConfig } from '../../store/attempt-counters.ts'
 import type { Client } from '../browser/client.ts'
 import type { Attempt } from './attempts.ts'
@@ -95,7 +95,7 @@ function countedAs(
   canonicalLogin: (login: string) => string,
 ): { key: string; label: string } {
   if (userId !== undefined) return { key: `user ${userId}`, label: 'calls_person' }
-  if (login === undefined) return { key: `address ${countedAddress(address)}`, label: 'calls_address' }
+  if (login === undefined) return { key: `address ${addressForLimits(address)}`, label: 'calls_address' }
   // hashed: a login of 320 characters can have 5,760 of them in its canonical form
   return { key: `login ${hash('sha256', canonicalLogin(login), 'base64url')}`, label: 'calls_person' }
 }

@@ -1,5 +1,5 @@
 import type { Signer } from '../../crypto/keys.ts'
-import { countedAddress } from '../../http/request-context.ts'
+import { addressForLimits } from '../../http/request-context.ts'
 import type { LoginNames } from '../../session/login-names.ts'
 import {
   type CountRequest,
@@ -185,7 +185,7 @@ function ofUser(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWind
 
 function ofAddress({ limits, names }: LimitsDeps, { kind }: Attempt, client: Client): AttemptWindows[] {
   const windows = windowsIn(limits[kind], kind, 'perAddress')
-  const address = countedAddress(client.address)
+  const address = addressForLimits(client.address)
   return windows.length === 0 ? [] : [{ keyPrefix: limitKeyPrefix(hmac(names, 'address', address)), windows }]
 }
 

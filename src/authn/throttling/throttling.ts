@@ -2,7 +2,7 @@ import type { Logger } from '../../observability/logger.ts'
 import type { UserKeys } from '../../session/user-indexes.ts'
 import type { CountResult } from '../../store/attempt-counters.ts'
 import type { Store } from '../../store/store.ts'
-import { mayHaveArrived } from '../../upstream/upstream-failure.ts'
+import { mayHaveReachedUpstream } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
 import type { StepResult } from '../transaction/step-result.ts'
 import type { Attempt, AttemptKind } from './attempts.ts'
@@ -145,7 +145,7 @@ function createReservation(deps: ThrottlingDeps, attempt: Attempt, client: Clien
     },
     refund: () => end(false),
     settle: (result) => end(isFailure(attempt.kind, result)),
-    settleError: (error) => end(SENT.has(attempt.kind) && mayHaveArrived(error)),
+    settleError: (error) => end(SENT.has(attempt.kind) && mayHaveReachedUpstream(error)),
   }
 }
 

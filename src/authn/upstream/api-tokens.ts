@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
-import { unknownHandle, upstreamHeldBack } from '../../errors.ts'
+import { unknownHandle, upstreamTemporarilyUnavailable } from '../../errors.ts'
 import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
+import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
 import type { Client } from '../browser/client.ts'
 import type { AuthnReply } from './read-answer.ts'
 
@@ -112,8 +112,8 @@ function reportAccepted(list: TokenList, token: string, { log, metrics }: ApiTok
 /** Tries the tokens in turn. The result is E0000011 if all are refused, or else the first other answer. */
 export async function tryInTurn(
   { tokens, accepted }: TokensInTurn,
-  send: (token: string) => Promise<UpstreamAnswer>,
-  read: (answer: UpstreamAnswer) => AuthnReply,
+  send: (token: string) => Promise<UpstreamResponse>,
+  read: (answer: UpstreamResponse) => AuthnReply,
 ): Promise<AuthnReply> {
   let reply: AuthnReply | undefined
   for (const token of tokens) {
@@ -152,7 +152,7 @@ export function createTokenCheck(
     const reply = await sendEmptySignIn(client, deadline)
     const { status } = reply
     if (status === 429 || status >= 500)
-      throw upstreamHeldBack(1, new DependencyFailure('unusable', { upstreamStatus: status }))
+      throw upstreamTemporarilyUnavailable(1, new DependencyFailure('unusable', { upstreamStatus: status }))
     return !isInvalidToken(reply)
   }
 

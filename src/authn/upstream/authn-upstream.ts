@@ -3,7 +3,7 @@ import type { Signer } from '../../crypto/keys.ts'
 import {
   type BrokerError,
   rateLimited,
-  upstreamHeldBack,
+  upstreamTemporarilyUnavailable,
   upstreamTimeout,
   upstreamUnavailable,
 } from '../../errors.ts'
@@ -11,7 +11,6 @@ import type { BodyEncoding } from '../../http/request-body.ts'
 import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import { createFailFastStore } from '../../store/fail-fast-store.ts'
 import type { Store } from '../../store/store.ts'
-import { createUpstreamClock, type UpstreamClock } from '../../upstream/answer-headers.ts'
 import {
   createRateLimitGate,
   type GateCaller,
@@ -19,7 +18,8 @@ import {
   type RateLimitGateOptions,
   RateLimitRefusal,
 } from '../../upstream/rate-limit-gate.ts'
-import type { UpstreamAnswer, UpstreamClient, UpstreamRequest } from '../../upstream/upstream-client.ts'
+import { createUpstreamClock, type UpstreamClock } from '../../upstream/response-headers.ts'
+import type { UpstreamClient, UpstreamRequest, UpstreamResponse } from '../../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
 import {
@@ -36,7 +36,7 @@ import { type AuthnReply, toReply, wasSentRecently } from './read-answer.ts'
 /** The sign-in API as a trusted application sees it. */
 export interface AuthnUpstream {
   /** To be called where a step begins: what other replicas know of the rate limit comes along with the step's record. */
-  look(): void
+  prefetch(): void
   /**
    * Sends one operation. An answer is a success or an Error object of the API; anything else (no answer, HTML, a
    * redirect, half a body) throws 502, 503 or 504. Throws 429 if the rate limit holds the call back.
@@ -45,7 +45,7 @@ export interface AuthnUpstream {
   /** When all calls of a step must be over, if it begins now: for `AuthnCall.deadline`. */
   deadline(): number
   /** Fetches what a link offered for a GET; the raw answer, whatever it is. */
-  fetch(path: string, accept: string, client: Client): Promise<UpstreamAnswer>
+  fetch(path: string, accept: string, client: Client): Promise<UpstreamResponse>
   tokenState(): TokenState
   close(): Promise<void>
 }
@@ -97,7 +97,7 @@ export function createAuthnUpstream(options: AuthnUpstreamOptions): AuthnUpstrea
   const deadlineNow = () => monotonic() + timeoutMs
 
   return {
-    look: calls.look,
+    prefetch: calls.prefetch,
     deadline: deadlineNow,
     tokenState: tokens.state,
     close: () => client.close(),
@@ -124,7 +124,7 @@ export function createAuthnUpstream(options: AuthnUpstreamOptions): AuthnUpstrea
 }
 
 function tokenRefused() {
-  return upstreamHeldBack(30, new DependencyFailure('token-refused'))
+  return upstreamTemporarilyUnavailable(30, new DependencyFailure('token-refused'))
 }
 
 type Posted = Pick<AuthnCall, 'path' | 'body' | 'encoding'>
@@ -159,10 +159,10 @@ function createLimitedCalls(options: AuthnUpstreamOptions & { monotonic: () => n
   const gate = createGate(options, clock)
 
   return {
-    look: gate.look,
+    prefetch: gate.prefetch,
 
     /** Throws 429 E0000047 if the limit holds the call back, as the API would answer it; 502, 503 or 504 for no answer. */
-    async send(call: SingleCall, apiToken: string): Promise<UpstreamAnswer> {
+    async send(call: SingleCall, apiToken: string): Promise<UpstreamResponse> {
       let pass: GatePass | undefined
       try {
         pass = await gate.enter(callerOf(call, names, rateLimit.maxWaitMs))
@@ -239,6 +239,7 @@ function asApiAnswers({ waitMs, limit = 0 }: RateLimitRefusal, nowMs: number): B
 function asBrokerError(failure: UpstreamFailure): BrokerError {
   const { outcome, retryAfterMs } = failure
   if (outcome === 'timeout') return upstreamTimeout(failure)
-  if (retryAfterMs !== undefined) return upstreamHeldBack(Math.ceil(retryAfterMs / 1000), failure)
+  if (retryAfterMs !== undefined)
+    return upstreamTemporarilyUnavailable(Math.ceil(retryAfterMs / 1000), failure)
   return upstreamUnavailable(failure)
 }

@@ -1,6 +1,6 @@
 import { upstreamUnavailable } from '../../errors.ts'
 import { isUserId } from '../../session/session.ts'
-import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
+import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Answer, AnsweredUser } from '../transaction/answer.ts'
 import { factorName } from '../transaction/enrolment.ts'
@@ -21,7 +21,7 @@ export interface AuthnReply {
 const ERROR_CODE = /^E\d{7}$/
 
 /** Throws 502 if the answer is not one of the API. */
-export function toReply(answer: UpstreamAnswer): AuthnReply {
+export function toReply(answer: UpstreamResponse): AuthnReply {
   const { status, json: body } = answer
   const isError = status >= 400
   const isStatus = isError || (status >= 200 && status < 300)
@@ -40,11 +40,11 @@ const SENT_RECENTLY: ReadonlySet<unknown> = new Set(['E0000109', 'E0000133'])
 const RESEND_AFTER_S = 30
 
 /** Whether a 429 only says that a code is on its way already. */
-export function wasSentRecently({ json }: Pick<UpstreamAnswer, 'json'>): boolean {
+export function wasSentRecently({ json }: Pick<UpstreamResponse, 'json'>): boolean {
   return SENT_RECENTLY.has(record(json).errorCode)
 }
 
-function headersForBrowser(answer: UpstreamAnswer, date: string | undefined): Record<string, string> {
+function headersForBrowser(answer: UpstreamResponse, date: string | undefined): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const name of RATE_LIMIT_HEADERS) {
     const value = firstOf(answer.headers[name.toLowerCase()])

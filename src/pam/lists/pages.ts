@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
+import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
 import { type Group, isSameTeam, parseGroup, StoredGroups } from '../upstream/group.ts'
 import type { ListTunables, PamDeps } from '../upstream/pam-deps.ts'
 import { PamFailure } from '../upstream/pam-errors.ts'
@@ -13,7 +13,7 @@ export interface PagesOptions extends Pick<PamDeps, 'team' | 'monotonic'> {
 }
 
 /** Requests one page; `path` has its query. `timeoutMs` is what is left for the whole list. */
-export type FetchPage = (path: string, timeoutMs: number, isFirst: boolean) => Promise<UpstreamAnswer>
+export type FetchPage = (path: string, timeoutMs: number, isFirst: boolean) => Promise<UpstreamResponse>
 
 /** How far a list has been read. It is stored, so that another replica can continue after a failure. */
 export const PageRead = z.object({
@@ -98,7 +98,7 @@ function listOf(json: unknown): readonly unknown[] {
 
 /** The query of the next page; undefined on the last page. Only the query of a link is used, with our own path. */
 function nextQuery(
-  { headers }: UpstreamAnswer,
+  { headers }: UpstreamResponse,
   current: string,
   path: string,
   { origin, team, limits }: PagesOptions,

@@ -1,5 +1,5 @@
-import { readAllowance } from '../../upstream/answer-headers.ts'
-import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
+import { readRateLimit } from '../../upstream/response-headers.ts'
+import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
 import type { SharedValues } from '../shared/shared-values.ts'
 import type { PamKey } from '../token/key-pauses.ts'
 import { createMintLimit } from '../token/mint-limit.ts'
@@ -77,9 +77,9 @@ function pageFetcher(
   const budget = { leftMs: tunables.rateLimit.maxWaitMs }
   const mintLimit = createMintLimit(list, mintLimits, keys)
   const yields = list.kind === 'directory'
-  const onAnswer = (answer: UpstreamAnswer) => {
+  const onAnswer = (answer: UpstreamResponse) => {
     const nowMs = clock.now()
-    read.rate = addRateSeen(read.rate, readAllowance(answer, 'x-ratelimit', nowMs), nowMs)
+    read.rate = addRateSeen(read.rate, readRateLimit(answer, 'x-ratelimit', nowMs), nowMs)
   }
 
   return async function fetchPage(path, timeoutMs, isFirst) {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Allowance } from '../../upstream/answer-headers.ts'
+import type { RateLimitStatus } from '../../upstream/response-headers.ts'
 
 /** What the answers to one read said about the API's rate limit. */
 export const RateSeen = z.object({
@@ -20,7 +20,7 @@ const ASSUMED_LIMIT = 10_000
 /** Adds one more answer. If the limit has changed, only the new one counts. */
 export function addRateSeen(
   before: RateSeen | undefined,
-  { limit, remaining, resetMs }: Allowance,
+  { limit, remaining, resetMs }: RateLimitStatus,
   nowMs: number,
 ): RateSeen | undefined {
   if (limit === undefined || limit === 0 || remaining === undefined || resetMs === undefined) return before

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
+import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
 import { isSameTeam } from '../upstream/group.ts'
 import type { OnAccountOf, PamCall } from '../upstream/pam-call.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
@@ -95,7 +95,7 @@ const DEFAULT_LIFETIME_MS = 60_000
 const BEARER = /^[\x21-\x7e]{1,8192}$/
 
 /** Reads the answer of the token-issuing operation; `nowMs` is the API's time of that answer. */
-function parseIssuedToken({ json }: UpstreamAnswer, team: string, nowMs: number): IssuedToken {
+function parseIssuedToken({ json }: UpstreamResponse, team: string, nowMs: number): IssuedToken {
   const fields = typeof json === 'object' && json !== null ? (json as Record<string, unknown>) : {}
   const { bearer_token: token, team_name, expires_at } = fields
   if (typeof token !== 'string' || !BEARER.test(token))

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Logger } from '../../observability/logger.ts'
-import type { UpstreamClock } from '../../upstream/answer-headers.ts'
-import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
+import type { UpstreamClock } from '../../upstream/response-headers.ts'
+import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
 import type { Coalescing, SharedFetch } from '../shared/coalescing.ts'
 import type { PamRecords } from '../shared/pam-records.ts'
 import type { OnAccountOf, PamCall, PamRequest } from '../upstream/pam-call.ts'
@@ -126,7 +126,7 @@ function withRefreshTime(issued: IssuedToken, { tunables, random }: ServiceToken
   return { ...issued, refreshAtMs: issued.expiresAtMs - beforeMs * (1 + random() * jitterShare) }
 }
 
-export type AuthorizedCall = (request: PamRequest, limit: MintLimit) => Promise<UpstreamAnswer>
+export type AuthorizedCall = (request: PamRequest, limit: MintLimit) => Promise<UpstreamResponse>
 
 /**
  * Sends a request with the service user's token. A 401 discards the token that was sent; if another token may help, the call is

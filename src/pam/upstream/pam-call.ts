@@ -2,8 +2,8 @@ import { type GatePass, type RateLimitGate, RateLimitRefusal } from '../../upstr
 import {
   type BreakerOptions,
   createBreaker,
-  type UpstreamAnswer,
   type UpstreamClient,
+  type UpstreamResponse,
 } from '../../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { PamDeps } from './pam-deps.ts'
@@ -13,7 +13,7 @@ import { errorNameOf, failureOf, failureOfCall, PamFailure, type PamSubject } fr
  * One operation of the API: it passes the rate-limit gate and the breaker, and is sent again where the rules allow it. Throws
  * `PamFailure`.
  */
-export type PamCall = (request: PamRequest) => Promise<UpstreamAnswer>
+export type PamCall = (request: PamRequest) => Promise<UpstreamResponse>
 
 /** On whose account the API is called. A call that serves several requests has the id of the one that began it. */
 export interface OnAccountOf {
@@ -35,7 +35,7 @@ export interface PamRequest extends OnAccountOf {
   /** For all attempts together. */
   readonly timeoutMs: number
   /** Gets each answer, errors too. */
-  readonly onAnswer?: (answer: UpstreamAnswer) => void
+  readonly onAnswer?: (answer: UpstreamResponse) => void
 }
 
 export interface PamCallOptions
@@ -74,7 +74,7 @@ export function createPamCall(options: PamCallOptions): PamCall {
     }
   }
 
-  async function sendOnce(request: PamRequest, deadline: number): Promise<UpstreamAnswer> {
+  async function sendOnce(request: PamRequest, deadline: number): Promise<UpstreamResponse> {
     const pass = await enter(gate, request)
     try {
       const timeoutMs = deadline - monotonic()
@@ -103,7 +103,7 @@ async function exchange(
   timeoutMs: number,
   pass: GatePass,
   { client, clock, log, metrics }: PamCallOptions,
-): Promise<UpstreamAnswer> {
+): Promise<UpstreamResponse> {
   const { method, path, headers, body, subject, background, yields, budget, requestId } = request
   const answer = await client.send({
     method,

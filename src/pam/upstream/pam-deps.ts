@@ -2,7 +2,7 @@ import type { Signer } from '../../crypto/keys.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { FailFastStore } from '../../store/fail-fast-store.ts'
-import type { UpstreamClock } from '../../upstream/answer-headers.ts'
+import type { UpstreamClock } from '../../upstream/response-headers.ts'
 import type { StartTimer } from '../../upstream/start-timer.ts'
 
 /** What the components of this module share; each takes the members that it needs. */

@@ -1,6 +1,6 @@
 import { type BrokerError, pamError } from '../../errors.ts'
 import { DependencyFailure } from '../../observability/dependency-failure.ts'
-import type { UpstreamAnswer } from '../../upstream/upstream-client.ts'
+import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
 import type { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 
 /** What the broker does after a failure, and what the SPA gets: one row of DESIGN §6. */
@@ -160,12 +160,12 @@ export class PamFailure extends DependencyFailure {
 }
 
 /** Which of the 16 errors an answer is: by a name found in the body, else by the status (DESIGN §6). */
-export function errorNameOf({ status, json }: Pick<UpstreamAnswer, 'status' | 'json'>): PamErrorName {
+export function errorNameOf({ status, json }: Pick<UpstreamResponse, 'status' | 'json'>): PamErrorName {
   return nameIn(json) ?? NAME_BY_STATUS[status] ?? (status >= 500 ? 'unknown_error' : 'invalid_request')
 }
 
 /** undefined: the answer is no error. A redirect is never followed, so it is no usable answer. */
-export function failureOf(answer: UpstreamAnswer, subject: PamSubject): PamFailure | undefined {
+export function failureOf(answer: UpstreamResponse, subject: PamSubject): PamFailure | undefined {
   const { status } = answer
   if (status >= 200 && status < 300) return undefined
   if (status < 400) return new PamFailure('unreadable', { reason: 'redirect' })

@@ -8,7 +8,7 @@ import { begin, type Transaction } from '../../../src/authn/transaction/transact
 import { createSeal, createSigner } from '../../../src/crypto/keys.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createMemoryStore, type MemoryEntry } from '../../../src/store/memory-store.ts'
-import type { UpstreamAnswer } from '../../../src/upstream/upstream-client.ts'
+import type { UpstreamResponse } from '../../../src/upstream/upstream-client.ts'
 import { collectLog } from '../../observability/collect-log.ts'
 import { CLIENT as RETURNED } from '../made-up-client.ts'
 
@@ -251,7 +251,7 @@ describe('a stored offer of another version', () => {
 describe('a GET of what was offered', () => {
   let spent: unknown[]
   let sent: { path: string; accept: string; client: Client }[]
-  let answer: Partial<UpstreamAnswer>
+  let answer: Partial<UpstreamResponse>
   const secrets = { own: ['our-own-secret-token'] }
 
   const gets = () =>
@@ -362,7 +362,7 @@ describe('a GET of what was offered', () => {
       })
     })
 
-    test.each<[string, Partial<UpstreamAnswer>]>([
+    test.each<[string, Partial<UpstreamResponse>]>([
       ['an object', { json: { questions: [] } }],
       ['a list with another status', { status: 201, json: LIST }],
       ['a list of an error', { status: 404, json: LIST }],
@@ -399,7 +399,7 @@ describe('a GET of what was offered', () => {
       expect(sent).toEqual([{ path: PICTURE, accept: 'image/*', client: CLIENT }])
     })
 
-    test.each<[string, Partial<UpstreamAnswer>]>([
+    test.each<[string, Partial<UpstreamResponse>]>([
       ['a drawing that can hold scripts', { headers: { 'content-type': 'image/svg+xml' } }],
       ['a page', { headers: { 'content-type': 'text/html' } }],
       ['a type that only ends like one', { headers: { 'content-type': 'x-image/png' } }],

@@ -4,14 +4,14 @@ import { parseLinkHeader } from '../../../src/pam/lists/link-header.ts'
 import { newPageRead, type PagesOptions, readPages } from '../../../src/pam/lists/pages.ts'
 import type { Group } from '../../../src/pam/upstream/group.ts'
 import { PamFailure } from '../../../src/pam/upstream/pam-errors.ts'
-import type { UpstreamAnswer } from '../../../src/upstream/upstream-client.ts'
+import type { UpstreamResponse } from '../../../src/upstream/upstream-client.ts'
 
 const ORIGIN = 'https://pam.example.test'
 const TEAM = 'example-team'
 const PATH = `/v1/teams/${TEAM}/groups`
 const LIMITS = { maxPages: 20, maxItems: 1000, maxTotalMs: 1000, maxLinkHeaderBytes: 4096 }
 
-const answerOf = (list: unknown, link?: string | string[]): UpstreamAnswer => ({
+const answerOf = (list: unknown, link?: string | string[]): UpstreamResponse => ({
   status: 200,
   headers: { 'content-type': 'application/json', ...(link === undefined ? {} : { link }) },
   json: { list },

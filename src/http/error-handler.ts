@@ -3,7 +3,7 @@ import type { ErrorRequestHandler } from 'express'
 import { BrokerError, internalError, malformedRequest, toErrorObject } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
 import { errorPage } from './error-page.ts'
-import { contextOf, type RequestContext } from './request-context.ts'
+import { getRequestContext, type RequestContext } from './request-context.ts'
 import { sendJson } from './response.ts'
 
 /**
@@ -19,9 +19,9 @@ export function setErrorFormat(req: IncomingMessage, format: ErrorFormat): void 
 }
 
 /** The last middleware: every error gets the one shape, and an unexpected one is an opaque 500, logged as `unexpectedEvent`. */
-export function presentError({ log, unexpectedEvent }: PresentErrorOptions): ErrorRequestHandler {
-  return function presentError(error, req, res, _next) {
-    const context = contextOf(req)
+export function errorHandler({ log, unexpectedEvent }: ErrorHandlerOptions): ErrorRequestHandler {
+  return function errorHandler(error, req, res, _next) {
+    const context = getRequestContext(req)
     const known = asBrokerError(error)
     if (known.status >= 500) logTrouble(known, context)
     if (res.headersSent)
@@ -37,7 +37,7 @@ export function presentError({ log, unexpectedEvent }: PresentErrorOptions): Err
   }
 }
 
-export interface PresentErrorOptions {
+export interface ErrorHandlerOptions {
   readonly log: Logger
   readonly unexpectedEvent: 'unexpected_error' | 'ops_error'
 }

@@ -6,7 +6,7 @@ import {
   upstreamUnavailable,
   wrongMethod,
 } from '../../src/errors.ts'
-import { type ErrorFormat, setErrorFormat } from '../../src/http/present-error.ts'
+import { type ErrorFormat, setErrorFormat } from '../../src/http/error-handler.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { DependencyFailure } from '../../src/observability/dependency-failure.ts'
 import { until } from '../support/until.ts'

@@ -1,6 +1,6 @@
-import type { UpstreamAnswer } from './upstream-client.ts'
+import type { UpstreamResponse } from './upstream-client.ts'
 
-type Headers = Pick<UpstreamAnswer, 'headers'>
+type Headers = Pick<UpstreamResponse, 'headers'>
 type Header = string | string[] | undefined
 
 /**
@@ -40,7 +40,7 @@ export function createUpstreamClock(options: { now: () => number; monotonic: () 
 }
 
 /** What an answer says of the API's rate limit; each undefined if it does not say. Times are the API's. */
-export interface Allowance {
+export interface RateLimitStatus {
   readonly limit: number | undefined
   readonly remaining: number | undefined
   /** When there is more of it, in milliseconds since 1970. */
@@ -50,10 +50,14 @@ export interface Allowance {
 }
 
 /** `X-Rate-Limit-Limit` and so on in the sign-in API, `X-RateLimit-…` in the PAM API. */
-export type RateLimitPrefix = 'x-rate-limit' | 'x-ratelimit'
+export type RateLimitHeaderPrefix = 'x-rate-limit' | 'x-ratelimit'
 
 /** Reads `…-Limit`, `-Remaining`, `-Reset` and `-Retry-At` (the sooner one counts), else `Retry-After`. */
-export function readAllowance({ headers }: Headers, prefix: RateLimitPrefix, nowMs: number): Allowance {
+export function readRateLimit(
+  { headers }: Headers,
+  prefix: RateLimitHeaderPrefix,
+  nowMs: number,
+): RateLimitStatus {
   const resetMs = timeIn(headers[`${prefix}-reset`])
   const retryAtMs = timeIn(headers[`${prefix}-retry-at`])
   const soonestMs = Math.min(unlessPast(resetMs, nowMs), unlessPast(retryAtMs, nowMs))

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals'
-import { readAllowance } from '../../src/upstream/answer-headers.ts'
+import { readRateLimit } from '../../src/upstream/response-headers.ts'
 
 const NOW_MS = Date.parse('2030-01-01T00:00:00.500Z')
 const at = (seconds: number) => Math.floor(NOW_MS / 1000) + seconds
 const secondsUntil = (headers: Record<string, string>) => {
-  const { untilMs } = readAllowance({ headers }, 'x-ratelimit', NOW_MS)
+  const { untilMs } = readRateLimit({ headers }, 'x-ratelimit', NOW_MS)
   return untilMs === undefined ? undefined : Math.round((untilMs - NOW_MS) / 1000) + 0 // not -0
 }
 
@@ -47,7 +47,7 @@ test('the sign-in API spells the same headers in another way', () => {
     'x-rate-limit-remaining': '0',
     'x-rate-limit-reset': `${at(60)}000`,
   }
-  expect(readAllowance({ headers }, 'x-rate-limit', NOW_MS)).toEqual({
+  expect(readRateLimit({ headers }, 'x-rate-limit', NOW_MS)).toEqual({
     limit: 600,
     remaining: 0,
     untilMs: at(60) * 1000,

@@ -1,6 +1,6 @@
 import { setImmediate as nextCheck } from 'node:timers/promises'
 import { expect, test } from '@jest/globals'
-import { createGarbageCollector } from '../../src/http/collect-garbage.ts'
+import { createGarbageCollector } from '../../src/http/garbage-collector.ts'
 import { until } from '../support/until.ts'
 
 const MB = 1_048_576
