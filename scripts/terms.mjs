@@ -28,7 +28,7 @@ export const TERMS = [
     not: /\b(somebody|everybody|anybody|whoever|strangers?)\b/i,
     use: 'the user; the client; everyone; anyone',
   },
-  { not: /\bvendors?\b/i, use: 'Okta' },
+  { not: /\bvendors?\b(?! name)/i, use: 'Okta' },
   { not: /\bg(o|oes|oing|one) on\b|\bwent on\b/i, use: 'Continue; continues' },
   { not: /\bdo(es)? not fit\b/i, use: 'Incorrect username or password; does not match' },
   { not: /\blook into your mail\b/i, use: 'Check your email' },

@@ -6,7 +6,7 @@ import type { Sandbox, SandboxAddresses } from '../sandbox/sandbox.ts'
 import type { SandboxConfig } from '../sandbox/sandbox-config.ts'
 import { parseRedisUrl } from '../store/redis-url.ts'
 
-export interface DemoConfigParts {
+export interface DemoConfigOptions {
   readonly port: number
   readonly sandbox: Sandbox
   readonly sandboxConfig: SandboxConfig
@@ -14,8 +14,14 @@ export interface DemoConfigParts {
   readonly secretKey: string
 }
 
-/** The broker's configuration for the demo: everything points at the sandbox, nothing is read from outside. */
-export function demoConfig({ port, sandbox, sandboxConfig, upstreams, secretKey }: DemoConfigParts): Config {
+/** The broker's configuration for the demo. It points at the sandbox and reads no environment variables. */
+export function demoConfig({
+  port,
+  sandbox,
+  sandboxConfig,
+  upstreams,
+  secretKey,
+}: DemoConfigOptions): Config {
   const { team, keys } = parsePamConfig(sandboxConfig.pam)
   const [key] = keys
   return loadConfig({
@@ -41,7 +47,7 @@ export function demoConfig({ port, sandbox, sandboxConfig, upstreams, secretKey 
 
 const NEVER_MS = 3_600_000
 
-/** Browser, sandbox and broker share one machine, which may be slow: no reason to refuse the demo's one visitor. */
+/** Browser, sandbox and broker share one machine, which may be slow. Load shedding must not refuse the demo's only user. */
 function withoutLagLimit(tunables: Tunables): Tunables {
   const maxLagMs = { sign_in: NEVER_MS, recovery: NEVER_MS, session: NEVER_MS, pam: NEVER_MS }
   return { ...tunables, http: { ...tunables.http, load: { ...tunables.http.load, maxLagMs } } }

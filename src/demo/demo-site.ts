@@ -4,24 +4,24 @@ import express from 'express'
 import helmet from 'helmet'
 import { openApiDocument } from '../openapi.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
-import { createCornerRoutes } from './corner-routes.ts'
+import { createToolsRoutes } from './tools-routes.ts'
 import { createWidgetRoutes } from './widget-routes.ts'
 
-export interface DemoSiteParts {
-  /** The broker of this moment: a reset replaces it. */
+export interface DemoSiteOptions {
+  /** The current broker. A reset replaces it. */
   readonly broker: () => RequestListener
   readonly sandbox: Sandbox
-  /** Where the sandbox's own pages are. */
+  /** The origin of the sandbox's own pages. */
   readonly sandboxUrl: string
   readonly reset: () => Promise<void>
 }
 
-/** As they are written, and as they were compiled: the two folders lie the same way from `src/` and `build/`. */
+/** The source files and the compiled scripts of the page. Both paths work from `src/` and from `build/`. */
 const PAGE = fileURLToPath(new URL('../../src/demo/page/', import.meta.url))
 const SCRIPTS = fileURLToPath(new URL('../../build/demo/page/', import.meta.url))
 
-/** The portal's origin: its page under `/` and `/demo/`, the broker everywhere else, as a proxy would do it. */
-export function createDemoSite({ broker, ...parts }: DemoSiteParts): RequestListener {
+/** The portal's origin: the page at `/` and `/demo/`, the broker at every other path, as behind a proxy. */
+export function createDemoSite({ broker, ...parts }: DemoSiteOptions): RequestListener {
   const site = createPage(parts)
   return (req, res) => {
     const { url = '' } = req
@@ -31,7 +31,7 @@ export function createDemoSite({ broker, ...parts }: DemoSiteParts): RequestList
   }
 }
 
-function createPage(parts: Omit<DemoSiteParts, 'broker'>): RequestListener {
+function createPage(parts: Omit<DemoSiteOptions, 'broker'>): RequestListener {
   const { sandboxUrl } = parts
   const site = express()
   site.use(
@@ -60,6 +60,6 @@ function createPage(parts: Omit<DemoSiteParts, 'broker'>): RequestListener {
   site.use('/demo', express.static(PAGE, { index: false, extensions: [] }))
   site.use('/demo', express.static(SCRIPTS, { index: false, extensions: [] }))
 
-  site.use('/demo', createCornerRoutes(parts))
+  site.use('/demo', createToolsRoutes(parts))
   return site
 }

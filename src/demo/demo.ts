@@ -6,7 +6,7 @@ import { createGatehouse } from '../wiring.ts'
 import { demoConfig } from './demo-config.ts'
 import { createDemoSite } from './demo-site.ts'
 
-/** Sandbox, broker and page in one process on the embedded store. */
+/** Sandbox, broker and page in one process, on the embedded store. */
 export interface Demo {
   readonly url: string
   readonly opsUrl: string
@@ -55,7 +55,7 @@ export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOpti
     },
   }
 
-  /** A new broker has an empty store: no sessions, no transactions, no counted attempts. */
+  /** A new broker has an empty store: no sessions, transactions or counted attempts. */
   async function reset(): Promise<void> {
     const before = broker
     broker = createGatehouse(config, { logStream })
@@ -64,10 +64,7 @@ export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOpti
   }
 }
 
-/**
- * Apps that have a sign-in page of their own, and other identity providers, send the browser to this demo's, which
- * shows the frame of Duo that the sandbox serves.
- */
+/** Apps and other identity providers redirect the browser to the demo's sign-in page. The sandbox serves Duo's frame. */
 function forDemoAt(url: string, config: SandboxConfig): SandboxConfig {
   const apps = config.apps.map((app) =>
     app.signInPage === undefined ? app : { ...app, signInPage: `${url}/signin/step-up` },

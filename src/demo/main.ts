@@ -6,7 +6,7 @@ import { widgetIsInstalled } from './widget-routes.ts'
 
 const DEFAULT_PORT = '8080'
 
-/** Runs the demo until it is told to stop. */
+/** Runs the demo until SIGINT or SIGTERM. */
 async function main(port: string): Promise<void> {
   const demo = await startDemo({
     port: parseDemoPort(port),
@@ -16,14 +16,14 @@ async function main(port: string): Promise<void> {
 
   process.stdout.write(`
 Gatehouse demo   ${demo.url}
-${widgetIsInstalled() ? `                 with the vendor's sign-in widget: ${demo.url}/demo/widget.html\n` : ''}                 health and metrics: ${demo.opsUrl}/readyz and /metrics
+${widgetIsInstalled() ? `                 with Okta's sign-in widget: ${demo.url}/demo/widget.html\n` : ''}                 health and metrics: ${demo.opsUrl}/readyz and /metrics
 
 ${usersTable(demo.sandboxConfig.users)}
 
-Codes, emails, text messages and sign-in requests are on the page under “The phone”;
-as JSON: ${demo.sandboxUrl}/sandbox/users and /sandbox/outbox
+Codes, emails, text messages and sign-in requests appear on the page under “The phone”.
+As JSON: ${demo.sandboxUrl}/sandbox/users and /sandbox/outbox
 
-Ctrl-C ends it. Nothing is kept.
+Ctrl-C stops the demo. No data is kept.
 
 `)
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void demo.stop())
@@ -32,12 +32,12 @@ Ctrl-C ends it. Nothing is kept.
 const port = process.env.PORT || DEFAULT_PORT
 main(port).catch((error: unknown) => {
   process.stderr.write(`The demo did not start: ${reasonOf(error)}\n`)
-  process.exit(1) // what did start would keep the process alive
+  process.exit(1) // components that did start would keep the process alive
 })
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   return 'code' in error && error.code === 'EADDRINUSE'
-    ? `port ${port} is in use. Another one: PORT=28080 npm run demo`
+    ? `port ${port} is in use. Try another one: PORT=28080 npm run demo`
     : error.message
 }

@@ -2,12 +2,12 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import express, { Router } from 'express'
 
-/** The vendor's files as they were published; they are there once somebody has asked for them. */
+/** Okta's published files. `npm run demo:widget` and `npm run setup` install them. */
 const WIDGET = fileURLToPath(
   new URL('../../tools/widget/node_modules/@okta/okta-signin-widget/dist/', import.meta.url),
 )
 
-/** What the widget needs of a page's policy beyond this demo's own: its font, and pictures that stand in its styles. */
+/** The demo's Content-Security-Policy, plus the widget's font and the `data:` images of its styles. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -24,13 +24,13 @@ export function widgetIsInstalled(): boolean {
   return existsSync(WIDGET)
 }
 
-/** A page with the vendor's sign-in widget, for `/demo`; without the widget it says how to get it. */
+/** A page with Okta's sign-in widget. If the widget is not installed, 404 with the command that installs it. */
 export function createWidgetRoutes({ page }: { readonly page: string }): Router {
   const router = Router()
   router.get('/widget.html', (_req, res) => {
     if (widgetIsInstalled())
       res.set('Content-Security-Policy', POLICY).sendFile('widget.html', { root: page })
-    else res.status(404).type('text').send('The widget is installed only when asked: npm run demo:widget\n')
+    else res.status(404).type('text').send('The widget is not installed. Run: npm run demo:widget\n')
   })
   router.use('/widget', express.static(WIDGET, { index: false }))
   return router

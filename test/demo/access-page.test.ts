@@ -71,7 +71,7 @@ test('another tab has signed somebody else in: the page notices, and shows who i
   await tab.getByRole('heading', { name: 'Hello Walter' }).waitFor()
   await visitor.press('Search')
   await visitor.screen('Hello Walter')
-  await visitor.alert(/Another sign-in/)
+  await visitor.alert(/Another user has signed in/)
 })
 
 test('groups are searched, by keyboard too; more of them on request', async () => {
@@ -85,7 +85,7 @@ test('groups are searched, by keyboard too; more of them on request', async () =
   await expectGoodScreen(page)
   await field.fill('no such group')
   await page.keyboard.press('Enter')
-  await main.getByText('No group has these words').waitFor()
+  await main.getByText('No group has this text').waitFor()
   await field.fill('')
   await page.keyboard.press('Enter')
   await main.getByText('10 shown').waitFor()

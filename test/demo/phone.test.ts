@@ -105,7 +105,7 @@ describe('number matching', () => {
     const { visitor, right, numbers } = await asked()
     await clickOnce(numbers.filter({ hasNotText: right }).nth(which))
     await visitor.screen('That did not work')
-    await visitor.alert(/refused on the phone/)
+    await visitor.alert(/rejected on your phone/)
   })
 
   test('cannot be got around: neither an approval without a number nor a number that was not shown', async () => {
@@ -125,7 +125,7 @@ test('a request is rejected on the phone', async () => {
   await visitor.press('A request on my phone')
   await visitor.press('Send the request')
   await clickOnce(phone.getByRole('button', { name: 'No, it is not me' }))
-  await visitor.alert(/refused on the phone/)
+  await visitor.alert(/rejected on your phone/)
 })
 
 test('belongs to the user whose name is typed, in its short form too', async () => {

@@ -47,7 +47,7 @@ describe('setting a factor up', () => {
     await expectGoodScreen(visitor.page)
     await visitor.type('Code', '000000')
     await click(visitor.main.getByRole('button', { name: 'Activate' }))
-    await visitor.alert(/not the right code/)
+    await visitor.alert(/Incorrect code or answer/)
     await visitor.type('Code', harness.sandbox.totpCode(ERIN))
     await visitor.press('Activate')
     await visitor.main.getByText('Set up:').waitFor()
@@ -100,7 +100,7 @@ describe('setting a factor up', () => {
     await visitor.main.getByRole('img', { name: 'QR code to scan' }).waitFor()
     await expectGoodScreen(visitor.page)
     await visitor.press('Send me a link by email instead')
-    await visitor.alert(/A link is on its way/)
+    await visitor.alert(/We have sent a link/)
     await fetch(harness.sandbox.outbox.latest(ERIN, 'push-activation')?.link ?? '')
     await visitor.main.getByText('Set up:').waitFor()
     await done(visitor)
@@ -118,7 +118,7 @@ describe('setting a factor up', () => {
 
   test("a security key of the browser's own, which signs in next time", async () => {
     const visitor = await choiceOf(ERIN, { isNew: true })
-    await visitor.page.getByLabel('a security key of the sandbox').uncheck()
+    await visitor.page.getByLabel('the sandbox’s security key').uncheck()
     const device = await visitor.context.newCDPSession(visitor.page)
     await device.send('WebAuthn.enable')
     await device.send('WebAuthn.addVirtualAuthenticator', {
@@ -130,7 +130,7 @@ describe('setting a factor up', () => {
       },
     })
     await visitor.press('Security key')
-    await visitor.main.getByText(/Plug your key in/).waitFor()
+    await visitor.main.getByText(/Insert your security key/).waitFor()
     await expectGoodScreen(visitor.page)
     await visitor.press('Register my security key')
     await visitor.main.getByText('Set up:').waitFor()
@@ -148,7 +148,7 @@ describe('a forgotten password', () => {
     await visitor.choose('amelia.stone')
     await visitor.press('Forgot your password?')
     await expectGoodScreen(visitor.page)
-    await visitor.type('User name', 'amelia.stone@example.test')
+    await visitor.type('Username', 'amelia.stone@example.test')
     await visitor.main.getByLabel('Send me').selectOption('EMAIL')
     await visitor.press('Send')
     await visitor.screen('Check your email')
@@ -163,7 +163,7 @@ describe('a forgotten password', () => {
     const answer = visitor.main.getByLabel('What is the name of the sandbox?')
     await answer.fill('wrong')
     await visitor.press('Continue')
-    await visitor.alert(/not the right answer/)
+    await visitor.alert(/Incorrect answer/)
     await answer.fill('gatehouse')
     await visitor.press('Continue')
     await visitor.screen('Choose a new password')
@@ -176,21 +176,21 @@ describe('a forgotten password', () => {
   test('a link that was used already is told, and one can begin anew', async () => {
     const visitor = await harness.visit({ path: '/#recovery=no-such-recovery-token' })
     await visitor.screen('Sign in')
-    await visitor.alert(/used already/)
+    await visitor.alert(/already been used/)
     expect(visitor.page.url()).toBe(`${harness.demo.url}/`)
   })
 
   test.each(['SMS', 'CALL'])('by %s: a wrong code, then the right one', async (way) => {
     const visitor = await harness.visit()
     await visitor.press('Forgot your password?')
-    await visitor.type('User name', 'tomas.berg@example.test')
+    await visitor.type('Username', 'tomas.berg@example.test')
     await visitor.main.getByLabel('Send me').selectOption(way)
     await visitor.press('Send')
     await visitor.screen('Enter the code')
     await expectGoodScreen(visitor.page)
     await visitor.type('Code', '000000')
     await visitor.press('Verify')
-    await visitor.alert(/not the right code/)
+    await visitor.alert(/Incorrect code or answer/)
     await visitor.type('Code', codeSentTo('tomas.berg@example.test'))
     await visitor.press('Verify')
     await visitor.screen('Your recovery question')
@@ -205,7 +205,7 @@ test('a locked account is unlocked by its owner, who signs in afterwards', async
   await visitor.press(/^Sign in$/)
   await visitor.screen('Your account is locked')
   await expectGoodScreen(visitor.page)
-  expect(await visitor.main.getByLabel('User name').inputValue()).toBe('luis.locked@example.test')
+  expect(await visitor.main.getByLabel('Username').inputValue()).toBe('luis.locked@example.test')
   await visitor.press('Send')
   await visitor.screen('Check your email')
   await clickOnce(visitor.page.getByRole('link', { name: 'Open the link' }))
@@ -247,12 +247,12 @@ test('the link of a mail of another user is refused, and says that one must sign
   await expectGoodScreen(visitor.page)
 })
 
-describe('the user name is kept', () => {
-  const nameOn = (visitor: Visitor) => visitor.main.getByLabel('User name').inputValue()
+describe('the username is kept', () => {
+  const nameOn = (visitor: Visitor) => visitor.main.getByLabel('Username').inputValue()
 
   test('from the first screen to a recovery and back, as far as it was typed', async () => {
     const visitor = await harness.visit()
-    await visitor.type('User name', 'tomas.berg')
+    await visitor.type('Username', 'tomas.berg')
     await visitor.press('Forgot your password?')
     await visitor.screen('Forgot your password?')
     expect(await nameOn(visitor)).toBe('tomas.berg')

@@ -37,7 +37,7 @@ describe('a password', () => {
     await visitor.screen('Sign in')
     await expectGoodScreen(visitor.page)
     await visitor.signIn('amelia.stone', 'wrong')
-    await visitor.alert(/Incorrect user name or password/)
+    await visitor.alert(/Incorrect username or password/)
     await expectGoodScreen(visitor.page)
     await visitor.signIn('amelia.stone')
     await signedInAs(visitor, 'Amelia')
@@ -45,7 +45,7 @@ describe('a password', () => {
 
   test('that is missing is asked for, and nothing is sent', async () => {
     const visitor = await harness.visit()
-    await visitor.type('User name', 'amelia.stone')
+    await visitor.type('Username', 'amelia.stone')
     await visitor.press('Sign in')
     const password = visitor.main.getByLabel('Password')
     await until(() => hasFocus(password))
@@ -93,7 +93,7 @@ describe('a second factor', () => {
     await expectGoodScreen(visitor.page)
     await visitor.type('Code', '000000')
     await visitor.press('Verify')
-    await visitor.alert(/not the right code/)
+    await visitor.alert(/Incorrect code or answer/)
     await expectGoodScreen(visitor.page)
     await visitor.type('Code', harness.sandbox.totpCode('tomas.berg'))
     await visitor.press('Verify')
@@ -108,7 +108,7 @@ describe('a second factor', () => {
       await visitor.type('Code', passCode)
       await visitor.press('Verify')
       if (attempt === 'first') await signedInAs(visitor, 'Tomas')
-      else await visitor.alert(/can be used once/)
+      else await visitor.alert(/works only once/)
     }
   })
 
@@ -116,7 +116,7 @@ describe('a second factor', () => {
     const visitor = await harness.visit()
     await visitor.choose('priya.nair')
     await visitor.press('Sign in')
-    await visitor.screen(/How do you want/)
+    await visitor.screen(/Choose how to verify/)
     await expectGoodScreen(visitor.page)
     await visitor.press('A request on my phone')
     await expectGoodScreen(visitor.page)
@@ -136,12 +136,12 @@ describe('a second factor', () => {
     await visitor.main.getByText(/^\d\d$/).waitFor()
     harness.sandbox.answerPush('nina.number', 'reject')
     await visitor.screen('That did not work')
-    await visitor.main.getByText(/refused on the phone/).waitFor()
+    await visitor.main.getByText(/rejected on your phone/).waitFor()
     await expectGoodScreen(visitor.page)
     await visitor.press('Send another request')
     await visitor.screen('Look at your phone')
     await visitor.press('Send it again')
-    await visitor.alert(/on its way/)
+    await visitor.alert(/sent it again/)
     harness.sandbox.answerPush('nina.number', 'approve')
     await signedInAs(visitor, 'Nina')
   })
@@ -152,7 +152,7 @@ describe('a second factor', () => {
     await visitor.signIn('theo.timeout')
     await visitor.press('Send the request')
     await visitor.screen('Look at your phone')
-    const isOver = () => visitor.main.getByText('Nobody answered the request in time.').isVisible()
+    const isOver = () => visitor.main.getByText('The request was not answered in time.').isVisible()
     await until(
       async () => {
         await visitor.page.clock.runFor(1000)
@@ -186,7 +186,7 @@ describe('a second factor', () => {
     await visitor.press('Send the code')
     await visitor.main.getByLabel('Code').waitFor()
     await visitor.press('Send it again')
-    await visitor.alert(/may still be on its way\. Please wait 30 seconds/)
+    await visitor.alert(/may take a moment to arrive\. Please wait 30 seconds/)
     await visitor.main.getByRole('button', { name: /Send it again \(in \d+ sec\)/ }).waitFor()
     await expectGoodScreen(visitor.page)
     await visitor.type('Code', codeSentTo('sana.sms@example.test'))
@@ -201,7 +201,7 @@ describe('a second factor', () => {
     await expectGoodScreen(visitor.page)
     await visitor.type('Password', 'wrong')
     await visitor.press('Verify')
-    await visitor.alert(/not the right/)
+    await visitor.alert(/Incorrect/)
     await visitor.type('Password', PASSWORD)
     await visitor.press('Verify')
     await signedInAs(visitor, 'Pablo')
@@ -214,7 +214,7 @@ describe('a second factor', () => {
     await expectGoodScreen(visitor.page)
     await visitor.main.getByRole('textbox').fill('windmill')
     await visitor.press('Verify')
-    await visitor.alert(/not the right/)
+    await visitor.alert(/Incorrect/)
     await visitor.main.getByRole('textbox').fill('lighthouse')
     await visitor.press('Verify')
     await signedInAs(visitor, 'Quentin')
@@ -270,7 +270,7 @@ describe('a second factor', () => {
     await visitor.press('Send the code')
     await visitor.main.getByLabel('Code').waitFor()
     await visitor.press('Back')
-    await visitor.screen(/How do you want/)
+    await visitor.screen(/Choose how to verify/)
     await visitor.press('My security question')
     await visitor.main.getByLabel('Do not ask again on this device').check()
     await visitor.main.getByRole('textbox').fill('lighthouse')
@@ -335,7 +335,7 @@ describe('Duo', () => {
     harness.sandbox.answerPush('dario.duo', 'reject')
     await pressInFrame(visitor, 'Approve')
     await visitor.screen('That did not work')
-    await visitor.alert(/refused/)
+    await visitor.alert(/rejected/)
     await visitor.press('Try again')
     await pressInFrame(visitor, 'Approve')
     await signedInAs(visitor, 'Dario')
@@ -371,7 +371,7 @@ describe('Duo', () => {
   })
 })
 
-describe('trouble', () => {
+describe('error', () => {
   test('a transaction that is over: the first screen again, and why', async () => {
     const visitor = await harness.visit()
     await visitor.signIn('tomas.berg')
@@ -564,8 +564,8 @@ test('the page has words of its own for every error code that is not told in pla
   expect(codes.size).toBeGreaterThan(UPSTREAM_CODES.length)
   const { page } = await harness.visit()
   const wordless = await page.evaluate<string[]>(
-    `import('/demo/parts/call.js').then(({ troubleOf }) => ${JSON.stringify([...codes])}.filter((errorCode) =>
-      troubleOf(new Response(), { errorCode, errorSummary: 'its own words' }).message === 'its own words'))`,
+    `import('/demo/parts/call.js').then(({ toRequestError }) => ${JSON.stringify([...codes])}.filter((errorCode) =>
+      toRequestError(new Response(), { errorCode, errorSummary: 'its own words' }).message === 'its own words'))`,
   )
   expect(wordless.sort()).toEqual(PLAIN_ALREADY)
 })
@@ -576,11 +576,11 @@ test('a poll that is limited or offline backs off 1, 2, 4, 8, 16 seconds, then g
   const pauses = page.evaluate<
     number[]
   >(`Promise.all([import('/demo/sign-in/sign-in.js'), import('/demo/parts/call.js')]).then(
-    async ([{ poll }, { troubleOf }]) => {
+    async ([{ poll }, { toRequestError }]) => {
       const asked = []
       const ask = async () => {
         asked.push(Date.now())
-        throw troubleOf(asked.length % 2 ? new Response(null, { status: 429 }) : Response.error())
+        throw toRequestError(asked.length % 2 ? new Response(null, { status: 429 }) : Response.error())
       }
       await poll(document.body, ask).catch(() => undefined)
       return asked.slice(1).map((at, index) => Math.round((at - asked[index]) / 1000))
@@ -604,14 +604,14 @@ describe('with nothing but a keyboard', () => {
     await page.keyboard.press('Tab')
     await page.keyboard.type(PASSWORD)
     await page.keyboard.press('Enter')
-    await screen(/How do you want/)
+    await screen(/Choose how to verify/)
     const wanted = main.getByRole('button', { name: /authenticator app/ })
     await tabTo(wanted)
     await page.keyboard.press('Enter')
     await main.getByLabel('Code').waitFor()
     await page.keyboard.type('000000')
     await page.keyboard.press('Enter')
-    await alert(/not the right code/)
+    await alert(/Incorrect code or answer/)
     await page.keyboard.type(harness.sandbox.totpCode('max.many'))
     await page.keyboard.press('Enter')
     await screen('Hello Max')
@@ -619,7 +619,7 @@ describe('with nothing but a keyboard', () => {
     await page.keyboard.press('Space')
     await screen('Sign in')
     await page.keyboard.type('amelia.stone')
-    expect(await main.getByLabel('User name').inputValue()).toBe('amelia.stone')
+    expect(await main.getByLabel('Username').inputValue()).toBe('amelia.stone')
 
     async function tabTo(target: typeof wanted) {
       for (let presses = 0; presses < 20; presses += 1) {

@@ -94,7 +94,7 @@ const recoverBy =
   (way: string): Step =>
   async (login) => {
     await visitor.press('Forgot your password?')
-    await visitor.type('User name', login)
+    await visitor.type('Username', login)
     await visitor.main.getByLabel('Send me').selectOption(way)
     await visitor.press('Send')
   }
@@ -109,7 +109,7 @@ const greeted: Step = async (login) => {
   await visitor.screen(`Hello ${firstName}`)
   await visitor.main.getByText(`${login}@example.test`).waitFor()
 }
-const REFUSED = alert(/Incorrect user name or password/)
+const REFUSED = alert(/Incorrect username or password/)
 const SET_UP = screen('Set up a second factor')
 const setUpQuestion: readonly Step[] = [
   press('Security question'),
@@ -185,14 +185,14 @@ const USERS: Readonly<Record<string, readonly Step[]>> = {
     signIn,
     press('Send the request'),
     untilScreen('That did not work'),
-    alert(/refused on the phone/),
+    alert(/rejected on your phone/),
   ],
   'theo.timeout': [
     polls,
     signIn,
     press('Send the request'),
     untilScreen('That did not work'),
-    alert(/Nobody answered/),
+    alert(/was not answered in time/),
   ],
   'nina.number': [
     signIn,
@@ -202,7 +202,7 @@ const USERS: Readonly<Record<string, readonly Step[]>> = {
   ],
   'max.many': [
     signIn,
-    screen(/^How do you want/),
+    screen(/^Choose how to verify/),
     offers(7),
     press('My security question'),
     type('favorite toy', 'lighthouse'),

@@ -216,7 +216,7 @@ function visitorOf(page: Page, context: BrowserContext): Visitor {
     },
     async signIn(login, password = PASSWORD) {
       await visitor.screen('Sign in')
-      await visitor.type('User name', login)
+      await visitor.type('Username', login)
       await visitor.type('Password', password)
       await clickOnce(main.getByRole('button', { name: 'Sign in', exact: true }))
     },

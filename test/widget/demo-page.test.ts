@@ -70,7 +70,7 @@ test('the demo’s page of the widget signs in, within its content security poli
   await page.locator('input[name=password]').fill(PASSWORD)
   await click(page.getByRole('button', { name: 'Sign In' }))
   await page.getByText(`Signed in as ${AMELIA}`).waitFor()
-  await click(page.getByRole('link', { name: 'Look at your access' }))
+  await click(page.getByRole('link', { name: 'See your access' }))
   await page.getByRole('heading', { name: /Hello Amelia/ }).waitFor()
   expect(complaints).toEqual([])
 })

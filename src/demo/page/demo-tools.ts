@@ -1,13 +1,13 @@
-import './main.js' // the first screen is there before a user can be chosen
-import { openCorner } from './corner/corner.js'
-import type { User } from './corner/user.js'
+import './main.js' // renders the first screen
 import { byId } from './parts/elements.js'
-import { go } from './sign-in/sign-in.js'
+import { showAnswer } from './sign-in/sign-in.js'
 import { START } from './sign-in/steps.js'
+import { openTools } from './tools/tools.js'
+import type { User } from './tools/user.js'
 
-/** A form that asks for a user name is kept, with the transaction that it belongs to; any other screen gives way to the first. */
+/** Fills in the chosen user. If the current screen has no username field, the first screen replaces it. */
 async function fillIn({ login: username, password }: User): Promise<void> {
-  if (inputNamed('username') === null) await go(START)
+  if (inputNamed('username') === null) await showAnswer(START)
   for (const [name, value] of Object.entries({ username, password })) {
     const input = inputNamed(name)
     if (input) input.value = value
@@ -19,4 +19,4 @@ function inputNamed(name: string): HTMLInputElement | null {
   return byId('portal').querySelector<HTMLInputElement>(`form [name="${name}"]`)
 }
 
-await openCorner(fillIn)
+await openTools(fillIn)

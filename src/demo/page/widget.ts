@@ -1,8 +1,8 @@
-import { openCorner } from './corner/corner.js'
-import type { User } from './corner/user.js'
 import { byId, element } from './parts/elements.js'
+import { openTools } from './tools/tools.js'
+import type { User } from './tools/user.js'
 
-/** Okta's sign-in widget in its classic form, pointed at the broker: all that a portal's page has to contain. */
+/** Okta's sign-in widget in classic mode. Its only required setting is the broker's address. */
 interface Widget {
   renderEl(
     options: { el: string },
@@ -37,13 +37,13 @@ function render(): Promise<Widget> {
     if (status !== 'SUCCESS') return // an email was sent: the widget tells the user
     byId('widget').replaceChildren()
     byId('outcome').replaceChildren(
-      `Signed in as ${user?.profile?.login ?? 'somebody'}. `,
-      element('a', { href: '/' }, 'Look at your access'),
+      `Signed in as ${user?.profile?.login ?? 'unknown'}. `,
+      element('a', { href: '/' }, 'See your access'),
     )
   }
 }
 
-/** A new widget, as the old one may show any screen, or two of them while one slides in. */
+/** Renders a new widget, because the current one may show any screen. */
 async function fillIn({ login: username, password }: User): Promise<void> {
   const before = await ready
   before.remove()
@@ -59,6 +59,6 @@ async function fillIn({ login: username, password }: User): Promise<void> {
 }
 
 let filled = Promise.resolve()
-await openCorner((user) => {
-  filled = filled.then(() => fillIn(user)) // one after the other: each waits for a widget that is drawn
+await openTools((user) => {
+  filled = filled.then(() => fillIn(user)) // sequentially: each waits for a rendered widget
 })

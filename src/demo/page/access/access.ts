@@ -1,7 +1,7 @@
-import { call, type Trouble } from '../parts/call.js'
+import { call, type RequestError } from '../parts/call.js'
 import { actions, type Child, element } from '../parts/elements.js'
 import { button } from '../parts/form.js'
-import { report, show } from '../parts/screen.js'
+import { show, showError } from '../parts/screen.js'
 import { createDirectory } from './groups.js'
 import { createOwnSessions } from './sessions.js'
 
@@ -29,12 +29,13 @@ export interface Group {
   readonly roles: readonly string[]
 }
 
-/** Asks the broker on behalf of this very session: when another tab has signed somebody else in, it is a 409. */
-export type Ask = <Answer>(method: string, url: string) => Promise<Answer>
+/** Calls the broker for this session. 409 if another user has signed in in another tab. */
+export type CallBroker = <Answer>(method: string, url: string) => Promise<Answer>
 
-/** "My access": who is signed in, since when and where else, and which groups and roles that gives. */
+/** "My access": the session, the user's other sessions, roles and groups. */
 export async function showAccess(session: Session, signedOut: () => void): Promise<void> {
-  const ask: Ask = (method, url) => call(method, url, undefined, { 'x-gatehouse-session': session.id })
+  const callBroker: CallBroker = (method, url) =>
+    call(method, url, undefined, { 'x-gatehouse-session': session.id })
   const facts = element('dl', { class: 'facts', 'aria-live': 'polite' }, ...factsOf(session))
   const access = element('div', {}, text('Looking up your groups…'))
   const sessions = element('div', {})
@@ -43,11 +44,11 @@ export async function showAccess(session: Session, signedOut: () => void): Promi
     facts,
     actions(
       button('Sign out', async () => {
-        await ask('DELETE', '/api/v1/sessions/me')
+        await callBroker('DELETE', '/api/v1/sessions/me')
         signedOut()
       }),
       button('Stay signed in', async () => {
-        const refreshed = await ask<Session>('POST', '/api/v1/sessions/me/lifecycle/refresh')
+        const refreshed = await callBroker<Session>('POST', '/api/v1/sessions/me/lifecycle/refresh')
         facts.replaceChildren(...factsOf(refreshed))
       }),
     ),
@@ -56,22 +57,22 @@ export async function showAccess(session: Session, signedOut: () => void): Promi
     element('h3', {}, 'Where I am signed in'),
     sessions,
     element('h3', {}, 'All groups'),
-    createDirectory(ask),
+    createDirectory(callBroker),
   )
   await Promise.all([
-    fill(access, async () => accessFacts(await ask<Access>('GET', '/api/v1/pam/me'))),
-    fill(sessions, () => createOwnSessions(ask)),
+    fillSection(access, async () => accessFacts(await callBroker<Access>('GET', '/api/v1/pam/me'))),
+    fillSection(sessions, () => createOwnSessions(callBroker)),
   ])
 }
 
-/** One part of the page may be in trouble without the others. */
-async function fill(place: HTMLElement, content: () => Promise<readonly Child[]>): Promise<void> {
+/** Loads one section of the page. Its error appears in its place, and the other sections stay usable. */
+async function fillSection(place: HTMLElement, content: () => Promise<readonly Child[]>): Promise<void> {
   try {
     place.replaceChildren(...(await content()).filter((child) => child !== undefined && child !== false))
   } catch (error) {
-    const { message, isOver }: Partial<Trouble> = error instanceof Error ? error : {}
-    if (!isOver) place.replaceChildren(element('p', { class: 'trouble', role: 'alert' }, message))
-    else if (place.isConnected) await report(error)
+    const { message, isOver }: Partial<RequestError> = error instanceof Error ? error : {}
+    if (!isOver) place.replaceChildren(element('p', { class: 'error', role: 'alert' }, message))
+    else if (place.isConnected) await showError(error)
   }
 }
 

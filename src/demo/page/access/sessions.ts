@@ -1,6 +1,6 @@
 import { actions, element } from '../parts/elements.js'
 import { button } from '../parts/form.js'
-import { type Ask, text, time } from './access.js'
+import { type CallBroker, text, time } from './access.js'
 
 interface OwnSession {
   readonly id: string
@@ -10,17 +10,17 @@ interface OwnSession {
   readonly userAgent: string
 }
 
-/** Where else one is signed in. Ending a session works at once, on every replica of the broker. */
-export async function createOwnSessions(ask: Ask): Promise<HTMLElement[]> {
+/** The user's sessions. An ended session stops working at once on every replica of the broker. */
+export async function createOwnSessions(callBroker: CallBroker): Promise<HTMLElement[]> {
   const place = element('div', { tabindex: '-1' })
 
   const show = async () => {
-    const { sessions } = await ask<{ sessions: OwnSession[] }>('GET', '/api/v1/sessions')
+    const { sessions } = await callBroker<{ sessions: OwnSession[] }>('GET', '/api/v1/sessions')
     const others = sessions.filter(({ current }) => !current)
     const end = (path: string) => async () => {
-      await ask('DELETE', `/api/v1/sessions${path}`)
+      await callBroker('DELETE', `/api/v1/sessions${path}`)
       await show()
-      place.focus() // the button that had it is gone
+      place.focus() // the pressed button no longer exists
     }
     place.replaceChildren(
       element(
@@ -58,7 +58,7 @@ function endButton(session: OwnSession, end: () => Promise<void>): HTMLButtonEle
   return made
 }
 
-/** Enough of a name to recognize one's own devices. */
+/** A short name by which users recognize their own devices. */
 function browserOf(userAgent: string): string {
   const system = /Android|iPhone|iPad|Windows|Mac OS X|Linux/.exec(userAgent)?.[0] ?? 'an unknown system'
   const browser = /Edg|Firefox|Chrome|Safari/.exec(userAgent)?.[0] ?? 'Browser'

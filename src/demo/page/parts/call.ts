@@ -1,7 +1,7 @@
 import { durationOf } from './duration.js'
-import { OTHER_USER, WORDS } from './words.js'
+import { MESSAGES, OTHER_USER } from './messages.js'
 
-/** What this page asks of the broker: plain `fetch`. The two HttpOnly cookies go along by themselves. A body is JSON or a form. */
+/** Calls the broker. The browser adds the two HttpOnly cookies. The body is sent as JSON, or as a form if it is URLSearchParams. */
 export async function call<Answer>(
   method: string,
   url: string,
@@ -13,29 +13,29 @@ export async function call<Answer>(
   const headers = { accept: 'application/json', ...type, ...more }
   const request = { method, headers, body: isForm ? body : body ? JSON.stringify(body) : null }
   const response = await fetch(url, request).catch(() => Response.error()) // no connection: the status is 0
-  // what is no JSON comes from a proxy in between: the status says enough
+  // a body that is not JSON comes from a proxy: only its status is used
   const answer = response.status === 204 ? {} : await response.json().catch(() => undefined)
   if (response.ok && answer !== undefined) return answer
-  throw troubleOf(response, answer)
+  throw toRequestError(response, answer)
 }
 
-/** An Error object of the broker, or of the upstream behind it, as it is told to people. */
-export type Trouble = ReturnType<typeof troubleOf>
+/** An Error object of the broker or of Okta, with a message for users. */
+export type RequestError = ReturnType<typeof toRequestError>
 
-export function troubleOf(response: Response, said: Said = {}) {
+export function toRequestError(response: Response, said: Said = {}) {
   const { errorCode = 'E0000009', errorSummary = 'Something went wrong.', errorCauses = [] } = said
   const { status } = response
   const causes = errorCauses.map((cause) => cause.errorSummary)
   const [cause = ''] = causes
   const withoutField = cause.replace(/^\w+: /, '')
-  const words = WORDS[status] ?? WORDS[withoutField] ?? WORDS[errorCode]
+  const words = MESSAGES[status] ?? MESSAGES[withoutField] ?? MESSAGES[errorCode]
   const waitSeconds = waitOf(response)
   const wait = waitSeconds === undefined ? '' : ` Please wait ${durationOf(waitSeconds, 'long')}.`
   return Object.assign(new Error((words ?? errorSummary) + wait), {
     status,
     waitSeconds,
     causes: words === undefined || words.endsWith(':') ? causes : [],
-    /** What was begun: the page starts again. */
+    /** The transaction or the session is over: the page starts again. */
     isOver:
       status === 409 ||
       withoutField === OTHER_USER ||
@@ -49,7 +49,7 @@ interface Said {
   readonly errorCauses?: readonly { readonly errorSummary: string }[]
 }
 
-/** `Retry-After`; of a limit of the upstream's, until the time at which it ends: that header stands in every answer. */
+/** `Retry-After`. Okta's own 429 has none: then the time until `X-Rate-Limit-Reset`, a header of every response. */
 function waitOf({ headers, status }: Response): number | undefined {
   const now = Date.parse(headers.get('date') ?? '') / 1000
   const untilReset = Math.ceil(Number(headers.get('x-rate-limit-reset')) - now)

@@ -1,4 +1,4 @@
-/** A few lines instead of a framework: elements from data, never from HTML text. */
+/** Creates elements from data, never from HTML text. */
 
 export type Child = Node | string | false | undefined
 export type Attributes = Readonly<Record<string, string | boolean>>

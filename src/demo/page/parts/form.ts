@@ -1,39 +1,39 @@
 import { type Attributes, actions, type Child, element } from './elements.js'
-import { attempt } from './screen.js'
+import { runAction } from './screen.js'
 
-/** An input is a text and has to be filled in, unless its attributes say otherwise; with options it is a list. */
+/** By default a required text input. With `options` it is a list. */
 export type Field = readonly [name: string, label: string, attributes?: Attributes, options?: Options]
 type Options = readonly (readonly [value: string, shown: string])[]
 
-/** By name: texts are strings, boxes booleans. */
+/** The fields by name. A checkbox is a boolean, every other field a string. */
 export type Values = Readonly<Record<string, string | boolean>>
 
 const AS_TYPED = { autocomplete: 'off', spellcheck: 'false', autocapitalize: 'none' }
-const NEEDED = { required: true, 'aria-describedby': 'trouble' }
+const REQUIRED = { required: true, 'aria-describedby': 'error' }
 export const BOX = { type: 'checkbox', required: false }
 
-/** @param others further buttons beside the one that sends the form */
+/** @param others further buttons, after the submit button */
 export function form(
   fields: readonly Field[],
   submit: string,
   onSubmit: (values: Values) => Promise<void> | void,
   others: readonly Child[] = [],
 ): HTMLFormElement {
-  const goOn = element('button', { type: 'submit' }, submit)
+  const submitButton = element('button', { type: 'submit' }, submit)
   const inputs = fields.flatMap((field) => labelled(...field))
-  const made = element('form', AS_TYPED, ...inputs, actions(goOn, ...others))
+  const made = element('form', AS_TYPED, ...inputs, actions(submitButton, ...others))
   made.addEventListener('submit', (event) => {
     event.preventDefault()
     const named = made.querySelectorAll<HTMLInputElement>('[name]')
     const read = ({ type, checked, value }: HTMLInputElement) => (type === 'checkbox' ? checked : value)
     const values = Object.fromEntries(Array.from(named, (input) => [input.name, read(input)]))
-    void attempt(goOn, () => onSubmit(values))
+    void runAction(submitButton, () => onSubmit(values))
   })
   return made
 }
 
 function labelled(name: string, label: string, attributes: Attributes = {}, options?: Options): Child[] {
-  const input = element(options ? 'select' : 'input', { name, ...NEEDED, ...attributes })
+  const input = element(options ? 'select' : 'input', { name, ...REQUIRED, ...attributes })
   for (const [value, shown] of options ?? []) input.append(element('option', { value }, shown))
   const made = element('label', {}, label, input)
   if (attributes.autocomplete !== 'new-password') return [made]
@@ -44,6 +44,6 @@ function labelled(name: string, label: string, attributes: Attributes = {}, opti
 
 export function button(label: string, onClick: () => Promise<void> | void): HTMLButtonElement {
   const made = element('button', { type: 'button' }, label)
-  made.addEventListener('click', () => void attempt(made, onClick))
+  made.addEventListener('click', () => void runAction(made, onClick))
   return made
 }

@@ -1,16 +1,16 @@
-import type { Trouble } from './call.js'
+import type { RequestError } from './call.js'
 import { durationOf } from './duration.js'
 import { byId, type Child, element } from './elements.js'
 
 /**
- * One screen at a time stands in the page's `main`; what goes wrong on it is said under its title, as an alert. The
- * cursor goes to the first empty field of its form, else to its button, else to the title.
- * @returns what is in the page for as long as it is shown
+ * Replaces the screen in the page's `main`. Errors appear below its title, as an alert. The focus moves to the first empty
+ * field of the form, else to its submit button, else to the title.
+ * @returns the screen's element: it is connected for as long as the screen is shown
  */
 export function show(title: string, ...content: readonly Child[]): HTMLElement {
   const heading = element('h2', { id: 'portal-title', tabindex: '-1' }, title)
-  const trouble = element('div', { id: 'trouble', class: 'trouble', role: 'alert' })
-  const screen = element('div', {}, heading, trouble, ...content)
+  const error = element('div', { id: 'error', class: 'error', role: 'alert' })
+  const screen = element('div', {}, heading, error, ...content)
   document.title = `${title} · Gatehouse demo`
   byId('portal').replaceChildren(screen)
   const next = screen.querySelector<HTMLElement>(':scope > form :is(:invalid, [type="submit"])') ?? heading
@@ -18,39 +18,39 @@ export function show(title: string, ...content: readonly Child[]): HTMLElement {
   return screen
 }
 
-/** Says it under the title of the screen that is shown; an empty text takes back what was said. */
-export function say(words: string, tone: 'bad' | 'good' = 'bad'): void {
-  byId('trouble').className = `trouble ${tone}`
-  byId('trouble').textContent = words
+/** Shows a message below the title of the current screen. An empty text removes it. */
+export function showMessage(words: string, tone: 'bad' | 'good' = 'bad'): void {
+  byId('error').className = `error ${tone}`
+  byId('error').textContent = words
 }
 
 /**
- * Does what a button is for. It is busy meanwhile but keeps the focus: a `disabled` one would lose it, and with it
- * the place of whoever uses a keyboard.
+ * Runs the action of a button and shows its errors. Meanwhile the button is `aria-disabled`, not `disabled`: a disabled button
+ * loses the focus, and keyboard users would lose their position.
  */
-export async function attempt(trigger: HTMLButtonElement, work: () => Promise<void> | void): Promise<void> {
+export async function runAction(trigger: HTMLButtonElement, work: () => Promise<void> | void): Promise<void> {
   if (trigger.ariaDisabled === 'true') return
-  say('')
+  showMessage('')
   trigger.ariaDisabled = 'true'
   try {
     await work()
   } catch (error) {
-    if (trigger.isConnected) await report(error, trigger) // else somebody has gone on to another screen
+    if (trigger.isConnected) await showError(error, trigger) // otherwise another screen is shown by now
   }
   trigger.ariaDisabled = null
 }
 
-/** Says what is wrong: on the screen that is shown, or, by the event `restart`, on the one to start again with. */
-export async function report(error: unknown, trigger?: HTMLButtonElement): Promise<void> {
-  const trouble: Partial<Trouble> = error instanceof Error ? error : {}
-  const { message = '', status = 0, causes = [], isOver, waitSeconds } = trouble
+/** Shows an error on the current screen. If the transaction is over, the event `restart` shows it on the first screen. */
+export async function showError(error: unknown, trigger?: HTMLButtonElement): Promise<void> {
+  const details: Partial<RequestError> = error instanceof Error ? error : {}
+  const { message = '', status = 0, causes = [], isOver, waitSeconds } = details
   if (isOver) return void dispatchEvent(new CustomEvent('restart', { detail: message }))
   const isRefused = status >= 400 && status < 500 && !waitSeconds && trigger?.type === 'submit'
-  say([message, ...(isRefused ? pointAt(trigger, causes) : causes)].join('\n'))
+  showMessage([message, ...(isRefused ? markFields(trigger, causes) : causes)].join('\n'))
   if (trigger && waitSeconds) await countDown(trigger, waitSeconds)
 }
 
-/** The button shows the time that is left. */
+/** Shows the remaining time on the button. */
 async function countDown(trigger: HTMLButtonElement, seconds: number): Promise<void> {
   const label = trigger.textContent
   const endsAt = Date.now() + seconds * 1000
@@ -59,14 +59,14 @@ async function countDown(trigger: HTMLButtonElement, seconds: number): Promise<v
     await pause(500)
   }
   trigger.textContent = label
-  if (trigger.isConnected) say('')
+  if (trigger.isConnected) showMessage('')
 }
 
 /**
- * The cursor goes to the field that a cause names ("oldPassword: …", "profile.phoneNumber: …"), else to the last one.
- * @returns the causes with the label in the place of that name
+ * Moves the focus to the field that a cause names ("oldPassword: …", "profile.phoneNumber: …"), else to the last one.
+ * @returns the causes, with the field's label instead of its name
  */
-function pointAt({ form }: HTMLButtonElement, causes: readonly string[]): string[] {
+function markFields({ form }: HTMLButtonElement, causes: readonly string[]): string[] {
   const fields = [...(form?.querySelectorAll<HTMLInputElement>('[required]') ?? [])]
   let field = fields.at(-1)
   const words = causes.map((cause) => {

@@ -6,15 +6,15 @@ import { registerKey, signWithKey } from './security-key.js'
 import type { Action, Step } from './step.js'
 import { type Factor, factorsOf, type Link, linkOf, linksOf, type Transaction } from './transaction.js'
 
-/** What it is called when it proves who one is, and when it is set up; `{x}` is a fact of its profile. */
+/** The names of a factor type when it is verified and when it is enrolled. `{x}` is a field of the factor or its profile. */
 type FactorType = readonly [verify: string, enroll: string, more?: More]
 interface More {
-  /** Has something sent to a phone or mailbox: nothing is before a person has said so. Empty: begun at once. */
+  /** The label of the button that starts the challenge, such as sending a message. Empty: the challenge starts at once. */
   readonly send?: string
-  /** What is asked before it is set up. */
+  /** The fields to fill in before enrollment. */
   readonly ask?: readonly Field[]
-  /** Its step once it was begun, if not a form with the proof. */
-  readonly begun?: (answer: Transaction, factor: Factor) => Step | undefined
+  /** The step for its challenge. Default: a form for the code. */
+  readonly challengeStep?: (answer: Transaction, factor: Factor) => Step | undefined
 }
 
 const DIGITS = { autocomplete: 'one-time-code', inputmode: 'numeric', maxlength: '10', class: 'digits' }
@@ -24,22 +24,21 @@ const PASSWORD: Field = ['password', 'Password', { type: 'password', autocomplet
 const SERIAL: Field = ['credentialId', 'Serial number']
 const TEL = { type: 'tel', autocomplete: 'tel' }
 const PHONE: Field = ['phoneNumber', 'Phone number, with + and country code', TEL]
-const UPDATE: Field = ['updatePhone', 'Replace the number that is known', BOX]
+const UPDATE: Field = ['updatePhone', 'Replace my current number', BOX]
 
-/** The screen offers another way only where the answer has one. */
-const TOO_OLD: Step = {
+const U2F_UNSUPPORTED: Step = {
   title: 'This key is too old for browsers',
-  says: ['Browsers do not support U2F keys any more. Ask your help desk for a new key.'],
+  content: ['Browsers no longer support U2F keys. Ask your help desk for a new key.'],
 }
 
-/** Verified at another identity provider, from which the browser comes back to this page. */
+/** Verified at another identity provider, which redirects the browser back to this page. */
 const OTHER_PROVIDER: FactorType = [
   'Sign in with {vendorName}',
   'Sign in with {vendorName}',
-  { send: '', begun: redirectStep },
+  { send: '', challengeStep: redirectStep },
 ]
 
-/** By type; where a type of one provider is another thing, by both. */
+/** By factor type, or by factor type and provider. */
 const FACTORS: Readonly<Record<string, FactorType>> = {
   question: ['My security question', 'Security question', { ask: [['answer', 'Your answer']] }],
   password: ['My password', 'Password', { ask: [NEW_PASSWORD] }],
@@ -51,23 +50,27 @@ const FACTORS: Readonly<Record<string, FactorType>> = {
   sms: ['A text message to {phoneNumber}', 'Text message', { send: 'Send the code', ask: [PHONE, UPDATE] }],
   call: ['A phone call to {phoneNumber}', 'Phone call', { send: 'Call me', ask: [PHONE, UPDATE] }],
   email: ['An email to {email}', 'Email', { send: 'Send the code' }],
-  push: ['A request on my phone', 'Okta Verify: requests', { send: 'Send the request', begun: pushStep }],
-  webauthn: ['My security key {authenticatorName}', 'Security key', { send: '', begun: keyStep }],
+  push: [
+    'A request on my phone',
+    'Okta Verify: requests',
+    { send: 'Send the request', challengeStep: pushStep },
+  ],
+  webauthn: ['My security key {authenticatorName}', 'Security key', { send: '', challengeStep: keyStep }],
   u2f: ['My older security key (U2F)', 'Older security key (U2F)'],
-  web: ['Duo', 'Duo', { send: '', begun: duoStep }],
+  web: ['Duo', 'Duo', { send: '', challengeStep: duoStep }],
   claims_provider: OTHER_PROVIDER,
   'assertion:saml2': OTHER_PROVIDER,
   'assertion:oidc': OTHER_PROVIDER,
 }
 
-/** The factor in hand proves who one is, or is set up: it was chosen, or begun already. */
+/** The step that verifies or enrolls the chosen factor. undefined if this page does not know its type. */
 export async function factorStep(answer: Transaction): Promise<Step | undefined> {
   const [factor] = factorsOf(answer)
-  const type = factor && typeOf(factor)
+  const type = factor && definitionOf(factor)
   if (!factor || !type) return undefined
   const { factorType, provider } = factor
-  if (factorType === 'u2f') return TOO_OLD
-  const [, , { send, ask, begun } = {}] = type
+  if (factorType === 'u2f') return U2F_UNSUPPORTED
+  const [, , { send, ask, challengeStep } = {}] = type
   const title = nameOf(answer, factor)
   const proof = [proofOf(factor), ...rememberBox(answer)]
   switch (answer.status) {
@@ -80,10 +83,10 @@ export async function factorStep(answer: Transaction): Promise<Step | undefined>
     }
     case 'MFA_CHALLENGE':
     case 'MFA_ENROLL_ACTIVATE': {
-      if (begun) return begun(answer, factor)
-      const says = [send && 'We have sent you a code.', ...picture(factor)]
+      if (challengeStep) return challengeStep(answer, factor)
+      const content = [send && 'We have sent you a code.', ...picture(factor)]
       const label = isSetUp(answer) ? 'Activate' : 'Verify'
-      return { title, says, main: { label, link: linkOf(answer, 'next'), fields: proof } }
+      return { title, content, main: { label, link: linkOf(answer, 'next'), fields: proof } }
     }
     default: {
       const fields = send === undefined ? proof : rememberBox(answer)
@@ -95,15 +98,15 @@ export async function factorStep(answer: Transaction): Promise<Step | undefined>
 export function nameOf(answer: Transaction, factor: Factor): string {
   const { factorType, provider, vendorName, profile } = factor
   const facts: Readonly<Record<string, string | undefined>> = { provider, vendorName, ...profile }
-  const name = typeOf(factor)?.[isSetUp(answer) ? 1 : 0] ?? factorType
+  const name = definitionOf(factor)?.[isSetUp(answer) ? 1 : 0] ?? factorType
   return name.replace(/\{(\w+)\}/g, (_, fact: string) => facts[fact] ?? '').trim()
 }
 
 export function isKnown(factor: Factor): boolean {
-  return typeOf(factor) !== undefined
+  return definitionOf(factor) !== undefined
 }
 
-function typeOf({ factorType, provider }: Factor): FactorType | undefined {
+function definitionOf({ factorType, provider }: Factor): FactorType | undefined {
   return FACTORS[`${factorType} ${provider}`] ?? FACTORS[factorType]
 }
 
@@ -111,7 +114,7 @@ function isSetUp({ status }: Transaction): boolean {
   return status?.includes('ENROLL') ?? false
 }
 
-/** While it waits, `next` is the poll; afterwards, another request or picture can be asked for. */
+/** While Okta answers WAITING, `next` is the poll. After a rejection or timeout, the user can request another push or QR code. */
 function pushStep(answer: Transaction, factor: Factor): Step {
   const { activation, challenge } = factor._embedded ?? {}
   const next = linkOf(answer, 'next')
@@ -122,21 +125,21 @@ function pushStep(answer: Transaction, factor: Factor): Step {
     return { title: 'That did not work', main: { label: 'Send another request', link } }
   }
   const number = challenge?.correctAnswer?.toString()
-  const says = [
+  const content = [
     ...picture(factor),
     number && 'Choose this number on your phone:',
     number && element('p', { class: 'code' }, number),
-    'This page continues by itself once you have done that.',
+    'This page continues automatically.',
   ]
   const title = isSetUp(answer) ? nameOf(answer, factor) : 'Look at your phone'
-  return { title, says, others: linksOf(activation, 'send').map(sendAction), poll: next }
+  return { title, content, others: linksOf(activation, 'send').map(sendAction), poll: next }
 }
 
-/** Who cannot scan gets a link to open on the phone. */
+/** Users who cannot scan the QR code can have a link sent to their phone. */
 function sendAction(link: Link): Action {
   const label = `Send me a link by ${link.name === 'sms' ? 'text message' : 'email'} instead`
   const asks = { fields: [PHONE], sends: (profile: Values) => ({ profile }) }
-  return { label, link, notice: 'A link is on its way to your phone.', ...(link.name === 'sms' && asks) }
+  return { label, link, notice: 'We have sent a link to your phone.', ...(link.name === 'sms' && asks) }
 }
 
 function keyStep(answer: Transaction, factor: Factor): Step {
@@ -145,12 +148,12 @@ function keyStep(answer: Transaction, factor: Factor): Step {
   const label = isSetUp(answer) ? 'Register my security key' : 'Use my security key'
   const touch = () => (isSetUp(answer) ? registerKey(activation) : signWithKey(challenge, ids))
   const sends = async (values: Values) => ({ ...values, ...(await touch()) })
-  const says = ['Plug your key in, or hold it ready, and touch it when your browser asks.']
+  const content = ['Insert your security key, and touch it when your browser asks.']
   const main = { label, link: linkOf(answer, 'next'), fields: rememberBox(answer), sends }
-  return { title: nameOf(answer, factor), says, main }
+  return { title: nameOf(answer, factor), content, main }
 }
 
-/** Once the user has approved in Duo's frame, its response is posted as a form, and the next poll tells what became of it. */
+/** After the user approves in Duo's frame, the page posts Duo's response as a form. The next poll returns the result. */
 function duoStep(answer: Transaction, { id = '', _embedded }: Factor): Step | undefined {
   const next = linkOf(answer, 'next')
   if (answer.factorResult !== 'WAITING')
@@ -163,26 +166,26 @@ function duoStep(answer: Transaction, { id = '', _embedded }: Factor): Step | un
     const form = { id, stateToken: answer.stateToken ?? '', sig_response: await duo.approval() }
     await call('POST', complete, new URLSearchParams(form))
   }
-  const says = ['Approve the request in this frame of Duo.', duo.frame]
-  return { title: 'Duo', says, others: [{ label: 'Try again', link: { answer } }], poll: next, first }
+  const content = ['Approve the request in Duo’s frame.', duo.frame]
+  return { title: 'Duo', content, others: [{ label: 'Try again', link: { answer } }], poll: next, first }
 }
 
-/** After a refusal, the answer's other links lead on. */
+/** After a refusal, only the answer's other links are offered. */
 function redirectStep(answer: Transaction, factor: Factor): Step {
   const title = nameOf(answer, factor)
-  if (answer.factorResult === 'FAILED') return { title, says: [answer.factorResultMessage] }
-  const says = ['You sign in on another page, which brings you back here.']
-  return { title, says, main: { label: 'Continue', link: linkOf(answer, 'next') } }
+  if (answer.factorResult === 'FAILED') return { title, content: [answer.factorResultMessage] }
+  const content = ['You sign in on another page, which returns you here.']
+  return { title, content, main: { label: 'Continue', link: linkOf(answer, 'next') } }
 }
 
-/** Some orgs send the question's text, others its name only: `favorite_toy`. */
+/** Some orgs send the question's text, others only its name, such as `favorite_toy`. */
 function proofOf({ factorType, profile }: Factor): Field {
   if (factorType === 'password') return PASSWORD
   if (factorType !== 'question') return CODE
   return ['answer', profile?.questionText ?? profile?.question?.replaceAll('_', ' ') ?? 'Your answer']
 }
 
-/** They stand behind a link of their own: the broker fetches them. */
+/** The answer only has a link to the questions. */
 async function questionsOf(factor: Factor): Promise<Field[]> {
   const href = linkOf(factor, 'questions')?.href
   if (href === undefined) return []
@@ -197,7 +200,7 @@ function rememberBox({ _embedded, remember }: Transaction): Field[] {
   return allowRememberDevice ? [['rememberDevice', 'Do not ask again on this device', attributes]] : []
 }
 
-/** The picture comes from the broker itself; its address holds no token of the upstream. */
+/** The broker serves the QR code; its URL has no upstream token. */
 function picture({ _embedded }: Factor): Child[] {
   const src = linkOf(_embedded?.activation, 'qrcode')?.href
   const secret = _embedded?.activation?.sharedSecret
@@ -205,6 +208,6 @@ function picture({ _embedded }: Factor): Child[] {
   return [
     src && 'Scan this QR code with the app.',
     src && element('img', { src, alt, class: 'qr', width: '196', height: '196' }),
-    secret && element('p', {}, 'No camera? Type this key into the app: ', element('code', {}, secret)),
+    secret && element('p', {}, 'No camera? Enter this key in the app: ', element('code', {}, secret)),
   ]
 }

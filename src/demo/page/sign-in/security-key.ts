@@ -1,7 +1,7 @@
-/** The browser's own part of a security key (WebAuthn), in the fields that the sign-in API takes. */
+/** Calls WebAuthn in the browser. The results have the field names of Okta's Authentication API. */
 
 export function signWithKey(asked: object | undefined, credentialIds: readonly string[]): Promise<object> {
-  return touched(async () => {
+  return askSecurityKey(async () => {
     const allowCredentials = credentialIds.map((id) => ({ type: 'public-key', id }))
     const options = { challenge: '', ...asked, allowCredentials }
     return navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options) })
@@ -9,7 +9,7 @@ export function signWithKey(asked: object | undefined, credentialIds: readonly s
 }
 
 export function registerKey(asked: object = {}): Promise<object> {
-  return touched(async () => {
+  return askSecurityKey(async () => {
     const options = asked as PublicKeyCredentialCreationOptionsJSON
     return navigator.credentials.create({
       publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options),
@@ -17,21 +17,21 @@ export function registerKey(asked: object = {}): Promise<object> {
   })
 }
 
-/** What the API calls the parts of the browser's answer. */
-const PARTS = {
+/** The API's field names, with WebAuthn's names. */
+const RESPONSE_FIELDS = {
   clientData: 'clientDataJSON',
   attestation: 'attestationObject',
   authenticatorData: 'authenticatorData',
   signatureData: 'signature',
 }
 
-/** Rejects with a sentence when there is no such key, or nobody touched it. */
-async function touched(ask: () => Promise<Credential | null>): Promise<object> {
+/** Rejects with a message for the user if no security key responded. */
+async function askSecurityKey(ask: () => Promise<Credential | null>): Promise<object> {
   if (!('PublicKeyCredential' in window)) throw new Error('This browser does not support security keys.')
-  const credential = await ask().catch(() => null) // the browser says why in its own window
-  if (credential === null) throw new Error('No security key has answered. Please try again.')
+  const credential = await ask().catch(() => null) // the browser shows the reason itself
+  if (credential === null) throw new Error('No security key responded. Please try again.')
   const { response } = credential as PublicKeyCredential
-  const parts = Object.entries(PARTS).filter(([, part]) => part in response)
+  const parts = Object.entries(RESPONSE_FIELDS).filter(([, part]) => part in response)
   return Object.fromEntries(parts.map(([name, part]) => [name, base64(Reflect.get(response, part))]))
 }
 

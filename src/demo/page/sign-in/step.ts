@@ -2,28 +2,28 @@ import type { Child } from '../parts/elements.js'
 import type { Field, Values } from '../parts/form.js'
 import type { Link } from './transaction.js'
 
-/** One screen as data: what it says and asks for, and which links it leads to. */
+/** One screen as data. */
 export interface Step {
   readonly title: string
-  readonly says?: readonly Child[]
+  readonly content?: readonly Child[]
   /** The screen's form. */
   readonly main?: Action
-  /** Further things that can be done here. */
+  /** Buttons below the form. */
   readonly others?: readonly Action[]
-  /** Is asked again and again while the user is busy elsewhere. */
+  /** Polled while the user acts elsewhere, such as on the phone. */
   readonly poll?: Link | undefined
-  /** What the first poll waits for. */
+  /** The first poll starts when this resolves. */
   readonly first?: () => Promise<void>
 }
 
 export interface Action {
-  /** Of its button. Empty: there is nothing to ask, so it is done at once. */
+  /** The button's label. If empty, the action runs at once, without a screen. */
   readonly label: string
-  /** Missing, when the answer has none: then this page cannot continue. */
+  /** undefined if the answer lacks the link: then the page cannot continue. */
   readonly link: Link | undefined
   readonly fields?: readonly Field[]
-  /** What is sent, if not the fields as they are. */
+  /** Builds the body from the fields. Default: the fields themselves. */
   readonly sends?: (values: Values) => object | Promise<object>
-  /** Said once it was done. */
+  /** Shown after the action. */
   readonly notice?: string
 }

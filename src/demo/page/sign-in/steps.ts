@@ -5,23 +5,27 @@ import type { Action, Step } from './step.js'
 import { factorsOf, type Link, linkOf, type Transaction } from './transaction.js'
 import { userNameField } from './user-name.js'
 
-/** Warn of a password that expires soon, and let people set up more than one factor. */
+/** Okta warns before a password expires, and users can enroll more than one factor. */
 export const OPTIONS = { warnBeforePasswordExpired: true, multiOptionalFactorEnroll: true }
 
-/** Where nothing was sent yet, in the form of an answer. */
+/** The state before the first request, in the form of an answer. */
 export const START: Transaction = { status: 'START', _links: { next: { href: '/api/v1/authn' } } }
 
 const PASSWORD: Field = ['password', 'Password', { type: 'password', autocomplete: 'current-password' }]
 const OLD: Field = ['oldPassword', 'Current password', { type: 'password', autocomplete: 'current-password' }]
 const NEW: Field = ['newPassword', 'New password', { type: 'password', autocomplete: 'new-password' }]
 const REVOKE: Field = ['revokeSessions', 'Sign me out everywhere else', BOX]
-/** The broker refuses a recovery that does not name its way. */
-const WAYS = { EMAIL: 'A link by email', SMS: 'A code by text message', CALL: 'A code by phone call' }
-const SEND_ME: Field = ['factorType', 'Send me', {}, Object.entries(WAYS)]
+/** The broker refuses a recovery without a `factorType`. */
+const RECOVERY_METHODS = {
+  EMAIL: 'A link by email',
+  SMS: 'A code by text message',
+  CALL: 'A code by phone call',
+}
+const RECOVERY_METHOD: Field = ['factorType', 'Send me', {}, Object.entries(RECOVERY_METHODS)]
 
 type ToStep = (answer: Transaction, next: Link | undefined) => Step | undefined | Promise<Step | undefined>
 
-/** The whole sign-in: each answer has a status, and each status its step. */
+/** The step for each status of an answer. */
 const STEPS: Readonly<Record<string, ToStep>> = {
   START(_answer, link) {
     const sends = (values: object) => ({ ...values, options: OPTIONS })
@@ -32,13 +36,13 @@ const STEPS: Readonly<Record<string, ToStep>> = {
   RECOVER: (_answer, link) => recoverStep(link?.name ?? '', link),
   LOCKED_OUT(_answer, link) {
     if (link) return recoverStep('Your account is locked', link)
-    return { title: 'Your account is locked', says: ['Ask your help desk to unlock it.'] }
+    return { title: 'Your account is locked', content: ['Ask your help desk to unlock it.'] }
   },
   RECOVERY_CHALLENGE(_answer, link) {
-    const says = ['If there is such an account, a code is on its way to its phone.']
-    if (link) return { title: 'Enter the code', says, main: { label: 'Verify', link, fields: [CODE] } }
-    const mail = 'If there is such an account, a link is on its way. Open it on this device.'
-    return { title: 'Check your email', says: [mail] }
+    const content = ['If the account exists, we have sent a code to its phone.']
+    if (link) return { title: 'Enter the code', content, main: { label: 'Verify', link, fields: [CODE] } }
+    const mail = 'If the account exists, we have sent a link. Open it on this device.'
+    return { title: 'Check your email', content: [mail] }
   },
   RECOVERY({ _embedded }, link) {
     const question = _embedded?.user?.recovery_question?.question ?? 'Your answer'
@@ -60,10 +64,10 @@ const STEPS: Readonly<Record<string, ToStep>> = {
   MFA_REQUIRED(answer) {
     const factors = factorsOf(answer)
     if (factors.length === 1) return factorStep(answer)
-    if (factors.length === 0) return NO_WAY
+    if (factors.length === 0) return NO_FACTOR_ALLOWED
     if (!factors.some(isKnown)) return undefined
     return {
-      title: 'How do you want to verify that it is you?',
+      title: 'Choose how to verify your identity',
       others: choicesOf(answer, 'verify', 'VERIFY'),
     }
   },
@@ -76,12 +80,13 @@ const STEPS: Readonly<Record<string, ToStep>> = {
     const skip = linkOf(answer, 'skip')
     const title = 'Set up a second factor'
     if (names === '' && others.length === 0)
-      return factorsOf(answer).length === 0 ? NOTHING_TO_SET_UP : undefined
-    if (names === '') return { title, says: ['Choose one. You will be asked for it from now on.'], others }
+      return factorsOf(answer).length === 0 ? NO_FACTOR_TO_ENROLL : undefined
+    if (names === '')
+      return { title, content: ['Choose one. You will need it each time you sign in.'], others }
     const more = others.length > 0 && `You can set up more${skip ? ', or finish' : ''}:`
     return {
       title,
-      says: [`Set up: ${names}`, more],
+      content: [`Set up: ${names}`, more],
       ...(skip && { main: { label: 'Finish', link: skip } }),
       others,
     }
@@ -92,28 +97,28 @@ const STEPS: Readonly<Record<string, ToStep>> = {
 
 const IN_DAYS = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 
-/** The operator may hide factor types; then nothing may be left. */
-const NO_WAY: Step = {
+/** The operator can hide factor types (`HIDDEN_FACTORS`), so an answer may have no factor left. */
+const NO_FACTOR_ALLOWED: Step = {
   title: 'There is no way to continue here',
-  says: ['A second proof is needed, and none of yours may be used on this page. Ask your help desk.'],
+  content: ['You need a second factor, and none of yours can be used on this page. Ask your help desk.'],
 }
 
-const NOTHING_TO_SET_UP: Step = {
+const NO_FACTOR_TO_ENROLL: Step = {
   title: 'There is no way to continue here',
-  says: ['A second factor is needed, and none can be set up on this page. Ask your help desk.'],
+  content: ['You need a second factor, and none can be set up on this page. Ask your help desk.'],
 }
 
-/** What to show for an answer; of a status, factor or shape that this page has never heard of, that it is so. */
+/** The step for an answer. For an unknown status, factor type or shape, a screen that says so. */
 export async function stepOf(answer: Transaction): Promise<Step> {
   const step = await STEPS[answer.status ?? '']?.(answer, linkOf(answer, 'next'))
   const isDeadEnd = step?.main !== undefined && step.main.link === undefined
   if (step !== undefined && !isDeadEnd) return step
   const what = [answer.status, factorsOf(answer)[0]?.factorType].filter(Boolean).join(', ')
-  const says = [`The sign-in service asks for a step that this page does not know (${what}).`]
-  return { title: 'This page cannot continue', says }
+  const content = [`The sign-in service asks for a step that this page does not know (${what}).`]
+  return { title: 'This page cannot continue', content }
 }
 
-/** A choice leads to the same answer, narrowed to the one factor. What this page cannot do is not offered. */
+/** One action for each factor that this page supports: it shows the same answer, narrowed to that factor. */
 function choicesOf(answer: Transaction, relation: string, status: string): Action[] {
   const factors = factorsOf(answer).filter(
     (factor) => isKnown(factor) && linkOf(factor, relation) !== undefined,
@@ -131,10 +136,10 @@ function recovery(name: string, path: string): Action {
   return { label: name, link: { answer: { status: 'RECOVER', _links: { next } } } }
 }
 
-/** The answer will be the same for everybody, whether there is such a person or not: this must not promise more. */
+/** The broker's response does not reveal whether the user exists, so this text must not promise a message. */
 function recoverStep(title: string, link: Link | undefined): Step {
-  const says = ['If the account may be recovered this way, you will hear from us.']
-  return { title, says, main: { label: 'Send', link, fields: [userNameField(), SEND_ME] } }
+  const content = ['If this account can be recovered this way, you will receive a message.']
+  return { title, content, main: { label: 'Send', link, fields: [userNameField(), RECOVERY_METHOD] } }
 }
 
 function passwordStep(answer: Transaction, title: string, ...old: Field[]): Step {
@@ -143,17 +148,17 @@ function passwordStep(answer: Transaction, title: string, ...old: Field[]): Step
   const rules = asked.map(([name, value]) => element('li', {}, RULES[name]?.replace('#', String(value))))
   const list = element('ul', { class: 'list' }, ...rules)
   const main = { label: 'Change password', link: linkOf(answer, 'next'), fields: [...old, NEW, REVOKE] }
-  return { title, says: rules.length > 0 ? ['A new password has to have:', list] : [], main }
+  return { title, content: rules.length > 0 ? ['Your new password needs:', list] : [], main }
 }
 
-/** The policy of the answer in words. */
+/** The rules of the password policy, as texts. `#` is the value. */
 const RULES: Readonly<Record<string, string>> = {
   minLength: 'at least # characters',
   minLowerCase: 'lower-case letters: # or more',
   minUpperCase: 'upper-case letters: # or more',
   minNumber: 'numbers: # or more',
   minSymbol: 'symbols, such as ! or ?: # or more',
-  excludeUsername: 'no part of your user name',
+  excludeUsername: 'no part of your username',
   historyCount: 'none of your last # passwords',
   minAgeMinutes: 'can be changed again after # minutes',
 }

@@ -6,20 +6,20 @@ interface Linked {
 export interface Link {
   readonly href?: string
   readonly name?: string
-  /** This page's own, in the place of an address: the answer is known already. */
+  /** Not from the API: a link of this page to an answer that it already has. */
   readonly answer?: Transaction
 }
 
-/** The answer to every step of a sign-in. Each member may be missing: when it is cancelled, even the status. */
+/** The response to every step of a sign-in. Each member may be missing; after cancel, the status too. */
 export interface Transaction extends Linked {
   readonly status?: string
-  /** A handle, the same until the end. */
+  /** The handle, stable for the whole transaction. */
   readonly stateToken?: string
   readonly factorResult?: string
   readonly factorResultMessage?: string
   readonly recoveryType?: string
   readonly _embedded?: Embedded
-  /** This page's own: what was said about this device on an earlier screen. */
+  /** Not from the API: the "do not ask again" choice of an earlier screen. */
   readonly remember?: boolean | undefined
 }
 export interface Factor extends Linked {
@@ -32,7 +32,7 @@ export interface Factor extends Linked {
   readonly profile?: Readonly<Record<string, string>>
   readonly _embedded?: Embedded
 }
-/** What Duo's frame is opened with. */
+/** The parameters of Duo's frame. */
 export interface DuoRequest {
   readonly host?: string
   readonly signature?: string
@@ -40,10 +40,10 @@ export interface DuoRequest {
 interface Embedded {
   readonly user?: { readonly recovery_question?: { readonly question?: string } }
   readonly target?: { readonly label?: string }
-  /** The list to choose from, or the one in hand; an org may call the list `factor`, too. */
+  /** The list to choose from, or the chosen factor. Some orgs name the list `factor`. */
   readonly factors?: readonly Factor[]
   readonly factor?: Factor | readonly Factor[]
-  /** Of a security key, these two are options of WebAuthn in JSON. */
+  /** For a security key, `challenge` and `activation` are WebAuthn options in JSON. */
   readonly challenge?: { readonly correctAnswer?: number }
   readonly activation?: Linked & DuoRequest & { readonly sharedSecret?: string }
   readonly verification?: Linked & DuoRequest
@@ -56,7 +56,7 @@ interface Embedded {
   }
 }
 
-/** Every link as a list: `resend` and `send` often are, `next` and `cancel` are single ones. */
+/** The links of a relation as a list: `resend` and `send` may be lists, `next` and `cancel` are single links. */
 export function linksOf(holder: Linked | undefined, relation: string): readonly Link[] {
   return [holder?._links?.[relation] ?? []].flat()
 }
@@ -69,10 +69,10 @@ export function factorsOf({ _embedded }: Transaction): readonly Factor[] {
   return [_embedded?.factor ?? _embedded?.factors ?? []].flat()
 }
 
-/** Follows a link, with the handle. What is said of this device and of a phone goes into the link's query. */
-export async function follow(from: Transaction, link: Link, values: Flags = {}): Promise<Transaction> {
+/** Posts the values and the handle to a link. `rememberDevice` and `updatePhone` go into its query. */
+export async function followLink(from: Transaction, link: Link, values: Flags = {}): Promise<Transaction> {
   if (link.answer) return link.answer
-  if (link.name === 'redirect') return leaveFor(link.href ?? '', from.stateToken ?? '')
+  if (link.name === 'redirect') return navigateTo(link.href ?? '', from.stateToken ?? '')
   const { rememberDevice: remember = from.remember, updatePhone, ...body } = values
   const url = new URL(link.href ?? '', location.href)
   if (remember) url.searchParams.set('rememberDevice', 'true')
@@ -82,15 +82,15 @@ export async function follow(from: Transaction, link: Link, values: Flags = {}):
 }
 const LEFT = 'transaction'
 
-/** The handle waits in this tab while the browser is elsewhere. */
-function leaveFor(href: string, handle: string): Promise<never> {
+/** Keeps the handle in this tab while the browser visits another page. */
+function navigateTo(href: string, handle: string): Promise<never> {
   sessionStorage.setItem(LEFT, handle)
   location.assign(href)
-  return new Promise(() => undefined) // this page is going
+  return new Promise(() => undefined) // the page unloads
 }
 
-/** The handle of the transaction that this tab left for another page; once. */
-export function takeHandleLeft(): string | undefined {
+/** Returns the handle that `navigateTo` saved, and removes it. */
+export function takeSavedHandle(): string | undefined {
   const handle = sessionStorage.getItem(LEFT) ?? undefined
   sessionStorage.removeItem(LEFT)
   return handle

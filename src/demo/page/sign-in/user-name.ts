@@ -1,14 +1,14 @@
 import { byId } from '../parts/elements.js'
 import type { Field } from '../parts/form.js'
 
-/** What was typed as user name last: the next form that asks for it has it already. Forgotten once somebody is signed in. */
+/** The last username that was typed: it fills in the next form. Cleared after sign-in. */
 let typed = ''
 
 export function userNameField(): Field {
-  return ['username', 'User name', { autocomplete: 'username', value: typed }]
+  return ['username', 'Username', { autocomplete: 'username', value: typed }]
 }
 
-/** Reads it from the screen that is about to go. */
+/** Reads the username from the current screen before it is replaced. */
 export function keepUserName(): void {
   typed = byId('portal').querySelector<HTMLInputElement>('[name="username"]')?.value ?? typed
 }

@@ -1,8 +1,8 @@
-/** A user of the sandbox, as `/demo/users` lists them. */
+/** A user of the sandbox, as listed by `/demo/users`. */
 export interface User {
   readonly login: string
   readonly name: string
-  /** Empty: none yet. */
+  /** Empty if the user has none yet. */
   readonly password: string
   readonly says: string
 }

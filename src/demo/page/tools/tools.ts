@@ -3,21 +3,21 @@ import { byId, element } from '../parts/elements.js'
 import { createPhone } from './phone.js'
 import type { User } from './user.js'
 import { createUserList } from './user-list.js'
-import { lendVirtualKey } from './virtual-key.js'
+import { installVirtualKey } from './virtual-key.js'
 
 /**
- * The demo's tools beside a sign-in page: the users to try, their phone, and a way to start over. They ask the sandbox
- * (through /demo/…), never the broker, and are no part of the sign-in page.
+ * The demo's tools next to a sign-in page: the sandbox's users, their phone and the reset. They call the sandbox (through
+ * `/demo/…`), never the broker. The sign-in page does not depend on them.
  *
- * @param fillIn puts the chosen user's name and password into the page's form
+ * @param fillIn fills the chosen user's name and password into the page's form
  */
-export async function openCorner(fillIn: (user: User) => void | Promise<void>): Promise<void> {
+export async function openTools(fillIn: (user: User) => void | Promise<void>): Promise<void> {
   const phone = createPhone()
   const users = createUserList(await call<User[]>('GET', '/demo/users'), (user) => {
     phone.belongTo(user)
     void fillIn(user)
   })
-  byId('corner').replaceChildren(
+  byId('tools').replaceChildren(
     phone.view,
     section(
       'users',
@@ -28,17 +28,12 @@ export async function openCorner(fillIn: (user: User) => void | Promise<void>): 
     section(
       'apps',
       'Apps',
-      'An app can ask for a sign-in of its own. The sign-in page then continues to the app.',
+      'An app can start a sign-in. After it, the sign-in page redirects to the app.',
       element('p', {}, element('a', { href: '/demo/app/payroll' }, 'Open Payroll')),
     ),
-    section(
-      'reset',
-      'Start over',
-      'Signs everyone out and puts every user back to how they were at the start.',
-      resetButton(),
-    ),
+    section('reset', 'Start over', 'Signs everyone out and restores all users.', resetButton()),
   )
-  lendVirtualKey(() => phone.owner()?.login)
+  installVirtualKey(() => phone.owner()?.login)
   document.addEventListener('change', ({ target }) => {
     const typed =
       target instanceof HTMLInputElement && target.name === 'username' && users.named(target.value)

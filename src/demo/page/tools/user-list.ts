@@ -3,11 +3,11 @@ import type { User } from './user.js'
 
 export interface UserList {
   readonly view: HTMLElement
-  /** Marks the user with this login, full or short, as chosen; undefined when there is none. */
+  /** Selects the user with this login, full or short. undefined if there is none. */
   named(login: string): User | undefined
 }
 
-/** All users, with a filter by name and by what happens. */
+/** All users, with a filter by name and description. */
 export function createUserList(users: readonly User[], onChoose: (user: User) => void): UserList {
   const rows = users.map((user) => rowOf(user, () => onChoose(mark(user))))
   const found = element('p', { id: 'users-found', class: 'soft', role: 'status' })

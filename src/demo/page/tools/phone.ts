@@ -2,10 +2,10 @@ import { call } from '../parts/call.js'
 import { type Child, element } from '../parts/elements.js'
 import type { User } from './user.js'
 
-/** What `/demo/phone` tells of a user's phone. */
+/** The response of `/demo/phone`. */
 interface Content {
   readonly codes: readonly { readonly label: string; readonly code: string }[]
-  /** A sign-in waits to be approved; with numbers, by tapping the right one. */
+  /** A pending push request. With number matching, `numbers` are the choices. */
   readonly request?: { readonly numbers: readonly number[] }
   /** Newest first. */
   readonly messages: readonly {
@@ -47,7 +47,7 @@ export function createPhone(): Phone {
       element(
         'label',
         {},
-        'Use a security key of the sandbox',
+        'Use the sandbox’s security key',
         element('input', { type: 'checkbox', id: 'virtual-key', checked: true }),
       ),
     ),
@@ -59,7 +59,7 @@ export function createPhone(): Phone {
     },
   }
 
-  /** A failed refresh changes nothing: the next one follows in a second. */
+  /** A failed refresh is ignored: the next one follows after a second. */
   async function refresh(): Promise<void> {
     const user = owner
     if (user === undefined) return
@@ -68,7 +68,7 @@ export function createPhone(): Phone {
     if (content === undefined || user !== owner) return
     const canScan = pictureOnPage() !== null
     const state = JSON.stringify([user.login, content, canScan])
-    if (state === drawn) return // unchanged: the button that has the focus keeps it
+    if (state === drawn) return // unchanged: keeps the focus
     drawn = state
     screen.replaceChildren(...bubblesOf(user, content, canScan))
   }
@@ -134,7 +134,7 @@ export function createPhone(): Phone {
   }
 }
 
-/** The QR code of an enrolment, whichever page shows it. */
+/** The QR code that the page shows for an enrollment. */
 function pictureOnPage(): HTMLImageElement | null {
   return document.querySelector<HTMLImageElement>('img[src*="/qr/"]')
 }
@@ -155,7 +155,7 @@ function bubble(label: string, ...content: readonly Child[]): HTMLElement {
   return element('div', { class: 'bubble', role: 'group', 'aria-label': label }, ...content)
 }
 
-/** A link to this page opens in this tab, a page of the sandbox in another one. */
+/** A link to this page opens in this tab, a page of the sandbox in a new one. */
 function linkTo(href: string): HTMLElement {
   return href.startsWith('/')
     ? element('a', { href }, 'Open the link')

@@ -3,10 +3,10 @@ import { z } from 'zod'
 import type { Message } from '../sandbox/outbox.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 
-export interface CornerRoutesParts {
+export interface ToolsRoutesOptions {
   readonly sandbox: Sandbox
   readonly sandboxUrl: string
-  /** Everything as at the start, in the sandbox and in the broker. */
+  /** Restores the initial state of sandbox and broker. */
   readonly reset: () => Promise<void>
 }
 
@@ -16,8 +16,8 @@ const ofUser = z.object({ login: z.string() })
 const answerBody = z.object({ login: z.string(), answer: z.union([z.enum(['approve', 'reject']), z.int()]) })
 const keyBody = z.object({ login: z.string(), challenge: z.string(), credentialId: z.string().optional() })
 
-/** What the demo's tools ask: the users of the sandbox, and what their phones and security keys say. */
-export function createCornerRoutes({ sandbox, sandboxUrl, reset }: CornerRoutesParts): Router {
+/** The API of the demo's tools: the sandbox's users, their phones and security keys. */
+export function createToolsRoutes({ sandbox, sandboxUrl, reset }: ToolsRoutesOptions): Router {
   const router = Router()
   router.use(express.json())
 
@@ -65,7 +65,7 @@ export function createCornerRoutes({ sandbox, sandboxUrl, reset }: CornerRoutesP
       res.json({ link: `/#activation=${sandbox.activationToken(ofUser.parse(req.body).login)}` })
     }),
   )
-  /** With WebAuthn's names, for the page's replacement of `navigator.credentials`. */
+  /** The responses have WebAuthn's field names. */
   router.post(
     '/key/sign',
     refusing((req, res) => {
@@ -99,7 +99,7 @@ export function createCornerRoutes({ sandbox, sandboxUrl, reset }: CornerRoutesP
   return router
 }
 
-/** The link of a recovery email leads to the sign-in page, as with an org that has its own email templates. */
+/** The link of a recovery email leads to the portal's sign-in page, as in an org with customized email templates. */
 function describe({ at, kind, text, link, token, purpose }: Message): object {
   if (purpose !== 'recovery' || token === undefined) return { at, kind, text, link }
   return { at, kind, text: 'Open this link to get back into your account.', link: `/#recovery=${token}` }
@@ -109,7 +109,7 @@ function originOf({ headers }: Request): string {
   return `http://${headers.host}`
 }
 
-/** The sandbox throws a sentence when a request makes no sense. */
+/** The sandbox throws an Error with a readable message if a request is invalid. */
 function refusing(handle: (req: Request, res: Response) => void | Promise<void>): RequestHandler {
   return async (req, res) => {
     try {

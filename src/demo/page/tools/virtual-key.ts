@@ -2,12 +2,12 @@ import { call } from '../parts/call.js'
 import { byId } from '../parts/elements.js'
 
 /**
- * Lends the people of the sandbox a security key: while the box is ticked, the browser's own is left alone and the
- * sandbox signs. The sign-in page knows nothing of it; it calls `navigator.credentials` as ever.
+ * Replaces `navigator.credentials`: while the checkbox is checked, the sandbox signs instead of a real security key. The sign-in
+ * page does not notice.
  */
-export function lendVirtualKey(login: () => string | undefined): void {
+export function installVirtualKey(login: () => string | undefined): void {
   const box = byId('virtual-key')
-  const isLent = () => box instanceof HTMLInputElement && box.checked && login() !== undefined
+  const isActive = () => box instanceof HTMLInputElement && box.checked && login() !== undefined
   const { credentials } = navigator
   if (credentials === undefined) return
   const get = credentials.get.bind(credentials)
@@ -23,11 +23,11 @@ export function lendVirtualKey(login: () => string | undefined): void {
     return { type: 'public-key', response } as unknown as Credential
   }
   credentials.get = (options) =>
-    isLent() && options?.publicKey
+    isActive() && options?.publicKey
       ? answer('/demo/key/sign', options.publicKey.challenge, options.publicKey.allowCredentials?.[0]?.id)
       : get(options)
   credentials.create = (options) =>
-    isLent() && options?.publicKey
+    isActive() && options?.publicKey
       ? answer('/demo/key/register', options.publicKey.challenge)
       : create(options)
 }

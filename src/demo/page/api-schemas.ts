@@ -1,0 +1,101 @@
+import { type Json, list, record, text } from './api-document.js'
+import { element } from './parts/elements.js'
+
+export function namedSchema(name: string, schema: Json): HTMLElement {
+  return element(
+    'details',
+    { class: 'card', id: `schema-${name}` },
+    element('summary', {}, element('h3', {}, element('code', {}, name))),
+    ...paragraphs(text(schema.description)),
+    schemaView(schema),
+  )
+}
+
+export function schemaView(schema: Json): HTMLElement {
+  const members = membersOf(schema)
+  return members === undefined ? element('p', {}, ...typeOf(schema)) : members
+}
+
+/** The members of an object, or of the objects in a list. undefined if there are none. */
+export function membersOf(schema: Json): HTMLUListElement | undefined {
+  const inner = [schema, record(schema.items), ...list(schema.anyOf).map(record)].find(
+    (one) => Object.keys(record(one.properties)).length > 0,
+  )
+  if (inner === undefined) return undefined
+  const required = list(inner.required)
+  const items = Object.entries(record(inner.properties)).map(([name, value]) => {
+    const member = record(value)
+    const below = membersOf(member)
+    return element(
+      'li',
+      {},
+      element('code', {}, name),
+      required.includes(name) && requiredMark(),
+      ' ',
+      element('span', { class: 'type' }, ...typeOf(member)),
+      ...note(text(member.description), list(member.examples)),
+      below,
+    )
+  })
+  if (inner.additionalProperties !== false && inner.additionalProperties !== undefined)
+    items.push(element('li', { class: 'note' }, 'and any other field of Okta’s response'))
+  return element('ul', { class: 'members' }, ...items)
+}
+
+/** Describes a type, with links to named schemas. */
+export function typeOf(schema: Json): (Node | string)[] {
+  if (typeof schema.$ref === 'string') {
+    const name = schema.$ref.split('/').at(-1) ?? ''
+    return [element('a', { href: `#schema-${name}` }, name)]
+  }
+  if (schema.not !== undefined) return ['never']
+  if (schema.const !== undefined) return [element('code', {}, JSON.stringify(schema.const))]
+  if (Array.isArray(schema.enum))
+    return joined(schema.enum.map((value) => [element('code', {}, String(value))]))
+  const either = [...list(schema.anyOf), ...list(schema.allOf)].map(record)
+  if (either.length > 0) return joined(either.map(typeOf))
+  if (schema.type === 'array') return ['list of ', ...typeOf(record(schema.items))]
+  const words = [[schema.type ?? 'anything'].flat().join(' or '), ...boundsOf(schema)]
+  return [words.join(', ')]
+}
+
+export function boundsOf(schema: Json): string[] {
+  const { format, minLength, maxLength, minimum, maximum, default: preset, contentMediaType } = schema
+  return [
+    ...[format, contentMediaType].filter((value) => typeof value === 'string'),
+    ...rangeOf(minLength, maxLength, ' characters'),
+    ...rangeOf(minimum, maximum, ''),
+    ...(preset === undefined ? [] : [`default ${String(preset)}`]),
+  ]
+}
+
+export function rangeOf(from: unknown, to: unknown, unit: string): string[] {
+  if (typeof from !== 'number' && typeof to !== 'number') return []
+  if (typeof to !== 'number') return [`at least ${from}${unit}`]
+  return [typeof from === 'number' ? `${from} to ${to}${unit}` : `up to ${to}${unit}`]
+}
+
+export function requiredMark(): HTMLElement {
+  return element('span', { class: 'needed' }, ' required')
+}
+
+export function paragraphs(words: string): HTMLElement[] {
+  return words === '' ? [] : words.split('\n\n').map((one) => element('p', {}, ...inline(one)))
+}
+
+export function note(words: string, examples: readonly unknown[] = []): HTMLElement[] {
+  const shown = examples.map((example) => (typeof example === 'string' ? example : JSON.stringify(example)))
+  const all = [words, shown.length === 0 ? '' : `For example \`${shown.join('`, `')}\`.`].filter(
+    (one) => one !== '',
+  )
+  return all.length === 0 ? [] : [element('span', { class: 'note' }, ' — ', ...inline(all.join(' ')))]
+}
+
+/** Backticks are code. */
+export function inline(words: string): (Node | string)[] {
+  return words.split('`').map((part, index) => (index % 2 === 1 ? element('code', {}, part) : part))
+}
+
+export function joined(parts: readonly (readonly (Node | string)[])[]): (Node | string)[] {
+  return parts.flatMap((part, index) => (index === 0 ? part : [' or ', ...part]))
+}
