@@ -2,7 +2,7 @@ import { rewriteAnswer } from '../src/authn/sanitize/links.ts'
 import { removeTokens } from '../src/authn/sanitize/tokens.ts'
 import { OPERATIONS } from '../src/authn/sign-in/operations.ts'
 import { findStep, PICTURE } from '../src/authn/transaction/offered-steps.ts'
-import { advance, begin, goesOn } from '../src/authn/transaction/transaction.ts'
+import { advance, createTransaction, isOngoing } from '../src/authn/transaction/transaction.ts'
 import { readAnswer } from '../src/authn/upstream/read-answer.ts'
 
 /**
@@ -97,7 +97,7 @@ function examineReading(
   if (answer.status !== (typeof given.status === 'string' ? given.status : ''))
     findings.push('status misread')
   const stateToken = typeof given.stateToken === 'string' ? given.stateToken : ''
-  const after = advance(begin(DEVICE, undefined, 0), answer, {
+  const after = advance(createTransaction(DEVICE, undefined, 0), answer, {
     offered,
     proof: undefined,
     expiresAtMs: 60_000,
@@ -106,7 +106,7 @@ function examineReading(
   if (after.offered.length !== offered.length) findings.push('an offered step is not remembered')
   if (after.credentialAccepted) findings.push('a credential counts as accepted, and none was shown')
   if (answer.status === '') notes.push('no status: an error, or a part of an answer')
-  else notes.push(`${answer.status}${goesOn(after) ? '' : ', ends here'}`)
+  else notes.push(`${answer.status}${isOngoing(after) ? '' : ', ends here'}`)
 }
 
 /** The placeholder's, and every host under which the answer offers steps of the sign-in API. */

@@ -110,7 +110,7 @@ export const notAllowed = (...causes: string[]) =>
   new BrokerError(403, 'E0000006', 'You do not have permission to perform the requested action', { causes })
 
 /** The sign-in is of another user than the session that is open in this browser. */
-export const anothersSession = (field: 'stateToken' | 'token' | 'recoveryToken') =>
+export const otherUsersSession = (field: 'stateToken' | 'token' | 'recoveryToken') =>
   notAllowed(`${field}: this sign-in is of another user than the open session; sign out first`)
 
 /** The upstream never offered this step in this transaction. */

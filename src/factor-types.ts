@@ -40,13 +40,13 @@ const BY_NAME: ReadonlyMap<string, FactorType> = new Map(Object.entries(FACTOR_T
 const UNKNOWN: FactorType = { amr: 'mfa' }
 
 /** Of a type as Okta names it. */
-export function factorTypeOf(name: string | undefined): FactorType {
+export function getFactorType(name: string | undefined): FactorType {
   return BY_NAME.get(name ?? '') ?? UNKNOWN
 }
 
 /** Of a type as a browser names it: Okta need not be strict about letter case. */
-export function factorTypeIn(given: unknown): FactorType {
-  return typeof given === 'string' ? factorTypeOf(given.toLowerCase()) : UNKNOWN
+export function parseFactorType(given: unknown): FactorType {
+  return typeof given === 'string' ? getFactorType(given.toLowerCase()) : UNKNOWN
 }
 
 /** Every known name. */

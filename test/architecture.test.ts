@@ -84,7 +84,6 @@ const PURE = [
   'src/authn/transaction/enrolment.ts',
   'src/authn/transaction/offered-steps.ts',
   'src/authn/transaction/proof.ts',
-  'src/authn/transaction/lifetime.ts',
   'src/authn/sanitize/links.ts',
   'src/authn/sanitize/tokens.ts',
   'src/pam/roles.ts',

@@ -159,7 +159,7 @@ test.each<[name: string, error: errors.BrokerError, wanted: Partial<ReturnType<t
   ],
   [
     'a sign-in of another user',
-    errors.anothersSession('stateToken'),
+    errors.otherUsersSession('stateToken'),
     {
       status: 403,
       code: 'E0000006',

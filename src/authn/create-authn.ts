@@ -14,11 +14,11 @@ import { StepUp } from './redirects/step-up.ts'
 import type { AuthnRoutesOptions } from './routes.ts'
 import { createSanitizer } from './sanitize/sanitize.ts'
 import { Commits } from './sign-in/commit.ts'
+import { createEndOtherSessions } from './sign-in/end-other-sessions.ts'
 import { createFetchOffered } from './sign-in/fetch-offered.ts'
-import { createEndOtherSessions } from './sign-in/other-sessions.ts'
 import { redirectStep } from './sign-in/redirect-step.ts'
 import { createRunStep } from './sign-in/run-step.ts'
-import { createTakeStep } from './sign-in/take-step.ts'
+import { createSendStep } from './sign-in/send-step.ts'
 import { createSteps } from './steps.ts'
 import { createCallLimit } from './throttling/call-limit.ts'
 import { createThrottling } from './throttling/throttling.ts'
@@ -113,7 +113,7 @@ export function createAuthn(options: AuthnOptions): Authn {
     seal: seal('hand-over'),
     names: signer('hand-over-names'),
   })
-  const takeStep = createTakeStep({
+  const sendStep = createSendStep({
     ...common,
     upstream,
     endOtherSessions: createEndOtherSessions({
@@ -127,17 +127,17 @@ export function createAuthn(options: AuthnOptions): Authn {
     sanitizer,
     lifetime,
     maxOfferedSteps: transaction.maxOfferedSteps,
-    redirectsMs: transaction.redirectOnlyMinutes * MINUTE_MS,
+    redirectOnlyMs: transaction.redirectOnlyMinutes * MINUTE_MS,
     pollEveryMs: transaction.pollEveryMs,
   })
   const steps = createSteps({
     ...common,
-    takeStep,
+    sendStep,
     recovery: createRecovery({
       ...common,
       ...recovery,
       upstream,
-      takeStep,
+      sendStep,
       names: limitNames,
       answerMs: recovery.recoveryAnswerMs,
     }),
@@ -191,7 +191,8 @@ export function createAuthn(options: AuthnOptions): Authn {
     },
     tokenState: upstream.tokenState,
     userLimits: {
-      end: ({ userId, login }) => throttling.forgive({ userId, logins: login === undefined ? [] : [login] }),
+      end: ({ userId, login }) =>
+        throttling.resetUser({ userId, logins: login === undefined ? [] : [login] }),
       hashLogin: audit.hashLogin,
     },
     close: upstream.close,

@@ -8,6 +8,7 @@ import type { Client } from './browser/client.ts'
 import type { RecoveryType } from './recovery/recovery.ts'
 import type { FetchOffered } from './sign-in/fetch-offered.ts'
 import { OPERATIONS } from './sign-in/operations.ts'
+import type { RunStep, Step } from './sign-in/run-step.ts'
 import {
   type PrimaryBody,
   parse,
@@ -16,9 +17,8 @@ import {
   recoveryTokenBody,
   stateBody,
 } from './sign-in/schemas.ts'
-import type { RunStep, Step } from './sign-in/step.ts'
 import type { Steps } from './steps.ts'
-import { inOneSpelling } from './transaction/offered-steps.ts'
+import { normalizePath } from './transaction/offered-steps.ts'
 import type { StepAnswer } from './transaction/step-result.ts'
 
 export interface AuthnRoutesOptions {
@@ -65,10 +65,10 @@ function offeredRoutes(options: AuthnRoutesOptions): Route[] {
   const { fetchOffered, clientOf } = options
   return routesOf(OFFERED_OPERATIONS, {
     async listSecurityQuestions(req, res) {
-      present(res, await fetchOffered.questions(inOneSpelling(req.path), clientOf(req, res)), options)
+      present(res, await fetchOffered.questions(normalizePath(req.path), clientOf(req, res)), options)
     },
     async getEnrolmentPicture(req, res) {
-      const answer = await fetchOffered.picture(inOneSpelling(req.path), clientOf(req, res))
+      const answer = await fetchOffered.picture(normalizePath(req.path), clientOf(req, res))
       if (answer.kind !== 'picture') return present(res, answer, options)
       res.set('Cross-Origin-Resource-Policy', 'same-site').type(answer.type).send(answer.bytes)
     },

@@ -4,21 +4,21 @@ import type { StepAudit } from './audit.ts'
 import type { Client } from './browser/client.ts'
 import type { Recovery, RecoveryType } from './recovery/recovery.ts'
 import { type HiddenFactors, isHiddenStep } from './sanitize/hidden-factors.ts'
-import { type CredentialsDeps, takeCredentials, takeWhereAwaited } from './sign-in/credentials.ts'
+import { type CredentialsDeps, sendCredentials, sendIfAwaited } from './sign-in/credentials.ts'
 import { type Operation, upstreamPath } from './sign-in/operations.ts'
+import type { Step, StepPlan } from './sign-in/run-step.ts'
 import type { PrimaryBody, QueryFlags, RecoveryBody, RecoveryTokenBody } from './sign-in/schemas.ts'
-import { MAX_CONCURRENT, type Step, type StepPlan } from './sign-in/step.ts'
 import {
-  operationStep,
+  buildOperationStep,
+  buildStateStep,
   PRIMARY,
   primaryFields,
   type StateFields,
-  stateStep,
 } from './sign-in/upstream-step.ts'
-import { type Attempt, attemptIn } from './throttling/attempts.ts'
-import { ACTIVATION_PROOF, PASSWORD_PROOF, proofOf } from './transaction/proof.ts'
+import { type Attempt, classifyAttempt } from './throttling/attempts.ts'
+import { ACTIVATION_PROOF, getProof, PASSWORD_PROOF } from './transaction/proof.ts'
 import type { StepResult } from './transaction/step-result.ts'
-import { mayTake, type Transaction } from './transaction/transaction.ts'
+import { isOffered, type Transaction } from './transaction/transaction.ts'
 
 /** Every kind of step of a sign-in, from what the browser sent. */
 export interface Steps {
@@ -50,7 +50,7 @@ export interface StepsDeps extends CredentialsDeps {
 const RECOVERY_TOKEN = '/api/v1/authn/recovery/token'
 
 export function createSteps(deps: StepsDeps): Steps {
-  const { takeStep, recovery, audit, metrics } = deps
+  const { sendStep, recovery, audit, metrics } = deps
 
   return {
     start: (body, client) => startStep(body, client, deps),
@@ -68,7 +68,7 @@ export function createSteps(deps: StepsDeps): Steps {
       const call = { path: RECOVERY_TOKEN, body, bearsToken: true }
       return beginning([RECOVERY_TOKEN, body], { kind: 'token', operation }, (before, handle) => {
         audit.recoveryStarted({ operation: 'token' }, undefined, client)
-        return takeStep(before, handle, { operation, call, proof: undefined }, client)
+        return sendStep(before, handle, { operation, call, proof: undefined }, client)
       })
     },
 
@@ -81,7 +81,7 @@ export function createSteps(deps: StepsDeps): Steps {
   }
 }
 
-function startStep(body: PrimaryBody, client: Client, { takeStep, audit }: StepsDeps): Step {
+function startStep(body: PrimaryBody, client: Client, { sendStep, audit }: StepsDeps): Step {
   const { username: login, token } = body
   const operation = 'primary'
   const [kind, proof] =
@@ -90,7 +90,7 @@ function startStep(body: PrimaryBody, client: Client, { takeStep, audit }: Steps
   const call = { path: PRIMARY, body: fields, bearsToken: token !== undefined }
   return beginning([PRIMARY, body], { kind, operation, login }, (before, handle) => {
     audit.started(operation, login, client)
-    return takeStep({ ...before, login }, handle, { operation, call, proof }, client)
+    return sendStep({ ...before, login }, handle, { operation, call, proof }, client)
   })
 }
 
@@ -108,11 +108,11 @@ function operationIn(
     const factorType = before.factorTypes[params.id ?? '']
     assertOffered(before, operation, path, deps.metrics)
     assertVisible(factorType, fields, deps)
-    const tried = { operation: operation.name, fields, factorId: params.id, factorType }
-    const step = { operation, path, query, pollPath, tried }
+    const attempted = { operation: operation.name, fields, factorId: params.id, factorType }
+    const step = { operation, path, query, pollPath, attempted }
     return {
-      attempt: attemptIn(tried, before, handle),
-      take: () => takeOperation(before, handle, step, client, deps),
+      attempt: classifyAttempt(attempted, before, handle),
+      run: () => sendOperation(before, handle, step, client, deps),
     }
   })
 }
@@ -120,15 +120,14 @@ function operationIn(
 function beginning(
   identity: readonly unknown[],
   attempt: Attempt,
-  take: (before: Transaction, handle: string) => Promise<StepResult>,
+  run: (before: Transaction, handle: string) => Promise<StepResult>,
 ): Step {
   return {
     handle: undefined,
     identity,
     pollPath: undefined,
-    maxConcurrent: MAX_CONCURRENT,
     attempt,
-    plan: (before, handle) => ({ take: () => take(before, handle) }),
+    plan: (before, handle) => ({ run: () => run(before, handle) }),
   }
 }
 
@@ -139,7 +138,6 @@ function within(
 ): Step {
   return {
     pollPath: undefined,
-    maxConcurrent: MAX_CONCURRENT,
     attempt: undefined,
     ...request,
     plan(before) {
@@ -160,44 +158,44 @@ function planOfState(
   const operation = body.username === undefined ? 'state' : 'primary'
   if (before.recovery !== undefined) {
     const step = { operation, path: PRIMARY, fields: {} }
-    return { take: () => deps.recovery.step(before, handle, step, client) }
+    return { run: () => deps.recovery.step(before, handle, step, client) }
   }
   if (body.username === undefined)
-    return { take: () => deps.takeStep(before, handle, stateStep(before, body, client), client) }
+    return { run: () => deps.sendStep(before, handle, buildStateStep(before, body, client), client) }
   const { username: login, password: _password, ...fields } = body
   return {
     attempt: { kind: 'password', operation, login },
-    take: () =>
-      takeWhereAwaited({ before, handle, operation, fields }, client, deps, (current, deadline) =>
-        takeCredentials(current, handle, body, client, deps, deadline),
+    run: () =>
+      sendIfAwaited({ before, handle, operation, fields }, client, deps, (current, deadline) =>
+        sendCredentials(current, handle, body, client, deps, deadline),
       ),
   }
 }
 
-async function takeOperation(
+async function sendOperation(
   before: Transaction,
   handle: string,
-  step: Parameters<typeof operationStep>[0],
+  step: Parameters<typeof buildOperationStep>[0],
   client: Client,
   deps: StepsDeps,
 ): Promise<StepResult> {
-  const { operation, path, tried } = step
+  const { operation, path, attempted } = step
   if (before.recovery !== undefined)
     return deps.recovery.step(
       before,
       handle,
-      { operation: operation.name, path, fields: tried.fields },
+      { operation: operation.name, path, fields: attempted.fields },
       client,
     )
   const send = (current: Transaction, deadline?: number) =>
-    deps.takeStep(current, handle, operationStep(step, current, deadline), client)
-  return proofOf(operation.proves, tried, before) === undefined
+    deps.sendStep(current, handle, buildOperationStep(step, current, deadline), client)
+  return getProof(operation.proves, attempted, before) === undefined
     ? send(before)
-    : takeWhereAwaited({ before, handle, operation: operation.name, fields: {} }, client, deps, send)
+    : sendIfAwaited({ before, handle, operation: operation.name, fields: {} }, client, deps, send)
 }
 
 function assertOffered(before: Transaction, { allowed }: Operation, path: string, metrics: Metrics): void {
-  if (allowed === 'always' || mayTake(before, 'POST', path)) return
+  if (allowed === 'always' || isOffered(before, 'POST', path)) return
   metrics.refusals.inc({ reason: 'not_offered' })
   throw stepNotOffered()
 }

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler } from 'express'
 import type { Session as ExpressSession } from 'express-session'
 import { v4 as uuid } from 'uuid'
-import { anothersSession, noSession, otherSession } from '../errors.ts'
+import { noSession, otherSession, otherUsersSession } from '../errors.ts'
 import type { Route } from '../http/routes.ts'
 import { allSettledOrThrow } from '../store/store.ts'
 import { formatTimes, remainingMs, type Session, type SessionsOptions } from './session.ts'
@@ -177,7 +177,7 @@ export function prepareSession(options: PrepareSessionOptions, grant: SessionGra
     async replace(presentedId, mayReplaceOtherUser) {
       const replaced = await readReplaced(options, taken, presentedId, deviceId)
       const isAnothers = replaced.some(({ session }) => session !== undefined && session.userId !== userId)
-      if (isAnothers && !mayReplaceOtherUser) throw anothersSession('stateToken')
+      if (isAnothers && !mayReplaceOtherUser) throw otherUsersSession('stateToken')
       await Promise.all(replaced.map((one) => userSessions.end(one, 'replaced')))
       return entries > maxPerUser ? userSessions.evict(userId) : 0
     },

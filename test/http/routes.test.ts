@@ -68,7 +68,7 @@ async function publicListener() {
       sessionCookie: () => '',
     },
     navigation: {
-      stepUp: { take: nobody },
+      stepUp: { importToken: nobody },
       follow: nobody,
       ssoTokens: { redeem: nobody },
       clientOf: nobody,

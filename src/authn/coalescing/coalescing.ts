@@ -1,6 +1,6 @@
 import { stepInProgress } from '../../errors.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import { answerIn, type StepAnswer, type StepOutcome } from '../transaction/step-result.ts'
+import { answerOrThrow, type StepAnswer, type StepOutcome } from '../transaction/step-result.ts'
 
 /**
  * Request coalescing in this process: identical requests in flight are one call of `run`, and all get its outcome. A later
@@ -17,9 +17,11 @@ export interface CoalescedRequest {
   /** Names the transaction. */
   readonly lockName: string
   /** While it runs, so many requests of the transaction may run, this one included. */
-  readonly maxConcurrent: number
+  readonly maxConcurrent?: number | undefined
 }
 
+/** Requests of one transaction that may run at the same time, unless one of them allows fewer. */
+const MAX_CONCURRENT = 10
 /** Different steps of one transaction that may run or wait. */
 const MAX_RUNS = 6
 
@@ -37,7 +39,7 @@ export function createCoalescing({ metrics }: { readonly metrics: Metrics }): Co
   const transactions = new Map<string, Running>()
 
   /** Otherwise one browser could take up every place that there is for requests. */
-  const enter = ({ dedupKey, lockName, maxConcurrent }: CoalescedRequest): Running => {
+  const enter = ({ dedupKey, lockName, maxConcurrent = MAX_CONCURRENT }: CoalescedRequest): Running => {
     const running = transactions.get(lockName) ?? { requests: 0, most: maxConcurrent, runs: new Map() }
     const most = Math.min(running.most, maxConcurrent)
     const isFull = running.runs.size >= MAX_RUNS && !running.runs.has(dedupKey)
@@ -63,7 +65,7 @@ export function createCoalescing({ metrics }: { readonly metrics: Metrics }): Co
     async run(request, run) {
       const running = enter(request)
       try {
-        return answerIn(await join(running, request.dedupKey, run))
+        return answerOrThrow(await join(running, request.dedupKey, run))
       } finally {
         running.requests -= 1
         if (running.requests === 0) transactions.delete(request.lockName)

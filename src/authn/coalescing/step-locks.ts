@@ -35,7 +35,7 @@ export interface StepLock {
   readonly dueInMs: number
 }
 
-export interface SharedOutcome {
+export interface SharedResult {
   readonly outcome: StepOutcome
 }
 
@@ -94,7 +94,7 @@ export class StepLocks {
    * Waits until the lock is ours, or an identical step that was under way has ended: its outcome is the one of this request too.
    * 503 if that takes longer than `waitMs`.
    */
-  async waitForTurn(request: LockRequest, busy: StepLock): Promise<StepLock | SharedOutcome> {
+  async waitForTurn(request: LockRequest, busy: StepLock): Promise<StepLock | SharedResult> {
     const { waitMs, metrics, now, monotonic = () => performance.now() } = this.#options
     const [startMs, started] = [now(), monotonic()]
     const elapsedMs = () => monotonic() - started // the clock may jump

@@ -8,15 +8,15 @@ import {
 import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
-import type { TakeStep } from '../sign-in/take-step.ts'
-import { refusalOf, type StepResult } from '../transaction/step-result.ts'
+import type { SendStep } from '../sign-in/send-step.ts'
+import { type StepResult, toRefusal } from '../transaction/step-result.ts'
 import type { RecoveryChallenge, Transaction } from '../transaction/transaction.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import type { AuthnReply } from '../upstream/read-answer.ts'
-import type { CodePause } from './code-pause.ts'
+import type { CodeCooldown } from './code-cooldown.ts'
+import { withMinDuration } from './min-duration.ts'
 import type { RecoveryLifetime } from './recovery-lifetime.ts'
 import { cancelAnswer, challengeAnswer } from './recovery-template.ts'
-import { atLeast } from './response-time.ts'
 
 /**
  * The steps while a recovery code is awaited: alike for a user and for a decoy, failures of Okta included. A step that the
@@ -43,9 +43,9 @@ export interface ChallengeStep {
 
 export interface ChallengeStepsDeps {
   readonly upstream: Pick<AuthnUpstream, 'send'>
-  readonly takeStep: TakeStep
+  readonly sendStep: SendStep
   readonly lifetime: RecoveryLifetime
-  readonly pauseBefore: CodePause
+  readonly startCooldown: CodeCooldown
   readonly audit: StepAudit
   readonly publicOrigin: string
   readonly answerMs: number
@@ -62,11 +62,11 @@ export function createChallengeSteps(deps: ChallengeStepsDeps): TakeChallengeSte
     switch (step.operation) {
       case 'recovery_verify':
         if (challenged.challenge.wrongCodes >= deps.maxWrongCodes) throw codesExhausted()
-        return atLeast(deps.answerMs, () => verify(challenged, step, client, deps))
+        return withMinDuration(deps.answerMs, () => verify(challenged, step, client, deps))
       case 'recovery_resend':
         return resend(challenged, step, client, deps)
       case 'cancel':
-        return atLeast(deps.answerMs, async () => {
+        return withMinDuration(deps.answerMs, async () => {
           await send(challenged, { ...step, fields: {} }, client, deps)
           return { outcome: cancelAnswer(challenged.challenge), after: undefined }
         })
@@ -92,7 +92,7 @@ async function verify(
   }
   const call = { path, body: { stateToken: transaction.stateToken, ...fields }, bearsToken: true }
   const verifying = { operation, call, proof: undefined, factorType }
-  const result = await deps.takeStep(transaction, handle, verifying, client)
+  const result = await deps.sendStep(transaction, handle, verifying, client)
   if (result.outcome.kind === 'refusal') return result
   refuseTrouble(result.outcome)
   return result.outcome.status >= 400 ? wrong(challenged) : result
@@ -100,7 +100,7 @@ async function verify(
 
 function wrong({ transaction, challenge }: Challenged): StepResult {
   const recovery = { ...challenge, wrongCodes: challenge.wrongCodes + 1 }
-  return { outcome: refusalOf(wrongCode()), after: { ...transaction, recovery } }
+  return { outcome: toRefusal(wrongCode()), after: { ...transaction, recovery } }
 }
 
 async function resend(
@@ -110,16 +110,16 @@ async function resend(
   deps: ChallengeStepsDeps,
 ): Promise<StepResult> {
   const { transaction, challenge, handle } = challenged
-  const { lifetime, pauseBefore, publicOrigin, now } = deps
+  const { lifetime, startCooldown, publicOrigin, now } = deps
   const { factorType } = challenge
   const waitMs = challenge.sentAtMs + deps.resendAfterMs - now()
   if (waitMs > 0) throw sentRecently(factorType, Math.ceil(waitMs / 1000))
-  const promisedMs = await lifetime.promisedMs()
+  const advertisedMs = await lifetime.advertisedMs()
   const code = { operation: step.operation, factorType, login: transaction.login ?? '' }
-  const sendCode = await pauseBefore(code, client)
-  return atLeast(deps.answerMs, async () => {
+  const sendCode = await startCooldown(code, client)
+  return withMinDuration(deps.answerMs, async () => {
     const reply = await sendCode(() => send(challenged, { ...step, fields: {} }, client, deps))
-    const lifetimeMs = await lifetime.withinMs(promisedMs, reply)
+    const lifetimeMs = await lifetime.adjustMs(advertisedMs, reply)
     const recovery = { ...challenge, sentAtMs: now() }
     const after = { ...transaction, expiresAtMs: recovery.sentAtMs + lifetimeMs, recovery }
     return { outcome: challengeAnswer(after, handle, publicOrigin), after }

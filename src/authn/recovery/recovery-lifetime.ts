@@ -10,9 +10,9 @@ import { type AuthnReply, readAnswer } from '../upstream/read-answer.ts'
  */
 export interface RecoveryLifetime {
   /** The figure for all, in milliseconds; read before Okta is asked. */
-  promisedMs(): Promise<number>
+  advertisedMs(): Promise<number>
   /** The same figure, lowered for all if Okta's answer says less. `reply` is undefined if Okta was not asked for a user. */
-  withinMs(promisedMs: number, reply: Pick<AuthnReply, 'body' | 'date'> | undefined): Promise<number>
+  adjustMs(advertisedMs: number, reply: Pick<AuthnReply, 'body' | 'date'> | undefined): Promise<number>
 }
 
 export interface RecoveryLifetimeOptions {
@@ -36,16 +36,16 @@ export function createRecoveryLifetime({
   log,
 }: RecoveryLifetimeOptions): RecoveryLifetime {
   return {
-    async promisedMs() {
+    async advertisedMs() {
       const learnedMs = Number((await store.get(PLACE)) ?? Number.NaN)
       return learnedMs >= STEP_MS ? Math.min(learnedMs, configuredMs) : configuredMs
     },
 
-    async withinMs(promisedMs, reply) {
+    async adjustMs(advertisedMs, reply) {
       const givenMs = reply === undefined ? Number.NaN : givenBy(reply)
       const isShort = givenMs >= STEP_MS && givenMs < configuredMs
-      const isLess = isShort && givenMs < promisedMs
-      const lifetimeMs = isLess ? givenMs : promisedMs
+      const isLess = isShort && givenMs < advertisedMs
+      const lifetimeMs = isLess ? givenMs : advertisedMs
       if (isLess) log.warn('recovery_lifetime_lowered', { upstream: 'authn', lifetimeMs })
       if (isShort) await store.set(PLACE, String(lifetimeMs), KEPT_MS) // each such answer keeps the figure alive
       return lifetimeMs

@@ -1,5 +1,5 @@
 import type { OfferedStep } from '../transaction/offered-steps.ts'
-import { answerOf, type StepAnswer } from '../transaction/step-result.ts'
+import { createAnswer, type StepAnswer } from '../transaction/step-result.ts'
 import type { RecoveryChallenge, Transaction } from '../transaction/transaction.ts'
 
 /**
@@ -27,7 +27,7 @@ export function challengeAnswer(
       resend: { name: factorType === 'SMS' ? 'sms' : 'call', ...post(resendPath(factorType)) },
     },
   }
-  return answerOf(JSON.stringify(body))
+  return createAnswer(JSON.stringify(body))
 }
 
 /** Okta writes `SMS` in capitals and `call` in small letters, as recordings of its answers show. */
@@ -45,11 +45,11 @@ export function mailAnswer(
     factorType: 'EMAIL',
     recoveryType,
   }
-  return answerOf(JSON.stringify(body))
+  return createAnswer(JSON.stringify(body))
 }
 
 export function cancelAnswer({ relayState }: RecoveryChallenge): StepAnswer {
-  return answerOf(JSON.stringify(relayState === undefined ? {} : { relayState }))
+  return createAnswer(JSON.stringify(relayState === undefined ? {} : { relayState }))
 }
 
 export function challengeSteps(factorType: RecoveryChallenge['factorType']): OfferedStep[] {

@@ -8,16 +8,16 @@ import type { Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { RecoveryBody } from '../sign-in/schemas.ts'
-import type { TakeStep } from '../sign-in/take-step.ts'
+import type { SendStep } from '../sign-in/send-step.ts'
 import type { StepResult } from '../transaction/step-result.ts'
-import { begin, type RecoveryChallenge, type Transaction } from '../transaction/transaction.ts'
+import { createTransaction, type RecoveryChallenge, type Transaction } from '../transaction/transaction.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import { type AuthnReply, readAnswer } from '../upstream/read-answer.ts'
 import { type ChallengeStep, createChallengeSteps, ORG_LIMIT } from './challenge-steps.ts'
-import { createCodePause } from './code-pause.ts'
+import { createCodeCooldown } from './code-cooldown.ts'
+import { withMinDuration } from './min-duration.ts'
 import { createRecoveryLifetime } from './recovery-lifetime.ts'
 import { challengeAnswer, challengeSteps, mailAnswer } from './recovery-template.ts'
-import { atLeast } from './response-time.ts'
 
 /**
  * Forgotten passwords and locked accounts, without telling which users exist. With an admin token Okta says so freely, and even
@@ -34,7 +34,7 @@ export type RecoveryType = RecoveryChallenge['recoveryType']
 
 export interface RecoveryDeps {
   readonly upstream: AuthnUpstream
-  readonly takeStep: TakeStep
+  readonly sendStep: SendStep
   readonly store: Store
   /** For HMACs of names in the store. */
   readonly names: Signer
@@ -58,9 +58,9 @@ const START = {
 
 export function createRecovery(deps: RecoveryDeps): Recovery {
   const { audit, publicOrigin, answerMs, now } = deps
-  const pauseBefore = createCodePause(deps)
+  const startCooldown = createCodeCooldown(deps)
   const lifetime = createRecoveryLifetime({ ...deps, configuredMs: deps.challengeMinutes * 60_000 })
-  const takeChallengeStep = createChallengeSteps({ ...deps, lifetime, pauseBefore })
+  const takeChallengeStep = createChallengeSteps({ ...deps, lifetime, startCooldown })
 
   return {
     async start(recoveryType, body, handle, client) {
@@ -71,16 +71,16 @@ export function createRecovery(deps: RecoveryDeps): Recovery {
         return sendStart(recoveryType, body, client, deps)
       }
       if (factorType === 'EMAIL') {
-        const reply = await atLeast(answerMs, send)
+        const reply = await withMinDuration(answerMs, send)
         stateTokenIn(reply, client, deps) // reports a recovery token
         return { outcome: mailAnswer(recoveryType, relayState), after: undefined }
       }
-      const promisedMs = await lifetime.promisedMs()
-      const sendCode = await pauseBefore({ operation, factorType, login }, client)
-      return atLeast(answerMs, async () => {
+      const advertisedMs = await lifetime.advertisedMs()
+      const sendCode = await startCooldown({ operation, factorType, login }, client)
+      return withMinDuration(answerMs, async () => {
         const reply = await sendCode(send)
         const stateToken = stateTokenIn(reply, client, deps)
-        const lifetimeMs = await lifetime.withinMs(promisedMs, stateToken === undefined ? undefined : reply)
+        const lifetimeMs = await lifetime.adjustMs(advertisedMs, stateToken === undefined ? undefined : reply)
         const challenge = { factorType, recoveryType, relayState, sentAtMs: now() }
         const after = begun(challenge, { login, stateToken, lifetimeMs }, client)
         return { outcome: challengeAnswer(after, handle, publicOrigin), after }
@@ -142,7 +142,7 @@ function begun(
   client: Client,
 ): Transaction {
   return {
-    ...begin(client.device.id, login, challenge.sentAtMs),
+    ...createTransaction(client.device.id, login, challenge.sentAtMs),
     // a decoy's steps are sent as well: Okta looks at them, and finds that this token is nobody's
     stateToken: stateToken ?? `00${randomBytes(30).toString('base64url')}`,
     status: 'RECOVERY_CHALLENGE',

@@ -64,7 +64,7 @@ export const NAVIGATION_OPERATIONS = {
         }),
     }),
   },
-  handOverSession: {
+  redeemSsoToken: {
     ...PAGE,
     path: '/login/sessionCookieRedirect',
     summary: 'Single sign-on: continue to an app',

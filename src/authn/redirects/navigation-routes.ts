@@ -3,13 +3,13 @@ import { setErrorFormat } from '../../http/error-handler.ts'
 import { routesOf } from '../../http/operation.ts'
 import type { Route } from '../../http/routes.ts'
 import type { Client } from '../browser/client.ts'
-import { inOneSpelling } from '../transaction/offered-steps.ts'
+import { normalizePath } from '../transaction/offered-steps.ts'
 import { NAVIGATION_OPERATIONS } from './navigation-operations.ts'
 import type { SsoTokens } from './sso-tokens.ts'
 import { assertNavigation, type StepUp } from './step-up.ts'
 
 export interface NavigationRoutesOptions {
-  readonly stepUp: Pick<StepUp, 'take'>
+  readonly stepUp: Pick<StepUp, 'importToken'>
   /** Where a link leads that Okta offered. */
   readonly follow: (path: string, handle: unknown, client: Client) => Promise<string>
   readonly ssoTokens: Pick<SsoTokens, 'redeem'>
@@ -32,15 +32,15 @@ export function createNavigationRoutes({
       res.status(status).set('Location', href).end()
     }
   const followOffered = redirect(302, (req, client) =>
-    follow(inOneSpelling(req.path), req.query.stateToken, client),
+    follow(normalizePath(req.path), req.query.stateToken, client),
   )
 
   return routesOf(NAVIGATION_OPERATIONS, {
-    beginStepUp: redirect(303, (req, client) => stepUp.take(req.query.stateToken, client)),
+    beginStepUp: redirect(303, (req, client) => stepUp.importToken(req.query.stateToken, client)),
     followStepUp: followOffered,
     followTokenRedirect: followOffered,
     followIdentityProvider: followOffered,
-    handOverSession: redirect(302, (req, client) =>
+    redeemSsoToken: redirect(302, (req, client) =>
       ssoTokens.redeem(req.query.token, req.query.redirectUrl, client),
     ),
   })

@@ -5,8 +5,8 @@ import type { Limiter } from '../../store/attempt-counters.ts'
 import { allSettledOrThrow, type Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
-import { type LimitReachedDeps, limitReached } from '../throttling/limit-reached.ts'
-import { begin, IMPORTED, type Transaction } from '../transaction/transaction.ts'
+import { type LimitReachedDeps, limitReachedError } from '../throttling/limit-reached.ts'
+import { createTransaction, IMPORTED, type Transaction } from '../transaction/transaction.ts'
 import { newHandle, type TransactionStore } from '../transaction/transaction-store.ts'
 
 export interface StepUpOptions extends LimitReachedDeps {
@@ -41,7 +41,7 @@ export class StepUp {
   }
 
   /** The address of the sign-in page, with the handle. */
-  async take(token: unknown, client: Client): Promise<string> {
+  async importToken(token: unknown, client: Client): Promise<string> {
     const { isEnabled, signInUrl, ttlMs, audit, now } = this.#options
     if (!isEnabled) throw notFound('path')
     await this.#enforceLimit(client)
@@ -49,7 +49,7 @@ export class StepUp {
       throw invalidField('stateToken: is not a state token')
     const handle = newHandle()
     await this.#keep(handle, {
-      ...begin(client.device.id, undefined, now()),
+      ...createTransaction(client.device.id, undefined, now()),
       stateToken: token,
       status: IMPORTED,
       origin: 'imported',
@@ -66,7 +66,7 @@ export class StepUp {
     const taken = await limiter.consume(addressNames.sign(addressForLimits(client.address)))
     if (taken.allowed) return
     const reached = { label: 'step_up', most: taken.limit, leftMs: taken.retryAfterMs }
-    throw limitReached(this.#options, reached, { operation: 'step_up' }, client)
+    throw limitReachedError(this.#options, reached, { operation: 'step_up' }, client)
   }
 
   /**

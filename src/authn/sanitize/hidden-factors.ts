@@ -7,20 +7,20 @@ export type HiddenFactors = ReadonlySet<string>
  * The answer without hidden factors in its lists, so that their steps are never offered either. A factor outside a list stays,
  * because it is the one that the transaction is about. `isHiddenStep` refuses its steps.
  */
-export function withoutHidden(
+export function removeHiddenFactors(
   answer: Readonly<Record<string, unknown>>,
   hidden: HiddenFactors,
-): { readonly answer: Readonly<Record<string, unknown>>; readonly noneLeft: boolean } {
-  let noneLeft = false
+): { readonly answer: Readonly<Record<string, unknown>>; readonly allHidden: boolean } {
+  let allHidden = false
   const shown = Object.entries(record(answer._embedded)).map(([name, value]) => {
     if (!Array.isArray(value)) return [name, value]
     const left = value.filter((entry) => !isHidden(record(entry).factorType, hidden))
-    if (left.length === 0 && value.length > 0) noneLeft = true
+    if (left.length === 0 && value.length > 0) allHidden = true
     return [name, left]
   })
   return {
     answer: '_embedded' in answer ? { ...answer, _embedded: Object.fromEntries(shown) } : answer,
-    noneLeft,
+    allHidden,
   }
 }
 

@@ -1,4 +1,4 @@
-import { inOneSpelling, mergeSteps, type OfferedStep, PICTURE } from '../transaction/offered-steps.ts'
+import { mergeSteps, normalizePath, type OfferedStep, PICTURE } from '../transaction/offered-steps.ts'
 import { replaceParameters, replaceTokens, tokenField, tokenList, tokensInUrl } from './tokens.ts'
 
 /**
@@ -18,7 +18,7 @@ export interface RewriteOptions {
   readonly pictureHandle: (upstreamPath: string) => string
 }
 
-export interface Rewritten {
+export interface RewrittenAnswer {
   readonly body: Record<string, unknown>
   readonly offered: readonly OfferedStep[]
   /** How many links contained a token and are not offered steps. */
@@ -35,7 +35,7 @@ type Members = Readonly<Record<string, unknown>>
 const REDIRECTS = [/^\/login\/step-up\/redirect$/, /^\/login\/token\/redirect$/, /^\/sso\/idps\/[^/]+$/]
 
 /** The answer is walked once. Its links are rewritten afterwards, as a token in them may be named anywhere in the answer. */
-export function rewriteAnswer(answer: Members, options: RewriteOptions): Rewritten {
+export function rewriteAnswer(answer: Members, options: RewriteOptions): RewrittenAnswer {
   const { links, tokens: named, linkNames, body } = copyAnswer(answer, options)
   const inLinks = links.flatMap(({ url }) => tokensInUrl(url))
   const tokens = tokenList([...options.knownTokens, ...named, ...inLinks])
@@ -125,7 +125,7 @@ function isRedirect(path: string): boolean {
 }
 
 function stepOf(url: URL, hints: unknown): OfferedStep {
-  const path = inOneSpelling(url.pathname)
+  const path = normalizePath(url.pathname)
   const step = { path, query: url.search, methods: allowedMethods(hints) }
   return isRedirect(path) ? { ...step, href: url.href } : step
 }
@@ -139,7 +139,7 @@ function allowedMethods(hints: unknown): string[] {
 function publicHref(url: URL, tokens: readonly string[], options: RewriteOptions): string {
   const { publicOrigin, pictureHandle, handle = '' } = options
   const [, folder] = PICTURE.exec(url.pathname) ?? []
-  const path = folder === undefined ? url.pathname : folder + pictureHandle(inOneSpelling(url.pathname))
+  const path = folder === undefined ? url.pathname : folder + pictureHandle(normalizePath(url.pathname))
   return publicOrigin + path + replaceTokens(replaceParameters(url.search + url.hash, handle), tokens, handle)
 }
 

@@ -7,10 +7,10 @@ import type { OfferedResource, OfferedResources } from '../transaction/offered-r
 import { type OfferedStep, PICTURE } from '../transaction/offered-steps.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 import type { AuthnReply } from '../upstream/read-answer.ts'
-import { type HiddenFactors, withoutHidden } from './hidden-factors.ts'
-import { type RewriteOptions, type Rewritten, rewriteAnswer } from './links.ts'
+import { type HiddenFactors, removeHiddenFactors } from './hidden-factors.ts'
+import { type RewriteOptions, type RewrittenAnswer, rewriteAnswer } from './links.ts'
 import { removeTokens } from './tokens.ts'
-import { createNoteUnknownSteps } from './unknown-steps.ts'
+import { createReportUnknownSteps } from './unknown-steps.ts'
 
 /** Okta's answers as a browser may see them. An answer that cannot be sanitized is not one of the API: 502. */
 export interface Sanitizer {
@@ -37,7 +37,7 @@ export interface Sanitized<Body> {
 export interface SanitizedStep extends Sanitized<Readonly<Record<string, unknown>>> {
   readonly offered: readonly OfferedStep[]
   /** All factors of a list were hidden. */
-  readonly noneLeft: boolean
+  readonly allHidden: boolean
 }
 
 export interface SanitizerDeps {
@@ -53,15 +53,15 @@ export interface SanitizerDeps {
 
 export function createSanitizer(deps: SanitizerDeps): Sanitizer {
   const { upstreamOrigins, publicOrigin, hiddenFactors, resources } = deps
-  const noteUnknownSteps = createNoteUnknownSteps(deps)
+  const reportUnknownSteps = createReportUnknownSteps(deps)
 
   return {
     step: (reply, { before, handle, ssoToken }, client) =>
       orUnusable(() => {
-        const { answer, noneLeft } =
+        const { answer, allHidden } =
           hiddenFactors.size === 0
-            ? { answer: reply.body, noneLeft: false }
-            : withoutHidden(reply.body, hiddenFactors)
+            ? { answer: reply.body, allHidden: false }
+            : removeHiddenFactors(reply.body, hiddenFactors)
         const rewritten = rewriteAnswer(answer, {
           upstreamOrigins,
           publicOrigin,
@@ -69,9 +69,9 @@ export function createSanitizer(deps: SanitizerDeps): Sanitizer {
           knownTokens: [before.stateToken, ...before.retiredTokens],
           pictureHandle: (path) => resources.pictureHandle(client.device.id, path),
         })
-        if (!reply.isError) noteUnknownSteps(reply.body, rewritten.linkNames, client.requestId)
+        if (!reply.isError) reportUnknownSteps(reply.body, rewritten.linkNames, client.requestId)
         const body = ssoToken === undefined ? rewritten.body : { ...rewritten.body, sessionToken: ssoToken }
-        return { ...filterTokens(deps, body, rewritten, client), offered: rewritten.offered, noneLeft }
+        return { ...filterTokens(deps, body, rewritten, client), offered: rewritten.offered, allHidden }
       }),
 
     resource: (content, { path, stateTokens }, client) =>
@@ -96,7 +96,7 @@ export function createSanitizer(deps: SanitizerDeps): Sanitizer {
 function filterTokens<Body>(
   { ownSecrets, log, metrics }: SanitizerDeps,
   body: Body,
-  { tokens, tokensInLinks }: Rewritten,
+  { tokens, tokensInLinks }: RewrittenAnswer,
   { requestId }: Client,
 ): Sanitized<Body> {
   if (tokensInLinks > 0) metrics.tokensCut.inc({ by: 'link' }, tokensInLinks)

@@ -46,19 +46,19 @@ const LINKS = new Set([
  * Notes unknown statuses, factor types and links. They are passed on like any other, and counted by name, because a portal's page
  * may not know them either. Each name is logged once in a process. `linkNames` are those in every `_links` of the answer.
  */
-export type NoteUnknownSteps = (
+export type ReportUnknownSteps = (
   answer: Readonly<Record<string, unknown>>,
   linkNames: Iterable<string>,
   requestId: string,
 ) => void
 
-export function createNoteUnknownSteps({
+export function createReportUnknownSteps({
   log,
   metrics,
 }: {
   log: Logger
   metrics: Metrics
-}): NoteUnknownSteps {
+}): ReportUnknownSteps {
   const seen = new Set<string>()
 
   const count = (kind: 'status' | 'factor' | 'link', given: string, requestId: string) => {

@@ -2,11 +2,11 @@ import { BrokerError, stepInProgress } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'
 import { allSettledOrThrow, type Store } from '../../store/store.ts'
 import type { StepLock, StepLocks } from '../coalescing/step-locks.ts'
-import { refusalOf, type StepOutcome, type StepResult } from '../transaction/step-result.ts'
+import { type StepOutcome, type StepResult, toRefusal } from '../transaction/step-result.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 import type { TransactionStore } from '../transaction/transaction-store.ts'
 
-export interface DecidedStep {
+export interface CompletedStep {
   readonly lock: StepLock
   readonly before: Transaction
   readonly handle: string
@@ -18,7 +18,10 @@ export interface DecidedStep {
 export interface CommitsOptions {
   readonly store: Pick<Store, 'preservesWriteOrder'>
   readonly locks: Pick<StepLocks, 'commit' | 'rollback' | 'release'>
-  readonly transactions: Pick<TransactionStore, 'create' | 'change' | 'endWithUser' | 'ended'>
+  readonly transactions: Pick<
+    TransactionStore,
+    'create' | 'recordChange' | 'addToUserIndex' | 'removeFromUserIndex'
+  >
   readonly log: Logger
 }
 
@@ -34,7 +37,7 @@ export class Commits {
    * Writes the session, the transaction and the shared outcome, and releases the lock. If one of these writes fails, or the lock
    * had expired and the transaction has changed since, all are rolled back.
    */
-  async commit(step: DecidedStep): Promise<StepOutcome> {
+  async commit(step: CompletedStep): Promise<StepOutcome> {
     try {
       await this.#write(step)
     } catch (error) {
@@ -48,7 +51,7 @@ export class Commits {
   async abandon(lock: StepLock, error: unknown): Promise<void> {
     const { locks, log } = this.#options
     try {
-      if (error instanceof BrokerError) await locks.commit(lock, 'keep', refusalOf(error))
+      if (error instanceof BrokerError) await locks.commit(lock, 'keep', toRefusal(error))
       else await locks.release(lock)
     } catch (failure) {
       log.warn('step_not_released', {}, failure) // the lock expires
@@ -56,11 +59,11 @@ export class Commits {
   }
 
   /** All writes are sent in one tick. A store that does not keep their order gets the session first: its readers must find it. */
-  async #write(step: DecidedStep): Promise<void> {
+  async #write(step: CompletedStep): Promise<void> {
     const { store, locks, transactions } = this.#options
     const { lock, before, isNew, result } = step
     const { outcome, after, session } = result
-    const change = isNew ? 'keep' : transactions.change(before, after, lock.recordKey)
+    const change = isNew ? 'keep' : transactions.recordChange(before, after, lock.recordKey)
     const writing = session?.write()
     if (!store.preservesWriteOrder) await writing
     const [, , committed] = await allSettledOrThrow(
@@ -70,19 +73,19 @@ export class Commits {
     )
     if (!committed) throw stepInProgress()
     await session?.afterCommit()
-    if (!isNew && after === undefined) transactions.ended(before, lock.recordKey)
+    if (!isNew && after === undefined) transactions.removeFromUserIndex(before, lock.recordKey)
   }
 
   /** What is written beside the record that the lock is for. */
-  async #writeBeside({ lock, before, handle, isNew, result }: DecidedStep): Promise<void> {
+  async #writeBeside({ lock, before, handle, isNew, result }: CompletedStep): Promise<void> {
     const { transactions } = this.#options
     const { after } = result
     if (after === undefined || after === before) return
-    if (!isNew) await transactions.endWithUser(after, lock.recordKey)
+    if (!isNew) await transactions.addToUserIndex(after, lock.recordKey)
     else if (after.status !== '') await transactions.create(handle, after)
   }
 
-  async #rollback({ lock, result }: DecidedStep): Promise<void> {
+  async #rollback({ lock, result }: CompletedStep): Promise<void> {
     const { locks, log } = this.#options
     const ends = await Promise.allSettled([locks.rollback(lock), result.session?.rollback()])
     for (const end of ends) if (end.status === 'rejected') log.warn('step_rollback_failed', {}, end.reason)

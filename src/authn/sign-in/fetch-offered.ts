@@ -52,7 +52,7 @@ export function createFetchOffered(deps: FetchOfferedDeps): FetchOffered {
   const errorIn = (answer: UpstreamResponse, resource: OfferedResource, client: Client): StepAnswer => {
     const { status, body, headers, errorCode, isError } = toReply(answer)
     if (!isError) throw unusable(status)
-    return answerOf(status, sanitizer.resource(body, resource, client).text, { headers, errorCode })
+    return createAnswer(status, sanitizer.resource(body, resource, client).text, { headers, errorCode })
   }
 
   return {
@@ -61,7 +61,7 @@ export function createFetchOffered(deps: FetchOfferedDeps): FetchOffered {
       const answer = await fetch(resource, 'questions', 'application/json', client)
       const { json: list, status } = answer
       if (!Array.isArray(list) || status !== 200) return errorIn(answer, resource, client)
-      return answerOf(200, sanitizer.resource(list, resource, client).text)
+      return createAnswer(200, sanitizer.resource(list, resource, client).text)
     },
 
     async picture(publicPath, client) {
@@ -83,7 +83,7 @@ function pictureIn({ status, headers, bytes }: UpstreamResponse, maxBytes: numbe
 const unusable = (upstreamStatus: number) =>
   upstreamUnavailable(new DependencyFailure('unusable', { upstreamStatus }))
 
-function answerOf(
+function createAnswer(
   status: number,
   body: string,
   { headers, errorCode }: Pick<StepAnswer, 'headers' | 'errorCode'> = { headers: {}, errorCode: undefined },

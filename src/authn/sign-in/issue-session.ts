@@ -21,7 +21,7 @@ export interface FinishedSignIn {
 export interface IssueSessionDeps {
   readonly sessions: Pick<Sessions, 'prepare'>
   readonly ssoTokens: Pick<SsoTokens, 'write' | 'remove'>
-  readonly throttling: Pick<Throttling, 'remember'>
+  readonly throttling: Pick<Throttling, 'rememberDevice'>
   readonly audit: StepAudit
 }
 
@@ -68,7 +68,7 @@ async function write(
       ? Promise.resolve()
       : ssoTokens.write(ssoToken, sessionToken, session.id, client),
     // Okta has accepted the user's credentials, whatever becomes of the session
-    throttling.remember({ userId: user.id, logins }, client),
+    throttling.rememberDevice({ userId: user.id, logins }, client),
   )
 }
 

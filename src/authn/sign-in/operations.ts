@@ -23,7 +23,6 @@ import {
   stateBody,
   verifyBody,
 } from './schemas.ts'
-import { MAX_CONCURRENT } from './step.ts'
 
 /** A step inside a transaction: its body has the handle. Its path is Okta's own. */
 export interface Operation extends ApiOperation {
@@ -41,7 +40,7 @@ export interface Operation extends ApiOperation {
   /** Without a field of its own, it polls: a push, for example. */
   readonly polls: boolean
   /** How many requests of its transaction may run while it runs, this one included. */
-  readonly maxConcurrent: number
+  readonly maxConcurrent?: number
 }
 
 /** What a step can be refused with, by the broker or by Okta. */
@@ -203,7 +202,6 @@ function step(name: string, path: string, rest: Partial<Operation> & { summary: 
     allowed: 'offered',
     proves: undefined,
     polls: false,
-    maxConcurrent: MAX_CONCURRENT,
     ...rest,
   }
 }

@@ -2,10 +2,10 @@ import { v4 as uuid } from 'uuid'
 import { stepNotOffered, unknownHandle } from '../../errors.ts'
 import type { Sessions } from '../../session/sessions.ts'
 import type { Client } from '../browser/client.ts'
-import { redirectOf } from '../transaction/offered-steps.ts'
-import { answerOf } from '../transaction/step-result.ts'
+import { findRedirect } from '../transaction/offered-steps.ts'
+import { createAnswer } from '../transaction/step-result.ts'
 import type { Transaction } from '../transaction/transaction.ts'
-import { MAX_CONCURRENT, type Step } from './step.ts'
+import type { Step } from './run-step.ts'
 
 /** A redirect that the protocol requires: to the very link that Okta offered, and once. The real token is in its `Location`. */
 export function redirectStep(
@@ -18,14 +18,13 @@ export function redirectStep(
     handle,
     identity: [uuid()], // what can be used once is shared with nobody
     pollPath: undefined,
-    maxConcurrent: MAX_CONCURRENT,
     attempt: undefined,
     plan: (before) => ({
-      async take() {
+      async run() {
         if (await isOver(before, client, sessions)) throw unknownHandle()
-        const target = redirectOf(before.offered, path)
+        const target = findRedirect(before.offered, path)
         if (target === undefined) throw stepNotOffered()
-        const outcome = answerOf('', { status: 302, headers: { Location: target } })
+        const outcome = createAnswer('', { status: 302, headers: { Location: target } })
         return { outcome, after: without(before, path) }
       },
     }),

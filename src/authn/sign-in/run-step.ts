@@ -4,12 +4,42 @@ import type { Metrics } from '../../observability/metrics.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { Coalescing } from '../coalescing/coalescing.ts'
-import type { LockRequest, SharedOutcome, StepLock, StepLocks } from '../coalescing/step-locks.ts'
+import type { LockRequest, SharedResult, StepLock, StepLocks } from '../coalescing/step-locks.ts'
+import type { Attempt } from '../throttling/attempts.ts'
 import type { Reservation, Throttling } from '../throttling/throttling.ts'
-import { begin, type Transaction } from '../transaction/transaction.ts'
+import type { StepAnswer, StepResult } from '../transaction/step-result.ts'
+import { createTransaction, type Transaction } from '../transaction/transaction.ts'
 import { isHandle, newHandle, type TransactionStore } from '../transaction/transaction-store.ts'
-import type { Commits, DecidedStep } from './commit.ts'
-import type { RunStep, Step } from './step.ts'
+import type { Commits, CompletedStep } from './commit.ts'
+
+/** One request of a sign-in, as `run-step.ts` takes it. */
+export interface Step {
+  /** As the browser sent it; undefined: the step begins a transaction. */
+  readonly handle: string | undefined
+  /** What identical requests of one device and handle have in common: path, query and body. */
+  readonly identity: readonly unknown[]
+  /** The path, if the step is a poll: it shows nothing and asks how things stand. */
+  readonly pollPath: string | undefined
+  /** While it runs, so many requests of its transaction may run, this one included. */
+  readonly maxConcurrent?: number | undefined
+  /** What it tries, if the request itself says so; undefined: the plan says it. */
+  readonly attempt: Attempt | undefined
+  /**
+   * Checks the step against its transaction, before anything is counted or sent. A step that begins a transaction gets an empty
+   * one. Throws 401 E0000011 or 403 E0000079.
+   */
+  plan(before: Transaction, handle: string): StepPlan
+}
+
+export interface StepPlan {
+  /** What the step tries; undefined: nothing that is limited. */
+  readonly attempt?: Attempt | undefined
+  /** Sends the step, and says what became of it. */
+  run(): Promise<StepResult>
+}
+
+/** Takes a step and answers it; a refusal is thrown. */
+export type RunStep = (step: Step, client: Client) => Promise<StepAnswer>
 
 export interface RunStepDeps {
   readonly coalescing: Coalescing
@@ -35,7 +65,7 @@ export function createRunStep(deps: RunStepDeps): RunStep {
     const { maxConcurrent } = step
     deps.readRateLimit()
     return coalescing.run({ ...request, lockName: request.names[0], maxConcurrent }, async () => {
-      const turn = await takeTurn(request, step, client, deps)
+      const turn = await acquireAndReserve(request, step, client, deps)
       if ('outcome' in turn) return turn.outcome
       return commits.commit(await decide(turn, step, client, deps)) // one round trip: all or nothing
     })
@@ -43,12 +73,12 @@ export function createRunStep(deps: RunStepDeps): RunStep {
 }
 
 /** Tries the lock and counts the attempt in one round trip to Redis. */
-async function takeTurn(
+async function acquireAndReserve(
   request: LockRequest,
   step: Step,
   client: Client,
   { locks, throttling }: RunStepDeps,
-): Promise<Turn | SharedOutcome> {
+): Promise<LockedStep | SharedResult> {
   const acquiring = locks.acquire(request)
   const attempt = throttling.reserve(step.attempt, client)
   try {
@@ -63,7 +93,12 @@ async function takeTurn(
   }
 }
 
-async function decide(turn: Turn, step: Step, client: Client, deps: RunStepDeps): Promise<DecidedStep> {
+async function decide(
+  turn: LockedStep,
+  step: Step,
+  client: Client,
+  deps: RunStepDeps,
+): Promise<CompletedStep> {
   const { lock } = turn
   let { attempt } = turn
   try {
@@ -72,17 +107,17 @@ async function decide(turn: Turn, step: Step, client: Client, deps: RunStepDeps)
     const plan = step.plan(before, handle) // 403 E0000079: not offered
     if (plan.attempt !== undefined) attempt = deps.throttling.reserve(plan.attempt, client)
     await attempt.enforce() // 429, audited
-    const result = await plan.take() // send, sanitize, decide
-    attempt.settle(result)
+    const result = await plan.run() // send, sanitize, decide
+    attempt.consumeOrRefund(result)
     return { lock, before, handle, isNew: step.handle === undefined, result }
   } catch (error) {
-    attempt.settleError(error)
+    attempt.consumeOrRefundOnError(error)
     await deps.commits.abandon(lock, error)
     throw error
   }
 }
 
-interface Turn {
+interface LockedStep {
   readonly lock: StepLock
   readonly attempt: Reservation
 }
@@ -105,7 +140,7 @@ function readTransaction(
   client: Client,
   { audit, metrics, now }: Pick<RunStepDeps, 'audit' | 'metrics' | 'now'>,
 ): Transaction {
-  if (handle === undefined) return begin(client.device.id, undefined, now())
+  if (handle === undefined) return createTransaction(client.device.id, undefined, now())
   if (transaction?.device === client.device.id) return transaction
   if (transaction !== undefined) audit.handleFromOtherDevice(transaction, client)
   throw refuseHandle(client, metrics)

@@ -6,11 +6,21 @@ import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { AttemptedStep } from '../throttling/attempts.ts'
 import type { Answer } from '../transaction/answer.ts'
-import { completesEnrolment, type Enrolment, enrolmentIn, foundActive } from '../transaction/enrolment.ts'
-import { type Lifetime, leftMs, lifetimeMs } from '../transaction/lifetime.ts'
+import {
+  completesEnrolment,
+  type Enrolment,
+  enrolmentOfStep,
+  findActivated,
+} from '../transaction/enrolment.ts'
 import type { OfferedStep } from '../transaction/offered-steps.ts'
-import { ELSEWHERE_PROOF, type Proof, proofOf } from '../transaction/proof.ts'
-import { advance, personChanged, type Transaction } from '../transaction/transaction.ts'
+import { EXTERNAL_FACTOR_PROOF, getProof, type Proof } from '../transaction/proof.ts'
+import {
+  advance,
+  isDifferentUser,
+  type LifetimeBounds,
+  lifetimeMs,
+  type Transaction,
+} from '../transaction/transaction.ts'
 import type { AuthnCall } from '../upstream/authn-upstream.ts'
 import type { AuthnReply } from '../upstream/read-answer.ts'
 import type { Operation } from './operations.ts'
@@ -38,7 +48,7 @@ export type StateFields = Omit<PrimaryBody, 'stateToken'>
 export const PRIMARY = '/api/v1/authn'
 
 /** The transaction's state, or step-up with credentials. */
-export function stateStep(
+export function buildStateStep(
   before: Transaction,
   body: StateFields,
   client: Client,
@@ -49,7 +59,7 @@ export function stateStep(
   return {
     operation: body.username === undefined ? 'state' : 'primary',
     call: { path: PRIMARY, body: primaryFields(body, before.stateToken, client), bearsToken: true, deadline },
-    proof: waitsForFactor ? ELSEWHERE_PROOF : undefined,
+    proof: waitsForFactor ? EXTERNAL_FACTOR_PROOF : undefined,
   }
 }
 
@@ -58,13 +68,17 @@ export interface OperationStep {
   readonly path: string
   readonly query: QueryFlags
   readonly pollPath: string | undefined
-  readonly tried: AttemptedStep
+  readonly attempted: AttemptedStep
 }
 
 /** An operation within a transaction. */
-export function operationStep(step: OperationStep, before: Transaction, deadline?: number): UpstreamStep {
-  const { operation, path, query, pollPath, tried } = step
-  const { fields, factorId, factorType } = tried
+export function buildOperationStep(
+  step: OperationStep,
+  before: Transaction,
+  deadline?: number,
+): UpstreamStep {
+  const { operation, path, query, pollPath, attempted } = step
+  const { fields, factorId, factorType } = attempted
   return {
     operation: operation.name,
     call: {
@@ -74,10 +88,10 @@ export function operationStep(step: OperationStep, before: Transaction, deadline
       encoding: operation.encoding,
       deadline,
     },
-    proof: proofOf(operation.proves, tried, before),
+    proof: getProof(operation.proves, attempted, before),
     factorType,
     factorId,
-    enrolment: enrolmentIn({ ...tried, updatePhone: query.updatePhone === 'true' }, before),
+    enrolment: enrolmentOfStep({ ...attempted, updatePhone: query.updatePhone === 'true' }, before),
     pollPath,
     revokesSessions: fields.revokeSessions === true,
   }
@@ -111,7 +125,7 @@ export interface AnsweredStep {
 
 export interface AnsweredStepDeps {
   readonly audit: StepAudit
-  readonly lifetime: Lifetime
+  readonly lifetime: LifetimeBounds
   readonly maxOfferedSteps: number
   readonly pollEveryMs: number
   readonly log: Logger
@@ -127,33 +141,33 @@ export function assertUsable(
   const { operation } = step
   if (answer.status === '' && operation !== 'cancel')
     throw upstreamUnavailable(new UpstreamFailure('unusable', { code: 'no status' }))
-  if (personChanged(before, answer)) {
+  if (isDifferentUser(before, answer)) {
     log.error('person_changed', { requestId: client.requestId, operation })
     throw upstreamUnavailable(new Error('the answer is about another person'))
   }
 }
 
 /** Every factor that the user could choose is hidden. */
-export function reportNoFactor({ step, client }: AnsweredStep, { log, metrics }: AnsweredStepDeps): void {
+export function reportAllHidden({ step, client }: AnsweredStep, { log, metrics }: AnsweredStepDeps): void {
   metrics.refusals.inc({ reason: 'every_factor_hidden' })
   log.warn('every_factor_hidden', { requestId: client.requestId, operation: step.operation })
 }
 
-export function advanced(
+export function advanceTransaction(
   { before, step, answer, client }: AnsweredStep,
   reply: AuthnReply,
   offered: readonly OfferedStep[],
   { lifetime, maxOfferedSteps, pollEveryMs, log, metrics, now }: AnsweredStepDeps,
 ): Transaction {
   const { operation, proof, factorId, enrolment, pollPath } = step
-  const givenMs = lifetimeMs(answer.expiresAt, reply.date, lifetime, now())
+  const times = { expiresAt: answer.expiresAt, date: reply.date }
   const after = advance(before, answer, {
     offered,
     proof,
     factorId,
     enrolment,
     nextPoll: pollPath === undefined ? undefined : { path: pollPath, notBeforeMs: now() + pollEveryMs },
-    expiresAtMs: now() + Math.min(givenMs, leftMs(before, lifetime, now())),
+    expiresAtMs: now() + lifetimeMs(before, times, lifetime, now()),
   })
   if (after.offered.length <= maxOfferedSteps) return after
   metrics.refusals.inc({ reason: 'too_many_steps' })
@@ -170,6 +184,6 @@ export function auditAnswer(
   audit.answered(operation, answer, { before, after }, client, factorType)
   const enrolled = completesEnrolment(operation, answer)
     ? step.enrolment
-    : foundActive(operation, answer, before)
+    : findActivated(operation, answer, before)
   if (enrolled !== undefined) audit.enrolled(operation, enrolled, after, client)
 }

@@ -1,4 +1,4 @@
-import { factorTypeIn } from '../../factor-types.ts'
+import { parseFactorType } from '../../factor-types.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 
 /** Each kind has limits of its own. */
@@ -27,7 +27,7 @@ export interface AttemptedStep {
 }
 
 /** The attempt in a step of a transaction; undefined if the step has no limit, such as a poll or a security key. */
-export function attemptIn(
+export function classifyAttempt(
   step: AttemptedStep,
   { login, userId, awaitedFactor }: Transaction,
   handle: string,
@@ -47,7 +47,7 @@ function kindOf({ operation, fields, factorType }: AttemptedStep, isPoll: boolea
     case 'duo_callback':
       return 'code'
     case 'resend': // every factor sends something
-      return factorTypeIn(factorType).sends ?? 'message'
+      return parseFactorType(factorType).sends ?? 'message'
     case 'enroll':
       return enrolmentOf(fields)
     case 'activate':
@@ -74,7 +74,7 @@ function verificationOf(
   factorType: string | undefined,
   isPoll: boolean,
 ): AttemptKind | undefined {
-  const { sends, proof } = factorTypeIn(factorType)
+  const { sends, proof } = parseFactorType(factorType)
   if (sends === 'push' && !isPoll) return 'push'
   if (sends === 'message') return isWritten(fields.passCode) ? 'code' : 'message'
   const isPassword = isGiven(fields.password)
@@ -102,7 +102,7 @@ function isGiven(value: unknown): boolean {
  * guess. Only the code of a token can be guessed here. Enrolling a push factor shows a QR code and sends no push.
  */
 function enrolmentOf(fields: AttemptedStep['fields']): AttemptKind | undefined {
-  const { sends, proof } = factorTypeIn(fields.factorType)
+  const { sends, proof } = parseFactorType(fields.factorType)
   const isToken = proof === 'passCode' && sends === undefined
   if (hasCode(fields) && isToken) return 'code'
   if (sends === 'message' || hasAddress(fields)) return 'message'

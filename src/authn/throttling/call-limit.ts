@@ -4,7 +4,7 @@ import { addressForLimits } from '../../http/request-context.ts'
 import type { LimitConfig } from '../../store/attempt-counters.ts'
 import type { Client } from '../browser/client.ts'
 import type { Attempt } from './attempts.ts'
-import { type LimitReachedDeps, limitReached } from './limit-reached.ts'
+import { type LimitReachedDeps, limitReachedError } from './limit-reached.ts'
 import type { Throttling } from './throttling.ts'
 
 /**
@@ -67,7 +67,7 @@ export function createCallLimit(deps: CallLimitDeps): CallLimit {
     if (!hasRoom(window)) {
       const reached = isKnown ? 'calls_known_person' : label
       const usedUp = { label: reached, most: limit.attempts, leftMs: window.endsAtMs - now() }
-      throw limitReached(deps, usedUp, { operation, userId: user.userId, login: user.login }, client)
+      throw limitReachedError(deps, usedUp, { operation, userId: user.userId, login: user.login }, client)
     }
     window.calls += 1
     return window

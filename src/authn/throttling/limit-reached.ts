@@ -18,7 +18,7 @@ export interface LimitReachedDeps {
 }
 
 /** The 429 E0000047 of a limit that is used up; counted in the metric and audited. */
-export function limitReached(
+export function limitReachedError(
   { audit, metrics, now }: LimitReachedDeps,
   { label, most, leftMs }: ReachedLimit,
   { operation, factorType, login, userId }: Omit<Attempt, 'kind'>,

@@ -87,7 +87,7 @@ export function knownDeviceKeys(
 }
 
 /** Under each name of the user: the key that makes the device known, and the failures in a row. */
-export function endedBySignIn(
+export function windowsEndedBySignIn(
   { names, logins }: LimitsDeps,
   user: UserNames,
   client: Client,
@@ -101,7 +101,7 @@ export function endedBySignIn(
  * What is counted for a user over all devices, under each name and by every key of SECRET_KEYS. Windows of a device or a
  * transaction are not included: nothing tells which devices and transactions those were.
  */
-export function windowsOverDevices(deps: LimitsDeps, user: UserNames): readonly PlaceWindows[] {
+export function windowsOfUser(deps: LimitsDeps, user: UserNames): readonly PlaceWindows[] {
   const { limits, names, logins } = deps
   // a login without its domain is counted in the same place as those of every domain
   const byLogins = user.logins.map((login) => byLogin(logins, logins.canonical(login)))
@@ -118,7 +118,7 @@ export function windowsOverDevices(deps: LimitsDeps, user: UserNames): readonly 
 }
 
 /** The limit of an attempt that is used up; of several, the store names the one that holds longest. */
-export function usedUpLimit(attempt: AttemptWindows, { overridden, full }: CountResult): ReachedLimit[] {
+export function reachedLimits(attempt: AttemptWindows, { overridden, full }: CountResult): ReachedLimit[] {
   const windows = overridden && attempt.override ? attempt.override.windows : attempt.windows
   const window = full && windows[full.index]
   if (full === undefined || window === undefined) return []

@@ -6,16 +6,16 @@ import { mayHaveReachedUpstream } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
 import type { StepResult } from '../transaction/step-result.ts'
 import type { Attempt, AttemptKind } from './attempts.ts'
-import { type LimitReachedDeps, limitReached } from './limit-reached.ts'
+import { type LimitReachedDeps, limitReachedError } from './limit-reached.ts'
 import {
   type AttemptWindows,
-  endedBySignIn,
   knownDeviceKeys,
   type LimitsDeps,
+  reachedLimits,
   type UserNames,
-  usedUpLimit,
+  windowsEndedBySignIn,
   windowsOfAttempt,
-  windowsOverDevices,
+  windowsOfUser,
 } from './limits.ts'
 
 /**
@@ -33,14 +33,14 @@ export interface Throttling {
    */
   reserve(attempt: Attempt | undefined, client: Client): Reservation
   /** After a full sign-in: this device is now known for the user, and the user's failures in a row end. */
-  remember(user: UserNames, client: Client): Promise<void>
+  rememberDevice(user: UserNames, client: Client): Promise<void>
   /** Whether this device has fully signed the user in before; false if neither user id nor login is given. */
   isKnownDevice(user: Pick<Attempt, 'userId' | 'login'>, client: Client): Promise<boolean>
   /** Ends all counts of a user that are not of one device or transaction. If the store is unreachable it throws 503. */
-  forgive(user: UserNames): Promise<void>
+  resetUser(user: UserNames): Promise<void>
 }
 
-/** An attempt that is counted. The first of `refund`, `settle` and `settleError` decides whether it stays counted. */
+/** An attempt that is counted. The first of `refund`, `consumeOrRefund` and `consumeOrRefundOnError` decides whether it stays counted. */
 export interface Reservation {
   /**
    * Throws 429 E0000047 (audited and counted in the metric) if a limit is used up, or 503 if the store is unreachable. If it
@@ -53,9 +53,9 @@ export interface Reservation {
    */
   refund(): void
   /** Refunds the attempt unless it failed or sent a message, a push or a recovery. */
-  settle(result: StepResult): void
+  consumeOrRefund(result: StepResult): void
   /** The same for a step that threw. */
-  settleError(error: unknown): void
+  consumeOrRefundOnError(error: unknown): void
 }
 
 export interface ThrottlingDeps extends LimitsDeps, LimitReachedDeps {
@@ -72,8 +72,8 @@ export function createThrottling(deps: ThrottlingDeps): Throttling {
     reserve: (attempt, client) =>
       attempt === undefined ? NOT_COUNTED : createReservation(deps, attempt, client),
 
-    async remember(user, client) {
-      const ended = endedBySignIn(deps, user, client)
+    async rememberDevice(user, client) {
+      const ended = windowsEndedBySignIn(deps, user, client)
       const writes = ended.flatMap(({ keyPrefix, windows, knownDeviceKey }) => [
         store.clearWindows(keyPrefix, windows, { key: knownDeviceKey, ttlMs: knownMs }),
         knownDevices.add(user.userId, knownDeviceKey, knownMs),
@@ -92,15 +92,20 @@ export function createThrottling(deps: ThrottlingDeps): Throttling {
       return false
     },
 
-    async forgive(user) {
-      const counted = windowsOverDevices(deps, user)
+    async resetUser(user) {
+      const counted = windowsOfUser(deps, user)
       await Promise.all(counted.map(({ keyPrefix, windows }) => store.clearWindows(keyPrefix, windows)))
     },
   }
 }
 
 const noop = () => {}
-const NOT_COUNTED: Reservation = { enforce: async () => {}, refund: noop, settle: noop, settleError: noop }
+const NOT_COUNTED: Reservation = {
+  enforce: async () => {},
+  refund: noop,
+  consumeOrRefund: noop,
+  consumeOrRefundOnError: noop,
+}
 
 /** Half of what a store operation may take. If the store's clock is ahead by more, each attempt is counted in a second try. */
 const COUNT_WITHIN_MS = 1000
@@ -144,8 +149,8 @@ function createReservation(deps: ThrottlingDeps, attempt: Attempt, client: Clien
       await counted
     },
     refund: () => end(false),
-    settle: (result) => end(isFailure(attempt.kind, result)),
-    settleError: (error) => end(SENT.has(attempt.kind) && mayHaveReachedUpstream(error)),
+    consumeOrRefund: (result) => end(isFailure(attempt.kind, result)),
+    consumeOrRefundOnError: (error) => end(SENT.has(attempt.kind) && mayHaveReachedUpstream(error)),
   }
 }
 
@@ -193,11 +198,11 @@ function placesThatApply(
 ): readonly CountedPlace[] {
   const isKnown = places.some(({ overridden }) => overridden)
   const applied = places.filter(({ overridden }) => overridden === isKnown)
-  const usedUp = applied.flatMap((place) => usedUpLimit(place.counting, place))
+  const usedUp = applied.flatMap((place) => reachedLimits(place.counting, place))
   const [longest] = usedUp.sort((one, other) => other.leftMs - one.leftMs)
   const refunded = longest === undefined ? places.filter((place) => !applied.includes(place)) : places
   refund(deps, refunded, client)
-  if (longest !== undefined) throw limitReached(deps, longest, attempt, client)
+  if (longest !== undefined) throw limitReachedError(deps, longest, attempt, client)
   return applied
 }
 

@@ -1,4 +1,4 @@
-import { factorTypeOf } from '../../factor-types.ts'
+import { getFactorType } from '../../factor-types.ts'
 import type { Answer } from './answer.ts'
 
 /** The factor that is being set up in a transaction, from its enrol step until it is active. */
@@ -33,14 +33,15 @@ const ACTIVATES: ReadonlySet<string> = new Set(['activate', 'activate_poll', 'ac
 const WAITS_FOR_ACTIVATION: ReadonlySet<string> = new Set(['MFA_ENROLL_ACTIVATE', 'FACTOR_ENROLL_ACTIVATE'])
 
 /** The enrolment that a step begins or continues; undefined: the step has nothing to do with one. */
-export function enrolmentIn(
+export function enrolmentOfStep(
   { operation, fields, updatePhone, factorType }: EnrolmentStep,
   { enrolment, activeFactors }: EnrolmentState,
 ): Enrolment | undefined {
   if (operation === 'enroll') {
     const [type, provider] = [text(fields.factorType), text(fields.provider)]
     if (type === undefined) return undefined
-    const replaces = factorTypeOf(type).several !== true && activeFactors.includes(factorName(type, provider))
+    const replaces =
+      getFactorType(type).several !== true && activeFactors.includes(factorName(type, provider))
     return { factorType: type, provider, updatesPhone: updatePhone, replaces }
   }
   if (!ACTIVATES.has(operation)) return undefined
@@ -49,7 +50,7 @@ export function enrolmentIn(
 }
 
 /** The enrolment that is still under way after an answer. */
-export function enrolmentAfter(
+export function nextEnrolment(
   { status }: Pick<Answer, 'status'>,
   inStep: Enrolment | undefined,
   before: Enrolment | undefined,
@@ -68,7 +69,7 @@ export function completesEnrolment(operation: string, { status, factorResult }: 
  * A factor that was being set up and is active without a step that says so: a phone activates a push factor at the upstream,
  * whether the page polls or goes back.
  */
-export function foundActive(
+export function findActivated(
   operation: string,
   { status, activeFactors }: Pick<Answer, 'status' | 'activeFactors'>,
   before: EnrolmentState,

@@ -95,7 +95,7 @@ export function createOfferedResources(deps: OfferedResourcesDeps): OfferedResou
     async find(device, publicPath) {
       for (const key of records.keysOf(nameOf(device, publicPath))) {
         const stored = records.open(await store.get(key), key)
-        const user = stored === undefined ? undefined : await offeredTo(stored, transactions)
+        const user = stored === undefined ? undefined : await findOfferingUser(stored, transactions)
         if (stored !== undefined && user !== undefined)
           return { path: stored.path, stateTokens: stored.stateTokens, user }
       }
@@ -117,7 +117,7 @@ function isNewerVersion(text: string | undefined): boolean {
 }
 
 /** The user of an open transaction that offered it; undefined if none is open. Early records do not name their transactions. */
-async function offeredTo(
+async function findOfferingUser(
   { transactions: offeredBy }: StoredResource,
   transactions: Pick<TransactionStore, 'read'>,
 ): Promise<OfferedResource['user'] | undefined> {

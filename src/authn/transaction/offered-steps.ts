@@ -2,7 +2,7 @@
 
 /** A step that the upstream offered: where it leads, by which methods. */
 export interface OfferedStep {
-  /** The upstream's own path, in the spelling of `inOneSpelling`. */
+  /** The upstream's own path, in the spelling of `normalizePath`. */
   readonly path: string
   /** The upstream's own query with its `?`, or empty: only redirects are sent with it. */
   readonly query: string
@@ -42,7 +42,7 @@ export function findStep(
 }
 
 /** The link that the browser is sent to by our route of this path; undefined: none was offered. */
-export function redirectOf(offered: readonly OfferedStep[], path: string): string | undefined {
+export function findRedirect(offered: readonly OfferedStep[], path: string): string | undefined {
   return findStep(offered, 'GET', path)?.href
 }
 
@@ -53,7 +53,7 @@ function joinMethods(one: readonly string[], other: readonly string[]): string[]
 const PLAIN_PATH = /^[\w/.~-]*$/
 
 /** One spelling for all spellings of a path, to compare by: a colon in it may come percent-encoded or not. */
-export function inOneSpelling(path: string): string {
+export function normalizePath(path: string): string {
   if (PLAIN_PATH.test(path)) return path
   return path
     .split('/')

@@ -1,4 +1,4 @@
-import { factorTypeOf } from '../../factor-types.ts'
+import { getFactorType } from '../../factor-types.ts'
 import type { Answer, AnsweredUser } from './answer.ts'
 
 /** What a step proves if Okta accepts it. */
@@ -9,7 +9,7 @@ export interface Proof {
   /** RFC 8176 name. */
   readonly amr: string
   /** Whether it can be of the user whom the answer names; left out: of whomever that is. */
-  readonly isOf?: (user: AnsweredUser | undefined) => boolean
+  readonly matchesUser?: (user: AnsweredUser | undefined) => boolean
 }
 
 const AFTER_A_FACTOR = ['SUCCESS', 'PASSWORD_EXPIRED', 'PASSWORD_WARN', 'PASSWORD_RESET', 'MFA_ENROLL']
@@ -35,7 +35,7 @@ export function acceptedProof(
   proof: Proof | undefined,
   { status, factorResult, user }: Answer,
 ): Proof | undefined {
-  if (proof === undefined || !ACCEPTED_IN[proof.kind].has(status) || proof.isOf?.(user) === false)
+  if (proof === undefined || !ACCEPTED_IN[proof.kind].has(status) || proof.matchesUser?.(user) === false)
     return undefined
   const isFactorOpen = proof.kind === 'factor' && factorResult !== undefined && factorResult !== 'SUCCESS'
   return isFactorOpen ? undefined : proof
@@ -48,7 +48,7 @@ export const PASSWORD_PROOF: Proof = { kind: 'password', provesUser: true, amr: 
 /** An activation token is a password for one use. */
 export const ACTIVATION_PROOF: Proof = { kind: 'password', provesUser: false, amr: 'otp' }
 /** A factor that was verified outside of this broker: by another identity provider, or by an approval on a phone. */
-export const ELSEWHERE_PROOF: Proof = { kind: 'factor', provesUser: false, amr: 'mfa' }
+export const EXTERNAL_FACTOR_PROOF: Proof = { kind: 'factor', provesUser: false, amr: 'mfa' }
 const NEW_PASSWORD_PROOF: Proof = { kind: 'password', provesUser: false, amr: 'pwd' }
 
 /** Of a transaction: where it comes from, and whether a credential was accepted in it here. */
@@ -58,25 +58,25 @@ interface Origin {
 }
 
 /** Imported, and no credential was accepted in it here: somebody else may have begun the transaction, and may move it. */
-export function mayBeAnothers({ origin, credentialAccepted }: Origin): boolean {
+export function isUnverifiedImport({ origin, credentialAccepted }: Origin): boolean {
   return origin === 'imported' && !credentialAccepted
 }
 
 /** What an operation of this kind proves in a transaction. */
-export function proofOf(
+export function getProof(
   proves: Proves,
   shown: { readonly factorType: string | undefined; readonly fields: Readonly<Record<string, unknown>> },
   transaction: Origin,
 ): Proof | undefined {
   // what is approved on another phone, or chosen anew, says nothing about the user of this browser
-  const isUnproved = mayBeAnothers(transaction)
+  const isUnproved = isUnverifiedImport(transaction)
   switch (proves) {
     case 'password':
       return PASSWORD_PROOF
     case 'new-password': // after an accepted credential it is no second one
       return transaction.credentialAccepted || isUnproved ? undefined : NEW_PASSWORD_PROOF
     case 'factor': {
-      const { amr, proof } = factorTypeOf(shown.factorType)
+      const { amr, proof } = getFactorType(shown.factorType)
       const isShownHere = proof !== undefined && isShown(shown.fields[proof])
       return isUnproved && !isShownHere ? undefined : { kind: 'factor', provesUser: isShownHere, amr }
     }
@@ -100,6 +100,6 @@ const AWAITED_IN: Readonly<Record<string, ReadonlySet<string | undefined>>> = {
 }
 
 /** Whether Okta looks at what the operation shows; `status` is undefined if its answer was an error. */
-export function isAwaited(operation: string, status: string | undefined): boolean {
+export function awaitsCredential(operation: string, status: string | undefined): boolean {
   return AWAITED_IN[operation]?.has(status) === true
 }

@@ -52,17 +52,17 @@ export interface StepRefusal {
   readonly headers: Readonly<Record<string, string>>
 }
 
-export function answerOf(body: string, rest: Partial<StepAnswer> = {}): StepAnswer {
+export function createAnswer(body: string, rest: Partial<StepAnswer> = {}): StepAnswer {
   return { kind: 'answer', status: 200, body, headers: {}, ...rest }
 }
 
-export function refusalOf(error: BrokerError): StepRefusal {
+export function toRefusal(error: BrokerError): StepRefusal {
   const { status, code, message, causes, headers } = error
   return { kind: 'refusal', status, code, summary: message, causes, headers }
 }
 
 /** Throws a refusal as the error that it was. */
-export function answerIn(outcome: StepOutcome): StepAnswer {
+export function answerOrThrow(outcome: StepOutcome): StepAnswer {
   if (outcome.kind === 'answer') return outcome
   const { status, code, summary, causes, headers } = outcome
   throw new BrokerError(status, code, summary, { causes, headers, cause: new Error('shared refusal') })

@@ -20,11 +20,11 @@ export interface TransactionStore {
   /** undefined: none, or one that cannot be read: an expired transaction. */
   open(raw: string | undefined, key: string): Transaction | undefined
   /** What becomes of the record at this key. */
-  change(before: Transaction, after: Transaction | undefined, key: string): RecordChange
+  recordChange(before: Transaction, after: Transaction | undefined, key: string): RecordChange
   /** Has the record end with all sessions of its user, if the user is known. */
-  endWithUser(transaction: Transaction, key: string): Promise<void>
+  addToUserIndex(transaction: Transaction, key: string): Promise<void>
   /** The record is deleted: it need not end with its user any more. Never fails; an entry that stays ends with the index. */
-  ended(transaction: Transaction, key: string): void
+  removeFromUserIndex(transaction: Transaction, key: string): void
 }
 
 export interface TransactionStoreOptions {
@@ -61,14 +61,14 @@ export function createTransactionStore(options: TransactionStoreOptions): Transa
     kind: 'transaction',
   })
 
-  const endWithUser: TransactionStore['endWithUser'] = async ({ userId, expiresAtMs }, key) => {
+  const addToUserIndex: TransactionStore['addToUserIndex'] = async ({ userId, expiresAtMs }, key) => {
     if (userId !== undefined) await openTransactions.add(userId, key, expiresAtMs - now())
   }
 
   return {
     names: (handle) => names.signAll(handle),
     open: records.open,
-    endWithUser,
+    addToUserIndex,
 
     async read(name) {
       const key = transactionKey(name)
@@ -77,18 +77,18 @@ export function createTransactionStore(options: TransactionStoreOptions): Transa
 
     async create(handle, transaction) {
       const writing = records.write(handle, transaction, transaction.expiresAtMs - now())
-      await allSettledOrThrow(writing, endWithUser(transaction, records.keysOf(handle)[0]))
+      await allSettledOrThrow(writing, addToUserIndex(transaction, records.keysOf(handle)[0]))
     },
 
     end: async (name) => void (await store.delete(transactionKey(name))),
 
-    change(before, after, key) {
+    recordChange(before, after, key) {
       if (after === undefined) return 'delete'
       if (after === before) return 'keep'
       return { write: records.seal(after, key), ttlMs: after.expiresAtMs - now() }
     },
 
-    ended({ userId }, key) {
+    removeFromUserIndex({ userId }, key) {
       if (userId !== undefined) openTransactions.remove(userId, key).catch(() => {})
     },
   }

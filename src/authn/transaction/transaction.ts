@@ -1,58 +1,52 @@
 import type { Answer, AnsweredUser } from './answer.ts'
-import { type Enrolment, enrolmentAfter } from './enrolment.ts'
+import { type Enrolment, nextEnrolment } from './enrolment.ts'
 import { findStep, mergeSteps, type OfferedStep } from './offered-steps.ts'
 import { acceptedProof, type Proof } from './proof.ts'
 
-/**
- * A sign-in transaction as Gatehouse keeps it, and the rules of what may happen to it (DESIGN §4). Pure: no
- * package, no input or output, time as a parameter.
- */
+/** A sign-in transaction, and its rules (DESIGN §4). Pure: no package, no input or output, time as a parameter. */
 export interface Transaction {
   readonly version: 1
   /** `begun` here; `imported` with a state token from outside; `redirect-only`: kept for the redirects of a finished one. */
   readonly origin: 'begun' | 'imported' | 'redirect-only'
-  /** The upstream's state token; it never leaves the broker. */
+  /** Okta's state token; it never leaves the broker. */
   readonly stateToken: string
-  /** State tokens that the upstream has replaced, newest first: they must not come out either. */
+  /** State tokens that Okta has replaced, newest first. They must not leave the broker either. */
   readonly retiredTokens: readonly string[]
   readonly status: string
   /** Known once Okta has named the user. */
   readonly userId?: string | undefined
-  /** Who this was begun for, as typed; for the log's hashes and the session only. */
+  /** As typed. Used only for the session and for hashes in the log. */
   readonly login?: string | undefined
   /** Every step offered so far. */
   readonly offered: readonly OfferedStep[]
-  /** Factor id → factor type, from every list the upstream has shown. */
+  /** Factor id → factor type, from every list that Okta has sent. */
   readonly factorTypes: Readonly<Record<string, string>>
   /** The factor that is being set up. */
   readonly enrolment?: Enrolment | undefined
-  /** The factors that the user has, from the last list of those to set up; see `factorName`. */
+  /** The user's active factors (`factorName`), from the last list of factors to enrol. */
   readonly activeFactors: readonly string[]
-  /** The push factor whose phone is being waited for: to ask again is to poll, not to push again. */
+  /** The push factor that waits for approval: another request to it is a poll, not a new push. */
   readonly awaitedFactor?: string | undefined
-  /** By the path of a poll that Okta told to wait: when the next one may be sent. */
+  /** The earliest time of the next poll, by the path of the poll. */
   readonly pollNotBeforeMs?: Readonly<Record<string, number>> | undefined
-  /** The device it is bound to. */
+  /** The id of the device that the transaction is bound to. */
   readonly device: string
   readonly createdAtMs: number
   readonly expiresAtMs: number
-  /** A password, activation token or factor was accepted through this broker, by this device, here. */
+  /** Okta has accepted a password, activation token or factor that this device sent through this broker. */
   readonly credentialAccepted: boolean
-  /**
-   * The user's own password or factor was accepted here: an activation token, or a password that was chosen anew, shows
-   * nothing of who sits in front of this browser.
-   */
+  /** Okta has accepted the user's own password or factor. An activation token or a new password does not show who is at the browser. */
   readonly userProved: boolean
   /** Of a redirect-only transaction: the session that its redirects were issued for. */
   readonly sessionId?: string | undefined
-  /** What was accepted, RFC 8176 names. */
+  /** The accepted authentication methods (RFC 8176). */
   readonly amr: readonly string[]
-  /** Set while a recovery code is asked for: then everybody gets the same answers (DESIGN §4, "Recovery, safely"). */
+  /** Set while a recovery code is awaited: known and unknown users get the same answers (DESIGN §4, "Recovery"). */
   readonly recovery?: RecoveryChallenge | undefined
 }
 
 export interface RecoveryChallenge {
-  /** Nobody was sent a code: the name is unknown, may not recover, or has no phone. */
+  /** No code was sent: the user is unknown, may not recover, or has no phone. */
   readonly decoy: boolean
   readonly factorType: 'SMS' | 'CALL'
   readonly recoveryType: 'PASSWORD' | 'UNLOCK'
@@ -61,10 +55,10 @@ export interface RecoveryChallenge {
   readonly wrongCodes: number
 }
 
-/** The status of an imported transaction until Okta has named another one. */
+/** The status of an imported transaction until Okta's first answer. */
 export const IMPORTED = 'IMPORTED'
 
-export function begin(device: string, login: string | undefined, nowMs: number): Transaction {
+export function createTransaction(device: string, login: string | undefined, nowMs: number): Transaction {
   return {
     version: 1,
     origin: 'begun',
@@ -84,18 +78,18 @@ export function begin(device: string, login: string | undefined, nowMs: number):
   }
 }
 
-/** The transaction after an answer; the handle stays whatever the upstream does with its own token. */
+/** The transaction after a successful answer. */
 export function advance(
   transaction: Transaction,
   answer: Answer,
   step: {
     offered: readonly OfferedStep[]
     proof: Proof | undefined
-    /** Whom the step was about. */
+    /** The factor in the step's path. */
     factorId?: string | undefined
     /** The factor that the step sets up. */
     enrolment?: Enrolment | undefined
-    /** Of a poll: its path, and when the next one may be sent. */
+    /** If the step is a poll: its path, and the earliest time of the next one. */
     nextPoll?: { readonly path: string; readonly notBeforeMs: number } | undefined
     expiresAtMs: number
   },
@@ -104,25 +98,43 @@ export function advance(
   return {
     ...transaction,
     stateToken: answer.stateToken ?? transaction.stateToken,
-    retiredTokens: retire(transaction, answer.stateToken),
+    retiredTokens: nextRetiredTokens(transaction, answer.stateToken),
     status: answer.status,
     userId: answer.user?.id ?? transaction.userId,
     offered: mergeSteps(transaction.offered, step.offered),
     factorTypes: { ...transaction.factorTypes, ...answer.factorTypes },
-    enrolment: enrolmentAfter(answer, step.enrolment, transaction.enrolment),
+    enrolment: nextEnrolment(answer, step.enrolment, transaction.enrolment),
     activeFactors: answer.activeFactors.length > 0 ? answer.activeFactors : transaction.activeFactors,
-    awaitedFactor: awaitedAfter(transaction, answer, step.factorId),
-    pollNotBeforeMs: nextPollsAfter(transaction, answer, step.nextPoll),
+    awaitedFactor: nextAwaitedFactor(transaction, answer, step.factorId),
+    pollNotBeforeMs: nextPollTimes(transaction, answer, step.nextPoll),
     expiresAtMs: step.expiresAtMs,
     credentialAccepted: transaction.credentialAccepted || accepted !== undefined,
     userProved: transaction.userProved || accepted?.provesUser === true,
-    recovery: undefined, // an answer of the upstream passes on: the code was right
+    recovery: undefined, // Okta answers a recovery transaction with a success only if the code was right
     amr: accepted === undefined ? transaction.amr : [...new Set([...transaction.amr, accepted.amr])],
   }
 }
 
-/** Each path has its own time: polls of two paths in turn must not free each other. */
-function nextPollsAfter(
+const MAX_RETIRED_TOKENS = 5
+
+function nextRetiredTokens({ stateToken, retiredTokens }: Transaction, next: string | undefined) {
+  if (next === undefined || next === stateToken || stateToken === '') return retiredTokens
+  return [stateToken, ...retiredTokens].slice(0, MAX_RETIRED_TOKENS)
+}
+
+function nextAwaitedFactor(
+  { awaitedFactor }: Transaction,
+  { status, factorResult }: Answer,
+  factorId: string | undefined,
+): string | undefined {
+  if (status !== 'MFA_CHALLENGE') return undefined
+  if (factorResult === 'WAITING') return factorId ?? awaitedFactor
+  const isStateRequest = factorId === undefined && factorResult === undefined
+  return isStateRequest ? awaitedFactor : undefined
+}
+
+/** Each path has its own time, so that polls of two paths in turn are not sent sooner. */
+function nextPollTimes(
   { pollNotBeforeMs }: Transaction,
   { factorResult }: Answer,
   nextPoll: Parameters<typeof advance>[2]['nextPoll'],
@@ -131,21 +143,8 @@ function nextPollsAfter(
   return { ...pollNotBeforeMs, [nextPoll.path]: nextPoll.notBeforeMs }
 }
 
-function awaitedAfter(
-  { awaitedFactor }: Transaction,
-  { status, factorResult }: Answer,
-  factorId: string | undefined,
-): string | undefined {
-  if (status !== 'MFA_CHALLENGE') return undefined
-  if (factorResult === 'WAITING') return factorId ?? awaitedFactor
-  return factorId === undefined && factorResult === undefined ? awaitedFactor : undefined // only looked at
-}
-
-/**
- * The transaction after a step that the upstream refused. One about something else than the awaited push may have ended that
- * all the same: what would have been its next poll may be a push again.
- */
-export function afterRefusal(
+/** The transaction after Okta rejected a step. A step about another factor may have ended the push, so its next poll may be a new push. */
+export function afterRejectedStep(
   transaction: Transaction,
   { operation, factorId }: { readonly operation: string; readonly factorId?: string | undefined },
 ): Transaction {
@@ -155,8 +154,8 @@ export function afterRefusal(
 }
 
 /**
- * How long a poll of this path has to wait, in milliseconds; 0: it is due. A time that is further away than two polls are apart
- * was set by a replica with another clock, and holds back nobody.
+ * How long a poll of this path must wait, in milliseconds; 0 if it need not. A time further ahead than the poll interval was written
+ * by a replica with another clock, and is ignored.
  */
 export function pollDueInMs(
   transaction: Transaction | undefined,
@@ -169,17 +168,9 @@ export function pollDueInMs(
   return dueInMs > pollEveryMs ? 0 : Math.max(0, dueInMs)
 }
 
-const MAX_RETIRED = 5
-
-function retire({ stateToken, retiredTokens }: Transaction, next: string | undefined): readonly string[] {
-  if (next === undefined || next === stateToken || stateToken === '') return retiredTokens
-  return [stateToken, ...retiredTokens].slice(0, MAX_RETIRED)
-}
-
 /**
- * A session opens only on SUCCESS with a user, and either a session token or type SESSION_STEP_UP, and only if a
- * credential was accepted through this broker, by this device, in this transaction. An imported token alone never
- * opens or replaces a session.
+ * A session opens only on SUCCESS with a user, and either a session token or type SESSION_STEP_UP, and only if Okta accepted a
+ * credential in this transaction. An imported token alone never opens a session.
  */
 export function opensSession(
   after: Pick<Transaction, 'credentialAccepted'>,
@@ -193,21 +184,20 @@ export function opensSession(
   )
 }
 
-/** The upstream changed its mind about who this is: never a session, always an alarm. */
-export function personChanged(before: Transaction, answer: Answer): boolean {
+/** The answer names another user than earlier answers of this transaction. */
+export function isDifferentUser(before: Transaction, answer: Answer): boolean {
   return before.userId !== undefined && answer.user !== undefined && before.userId !== answer.user.id
 }
 
-/** Statuses that end a transaction. After any other one it goes on, also after one that is not known here. */
-const ENDS: ReadonlySet<string> = new Set(['SUCCESS', 'LOCKED_OUT', ''])
+/** Any other status continues the transaction, unknown ones included. */
+const FINAL_STATUSES: ReadonlySet<string> = new Set(['SUCCESS', 'LOCKED_OUT', ''])
 
-/** False: the record goes. A transaction without a state token can't go on either. */
-export function goesOn(after: Transaction): boolean {
-  return after.stateToken !== '' && !ENDS.has(after.status)
+export function isOngoing(after: Transaction): boolean {
+  return after.stateToken !== '' && !FINAL_STATUSES.has(after.status)
 }
 
-/** The redirect-only transaction that stays of a finished one: the redirects of its last answer. undefined: there are none. */
-export function redirectsOnly(
+/** The redirect-only transaction that a finished one leaves; undefined if its last answer had no redirects. */
+export function toRedirectOnly(
   after: Transaction,
   lastOffered: readonly OfferedStep[],
   { expiresAtMs, sessionId }: { readonly expiresAtMs: number; readonly sessionId: string | undefined },
@@ -217,6 +207,31 @@ export function redirectsOnly(
   return { ...after, origin: 'redirect-only', offered, factorTypes: {}, expiresAtMs, sessionId }
 }
 
-export function mayTake(transaction: Transaction, method: string, path: string): boolean {
+export function isOffered(transaction: Transaction, method: string, path: string): boolean {
   return findStep(transaction.offered, method, path) !== undefined
+}
+
+/** Bounds of a transaction's time to live. */
+export interface LifetimeBounds {
+  readonly minMs: number
+  readonly maxMs: number
+  readonly defaultMs: number
+}
+
+/**
+ * The time to live: `expiresAt` minus the answer's `Date`, so that the broker's clock does not matter, within the bounds. The default
+ * if `expiresAt` is missing, unreadable or past. An imported transaction also ends `maxMs` after its import, because the index of
+ * imported tokens keeps its entry no longer.
+ */
+export function lifetimeMs(
+  { origin, createdAtMs }: Pick<Transaction, 'origin' | 'createdAtMs'>,
+  { expiresAt, date }: { readonly expiresAt: string | undefined; readonly date: string | undefined },
+  bounds: LifetimeBounds,
+  nowMs: number,
+): number {
+  const sent = Date.parse(date ?? '')
+  const left = Date.parse(expiresAt ?? '') - (Number.isNaN(sent) ? nowMs : sent)
+  const isUsable = left > 0 // false for NaN
+  const ms = isUsable ? Math.min(Math.max(left, bounds.minMs), bounds.maxMs) : bounds.defaultMs
+  return origin === 'imported' ? Math.min(ms, createdAtMs + bounds.maxMs - nowMs) : ms
 }

@@ -14,14 +14,14 @@ export interface ApiTokens {
    * accepted another, that one leads, because each call would cost a second one otherwise. The first one is tried
    * first again every `FIRST_AGAIN_MS`, and if the list has changed.
    */
-  inTurn(): TokensInTurn
+  candidates(): TokenCandidates
   /** The upstream accepts none of them: an operator must act. */
   refused(): void
   state(): TokenState
   acceptedWithin(ms: number): boolean
 }
 
-export interface TokensInTurn {
+export interface TokenCandidates {
   readonly tokens: readonly string[]
   /** The upstream has accepted this token. Ignored if the list has changed: the new list's first is not tried yet. */
   readonly accepted: (token: string) => void
@@ -78,7 +78,7 @@ export function createApiTokens(options: ApiTokensOptions): ApiTokens {
   return {
     state: () => (isRefused ? 'failing' : current().accepted === undefined ? 'unknown' : 'ok'),
     acceptedWithin: (ms) => !isRefused && monotonic() - (current().accepted?.at ?? -Infinity) <= ms,
-    inTurn() {
+    candidates() {
       const inUse = current()
       return { tokens: inOrder(inUse, monotonic()), accepted: (token) => accept(inUse, token) }
     },
@@ -110,8 +110,8 @@ function reportAccepted(list: TokenList, token: string, { log, metrics }: ApiTok
 }
 
 /** Tries the tokens in turn. The result is E0000011 if all are refused, or else the first other answer. */
-export async function tryInTurn(
-  { tokens, accepted }: TokensInTurn,
+export async function tryTokens(
+  { tokens, accepted }: TokenCandidates,
   send: (token: string) => Promise<UpstreamResponse>,
   read: (answer: UpstreamResponse) => AuthnReply,
 ): Promise<AuthnReply> {

@@ -29,9 +29,9 @@ import {
   createTokenCheck,
   isInvalidToken,
   type TokenState,
-  tryInTurn,
+  tryTokens,
 } from './api-tokens.ts'
-import { type AuthnReply, toReply, wasSentRecently } from './read-answer.ts'
+import { type AuthnReply, isResendTooSoon, toReply } from './read-answer.ts'
 
 /** The sign-in API as a trusted application sees it. */
 export interface AuthnUpstream {
@@ -113,7 +113,7 @@ export function createAuthnUpstream(options: AuthnUpstreamOptions): AuthnUpstrea
 
     async fetch(path, accept, from) {
       const deadline = deadlineNow()
-      for (const apiToken of tokens.inTurn().tokens) {
+      for (const apiToken of tokens.candidates().tokens) {
         const answer = await calls.send({ method: 'GET', path, accept, client: from, deadline }, apiToken)
         if (answer.status !== 401) return answer
       }
@@ -134,8 +134,8 @@ function createPost(calls: LimitedCalls, tokens: ApiTokens) {
     const isForm = encoding === 'form'
     const accept = isForm ? '*/*' : 'application/json' // a form is answered for a browser: a page, a redirect, nothing
     const call = { method: 'POST', path, accept, body, encoding, client, deadline } as const
-    return tryInTurn(
-      tokens.inTurn(),
+    return tryTokens(
+      tokens.candidates(),
       (apiToken) => calls.send(call, apiToken),
       (answer) => toReply(isForm && answer.status < 400 ? { ...answer, status: 200, json: {} } : answer),
     )
@@ -170,7 +170,7 @@ function createLimitedCalls(options: AuthnUpstreamOptions & { monotonic: () => n
         if (timeoutMs <= 0) throw upstreamTimeout(new DependencyFailure('timeout')) // nothing was sent
         const answer = await client.send(requestOf(call, apiToken, timeoutMs))
         clock.observe(answer)
-        if (!wasSentRecently(answer)) await pass.observe(answer, answer.status === 429)
+        if (!isResendTooSoon(answer)) await pass.observe(answer, answer.status === 429)
         return answer
       } catch (error) {
         if (error instanceof RateLimitRefusal) throw asApiAnswers(error, now())

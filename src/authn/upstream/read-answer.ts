@@ -40,7 +40,7 @@ const SENT_RECENTLY: ReadonlySet<unknown> = new Set(['E0000109', 'E0000133'])
 const RESEND_AFTER_S = 30
 
 /** Whether a 429 only says that a code is on its way already. */
-export function wasSentRecently({ json }: Pick<UpstreamResponse, 'json'>): boolean {
+export function isResendTooSoon({ json }: Pick<UpstreamResponse, 'json'>): boolean {
   return SENT_RECENTLY.has(record(json).errorCode)
 }
 
@@ -51,7 +51,7 @@ function headersForBrowser(answer: UpstreamResponse, date: string | undefined): 
     if (value !== undefined && /^\d{1,15}$/.test(value)) headers[name] = value
   }
   if (answer.status !== 429) return headers
-  const waitS = wasSentRecently(answer)
+  const waitS = isResendTooSoon(answer)
     ? RESEND_AFTER_S
     : retryAfterSeconds(headers['X-Rate-Limit-Reset'], date)
   return { ...headers, 'Retry-After': String(waitS) }

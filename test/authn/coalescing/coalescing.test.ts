@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { answerOf } from '../../../src/authn/transaction/step-result.ts'
+import { createAnswer } from '../../../src/authn/transaction/step-result.ts'
 import { BrokerError, unknownHandle } from '../../../src/errors.ts'
 import { until } from '../../support/until.ts'
 import { CLIENT } from '../made-up-client.ts'
@@ -16,7 +16,7 @@ describe('identical requests in flight', () => {
     await until(() => started() === 1)
     const rest = { status: 202, headers: { 'X-Rate-Limit-Limit': '5' }, sessionId: 'session-id' }
     finish(answers('{"a":1}', undefined, rest))
-    for (const answer of await Promise.all(running)) expect(answer).toEqual(answerOf('{"a":1}', rest))
+    for (const answer of await Promise.all(running)) expect(answer).toEqual(createAnswer('{"a":1}', rest))
     expect(started()).toBe(1)
     expect(await coalesced()).toEqual([{ scope: 'process', value: 4 }])
   })
@@ -36,7 +36,7 @@ describe('identical requests in flight', () => {
       sessionId: 'very-secret',
     }
     finish(answers('{"errorCode":"E0000068"}', undefined, rest))
-    const expected = answerOf('{"errorCode":"E0000068"}', rest)
+    const expected = createAnswer('{"errorCode":"E0000068"}', rest)
     for (const answer of await Promise.all([holder, ...waiting])) expect(answer).toEqual(expected)
     expect(started()).toBe(1)
     expect(JSON.stringify([...entries])).not.toMatch(/very-secret|E0000068/)

@@ -4,12 +4,12 @@ import type { Client } from '../../../src/authn/browser/client.ts'
 import { createCoalescing } from '../../../src/authn/coalescing/coalescing.ts'
 import { StepLocks } from '../../../src/authn/coalescing/step-locks.ts'
 import { Commits } from '../../../src/authn/sign-in/commit.ts'
+import type { RunStep, Step } from '../../../src/authn/sign-in/run-step.ts'
 import { createRunStep } from '../../../src/authn/sign-in/run-step.ts'
-import { MAX_CONCURRENT, type RunStep, type Step } from '../../../src/authn/sign-in/step.ts'
 import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
 import type { Reservation } from '../../../src/authn/throttling/throttling.ts'
-import { answerOf, type StepAnswer, type StepResult } from '../../../src/authn/transaction/step-result.ts'
-import { begin, type Transaction } from '../../../src/authn/transaction/transaction.ts'
+import { createAnswer, type StepAnswer, type StepResult } from '../../../src/authn/transaction/step-result.ts'
+import { createTransaction, type Transaction } from '../../../src/authn/transaction/transaction.ts'
 import {
   createTransactionStore,
   newHandle,
@@ -40,7 +40,7 @@ export function answers(
   change: (before: Transaction) => Transaction | undefined = (before) => before,
   rest: Partial<StepAnswer> = {},
 ): Take {
-  return async (before) => ({ outcome: answerOf(body, rest), after: change(before) })
+  return async (before) => ({ outcome: createAnswer(body, rest), after: change(before) })
 }
 
 /** States of a transaction are told apart by their login. */
@@ -165,14 +165,14 @@ export async function replicas({
 
   const transactions = createTransactions(memory)
   const start = (): Transaction => ({
-    ...begin(CLIENT.device.id, 'start', now()),
+    ...createTransaction(CLIENT.device.id, 'start', now()),
     stateToken: 'state-token',
     status: 'MFA_REQUIRED',
     expiresAtMs: now() + TTL_MS,
   })
   /** Stores a transaction, under the newest name if `key` is left out. */
   const keep = async (transaction: Transaction, key = transactionKey(transactions.names(HANDLE)[0])) => {
-    const change = transactions.change(start(), transaction, key)
+    const change = transactions.recordChange(start(), transaction, key)
     if (typeof change === 'object') await memory.set(key, change.write, change.ttlMs)
   }
   const [name] = transactions.names(HANDLE)
@@ -212,14 +212,14 @@ export const busy = ({ acquires }: Replica) => acquires.filter(({ isOurs }) => !
 export const askedTwice = ({ acquires }: Replica) => acquires.length >= 2
 
 function stepOf(request: StepRequest, take: Take): Step {
-  const { identity, pollPath, maxConcurrent = MAX_CONCURRENT, attempt } = request
+  const { identity, pollPath, maxConcurrent, attempt } = request
   return {
     handle: 'handle' in request ? request.handle : HANDLE,
     identity: [identity],
     pollPath,
     maxConcurrent,
     attempt,
-    plan: (before) => ({ take: () => take(before) }),
+    plan: (before) => ({ run: () => take(before) }),
   }
 }
 
@@ -238,8 +238,8 @@ function watchedReservation(
       return enforce()
     },
     refund: () => note('refund'),
-    settle: () => note('settle'),
-    settleError: () => note('settleError'),
+    consumeOrRefund: () => note('consumeOrRefund'),
+    consumeOrRefundOnError: () => note('consumeOrRefundOnError'),
   }
 }
 

@@ -24,11 +24,11 @@ const giving = (seconds: number) => ({
 })
 
 test('what is configured is promised while Okta gives as much or more', async () => {
-  const { promisedMs, withinMs, lines } = replica()
+  const { advertisedMs, adjustMs, lines } = replica()
   for (const seconds of [241, 300, 3600]) {
-    expect(await withinMs(await promisedMs(), giving(seconds))).toBe(CONFIGURED_MS)
+    expect(await adjustMs(await advertisedMs(), giving(seconds))).toBe(CONFIGURED_MS)
   }
-  expect(await promisedMs()).toBe(CONFIGURED_MS)
+  expect(await advertisedMs()).toBe(CONFIGURED_MS)
   expect(lines()).toEqual([])
 })
 
@@ -41,31 +41,31 @@ test.each([
   'Okta gives %s s: %s ms are promised, from then on for all and on all replicas',
   async (seconds, wanted) => {
     const one = replica()
-    expect(await one.withinMs(await one.promisedMs(), giving(seconds))).toBe(wanted)
+    expect(await one.adjustMs(await one.advertisedMs(), giving(seconds))).toBe(wanted)
     const other = replica()
-    expect(await one.promisedMs()).toBe(wanted)
-    expect(await other.withinMs(await other.promisedMs(), undefined)).toBe(wanted)
-    expect(await other.withinMs(await other.promisedMs(), giving(3600))).toBe(wanted)
+    expect(await one.advertisedMs()).toBe(wanted)
+    expect(await other.adjustMs(await other.advertisedMs(), undefined)).toBe(wanted)
+    expect(await other.adjustMs(await other.advertisedMs(), giving(3600))).toBe(wanted)
     expect(one.lines()).toMatchObject([{ event: 'recovery_lifetime_lowered', lifetimeMs: wanted }])
     expect(other.lines()).toEqual([])
   },
 )
 
-test.each<[string, Parameters<ReturnType<typeof replica>['withinMs']>[1]]>([
+test.each<[string, Parameters<ReturnType<typeof replica>['adjustMs']>[1]]>([
   ['no expiresAt', { body: {}, date: DATE }],
   ['an unreadable one', { body: { expiresAt: 'soon' }, date: DATE }],
   ['no Date', { ...giving(60), date: undefined }],
   ['one that is past', giving(-60)],
   ['hardly any time', giving(10)],
 ])('%s teaches nothing', async (_, reply) => {
-  const { promisedMs, withinMs } = replica()
-  expect(await withinMs(await promisedMs(), reply)).toBe(CONFIGURED_MS)
-  expect(await promisedMs()).toBe(CONFIGURED_MS)
+  const { advertisedMs, adjustMs } = replica()
+  expect(await adjustMs(await advertisedMs(), reply)).toBe(CONFIGURED_MS)
+  expect(await advertisedMs()).toBe(CONFIGURED_MS)
 })
 
 test.each(['', 'x', '-1', '0', '9', '1e999', '999999999'])('a stored %j is not believed', async (stored) => {
   await store.set('gatehouse:recovery:lifetime', stored, 60_000)
-  expect(await replica().promisedMs()).toBe(CONFIGURED_MS)
+  expect(await replica().advertisedMs()).toBe(CONFIGURED_MS)
 })
 
 test('a figure that no answer confirms any more is forgotten after 30 days', async () => {
@@ -73,13 +73,17 @@ test('a figure that no answer confirms any more is forgotten after 30 days', asy
   let nowMs = 0
   const aging = createMemoryStore({ now: () => nowMs })
   const { log } = collectLog()
-  const { promisedMs, withinMs } = createRecoveryLifetime({ store: aging, configuredMs: CONFIGURED_MS, log })
-  await withinMs(await promisedMs(), giving(61))
+  const { advertisedMs, adjustMs } = createRecoveryLifetime({
+    store: aging,
+    configuredMs: CONFIGURED_MS,
+    log,
+  })
+  await adjustMs(await advertisedMs(), giving(61))
   nowMs = 29 * DAY_MS
-  await withinMs(await promisedMs(), giving(120)) // less than configured: Okta's lifetime is still shorter
+  await adjustMs(await advertisedMs(), giving(120)) // less than configured: Okta's lifetime is still shorter
   nowMs = 58 * DAY_MS
-  expect(await withinMs(await promisedMs(), giving(300))).toBe(60_000)
+  expect(await adjustMs(await advertisedMs(), giving(300))).toBe(60_000)
   nowMs = 60 * DAY_MS
-  expect(await promisedMs()).toBe(CONFIGURED_MS)
+  expect(await advertisedMs()).toBe(CONFIGURED_MS)
   await aging.close()
 })

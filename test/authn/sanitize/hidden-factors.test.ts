@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { isHiddenStep, withoutHidden } from '../../../src/authn/sanitize/hidden-factors.ts'
+import { isHiddenStep, removeHiddenFactors } from '../../../src/authn/sanitize/hidden-factors.ts'
 
 const hidden = new Set(['question', 'token:hotp'])
 const question = { id: 'f1', factorType: 'question', _links: { verify: { href: 'https://org.example/q' } } }
@@ -8,27 +8,27 @@ const push = { id: 'f2', factorType: 'push' }
 describe('an answer', () => {
   test.each(['factors', 'factor', 'factorTypes'])('loses hidden factors from its list under %s', (name) => {
     const answer = { status: 'MFA_REQUIRED', _embedded: { user: { id: 'u' }, [name]: [question, push] } }
-    expect(withoutHidden(answer, hidden)).toEqual({
+    expect(removeHiddenFactors(answer, hidden)).toEqual({
       answer: { status: 'MFA_REQUIRED', _embedded: { user: { id: 'u' }, [name]: [push] } },
-      noneLeft: false,
+      allHidden: false,
     })
   })
 
   test('says when a list had hidden factors only', () => {
     const answer = { status: 'MFA_ENROLL', _embedded: { factors: [question] } }
-    expect(withoutHidden(answer, hidden)).toEqual({
+    expect(removeHiddenFactors(answer, hidden)).toEqual({
       answer: { status: 'MFA_ENROLL', _embedded: { factors: [] } },
-      noneLeft: true,
+      allHidden: true,
     })
   })
 
   test('whose list was empty anyway says nothing of the kind', () => {
-    expect(withoutHidden({ _embedded: { factors: [] } }, hidden).noneLeft).toBe(false)
+    expect(removeHiddenFactors({ _embedded: { factors: [] } }, hidden).allHidden).toBe(false)
   })
 
   test('keeps one factor that stands alone: it says what is going on', () => {
     const answer = { status: 'MFA_CHALLENGE', _embedded: { factor: question } }
-    expect(withoutHidden(answer, hidden)).toEqual({ answer, noneLeft: false })
+    expect(removeHiddenFactors(answer, hidden)).toEqual({ answer, allHidden: false })
   })
 
   test.each([
@@ -38,12 +38,12 @@ describe('an answer', () => {
     { _embedded: 'x' },
     { _embedded: { factors: ['question', null] } },
   ])('of another shape does no harm: %j', (answer) => {
-    expect(withoutHidden(answer, hidden).noneLeft).toBe(false)
+    expect(removeHiddenFactors(answer, hidden).allHidden).toBe(false)
   })
 
   test('is as it was when nothing is hidden', () => {
     const answer = { _embedded: { factors: [question] } }
-    expect(withoutHidden(answer, new Set())).toEqual({ answer, noneLeft: false })
+    expect(removeHiddenFactors(answer, new Set())).toEqual({ answer, allHidden: false })
   })
 })
 

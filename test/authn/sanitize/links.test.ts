@@ -3,10 +3,10 @@ import fc from 'fast-check'
 import { type RewriteOptions, rewriteAnswer } from '../../../src/authn/sanitize/links.ts'
 import { removeTokens } from '../../../src/authn/sanitize/tokens.ts'
 import {
+  findRedirect,
   findStep,
-  inOneSpelling,
   mergeSteps,
-  redirectOf,
+  normalizePath,
 } from '../../../src/authn/transaction/offered-steps.ts'
 
 const UPSTREAM = 'https://org.example.com'
@@ -235,8 +235,8 @@ describe('links to the API move to our own address', () => {
   ])('%s keeps its spelling, and is found in any', (path) => {
     const { href, offered } = hrefOf(UPSTREAM + path)
     expect(href).toBe(PUBLIC + path)
-    expect(findStep(offered, 'POST', inOneSpelling(path))).toBeDefined()
-    expect(inOneSpelling(path)).toBe('/api/v1/authn/factors/token%3Asoftware%3Atotp/verify')
+    expect(findStep(offered, 'POST', normalizePath(path))).toBeDefined()
+    expect(normalizePath(path)).toBe('/api/v1/authn/factors/token%3Asoftware%3Atotp/verify')
   })
 
   test.each([
@@ -244,7 +244,7 @@ describe('links to the API move to our own address', () => {
     ['/a%2Fb/%7E~', '/a%2Fb/~~'],
     ['/100%/a:b', '/100%/a%3Ab'],
   ])('%s is compared as %s', (path, wanted) => {
-    expect(inOneSpelling(path)).toBe(wanted)
+    expect(normalizePath(path)).toBe(wanted)
   })
 
   test('an unlisted path under /api/v1/ moves too: what we have never heard of passes on', () => {
@@ -472,9 +472,9 @@ describe('steps', () => {
       href: `${UPSTREAM}${path}?n=${n}`,
     })
     const offered = mergeSteps([link(1, ['GET'])], [link(2, ['GET'])])
-    expect(redirectOf(offered, path)).toBe(`${UPSTREAM}${path}?n=2`)
-    expect(redirectOf([link(1, ['POST'])], path)).toBeUndefined()
-    expect(redirectOf([step(path, ['GET'])], path)).toBeUndefined()
-    expect(redirectOf([], path)).toBeUndefined()
+    expect(findRedirect(offered, path)).toBe(`${UPSTREAM}${path}?n=2`)
+    expect(findRedirect([link(1, ['POST'])], path)).toBeUndefined()
+    expect(findRedirect([step(path, ['GET'])], path)).toBeUndefined()
+    expect(findRedirect([], path)).toBeUndefined()
   })
 })

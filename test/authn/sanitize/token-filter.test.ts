@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
 import { createSanitizer } from '../../../src/authn/sanitize/sanitize.ts'
-import { begin } from '../../../src/authn/transaction/transaction.ts'
+import { createTransaction } from '../../../src/authn/transaction/transaction.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { collectLog } from '../../observability/collect-log.ts'
 import { CLIENT } from '../made-up-client.ts'
@@ -36,7 +36,7 @@ const sanitizer = (hidden: readonly string[] = []) =>
     log: collected.log,
     metrics,
   })
-const before = { ...begin('device', 'ada', 0), stateToken: TOKEN, retiredTokens: [RETIRED] }
+const before = { ...createTransaction('device', 'ada', 0), stateToken: TOKEN, retiredTokens: [RETIRED] }
 const sanitized = (body: Record<string, unknown>, hidden: readonly string[] = [], isError = false) =>
   sanitizer(hidden).step({ body, isError }, { before, handle: HANDLE }, CLIENT)
 const removals = async () =>
@@ -66,7 +66,7 @@ describe('the token filter', () => {
 describe('an answer of a step', () => {
   test('has the handle, its links at our address, and offers what Okta offered', async () => {
     const path = '/api/v1/authn/factors/ost1/verify'
-    const { body, text, offered, noneLeft } = sanitized({
+    const { body, text, offered, allHidden } = sanitized({
       stateToken: TOKEN,
       _links: { next: { href: `${UPSTREAM}${path}`, hints: { allow: ['POST'] } } },
     })
@@ -76,7 +76,7 @@ describe('an answer of a step', () => {
     })
     expect(text).toBe(JSON.stringify(body))
     expect(offered).toEqual([{ path, query: '', methods: ['POST'] }])
-    expect([noneLeft, await removals()]).toEqual([false, []])
+    expect([allHidden, await removals()]).toEqual([false, []])
   })
 
   test('has no token of the transaction, replaced ones included; those in links are counted apart', async () => {
@@ -106,7 +106,7 @@ describe('an answer of a step', () => {
       body: { _embedded: { factors: [] } },
       text: '{"_embedded":{"factors":[]}}',
       offered: [],
-      noneLeft: true,
+      allHidden: true,
     })
     expect(sanitized(answer).offered).toHaveLength(1)
   })

@@ -1,5 +1,9 @@
 import { describe, expect, test } from '@jest/globals'
-import { answerOf, type IssuedSession, type StepResult } from '../../../src/authn/transaction/step-result.ts'
+import {
+  createAnswer,
+  type IssuedSession,
+  type StepResult,
+} from '../../../src/authn/transaction/step-result.ts'
 import type { Transaction } from '../../../src/authn/transaction/transaction.ts'
 import { isHandle, transactionKey } from '../../../src/authn/transaction/transaction-store.ts'
 import { storeUnavailable } from '../../../src/errors.ts'
@@ -39,7 +43,7 @@ function signIn(faults: Partial<IssuedSession> = {}) {
   const opens =
     (change: (before: Transaction) => Transaction | undefined): Take =>
     async (before): Promise<StepResult> => ({
-      outcome: answerOf('SUCCESS', { sessionId: 'one' }),
+      outcome: createAnswer('SUCCESS', { sessionId: 'one' }),
       after: change(before),
       session,
     })
@@ -266,7 +270,7 @@ describe('a session that is not stored yet', () => {
     const { first, other, attempts, failed } = await pending()
     failed()
     expect(await failureOf(first)).toMatchObject({ status: 503 })
-    expect(await other).toEqual(answerOf('anew'))
+    expect(await other).toEqual(createAnswer('anew'))
     expect(attempts()).toBe(1)
   })
 
@@ -282,7 +286,7 @@ describe('a session that is not stored yet', () => {
     await until(() => busy(second).length > 0)
     await keep({ ...start(), login: 'newer' })
     holder.finish(take)
-    expect(await other).toEqual(answerOf('anew'))
+    expect(await other).toEqual(createAnswer('anew'))
     rollback.letGo()
     expect(await late).toMatchObject({ status: 503 })
   })
@@ -317,11 +321,10 @@ describe('the transaction', () => {
         handle: undefined,
         identity: ['primary'],
         pollPath: undefined,
-        maxConcurrent: 10,
         attempt: undefined,
         plan(_before, newHandle) {
           handle = newHandle
-          return { take: async () => ({ outcome: answerOf('{}'), after: named(start()) }) }
+          return { run: async () => ({ outcome: createAnswer('{}'), after: named(start()) }) }
         },
       },
       CLIENT,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { OPERATIONS, type Operation, upstreamPath } from '../../../src/authn/sign-in/operations.ts'
-import { ACTIVATION_PROOF, PASSWORD_PROOF, proofOf } from '../../../src/authn/transaction/proof.ts'
+import { ACTIVATION_PROOF, getProof, PASSWORD_PROOF } from '../../../src/authn/transaction/proof.ts'
 
 const AUTHN = '/api/v1/authn'
 const FACTOR = `${AUTHN}/factors/:id`
@@ -127,9 +127,9 @@ describe('what a step proves once it is accepted', () => {
   const IMPORTED = { origin: 'imported', credentialAccepted: false } as const
   const proof = (
     proves: Proves,
-    transaction: Parameters<typeof proofOf>[2],
+    transaction: Parameters<typeof getProof>[2],
     shown: { factorType?: string; fields?: Record<string, unknown> } = {},
-  ) => proofOf(proves, { factorType: undefined, fields: {}, ...shown }, transaction)
+  ) => getProof(proves, { factorType: undefined, fields: {}, ...shown }, transaction)
 
   test('nothing where it shows no credential', () => {
     for (const transaction of [BEGUN, IMPORTED]) expect(proof(undefined, transaction)).toBeUndefined()

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals'
 import type { Client } from '../../../src/authn/browser/client.ts'
-import type { Step } from '../../../src/authn/sign-in/step.ts'
+import type { Step } from '../../../src/authn/sign-in/run-step.ts'
 import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
-import { answerOf } from '../../../src/authn/transaction/step-result.ts'
+import { createAnswer } from '../../../src/authn/transaction/step-result.ts'
 import { isHandle, newHandle } from '../../../src/authn/transaction/transaction-store.ts'
 import { rateLimited, stepNotOffered, storeUnavailable } from '../../../src/errors.ts'
 import { held } from '../../support/held.ts'
@@ -32,7 +32,7 @@ describe('an attempt', () => {
     expect(counted).toEqual(['acquire', 'reserve']) // the store has not answered yet
     answer.letGo()
     await running
-    expect(counted).toEqual(['acquire', 'reserve', 'enforce', 'take', 'settle'])
+    expect(counted).toEqual(['acquire', 'reserve', 'enforce', 'take', 'consumeOrRefund'])
   })
 
   test('is refunded at once if another step has the lock, and is enforced once the lock is ours', async () => {
@@ -48,7 +48,7 @@ describe('an attempt', () => {
     expect(await store.get(lock)).toBe('of-another-step')
     await store.delete(lock)
     await running
-    expect(counted).toEqual(['reserve', 'refund', 'enforce', 'take', 'settle'])
+    expect(counted).toEqual(['reserve', 'refund', 'enforce', 'take', 'consumeOrRefund'])
   })
 
   test('is refunded if an identical step has the lock, and shares its outcome', async () => {
@@ -62,7 +62,7 @@ describe('an attempt', () => {
     await until(() => busy(second).length > 0)
     finish(answers('shared'))
     expect(await Promise.all([first, other])).toMatchObject([{ body: 'shared' }, { body: 'shared' }])
-    expect(counted.toSorted()).toEqual(['refund', 'reserve', 'settle']) // settled: the first one's
+    expect(counted.toSorted()).toEqual(['consumeOrRefund', 'refund', 'reserve']) // settled: the first one's
   })
 
   test('is refunded, and nothing is enforced, if the step waits for the lock too long', async () => {
@@ -85,7 +85,7 @@ describe('an attempt', () => {
     const { replica, counted, entries, lock } = await replicas({ enforce: () => Promise.reject(refusal) })
     const { take, started } = gate()
     expect(await failureOf(replica().run(SAME, take))).toBe(refusal)
-    expect(counted).toEqual(['reserve', 'enforce', 'settleError'])
+    expect(counted).toEqual(['reserve', 'enforce', 'consumeOrRefundOnError'])
     expect([started(), entries.has(lock)]).toEqual([0, false])
   })
 
@@ -93,7 +93,7 @@ describe('an attempt', () => {
     const { replica, counted } = await replicas()
     const bug = new TypeError('a bug')
     expect(await failureOf(replica().run(SAME, () => Promise.reject(bug)))).toBe(bug)
-    expect(counted).toEqual(['reserve', 'enforce', 'settleError'])
+    expect(counted).toEqual(['reserve', 'enforce', 'consumeOrRefundOnError'])
   })
 
   test('that only the plan knows is reserved once the lock is ours', async () => {
@@ -101,16 +101,16 @@ describe('an attempt', () => {
     const { runStep } = replica()
     const take = async () => {
       counted.push('take')
-      return { outcome: answerOf('fine'), after: undefined }
+      return { outcome: createAnswer('fine'), after: undefined }
     }
     const step = stepWith({
       plan() {
         counted.push('plan')
-        return { attempt: ATTEMPT, take }
+        return { attempt: ATTEMPT, run: take }
       },
     })
     expect(await runStep(step, CLIENT)).toMatchObject({ body: 'fine' })
-    expect(counted).toEqual(['plan', 'reserve', 'enforce', 'take', 'settle'])
+    expect(counted).toEqual(['plan', 'reserve', 'enforce', 'take', 'consumeOrRefund'])
   })
 })
 
@@ -154,7 +154,7 @@ describe('a handle', () => {
     const unknown = failureOf(run({ ...SAME, handle }, take))
     expect(await unknown).toMatchObject({ status: 401, code: 'E0000011' })
     expect(started()).toBe(0)
-    expect(counted).toEqual(['reserve', 'settleError'])
+    expect(counted).toEqual(['reserve', 'consumeOrRefundOnError'])
     expect(entries.has(lockKey(transactions.names(handle)[0]))).toBe(false)
     expect(await refusals(metrics)).toEqual([{ reason: 'unknown_handle', value: 1 }])
     expect(lines()).toEqual([])
@@ -185,7 +185,7 @@ describe('a handle', () => {
     const step = stepWith({
       plan(before, handle) {
         planned.push(before.login, handle)
-        return { take: async () => ({ outcome: answerOf(''), after: before }) }
+        return { run: async () => ({ outcome: createAnswer(''), after: before }) }
       },
     })
     await replica().runStep(step, CLIENT)
@@ -200,7 +200,7 @@ describe('a handle', () => {
       plan(before, handle) {
         expect(before).toMatchObject({ device: CLIENT.device.id, stateToken: '', status: '', offered: [] })
         handles.push(handle)
-        return { take: async () => ({ outcome: answerOf(''), after: before }) }
+        return { run: async () => ({ outcome: createAnswer(''), after: before }) }
       },
     })
     const { runStep } = replica()
@@ -222,7 +222,6 @@ function stepWith(rest: Partial<Step> & Pick<Step, 'plan'>): Step {
     handle: HANDLE,
     identity: ['same'],
     pollPath: undefined,
-    maxConcurrent: 10,
     attempt: undefined,
     ...rest,
   }

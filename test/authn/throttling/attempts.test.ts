@@ -1,13 +1,13 @@
 import { expect, test } from '@jest/globals'
 import { OPERATIONS } from '../../../src/authn/sign-in/operations.ts'
-import { type AttemptedStep, attemptIn } from '../../../src/authn/throttling/attempts.ts'
-import { begin } from '../../../src/authn/transaction/transaction.ts'
+import { type AttemptedStep, classifyAttempt } from '../../../src/authn/throttling/attempts.ts'
+import { createTransaction } from '../../../src/authn/transaction/transaction.ts'
 
-const transaction = { ...begin('device', 'ada', 0), userId: 'u1', awaitedFactor: 'awaited' }
+const transaction = { ...createTransaction('device', 'ada', 0), userId: 'u1', awaitedFactor: 'awaited' }
 
 function kindOf(operation: string, step: Partial<AttemptedStep> = {}): string | undefined {
   const whole = { operation, fields: {}, factorId: 'f1', factorType: undefined, ...step }
-  return attemptIn(whole, transaction, '00handle')?.kind
+  return classifyAttempt(whole, transaction, '00handle')?.kind
 }
 
 const code = { passCode: '123456' }
@@ -83,7 +83,7 @@ test('every operation is looked at above', () => {
 
 test('it says who and where, for limits and for the log', () => {
   const step = { operation: 'verify', fields: code, factorId: 'f1', factorType: 'sms' }
-  expect(attemptIn(step, transaction, '00handle')).toEqual({
+  expect(classifyAttempt(step, transaction, '00handle')).toEqual({
     kind: 'code',
     operation: 'verify',
     login: 'ada',
@@ -95,11 +95,11 @@ test('it says who and where, for limits and for the log', () => {
 
 test('what is no attempt is none at all', () => {
   const step = { operation: 'skip', fields: {}, factorId: undefined, factorType: undefined }
-  expect(attemptIn(step, transaction, '00handle')).toBeUndefined()
+  expect(classifyAttempt(step, transaction, '00handle')).toBeUndefined()
 })
 
 test('without an awaited factor nothing is a poll', () => {
   const step = { operation: 'verify', fields: {}, factorId: undefined, factorType: 'push' }
   const fresh = { ...transaction, awaitedFactor: undefined }
-  expect(attemptIn(step, fresh, '00handle')?.kind).toBe('push')
+  expect(classifyAttempt(step, fresh, '00handle')?.kind).toBe('push')
 })

@@ -44,9 +44,9 @@ const answered = (errorCode?: string): StepResult => ({
   after: undefined,
 })
 const isCounted = (kind: AttemptKind, more: Partial<StepResult> = {}) =>
-  isCountedAfter(kind, ({ settle }) => settle({ ...answered(), ...more }))
+  isCountedAfter(kind, ({ consumeOrRefund }) => consumeOrRefund({ ...answered(), ...more }))
 const isCountedAfterError = (kind: AttemptKind, error: Error) =>
-  isCountedAfter(kind, ({ settleError }) => settleError(error))
+  isCountedAfter(kind, ({ consumeOrRefundOnError }) => consumeOrRefundOnError(error))
 
 /** The kinds of attempts that stay counted after this result. */
 async function countedKinds(result: Partial<StepResult> = {}): Promise<AttemptKind[]> {

@@ -82,10 +82,10 @@ const stepWith =
     await reservation.enforce()
     try {
       const result = await work()
-      reservation.settle(result)
+      reservation.consumeOrRefund(result)
       return result
     } catch (error) {
-      reservation.settleError(error)
+      reservation.consumeOrRefundOnError(error)
       throw error
     }
   }
@@ -234,7 +234,7 @@ describe('a reservation before it is known whether the step is to be run', () =>
     const reservation = reserve(password, client)
     expect(asked).toHaveLength(2)
     await reservation.enforce()
-    reservation.settle(WRONG)
+    reservation.consumeOrRefund(WRONG)
     expect(asked).toHaveLength(2)
     expect(new Set(counts())).toEqual(new Set([1]))
   })
@@ -253,7 +253,7 @@ describe('a reservation before it is known whether the step is to be run', () =>
     const reservation = throttlingOn().reserve(password, client)
     reservation.refund()
     await reservation.enforce()
-    reservation.settle(WRONG)
+    reservation.consumeOrRefund(WRONG)
     await until(() => new Set(counts()).size === 1)
     expect(new Set(counts())).toEqual(new Set([1]))
   })
@@ -278,9 +278,9 @@ describe('a reservation before it is known whether the step is to be run', () =>
     const other = throttlingOn().reserve(password, client)
     const reservation = throttlingOn().reserve(password, client)
     await reservation.enforce()
-    reservation.settle(result)
+    reservation.consumeOrRefund(result)
     reservation.refund()
-    reservation.settleError(new Error('the commit failed'))
+    reservation.consumeOrRefundOnError(new Error('the commit failed'))
     await nextTurn()
     other.refund()
     if (count === undefined) await empty()
@@ -297,7 +297,7 @@ describe('a reservation before it is known whether the step is to be run', () =>
     await expect(reservation.enforce()).rejects.toMatchObject({ status: 429 })
     expect(lines()).toMatchObject([{ event: 'limit_hit' }])
     expect((await metrics.limitHits.get()).values).toMatchObject([{ value: 1 }])
-    reservation.settleError(new Error('refused'))
+    reservation.consumeOrRefundOnError(new Error('refused'))
     await nextTurn()
     expect(new Set(counts())).toEqual(new Set([5]))
   })
@@ -317,7 +317,7 @@ describe('a reservation before it is known whether the step is to be run', () =>
     expect(asked.map(({ notAfterMs }) => notAfterMs)).toEqual([NOW + 1000, NOW + 1000])
     // counts again without a time limit; what the other place counted meanwhile is refunded
     await reservation.enforce()
-    reservation.settle(WRONG)
+    reservation.consumeOrRefund(WRONG)
     expect(asked.map(({ notAfterMs }) => notAfterMs ?? 'whenever')).toEqual([
       NOW + 1000,
       NOW + 1000,
@@ -421,9 +421,9 @@ describe('a known browser', () => {
   const stranger: Client = { ...client, device: { id: 's'.repeat(32), returned: true } }
 
   test('is one that has fully signed the user in: by user id and by each login, and no other browser', async () => {
-    const { remember, isKnownDevice } = throttlingOn()
+    const { rememberDevice, isKnownDevice } = throttlingOn()
     expect(await isKnownDevice({ login: 'ada' }, client)).toBe(false)
-    await remember(ADA, client)
+    await rememberDevice(ADA, client)
     for (const user of [{ userId: '00u1ada' }, { login: 'ADA' }, { login: 'ada@corp.example' }]) {
       expect(await isKnownDevice(user, client)).toBe(true)
       expect(await isKnownDevice(user, stranger)).toBe(false)
@@ -435,7 +435,7 @@ describe('a known browser', () => {
 
   test('is known by a retired key too, and no more once its mark has ended', async () => {
     const newer = Buffer.alloc(32, 'plainly-fake-too')
-    await throttlingOn().remember(ADA, client)
+    await throttlingOn().rememberDevice(ADA, client)
     const { isKnownDevice } = throttlingOn({}, [newer, KEY])
     expect(await isKnownDevice({ login: 'ada' }, client)).toBe(true)
     for (const key of entries.keys()) if (key.startsWith('gatehouse:known:')) entries.delete(key)
@@ -444,8 +444,8 @@ describe('a known browser', () => {
 
   test('is noted for the user, so that it ends with all sessions', async () => {
     const noted: unknown[][] = []
-    const { remember } = throttlingOn({}, [KEY], 1000, [], async (...all) => void noted.push(all))
-    await remember(ADA, client)
+    const { rememberDevice } = throttlingOn({}, [KEY], 1000, [], async (...all) => void noted.push(all))
+    await rememberDevice(ADA, client)
     const marks = [...entries.keys()].filter((key) => key.startsWith('gatehouse:known:'))
     expect(marks).toHaveLength(3)
     expect(noted).toEqual(expect.arrayContaining(marks.map((mark) => ['00u1ada', mark, 1000])))
@@ -461,8 +461,8 @@ describe('a known browser', () => {
   }
 
   test('counts by limits of its own and by no other', async () => {
-    const { step, remember } = throttlingOn()
-    await remember(ADA, client)
+    const { step, rememberDevice } = throttlingOn()
+    await rememberDevice(ADA, client)
     await step(password, client, async () => ended('E0000004'))
     expect(await countedOfPeople()).toEqual([
       'password:known_device:burst',
@@ -475,10 +475,10 @@ describe('a known browser', () => {
   })
 
   test('begins its failures in a row anew with a full sign-in, and keeps what counts over time', async () => {
-    const { step, remember } = throttlingOn()
-    await remember(ADA, client)
+    const { step, rememberDevice } = throttlingOn()
+    await rememberDevice(ADA, client)
     await step(password, client, async () => ended('E0000004'))
-    await remember(ADA, client)
+    await rememberDevice(ADA, client)
     expect(await countedOfPeople()).toEqual([
       'password:known_device:burst',
       'password:known_device:sustained',
@@ -517,7 +517,7 @@ describe('what is forgiven', () => {
     await tried(throttling, { login: 'ada' })
     await tried(throttling, { userId: '00u1ada' })
     expect(windows().filter((name) => name.includes(':person:'))).toHaveLength(2 * 12)
-    await throttling.forgive(ADA)
+    await throttling.resetUser(ADA)
     const left = windows()
     expect(left.filter((name) => /:(known_)?person:/.test(name))).toEqual([])
     expect(new Set(left.map((name) => name.replace(/:[\w-]{20}:/, ':')))).toEqual(
@@ -527,10 +527,10 @@ describe('what is forgiven', () => {
 
   test('is also what known browsers have together, and the browser stays known', async () => {
     const throttling = throttlingOn()
-    await throttling.remember(ADA, client)
+    await throttling.rememberDevice(ADA, client)
     await throttling.step(password, client, async () => ended('E0000004'))
     expect(windows()).toContain('password:known_person:inARow')
-    await throttling.forgive(ADA)
+    await throttling.resetUser(ADA)
     expect(windows()).not.toContain('password:known_person:inARow')
     expect([...entries.keys()].filter((key) => key.startsWith('gatehouse:known:'))).toHaveLength(2)
   })
@@ -540,21 +540,21 @@ describe('what is forgiven', () => {
     await tried(throttling, { login: 'ada' })
     await tried(throttling, { login: 'bob' })
     const before = windows()
-    await throttling.forgive({ userId: '00u1ada', logins: [] })
+    await throttling.resetUser({ userId: '00u1ada', logins: [] })
     expect(windows()).toEqual(before)
-    await throttling.forgive({ userId: '00u1ada', logins: ['  ADA '] })
+    await throttling.resetUser({ userId: '00u1ada', logins: ['  ADA '] })
     expect(windows().filter((name) => name.includes(':person:'))).toHaveLength(12)
   })
 
   test('is found under every key that is still in the list', async () => {
     await tried(throttlingOn(), { login: 'ada' })
-    await throttlingOn({}, [Buffer.alloc(32, 'another'), KEY]).forgive(ADA)
+    await throttlingOn({}, [Buffer.alloc(32, 'another'), KEY]).resetUser(ADA)
     expect(windows().filter((name) => name.includes(':person:'))).toEqual([])
   })
 
   test('nothing with the store away, and it says so', async () => {
-    const { forgive } = throttlingOn({ clearWindows: () => Promise.reject(storeUnavailable()) })
-    await expect(forgive(ADA)).rejects.toMatchObject({ status: 503 })
+    const { resetUser } = throttlingOn({ clearWindows: () => Promise.reject(storeUnavailable()) })
+    await expect(resetUser(ADA)).rejects.toMatchObject({ status: 503 })
   })
 })
 
@@ -577,9 +577,9 @@ describe('the store in trouble', () => {
 
   test('what can not be given back or remembered is logged, and the step stands', async () => {
     const away = () => Promise.reject(storeUnavailable())
-    const { step, remember, lines } = throttlingOn({ refundAttempt: away, clearWindows: away })
+    const { step, rememberDevice, lines } = throttlingOn({ refundAttempt: away, clearWindows: away })
     expect(await step(password, client, async () => ended(undefined))).toEqual(ended(undefined))
-    await remember({ userId: 'u1', logins: ['ada'] }, client)
+    await rememberDevice({ userId: 'u1', logins: ['ada'] }, client)
     await until(() => lines().length === 3)
     for (const line of lines()) expect(line).toMatchObject({ level: 'warn', requestId: 'request-1' })
     expect(new Set(lines().map(({ event }) => event))).toEqual(
@@ -592,7 +592,7 @@ test('while keys change, a known browser stays known no longer than by its old m
   const DAY_MS = 86_400_000
   const newer = Buffer.alloc(32, 'plainly-fake-too')
   const marks: [key: string, ttlMs: number][] = []
-  await throttlingOn({}, [KEY], 90 * DAY_MS).remember({ userId: '00u1', logins: ['ada'] }, client)
+  await throttlingOn({}, [KEY], 90 * DAY_MS).rememberDevice({ userId: '00u1', logins: ['ada'] }, client)
   const noting: Store['set'] = (key, value, ttlMs, when) => {
     marks.push([key, ttlMs])
     return store.set(key, value, ttlMs, when)
@@ -618,8 +618,8 @@ describe('while keys change', () => {
   })
 
   test('a browser that the newest key knows stays known as long as it was', async () => {
-    await throttlingOn({}, [KEY], 500_000).remember(person, client)
-    await throttlingOn({}, [newer, KEY], 500_000).remember(person, client)
+    await throttlingOn({}, [KEY], 500_000).rememberDevice(person, client)
+    await throttlingOn({}, [newer, KEY], 500_000).rememberDevice(person, client)
     const before = marks()
     expect(before).toHaveLength(4)
     await throttlingOn({}, [newer, KEY], 500_000).step(password, client, async () => ended('E0000004'))
@@ -649,7 +649,8 @@ describe('a name in two LOGIN_DOMAINS', () => {
     }
     return through
   }
-  const signIn = (person = ownAccount) => throttlingOn({}, [KEY], 60_000, domains).remember(person, client)
+  const signIn = (person = ownAccount) =>
+    throttlingOn({}, [KEY], 60_000, domains).rememberDevice(person, client)
 
   test.each(['ada@corp.example', 'ada'])(
     'the browser of one is not known to the other, typed as %s',
@@ -688,7 +689,7 @@ describe('a name in two LOGIN_DOMAINS', () => {
     expect(await tried('ada', 1, () => client)).toBe(1)
     const known = () => counted().filter(([name]) => name.startsWith('password:known_person'))
     expect(known()).not.toEqual([])
-    await throttlingOn({}, [KEY], 60_000, domains).forgive({ userId: '00uCorp', logins: ['ada'] })
+    await throttlingOn({}, [KEY], 60_000, domains).resetUser({ userId: '00uCorp', logins: ['ada'] })
     expect(known()).toEqual([])
   })
 
@@ -696,8 +697,8 @@ describe('a name in two LOGIN_DOMAINS', () => {
     'an operator who forgives %s ends all that is counted there',
     async (login) => {
       for (const name of ['ada@corp.example', 'ada', 'ada@partner.example']) await tried(name, 2)
-      const { forgive } = throttlingOn({}, [KEY], 60_000, domains)
-      await forgive({ userId: '00uCorp', logins: [login] })
+      const { resetUser } = throttlingOn({}, [KEY], 60_000, domains)
+      await resetUser({ userId: '00uCorp', logins: [login] })
       expect(counted().filter(([name]) => name.startsWith('password:person'))).toEqual([])
     },
   )

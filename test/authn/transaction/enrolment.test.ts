@@ -3,10 +3,10 @@ import type { Answer } from '../../../src/authn/transaction/answer.ts'
 import {
   completesEnrolment,
   type EnrolmentStep,
-  enrolmentAfter,
-  enrolmentIn,
+  enrolmentOfStep,
   factorName,
-  foundActive,
+  findActivated,
+  nextEnrolment,
 } from '../../../src/authn/transaction/enrolment.ts'
 
 const STEP: EnrolmentStep = { operation: 'enroll', fields: {}, updatePhone: false, factorType: undefined }
@@ -15,7 +15,7 @@ const SMS = { factorType: 'sms', provider: 'OKTA', updatesPhone: false, replaces
 
 describe('the enrolment that a step begins', () => {
   const enrol = (fields: EnrolmentStep['fields'], activeFactors: readonly string[] = []) =>
-    enrolmentIn({ ...STEP, fields }, { ...NONE, activeFactors })
+    enrolmentOfStep({ ...STEP, fields }, { ...NONE, activeFactors })
 
   test('has the type and the provider of its body', () => {
     expect(enrol({ factorType: 'sms', provider: 'OKTA' })).toEqual(SMS)
@@ -43,7 +43,7 @@ describe('the enrolment that a step begins', () => {
 
   test('changes the phone if the query says so', () => {
     const step = { ...STEP, fields: { factorType: 'sms' }, updatePhone: true }
-    expect(enrolmentIn(step, NONE)?.updatesPhone).toBe(true)
+    expect(enrolmentOfStep(step, NONE)?.updatesPhone).toBe(true)
   })
 
   test('two factors never have the same name', () => {
@@ -57,30 +57,30 @@ describe('the enrolment that a step continues', () => {
     '%s: the one of the transaction',
     (operation) => {
       const step = { ...STEP, operation, factorType: 'push' }
-      expect(enrolmentIn(step, { ...NONE, enrolment: SMS })).toEqual(SMS)
+      expect(enrolmentOfStep(step, { ...NONE, enrolment: SMS })).toEqual(SMS)
     },
   )
 
   test('without one: by the type of its factor, or none', () => {
     const step = { ...STEP, operation: 'activate' }
-    expect(enrolmentIn({ ...step, factorType: 'push' }, NONE)).toEqual({
+    expect(enrolmentOfStep({ ...step, factorType: 'push' }, NONE)).toEqual({
       factorType: 'push',
       updatesPhone: false,
       replaces: false,
     })
-    expect(enrolmentIn(step, NONE)).toBeUndefined()
+    expect(enrolmentOfStep(step, NONE)).toBeUndefined()
   })
 
   test('the phone changes if this step or an earlier one said so', () => {
     const step = { ...STEP, operation: 'activate' }
     const updating = { ...SMS, updatesPhone: true }
-    expect(enrolmentIn({ ...step, updatePhone: true }, { ...NONE, enrolment: SMS })).toEqual(updating)
-    expect(enrolmentIn(step, { ...NONE, enrolment: updating })).toEqual(updating)
+    expect(enrolmentOfStep({ ...step, updatePhone: true }, { ...NONE, enrolment: SMS })).toEqual(updating)
+    expect(enrolmentOfStep(step, { ...NONE, enrolment: updating })).toEqual(updating)
   })
 
   test.each(['verify', 'skip', 'cancel', 'resend', ''])('%j has nothing to do with one', (operation) => {
     const step = { ...STEP, operation, fields: { factorType: 'sms' }, factorType: 'sms' }
-    expect(enrolmentIn(step, { ...NONE, enrolment: SMS })).toBeUndefined()
+    expect(enrolmentOfStep(step, { ...NONE, enrolment: SMS })).toBeUndefined()
   })
 })
 
@@ -89,13 +89,13 @@ describe('after an answer', () => {
 
   test.each(WAITING)('%s: the enrolment of the step is under way, else the earlier one', (status) => {
     const push = { ...SMS, factorType: 'push' }
-    expect(enrolmentAfter({ status }, push, SMS)).toEqual(push)
-    expect(enrolmentAfter({ status }, undefined, SMS)).toEqual(SMS)
-    expect(enrolmentAfter({ status }, undefined, undefined)).toBeUndefined()
+    expect(nextEnrolment({ status }, push, SMS)).toEqual(push)
+    expect(nextEnrolment({ status }, undefined, SMS)).toEqual(SMS)
+    expect(nextEnrolment({ status }, undefined, undefined)).toBeUndefined()
   })
 
   test.each(['MFA_ENROLL', 'SUCCESS', 'MFA_REQUIRED', ''])('%j: none is under way', (status) => {
-    expect(enrolmentAfter({ status }, SMS, SMS)).toBeUndefined()
+    expect(nextEnrolment({ status }, SMS, SMS)).toBeUndefined()
   })
 
   const answer = (status: string, factorResult?: string) => ({ status, factorResult }) as Answer
@@ -124,7 +124,7 @@ describe('after an answer', () => {
   const PUSH_NAME = factorName('push', 'OKTA')
   const settingUpPush = { enrolment: PUSH, activeFactors: [SMS_NAME] }
   const found = (operation: string, status: string, activeFactors: string[], before = settingUpPush) =>
-    foundActive(operation, { status, activeFactors }, before)
+    findActivated(operation, { status, activeFactors }, before)
 
   test('a factor that the phone has activated is found: it is listed now, or nothing is left to do', () => {
     expect(found('previous', 'MFA_ENROLL', [SMS_NAME, PUSH_NAME])).toEqual(PUSH)
@@ -141,6 +141,6 @@ describe('after an answer', () => {
   })
 
   test('nor where none was set up', () => {
-    expect(foundActive('state', { status: 'SUCCESS', activeFactors: [PUSH_NAME] }, NONE)).toBeUndefined()
+    expect(findActivated('state', { status: 'SUCCESS', activeFactors: [PUSH_NAME] }, NONE)).toBeUndefined()
   })
 })

@@ -4,7 +4,7 @@ import { createSanitizer } from '../../../src/authn/sanitize/sanitize.ts'
 import { createFetchOffered } from '../../../src/authn/sign-in/fetch-offered.ts'
 import { createOfferedResources } from '../../../src/authn/transaction/offered-resources.ts'
 import type { OfferedStep } from '../../../src/authn/transaction/offered-steps.ts'
-import { begin, type Transaction } from '../../../src/authn/transaction/transaction.ts'
+import { createTransaction, type Transaction } from '../../../src/authn/transaction/transaction.ts'
 import { createSeal, createSigner } from '../../../src/crypto/keys.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createMemoryStore, type MemoryEntry } from '../../../src/store/memory-store.ts'
@@ -30,7 +30,7 @@ const CLIENT = clientOf(DEVICE)
 
 const HANDLE = 'handle'
 const ALICE = { userId: '00u1', login: 'alice' }
-const BEGUN: Transaction = { ...begin(DEVICE, ALICE.login, 0), userId: ALICE.userId }
+const BEGUN: Transaction = { ...createTransaction(DEVICE, ALICE.login, 0), userId: ALICE.userId }
 
 /** Each transaction has two names, as during a change of SECRET_KEYS, and is stored under the former one. */
 const transactions = {

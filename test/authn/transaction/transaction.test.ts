@@ -1,17 +1,17 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import type { Answer } from '../../../src/authn/transaction/answer.ts'
-import { leftMs, lifetimeMs } from '../../../src/authn/transaction/lifetime.ts'
 import {
   advance,
-  afterRefusal,
-  begin,
-  goesOn,
-  mayTake,
+  afterRejectedStep,
+  createTransaction,
+  isDifferentUser,
+  isOffered,
+  isOngoing,
+  lifetimeMs,
   opensSession,
-  personChanged,
-  redirectsOnly,
   type Transaction,
+  toRedirectOnly,
 } from '../../../src/authn/transaction/transaction.ts'
 
 const NOW = Date.parse('2026-11-05T06:00:00Z')
@@ -28,12 +28,12 @@ const ANSWER: Answer = {
   expiresAt: undefined,
 }
 const STEP = { offered: [], proof: undefined, expiresAtMs: NOW + 300_000 }
-const fresh = (): Transaction => begin('device', 'ada', NOW)
+const fresh = (): Transaction => createTransaction('device', 'ada', NOW)
 const answeredWith = (answer: Partial<Answer>, step: Partial<Parameters<typeof advance>[2]> = {}) =>
   advance(fresh(), { ...ANSWER, ...answer }, { ...STEP, ...step })
 
 test('a new transaction holds nothing but its device, the login and its time', () => {
-  expect(begin('device', 'ada', NOW)).toEqual({
+  expect(createTransaction('device', 'ada', NOW)).toEqual({
     version: 1,
     origin: 'begun',
     stateToken: '',
@@ -136,9 +136,9 @@ describe('what counts as an accepted credential', () => {
   })
 
   test('none that cannot be of the user whom the answer names', () => {
-    const isOf = (user: Answer['user']) => user?.id === '00u1'
+    const matchesUser = (user: Answer['user']) => user?.id === '00u1'
     const accepted = (user: typeof USER | undefined) =>
-      answeredWith({ status: 'SUCCESS', user }, { proof: { ...PASSWORD, isOf } }).credentialAccepted
+      answeredWith({ status: 'SUCCESS', user }, { proof: { ...PASSWORD, matchesUser } }).credentialAccepted
     expect([accepted(USER), accepted({ ...USER, id: '00u2' }), accepted(undefined)]).toEqual([
       true,
       false,
@@ -197,11 +197,11 @@ describe('a session opens', () => {
 
 describe('the person', () => {
   test('may be named late, but not become another one', () => {
-    expect(personChanged(fresh(), ANSWER)).toBe(false)
-    expect(personChanged({ ...fresh(), userId: '00u1' }, ANSWER)).toBe(false)
-    expect(personChanged({ ...fresh(), userId: '00u1' }, { ...ANSWER, user: undefined })).toBe(false)
-    expect(personChanged({ ...fresh(), userId: '00u2' }, ANSWER)).toBe(true)
-    expect(personChanged({ ...fresh(), userId: '00U1' }, ANSWER)).toBe(true)
+    expect(isDifferentUser(fresh(), ANSWER)).toBe(false)
+    expect(isDifferentUser({ ...fresh(), userId: '00u1' }, ANSWER)).toBe(false)
+    expect(isDifferentUser({ ...fresh(), userId: '00u1' }, { ...ANSWER, user: undefined })).toBe(false)
+    expect(isDifferentUser({ ...fresh(), userId: '00u2' }, ANSWER)).toBe(true)
+    expect(isDifferentUser({ ...fresh(), userId: '00U1' }, ANSWER)).toBe(true)
   })
 
   test('stays known when an answer does not name anybody', () => {
@@ -212,11 +212,11 @@ describe('the person', () => {
 
 describe('going on', () => {
   test.each(['SUCCESS', 'LOCKED_OUT', ''])('not after %j', (status) => {
-    expect(goesOn(answeredWith({ status }))).toBe(false)
+    expect(isOngoing(answeredWith({ status }))).toBe(false)
   })
 
   test('not without a state token', () => {
-    expect(goesOn(answeredWith({ stateToken: undefined }))).toBe(false)
+    expect(isOngoing(answeredWith({ stateToken: undefined }))).toBe(false)
   })
 
   test.each([
@@ -227,7 +227,7 @@ describe('going on', () => {
     'CONSENT_REQUIRED',
     'BRAND_NEW',
   ])('after %s, known or not', (status) => {
-    expect(goesOn(answeredWith({ status }))).toBe(true)
+    expect(isOngoing(answeredWith({ status }))).toBe(true)
   })
 
   test('an answer without a state token keeps the one before; another one replaces it', () => {
@@ -258,10 +258,10 @@ test('a step may be taken only as it was offered, now or before in this transact
   const offered = [{ path, query: '', methods: ['POST'] }]
   const first = advance(fresh(), ANSWER, { ...STEP, offered })
   const later = advance(first, { ...ANSWER, status: 'MFA_CHALLENGE' }, STEP)
-  expect([mayTake(first, 'POST', path), mayTake(later, 'POST', path)]).toEqual([true, true])
-  expect(mayTake(fresh(), 'POST', path)).toBe(false)
-  expect(mayTake(later, 'GET', path)).toBe(false)
-  expect(mayTake(later, 'POST', '/api/v1/authn/skip')).toBe(false)
+  expect([isOffered(first, 'POST', path), isOffered(later, 'POST', path)]).toEqual([true, true])
+  expect(isOffered(fresh(), 'POST', path)).toBe(false)
+  expect(isOffered(later, 'GET', path)).toBe(false)
+  expect(isOffered(later, 'POST', '/api/v1/authn/skip')).toBe(false)
 })
 
 test('active factors are those of the last list that had any', () => {
@@ -326,14 +326,14 @@ describe('the push factor whose answer is awaited', () => {
     ['previous', undefined, undefined],
   ])('after a refused %s of %s: %s', (operation, factorId, awaited) => {
     const before = awaiting()
-    const after = afterRefusal(before, { operation, factorId })
+    const after = afterRejectedStep(before, { operation, factorId })
     expect(after).toEqual({ ...before, awaitedFactor: awaited })
     expect(after === before).toBe(awaited !== undefined)
   })
 
   test('a refusal changes nothing where none is awaited', () => {
     const before = fresh()
-    expect(afterRefusal(before, { operation: 'verify', factorId: 'sms1' })).toBe(before)
+    expect(afterRejectedStep(before, { operation: 'verify', factorId: 'sms1' })).toBe(before)
   })
 
   test.each(['REJECTED', 'TIMEOUT', 'CHALLENGE', undefined])(
@@ -382,7 +382,7 @@ describe('what is kept after SUCCESS', () => {
     answeredWith({ status: 'SUCCESS', factorTypes: { a: 'sms' } }, { offered: [STEP_LINK] })
 
   test('the redirects of the last answer alone, with the session that they were issued for', () => {
-    expect(redirectsOnly(finished(), [STEP_LINK, REDIRECT], END)).toEqual({
+    expect(toRedirectOnly(finished(), [STEP_LINK, REDIRECT], END)).toEqual({
       ...finished(),
       origin: 'redirect-only',
       offered: [REDIRECT],
@@ -392,10 +392,10 @@ describe('what is kept after SUCCESS', () => {
   })
 
   test('nothing without a redirect, nor after another end', () => {
-    expect(redirectsOnly(finished(), [STEP_LINK], END)).toBeUndefined()
-    expect(redirectsOnly(finished(), [], END)).toBeUndefined()
+    expect(toRedirectOnly(finished(), [STEP_LINK], END)).toBeUndefined()
+    expect(toRedirectOnly(finished(), [], END)).toBeUndefined()
     for (const status of ['LOCKED_OUT', '']) {
-      expect(redirectsOnly(answeredWith({ status }), [REDIRECT], END)).toBeUndefined()
+      expect(toRedirectOnly(answeredWith({ status }), [REDIRECT], END)).toBeUndefined()
     }
   })
 })
@@ -420,7 +420,7 @@ describe('how long it lives', () => {
     ['without the answer’s time: by our clock', at(10), undefined, 10],
     ['with an unreadable one: by our clock', at(10), 'yesterday', 10],
   ])('%s', (_name, expiresAt, date, minutes) => {
-    expect(lifetimeMs(expiresAt, date, BOUNDS, NOW)).toBe(minutes * MINUTE)
+    expect(lifetimeMs(fresh(), { expiresAt, date }, BOUNDS, NOW)).toBe(minutes * MINUTE)
   })
 
   test('always within its bounds', () => {
@@ -432,18 +432,23 @@ describe('how long it lives', () => {
         (text, end, sent) => {
           const written = Number.isNaN(end.getTime()) ? text : end.toISOString()
           const date = sent === null || Number.isNaN(sent.getTime()) ? text : sent.toUTCString()
-          const ms = lifetimeMs(written, date, BOUNDS, NOW)
+          const ms = lifetimeMs(fresh(), { expiresAt: written, date }, BOUNDS, NOW)
           expect(ms).toBeGreaterThanOrEqual(BOUNDS.minMs)
           expect(ms).toBeLessThanOrEqual(BOUNDS.maxMs)
         },
       ),
     )
   })
-})
 
-test('an imported transaction ends so long after its import, any other one when the upstream says', () => {
-  const imported = { ...fresh(), origin: 'imported' } as const
-  expect(leftMs(imported, { maxMs: 60_000 }, NOW + 20_000)).toBe(40_000)
-  expect(leftMs(imported, { maxMs: 60_000 }, NOW + 80_000)).toBe(-20_000)
-  expect(leftMs(fresh(), { maxMs: 60_000 }, NOW + 80_000)).toBe(Number.POSITIVE_INFINITY)
+  test.each([
+    [20, 40],
+    [58, 2],
+    [80, -20],
+  ])('%i minutes after its import, an imported transaction has at most %i left', (elapsed, left) => {
+    const imported = { ...fresh(), origin: 'imported' } as const
+    const nowMs = NOW + elapsed * MINUTE
+    const given = { expiresAt: at(elapsed + 50), date: http(elapsed) }
+    expect(lifetimeMs(imported, given, BOUNDS, nowMs)).toBe(left * MINUTE)
+    expect(lifetimeMs(fresh(), given, BOUNDS, nowMs)).toBe(50 * MINUTE)
+  })
 })

@@ -10,7 +10,7 @@ import type { Client } from '../browser/client.ts'
  * The pause between two codes for one name by text message or call, whether such a user exists or not, first or resent. Throws
  * 429 at once, else returns what sends the code.
  */
-export type CodePause = (code: RecoveryCode, client: Client) => Promise<SendCode>
+export type CodeCooldown = (code: RecoveryCode, client: Client) => Promise<SendCode>
 
 /** If nothing was sent, the next code need not wait. */
 export type SendCode = <T>(send: () => Promise<T>) => Promise<T>
@@ -22,7 +22,7 @@ export interface RecoveryCode {
   readonly login: string
 }
 
-export interface CodePauseDeps {
+export interface CodeCooldownDeps {
   readonly store: Pick<Store, 'set' | 'delete'>
   /** For HMACs of names in the store. */
   readonly names: Signer
@@ -32,7 +32,7 @@ export interface CodePauseDeps {
   readonly metrics: Metrics
 }
 
-export function createCodePause(deps: CodePauseDeps): CodePause {
+export function createCodeCooldown(deps: CodeCooldownDeps): CodeCooldown {
   const { store, names, canonicalLogin, audit, resendAfterMs, metrics } = deps
 
   return async (code, client) => {

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
  * at the earliest. What follows from the broker's own record alone is answered at once: requests that wait occupy places
  * (`load-shedding.ts`).
  */
-export async function atLeast<T>(answerMs: number, work: () => Promise<T>): Promise<T> {
+export async function withMinDuration<T>(answerMs: number, work: () => Promise<T>): Promise<T> {
   const [result] = await Promise.allSettled([work(), pause(answerMs)])
   if (result.status === 'rejected') throw result.reason
   return result.value

@@ -1,4 +1,4 @@
-import { anothersSession, unknownHandle } from '../../errors.ts'
+import { otherUsersSession, unknownHandle } from '../../errors.ts'
 import type { RevocationTimes } from '../../session/revocation-times.ts'
 import type { Sessions } from '../../session/sessions.ts'
 import type { Client } from '../browser/client.ts'
@@ -8,39 +8,39 @@ import type { CallLimit } from '../throttling/call-limit.ts'
 import type { Answer } from '../transaction/answer.ts'
 import type { OfferedResources } from '../transaction/offered-resources.ts'
 import type { OfferedStep } from '../transaction/offered-steps.ts'
-import { acceptedProof, mayBeAnothers } from '../transaction/proof.ts'
-import { answerOf, refusalOf, type StepAnswer, type StepResult } from '../transaction/step-result.ts'
+import { acceptedProof, isUnverifiedImport } from '../transaction/proof.ts'
+import { createAnswer, type StepAnswer, type StepResult, toRefusal } from '../transaction/step-result.ts'
 import {
-  afterRefusal,
-  goesOn,
+  afterRejectedStep,
+  isOngoing,
   opensSession,
-  redirectsOnly,
   type Transaction,
+  toRedirectOnly,
 } from '../transaction/transaction.ts'
 import { newHandle } from '../transaction/transaction-store.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import { type AuthnReply, isWrongOldPassword, readAnswer } from '../upstream/read-answer.ts'
+import type { EndOtherSessions } from './end-other-sessions.ts'
 import { type IssueSessionDeps, issueSession } from './issue-session.ts'
-import type { EndOtherSessions } from './other-sessions.ts'
 import {
   type AnsweredStep,
   type AnsweredStepDeps,
-  advanced,
+  advanceTransaction,
   assertUsable,
   auditAnswer,
-  reportNoFactor,
+  reportAllHidden,
   type UpstreamStep,
 } from './upstream-step.ts'
 
 /** Sends a step to Okta, sanitizes the answer, and decides what it means: for the browser, the transaction and the session. */
-export type TakeStep = (
+export type SendStep = (
   before: Transaction,
   handle: string,
   step: UpstreamStep,
   client: Client,
 ) => Promise<StepResult>
 
-export interface TakeStepDeps extends IssueSessionDeps, AnsweredStepDeps {
+export interface SendStepDeps extends IssueSessionDeps, AnsweredStepDeps {
   readonly upstream: AuthnUpstream
   readonly sessions: Pick<Sessions, 'get' | 'prepare'>
   readonly ssoTokens: Pick<SsoTokens, 'isEnabled' | 'write' | 'remove'>
@@ -50,17 +50,17 @@ export interface TakeStepDeps extends IssueSessionDeps, AnsweredStepDeps {
   readonly callLimit: CallLimit
   readonly sanitizer: Pick<Sanitizer, 'step'>
   /** How long the redirects of a finished transaction can be used. */
-  readonly redirectsMs: number
+  readonly redirectOnlyMs: number
 }
 
-export function createTakeStep(deps: TakeStepDeps): TakeStep {
+export function createSendStep(deps: SendStepDeps): SendStep {
   return async (before, handle, step, client) => {
     const reply = await send(before, step, client, deps)
     const answer = readAnswer(reply.body)
     const ssoToken = reply.isError ? undefined : ssoTokenFor(before, step, answer, deps)
     const shown = deps.sanitizer.step(reply, { before, handle, ssoToken }, client)
     const { status, headers, errorCode } = reply
-    const outcome = answerOf(shown.text, { status, headers, errorCode })
+    const outcome = createAnswer(shown.text, { status, headers, errorCode })
     if (reply.isError) return { outcome, ...afterError(reply, before, step, client, deps) }
 
     const answered = { before, handle, step, answer, client }
@@ -69,8 +69,8 @@ export function createTakeStep(deps: TakeStepDeps): TakeStep {
       return { outcome, after: before } // the next poll says how the sign-in stands
     }
     assertUsable(answered, deps)
-    if (shown.noneLeft) reportNoFactor(answered, deps)
-    const after = advanced(answered, reply, shown.offered, deps)
+    if (shown.allHidden) reportAllHidden(answered, deps)
+    const after = advanceTransaction(answered, reply, shown.offered, deps)
     auditAnswer(answered, after, deps)
     // before the step is refused or fails: the password has changed all the same
     if (step.revokesSessions === true) await deps.endOtherSessions(after, handle, client)
@@ -83,7 +83,7 @@ function send(
   before: Transaction,
   { operation, call }: UpstreamStep,
   client: Client,
-  { upstream, callLimit }: TakeStepDeps,
+  { upstream, callLimit }: SendStepDeps,
 ): Promise<AuthnReply> {
   const sending = () => upstream.send(call, client)
   // anybody can begin a recovery for a name, and would use up the calls of its user: recovery has limits of its own
@@ -95,7 +95,7 @@ function ssoTokenFor(
   before: Transaction,
   { proof }: UpstreamStep,
   answer: Answer,
-  { ssoTokens }: TakeStepDeps,
+  { ssoTokens }: SendStepDeps,
 ): string | undefined {
   const credentialAccepted = before.credentialAccepted || acceptedProof(proof, answer) !== undefined
   const isIssued = ssoTokens.isEnabled && answer.sessionToken !== undefined
@@ -107,10 +107,10 @@ async function decide(
   { before, handle, step, answer, client }: AnsweredStep,
   after: Transaction,
   shown: SanitizedStep & { readonly outcome: StepAnswer; readonly ssoToken: string | undefined },
-  deps: TakeStepDeps,
+  deps: SendStepDeps,
 ): Promise<Pick<StepResult, 'outcome' | 'after' | 'session'>> {
   const { outcome, offered, ssoToken } = shown
-  if (await userEnded(before, after, deps)) return { outcome: refusalOf(unknownHandle()), after: undefined }
+  if (await userEnded(before, after, deps)) return { outcome: toRefusal(unknownHandle()), after: undefined }
   const open = mayBePlanted(before, after) ? await openSession(client, deps) : undefined
   if (open !== undefined && answer.user !== undefined && open.userId !== answer.user.id)
     return { outcome: refusePlanted(before, step, client, deps), after: undefined }
@@ -132,13 +132,13 @@ function afterError(
   before: Transaction,
   step: UpstreamStep,
   client: Client,
-  { audit }: TakeStepDeps,
+  { audit }: SendStepDeps,
 ): Pick<StepResult, 'after' | 'wrongOldPassword'> {
   audit.upstreamError(reply, client)
   audit.refused(step.operation, reply, before, client, step.factorType)
   const isGone = reply.status === 401 && reply.errorCode === unknownHandle().code // Okta no longer knows the state token
   return {
-    after: isGone ? undefined : afterRefusal(before, step),
+    after: isGone ? undefined : afterRejectedStep(before, step),
     wrongOldPassword: isWrongOldPassword(reply),
   }
 }
@@ -150,9 +150,9 @@ function afterError(
 async function userEnded(
   before: Transaction,
   { userId }: Transaction,
-  { revocationTimes }: Pick<TakeStepDeps, 'revocationTimes'>,
+  { revocationTimes }: Pick<SendStepDeps, 'revocationTimes'>,
 ): Promise<boolean> {
-  const isUnnamed = before.userId === undefined || mayBeAnothers(before)
+  const isUnnamed = before.userId === undefined || isUnverifiedImport(before)
   return (
     before.stateToken !== '' &&
     isUnnamed &&
@@ -167,7 +167,7 @@ function mayBePlanted(before: Transaction, after: Transaction): boolean {
 }
 
 /** The session that is open in this browser. */
-async function openSession({ sessionId, device }: Client, { sessions }: Pick<TakeStepDeps, 'sessions'>) {
+async function openSession({ sessionId, device }: Client, { sessions }: Pick<SendStepDeps, 'sessions'>) {
   return sessionId === undefined ? undefined : sessions.get(sessionId, device.id)
 }
 
@@ -175,13 +175,13 @@ function refusePlanted(
   before: Transaction,
   step: UpstreamStep,
   client: Client,
-  { log, metrics }: TakeStepDeps,
+  { log, metrics }: SendStepDeps,
 ) {
   const reason = before.origin === 'imported' ? 'another_persons_step_up' : 'another_users_token'
   metrics.refusals.inc({ reason })
   log.warn(reason, { requestId: client.requestId })
   const field = (['token', 'recoveryToken'] as const).find((name) => name in step.call.body)
-  return refusalOf(anothersSession(field ?? 'stateToken'))
+  return toRefusal(otherUsersSession(field ?? 'stateToken'))
 }
 
 /** What is kept of the transaction: all while it goes on, then the redirects of its last answer. */
@@ -189,9 +189,9 @@ function kept(
   after: Transaction,
   offered: readonly OfferedStep[],
   sessionId: string | undefined,
-  { redirectsMs, now }: Pick<TakeStepDeps, 'redirectsMs' | 'now'>,
+  { redirectOnlyMs, now }: Pick<SendStepDeps, 'redirectOnlyMs' | 'now'>,
 ): Transaction | undefined {
-  return goesOn(after)
+  return isOngoing(after)
     ? after
-    : redirectsOnly(after, offered, { expiresAtMs: now() + redirectsMs, sessionId })
+    : toRedirectOnly(after, offered, { expiresAtMs: now() + redirectOnlyMs, sessionId })
 }

@@ -8,7 +8,7 @@ import type { Transaction } from '../transaction/transaction.ts'
 
 /**
  * Ends all sessions of a user whose password changed. The browser cannot ask for it again: the password has changed by then, and
- * the transaction is over. So if it fails, the caller gets the error, and it is tried again in the background for a quarter
+ * the transaction is over. So if it fails, the caller gets the error, and it is attempted again in the background for a quarter
  * of an hour; sessions that the user opens meanwhile stay.
  */
 export type EndOtherSessions = (user: Transaction, handle: string, client: Client) => Promise<void>
