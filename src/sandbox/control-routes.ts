@@ -2,13 +2,14 @@ import express, { type ErrorRequestHandler, type RequestHandler, Router } from '
 import { z } from 'zod'
 import type { Org } from './authn/org.ts'
 import type { User } from './authn/user.ts'
-import type { CallLog } from './call-log.ts'
-import { type AuthnControl, codeNow } from './control.ts'
-import { BadFaultRule, type FaultRule } from './fault-rules.ts'
+import { type AuthnControl, nextUserCode } from './control.ts'
+import { type FaultRule, InvalidFaultRule } from './fault-rules.ts'
 import type { Faults } from './faults.ts'
 import type { PamControl } from './pam/pam-control.ts'
+import type { RequestLog } from './request-log.ts'
 
-type Apis<Thing> = { authn: Thing; pam: Thing }
+/** One value for each of the two APIs. */
+export type PerApi<Value> = { authn: Value; pam: Value }
 
 const api = z.enum(['authn', 'pam'])
 const pushBody = z.object({ answer: z.enum(['approve', 'reject', 'cancel', 'error']) })
@@ -40,15 +41,15 @@ const faultsBody = z.object({
 export function createControlRoutes({
   org,
   control,
-  calls,
+  requestLog,
   faults,
   pamControl,
   reset,
 }: {
   org: Org
   control: AuthnControl
-  calls: Apis<CallLog>
-  faults: Apis<Faults>
+  requestLog: PerApi<RequestLog>
+  faults: PerApi<Faults>
   pamControl: PamControl
   reset: () => void
 }): Router {
@@ -93,8 +94,8 @@ export function createControlRoutes({
   router.get('/sign-ins', (_req, res) => {
     res.json(control.signIns)
   })
-  router.get('/calls', (req, res) => {
-    res.json(calls[api.parse(req.query.api ?? 'authn')].entries)
+  router.get('/requests', (req, res) => {
+    res.json(requestLog[api.parse(req.query.api ?? 'authn')].entries)
   })
   router.post('/faults', (req, res) => {
     const body = faultsBody.parse(req.body)
@@ -138,7 +139,13 @@ export function createControlRoutes({
 
   function describe(user: User) {
     const { login, config, id } = user
-    return { id, login, password: user.password, code: codeNow(org, user), description: config.description }
+    return {
+      id,
+      login,
+      password: user.password,
+      code: nextUserCode(org, user),
+      description: config.description,
+    }
   }
 }
 
@@ -163,6 +170,7 @@ function isLocal(origin: string): boolean {
 /** A control call goes wrong because of what was asked: always 400, with a sentence. */
 const answerError: ErrorRequestHandler = (error: unknown, _req, res, _next) => {
   if (error instanceof z.ZodError) res.status(400).json({ error: z.prettifyError(error) })
-  else if (error instanceof BadFaultRule) res.status(400).json({ error: error.message, fields: error.fields })
+  else if (error instanceof InvalidFaultRule)
+    res.status(400).json({ error: error.message, fields: error.fields })
   else res.status(400).json({ error: error instanceof Error ? error.message : 'not understood' })
 }

@@ -1,7 +1,7 @@
-import { appNamed, appStartingStepUp } from './authn/apps.ts'
-import { signedResponse } from './authn/factors/duo-factor.ts'
-import { currentCode, hardwareSecret } from './authn/factors/otp-check.ts'
-import { codeOf } from './authn/factors/otp-factors.ts'
+import { findApp, findSpInitiatedApp } from './authn/apps.ts'
+import { signDuoResponse } from './authn/factors/duo-factor.ts'
+import { hardwareTokenSecret, nextTotpCode } from './authn/factors/otp.ts'
+import { nextFactorCode } from './authn/factors/otp-factors.ts'
 import {
   createVirtualAuthenticator,
   type VirtualAuthenticator,
@@ -35,7 +35,7 @@ export type AuthnControl = {
   totpCode(login: string): string
   /** The code of the enterprise or hardware token with this serial number. */
   tokenCode(credentialId: string): string
-  pushIsWaiting(login: string): boolean
+  hasPendingPush(login: string): boolean
   /** Answers every push that waits for this user; throws when none does. */
   answerPush(login: string, answer: PushAnswer): void
   /** What Duo's frame gives the page once this user has approved there: `sig_response`; throws when no Duo waits. */
@@ -56,7 +56,7 @@ export type AuthnControl = {
 
 export function createAuthnControl(org: Org): AuthnControl {
   function user(login: string): User {
-    const found = org.users.named(login)
+    const found = org.users.findByUsername(login)
     if (found === undefined) throw new Error(`nobody is called ${login}`)
     return found
   }
@@ -74,12 +74,13 @@ export function createAuthnControl(org: Org): AuthnControl {
     user,
     users: () => org.users.all(),
     totpCode(login) {
-      const code = codeNow(org, user(login))
+      const code = nextUserCode(org, user(login))
       if (code === undefined) throw new Error(`${login} has no factor with codes`)
       return code
     },
-    tokenCode: (credentialId) => currentCode({ secret: hardwareSecret(credentialId), nowMs: org.now() }),
-    pushIsWaiting: (login) => waitingPushes(user(login)).length > 0,
+    tokenCode: (credentialId) =>
+      nextTotpCode({ secret: hardwareTokenSecret(credentialId), nowMs: org.now() }),
+    hasPendingPush: (login) => waitingPushes(user(login)).length > 0,
     answerPush(login, answer) {
       const waiting = waitingPushes(user(login))
       if (waiting.length === 0) throw new Error(`no push waits for ${login}`)
@@ -89,7 +90,7 @@ export function createAuthnControl(org: Org): AuthnControl {
       const waiting = waitingPushes(user(login)).find(({ factor }) => factor?.factorType === 'web')
       const { factor, challenge } = waiting ?? {}
       if (factor === undefined || challenge === undefined) throw new Error(`no Duo waits for ${login}`)
-      return signedResponse({ factor, challenge })
+      return signDuoResponse({ factor, challenge })
     },
     authenticator(login, credentialId) {
       const owner = user(login)
@@ -102,21 +103,21 @@ export function createAuthnControl(org: Org): AuthnControl {
       return key
     },
     activationToken(login) {
-      const token = org.tokens.short()
+      const token = org.tokens.issueShort()
       org.activations.put(token, user(login))
       return token
     },
     recoveryToken(login, recoveryType = 'PASSWORD') {
-      const token = org.tokens.short()
+      const token = org.tokens.issueShort()
       org.recoveries.put(token, { user: user(login), recoveryType, relayState: undefined })
       return token
     },
     startStepUp(name, login, signInPage) {
-      const app = signInPage === undefined ? appStartingStepUp(org, name) : appNamed(org, name)
+      const app = signInPage === undefined ? findSpInitiatedApp(org, name) : findApp(org, name)
       return beginStepUp(org, {
         app,
         user: login === undefined ? undefined : user(login),
-        caller: {
+        client: {
           trusted: false,
           address: '127.0.0.1',
           deviceToken: undefined,
@@ -139,10 +140,10 @@ const HAS_CODES: ReadonlySet<string> = new Set([
 ])
 
 /** undefined: no factor of this user shows codes. Also while an authenticator app is being enrolled. */
-export function codeNow(org: Org, user: User): string | undefined {
+export function nextUserCode(org: Org, user: User): string | undefined {
   const enrolling = org.transactions.all().find((one) => one.user === user)?.factor
   const factor = [...user.factors, enrolling].find(
     (one) => one !== undefined && HAS_CODES.has(one.factorType),
   )
-  return factor && codeOf(factor, org.now())
+  return factor && nextFactorCode(factor, org.now())
 }

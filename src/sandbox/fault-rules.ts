@@ -59,24 +59,24 @@ const faultRule = z.discriminatedUnion('kind', [
 
 /** What a caller may write; defaults are filled in by the check. */
 export type FaultRule = z.input<typeof faultRule>
-export type CheckedRule = z.output<typeof faultRule>
-export type Kind = CheckedRule['kind']
-export type RuleOf<K extends Kind> = Extract<CheckedRule, { kind: K }>
+export type ParsedFaultRule = z.output<typeof faultRule>
+export type Kind = ParsedFaultRule['kind']
+export type RuleOf<K extends Kind> = Extract<ParsedFaultRule, { kind: K }>
 
 /** A rule that cannot be taken. The message names every field that is wrong. */
-export class BadFaultRule extends Error {
+export class InvalidFaultRule extends Error {
   readonly fields: string[]
   constructor(issues: readonly { path: PropertyKey[]; message: string }[]) {
     const fields = issues.map((issue) => issue.path.map(String).join('.') || 'rule')
     super(`bad fault rule: ${issues.map((issue, at) => `${fields[at]}: ${issue.message}`).join('; ')}`)
-    this.name = 'BadFaultRule'
+    this.name = 'InvalidFaultRule'
     this.fields = fields
   }
 }
 
-/** Throws `BadFaultRule`. */
-export function checkFaultRule(input: FaultRule): CheckedRule {
+/** Throws `InvalidFaultRule`. */
+export function parseFaultRule(input: FaultRule): ParsedFaultRule {
   const result = faultRule.safeParse(input)
-  if (!result.success) throw new BadFaultRule(result.error.issues)
+  if (!result.success) throw new InvalidFaultRule(result.error.issues)
   return result.data
 }

@@ -1,6 +1,6 @@
 import type { Request, RequestHandler } from 'express'
-import { answerWith, type CannedAnswer, type StartTimer, waited } from './fault-answers.ts'
-import { type CheckedRule, checkFaultRule, type FaultRule } from './fault-rules.ts'
+import { type CannedResponse, type StartTimer, sendFault, waitUnlessClosed } from './fault-responses.ts'
+import { type FaultRule, type ParsedFaultRule, parseFaultRule } from './fault-rules.ts'
 
 export type Faults = {
   /** Puts this rule, or this list of rules, in the place of all others. */
@@ -10,18 +10,18 @@ export type Faults = {
    * From now on requests wait, unanswered, until the function that it returns is called; then they go on to the rules. The
    * call log knows them already: so a test sees that something is under way, and decides when it ends.
    */
-  hold(which?: HeldRequests): () => void
+  hold(which?: RequestFilter): () => void
   /** No more rules, and whatever is held goes on. */
   clear(): void
   /**
    * Mount it after the call log and the body parser, before the routes.
    * `rateLimited` is how the API at hand says 429; a rule's own body and headers win over it.
    */
-  middleware(shapes?: { rateLimited?: (retrySeconds: number) => CannedAnswer }): RequestHandler
+  middleware(shapes?: { rateLimited?: (retrySeconds: number) => CannedResponse }): RequestHandler
 }
 
 /** All of them, or those of this path (prefix) and method; the first so many. */
-export type HeldRequests = Pick<CheckedRule, 'path' | 'method' | 'times'>
+export type RequestFilter = Pick<ParsedFaultRule, 'path' | 'method' | 'times'>
 
 /**
  * Faults on request. Rules are tried in the order in which they were added: a `delay`, and an
@@ -34,11 +34,11 @@ export function createFaults({
   random?: () => number
   startTimer?: StartTimer
 } = {}): Faults {
-  let rules: { rule: CheckedRule; left: number }[] = []
-  let holds: { which: HeldRequests; left: number; gone: Promise<void>; letGo: () => void }[] = []
+  let rules: { rule: ParsedFaultRule; left: number }[] = []
+  let holds: { which: RequestFilter; left: number; gone: Promise<void>; letGo: () => void }[] = []
 
   function checked(input: FaultRule) {
-    const rule = checkFaultRule(input)
+    const rule = parseFaultRule(input)
     return { rule, left: rule.times ?? Number.POSITIVE_INFINITY }
   }
 
@@ -77,9 +77,8 @@ export function createFaults({
           if (entry.left <= 0 || !matches(entry.rule, req)) continue
           if (entry.rule.kind === 'error-rate' && random() >= entry.rule.share) continue
           entry.left -= 1
-          if (entry.rule.kind !== 'delay')
-            return answerWith(entry.rule, { req, res, rateLimited, startTimer })
-          if (!(await waited(entry.rule.ms, res, startTimer))) return
+          if (entry.rule.kind !== 'delay') return sendFault(entry.rule, { req, res, rateLimited, startTimer })
+          if (!(await waitUnlessClosed(entry.rule.ms, res, startTimer))) return
         }
         next()
       }
@@ -98,14 +97,14 @@ export function seededRandom(seed: number): () => number {
   }
 }
 
-function matches({ method, path }: HeldRequests, req: Request): boolean {
+function matches({ method, path }: RequestFilter, req: Request): boolean {
   return (
     (method === undefined || method === req.method) &&
     (path === undefined || req.originalUrl.startsWith(path))
   )
 }
 
-function plainRateLimited(retrySeconds: number): CannedAnswer {
+function plainRateLimited(retrySeconds: number): CannedResponse {
   return { status: 429, headers: { 'Retry-After': String(Math.ceil(retrySeconds)) }, body: {} }
 }
 

@@ -2,13 +2,13 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { Express } from 'express'
 
-export type Listening = { url: string; close(): Promise<void> }
+export type Listener = { url: string; close(): Promise<void> }
 
 /** Resolves once the port is open; rejects when it is taken. close() ends open connections too. */
 export async function listen(
   app: Express,
   { port, host }: { port: number; host: string },
-): Promise<Listening> {
+): Promise<Listener> {
   // Longer than a client keeps an idle connection, so that none is closed under a request.
   const server = createServer({ keepAliveTimeout: 75_000 }, app)
   server.listen(port, host)

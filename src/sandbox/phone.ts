@@ -1,7 +1,7 @@
-import { enrolmentOffers } from './authn/advance.ts'
-import { enrolmentPicture } from './authn/enrolment-picture.ts'
-import { currentCode, hardwareSecret } from './authn/factors/otp-check.ts'
-import { codeOf } from './authn/factors/otp-factors.ts'
+import { enrollmentOffers } from './authn/advance.ts'
+import { enrollmentQrCode } from './authn/enrollment-qr-code.ts'
+import { hardwareTokenSecret, nextTotpCode } from './authn/factors/otp.ts'
+import { nextFactorCode } from './authn/factors/otp-factors.ts'
 import type { Org } from './authn/org.ts'
 import type { Transaction } from './authn/transaction.ts'
 import type { Factor, User } from './authn/user.ts'
@@ -19,7 +19,7 @@ export type Phones = {
   request(login: string): PhoneRequest | undefined
   /** A wrong number is a refusal. Throws when no request waits, or when the answer is not among those asked for. */
   answer(login: string, answer: PhoneAnswer): void
-  /** Reads a QR code (PNG). Throws when it is not one of an enrolment that this user has open. */
+  /** Reads a QR code (PNG). Throws when it is not one of an enrollment that this user has open. */
   scan(login: string, picture: Buffer): Promise<void>
 }
 
@@ -45,10 +45,10 @@ export function createPhones({ org, user }: { org: Org; user: (login: string) =>
       )
       const shown = [...new Set([...owner.factors, ...enrolling])].flatMap((factor) => {
         const label = labelOf(factor)
-        return label === undefined ? [] : [{ label, code: codeOf(factor, org.now()) }]
+        return label === undefined ? [] : [{ label, code: nextFactorCode(factor, org.now()) }]
       })
       const latest = open.at(-1)
-      return [...shown, ...(latest !== undefined && mayEnrolToken(latest) ? [spareToken()] : [])]
+      return [...shown, ...(latest !== undefined && canEnrollToken(latest) ? [spareToken()] : [])]
     },
     request(login) {
       const challenge = waitingRequest(user(login))?.challenge
@@ -68,7 +68,7 @@ export function createPhones({ org, user }: { org: Org; user: (login: string) =>
       const owner = user(login)
       for (const { factor, challenge } of transactionsOf(owner)) {
         if (factor === undefined || challenge?.qrToken === undefined) continue
-        if (!picture.equals(await enrolmentPicture(owner, factor))) continue
+        if (!picture.equals(await enrollmentQrCode(owner, factor))) continue
         scanned.add(factor)
         if (factor.factorType === 'push') challenge.pushAnswer = 'approve'
         return
@@ -77,15 +77,15 @@ export function createPhones({ org, user }: { org: Org; user: (login: string) =>
     },
   }
 
-  function mayEnrolToken({ status, user: owner }: Transaction): boolean {
+  function canEnrollToken({ status, user: owner }: Transaction): boolean {
     if (status !== 'MFA_ENROLL' || owner === undefined) return false
-    return enrolmentOffers(org, owner).some(
+    return enrollmentOffers(org, owner).some(
       ({ type, factor }) => TOKEN_TYPES.has(type) && factor === undefined,
     )
   }
 
   function spareToken(): PhoneCode {
-    const code = currentCode({ secret: hardwareSecret(SPARE_SERIAL), nowMs: org.now() })
+    const code = nextTotpCode({ secret: hardwareTokenSecret(SPARE_SERIAL), nowMs: org.now() })
     return { label: `Spare token, serial number ${SPARE_SERIAL}`, code }
   }
 }

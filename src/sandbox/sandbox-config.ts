@@ -146,7 +146,7 @@ const sandboxConfig = z.strictObject({
   /** Phone numbers that look right but that no carrier knows: E0000098, unless `profile.validatePhone` is false. */
   invalidPhoneNumbers: z.array(z.string()).default([]),
   /** Origins of pages that security keys may be used on; the port may be `*`. The org's own address always is one. */
-  keyOrigins: z.array(z.string().regex(KEY_ORIGIN)),
+  trustedOrigins: z.array(z.string().regex(KEY_ORIGIN)),
   /** Where another identity provider sends the browser back to: the portal's sign-in page. */
   signInPage: z.url({ protocol: /^https?$/ }).default('http://localhost:8080/'),
   /** `factors` is what recordings show; `factor` is the form of the written specification. */

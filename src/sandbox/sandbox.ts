@@ -3,17 +3,15 @@ import type { Express, Request } from 'express'
 import { createAuthnApp } from './authn/authn-app.ts'
 import { createOrg } from './authn/create-org.ts'
 import type { RandomBytes } from './authn/issued-tokens.ts'
-import { type CallLog, createCallLog } from './call-log.ts'
 import { type AuthnControl, createAuthnControl } from './control.ts'
-import { createControlRoutes } from './control-routes.ts'
+import { createControlRoutes, type PerApi } from './control-routes.ts'
 import { createFaults, type Faults } from './faults.ts'
-import { type Listening, listen } from './listen.ts'
+import { type Listener, listen } from './listen.ts'
 import type { PamControl } from './pam/pam-control.ts'
 import { createPamSandbox } from './pam/pam-sandbox.ts'
 import { createPhones, type Phones } from './phone.ts'
+import { createRequestLog, type RequestLog } from './request-log.ts'
 import type { SandboxConfig } from './sandbox-config.ts'
-
-export type Apis<Thing> = { authn: Thing; pam: Thing }
 
 export type SandboxAddresses = {
   authnUrl: string
@@ -29,8 +27,8 @@ export type Sandbox = AuthnControl & {
   /** What users have in their hands: apps with codes, sign-in requests, tokens. */
   phone: Phones
   /** What arrived at each API, oldest first. Control calls are not in it. */
-  calls: Apis<CallLog>
-  faults: Apis<Faults>
+  requestLog: PerApi<RequestLog>
+  faults: PerApi<Faults>
   /** Everybody and everything as in the configuration; logs and faults of both APIs are emptied. */
   reset(): void
   /** Port 0, the default, is a free port; the host is 127.0.0.1 unless given. */
@@ -57,28 +55,40 @@ export function createSandbox({
   linkOrigin?: string
 }): Sandbox {
   const org = createOrg({ config, now, random })
-  const calls = { authn: createCallLog({ now }), pam: createCallLog({ now }) }
+  const requestLog = { authn: createRequestLog({ now }), pam: createRequestLog({ now }) }
   const faults = { authn: createFaults(), pam: createFaults() }
-  let listening: Listening | undefined
+  let listening: Listener | undefined
   const originOf = (req: Request) => linkOrigin ?? listening?.url ?? `http://${req.headers.host}`
 
-  const pam = createPamSandbox({ config: config.pam, now, random, faults: faults.pam, calls: calls.pam })
+  const pam = createPamSandbox({
+    config: config.pam,
+    now,
+    random,
+    faults: faults.pam,
+    requestLog: requestLog.pam,
+  })
   const control = createAuthnControl(org)
   const routes = createControlRoutes({
     org,
     control,
-    calls,
+    requestLog,
     faults,
     pamControl: pam.control,
     reset,
   })
-  const authn = createAuthnApp({ org, calls: calls.authn, faults: faults.authn, control: routes, originOf })
+  const authn = createAuthnApp({
+    org,
+    requestLog: requestLog.authn,
+    faults: faults.authn,
+    control: routes,
+    originOf,
+  })
 
   function reset() {
     org.reset()
     pam.control.reset()
     for (const api of ['authn', 'pam'] as const) {
-      calls[api].clear()
+      requestLog[api].clear()
       faults[api].clear()
     }
   }
@@ -89,7 +99,7 @@ export function createSandbox({
     pam: pam.app,
     pamControl: pam.control,
     phone: createPhones({ org, user: control.user }),
-    calls,
+    requestLog,
     faults,
     reset,
     async listen({ authnPort = 0, pamPort = 0, host = '127.0.0.1' } = {}) {

@@ -20,7 +20,7 @@ afterEach(async () => {
 })
 
 const onTheWay = () =>
-  until(() => fleet.sandbox.calls.authn.entries.length > PEOPLE / 4, { timeoutMs: 60_000 })
+  until(() => fleet.sandbox.requestLog.authn.entries.length > PEOPLE / 4, { timeoutMs: 60_000 })
 
 test('one of three is killed and comes back: everybody goes on at the others', async () => {
   const crowd = signInCrowd({ fleet, people: PEOPLE, withinMs: 120_000 })

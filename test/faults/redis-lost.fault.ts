@@ -27,7 +27,7 @@ async function fleetOn(redis: { url: string; stop(): Promise<void> }): Promise<F
 
 /** Waits until some of the crowd is on its way, so that the fault meets requests in flight. */
 const onTheWay = (fleet: Fleet) =>
-  until(() => fleet.sandbox.calls.authn.entries.length > PEOPLE / 4, { timeoutMs: 60_000 })
+  until(() => fleet.sandbox.requestLog.authn.entries.length > PEOPLE / 4, { timeoutMs: 60_000 })
 
 function expectAllArrived(arrivals: readonly Arrival[]) {
   expect(arrivals).toHaveLength(PEOPLE)

@@ -255,7 +255,9 @@ test('a limit of the PAM API that names its full reset only holds until then', a
     expectError(answer, 503, 'pam_rate_limited')
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(50)
   }
-  expect(harness.sandbox.calls.pam.entries.filter(({ path }) => path.includes('/users/'))).toHaveLength(1)
+  expect(harness.sandbox.requestLog.pam.entries.filter(({ path }) => path.includes('/users/'))).toHaveLength(
+    1,
+  )
 })
 
 /** "Versioning". */

@@ -27,7 +27,7 @@ test('without a session there is no access to look at', async () => {
     const answer = await browser.get(path)
     expect([answer.status, answer.json.errorCode]).toEqual([401, 'E0000005'])
   }
-  expect(harness.sandbox.calls.pam.entries).toEqual([])
+  expect(harness.sandbox.requestLog.pam.entries).toEqual([])
 })
 
 test('a signed-in person sees their own groups, roles and what they add up to', async () => {
@@ -45,7 +45,7 @@ test('a signed-in person sees their own groups, roles and what they add up to', 
 })
 
 test('the list of groups is whole, over every page, however many there are', async () => {
-  harness.sandbox.pamControl.growGroups(1234)
+  harness.sandbox.pamControl.generateGroups(1234)
   const living = harness.sandbox.pamControl.groups().filter((group) => group.deletedAt === undefined)
   const browser = await signedIn(AMELIA)
   const seen: unknown[] = []

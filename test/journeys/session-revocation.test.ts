@@ -205,7 +205,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       const browser = await visit()
       await signIn(browser, AMELIA)
       await browser.get('/api/v1/pam/me')
-      const fetched = () => harness.sandbox.calls.pam.entries.length
+      const fetched = () => harness.sandbox.requestLog.pam.entries.length
       const before = fetched()
       expect((await browser.get('/api/v1/pam/me')).status).toBe(200)
       expect(fetched()).toBe(before)

@@ -12,11 +12,11 @@ const GROUPS = 250
 let journey: Journey
 beforeEach(async () => {
   journey = await startJourney({ sandbox: { basePath: BASE_PATH } })
-  journey.pam.control.growGroups(GROUPS, LOGIN)
+  journey.pam.control.generateGroups(GROUPS, LOGIN)
 })
 afterEach(() => journey.close())
 
-const calledPaths = () => journey.pam.calls.entries.map(({ path }) => path)
+const calledPaths = () => journey.pam.requestLog.entries.map(({ path }) => path)
 
 test('tokens, lists and their further pages are fetched under the path of PAM_BASE_URL', async () => {
   for (const path of [ME, DIRECTORY]) {

@@ -23,7 +23,7 @@ const replica = (maxConnections: number, maxWaitMs: number): Promise<PamBroker> 
     maxConnections,
     tunables: (same) => ({ ...same, rateLimit: { ...same.rateLimit, maxWaitMs } }),
   })
-const calls = () => journey.pam.calls.entries.length
+const calls = () => journey.pam.requestLog.entries.length
 const locks = () =>
   [...journey.store.entries.keys()].filter((key) => key.startsWith('gatehouse:lock:')).length
 
@@ -78,6 +78,6 @@ test("a user's own lookup gets the next free connection before a directory's", a
   await until(() => locks() === 3)
   letGo()
   expect((await Promise.all(asking)).map(({ status }) => status)).toEqual([200, 200, 200])
-  const paths = journey.pam.calls.entries.slice(before).map(({ path }) => path)
+  const paths = journey.pam.requestLog.entries.slice(before).map(({ path }) => path)
   expect(paths.map((path) => path.includes('/users/'))).toEqual([true, true, false])
 })

@@ -29,7 +29,7 @@ async function statusUnder(directory: PamDirectory, login = LOGIN) {
 
 test('nobody may list groups unless the configuration says so, and nothing is asked', async () => {
   expect(await statusUnder({ kind: 'none' })).toEqual(['403 E0000006', '403 E0000006'])
-  expect(journey.pam.calls.entries).toEqual([])
+  expect(journey.pam.requestLog.entries).toEqual([])
 })
 
 test.each([
@@ -97,7 +97,7 @@ test.each([
   expect(body.errorSummary).toBe(`Api validation failed: ${name}`)
   const causes = body.errorCauses as { errorSummary: string }[]
   expect(causes.map(({ errorSummary }) => errorSummary.split(': ')[0])).toEqual([name])
-  expect(journey.pam.calls.entries).toEqual([])
+  expect(journey.pam.requestLog.entries).toEqual([])
 })
 
 test.each(['?limit=5', '?search=a', '?user=somebody'])('/me%s is refused by name', async (query) => {
@@ -105,7 +105,7 @@ test.each(['?limit=5', '?search=a', '?user=somebody'])('/me%s is refused by name
   expect([status, body.errorCode]).toEqual([400, 'E0000001'])
   const name = /\w+/.exec(query)?.[0] ?? ''
   expect(body.errorCauses).toEqual([{ errorSummary: `${name}: unknown parameter` }])
-  expect(journey.pam.calls.entries).toEqual([])
+  expect(journey.pam.requestLog.entries).toEqual([])
 })
 
 test('a wrong parameter behind 2,000 empty ones is refused too', async () => {
@@ -133,7 +133,7 @@ test('every living group is listed, by id; deleted ones never, in whatever form 
   journey.pam.control.showDeleted()
   const living = journey.pam.control.groups().filter(({ deletedAt }) => deletedAt === undefined)
   for (const form of ['null', 'missing', 'empty', 'zero'] as const) {
-    journey.pam.control.setGroupForm({ living: form, federation: true })
+    journey.pam.control.setGroupForm({ activeDeletedAt: form, federation: true })
     journey.advance(901_000)
     const { body } = await get('')
     expect(groupsIn(body).map(({ id }) => id)).toEqual(living.map(({ id }) => id).sort())
@@ -158,7 +158,7 @@ test('search finds part of a name in any case and writing; role finds those that
 
 test('paging through a list that changes neither skips nor repeats what stays', async () => {
   const { control } = journey.pam
-  control.growGroups(300)
+  control.generateGroups(300)
   const before = new Set(
     control
       .groups()
@@ -188,7 +188,7 @@ test('paging through a list that changes neither skips nor repeats what stays', 
 })
 
 test('10,000 groups are listed whole', async () => {
-  journey.pam.control.growGroups(10_000)
+  journey.pam.control.generateGroups(10_000)
   let count = 0
   for (let cursor: unknown = ''; cursor !== null; ) {
     const { body } = await get(`?limit=1000&search=generated&cursor=${cursor}`)
@@ -255,7 +255,9 @@ test.each([
   })
   const answer = await broker.get('/api/v1/pam/me', { login })
   expect([answer.status, answer.body.errorCode]).toEqual([404, 'pam_user_unknown'])
-  const asked = journey.pam.calls.entries.map((call) => call.path).filter((one) => one.includes('/users/'))
+  const asked = journey.pam.requestLog.entries
+    .map((call) => call.path)
+    .filter((one) => one.includes('/users/'))
   expect(asked).toEqual(path === undefined ? [] : [path])
 })
 
@@ -267,7 +269,9 @@ test('users of two domains with one local part are two users to PAM', async () =
   const broker = await journey.replica({ userName: { kind: 'login-local-part', domains } })
   for (const login of ['zoe@corp.example', 'zoe@partner.example', 'partner-zoe@corp.example'])
     await broker.get('/api/v1/pam/me', { login })
-  const asked = journey.pam.calls.entries.map((call) => call.path).filter((one) => one.includes('/users/'))
+  const asked = journey.pam.requestLog.entries
+    .map((call) => call.path)
+    .filter((one) => one.includes('/users/'))
   expect(asked).toEqual([
     '/v1/teams/example-team/users/zoe/groups',
     '/v1/teams/example-team/users/partner-zoe/groups',

@@ -78,7 +78,7 @@ afterEach(() => journey.close())
 function fail(error: PamErrorName) {
   journey.pam.control.failNext({ error, path: LIST, times: 'always', retrySeconds: 100 })
 }
-const listCalls = () => journey.pam.calls.entries.filter(({ path }) => path.startsWith(LIST)).length
+const listCalls = () => journey.pam.requestLog.entries.filter(({ path }) => path.startsWith(LIST)).length
 const listKeys = () =>
   [...journey.store.entries.keys()].filter((key) => key.startsWith('gatehouse:pam-groups'))
 
@@ -135,14 +135,14 @@ test('a disabled team is left alone for five minutes by every replica, and what 
   journey.advance(1000)
   journey.pam.control.disableTeam()
   await journey.broker.get('/api/v1/pam/me')
-  const calls = journey.pam.calls.entries.length
+  const calls = journey.pam.requestLog.entries.length
 
   for (const broker of [journey.broker, other]) {
     const answer = await broker.get('/api/v1/pam/groups')
     expect([answer.status, answer.body.errorCode]).toEqual([503, 'pam_team_disabled'])
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(290)
   }
-  expect(journey.pam.calls.entries.length).toBe(calls)
+  expect(journey.pam.requestLog.entries.length).toBe(calls)
 
   journey.advance(301_000)
   journey.pam.control.disableTeam(false)

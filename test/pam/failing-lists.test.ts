@@ -27,7 +27,7 @@ test.each([
   journey = await startJourney()
   for (const login of [LOGIN, FAILING]) journey.pam.control.setUserGroups(login, [])
   journey.pam.faults.set({ kind: 'status', path, ...answer })
-  const sent = () => journey.pam.calls.entries.filter((entry) => entry.path === path).length
+  const sent = () => journey.pam.requestLog.entries.filter((entry) => entry.path === path).length
 
   await poll(60, async () => {
     expect(await statusOf(FAILING)).toBe(502)
@@ -68,7 +68,7 @@ test('while a long list waits for the rate limit, polling does not take up its p
           },
   })
   const broker = await journey.replica({ store: counting })
-  journey.pam.control.growGroups(3000)
+  journey.pam.control.generateGroups(3000)
   const { groupPages } = journey.pam.control.counts()
   journey.pam.control.setRateLimit({ limit: 20, periodSeconds: 200, parts: 1 })
   const look = async () => {

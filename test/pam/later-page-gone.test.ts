@@ -16,7 +16,7 @@ const GROUPS = 250
 let journey: Journey
 beforeEach(async () => {
   journey = await startJourney()
-  journey.pam.control.growGroups(GROUPS, LOGIN)
+  journey.pam.control.generateGroups(GROUPS, LOGIN)
 })
 afterEach(() => journey.close())
 
@@ -63,13 +63,13 @@ test('a list that was read before is served meanwhile', async () => {
 test('a user who is removed while the list is read is unknown: the first page says so', async () => {
   const letGo = journey.pam.faults.hold({ path: LATER_PAGES[ME], times: 1 })
   const asking = get(ME)
-  await until(() => journey.pam.calls.entries.length === 3) // the token, two pages
+  await until(() => journey.pam.requestLog.entries.length === 3) // the token, two pages
   journey.pam.control.setUserGroups(LOGIN, null)
   letGo()
   expect((await asking).body.errorCode).toBe('pam_user_unknown')
-  const calls = journey.pam.calls.entries.length
+  const calls = journey.pam.requestLog.entries.length
   expect((await get(ME)).body.errorCode).toBe('pam_user_unknown')
-  expect(journey.pam.calls.entries.length).toBe(calls) // remembered
+  expect(journey.pam.requestLog.entries.length).toBe(calls) // remembered
 })
 
 test('resource_deprecated on a later page stays what it is', async () => {

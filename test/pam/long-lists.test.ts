@@ -38,7 +38,7 @@ beforeEach(async () => {
   }
   journey.pam.control.setPageSize(PAGE_SIZE)
   const living = journey.pam.control.groups().filter(({ deletedAt }) => deletedAt === undefined).length
-  journey.pam.control.growGroups(PAGES * PAGE_SIZE - living)
+  journey.pam.control.generateGroups(PAGES * PAGE_SIZE - living)
   journey.pam.control.setRateLimit({ limit: 40, periodSeconds: PERIOD_MS / 1000, parts: 1 })
 })
 afterEach(async () => {
@@ -116,7 +116,7 @@ test('a list is as old as its first page, however long the pauses were', async (
 })
 
 test("a user's own list is continued too, for as long as it may be served", async () => {
-  journey.pam.control.growGroups(PAGES * PAGE_SIZE, LOGIN)
+  journey.pam.control.generateGroups(PAGES * PAGE_SIZE, LOGIN)
   const me = (n: number) => replica(n).get('/api/v1/pam/me')
   const lists = () => counts().userLists[LOGIN]
   expect((await me(0)).status).toBe(503)
@@ -130,7 +130,7 @@ test("a user's own list is continued too, for as long as it may be served", asyn
 })
 
 test('who may list groups is decided on pages of the last 60 s', async () => {
-  journey.pam.control.growGroups(PAGES * PAGE_SIZE, LOGIN)
+  journey.pam.control.generateGroups(PAGES * PAGE_SIZE, LOGIN)
   const group = journey.pam.control.groups().at(-1)?.id ?? ''
   const broker = await journey.replica({ directory: { kind: 'rules', roles: [], groups: [group] } })
   const lists = () => counts().userLists[LOGIN]

@@ -82,20 +82,20 @@ test('requests at once on two replicas share one read, which began after they ca
   const other = await journey.replica()
   await journey.broker.get(ME)
   journey.advance(10_000)
-  const before = journey.pam.calls.entries.length
+  const before = journey.pam.requestLog.entries.length
   const release = journey.pam.faults.hold()
   const asking = Array.from({ length: 20 }, (_, n) => get(ME, 0, n % 2 === 0 ? journey.broker : other))
-  await until(() => journey.pam.calls.entries.length > before)
+  await until(() => journey.pam.requestLog.entries.length > before)
   await until(() => journey.broker.arrived() + other.arrived() === 21)
   release()
   const answers = await Promise.all(asking)
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
-  expect(journey.pam.calls.entries.length).toBe(before + 1)
+  expect(journey.pam.requestLog.entries.length).toBe(before + 1)
 })
 
 test('a read that began before the request came, longer ago than maxAge, does not serve it', async () => {
   const other = await journey.replica()
-  const calls = () => journey.pam.calls.entries.length
+  const calls = () => journey.pam.requestLog.entries.length
   await journey.broker.get('/api/v1/pam/groups') // leaves a token
   const before = calls()
   const release = journey.pam.faults.hold()
@@ -116,7 +116,7 @@ test('a read that began before the request came, longer ago than maxAge, does no
 })
 
 test('polling with maxAge=0 reads a page a second, and no more', async () => {
-  journey.pam.control.growGroups(1000)
+  journey.pam.control.generateGroups(1000)
   await journey.broker.get('/api/v1/pam/groups')
   const other = await journey.replica()
   const { groupPages } = journey.pam.control.counts()
@@ -152,7 +152,7 @@ test.each([
       journey.advance(500)
     }
     expect([...statuses].sort()).toEqual([found, 503])
-    const lookups = journey.pam.calls.entries.filter(({ path }) => path.includes('/users/'))
+    const lookups = journey.pam.requestLog.entries.filter(({ path }) => path.includes('/users/'))
     expect(lookups.length).toBeLessThanOrEqual((0.1 * 10_000) / 60 + 1)
   },
 )

@@ -13,7 +13,7 @@ test('without a session nothing is looked up', async () => {
   const answer = await journey.broker.get('/api/v1/pam/me', { login: '' })
   expect(answer.status).toBe(401)
   expect(answer.body.errorCode).toBe('E0000005')
-  expect(journey.pam.calls.entries).toEqual([])
+  expect(journey.pam.requestLog.entries).toEqual([])
 })
 
 test('one sees user, groups, the union of roles, the effective ones and the unknown ones', async () => {
@@ -41,7 +41,7 @@ test('one sees user, groups, the union of roles, the effective ones and the unkn
 })
 
 test('the groups of an older deployment are shown without its federation fields', async () => {
-  journey.pam.control.setGroupForm({ living: 'zero', federation: true })
+  journey.pam.control.setGroupForm({ activeDeletedAt: 'zero', federation: true })
   const { body } = await journey.broker.get('/api/v1/pam/me')
   const groups = body.groups as object[]
   expect(groups.map(Object.keys)).toEqual(groups.map(() => ['id', 'name', 'roles']))

@@ -11,7 +11,7 @@ beforeEach(async () => {
 afterEach(() => journey.close())
 
 test.each(LEGAL_LINK_FORMS)('over the wire, links in the form %s give the whole list', async (form) => {
-  journey.pam.control.growGroups(250, LOGIN)
+  journey.pam.control.generateGroups(250, LOGIN)
   journey.pam.control.setLinkForm(form)
   const { status, body } = await journey.broker.get('/api/v1/pam/me')
   expect(status).toBe(200)
@@ -26,7 +26,7 @@ test.each(HOSTILE_LINK_FORMS)(
       elsewhere.push(`${req.url} ${req.headers.authorization}`)
       res.end('{"list": []}')
     })
-    journey.pam.control.growGroups(250, LOGIN)
+    journey.pam.control.generateGroups(250, LOGIN)
     journey.pam.control.setLinkForm(form, { origin: other.origin })
 
     const broker = await journey.replica({
@@ -36,7 +36,7 @@ test.each(HOSTILE_LINK_FORMS)(
     expect([answer.status, answer.body.errorCode]).toEqual([502, 'pam_unexpected'])
     expect(elsewhere).toEqual([])
     expect(
-      journey.pam.calls.entries.every(({ path }) => /service_token$|\/users\/[^/]+\/groups$/.test(path)),
+      journey.pam.requestLog.entries.every(({ path }) => /service_token$|\/users\/[^/]+\/groups$/.test(path)),
     ).toBe(true)
     expect([...journey.store.entries.keys()].filter((key) => key.startsWith('gatehouse:pam-groups'))).toEqual(
       [],

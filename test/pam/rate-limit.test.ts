@@ -41,10 +41,10 @@ test('a limit that lasts is told to the caller, and no further call goes out fro
   const answer = await me()
   expect([answer.status, answer.body.errorCode]).toEqual([503, 'pam_rate_limited'])
   expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(30)
-  const calls = journey.pam.calls.entries.length
+  const calls = journey.pam.requestLog.entries.length
   for (const broker of [journey.broker, other])
     for (const login of PEOPLE) expect((await me(login, broker)).status).toBe(503)
-  expect(journey.pam.calls.entries.length).toBe(calls)
+  expect(journey.pam.requestLog.entries.length).toBe(calls)
 
   journey.advance(31_000)
   for (const broker of [other, journey.broker]) expect((await me(LOGIN, broker)).status).toBe(200)
@@ -83,8 +83,8 @@ test('after the limit one call goes first; the others follow it', async () => {
   limit(30)
   await me()
   journey.advance(31_000)
-  const before = journey.pam.calls.entries.length
-  const gone = () => journey.pam.calls.entries.length - before
+  const before = journey.pam.requestLog.entries.length
+  const gone = () => journey.pam.requestLog.entries.length - before
   const letGo = journey.pam.faults.hold({ times: 1 })
   const others = { ...held(), waiting: 0 }
   standstill = others
@@ -113,11 +113,11 @@ test('when the allowance runs low, background work gives way and people are serv
     headers: { ...low, 'X-RateLimit-Retry-At': reset, 'X-RateLimit-Reset': reset },
   })
   expect((await me('person-1@example.com')).status).toBe(200)
-  const calls = journey.pam.calls.entries.length
+  const calls = journey.pam.requestLog.entries.length
   expect((await me()).body.meta).toMatchObject({ stale: true })
   expect((await me('person-2@example.com')).status).toBe(200)
   await until(async () => (await counted(journey.broker.metrics, 'pam_gate_waits_total')).gave_way === 1)
-  expect(journey.pam.calls.entries.length).toBe(calls + 1)
+  expect(journey.pam.requestLog.entries.length).toBe(calls + 1)
 })
 
 test('an allowance that is used up closes the gate before the first 429', async () => {

@@ -12,7 +12,7 @@ beforeEach(async () => {
 })
 afterEach(() => journey.close())
 
-const calls = () => journey.pam.calls.entries
+const calls = () => journey.pam.requestLog.entries
 const askedForTokens = () => calls().filter(({ path }) => path === `${TEAM}/service_token`)
 
 test('a key is exchanged for a token: exactly key_id and key_secret as JSON, without Authorization', async () => {

@@ -15,7 +15,7 @@ beforeEach(async () => {
 })
 afterEach(() => journey.close())
 
-const calls = () => journey.pam.calls.entries.length
+const calls = () => journey.pam.requestLog.entries.length
 const isFresh = async (broker = journey.broker) =>
   ((await broker.get(DIRECTORY)).body.meta as { stale: boolean }).stale === false
 

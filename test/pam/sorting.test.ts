@@ -53,7 +53,7 @@ test('groups of one name are sorted by id', async () => {
 })
 
 test.each([1, 2, 7, 100])('pages of %i give every group once, in order', async (limit) => {
-  journey.pam.control.growGroups(30)
+  journey.pam.control.generateGroups(30)
   put('Ünïcode / ?&=#', 'zz', 'generated', `${'long name '.repeat(100)}`)
   const all = await walk('sort=name&limit=1000')
   expect(all).toHaveLength(34)
@@ -106,6 +106,6 @@ test.each(['sort=Name', 'sort=roles', 'sort=-name', 'sort=name&sort=name'])(
   async (query) => {
     const { status, body } = await get(query)
     expect([status, body.errorSummary]).toEqual([400, 'Api validation failed: sort'])
-    expect(journey.pam.calls.entries).toEqual([])
+    expect(journey.pam.requestLog.entries).toEqual([])
   },
 )

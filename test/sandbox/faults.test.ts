@@ -3,9 +3,9 @@ import { createServer, request } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import express from 'express'
-import { createCallLog } from '../../src/sandbox/call-log.ts'
-import { BadFaultRule, type FaultRule } from '../../src/sandbox/fault-rules.ts'
+import { type FaultRule, InvalidFaultRule } from '../../src/sandbox/fault-rules.ts'
 import { createFaults, seededRandom } from '../../src/sandbox/faults.ts'
+import { createRequestLog } from '../../src/sandbox/request-log.ts'
 
 /** The waits that are under way. */
 const timers = new Set<NodeJS.Timeout>()
@@ -20,11 +20,11 @@ const faults = createFaults({
     }
   },
 })
-const calls = createCallLog({ now: () => 1234, limit: 5 })
+const requestLog = createRequestLog({ now: () => 1234, limit: 5 })
 let reached = 0
 
 const app = express()
-app.use(calls.middleware())
+app.use(requestLog.middleware())
 app.use(express.json())
 app.use(
   faults.middleware({
@@ -48,7 +48,7 @@ beforeAll(async () => {
 })
 beforeEach(() => {
   faults.clear()
-  calls.clear()
+  requestLog.clear()
   reached = 0
 })
 afterAll(async () => {
@@ -76,7 +76,7 @@ const BAD_RULES: [rule: unknown, field: string][] = [
 ]
 test.each(BAD_RULES)('a rule that cannot be taken names its field: %j', async (rule, field) => {
   const add = () => faults.add(rule as FaultRule)
-  expect(add).toThrow(BadFaultRule)
+  expect(add).toThrow(InvalidFaultRule)
   expect(add).toThrow(new RegExp(`^bad fault rule: (.*; )?${field.replace('.', '\\.')}: `))
   expect((await get()).status).toBe(200)
 })
@@ -208,7 +208,7 @@ test('delay: when the client goes away the timer is gone, and the route is never
   const outgoing = request(origin).end()
   outgoing.on('error', () => {})
   const [socket] = (await once(server, 'connection')) as [NodeJS.EventEmitter]
-  while (calls.entries.length === 0) await nextTurn()
+  while (requestLog.entries.length === 0) await nextTurn()
   expect(timers.size).toBe(1)
   outgoing.destroy()
   await once(socket, 'close')
@@ -223,9 +223,9 @@ test('hold: waits until it is let go, in the call log already, and then meets th
   const first = get('/held').finally(() => {
     answered = true
   })
-  while (calls.entries.length === 0) await nextTurn()
+  while (requestLog.entries.length === 0) await nextTurn()
   expect((await get('/other')).status).toBe(503) // the rule strikes who comes to it first
-  expect([answered, reached, calls.entries[0]?.path]).toEqual([false, 0, '/held'])
+  expect([answered, reached, requestLog.entries[0]?.path]).toEqual([false, 0, '/held'])
   letGo()
   expect((await first).status).toBe(200)
   expect((await get('/held')).status).toBe(200)
@@ -235,7 +235,7 @@ test('hold: of a path and a method holds nobody else; clear lets go', async () =
   faults.hold({ path: '/slow', method: 'POST' })
   expect([(await get('/slow')).status, (await get('/')).status]).toEqual([200, 200])
   const held = fetch(`${origin}/slow/one`, { method: 'POST' })
-  while (calls.entries.length < 3) await nextTurn()
+  while (requestLog.entries.length < 3) await nextTurn()
   expect(reached).toBe(2)
   faults.clear()
   expect((await held).status).toBe(200)
@@ -247,7 +247,7 @@ test('hold: when the client goes away the route is never reached', async () => {
   const outgoing = request(origin).end()
   outgoing.on('error', () => {})
   const [socket] = (await once(server, 'connection')) as [NodeJS.EventEmitter]
-  while (calls.entries.length === 0) await nextTurn()
+  while (requestLog.entries.length === 0) await nextTurn()
   outgoing.destroy()
   await once(socket, 'close')
   letGo()
@@ -297,7 +297,7 @@ test('the call log holds what came in, body included, also when a fault answers'
     headers: { 'Content-Type': 'application/json', 'X-Forwarded-For': '203.0.113.7' },
     body: '{"username":"amelia"}',
   })
-  expect(calls.entries).toEqual([
+  expect(requestLog.entries).toEqual([
     {
       at: 1234,
       method: 'POST',
@@ -311,10 +311,10 @@ test('the call log holds what came in, body included, also when a fault answers'
 
 test('the call log keeps the last calls only, and can be cleared', async () => {
   for (let at = 0; at < 7; at += 1) await get(`/${at}`)
-  expect(calls.entries.map(({ path }) => path)).toEqual(['/2', '/3', '/4', '/5', '/6'])
-  expect(calls.entries[0]?.body).toBeUndefined()
-  calls.clear()
-  expect(calls.entries).toEqual([])
+  expect(requestLog.entries.map(({ path }) => path)).toEqual(['/2', '/3', '/4', '/5', '/6'])
+  expect(requestLog.entries[0]?.body).toBeUndefined()
+  requestLog.clear()
+  expect(requestLog.entries).toEqual([])
 })
 
 /** Everything that comes over the wire, until the server closes. */

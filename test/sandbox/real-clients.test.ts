@@ -8,7 +8,7 @@ const client = useSandbox()
 const AUTHN = '/api/v1/authn'
 const stepUp = (login?: string) =>
   client.post(AUTHN, { stateToken: client.sandbox.startStepUp('payroll', login).stateToken })
-const enrol = async (login: string, factorType: string, provider: string) =>
+const enroll = async (login: string, factorType: string, provider: string) =>
   client.follow(await client.signIn(login), `_embedded.factors.${factorType}._links.enroll`, {
     factorType,
     provider,
@@ -43,8 +43,8 @@ const NEXT: [state: string, name: string, answer: () => Promise<Answer>][] = [
   ],
   ['MFA_CHALLENGE of a code', 'verify', () => verify('sana.sms', 'sms')],
   ['MFA_CHALLENGE of a push', 'poll', () => verify('priya.nair', 'push')],
-  ['MFA_ENROLL_ACTIVATE of a mail', 'activate', () => enrol('erin.enrol', 'email', 'OKTA')],
-  ['MFA_ENROLL_ACTIVATE of a push', 'poll', () => enrol('erin.enrol', 'push', 'OKTA')],
+  ['MFA_ENROLL_ACTIVATE of a mail', 'activate', () => enroll('erin.enrol', 'email', 'OKTA')],
+  ['MFA_ENROLL_ACTIVATE of a push', 'poll', () => enroll('erin.enrol', 'push', 'OKTA')],
   ['UNAUTHENTICATED', 'authenticate', () => stepUp()],
   [
     'SUCCESS of a step-up',
@@ -65,7 +65,7 @@ test.each<[link: string, at: string, answer: () => Promise<Answer>]>([
   [
     'qrcode',
     '_embedded.factor._embedded.activation._links.qrcode',
-    () => enrol('erin.enrol', 'push', 'OKTA'),
+    () => enroll('erin.enrol', 'push', 'OKTA'),
   ],
   ['logo', '_embedded.target._links.logo', () => stepUp()],
   ['script', '_embedded.factor._embedded.verification._links.script', () => verify('dario.duo', 'web')],

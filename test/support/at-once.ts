@@ -21,7 +21,7 @@ export async function askedAtOnce<Answer>(
 ): Promise<Answer[]> {
   const elsewhere = await watchLooksForOutcomes(redis)
   const sharedBefore = await sharingWithin(brokers)
-  const calls = sandbox.calls.authn.entries
+  const calls = sandbox.requestLog.authn.entries
   const callsBefore = calls.length
   const letGo = sandbox.faults.authn.hold()
   const answering = Promise.all(asks.map((ask) => ask()))

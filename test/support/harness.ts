@@ -23,7 +23,7 @@ export interface Harness {
   /** Another replica on the same Redis and upstream. */
   replica(env?: Record<string, string>): Promise<Gatehouse>
   /** What arrived at the sign-in API since the last `forget()`. */
-  upstreamCalls(): Sandbox['calls']['authn']['entries']
+  upstreamCalls(): Sandbox['requestLog']['authn']['entries']
   forget(): void
   /** Throws when a secret was left behind anywhere (harness-secrets.ts), or an audit line broke its schema. */
   stop(): Promise<void>
@@ -73,8 +73,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     signInEnv: { ...signInEnv, PUBLIC_URL: gatehouse.url },
     pamEnv: upstream.pamEnv,
     replica: (extra) => start({ PUBLIC_URL: gatehouse.url, ...extra }),
-    upstreamCalls: () => sandbox.calls.authn.entries,
-    forget: () => sandbox.calls.authn.clear(),
+    upstreamCalls: () => sandbox.requestLog.authn.entries,
+    forget: () => sandbox.requestLog.authn.clear(),
     visit: () => visit(gatehouse, env?.TRUST_PROXY === undefined ? {} : FROM_PROXY),
     stop,
   }

@@ -1,4 +1,4 @@
-import type { Call } from '../../src/sandbox/call-log.ts'
+import type { RecordedRequest } from '../../src/sandbox/request-log.ts'
 import type { PageAnswer } from './browser.ts'
 
 export interface Link {
@@ -23,7 +23,7 @@ export function isQuestions(path: string): boolean {
 }
 
 /** What the broker asks when it wants to know whether its own API token is still good. */
-export function isKnock({ path, body }: Call): boolean {
+export function isKnock({ path, body }: RecordedRequest): boolean {
   return path === '/api/v1/authn' && Object.keys(Object(body)).join() === 'context'
 }
 

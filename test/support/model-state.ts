@@ -1,4 +1,4 @@
-import type { Call } from '../../src/sandbox/call-log.ts'
+import type { RecordedRequest } from '../../src/sandbox/request-log.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import type { Browser, JsonObject, PageAnswer } from './browser.ts'
 import type { Harness } from './harness.ts'
@@ -69,7 +69,7 @@ export interface ModelState extends ModelParts {
 
 export interface Sent {
   readonly answer: PageAnswer
-  readonly calls: readonly Call[]
+  readonly calls: readonly RecordedRequest[]
 }
 type Method = 'GET' | 'POST' | 'DELETE'
 

@@ -1,5 +1,5 @@
 import { ALLOWED, type Status } from '../../src/sandbox/authn/statuses.ts'
-import type { Call } from '../../src/sandbox/call-log.ts'
+import type { RecordedRequest } from '../../src/sandbox/request-log.ts'
 import type { PageAnswer } from './browser.ts'
 import { isBrokerMade, isOurs, linksIn } from './model-answers.ts'
 import { type ModelOperation, OVER } from './model-pairs.ts'
@@ -56,7 +56,8 @@ export function createSteps(state: ModelState) {
     const path = pathFor(tab, operation)
     const { name, always, upstream } = operation
     const { status } = tab
-    if (upstream === 'resend-challenge' || upstream === 'resend-enrolment' || random.chance(0.1)) pass(31_000)
+    if (upstream === 'resend-challenge' || upstream === 'resend-enrollment' || random.chance(0.1))
+      pass(31_000)
     const body = typed(name, path, tab, isRight, typing())
     const query = queryFor(name)
     const handle = tab.handle ?? STRANGE_HANDLE
@@ -118,7 +119,7 @@ export function createSteps(state: ModelState) {
     { name, upstream }: ModelOperation,
     path: string,
     answer: PageAnswer,
-    calls: readonly Call[],
+    calls: readonly RecordedRequest[],
     wasForgotten: boolean,
   ) => {
     const [call] = calls

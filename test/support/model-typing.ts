@@ -1,5 +1,5 @@
-import { currentCode } from '../../src/sandbox/authn/factors/otp-check.ts'
-import { codeOf } from '../../src/sandbox/authn/factors/otp-factors.ts'
+import { nextTotpCode } from '../../src/sandbox/authn/factors/otp.ts'
+import { nextFactorCode } from '../../src/sandbox/authn/factors/otp-factors.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import type { JsonObject } from './browser.ts'
 import type { Random } from './model-random.ts'
@@ -47,7 +47,7 @@ export function typed(
       (one) => one.login === login && one.purpose === purpose && one.code !== undefined,
     )?.code
   const answerPush = () => {
-    if (login !== undefined && sandbox.pushIsWaiting(login))
+    if (login !== undefined && sandbox.hasPendingPush(login))
       sandbox.answerPush(login, isRight ? 'approve' : random.pick(['reject', 'cancel', 'error'] as const))
   }
 
@@ -60,7 +60,7 @@ export function typed(
       case 'token':
       case 'token:hardware':
       case 'token:hotp':
-        return { passCode: orWrong(codeOf(factor, now()), WRONG_CODE) }
+        return { passCode: orWrong(nextFactorCode(factor, now()), WRONG_CODE) }
       case 'sms':
       case 'call':
       case 'email':
@@ -92,7 +92,7 @@ export function typed(
         return key(isRight).registerU2f(at('_embedded.factor._embedded.activation.nonce'), origin)
       case 'token:software:totp': {
         const secret = at('_embedded.factor._embedded.activation.sharedSecret')
-        return { passCode: orWrong(currentCode({ secret, nowMs: now() }), WRONG_CODE) }
+        return { passCode: orWrong(nextTotpCode({ secret, nowMs: now() }), WRONG_CODE) }
       }
       default:
         return { passCode: orWrong(latest('factor-activation'), WRONG_CODE) }

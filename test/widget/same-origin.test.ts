@@ -42,7 +42,7 @@ describe('the other screens of the widget', () => {
     await widget.signIn(PRIYA, PASSWORD)
     const asked = widget.form(/Okta Verify/)
     await widget.click(asked.getByRole('button', { name: 'Send Push' }))
-    await until(() => widgets.harness.sandbox.pushIsWaiting(PRIYA))
+    await until(() => widgets.harness.sandbox.hasPendingPush(PRIYA))
     widgets.harness.sandbox.answerPush(PRIYA, 'reject')
     await asked.getByText('You have chosen to reject this login').waitFor()
   })

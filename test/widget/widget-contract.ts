@@ -50,7 +50,7 @@ export function widgetContract(origin: PageOrigin): Widgets {
       const widget = await widgets.open()
       await widget.signIn(PRIYA, PASSWORD)
       await widget.click(widget.form(/Okta Verify/).getByRole('button', { name: 'Send Push' }))
-      await until(() => widgets.harness.sandbox.pushIsWaiting(PRIYA))
+      await until(() => widgets.harness.sandbox.hasPendingPush(PRIYA))
       widgets.harness.sandbox.answerPush(PRIYA, 'approve')
       expect(await widget.done()).toMatchObject({ user: PRIYA })
       expect(await widgets.whoIsSignedIn()).toMatchObject({ login: PRIYA })

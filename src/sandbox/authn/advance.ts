@@ -1,17 +1,17 @@
 import type { SignOnPolicy } from '../sandbox-config.ts'
 import { authenticationFailed } from './authn-error.ts'
 import type { Org } from './org.ts'
-import { dropChallenge, type Transaction } from './transaction.ts'
+import { clearChallenge, type Transaction } from './transaction.ts'
 import type { Factor, User } from './user.ts'
 
 /**
  * Decides what a transaction whose user is authenticated needs next: a factor, a new password, an
- * enrolment, or nothing. A factor comes before an expired password; an enrolment comes last.
+ * enrollment, or nothing. A factor comes before an expired password; an enrollment comes last.
  *
  * @throws E0000004 when the sign-on policy denies
  */
 export function advance(org: Org, transaction: Transaction, user: User): void {
-  dropChallenge(transaction)
+  clearChallenge(transaction)
   const policy = signOnPolicyOf(org, user)
   if (policy !== undefined && isDenied(policy, transaction)) throw authenticationFailed()
   transaction.status = nextStatus(org, transaction, user, policy)
@@ -31,8 +31,8 @@ export function activeFactors(org: Org, user: User): Factor[] {
   )
 }
 
-/** What the enrolment policy offers this user, with the factor when it is set up already. */
-export function enrolmentOffers(org: Org, user: User) {
+/** What the enrollment policy offers this user, with the factor when it is set up already. */
+export function enrollmentOffers(org: Org, user: User) {
   const name = user.config.enrollmentPolicy
   const offers = name === null ? [] : (org.config.enrollmentPolicies[name] ?? [])
   return offers
@@ -44,8 +44,8 @@ export function enrolmentOffers(org: Org, user: User) {
 }
 
 /** A choice of further factors may be left once every required one is there and one is set up. */
-export function mayLeaveEnrolment(org: Org, user: User): boolean {
-  const offers = enrolmentOffers(org, user)
+export function canSkipEnrollment(org: Org, user: User): boolean {
+  const offers = enrollmentOffers(org, user)
   const requiredLeft = offers.some((offer) => offer.enrollment === 'REQUIRED' && offer.factor === undefined)
   return !requiredLeft && activeFactors(org, user).length > 0
 }
@@ -58,16 +58,16 @@ function nextStatus(
 ): Transaction['status'] {
   const hasFactor = activeFactors(org, user).length > 0
   const wantsFactor = policy !== undefined && policy.mfa !== 'never'
-  if (wantsFactor && hasFactor && !transaction.mfaDone && !isSpared(org, transaction, user, policy))
+  if (wantsFactor && hasFactor && !transaction.mfaVerified && !isSpared(org, transaction, user, policy))
     return 'MFA_REQUIRED'
-  if (!transaction.passwordDone && user.passwordExpired) return 'PASSWORD_EXPIRED'
-  if (!transaction.passwordDone && shouldWarn(org, transaction, user)) return 'PASSWORD_WARN'
-  if (wantsFactor && needsEnrolment(org, transaction, user)) return 'MFA_ENROLL'
+  if (!transaction.passwordHandled && user.passwordExpired) return 'PASSWORD_EXPIRED'
+  if (!transaction.passwordHandled && shouldWarn(org, transaction, user)) return 'PASSWORD_WARN'
+  if (wantsFactor && needsEnrollment(org, transaction, user)) return 'MFA_ENROLL'
   return 'SUCCESS'
 }
 
-function isDenied(policy: SignOnPolicy, { caller }: Transaction): boolean {
-  return policy.deny || policy.deniedAddresses.includes(caller.address)
+function isDenied(policy: SignOnPolicy, { client }: Transaction): boolean {
+  return policy.deny || policy.deniedAddresses.includes(client.address)
 }
 
 /**
@@ -77,7 +77,7 @@ function isDenied(policy: SignOnPolicy, { caller }: Transaction): boolean {
  */
 function isSpared(
   org: Org,
-  { caller: { deviceToken } }: Transaction,
+  { client: { deviceToken } }: Transaction,
   user: User,
   policy: SignOnPolicy,
 ): boolean {
@@ -111,33 +111,33 @@ function shouldWarn(org: Org, transaction: Transaction, user: User): boolean {
   )
 }
 
-function needsEnrolment(org: Org, transaction: Transaction, user: User): boolean {
-  if (!mayLeaveEnrolment(org, user)) {
-    if (enrolmentOffers(org, user).every((offer) => offer.factor !== undefined)) throw authenticationFailed() // a factor is demanded, and none can be set up
+function needsEnrollment(org: Org, transaction: Transaction, user: User): boolean {
+  if (!canSkipEnrollment(org, user)) {
+    if (enrollmentOffers(org, user).every((offer) => offer.factor !== undefined)) throw authenticationFailed() // a factor is demanded, and none can be set up
     return true
   }
-  const optionalLeft = enrolmentOffers(org, user).some((offer) => offer.factor === undefined)
-  const goOn = transaction.multiOptionalFactorEnroll && transaction.enrolledNow
-  return goOn && optionalLeft && !transaction.enrolmentSkipped
+  const optionalLeft = enrollmentOffers(org, user).some((offer) => offer.factor === undefined)
+  const goOn = transaction.multiOptionalFactorEnroll && transaction.enrolledInTransaction
+  return goOn && optionalLeft && !transaction.enrollmentSkipped
 }
 
 /** SUCCESS: a session token, unless it is a step-up; and what the org learns about the device. */
 function finish(org: Org, transaction: Transaction, user: User, policy: SignOnPolicy | undefined): void {
-  const { deviceToken } = transaction.caller
+  const { deviceToken } = transaction.client
   if (deviceToken !== undefined) rememberDevice(org, transaction, user, policy, deviceToken)
   user.lastDeviceToken = deviceToken
   if (transaction.autoPush) user.autoPush = true
   noticeFingerprint(org, transaction, user)
   // A step-up keeps its state token, for the redirect to the app; an unlocked account is not a sign-in.
   if (transaction.app !== undefined) return
-  transaction.sessionToken = org.tokens.long()
+  transaction.sessionToken = org.tokens.issueLong()
   org.sessionTokens.put(transaction.sessionToken, user)
   org.transactions.end(transaction)
 }
 
 function rememberDevice(
   org: Org,
-  { mfaDone, rememberDevice }: Transaction,
+  { mfaVerified, rememberDevice }: Transaction,
   user: User,
   policy: SignOnPolicy | undefined,
   deviceToken: string,
@@ -145,17 +145,17 @@ function rememberDevice(
   const before = user.devices.get(deviceToken)
   const minutes = policy?.rememberDeviceLifetimeInMinutes ?? 0
   const until = minutes === 0 ? Number.POSITIVE_INFINITY : org.now() + minutes * 60_000
-  const remembers = mfaDone && rememberDevice && policy?.allowRememberDevice === true
+  const remembers = mfaVerified && rememberDevice && policy?.allowRememberDevice === true
   user.devices.set(deviceToken, {
-    mfaAtMs: mfaDone ? org.now() : before?.mfaAtMs,
+    mfaAtMs: mfaVerified ? org.now() : before?.mfaAtMs,
     rememberedUntilMs: remembers ? until : before?.rememberedUntilMs,
   })
 }
 
 /** A fingerprint that no earlier sign-in of this user had: a mail, when such mails are switched on. */
-function noticeFingerprint(org: Org, { caller }: Transaction, user: User): void {
-  if (caller.fingerprint === undefined || user.fingerprints.has(caller.fingerprint)) return
-  user.fingerprints.add(caller.fingerprint)
+function noticeFingerprint(org: Org, { client }: Transaction, user: User): void {
+  if (client.fingerprint === undefined || user.fingerprints.has(client.fingerprint)) return
+  user.fingerprints.add(client.fingerprint)
   if (!org.config.newDeviceMail) return
   org.outbox.send({
     kind: 'mail',

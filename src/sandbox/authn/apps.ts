@@ -10,14 +10,14 @@ const SUPPORTS: Record<AppConfig['protocol'], { identityProvider: boolean; servi
 }
 
 /** The app of an `audience`, by its id or name. E0000001, naming it, for one that can't be signed in to this way. */
-export function appNamed(org: Org, audience: string): AppConfig {
+export function findApp(org: Org, audience: string): AppConfig {
   const app = org.config.apps.find((one) => one.id === audience || one.name === audience)
   if (app === undefined || !SUPPORTS[app.protocol].identityProvider) throw notAllowed(app?.id ?? audience)
   return app
 }
 
 /** The app that a browser asks to be signed in to, with its custom sign-in page. */
-export function appStartingStepUp(org: Org, name: string): AppConfig {
+export function findSpInitiatedApp(org: Org, name: string): AppConfig {
   const app = org.config.apps.find((one) => one.id === name || one.name === name)
   if (app === undefined || !SUPPORTS[app.protocol].serviceProvider || app.signInPage === undefined)
     throw notAllowed(app?.id ?? name)

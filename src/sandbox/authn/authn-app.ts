@@ -1,13 +1,13 @@
 import express, { type Express, type Request, type Router } from 'express'
-import type { CallLog } from '../call-log.ts'
 import type { Faults } from '../faults.ts'
+import type { RequestLog } from '../request-log.ts'
 import {
-  answerErrors,
   checkApiToken,
-  keepRateLimit,
-  rateLimitedAnswer,
+  enforceRateLimit,
+  errorHandler,
+  notFoundHandler,
+  rateLimitedResponse,
   readBody,
-  unknownPath,
 } from './authn-middleware.ts'
 import { createAuthnRoutes } from './authn-routes.ts'
 import { createDuoRoutes } from './duo-routes.ts'
@@ -18,13 +18,13 @@ import { createPageRoutes } from './page-routes.ts'
 /** The sign-in API's listener, step by step. Control routes stand outside of log, limits and faults. */
 export function createAuthnApp({
   org,
-  calls,
+  requestLog,
   faults,
   control,
   originOf,
 }: {
   org: Org
-  calls: CallLog
+  requestLog: RequestLog
   faults: Faults
   control: Router
   originOf: (req: Request) => string
@@ -37,16 +37,16 @@ export function createAuthnApp({
   app.set('query parser', 'simple')
 
   app.use('/sandbox', control)
-  app.use(calls.middleware())
-  app.use(keepRateLimit(org))
+  app.use(requestLog.middleware())
+  app.use(enforceRateLimit(org))
   app.use(readBody())
-  app.use(faults.middleware({ rateLimited: rateLimitedAnswer(org) }))
+  app.use(faults.middleware({ rateLimited: rateLimitedResponse(org) }))
   app.use(checkApiToken(org))
   app.use(createAuthnRoutes({ org, originOf }))
   app.use(createPageRoutes({ org }))
   app.use(createIdentityProviderRoutes({ org }))
   app.use(createDuoRoutes({ org }))
-  app.use(unknownPath)
-  app.use(answerErrors(org.random))
+  app.use(notFoundHandler)
+  app.use(errorHandler(org.random))
   return app
 }

@@ -28,7 +28,7 @@ const NOT_ALLOWED_NOW = 'This operation is not allowed in the current authentica
 
 export const validationFailed = (what: string, causes: readonly string[]) =>
   new AuthnError(400, 'E0000001', `Api validation failed: ${what}`, causes)
-export const notJson = () => new AuthnError(400, 'E0000003', 'The request body was not well-formed.')
+export const malformedBody = () => new AuthnError(400, 'E0000003', 'The request body was not well-formed.')
 export const authenticationFailed = () => new AuthnError(401, 'E0000004', 'Authentication failed')
 export const accessDenied = () =>
   new AuthnError(403, 'E0000006', 'You do not have permission to perform the requested action')
@@ -36,7 +36,7 @@ export const notFound = (what: string) =>
   new AuthnError(404, 'E0000007', `Not found: Resource not found: ${what}`)
 export const internalError = () => new AuthnError(500, 'E0000009', 'Internal Server Error')
 export const invalidToken = () => new AuthnError(401, 'E0000011', 'Invalid token provided')
-export const oldPasswordWrong = () =>
+export const wrongOldPassword = () =>
   new AuthnError(403, 'E0000014', 'Update of credentials failed', [
     'oldPassword: The credentials provided were incorrect.',
   ])
@@ -48,13 +48,13 @@ export const passwordTooWeak = (causes: readonly string[]) =>
     'The password does meet the complexity requirements of the current password policy.',
     causes,
   )
-export const wrongContentType = () =>
+export const unsupportedContentType = () =>
   new AuthnError(
     415,
     'E0000021',
     'Bad request. Accept and/or Content-Type headers likely do not match supported values.',
   )
-export const wrongMethod = (allowed: string) =>
+export const methodNotAllowed = (allowed: string) =>
   new AuthnError(405, 'E0000022', 'The endpoint does not support the provided HTTP method', [], {
     Allow: allowed,
   })
@@ -63,20 +63,20 @@ export const recoveryNotAllowed = () =>
   new AuthnError(403, 'E0000034', 'Forgot password not allowed on specified user.')
 export const rateLimited = () =>
   new AuthnError(429, 'E0000047', 'API call exceeded rate limit due to too many requests.')
-export const wrongCode = (cause: string) =>
+export const invalidPasscode = (cause: string) =>
   new AuthnError(403, 'E0000068', 'Invalid Passcode/Answer', [cause])
 export const factorLocked = () =>
   new AuthnError(403, 'E0000069', 'User Locked', ['Too many wrong codes: this factor is locked.'])
-export const notAllowedNow = () => new AuthnError(403, 'E0000079', NOT_ALLOWED_NOW, [NOT_ALLOWED_NOW])
+export const operationNotAllowed = () => new AuthnError(403, 'E0000079', NOT_ALLOWED_NOW, [NOT_ALLOWED_NOW])
 export const codeReplayed = () =>
   new AuthnError(
     403,
     'E0000082',
     'Each code can only be used once. Please wait for a new code and try again.',
   )
-export const codeOutOfTime = () =>
+export const codeOutsideTimeWindow = () =>
   new AuthnError(403, 'E0000083', 'PassCode is valid but exceeded time window.')
-export const wrongAnswer = () =>
+export const wrongRecoveryAnswer = () =>
   new AuthnError(403, 'E0000087', 'The recovery question answer did not match our records.')
 export const unknownUser = () => new AuthnError(403, 'E0000095', 'Recovery not allowed for unknown user.')
 export const invalidPhoneNumber = () => new AuthnError(400, 'E0000098', 'This phone number is invalid.')

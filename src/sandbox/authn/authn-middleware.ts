@@ -4,25 +4,25 @@ import {
   AuthnError,
   errorBody,
   internalError,
+  malformedBody,
   notAcceptable,
   notFound,
-  notJson,
   rateLimited,
-  wrongContentType,
+  unsupportedContentType,
 } from './authn-error.ts'
-import { type Caller, callerOf, requireSoundToken } from './caller.ts'
+import { type ClientContext, readClientContext, requireValidApiToken } from './client-context.ts'
 import { type RandomBytes, randomErrorId } from './issued-tokens.ts'
 import type { Org } from './org.ts'
 
 /** The client as the sandbox sees it: its API token, address, device and browser. */
-export function callerIn(org: Org, req: Request): Caller {
-  return callerOf(seen(req), trust(org))
+export function clientContextOf(org: Org, req: Request): ClientContext {
+  return readClientContext(seen(req), trust(org))
 }
 
 /** Rate-limit headers on every answer, the 429 too. */
-export function keepRateLimit(org: Org): RequestHandler {
+export function enforceRateLimit(org: Org): RequestHandler {
   return function countRequest(req, res, next) {
-    const { exceeded, headers } = org.rateLimit.count(callerIn(org, req))
+    const { exceeded, headers } = org.rateLimit.count(clientContextOf(org, req))
     res.set(headers)
     if (exceeded) throw rateLimited()
     next()
@@ -32,7 +32,7 @@ export function keepRateLimit(org: Org): RequestHandler {
 /** 401 E0000011 for an API token that is not valid, whatever the call. */
 export function checkApiToken(org: Org): RequestHandler {
   return function refuseInvalidToken(req, _res, next) {
-    requireSoundToken(seen(req), trust(org))
+    requireValidApiToken(seen(req), trust(org))
     next()
   }
 }
@@ -57,14 +57,14 @@ export function readBody(): RequestHandler {
     const hasBody =
       req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length']) > 0
     if (hasBody && !(takesForm ? FORM_TYPE : JSON_TYPE).test(req.headers['content-type'] ?? ''))
-      throw wrongContentType()
+      throw unsupportedContentType()
     const parse = takesForm ? form : json
     parse(req, res, next)
   }
 }
 
 /** Every error as an Error object with an id of its own. */
-export function answerErrors(random: RandomBytes): ErrorRequestHandler {
+export function errorHandler(random: RandomBytes): ErrorRequestHandler {
   return function sendErrorObject(error: unknown, req, res, _next) {
     const known = toAuthnError(error, req)
     res.status(known.status).set(known.headers)
@@ -73,7 +73,7 @@ export function answerErrors(random: RandomBytes): ErrorRequestHandler {
 }
 
 /** How this API says 429, for faults on request. */
-export function rateLimitedAnswer(org: Org) {
+export function rateLimitedResponse(org: Org) {
   return (retrySeconds: number) => ({
     status: 429,
     headers: {
@@ -85,14 +85,14 @@ export function rateLimitedAnswer(org: Org) {
   })
 }
 
-export function unknownPath(req: Request, _res: Response): void {
+export function notFoundHandler(req: Request, _res: Response): void {
   throw notFound(`${req.path} (Path)`)
 }
 
 function toAuthnError(error: unknown, req: Request): AuthnError {
   if (error instanceof AuthnError) return error
   const type = error !== null && typeof error === 'object' ? Reflect.get(error, 'type') : undefined
-  if (typeof type === 'string' && /^(entity|encoding|charset|request)\./.test(type)) return notJson()
+  if (typeof type === 'string' && /^(entity|encoding|charset|request)\./.test(type)) return malformedBody()
   if (error instanceof URIError) return notFound(`${req.path} (Path)`)
   return internalError()
 }

@@ -1,22 +1,14 @@
 import { type Request, type RequestHandler, Router } from 'express'
 import type { z } from 'zod'
-import { invalidToken, wrongMethod } from './authn-error.ts'
-import { callerIn, requireAcceptsJson } from './authn-middleware.ts'
+import { invalidToken, methodNotAllowed } from './authn-error.ts'
+import { clientContextOf, requireAcceptsJson } from './authn-middleware.ts'
 import {
-  changePasswordBody,
-  duoForm,
-  enrolBody,
-  factorBody,
-  parseBody,
-  primaryBody,
-  recoveryAnswerBody,
-  recoveryBody,
-  recoveryCodeBody,
-  recoveryTokenBody,
-  resetPasswordBody,
-  stateBody,
-} from './bodies.ts'
-import { activateFactor, enrolFactor, pollActivation, resendEnrolment, sendActivationLink } from './enrol.ts'
+  activateFactor,
+  enrollFactor,
+  pollActivation,
+  resendEnrollment,
+  sendActivationLink,
+} from './enroll.ts'
 import { cancel, goBack, skip } from './navigation.ts'
 import type { Org } from './org.ts'
 import { changePassword, resetPassword } from './passwords.ts'
@@ -29,10 +21,24 @@ import {
   startRecovery,
   verifyRecovery,
 } from './recovery.ts'
+import {
+  changePasswordBody,
+  duoForm,
+  enrollBody,
+  factorBody,
+  parseBody,
+  primaryBody,
+  recoveryAnswerBody,
+  recoveryBody,
+  recoveryCodeBody,
+  recoveryTokenBody,
+  resetPasswordBody,
+  stateBody,
+} from './schemas.ts'
 import { type Operation, requireAllowed } from './statuses.ts'
 import type { Transaction } from './transaction.ts'
 import type { User } from './user.ts'
-import { duoCallback, resendChallenge, takeUpApproval, verifyFactor } from './verify.ts'
+import { applyIdentityProviderApproval, duoCallback, resendChallenge, verifyFactor } from './verify.ts'
 
 type Parts = { org: Org; originOf: (req: Request) => string }
 type Step<Body> = {
@@ -52,8 +58,12 @@ const FACTOR_OF_USER = '/api/v1/users/:userId/factors/:factorId'
 export function createAuthnRoutes({ org, originOf }: Parts): Router {
   const router = Router({ caseSensitive: true, strict: true })
 
-  post([AUTHN], (req) => show(req, authenticate(org, parseBody(primaryBody, req.body), callerIn(org, req))))
-  step([`${AUTHN}/introspect`], 'state', stateBody, ({ transaction }) => takeUpApproval(org, transaction))
+  post([AUTHN], (req) =>
+    show(req, authenticate(org, parseBody(primaryBody, req.body), clientContextOf(org, req))),
+  )
+  step([`${AUTHN}/introspect`], 'state', stateBody, ({ transaction }) =>
+    applyIdentityProviderApproval(org, transaction),
+  )
   post([`${AUTHN}/cancel`], (req) => {
     const transaction = org.transactions.find(parseBody(stateBody, req.body).stateToken)
     requireAllowed(transaction.status, 'cancel')
@@ -69,8 +79,8 @@ export function createAuthnRoutes({ org, originOf }: Parts): Router {
     resetPassword(org, one.transaction, one.user, one.body),
   )
 
-  personal([`${AUTHN}/factors`], 'enrol', enrolBody, (one) =>
-    enrolFactor({ ...one, updatePhone: isTrue(one.req.query.updatePhone) }),
+  personal([`${AUTHN}/factors`], 'enroll', enrollBody, (one) =>
+    enrollFactor({ ...one, updatePhone: isTrue(one.req.query.updatePhone) }),
   )
   personal([`${FACTOR}/verify`], 'verify', factorBody, (one) =>
     verifyFactor(factorCall(one), {
@@ -95,14 +105,14 @@ export function createAuthnRoutes({ org, originOf }: Parts): Router {
     )
   }
   duo([`${FACTOR}/lifecycle/duoCallback`])
-  personal([`${FACTOR}/lifecycle/resend`], 'resend-enrolment', factorBody, (one) =>
-    resendEnrolment(factorCall(one)),
+  personal([`${FACTOR}/lifecycle/resend`], 'resend-enrollment', factorBody, (one) =>
+    resendEnrollment(factorCall(one)),
   )
 
   post([`${AUTHN}/recovery/password`], (req) => recover(req, 'PASSWORD'))
   post([`${AUTHN}/recovery/unlock`], (req) => recover(req, 'UNLOCK'))
   post([`${AUTHN}/recovery/token`], (req) =>
-    show(req, redeemRecoveryToken(org, parseBody(recoveryTokenBody, req.body), callerIn(org, req))),
+    show(req, redeemRecoveryToken(org, parseBody(recoveryTokenBody, req.body), clientContextOf(org, req))),
   )
   step([`${AUTHN}/recovery/factors/:type/verify`], 'verify-recovery', recoveryCodeBody, (one) =>
     verifyRecovery(org, ofType(one), one.body.passCode),
@@ -119,7 +129,7 @@ export function createAuthnRoutes({ org, originOf }: Parts): Router {
     router.post(paths, requireAcceptsJson, (req, res) => {
       res.json(answer(req))
     })
-    router.all(paths, refuseMethod('POST'))
+    router.all(paths, rejectOtherMethods('POST'))
   }
 
   /** An operation on a transaction that exists, in a state that takes it. */
@@ -165,12 +175,18 @@ export function createAuthnRoutes({ org, originOf }: Parts): Router {
       duoCallback({ org, transaction, user, factorId, origin: originOf(req) }, form)
       res.status(200).end()
     })
-    router.all(paths, refuseMethod('POST'))
+    router.all(paths, rejectOtherMethods('POST'))
   }
 
   function recover(req: Request, recoveryType: 'PASSWORD' | 'UNLOCK') {
     const body = parseBody(recoveryBody, req.body)
-    return startRecovery({ org, body, caller: callerIn(org, req), origin: originOf(req), recoveryType })
+    return startRecovery({
+      org,
+      body,
+      client: clientContextOf(org, req),
+      origin: originOf(req),
+      recoveryType,
+    })
   }
 
   function show(req: Request, transaction: Transaction) {
@@ -178,9 +194,9 @@ export function createAuthnRoutes({ org, originOf }: Parts): Router {
   }
 }
 
-export function refuseMethod(allowed: string): RequestHandler {
-  return function methodNotAllowed() {
-    throw wrongMethod(allowed)
+export function rejectOtherMethods(allowed: string): RequestHandler {
+  return function rejectMethod() {
+    throw methodNotAllowed(allowed)
   }
 }
 

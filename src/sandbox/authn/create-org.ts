@@ -1,10 +1,10 @@
 import { createOutbox } from '../outbox.ts'
 import type { SandboxConfig } from '../sandbox-config.ts'
-import { factorFromConfig } from './factors/factor-kinds.ts'
+import { factorFromConfig } from './factors/factor-handlers.ts'
 import { createIssuedTokens, type RandomBytes } from './issued-tokens.ts'
 import type { Org, Recovery, Settings } from './org.ts'
 import { createRateLimit } from './rate-limit.ts'
-import { createTokenBook } from './token-book.ts'
+import { createTokenStore } from './token-store.ts'
 import { createTransactions } from './transaction.ts'
 import { createUsers, type User } from './user.ts'
 
@@ -26,7 +26,7 @@ export function createOrg({
 }): Org {
   const { lifetimes } = config
   const tokens = createIssuedTokens({ random })
-  const book = <Value>(lifetimeMinutes: number) => createTokenBook<Value>({ now, lifetimeMinutes })
+  const tokenStore = <Value>(lifetimeMinutes: number) => createTokenStore<Value>({ now, lifetimeMinutes })
   const org: Org = {
     config,
     now,
@@ -36,11 +36,11 @@ export function createOrg({
     tokens,
     users: createUsers(config.users, factorFromConfig),
     transactions: createTransactions({ now, tokens, lifetimeMinutes: lifetimes.transactionMinutes }),
-    recoveries: book<Recovery>(lifetimes.recoveryTokenMinutes),
-    activations: book<User>(lifetimes.activationTokenMinutes),
-    sessionTokens: book<User>(lifetimes.sessionTokenMinutes),
-    sessions: book<User>(SESSION_MINUTES),
-    pushLinks: book<string>(lifetimes.transactionMinutes),
+    recoveries: tokenStore<Recovery>(lifetimes.recoveryTokenMinutes),
+    activations: tokenStore<User>(lifetimes.activationTokenMinutes),
+    sessionTokens: tokenStore<User>(lifetimes.sessionTokenMinutes),
+    sessions: tokenStore<User>(SESSION_MINUTES),
+    pushLinks: tokenStore<string>(lifetimes.transactionMinutes),
     outbox: createOutbox({ now }),
     rateLimit: createRateLimit({ limits: config.rateLimits, now }),
     signIns: [],

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { Router } from 'express'
 import { validationFailed } from './authn-error.ts'
-import { duoFrameQuery, parseBody } from './bodies.ts'
-import { duoRequest } from './factors/duo-factor.ts'
-import { html, showPage } from './html-page.ts'
+import { findDuoRequest } from './factors/duo-factor.ts'
+import { escapeHtml, sendHtmlPage } from './html-page.ts'
 import type { Org } from './org.ts'
+import { duoFrameQuery, parseBody } from './schemas.ts'
 
 /**
  * Duo's frame, at the address that version 2 of Duo's Web SDK opens: a page with two buttons. On approval it sends the
@@ -15,17 +15,17 @@ export function createDuoRoutes({ org }: { org: Org }): Router {
 
   router.get('/frame/web/v1/auth', (req, res) => {
     const { tx, parent } = parseBody(duoFrameQuery, req.query)
-    const request = duoRequest(org.transactions.all(), tx)
+    const request = findDuoRequest(org.transactions.all(), tx)
     if (request === undefined) throw validationFailed('tx', ['tx: is not of a request that waits'])
     const { origin } = new URL(parent)
     const policy = `script-src 'sha256-${SCRIPT_HASH}'; frame-ancestors ${origin}`
-    const data = `data-response="${html(request.response)}" data-to="${html(origin)}"`
-    const content = `<p>Do you approve the request of ${html(request.login)}?</p>
+    const data = `data-response="${escapeHtml(request.response)}" data-to="${escapeHtml(origin)}"`
+    const content = `<p>Do you approve the request of ${escapeHtml(request.login)}?</p>
 <button id="approve">Approve</button>
 <button id="deny">Deny</button>
 <p role="status"></p>
 <script ${data}>${SCRIPT}</script>`
-    showPage(res, 'Duo', content, policy)
+    sendHtmlPage(res, 'Duo', content, policy)
   })
   return router
 }

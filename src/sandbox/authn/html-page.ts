@@ -12,22 +12,22 @@ a { color: #2456c9 }
  * @param content HTML below the heading
  * @param policy directives beside those of every page
  */
-export function showPage(res: Response, title: string, content = '', policy?: string): void {
+export function sendHtmlPage(res: Response, title: string, content = '', policy?: string): void {
   res.set('Content-Security-Policy', policy === undefined ? POLICY : `${POLICY}; ${policy}`).type('html')
   res.send(
     `<!DOCTYPE html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${html(title)}</title>
+<title>${escapeHtml(title)}</title>
 <style>${STYLE}</style>
-<main><h1>${html(title)}</h1>${content}</main>
+<main><h1>${escapeHtml(title)}</h1>${content}</main>
 </html>
 `,
   )
 }
 
 /** Text as HTML. */
-export function html(text: string): string {
+export function escapeHtml(text: string): string {
   return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
 }

@@ -1,7 +1,7 @@
 import { type Request, type Response, Router } from 'express'
 import { invalidToken, notFound, validationFailed } from './authn-error.ts'
 import { IDENTITY_PROVIDER_ID } from './factors/identity-provider-factors.ts'
-import { showPage } from './html-page.ts'
+import { sendHtmlPage } from './html-page.ts'
 import type { Org } from './org.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -26,7 +26,7 @@ export function createIdentityProviderRoutes({ org }: { org: Org }): Router {
 
   router.get('/identity-provider/:key', (req, res) => {
     const { user, factor } = waitingFor(req.params.key)
-    showPage(res, `${factor?.config.vendorName ?? 'Identity provider'}: are you ${user?.login}?`, FORM)
+    sendHtmlPage(res, `${factor?.config.vendorName ?? 'Identity provider'}: are you ${user?.login}?`, FORM)
   })
   router.post('/identity-provider/:key', (req: Request, res) => {
     const answer: unknown = req.body?.answer

@@ -6,9 +6,9 @@ export type RandomBytes = (count: number) => Buffer
 /** Every real token that was ever handed out, so that a test can search a broker's output for it. */
 export type IssuedTokens = {
   /** State and session tokens and QR tokens: `00` and 40 characters. */
-  long(): string
+  issueLong(): string
   /** Recovery and activation tokens: 20 characters. */
-  short(): string
+  issueShort(): string
   all(): string[]
   clear(): void
 }
@@ -24,15 +24,15 @@ export function createIssuedTokens({ random }: { random: RandomBytes }): IssuedT
     return token
   }
   return {
-    long: () => keep(`00${text(random, 30)}`),
-    short: () => keep(text(random, 15)),
+    issueLong: () => keep(`00${randomText(random, 30)}`),
+    issueShort: () => keep(randomText(random, 15)),
     all: () => [...issued],
     clear: () => issued.clear(),
   }
 }
 
 export function randomErrorId(random: RandomBytes): string {
-  return `oae${text(random, 16)}`
+  return `oae${randomText(random, 16)}`
 }
 
 /** Six digits, as a text message brings them. */
@@ -43,11 +43,11 @@ export function randomCode(random: RandomBytes): string {
 
 /** 20 characters, like the challenge of a security key. */
 export function randomChallenge(random: RandomBytes): string {
-  return text(random, 15)
+  return randomText(random, 15)
 }
 
 /** The same seed gives the same id: a prefix such as `00u` and letters and digits up to 20 characters. */
-export function idFor(prefix: string, seed: string): string {
+export function idFromSeed(prefix: string, seed: string): string {
   const letters = createHash('sha256')
     .update(seed)
     .digest('base64')
@@ -55,6 +55,6 @@ export function idFor(prefix: string, seed: string): string {
   return (prefix + letters).slice(0, 20)
 }
 
-function text(random: RandomBytes, bytes: number): string {
+function randomText(random: RandomBytes, bytes: number): string {
   return random(bytes).toString('base64url')
 }

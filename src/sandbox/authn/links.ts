@@ -1,7 +1,7 @@
 export type Link = { name?: string; href: string; hints: { allow: string[] } }
 
 /** A link with its one method, and a name where it has one. */
-export function action(
+export function actionLink(
   origin: string,
   path: string,
   method: 'POST' | 'GET' = 'POST',

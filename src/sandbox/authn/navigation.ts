@@ -1,16 +1,16 @@
-import { advance, mayLeaveEnrolment } from './advance.ts'
-import { notAllowedNow } from './authn-error.ts'
+import { advance, canSkipEnrollment } from './advance.ts'
+import { operationNotAllowed } from './authn-error.ts'
 import type { Org } from './org.ts'
 import type { Status } from './statuses.ts'
-import { dropChallenge, type Transaction } from './transaction.ts'
+import { clearChallenge, type Transaction } from './transaction.ts'
 import type { User } from './user.ts'
 
 /** POST /skip: leaves a password warning, or a choice of further factors. */
 export function skip(org: Org, transaction: Transaction, user: User): void {
   if (transaction.status === 'MFA_ENROLL') {
-    if (!mayLeaveEnrolment(org, user)) throw notAllowedNow()
-    transaction.enrolmentSkipped = true
-  } else transaction.passwordDone = true
+    if (!canSkipEnrollment(org, user)) throw operationNotAllowed()
+    transaction.enrollmentSkipped = true
+  } else transaction.passwordHandled = true
   advance(org, transaction, user)
 }
 
@@ -22,8 +22,8 @@ const PREVIOUS: Partial<Record<Status, Status>> = {
 /** POST /previous: back to the choice of factors. */
 export function goBack(transaction: Transaction): void {
   const status = PREVIOUS[transaction.status]
-  if (status === undefined) throw notAllowedNow()
-  dropChallenge(transaction)
+  if (status === undefined) throw operationNotAllowed()
+  clearChallenge(transaction)
   transaction.status = status
 }
 

@@ -1,9 +1,9 @@
 import type { Outbox } from '../outbox.ts'
 import type { SandboxConfig } from '../sandbox-config.ts'
-import type { Caller } from './caller.ts'
+import type { ClientContext } from './client-context.ts'
 import type { IssuedTokens, RandomBytes } from './issued-tokens.ts'
 import type { RateLimit } from './rate-limit.ts'
-import type { TokenBook } from './token-book.ts'
+import type { TokenStore } from './token-store.ts'
 import type { Transactions } from './transaction.ts'
 import type { User, Users } from './user.ts'
 
@@ -14,7 +14,7 @@ export type Recovery = {
 }
 
 /** One attempt at primary authentication and what the sandbox saw of the client. */
-export type SignIn = Caller & { at: number; login: string; outcome: string }
+export type SignIn = ClientContext & { at: number; login: string; outcome: string }
 
 /** Shapes of the wild that answers can be switched to. */
 export type Settings = {
@@ -36,13 +36,13 @@ export type Org = {
   tokens: IssuedTokens
   users: Users
   transactions: Transactions
-  recoveries: TokenBook<Recovery>
-  activations: TokenBook<User>
+  recoveries: TokenStore<Recovery>
+  activations: TokenStore<User>
   /** Session tokens not yet exchanged. */
-  sessionTokens: TokenBook<User>
+  sessionTokens: TokenStore<User>
   /** Sessions at the org itself, by the value of its `sid` cookie. */
-  sessions: TokenBook<User>
-  pushLinks: TokenBook<string>
+  sessions: TokenStore<User>
+  pushLinks: TokenStore<string>
   outbox: Outbox
   rateLimit: RateLimit
   signIns: SignIn[]
@@ -50,7 +50,7 @@ export type Org = {
 }
 
 /** Keeps the last 10,000. */
-export function recordSignIn(org: Org, caller: Caller, login: string, outcome: string): void {
-  org.signIns.push({ at: org.now(), login, outcome, ...caller })
+export function recordSignIn(org: Org, client: ClientContext, login: string, outcome: string): void {
+  org.signIns.push({ at: org.now(), login, outcome, ...client })
   if (org.signIns.length > 10_000) org.signIns.shift()
 }

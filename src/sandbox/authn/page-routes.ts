@@ -1,11 +1,11 @@
 import { type Request, type Response, Router } from 'express'
 import { appLogo } from './app-logo.ts'
-import { appStartingStepUp } from './apps.ts'
+import { findSpInitiatedApp } from './apps.ts'
 import { invalidToken, notFound } from './authn-error.ts'
-import { callerIn } from './authn-middleware.ts'
-import { refuseMethod } from './authn-routes.ts'
-import { enrolmentPicture } from './enrolment-picture.ts'
-import { html, showPage } from './html-page.ts'
+import { clientContextOf } from './authn-middleware.ts'
+import { rejectOtherMethods } from './authn-routes.ts'
+import { enrollmentQrCode } from './enrollment-qr-code.ts'
+import { escapeHtml, sendHtmlPage } from './html-page.ts'
 import type { Org } from './org.ts'
 import { beginStepUp } from './step-up.ts'
 import type { User } from './user.ts'
@@ -17,7 +17,7 @@ export function createPageRoutes({ org }: { org: Org }): Router {
   const router = Router({ caseSensitive: true, strict: true })
 
   get('/api/v1/users/:userId/factors/questions', (req, res) => {
-    if (org.users.withId(String(req.params.userId)) === undefined)
+    if (org.users.findById(String(req.params.userId)) === undefined)
       throw notFound(`${req.params.userId} (User)`)
     res.json(
       Object.entries(org.config.questions).map(([question, questionText]) => ({ question, questionText })),
@@ -31,7 +31,7 @@ export function createPageRoutes({ org }: { org: Org }): Router {
     })
     const { user, factor } = enrolling ?? {}
     if (user === undefined || factor === undefined) throw notFound(`${factorId} (UserFactor)`)
-    res.type('image/png').send(await enrolmentPicture(user, factor))
+    res.type('image/png').send(await enrollmentQrCode(user, factor))
   })
 
   /** The logo that a step-up's `target` links to. */
@@ -49,8 +49,8 @@ export function createPageRoutes({ org }: { org: Org }): Router {
     org.transactions.end(transaction)
     openSession(res, user)
     const signInPage = app.signInPage && new URL('/', app.signInPage).href
-    const back = signInPage ? `<p><a href="${html(signInPage)}">Back to the sign-in page</a></p>` : ''
-    showPage(res, `Signed in to the app: ${app.label}`, signedInAs(user) + back)
+    const back = signInPage ? `<p><a href="${escapeHtml(signInPage)}">Back to the sign-in page</a></p>` : ''
+    sendHtmlPage(res, `Signed in to the app: ${app.label}`, signedInAs(user) + back)
   })
 
   /** Exchanges a session token, once, for a session cookie. */
@@ -60,14 +60,14 @@ export function createPageRoutes({ org }: { org: Org }): Router {
     openSession(res, user)
     const { redirectUrl } = req.query
     if (typeof redirectUrl === 'string' && URL.canParse(redirectUrl)) res.redirect(302, redirectUrl)
-    else showPage(res, 'Signed in', signedInAs(user))
+    else sendHtmlPage(res, 'Signed in', signedInAs(user))
   })
 
   /** An app asks for a sign-in: the browser is sent to the app's custom sign-in page with a state token. */
   get('/app/:app/sso', (req, res) => {
-    const app = appStartingStepUp(org, String(req.params.app))
+    const app = findSpInitiatedApp(org, String(req.params.app))
     const user = org.sessions.read(cookie(req, SESSION_COOKIE) ?? '')
-    const { redirectUrl } = beginStepUp(org, { app, user, caller: callerIn(org, req) })
+    const { redirectUrl } = beginStepUp(org, { app, user, client: clientContextOf(org, req) })
     res.redirect(302, redirectUrl)
   })
 
@@ -77,24 +77,24 @@ export function createPageRoutes({ org }: { org: Org }): Router {
     const challenge = stateToken === undefined ? undefined : org.transactions.find(stateToken).challenge
     if (challenge === undefined) throw invalidToken()
     challenge.pushAnswer = 'approve'
-    showPage(res, 'The verification app is set up', '<p>You can close this page.</p>')
+    sendHtmlPage(res, 'The verification app is set up', '<p>You can close this page.</p>')
   })
   return router
 
   function get(path: string, answer: (req: Request, res: Response) => void | Promise<void>): void {
     router.get(path, answer)
-    router.all(path, refuseMethod('GET'))
+    router.all(path, rejectOtherMethods('GET'))
   }
 
   function openSession(res: Response, user: Parameters<Org['sessions']['put']>[1]): void {
-    const sid = org.tokens.long()
+    const sid = org.tokens.issueLong()
     org.sessions.put(sid, user)
     res.cookie(SESSION_COOKIE, sid, { httpOnly: true, sameSite: 'lax', path: '/' })
   }
 }
 
 function signedInAs({ login }: User): string {
-  return `<p>You are signed in as ${html(login)}.</p>`
+  return `<p>You are signed in as ${escapeHtml(login)}.</p>`
 }
 
 function cookie(req: Request, name: string): string | undefined {

@@ -1,9 +1,9 @@
 import type { PasswordPolicy } from '../sandbox-config.ts'
 import { advance } from './advance.ts'
-import { oldPasswordWrong, passwordTooWeak, wrongAnswer } from './authn-error.ts'
-import type { ChangePasswordBody, ResetPasswordBody } from './bodies.ts'
-import { sameAnswer } from './factors/question-factor.ts'
+import { passwordTooWeak, wrongOldPassword, wrongRecoveryAnswer } from './authn-error.ts'
+import { answersMatch } from './factors/question-factor.ts'
 import type { Org } from './org.ts'
+import type { ChangePasswordBody, ResetPasswordBody } from './schemas.ts'
 import type { Transaction } from './transaction.ts'
 import type { User } from './user.ts'
 
@@ -14,15 +14,15 @@ export function changePassword(
   user: User,
   body: ChangePasswordBody,
 ): void {
-  if (body.oldPassword !== user.password) throw oldPasswordWrong()
+  if (body.oldPassword !== user.password) throw wrongOldPassword()
   requireGoodPassword(org, user, body.newPassword)
   setPassword(org, transaction, user, body)
 }
 
 /** POST /credentials/reset_password, in PASSWORD_RESET. */
 export function resetPassword(org: Org, transaction: Transaction, user: User, body: ResetPasswordBody): void {
-  if (body.answer !== undefined && !sameAnswer(body.answer, user.config.recoveryQuestion?.answer))
-    throw wrongAnswer()
+  if (body.answer !== undefined && !answersMatch(body.answer, user.config.recoveryQuestion?.answer))
+    throw wrongRecoveryAnswer()
   requireGoodPassword(org, user, body.newPassword)
   user.lockedOut = false
   user.wrongPasswords = 0
@@ -75,7 +75,7 @@ function setPassword(
   user.passwordExpired = false
   user.passwordExpiresInDays = undefined
   if (body.revokeSessions === true) revokeSessions(org, user)
-  transaction.passwordDone = true
+  transaction.passwordHandled = true
   transaction.recoveryType = undefined
   advance(org, transaction, user)
 }

@@ -1,6 +1,6 @@
-import { mayLeaveEnrolment } from './advance.ts'
-import { FACTOR_KINDS } from './factors/factor-kinds.ts'
-import { action, type Link } from './links.ts'
+import { canSkipEnrollment } from './advance.ts'
+import { FACTOR_HANDLERS } from './factors/factor-handlers.ts'
+import { actionLink, type Link } from './links.ts'
 import type { Org } from './org.ts'
 import type { Status } from './statuses.ts'
 import type { Transaction } from './transaction.ts'
@@ -23,7 +23,7 @@ const LINKS: Record<Status, (view: View) => Links> = {
     transaction.app === undefined
       ? {}
       : {
-          next: action(
+          next: actionLink(
             origin,
             `/login/step-up/redirect?stateToken=${transaction.stateToken}`,
             'GET',
@@ -36,7 +36,7 @@ const LINKS: Record<Status, (view: View) => Links> = {
   }),
   PASSWORD_WARN: (view) => ({
     next: next(view, 'changePassword', '/credentials/change_password'),
-    skip: action(view.origin, `${AUTHN}/skip`, 'POST', 'skip'),
+    skip: actionLink(view.origin, `${AUTHN}/skip`, 'POST', 'skip'),
     ...cancel(view),
   }),
   PASSWORD_RESET: (view) => ({
@@ -45,24 +45,24 @@ const LINKS: Record<Status, (view: View) => Links> = {
   }),
   MFA_REQUIRED: (view) => cancel(view),
   MFA_CHALLENGE: (view) => challengeLinks(view),
-  MFA_ENROLL: (view) => ({ ...skipEnrolment(view), ...cancel(view) }),
+  MFA_ENROLL: (view) => ({ ...skipEnrollment(view), ...cancel(view) }),
   MFA_ENROLL_ACTIVATE: (view) => activationLinks(view),
   LOCKED_OUT: (view) => ({ next: next(view, 'unlock', '/recovery/unlock') }),
   RECOVERY: (view) => ({ next: next(view, 'answer', '/recovery/answer'), ...cancel(view) }),
   RECOVERY_CHALLENGE: (view) => recoveryLinks(view),
-  UNAUTHENTICATED: ({ origin }) => ({ next: action(origin, AUTHN, 'POST', 'authenticate') }),
+  UNAUTHENTICATED: ({ origin }) => ({ next: actionLink(origin, AUTHN, 'POST', 'authenticate') }),
 }
 
 function next({ origin }: View, name: string, path: string): Link {
-  return action(origin, AUTHN + path, 'POST', name)
+  return actionLink(origin, AUTHN + path, 'POST', name)
 }
 
 function cancel({ origin }: View): Links {
-  return { cancel: action(origin, `${AUTHN}/cancel`) }
+  return { cancel: actionLink(origin, `${AUTHN}/cancel`) }
 }
 
 function cancelAndPrevious(view: View): Links {
-  return { ...cancel(view), prev: action(view.origin, `${AUTHN}/previous`) }
+  return { ...cancel(view), prev: actionLink(view.origin, `${AUTHN}/previous`) }
 }
 
 function challengeLinks(view: View): Links {
@@ -70,7 +70,7 @@ function challengeLinks(view: View): Links {
   if (factor === undefined) return cancelAndPrevious(view)
   const path = `/factors/${challengeByType ? factor.factorType : factor.id}/verify`
   const polls = POLLED.has(factor.factorType) && factorResult === 'WAITING'
-  const { resend } = FACTOR_KINDS[factor.factorType]
+  const { resend } = FACTOR_HANDLERS[factor.factorType]
   return {
     next: redirect(view) ?? next(view, polls ? 'poll' : 'verify', path),
     ...cancelAndPrevious(view),
@@ -82,14 +82,14 @@ function challengeLinks(view: View): Links {
 function redirect({ org, transaction, origin }: View): Link | undefined {
   const { user, factor, challenge } = transaction
   if (user === undefined || factor === undefined || challenge === undefined) return undefined
-  return FACTOR_KINDS[factor.factorType].redirect?.({ org, transaction, user, factor, challenge, origin })
+  return FACTOR_HANDLERS[factor.factorType].redirect?.({ org, transaction, user, factor, challenge, origin })
 }
 
 function activationLinks(view: View): Links {
   const { factor, factorResult } = view.transaction
   if (factor === undefined) return cancelAndPrevious(view)
   const path = `/factors/${factor.id}/lifecycle`
-  const { resend } = FACTOR_KINDS[factor.factorType]
+  const { resend } = FACTOR_HANDLERS[factor.factorType]
   const polls = POLLED.has(factor.factorType) && factorResult === 'WAITING'
   return {
     next: polls ? next(view, 'poll', `${path}/activate/poll`) : next(view, 'activate', `${path}/activate`),
@@ -98,10 +98,10 @@ function activationLinks(view: View): Links {
   }
 }
 
-function skipEnrolment({ org, transaction, origin }: View): Links {
+function skipEnrollment({ org, transaction, origin }: View): Links {
   const { user } = transaction
-  const maySkip = user !== undefined && mayLeaveEnrolment(org, user)
-  return maySkip ? { skip: action(origin, `${AUTHN}/skip`, 'POST', 'skip') } : {}
+  const maySkip = user !== undefined && canSkipEnrollment(org, user)
+  return maySkip ? { skip: actionLink(origin, `${AUTHN}/skip`, 'POST', 'skip') } : {}
 }
 
 function recoveryLinks(view: View): Links {

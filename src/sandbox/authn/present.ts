@@ -1,6 +1,6 @@
-import { activeFactors, enrolmentOffers, signOnPolicyOf } from './advance.ts'
-import { FACTOR_KINDS } from './factors/factor-kinds.ts'
-import { action, type Link } from './links.ts'
+import { activeFactors, enrollmentOffers, signOnPolicyOf } from './advance.ts'
+import { FACTOR_HANDLERS } from './factors/factor-handlers.ts'
+import { actionLink, type Link } from './links.ts'
 import type { Org } from './org.ts'
 import { presentLinks } from './present-links.ts'
 import type { Status } from './statuses.ts'
@@ -15,10 +15,10 @@ export function present(view: View): Json {
   const { transaction, org } = view
   const { status, app } = transaction
   if (status === 'LOCKED_OUT')
-    return compact({ status, relayState: transaction.relayState, _links: presentLinks(view) })
+    return omitUndefined({ status, relayState: transaction.relayState, _links: presentLinks(view) })
   const stepUpDone = status === 'SUCCESS' && app !== undefined
   const embedded = { ...userPart(view), ...EMBEDDED[status](view), ...appPart(view) }
-  return compact({
+  return omitUndefined({
     stateToken: status !== 'SUCCESS' || stepUpDone ? transaction.stateToken : undefined,
     type: app === undefined ? undefined : 'SESSION_STEP_UP',
     expiresAt: new Date(expiryOf(org, transaction)).toISOString(),
@@ -43,7 +43,7 @@ const RECOVERY_FACTOR_SHOWN = { SMS: 'SMS', CALL: 'call' } as const
 /** What stands in `_embedded` beside user and app, status by status. */
 const EMBEDDED: Record<Status, (view: View) => Json> = {
   SUCCESS: () => ({}),
-  PASSWORD_EXPIRED: (view) => ({ policy: compact({ complexity: passwordPolicy(view)?.complexity }) }),
+  PASSWORD_EXPIRED: (view) => ({ policy: omitUndefined({ complexity: passwordPolicy(view)?.complexity }) }),
   PASSWORD_WARN: (view) => ({ policy: expiringPolicy(view) }),
   PASSWORD_RESET: (view) => ({
     policy: { ...expiringPolicy(view), age: { minAgeMinutes: 0, historyCount: 0 } },
@@ -57,7 +57,7 @@ const EMBEDDED: Record<Status, (view: View) => Json> = {
     view.transaction.challengeByType
       ? challengeByType(view)
       : { factor: factorInHand(view, 'challengeObject'), policy: factorPolicy(view) },
-  MFA_ENROLL: (view) => ({ [view.org.settings.factorListName]: factorsToEnrol(view) }),
+  MFA_ENROLL: (view) => ({ [view.org.settings.factorListName]: factorsToEnroll(view) }),
   MFA_ENROLL_ACTIVATE: (view) => ({ factor: factorInHand(view, 'activationObject') }),
   LOCKED_OUT: () => ({}),
   RECOVERY: () => ({}),
@@ -83,7 +83,7 @@ const SHOWS_USER: Record<Status, boolean> = {
 
 export function presentUser(user: User, withQuestion = false): Json {
   const { firstName, lastName, locale, timeZone, recoveryQuestion } = user.config
-  return compact({
+  return omitUndefined({
     id: user.id,
     passwordChanged: user.passwordChanged,
     profile: { login: user.login, firstName, lastName, locale, timeZone },
@@ -115,7 +115,7 @@ function passwordPolicy({ org, transaction: { user } }: View) {
 
 function expiringPolicy(view: View): Json {
   const days = view.transaction.user?.passwordExpiresInDays ?? 0
-  return compact({
+  return omitUndefined({
     expiration: { passwordExpireDays: days },
     complexity: passwordPolicy(view)?.complexity,
   })
@@ -138,14 +138,14 @@ function factorsToVerify({ org, transaction, origin }: View): Json[] {
   if (transaction.user === undefined) return []
   return activeFactors(org, transaction.user).map((factor) => ({
     ...presentFactor(factor, transaction),
-    _links: { verify: action(origin, `/api/v1/authn/factors/${factor.id}/verify`) },
+    _links: { verify: actionLink(origin, `/api/v1/authn/factors/${factor.id}/verify`) },
   }))
 }
 
 /** Several security keys of a user can be challenged at once: recordings offer them by their type too. */
 function factorTypes({ org, transaction: { user }, origin }: View): Json {
   if (user === undefined || securityKeys(org, user).length < 2) return {}
-  const next = action(origin, '/api/v1/authn/factors/webauthn/verify', 'POST', 'verify')
+  const next = actionLink(origin, '/api/v1/authn/factors/webauthn/verify', 'POST', 'verify')
   return { factorTypes: [{ factorType: 'webauthn', _links: { next } }] }
 }
 
@@ -153,14 +153,14 @@ function securityKeys(org: Org, user: User): Factor[] {
   return activeFactors(org, user).filter((factor) => factor.factorType === 'webauthn')
 }
 
-function factorsToEnrol({ org, transaction: { user }, origin }: View): Json[] {
+function factorsToEnroll({ org, transaction: { user }, origin }: View): Json[] {
   if (user === undefined) return []
-  return enrolmentOffers(org, user).map(({ type, provider, enrollment, factor }) => {
+  return enrollmentOffers(org, user).map(({ type, provider, enrollment, factor }) => {
     const links: Record<string, Link> = {}
     if (type === 'question')
-      links.questions = action(origin, `/api/v1/users/${user.id}/factors/questions`, 'GET')
-    if (factor === undefined) links.enroll = action(origin, '/api/v1/authn/factors')
-    return compact({
+      links.questions = actionLink(origin, `/api/v1/users/${user.id}/factors/questions`, 'GET')
+    if (factor === undefined) links.enroll = actionLink(origin, '/api/v1/authn/factors')
+    return omitUndefined({
       factorType: type,
       provider,
       vendorName: provider,
@@ -176,7 +176,7 @@ function factorInHand(view: View, part: 'challengeObject' | 'activationObject'):
   const { org, transaction, origin } = view
   const { user, factor, challenge } = transaction
   if (user === undefined || factor === undefined || challenge === undefined) return {}
-  const object = FACTOR_KINDS[factor.factorType][part]?.({
+  const object = FACTOR_HANDLERS[factor.factorType][part]?.({
     org,
     transaction,
     user,
@@ -187,7 +187,7 @@ function factorInHand(view: View, part: 'challengeObject' | 'activationObject'):
   const embedded = part === 'activationObject' && object !== undefined ? { activation: object } : object
   const shown = presentFactor(factor, transaction)
   if (part === 'activationObject' && HIDES_PROFILE_WHILE_ENROLLED.has(factor.factorType)) delete shown.profile
-  return compact({ ...shown, _embedded: embedded })
+  return omitUndefined({ ...shown, _embedded: embedded })
 }
 
 const HIDES_PROFILE_WHILE_ENROLLED: ReadonlySet<string> = new Set(['push', 'webauthn', 'u2f'])
@@ -221,9 +221,9 @@ const VERIFICATION_APP: ReadonlySet<string> = new Set(['push', 'token:software:t
 /** The vendor's own verification app shows nothing of itself before it was verified. */
 function presentFactor(factor: Factor, transaction: Transaction): Json {
   const isVerificationApp = factor.provider === 'OKTA' && VERIFICATION_APP.has(factor.factorType)
-  const verified = transaction.mfaDone || transaction.fromSession
+  const verified = transaction.mfaVerified || transaction.fromSession
   const enrolling = transaction.status === 'MFA_ENROLL_ACTIVATE'
-  return compact({
+  return omitUndefined({
     id: factor.id,
     factorType: factor.factorType,
     provider: factor.provider,
@@ -238,6 +238,6 @@ function expiryOf(org: Org, { status, app, expiresAtMs }: Transaction): number {
 }
 
 /** Leaves out what is undefined, so that key order is the order of writing. */
-export function compact(json: Json): Json {
+export function omitUndefined(json: Json): Json {
   return Object.fromEntries(Object.entries(json).filter(([, value]) => value !== undefined))
 }

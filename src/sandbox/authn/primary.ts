@@ -1,21 +1,21 @@
 import { advance } from './advance.ts'
-import { appNamed } from './apps.ts'
+import { findApp } from './apps.ts'
 import { authenticationFailed, validationFailed } from './authn-error.ts'
-import { contextMember, type PrimaryBody, parseBody } from './bodies.ts'
-import type { Caller } from './caller.ts'
+import type { ClientContext } from './client-context.ts'
 import { type Org, recordSignIn } from './org.ts'
+import { contextMember, type PrimaryBody, parseBody } from './schemas.ts'
 import { requireAllowed } from './statuses.ts'
 import type { Transaction } from './transaction.ts'
 import type { User } from './user.ts'
-import { takeUpApproval } from './verify.ts'
+import { applyIdentityProviderApproval } from './verify.ts'
 
 /** POST /api/v1/authn in all its forms: credentials, activation token, step-up, and "where am I?". */
-export function authenticate(org: Org, body: PrimaryBody, caller: Caller): Transaction {
-  const client = withDeviceToken(caller, body)
+export function authenticate(org: Org, body: PrimaryBody, context: ClientContext): Transaction {
+  const client = withDeviceToken(context, body)
   if (body.stateToken !== undefined) return continueTransaction(org, body, body.stateToken, client)
   if (body.token !== undefined) return activate(org, body, body.token, client)
   const { username, password } = requireCredentials(body)
-  const app = body.audience === undefined ? undefined : appNamed(org, body.audience)
+  const app = body.audience === undefined ? undefined : findApp(org, body.audience)
   const user = checkPassword(org, client, username, password)
   const transaction = begin(org, body, client)
   transaction.app = app
@@ -23,10 +23,10 @@ export function authenticate(org: Org, body: PrimaryBody, caller: Caller): Trans
 }
 
 /** The body's deviceToken counts for a trusted app only; and only there is its length looked at. */
-function withDeviceToken(caller: Caller, { context }: PrimaryBody): Caller {
-  if (!caller.trusted) return caller
+function withDeviceToken(client: ClientContext, { context }: PrimaryBody): ClientContext {
+  if (!client.trusted) return client
   const deviceToken = parseBody(contextMember, { context }).context?.deviceToken
-  return deviceToken ? { ...caller, deviceToken } : caller
+  return deviceToken ? { ...client, deviceToken } : client
 }
 
 function requireCredentials({ username, password }: PrimaryBody): { username: string; password: string } {
@@ -43,13 +43,18 @@ function requireCredentials({ username, password }: PrimaryBody): { username: st
 }
 
 /** A state token alone asks where the transaction stands; with credentials it authenticates a step-up. */
-function continueTransaction(org: Org, body: PrimaryBody, stateToken: string, client: Caller): Transaction {
+function continueTransaction(
+  org: Org,
+  body: PrimaryBody,
+  stateToken: string,
+  client: ClientContext,
+): Transaction {
   const transaction = org.transactions.find(stateToken)
   const withCredentials = body.username !== undefined || body.password !== undefined
   requireAllowed(transaction.status, withCredentials ? 'authenticate' : 'state')
-  // A step-up was begun by the browser itself; from here on the caller speaks for it.
-  const { deviceToken } = transaction.caller
-  transaction.caller = { ...client, deviceToken: client.deviceToken ?? deviceToken }
+  // A step-up was begun by the browser itself; from here on the trusted app calls for it.
+  const { deviceToken } = transaction.client
+  transaction.client = { ...client, deviceToken: client.deviceToken ?? deviceToken }
   applyOptions(transaction, body)
   if (withCredentials) {
     const { username, password } = requireCredentials(body)
@@ -58,12 +63,12 @@ function continueTransaction(org: Org, body: PrimaryBody, stateToken: string, cl
   }
   if (transaction.status === 'UNAUTHENTICATED' && transaction.fromSession && transaction.user !== undefined)
     return signIn(org, transaction, transaction.user)
-  takeUpApproval(org, transaction)
+  applyIdentityProviderApproval(org, transaction)
   return transaction
 }
 
 /** Works with and without an API token: a single-page app may bring it too. */
-function activate(org: Org, body: PrimaryBody, token: string, client: Caller): Transaction {
+function activate(org: Org, body: PrimaryBody, token: string, client: ClientContext): Transaction {
   const user = org.activations.take(token)
   if (user === undefined) {
     recordSignIn(org, client, '(activation token)', 'E0000004')
@@ -80,8 +85,13 @@ function activate(org: Org, body: PrimaryBody, token: string, client: Caller): T
 }
 
 /** Counts wrong passwords and locks out; says so only where the password policy shows lockout. */
-function checkPassword(org: Org, client: Caller, username: string, password: string): User | 'locked-out' {
-  const user = org.users.named(username)
+function checkPassword(
+  org: Org,
+  client: ClientContext,
+  username: string,
+  password: string,
+): User | 'locked-out' {
+  const user = org.users.findByUsername(username)
   const policy = user === undefined ? undefined : org.config.passwordPolicies[user.config.passwordPolicy]
   const right = user?.password !== undefined && user.password === password && user.activated
   if (user !== undefined && policy !== undefined && !user.lockedOut && !right) {
@@ -100,8 +110,8 @@ function checkPassword(org: Org, client: Caller, username: string, password: str
   return user
 }
 
-function begin(org: Org, body: PrimaryBody, caller: Caller): Transaction {
-  const transaction = org.transactions.begin({ caller, relayState: body.relayState })
+function begin(org: Org, body: PrimaryBody, client: ClientContext): Transaction {
+  const transaction = org.transactions.begin({ client, relayState: body.relayState })
   applyOptions(transaction, body)
   return transaction
 }
@@ -118,11 +128,11 @@ function signIn(org: Org, transaction: Transaction, user: User): Transaction {
   try {
     advance(org, transaction, user)
   } catch (error) {
-    recordSignIn(org, transaction.caller, user.login, 'denied')
+    recordSignIn(org, transaction.client, user.login, 'denied')
     org.transactions.end(transaction)
     throw error
   }
-  recordSignIn(org, transaction.caller, user.login, transaction.status)
+  recordSignIn(org, transaction.client, user.login, transaction.status)
   return transaction
 }
 

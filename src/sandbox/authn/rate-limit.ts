@@ -1,9 +1,9 @@
 import type { SandboxConfig } from '../sandbox-config.ts'
-import type { Caller } from './caller.ts'
+import type { ClientContext } from './client-context.ts'
 
 export type RateLimit = {
   /** Counts one request; the headers belong on every answer, also on the 429. */
-  count(caller: Caller): { exceeded: boolean; headers: Record<string, string> }
+  count(client: ClientContext): { exceeded: boolean; headers: Record<string, string> }
   clear(): void
 }
 
@@ -19,16 +19,16 @@ export function createRateLimit({
   let windowStart = 0
   let counts = new Map<string, number>()
   return {
-    count(caller) {
+    count(client) {
       const start = now() - (now() % windowMs)
       if (start !== windowStart) {
         windowStart = start
         counts = new Map()
       }
-      const key = `${caller.trusted ? 'trusted' : 'public'} ${caller.address}`
+      const key = `${client.trusted ? 'trusted' : 'public'} ${client.address}`
       const used = (counts.get(key) ?? 0) + 1
       counts.set(key, used)
-      const limit = caller.trusted ? limits.trustedPerWindow : limits.publicPerWindow
+      const limit = client.trusted ? limits.trustedPerWindow : limits.publicPerWindow
       return {
         exceeded: used > limit,
         headers: {

@@ -1,22 +1,22 @@
 import {
   accountLocked,
   factorLocked,
+  invalidPasscode,
   invalidToken,
   recoveryNotAllowed,
   unknownUser,
   unlockNotAllowed,
   validationFailed,
-  wrongAnswer,
-  wrongCode,
+  wrongRecoveryAnswer,
 } from './authn-error.ts'
-import type { RecoveryBody, RecoveryTokenBody } from './bodies.ts'
-import type { Caller } from './caller.ts'
-import { sameAnswer } from './factors/question-factor.ts'
-import { refuseTooSoon } from './factors/sent-code-factors.ts'
+import type { ClientContext } from './client-context.ts'
+import { answersMatch } from './factors/question-factor.ts'
+import { enforceResendInterval } from './factors/sent-code-factors.ts'
 import { randomCode } from './issued-tokens.ts'
-import { action } from './links.ts'
+import { actionLink } from './links.ts'
 import type { Org } from './org.ts'
-import { compact, present, presentUser } from './present.ts'
+import { omitUndefined, present, presentUser } from './present.ts'
+import type { RecoveryBody, RecoveryTokenBody } from './schemas.ts'
 import { newChallenge, type Transaction } from './transaction.ts'
 import type { User } from './user.ts'
 
@@ -24,7 +24,7 @@ type RecoveryType = 'PASSWORD' | 'UNLOCK'
 type Start = {
   org: Org
   body: RecoveryBody
-  caller: Caller
+  client: ClientContext
   origin: string
   recoveryType: RecoveryType
 }
@@ -36,14 +36,14 @@ type Answer = Record<string, unknown>
  * recovery token itself.
  */
 export function startRecovery(start: Start): Answer {
-  const { body, caller } = start
+  const { body, client } = start
   const factorType = readFactorType(body.factorType)
-  if (factorType === undefined && !caller.trusted)
+  if (factorType === undefined && !client.trusted)
     throw validationFailed('factorType', ['factorType: The field cannot be left blank'])
   const user = userToRecover(start, factorType)
   switch (factorType) {
     case undefined:
-      return handOver(start, user)
+      return respondWithRecoveryToken(start, user)
     case 'EMAIL':
       return startByMail(start, user)
     default:
@@ -57,38 +57,38 @@ export function verifyRecovery(org: Org, transaction: Transaction, passCode: str
   const { user, challenge } = transaction
   if (user === undefined || challenge?.code === undefined || challenge.code !== passCode) {
     transaction.wrongRecoveryCodes += 1
-    throw wrongCode("Your token doesn't match our records. Please try again.")
+    throw invalidPasscode("Your token doesn't match our records. Please try again.")
   }
-  askOrGoOn(org, transaction, user)
+  askQuestionOrComplete(org, transaction, user)
 }
 
 /** POST /recovery/factors/{SMS|CALL}/resend */
 export function resendRecovery(org: Org, transaction: Transaction): void {
   const { user, challenge, recoveryFactor } = transaction
   if (challenge === undefined || recoveryFactor === undefined) return
-  refuseTooSoon(org, recoveryFactor === 'SMS' ? 'sms' : 'call', challenge)
+  enforceResendInterval(org, recoveryFactor === 'SMS' ? 'sms' : 'call', challenge)
   sendRecoveryCode(org, transaction, user)
 }
 
 /** POST /recovery/token: a recovery token, of a mail or of the trusted app's answer; one use. */
-export function redeemRecoveryToken(org: Org, body: RecoveryTokenBody, caller: Caller): Transaction {
+export function redeemRecoveryToken(org: Org, body: RecoveryTokenBody, client: ClientContext): Transaction {
   const recovery = org.recoveries.take(body.recoveryToken)
   if (recovery === undefined) throw invalidToken()
   const { user, recoveryType, relayState } = recovery
   const transaction = org.transactions.begin({
-    caller,
+    client,
     user,
     recoveryType,
     relayState,
     multiOptionalFactorEnroll: body.options?.multiOptionalFactorEnroll ?? false,
   })
-  askOrGoOn(org, transaction, user)
+  askQuestionOrComplete(org, transaction, user)
   return transaction
 }
 
 /** POST /recovery/answer */
 export function answerQuestion(org: Org, transaction: Transaction, user: User, answer: string): void {
-  if (!sameAnswer(answer, user.config.recoveryQuestion?.answer)) throw wrongAnswer()
+  if (!answersMatch(answer, user.config.recoveryQuestion?.answer)) throw wrongRecoveryAnswer()
   goOn(org, transaction, user)
 }
 
@@ -101,13 +101,13 @@ function readFactorType(factorType: string | undefined): 'EMAIL' | 'SMS' | 'CALL
 
 /** undefined: nobody can be recovered, and a public app must not notice. */
 function userToRecover(
-  { org, body, caller, recoveryType }: Start,
+  { org, body, client, recoveryType }: Start,
   factorType: 'EMAIL' | 'SMS' | 'CALL' | undefined,
 ): User | undefined {
-  const user = org.users.named(body.username)
+  const user = org.users.findByUsername(body.username)
   const refusal = refusalFor(org, user, recoveryType, factorType)
   if (refusal === undefined) return user
-  if (caller.trusted) throw refusal
+  if (client.trusted) throw refusal
   return undefined
 }
 
@@ -127,9 +127,12 @@ function refusalFor(
 }
 
 /** The trap: the recovery token and the user's data, for nothing but a name. */
-function handOver({ org, body, origin, recoveryType }: Start, user: User | undefined): Answer {
+function respondWithRecoveryToken(
+  { org, body, origin, recoveryType }: Start,
+  user: User | undefined,
+): Answer {
   if (user === undefined) throw unknownUser()
-  return compact({
+  return omitUndefined({
     expiresAt: new Date(org.now() + org.config.lifetimes.recoveryTokenMinutes * 60_000).toISOString(),
     status: 'RECOVERY',
     relayState: body.relayState,
@@ -137,8 +140,8 @@ function handOver({ org, body, origin, recoveryType }: Start, user: User | undef
     recoveryType,
     _embedded: { user: presentUser(user) },
     _links: {
-      next: action(origin, '/api/v1/authn/recovery/token', 'POST', 'recovery'),
-      cancel: action(origin, '/api/v1/authn/cancel'),
+      next: actionLink(origin, '/api/v1/authn/recovery/token', 'POST', 'recovery'),
+      cancel: actionLink(origin, '/api/v1/authn/cancel'),
     },
   })
 }
@@ -157,7 +160,7 @@ function startByMail({ org, body, origin, recoveryType }: Start, user: User | un
       token,
     })
   }
-  return compact({
+  return omitUndefined({
     status: 'RECOVERY_CHALLENGE',
     relayState: body.relayState,
     factorResult: 'WAITING',
@@ -167,12 +170,12 @@ function startByMail({ org, body, origin, recoveryType }: Start, user: User | un
 }
 
 function startByPhone(
-  { org, body, caller, origin, recoveryType }: Start,
+  { org, body, client, origin, recoveryType }: Start,
   user: User | undefined,
   recoveryFactor: 'SMS' | 'CALL',
 ): Answer {
   const transaction = org.transactions.begin({
-    caller,
+    client,
     user,
     status: 'RECOVERY_CHALLENGE',
     recoveryType,
@@ -207,13 +210,13 @@ function newRecoveryToken(
   recoveryType: RecoveryType,
   relayState: string | undefined,
 ): string {
-  const token = org.tokens.short()
+  const token = org.tokens.issueShort()
   org.recoveries.put(token, { user, recoveryType, relayState })
   return token
 }
 
 /** Asks the recovery question, where the user has one. */
-function askOrGoOn(org: Org, transaction: Transaction, user: User): void {
+function askQuestionOrComplete(org: Org, transaction: Transaction, user: User): void {
   if (user.config.recoveryQuestion === undefined) goOn(org, transaction, user)
   else transaction.status = 'RECOVERY'
 }

@@ -1,4 +1,4 @@
-import { notAllowedNow } from './authn-error.ts'
+import { operationNotAllowed } from './authn-error.ts'
 
 export type Status =
   | 'SUCCESS'
@@ -19,11 +19,11 @@ export type Operation =
   | 'authenticate'
   | 'change-password'
   | 'reset-password'
-  | 'enrol'
+  | 'enroll'
   | 'activate'
   | 'activation-poll'
   | 'send-activation'
-  | 'resend-enrolment'
+  | 'resend-enrollment'
   | 'verify'
   | 'resend-challenge'
   | 'duo-callback'
@@ -42,13 +42,13 @@ export const ALLOWED: Record<Status, readonly Operation[]> = {
   PASSWORD_RESET: ['state', 'reset-password', 'cancel'],
   MFA_REQUIRED: ['state', 'verify', 'cancel'],
   MFA_CHALLENGE: ['state', 'verify', 'resend-challenge', 'duo-callback', 'previous', 'cancel'],
-  MFA_ENROLL: ['state', 'enrol', 'skip', 'cancel'],
+  MFA_ENROLL: ['state', 'enroll', 'skip', 'cancel'],
   MFA_ENROLL_ACTIVATE: [
     'state',
     'activate',
     'activation-poll',
     'send-activation',
-    'resend-enrolment',
+    'resend-enrollment',
     'duo-callback',
     'previous',
     'cancel',
@@ -60,5 +60,5 @@ export const ALLOWED: Record<Status, readonly Operation[]> = {
 }
 
 export function requireAllowed(status: Status, operation: Operation): void {
-  if (!ALLOWED[status].includes(operation)) throw notAllowedNow()
+  if (!ALLOWED[status].includes(operation)) throw operationNotAllowed()
 }

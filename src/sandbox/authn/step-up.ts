@@ -1,5 +1,5 @@
 import type { AppConfig } from '../sandbox-config.ts'
-import type { Caller } from './caller.ts'
+import type { ClientContext } from './client-context.ts'
 import type { Org } from './org.ts'
 import type { User } from './user.ts'
 
@@ -15,11 +15,11 @@ export function beginStepUp(
   {
     app,
     user,
-    caller,
+    client,
     signInPage = app.signInPage ?? '',
-  }: { app: AppConfig; user: User | undefined; caller: Caller; signInPage?: string },
+  }: { app: AppConfig; user: User | undefined; client: ClientContext; signInPage?: string },
 ): StepUpStart {
-  const { stateToken } = org.transactions.begin({ caller, app, user, fromSession: user !== undefined })
+  const { stateToken } = org.transactions.begin({ client, app, user, fromSession: user !== undefined })
   const redirectUrl = new URL(signInPage)
   redirectUrl.searchParams.set('stateToken', stateToken)
   return { stateToken, redirectUrl: redirectUrl.href }

@@ -1,6 +1,6 @@
 import type { AppConfig } from '../sandbox-config.ts'
 import { invalidToken } from './authn-error.ts'
-import type { Caller } from './caller.ts'
+import type { ClientContext } from './client-context.ts'
 import type { IssuedTokens } from './issued-tokens.ts'
 import type { Status } from './statuses.ts'
 import type { Factor, User } from './user.ts'
@@ -37,7 +37,7 @@ export type Transaction = {
   stateToken: string
   status: Status
   expiresAtMs: number
-  caller: Caller
+  client: ClientContext
   /** undefined before authentication, and in a recovery for nobody. */
   user: User | undefined
   app: AppConfig | undefined
@@ -49,10 +49,10 @@ export type Transaction = {
   wrongRecoveryCodes: number
   /** Began with an existing session at the org, so its user is authenticated already. */
   fromSession: boolean
-  mfaDone: boolean
-  passwordDone: boolean
-  enrolmentSkipped: boolean
-  enrolledNow: boolean
+  mfaVerified: boolean
+  passwordHandled: boolean
+  enrollmentSkipped: boolean
+  enrolledInTransaction: boolean
   rememberDevice: boolean
   autoPush: boolean
   factor: Factor | undefined
@@ -64,7 +64,7 @@ export type Transaction = {
 }
 
 export type Transactions = {
-  begin(start: { caller: Caller } & Partial<Transaction>): Transaction
+  begin(start: { client: ClientContext } & Partial<Transaction>): Transaction
   /** Moves expiresAt; throws E0000011 for an unknown or expired state token. */
   find(stateToken: string): Transaction
   end(transaction: Transaction): void
@@ -91,7 +91,7 @@ export function createTransactions({
 
   return {
     begin(start) {
-      const transaction = { ...blank(), stateToken: tokens.long(), expiresAtMs: end(), ...start }
+      const transaction = { ...blank(), stateToken: tokens.issueLong(), expiresAtMs: end(), ...start }
       open.set(transaction.stateToken, transaction)
       begun += 1
       if (begun % SWEEP_EVERY === 0) sweep()
@@ -133,14 +133,14 @@ export function newChallenge(): Challenge {
 }
 
 /** Throws away what was going on with a factor, as `previous` does. */
-export function dropChallenge(transaction: Transaction): void {
+export function clearChallenge(transaction: Transaction): void {
   transaction.factor = undefined
   transaction.challenge = undefined
   transaction.challengeByType = false
   transaction.factorResult = undefined
 }
 
-function blank(): Omit<Transaction, 'stateToken' | 'expiresAtMs' | 'caller'> {
+function blank(): Omit<Transaction, 'stateToken' | 'expiresAtMs' | 'client'> {
   return {
     status: 'UNAUTHENTICATED',
     user: undefined,
@@ -152,10 +152,10 @@ function blank(): Omit<Transaction, 'stateToken' | 'expiresAtMs' | 'caller'> {
     recoveryFactor: undefined,
     wrongRecoveryCodes: 0,
     fromSession: false,
-    mfaDone: false,
-    passwordDone: false,
-    enrolmentSkipped: false,
-    enrolledNow: false,
+    mfaVerified: false,
+    passwordHandled: false,
+    enrollmentSkipped: false,
+    enrolledInTransaction: false,
     rememberDevice: false,
     autoPush: false,
     factor: undefined,

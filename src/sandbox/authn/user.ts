@@ -1,5 +1,5 @@
 import type { FactorConfig, FactorType, UserConfig } from '../sandbox-config.ts'
-import { idFor } from './issued-tokens.ts'
+import { idFromSeed } from './issued-tokens.ts'
 
 /** One enrolled (or half enrolled) factor with what is needed to check it. */
 export type Factor = {
@@ -45,7 +45,7 @@ export type User = {
 export type NewFactor = (config: FactorConfig, user: { login: string; id: string }, seed: string) => Factor
 
 export function createUser(config: UserConfig, newFactor: NewFactor): User {
-  const id = idFor('00u', `person ${config.login}`)
+  const id = idFromSeed('00u', `person ${config.login}`)
   const factors = config.factors.map((factor, at) =>
     newFactor(factor, { login: config.login, id }, `${config.login} ${factor.type} ${factor.provider} ${at}`),
   )
@@ -73,8 +73,8 @@ export function createUser(config: UserConfig, newFactor: NewFactor): User {
 export type Users = {
   all(): User[]
   /** By the full sign-in name or an unambiguous short one, in any letter case. */
-  named(username: string): User | undefined
-  withId(id: string): User | undefined
+  findByUsername(username: string): User | undefined
+  findById(id: string): User | undefined
   reset(): void
 }
 
@@ -83,8 +83,8 @@ export function createUsers(configs: readonly UserConfig[], newFactor: NewFactor
   let index = indexOf(users)
   return {
     all: () => users,
-    named: (username) => index.get(username.trim().toLowerCase()),
-    withId: (id) => users.find((user) => user.id === id),
+    findByUsername: (username) => index.get(username.trim().toLowerCase()),
+    findById: (id) => users.find((user) => user.id === id),
     reset() {
       users = configs.map((config) => createUser(config, newFactor))
       index = indexOf(users)

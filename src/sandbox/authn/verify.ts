@@ -1,18 +1,18 @@
 import { activeFactors, advance } from './advance.ts'
 import {
   type AuthnError,
-  codeOutOfTime,
+  codeOutsideTimeWindow,
   codeReplayed,
   factorLocked,
+  invalidPasscode,
   notFound,
-  wrongCode,
 } from './authn-error.ts'
-import type { DuoForm } from './bodies.ts'
 import { completeDuo } from './factors/duo-factor.ts'
-import type { FactorBody, FactorStep, Outcome } from './factors/factor-kind.ts'
-import { FACTOR_KINDS } from './factors/factor-kinds.ts'
+import type { FactorBody, FactorStep, Outcome } from './factors/factor-handler.ts'
+import { FACTOR_HANDLERS } from './factors/factor-handlers.ts'
 import type { Org } from './org.ts'
-import { dropChallenge, type FactorResult, newChallenge, type Transaction } from './transaction.ts'
+import type { DuoForm } from './schemas.ts'
+import { clearChallenge, type FactorResult, newChallenge, type Transaction } from './transaction.ts'
 import type { Factor, User } from './user.ts'
 
 /** What verify takes from the query. */
@@ -33,32 +33,32 @@ export function verifyFactor(call: FactorCall, query: VerifyQuery): void {
   const factor = factorToVerify(call)
   if (query.rememberDevice) transaction.rememberDevice = true
   if (query.autoPush) transaction.autoPush = true
-  const kind = FACTOR_KINDS[factor.factorType]
+  const kind = FACTOR_HANDLERS[factor.factorType]
   const fresh = !isChallenged(transaction, factor)
   const step = stepOf(call, factor, fresh)
   const answers = kind.answers(body, fresh)
   if (fresh && !answers) {
-    takeUp(transaction, step, call)
+    setChallenge(transaction, step, call)
     kind.begin(step)
     return
   }
-  const outcome = answers ? checkedOutcome(step, kind.check) : kind.poll(step)
+  const outcome = answers ? checkAnswer(step, kind.check) : kind.poll(step)
   if (outcome.kind === 'verified') {
-    transaction.mfaDone = true
+    transaction.mfaVerified = true
     advance(org, transaction, user)
     return
   }
-  takeUp(transaction, step, call)
+  setChallenge(transaction, step, call)
   transaction.factorResult = outcome.kind === 'waiting' ? outcome.result : undefined
 }
 
 /** POST /factors/{id}/verify/resend: once more the text message, call, mail or push. */
 export function resendChallenge(call: FactorCall): void {
   const factor = factorToVerify(call)
-  const { resend, begin } = FACTOR_KINDS[factor.factorType]
+  const { resend, begin } = FACTOR_HANDLERS[factor.factorType]
   if (resend === undefined) throw notFound(`${factor.id} (UserFactor)`)
   const step = stepOf(call, factor, !isChallenged(call.transaction, factor))
-  takeUp(call.transaction, step, call)
+  setChallenge(call.transaction, step, call)
   begin(step)
 }
 
@@ -74,17 +74,17 @@ export function duoCallback(call: Omit<FactorCall, 'body'>, form: DuoForm): void
   )
     throw notFound(`${factorId} (UserFactor)`)
   const step = { org, transaction, user, factor, challenge, body: {}, origin }
-  checkedOutcome(step, () => completeDuo(step, form))
+  checkAnswer(step, () => completeDuo(step, form))
 }
 
 /** Counts wrong answers; after so many the factor takes none, not even the right one. */
-export function checkedOutcome(step: FactorStep, check: (step: FactorStep) => Outcome): Outcome {
+export function checkAnswer(step: FactorStep, check: (step: FactorStep) => Outcome): Outcome {
   const { factor, org } = step
   if (factor.wrongCodes >= org.config.limits.wrongCodes) throw factorLocked()
   const outcome = check(step)
   if (outcome.kind === 'wrong') {
     factor.wrongCodes += 1
-    throw wrongCode(outcome.cause)
+    throw invalidPasscode(outcome.cause)
   }
   if (outcome.kind === 'verified') factor.wrongCodes = 0
   const refusal = outcome.kind === 'waiting' && outcome.result ? REFUSALS[outcome.result] : undefined
@@ -95,19 +95,19 @@ export function checkedOutcome(step: FactorStep, check: (step: FactorStep) => Ou
 /** The results of a code that is right but not accepted, in their other form: an error. */
 const REFUSALS: Partial<Record<FactorResult, () => AuthnError>> = {
   PASSCODE_REPLAYED: codeReplayed,
-  TIME_WINDOW_EXCEEDED: codeOutOfTime,
+  TIME_WINDOW_EXCEEDED: codeOutsideTimeWindow,
 }
 
 /** What another identity provider approved takes effect when the transaction is asked where it stands. */
-export function takeUpApproval(org: Org, transaction: Transaction): void {
+export function applyIdentityProviderApproval(org: Org, transaction: Transaction): void {
   const { user, challenge } = transaction
   if (user === undefined || challenge?.redirectKey === undefined || challenge.pushAnswer !== 'approve') return
-  transaction.mfaDone = true
+  transaction.mfaVerified = true
   advance(org, transaction, user)
 }
 
-function takeUp(transaction: Transaction, step: FactorStep, { factorId }: FactorCall): void {
-  if (transaction.challenge !== step.challenge) dropChallenge(transaction)
+function setChallenge(transaction: Transaction, step: FactorStep, { factorId }: FactorCall): void {
+  if (transaction.challenge !== step.challenge) clearChallenge(transaction)
   transaction.status = 'MFA_CHALLENGE'
   transaction.factor = step.factor
   transaction.challenge = step.challenge
@@ -145,7 +145,7 @@ function factorToVerify(call: FactorCall): Factor {
  */
 function keyToVerify(factors: readonly Factor[], call: FactorCall): Factor | undefined {
   const keys = factors.filter(({ factorType }) => factorType === 'webauthn')
-  const { answers, check } = FACTOR_KINDS.webauthn
+  const { answers, check } = FACTOR_HANDLERS.webauthn
   const hasSigned = (key: Factor) => check(stepOf(call, key, false)).kind === 'verified'
   return (answers(call.body, false) ? keys.find(hasSigned) : undefined) ?? keys[0]
 }

@@ -45,7 +45,7 @@ export const rateLimitSchema = z.strictObject({
 
 export const groupFormSchema = z.strictObject({
   /** What `deleted_at` is while a group lives. */
-  living: z.enum(['null', 'missing', 'empty', 'zero']).default('null'),
+  activeDeletedAt: z.enum(['null', 'missing', 'empty', 'zero']).default('null'),
   /** Older deployments carry federated_from_team and federation_approved_at. */
   federation: z.boolean().default(false),
 })

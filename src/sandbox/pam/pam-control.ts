@@ -72,7 +72,7 @@ export type PamControl = {
   setPageSize(size: number | null): void
 
   /** Makes the team hold so many generated groups; with `user`, puts that user in all of them. */
-  growGroups(count: number, user?: string): void
+  generateGroups(count: number, user?: string): void
   putGroup(group: z.input<typeof groupSchema>): void
   deleteGroup(name: string, deletedAt?: string): void
   /** null: there is no such user any more. */
@@ -159,7 +159,7 @@ export function createPamControl({
       state().pageSize = size ?? undefined
     },
 
-    growGroups: (count, user) => state().directory.grow(count, user),
+    generateGroups: (count, user) => state().directory.generate(count, user),
     putGroup: (group) => state().directory.put(parsed(groupSchema, group, 'putGroup')),
     deleteGroup(name, deletedAt = new Date(now()).toISOString()) {
       state().directory.remove(name, deletedAt)

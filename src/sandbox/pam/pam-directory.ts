@@ -24,7 +24,7 @@ export type PamDirectory = {
   /** The names of the user's groups; undefined: there is no such user any more. */
   setUserGroups(user: string, names: readonly string[] | undefined): void
   /** The team holds so many generated groups from now on; with `user`, that user is in all of them. */
-  grow(count: number, user?: string): void
+  generate(count: number, user?: string): void
 }
 
 export function createPamDirectory({
@@ -80,7 +80,7 @@ export function createPamDirectory({
       else users.set(user, [...names])
       sorted.clear()
     },
-    grow(count, user) {
+    generate(count, user) {
       for (const name of generated) groups.delete(name)
       generated = Array.from({ length: count }, (_, at) => `Generated ${String(at + 1).padStart(6, '0')}`)
       for (const [at, name] of generated.entries())
@@ -110,7 +110,7 @@ export function compareKeys(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0
 }
 
-const LIVING: Record<GroupForm['living'], { deleted_at?: string | null }> = {
+const ACTIVE_DELETED_AT: Record<GroupForm['activeDeletedAt'], { deleted_at?: string | null }> = {
   null: { deleted_at: null },
   missing: {},
   empty: { deleted_at: '' },
@@ -127,7 +127,9 @@ export function groupBody(group: PamGroup, form: GroupForm): GroupBody {
     name: group.name,
     roles: [...group.roles],
     ...(form.federation ? federation : {}),
-    ...(group.deletedAt === undefined ? LIVING[form.living] : { deleted_at: group.deletedAt }),
+    ...(group.deletedAt === undefined
+      ? ACTIVE_DELETED_AT[form.activeDeletedAt]
+      : { deleted_at: group.deletedAt }),
   }
 }
 

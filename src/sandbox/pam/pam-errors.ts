@@ -1,4 +1,4 @@
-import type { CannedAnswer } from '../fault-answers.ts'
+import type { CannedResponse } from '../fault-responses.ts'
 
 /** The 16 errors of the API with their statuses and conditions (pam-api.md, "Errors"). */
 export const PAM_ERRORS = {
@@ -74,11 +74,11 @@ const BODIES: Record<ErrorShape, (facts: Facts) => unknown> = {
 }
 
 /** The answer for an error, in one of the shapes. */
-export function pamErrorAnswer(
+export function pamErrorResponse(
   error: PamErrorName,
   shape: ErrorShape,
   problems: readonly FieldProblem[] = [],
-): CannedAnswer {
+): CannedResponse {
   const { status, message } = PAM_ERRORS[error]
   const body = BODIES[shape]({ error, status, message, problems })
   if (shape !== 'html') return { status, body }

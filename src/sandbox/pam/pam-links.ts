@@ -1,4 +1,4 @@
-import { offsetOfKey } from './pam-pages.ts'
+import { offsetOfKey } from './pam-pagination.ts'
 
 /** What a link header can be made of. Targets are absolute, without user info. */
 export type LinkParts = {

@@ -1,13 +1,13 @@
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express'
-import { type CannedAnswer, sendCanned } from '../fault-answers.ts'
-import { type ErrorShape, PamError, type PamErrorName, pamErrorAnswer } from './pam-errors.ts'
+import { type CannedResponse, sendCannedResponse } from '../fault-responses.ts'
+import { type ErrorShape, PamError, type PamErrorName, pamErrorResponse } from './pam-errors.ts'
 import { rateLimitHeaders } from './pam-rate-limit.ts'
 import type { Failure, PamState } from './pam-state.ts'
 
 type State = () => PamState
 
 /** The sandbox's own clock stands on every answer, shifted as it was told. */
-export function stampDate({ state, now }: { state: State; now: () => number }): RequestHandler {
+export function setDateHeader({ state, now }: { state: State; now: () => number }): RequestHandler {
   return function stampDateHeader(_req, res, next) {
     state().counts.requests += 1
     res.setHeader('Date', new Date(now() + state().clockOffsetMs).toUTCString())
@@ -27,7 +27,7 @@ export function readBody(): RequestHandler[] {
 }
 
 /** @throws unsupported_content_type unless the body is a JSON object and the header says so */
-export function jsonObjectOf(req: Request): Record<string, unknown> {
+export function requireJsonObject(req: Request): Record<string, unknown> {
   const body: unknown = req.body
   const isObject = typeof body === 'object' && body !== null && !Array.isArray(body)
   if (!saysJson(req) || !isObject) throw new PamError('unsupported_content_type')
@@ -35,7 +35,7 @@ export function jsonObjectOf(req: Request): Record<string, unknown> {
 }
 
 /** Rate-limit headers on every answer, and the refusal of what is over the limit. */
-export function keepAllowance({ state }: { state: State }): RequestHandler {
+export function enforceRateLimit({ state }: { state: State }): RequestHandler {
   return function keepServiceUsersAllowance(req, res, next) {
     if (!takeAllowance(state(), req, res)) throw new PamError('too_many_requests')
     next()
@@ -43,15 +43,15 @@ export function keepAllowance({ state }: { state: State }): RequestHandler {
 }
 
 /** How this API says 429, for a `rate-limited` fault. */
-export function rateLimitedAnswer({ state, now }: { state: State; now: () => number }) {
-  return (retrySeconds: number): CannedAnswer => ({
-    ...pamErrorAnswer('too_many_requests', state().errorShape),
+export function rateLimitedResponse({ state, now }: { state: State; now: () => number }) {
+  return (retrySeconds: number): CannedResponse => ({
+    ...pamErrorResponse('too_many_requests', state().errorShape),
     headers: retryHeaders(state(), now(), retrySeconds),
   })
 }
 
 /** Errors that a test asked for. */
-export function failOnRequest({ state, now }: { state: State; now: () => number }): RequestHandler {
+export function injectFailures({ state, now }: { state: State; now: () => number }): RequestHandler {
   return function failAsTold(req, res, next) {
     const failure = state().failures.find((one) => one.left > 0 && isMeant(one, req))
     if (failure === undefined) return next()
@@ -62,7 +62,7 @@ export function failOnRequest({ state, now }: { state: State; now: () => number 
   }
 }
 
-export function refuseDeprecated({ state }: { state: State }): RequestHandler {
+export function rejectDeprecatedPaths({ state }: { state: State }): RequestHandler {
   return function refuseDeprecatedPath(req, _res, next) {
     if (state().deprecatedPaths.has(req.path)) throw new PamError('resource_deprecated')
     next()
@@ -70,7 +70,7 @@ export function refuseDeprecated({ state }: { state: State }): RequestHandler {
 }
 
 /** Everything thrown becomes one of the 16 errors. */
-export function answerErrors({ state }: { state: State }): ErrorRequestHandler {
+export function errorHandler({ state }: { state: State }): ErrorRequestHandler {
   return function answerError(thrown, req, res, _next) {
     if (typeOf(thrown) === 'request.aborted') {
       count(state(), 'client_closed_connection') // Nobody is left to hear it.
@@ -83,12 +83,12 @@ export function answerErrors({ state }: { state: State }): ErrorRequestHandler {
 }
 
 /** The token of an Authorization header, undefined when there is none to be found. */
-export function bearerOf(req: Request): string | undefined {
+export function bearerToken(req: Request): string | undefined {
   return /^Bearer +([\w.~+/-]+=*)$/i.exec(req.headers.authorization ?? '')?.[1]
 }
 
 /** What was asked for, as it was sent; `search` is without its question mark. */
-export function targetOf(req: Request): { path: string; search: string } {
+export function requestTarget(req: Request): { path: string; search: string } {
   const [path = ''] = req.originalUrl.split('?', 1)
   return { path, search: req.originalUrl.slice(path.length + 1) }
 }
@@ -101,11 +101,11 @@ function takeAllowance(state: PamState, req: Request, res: Response): boolean {
 
 /** The limit is a service user's: by its token, or by the key in a token request. */
 function subjectOf(state: PamState, req: Request): string {
-  const token = bearerOf(req)
-  if (token !== undefined) return state.tokens.ownerOf(token) ?? 'unknown'
+  const token = bearerToken(req)
+  if (token !== undefined) return state.tokens.serviceUserOf(token) ?? 'unknown'
   const body: unknown = req.body
   const named = typeof body === 'object' && body !== null && 'key_id' in body ? body.key_id : undefined
-  return (typeof named === 'string' ? state.tokens.ownerOfKey(named) : undefined) ?? 'unknown'
+  return (typeof named === 'string' ? state.tokens.serviceUserOfKey(named) : undefined) ?? 'unknown'
 }
 
 function refuse(
@@ -116,7 +116,7 @@ function refuse(
   { problems = [] }: { problems?: PamError['problems'] } = {},
 ): void {
   count(state, error)
-  sendCanned(res, pamErrorAnswer(error, shape, problems))
+  sendCannedResponse(res, pamErrorResponse(error, shape, problems))
 }
 
 function count(state: PamState, error: PamErrorName): void {
@@ -158,7 +158,7 @@ function jsonOrText(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    return text // Not JSON after all: jsonObjectOf refuses it.
+    return text // Not JSON after all: requireJsonObject refuses it.
   }
 }
 

@@ -1,7 +1,7 @@
 import type { RateLimit } from './pam-config.ts'
 
 /** Where one service user stands after a request. Times are in milliseconds. */
-export type Allowance = {
+export type RateLimitStatus = {
   allowed: boolean
   limit: number
   remaining: number
@@ -11,7 +11,7 @@ export type Allowance = {
   retryAt: number
 }
 
-export type RateLimiter = { take(subject: string): Allowance }
+export type RateLimiter = { take(subject: string): RateLimitStatus }
 
 /**
  * A fixed allowance for each service user that comes back in equal parts, the first one part-time
@@ -46,7 +46,7 @@ export function createRateLimiter({ rule, now }: { rule: RateLimit; now: () => n
 
 /** The four headers that stand on every answer; Unix times in whole seconds, never too early. */
 export function rateLimitHeaders(
-  allowance: Omit<Allowance, 'allowed'>,
+  allowance: Omit<RateLimitStatus, 'allowed'>,
   offsetMs = 0,
 ): Record<string, string> {
   const unix = (ms: number) => String(Math.ceil((ms + offsetMs) / 1000))

@@ -3,8 +3,8 @@ import { type PamGroup, ROLES } from './pam-config.ts'
 import { groupBody } from './pam-directory.ts'
 import { type FieldProblem, PamError } from './pam-errors.ts'
 import { linkHeaders } from './pam-links.ts'
-import { bearerOf, jsonObjectOf, targetOf } from './pam-middleware.ts'
-import { parseListQuery, refuseQuery, takePage } from './pam-pages.ts'
+import { bearerToken, requestTarget, requireJsonObject } from './pam-middleware.ts'
+import { paginate, parseListQuery, rejectQuery } from './pam-pagination.ts'
 import type { PamState } from './pam-state.ts'
 
 /** The operations of the API. Paths and fields: pam-api.md, and what real clients show. */
@@ -14,8 +14,8 @@ export function createPamRoutes({ state }: { state: () => PamState }): Router {
   router.post('/v1/teams/:team/service_token', (req, res) => {
     const { tokens, counts, reportedTeam, clockOffsetMs } = state()
     counts.tokenRequests += 1
-    refuseQuery(queryOf(req))
-    const { key_id, key_secret } = stringsOf(jsonObjectOf(req), ['key_id', 'key_secret'])
+    rejectQuery(queryOf(req))
+    const { key_id, key_secret } = stringsOf(requireJsonObject(req), ['key_id', 'key_secret'])
     checkTeamName(state(), req.params.team)
     const holder = tokens.checkKey(key_id, key_secret)
     checkTeamEnabled(state())
@@ -45,9 +45,9 @@ export function createPamRoutes({ state }: { state: () => PamState }): Router {
   /** Stands in for every creating operation: it is what resource_already_exists and quota_exceeded need. */
   router.post('/v1/teams/:team/groups', (req, res) => {
     admit(state(), req)
-    refuseQuery(queryOf(req))
+    rejectQuery(queryOf(req))
     const { directory, groupQuota, groupForm } = state()
-    const body = jsonObjectOf(req)
+    const body = requireJsonObject(req)
     const { name } = stringsOf(body, ['name'])
     const roles = rolesOf(body)
     if (directory.groups().filter((group) => group.deletedAt === undefined).length >= groupQuota)
@@ -64,10 +64,10 @@ export function createPamRoutes({ state }: { state: () => PamState }): Router {
 
 /** Who is calling, and may they: in the order in which a server learns it. */
 function admit(state: PamState, req: Request): void {
-  const token = bearerOf(req)
+  const token = bearerToken(req)
   if (token === undefined) throw new PamError('authentication_error')
   if (state.deletedServerTokens.has(token)) throw new PamError('server_authorization_revoked')
-  const serviceUser = state.tokens.ownerOf(token)
+  const serviceUser = state.tokens.serviceUserOf(token)
   if (serviceUser === undefined) throw new PamError('authentication_error')
   const access = state.access.get(serviceUser)
   checkTeamName(state, req.params.team)
@@ -88,10 +88,10 @@ function checkTeamEnabled(state: PamState): void {
 
 /** Sends one page with its links. @returns whether it was a list's first page */
 function sendPage(state: PamState, all: readonly PamGroup[], req: Request, res: Response): boolean {
-  const { path, search } = targetOf(req)
+  const { path, search } = requestTarget(req)
   const query = parseListQuery(queryOf(req))
   const { pageSize = Number.POSITIVE_INFINITY, showDeleted, groupForm } = state
-  const page = takePage(all, query, { pageSize, showDeleted })
+  const page = paginate(all, query, { pageSize, showDeleted })
 
   const origin = state.linkOrigin ?? `${req.protocol}://${req.headers.host}`
   const absolute = (query: string | undefined) => query && `${origin}${path}?${query}`
@@ -106,7 +106,7 @@ function sendPage(state: PamState, all: readonly PamGroup[], req: Request, res: 
 }
 
 function queryOf(req: Request): URLSearchParams {
-  return new URLSearchParams(targetOf(req).search)
+  return new URLSearchParams(requestTarget(req).search)
 }
 
 /** @throws invalid_request naming each field that is missing, empty or no text */

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import express, { type Express } from 'express'
-import type { CallLog } from '../call-log.ts'
 import type { Faults } from '../faults.ts'
+import type { RequestLog } from '../request-log.ts'
 import { parsePamConfig } from './pam-config.ts'
 import { createPamControl, type PamControl } from './pam-control.ts'
 import {
-  answerErrors,
-  failOnRequest,
-  keepAllowance,
-  rateLimitedAnswer,
+  enforceRateLimit,
+  errorHandler,
+  injectFailures,
+  rateLimitedResponse,
   readBody,
-  refuseDeprecated,
-  stampDate,
+  rejectDeprecatedPaths,
+  setDateHeader,
 } from './pam-middleware.ts'
 import { createPamRoutes } from './pam-routes.ts'
 import { createPamState } from './pam-state.ts'
@@ -31,13 +31,13 @@ export function createPamSandbox({
   now,
   random = randomBytes,
   faults,
-  calls,
+  requestLog,
 }: {
   config: unknown
   now: () => number
   random?: (bytes: number) => Buffer
   faults: Faults
-  calls: CallLog
+  requestLog: RequestLog
 }): PamSandbox {
   const config = parsePamConfig(configInput)
   const fresh = () => createPamState({ config, now, random })
@@ -53,15 +53,15 @@ export function createPamSandbox({
   app.enable('case sensitive routing')
   app.enable('strict routing')
 
-  app.use(calls.middleware())
-  app.use(stampDate({ state, now }))
+  app.use(requestLog.middleware())
+  app.use(setDateHeader({ state, now }))
   app.use(readBody())
-  app.use(keepAllowance({ state }))
-  app.use(faults.middleware({ rateLimited: rateLimitedAnswer({ state, now }) }))
-  app.use(failOnRequest({ state, now }))
-  app.use(refuseDeprecated({ state }))
+  app.use(enforceRateLimit({ state }))
+  app.use(faults.middleware({ rateLimited: rateLimitedResponse({ state, now }) }))
+  app.use(injectFailures({ state, now }))
+  app.use(rejectDeprecatedPaths({ state }))
   app.use(createPamRoutes({ state }))
-  app.use(answerErrors({ state }))
+  app.use(errorHandler({ state }))
 
   const served = config.basePath === undefined ? app : express().use(config.basePath, app)
   return { app: served, control: createPamControl({ state, reset, now }) }

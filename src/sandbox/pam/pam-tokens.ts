@@ -11,9 +11,9 @@ export type PamTokens = {
   checkKey(keyId: string, keySecret: string): PamKeyHolder
   mint(holder: PamKeyHolder): { token: string; expiresAt: number }
   /** The service user that a living token belongs to. */
-  ownerOf(token: string): string | undefined
+  serviceUserOf(token: string): string | undefined
   /** The service user that a key belongs to, expired or not. */
-  ownerOfKey(keyId: string): string | undefined
+  serviceUserOfKey(keyId: string): string | undefined
   issued(): readonly IssuedToken[]
   expireAll(): void
   revoke(token: string): void
@@ -59,12 +59,12 @@ export function createPamTokens({
       issued.push({ token, keyId, serviceUser, issuedAt: now() })
       return { token, expiresAt }
     },
-    ownerOf(token) {
+    serviceUserOf(token) {
       const record = living.get(token)
       if (record === undefined || now() >= record.expiresAt) return undefined
       return usableKey(record.keyId)?.serviceUser
     },
-    ownerOfKey: (keyId) => keys.get(keyId)?.serviceUser,
+    serviceUserOfKey: (keyId) => keys.get(keyId)?.serviceUser,
     issued: () => issued,
     expireAll: () => living.clear(),
     revoke(token) {

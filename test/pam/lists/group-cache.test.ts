@@ -55,10 +55,10 @@ test('older than 10 min the caller waits for a new list; when there is none, 15 
 test('older than 10 min, a list is not served while a new one is read', async () => {
   await journey.broker.get('/api/v1/pam/groups')
   journey.advance(600_001)
-  const calls = journey.pam.calls.entries.length
+  const calls = journey.pam.requestLog.entries.length
   const release = journey.pam.faults.hold()
   const asking = journey.broker.get('/api/v1/pam/groups')
-  await until(() => journey.pam.calls.entries.length > calls)
+  await until(() => journey.pam.requestLog.entries.length > calls)
   release()
   const { headers, body } = await asking
   expect([headers.get('age'), metaOf(body).stale]).toEqual(['0', false])
@@ -75,11 +75,11 @@ test('a failing refresh is not repeated with every request', async () => {
   await journey.broker.get('/api/v1/pam/groups')
   journey.advance(100_000)
   journey.pam.faults.set({ kind: 'status', status: 400 })
-  const before = journey.pam.calls.entries.length
+  const before = journey.pam.requestLog.entries.length
   for (let n = 0; n < 10; n++) await journey.broker.get('/api/v1/pam/groups')
-  await until(() => journey.pam.calls.entries.length > before)
+  await until(() => journey.pam.requestLog.entries.length > before)
   for (let n = 0; n < 10; n++) await journey.broker.get('/api/v1/pam/groups')
-  expect(journey.pam.calls.entries.length).toBe(before + 1)
+  expect(journey.pam.requestLog.entries.length).toBe(before + 1)
 })
 
 test('what one replica renewed, the others show within a second', async () => {
@@ -104,7 +104,7 @@ test('one fetch a list over replicas that ask at once; also the failure is share
       }),
     ),
   )
-  const calls = () => journey.pam.calls.entries.length
+  const calls = () => journey.pam.requestLog.entries.length
   const arrived = () => brokers.reduce((sum, broker) => sum + broker.arrived(), 0)
   /** Two of each replica. The API answers when it was asked once and all others wait. */
   const ask = async () => {
@@ -178,10 +178,10 @@ describe('a list whose user’s sessions are all ended', () => {
   test('is fetched again, on every replica; what was being read by then is not served', async () => {
     const other = await journey.replica()
     await journey.broker.get('/api/v1/pam/groups') // so that the token is there
-    const [calls, arrived] = [journey.pam.calls.entries.length, journey.broker.arrived()]
+    const [calls, arrived] = [journey.pam.requestLog.entries.length, journey.broker.arrived()]
     const release = journey.pam.faults.hold()
     const asked = journey.broker.get('/api/v1/pam/me')
-    await until(() => journey.pam.calls.entries.length > calls)
+    await until(() => journey.pam.requestLog.entries.length > calls)
     await other.refetch(LOGIN)
     journey.advance(4000)
     const again = journey.broker.get('/api/v1/pam/me')

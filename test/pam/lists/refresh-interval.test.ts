@@ -47,7 +47,7 @@ describe('over the wire', () => {
     journey = await startJourney()
     const living = journey.pam.control.groups().filter(({ deletedAt }) => deletedAt === undefined).length
     journey.pam.control.setPageSize(PAGE_SIZE)
-    journey.pam.control.growGroups(PAGES * PAGE_SIZE - living)
+    journey.pam.control.generateGroups(PAGES * PAGE_SIZE - living)
   })
   afterEach(() => journey.close())
   const pages = () => journey.pam.control.counts().groupPages

@@ -20,7 +20,7 @@ async function start(options: JourneyOptions = {}) {
 }
 const ISSUING = '/v1/teams/example-team/service_token'
 const WRONG_KEY = { id: KEY.id, secret: 'wrong' }
-const asked = () => journey.pam.calls.entries.filter(({ path }) => path === ISSUING).length
+const asked = () => journey.pam.requestLog.entries.filter(({ path }) => path === ISSUING).length
 const lookUp = async (broker = journey.broker) => {
   const { status, body } = await broker.get('/api/v1/pam/me')
   return status === 200 ? 200 : `${status} ${body.errorCode}`

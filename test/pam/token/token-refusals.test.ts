@@ -24,7 +24,7 @@ const lookUp = async (login: string, broker = journey.broker) => {
 const minted = () => journey.pam.control.counts().tokensMinted
 /** The tokens that were sent for this user, in their order. */
 const sentFor = (login: string) =>
-  journey.pam.calls.entries
+  journey.pam.requestLog.entries
     .filter(({ path }) => path === listOf(login))
     .map(({ headers }) => headers.authorization)
 
@@ -120,7 +120,7 @@ test('however fast a refused lookup is polled, other users do not need a token e
   for (let elapsedS = 0; elapsedS < SECONDS; elapsedS++) {
     for (const broker of replicas) {
       expect(await lookUp(REFUSED, broker)).toBe('502 pam_not_permitted')
-      const login = `user-${minted()}-${journey.pam.calls.entries.length}@example.com`
+      const login = `user-${minted()}-${journey.pam.requestLog.entries.length}@example.com`
       journey.pam.control.setUserGroups(login, [])
       expect(await lookUp(login, broker)).toBe(200)
     }

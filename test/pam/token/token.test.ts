@@ -32,7 +32,7 @@ test('a token for another team is refused, and not used', async () => {
   journey.pam.control.setReportedTeam('other-team')
   const answer = await journey.broker.get('/api/v1/pam/me')
   expect([answer.status, answer.body.errorCode]).toEqual([502, 'pam_misconfigured'])
-  expect(journey.pam.calls.entries.every(({ path }) => path.endsWith('/service_token'))).toBe(true)
+  expect(journey.pam.requestLog.entries.every(({ path }) => path.endsWith('/service_token'))).toBe(true)
   expect([...journey.store.entries.keys()].filter((key) => key.startsWith('gatehouse:pam-token'))).toEqual([])
 })
 
@@ -212,7 +212,7 @@ test('an expiry that cannot be read: the token is used for a while', async () =>
     body: tokens,
   })
   expect((await journey.broker.get('/api/v1/pam/me')).body.errorCode).toBe('pam_credentials') // it is made up
-  expect(journey.pam.calls.entries.at(-1)?.headers.authorization).toBe('Bearer pamtok-short')
+  expect(journey.pam.requestLog.entries.at(-1)?.headers.authorization).toBe('Bearer pamtok-short')
 })
 
 test('without the store each process mints its own and goes on; with it they share again', async () => {

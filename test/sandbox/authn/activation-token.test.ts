@@ -42,7 +42,7 @@ test('PASSWORD_RESET is an ACCOUNT_ACTIVATION; the new password leads to SUCCESS
   expect(outcome(await client.signIn('aida.nopassword', { password: newPassword }))).toBe('200 SUCCESS')
 })
 
-test('…or to MFA enrolment, where that is required', async () => {
+test('…or to MFA enrollment, where that is required', async () => {
   const demanding = await startSandbox((config) => {
     for (const user of config.users) if (user.login.startsWith('aida')) user.signOnPolicy = 'always'
   })

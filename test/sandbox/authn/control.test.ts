@@ -82,17 +82,17 @@ test('a cut connection is a failure of the network for the caller', async () => 
   expect(outcome(await client.signIn('amelia.stone'))).toBe('200 SUCCESS')
 })
 
-test('GET /sandbox/calls: what arrived, but not the control calls', async () => {
+test('GET /sandbox/requests: what arrived, but not the control calls', async () => {
   await client.signIn('amelia.stone')
-  const calls: unknown = await (await control('GET', '/calls')).json()
-  expect(calls).toEqual([
+  const requests: unknown = await (await control('GET', '/requests')).json()
+  expect(requests).toEqual([
     expect.objectContaining({
       method: 'POST',
       path: '/api/v1/authn',
       body: { username: 'amelia.stone', password: 'Demo-Password-1' },
     }),
   ])
-  expect(client.sandbox.calls.authn.entries).toHaveLength(1)
+  expect(client.sandbox.requestLog.authn.entries).toHaveLength(1)
 })
 
 test('POST /sandbox/settings: the specification’s name for the list of factors', async () => {
@@ -127,7 +127,7 @@ test('POST /sandbox/reset: everybody as in the configuration, nothing logged', a
   const passwords = { oldPassword: 'Demo-Password-1', newPassword: 'Brand-New-Word-2' }
   await client.follow(expired, '_links.next', passwords)
   await control('POST', '/reset')
-  expect(client.sandbox.calls.authn.entries).toEqual([])
+  expect(client.sandbox.requestLog.authn.entries).toEqual([])
   expect(client.sandbox.tokensIssued()).toEqual([])
   expect(outcome(await client.signIn('olga.expired'))).toBe('200 PASSWORD_EXPIRED')
 })

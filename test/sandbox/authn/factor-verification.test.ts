@@ -37,33 +37,40 @@ const ONE_CALL: [
     'verify totp (Google)',
     'tomas.berg',
     'token:software:totp',
-    codeOf('tomas.berg'),
-    wrongCode(),
+    nextFactorCode('tomas.berg'),
+    invalidPasscode(),
     codeCause(),
   ],
   [
     "verify totp (the vendor's)",
     'otto.token',
     'token:software:totp',
-    codeOf('otto.token'),
-    wrongCode(),
+    nextFactorCode('otto.token'),
+    invalidPasscode(),
     codeCause(),
   ],
   [
     'verify hardware token',
     'yuki.hardware',
     'token:hardware',
-    codeOf('yuki.hardware'),
-    wrongCode(),
+    nextFactorCode('yuki.hardware'),
+    invalidPasscode(),
     codeCause(),
   ],
-  ['verify counter token', 'hanna.hotp', 'token:hotp', codeOf('hanna.hotp'), wrongCode(), codeCause()],
+  [
+    'verify counter token',
+    'hanna.hotp',
+    'token:hotp',
+    nextFactorCode('hanna.hotp'),
+    invalidPasscode(),
+    codeCause(),
+  ],
   [
     'verify enterprise token',
     'rosa.enterprise',
     'token',
-    codeOf('rosa.enterprise'),
-    wrongCode(),
+    nextFactorCode('rosa.enterprise'),
+    invalidPasscode(),
     codeCause(),
   ],
 ]
@@ -380,7 +387,7 @@ test('signed_nonce is listed and cannot be verified: 403 E0000079; the other fac
     expect(outcome(await client.follow(required, link('signed_nonce'), body))).toBe('403 E0000079')
   const state = await client.post('/api/v1/authn', { stateToken: required.body.stateToken })
   expect(state.body).toEqual(required.body)
-  const code = codeOf('faye.fastpass')()
+  const code = nextFactorCode('faye.fastpass')()
   expect(outcome(await client.follow(required, link('token:software:totp'), code))).toBe('200 SUCCESS')
 })
 
@@ -452,11 +459,11 @@ function sent(login: string): { code: string } {
   return { code }
 }
 
-function codeOf(login: string) {
+function nextFactorCode(login: string) {
   return () => ({ passCode: client.sandbox.totpCode(login) })
 }
 
-function wrongCode() {
+function invalidPasscode() {
   return { passCode: '12345' }
 }
 

@@ -1,29 +1,29 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
 import { AuthnError } from '../../../src/sandbox/authn/authn-error.ts'
-import type { Caller } from '../../../src/sandbox/authn/caller.ts'
+import type { ClientContext } from '../../../src/sandbox/authn/client-context.ts'
 import { cancel, goBack } from '../../../src/sandbox/authn/navigation.ts'
 import type { Org } from '../../../src/sandbox/authn/org.ts'
 import type { Status } from '../../../src/sandbox/authn/statuses.ts'
 import {
+  clearChallenge,
   createTransactions,
-  dropChallenge,
   newChallenge,
   type Transaction,
 } from '../../../src/sandbox/authn/transaction.ts'
 
 const LIFETIME_MINUTES = 5
 const LIFETIME_MS = LIFETIME_MINUTES * 60_000
-const CALLER = { address: '203.0.113.7' } as Caller
+const CLIENT = { address: '203.0.113.7' } as ClientContext
 
 let now: number
 let transactions: ReturnType<typeof createTransactions>
 beforeEach(() => {
   now = Date.parse('2026-06-01T10:00:00Z')
   let issued = 0
-  const tokens = { long: () => `00token-${++issued}`, short: () => '', all: () => [], clear() {} }
+  const tokens = { issueLong: () => `00token-${++issued}`, issueShort: () => '', all: () => [], clear() {} }
   transactions = createTransactions({ now: () => now, tokens, lifetimeMinutes: LIFETIME_MINUTES })
 })
-const begin = (start: Partial<Transaction> = {}) => transactions.begin({ caller: CALLER, ...start })
+const begin = (start: Partial<Transaction> = {}) => transactions.begin({ client: CLIENT, ...start })
 const INVALID = expect.objectContaining({ status: 401, code: 'E0000011' })
 
 describe('a transaction', () => {
@@ -32,7 +32,7 @@ describe('a transaction', () => {
       stateToken: '00token-1',
       status: 'UNAUTHENTICATED',
       expiresAtMs: now + LIFETIME_MS,
-      caller: CALLER,
+      client: CLIENT,
       user: undefined,
       app: undefined,
       relayState: undefined,
@@ -42,10 +42,10 @@ describe('a transaction', () => {
       recoveryFactor: undefined,
       wrongRecoveryCodes: 0,
       fromSession: false,
-      mfaDone: false,
-      passwordDone: false,
-      enrolmentSkipped: false,
-      enrolledNow: false,
+      mfaVerified: false,
+      passwordHandled: false,
+      enrollmentSkipped: false,
+      enrolledInTransaction: false,
       rememberDevice: false,
       autoPush: false,
       factor: undefined,
@@ -58,7 +58,10 @@ describe('a transaction', () => {
   })
 
   test('begins with what is given', () => {
-    expect(begin({ status: 'RECOVERY', mfaDone: true })).toMatchObject({ status: 'RECOVERY', mfaDone: true })
+    expect(begin({ status: 'RECOVERY', mfaVerified: true })).toMatchObject({
+      status: 'RECOVERY',
+      mfaVerified: true,
+    })
   })
 
   test('is found by its state token, and lives for five minutes more each time', () => {
@@ -129,7 +132,7 @@ describe('a challenge', () => {
 
   test('is dropped with its factor and its result', () => {
     const transaction = challenged('MFA_CHALLENGE')
-    dropChallenge(transaction)
+    clearChallenge(transaction)
     expect(transaction).toMatchObject(DROPPED)
   })
 

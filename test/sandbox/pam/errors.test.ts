@@ -105,7 +105,8 @@ test('client_closed_connection: a client that leaves before its request was read
   socket.write(
     `POST ${TEAM}/service_token HTTP/1.1\r\nHost: sandbox\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n{"key_id"`,
   )
-  while (!server.calls.entries.some(({ headers }) => headers['content-length'] === '999')) await nextTurn()
+  while (!server.requestLog.entries.some(({ headers }) => headers['content-length'] === '999'))
+    await nextTurn()
   socket.destroy()
   while (server.control.counts().errors.client_closed_connection === undefined) await nextTurn()
   expect(server.control.counts().errors).toEqual({ client_closed_connection: 1 })

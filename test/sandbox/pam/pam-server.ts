@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type CallLog, createCallLog } from '../../../src/sandbox/call-log.ts'
 import { createFaults, type Faults } from '../../../src/sandbox/faults.ts'
 import type { PamControl } from '../../../src/sandbox/pam/pam-control.ts'
 import { createPamSandbox } from '../../../src/sandbox/pam/pam-sandbox.ts'
+import { createRequestLog, type RequestLog } from '../../../src/sandbox/request-log.ts'
 import { forThisFile } from '../../support/for-this-file.ts'
 
 export const TEAM = '/v1/teams/example-team'
@@ -17,7 +17,7 @@ export type Answer = { status: number; headers: Headers; body: Record<string, un
 export type PamServer = {
   origin: string
   control: PamControl
-  calls: CallLog
+  requestLog: RequestLog
   faults: Faults
   /** Moves the sandbox's time on. */
   advance(ms: number): void
@@ -60,9 +60,9 @@ export function usePamServer(): PamServer {
 export async function startPamServer(changes: Record<string, unknown> = {}): Promise<PamServer> {
   let time = START
   const now = () => time
-  const calls = createCallLog({ now })
+  const requestLog = createRequestLog({ now })
   const faults = createFaults()
-  const { app, control } = createPamSandbox({ config: sandboxConfig(changes), now, faults, calls })
+  const { app, control } = createPamSandbox({ config: sandboxConfig(changes), now, faults, requestLog })
   const server = createServer(app).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -89,7 +89,7 @@ export async function startPamServer(changes: Record<string, unknown> = {}): Pro
   return {
     origin,
     control,
-    calls,
+    requestLog,
     faults,
     advance(ms) {
       time += ms

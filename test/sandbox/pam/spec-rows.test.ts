@@ -158,7 +158,7 @@ const NATURAL_ERRORS: Partial<Record<(typeof PAM_ERROR_NAMES)[number], () => Pro
     return groups()
   },
   quota_exceeded: () => {
-    server.control.growGroups(50_000)
+    server.control.generateGroups(50_000)
     return server.send('POST', `${TEAM}/groups`, { token, body: { name: 'One too many' } })
   },
   disabled_team: () => {
@@ -213,7 +213,7 @@ const LIMIT_ROWS: [row: string, check: () => Promise<void>][] = [
   [
     'page size: 100 at most, and by default',
     async () => {
-      server.control.growGroups(300)
+      server.control.generateGroups(300)
       expect(listOf(await groups())).toHaveLength(100)
       expect(listOf(await groups('?count=250'))).toHaveLength(100)
     },
@@ -259,7 +259,7 @@ const LIMIT_ROWS: [row: string, check: () => Promise<void>][] = [
   [
     'future pagination: a list that came whole may gain pages without notice',
     async () => {
-      server.control.growGroups(300)
+      server.control.generateGroups(300)
       server.control.setPageSize(null)
       const whole = await groups()
       expect(listOf(whole)).toHaveLength(325)

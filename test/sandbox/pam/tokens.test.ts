@@ -67,12 +67,12 @@ test('no token for another team, nor for a disabled one', async () => {
 test('a charset in the content type does no harm, and no Authorization is needed', async () => {
   const answer = await mint(KEY, { 'Content-Type': 'application/json; charset=utf-8' })
   expect(answer.status).toBe(200)
-  expect(server.calls.entries.at(-1)).toMatchObject({
+  expect(server.requestLog.entries.at(-1)).toMatchObject({
     method: 'POST',
     path: `${TEAM}/service_token`,
     body: KEY,
   })
-  expect(server.calls.entries.at(-1)?.headers.authorization).toBeUndefined()
+  expect(server.requestLog.entries.at(-1)?.headers.authorization).toBeUndefined()
 })
 
 test('tokens live side by side, and each can be revoked alone', async () => {

@@ -1,19 +1,19 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { validationFailed } from '../authn-error.ts'
 import { randomChallenge } from '../issued-tokens.ts'
-import { action } from '../links.ts'
+import { actionLink } from '../links.ts'
 import type { Transaction } from '../transaction.ts'
-import type { FactorKind, FactorStep, Outcome } from './factor-kind.ts'
+import type { FactorHandler, FactorStep, Outcome } from './factor-handler.ts'
 import { push } from './push-factor.ts'
 
 /**
  * Duo in a frame (Web SDK version 2). The page shows Duo's frame with `host` and `signature`, and posts what the frame gives
  * as `sig_response` to the `complete` link; then it polls. The sandbox serves the frame too (duo-routes.ts).
  */
-export const duo: FactorKind = {
+export const duo: FactorHandler = {
   idPrefix: () => 'dsf',
   profile: (_config, owner) => ({ credentialId: owner.login }),
-  enrol: () => ({}),
+  enroll: () => ({}),
   immediate: false,
   begin(step) {
     push.begin(step)
@@ -29,7 +29,7 @@ export const duo: FactorKind = {
 /** POST …/lifecycle/duoCallback: what Duo signed. The next poll finds the factor approved. */
 export function completeDuo(step: FactorStep, form: { id: string; sig_response: string }): Outcome {
   if (form.id !== step.factor.id) throw validationFailed('id', ['id: is not the factor of this path'])
-  if (!isSame(form.sig_response, signedResponse(step)))
+  if (!isSame(form.sig_response, signDuoResponse(step)))
     return { kind: 'wrong', cause: 'The response of Duo is not valid.' }
   step.challenge.pushAnswer = 'approve'
   return { kind: 'verified' }
@@ -38,12 +38,12 @@ export function completeDuo(step: FactorStep, form: { id: string; sig_response: 
 type Signed = Pick<FactorStep, 'factor' | 'challenge'>
 
 /** What the page posts once the user has approved in the frame. */
-export function signedResponse(step: Signed): string {
+export function signDuoResponse(step: Signed): string {
   return `${part('AUTH', step)}:${part('APP', step)}`
 }
 
 /** The waiting request with this TX part: whose it is, and the AUTH part that Duo signs once the user has approved. */
-export function duoRequest(
+export function findDuoRequest(
   transactions: readonly Transaction[],
   tx: string,
 ): { login: string; response: string } | undefined {
@@ -68,7 +68,7 @@ function frame({ org, transaction, factor, challenge, origin }: Omit<FactorStep,
     signature: `${part('TX', step)}:${part('APP', step)}`,
     factorResult: transaction.factorResult ?? 'WAITING',
     _links: {
-      complete: action(origin, `/api/v1/authn/factors/${factor.id}/lifecycle/duoCallback`),
+      complete: actionLink(origin, `/api/v1/authn/factors/${factor.id}/lifecycle/duoCallback`),
       script: {
         href: `${origin}/js/sections/duo/Duo-Web-v2.js`,
         type: 'text/javascript; charset=utf-8',

@@ -1,6 +1,6 @@
 import { randomChallenge } from '../issued-tokens.ts'
-import { action } from '../links.ts'
-import type { FactorKind, FactorStep, Outcome } from './factor-kind.ts'
+import { actionLink } from '../links.ts'
+import type { FactorHandler, FactorStep, Outcome } from './factor-handler.ts'
 
 /** The identity provider of `claims_provider`, as the path of its redirect names it. */
 export const IDENTITY_PROVIDER_ID = '0oasandboxidp000001'
@@ -19,18 +19,18 @@ export function identityProvider({
   idPrefix: string
   showsUser: boolean
   pathOf: (step: { stateToken: string; key: string }) => string
-}): FactorKind {
+}): FactorHandler {
   return {
     idPrefix: () => idPrefix,
     profile: (_config, owner) => (showsUser ? { user: owner.login } : undefined),
-    enrol: () => ({}),
+    enroll: () => ({}),
     immediate: false,
     begin,
     answers: () => false,
     check: poll,
     poll,
     redirect: ({ transaction: { stateToken }, challenge: { redirectKey = '' }, origin }) =>
-      action(origin, pathOf({ stateToken, key: redirectKey }), 'GET', 'redirect'),
+      actionLink(origin, pathOf({ stateToken, key: redirectKey }), 'GET', 'redirect'),
   }
 }
 

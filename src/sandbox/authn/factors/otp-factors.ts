@@ -1,24 +1,24 @@
 import { validationFailed } from '../authn-error.ts'
 import type { Factor } from '../user.ts'
-import { type FactorKind, type FactorStep, type Outcome, WRONG_CODE } from './factor-kind.ts'
+import { type FactorHandler, type FactorStep, type Outcome, WRONG_CODE } from './factor-handler.ts'
 import {
-  checkCounterCode,
-  checkOtp,
-  currentCode,
-  hardwareSecret,
-  nextCounterCode,
+  hardwareTokenSecret,
+  nextHotpCode,
+  nextTotpCode,
   type OtpResult,
   randomSecret,
-} from './otp-check.ts'
+  verifyHotp,
+  verifyTotp,
+} from './otp.ts'
 
 /** Authenticator apps: Google's and the vendor's own. */
-export const softwareToken: FactorKind = {
+export const softwareToken: FactorHandler = {
   idPrefix: (provider) => (provider === 'OKTA' ? 'ost' : 'uft'),
   profile: (_config, owner) => ({ credentialId: owner.login }),
-  enrol: (_body, _owner, org) => ({ secret: randomSecret(org.random) }),
+  enroll: (_body, _owner, org) => ({ secret: randomSecret(org.random) }),
   immediate: false,
   begin({ org, challenge }) {
-    challenge.qrToken ??= org.tokens.long()
+    challenge.qrToken ??= org.tokens.issueLong()
   },
   answers: (body) => body.passCode !== undefined,
   check,
@@ -36,11 +36,11 @@ export const softwareToken: FactorKind = {
 }
 
 /** Enterprise tokens (RSA, Symantec) and hardware tokens: a serial number and a code, enrolled in one call. */
-export function serialToken(idPrefixes: Readonly<Record<string, string>>): FactorKind {
+export function serialToken(idPrefixes: Readonly<Record<string, string>>): FactorHandler {
   return {
     idPrefix: (provider) => idPrefixes[provider] ?? 'tok',
     profile: (config, owner) => ({ credentialId: config.credentialId ?? owner.login }),
-    enrol(body) {
+    enroll(body) {
       const credentialId = body.profile?.credentialId
       const missing = [
         ...(typeof credentialId === 'string' && credentialId !== '' ? [] : ['profile.credentialId']),
@@ -61,13 +61,13 @@ export function serialToken(idPrefixes: Readonly<Record<string, string>>): Facto
   }
 }
 
-/** A third party's token whose codes go by a counter (RFC 4226). An administrator enrols it, the user does not. */
-export const counterToken: FactorKind = {
+/** A third party's token whose codes go by a counter (RFC 4226). An administrator enrolls it, the user does not. */
+export const counterToken: FactorHandler = {
   ...softwareToken,
   idPrefix: () => 'chf',
   check: ({ factor, body }) =>
     OUTCOMES[
-      checkCounterCode({
+      verifyHotp({
         secret: secretOf(factor),
         code: body.passCode ?? '',
         usedCounters: factor.usedSteps,
@@ -76,27 +76,27 @@ export const counterToken: FactorKind = {
 }
 
 /** The code that this factor shows now and that will be accepted. */
-export function codeOf(factor: Factor, nowMs: number): string {
+export function nextFactorCode(factor: Factor, nowMs: number): string {
   const [secret, usedSteps] = [secretOf(factor), factor.usedSteps]
   return factor.factorType === 'token:hotp'
-    ? nextCounterCode(secret, usedSteps)
-    : currentCode({ secret, nowMs, usedSteps })
+    ? nextHotpCode(secret, usedSteps)
+    : nextTotpCode({ secret, nowMs, usedSteps })
 }
 
 /** The secret that makes this factor's codes. */
 export function secretOf(factor: Factor): string {
-  return factor.config.secret ?? hardwareSecret(String(factor.profile?.credentialId))
+  return factor.config.secret ?? hardwareTokenSecret(String(factor.profile?.credentialId))
 }
 
 const OUTCOMES: Record<OtpResult, Outcome> = {
   right: { kind: 'verified' },
   wrong: { kind: 'wrong', cause: WRONG_CODE },
   replayed: { kind: 'waiting', result: 'PASSCODE_REPLAYED' },
-  'out-of-time': { kind: 'waiting', result: 'TIME_WINDOW_EXCEEDED' },
+  'outside-window': { kind: 'waiting', result: 'TIME_WINDOW_EXCEEDED' },
 }
 
 function check({ org, factor, body }: FactorStep): Outcome {
   const usedSteps = factor.config.allowReplay ? new Set<number>() : factor.usedSteps
   const code = body.passCode ?? ''
-  return OUTCOMES[checkOtp({ secret: secretOf(factor), code, nowMs: org.now(), usedSteps })]
+  return OUTCOMES[verifyTotp({ secret: secretOf(factor), code, nowMs: org.now(), usedSteps })]
 }

@@ -1,12 +1,12 @@
 import { passwordTooWeak, validationFailed } from '../authn-error.ts'
 import { unmetRequirements } from '../passwords.ts'
-import { type FactorKind, type FactorStep, type Outcome, WRONG_PASSWORD } from './factor-kind.ts'
+import { type FactorHandler, type FactorStep, type Outcome, WRONG_PASSWORD } from './factor-handler.ts'
 
 /** The user's password as a factor: `password` verifies it, `profile.password` sets a new one while enrolling. */
-export const password: FactorKind = {
+export const password: FactorHandler = {
   idPrefix: () => 'pwd',
   profile: () => ({}),
-  enrol(body) {
+  enroll(body) {
     if (typeof body.profile?.password !== 'string' || body.profile.password === '')
       throw validationFailed('factorEnrollRequest', ['profile.password: The field cannot be left blank'])
     return {}

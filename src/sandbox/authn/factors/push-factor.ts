@@ -1,5 +1,5 @@
 import type { FactorResult, PushAnswer } from '../transaction.ts'
-import type { FactorKind, FactorStep, Outcome } from './factor-kind.ts'
+import type { FactorHandler, FactorStep, Outcome } from './factor-handler.ts'
 
 const RESULTS: Record<Exclude<PushAnswer, 'approve'>, FactorResult> = {
   reject: 'REJECTED',
@@ -11,7 +11,7 @@ const RESULTS: Record<Exclude<PushAnswer, 'approve'>, FactorResult> = {
  * The vendor's verification app. Polling repeats the call; polls are counted, not time: the phone
  * answers when somebody makes it (control API) or after the number of polls its owner has set.
  */
-export const push: FactorKind = {
+export const push: FactorHandler = {
   idPrefix: () => 'opf',
   profile: (_config, owner) => ({
     credentialId: owner.login,
@@ -21,12 +21,12 @@ export const push: FactorKind = {
     platform: 'IOS',
     version: '18.0',
   }),
-  enrol: () => ({}),
+  enroll: () => ({}),
   immediate: false,
   begin({ org, transaction, factor, challenge }) {
     challenge.polls = 0
     challenge.pushAnswer = undefined
-    if (transaction.status === 'MFA_ENROLL_ACTIVATE') challenge.qrToken ??= org.tokens.long()
+    if (transaction.status === 'MFA_ENROLL_ACTIVATE') challenge.qrToken ??= org.tokens.issueLong()
     challenge.correctAnswer = factor.config.numberChallenge ? 10 + ((org.random(1)[0] ?? 0) % 90) : undefined
     transaction.factorResult = 'WAITING'
   },

@@ -1,11 +1,11 @@
 import { validationFailed } from '../authn-error.ts'
-import { type FactorKind, WRONG_ANSWER } from './factor-kind.ts'
+import { type FactorHandler, WRONG_ANSWER } from './factor-handler.ts'
 
 /** A security question. Answers are compared in lower case, without spaces around them. */
-export const question: FactorKind = {
+export const question: FactorHandler = {
   idPrefix: () => 'ufs',
   profile: (config, _owner) => ({ question: config.question }),
-  enrol(body, _owner, org) {
+  enroll(body, _owner, org) {
     const { question: name, answer } = body.profile ?? {}
     const causes = [
       ...(typeof name === 'string' && Object.hasOwn(org.config.questions, name)
@@ -23,13 +23,13 @@ export const question: FactorKind = {
   begin: () => {},
   answers: (body) => body.answer !== undefined,
   check: ({ factor, body }) =>
-    sameAnswer(body.answer, factor.config.answer)
+    answersMatch(body.answer, factor.config.answer)
       ? { kind: 'verified' }
       : { kind: 'wrong', cause: WRONG_ANSWER },
   poll: () => ({ kind: 'waiting' }),
 }
 
-export function sameAnswer(given: string | undefined, right: string | undefined): boolean {
+export function answersMatch(given: string | undefined, right: string | undefined): boolean {
   return given !== undefined && right !== undefined && plain(given) === plain(right)
 }
 

@@ -1,24 +1,24 @@
 import { callMadeRecently, invalidPhoneNumber, smsSentRecently, validationFailed } from '../authn-error.ts'
 import { randomCode } from '../issued-tokens.ts'
 import type { Org } from '../org.ts'
-import { type FactorBody, type FactorKind, type FactorStep, WRONG_CODE } from './factor-kind.ts'
+import { type FactorBody, type FactorHandler, type FactorStep, WRONG_CODE } from './factor-handler.ts'
 
 type Channel = 'sms' | 'call' | 'email'
 const MESSAGE_KIND = { sms: 'sms', call: 'call', email: 'mail' } as const
 const TOO_SOON = { sms: smsSentRecently, call: callMadeRecently }
 
 /** A code by text message, call or mail. Calling verify without a code sends it. */
-export function sentCode(channel: Channel, idPrefix: string): FactorKind {
+export function sentCode(channel: Channel, idPrefix: string): FactorHandler {
   return {
     idPrefix: () => idPrefix,
     profile: (config, owner) =>
       channel === 'email'
-        ? { email: maskedMail(config.email ?? owner.login) }
-        : { phoneNumber: maskedPhone(config.phoneNumber ?? '') },
-    enrol: (body, owner, org) =>
+        ? { email: maskEmail(config.email ?? owner.login) }
+        : { phoneNumber: maskPhone(config.phoneNumber ?? '') },
+    enroll: (body, owner, org) =>
       channel === 'email'
         ? { email: typeof body.profile?.email === 'string' ? body.profile.email : owner.login }
-        : { phoneNumber: phoneNumberOf(body, org) },
+        : { phoneNumber: readPhoneNumber(body, org) },
     immediate: false,
     begin: (step) => sendCode(step, channel),
     // the sign-in widget sends an empty one to ask for a code; later it is a wrong one
@@ -36,7 +36,11 @@ export function sentCode(channel: Channel, idPrefix: string): FactorKind {
 }
 
 /** One message in 30 seconds and transaction, for text messages and calls. */
-export function refuseTooSoon(org: Org, channel: Channel, challenge: { sentAtMs: number | undefined }): void {
+export function enforceResendInterval(
+  org: Org,
+  channel: Channel,
+  challenge: { sentAtMs: number | undefined },
+): void {
   const soon =
     challenge.sentAtMs !== undefined &&
     org.now() - challenge.sentAtMs < org.config.limits.resendSeconds * 1000
@@ -44,18 +48,18 @@ export function refuseTooSoon(org: Org, channel: Channel, challenge: { sentAtMs:
 }
 
 /** +1 XXX-XXX-1337: what answers show of a phone number. */
-export function maskedPhone(phoneNumber: string): string {
+export function maskPhone(phoneNumber: string): string {
   return `${phoneNumber.slice(0, 2)} XXX-XXX-${phoneNumber.slice(-4)}`
 }
 
 /** d...y@example.test */
-export function maskedMail(address: string): string {
+export function maskEmail(address: string): string {
   const [name = '', domain = ''] = address.split('@')
   return `${name.slice(0, 1)}...${name.slice(-1)}@${domain}`
 }
 
 /** Throws E0000001 for text that is no phone number, and E0000098 for a number that no carrier knows. */
-export function phoneNumberOf(body: FactorBody, org: Org): string {
+export function readPhoneNumber(body: FactorBody, org: Org): string {
   const { phoneNumber, validatePhone } = body.profile ?? {}
   const digits = typeof phoneNumber === 'string' ? phoneNumber.replace(/[\s().-]/g, '') : ''
   if (!/^\+\d{7,15}$/.test(digits))
@@ -65,7 +69,7 @@ export function phoneNumberOf(body: FactorBody, org: Org): string {
 }
 
 function sendCode({ org, transaction, user, factor, challenge }: FactorStep, channel: Channel): void {
-  refuseTooSoon(org, channel, challenge)
+  enforceResendInterval(org, channel, challenge)
   const code = randomCode(org.random)
   challenge.code = code
   challenge.sentAtMs = org.now()

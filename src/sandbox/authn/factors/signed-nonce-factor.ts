@@ -1,12 +1,12 @@
-import { notAllowedNow } from '../authn-error.ts'
-import type { FactorKind } from './factor-kind.ts'
+import { operationNotAllowed } from '../authn-error.ts'
+import type { FactorHandler } from './factor-handler.ts'
 import { push } from './push-factor.ts'
 
 /** The verification app without a password (`signed_nonce`): listed, but this API has no way to verify it. */
-export const signedNonce: FactorKind = {
+export const signedNonce: FactorHandler = {
   idPrefix: push.idPrefix,
   profile: push.profile,
-  enrol: () => ({}),
+  enroll: () => ({}),
   immediate: false,
   begin: refuse,
   answers: () => true,
@@ -15,5 +15,5 @@ export const signedNonce: FactorKind = {
 }
 
 function refuse(): never {
-  throw notAllowedNow()
+  throw operationNotAllowed()
 }

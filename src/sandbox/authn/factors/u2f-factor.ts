@@ -1,22 +1,22 @@
 import { z } from 'zod'
 import { randomChallenge } from '../issued-tokens.ts'
-import { type FactorKind, type FactorStep, type Outcome, WRONG_CODE } from './factor-kind.ts'
-import { relyingPartyHash } from './key-origins.ts'
+import { type FactorHandler, type FactorStep, type Outcome, WRONG_CODE } from './factor-handler.ts'
+import { relyingPartyHashOf } from './trusted-origins.ts'
 import { createVirtualAuthenticator, sha256 } from './virtual-authenticator.ts'
-import { signatureFits } from './webauthn-factor.ts'
+import { isSignatureValid } from './webauthn-factor.ts'
 
 const WRONG: Outcome = { kind: 'wrong', cause: WRONG_CODE }
 const POINT_BYTES = 65
 
 /** The older security keys (U2F): raw messages of the FIDO alliance, signatures over the page's own address. */
-export const u2f: FactorKind = {
+export const u2f: FactorHandler = {
   idPrefix: () => 'fuf',
   profile: (_config, owner) => ({
     credentialId: createVirtualAuthenticator({ seed: owner.login }).credentialId,
     version: 'U2F_V2',
   }),
   publicKey: (_config, owner) => createVirtualAuthenticator({ seed: owner.login }).publicKey,
-  enrol: () => ({}),
+  enroll: () => ({}),
   immediate: false,
   begin({ org, challenge }) {
     challenge.nonce = randomChallenge(org.random)
@@ -41,7 +41,7 @@ function checkRegistration(step: FactorStep): Outcome {
   const { factor, challenge, body } = step
   try {
     const client = readClientData(body.clientData)
-    if (relyingPartyHash(client.origin, step) === undefined) return WRONG
+    if (relyingPartyHashOf(client.origin, step) === undefined) return WRONG
     if (client.typ !== 'navigator.id.finishEnrollment' || client.challenge !== challenge.nonce) return WRONG
     const data = Buffer.from(body.registrationData ?? '', 'base64')
     const point = data.subarray(1, 1 + POINT_BYTES)
@@ -66,13 +66,13 @@ function checkSignature(step: FactorStep): Outcome {
   const { factor, challenge, body } = step
   try {
     const client = readClientData(body.clientData)
-    if (relyingPartyHash(client.origin, step) === undefined) return WRONG
+    if (relyingPartyHashOf(client.origin, step) === undefined) return WRONG
     if (client.typ !== 'navigator.id.getAssertion' || client.challenge !== challenge.nonce) return WRONG
     const data = Buffer.from(body.signatureData ?? '', 'base64')
     const presence = data.subarray(0, 5)
     const clientHash = sha256(Buffer.from(body.clientData ?? '', 'base64'))
     const signed = Buffer.concat([sha256(client.origin), presence, clientHash])
-    return presence[0] === 1 && signatureFits(factor.publicKey, signed, data.subarray(5))
+    return presence[0] === 1 && isSignatureValid(factor.publicKey, signed, data.subarray(5))
       ? { kind: 'verified' }
       : WRONG
   } catch {

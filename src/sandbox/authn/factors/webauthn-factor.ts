@@ -3,21 +3,27 @@ import { z } from 'zod'
 import type { FactorConfig } from '../../sandbox-config.ts'
 import { randomChallenge } from '../issued-tokens.ts'
 import { type Cbor, decodeCbor } from './cbor.ts'
-import { type FactorKind, type FactorStep, type Outcome, type Owner, WRONG_CODE } from './factor-kind.ts'
-import { relyingPartyHash } from './key-origins.ts'
+import {
+  type FactorHandler,
+  type FactorStep,
+  type Outcome,
+  type Owner,
+  WRONG_CODE,
+} from './factor-handler.ts'
+import { relyingPartyHashOf } from './trusted-origins.ts'
 import { createVirtualAuthenticator, sha256 } from './virtual-authenticator.ts'
 
 const WRONG: Outcome = { kind: 'wrong', cause: WRONG_CODE }
 
 /** Security keys of the W3C's kind, with real signatures: ES256 and RS256. */
-export const webauthn: FactorKind = {
+export const webauthn: FactorHandler = {
   idPrefix: () => 'fwf',
   profile: (config, owner) => ({
     credentialId: createVirtualAuthenticator({ seed: keySeed(config, owner) }).credentialId,
     authenticatorName: config.authenticatorName ?? 'Sandbox key',
   }),
   publicKey: (config, owner) => createVirtualAuthenticator({ seed: keySeed(config, owner) }).publicKey,
-  enrol: () => ({}),
+  enroll: () => ({}),
   immediate: false,
   begin({ org, transaction, challenge }) {
     challenge.nonce = randomChallenge(org.random)
@@ -86,14 +92,14 @@ function checkAssertion(step: FactorStep): Outcome {
     const site = siteOf(client, 'webauthn.get', authData, step)
     if (site === undefined || !site.equals(factor.relyingPartyHash ?? site)) return WRONG
     const signed = Buffer.concat([authData, sha256(Buffer.from(body.clientData ?? '', 'base64'))])
-    return signatureFits(factor.publicKey, signed, body.signatureData) ? { kind: 'verified' } : WRONG
+    return isSignatureValid(factor.publicKey, signed, body.signatureData) ? { kind: 'verified' } : WRONG
   } catch {
     return WRONG // not readable as an assertion: the same answer as for a wrong one
   }
 }
 
 /** Throws on a key or signature that cannot be read. */
-export function signatureFits(
+export function isSignatureValid(
   publicKey: string | undefined,
   signed: Buffer,
   signature: string | Buffer | undefined,
@@ -117,7 +123,7 @@ function siteOf(
   const presentFlag = 0x01
   if (client.type !== type || client.challenge !== step.challenge.nonce) return undefined
   if (((authData[32] ?? 0) & presentFlag) === 0) return undefined
-  const site = relyingPartyHash(client.origin, step)
+  const site = relyingPartyHashOf(client.origin, step)
   return site?.equals(authData.subarray(0, 32)) === true ? site : undefined
 }
 

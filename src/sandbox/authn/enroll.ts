@@ -1,25 +1,25 @@
 import type { FactorConfig } from '../sandbox-config.ts'
-import { advance, enrolmentOffers } from './advance.ts'
-import { notAllowedNow, notFound, validationFailed } from './authn-error.ts'
-import type { EnrolBody } from './bodies.ts'
-import type { FactorStep } from './factors/factor-kind.ts'
-import { FACTOR_KINDS, newFactor } from './factors/factor-kinds.ts'
-import { phoneNumberOf } from './factors/sent-code-factors.ts'
+import { advance, enrollmentOffers } from './advance.ts'
+import { notFound, operationNotAllowed, validationFailed } from './authn-error.ts'
+import type { FactorStep } from './factors/factor-handler.ts'
+import { FACTOR_HANDLERS, newFactor } from './factors/factor-handlers.ts'
+import { readPhoneNumber } from './factors/sent-code-factors.ts'
 import type { Org } from './org.ts'
+import type { EnrollBody } from './schemas.ts'
 import { newChallenge, type Transaction } from './transaction.ts'
 import type { Factor, User } from './user.ts'
-import { checkedOutcome, type FactorCall } from './verify.ts'
+import { checkAnswer, type FactorCall } from './verify.ts'
 
-type EnrolCall = Omit<FactorCall, 'factorId' | 'body'> & { body: EnrolBody; updatePhone: boolean }
+type EnrollCall = Omit<FactorCall, 'factorId' | 'body'> & { body: EnrollBody; updatePhone: boolean }
 
-/** POST /factors: enrols at once, or leads to MFA_ENROLL_ACTIVATE. */
-export function enrolFactor(call: EnrolCall): void {
+/** POST /factors: enrolls at once, or leads to MFA_ENROLL_ACTIVATE. */
+export function enrollFactor(call: EnrollCall): void {
   const { org, transaction, user, body, origin } = call
   const factor = factorFrom(call)
-  const kind = FACTOR_KINDS[factor.factorType]
+  const kind = FACTOR_HANDLERS[factor.factorType]
   const step = { org, transaction, user, factor, challenge: newChallenge(), body, origin }
   if (kind.immediate) {
-    if (factor.factorType !== 'question') checkedOutcome(step, kind.check)
+    if (factor.factorType !== 'question') checkAnswer(step, kind.check)
     keepFactor(org, transaction, user, factor)
     return
   }
@@ -32,28 +32,28 @@ export function enrolFactor(call: EnrolCall): void {
 
 /** POST …/lifecycle/activate: the code or attestation; without one, push polls or starts again. */
 export function activateFactor(call: FactorCall): void {
-  const step = enrolmentStep(call)
+  const step = enrollmentStep(call)
   const { org, transaction, user, factor, body } = step
-  const kind = FACTOR_KINDS[factor.factorType]
+  const kind = FACTOR_HANDLERS[factor.factorType]
   if (!isPolled(factor) && !kind.answers(body, false))
     throw validationFailed('factorActivateRequest', ['passCode: The field cannot be left blank'])
-  const outcome = kind.answers(body, false) ? checkedOutcome(step, kind.check) : kind.poll(step)
+  const outcome = kind.answers(body, false) ? checkAnswer(step, kind.check) : kind.poll(step)
   if (outcome.kind === 'verified') keepFactor(org, transaction, user, factor)
   else if (outcome.kind === 'waiting') transaction.factorResult = outcome.result
 }
 
 /** POST …/lifecycle/activate/poll: for push and Duo. */
 export function pollActivation(call: FactorCall): void {
-  if (!isPolled(enrolmentStep(call).factor)) throw notAllowedNow()
+  if (!isPolled(enrollmentStep(call).factor)) throw operationNotAllowed()
   activateFactor({ ...call, body: {} })
 }
 
 /** POST …/lifecycle/activate/{email,sms}: sends a link that activates the push factor when it is opened. */
 export function sendActivationLink(call: FactorCall, by: 'email' | 'sms'): void {
-  const { org, transaction, user, factor, origin } = enrolmentStep(call)
-  if (factor.factorType !== 'push') throw notAllowedNow()
-  const to = by === 'email' ? user.login : phoneNumberOf(call.body, org)
-  const token = org.tokens.short()
+  const { org, transaction, user, factor, origin } = enrollmentStep(call)
+  if (factor.factorType !== 'push') throw operationNotAllowed()
+  const to = by === 'email' ? user.login : readPhoneNumber(call.body, org)
+  const token = org.tokens.issueShort()
   org.pushLinks.put(token, transaction.stateToken)
   const link = `${origin}/signin/push-activation/${token}`
   org.outbox.send({
@@ -68,13 +68,13 @@ export function sendActivationLink(call: FactorCall, by: 'email' | 'sms'): void 
 }
 
 /** POST …/lifecycle/resend: once more the text message, call or mail; a new phone number may come with it. */
-export function resendEnrolment(call: FactorCall): void {
-  const step = enrolmentStep(call)
+export function resendEnrollment(call: FactorCall): void {
+  const step = enrollmentStep(call)
   const { factor } = step
-  const kind = FACTOR_KINDS[factor.factorType]
-  if (kind.resend === undefined || kind.resend === 'push') throw notAllowedNow()
+  const kind = FACTOR_HANDLERS[factor.factorType]
+  if (kind.resend === undefined || kind.resend === 'push') throw operationNotAllowed()
   if (factor.factorType !== 'email' && call.body.profile?.phoneNumber !== undefined) {
-    factor.config = { ...factor.config, phoneNumber: phoneNumberOf(call.body, step.org) }
+    factor.config = { ...factor.config, phoneNumber: readPhoneNumber(call.body, step.org) }
     factor.profile = kind.profile(factor.config, step.user)
   }
   kind.begin(step)
@@ -87,15 +87,15 @@ function keepFactor(org: Org, transaction: Transaction, user: User, factor: Fact
     for (const other of user.factors)
       if (isPhone(other)) {
         other.config = { ...other.config, phoneNumber: phone }
-        other.profile = FACTOR_KINDS[other.factorType].profile(other.config, user)
+        other.profile = FACTOR_HANDLERS[other.factorType].profile(other.config, user)
       }
   user.factors.push(factor)
-  transaction.mfaDone = true
-  transaction.enrolledNow = true
+  transaction.mfaVerified = true
+  transaction.enrolledInTransaction = true
   advance(org, transaction, user)
 }
 
-function enrolmentStep(call: FactorCall): FactorStep {
+function enrollmentStep(call: FactorCall): FactorStep {
   const { org, transaction, user, body, origin, factorId } = call
   const { factor, challenge } = transaction
   if (factor === undefined || challenge === undefined || factor.id !== factorId)
@@ -103,15 +103,15 @@ function enrolmentStep(call: FactorCall): FactorStep {
   return { org, transaction, user, factor, challenge, body, origin }
 }
 
-/** Offered by the enrolment policy, switched on, and not there yet; else E0000001. */
-function factorFrom({ org, user, body, updatePhone }: EnrolCall): Factor {
-  const offer = enrolmentOffers(org, user).find(
+/** Offered by the enrollment policy, switched on, and not there yet; else E0000001. */
+function factorFrom({ org, user, body, updatePhone }: EnrollCall): Factor {
+  const offer = enrollmentOffers(org, user).find(
     (one) => one.type === body.factorType && one.provider === body.provider,
   )
   if (offer === undefined)
     throw refused(`factorType: ${body.factorType} of ${body.provider} is not enabled or not offered`)
   if (offer.factor !== undefined) throw refused('factorType: A factor of this type is already set up.')
-  const fields = FACTOR_KINDS[offer.type].enrol(body, user, org)
+  const fields = FACTOR_HANDLERS[offer.type].enroll(body, user, org)
   refuseOtherPhone(user, fields, updatePhone)
   const config: FactorConfig = {
     type: offer.type,

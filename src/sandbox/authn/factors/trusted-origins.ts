@@ -1,15 +1,18 @@
-import type { FactorStep } from './factor-kind.ts'
+import type { FactorStep } from './factor-handler.ts'
 import { sha256 } from './virtual-authenticator.ts'
 
 const ANY_PORT = ':*'
 
 /**
- * The site for which a security key made its answer: one of `keyOrigins` in the configuration, or the org itself.
+ * The site for which a security key made its answer: one of `trustedOrigins` in the configuration, or the org itself.
  *
  * @returns SHA-256 of the site's relying party id (its host name); undefined: the org does not trust the origin
  */
-export function relyingPartyHash(clientOrigin: string, { org, origin }: Pick<FactorStep, 'org' | 'origin'>) {
-  const trusted = [...org.config.keyOrigins, new URL(origin).origin]
+export function relyingPartyHashOf(
+  clientOrigin: string,
+  { org, origin }: Pick<FactorStep, 'org' | 'origin'>,
+) {
+  const trusted = [...org.config.trustedOrigins, new URL(origin).origin]
   return trusted.some((one) => isOrigin(clientOrigin, one))
     ? sha256(new URL(clientOrigin).hostname)
     : undefined

@@ -1,5 +1,5 @@
 import { type QRCodeToBufferOptions, toBuffer } from 'qrcode'
-import { otpauthUri } from './factors/otp-check.ts'
+import { otpauthUri } from './factors/otp.ts'
 import { secretOf } from './factors/otp-factors.ts'
 import type { Factor, User } from './user.ts'
 
@@ -10,7 +10,7 @@ interface PngOptions {
 }
 
 /** The QR code (PNG) that an app scans to set this factor up. The same factor always has the same picture. */
-export function enrolmentPicture(user: User, factor: Factor): Promise<Buffer> {
+export function enrollmentQrCode(user: User, factor: Factor): Promise<Buffer> {
   const text =
     factor.factorType === 'push'
       ? `gatehouse-sandbox://push?factor=${factor.id}&login=${encodeURIComponent(user.login)}`

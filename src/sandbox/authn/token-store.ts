@@ -1,5 +1,5 @@
 /** Tokens with a meaning and an end. */
-export type TokenBook<Value> = {
+export type TokenStore<Value> = {
   put(token: string, value: Value): void
   /** undefined when unknown, expired or used. */
   read(token: string): Value | undefined
@@ -12,13 +12,13 @@ export type TokenBook<Value> = {
 
 const SWEEP_EVERY = 1000
 
-export function createTokenBook<Value>({
+export function createTokenStore<Value>({
   now,
   lifetimeMinutes,
 }: {
   now: () => number
   lifetimeMinutes: number
-}): TokenBook<Value> {
+}): TokenStore<Value> {
   const entries = new Map<string, { value: Value; expiresAtMs: number }>()
   let puts = 0
 

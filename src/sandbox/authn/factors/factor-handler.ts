@@ -36,14 +36,14 @@ export type Outcome =
 export type Owner = { login: string; id: string }
 
 /** What one type of factor does. The common rules (locking, states, policies) are not its business. */
-export type FactorKind = {
+export type FactorHandler = {
   idPrefix(provider: string): string
   /** What answers show of an enrolled factor. */
   profile(config: FactorConfig, owner: Owner): Record<string, unknown> | undefined
-  /** Security keys that config/sandbox.json enrols: the public key as JWK text. */
+  /** Security keys that config/sandbox.json enrolls: the public key as JWK text. */
   publicKey?(config: FactorConfig, owner: Owner): string
-  /** Reads an enrolment request; throws E0000001 naming the field that is missing. */
-  enrol(body: FactorBody, owner: Owner, org: Org): Partial<FactorConfig>
+  /** Reads an enrollment request; throws E0000001 naming the field that is missing. */
+  enroll(body: FactorBody, owner: Owner, org: Org): Partial<FactorConfig>
   /** Enrolled in one call, without MFA_ENROLL_ACTIVATE. */
   immediate: boolean
   /** Begins the challenge or the activation: sends the code, starts the push. */
@@ -64,7 +64,7 @@ export type FactorKind = {
   resend?: 'sms' | 'call' | 'email' | 'push'
 }
 
-export type FactorKinds = Record<FactorType, FactorKind>
+export type FactorHandlers = Record<FactorType, FactorHandler>
 
 export const WRONG_CODE = "Your passcode doesn't match our records. Please try again."
 export const WRONG_ANSWER = "Your answer doesn't match our records. Please try again."

@@ -68,8 +68,8 @@ export const duoFrameQuery = z.object({
   v: required.pipe(z.string().regex(/^2\./, 'is not version 2 of the Web SDK')),
 })
 
-export const enrolBody = factorBody.extend({ factorType: required, provider: required })
-export type EnrolBody = z.output<typeof enrolBody>
+export const enrollBody = factorBody.extend({ factorType: required, provider: required })
+export type EnrollBody = z.output<typeof enrollBody>
 
 export const recoveryBody = z.object({ username: required, factorType: optional, relayState: optional })
 export type RecoveryBody = z.output<typeof recoveryBody>

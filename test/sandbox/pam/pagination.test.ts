@@ -170,13 +170,13 @@ test('a list that changes between two pages neither skips nor repeats what stays
 
 test('10,000 groups come as 100 pages, the same ones each time', async () => {
   server.control.setUserGroups('walter.warn@example.test', [])
-  server.control.growGroups(10_000, 'walter.warn@example.test')
+  server.control.generateGroups(10_000, 'walter.warn@example.test')
   const { names, pages } = await walk(`${TEAM}/users/walter.warn%40example.test/groups`)
   expect(pages).toHaveLength(100)
   expect(new Set(names).size).toBe(10_000)
   const [first] = listOf(pages[0] as Answer)
-  server.control.growGroups(0)
-  server.control.growGroups(10)
+  server.control.generateGroups(0)
+  server.control.generateGroups(10)
   expect(listOf(await groups('?contains=Generated'))[0]).toEqual(first)
   expect(server.control.counts()).toMatchObject({
     userLists: { 'walter.warn@example.test': 1 },

@@ -1,8 +1,8 @@
 import type { FactorConfig } from '../../sandbox-config.ts'
-import { idFor } from '../issued-tokens.ts'
+import { idFromSeed } from '../issued-tokens.ts'
 import type { Factor } from '../user.ts'
 import { duo } from './duo-factor.ts'
-import type { FactorKinds, Owner } from './factor-kind.ts'
+import type { FactorHandlers, Owner } from './factor-handler.ts'
 import { IDENTITY_PROVIDER_ID, identityProvider } from './identity-provider-factors.ts'
 import { counterToken, serialToken, softwareToken } from './otp-factors.ts'
 import { password } from './password-factor.ts'
@@ -14,7 +14,7 @@ import { u2f } from './u2f-factor.ts'
 import { webauthn } from './webauthn-factor.ts'
 
 /** Every factor type and what it does. */
-export const FACTOR_KINDS: FactorKinds = {
+export const FACTOR_HANDLERS: FactorHandlers = {
   question,
   sms: sentCode('sms', 'sms'),
   call: sentCode('call', 'clf'),
@@ -48,15 +48,15 @@ export const FACTOR_KINDS: FactorKinds = {
 
 /** An enrolled factor as config/sandbox.json has it. */
 export function factorFromConfig(config: FactorConfig, owner: Owner, seed: string): Factor {
-  const kind = FACTOR_KINDS[config.type]
+  const kind = FACTOR_HANDLERS[config.type]
   return { ...newFactor(config, owner, seed), publicKey: kind.publicKey?.(config, owner) }
 }
 
 /** A factor that is being enrolled: a security key has no public key yet. */
 export function newFactor(config: FactorConfig, owner: Owner, seed: string): Factor {
-  const kind = FACTOR_KINDS[config.type]
+  const kind = FACTOR_HANDLERS[config.type]
   return {
-    id: idFor(kind.idPrefix(config.provider), seed),
+    id: idFromSeed(kind.idPrefix(config.provider), seed),
     factorType: config.type,
     provider: config.provider,
     profile: kind.profile(config, owner),

@@ -13,7 +13,7 @@ const REFUSED = '403 E0000068'
 const key = createVirtualAuthenticator({ seed: 'a key that is enrolled here' })
 
 const client = useSandbox((config) => {
-  config.keyOrigins = [PORTAL, 'https://desk.example.test', 'http://localhost:*']
+  config.trustedOrigins = [PORTAL, 'https://desk.example.test', 'http://localhost:*']
 })
 
 const PAGES: [page: string, origin: string, rpId: string, accepted: boolean][] = [
@@ -42,7 +42,7 @@ test.each(PAGES)('webauthn, verified from a page %s', async (_page, origin, rpId
 })
 
 test.each(PAGES)('webauthn, enrolled from a page %s', async (_page, origin, rpId, accepted) => {
-  const activating = await enrol('webauthn')
+  const activating = await enroll('webauthn')
   const nonce = String(activating.at('_embedded.factor._embedded.activation.challenge'))
   const answer = key.registerWebauthn(nonce, origin, rpId)
   expect(outcome(await client.follow(activating, '_links.next', answer))).toBe(
@@ -54,7 +54,7 @@ test.each([
   ['the site on which it was enrolled', PORTAL, '200 SUCCESS'],
   ['another trusted site', 'https://desk.example.test', REFUSED],
 ])('a key works on %s', async (_site, origin, leadsTo) => {
-  const activating = await enrol('webauthn')
+  const activating = await enroll('webauthn')
   const nonce = String(activating.at('_embedded.factor._embedded.activation.challenge'))
   await client.follow(activating, '_links.next', key.registerWebauthn(nonce, PORTAL))
   const asked = await client.follow(await client.signIn('erin.enrol'), linkTo('webauthn'))
@@ -79,7 +79,7 @@ test.each([
   const signed = client.sandbox.authenticator('uwe.key').signU2f(nonce, origin)
   expect(outcome(await client.follow(challenge, '_links.next', signed))).toBe(leadsTo)
 
-  const activating = await enrol('u2f')
+  const activating = await enroll('u2f')
   const enrolNonce = String(activating.at('_embedded.factor._embedded.activation.nonce'))
   const registered = key.registerU2f(enrolNonce, origin)
   expect(outcome(await client.follow(activating, '_links.next', registered))).toBe(leadsTo)
@@ -88,11 +88,13 @@ test.each([
 test.each(['https://portal.example.test/', 'https://*.example.test', 'portal.example.test', 'http://a:*0'])(
   'the configuration refuses %s: no origin',
   (origin) => {
-    expect(() => parseSandboxConfig({ ...loadSandboxConfig(), keyOrigins: [origin] })).toThrow(/keyOrigins/)
+    expect(() => parseSandboxConfig({ ...loadSandboxConfig(), trustedOrigins: [origin] })).toThrow(
+      /trustedOrigins/,
+    )
   },
 )
 
-function enrol(factorType: string): Promise<Answer> {
+function enroll(factorType: string): Promise<Answer> {
   return client.signIn('erin.enrol').then((start) =>
     client.follow(start, `_embedded.factors.${factorType}._links.enroll`, {
       factorType,

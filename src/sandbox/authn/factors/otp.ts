@@ -6,10 +6,10 @@ const STEP_SECONDS = 30
 const NEAR = 2
 const FAR = 10
 
-export type OtpResult = 'right' | 'replayed' | 'out-of-time' | 'wrong'
+export type OtpResult = 'right' | 'replayed' | 'outside-window' | 'wrong'
 
 /** Checks a time-based code of RFC 6238 and marks its step as used. */
-export function checkOtp({
+export function verifyTotp({
   secret,
   code,
   nowMs,
@@ -25,13 +25,13 @@ export function checkOtp({
   if (delta === null) return 'wrong'
   const step = stepAt(nowMs) + delta
   if (usedSteps.has(step)) return 'replayed'
-  if (Math.abs(delta) > NEAR) return 'out-of-time'
+  if (Math.abs(delta) > NEAR) return 'outside-window'
   usedSteps.add(step)
   return 'right'
 }
 
 /** A code that is accepted now and for at least half a minute: the current one, or a later one when that was used already. */
-export function currentCode({
+export function nextTotpCode({
   secret,
   nowMs,
   usedSteps = new Set(),
@@ -48,7 +48,7 @@ export function currentCode({
 const COUNTERS_AHEAD = 10
 
 /** Checks a counter-based code of RFC 4226; it and the codes before it are used from then on. */
-export function checkCounterCode({
+export function verifyHotp({
   secret,
   code,
   usedCounters,
@@ -59,27 +59,27 @@ export function checkCounterCode({
 }): OtpResult {
   const next = nextCounter(usedCounters)
   const counters = Array.from({ length: COUNTERS_AHEAD }, (_, at) => next + at)
-  const counter = counters.find((one) => counterCode({ secret, counter: one }) === code)
+  const counter = counters.find((one) => hotpCode({ secret, counter: one }) === code)
   if (counter === undefined) return 'wrong'
   usedCounters.add(counter)
   return 'right'
 }
 
 /** The code that the token shows next. */
-export function nextCounterCode(secret: string, usedCounters: ReadonlySet<number>): string {
-  return counterCode({ secret, counter: nextCounter(usedCounters) })
+export function nextHotpCode(secret: string, usedCounters: ReadonlySet<number>): string {
+  return hotpCode({ secret, counter: nextCounter(usedCounters) })
 }
 
 function nextCounter(used: ReadonlySet<number>): number {
   return Math.max(-1, ...used) + 1
 }
 
-function counterCode({ secret, counter }: { secret: string; counter: number }): string {
+function hotpCode({ secret, counter }: { secret: string; counter: number }): string {
   return new HOTP({ secret: Secret.fromBase32(secret), digits: 6 }).generate({ counter })
 }
 
 /** The secret inside a hardware token, made from its credential id: the sandbox has no real ones. */
-export function hardwareSecret(credentialId: string): string {
+export function hardwareTokenSecret(credentialId: string): string {
   const digest = createHash('sha256').update(`hardware token ${credentialId}`).digest()
   return new Secret({ buffer: Uint8Array.from(digest.subarray(0, 20)).buffer }).base32
 }

@@ -3,7 +3,7 @@ import { type ParsedUrlQuery, parse } from 'node:querystring'
 import type { Request, RequestHandler } from 'express'
 
 /** One request as it came in. `at` is in milliseconds; `body` is what the body parser made of it. */
-export type Call = {
+export type RecordedRequest = {
   at: number
   method: string
   path: string
@@ -12,9 +12,9 @@ export type Call = {
   body: unknown
 }
 
-export type CallLog = {
+export type RequestLog = {
   /** The last `limit` calls, oldest first. Always the same array. */
-  entries: readonly Call[]
+  entries: readonly RecordedRequest[]
   clear(): void
   middleware(): RequestHandler
 }
@@ -25,23 +25,23 @@ export type CallLog = {
  * Mount it first: a call is recorded as it comes in, also when it is cut or refused later. Its body is
  * filled in at the moment a body parser sets `req.body` (and stays undefined when none does).
  */
-export function createCallLog({
+export function createRequestLog({
   now = Date.now,
   limit = 10_000,
 }: {
   now?: () => number
   limit?: number
-} = {}): CallLog {
-  const entries: Call[] = []
+} = {}): RequestLog {
+  const entries: RecordedRequest[] = []
   return {
     entries,
     clear() {
       entries.length = 0
     },
     middleware() {
-      return function recordCall(req, _res, next) {
+      return function recordRequest(req, _res, next) {
         const [path = '', query = ''] = splitOnce(req.originalUrl, '?')
-        const call: Call = {
+        const call: RecordedRequest = {
           at: now(),
           method: req.method,
           path,
@@ -59,7 +59,7 @@ export function createCallLog({
 }
 
 /** Body parsers only ever assign `req.body`; the accessor sees it without reading the stream itself. */
-function recordBody(req: Request, call: Call): void {
+function recordBody(req: Request, call: RecordedRequest): void {
   call.body = req.body
   Object.defineProperty(req, 'body', {
     configurable: true,

@@ -60,8 +60,8 @@ const LIVING: [form: 'null' | 'missing' | 'empty' | 'zero', fields: Partial<Wire
 ]
 test.each(LIVING)(
   'deleted_at of a living group can be %s; of a deleted one it is a time',
-  async (living, fields) => {
-    server.control.setGroupForm({ living })
+  async (activeDeletedAt, fields) => {
+    server.control.setGroupForm({ activeDeletedAt })
     const [alive, deleted] = listOf(await groupsOf('ines.both@example.test', '?include_deleted=true'))
     expect(alive).toEqual({ id: expect.any(String), name: 'Build Agents', roles: [], ...fields })
     expect(deleted?.deleted_at).toBe('2025-11-03T09:14:27Z')
@@ -69,7 +69,7 @@ test.each(LIVING)(
 )
 
 test('an older deployment adds its two federation fields', async () => {
-  server.control.setGroupForm({ living: 'zero', federation: true })
+  server.control.setGroupForm({ activeDeletedAt: 'zero', federation: true })
   server.control.setUserGroups('walter.warn@example.test', ['Visiting Researchers', 'Everyone'])
   expect(listOf(await groupsOf('walter.warn@example.test'))).toEqual([
     {
@@ -113,7 +113,7 @@ test('a group is made, found, and not made twice', async () => {
 
 test('reset takes everything back', async () => {
   server.control.setUserGroups('walter.warn@example.test', null)
-  server.control.growGroups(50)
+  server.control.generateGroups(50)
   server.control.disableTeam()
   server.control.failNext({ error: 'service_offline', times: 'always' })
   server.control.reset()

@@ -41,7 +41,7 @@ const LIST_PARAMETERS = [
 
 /** @throws invalid_request naming the parameters that are wrong, unknown or repeated */
 export function parseListQuery(query: URLSearchParams): ListQuery {
-  const problems = strangeParameters(query, LIST_PARAMETERS)
+  const problems = findParameterProblems(query, LIST_PARAMETERS)
   const text = (name: string) => query.get(name) ?? undefined
   function flag(name: string): boolean {
     const value = query.get(name)
@@ -76,12 +76,12 @@ export function parseListQuery(query: URLSearchParams): ListQuery {
 }
 
 /** @throws invalid_request naming every parameter, as the operation takes none */
-export function refuseQuery(query: URLSearchParams): void {
-  const problems = strangeParameters(query, [])
+export function rejectQuery(query: URLSearchParams): void {
+  const problems = findParameterProblems(query, [])
   if (problems.length > 0) throw new PamError('invalid_request', problems)
 }
 
-function strangeParameters(query: URLSearchParams, known: readonly string[]): FieldProblem[] {
+function findParameterProblems(query: URLSearchParams, known: readonly string[]): FieldProblem[] {
   return [...new Set(query.keys())].flatMap((path) => {
     if (!known.includes(path)) return { path, message: 'is no parameter of this operation' }
     return query.getAll(path).length > 1 ? { path, message: 'must not be repeated' } : []
@@ -92,7 +92,7 @@ function strangeParameters(query: URLSearchParams, known: readonly string[]): Fi
  * Takes one page out of a sorted list. Offsets stand for a place in the order, not for a number of
  * groups: a list that changes between two pages neither skips nor repeats what stays.
  */
-export function takePage(
+export function paginate(
   all: readonly PamGroup[],
   query: ListQuery,
   { pageSize, showDeleted }: { pageSize: number; showDeleted: boolean },

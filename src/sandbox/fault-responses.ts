@@ -1,16 +1,16 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Request, Response } from 'express'
-import type { CheckedRule, Kind, RuleOf } from './fault-rules.ts'
+import type { Kind, ParsedFaultRule, RuleOf } from './fault-rules.ts'
 
 /** A status, headers and a body: text goes out as it is, anything else as JSON, undefined as nothing. */
-export type CannedAnswer = { status: number; headers?: Record<string, string | string[]>; body?: unknown }
+export type CannedResponse = { status: number; headers?: Record<string, string | string[]>; body?: unknown }
 
 /** Rings once after so many ms, unless the function that it returns was called before. */
 export type StartTimer = (ring: () => void, ms: number) => () => void
 
 /** Sends a canned answer; shared with the sandboxes' own error answers. */
-export function sendCanned(res: Response, { status, headers, body }: CannedAnswer): void {
+export function sendCannedResponse(res: Response, { status, headers, body }: CannedResponse): void {
   res.status(status)
   if (body === undefined) {
     setHeaders(res, headers)
@@ -34,24 +34,24 @@ const HTML_PAGE = `<!DOCTYPE html>
 type Parts = {
   req: Request
   res: Response
-  rateLimited: (retrySeconds: number) => CannedAnswer
+  rateLimited: (retrySeconds: number) => CannedResponse
   startTimer: StartTimer
 }
 type AnswerFault<K extends Kind> = (rule: RuleOf<K>, parts: Parts) => void | Promise<void>
 
 const ANSWERS: { [K in Exclude<Kind, 'delay'>]: AnswerFault<K> } = {
-  status: (rule, { res }) => sendCanned(res, canned(rule)),
-  'error-rate': (rule, { res }) => sendCanned(res, canned(rule)),
+  status: (rule, { res }) => sendCannedResponse(res, canned(rule)),
+  'error-rate': (rule, { res }) => sendCannedResponse(res, canned(rule)),
   'rate-limited': (rule, { res, rateLimited }) => {
     const shape = rateLimited(rule.retrySeconds)
-    sendCanned(res, {
+    sendCannedResponse(res, {
       status: shape.status,
       headers: { ...shape.headers, ...rule.headers },
       body: 'body' in rule ? rule.body : shape.body,
     })
   },
   html: (rule, { res }) =>
-    sendCanned(res, {
+    sendCannedResponse(res, {
       status: rule.status,
       headers: { 'Content-Type': 'text/html; charset=utf-8' },
       body: HTML_PAGE,
@@ -88,8 +88,8 @@ const ANSWERS: { [K in Exclude<Kind, 'delay'>]: AnswerFault<K> } = {
   },
 }
 
-export function answerWith(
-  rule: Exclude<CheckedRule, { kind: 'delay' }>,
+export function sendFault(
+  rule: Exclude<ParsedFaultRule, { kind: 'delay' }>,
   parts: Parts,
 ): void | Promise<void> {
   // One entry a kind, each typed for its own rule; the compiler cannot see that the key picks the pair.
@@ -97,7 +97,7 @@ export function answerWith(
   return send(rule, parts)
 }
 
-function canned(rule: RuleOf<'status'> | RuleOf<'error-rate'>): CannedAnswer {
+function canned(rule: RuleOf<'status'> | RuleOf<'error-rate'>): CannedResponse {
   return { status: rule.status, headers: rule.headers ?? {}, body: rule.body }
 }
 
@@ -109,12 +109,12 @@ function asText(body: unknown): string {
   return typeof body === 'string' ? body : JSON.stringify(body)
 }
 
-function setHeaders(res: Response, headers: CannedAnswer['headers']): void {
+function setHeaders(res: Response, headers: CannedResponse['headers']): void {
   for (const [name, value] of Object.entries(headers ?? {})) res.setHeader(name, value)
 }
 
 /** True after the time; false as soon as the client is gone. */
-export function waited(ms: number, res: Response, startTimer: StartTimer): Promise<boolean> {
+export function waitUnlessClosed(ms: number, res: Response, startTimer: StartTimer): Promise<boolean> {
   if (res.req.socket.destroyed) return Promise.resolve(false)
   return new Promise((resolve) => {
     const stop = startTimer(() => done(true), ms)
@@ -132,7 +132,7 @@ async function drip(body: Buffer, everyMs: number, res: Response, startTimer: St
   res.writeHead(200, { 'Content-Type': JSON_TYPE, 'Content-Length': body.length })
   for (const byte of body) {
     res.write(Buffer.of(byte))
-    if (!(await waited(everyMs, res, startTimer))) return
+    if (!(await waitUnlessClosed(everyMs, res, startTimer))) return
   }
   res.end()
 }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { accessDenied, invalidToken } from './authn-error.ts'
 
 /** The client as the sandbox saw it. deviceToken and fingerprint count with a valid API token only. */
-export type Caller = {
+export type ClientContext = {
   trusted: boolean
   address: string
   deviceToken: string | undefined
@@ -10,8 +10,8 @@ export type Caller = {
   userAgent: string | undefined
 }
 
-type Seen = { headers: IncomingHttpHeaders; socketAddress: string }
-type Trust = {
+type RequestInfo = { headers: IncomingHttpHeaders; socketAddress: string }
+type TrustSettings = {
   apiTokens: ReadonlySet<string>
   /** API tokens of administrators without the rights for this API. */
   tokensWithoutRights: readonly string[]
@@ -22,12 +22,12 @@ type Trust = {
  * An API token that is not valid is refused whatever the call (401 E0000011), as is one without the rights (403 E0000006).
  * No token at all is a public application.
  */
-export function requireSoundToken(seen: Seen, trust: Trust): void {
+export function requireValidApiToken(seen: RequestInfo, trust: TrustSettings): void {
   if (trust.tokensWithoutRights.includes(apiTokenOf(seen) ?? '')) throw accessDenied()
   if (seen.headers.authorization !== undefined && !isTrusted(seen, trust)) throw invalidToken()
 }
 
-export function callerOf(seen: Seen, trust: Trust): Caller {
+export function readClientContext(seen: RequestInfo, trust: TrustSettings): ClientContext {
   const trusted = isTrusted(seen, trust)
   const fingerprint = seen.headers['x-device-fingerprint']
   return {
@@ -39,16 +39,20 @@ export function callerOf(seen: Seen, trust: Trust): Caller {
   }
 }
 
-function isTrusted(seen: Seen, { apiTokens }: Trust): boolean {
+function isTrusted(seen: RequestInfo, { apiTokens }: TrustSettings): boolean {
   return apiTokens.has(apiTokenOf(seen) ?? '')
 }
 
-function apiTokenOf({ headers }: Seen): string | undefined {
+function apiTokenOf({ headers }: RequestInfo): string | undefined {
   return /^SSWS (\S+)$/.exec(headers.authorization ?? '')?.[1]
 }
 
 /** X-Forwarded-For counts from a trusted app behind a gateway address: its last entry that is no gateway. */
-function addressOf({ headers, socketAddress }: Seen, { gatewayAddresses }: Trust, trusted: boolean): string {
+function addressOf(
+  { headers, socketAddress }: RequestInfo,
+  { gatewayAddresses }: TrustSettings,
+  trusted: boolean,
+): string {
   const forwarded = headers['x-forwarded-for']
   const direct = plainAddress(socketAddress)
   if (!trusted || forwarded === undefined || !gatewayAddresses.includes(direct)) return direct

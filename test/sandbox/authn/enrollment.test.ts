@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { currentCode } from '../../../src/sandbox/authn/factors/otp-check.ts'
+import { nextTotpCode } from '../../../src/sandbox/authn/factors/otp.ts'
 import { createVirtualAuthenticator } from '../../../src/sandbox/authn/factors/virtual-authenticator.ts'
 import { type Answer, outcome, startSandbox, useSandbox } from './sandbox-client.ts'
 
@@ -8,7 +8,7 @@ const client = useSandbox()
 const FACTORS = '/api/v1/authn/factors'
 const LOGIN = 'erin.enrol'
 
-async function enrol(body: object, login = LOGIN, more: Record<string, unknown> = {}, query = '') {
+async function enroll(body: object, login = LOGIN, more: Record<string, unknown> = {}, query = '') {
   const start = await client.signIn(login, more)
   return client.post(FACTORS + query, { stateToken: start.body.stateToken, ...body })
 }
@@ -29,27 +29,27 @@ const serial = (factorType: string, provider: string, credentialId: string) => (
   passCode: client.sandbox.tokenCode(credentialId),
 })
 
-/** field-notes.md, operations: "enrol" that leads to SUCCESS at once. */
+/** field-notes.md, operations: "enroll" that leads to SUCCESS at once. */
 test.each<[string, () => object]>([
   ['question', () => question],
   ['token of RSA', () => serial('token', 'RSA', 'RSA-7')],
   ['token of Symantec', () => serial('token', 'SYMANTEC', 'VIP-7')],
   ['token:hardware', () => serial('token:hardware', 'YUBICO', 'HW-7')],
-])('enrol %s → SUCCESS', async (_type, body) => {
-  const done = await enrol(body())
+])('enroll %s → SUCCESS', async (_type, body) => {
+  const done = await enroll(body())
   expect(outcome(done)).toBe('200 SUCCESS')
   expect(outcome(await client.signIn(LOGIN))).toBe('200 MFA_REQUIRED')
 })
 
-/** field-notes.md, operations: "enrol" → MFA_ENROLL_ACTIVATE → "activate". */
+/** field-notes.md, operations: "enroll" → MFA_ENROLL_ACTIVATE → "activate". */
 test.each<[string, object, string, object]>([
   ['sms', sms, 'sms', { phoneNumber: '+1 XXX-XXX-7788' }],
   ['call', { ...sms, factorType: 'call' }, 'call', { phoneNumber: '+1 XXX-XXX-7788' }],
   ['email', { factorType: 'email', provider: 'OKTA' }, 'email', { email: 'e...l@example.test' }],
 ])(
-  'enrol %s → MFA_ENROLL_ACTIVATE, activate with the code sent → SUCCESS',
+  'enroll %s → MFA_ENROLL_ACTIVATE, activate with the code sent → SUCCESS',
   async (_row, body, name, profile) => {
-    const activating = await enrol(body)
+    const activating = await enroll(body)
     expect(outcome(activating)).toBe('200 MFA_ENROLL_ACTIVATE')
     expect(activating.at('_embedded.factor.profile')).toEqual(profile)
     expect(activating.at('_links.next.name')).toBe('activate')
@@ -65,14 +65,14 @@ test.each([
   ['call', { ...sms, factorType: 'call' }, '429 E0000133'],
   ['email', { factorType: 'email', provider: 'OKTA' }, '200 MFA_ENROLL_ACTIVATE'],
 ])('resend while enrolling %s', async (_type, body, atOnce) => {
-  const activating = await enrol(body)
+  const activating = await enroll(body)
   expect(outcome(await client.follow(activating, '_links.resend.0', body))).toBe(atOnce)
   client.pass(30_000)
   expect(outcome(await client.follow(activating, '_links.resend.0', body))).toBe('200 MFA_ENROLL_ACTIVATE')
 })
 
-test.each(['GOOGLE', 'OKTA'])('enrol totp of %s: secret, QR picture, activate', async (provider) => {
-  const activating = await enrol({ ...google, provider })
+test.each(['GOOGLE', 'OKTA'])('enroll totp of %s: secret, QR picture, activate', async (provider) => {
+  const activating = await enroll({ ...google, provider })
   expect(activating.at('_embedded.factor._embedded.activation')).toEqual({
     timeStep: 30,
     sharedSecret: expect.stringMatching(/^[A-Z2-7]{16}$/),
@@ -87,7 +87,7 @@ test.each(['GOOGLE', 'OKTA'])('enrol totp of %s: secret, QR picture, activate', 
   const png = Buffer.from(await qr.arrayBuffer())
   expect(png.subarray(1, 4).toString()).toBe('PNG')
   const secret = String(activating.at('_embedded.factor._embedded.activation.sharedSecret'))
-  const passCode = currentCode({ secret, nowMs: client.now() })
+  const passCode = nextTotpCode({ secret, nowMs: client.now() })
   expect(outcome(await client.follow(activating, '_links.next', { passCode: '12345' }))).toBe('403 E0000068')
   const done = await client.follow(activating, '_links.next', { passCode })
   expect(outcome(done)).toBe('200 SUCCESS')
@@ -99,8 +99,8 @@ test('a QR picture that is not being offered is 404 E0000007', async () => {
 })
 
 /** field-notes.md, operations: "activation poll". */
-test('enrol push: WAITING with QR and send links, poll, SUCCESS when the phone says so', async () => {
-  const activating = await enrol(push)
+test('enroll push: WAITING with QR and send links, poll, SUCCESS when the phone says so', async () => {
+  const activating = await enroll(push)
   expect(activating.body).toMatchObject({ status: 'MFA_ENROLL_ACTIVATE', factorResult: 'WAITING' })
   expect(activating.at('_links.next.name')).toBe('poll')
   expect(activating.at('_embedded.factor.profile')).toBeUndefined()
@@ -110,16 +110,16 @@ test('enrol push: WAITING with QR and send links, poll, SUCCESS when the phone s
   expect(outcome(await client.follow(activating, '_links.next'))).toBe('200 SUCCESS')
 })
 
-test('enrol push: polling the activate path does the same', async () => {
-  const activating = await enrol(push)
+test('enroll push: polling the activate path does the same', async () => {
+  const activating = await enroll(push)
   client.sandbox.answerPush(LOGIN, 'approve')
   const path = `${FACTORS}/${activating.at('_embedded.factor.id')}/lifecycle/activate`
   const done = await client.post(path, { stateToken: activating.body.stateToken })
   expect(outcome(done)).toBe('200 SUCCESS')
 })
 
-test('enrol push: TIMEOUT offers activate, which starts again', async () => {
-  let answer: Answer = await enrol(push)
+test('enroll push: TIMEOUT offers activate, which starts again', async () => {
+  let answer: Answer = await enroll(push)
   for (let poll = 0; poll < 75; poll += 1) answer = await client.follow(answer, '_links.next')
   expect(answer.body).toMatchObject({ status: 'MFA_ENROLL_ACTIVATE', factorResult: 'TIMEOUT' })
   expect(answer.at('_links.next.name')).toBe('activate')
@@ -134,7 +134,7 @@ test.each([
   ['email', 'of the transaction', {}],
   ['sms', 'of the transaction', { profile: phone }],
 ])('activate/%s by the path %s: the link that is sent sets up the phone', async (by, path, body) => {
-  const activating = await enrol(push)
+  const activating = await enroll(push)
   const send = `_embedded.factor._embedded.activation._links.send.${by === 'email' ? 0 : 1}`
   const id = activating.at('_embedded.factor.id')
   const answer =
@@ -151,13 +151,13 @@ test.each([
 })
 
 test('activate/sms without a phone number is 400 E0000001', async () => {
-  const activating = await enrol(push)
+  const activating = await enroll(push)
   const answer = await client.follow(activating, '_embedded.factor._embedded.activation._links.send.1')
   expect(outcome(answer)).toBe('400 E0000001')
 })
 
-test('enrol webauthn: activation data, a real attestation, and then a real sign-in with that key', async () => {
-  const activating = await enrol({ factorType: 'webauthn', provider: 'FIDO' })
+test('enroll webauthn: activation data, a real attestation, and then a real sign-in with that key', async () => {
+  const activating = await enroll({ factorType: 'webauthn', provider: 'FIDO' })
   expect(activating.at('_embedded.factor._embedded.activation')).toMatchObject({
     pubKeyCredParams: [
       { type: 'public-key', alg: -7 },
@@ -181,8 +181,8 @@ test('enrol webauthn: activation data, a real attestation, and then a real sign-
   expect(outcome(await client.follow(asked, '_links.next', signed))).toBe('200 SUCCESS')
 })
 
-test('enrol u2f: a registration message, and then a real sign-in with that key', async () => {
-  const activating = await enrol({ factorType: 'u2f', provider: 'FIDO' })
+test('enroll u2f: a registration message, and then a real sign-in with that key', async () => {
+  const activating = await enroll({ factorType: 'u2f', provider: 'FIDO' })
   const activation = activating.at('_embedded.factor._embedded.activation')
   expect(activation).toMatchObject({ version: 'U2F_V2', appId: client.url, timeoutSeconds: 20 })
   const key = createVirtualAuthenticator({ seed: 'an old key of erin' })
@@ -209,7 +209,7 @@ test('the questions link lists questions that can be enrolled', async () => {
 
 /** authn-api.md, options: multiOptionalFactorEnroll. */
 test('multiOptionalFactorEnroll: back to MFA_ENROLL while optional factors remain, skip ends it', async () => {
-  const again = await enrol(question, LOGIN, { options: { multiOptionalFactorEnroll: true } })
+  const again = await enroll(question, LOGIN, { options: { multiOptionalFactorEnroll: true } })
   expect(outcome(again)).toBe('200 MFA_ENROLL')
   expect(again.at('_embedded.factors.question.status')).toBe('ACTIVE')
   expect(again.at('_embedded.factors.push.status')).toBe('NOT_SETUP')
@@ -217,11 +217,11 @@ test('multiOptionalFactorEnroll: back to MFA_ENROLL while optional factors remai
 })
 
 test('without it one factor is enough', async () => {
-  expect(outcome(await enrol(question))).toBe('200 SUCCESS')
+  expect(outcome(await enroll(question))).toBe('200 SUCCESS')
 })
 
 test('a required factor has to be set up, whatever else is; it cannot be skipped', async () => {
-  const more = await enrol(question, 'reggie.required')
+  const more = await enroll(question, 'reggie.required')
   expect(outcome(more)).toBe('200 MFA_ENROLL')
   expect(more.at('_embedded.factors.0.enrollment')).toBe('REQUIRED')
   expect(more.at('_links.skip')).toBeUndefined()
@@ -234,7 +234,7 @@ test('a factor is demanded and none may be set up: 401 E0000004', async () => {
 })
 
 test('MFA_ENROLL_ACTIVATE: previous goes back to MFA_ENROLL, and nothing was enrolled', async () => {
-  const back = await client.follow(await enrol(sms), '_links.prev')
+  const back = await client.follow(await enroll(sms), '_links.prev')
   expect(outcome(back)).toBe('200 MFA_ENROLL')
   expect(back.at('_embedded.factors.sms.status')).toBe('NOT_SETUP')
 })
@@ -245,7 +245,7 @@ test.each([
   ['another phone number with updatePhone=true', '?updatePhone=true', '200 MFA_ENROLL_ACTIVATE'],
 ])('%s', async (_row, query, leadsTo) => {
   client.sandbox.user(LOGIN).factors.length = 0
-  const first = await enrol(sms, LOGIN, { options: { multiOptionalFactorEnroll: true } })
+  const first = await enroll(sms, LOGIN, { options: { multiOptionalFactorEnroll: true } })
   const passCode = client.sandbox.outbox.latest('erin.enrol@example.test')?.code
   const more = await client.follow(first, '_links.next', { passCode })
   const call = { factorType: 'call', provider: 'OKTA', profile: { phoneNumber: '+15550109999' } }
@@ -254,46 +254,48 @@ test.each([
 })
 
 /** field-notes.md, factor types: password. */
-test('enrol password: it becomes the password, if the policy allows it', async () => {
+test('enroll password: it becomes the password, if the policy allows it', async () => {
   const pilar = 'pilar.password'
   const password = (text: string) => ({
     factorType: 'password',
     provider: 'OKTA',
     profile: { password: text },
   })
-  expect(outcome(await enrol({ ...password(''), profile: {} }, pilar))).toBe('400 E0000001')
-  expect(outcome(await enrol(password('short'), pilar))).toBe('403 E0000014')
-  expect(outcome(await enrol(password('Chosen-Secret-1'), pilar))).toBe('200 SUCCESS')
+  expect(outcome(await enroll({ ...password(''), profile: {} }, pilar))).toBe('400 E0000001')
+  expect(outcome(await enroll(password('short'), pilar))).toBe('403 E0000014')
+  expect(outcome(await enroll(password('Chosen-Secret-1'), pilar))).toBe('200 SUCCESS')
   const again = await client.signIn(pilar, { password: 'Chosen-Secret-1' })
   expect(outcome(again)).toBe('200 MFA_REQUIRED')
 })
 
 /** The widget sends `validatePhone: false` after E0000098. */
 test.each(['sms', 'call'])(
-  'enrol %s with a number that no carrier knows is 400 E0000098, unless validatePhone is false',
+  'enroll %s with a number that no carrier knows is 400 E0000098, unless validatePhone is false',
   async (factorType) => {
     const unknown = { factorType, provider: 'OKTA', profile: { phoneNumber: '+1 555 010 0000' } }
-    expect(outcome(await enrol(unknown))).toBe('400 E0000098')
+    expect(outcome(await enroll(unknown))).toBe('400 E0000098')
     const insisting = { ...unknown, profile: { ...unknown.profile, validatePhone: true } }
-    expect(outcome(await enrol(insisting))).toBe('400 E0000098')
+    expect(outcome(await enroll(insisting))).toBe('400 E0000098')
     const unchecked = { ...unknown, profile: { ...unknown.profile, validatePhone: false } }
-    expect(outcome(await enrol(unchecked))).toBe('200 MFA_ENROLL_ACTIVATE')
+    expect(outcome(await enroll(unchecked))).toBe('200 MFA_ENROLL_ACTIVATE')
   },
 )
 
-/** authn-api.md, header rule 3: factors must be enabled before enrolment. */
+/** authn-api.md, header rule 3: factors must be enabled before enrollment. */
 test.each<[string, object]>([
   ['not offered', { factorType: 'push', provider: 'NOBODY' }],
   ['a phone number that is none', { ...sms, profile: { phoneNumber: '12' } }],
   ['a question that does not exist', { ...question, profile: { question: 'x', answer: 'long enough' } }],
   ['an answer that is too short', { ...question, profile: { question: 'favorite_toy', answer: 'abc' } }],
   ['a hardware token without serial number', { factorType: 'token', provider: 'RSA', passCode: '123456' }],
-])('enrol %s is 400 E0000001', async (_what, body) => {
-  expect(outcome(await enrol(body))).toBe('400 E0000001')
+])('enroll %s is 400 E0000001', async (_what, body) => {
+  expect(outcome(await enroll(body))).toBe('400 E0000001')
 })
 
 test('a hardware token with a wrong code is 403 E0000068', async () => {
-  expect(outcome(await enrol({ ...serial('token', 'RSA', 'RSA-7'), passCode: '12345' }))).toBe('403 E0000068')
+  expect(outcome(await enroll({ ...serial('token', 'RSA', 'RSA-7'), passCode: '12345' }))).toBe(
+    '403 E0000068',
+  )
 })
 
 test('a factor that is switched off is not offered, and enrolling it is 400 E0000001', async () => {
