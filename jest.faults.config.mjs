@@ -1,7 +1,7 @@
 import everyday from './jest.config.mjs'
 
 process.env.FUZZ_TIMES ??= '5'
-process.env.FLOOD_GUESSES ??= '10000'
+process.env.FLOOD_ATTEMPTS ??= '10000'
 process.env.SLOW_CONNECTIONS ??= '3000'
 
 /**

@@ -27,19 +27,19 @@ import {
 } from '../support/route-classes.ts'
 
 /**
- * Every route × what the cookies are worth × who asks: the answer, the cookies it sets, who may read it, and that a
- * refusal reaches no upstream. What is expected stands in test/support/route-classes.ts.
+ * Every route × cookies × caller: the response, its cookies, its CORS headers, and that a refusal causes no upstream
+ * call. The expected values are in test/support/route-classes.ts.
  */
 
-/** Stands for every live part: routes are data, and none of these is asked. */
-const anything: unknown = new Proxy(() => anything, {
-  get: (_, name) => (name === Symbol.toPrimitive ? () => 'anything' : anything),
+/** Replaces every dependency: the routes are only listed, so none is called. */
+const placeholder: unknown = new Proxy(() => placeholder, {
+  get: (_, name) => (name === Symbol.toPrimitive ? () => 'anything' : placeholder),
 })
-const parts: unknown = new Proxy(
-  { pamRoutes: createPamRoutes(anything as PamRoutesOptions) },
-  { get: (known, name) => Reflect.get(known, name) ?? anything },
+const options: unknown = new Proxy(
+  { pamRoutes: createPamRoutes(placeholder as PamRoutesOptions) },
+  { get: (known, name) => Reflect.get(known, name) ?? placeholder },
 )
-const ROUTES: readonly Route[] = publicRoutes(parts as AppOptions)
+const ROUTES: readonly Route[] = publicRoutes(options as AppOptions)
 const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>) => `${method} ${path}`
 
 let harness: MatrixHarness
@@ -48,11 +48,11 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-test('every route has its row, and every row its route', () => {
+test('every route has a class, and every class entry has a route', () => {
   expect(Object.keys(CLASS_OF).sort()).toEqual(ROUTES.map(nameOf).sort())
 })
 
-/** What each body needs beside the handle; the upstream says yes to all of it. */
+/** Body fields in addition to the handle; the upstream accepts all of them. */
 const FIELDS = {
   oldPassword: 'plainly-fake-old',
   newPassword: 'plainly-fake-new',
@@ -65,7 +65,7 @@ const FIELDS = {
 }
 const REDIRECT_URL = encodeURIComponent('https://app.example.com/start')
 
-/** A request that is right in every way, for this browser. */
+/** A valid request of this browser. */
 function requestFor(route: Pick<Route, 'method' | 'path'>, browser: Newcomer): Omit<Asked, 'headers'> {
   const { method } = route
   const path = pathOf(route.path, browser.userId)
@@ -107,11 +107,11 @@ interface Expected {
   readonly session: 'opens' | 'closes' | undefined
 }
 
-/** The rules of DESIGN §4 in the order in which they are asked. */
+/** The rules of DESIGN §4 in the order in which they are checked. */
 function expectedOf(route: Route, kind: Cookies, caller: Caller): Expected {
   const { verdicts, setsDevice, opened, serves, session } = classNamed(
     CLASS_OF[nameOf(route)] as RouteClassName,
-  ) // there: tested above
+  ) // exists: tested above
   const refused = { verdict: NOT_ALLOWED, setsDevice: false, session: undefined }
   const isCrossSite =
     caller.unsafe === 'is refused' || (caller.unsafe === 'passes without a session cookie' && kind !== 'none')
@@ -131,26 +131,26 @@ function expectedOf(route: Route, kind: Cookies, caller: Caller): Expected {
 const KINDS = Object.keys(DEVICE_IS_SET) as Cookies[] // an object with exactly these keys
 
 test.each(ROUTES.map((route) => [nameOf(route), route] as const))(
-  '%s: every kind of cookies × everybody who might ask',
+  '%s: all cookies × all callers',
   async (name, route) => {
-    let [stranger, browser] = [await harness.newcomer(), await harness.newcomer()]
+    let [other, browser] = [await harness.newcomer(), await harness.newcomer()]
     const [cells, wantedCells]: [object[], object[]] = [[], []]
-    for (const [who, caller] of Object.entries(CALLERS)) {
+    for (const [callerName, caller] of Object.entries(CALLERS)) {
       for (const kind of KINDS) {
-        const cookie = kind === 'foreign' ? stranger.cookies('own') : browser.cookies(kind)
+        const cookie = kind === 'foreign' ? other.cookies('own') : browser.cookies(kind)
         harness.callsSinceLastLook()
         const answer = await harness.ask({
           ...requestFor(route, browser),
           headers: { ...caller.headers, ...(cookie === undefined ? {} : { cookie }) },
         })
-        const cell = { who, kind }
+        const cell = { callerName, kind }
         const expected = expectedOf(route, kind, caller)
         const calls = expected.verdict === 'done' ? [] : harness.callsSinceLastLook()
         cells.push({ ...cell, ...seen(answer), calls })
         wantedCells.push({ ...cell, ...wanted(expected, caller), calls: [] })
-        expectOnlyOnesOwn(answer, kind === 'foreign' ? stranger : browser)
+        expectOwnUser(answer, kind === 'foreign' ? other : browser)
         if (expected.verdict !== 'done' || !USES_UP.has(CLASS_OF[name])) continue
-        if (kind === 'foreign') stranger = await harness.newcomer()
+        if (kind === 'foreign') other = await harness.newcomer()
         else browser = await harness.newcomer()
       }
     }
@@ -158,7 +158,7 @@ test.each(ROUTES.map((route) => [nameOf(route), route] as const))(
   },
 )
 
-/** What was done cannot be done again by the same browser. */
+/** Classes whose success cannot be repeated by the same browser. */
 const USES_UP: ReadonlySet<RouteClassName | undefined> = new Set([
   'sign-in',
   'offered redirect',
@@ -166,7 +166,7 @@ const USES_UP: ReadonlySet<RouteClassName | undefined> = new Set([
   'session: end this one',
 ])
 
-/** What of an answer is the same for all of a verdict. */
+/** The properties of a response that a verdict determines. */
 function seen(answer: Answer) {
   const { status, headers, json } = answer
   const cookies = cookiesIn(answer)
@@ -192,8 +192,8 @@ function wanted({ verdict, setsDevice, session }: Expected, { reads }: Caller) {
   }
 }
 
-/** An answer that names a person names the one whose session came along. */
-function expectOnlyOnesOwn({ status, json, headers }: Answer, owner: Newcomer) {
+/** A response that names a user names the user of the session. */
+function expectOwnUser({ status, json, headers }: Answer, owner: Newcomer) {
   if (status !== 200) return
   const { userId } = (json ?? {}) as { userId?: string }
   if (userId !== undefined) expect(userId).toBe(owner.userId)
@@ -201,7 +201,7 @@ function expectOnlyOnesOwn({ status, json, headers }: Answer, owner: Newcomer) {
   if (forProxies !== undefined) expect(forProxies).toBe(owner.userId)
 }
 
-test.each(ROUTES.map(nameOf))('%s: preflights permit the listed origins and nobody else', async (name) => {
+test.each(ROUTES.map(nameOf))('%s: preflights allow the listed origins and no others', async (name) => {
   const [method = '', template = ''] = name.split(' ')
   harness.callsSinceLastLook()
   for (const { headers, reads } of Object.values(CALLERS)) {
@@ -225,6 +225,6 @@ test.each(ROUTES.map(nameOf))('%s: preflights permit the listed origins and nobo
   expect(harness.callsSinceLastLook()).toEqual([])
 })
 
-test('the rows know every step of the sign-in API', () => {
+test('the route classes include every step of the Authentication API', () => {
   for (const { path } of OPERATIONS) expect([path, CLASS_OF[`POST ${path}`]]).toEqual([path, 'step'])
 })

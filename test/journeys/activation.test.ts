@@ -17,10 +17,10 @@ beforeEach(() => harness.sandbox.reset())
 
 describe('an activation token', () => {
   test.each([
-    ['one that nobody has made', 'no-such-activation-token'],
-    ['one of another kind', 'session'],
-    ['one that was used', 'used'],
-  ])('%s is refused as a failed sign-in, and opens nothing', async (_, kind) => {
+    ['an unknown token', 'no-such-activation-token'],
+    ['a token of another kind', 'session'],
+    ['a used token', 'used'],
+  ])('%s is refused as a failed sign-in, and opens no session', async (_, kind) => {
     const given: Record<string, () => Promise<string>> = {
       used: async () => {
         const token = harness.sandbox.activationToken(ANNA)
@@ -38,10 +38,10 @@ describe('an activation token', () => {
   })
 
   test.each([
-    ['beside a password', { token: 't', username: ANNA, password: 'p' }],
-    ['beside a handle', { token: 't', stateToken: `00${'A'.repeat(43)}` }],
+    ['together with a password', { token: 't', username: ANNA, password: 'p' }],
+    ['together with a handle', { token: 't', stateToken: `00${'A'.repeat(43)}` }],
     ['that is empty', { token: '' }],
-    ['that is no text', { token: 7 }],
+    ['that is not a string', { token: 7 }],
     ['of two kilobytes', { token: 't'.repeat(2048) }],
   ])('%s is 400, and nothing is sent upstream', async (_, body) => {
     const page = await openPage(harness)
@@ -52,7 +52,7 @@ describe('an activation token', () => {
     expect(harness.upstreamCalls()).toEqual([])
   })
 
-  test('signs in at once who has a password and needs no factor', async () => {
+  test('signs in at once if the user has a password and needs no factor', async () => {
     const page = await openPage(harness)
     const token = harness.sandbox.activationToken(ANNA)
     harness.forget()
@@ -64,7 +64,7 @@ describe('an activation token', () => {
     expect(harness.upstreamCalls()[0]?.body).toEqual({ token, context: { deviceToken } })
   })
 
-  test('of who needs a factor leads to its enrolment, and opens a session only after it', async () => {
+  test('leads to enrolment if a factor is required; the session opens after the enrolment', async () => {
     const page = await openPage(harness)
     const answer = await page.begin('/api/v1/authn', { token: harness.sandbox.activationToken(ARNO) })
     expect(answer.json.status).toBe('MFA_ENROLL')
@@ -81,7 +81,7 @@ describe('an activation token', () => {
     expect(await page.session()).toMatchObject({ login: ARNO, amr: ['otp'] })
   })
 
-  test('of who has no password leads to choosing one, policy and all', async () => {
+  test('leads to choosing a password if the user has none; the policy applies', async () => {
     const page = await openPage(harness)
     const answer = await page.begin('/api/v1/authn', { token: harness.sandbox.activationToken(AIDA) })
     expect(answer.json).toMatchObject({ status: 'PASSWORD_RESET', recoveryType: 'ACCOUNT_ACTIVATION' })
@@ -105,7 +105,7 @@ describe('an activation token', () => {
     expect((await again.signIn(AIDA, { password: NEW_PASSWORD })).json.status).toBe('SUCCESS')
   })
 
-  test('cancelled on the way opens nothing, and is used up', async () => {
+  test('whose transaction is cancelled opens no session, and cannot be used again', async () => {
     const token = harness.sandbox.activationToken(AIDA)
     const page = await openPage(harness)
     await page.begin('/api/v1/authn', { token })
@@ -116,7 +116,7 @@ describe('an activation token', () => {
     expect(await page.session()).toBeUndefined()
   })
 
-  test('is found in no answer, log line, metric or Redis value, used or refused', async () => {
+  test('appears in no response, log line, metric or Redis value, whether accepted or refused', async () => {
     const pages: PortalPage[] = []
     const tokens = [ANNA, ARNO, AIDA].map((login) => harness.sandbox.activationToken(login))
     tokens.push('marked-token-that-nobody-made-0123456789')
@@ -129,12 +129,12 @@ describe('an activation token', () => {
       for (const key of await client.keys('*')) stored.push(key, String(await client.dumpBuffer(key)))
     }
     const written = [harness.gatehouse.logText(), await harness.gatehouse.metrics(), ...stored].join('\n')
-    const answered = pages.flatMap(({ browser }) => browser.received).join('\n')
+    const responses = pages.flatMap(({ browser }) => browser.received).join('\n')
     expect(stored.length).toBeGreaterThan(tokens.length)
     for (const token of tokens) {
       for (const form of [token, Buffer.from(token).toString('base64url'), encodeURIComponent(token)]) {
         expect(written.includes(form)).toBe(false)
-        expect(answered.includes(form)).toBe(false)
+        expect(responses.includes(form)).toBe(false)
       }
     }
   })

@@ -7,7 +7,7 @@ import { AMELIA, type Harness, PASSWORD, startHarness, WALTER } from '../support
 import { replaceFile } from '../support/replace-file.ts'
 import { until } from '../support/until.ts'
 
-/** An administrator at the operations listener of one replica, as it is run; people sign in at another one. */
+/** Admin calls at the operations listener of one broker process; users sign in at another replica. */
 
 const OLD_TOKEN = 'plainly-fake-ops-token-1'
 const NEW_TOKEN = 'plainly-fake-ops-token-2'
@@ -47,7 +47,7 @@ async function admin(token: string, method: string, userId: string) {
   return { status: answer.status, headers: answer.headers, json: (await answer.json()) as object }
 }
 
-test('a person leaves: their sessions are seen and end on every replica, nobody else’s', async () => {
+test('the sessions of one user are listed and ended on every replica; other users keep theirs', async () => {
   const [one, two, other] = [await signedIn(AMELIA), await signedIn(AMELIA), await signedIn(WALTER)]
   const { userId } = one
   expect((await admin(OLD_TOKEN, 'GET', userId)).json).toEqual({
@@ -58,7 +58,7 @@ test('a person leaves: their sessions are seen and end on every replica, nobody 
   expect((await admin(OLD_TOKEN, 'GET', userId)).json).toEqual({ sessions: [] })
 })
 
-test('a changed OPS_TOKEN_FILE counts without a restart, and the old token no more', async () => {
+test('a changed OPS_TOKEN_FILE applies without a restart, and the old token is refused', async () => {
   const { userId } = await signedIn(AMELIA)
   expect((await admin(NEW_TOKEN, 'GET', userId)).status).toBe(401)
   await replaceFile(join(folder, 'token'), NEW_TOKEN)
@@ -68,7 +68,7 @@ test('a changed OPS_TOKEN_FILE counts without a restart, and the old token no mo
   await until(async () => (await admin(OLD_TOKEN, 'GET', userId)).status === 200)
 })
 
-test('while Redis is away it is 503, and the session that was not ended is there again with it', async () => {
+test('without Redis the call is 503 and the session survives; when Redis is back, the call ends it', async () => {
   const { userId, statusOf } = await signedIn(AMELIA)
   await harness.redis.kill()
   const refused = await admin(OLD_TOKEN, 'DELETE', userId)

@@ -4,7 +4,7 @@ import { type Harness, startHarness } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
-/** A factor that becomes active is audited once, and only then, whatever its type. */
+/** An active factor is audited exactly once, whatever its type. */
 const ERIN = 'erin.enrol@example.test'
 
 let harness: Harness
@@ -26,7 +26,7 @@ const lines = (...events: string[]) =>
     .filter(({ event }) => events.includes(String(event)))
 const enrolled = () => lines('factor_enrolled', 'factor_changed')
 
-async function choosing(): Promise<PortalPage> {
+async function openEnrolment(): Promise<PortalPage> {
   const page = await openPage(harness)
   const answer = await page.signIn(ERIN, { options: { multiOptionalFactorEnroll: true } })
   expect(answer.json.status).toBe('MFA_ENROLL')
@@ -50,7 +50,7 @@ const token = (serial: string) => () => ({
 const PHONE = () => ({ profile: { phoneNumber: '+15550107777' } })
 const KEY = () => harness.sandbox.authenticator(ERIN)
 
-/** Factor type, provider, what it is enrolled with, and what activates it; none: active at once. */
+/** Factor type, provider, enrolment fields, activation fields (undefined: active without activation). */
 const FACTORS: readonly (readonly [
   string,
   string,
@@ -79,40 +79,43 @@ const FACTORS: readonly (readonly [
   ['u2f', 'FIDO', () => ({}), (page) => KEY().registerU2f(nonceAt(page, 'nonce'), harness.gatehouse.url)],
 ]
 
-test.each(FACTORS)('%s of %s: once, when it is active', async (factorType, provider, fields, activation) => {
-  const page = await choosing()
-  await enrol(page, factorType, provider, fields())
-  if (activation !== undefined) {
-    expect(page.held.json.status).toBe('MFA_ENROLL_ACTIVATE')
-    const wrong = {
-      passCode: '000000',
-      clientData: 'd3Jvbmc',
-      attestation: 'd3Jvbmc',
-      registrationData: 'd3Jvbmc',
+test.each(FACTORS)(
+  '%s of %s is audited once, when it becomes active',
+  async (factorType, provider, fields, activation) => {
+    const page = await openEnrolment()
+    await enrol(page, factorType, provider, fields())
+    if (activation !== undefined) {
+      expect(page.held.json.status).toBe('MFA_ENROLL_ACTIVATE')
+      const wrong = {
+        passCode: '000000',
+        clientData: 'd3Jvbmc',
+        attestation: 'd3Jvbmc',
+        registrationData: 'd3Jvbmc',
+      }
+      expect((await page.follow('_links.next', wrong)).status).toBe(403)
+      expect(enrolled()).toEqual([])
+      await page.follow('_links.next', activation(page))
     }
-    expect((await page.follow('_links.next', wrong)).status).toBe(403)
-    expect(enrolled()).toEqual([])
-    await page.follow('_links.next', activation(page))
-  }
-  expect(page.held.json.status).toMatch(/^(MFA_ENROLL|SUCCESS)$/)
-  const [started] = lines('sign_in_started')
-  expect(enrolled()).toEqual([
-    expect.objectContaining({
-      event: 'factor_enrolled',
-      audit: true,
-      userId: harness.sandbox.user(ERIN).id,
-      loginHash: started?.loginHash,
-      deviceHash: started?.deviceHash,
-      address: '127.0.0.1',
-      operation: activation === undefined ? 'enroll' : 'activate',
-      factorType,
-      provider,
-    }),
-  ])
-})
+    expect(page.held.json.status).toMatch(/^(MFA_ENROLL|SUCCESS)$/)
+    const [started] = lines('sign_in_started')
+    expect(enrolled()).toEqual([
+      expect.objectContaining({
+        event: 'factor_enrolled',
+        audit: true,
+        userId: harness.sandbox.user(ERIN).id,
+        loginHash: started?.loginHash,
+        deviceHash: started?.deviceHash,
+        address: '127.0.0.1',
+        operation: activation === undefined ? 'enroll' : 'activate',
+        factorType,
+        provider,
+      }),
+    ])
+  },
+)
 
-test('a push: when the phone has confirmed it, not while it is waited for', async () => {
-  const page = await choosing()
+test('a push factor is audited when the phone has confirmed it, not while the enrolment waits', async () => {
+  const page = await openEnrolment()
   await enrol(page, 'push', 'OKTA')
   await page.follow('_links.next')
   await page.follow('_links.next')
@@ -124,12 +127,12 @@ test('a push: when the phone has confirmed it, not while it is waited for', asyn
 })
 
 test.each([
-  ['goes back', (page: PortalPage) => page.follow('_links.prev'), 'previous', 'MFA_ENROLL'],
-  ['asks where it stands', (page: PortalPage) => page.send('/api/v1/authn', {}), 'state', 'SUCCESS'],
+  ['a step back', (page: PortalPage) => page.follow('_links.prev'), 'previous', 'MFA_ENROLL'],
+  ['a state request', (page: PortalPage) => page.send('/api/v1/authn', {}), 'state', 'SUCCESS'],
 ])(
-  'a push that the phone has activated, also if the page %s and never polls',
+  'a push factor that the phone has activated is audited by %s, without a poll',
   async (_how, send, operation, status) => {
-    const page = await choosing()
+    const page = await openEnrolment()
     await enrol(page, 'push', 'OKTA')
     const { json } = page.held
     const user = valueAt(json, '_embedded.user')
@@ -145,8 +148,8 @@ test.each([
   },
 )
 
-test('none: an enrolment that is given up, in whatever way', async () => {
-  const page = await choosing()
+test('an abandoned enrolment is not audited, whichever step abandons it', async () => {
+  const page = await openEnrolment()
   await enrol(page, 'sms', 'OKTA', PHONE())
   await page.follow('_links.prev')
   await enrol(page, 'email', 'OKTA')
@@ -155,8 +158,8 @@ test('none: an enrolment that is given up, in whatever way', async () => {
   expect(enrolled()).toEqual([])
 })
 
-test('a later factor of the same sign-in is told as what it is', async () => {
-  const page = await choosing()
+test('two factors enrolled in one sign-in are audited with their own types', async () => {
+  const page = await openEnrolment()
   await enrol(page, 'sms', 'OKTA', PHONE())
   await page.follow('_links.prev')
   await enrol(page, 'question', 'OKTA', { profile: { question: 'favorite_toy', answer: 'a top' } })
@@ -171,8 +174,8 @@ test('a later factor of the same sign-in is told as what it is', async () => {
 test.each([
   ['sms', 'OKTA', 'factor_changed', 'enrolled_again'],
   ['webauthn', 'FIDO', 'factor_enrolled', undefined],
-])('a second %s of %s is a %s', async (factorType, provider, event, reason) => {
-  const page = await choosing()
+])('a second %s of %s is audited as %s', async (factorType, provider, event, reason) => {
+  const page = await openEnrolment()
   const href = hrefAt(page.held, `${factorAt(page.held, factorType, provider)}._links.enroll`)
   const { json } = page.held
   const link = { href: `${harness.authnUrl}/api/v1/authn/factors`, hints: { allow: ['POST'] } }
@@ -193,7 +196,7 @@ test.each([
     { event, factorType, provider, ...(reason === undefined ? {} : { reason }) },
   ])
 
-  /** The sandbox's own token of this sign-in, as the broker sent it last. */
+  /** The state token that the broker sent last. */
   async function realToken() {
     await page.send('/api/v1/authn', {})
     const { body } = harness.upstreamCalls().at(-1) ?? {}

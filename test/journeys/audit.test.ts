@@ -6,7 +6,7 @@ import { navigate } from '../support/navigate.ts'
 import { openPage } from '../support/portal-page.ts'
 import { factorAt, handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 
-/** Every audit event is made to happen; that each line is as its schema says is seen to when the harness stops. */
+/** These journeys cause every audit event. The harness checks each line against its schema when it stops. */
 
 const OPS_TOKEN = 'plainly-fake-ops-token'
 const TARGET = 'http://localhost:3000/home'
@@ -29,7 +29,7 @@ beforeEach(() => {
 const AUTHN = '/api/v1/authn'
 const credentials = (username: string) => ({ username, password: PASSWORD })
 
-/** What was logged in this test. */
+/** The log lines of this test. */
 const logged = () => harness.gatehouse.logLines().slice(before)
 const lines = (event: AuditEvent) => logged().filter((line) => line.event === event)
 const last = (event: AuditEvent) => lines(event).at(-1)
@@ -106,12 +106,12 @@ async function changePassword() {
   expect(last('sessions_revoked')).toMatchObject({ userId, reason: 'password_change', count: 0 })
 }
 
-async function recoverNobody() {
+async function recoverUnknownUser() {
   const browser = await harness.visit()
-  const nobody = 'no.such.person@example.test'
-  await browser.post(`${AUTHN}/recovery/unlock`, { username: nobody, factorType: 'EMAIL' })
+  const unknownUser = 'no.such.person@example.test'
+  await browser.post(`${AUTHN}/recovery/unlock`, { username: unknownUser, factorType: 'EMAIL' })
   expect(last('recovery_started')).toMatchObject({ operation: 'unlock', factorType: 'EMAIL' })
-  const forgotten = { username: nobody, factorType: 'SMS' }
+  const forgotten = { username: unknownUser, factorType: 'SMS' }
   const asked = await browser.post(`${AUTHN}/recovery/password`, forgotten)
   expect(last('recovery_started')).toMatchObject({ operation: 'password', factorType: 'SMS' })
   await browser.post(`${AUTHN}/recovery/password`, { ...forgotten, relayState: 'again' })
@@ -126,7 +126,7 @@ async function recoverNobody() {
   expect(last('factor_failed')).toMatchObject({ operation: 'recovery_verify', factorType: 'SMS' })
 }
 
-async function lookUpAndEnd() {
+async function lookUpAndRevoke() {
   const [one, other] = [await harness.visit(), await harness.visit()]
   for (const browser of [one, other]) await browser.post(AUTHN, credentials(AMELIA))
   const { id, userId } = await me(one)
@@ -163,7 +163,7 @@ async function lookUpAndEnd() {
   expect(last('admin_call')).toMatchObject({ operation: 'end_limits', userId, status: 200 })
 }
 
-async function showAnothersHandle() {
+async function useHandleOfOtherDevice() {
   const [owner, other] = [await harness.visit(), await harness.visit()]
   const asked = await owner.post(AUTHN, credentials(TOMAS))
   const { deviceHash, loginHash } = last('sign_in_started') ?? {}
@@ -189,7 +189,7 @@ async function showAnothersHandle() {
   const redirect = `${harness.gatehouse.url}/login/token/redirect?stateToken=${handleOf(asked)}`
   expect((await navigate(other, redirect)).status).toBe(401)
   expect(lines('handle_refused')).toHaveLength(3)
-  await other.post(AUTHN, { stateToken: `00${'x'.repeat(43)}` }) // a handle that nobody has says nothing of anybody
+  await other.post(AUTHN, { stateToken: `00${'x'.repeat(43)}` }) // an unknown handle identifies no user
   expect(lines('handle_refused')).toHaveLength(3)
 }
 
@@ -207,11 +207,11 @@ async function refuseOldPassword() {
       loginHash: last('sign_in_started')?.loginHash,
     },
   ])
-  await browser.post(change, { ...step, oldPassword: PASSWORD, newPassword: '!' }) // the policy's business
+  await browser.post(change, { ...step, oldPassword: PASSWORD, newPassword: '!' }) // refused by the policy
   expect(lines('old_password_refused')).toHaveLength(1)
 }
 
-async function showWrongTokens() {
+async function useWrongTokens() {
   const browser = await harness.visit()
   expect((await browser.post(`${AUTHN}/recovery/token`, { recoveryToken: 'wrong-recovery' })).status).toBe(
     401,
@@ -232,21 +232,21 @@ async function showWrongTokens() {
   })
 }
 
-async function askAcrossSites() {
+async function requestCrossSite() {
   const browser = await harness.visit()
-  const from = (origin?: string) =>
+  const postFrom = (origin?: string) =>
     browser.post(AUTHN, credentials(TOMAS), {
       headers: { 'sec-fetch-site': 'cross-site', ...(origin === undefined ? {} : { origin }) },
     })
-  for (const _again of [1, 2, 3]) expect((await from('https://evil.example')).status).toBe(403)
+  for (const _again of [1, 2, 3]) expect((await postFrom('https://evil.example')).status).toBe(403)
   expect(lines('cross_site_refused')).toMatchObject([
     { address: '127.0.0.1', method: 'POST', origin: 'https://evil.example', reason: 'origin_not_allowed' },
   ])
-  await from(`https://${'x'.repeat(500)}.example`)
+  await postFrom(`https://${'x'.repeat(500)}.example`)
   expect(String(last('cross_site_refused')?.origin)).toHaveLength(100)
-  await from()
+  await postFrom()
   expect(last('cross_site_refused')).toMatchObject({ reason: 'origin_missing' })
-  for (let n = 0; n < 100; n++) await from(`https://evil-${n}.example`)
+  for (let n = 0; n < 100; n++) await postFrom(`https://evil-${n}.example`)
   expect(lines('cross_site_refused').length).toBeLessThanOrEqual(60)
   expect(await harness.gatehouse.metrics()).toContain('gatehouse_refusals_total{reason="cross_site"} 105')
 }
@@ -268,26 +268,26 @@ async function enrolAndChangePhone() {
   await activate()
   const userId = harness.sandbox.user('erin.enrol@example.test').id
   const { loginHash, deviceHash } = last('sign_in_started') ?? {}
-  const who = { userId, loginHash, deviceHash, address: '127.0.0.1' }
-  const sms = { ...who, operation: 'activate', factorType: 'sms', provider: 'OKTA' }
+  const common = { userId, loginHash, deviceHash, address: '127.0.0.1' }
+  const sms = { ...common, operation: 'activate', factorType: 'sms', provider: 'OKTA' }
   expect(lines('factor_enrolled')).toMatchObject([sms])
   expect(lines('factor_changed')).toEqual([])
   await enrol('call', '+15550108888', '?updatePhone=true')
-  expect(lines('factor_changed')).toEqual([]) // nothing has changed before the code was right
+  expect(lines('factor_changed')).toEqual([]) // nothing changes before the right code
   await activate()
-  const call = { ...who, operation: 'activate', factorType: 'call', provider: 'OKTA' }
+  const call = { ...common, operation: 'activate', factorType: 'call', provider: 'OKTA' }
   expect(lines('factor_enrolled')).toMatchObject([sms, call])
   expect(lines('factor_changed')).toMatchObject([{ ...call, reason: 'phone_updated' }])
   expect(harness.gatehouse.logText()).not.toContain('0108888')
 }
 
-async function redeemAndCopy() {
+async function redeemSsoTokenAndCopySession() {
   const browser = await harness.visit()
   const { json } = await browser.post(AUTHN, credentials(AMELIA))
   const { id, userId } = await me(browser)
   const query = new URLSearchParams({ token: String(json.sessionToken), redirectUrl: TARGET })
-  const leaving = `${harness.gatehouse.url}/login/sessionCookieRedirect?${query}`
-  expect((await navigate(browser, leaving)).status).toBe(302)
+  const ssoRedirect = `${harness.gatehouse.url}/login/sessionCookieRedirect?${query}`
+  expect((await navigate(browser, ssoRedirect)).status).toBe(302)
   const { deviceHash, loginHash } = last('sign_in_succeeded') ?? {}
   expect(last('sso_token_redeemed')).toMatchObject({ userId, sessionId: id, deviceHash, loginHash })
 
@@ -307,82 +307,82 @@ async function copySsoToken() {
   const { userId } = await me(browser)
   const { deviceHash, loginHash } = last('sign_in_succeeded') ?? {}
   const query = new URLSearchParams({ token: String(json.sessionToken), redirectUrl: TARGET })
-  const leaving = `${harness.gatehouse.url}/login/sessionCookieRedirect?${query}`
+  const ssoRedirect = `${harness.gatehouse.url}/login/sessionCookieRedirect?${query}`
   const bound = { audit: true, boundDeviceHash: deviceHash, address: '127.0.0.1' }
 
-  expect((await navigate(await harness.visit(), leaving)).status).toBe(401)
+  expect((await navigate(await harness.visit(), ssoRedirect)).status).toBe(401)
   expect(last('handle_refused')).toMatchObject({ ...bound, userId, loginHash, reason: 'other_device' })
   expect(last('handle_refused')?.deviceHash).not.toBe(deviceHash)
-  expect((await navigate(openBrowser(harness.gatehouse.url), leaving)).status).toBe(401)
+  expect((await navigate(openBrowser(harness.gatehouse.url), ssoRedirect)).status).toBe(401)
   expect(last('handle_refused')).toMatchObject({ ...bound, userId, loginHash, reason: 'no_device_cookie' })
 
-  await browser.delete('/api/v1/sessions/me') // the session is over, and whose it was is not known any more
-  expect((await navigate(await harness.visit(), leaving)).status).toBe(401)
+  await browser.delete('/api/v1/sessions/me') // the session has ended, so its user is not known any more
+  expect((await navigate(await harness.visit(), ssoRedirect)).status).toBe(401)
   expect(last('handle_refused')).toMatchObject({ ...bound, reason: 'other_device' })
   expect(lines('handle_refused')).toHaveLength(3)
-  expect((await navigate(browser, leaving)).status).toBe(401)
+  expect((await navigate(browser, ssoRedirect)).status).toBe(401)
   expect(lines('handle_refused')).toHaveLength(3)
 }
 
 const JOURNEYS: readonly (readonly [string, () => Promise<void>, readonly AuditEvent[]])[] = [
   [
-    'a sign-in with a code: who began, what was wrong, what was proved, and who signed out',
+    'a sign-in with a code: start, failures, success and sign-out',
     signInWithCode,
     ['sign_in_started', 'sign_in_failed', 'factor_failed', 'sign_in_succeeded', 'signed_out'],
   ],
   [
-    'a push: challenged once however often it is polled, and rejected',
+    'a push: one challenge for any number of polls, and the rejection',
     rejectPush,
     ['sign_in_started', 'factor_challenged', 'factor_failed'],
   ],
   [
-    'a password that was changed, and the other sessions that ended with it',
+    "a changed password, and the revocation of the user's other sessions",
     changePassword,
     ['sign_in_started', 'password_changed', 'sign_in_succeeded', 'sessions_revoked'],
   ],
   [
-    'a recovery, for a name that nobody has too; and a second message too soon',
-    recoverNobody,
+    'a recovery for an unknown user, and a second message too soon',
+    recoverUnknownUser,
     ['recovery_started', 'limit_hit', 'factor_failed'],
   ],
   [
-    'the handle of another device, in a step and at a redirect: whose it is, and who showed it',
-    showAnothersHandle,
+    'a handle of another device, in a step and at a redirect: its user and both devices',
+    useHandleOfOtherDevice,
     ['sign_in_started', 'handle_refused'],
   ],
   [
-    'the SSO token of another device: whose it is, and who showed it',
+    'an SSO token of another device: its user and both devices',
     copySsoToken,
     ['sign_in_started', 'sign_in_succeeded', 'handle_refused', 'signed_out'],
   ],
   [
-    'a wrong old password, and not a new one that the policy refuses',
+    'a wrong old password, but not a new password that the policy refuses',
     refuseOldPassword,
     ['sign_in_started', 'old_password_refused'],
   ],
   [
     'a wrong recovery token and a wrong activation token',
-    showWrongTokens,
+    useWrongTokens,
     ['recovery_started', 'recovery_token_refused', 'sign_in_started', 'sign_in_failed'],
   ],
   [
-    'requests across sites: once for an address and an origin, and few in all',
-    askAcrossSites,
+    'cross-site requests: once for each address and origin, with an upper bound',
+    requestCrossSite,
     ['cross_site_refused'],
   ],
   [
-    'a factor that was set up, and a phone that was changed with another one',
+    'an enrolled factor, and a phone number that an enrolment changed',
     enrolAndChangePhone,
     ['sign_in_started', 'factor_enrolled', 'factor_changed'],
   ],
   [
-    'an SSO token that was redeemed, and a session cookie that was copied to another device',
-    redeemAndCopy,
+    'a redeemed SSO token, and a session cookie copied to another device',
+    redeemSsoTokenAndCopySession,
     ['sign_in_started', 'sign_in_succeeded', 'sso_token_redeemed', 'session_device_mismatch', 'signed_out'],
   ],
   [
-    'groups that were asked for, sessions and limits that were ended, by the person and by an administrator',
-    lookUpAndEnd,
+    'a group look-up, sessions and limits ended by the user and by an administrator',
+    lookUpAndRevoke,
     [
       'sign_in_started',
       'sign_in_succeeded',
@@ -396,16 +396,16 @@ const JOURNEYS: readonly (readonly [string, () => Promise<void>, readonly AuditE
 
 test.each(JOURNEYS)('%s', async (_name, journey, events) => {
   await journey()
-  // this harness asks for errors only: nothing else is logged
+  // LOG_LEVEL is error, so all other lines are audit lines
   expect([...new Set(logged().map(({ event }) => event))].toSorted()).toEqual(events.toSorted())
 })
 
-test('these are all events that there are', () => {
+test('the journeys cover every audit event', () => {
   const shown = new Set(JOURNEYS.flatMap(([, , events]) => events))
   expect([...shown].toSorted()).toEqual(Object.keys(AUDIT_EVENTS).toSorted())
 })
 
-test('one person is one hash, however the login is typed', async () => {
+test('all spellings of a login give the same login hash', async () => {
   const browser = await harness.visit()
   for (const login of [AMELIA, ` ${AMELIA.toUpperCase()} `, AMELIA.split('@')[0] ?? '']) {
     await browser.post(AUTHN, { username: login, password: 'Not-The-Password-1' })

@@ -5,8 +5,9 @@ import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness
 import { until } from '../support/until.ts'
 
 /**
- * One address feeds the org, the limits and the log, whatever a client writes into X-Forwarded-For: without a proxy,
- * behind one, and behind two. The test stands where the inner proxy does, and writes what the proxies would.
+ * The org, the limits and the log get one and the same client address, whatever the client sends in X-Forwarded-For:
+ * without a proxy, behind one, and behind two. The test takes the place of the inner proxy and sends what the proxies
+ * would send.
  */
 
 const ATTEMPTS = 2
@@ -22,83 +23,83 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-const INNER = '127.0.0.1'
-const ONE = INNER
-const TWO = `${INNER},10.1.0.0/16,2001:db8:1::/48`
+const LOOPBACK = '127.0.0.1'
+const ONE_PROXY = LOOPBACK
+const TWO_PROXIES = `${LOOPBACK},10.1.0.0/16,2001:db8:1::/48`
 
-/** What a client might write, in the hope to be somebody else, a proxy, or nobody. */
+/** Values by which a client might pose as another client or as a proxy. */
 const FORGERIES = ['198.51.100.66', '10.1.0.9, 127.0.0.1', '::1, ::ffff:10.1.0.9', 'unknown', '2001:db8:1::9']
 
-interface Way {
+interface Network {
   readonly trust: string | undefined
-  /** The headers that reach the broker, when the client wrote this itself. */
+  /** The X-Forwarded-For headers that reach the broker if the client itself sent `forged`. */
   readonly arrives: (forged: string, client: string) => string | readonly string[]
   readonly client: string
-  /** Another client on the same way; none where the address is always the socket's. */
+  /** Another client in the same network; undefined if the address is always the socket's. */
   readonly other?: string
-  /** The one clean form of the client's address. */
+  /** The normalized form of the client's address, if it differs from `client`. */
   readonly known?: string
 }
 
-const WAYS: Readonly<Record<string, Way>> = {
-  'no proxy': { trust: undefined, arrives: (forged) => forged, client: INNER },
-  'around the proxy': {
+const NETWORKS: Readonly<Record<string, Network>> = {
+  'no proxy': { trust: undefined, arrives: (forged) => forged, client: LOOPBACK },
+  'a request that bypasses the proxy': {
     trust: '10.1.0.0/16',
     arrives: (forged, client) => `${forged}, ${client}, 10.1.0.5`,
     client: '203.0.113.1',
-    known: INNER,
+    known: LOOPBACK,
   },
   'one proxy': {
-    trust: ONE,
+    trust: ONE_PROXY,
     arrives: (forged, client) => `${forged}, ${client}`,
     client: '203.0.113.11',
     other: '203.0.113.12',
   },
-  'one proxy that writes a header of its own': {
-    trust: ONE,
+  'one proxy that appends a second header': {
+    trust: ONE_PROXY,
     arrives: (forged, client) => [forged, client],
     client: '203.0.113.13',
     other: '203.0.113.14',
   },
   'one proxy, IPv6': {
-    trust: ONE,
+    trust: ONE_PROXY,
     arrives: (forged, client) => `${forged}, ${client}`,
     client: '2001:db8:70::1',
     other: '2001:db8:71::1',
   },
   'one proxy, IPv6 with a port and in another spelling': {
-    trust: ONE,
+    trust: ONE_PROXY,
     arrives: (forged, client) => `${forged}, [${client}]:50123`,
     client: '2001:0DB8:72:0:0:0:0:1',
     other: '2001:0DB8:73:0:0:0:0:1',
     known: '2001:db8:72::1',
   },
   'one proxy, IPv4-mapped': {
-    trust: ONE,
+    trust: ONE_PROXY,
     arrives: (forged, client) => `${forged}, ::ffff:${client}`,
     client: '203.0.113.15',
     other: '203.0.113.16',
   },
   'two proxies': {
-    trust: TWO,
+    trust: TWO_PROXIES,
     arrives: (forged, client) => `${forged}, ${client}, 10.1.0.5`,
     client: '203.0.113.21',
     other: '203.0.113.22',
   },
   'two proxies, the outer one over IPv6': {
-    trust: TWO,
+    trust: TWO_PROXIES,
     arrives: (forged, client) => `${forged}, ${client}, 2001:db8:1::5`,
     client: '203.0.113.23',
     other: '203.0.113.24',
   },
   'two proxies, the outer one IPv4-mapped': {
-    trust: TWO,
+    trust: TWO_PROXIES,
     arrives: (forged, client) => [`${forged}, ${client}`, '::ffff:10.1.0.5'],
     client: '2001:db8:80::1',
     other: '2001:db8:81::1',
   },
-  'one proxy where there could be two': {
-    trust: TWO,
+  'one of two trusted proxies': {
+    trust: TWO_PROXIES,
     arrives: (forged, client) => `${forged}, ${client}`,
     client: '203.0.113.25',
     other: '203.0.113.26',
@@ -113,7 +114,7 @@ function brokerTrusting(trust: string | undefined): Promise<Gatehouse> {
   return broker
 }
 
-describe.each(Object.entries(WAYS))('%s', (_name, { trust, arrives, client, other, known = client }) => {
+describe.each(Object.entries(NETWORKS))('%s', (_name, { trust, arrives, client, other, known = client }) => {
   const ask = async (forged: string, from: string, what: Parameters<typeof askPort>[1]): Promise<Answer> => {
     const { url } = await brokerTrusting(trust)
     const forwarded = arrives(forged, from)
@@ -126,7 +127,7 @@ describe.each(Object.entries(WAYS))('%s', (_name, { trust, arrives, client, othe
     })
   }
 
-  test.each(FORGERIES)('the org and the log know the true address, not %s', async (forged) => {
+  test.each(FORGERIES)('the org and the log get the real address, not %s', async (forged) => {
     harness.forget()
     const answer = await ask(forged, client, {
       method: 'POST',
@@ -147,8 +148,8 @@ describe.each(Object.entries(WAYS))('%s', (_name, { trust, arrives, client, othe
     expect(lines.some(({ audit }) => audit === true)).toBe(true)
   })
 
-  test('a limit counts the true address: another forgery each time does not help, and harms nobody else', async () => {
-    await harness.redis.client().flushall() // other ways may have the same address
+  test('a limit counts by the real address: changing the forged address does not evade it, and other clients are not limited', async () => {
+    await harness.redis.client().flushall() // other networks may have the same address
     const arrive = (forged: string, from = client) =>
       ask(forged, from, {
         path: '/signin/step-up?stateToken=00plainly-fake-imported-token',

@@ -15,9 +15,12 @@ import { limitIsOver } from '../support/limit-is-over.ts'
 import { navigate } from '../support/navigate.ts'
 import { factorAt, handleOf, hrefAt, valueAt, verifyHref } from '../support/transaction-view.ts'
 
-/** Rows of the sign-in API specification, seen through the broker, that no other journey shows (docs/conformance.md). */
+/**
+ * Rows of the specification of the Authentication API that no other journey tests through the broker
+ * (docs/conformance.md).
+ */
 
-/** The sandbox's clock runs ahead of ours by this much. */
+/** How far the sandbox's clock is ahead of the broker's. */
 let aheadMs = 0
 let harness: Harness
 beforeAll(async () => {
@@ -44,8 +47,8 @@ function withPassword(body: object): object {
   return 'username' in body ? { password: PASSWORD, ...body } : body
 }
 
-/** The same request, straight to the sign-in API as a trusted application. */
-async function straight(
+/** The same request, sent directly to the Authentication API as a trusted application. */
+async function sendDirectly(
   body: object,
   href = harness.authnUrl + AUTHN,
 ): Promise<{ status: number; text: string }> {
@@ -57,25 +60,25 @@ async function straight(
   return { status: response.status, text: await response.text() }
 }
 
-/** What the sign-in API answers, with the broker's address in the links that lead to the API. */
-function moved({ text }: { text: string }): { text: string } {
+/** The API's response with the broker's origin in the links that lead to the API. */
+function withBrokerOrigin({ text }: { text: string }): { text: string } {
   return {
     text: text.replace(new RegExp(`${harness.authnUrl}/(api|login)/`, 'g'), `${harness.gatehouse.url}/$1/`),
   }
 }
 
-/** Tokens, ids of errors and moments differ from call to call. */
+/** Without the values that differ from call to call: tokens, error ids and times. */
 function comparable({ text }: { text: string }): unknown {
   const body: unknown = JSON.parse(text, (key: string, value: unknown) => {
     if (key === 'sessionToken') return undefined
-    if (key === 'expiresAt') return ISO_8601.test(String(value)) ? 'a moment' : value
+    if (key === 'expiresAt') return ISO_8601.test(String(value)) ? 'a time' : value
     if (key === 'href') return String(value).replace(/stateToken=[\w-]+/, 'stateToken=…')
     return ['stateToken', 'errorId'].includes(key) ? typeof value : value
   })
   return body
 }
 
-/** The objects of the specification, member by member: nothing is left out, added or moved but tokens and addresses. */
+/** Sign-ins whose responses must equal the API's own, except for tokens and origins. */
 const MIRRORED: [row: string, body: object][] = [
   ['SUCCESS', { username: AMELIA }],
   ['SUCCESS by the short name', { username: 'amelia.stone' }],
@@ -95,21 +98,21 @@ const MIRRORED: [row: string, body: object][] = [
   ['an app, enrollment required', { username: ERIN, audience: 'intranet' }],
   ['an app that is not supported', { username: AMELIA, audience: 'library' }],
 ]
-test.each(MIRRORED)('the answer is the sign-in API’s own, member by member: %s', async (_row, body) => {
-  expectSame(await signIn(body), await straight(body))
+test.each(MIRRORED)('the response is the same as that of the Authentication API: %s', async (_row, body) => {
+  expectSame(await signIn(body), await sendDirectly(body))
 })
 
-/** "States and transitions": activation tokens, each for one use. */
+/** "States and transitions": activation tokens, each used once. */
 test.each([
   ['user has password, no MFA', 'anna.activate'],
   ['user has password, MFA configured', 'arno.activate'],
   ['user created without credentials', 'aida.nopassword'],
 ])(
-  'the answer to an activation token is the sign-in API’s own, member by member: %s',
+  'the response to an activation token is the same as that of the Authentication API: %s',
   async (_row, login) => {
-    const own = await straight({ token: harness.sandbox.activationToken(login) })
+    const direct = await sendDirectly({ token: harness.sandbox.activationToken(login) })
     harness.sandbox.reset()
-    expectSame(await signIn({ token: harness.sandbox.activationToken(login) }), own)
+    expectSame(await signIn({ token: harness.sandbox.activationToken(login) }), direct)
   },
 )
 
@@ -121,60 +124,64 @@ test.each<[row: string, login: string | undefined, body: object]>([
   ['a session, verification required', PRIYA, {}],
   ['a session, complete', AMELIA, {}],
   ['a session, a password that expires', WALTER, { options: { warnBeforePasswordExpired: true } }],
-])('the answer to a step-up is the sign-in API’s own, member by member: %s', async (_row, login, body) => {
-  const begin = () => harness.sandbox.startStepUp('payroll', login, `${harness.gatehouse.url}/signin/step-up`)
-  const own = await straight({ stateToken: begin().stateToken, ...body })
-  const browser = openBrowser(harness.gatehouse.url, FROM_PROXY)
-  const arrived = await navigate(browser, begin().redirectUrl)
-  const stateToken = new URL(arrived.location ?? '').searchParams.get('stateToken')
-  expectSame(await signIn({ stateToken, ...body }, browser), own)
-})
+])(
+  'the response to a step-up is the same as that of the Authentication API: %s',
+  async (_row, login, body) => {
+    const begin = () =>
+      harness.sandbox.startStepUp('payroll', login, `${harness.gatehouse.url}/signin/step-up`)
+    const direct = await sendDirectly({ stateToken: begin().stateToken, ...body })
+    const browser = openBrowser(harness.gatehouse.url, FROM_PROXY)
+    const arrived = await navigate(browser, begin().redirectUrl)
+    const stateToken = new URL(arrived.location ?? '').searchParams.get('stateToken')
+    expectSame(await signIn({ stateToken, ...body }, browser), direct)
+  },
+)
 
-/** The second step of a sign-in: its links are followed there with the state token, here with the handle. */
+/** The second step of a sign-in: sent to the API with the state token, to the broker with the handle. */
 test.each([
   ['MFA_CHALLENGE of a code', 'sana.sms', 'sms', 'verify', {}],
   ['MFA_CHALLENGE of a push', PRIYA, 'push', 'verify', {}],
   ['MFA_ENROLL_ACTIVATE of a mail', ERIN, 'email', 'enroll', { factorType: 'email', provider: 'OKTA' }],
   ['MFA_ENROLL_ACTIVATE of a push', ERIN, 'push', 'enroll', { factorType: 'push', provider: 'OKTA' }],
-])('the answer to a second step is the sign-in API’s own, member by member: %s', async (...row) => {
+])('the response to a second step is the same as that of the Authentication API: %s', async (...row) => {
   const [, username, factorType, link, fields] = row
   const hrefIn = (json: PageAnswer['json']) =>
     hrefAt({ json }, `${factorAt({ json }, factorType)}._links.${link}`)
-  const begun = JSON.parse((await straight({ username })).text)
-  const own = await straight({ stateToken: begun.stateToken, ...fields }, hrefIn(begun))
+  const begun = JSON.parse((await sendDirectly({ username })).text)
+  const direct = await sendDirectly({ stateToken: begun.stateToken, ...fields }, hrefIn(begun))
   harness.sandbox.reset()
   const browser = await harness.visit()
   const asked = await signIn({ username }, browser)
   const answer = await browser.post(hrefIn(asked.json), { stateToken: handleOf(asked), ...fields })
-  expect(withoutNewIds(answer)).toEqual(withoutNewIds(moved(own)))
+  expect(withoutNewIds(answer)).toEqual(withoutNewIds(withBrokerOrigin(direct)))
 })
 
-/** A factor that is being enrolled has an id and a picture of its own each time. */
+/** Without the factor id and the QR token, which are new in each enrolment. */
 function withoutNewIds({ text }: { text: string }): unknown {
   const id = String(valueAt(JSON.parse(text), '_embedded.factor.id'))
   return comparable({ text: text.replaceAll(id, 'an-id').replace(/\/qr\/[\w-]+/g, '/qr/a-token') })
 }
 
-function expectSame(answer: PageAnswer, own: { status: number; text: string }) {
-  expect(answer.status).toBe(own.status)
-  expect(comparable(answer)).toEqual(comparable(moved(own)))
+function expectSame(answer: PageAnswer, direct: { status: number; text: string }) {
+  expect(answer.status).toBe(direct.status)
+  expect(comparable(answer)).toEqual(comparable(withBrokerOrigin(direct)))
   expect(answer.headers.get('content-type')).toMatch(/^application\/json\b/)
 }
 
-/** "Header rules" 2: whether a factor is asked for depends on the device token alone. */
+/** "Header rules" 2: whether a factor is required depends on the device token alone. */
 test('another browser with the same fingerprint is another device', async () => {
   const login = 'bea.newdevice@example.test'
   const fingerprint = { 'x-device-fingerprint': 'print-1' }
-  const [own, other] = [await harness.visit(), await harness.visit()]
-  const asked = await signIn({ username: login }, own, fingerprint)
+  const [first, other] = [await harness.visit(), await harness.visit()]
+  const asked = await signIn({ username: login }, first, fingerprint)
   const body = { stateToken: handleOf(asked), passCode: harness.sandbox.totpCode(login) }
-  await own.post(verifyHref(asked, 'token:software:totp'), body, { headers: fingerprint })
-  expect((await signIn({ username: login }, own)).json.status).toBe('SUCCESS')
+  await first.post(verifyHref(asked, 'token:software:totp'), body, { headers: fingerprint })
+  expect((await signIn({ username: login }, first)).json.status).toBe('SUCCESS')
   expect((await signIn({ username: login }, other, fingerprint)).json.status).toBe('MFA_REQUIRED')
 })
 
 /** "Header rules" 1, and "What the service does": policies depend on the client's address. */
-test('the client’s own address reaches the sign-on policy, behind a trusted proxy', async () => {
+test('behind a trusted proxy, the sign-on policy sees the client’s address', async () => {
   const from = (address: string) =>
     signIn({ username: 'oscar.office' }, undefined, { 'x-forwarded-for': address })
   expectError(await from('203.0.113.66'), 401, 'E0000004')
@@ -195,7 +202,7 @@ test('a step without a state token is 400, names the field, and nothing is sent 
 })
 
 /** "States and transitions": activation tokens. */
-test('an activation token that is expired is a failed sign-in: 401 E0000004', async () => {
+test('an expired activation token is a failed sign-in: 401 E0000004', async () => {
   const token = harness.sandbox.activationToken('anna.activate')
   aheadMs = 8 * 24 * 60 * 60_000
   const browser = await harness.visit()
@@ -203,7 +210,7 @@ test('an activation token that is expired is a failed sign-in: 401 E0000004', as
   expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
 })
 
-test('after the first password an enrolment follows, where a factor is needed', async () => {
+test('an enrolment follows the first password if a factor is required', async () => {
   const person = harness.sandbox.user('aida.nopassword')
   person.config = { ...person.config, signOnPolicy: 'always' }
   const browser = await harness.visit()
@@ -215,7 +222,7 @@ test('after the first password an enrolment follows, where a factor is needed', 
 })
 
 /** "Errors", 429. */
-test('a rate limit of the sign-in API passes on with its three headers', async () => {
+test('a 429 of the Authentication API keeps its three rate-limit headers', async () => {
   const browser = await harness.visit()
   harness.sandbox.faults.authn.set({ kind: 'rate-limited', times: 1 })
   const answer = await signIn({ username: AMELIA }, browser)
@@ -227,7 +234,7 @@ test('a rate limit of the sign-in API passes on with its three headers', async (
 })
 
 /** "Limits": the lifetime of a transaction. */
-test('a transaction that is over at the sign-in API is over here: 401 E0000011', async () => {
+test('a transaction that has expired at Okta is expired here: 401 E0000011', async () => {
   const browser = await harness.visit()
   const asked = await signIn({ username: TOMAS }, browser)
   harness.sandbox.expireTransactions()
@@ -235,7 +242,7 @@ test('a transaction that is over at the sign-in API is over here: 401 E0000011',
 })
 
 /** The PAM API's rate limit headers: `X-RateLimit-Reset` where there is no `X-RateLimit-Retry-At`. */
-test('a limit of the PAM API that names its full reset only holds until then', async () => {
+test('a 429 of the PAM API with only X-RateLimit-Reset closes the gate until that time', async () => {
   const browser = await harness.visit()
   await signIn({ username: AMELIA }, browser)
   const reset = String(Math.ceil(Date.now() / 1000) + 60)
@@ -247,7 +254,7 @@ test('a limit of the PAM API that names its full reset only holds until then', a
       'X-RateLimit-Limit': '10',
       'X-RateLimit-Remaining': '0',
       'X-RateLimit-Reset': reset,
-      'X-RateLimit-Retry-At': '0', // in the place of the sandbox's own
+      'X-RateLimit-Retry-At': '0', // overrides the sandbox's own
     },
   })
   for (let times = 0; times < 2; times += 1) {
@@ -261,7 +268,7 @@ test('a limit of the PAM API that names its full reset only holds until then', a
 })
 
 /** "Versioning". */
-test('the version is in the path: another one does not exist, and nothing is sent', async () => {
+test('the API version is part of the path: another version answers 404, and nothing is sent upstream', async () => {
   const browser = openBrowser(harness.gatehouse.url, FROM_PROXY)
   const answer = await browser.post('/api/v2/authn', { username: AMELIA, password: PASSWORD })
   expectError(answer, 404, 'E0000007')

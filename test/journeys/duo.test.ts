@@ -23,11 +23,11 @@ beforeEach(() => harness.sandbox.reset())
 
 const VERIFICATION = '_embedded.factor._embedded.verification'
 const ACTIVATION = '_embedded.factor._embedded.activation'
-/** The browser's time between two polls is the broker's. */
+/** Sends the poll; the broker paces polls itself. */
 const poll = (page: PortalPage, query = '') => page.follow('_links.next', {}, { query })
 
-/** A page whose user has been asked to approve in Duo's frame. */
-async function askedFor(login: string): Promise<PortalPage> {
+/** A page that waits for an approval in Duo's frame. */
+async function awaitingDuo(login: string): Promise<PortalPage> {
   const page = await openPage(harness)
   await page.signIn(login)
   if (page.held.json.status === 'MFA_ENROLL')
@@ -37,7 +37,7 @@ async function askedFor(login: string): Promise<PortalPage> {
   return page
 }
 
-/** What the sign-in widget posts when the frame has signed. */
+/** The form that the sign-in widget posts after Duo's frame has signed. */
 function complete(page: PortalPage, frame: string, form: Record<string, string> = {}): Promise<PageAnswer> {
   const id = String(valueAt(page.held.json, '_embedded.factor.id'))
   const { stateToken } = page
@@ -49,8 +49,8 @@ function complete(page: PortalPage, frame: string, form: Record<string, string> 
 const approved = (login: string) => ({ sig_response: harness.sandbox.duoResponse(login) })
 
 describe('Duo', () => {
-  test('the page gets what its frame needs: host, signature, our link to complete, the org’s link to the script', async () => {
-    const page = await askedFor(DARIO)
+  test('the page gets the host, the signature, the complete link at our origin and the script link of the org', async () => {
+    const page = await awaitingDuo(DARIO)
     expect(valueAt(page.held.json, VERIFICATION)).toEqual({
       host: 'api-sandbox.duosecurity.example',
       signature: expect.stringMatching(/^TX\|[\w+/=]+\|\w+:APP\|[\w+/=]+\|\w+$/),
@@ -70,23 +70,23 @@ describe('Duo', () => {
     })
   })
 
-  test('nothing is proved before the form, nor by the form alone; the poll after it opens the session', async () => {
-    const page = await askedFor(DARIO)
+  test('neither waiting nor the form opens a session; the poll after the form does', async () => {
+    const page = await awaitingDuo(DARIO)
     expect((await poll(page)).json.factorResult).toBe('WAITING')
-    const handedIn = await complete(page, VERIFICATION, approved(DARIO))
-    expect([handedIn.status, handedIn.text, handedIn.setCookies]).toEqual([200, '{}', []])
+    const submitted = await complete(page, VERIFICATION, approved(DARIO))
+    expect([submitted.status, submitted.text, submitted.setCookies]).toEqual([200, '{}', []])
     expect(await page.session()).toBeUndefined()
     await poll(page, '?rememberDevice=true')
     expect(page.held.json.status).toBe('SUCCESS')
     expect(await page.session()).toMatchObject({ login: DARIO, amr: ['pwd', 'mfa'] })
   })
 
-  test('it is set up the same way, audited once the poll says so, and asked for the next time', async () => {
+  test('enrolment works the same way: audited after the poll, and required at the next sign-in', async () => {
     const enrolled = () =>
       harness.gatehouse
         .logLines()
         .filter(({ event }) => event === 'factor_enrolled' || event === 'factor_changed')
-    const page = await askedFor(DINA)
+    const page = await awaitingDuo(DINA)
     expect(page.held.json.status).toBe('MFA_ENROLL_ACTIVATE')
     expect((await complete(page, ACTIVATION, approved(DINA))).status).toBe(200)
     expect(enrolled()).toEqual([])
@@ -94,11 +94,11 @@ describe('Duo', () => {
     expect(page.held.json.status).toBe('SUCCESS')
     expect(enrolled()).toMatchObject([{ event: 'factor_enrolled', factorType: 'web', provider: 'DUO' }])
     expect(await page.session()).toMatchObject({ login: DINA })
-    await askedFor(DINA)
+    await awaitingDuo(DINA)
   })
 
-  test('a form goes upstream as a form, with the state token in the place of the handle', async () => {
-    const page = await askedFor(DARIO)
+  test('the form is sent upstream as a form, with the state token instead of the handle', async () => {
+    const page = await awaitingDuo(DARIO)
     harness.forget()
     const form = approved(DARIO)
     await complete(page, VERIFICATION, form)
@@ -112,17 +112,20 @@ describe('Duo', () => {
     expect(harness.sandbox.tokensIssued()).toContain(valueAt(call?.body, 'stateToken'))
   })
 
-  test.each(['reject', 'cancel', 'error'] as const)('%s in the frame opens nothing', async (answer) => {
-    const page = await askedFor(DARIO)
-    harness.sandbox.answerPush(DARIO, answer)
-    const refused = await poll(page)
-    expect(refused.json.status).toBe('MFA_CHALLENGE')
-    expect(refused.json.factorResult).not.toBe('WAITING')
-    expect(await page.session()).toBeUndefined()
-  })
+  test.each(['reject', 'cancel', 'error'] as const)(
+    'the result %s in the frame opens no session',
+    async (answer) => {
+      const page = await awaitingDuo(DARIO)
+      harness.sandbox.answerPush(DARIO, answer)
+      const refused = await poll(page)
+      expect(refused.json.status).toBe('MFA_CHALLENGE')
+      expect(refused.json.factorResult).not.toBe('WAITING')
+      expect(await page.session()).toBeUndefined()
+    },
+  )
 
-  test('a wrong signature is refused, audited and limited like a wrong code', async () => {
-    const page = await askedFor(DARIO)
+  test('a wrong signature is refused, audited and throttled like a wrong code', async () => {
+    const page = await awaitingDuo(DARIO)
     for (let attempt = 0; attempt < WRONG_LIMIT; attempt += 1)
       expect(errorOf(await complete(page, VERIFICATION))).toEqual([403, 'E0000068'])
     harness.forget()
@@ -132,35 +135,35 @@ describe('Duo', () => {
     expect(failures.at(-1)).toMatchObject({ operation: 'duo_callback', factorType: 'web' })
   })
 
-  test('an org that answers the form with a page or a redirect is no trouble; its poll tells', async () => {
+  test('an HTML page or a redirect as the response to the form is no error; the poll decides', async () => {
     for (const fault of [
       { kind: 'html', status: 200 },
       { kind: 'status', status: 302, body: {} },
     ] as const) {
-      const page = await askedFor(DARIO)
+      const page = await awaitingDuo(DARIO)
       harness.sandbox.faults.authn.set({ ...fault, path: '/api/v1/authn/factors', times: 1 })
       expect((await complete(page, VERIFICATION, approved(DARIO))).text).toBe('{}')
       expect((await poll(page)).json.factorResult).toBe('WAITING')
     }
   })
 
-  test('another browser’s handle, an unknown one, and a factor that was not offered get nowhere', async () => {
-    const page = await askedFor(DARIO)
-    const other = await askedFor(DARIO)
+  test('another browser’s handle, an unknown handle and a factor that was not offered are refused', async () => {
+    const page = await awaitingDuo(DARIO)
+    const other = await awaitingDuo(DARIO)
     harness.forget()
-    const stolen = { stateToken: other.stateToken }
-    expect(errorOf(await complete(page, VERIFICATION, stolen))).toEqual([401, 'E0000011'])
+    const otherHandle = { stateToken: other.stateToken }
+    expect(errorOf(await complete(page, VERIFICATION, otherHandle))).toEqual([401, 'E0000011'])
     expect(errorOf(await complete(page, VERIFICATION, { stateToken: '00x' }))).toEqual([401, 'E0000011'])
     const form = { id: 'dsf1', stateToken: page.stateToken, sig_response: 'AUTH|x|x:APP|x|x' }
-    const elsewhere = '/api/v1/authn/factors/dsf1/lifecycle/duoCallback'
-    expect(errorOf(await page.browser.post(elsewhere, undefined, { form }))).toEqual([403, 'E0000079'])
+    const otherCallback = '/api/v1/authn/factors/dsf1/lifecycle/duoCallback'
+    expect(errorOf(await page.browser.post(otherCallback, undefined, { form }))).toEqual([403, 'E0000079'])
     expect(harness.upstreamCalls()).toEqual([])
   })
 })
 
-describe('a form', () => {
-  test('is taken by Duo’s link alone, and that link takes nothing else', async () => {
-    const page = await askedFor(DARIO)
+describe('a form body', () => {
+  test('is accepted on the Duo callback alone, and the callback accepts nothing else', async () => {
+    const page = await awaitingDuo(DARIO)
     const callback = hrefAt(page.held, `${VERIFICATION}._links.complete`)
     const { stateToken } = page
     harness.forget()
@@ -176,13 +179,13 @@ describe('a form', () => {
   test.each<[string, Record<string, string>, string]>([
     ['without a signature', { sig_response: '' }, 'sig_response: must not be empty'],
     [
-      'with a long one',
+      'with a signature that is too long',
       { sig_response: 'x'.repeat(8193) },
       'sig_response: must have at most 8192 characters',
     ],
-    ['without a factor', { id: '' }, 'id: must not be empty'],
+    ['without a factor id', { id: '' }, 'id: must not be empty'],
   ])('%s is 400, and names the field', async (_, form, cause) => {
-    const page = await askedFor(DARIO)
+    const page = await awaitingDuo(DARIO)
     harness.forget()
     const refused = await complete(page, VERIFICATION, form)
     expect(errorOf(refused)).toEqual([400, 'E0000001'])
@@ -190,8 +193,8 @@ describe('a form', () => {
     expect(harness.upstreamCalls()).toEqual([])
   })
 
-  test('of another site is refused', async () => {
-    const page = await askedFor(DARIO)
+  test('from another site is refused', async () => {
+    const page = await awaitingDuo(DARIO)
     const form = { id: 'x', stateToken: page.stateToken, sig_response: 'x' }
     const headers = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
     const callback = hrefAt(page.held, `${VERIFICATION}._links.complete`)

@@ -4,7 +4,7 @@ import { type Harness, startHarness } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
-/** Setting up apps on a phone: pictures to scan, links by mail and text message, and the poll until it is done. */
+/** Enrolment of phone apps: QR images, links by email and text message, and polling until the app is set up. */
 const ERIN = 'erin.enrol@example.test'
 const PNG = Buffer.from('89504e470d0a1a0a', 'hex')
 const ACTIVATION = '_embedded.factor._embedded.activation'
@@ -22,8 +22,8 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 beforeEach(() => harness.sandbox.reset())
 
-/** A page on which this app is being set up. */
-async function settingUp(factorType: string, provider: string): Promise<PortalPage> {
+/** A page with a pending enrolment of this app. */
+async function enrolling(factorType: string, provider: string): Promise<PortalPage> {
   const page = await openPage(harness)
   await page.signIn(ERIN)
   const begun = await page.follow(`${factorAt(page.held, factorType, provider)}._links.enroll`, {
@@ -39,34 +39,34 @@ async function expectSession(page: PortalPage) {
   expect(await page.session()).toMatchObject({ login: ERIN, amr: ['pwd'] })
 }
 
-describe('the picture to scan', () => {
+describe('the QR image', () => {
   test.each([
     ['token:software:totp', 'GOOGLE'],
     ['token:software:totp', 'OKTA'],
     ['push', 'OKTA'],
-  ])('of %s by %s is fetched by us; its address holds no token of the upstream', async (...row) => {
-    const page = await settingUp(...row)
+  ])('of %s by %s is fetched by the broker; its URL contains no upstream token', async (...row) => {
+    const page = await enrolling(...row)
     const href = hrefAt(page.held, `${ACTIVATION}._links.qrcode`)
     expect(href.startsWith(`${harness.gatehouse.url}/api/v1/users/`)).toBe(true)
     for (const token of harness.sandbox.tokensIssued()) expect(page.held.text).not.toContain(token)
 
-    const picture = await page.browser.get(href)
-    expect(picture.status).toBe(200)
-    expect(picture.bytes.subarray(0, PNG.length)).toEqual(PNG)
-    expect(picture.headers.get('content-type')).toBe('image/png')
-    expect(picture.headers.get('cross-origin-resource-policy')).toBe('same-site')
-    expect(picture.headers.get('cache-control')).toBe('no-store')
-    expect(picture.headers.get('x-content-type-options')).toBe('nosniff')
-    // the same one as long as it is offered: a page may be drawn again
+    const image = await page.browser.get(href)
+    expect(image.status).toBe(200)
+    expect(image.bytes.subarray(0, PNG.length)).toEqual(PNG)
+    expect(image.headers.get('content-type')).toBe('image/png')
+    expect(image.headers.get('cross-origin-resource-policy')).toBe('same-site')
+    expect(image.headers.get('cache-control')).toBe('no-store')
+    expect(image.headers.get('x-content-type-options')).toBe('nosniff')
+    // the URL is stable while it is offered, because a page may render it again
     const again = await page.send('/api/v1/authn')
     expect(hrefAt(again, `${ACTIVATION}._links.qrcode`)).toBe(href)
   })
 
-  test('is there for the browser that it was offered to, and for nobody else', async () => {
-    const page = await settingUp('token:software:totp', 'GOOGLE')
+  test('is served only to the browser that it was offered to', async () => {
+    const page = await enrolling('token:software:totp', 'GOOGLE')
     const href = hrefAt(page.held, `${ACTIVATION}._links.qrcode`)
     const upstreamToken = harness.sandbox.tokensIssued().at(-1) ?? ''
-    const other = await settingUp('token:software:totp', 'GOOGLE')
+    const other = await enrolling('token:software:totp', 'GOOGLE')
     harness.forget()
     const attempts = [
       await openBrowser(harness.gatehouse.url).get(href),
@@ -80,8 +80,8 @@ describe('the picture to scan', () => {
     expect((await page.browser.get(href)).status).toBe(200)
   })
 
-  test('is refused once the app is set up and the sign-in is over, and nothing is sent upstream', async () => {
-    const page = await settingUp('token:software:totp', 'GOOGLE')
+  test('is refused after the app is set up and the sign-in has ended, and nothing is sent upstream', async () => {
+    const page = await enrolling('token:software:totp', 'GOOGLE')
     const href = hrefAt(page.held, `${ACTIVATION}._links.qrcode`)
     await page.follow('_links.next', { passCode: harness.sandbox.totpCode(ERIN) })
     harness.forget()
@@ -89,8 +89,8 @@ describe('the picture to scan', () => {
     expect(harness.upstreamCalls()).toEqual([])
   })
 
-  test('is gone when the user goes back: Okta says so, and its token is removed', async () => {
-    const page = await settingUp('token:software:totp', 'GOOGLE')
+  test('is gone after previous: Okta answers 404, and its token is removed from the response', async () => {
+    const page = await enrolling('token:software:totp', 'GOOGLE')
     const href = hrefAt(page.held, `${ACTIVATION}._links.qrcode`)
     await page.follow('_links.prev')
     const gone = await page.browser.get(href)
@@ -99,13 +99,13 @@ describe('the picture to scan', () => {
   })
 
   test.each([
-    ['a page', { kind: 'html', status: 200 }],
-    ['a drawing that could run a script', picture('image/svg+xml', '<svg onload="alert(1)"/>')],
-    ['no type', picture('application/octet-stream', 'bytes')],
-    ['too large', picture('image/png', 'x'.repeat(300_000))],
+    ['an HTML page', { kind: 'html', status: 200 }],
+    ['an SVG image, which could run a script', image('image/svg+xml', '<svg onload="alert(1)"/>')],
+    ['of an unknown type', image('application/octet-stream', 'bytes')],
+    ['too large', image('image/png', 'x'.repeat(300_000))],
     ['a redirect', { kind: 'status', status: 302, headers: { location: 'https://elsewhere.example/' } }],
-  ] as const)('that is %s is never passed on', async (_, fault) => {
-    const page = await settingUp('push', 'OKTA')
+  ] as const)('that is %s is answered 502 and not passed on', async (_, fault) => {
+    const page = await enrolling('push', 'OKTA')
     harness.sandbox.faults.authn.set({ ...fault, path: '/api/v1/users' })
     const answer = await page.browser.get(hrefAt(page.held, `${ACTIVATION}._links.qrcode`))
     expect(errorOf(answer)).toEqual([502, 'E0000009'])
@@ -115,9 +115,9 @@ describe('the picture to scan', () => {
 
 describe('an authenticator app', () => {
   test.each(['GOOGLE', 'OKTA'])(
-    'of %s: a wrong code is refused, the right one ends the sign-in',
+    'of %s: a wrong code is refused, the right one completes the sign-in',
     async (provider) => {
-      const page = await settingUp('token:software:totp', provider)
+      const page = await enrolling('token:software:totp', provider)
       expect(valueAt(page.held.json, `${ACTIVATION}.sharedSecret`)).toMatch(/^[A-Z2-7]{16,}$/)
       expect(errorOf(await page.follow('_links.next', { passCode: '000000' }))).toEqual([403, 'E0000068'])
       expect(await page.session()).toBeUndefined()
@@ -127,9 +127,9 @@ describe('an authenticator app', () => {
   )
 })
 
-describe('the verification app', () => {
-  test('is polled until it is set up; the sign-in ends with it, and it shows nothing of itself next time', async () => {
-    const page = await settingUp('push', 'OKTA')
+describe('the push app', () => {
+  test('is polled until it is set up, which completes the sign-in; the next sign-in shows no profile of it', async () => {
+    const page = await enrolling('push', 'OKTA')
     expect(page.held.json.factorResult).toBe('WAITING')
     const waiting = await page.follow('_links.next')
     expect(waiting.json).toMatchObject({ status: 'MFA_ENROLL_ACTIVATE', factorResult: 'WAITING' })
@@ -147,22 +147,22 @@ describe('the verification app', () => {
     expect(await next.session()).toMatchObject({ login: ERIN, amr: ['pwd', 'swk', 'mfa'] })
   })
 
-  test('that nobody sets up in time is begun again by the link of the answer', async () => {
-    const page = await settingUp('push', 'OKTA')
+  test('whose enrolment timed out is started again with the activate link', async () => {
+    const page = await enrolling('push', 'OKTA')
     for (let poll = 0; poll < POLLS_UNTIL_TIMEOUT; poll += 1) await page.follow('_links.next')
     expect(valueAt(page.held.json, `${ACTIVATION}.factorResult`)).toBe('TIMEOUT')
-    const anew = await page.follow(`${ACTIVATION}._links.activate`)
-    expect(anew.json).toMatchObject({ status: 'MFA_ENROLL_ACTIVATE', factorResult: 'WAITING' })
+    const restarted = await page.follow(`${ACTIVATION}._links.activate`)
+    expect(restarted.json).toMatchObject({ status: 'MFA_ENROLL_ACTIVATE', factorResult: 'WAITING' })
     harness.sandbox.answerPush(ERIN, 'approve')
     await page.follow('_links.next')
     await expectSession(page)
   })
 
   test.each([
-    ['mail', 0, {}, ERIN],
+    ['email', 0, {}, ERIN],
     ['text message', 1, { profile: { phoneNumber: '+15550107777' } }, '+15550107777'],
-  ])('is set up by a link in a %s', async (_, at, fields, to) => {
-    const page = await settingUp('push', 'OKTA')
+  ])('is set up with a link sent by %s', async (_, at, fields, to) => {
+    const page = await enrolling('push', 'OKTA')
     const sent = await page.follow(`${ACTIVATION}._links.send.${at}`, fields)
     expect(sent.json).toMatchObject({ status: 'MFA_ENROLL_ACTIVATE', factorResult: 'WAITING' })
     const message = harness.sandbox.outbox.latest(ERIN, 'push-activation')
@@ -173,8 +173,8 @@ describe('the verification app', () => {
     await expectSession(page)
   })
 
-  test.each(['email', 'sms'])('%s: the other path of the same link works where it is offered', async (by) => {
-    const page = await settingUp('push', 'OKTA')
+  test.each(['email', 'sms'])('%s: the other path of the send link works if it is offered', async (by) => {
+    const page = await enrolling('push', 'OKTA')
     const factorId = String(valueAt(page.held.json, '_embedded.factor.id'))
     const userId = harness.sandbox.user(ERIN).id
     const path = `/api/v1/authn/factors/${factorId}/lifecycle/activate/${by}`
@@ -198,17 +198,17 @@ describe('the verification app', () => {
     expect(harness.sandbox.outbox.latest(ERIN, 'push-activation')?.kind).toBe(by === 'email' ? 'mail' : 'sms')
   })
 
-  test('a text message without a number is refused by the upstream; a link of another person was never offered', async () => {
-    const page = await settingUp('push', 'OKTA')
+  test('a text message without a phone number is refused by Okta; another user’s link is refused as not offered', async () => {
+    const page = await enrolling('push', 'OKTA')
     const bySms = hrefAt(page.held, `${ACTIVATION}._links.send.1`)
     expect(errorOf(await page.send(bySms))).toEqual([400, 'E0000001'])
     harness.forget()
-    const ofAnother = bySms.replace(harness.sandbox.user(ERIN).id, '00uSomebodyElse')
-    expect(errorOf(await page.send(ofAnother))).toEqual([403, 'E0000079'])
+    const otherUsersLink = bySms.replace(harness.sandbox.user(ERIN).id, '00uSomebodyElse')
+    expect(errorOf(await page.send(otherUsersLink))).toEqual([403, 'E0000079'])
     expect(harness.upstreamCalls()).toEqual([])
   })
 })
 
-function picture(type: string, body: string) {
+function image(type: string, body: string) {
   return { kind: 'status', status: 200, headers: { 'content-type': type }, body } as const
 }

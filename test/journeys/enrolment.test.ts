@@ -11,7 +11,7 @@ const REGGIE = 'reggie.required@example.test'
 const PILAR = 'pilar.password@example.test'
 const PHONE = '+15550107777'
 
-/** The sandbox's clock runs ahead of ours by this much. */
+/** How far the sandbox's clock is ahead of the broker's. */
 let aheadMs = 0
 let harness: Harness
 beforeAll(async () => {
@@ -20,13 +20,13 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 beforeEach(() => harness.sandbox.reset())
 
-interface Wanted {
+interface FactorToEnrol {
   readonly factorType: string
   readonly provider?: string
   readonly [field: string]: unknown
 }
 
-async function pageOf(login: string, options: object = {}): Promise<PortalPage> {
+async function openEnrolment(login: string, options: object = {}): Promise<PortalPage> {
   const page = await openPage(harness)
   const answer = await page.signIn(login, { options })
   expect(answer.json.status).toBe('MFA_ENROLL')
@@ -34,12 +34,12 @@ async function pageOf(login: string, options: object = {}): Promise<PortalPage> 
 }
 
 /** Follows the enroll link of this factor. */
-function enrol(page: PortalPage, { factorType, provider = 'OKTA', ...fields }: Wanted, query = '') {
+function enrol(page: PortalPage, { factorType, provider = 'OKTA', ...fields }: FactorToEnrol, query = '') {
   const link = `${factorAt(page.held, factorType, provider)}._links.enroll`
   return page.follow(link, { factorType, provider, ...fields }, { query })
 }
 
-/** What was set up in this very sign-in proves nothing of who it is: the session says the password alone. */
+/** A factor enrolled in this sign-in is no proof of identity: `amr` contains the password alone. */
 async function expectSession(page: PortalPage, login: string) {
   expect(page.held.json.status).toBe('SUCCESS')
   expect(await page.session()).toMatchObject({ login, amr: ['pwd'] })
@@ -52,7 +52,7 @@ async function expectAskedNextTime(login: string, factorType: string): Promise<P
   return page
 }
 
-describe('a factor that is set up in one step', () => {
+describe('a factor that is enrolled in one step', () => {
   const QUESTION = { question: 'favorite_toy', answer: 'a spinning top' }
   const token = (serial: string) => () => ({
     profile: { credentialId: serial },
@@ -75,20 +75,23 @@ describe('a factor that is set up in one step', () => {
     ],
     ['token', 'SYMANTEC', { profile: {}, passCode: '000000' }, token('VIP-77'), [400, 'E0000001']],
     ['token:hardware', 'YUBICO', { profile: { credentialId: 'HW-77' } }, token('HW-77'), [400, 'E0000001']],
-  ] as const)('%s of %s: refused with its reason, then set up, and asked for next time', async (...row) => {
-    const [factorType, provider, wrong, right, error] = row
-    const page = await pageOf(ERIN)
-    const refused = await enrol(page, { factorType, provider, ...wrong })
-    expect(errorOf(refused)).toEqual(error)
-    expect(causesOf(refused)).not.toEqual([])
-    expect(await page.session()).toBeUndefined()
-    await enrol(page, { factorType, provider, ...right() })
-    await expectSession(page, ERIN)
-    await expectAskedNextTime(ERIN, factorType)
-  })
+  ] as const)(
+    '%s of %s: wrong data is refused with a reason, then it is enrolled and required at the next sign-in',
+    async (...row) => {
+      const [factorType, provider, wrong, right, error] = row
+      const page = await openEnrolment(ERIN)
+      const refused = await enrol(page, { factorType, provider, ...wrong })
+      expect(errorOf(refused)).toEqual(error)
+      expect(causesOf(refused)).not.toEqual([])
+      expect(await page.session()).toBeUndefined()
+      await enrol(page, { factorType, provider, ...right() })
+      await expectSession(page, ERIN)
+      await expectAskedNextTime(ERIN, factorType)
+    },
+  )
 
-  test('only what a factor is set up with goes upstream; a wrong type is named', async () => {
-    const page = await pageOf(ERIN)
+  test('only known fields are sent upstream; a field of a wrong type is named', async () => {
+    const page = await openEnrolment(ERIN)
     harness.forget()
     const wrong = await enrol(page, { factorType: 'question', profile: { question: 7, answer: 'abcd' } })
     expect(errorOf(wrong)).toEqual([400, 'E0000001'])
@@ -107,8 +110,8 @@ describe('a factor that is set up in one step', () => {
     ])
   })
 
-  test('a factor that the policy does not offer is refused by the upstream, in its words', async () => {
-    const page = await pageOf(REGGIE)
+  test('a factor that the policy does not offer is refused with the error of Okta', async () => {
+    const page = await openEnrolment(REGGIE)
     const link = `${factorAt(page.held, 'question')}._links.enroll`
     const refused = await page.follow(link, { factorType: 'email', provider: 'OKTA' })
     expect(errorOf(refused)).toEqual([400, 'E0000001'])
@@ -117,19 +120,19 @@ describe('a factor that is set up in one step', () => {
 })
 
 describe('the list of security questions', () => {
-  test('is there for the browser that it was offered to, and for nobody else', async () => {
-    const page = await pageOf(ERIN)
+  test('is served only to the browser that it was offered to', async () => {
+    const page = await openEnrolment(ERIN)
     const href = hrefAt(page.held, `${factorAt(page.held, 'question')}._links.questions`)
     expect(href.startsWith(`${harness.gatehouse.url}/api/v1/users/`)).toBe(true)
     harness.forget()
-    const other = await pageOf(REGGIE)
-    const stranger = await openPage(harness)
-    for (const { browser } of [other, stranger]) {
+    const other = await openEnrolment(REGGIE)
+    const unrelatedPage = await openPage(harness)
+    for (const { browser } of [other, unrelatedPage]) {
       expect(errorOf(await browser.get(href))).toEqual([403, 'E0000079'])
     }
     expect(errorOf(await openBrowser(harness.gatehouse.url).get(href))).toEqual([403, 'E0000079'])
-    const ofAmelia = href.replace(/users\/\w+/, `users/${harness.sandbox.user(AMELIA).id}`)
-    expect(errorOf(await page.browser.get(ofAmelia))).toEqual([403, 'E0000079'])
+    const amelias = href.replace(/users\/\w+/, `users/${harness.sandbox.user(AMELIA).id}`)
+    expect(errorOf(await page.browser.get(amelias))).toEqual([403, 'E0000079'])
     expect(harness.upstreamCalls().filter(({ method }) => method === 'GET')).toEqual([])
 
     const list = await page.browser.get(href)
@@ -144,8 +147,8 @@ describe('the list of security questions', () => {
     expect(call?.headers.authorization).toBe(`SSWS ${harness.sandbox.apiToken}`)
   })
 
-  test('an error of the upstream passes on; a refused key of ours is 503, never the 401 that ends a sign-in', async () => {
-    const page = await pageOf(ERIN)
+  test('an error of Okta is passed on; a refused API token is 503, never the 401 that ends a sign-in', async () => {
+    const page = await openEnrolment(ERIN)
     const href = hrefAt(page.held, `${factorAt(page.held, 'question')}._links.questions`)
     harness.sandbox.faults.authn.set({ kind: 'rate-limited', times: 1 })
     const limited = await page.browser.get(href)
@@ -162,8 +165,8 @@ describe('the list of security questions', () => {
   })
 })
 
-test('the password as a factor: the chosen one goes upstream byte for byte', async () => {
-  const page = await pageOf(PILAR)
+test('the password as a factor: the chosen password is sent upstream byte for byte', async () => {
+  const page = await openEnrolment(PILAR)
   const password = ' Chosen-Pass wörd-1 '
   await enrol(page, { factorType: 'password', profile: { password } })
   await expectSession(page, PILAR)
@@ -176,12 +179,12 @@ describe('a factor that is activated with a code', () => {
     ['sms', { profile: { phoneNumber: PHONE } }, PHONE],
     ['call', { profile: { phoneNumber: '+1 (555) 010-7777' } }, PHONE],
     ['email', {}, ERIN],
-  ])('%s: a wrong code is refused, the right one ends the sign-in', async (factorType, fields, to) => {
-    const page = await pageOf(ERIN)
-    const begun = await enrol(page, { factorType, ...fields })
-    expect(begun.json.status).toBe('MFA_ENROLL_ACTIVATE')
+  ])('%s: a wrong code is refused, the right one completes the sign-in', async (factorType, fields, to) => {
+    const page = await openEnrolment(ERIN)
+    const started = await enrol(page, { factorType, ...fields })
+    expect(started.json.status).toBe('MFA_ENROLL_ACTIVATE')
     expect(harness.sandbox.outbox.messages).toMatchObject([{ to, purpose: 'factor-activation' }])
-    expect(begun.text).not.toContain(sentCode())
+    expect(started.text).not.toContain(sentCode())
     expect(errorOf(await page.follow('_links.next', {}))).toEqual([400, 'E0000001'])
     expect(errorOf(await page.follow('_links.next', { passCode: 'wrong' }))).toEqual([403, 'E0000068'])
     expect(await page.session()).toBeUndefined()
@@ -190,15 +193,15 @@ describe('a factor that is activated with a code', () => {
     await expectAskedNextTime(ERIN, factorType)
   })
 
-  test('a number that is none is refused in the words of the upstream', async () => {
-    const page = await pageOf(ERIN)
+  test('an invalid phone number is refused with the error of Okta', async () => {
+    const page = await openEnrolment(ERIN)
     const refused = await enrol(page, { factorType: 'sms', profile: { phoneNumber: '12' } })
     expect(errorOf(refused)).toEqual([400, 'E0000001'])
     expect(causesOf(refused)).toEqual(['profile.phoneNumber: Invalid Phone Number.'])
   })
 
-  test('a number that no carrier knows is refused, unless the page says that it need not be valid', async () => {
-    const page = await pageOf(ERIN)
+  test('a number that no carrier knows is refused, unless validatePhone is false', async () => {
+    const page = await openEnrolment(ERIN)
     const profile = { phoneNumber: '+15550100000' }
     const refused = await enrol(page, { factorType: 'sms', profile })
     expect(errorOf(refused)).toEqual([400, 'E0000098'])
@@ -207,8 +210,8 @@ describe('a factor that is activated with a code', () => {
     expect(harness.sandbox.outbox.messages).toMatchObject([{ to: '+15550100000' }])
   })
 
-  test('wrong codes lock it', async () => {
-    const page = await pageOf(ERIN)
+  test('five wrong codes lock the factor', async () => {
+    const page = await openEnrolment(ERIN)
     await enrol(page, { factorType: 'sms', profile: { phoneNumber: PHONE } })
     for (let attempt = 0; attempt < 5; attempt += 1) {
       expect(errorOf(await page.follow('_links.next', { passCode: 'wrong' }))).toEqual([403, 'E0000068'])
@@ -221,8 +224,8 @@ describe('a factor that is activated with a code', () => {
   test.each([
     ['sms', 'E0000109'],
     ['call', 'E0000133'],
-  ])('%s is sent again after 30 seconds, also to another number', async (factorType, errorCode) => {
-    const page = await pageOf(ERIN)
+  ])('%s can be resent after 30 seconds, also to another number', async (factorType, errorCode) => {
+    const page = await openEnrolment(ERIN)
     await enrol(page, { factorType, profile: { phoneNumber: PHONE } })
     const first = sentCode()
     const tooSoon = await page.follow('_links.resend.0', { factorType, provider: 'OKTA' })
@@ -244,8 +247,8 @@ describe('a factor that is activated with a code', () => {
     await expectSession(page, ERIN)
   })
 
-  test('previous leads back to the choice, and what was begun is gone', async () => {
-    const page = await pageOf(ERIN)
+  test('previous returns to the choice of factors and drops the started enrolment', async () => {
+    const page = await openEnrolment(ERIN)
     await enrol(page, { factorType: 'sms', profile: { phoneNumber: PHONE } })
     const activate = hrefAt(page.held, '_links.next')
     const passCode = sentCode()
@@ -260,9 +263,9 @@ describe('a security key', () => {
   const nonceAt = (page: PortalPage, member: string) =>
     String(valueAt(page.held.json, `_embedded.factor._embedded.${member}`))
 
-  test('of the newer kind: what answers another challenge is refused; then it is set up and signs in', async () => {
+  test('WebAuthn: a response to another challenge is refused; then the key is enrolled and signs in', async () => {
     const origin = harness.gatehouse.url
-    const page = await pageOf(ERIN)
+    const page = await openEnrolment(ERIN)
     await enrol(page, { factorType: 'webauthn', provider: 'FIDO' })
     const replayed = key().registerWebauthn('another-challenge', origin)
     expect(errorOf(await page.follow('_links.next', replayed))).toEqual([403, 'E0000068'])
@@ -276,9 +279,9 @@ describe('a security key', () => {
     expect(await next.session()).toMatchObject({ login: ERIN, amr: ['pwd', 'hwk', 'mfa'] })
   })
 
-  test('of the older kind: the same', async () => {
+  test('U2F: a response to another challenge is refused; then the key is enrolled and signs in', async () => {
     const origin = harness.gatehouse.url
-    const page = await pageOf(ERIN)
+    const page = await openEnrolment(ERIN)
     await enrol(page, { factorType: 'u2f', provider: 'FIDO' })
     const replayed = key().registerU2f('another-nonce', origin)
     expect(errorOf(await page.follow('_links.next', replayed))).toEqual([403, 'E0000068'])
@@ -295,8 +298,8 @@ describe('a security key', () => {
 describe('several factors', () => {
   const question = { factorType: 'question', profile: { question: 'favorite_toy', answer: 'a top' } }
 
-  test('a required one cannot be skipped: no link, and the step is refused', async () => {
-    const page = await pageOf(REGGIE)
+  test('a required factor cannot be skipped: no link is offered, and the step is refused', async () => {
+    const page = await openEnrolment(REGGIE)
     await enrol(page, question)
     expect(page.held.json.status).toBe('MFA_ENROLL')
     expect(valueAt(page.held.json, '_links.skip')).toBeUndefined()
@@ -310,14 +313,14 @@ describe('several factors', () => {
     await expectSession(page, REGGIE)
   })
 
-  test('without the option the first one is enough', async () => {
-    const page = await pageOf(ERIN, { multiOptionalFactorEnroll: false })
+  test('without multiOptionalFactorEnroll, one optional factor is enough', async () => {
+    const page = await openEnrolment(ERIN, { multiOptionalFactorEnroll: false })
     await enrol(page, question)
     await expectSession(page, ERIN)
   })
 
-  test('with the option one goes on with the others, or skips the rest', async () => {
-    const page = await pageOf(ERIN, { multiOptionalFactorEnroll: true })
+  test('with multiOptionalFactorEnroll, more factors can be enrolled or skipped', async () => {
+    const page = await openEnrolment(ERIN, { multiOptionalFactorEnroll: true })
     await enrol(page, question)
     expect(page.held.json.status).toBe('MFA_ENROLL')
     expect(valueAt(page.held.json, `${factorAt(page.held, 'question')}.status`)).toBe('ACTIVE')
@@ -331,8 +334,8 @@ describe('several factors', () => {
     factorAt(next.held, 'email')
   })
 
-  test('another phone number needs updatePhone, which reaches the upstream', async () => {
-    const page = await pageOf(ERIN, { multiOptionalFactorEnroll: true })
+  test('another phone number requires updatePhone, which is sent upstream', async () => {
+    const page = await openEnrolment(ERIN, { multiOptionalFactorEnroll: true })
     await enrol(page, { factorType: 'sms', profile: { phoneNumber: PHONE } })
     await page.follow('_links.next', { passCode: harness.sandbox.outbox.latest(ERIN)?.code ?? '' })
     const call = { factorType: 'call', profile: { phoneNumber: '+15550108888' } }

@@ -17,7 +17,7 @@ const MAX = 'max.many@example.test'
 
 const wrongCode = { passCode: '000000' }
 
-/** The sandbox's clock runs ahead of ours by this much: thirty seconds pass without anybody waiting. */
+/** How far the sandbox's clock is ahead of the broker's, so that no test waits 30 seconds. */
 let aheadMs = 0
 let harness: Harness
 beforeAll(async () => {
@@ -31,14 +31,13 @@ beforeEach(() => {
 const codeSentTo = (login: string) =>
   harness.sandbox.outbox.latest(login, 'factor-code')?.code ?? 'none was sent'
 
-async function pageOf(login: string): Promise<PortalPage> {
+async function openVerification(login: string): Promise<PortalPage> {
   const page = await openPage(harness)
   const asked = await page.signIn(login)
   expect(asked.json.status).toBe('MFA_REQUIRED')
   return page
 }
 
-/** Still on the way: nobody is signed in. */
 async function expectNoSession(page: PortalPage) {
   expect(await page.session()).toBeUndefined()
 }
@@ -49,10 +48,10 @@ async function expectSession(page: PortalPage, login: string, amr: string[]) {
   expect(await page.session()).toMatchObject({ login, amr })
 }
 
-describe('a factor that is answered at once', () => {
+describe('a factor that is verified in one step', () => {
   test.each([
     [
-      'a question',
+      'a security question',
       QUENTIN,
       'question',
       'OKTA',
@@ -60,22 +59,14 @@ describe('a factor that is answered at once', () => {
       () => ({ answer: ' LightHouse ' }),
       'kba',
     ],
-    [
-      "an authenticator app of Google's",
-      TOMAS,
-      'token:software:totp',
-      'GOOGLE',
-      wrongCode,
-      totpOf(TOMAS),
-      'otp',
-    ],
-    ["the vendor's own app", OTTO, 'token:software:totp', 'OKTA', wrongCode, totpOf(OTTO), 'otp'],
+    ['Google Authenticator', TOMAS, 'token:software:totp', 'GOOGLE', wrongCode, totpOf(TOMAS), 'otp'],
+    ['Okta Verify', OTTO, 'token:software:totp', 'OKTA', wrongCode, totpOf(OTTO), 'otp'],
     ['a hardware token', YUKI, 'token:hardware', 'YUBICO', wrongCode, tokenCode('HW-0001'), 'hwk'],
-    ['an enterprise token', ROSA, 'token', 'RSA', wrongCode, tokenCode('RSA-0001'), 'hwk'],
-    ['the other enterprise token', ROSA, 'token', 'SYMANTEC', wrongCode, tokenCode('VIP-0001'), 'hwk'],
-  ] as const)('%s: a wrong answer is refused, the right one after it opens a session', async (...row) => {
+    ['an RSA token', ROSA, 'token', 'RSA', wrongCode, tokenCode('RSA-0001'), 'hwk'],
+    ['a Symantec token', ROSA, 'token', 'SYMANTEC', wrongCode, tokenCode('VIP-0001'), 'hwk'],
+  ] as const)('%s: a wrong answer is refused, the right one then opens a session', async (...row) => {
     const [, login, factorType, provider, wrong, right, amr] = row
-    const page = await pageOf(login)
+    const page = await openVerification(login)
     const verify = `${factorAt(page.held, factorType, provider)}._links.verify`
     const refused = await page.follow(verify, wrong)
     expect(errorOf(refused)).toEqual([403, 'E0000068'])
@@ -86,8 +77,8 @@ describe('a factor that is answered at once', () => {
     await expectSession(page, login, ['pwd', amr, 'mfa'])
   })
 
-  test('the password as a factor: refused, then accepted; a password given twice is one method', async () => {
-    const page = await pageOf(PABLO)
+  test('the password as a factor: refused, then accepted; two passwords are one method in amr', async () => {
+    const page = await openVerification(PABLO)
     const refused = await page.verify('password', { password: `${PASSWORD} ` })
     expect(errorOf(refused)).toEqual([403, 'E0000068'])
     await expectNoSession(page)
@@ -96,22 +87,22 @@ describe('a factor that is answered at once', () => {
     await expectSession(page, PABLO, ['pwd'])
   })
 
-  test('a factor of somebody else was never offered here, and nothing is sent upstream', async () => {
-    const others = await pageOf(YUKI)
-    const page = await pageOf(QUENTIN)
+  test('a factor of another user was not offered and is refused, and nothing is sent upstream', async () => {
+    const others = await openVerification(YUKI)
+    const page = await openVerification(QUENTIN)
     harness.forget()
     const answer = await page.send(hrefAt(others.held, '_embedded.factors.0._links.verify'), wrongCode)
     expect(errorOf(answer)).toEqual([403, 'E0000079'])
     expect(harness.upstreamCalls()).toEqual([])
   })
 
-  test('a code that was used before opens no session; the next one does', async () => {
+  test('a replayed code opens no session; the next code does', async () => {
     const passCode = harness.sandbox.totpCode(TOMAS)
-    const first = await pageOf(TOMAS)
+    const first = await openVerification(TOMAS)
     await first.verify('token:software:totp', { passCode })
     await expectSession(first, TOMAS, ['pwd', 'otp', 'mfa'])
 
-    const second = await pageOf(TOMAS)
+    const second = await openVerification(TOMAS)
     const replayed = await second.verify('token:software:totp', { passCode })
     expect([replayed.status, replayed.json.factorResult]).toEqual([200, 'PASSCODE_REPLAYED'])
     expect(replayed.setCookies).toEqual([])
@@ -120,10 +111,10 @@ describe('a factor that is answered at once', () => {
     await expectSession(second, TOMAS, ['pwd', 'otp', 'mfa'])
   })
 
-  test('a code out of its time opens no session', async () => {
+  test('an expired code opens no session', async () => {
     const passCode = harness.sandbox.totpCode(TOMAS)
     aheadMs += 3 * 60_000
-    const page = await pageOf(TOMAS)
+    const page = await openVerification(TOMAS)
     const late = await page.verify('token:software:totp', { passCode })
     expect([late.status, late.json.factorResult]).toEqual([200, 'TIME_WINDOW_EXCEEDED'])
     await expectNoSession(page)
@@ -131,15 +122,15 @@ describe('a factor that is answered at once', () => {
 
   test.each([
     ['was used before', 0, 'E0000082'],
-    ['is out of its time', 3 * 60_000, 'E0000083'],
+    ['has expired', 3 * 60_000, 'E0000083'],
   ])(
-    'a code that %s may be refused as an error too: no session, and it is audited',
+    'a code that %s may also be refused with an error: no session opens, and the failure is audited',
     async (_, later, code) => {
       harness.sandbox.settings.refusedCodes = 'error'
       const passCode = harness.sandbox.totpCode(TOMAS)
-      if (later === 0) await (await pageOf(TOMAS)).verify('token:software:totp', { passCode })
+      if (later === 0) await (await openVerification(TOMAS)).verify('token:software:totp', { passCode })
       aheadMs += later
-      const page = await pageOf(TOMAS)
+      const page = await openVerification(TOMAS)
       const before = harness.gatehouse.logLines().length
       expect(errorOf(await page.verify('token:software:totp', { passCode }))).toEqual([403, code])
       await expectNoSession(page)
@@ -151,8 +142,8 @@ describe('a factor that is answered at once', () => {
     },
   )
 
-  test('after five wrong codes the factor is locked, for the right code too', async () => {
-    const page = await pageOf(TOMAS)
+  test('five wrong codes lock the factor, for the right code too', async () => {
+    const page = await openVerification(TOMAS)
     for (let attempt = 0; attempt < 5; attempt += 1) {
       expect(errorOf(await page.verify('token:software:totp', wrongCode))).toEqual([403, 'E0000068'])
     }
@@ -162,9 +153,9 @@ describe('a factor that is answered at once', () => {
     await expectNoSession(page)
   })
 
-  test('what failed and what was asked for stands in the audit log, the code does not', async () => {
+  test('the challenge and the failure are in the audit log, the codes are not', async () => {
     const before = harness.gatehouse.logLines().length
-    const page = await pageOf(SANA)
+    const page = await openVerification(SANA)
     await page.verify('sms')
     const code = codeSentTo(SANA)
     await page.follow('_links.next', { passCode: 'notit' })
@@ -189,10 +180,10 @@ describe('a code that is sent', () => {
   test.each([
     ['by text message', SANA, 'sms', 'sms', '+15550100003'],
     ['by call', CARL, 'call', 'tel', '+15550100004'],
-    ['by mail', EMMA, 'email', 'otp', EMMA],
-  ])('%s: asked for without a code, then a wrong code, then the right one', async (...row) => {
+    ['by email', EMMA, 'email', 'otp', EMMA],
+  ])('%s: requested without a code, then a wrong code, then the right one', async (...row) => {
     const [, login, factorType, amr, to] = row
-    const page = await pageOf(login)
+    const page = await openVerification(login)
     const sent = await page.verify(factorType)
     expect(sent.json.status).toBe('MFA_CHALLENGE')
     expect(harness.sandbox.outbox.latest(login)).toMatchObject({ to, purpose: 'factor-code' })
@@ -208,9 +199,9 @@ describe('a code that is sent', () => {
   test.each([
     ['text message', SANA, 'sms', 'E0000109'],
     ['call', CARL, 'call', 'E0000133'],
-  ])('a second %s within 30 seconds is refused, and sent after them', async (...row) => {
+  ])('a second %s within 30 seconds is refused; after them it is sent', async (...row) => {
     const [, login, factorType, errorCode] = row
-    const page = await pageOf(login)
+    const page = await openVerification(login)
     await page.verify(factorType)
     const first = codeSentTo(login)
     for (const link of ['_links.next', '_links.resend.0']) {
@@ -230,8 +221,8 @@ describe('a code that is sent', () => {
     expect(page.held.json.status).toBe('SUCCESS')
   })
 
-  test('a mail is sent again at once', async () => {
-    const page = await pageOf(EMMA)
+  test('an email can be resent at once', async () => {
+    const page = await openVerification(EMMA)
     await page.verify('email')
     await page.follow('_links.resend.0')
     expect(harness.sandbox.outbox.messages).toHaveLength(2)
@@ -243,9 +234,9 @@ describe('a code that is sent', () => {
 describe('a push', () => {
   test.each([
     ['that is rejected', 'rita.reject@example.test', 2, 'REJECTED'],
-    ['that nobody answers', 'theo.timeout@example.test', 3, 'TIMEOUT'],
-  ])('%s opens no session, and another one can be sent', async (_, login, polls, factorResult) => {
-    const page = await pageOf(login)
+    ['that is not answered', 'theo.timeout@example.test', 3, 'TIMEOUT'],
+  ])('%s opens no session, and can be resent', async (_, login, polls, factorResult) => {
+    const page = await openVerification(login)
     await page.verify('push')
     for (let poll = 1; poll < polls; poll += 1) {
       expect((await page.follow('_links.next')).json.factorResult).toBe('WAITING')
@@ -262,16 +253,16 @@ describe('a push', () => {
     ['cancel', 'CANCELLED'],
     ['error', 'ERROR'],
   ] as const)('that ends in %s opens no session', async (answer, factorResult) => {
-    const page = await pageOf(PRIYA)
+    const page = await openVerification(PRIYA)
     await page.verify('push')
     harness.sandbox.answerPush(PRIYA, answer)
     expect((await page.follow('_links.next')).json.factorResult).toBe(factorResult)
     await expectNoSession(page)
   })
 
-  test('shows the number to compare while it waits', async () => {
+  test('shows the number for number matching while it waits', async () => {
     const login = 'nina.number@example.test'
-    const page = await pageOf(login)
+    const page = await openVerification(login)
     const waiting = await page.verify('push')
     const number = valueAt(waiting.json, '_embedded.factor._embedded.challenge.correctAnswer')
     expect(String(number)).toMatch(/^\d\d$/)
@@ -280,9 +271,9 @@ describe('a push', () => {
     await expectSession(page, login, ['pwd', 'swk', 'mfa'])
   })
 
-  test('that is approved after a while ends the polling in a session', async () => {
+  test('that is approved later opens a session at the next poll', async () => {
     const login = 'penny.patient@example.test'
-    const page = await pageOf(login)
+    const page = await openVerification(login)
     await page.verify('push')
     const statuses = []
     while (page.held.json.status === 'MFA_CHALLENGE')
@@ -291,8 +282,8 @@ describe('a push', () => {
     await expectSession(page, login, ['pwd', 'swk', 'mfa'])
   })
 
-  test('autoPush and rememberDevice reach the upstream as query parameters, and nothing else does', async () => {
-    const page = await pageOf(PRIYA)
+  test('only autoPush and rememberDevice are sent upstream as query parameters', async () => {
+    const page = await openVerification(PRIYA)
     const verify = hrefAt(page.held, `${factorAt(page.held, 'push')}._links.verify`)
     harness.forget()
     for (const query of ['?autoPush=yes', '?autoPush=true&autoPush=true', '?rememberDevice=']) {
@@ -322,8 +313,8 @@ describe('a push', () => {
 })
 
 describe('a security key', () => {
-  test('of the newer kind: another key is refused, the right one opens a session', async () => {
-    const page = await pageOf(WANDA)
+  test('WebAuthn: another key is refused, the right one opens a session', async () => {
+    const page = await openVerification(WANDA)
     const challenged = await page.verify('webauthn')
     expect(challenged.json).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: 'CHALLENGE' })
     const challenge = String(valueAt(challenged.json, '_embedded.factor._embedded.challenge.challenge'))
@@ -335,8 +326,8 @@ describe('a security key', () => {
     await expectSession(page, WANDA, ['pwd', 'hwk', 'mfa'])
   })
 
-  test('of the older kind: another key is refused, the right one opens a session', async () => {
-    const page = await pageOf(UWE)
+  test('U2F: another key is refused, the right one opens a session', async () => {
+    const page = await openVerification(UWE)
     const challenged = await page.verify('u2f')
     const nonce = String(valueAt(challenged.json, '_embedded.factor._embedded.challenge.nonce'))
     const signedBy = (login: string) =>
@@ -349,8 +340,8 @@ describe('a security key', () => {
 })
 
 describe('a choice of factors', () => {
-  test('shows all seven, each with its own link at our address, and nothing of the verification app', async () => {
-    const page = await pageOf(MAX)
+  test('shows all seven, each with its own link at PUBLIC_URL, and no profile of the push factor', async () => {
+    const page = await openVerification(MAX)
     const factors = valueAt(page.held.json, '_embedded.factors')
     if (!Array.isArray(factors)) throw new Error('no list')
     expect(factors.map(({ factorType }) => factorType)).toEqual([
@@ -368,17 +359,17 @@ describe('a choice of factors', () => {
     expect(valueAt(page.held.json, `${factorAt(page.held, 'push')}.profile`)).toEqual({})
   })
 
-  test('is the same under the name that the specification gives to the list', async () => {
+  test('is the same under the list name of the specification, `factor`', async () => {
     harness.sandbox.settings.factorListName = 'factor'
-    const page = await pageOf(MAX)
+    const page = await openVerification(MAX)
     expect(valueAt(page.held.json, '_embedded.factors')).toBeUndefined()
     expect(valueAt(page.held.json, '_embedded.factor.5.factorType')).toBe('question')
     await page.follow('_embedded.factor.5._links.verify', { answer: 'lighthouse' })
     await expectSession(page, MAX, ['pwd', 'kba', 'mfa'])
   })
 
-  test('is returned to by previous; what was begun there opens nothing, another factor does', async () => {
-    const page = await pageOf(MAX)
+  test('is reached with previous; the earlier challenge opens no session, another factor does', async () => {
+    const page = await openVerification(MAX)
     await page.verify('push')
     harness.sandbox.answerPush(MAX, 'approve')
     const back = await page.follow('_links.prev')
@@ -395,8 +386,8 @@ describe('a choice of factors', () => {
     await expectSession(page, MAX, ['pwd', 'kba', 'mfa'])
   })
 
-  test('a factor can be changed without going back', async () => {
-    const page = await pageOf(MAX)
+  test('another factor can be verified without previous', async () => {
+    const page = await openVerification(MAX)
     const question = hrefAt(page.held, `${factorAt(page.held, 'question')}._links.verify`)
     await page.verify('email')
     await page.send(question, { answer: 'lighthouse' })
@@ -404,8 +395,8 @@ describe('a choice of factors', () => {
   })
 })
 
-describe('a policy that looks at the device', () => {
-  /** Signs in with a code when one is asked for; says whether it was. */
+describe('a sign-on policy that depends on the device', () => {
+  /** Signs in, with a code if one is required; returns whether it was. */
   const signIn = async (page: PortalPage, login: string, query?: string): Promise<'code' | 'no code'> => {
     const answer = await page.signIn(login)
     if (answer.json.status === 'SUCCESS') return 'no code'
@@ -415,7 +406,7 @@ describe('a policy that looks at the device', () => {
     return 'code'
   }
 
-  test('asks once a device when it was to be remembered, also after signing out; another browser is asked', async () => {
+  test('with rememberDevice requires a code once for each device, also after sign-out; another browser must give one', async () => {
     const login = 'dev.device@example.test'
     const page = await openPage(harness)
     expect(await signIn(page, login)).toBe('code')
@@ -431,22 +422,22 @@ describe('a policy that looks at the device', () => {
 
     const other = await openPage(harness)
     expect(await signIn(other, login)).toBe('code')
-    expect(await signIn(page, login)).toBe('code') // another device came in between
+    expect(await signIn(page, login)).toBe('code') // another device signed in since
   })
 
-  test('asks once in two hours on the same device', async () => {
+  test('requires a code once in two hours on the same device', async () => {
     const login = 'sven.session@example.test'
     const page = await openPage(harness)
     expect(await signIn(page, login)).toBe('code')
     expect(await signIn(page, login)).toBe('no code')
     const other = await openPage(harness)
     expect(await signIn(other, login)).toBe('code')
-    expect(await signIn(page, login)).toBe('code') // another device came in between
+    expect(await signIn(page, login)).toBe('code') // another device signed in since
     aheadMs += 2 * 3_600_000 + 1000
     expect(await signIn(page, login)).toBe('code')
   })
 
-  test('asks on a device that was never seen before', async () => {
+  test('requires a code on an unknown device', async () => {
     const login = 'bea.newdevice@example.test'
     const page = await openPage(harness)
     expect(await signIn(page, login)).toBe('code')
@@ -457,7 +448,7 @@ describe('a policy that looks at the device', () => {
 })
 
 describe('the fingerprint of a device', () => {
-  test('that is unknown brings a mail, once; one that is malformed is not passed on', async () => {
+  test('that is unknown causes one email; a malformed one is not sent upstream', async () => {
     const page = await openPage(harness)
     const signIn = (fingerprint: string) =>
       page.browser.post(
@@ -465,7 +456,7 @@ describe('the fingerprint of a device', () => {
         { username: AMELIA, password: PASSWORD },
         { headers: { 'x-device-fingerprint': fingerprint } },
       )
-    const mails = () => harness.sandbox.outbox.messages.filter(({ purpose }) => purpose === 'new-device')
+    const emails = () => harness.sandbox.outbox.messages.filter(({ purpose }) => purpose === 'new-device')
 
     for (const malformed of ['', 'with space', 'x'.repeat(257), 'caf\u00e9']) {
       expect((await signIn(malformed)).json.status).toBe('SUCCESS')
@@ -476,13 +467,13 @@ describe('the fingerprint of a device', () => {
       undefined,
       undefined,
     ])
-    expect(mails()).toEqual([])
+    expect(emails()).toEqual([])
     await signIn('print-1')
-    expect(mails()).toMatchObject([{ to: AMELIA }])
+    expect(emails()).toMatchObject([{ to: AMELIA }])
     await signIn('print-1')
-    expect(mails()).toHaveLength(1)
+    expect(emails()).toHaveLength(1)
     await signIn('print-2')
-    expect(mails()).toHaveLength(2)
+    expect(emails()).toHaveLength(2)
   })
 })
 

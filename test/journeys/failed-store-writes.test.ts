@@ -8,9 +8,8 @@ import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
 /**
- * What a step leaves is written side by side, so a part of Redis that is away may take one half of it: in a cluster, where each
- * write goes by itself. Here one kind of key after the other is refused to the broker (ACL) while the upstream is being asked. Whatever
- * is lost: never half a sign-in.
+ * In a Redis Cluster the writes of a commit go to several nodes, so some may fail. The test denies the broker one kind
+ * of key after another (ACL) while the upstream call is in progress. No partial sign-in may remain.
  */
 let harness: Harness
 let cluster: RedisCluster
@@ -19,7 +18,7 @@ let redis: Redis
 beforeAll(async () => {
   harness = await startHarness()
   cluster = await startRedisCluster(1)
-  for (const onlyOne of cluster.masters) redis = onlyOne.client()
+  for (const master of cluster.masters) redis = master.client()
   await redis.call('ACL', 'SETUSER', 'broker', 'reset', 'on', '>plainly-fake', '+@all', '~*', '&*')
   broker = await harness.replica({ REDIS_URL: cluster.url.replace('//', '//broker:plainly-fake@') })
 })
@@ -34,7 +33,7 @@ beforeEach(async () => {
 })
 
 const allow = (...patterns: string[]) => redis.call('ACL', 'SETUSER', 'broker', 'resetkeys', ...patterns)
-/** Every kind of key but those. */
+/** Allows all kinds of keys except these. */
 const allowAllBut = (...kinds: string[]) =>
   allow(
     ...['txn', 'lock', 'limit', 'known', 'sess', 'user-sess', 'sso', 'offer']
@@ -43,7 +42,7 @@ const allowAllBut = (...kinds: string[]) =>
   )
 
 const keys = (kind: string) => redis.keys(`gatehouse:${kind}:*`)
-const sharedAnswers = async () => (await keys('lock')).filter((key) => !key.endsWith('}'))
+const sharedResults = async () => (await keys('lock')).filter((key) => !key.endsWith('}'))
 const audited = () => broker.logLines().flatMap(({ audit, event }) => (audit === true ? [event] : []))
 
 async function visit(): Promise<Browser> {
@@ -52,18 +51,18 @@ async function visit(): Promise<Browser> {
   return browser
 }
 
-/** Asks, and changes what Redis allows while the upstream is being asked. */
-async function interrupted(
-  ask: () => Promise<PageAnswer>,
+/** Sends a request and changes the ACL during its upstream call. */
+async function withAclChange(
+  send: () => Promise<PageAnswer>,
   change: () => Promise<unknown>,
 ): Promise<PageAnswer> {
-  const letGo = harness.sandbox.faults.authn.hold({ times: 1 })
+  const release = harness.sandbox.faults.authn.hold({ times: 1 })
   harness.forget()
-  const answering = ask()
+  const pending = send()
   await until(() => harness.upstreamCalls().length === 1)
   await change()
-  letGo()
-  const answer = await answering
+  release()
+  const answer = await pending
   await allow('~*')
   return answer
 }
@@ -83,47 +82,47 @@ async function verify(browser: Browser, asked: PageAnswer) {
 
 test.each([
   ['the session', ['sess']],
-  ['the index of the person’s sessions', ['user-sess']],
-  ['the step’s own end', ['lock', 'txn']],
+  ['the index of the user’s sessions', ['user-sess']],
+  ['the transaction and its lock', ['lock', 'txn']],
 ])(
-  '%s can not be written: 503, no session, no answer that is shared, no success in the log',
+  '%s cannot be written: 503, no session, no shared result, no success in the audit log',
   async (_what, kinds) => {
     const browser = await visit()
     const asked = await signIn(browser, TOMAS)
     const before = audited().length
-    const earlier = await sharedAnswers()
+    const earlier = await sharedResults()
     expectUnavailable(
-      await interrupted(
+      await withAclChange(
         () => verify(browser, asked),
         () => allowAllBut(...kinds),
       ),
     )
     expect(await keys('sess')).toEqual([])
     expect(audited().slice(before)).toEqual([])
-    if (!kinds.includes('lock')) expect(earlier).toEqual(expect.arrayContaining(await sharedAnswers()))
+    if (!kinds.includes('lock')) expect(earlier).toEqual(expect.arrayContaining(await sharedResults()))
     expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
     expect((await browser.get('/api/v1/sessions')).status).toBe(401)
-    // the code was right, so nothing stays counted
+    // the code was right, so the attempt is refunded
     await until(async () => (await keys('limit')).length === 0)
   },
 )
 
-test('so it is where a password alone is enough; and who tries again gets in', async () => {
+test('the session of a password-only sign-in cannot be written: 503, and the next attempt succeeds', async () => {
   const browser = await visit()
   expectUnavailable(
-    await interrupted(
+    await withAclChange(
       () => signIn(browser, AMELIA),
       () => allowAllBut('sess'),
     ),
   )
-  expect([await keys('sess'), await sharedAnswers()]).toEqual([[], []])
+  expect([await keys('sess'), await sharedResults()]).toEqual([[], []])
   expect((await signIn(browser, AMELIA)).json.status).toBe('SUCCESS')
   expect((await browser.get('/api/v1/sessions')).json.sessions).toHaveLength(1)
 })
 
-test('a new transaction can not be written: 503, and no answer with its handle is shared', async () => {
+test('a new transaction cannot be written: 503, and no shared result has its handle', async () => {
   const browser = await visit()
-  const answer = await interrupted(
+  const answer = await withAclChange(
     () => signIn(browser, TOMAS),
     async () => {
       const [lock = ''] = await keys('lock')
@@ -135,7 +134,7 @@ test('a new transaction can not be written: 503, and no answer with its handle i
   expect((await signIn(browser, TOMAS)).json.status).toBe('MFA_REQUIRED')
 })
 
-test('other sessions were to end and can not be found: 503, no session, and no success in the log', async () => {
+test('sessions to revoke cannot be read: 503, no session, no success in the audit log', async () => {
   const browser = await visit()
   const expired = await signIn(browser, OLGA)
   const before = audited().length
@@ -150,31 +149,33 @@ test('other sessions were to end and can not be found: 503, no session, and no s
   expect(await keys('sess')).toEqual([])
   expect(audited().slice(before)).toEqual(['password_changed'])
   await redis.call('ACL', 'SETUSER', 'broker', '+hgetall')
-  await until(() => audited().slice(before).includes('sessions_revoked'), { what: 'the end of them' })
+  await until(() => audited().slice(before).includes('sessions_revoked'), { what: 'the end of the sessions' })
 })
 
-test('they end all the same once they can be found, and what was opened in the meantime stays', async () => {
-  const [thief, owner] = [await visit(), await visit()]
-  expect((await signIn(thief, WALTER)).json.status).toBe('SUCCESS')
-  const warned = await signIn(owner, WALTER, { options: { warnBeforePasswordExpired: true } })
+test('sessions to revoke end once they can be read, and a session opened meanwhile stays', async () => {
+  const [oldBrowser, newBrowser] = [await visit(), await visit()]
+  expect((await signIn(oldBrowser, WALTER)).json.status).toBe('SUCCESS')
+  const warned = await signIn(newBrowser, WALTER, { options: { warnBeforePasswordExpired: true } })
   await redis.call('ACL', 'SETUSER', 'broker', '-hgetall')
   const newPassword = 'Another-Password-2'
   const fields = { stateToken: handleOf(warned), oldPassword: PASSWORD, newPassword, revokeSessions: true }
   const changing = new URL(hrefAt(warned, '_links.next')).pathname
-  expectUnavailable(await owner.post(changing, fields))
-  expect((await owner.post(changing, fields)).json.errorCode).toBe('E0000011') // the org is done with it
-  expect((await thief.get('/api/v1/sessions/me')).status).toBe(200)
-  const anew = await owner.post('/api/v1/authn', { username: WALTER, password: newPassword })
-  expect(anew.json.status).toBe('SUCCESS')
+  expectUnavailable(await newBrowser.post(changing, fields))
+  expect((await newBrowser.post(changing, fields)).json.errorCode).toBe('E0000011') // the transaction has ended at Okta
+  expect((await oldBrowser.get('/api/v1/sessions/me')).status).toBe(200)
+  const signedIn = await newBrowser.post('/api/v1/authn', { username: WALTER, password: newPassword })
+  expect(signedIn.json.status).toBe('SUCCESS')
   await redis.call('ACL', 'SETUSER', 'broker', '+hgetall')
-  await until(async () => (await thief.get('/api/v1/sessions/me')).status === 404, { what: 'the end of it' })
-  expect((await owner.get('/api/v1/sessions/me')).status).toBe(200)
+  await until(async () => (await oldBrowser.get('/api/v1/sessions/me')).status === 404, {
+    what: 'the end of the old session',
+  })
+  expect((await newBrowser.get('/api/v1/sessions/me')).status).toBe(200)
   expect(broker.logText()).toContain('"event":"sessions_not_ended"')
 })
 
-test('the marks of a known browser can not be written: the person is signed in all the same', async () => {
+test('the known device cannot be written: the user is signed in nevertheless', async () => {
   const browser = await visit()
-  const answer = await interrupted(
+  const answer = await withAclChange(
     () => signIn(browser, AMELIA),
     () => allowAllBut('known'),
   )
@@ -184,16 +185,19 @@ test('the marks of a known browser can not be written: the person is signed in a
 })
 
 test.each([
-  ['limits can not be asked', ['limit', 'known']],
-  ['the step can not be claimed', ['lock', 'txn']],
-])('%s: 503, nothing is sent upstream, no lock is left and nothing stays counted', async (_what, kinds) => {
-  const browser = await visit()
-  harness.forget()
-  await allowAllBut(...kinds)
-  expectUnavailable(await signIn(browser, AMELIA))
-  expect(harness.upstreamCalls()).toEqual([])
-  await allow('~*')
-  await until(async () => (await keys('limit')).length === 0)
-  expect((await keys('lock')).filter((key) => key.endsWith('}'))).toEqual([])
-  expect((await signIn(browser, AMELIA)).json.status).toBe('SUCCESS')
-})
+  ['limits cannot be read', ['limit', 'known']],
+  ['the step lock cannot be acquired', ['lock', 'txn']],
+])(
+  '%s: 503, nothing is sent upstream, no lock remains and no attempt stays counted',
+  async (_what, kinds) => {
+    const browser = await visit()
+    harness.forget()
+    await allowAllBut(...kinds)
+    expectUnavailable(await signIn(browser, AMELIA))
+    expect(harness.upstreamCalls()).toEqual([])
+    await allow('~*')
+    await until(async () => (await keys('limit')).length === 0)
+    expect((await keys('lock')).filter((key) => key.endsWith('}'))).toEqual([])
+    expect((await signIn(browser, AMELIA)).json.status).toBe('SUCCESS')
+  },
+)

@@ -7,7 +7,7 @@ import { PORTAL } from '../support/proxies.ts'
 import { startMonitor } from '../support/redis-monitor.ts'
 import { until } from '../support/until.ts'
 
-/** An application behind a real nginx, which asks the broker who is signed in: deploy/proxies/nginx.conf as it stands. */
+/** An application behind a real nginx with deploy/proxies/nginx.conf, which asks the broker for each request's user. */
 
 let portal: Portal
 beforeAll(async () => {
@@ -15,14 +15,14 @@ beforeAll(async () => {
 })
 afterAll(() => portal.stop())
 
-/** What reached the application last. */
+/** The last request that reached the application. */
 function lastArrived(): Arrived {
   const last = portal.arrived.at(-1)
   if (last === undefined) throw new Error('nothing reached the application')
   return last
 }
 
-/** Who it says it is, every header of it. */
+/** The identity headers of a request. */
 const identityIn = ({ headers }: Arrived) => headers.filter(([name]) => name.startsWith('x-auth'))
 const valuesOf = ({ headers }: Arrived, wanted: string) =>
   headers.flatMap(([name, value]) => (name === wanted ? [value] : []))
@@ -32,8 +32,8 @@ async function sessionOf(cookie: string) {
   return JSON.parse(answer.text) as { id: string; userId: string; login: string }
 }
 
-describe('who is signed out', () => {
-  test('is sent to the sign-in page, and nothing reaches the application', async () => {
+describe('a signed-out user', () => {
+  test('is redirected to the sign-in page, and nothing reaches the application', async () => {
     const before = portal.arrived.length
     for (const headers of [
       ['Sec-Fetch-Mode', 'navigate'],
@@ -51,7 +51,7 @@ describe('who is signed out', () => {
     expect(portal.arrived.length).toBe(before)
   })
 
-  test('gets the 401 itself when it is a page’s own call', async () => {
+  test('gets the 401 itself on a fetch', async () => {
     for (const headers of [['Sec-Fetch-Mode', 'cors', 'Accept', 'text/html'], []]) {
       const answer = await portal.open(undefined, { method: 'POST', headers, body: '{}' })
       expect([answer.status, answer.headers.location, JSON.parse(answer.text)]).toEqual([
@@ -62,7 +62,7 @@ describe('who is signed out', () => {
     }
   })
 
-  test('is not let in by what the request says of who it is', async () => {
+  test('is not admitted because of forged identity headers', async () => {
     const before = portal.arrived.length
     const claims = IDENTITY_HEADERS.flatMap((name) => [name, '00u1person'])
     expect((await portal.open(undefined, { headers: claims })).status).toBe(401)
@@ -70,7 +70,7 @@ describe('who is signed out', () => {
     expect(portal.arrived.length).toBe(before)
   })
 
-  test('cannot ask /forward-auth from outside', async () => {
+  test('cannot call /forward-auth from outside', async () => {
     expect((await portal.proxy.ask({ path: '/forward-auth' })).status).toBe(404)
     expect((await portal.proxy.ask({ path: '/forward-auth', headers: ['X-Original-URI', '/'] })).status).toBe(
       404,
@@ -78,8 +78,8 @@ describe('who is signed out', () => {
   })
 })
 
-describe('who is signed in', () => {
-  test('reaches the application, which is told who it is; the body goes there and not to the broker', async () => {
+describe('a signed-in user', () => {
+  test('reaches the application, which gets the identity headers and the body; the broker does not get the body', async () => {
     const cookie = await portal.signIn(AMELIA)
     const session = await sessionOf(cookie)
     const body = 'x'.repeat(10_000)
@@ -93,7 +93,7 @@ describe('who is signed in', () => {
     expect([lastArrived().method, lastArrived().body.length]).toEqual(['PUT', body.length])
   })
 
-  test('is named right when the name is of letters that no header can carry', async () => {
+  test('is named correctly if the login has characters that no header can carry', async () => {
     const cookie = await portal.signIn(ZOE)
     expect((await portal.open(cookie)).status).toBe(200)
     const [login = ''] = valuesOf(lastArrived(), 'x-auth-request-preferred-username')
@@ -110,7 +110,7 @@ describe('who is signed in', () => {
     ['with one underscore', (name) => [name.replace('-', '_')]],
     ['with the last hyphen an underscore', (name) => [name.replace(/-(?=[^-]*$)/, '_')]],
     ['in every spelling at once', (name) => [name, name.toLowerCase(), name.replaceAll('-', '_')]],
-  ])('is never who the request says: X-Auth-Request-* %s', async (_name, spell) => {
+  ])('cannot forge X-Auth-Request-* %s', async (_name, spell) => {
     const cookie = await portal.signIn(AMELIA)
     const session = await sessionOf(cookie)
     const claims = IDENTITY_HEADERS.flatMap(spell).flatMap((name) => [name, 'somebody-else'])
@@ -122,7 +122,7 @@ describe('who is signed in', () => {
     ])
   })
 
-  test('keeps both cookies from the application, and its own reach it as they are', async () => {
+  test('sends the application its own cookies, but not the cookies of the broker', async () => {
     const cookie = await portal.signIn(AMELIA)
     const [one = '', other = ''] = cookie.split('; ')
     expect([one, other].map((text) => text.split('=')[0]).sort()).toEqual([
@@ -150,7 +150,7 @@ describe('who is signed in', () => {
         arrives === undefined ? [] : [arrives.join('; ')],
       ])
     }
-    // nothing that a browser sends: then no cookie at all goes there
+    // no browser sends these: the proxy then passes no cookie at all
     for (const sent of [
       `${one}; ${cookie}; mine=1`,
       `${cookie}; ${other}; mine=1`,
@@ -163,7 +163,7 @@ describe('who is signed in', () => {
     expect(valuesOf(lastArrived(), 'cookie').join()).not.toMatch(/gatehouse/)
   })
 
-  test('gets the application’s own 401 as it is', async () => {
+  test('gets the application’s own 401 unchanged', async () => {
     const cookie = await portal.signIn(AMELIA)
     const answer = await portal.open(cookie, {
       path: '/app/own-refusal',
@@ -172,19 +172,19 @@ describe('who is signed in', () => {
     expect([answer.status, answer.text]).toEqual([401, 'the application'])
   })
 
-  test('as somebody else by now, in another tab: 409, and nothing reaches the application', async () => {
+  test('in a tab with an outdated session id gets 409, and nothing reaches the application', async () => {
     const cookie = await portal.signIn(AMELIA)
     const { id } = await sessionOf(cookie)
     const headers = (value: string) => ({ headers: ['X-Gatehouse-Session', value] })
     expect((await portal.open(cookie, headers(id))).status).toBe(200)
     const before = portal.arrived.length
-    expect((await portal.open(cookie, headers('of-another-tab'))).status).toBe(409)
+    expect((await portal.open(cookie, headers('outdated-id'))).status).toBe(409)
     expect(portal.arrived.length).toBe(before)
   })
 })
 
-describe('an answer is good for one request', () => {
-  test('two people over one connection, by turns, are never taken for each other', async () => {
+describe('each response applies to one request', () => {
+  test('two users on one connection are never confused', async () => {
     const [one, two] = [await portal.signIn(AMELIA), await portal.signIn(WALTER)]
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     try {
@@ -218,7 +218,7 @@ describe('an answer is good for one request', () => {
     }
   })
 
-  test('each costs Redis one command', async () => {
+  test('each request costs one Redis command', async () => {
     const cookie = await portal.signIn(AMELIA)
     const client = portal.harness.redis.client()
     const monitor = await startMonitor(client)
@@ -228,7 +228,7 @@ describe('an answer is good for one request', () => {
     })
     try {
       for (let request = 1; request <= 3; request++) await portal.open(cookie)
-      await portal.open(undefined) // no cookie, no look
+      await portal.open(undefined) // no cookie, no Redis command
       await client.echo('that-was-all')
       await until(() => seen.includes('echo that-was-all'))
       const commands = seen.filter((line) => line.includes('gatehouse:'))
@@ -252,7 +252,7 @@ describe('the client’s address', () => {
     '198.51.100.5',
   ]
 
-  test('is the true one in the broker’s log, at the org and at the application, whatever the client writes', async () => {
+  test('is the real one in the broker’s log, at the org and at the application, whatever the client sends', async () => {
     portal.harness.forget()
     const cookie = await portal.signIn(AMELIA, CLIENT)
     const [call] = portal.harness.upstreamCalls()
@@ -271,8 +271,8 @@ describe('the client’s address', () => {
   })
 })
 
-describe('Redis is away', () => {
-  test('is 503 and never "signed out"; when it is back, everybody still is signed in', async () => {
+describe('an unavailable session check', () => {
+  test('without Redis is 503, never "signed out"; when Redis is back, users are still signed in', async () => {
     const other = await startPortal({
       redis: { persist: true },
       tunables: (tunables) => ({ ...tunables, store: { connectTimeoutMs: 3000, commandTimeoutMs: 3000 } }),
@@ -299,7 +299,7 @@ describe('Redis is away', () => {
     }
   })
 
-  test('a broker that is away is 503 too', async () => {
+  test('without the broker is 503 too', async () => {
     const other = await startPortal()
     try {
       const cookie = await other.signIn(AMELIA)
@@ -312,6 +312,6 @@ describe('Redis is away', () => {
   })
 })
 
-test('what a healthy nginx says of all this is nothing', () => {
+test('nginx logs no warning during all these tests', () => {
   expect(portal.proxy.log()).not.toMatch(/\[(warn|crit|emerg)\]/)
 })

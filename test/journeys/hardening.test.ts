@@ -4,7 +4,7 @@ import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../s
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
-/** What an upstream, a network or one browser could do to everybody else. */
+/** Malformed upstream responses, late steps, and one browser that must not affect others. */
 
 let harness: Harness
 beforeEach(async () => {
@@ -14,13 +14,13 @@ afterEach(() => harness.stop())
 
 const credentials = (username: string) => ({ username, password: PASSWORD })
 
-/** The next answer to this path, whatever is asked. */
+/** The next response to any request on this path. */
 function answerNext(path: string, body: object, status = 200) {
   harness.sandbox.faults.authn.set({ kind: 'status', status, path, body, times: 1 })
 }
 
-describe('tokens in odd places', () => {
-  test('of the answer that opens a session reach neither the page nor the session', async () => {
+describe('tokens in unusual fields', () => {
+  test('of the response that opens a session reach neither the page nor the session', async () => {
     const sessionToken = 'real-session-token-0123456789'
     const stateToken = 'real-state-token-0123456789'
     answerNext('/api/v1/authn', {
@@ -46,7 +46,7 @@ describe('tokens in odd places', () => {
     for (const token of [sessionToken, stateToken]) expect(answer.text + session.text).not.toContain(token)
   })
 
-  test('a factor type that is a name every object knows is just a second factor', async () => {
+  test('a factor type that is a property of Object.prototype is an unknown second factor', async () => {
     const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
     const stateToken = handleOf(asked)
@@ -64,8 +64,8 @@ describe('tokens in odd places', () => {
   })
 })
 
-describe('an answer that says nothing', () => {
-  test('is 502, and the transaction is kept', async () => {
+describe('an invalid response', () => {
+  test('without a status is 502, and the transaction is kept', async () => {
     const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
     const stateToken = handleOf(asked)
@@ -76,7 +76,7 @@ describe('an answer that says nothing', () => {
     expect(done.json.status).toBe('SUCCESS')
   })
 
-  test('one about another person opens no session, and is an alarm', async () => {
+  test('for another user opens no session, and raises an alarm', async () => {
     const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
     answerNext('/api/v1/authn/factors', {
@@ -94,8 +94,8 @@ describe('an answer that says nothing', () => {
   })
 })
 
-describe('a step that comes too late', () => {
-  test('opens no session, and leaves the one that the browser has alone', async () => {
+describe('a step that outlives its lock', () => {
+  test('opens no session, and the browser keeps its session', async () => {
     await harness.stop()
     harness = await startHarness({
       tunables: (tunables) => ({
@@ -114,7 +114,7 @@ describe('a step that comes too late', () => {
     const release = harness.sandbox.faults.authn.hold({ path: '/api/v1/authn/factors', times: 1 })
     harness.forget()
     const passCode = harness.sandbox.totpCode(TOMAS)
-    const late = browser.post(verifyHref(asked, 'token:software:totp'), { stateToken, passCode })
+    const slowStep = browser.post(verifyHref(asked, 'token:software:totp'), { stateToken, passCode })
     await until(() => harness.upstreamCalls().length === 1)
     const quick = await fetch(`${other.url}/api/v1/authn`, {
       method: 'POST',
@@ -123,36 +123,36 @@ describe('a step that comes too late', () => {
     })
     expect(quick.status).toBe(200)
     release()
-    expect((await late).status).toBe(503)
-    expect((await late).setCookies).toEqual([])
+    expect((await slowStep).status).toBe(503)
+    expect((await slowStep).setCookies).toEqual([])
     expect((await browser.get('/api/v1/sessions/me')).json.id).toBe(before.json.id)
   })
 })
 
 describe('one browser', () => {
-  test('with a flood of different steps is told so at once, and only a few of them wait', async () => {
+  test('with many different steps in one transaction gets 503 at once, except for the few that may wait', async () => {
     await harness.stop()
-    harness = await startHarness() // the first step takes as long as the flood does
+    harness = await startHarness() // the first step takes as long as the others
     const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
     const stateToken = handleOf(asked)
     const verify = verifyHref(asked, 'token:software:totp')
-    const letGo = harness.sandbox.faults.authn.hold({ times: 1 })
+    const release = harness.sandbox.faults.authn.hold({ times: 1 })
     harness.forget()
     const refused: PageAnswer[] = []
-    const answering = Array.from({ length: 60 }, async (_, code) => {
+    const pending = Array.from({ length: 60 }, async (_, code) => {
       const answer = await browser.post(verify, { stateToken, passCode: String(100_000 + code) })
       if (answer.status === 503) refused.push(answer)
     })
-    // one is with the org, five stand in line
+    // one is at the org, five are queued
     await until(() => harness.upstreamCalls().length === 1 && refused.length === 54)
-    letGo()
-    await Promise.all(answering)
+    release()
+    await Promise.all(pending)
     expect(refused.map(({ headers }) => headers.get('retry-after'))).toEqual(Array(54).fill('1'))
     expect(harness.upstreamCalls()).toHaveLength(6)
   })
 
-  test('whose names the org answers too late closes the door for nobody else', async () => {
+  test('with time-outs at the org does not block other browsers', async () => {
     await harness.stop()
     harness = await startHarness({
       tunables: (tunables) => ({
@@ -162,17 +162,17 @@ describe('one browser', () => {
     })
     harness.sandbox.faults.authn.set({ kind: 'delay', ms: 300_000 })
     const slow = await harness.visit()
-    const late = await Promise.all(
+    const timedOut = await Promise.all(
       Array.from({ length: 8 }, (_, n) =>
         slow.post('/api/v1/authn', { username: `slow${n}`, password: 'x' }),
       ),
     )
-    expect(new Set(late.map(({ status }) => status))).toEqual(new Set([504]))
+    expect(new Set(timedOut.map(({ status }) => status))).toEqual(new Set([504]))
     harness.sandbox.faults.authn.clear()
     const other = await harness.visit()
     await until(
       async () => (await other.post('/api/v1/authn', credentials(AMELIA))).json.status === 'SUCCESS',
-      { what: 'a sign-in of another person' },
+      { what: 'a sign-in of another user' },
     )
   })
 })

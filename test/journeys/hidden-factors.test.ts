@@ -21,7 +21,7 @@ const typesIn = (json: unknown) => {
   return Array.isArray(factors) ? factors.map((factor) => valueAt(factor, 'factorType')) : []
 }
 
-/** The id of a person's factor, as somebody would know it who has seen it elsewhere. */
+/** The id of a user's factor, as an attacker may have seen it elsewhere. */
 const idOfFactor = async (login: string, factorType: string): Promise<string> => {
   const answer = await fetch(`${harness.authnUrl}/api/v1/authn`, {
     method: 'POST',
@@ -36,7 +36,7 @@ const idOfFactor = async (login: string, factorType: string): Promise<string> =>
 }
 
 describe('a hidden factor', () => {
-  test('is not among those that can be verified, and its step is refused with nothing sent', async () => {
+  test('is not listed for verification; verifying it is refused, and nothing is sent upstream', async () => {
     const id = await idOfFactor(MAX, 'question')
     const page = await openPage(harness)
     const asked = await page.signIn(MAX)
@@ -47,7 +47,7 @@ describe('a hidden factor', () => {
     expect(harness.upstreamCalls()).toEqual([])
   })
 
-  test('is not among those that can be enrolled, and enrolling it is refused with nothing sent', async () => {
+  test('is not listed for enrolment; enrolling it is refused, and nothing is sent upstream', async () => {
     const page = await openPage(harness)
     const asked = await page.signIn(ERIN)
     expect(asked.json.status).toBe('MFA_ENROLL')
@@ -69,14 +69,14 @@ describe('a hidden factor', () => {
     expect(enrolled.json.status).toBe('MFA_ENROLL_ACTIVATE')
   })
 
-  test('stays hidden when the page asks where it is', async () => {
+  test('stays hidden in a state request', async () => {
     const page = await openPage(harness)
     await page.signIn(MAX)
     const again = await page.send('/api/v1/authn')
     expect(typesIn(again.json)).not.toContain('question')
   })
 
-  test('that is the only one leaves an empty list, cancel, and no session', async () => {
+  test('that is the only one leaves an empty list and cancel, and opens no session', async () => {
     const page = await openPage(harness)
     const asked = await page.signIn(QUENTIN)
     expect(asked.json.status).toBe('MFA_REQUIRED')
@@ -90,7 +90,7 @@ describe('a hidden factor', () => {
   })
 })
 
-test('a factor of the same person that is not hidden still signs in', async () => {
+test('another factor of the same user signs in', async () => {
   const page = await openPage(harness)
   await page.signIn(MAX)
   const sent = await page.verify('sms')

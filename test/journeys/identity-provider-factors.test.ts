@@ -5,7 +5,7 @@ import { navigate } from '../support/navigate.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { errorOf, hrefAt } from '../support/transaction-view.ts'
 
-/** Factors that another identity provider verifies, and others of third parties, as a portal's page uses them. */
+/** Factors that another identity provider verifies, and other third-party factors, as a portal's page uses them. */
 
 const CLEO = 'cleo.claims@example.test'
 const SAM = 'sam.saml@example.test'
@@ -24,30 +24,30 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 beforeEach(() => harness.sandbox.reset())
 
-async function pageOf(login: string): Promise<PortalPage> {
+async function openVerification(login: string): Promise<PortalPage> {
   const page = await openPage(harness)
   await page.signIn(login)
   expect(page.held.json.status).toBe('MFA_REQUIRED')
   return page
 }
 
-/** A page whose user has chosen the factor that another identity provider verifies. */
+/** A page that was redirected to another identity provider. */
 async function redirected(login: string): Promise<PortalPage> {
-  const page = await pageOf(login)
+  const page = await openVerification(login)
   await page.follow('_embedded.factors.0._links.verify')
   expect(page.held.json).toMatchObject({ status: 'MFA_CHALLENGE', _links: { next: { name: 'redirect' } } })
   return page
 }
 
-async function answered(page: PortalPage, answer: 'approve' | 'reject'): Promise<void> {
+async function answerAtIdp(page: PortalPage, answer: 'approve' | 'reject'): Promise<void> {
   const back = await answerAtProvider(harness, page.browser, hrefAt(page.held, '_links.next'), answer)
   expect(back).toBe('https://portal.example.test/back')
 }
 
-const comesBack = (page: PortalPage) => page.send('/api/v1/authn')
+const requestState = (page: PortalPage) => page.send('/api/v1/authn')
 
 describe('a factor that another identity provider verifies', () => {
-  test('claims_provider: the link is ours and leads to the org’s own; the real token is nowhere else', async () => {
+  test('claims_provider: the link is at PUBLIC_URL and redirects to the link of the org; the real token appears nowhere else', async () => {
     const page = await redirected(CLEO)
     const path = '/sso/idps/0oasandboxidp000001'
     const link = hrefAt(page.held, '_links.next')
@@ -62,7 +62,7 @@ describe('a factor that another identity provider verifies', () => {
   test.each([
     ['custom SAML', SAM, 'mfa-saml-idp-redirect'],
     ['custom OpenID Connect', ODIN, 'mfa-oidc-idp-redirect'],
-  ])('%s: the link is the org’s own page', async (_kind, login, path) => {
+  ])('%s: the link is a page of the org', async (_kind, login, path) => {
     const page = await redirected(login)
     expect(hrefAt(page.held, '_links.next')).toMatch(`${harness.authnUrl}/policy/${path}?okta_key=`)
   })
@@ -72,23 +72,23 @@ describe('a factor that another identity provider verifies', () => {
     ['assertion:saml2', SAM],
     ['assertion:oidc', ODIN],
   ])(
-    '%s: approved there, the page finds SUCCESS and a session with a second factor',
+    '%s: after the approval there, the state request returns SUCCESS and opens a session with a second factor',
     async (_type, login) => {
       const page = await redirected(login)
-      expect((await comesBack(page)).json.status).toBe('MFA_CHALLENGE') // the user has not been there yet
+      expect((await requestState(page)).json.status).toBe('MFA_CHALLENGE') // the user has not answered yet
       expect(await page.session()).toBeUndefined()
-      await answered(page, 'approve')
-      const done = await comesBack(page)
+      await answerAtIdp(page, 'approve')
+      const done = await requestState(page)
       expect(done.json.status).toBe('SUCCESS')
       expect(done.json.sessionToken).toBeUndefined()
       expect(await page.session()).toMatchObject({ login, amr: ['pwd', 'mfa'] })
     },
   )
 
-  test('another replica finds the approval as well', async () => {
+  test('another replica sees the approval too', async () => {
     const replica = await harness.replica()
     const page = await redirected(SAM)
-    await answered(page, 'approve')
+    await answerAtIdp(page, 'approve')
     const done = await page.send(`${replica.url}/api/v1/authn`)
     expect(done.json.status).toBe('SUCCESS')
     expect(await page.session()).toMatchObject({ login: SAM })
@@ -96,8 +96,8 @@ describe('a factor that another identity provider verifies', () => {
 
   test('refused there: FAILED with its message and no session; it can be tried again', async () => {
     const page = await redirected(CLEO)
-    await answered(page, 'reject')
-    const failed = await comesBack(page)
+    await answerAtIdp(page, 'reject')
+    const failed = await requestState(page)
     expect(failed.json).toMatchObject({
       status: 'MFA_CHALLENGE',
       factorResult: 'FAILED',
@@ -106,32 +106,32 @@ describe('a factor that another identity provider verifies', () => {
     expect(await page.session()).toBeUndefined()
     await page.follow('_links.prev')
     await page.follow('_embedded.factors.0._links.verify')
-    await answered(page, 'approve')
-    await comesBack(page)
+    await answerAtIdp(page, 'approve')
+    await requestState(page)
     expect(await page.session()).toMatchObject({ login: CLEO, amr: ['pwd', 'mfa'] })
   })
 
-  test('another browser can neither follow the link nor take the approval', async () => {
+  test('another browser can neither follow the link nor use the approval', async () => {
     const page = await redirected(CLEO)
-    const stranger = await harness.visit()
-    const refused = await navigate(stranger, hrefAt(page.held, '_links.next'))
+    const otherBrowser = await harness.visit()
+    const refused = await navigate(otherBrowser, hrefAt(page.held, '_links.next'))
     expect([refused.status, refused.location]).toEqual([401, undefined])
-    await answered(page, 'approve')
-    const taken = await stranger.post('/api/v1/authn', { stateToken: page.stateToken })
-    expect(errorOf(taken)).toEqual([401, 'E0000011'])
+    await answerAtIdp(page, 'approve')
+    const refusedState = await otherBrowser.post('/api/v1/authn', { stateToken: page.stateToken })
+    expect(errorOf(refusedState)).toEqual([401, 'E0000011'])
   })
 
-  test('a challenge that was only looked at is no second factor', async () => {
-    const page = await pageOf('max.many@example.test')
+  test('a challenge whose state was only requested is no second factor', async () => {
+    const page = await openVerification('max.many@example.test')
     await page.verify('email')
-    await comesBack(page)
+    await requestState(page)
     await page.follow('_links.prev')
-    await comesBack(page)
+    await requestState(page)
     await page.verify('question', { answer: 'lighthouse' })
     expect(await page.session()).toMatchObject({ amr: ['pwd', 'kba', 'mfa'] })
   })
 
-  test('in a sign-in that began elsewhere, an approval there opens no session here', async () => {
+  test('in an imported step-up, an approval at the identity provider opens no session', async () => {
     const { stateToken } = harness.sandbox.startStepUp('payroll', SAM)
     const page = await openPage(harness)
     const arrival = `${harness.gatehouse.url}/signin/step-up?stateToken=${stateToken}`
@@ -139,34 +139,34 @@ describe('a factor that another identity provider verifies', () => {
     const handle = new URL(location ?? '').searchParams.get('stateToken')
     await page.begin('/api/v1/authn', { stateToken: handle })
     await page.follow('_embedded.factors.0._links.verify')
-    await answered(page, 'approve')
-    expect((await comesBack(page)).json.status).toBe('SUCCESS')
+    await answerAtIdp(page, 'approve')
+    expect((await requestState(page)).json.status).toBe('SUCCESS')
     expect(await page.session()).toBeUndefined()
   })
 
   test('none of these types is counted as unknown', async () => {
-    for (const login of [CLEO, SAM, ODIN, HANNA, FAYE, KIM]) await pageOf(login)
+    for (const login of [CLEO, SAM, ODIN, HANNA, FAYE, KIM]) await openVerification(login)
     const metrics = await harness.gatehouse.metrics()
     expect(metrics).not.toMatch(/gatehouse_unknown_steps_total\{[^}]*\} [1-9]/)
   })
 })
 
-describe('a token of a third party that counts', () => {
-  test('a wrong code is refused, the right one opens a session, and it works once', async () => {
-    const page = await pageOf(HANNA)
+describe('a third-party HOTP token', () => {
+  test('refuses a wrong code, accepts the right one, and accepts it once', async () => {
+    const page = await openVerification(HANNA)
     const refused = await page.verify('token:hotp', { passCode: '000000' })
     expect(errorOf(refused)).toEqual([403, 'E0000068'])
     const passCode = harness.sandbox.totpCode(HANNA)
     await page.verify('token:hotp', { passCode })
     expect(await page.session()).toMatchObject({ login: HANNA, amr: ['pwd', 'otp', 'mfa'] })
-    const again = await pageOf(HANNA)
+    const again = await openVerification(HANNA)
     expect(errorOf(await again.verify('token:hotp', { passCode }))).toEqual([403, 'E0000068'])
   })
 })
 
 describe('Okta FastPass', () => {
-  test('cannot be verified here; the other factor of the user can', async () => {
-    const page = await pageOf(FAYE)
+  test('cannot be verified through the broker; another factor of the user can', async () => {
+    const page = await openVerification(FAYE)
     expect(errorOf(await page.verify('signed_nonce'))).toEqual([403, 'E0000079'])
     expect(await page.session()).toBeUndefined()
     await page.verify('token:software:totp', { passCode: harness.sandbox.totpCode(FAYE) })
@@ -175,11 +175,11 @@ describe('Okta FastPass', () => {
 })
 
 describe('two security keys', () => {
-  test('are challenged together by their type, at our address, and either opens a session', async () => {
+  test('are challenged together by factor type at PUBLIC_URL, and either opens a session', async () => {
     const ids = harness.sandbox.user(KIM).factors.map(({ profile }) => String(profile?.credentialId))
     expect(ids).toHaveLength(2)
     for (const id of ids) {
-      const page = await pageOf(KIM)
+      const page = await openVerification(KIM)
       const link = '_embedded.factorTypes.0._links.next'
       expect(hrefAt(page.held, link)).toBe(`${harness.gatehouse.url}/api/v1/authn/factors/webauthn/verify`)
       const asked = await page.follow(link)

@@ -14,7 +14,7 @@ import { replaceFile } from '../support/replace-file.ts'
 import { errorOf, handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
-/** Keys are changed as docs/configuration.md says, in files, while people sign in. */
+/** Secret files are changed as docs/configuration.md says, while users sign in. */
 
 const ME = '/api/v1/sessions/me'
 let folder: string
@@ -28,9 +28,12 @@ afterEach(async () => {
   await rm(folder, { recursive: true })
 })
 
-const watchful = (tunables: Tunables): Tunables => ({ ...tunables, secrets: { checkFilesEveryMs: 20 } })
-/** Every request to PAM goes there with a token: no list is kept. */
-const keepingNoLists = (tunables: Tunables): Tunables => ({
+const checkFilesOften = (tunables: Tunables): Tunables => ({
+  ...tunables,
+  secrets: { checkFilesEveryMs: 20 },
+})
+/** Disables the group caches, so that every look-up calls the PAM API. */
+const withoutListCache = (tunables: Tunables): Tunables => ({
   ...tunables,
   pam: {
     ...tunables.pam,
@@ -38,7 +41,7 @@ const keepingNoLists = (tunables: Tunables): Tunables => ({
   },
 })
 
-/** A file for a secret, with its variable. */
+/** Writes a secret to a file; returns its path and the variables that name it. */
 async function fileFor(name: string, variable: string, content: string) {
   const path = join(folder, name)
   await writeFile(path, content)
@@ -48,25 +51,25 @@ async function fileFor(name: string, variable: string, content: string) {
 const reloads = ({ logLines }: Gatehouse) =>
   logLines().filter(({ event }) => event === 'secret_reloaded').length
 
-/** Writes the file, and waits until the broker has taken it over. */
+/** Replaces the file, and waits until the broker has reloaded it. */
 async function change(broker: Gatehouse, path: string, content: string) {
   const before = reloads(broker)
   await replaceFile(path, content)
-  await until(() => reloads(broker) > before, { what: 'a secret that is taken over' })
+  await until(() => reloads(broker) > before, { what: 'the reload of a secret' })
 }
 
-const signIn = (browser: Browser, username: string, at = harness.gatehouse) =>
-  browser.post(`${at.url}/api/v1/authn`, { username, password: PASSWORD })
+const signIn = (browser: Browser, username: string, broker = harness.gatehouse) =>
+  browser.post(`${broker.url}/api/v1/authn`, { username, password: PASSWORD })
 
-/** The step that ends a sign-in, at any replica: links bear the address that all of them share. */
-function finish(browser: Browser, asked: PageAnswer, at = harness.gatehouse) {
+/** The last step of a sign-in, at any replica: links have the shared PUBLIC_URL. */
+function finish(browser: Browser, asked: PageAnswer, broker = harness.gatehouse) {
   const { pathname } = new URL(verifyHref(asked, 'token:software:totp'))
   const passCode = harness.sandbox.totpCode(TOMAS)
-  return browser.post(at.url + pathname, { stateToken: handleOf(asked), passCode })
+  return browser.post(broker.url + pathname, { stateToken: handleOf(asked), passCode })
 }
 
-async function deviceOf({ jar }: Browser, at = harness.gatehouse): Promise<string[]> {
-  const cookie = (await jar.getCookies(at.url)).find(({ key }) => key === 'gatehouse-device')
+async function deviceOf({ jar }: Browser, broker = harness.gatehouse): Promise<string[]> {
+  const cookie = (await jar.getCookies(broker.url)).find(({ key }) => key === 'gatehouse-device')
   const [id = '', issued = '', signature = ''] = (cookie?.value ?? '').split('.')
   return [id, `${issued}.${signature}`]
 }
@@ -85,11 +88,11 @@ describe('SECRET_KEYS of one broker', () => {
     keys = path
     harness = await startHarness({
       env: { ...env, SSO_REDIRECTS: 'https://app.example.com/' },
-      tunables: watchful,
+      tunables: checkFilesOften,
     })
   })
 
-  test('a new key in front of the old one loses no session, sign-in, device, hand-over or PAM token', async () => {
+  test('a new key before the old one loses no session, transaction, device, SSO token or PAM token', async () => {
     const [inside, waiting] = [await harness.visit(), await harness.visit()]
     const { sessionToken } = (await signIn(inside, AMELIA)).json
     expect((await inside.get('/api/v1/pam/me')).status).toBe(200)
@@ -107,17 +110,17 @@ describe('SECRET_KEYS of one broker', () => {
     const deviceTokens = new Set(harness.sandbox.signIns.map(({ deviceToken }) => deviceToken))
     for (const [name, browser] of Object.entries({ inside, waiting })) {
       const [id, proof] = await deviceOf(browser)
-      const [idBefore, proofBefore] = before[name as keyof typeof before] // the names of the very same objects
+      const [idBefore, proofBefore] = before[name as keyof typeof before] // keys of the same object
       expect(id).toBe(idBefore)
-      expect(proof).not.toBe(proofBefore) // signed anew, by the new key
+      expect(proof).not.toBe(proofBefore) // signed again, with the new key
       expect(deviceTokens).toContain(id)
     }
     const target = encodeURIComponent('https://app.example.com/start')
-    const handOver = await navigate(
+    const ssoRedirect = await navigate(
       inside,
       `${harness.gatehouse.url}/login/sessionCookieRedirect?token=${sessionToken}&redirectUrl=${target}`,
     )
-    expect(handOver.status).toBe(302)
+    expect(ssoRedirect.status).toBe(302)
 
     const other = await harness.replica()
     expect((await inside.get(`${other.url}/api/v1/pam/me`)).status).toBe(200)
@@ -125,15 +128,19 @@ describe('SECRET_KEYS of one broker', () => {
     expectNothingWrong(harness.gatehouse, other)
   })
 
-  test('without the old key, what only it knew is forgotten, and nothing is an error', async () => {
-    const [gone, kept, waiting] = [await harness.visit(), await harness.visit(), await harness.visit()]
-    await signIn(gone, AMELIA)
-    await gone.get('/api/v1/pam/me')
+  test('after the old key is removed, what it alone sealed is gone, without any error', async () => {
+    const [oldKeyOnly, renewed, waiting] = [
+      await harness.visit(),
+      await harness.visit(),
+      await harness.visit(),
+    ]
+    await signIn(oldKeyOnly, AMELIA)
+    await oldKeyOnly.get('/api/v1/pam/me')
     const asked = await signIn(waiting, TOMAS)
     await change(harness.gatehouse, keys, `${newer},${older}`)
-    await signIn(kept, WALTER)
-    await kept.get(ME)
-    const before = { gone: await deviceOf(gone), kept: await deviceOf(kept) }
+    await signIn(renewed, WALTER)
+    await renewed.get(ME)
+    const before = { oldKeyOnly: await deviceOf(oldKeyOnly), renewed: await deviceOf(renewed) }
 
     await change(harness.gatehouse, keys, newer)
 
@@ -144,22 +151,22 @@ describe('SECRET_KEYS of one broker', () => {
       ['delete', ME, [404, 'E0000007']],
       ['get', ME, [404, 'E0000007']],
     ] as const) {
-      expect([method, path, errorOf(await gone[method](path))]).toEqual([method, path, expected])
+      expect([method, path, errorOf(await oldKeyOnly[method](path))]).toEqual([method, path, expected])
     }
-    expect(errorOf(await gone.post(`${ME}/lifecycle/refresh`, {}))).toEqual([404, 'E0000007'])
+    expect(errorOf(await oldKeyOnly.post(`${ME}/lifecycle/refresh`, {}))).toEqual([404, 'E0000007'])
     harness.forget()
     expect(errorOf(await finish(waiting, asked))).toEqual([401, 'E0000011'])
     expect(harness.upstreamCalls()).toEqual([])
-    expect((await deviceOf(gone))[0]).not.toBe(before.gone[0])
+    expect((await deviceOf(oldKeyOnly))[0]).not.toBe(before.oldKeyOnly[0])
 
-    expect((await kept.get('/api/v1/sessions')).json.sessions).toMatchObject([{ current: true }])
-    expect(await deviceOf(kept)).toEqual(before.kept)
-    expect((await signIn(gone, AMELIA)).json.status).toBe('SUCCESS')
-    expect((await gone.get('/api/v1/pam/me')).status).toBe(200)
+    expect((await renewed.get('/api/v1/sessions')).json.sessions).toMatchObject([{ current: true }])
+    expect(await deviceOf(renewed)).toEqual(before.renewed)
+    expect((await signIn(oldKeyOnly, AMELIA)).json.status).toBe('SUCCESS')
+    expect((await oldKeyOnly.get('/api/v1/pam/me')).status).toBe(200)
     expectNothingWrong(harness.gatehouse)
   })
 
-  test('a file with a key that is none changes nothing, and says so by name', async () => {
+  test('a file with an invalid key changes nothing, and the log names the variable', async () => {
     const browser = await harness.visit()
     await signIn(browser, AMELIA)
     await replaceFile(keys, `${older},plainly-no-key`)
@@ -169,12 +176,12 @@ describe('SECRET_KEYS of one broker', () => {
   })
 })
 
-test('what --new-key prints goes into the file as it is, and behind or before another one', async () => {
+test('the output of --new-key can be used as the file, and before or after another key', async () => {
   const { output, exited } = spawnBroker('build/main.js', {}, '--new-key')
   expect(await exited).toBe(0)
   const [older, newer] = [output.out, `${newKey()}\n`]
   const { path, env } = await fileFor('keys', 'SECRET_KEYS', older)
-  harness = await startHarness({ env, tunables: watchful })
+  harness = await startHarness({ env, tunables: checkFilesOften })
   const browser = await harness.visit()
   await signIn(browser, AMELIA)
   for (const content of [older + newer, newer + older]) {
@@ -186,14 +193,14 @@ test('what --new-key prints goes into the file as it is, and behind or before an
   expectNothingWrong(harness.gatehouse)
 })
 
-test('a browser that is known stays known, so that nobody can lock its person out while keys change', async () => {
+test('a known device stays known while keys change, so its user cannot be locked out', async () => {
   const [older, newer] = [newKey(), newKey()]
   const { path, env } = await fileFor('keys', 'SECRET_KEYS', older)
   const limits = onlyLimits({ password: { perUser: atMost(2, 600) } })
-  harness = await startHarness({ env, tunables: (tunables) => watchful(limits(tunables)) })
-  const [known, absent] = [await harness.visit(), await harness.visit()]
-  for (const browser of [known, absent]) await signIn(browser, AMELIA)
-  /** Counts begin anew with a new key: guessed once more, until nobody else may try. */
+  harness = await startHarness({ env, tunables: (tunables) => checkFilesOften(limits(tunables)) })
+  const [known, idleDevice] = [await harness.visit(), await harness.visit()]
+  for (const browser of [known, idleDevice]) await signIn(browser, AMELIA)
+  /** Attempts are counted again after a new key, so the limit must be exhausted again. */
   const lockOut = async () => {
     await until(async () => {
       const body = { username: AMELIA, password: 'plainly-wrong-1' }
@@ -209,92 +216,95 @@ test('a browser that is known stays known, so that nobody can lock its person ou
   await change(harness.gatehouse, path, newer)
   await lockOut()
   expect((await signIn(known, AMELIA)).json.status).toBe('SUCCESS')
-  expect(errorOf(await signIn(absent, AMELIA))).toEqual([429, 'E0000047'])
+  expect(errorOf(await signIn(idleDevice, AMELIA))).toEqual([429, 'E0000047'])
   expectNothingWrong(harness.gatehouse)
 })
 
-test('SECRET_KEYS over two replicas, each phase at one after the other: everybody goes on at either', async () => {
+test('two replicas that change SECRET_KEYS one after the other serve all users in every phase', async () => {
   const [older, newer] = [newKey(), newKey()]
   const one = await fileFor('one', 'SECRET_KEYS', older)
   const two = await fileFor('two', 'SECRET_KEYS', older)
-  harness = await startHarness({ env: one.env, tunables: (tunables) => keepingNoLists(watchful(tunables)) })
+  harness = await startHarness({
+    env: one.env,
+    tunables: (tunables) => withoutListCache(checkFilesOften(tunables)),
+  })
   const first = { broker: harness.gatehouse, path: one.path, seals: older }
   const second = { broker: await harness.replica(two.env), path: two.path, seals: older }
-  const people: { browser: Browser; login: string; device: string; sealedBy: string }[] = []
+  const signedInUsers: { browser: Browser; login: string; device: string; sealedBy: string }[] = []
 
-  const know = async (browser: Browser, login: string, { seals }: typeof first) => {
+  const remember = async (browser: Browser, login: string, { seals }: typeof first) => {
     const [device = ''] = await deviceOf(browser)
-    people.push({ browser, login, device, sealedBy: seals })
+    signedInUsers.push({ browser, login, device, sealedBy: seals })
   }
 
-  /** People sign in, half of the way here and half of it there, and all who came before are still known at both. */
-  const goOn = async () => {
-    for (const [here, there] of [
+  /** Users sign in, each with one step at either replica; all earlier users are still known at both. */
+  const signInAndCheckAll = async () => {
+    for (const [firstStep, secondStep] of [
       [first, second],
       [second, first],
     ] as const) {
       const [inside, waiting] = [await harness.visit(), await harness.visit()]
-      await signIn(inside, AMELIA, here.broker)
-      await know(inside, AMELIA, here)
-      const asked = await signIn(waiting, TOMAS, here.broker)
-      expect((await finish(waiting, asked, there.broker)).json.status).toBe('SUCCESS')
-      await know(waiting, TOMAS, there)
+      await signIn(inside, AMELIA, firstStep.broker)
+      await remember(inside, AMELIA, firstStep)
+      const asked = await signIn(waiting, TOMAS, firstStep.broker)
+      expect((await finish(waiting, asked, secondStep.broker)).json.status).toBe('SUCCESS')
+      await remember(waiting, TOMAS, secondStep)
       for (const { usedSteps } of harness.sandbox.user(TOMAS).factors) usedSteps.clear()
     }
     for (const { broker } of [first, second]) {
-      for (const { browser, login, device } of people) {
+      for (const { browser, login, device } of signedInUsers) {
         expect((await browser.get(broker.url + ME)).json.login).toBe(login)
         expect((await deviceOf(browser))[0]).toBe(device)
       }
-      const amelia = people.findLast(({ login }) => login === AMELIA)
+      const amelia = signedInUsers.findLast(({ login }) => login === AMELIA)
       expect((await amelia?.browser.get(`${broker.url}/api/v1/pam/me`))?.status).toBe(200)
     }
   }
-  const turn = async (replica: typeof first, ...keys: [string, ...string[]]) => {
+  const changeKeys = async (replica: typeof first, ...keys: [string, ...string[]]) => {
     await change(replica.broker, replica.path, keys.join())
     replica.seals = keys[0]
   }
 
-  await goOn()
+  await signInAndCheckAll()
   for (const replica of [first, second]) {
-    await turn(replica, older, newer)
-    await goOn()
+    await changeKeys(replica, older, newer)
+    await signInAndCheckAll()
   }
   for (const replica of [first, second]) {
-    await turn(replica, newer, older)
-    await goOn()
+    await changeKeys(replica, newer, older)
+    await signInAndCheckAll()
   }
-  const everybody = people.splice(0)
+  const earlierUsers = signedInUsers.splice(0)
   for (const replica of [first, second]) {
-    await turn(replica, newer)
-    await goOn()
+    await changeKeys(replica, newer)
+    await signInAndCheckAll()
   }
 
-  for (const { browser, device, sealedBy } of everybody) {
+  for (const { browser, device, sealedBy } of earlierUsers) {
     const { status } = await browser.get(ME)
     expect({ sealedBy, status }).toEqual({ sealedBy, status: sealedBy === newer ? 200 : 404 })
-    expect((await deviceOf(browser))[0]).toBe(device) // seen since the new key signs: still known
+    expect((await deviceOf(browser))[0]).toBe(device) // seen since the new key signs, so still known
   }
-  expect(new Set(everybody.map(({ sealedBy }) => sealedBy)).size).toBe(2)
-  // the second replica took the shared token while it knew the key that sealed it, and both have kept it since
+  expect(new Set(earlierUsers.map(({ sealedBy }) => sealedBy)).size).toBe(2)
+  // the second replica read the shared token while it still had the key, and both keep it in memory
   expect(harness.sandbox.pamControl.counts().tokensMinted).toBe(1)
   expectNothingWrong(first.broker, second.broker)
 })
 
-describe('credentials of the upstreams, in files', () => {
-  test('API tokens in turn: the new one is added, the old one revoked and taken out, while people sign in', async () => {
+describe('credentials of the upstreams in files', () => {
+  test('API tokens can be replaced again and again: add the new one, revoke the old one, remove it', async () => {
     const [one = '', two = ''] = ['plainly-fake-ssws-one', 'plainly-fake-ssws-two']
     const { path, env } = await fileFor('token', 'AUTHN_API_TOKEN', one)
     harness = await startHarness({
       env,
-      tunables: watchful,
+      tunables: checkFilesOften,
       sandboxConfig: (config) => ({ ...config, apiTokens: [one] }),
     })
-    const works = async () => {
+    const expectSuccess = async () => {
       const browser = await harness.visit()
       expect((await signIn(browser, AMELIA)).json.status).toBe('SUCCESS')
     }
-    await works()
+    await expectSuccess()
     for (const [fresh, stale] of [
       [two, one],
       [one, two],
@@ -302,47 +312,47 @@ describe('credentials of the upstreams, in files', () => {
     ] as const) {
       harness.sandbox.apiTokens.add(fresh)
       await change(harness.gatehouse, path, `${fresh},${stale}`)
-      await works()
+      await expectSuccess()
       harness.sandbox.apiTokens.delete(stale)
-      await works()
+      await expectSuccess()
       await change(harness.gatehouse, path, fresh)
-      await works()
+      await expectSuccess()
     }
     const used = new Set(harness.upstreamCalls().map(({ headers }) => headers.authorization))
     expect(used).toEqual(new Set([`SSWS ${one}`, `SSWS ${two}`]))
     expectNothingWrong(harness.gatehouse)
   })
 
-  test('a new API token that is mistyped shows while the old one serves, and is gone once it is mended', async () => {
+  test('a mistyped new API token is reported while the old one is used, until it is corrected', async () => {
     const [old, fresh] = ['plainly-fake-ssws-old', 'plainly-fake-ssws-new']
     const { path, env } = await fileFor('token', 'AUTHN_API_TOKEN', old)
     harness = await startHarness({
       env,
-      tunables: watchful,
+      tunables: checkFilesOften,
       sandboxConfig: (config) => ({ ...config, apiTokens: [old, fresh] }),
     })
-    const works = async () => {
+    const expectSuccess = async () => {
       expect((await signIn(await harness.visit(), AMELIA)).json.status).toBe('SUCCESS')
     }
     const standby = async () =>
       /^gatehouse_upstream_token_standby (\d)$/m.exec(await harness.gatehouse.metrics())?.[1]
-    const told = () =>
+    const events = () =>
       harness.gatehouse
         .logLines()
         .flatMap(({ event, name }) => (/^upstream_token/.test(String(event)) ? [[event, name]] : []))
-    await works()
-    await change(harness.gatehouse, path, `${fresh}-with-a-slip,${old}`)
-    await works()
+    await expectSuccess()
+    await change(harness.gatehouse, path, `${fresh}-mistyped,${old}`)
+    await expectSuccess()
     expect(await standby()).toBe('1')
-    expect(told()).toEqual([['upstream_token_switched', 'standby']])
+    expect(events()).toEqual([['upstream_token_switched', 'standby']])
     await change(harness.gatehouse, path, `${fresh},${old}`)
-    await works()
+    await expectSuccess()
     expect(await standby()).toBe('0')
-    expect(told().at(-1)).toEqual(['upstream_token_proved', 'first'])
+    expect(events().at(-1)).toEqual(['upstream_token_proved', 'first'])
     expectNothingWrong(harness.gatehouse)
   })
 
-  test('PAM keys in turn: the same', async () => {
+  test('PAM keys can be replaced again and again in the same way', async () => {
     const keyOf = (name: string) => ({
       keyId: `plainly-fake-id-${name}`,
       keySecret: `plainly-fake-secret-${name}`,
@@ -352,14 +362,14 @@ describe('credentials of the upstreams, in files', () => {
     const secret = await fileFor('secret', 'PAM_KEY_SECRET', one.keySecret)
     harness = await startHarness({
       env: { ...id.env, ...secret.env },
-      tunables: (tunables) => keepingNoLists(watchful(tunables)),
+      tunables: (tunables) => withoutListCache(checkFilesOften(tunables)),
     })
     const control = harness.sandbox.pamControl
     control.addKey({ ...one, serviceUser: 'gatehouse' })
     const browser = await harness.visit()
     await signIn(browser, AMELIA)
-    const works = async () => {
-      expect((await browser.get('/api/v1/pam/me')).status).toBe(200) // read anew: no older list is served
+    const expectSuccess = async () => {
+      expect((await browser.get('/api/v1/pam/me')).status).toBe(200) // fetched again: caches are off
     }
     const write = async (...keys: (typeof one)[]) => {
       const before = reloads(harness.gatehouse)
@@ -367,18 +377,18 @@ describe('credentials of the upstreams, in files', () => {
       await replaceFile(secret.path, keys.map(({ keySecret }) => keySecret).join())
       await until(() => reloads(harness.gatehouse) > before)
     }
-    await works()
+    await expectSuccess()
     for (const [fresh, stale] of [
       [two, one],
       [one, two],
     ] as const) {
       control.addKey({ ...fresh, serviceUser: 'gatehouse' })
       await write(fresh, stale)
-      await works()
+      await expectSuccess()
       control.removeKey(stale.keyId)
-      await works()
+      await expectSuccess()
       await write(fresh)
-      await works()
+      await expectSuccess()
     }
   })
 })

@@ -6,10 +6,10 @@ import { until } from '../support/until.ts'
 let harness: Harness
 afterEach(() => harness.stop())
 
-const PLACES = 3
+const MAX_IN_FLIGHT = 3
 
-/** A broker with few places, each kind for itself, that waits for an upstream until the test releases it. */
-const startNarrow = () =>
+/** A broker with few requests in flight per class and long upstream time-outs. */
+const startWithFewInFlight = () =>
   startHarness({
     env: { TRUST_PROXY: '127.0.0.1' },
     tunables: (tunables) => ({
@@ -18,7 +18,7 @@ const startNarrow = () =>
         ...tunables.http,
         load: {
           ...tunables.http.load,
-          inFlight: { sign_in: PLACES, recovery: PLACES, session: 50, pam: PLACES },
+          inFlight: { sign_in: MAX_IN_FLIGHT, recovery: MAX_IN_FLIGHT, session: 50, pam: MAX_IN_FLIGHT },
         },
       },
       upstream: {
@@ -29,8 +29,8 @@ const startNarrow = () =>
     }),
   })
 
-test('a PAM API that hangs takes up its own places alone: signing in and sessions go on', async () => {
-  harness = await startNarrow()
+test('a PAM API that hangs uses up its own class alone: sign-in and sessions still work', async () => {
+  harness = await startWithFewInFlight()
   const browser = await harness.visit()
   const signIn = () => browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
   await signIn()
@@ -39,11 +39,11 @@ test('a PAM API that hangs takes up its own places alone: signing in and session
     browser.get('/api/v1/pam/groups', { headers: { 'x-forwarded-for': `192.0.2.${n + 1}` } }),
   )
   await until(async () =>
-    (await harness.gatehouse.metrics()).includes(`requests_under_way{kind="pam"} ${PLACES}`),
+    (await harness.gatehouse.metrics()).includes(`requests_under_way{kind="pam"} ${MAX_IN_FLIGHT}`),
   )
-  const turnedAway = await browser.get('/api/v1/pam/me')
-  expect([turnedAway.status, turnedAway.json.errorCode]).toEqual([503, 'E0000009'])
-  expect(turnedAway.headers.get('retry-after')).toBe('2')
+  const shed = await browser.get('/api/v1/pam/me')
+  expect([shed.status, shed.json.errorCode]).toEqual([503, 'E0000009'])
+  expect(shed.headers.get('retry-after')).toBe('2')
   for (let n = 0; n < 10; n++) {
     expect((await signIn()).json.status).toBe('SUCCESS')
     expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA)
@@ -52,19 +52,19 @@ test('a PAM API that hangs takes up its own places alone: signing in and session
 
   harness.sandbox.faults.pam.clear()
   const statuses = (await Promise.all(lookups)).map(({ status }) => status)
-  expect(statuses.filter((status) => status === 503).length).toBeGreaterThanOrEqual(20 - PLACES)
+  expect(statuses.filter((status) => status === 503).length).toBeGreaterThanOrEqual(20 - MAX_IN_FLIGHT)
   await until(async () => (await browser.get('/api/v1/pam/groups')).status === 200)
   expect(await harness.gatehouse.metrics()).toMatch(
     /shed_requests_total\{kind="pam",reason="in_flight"\} \d+/,
   )
 })
 
-test('a sign-in API that hangs takes up the places of signing in alone, and they come back', async () => {
-  harness = await startNarrow()
+test('an Authentication API that hangs uses up the sign-in class alone, and recovers', async () => {
+  harness = await startWithFewInFlight()
   const [browser, other] = [await harness.visit(), await harness.visit()]
   await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
   harness.sandbox.faults.authn.hold({})
-  const slow = Array.from({ length: PLACES }, (_, n) =>
+  const slow = Array.from({ length: MAX_IN_FLIGHT }, (_, n) =>
     other.post(
       '/api/v1/authn',
       { username: WALTER, password: `${PASSWORD}-${n}` },
@@ -72,11 +72,11 @@ test('a sign-in API that hangs takes up the places of signing in alone, and they
     ),
   )
   await until(async () =>
-    (await harness.gatehouse.metrics()).includes(`requests_under_way{kind="sign_in"} ${PLACES}`),
+    (await harness.gatehouse.metrics()).includes(`requests_under_way{kind="sign_in"} ${MAX_IN_FLIGHT}`),
   )
-  const turnedAway = await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
-  expect([turnedAway.status, turnedAway.json.errorCode]).toEqual([503, 'E0000009'])
-  expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA) // nobody is signed out
+  const shed = await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+  expect([shed.status, shed.json.errorCode]).toEqual([503, 'E0000009'])
+  expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA) // not signed out
   expect((await browser.get('/api/v1/pam/me')).status).toBe(200)
   for (const path of ['/livez', '/readyz', '/metrics'])
     expect((await fetch(`${harness.gatehouse.opsUrl}${path}`)).status).toBe(200)
@@ -88,7 +88,7 @@ test('a sign-in API that hangs takes up the places of signing in alone, and they
   )
 })
 
-test('what is about a session is turned away last: looking at it, keeping it, and ending it', async () => {
+test('session routes are shed last: reading, keeping alive and ending a session', async () => {
   const never = 3_600_000
   harness = await startHarness({
     tunables: (tunables) => ({

@@ -12,7 +12,10 @@ import { answerAtProvider } from '../support/identity-provider.ts'
 import { valueAt } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
-/** Every flow that the vendor's browser library offers on this API, beside the usual ones of `okta-auth-js.test.ts`. */
+/**
+ * The further classic flows of Okta's browser library (`@okta/okta-auth-js`); `okta-auth-js.test.ts` has the usual
+ * ones.
+ */
 
 const NEW_PASSWORD = 'Another-Password-2'
 const KIM = 'kim.twokeys@example.test'
@@ -82,7 +85,7 @@ describe('factors', () => {
     ['sms', SANA],
     ['call', CARL],
     ['email', EMMA],
-  ])('%s: sent, sent again, verified', async (factorType, login) => {
+  ])('%s: sent, resent, verified', async (factorType, login) => {
     let now = Date.now()
     const other = await startHarness({ sandboxNow: () => now })
     try {
@@ -106,7 +109,7 @@ describe('factors', () => {
   test.each([
     ['webauthn', 'wanda.key@example.test'],
     ['u2f', 'uwe.key@example.test'],
-  ])('%s: challenged, and answered by the key', async (factorType, login) => {
+  ])('%s: challenged, and answered with the key', async (factorType, login) => {
     const { client } = await library()
     const challenged = await step(factorOf(await signIn(client, login), factorType).verify, 'verify')()
     expect(challenged.status).toBe('MFA_CHALLENGE')
@@ -120,7 +123,7 @@ describe('factors', () => {
     expect((await step(challenged.verify, 'verify')(signed)).status).toBe('SUCCESS')
   })
 
-  test('two security keys: challenged together by their type, and answered by either', async () => {
+  test('two security keys: one challenge for the factor type, answered with either key', async () => {
     const { client } = await library()
     const { factorTypes } = (await signIn(client, KIM)) as Transaction & { factorTypes?: LibraryFactor[] }
     const challenged = await step(factorTypes?.[0]?.verify, 'verify')()
@@ -134,7 +137,7 @@ describe('factors', () => {
     expect((await step(challenged.verify, 'verify')(signed)).status).toBe('SUCCESS')
   })
 
-  test('another identity provider: redirected, approved there, and the sign-in is resumed', async () => {
+  test('another identity provider: redirected, approved there, and resumed', async () => {
     const { client, browser } = await library()
     const challenged = await step(
       factorOf(await signIn(client, 'cleo.claims'), 'claims_provider').verify,
@@ -149,14 +152,14 @@ describe('factors', () => {
   test.each([
     ['RSA', 'RSA-0001'],
     ['SYMANTEC', 'VIP-0001'],
-  ])('an enterprise token of %s: verified in one step', async (provider, serial) => {
+  ])('an enterprise token by %s: verified in one step', async (provider, serial) => {
     const { client } = await library()
     const asked = await signIn(client, 'rosa.enterprise@example.test')
     const verify = step(factorOf(asked, 'token', provider).verify, 'verify')
     expect((await verify({ passCode: harness.sandbox.tokenCode(serial) })).status).toBe('SUCCESS')
   })
 
-  test('goes back from a challenge, and takes another factor', async () => {
+  test('previous leaves a challenge, and another factor is verified', async () => {
     const { client } = await library()
     const asked = await signIn(client, PRIYA)
     const waiting = await step(factorOf(asked, 'push').verify, 'verify')({ autoPush: true })
@@ -208,7 +211,7 @@ describe('enrolment', () => {
     expect(done.status).toBe('SUCCESS')
   })
 
-  test('a phone for text messages, its number updated on the way', async () => {
+  test('a phone for text messages, with updatePhone', async () => {
     const { client } = await library()
     const asked = await signIn(client, ERIN)
     const begun = await step(
@@ -220,7 +223,7 @@ describe('enrolment', () => {
     expect(harness.upstreamCalls().map(({ query }) => query.updatePhone)).toContain('true')
   })
 
-  test('a push app, polled until it has been set up', async () => {
+  test('a push app, polled until it is set up', async () => {
     const { client, browser } = await library()
     const asked = await signIn(client, ERIN)
     const begun = await step(factorOf(asked, 'push').enroll, 'enroll')()
@@ -245,7 +248,7 @@ describe('recovery', () => {
     expect(harness.upstreamCalls()).toEqual([])
   })
 
-  test('forgotPassword by mail, then verifyRecoveryToken with the token of the mail', async () => {
+  test('forgotPassword by email, then verifyRecoveryToken with the token of that email', async () => {
     const { client, browser } = await library()
     const sent = asTransaction(await client.forgotPassword({ username: AMELIA, factorType: 'EMAIL' }))
     expect(sent.status).toBe('RECOVERY_CHALLENGE')
@@ -282,11 +285,11 @@ describe('recovery', () => {
     const recovery = await step(challenged.verify, 'verify')({ passCode: codeSentTo(LUIS) })
     const done = await step(recovery.answer, 'answer')({ answer: 'gatehouse' })
     expect(done.status).toBe('SUCCESS')
-    expect((await browser.get('/api/v1/sessions/me')).status).toBe(404) // unlocked is not signed in
+    expect((await browser.get('/api/v1/sessions/me')).status).toBe(404) // unlocking does not sign in
     expect((await signIn(client, LUIS)).status).toBe('SUCCESS')
   })
 
-  test('unlockAccount by mail', async () => {
+  test('unlockAccount by email', async () => {
     const { client } = await library()
     const sent = asTransaction(await client.unlockAccount({ username: LUIS, factorType: 'EMAIL' }))
     expect(sent.status).toBe('RECOVERY_CHALLENGE')
@@ -304,7 +307,7 @@ describe('activation tokens', () => {
     expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(ANNA)
   })
 
-  test('ask for a password first, where there is none', async () => {
+  test('ask for a password if the user has none', async () => {
     const { client } = await library()
     const reset = asTransaction(
       await client.signIn({ token: harness.sandbox.activationToken(AIDA) } as object),
@@ -315,8 +318,8 @@ describe('activation tokens', () => {
   })
 })
 
-describe('the transaction that the library keeps', () => {
-  test('exists, resumes and is introspected with the handle it kept, until it is cancelled', async () => {
+describe('the transaction that the library stores', () => {
+  test('exists, resumes and is introspected with the stored handle until it is cancelled', async () => {
     const { client } = await library()
     expect(client.tx.exists()).toBe(false)
     await signIn(client, TOMAS)
@@ -329,7 +332,7 @@ describe('the transaction that the library keeps', () => {
     expect(client.tx.exists()).toBe(false)
   })
 
-  test('is forgotten by the library once it has expired', async () => {
+  test('is removed by the library when it has expired', async () => {
     const { client } = await library()
     await signIn(client, TOMAS)
     harness.sandbox.expireTransactions()
@@ -337,7 +340,7 @@ describe('the transaction that the library keeps', () => {
     expect(client.tx.exists()).toBe(false)
   })
 
-  test('goes on to a session after it was resumed', async () => {
+  test('opens a session after it was resumed', async () => {
     const { client, browser } = await library()
     await signIn(client, OLGA)
     const resumed = asTransaction(await client.tx.resume())
@@ -350,15 +353,15 @@ describe('the transaction that the library keeps', () => {
   })
 })
 
-describe('the session', () => {
-  test('there is none', async () => {
+describe('the session of the library', () => {
+  test('does not exist before sign-in', async () => {
     const { client } = await library()
     expect(await client.session.exists()).toBe(false)
     expect(await client.session.get()).toEqual({ status: 'INACTIVE' })
     await expect(client.session.refresh()).rejects.toMatchObject({ errorCode: 'E0000007' })
   })
 
-  test('get, refresh either way, close', async () => {
+  test('get, both ways to refresh, close', async () => {
     const { client } = await library()
     await signIn(client, AMELIA)
     expect(await client.session.exists()).toBe(true)

@@ -3,7 +3,10 @@ import { asTransaction, factor, openLibrary, signIn, step } from '../support/bro
 import { type Harness, OLGA, PASSWORD, PRIYA, startHarness, TOMAS, WALTER } from '../support/harness.ts'
 import { until } from '../support/until.ts'
 
-/** The vendor's browser library, unchanged: `issuer` is the broker, and its requests go through a cookie jar. */
+/**
+ * Okta's browser library (`@okta/okta-auth-js`), unchanged: its `issuer` is the broker. Its requests go through a
+ * cookie jar.
+ */
 
 let harness: Harness
 beforeAll(async () => {
@@ -14,7 +17,7 @@ beforeEach(() => harness.sandbox.reset())
 
 const library = () => openLibrary(harness.gatehouse.url)
 
-test('signs in with password and a code, wrong code first', async () => {
+test('signs in with a password and a code, after a wrong code', async () => {
   const { client, browser } = library()
   await browser.get('/api/v1/sessions/me')
   const asked = await signIn(client, TOMAS)
@@ -33,7 +36,7 @@ test('signs in with password and a code, wrong code first', async () => {
   expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(TOMAS)
 })
 
-test('polls a push until somebody approves it', async () => {
+test('polls a push until it is approved', async () => {
   const { client, browser } = library()
   await browser.get('/api/v1/sessions/me')
   const asked = await signIn(client, PRIYA)
@@ -69,7 +72,7 @@ test('skips the warning of an expiring password', async () => {
   expect((await step(warned.skip, 'skip')()).status).toBe('SUCCESS')
 })
 
-test('cancels', async () => {
+test('cancels the transaction', async () => {
   const { client, browser } = library()
   await browser.get('/api/v1/sessions/me')
   const asked = await signIn(client, TOMAS)
@@ -78,7 +81,7 @@ test('cancels', async () => {
   expect(gone.json.errorCode).toBe('E0000011')
 })
 
-test('introspects with the handle that it holds', async () => {
+test('introspects with its handle', async () => {
   const { client, browser } = library()
   await browser.get('/api/v1/sessions/me')
   const asked = await signIn(client, TOMAS)

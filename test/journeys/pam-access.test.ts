@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import type { Browser } from '../support/browser.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 
-/** The main job's second half: who is signed in looks up their privileged-access groups. */
+/** Group look-ups of signed-in users, from the session to the PAM API. */
 
 let harness: Harness
 beforeEach(async () => {
@@ -17,7 +17,7 @@ async function signedIn(login: string): Promise<Browser> {
   return browser
 }
 
-test('without a session there is no access to look at', async () => {
+test('without a session, every PAM path answers 401 and the PAM API is not called', async () => {
   const browser = await harness.visit()
   for (const path of [
     '/api/v1/pam/me',
@@ -30,7 +30,7 @@ test('without a session there is no access to look at', async () => {
   expect(harness.sandbox.requestLog.pam.entries).toEqual([])
 })
 
-test('a signed-in person sees their own groups, roles and what they add up to', async () => {
+test("a signed-in user gets the user's groups and roles, and the maximal roles", async () => {
   const browser = await signedIn(AMELIA)
   const me = await browser.get('/api/v1/pam/me')
   expect(me.status).toBe(200)
@@ -44,9 +44,9 @@ test('a signed-in person sees their own groups, roles and what they add up to', 
   expect(again.status).toBe(304)
 })
 
-test('the list of groups is whole, over every page, however many there are', async () => {
+test('the group list is complete over all its pages', async () => {
   harness.sandbox.pamControl.generateGroups(1234)
-  const living = harness.sandbox.pamControl.groups().filter((group) => group.deletedAt === undefined)
+  const activeGroups = harness.sandbox.pamControl.groups().filter((group) => group.deletedAt === undefined)
   const browser = await signedIn(AMELIA)
   const seen: unknown[] = []
   let cursor: unknown
@@ -57,12 +57,12 @@ test('the list of groups is whole, over every page, however many there are', asy
     seen.push(...(page.json.list as { id: string }[]).map(({ id }) => id))
     cursor = page.json.nextCursor
   } while (typeof cursor === 'string')
-  expect(seen).toHaveLength(living.length)
-  expect(new Set(seen)).toEqual(new Set(living.map(({ id }) => id)))
+  expect(seen).toHaveLength(activeGroups.length)
+  expect(new Set(seen)).toEqual(new Set(activeGroups.map(({ id }) => id)))
   expect(harness.sandbox.pamControl.counts().groupPages).toBeGreaterThan(12)
 })
 
-test('many at once cost one token and one fetch; a token that is refused is minted anew once', async () => {
+test('concurrent look-ups share one token and one fetch; a refused token is minted again, once', async () => {
   const browser = await signedIn(AMELIA)
   const answers = await Promise.all(Array.from({ length: 50 }, () => browser.get('/api/v1/pam/me')))
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
@@ -73,7 +73,7 @@ test('many at once cost one token and one fetch; a token that is refused is mint
   expect(harness.sandbox.pamControl.counts().tokensMinted).toBe(2)
 })
 
-test("a PAM 401 is never the page's 401", async () => {
+test('a 401 of the PAM API reaches the page as 502, never as 401', async () => {
   const browser = await signedIn(AMELIA)
   harness.sandbox.pamControl.failNext({ error: 'authentication_error', times: 'always' })
   const answer = await browser.get('/api/v1/pam/groups')
@@ -81,7 +81,7 @@ test("a PAM 401 is never the page's 401", async () => {
   expect((await browser.get('/api/v1/sessions/me')).status).toBe(200)
 })
 
-test('without PAM its paths do not exist', async () => {
+test('without PAM configuration, its paths answer 404', async () => {
   const without = await harness.replica({
     PAM_BASE_URL: '',
     PAM_TEAM: '',

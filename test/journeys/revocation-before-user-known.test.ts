@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type StubHarness, startStubHarness } from '../support/harness.ts'
 import { openPage } from '../support/portal-page.ts'
 
-/** An operator ends all sessions of a user while a sign-in waits in which the org has not named its user yet. */
+/** An operator ends all sessions of a user during a sign-in in which Okta has not named the user yet. */
 
 const OPS_TOKEN = 'plainly-fake-ops-token'
 const STATE_TOKEN = '00plainly-fake-state-token-00000001'
@@ -21,8 +21,8 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-/** A sign-in that waits for a code, of a user whom nobody has named. */
-async function waiting() {
+/** A sign-in that waits for a code; Okta has not named its user. */
+async function awaitingCode() {
   const page = await openPage(harness)
   harness.stub.answers({
     stateToken: STATE_TOKEN,
@@ -40,8 +40,8 @@ const endAllSessions = (userId: string) =>
     headers: { authorization: `Bearer ${OPS_TOKEN}` },
   })
 
-test('where only the last answer names the user, no session opens', async () => {
-  const page = await waiting()
+test('if only the last response names this user, no session opens', async () => {
+  const page = await awaitingCode()
   await endAllSessions(ADA.id)
   harness.stub.answers(success(ADA))
   const { status, json, setCookies } = await page.send(VERIFY, { passCode: '123456' })
@@ -49,8 +49,8 @@ test('where only the last answer names the user, no session opens', async () => 
   expect((await page.browser.get(ME)).status).toBe(404)
 })
 
-test('another user’s end of sessions is no hindrance', async () => {
-  const page = await waiting()
+test('a sign-in of another user succeeds', async () => {
+  const page = await awaitingCode()
   await endAllSessions(ADA.id)
   harness.stub.answers(success({ ...ADA, id: '00uBen' }))
   expect((await page.send(VERIFY, { passCode: '123456' })).json.status).toBe('SUCCESS')

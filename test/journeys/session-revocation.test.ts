@@ -7,7 +7,7 @@ import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.t
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
-/** When a session ends, all that could restore it ends with it, on every replica (DESIGN §4, "Session revocation"). */
+/** When a session ends, everything that could restore it ends on every replica (DESIGN §4, "Session revocation"). */
 
 const OPS_TOKEN = 'plainly-fake-ops-token'
 const TARGET = 'http://localhost:3000/home'
@@ -25,7 +25,7 @@ beforeAll(async () => {
   const env = { OPS_TOKEN, STEP_UP: 'on', SSO_REDIRECTS: TARGET }
   harness = await startHarness({
     env,
-    // groups are fetched again only because sessions ended, not because they are old
+    // in this test only the end of sessions makes groups stale
     tunables: (shipped) => {
       const { lists } = shipped.pam
       const long = { freshMs: HOUR_MS, staleMs: HOUR_MS, onErrorMs: HOUR_MS, meOnErrorMs: HOUR_MS }
@@ -46,16 +46,16 @@ beforeEach(() => harness.sandbox.reset())
 
 describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
   const replicas = () => pairs[name] ?? [harness.gatehouse, harness.gatehouse]
-  const here = () => replicas()[0].url
-  const there = (path: string) => replicas()[1].url + new URL(path, here()).pathname
+  const firstUrl = () => replicas()[0].url
+  const onSecond = (path: string) => replicas()[1].url + new URL(path, firstUrl()).pathname
 
   async function visit(): Promise<Browser> {
-    const browser = openBrowser(here())
+    const browser = openBrowser(firstUrl())
     await browser.get(ME)
     return browser
   }
   const post = (browser: Browser, path: string, body: object) =>
-    browser.post(new URL(path, here()).pathname, body)
+    browser.post(new URL(path, firstUrl()).pathname, body)
   const signIn = (browser: Browser, username: string, fields: object = {}) =>
     post(browser, SIGN_IN, { username, password: PASSWORD, ...fields })
   const codeFor = (asked: PageAnswer, login: string) => ({
@@ -72,49 +72,48 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
     return answer.json()
   }
 
-  /** A session with an SSO token that was issued for it. */
+  /** A session with its SSO token. */
   async function withSsoToken() {
     const browser = await visit()
     const { json } = await signIn(browser, AMELIA)
     const query = new URLSearchParams({ token: String(json.sessionToken), redirectUrl: TARGET })
     return { browser, href: `/login/sessionCookieRedirect?${query}` }
   }
-  /** A session with the redirect of the step-up that opened it. */
+  /** A session with the redirect of its step-up. */
   async function withStepUpRedirect() {
     const browser = await visit()
     const { json } = await signIn(browser, AMELIA, { audience: 'payroll' })
     const { pathname, search } = new URL(hrefAt({ json }, '_links.next'))
     return { browser, href: pathname + search }
   }
-  const CARRIERS = { 'the SSO token': withSsoToken, 'the step-up redirect': withStepUpRedirect }
+  const REDIRECTS = { 'the SSO token': withSsoToken, 'the step-up redirect': withStepUpRedirect }
 
   const userIdOf = async (browser: Browser) => String((await browser.get(ME)).json.userId)
-  const ENDINGS: Record<string, (browser: Browser) => Promise<unknown>> = {
+  const WAYS_TO_END: Record<string, (browser: Browser) => Promise<unknown>> = {
     'a sign-out': (browser) => browser.delete(ME),
-    'an operator’s end of all sessions': async (browser) => endAllSessions(await userIdOf(browser)),
-    'another user’s sign-in in this browser': (browser) => signIn(browser, WALTER),
-    'a new sign-in of the same user in this browser': (browser) =>
-      signIn(browser, AMELIA, { relayState: '2' }),
-    'its end by its id in another browser': async (browser) => {
+    'an operator ends all sessions of the user': async (browser) => endAllSessions(await userIdOf(browser)),
+    'another user signs in in this browser': (browser) => signIn(browser, WALTER),
+    'the same user signs in again in this browser': (browser) => signIn(browser, AMELIA, { relayState: '2' }),
+    'the user ends it by its id in another browser': async (browser) => {
       const other = await visit()
       await signIn(other, AMELIA)
       const { id } = (await browser.get(ME)).json
       expect((await other.delete(`/api/v1/sessions/${id}`)).status).toBe(204)
     },
-    'the end of all others in another browser': async () => {
+    'the user ends all other sessions in another browser': async () => {
       const other = await visit()
       await signIn(other, AMELIA)
       expect((await other.delete('/api/v1/sessions')).status).toBe(204)
     },
   }
 
-  describe.each(Object.entries(CARRIERS))('%s', (_carrier, issue) => {
-    test('redirects while its session lives', async () => {
+  describe.each(Object.entries(REDIRECTS))('%s', (_carrier, issue) => {
+    test('redirects while its session exists', async () => {
       const { browser, href } = await issue()
-      expect((await navigate(browser, here() + href)).status).toBe(302)
+      expect((await navigate(browser, firstUrl() + href)).status).toBe(302)
     })
 
-    test.each(Object.entries(ENDINGS))('does not redirect any more after %s', async (_ending, end) => {
+    test.each(Object.entries(WAYS_TO_END))('no longer redirects after: %s', async (_ending, end) => {
       const { browser, href } = await issue()
       await end(browser)
       for (const { url } of replicas()) {
@@ -126,7 +125,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
   })
 
   describe('an operator ends all sessions of a user', () => {
-    /** The user's id, as the operator knows it. */
+    /** The user's id. */
     async function idOf(login: string): Promise<string> {
       const browser = await visit()
       const asked = await signIn(browser, login)
@@ -134,7 +133,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       return userIdOf(browser)
     }
 
-    test('who still has to give a factor: no session, on whichever replica', async () => {
+    test('a sign-in that waits for a factor opens no session on any replica', async () => {
       const userId = await idOf(PRIYA)
       const [one, two] = [await visit(), await visit()]
       const [asked, askedToo] = [await signIn(one, PRIYA), await signIn(two, PRIYA)]
@@ -142,9 +141,9 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       await endAllSessions(userId)
       harness.forget()
       const refused = await post(one, verifyHref(asked, TOTP), codeFor(asked, PRIYA))
-      const cookie = await two.jar.getCookieString(here())
-      const elsewhere = await openBrowser(here()).post(
-        there(verifyHref(askedToo, TOTP)),
+      const cookie = await two.jar.getCookieString(firstUrl())
+      const elsewhere = await openBrowser(firstUrl()).post(
+        onSecond(verifyHref(askedToo, TOTP)),
         codeFor(askedToo, PRIYA),
         { headers: { cookie } },
       )
@@ -154,19 +153,19 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       }
       expect(harness.upstreamCalls()).toEqual([])
       expect((await one.get(ME)).status).toBe(404)
-      expect((await signIn(one, PRIYA)).json.status).toBe('MFA_REQUIRED') // a new sign-in may begin
+      expect((await signIn(one, PRIYA)).json.status).toBe('MFA_REQUIRED') // a new sign-in is possible
     })
 
-    test('whose code is being checked at this moment: no session', async () => {
+    test('a code that Okta is checking at that moment opens no session', async () => {
       const userId = await idOf(PRIYA)
       const browser = await visit()
       const asked = await signIn(browser, PRIYA)
-      const letGo = harness.sandbox.faults.authn.hold({ times: 1 })
+      const release = harness.sandbox.faults.authn.hold({ times: 1 })
       harness.forget()
       const answering = post(browser, verifyHref(asked, TOTP), codeFor(asked, PRIYA))
       await until(() => harness.upstreamCalls().length === 1)
       await endAllSessions(userId)
-      letGo()
+      release()
       const { status, setCookies } = await answering
       expect(status).toBeGreaterThanOrEqual(400)
       expect(setCookies).toEqual([])
@@ -174,7 +173,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       expect(await endAllSessions(userId)).toEqual({ ended: 0 })
     })
 
-    test('who waits for the answer to a push: no session', async () => {
+    test('a sign-in that waits for a push opens no session', async () => {
       const userId = await idOf(PRIYA)
       const browser = await visit()
       const asked = await signIn(browser, PRIYA)
@@ -187,15 +186,15 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       expect((await browser.get(ME)).status).toBe(404)
     })
 
-    test('whose password is being checked at this moment may sign in: nobody knew yet who it was', async () => {
+    test('a password that Okta is checking at that moment opens a session, because the user is not known yet', async () => {
       const userId = await idOf(AMELIA)
       const browser = await visit()
-      const letGo = harness.sandbox.faults.authn.hold({ times: 1 })
+      const release = harness.sandbox.faults.authn.hold({ times: 1 })
       harness.forget()
       const answering = signIn(browser, AMELIA)
       await until(() => harness.upstreamCalls().length === 1)
       await endAllSessions(userId)
-      letGo()
+      release()
       expect((await answering).json.status).toBe('SUCCESS')
       expect(await endAllSessions(userId)).toEqual({ ended: 1 })
       expect((await browser.get(ME)).status).toBe(404)
@@ -216,14 +215,14 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
           expect((await browser.get('/api/v1/pam/me')).status).toBe(200)
           return fetched() > before
         },
-        { what: 'groups that are fetched again', everyMs: 250 },
+        { what: 'the second fetch of the groups', everyMs: 250 },
       )
     })
 
-    test('a step-up that waits for its factor ends too', async () => {
+    test('a step-up that waits for a factor opens no session', async () => {
       const userId = await idOf(PRIYA)
       const browser = await visit()
-      const arrival = `${here()}/signin/step-up?stateToken=`
+      const arrival = `${firstUrl()}/signin/step-up?stateToken=`
       const { stateToken } = harness.sandbox.startStepUp('payroll', PRIYA, arrival)
       const arrived = await navigate(browser, arrival + stateToken)
       const handle = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
@@ -234,7 +233,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       expect([refused.status, refused.json.errorCode]).toEqual([401, 'E0000011'])
     })
 
-    test('who still has to give the code of a recovery: no recovery, though nobody knew yet who it was', async () => {
+    test('a recovery that waits for its code ends when its code names the user', async () => {
       const userId = await idOf(AMELIA)
       const browser = await visit()
       const asked = await post(browser, `${SIGN_IN}/recovery/password`, {
@@ -251,7 +250,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       expect([refusedAgain.status, harness.upstreamCalls()]).toEqual([401, []])
     })
 
-    test('another user’s open sign-in goes on', async () => {
+    test('a pending sign-in of another user succeeds', async () => {
       const userId = await idOf(PRIYA)
       const browser = await visit()
       const asked = await signIn(browser, TOMAS)
@@ -260,7 +259,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       expect(done.json.status).toBe('SUCCESS')
     })
 
-    test('a code that is checked at the same time leaves no session, whichever comes first', async () => {
+    test('a code verified at the same time leaves no session, in either order', async () => {
       const userId = await idOf(PRIYA)
       for (let round = 0; round < 10; round++) {
         harness.sandbox.reset()
@@ -270,7 +269,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
           post(browser, verifyHref(asked, TOTP), codeFor(asked, PRIYA)),
           endAllSessions(userId),
         ])
-        // a session that was opened before the end is ended; none is opened after it
+        // a session opened before the call is ended; none opens after it
         expect((await browser.get(ME)).status).toBe(404)
       }
     })
@@ -293,7 +292,7 @@ describe('known devices', () => {
     await harness.redis.client().flushall()
   })
 
-  test('end with all sessions of their user, and no other user’s', async () => {
+  test('end with all sessions of their user; those of other users stay', async () => {
     const [one] = [await signedIn(AMELIA), await signedIn(AMELIA), await signedIn(WALTER)]
     const { userId } = (await one.get(ME)).json
     expect(await known()).toBe(6) // by user id and by login
@@ -303,14 +302,14 @@ describe('known devices', () => {
     expect(await known()).toBe(2)
   })
 
-  test('stay when a user ends all others', async () => {
+  test('stay when the user ends all other sessions', async () => {
     const [one] = [await signedIn(AMELIA), await signedIn(AMELIA)]
     await one.delete('/api/v1/sessions')
     expect(await known()).toBe(4)
   })
 })
 
-test('a transaction that is over leaves nothing behind, nor its entry in the index of the user’s open ones', async () => {
+test('an ended transaction leaves no key, and no entry in the index of its user’s transactions', async () => {
   const keys = () => harness.redis.client().keys('gatehouse:txn:*')
   const before = new Set(await keys())
   const left = async () => (await keys()).filter((key) => !before.has(key))

@@ -5,8 +5,8 @@ import { navigate } from '../support/navigate.ts'
 import { openPage } from '../support/portal-page.ts'
 import { errorOf, factorAt, handleOf, hrefAt } from '../support/transaction-view.ts'
 
-/** How much one person may ask of the org, right or wrong: its rate limit is everybody's. */
-const MOST = 6
+/** The limit on upstream calls per user (`limits.callsPerUser`): all users share the rate limit of the Okta org. */
+const LIMIT = 6
 const ERIN = 'erin.enrol@example.test'
 const QUENTIN = 'quentin.query@example.test'
 const LIMITED = [429, 'E0000047']
@@ -20,7 +20,7 @@ beforeAll(async () => {
     tunables: (tunables) => ({
       ...tunables,
       recovery: { ...tunables.recovery, recoveryAnswerMs: 1 },
-      limits: { ...tunables.limits, callsPerUser: { attempts: MOST, perSeconds: 60 } },
+      limits: { ...tunables.limits, callsPerUser: { attempts: LIMIT, perSeconds: 60 } },
     }),
   })
 })
@@ -33,21 +33,21 @@ beforeEach(() => {
 const signIn = async (username: string) =>
   (await harness.visit()).post('/api/v1/authn', { username, password: PASSWORD })
 
-test('who has the right password signs in so often, and then waits; another person does not', async () => {
+test('right passwords count too: a user who reaches the limit waits, another user does not', async () => {
   harness.forget()
-  for (let n = 0; n < MOST; n++) expect((await signIn(AMELIA)).json.status).toBe('SUCCESS')
+  for (let n = 0; n < LIMIT; n++) expect((await signIn(AMELIA)).json.status).toBe('SUCCESS')
   const refused = await signIn(AMELIA.toUpperCase())
   expect([refused.status, refused.json.errorCode]).toEqual([429, 'E0000047'])
   expect(refused.headers.get('retry-after')).toBe('60')
-  expect(refused.headers.get('x-rate-limit-limit')).toBe(String(MOST))
-  expect(harness.upstreamCalls()).toHaveLength(MOST)
+  expect(refused.headers.get('x-rate-limit-limit')).toBe(String(LIMIT))
+  expect(harness.upstreamCalls()).toHaveLength(LIMIT)
   expect((await signIn(TOMAS)).json.status).toBe('MFA_REQUIRED')
   expect(await harness.gatehouse.metrics()).toContain('gatehouse_limit_hits_total{limit="calls_person"} 1')
   nowMs += 60_000
   expect((await signIn(AMELIA)).json.status).toBe('SUCCESS')
 })
 
-test('"where am I?" counts, in however many transactions', async () => {
+test('state requests count, over all transactions of the user', async () => {
   const asked: { status: number }[] = []
   for (let n = 0; n < 3; n++) {
     const browser = await harness.visit()
@@ -55,29 +55,29 @@ test('"where am I?" counts, in however many transactions', async () => {
     for (let m = 0; m < 3; m++)
       asked.push(await browser.post('/api/v1/authn', { stateToken: handleOf(begun) }))
   }
-  expect(asked.map(({ status }) => status)).toEqual([...Array(MOST).fill(200), ...Array(3).fill(429)])
+  expect(asked.map(({ status }) => status)).toEqual([...Array(LIMIT).fill(200), ...Array(3).fill(429)])
 })
 
-test('a recovery, which anybody may begin for a name, uses up nothing of that person', async () => {
-  const stranger = await harness.visit()
-  const begun = await stranger.post('/api/v1/authn/recovery/password', {
+test('a recovery, which anyone can start for a username, does not count for that user', async () => {
+  const otherBrowser = await harness.visit()
+  const begun = await otherBrowser.post('/api/v1/authn/recovery/password', {
     username: AMELIA,
     factorType: 'SMS',
   })
   const body = { stateToken: handleOf(begun), passCode: '000000' }
-  for (let n = 0; n < 2 * MOST; n++)
-    expect((await stranger.post(hrefAt(begun, '_links.next'), body)).status).toBe(403)
+  for (let n = 0; n < 2 * LIMIT; n++)
+    expect((await otherBrowser.post(hrefAt(begun, '_links.next'), body)).status).toBe(403)
   expect((await signIn(AMELIA)).json.status).toBe('SUCCESS')
 })
 
-test('who knows no password uses up nothing of the person named, whatever the org refuses first', async () => {
-  const shown = { username: AMELIA, password: 'a-wrong-password', audience: 'no-such-app' }
-  for (let n = 0; n < 2 * MOST; n++)
-    expect((await (await harness.visit()).post('/api/v1/authn', shown)).status).toBe(400)
+test('a request without the right password does not count for the user, even if the org rejects it for another reason', async () => {
+  const body = { username: AMELIA, password: 'a-wrong-password', audience: 'no-such-app' }
+  for (let n = 0; n < 2 * LIMIT; n++)
+    expect((await (await harness.visit()).post('/api/v1/authn', body)).status).toBe(400)
   expect((await signIn(AMELIA)).json.status).toBe('SUCCESS')
 })
 
-test('polls are held whatever else a browser says with each of them', async () => {
+test('identical polls share one upstream call, whatever their fingerprint and rememberDevice', async () => {
   const page = await openPage(harness)
   await page.signIn(PRIYA)
   await page.verify('push')
@@ -94,19 +94,19 @@ test('polls are held whatever else a browser says with each of them', async () =
   expect(harness.upstreamCalls()).toHaveLength(1)
 })
 
-/** Makes so many calls, and counts those before the first 429; all later ones must get 429 too. */
+/** Makes `tries` calls and returns how many succeed before the first 429. All later calls must be 429 too. */
 async function callsAllowed(tries: number, attempt: () => Promise<PageAnswer>): Promise<number> {
   const answers: PageAnswer[] = []
   for (let n = 0; n < tries; n++) answers.push(await attempt())
-  const through = answers.filter(({ status }) => status === 200).length
-  expect(answers.slice(through).map(errorOf)).toEqual(Array(tries - through).fill(LIMITED))
-  return through
+  const succeeded = answers.filter(({ status }) => status === 200).length
+  expect(answers.slice(succeeded).map(errorOf)).toEqual(Array(tries - succeeded).fill(LIMITED))
+  return succeeded
 }
 
 describe('a known device', () => {
   const ask = (browser: Browser, begun: PageAnswer) =>
     browser.post('/api/v1/authn', { stateToken: handleOf(begun) })
-  const showPassword = async (browser: Browser | Promise<Browser> = harness.visit()) =>
+  const sendPassword = async (browser: Browser | Promise<Browser> = harness.visit()) =>
     (await browser).post('/api/v1/authn', { username: QUENTIN, password: PASSWORD })
 
   async function knownBrowser(): Promise<Browser> {
@@ -118,29 +118,29 @@ describe('a known device', () => {
     return page.browser
   }
 
-  test('works while an attacker who knows the password has used up the limit that all devices share', async () => {
+  test('still works when an attacker who knows the password has used up the limit of unknown devices', async () => {
     const known = await knownBrowser()
-    const stranger = await harness.visit()
-    const theirs = await showPassword(stranger)
-    expect(await callsAllowed(2 * MOST, () => showPassword())).toBe(MOST - 1)
-    expect(await callsAllowed(2 * MOST, () => ask(stranger, theirs))).toBe(MOST)
+    const otherBrowser = await harness.visit()
+    const otherTransaction = await sendPassword(otherBrowser)
+    expect(await callsAllowed(2 * LIMIT, () => sendPassword())).toBe(LIMIT - 1)
+    expect(await callsAllowed(2 * LIMIT, () => ask(otherBrowser, otherTransaction))).toBe(LIMIT)
 
     const page = await openPage(harness, known)
     expect((await page.signIn(QUENTIN)).json.status).toBe('MFA_REQUIRED')
     expect((await ask(known, page.held)).json.status).toBe('MFA_REQUIRED')
     expect((await page.verify('question', { answer: 'lighthouse' })).json.status).toBe('SUCCESS')
-    expect(errorOf(await showPassword())).toEqual(LIMITED)
+    expect(errorOf(await sendPassword())).toEqual(LIMITED)
   })
 
-  test('shares one more limit with the other known devices of its user', async () => {
+  test('shares a separate limit with the other known devices of its user', async () => {
     const [one, other] = [await knownBrowser(), await knownBrowser()]
-    expect(await callsAllowed(2 * MOST, () => showPassword())).toBe(MOST)
+    expect(await callsAllowed(2 * LIMIT, () => sendPassword())).toBe(LIMIT)
     harness.forget()
     let n = 0
-    expect(await callsAllowed(2 * MOST, () => showPassword(n++ % 2 ? one : other))).toBe(MOST)
-    expect(harness.upstreamCalls()).toHaveLength(MOST)
+    expect(await callsAllowed(2 * LIMIT, () => sendPassword(n++ % 2 ? one : other))).toBe(LIMIT)
+    expect(harness.upstreamCalls()).toHaveLength(LIMIT)
     expect(await harness.gatehouse.metrics()).toContain(
-      `gatehouse_limit_hits_total{limit="calls_known_person"} ${MOST}`,
+      `gatehouse_limit_hits_total{limit="calls_known_person"} ${LIMIT}`,
     )
   })
 
@@ -148,12 +148,12 @@ describe('a known device', () => {
     const known = await knownBrowser()
     const asTomas = (browser: Browser) =>
       browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
-    expect(await callsAllowed(MOST + 1, async () => asTomas(await harness.visit()))).toBe(MOST)
+    expect(await callsAllowed(LIMIT + 1, async () => asTomas(await harness.visit()))).toBe(LIMIT)
     expect(errorOf(await asTomas(known))).toEqual(LIMITED)
   })
 })
 
-describe('security questions and enrolment pictures', () => {
+describe('security questions and enrolment QR images', () => {
   const questionsIn = (held: PageAnswer) => hrefAt(held, `${factorAt(held, 'question')}._links.questions`)
 
   test('count together with the steps of the user', async () => {
@@ -161,18 +161,20 @@ describe('security questions and enrolment pictures', () => {
     const questions = questionsIn(await page.signIn(ERIN))
     const link = `${factorAt(page.held, 'token:software:totp')}._links.enroll`
     await page.follow(link, { factorType: 'token:software:totp', provider: 'OKTA' })
-    const picture = hrefAt(page.held, '_embedded.factor._embedded.activation._links.qrcode')
+    const qrImage = hrefAt(page.held, '_embedded.factor._embedded.activation._links.qrcode')
     harness.forget()
     let n = 0
-    expect(await callsAllowed(2 * MOST, () => page.browser.get(n++ % 2 ? questions : picture))).toBe(MOST - 1)
-    expect(harness.upstreamCalls()).toHaveLength(MOST - 1)
+    expect(await callsAllowed(2 * LIMIT, () => page.browser.get(n++ % 2 ? questions : qrImage))).toBe(
+      LIMIT - 1,
+    )
+    expect(harness.upstreamCalls()).toHaveLength(LIMIT - 1)
     expect(errorOf(await page.send('/api/v1/authn'))).toEqual(LIMITED)
     nowMs += 60_000
-    expect(await callsAllowed(MOST, () => page.send('/api/v1/authn'))).toBe(MOST)
+    expect(await callsAllowed(LIMIT, () => page.send('/api/v1/authn'))).toBe(LIMIT)
     expect(errorOf(await page.browser.get(questions))).toEqual(LIMITED)
   })
 
-  test('are refused when the transaction is over, but not to another transaction of the same device', async () => {
+  test('are refused after the transaction has ended, unless another transaction of the device offers them', async () => {
     const [one, other] = [await openPage(harness), await openPage(harness)]
     const tab = await openPage(harness, one.browser)
     const questions = questionsIn(await one.signIn(ERIN))
@@ -194,7 +196,7 @@ describe('security questions and enrolment pictures', () => {
   })
 })
 
-test('where no user is named, calls count by address (IPv6: by /64), not by handle', async () => {
+test('calls without a known user count by address (IPv6: by /64), not by handle', async () => {
   const { stateToken } = harness.sandbox.startStepUp('payroll', undefined, harness.gatehouse.url)
   const askedFrom = async (address: string, tries: number) => {
     const browser = openBrowser(harness.gatehouse.url, { 'x-forwarded-for': address })
@@ -205,7 +207,7 @@ test('where no user is named, calls count by address (IPv6: by /64), not by hand
     })
   }
   expect(await askedFrom('2001:db8:1::1', 4)).toBe(4)
-  expect(await askedFrom('2001:db8:1::2', 4)).toBe(MOST - 4)
+  expect(await askedFrom('2001:db8:1::2', 4)).toBe(LIMIT - 4)
   expect(await askedFrom('2001:db8:1:1::1', 1)).toBe(1)
   expect(await harness.gatehouse.metrics()).toContain('gatehouse_limit_hits_total{limit="calls_address"} 2')
 })

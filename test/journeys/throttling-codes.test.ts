@@ -5,7 +5,7 @@ import { atMost, onlyLimits, type SomeLimits } from '../support/limits.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { errorOf, factorAt, handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 
-/** Codes, the messages that bring them, pushes and recoveries: what is limited once a sign-in has begun, or beside it. */
+/** The limits on codes, messages that contain codes, pushes and recoveries. */
 let harness: Harness
 let aheadMs: number
 afterEach(() => harness.stop())
@@ -31,63 +31,63 @@ const WRONG = [403, 'E0000068']
 const LIMITED = [429, 'E0000047']
 const wrongCode = { passCode: '000000' }
 
-async function askedFor(login: string, browser?: Browser): Promise<PortalPage> {
+async function openVerification(login: string, browser?: Browser): Promise<PortalPage> {
   const page = await openPage(harness, browser)
   expect((await page.signIn(login)).json.status).toBe('MFA_REQUIRED')
   return page
 }
 
 async function signedIn(login: string): Promise<Browser> {
-  const page = await askedFor(login)
+  const page = await openVerification(login)
   await page.verify(TOTP, { passCode: harness.sandbox.totpCode(login) })
   expect(page.held.json.status).toBe('SUCCESS')
   return page.browser
 }
 
 describe('wrong codes', () => {
-  test('are limited in one sign-in; the right one after them as well, and nothing is sent upstream', async () => {
+  test('are limited in one sign-in: then the right code is refused too, and nothing is sent upstream', async () => {
     await limitedTo({ code: { perTransaction: { burst: { attempts: 2, perSeconds: 3600 } } } })
-    const page = await askedFor(TOMAS)
+    const page = await openVerification(TOMAS)
     for (let n = 0; n < 2; n++) expect(errorOf(await page.verify(TOTP, wrongCode))).toEqual(WRONG)
     harness.forget()
-    const rightOne = { passCode: harness.sandbox.totpCode(TOMAS) }
-    expect(errorOf(await page.verify(TOTP, rightOne))).toEqual(LIMITED)
+    const right = { passCode: harness.sandbox.totpCode(TOMAS) }
+    expect(errorOf(await page.verify(TOTP, right))).toEqual(LIMITED)
     expect(harness.upstreamCalls()).toEqual([])
-    const anew = await askedFor(TOMAS)
-    expect((await anew.verify(TOTP, rightOne)).json.status).toBe('SUCCESS')
+    const again = await openVerification(TOMAS)
+    expect((await again.verify(TOTP, right)).json.status).toBe('SUCCESS')
   })
 
-  test('are limited by the person over two sign-ins, by code and by answer, but for browsers that are known', async () => {
+  test('are limited per user over two sign-ins; a known device has its own limit', async () => {
     await limitedTo({ code: { perUser: atMost(3), perKnownDevice: atMost(2) } })
     const known = await signedIn(TOMAS)
-    const pages = [await askedFor(TOMAS), await askedFor('tomas.berg')]
+    const pages = [await openVerification(TOMAS), await openVerification('tomas.berg')]
     const answers: unknown[] = []
     for (let n = 0; n < 5; n++)
       answers.push(errorOf((await pages[n % 2]?.verify(TOTP, wrongCode)) as PageAnswer))
     expect(answers).toEqual([WRONG, WRONG, WRONG, LIMITED, LIMITED])
-    const own = await askedFor(TOMAS, known)
+    const own = await openVerification(TOMAS, known)
     expect(errorOf(await own.verify(TOTP, wrongCode))).toEqual(WRONG)
     const done = await own.verify(TOTP, { passCode: harness.sandbox.totpCode(TOMAS) })
     expect(done.json.status).toBe('SUCCESS')
   })
 
-  test('a wrong answer is one too, and a right one or a failure of the org is none', async () => {
+  test('a wrong answer counts too; a right answer and a failure of the org do not', async () => {
     await limitedTo({ code: { perUser: atMost(2) } })
     for (let n = 0; n < 3; n++) {
-      const page = await askedFor(QUENTIN)
+      const page = await openVerification(QUENTIN)
       harness.sandbox.faults.authn.set({ kind: 'html', path: '/api/v1/authn/factors', times: 1 })
       expect((await page.verify('question', { answer: 'lighthouse' })).status).toBe(502)
       expect((await page.verify('question', { answer: 'lighthouse' })).json.status).toBe('SUCCESS')
     }
-    const page = await askedFor(QUENTIN)
+    const page = await openVerification(QUENTIN)
     const answers: unknown[] = []
     for (let n = 0; n < 3; n++) answers.push(errorOf(await page.verify('question', { answer: 'windmill' })))
     expect(answers).toEqual([WRONG, WRONG, LIMITED])
   })
 
-  test('that the org refuses with 200 are wrong ones too', async () => {
+  test('count too if the org refuses them with 200', async () => {
     await limitedTo({ code: { perUser: atMost(2) } })
-    const page = await askedFor(TOMAS)
+    const page = await openVerification(TOMAS)
     const body = {
       status: 'MFA_CHALLENGE',
       factorResult: 'REJECTED',
@@ -104,14 +104,16 @@ describe('wrong codes', () => {
     expect([await guess(), await guess(), await guess()]).toEqual(['REJECTED', 'REJECTED', LIMITED])
   })
 
-  test('are limited by the address', async () => {
+  test('are limited by address', async () => {
     await limitedTo({ code: { perAddress: atMost(2) } })
-    expect(errorOf(await (await askedFor(TOMAS)).verify(TOTP, wrongCode))).toEqual(WRONG)
-    expect(errorOf(await (await askedFor(QUENTIN)).verify('question', { answer: 'windmill' }))).toEqual(WRONG)
-    expect(errorOf(await (await askedFor(TOMAS)).verify(TOTP, wrongCode))).toEqual(LIMITED)
+    expect(errorOf(await (await openVerification(TOMAS)).verify(TOTP, wrongCode))).toEqual(WRONG)
+    expect(
+      errorOf(await (await openVerification(QUENTIN)).verify('question', { answer: 'windmill' })),
+    ).toEqual(WRONG)
+    expect(errorOf(await (await openVerification(TOMAS)).verify(TOTP, wrongCode))).toEqual(LIMITED)
   })
 
-  test('of a recovery are limited alike for who exists and who does not', async () => {
+  test('of a recovery are limited equally for known and unknown users', async () => {
     await limitedTo({ code: { perUser: atMost(3) } })
     const conversations: unknown[] = []
     for (const username of [AMELIA, UNKNOWN]) {
@@ -131,9 +133,9 @@ describe('wrong codes', () => {
 })
 
 describe('wrong passwords of a password factor', () => {
-  test('count with wrong passwords at the start of a sign-in, and nothing is sent upstream beyond the limit', async () => {
+  test('count together with wrong passwords at sign-in; beyond the limit nothing is sent upstream', async () => {
     await limitedTo({ password: { perUser: atMost(3) } })
-    const pages = [await askedFor(PABLO), await askedFor(PABLO)]
+    const pages = [await openVerification(PABLO), await openVerification(PABLO)]
     const wrong = { password: 'Not-The-Password-1' }
     const signIn = { username: PABLO, ...wrong }
     expect(errorOf(await (await harness.visit()).post('/api/v1/authn', signIn))).toEqual([401, 'E0000004'])
@@ -147,18 +149,18 @@ describe('wrong passwords of a password factor', () => {
   })
 })
 
-describe('codes that are sent', () => {
-  test('an empty code or none asks for one and is no guess; so many are sent to a person', async () => {
+describe('messages that contain a code', () => {
+  test('an empty code requests a message and is no attempt; messages are limited per user', async () => {
     await limitedTo({
       code: { perUser: atMost(1), perTransaction: { burst: { attempts: 1, perSeconds: 60 } } },
       message: { perUser: atMost(3), perKnownDevice: atMost(1) },
     })
-    const first = await askedFor(SANA)
+    const first = await openVerification(SANA)
     expect((await first.verify('sms', { passCode: '' })).json.status).toBe('MFA_CHALLENGE')
     aheadMs += 31_000
     expect((await first.follow('_links.resend.0')).status).toBe(200)
     aheadMs += 31_000
-    const second = await askedFor(SANA)
+    const second = await openVerification(SANA)
     expect((await second.verify('sms')).json.status).toBe('MFA_CHALLENGE')
     harness.forget()
     aheadMs += 31_000
@@ -167,15 +169,15 @@ describe('codes that are sent', () => {
     const passCode = harness.sandbox.outbox.latest(SANA, 'factor-code')?.code ?? ''
     expect((await second.follow('_links.next', { passCode })).json.status).toBe('SUCCESS')
 
-    const own = await askedFor(SANA, second.browser)
-    expect((await own.verify('sms')).json.status).toBe('MFA_CHALLENGE') // known by now
+    const own = await openVerification(SANA, second.browser)
+    expect((await own.verify('sms')).json.status).toBe('MFA_CHALLENGE') // the device is known now
     aheadMs += 31_000
     expect(errorOf(await own.follow('_links.resend.0'))).toEqual(LIMITED)
   })
 
-  test('one that the org did not send, because it had just sent one, is given back', async () => {
+  test('a message that the org refused as too soon is refunded', async () => {
     await limitedTo({ message: { perUser: atMost(2) } })
-    const page = await askedFor(SANA)
+    const page = await openVerification(SANA)
     await page.verify('sms')
     for (let n = 0; n < 3; n++)
       expect(errorOf(await page.follow('_links.resend.0'))).toEqual([429, 'E0000109'])
@@ -187,27 +189,27 @@ describe('codes that are sent', () => {
 })
 
 describe('pushes', () => {
-  test('are limited by the person over sign-ins; polls are none, and a stranger leaves the known browser its own', async () => {
+  test('are limited per user over sign-ins; polls do not count, and a known device has its own limit', async () => {
     await limitedTo({ push: { perUser: atMost(2), perKnownDevice: atMost(2) } })
-    const page = await askedFor(PENNY)
+    const page = await openVerification(PENNY)
     await page.verify('push')
     for (let n = 0; n < 2; n++) expect((await page.follow('_links.next')).json.factorResult).toBe('WAITING')
     expect((await page.follow('_links.next')).json.status).toBe('SUCCESS')
 
-    const stranger = await askedFor(PENNY)
-    expect((await stranger.verify('push')).json.factorResult).toBe('WAITING')
-    expect((await stranger.follow('_links.next')).json.factorResult).toBe('WAITING')
+    const otherPage = await openVerification(PENNY)
+    expect((await otherPage.verify('push')).json.factorResult).toBe('WAITING')
+    expect((await otherPage.follow('_links.next')).json.factorResult).toBe('WAITING')
     harness.forget()
-    expect(errorOf(await (await askedFor(PENNY)).verify('push'))).toEqual(LIMITED)
+    expect(errorOf(await (await openVerification(PENNY)).verify('push'))).toEqual(LIMITED)
     expect(harness.upstreamCalls().filter(({ path }) => path.includes('/verify'))).toEqual([])
 
-    const own = await askedFor(PENNY, page.browser)
+    const own = await openVerification(PENNY, page.browser)
     expect((await own.verify('push')).json.factorResult).toBe('WAITING')
   })
 
-  test('a new one after a rejection, a resent one and one after going back are pushes like the first', async () => {
+  test('a push after a rejection, a resend and a push after previous count like the first', async () => {
     await limitedTo({ push: { perUser: atMost(4) } })
-    const page = await askedFor(PENNY)
+    const page = await openVerification(PENNY)
     const verify = hrefAt(page.held, `${factorAt(page.held, 'push')}._links.verify`)
     expect((await page.send(verify)).json.factorResult).toBe('WAITING')
     harness.sandbox.answerPush(PENNY, 'reject')
@@ -223,7 +225,7 @@ describe('pushes', () => {
     expect(errorOf(await page.send(verify))).toEqual(LIMITED)
   })
 
-  test('one whose answer is refused because another user’s session is open has gone out all the same', async () => {
+  test('a push counts even if its response is refused because another user’s session is open', async () => {
     await limitedTo({ push: { perUser: atMost(1) } })
     const page = await openPage(harness)
     const recoveryToken = harness.sandbox.recoveryToken(PRIYA)
@@ -231,48 +233,42 @@ describe('pushes', () => {
     await page.follow('_links.next', { newPassword: 'Chosen-By-Myself-7' })
     expect((await (await openPage(harness, page.browser)).signIn(AMELIA)).json.status).toBe('SUCCESS')
     expect(errorOf(await page.verify('push'))).toEqual([403, 'E0000006'])
-    const stranger = await openPage(harness)
-    await stranger.signIn(PRIYA, { password: 'Chosen-By-Myself-7' })
-    expect(errorOf(await stranger.verify('push'))).toEqual(LIMITED)
+    const otherPage = await openPage(harness)
+    await otherPage.signIn(PRIYA, { password: 'Chosen-By-Myself-7' })
+    expect(errorOf(await otherPage.verify('push'))).toEqual(LIMITED)
   })
 
-  test.each(['passCode', 'answer', 'password'])(
-    'one with a made-up %s is a push all the same',
-    async (name) => {
-      await limitedTo({ push: { perUser: atMost(2) } })
-      const page = await askedFor(PENNY)
-      const verify = hrefAt(page.held, `${factorAt(page.held, 'push')}._links.verify`)
-      const answers: unknown[] = []
-      for (let n = 0; n < 3; n++) {
-        answers.push(errorOf(await page.send(verify, { [name]: 'made-up' })))
-        await page.send('/api/v1/authn/previous')
-      }
-      expect(answers).toEqual([[200, undefined], [200, undefined], LIMITED])
-    },
-  )
+  test.each(['passCode', 'answer', 'password'])('a push with a made-up %s counts too', async (name) => {
+    await limitedTo({ push: { perUser: atMost(2) } })
+    const page = await openVerification(PENNY)
+    const verify = hrefAt(page.held, `${factorAt(page.held, 'push')}._links.verify`)
+    const answers: unknown[] = []
+    for (let n = 0; n < 3; n++) {
+      answers.push(errorOf(await page.send(verify, { [name]: 'made-up' })))
+      await page.send('/api/v1/authn/previous')
+    }
+    expect(answers).toEqual([[200, undefined], [200, undefined], LIMITED])
+  })
 })
 
-describe('messages that bring a code', () => {
-  test.each(['answer', 'password'])(
-    'are limited also when they are asked for with a made-up %s',
-    async (name) => {
-      await limitedTo({ message: { perUser: atMost(2) } })
-      const page = await askedFor(SANA)
-      const verify = hrefAt(page.held, `${factorAt(page.held, 'sms')}._links.verify`)
-      const answers: unknown[] = []
-      for (let n = 0; n < 3; n++) {
-        aheadMs += 31_000
-        answers.push(errorOf(await page.send(verify, { [name]: 'made-up' })))
-        await page.send('/api/v1/authn/previous')
-      }
-      expect(answers).toEqual([[200, undefined], [200, undefined], LIMITED])
-    },
-  )
+describe('messages requested with a made-up proof', () => {
+  test.each(['answer', 'password'])('with a made-up %s count too', async (name) => {
+    await limitedTo({ message: { perUser: atMost(2) } })
+    const page = await openVerification(SANA)
+    const verify = hrefAt(page.held, `${factorAt(page.held, 'sms')}._links.verify`)
+    const answers: unknown[] = []
+    for (let n = 0; n < 3; n++) {
+      aheadMs += 31_000
+      answers.push(errorOf(await page.send(verify, { [name]: 'made-up' })))
+      await page.send('/api/v1/authn/previous')
+    }
+    expect(answers).toEqual([[200, undefined], [200, undefined], LIMITED])
+  })
 })
 
 describe('recoveries', () => {
   test.each(['EMAIL', 'SMS'])(
-    'by %s are limited by the person, alike for who exists and who does not',
+    'by %s are limited per user, equally for known and unknown users',
     async (way) => {
       await limitedTo({ recovery: { perUser: atMost(2) } })
       const conversations: unknown[] = []
@@ -295,7 +291,7 @@ describe('recoveries', () => {
     },
   )
 
-  test('are limited by the address', async () => {
+  test('are limited by address', async () => {
     await limitedTo({ recovery: { perAddress: atMost(2) } })
     const statuses: number[] = []
     for (let n = 0; n < 3; n++)
@@ -303,7 +299,7 @@ describe('recoveries', () => {
     expect(statuses).toEqual([200, 200, 429])
   })
 
-  test('the person can begin one in a known browser when strangers have used up theirs', async () => {
+  test('a known device can start one when unknown devices have exhausted the limit', async () => {
     await limitedTo({ recovery: { perUser: atMost(1), perAddress: atMost(1), perKnownDevice: atMost(1) } })
     const known = await harness.visit()
     await known.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
@@ -315,7 +311,7 @@ describe('recoveries', () => {
     expect(await statuses(known)).toEqual([200, 429])
   })
 
-  test('one that met trouble at the org is given back', async () => {
+  test('a recovery that failed at the org is refunded', async () => {
     await limitedTo({ recovery: { perUser: atMost(1) } })
     const body = { errorCode: 'E0000009', errorSummary: 'x', errorLink: 'x', errorId: 'x', errorCauses: [] }
     harness.sandbox.faults.authn.set({ kind: 'status', status: 500, body, times: 2 })
@@ -327,7 +323,7 @@ describe('recoveries', () => {
 })
 
 let recoveries = 0
-/** Each with a relay state of its own, so that none is taken for the one before. */
+/** The relay state is different each time, so that no request is coalesced with an earlier one. */
 function startRecovery(browser: Browser, username: string, factorType: string, kind = 'password') {
   const relayState = `r${++recoveries}`
   return browser.post(`/api/v1/authn/recovery/${kind}`, { username, factorType, relayState })

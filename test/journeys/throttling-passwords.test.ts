@@ -21,7 +21,7 @@ import { until } from '../support/until.ts'
 let harness: Harness
 afterEach(() => harness.stop())
 
-/** A harness behind a trusted proxy with these limits alone. */
+/** A broker behind a trusted proxy that has only these limits. */
 async function limitedTo(limits: SomeLimits, options: HarnessOptions = {}): Promise<void> {
   const { env, ...rest } = options
   harness = await startHarness({
@@ -36,16 +36,16 @@ const LOCKED = 'luis.locked@example.test'
 const REFUSED = [401, 'E0000004']
 const LIMITED = [429, 'E0000047']
 
-/** Each time a browser that was never seen, and unless told otherwise an address of its own. */
-let visitors = 0
+/** Wrong passwords come from a new browser and, unless given, a new address. */
+let sequence = 0
 function newAddress(): string {
-  visitors += 1
-  return `198.18.${visitors >> 8}.${visitors & 255}`
+  sequence += 1
+  return `198.18.${sequence >> 8}.${sequence & 255}`
 }
 async function wrong(login: string, browser?: Browser, address = newAddress()) {
   return (browser ?? openBrowser(harness.gatehouse.url, FROM_PROXY)).post(
     '/api/v1/authn',
-    { username: login, password: `wrong-${++visitors}` },
+    { username: login, password: `wrong-${++sequence}` },
     { headers: { 'x-forwarded-for': address } },
   )
 }
@@ -53,7 +53,7 @@ async function wrong(login: string, browser?: Browser, address = newAddress()) {
 const right = (browser: Browser, login = AMELIA) =>
   browser.post('/api/v1/authn', { username: login, password: PASSWORD })
 
-/** A browser in which this person, who needs no factor, has signed in before. */
+/** A known device of this user, who needs no factor. */
 async function knownBrowser(login = AMELIA): Promise<Browser> {
   const browser = await harness.visit()
   expect((await right(browser, login)).json.status).toBe('SUCCESS')
@@ -70,7 +70,7 @@ const refusals = (answers: PageAnswer[]) => answers.map(errorOf)
 const repeated = <Item>(item: Item, times: number): Item[] => Array.from({ length: times }, () => item)
 
 describe('wrong passwords', () => {
-  test('are limited by the person, over all browsers and addresses; nothing more is sent upstream', async () => {
+  test('are limited per user, over all browsers and addresses; beyond the limit nothing is sent upstream', async () => {
     await limitedTo({ password: { perUser: atMost(3, 600) } })
     expect(refusals(await inTurn(3, () => wrong(AMELIA)))).toEqual(repeated(REFUSED, 3))
     harness.forget()
@@ -89,27 +89,27 @@ describe('wrong passwords', () => {
     expect(errorOf(await wrong(TOMAS))).toEqual(REFUSED)
   })
 
-  test('one answer for known, unknown and locked people, headers and all', async () => {
+  test('get the same response for known, unknown and locked users, headers included', async () => {
     await limitedTo({ password: { perUser: atMost(2) } })
-    const conversations: string[] = []
+    const responses: string[] = []
     for (const login of [AMELIA, UNKNOWN, 'lena.locked@example.test', 'liv.lockable@example.test']) {
       const answers = await inTurn(4, () => wrong(login))
-      conversations.push(JSON.stringify(answers.map(anonymous)))
+      responses.push(JSON.stringify(answers.map(anonymous)))
     }
-    expect(new Set(conversations).size).toBe(1)
-    expect(conversations[0]).toContain('E0000047')
+    expect(new Set(responses).size).toBe(1)
+    expect(responses[0]).toContain('E0000047')
   })
 
-  /** Without what is new in every answer. */
+  /** Without the values that differ in each response. */
   function anonymous({ status, headers, json }: PageAnswer) {
     const { errorId: _new, ...body } = json
     const changing = ['set-cookie', 'date', 'x-request-id', 'x-rate-limit-reset', 'retry-after']
-    const upstreams = ['x-rate-limit-remaining'] // counted by the address up there
-    const said = [...headers].filter(([name]) => ![...changing, ...upstreams].includes(name))
-    return { status, names: [...headers.keys()].filter((name) => name !== 'set-cookie'), said, body }
+    const upstreamHeaders = ['x-rate-limit-remaining'] // Okta counts by address
+    const headerLines = [...headers].filter(([name]) => ![...changing, ...upstreamHeaders].includes(name))
+    return { status, names: [...headers.keys()].filter((name) => name !== 'set-cookie'), headerLines, body }
   }
 
-  test('LOCKED_OUT counts like a refusal', async () => {
+  test('count too if the response is LOCKED_OUT', async () => {
     await limitedTo({ password: { perUser: atMost(2) } })
     const answers = await inTurn(3, () => wrong(LOCKED))
     expect(answers.map(({ json }) => json.status ?? json.errorCode)).toEqual([
@@ -119,7 +119,7 @@ describe('wrong passwords', () => {
     ])
   })
 
-  test('one person however the name is typed', async () => {
+  test('count for one user, however the login is spelled', async () => {
     await limitedTo({ password: { perUser: atMost(4) } }, { env: { LOGIN_DOMAINS: 'example.test' } })
     const spellings = [
       'amelia.stone',
@@ -131,7 +131,7 @@ describe('wrong passwords', () => {
     for (const login of [...spellings, AMELIA]) expect(errorOf(await wrong(login))).toEqual(LIMITED)
   })
 
-  test('are limited by the browser before they use up what the person has', async () => {
+  test('are limited per device before they exhaust the limit of the user', async () => {
     await limitedTo({ password: { perUser: atMost(4), perDevice: atMost(2) } })
     const browser = await harness.visit()
     expect(refusals(await inTurn(4, () => wrong(AMELIA, browser)))).toEqual([
@@ -141,12 +141,12 @@ describe('wrong passwords', () => {
     expect(refusals(await inTurn(3, () => wrong(AMELIA)))).toEqual([...repeated(REFUSED, 2), LIMITED])
   })
 
-  test('are limited by the address, whoever they are about; an IPv6 network of 64 bits is one address', async () => {
+  test('are limited by address over all usernames; an IPv6 /64 is one address', async () => {
     await limitedTo({ password: { perAddress: atMost(2) } })
     const from = async (...addresses: string[]) => {
       const answers: unknown[] = []
       for (const address of addresses)
-        answers.push((await wrong(`somebody-${++visitors}`, undefined, address)).status)
+        answers.push((await wrong(`somebody-${++sequence}`, undefined, address)).status)
       return answers
     }
     expect(await from('203.0.113.5', '::ffff:203.0.113.5', '203.0.113.5')).toEqual([401, 401, 429])
@@ -155,7 +155,7 @@ describe('wrong passwords', () => {
     expect(await from('2001:db8:1:2:3::', '2001:db8:1:3::1')).toEqual([429, 401])
   })
 
-  test('a longer window holds when the shorter one has ended', async () => {
+  test('are still limited by the longer window after the shorter one has ended', async () => {
     const sustained = { attempts: 3, perSeconds: 3600 }
     await limitedTo({ password: { perUser: { ...atMost(2, 1), sustained } } })
     expect(refusals(await inTurn(2, () => wrong(AMELIA)))).toEqual(repeated(REFUSED, 2))
@@ -166,7 +166,7 @@ describe('wrong passwords', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(3000)
   })
 
-  test('sixty at once on two replicas: exactly as many reach the upstream as may', async () => {
+  test('sixty concurrent attempts on two replicas: exactly the limit reaches Okta', async () => {
     await limitedTo({ password: { perUser: atMost(7) } })
     const replica = await harness.replica()
     const answers = await Promise.all(
@@ -179,7 +179,7 @@ describe('wrong passwords', () => {
     expect(harness.upstreamCalls()).toHaveLength(7)
   })
 
-  test('one that is sent many times at once over replicas is one attempt, and uses up no other', async () => {
+  test('identical concurrent attempts on several replicas are one attempt and do not exhaust any limit', async () => {
     await limitedTo({ password: { perUser: atMost(2), perAddress: atMost(2), perDevice: atMost(2) } })
     const replicas = [harness.gatehouse, await harness.replica(), await harness.replica()]
     const browser = await harness.visit()
@@ -196,22 +196,22 @@ describe('wrong passwords', () => {
       })
     harness.forget()
     for (const password of ['wrong-one', 'wrong-two']) {
-      // the second is the last attempt that was left
+      // the second password uses the last attempt
       const answers = await askedAtOnce({ ...harness, brokers: replicas }, clicks(password))
       expect(answers.map(errorOf)).toEqual(repeated(REFUSED, 9))
     }
     expect(harness.upstreamCalls()).toHaveLength(2)
-    const told = () =>
+    const limitHits = () =>
       replicas.flatMap((replica) => replica.logLines().filter(({ event }) => event === 'limit_hit'))
-    expect(told()).toEqual([])
-    const tooMany = await Promise.all(clicks('wrong-three').map((click) => click()))
-    expect(tooMany.map(errorOf)).toEqual(repeated(LIMITED, 9))
+    expect(limitHits()).toEqual([])
+    const beyondLimit = await Promise.all(clicks('wrong-three').map((click) => click()))
+    expect(beyondLimit.map(errorOf)).toEqual(repeated(LIMITED, 9))
     expect(harness.upstreamCalls()).toHaveLength(2)
     const redis = harness.redis.client()
     expect((await redis.keys('gatehouse:lock:*')).filter((key) => key.endsWith('}'))).toEqual([])
   })
 
-  test('of a step-up count as well, and name nobody', async () => {
+  test('of a step-up count too, and the device is not known to the user whose password was wrong', async () => {
     await limitedTo({ password: { perUser: atMost(2) } }, { env: { STEP_UP: 'on' } })
     const browser = openBrowser(harness.gatehouse.url, FROM_PROXY)
     const { stateToken } = harness.sandbox.startStepUp('payroll', undefined, 'https://portal.example/')
@@ -231,10 +231,10 @@ describe('wrong passwords', () => {
     expect(done.json.status).toBe('SUCCESS')
     expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(TOMAS)
     expect(refusals(await inTurn(2, () => wrong(AMELIA)))).toEqual([REFUSED, LIMITED])
-    expect(errorOf(await right(browser))).toEqual(LIMITED) // it is a stranger to her all the same
+    expect(errorOf(await right(browser))).toEqual(LIMITED) // the browser is no known device of Amelia
   })
 
-  test('credentials that the org does not look at make nobody known', async () => {
+  test('credentials that the org ignores make no device known', async () => {
     await limitedTo({ password: { perUser: atMost(2), perKnownDevice: atMost(5) } })
     const browser = await harness.visit()
     const asked = await right(browser, TOMAS)
@@ -249,7 +249,7 @@ describe('wrong passwords', () => {
     expect(refusals(await inTurn(3, () => wrong(AMELIA, browser)))).toEqual([REFUSED, REFUSED, LIMITED])
   })
 
-  test('activation and recovery tokens are limited by the address', async () => {
+  test('activation and recovery tokens are limited by address', async () => {
     await limitedTo({ token: { perAddress: atMost(2) } })
     const browser = await harness.visit()
     const headers = { 'x-forwarded-for': '203.0.113.5' }
@@ -264,9 +264,9 @@ describe('wrong passwords', () => {
   })
 })
 
-describe('an operator who ends a person’s limits', () => {
+describe('an operator who ends the limits of a user', () => {
   const OPS_TOKEN = 'plainly-fake-ops-token'
-  const ended = async (userId: string, body: object = {}) => {
+  const endLimits = async (userId: string, body: object = {}) => {
     const answer = await fetch(`${harness.gatehouse.opsUrl}/admin/users/${userId}/limits`, {
       method: 'DELETE',
       headers: { authorization: `Bearer ${OPS_TOKEN}`, 'content-type': 'application/json' },
@@ -275,13 +275,13 @@ describe('an operator who ends a person’s limits', () => {
     return [answer.status, await answer.json()]
   }
   const userIdOf = async (browser: Browser) => String((await browser.get('/api/v1/sessions/me')).json.userId)
-  const forgotten = (login: string) =>
+  const startRecovery = (login: string) =>
     openBrowser(harness.gatehouse.url, FROM_PROXY).post('/api/v1/authn/recovery/password', {
       username: login,
       factorType: 'EMAIL',
     })
 
-  test('lets somebody in whom strangers had locked out, in a new browser; and nobody else', async () => {
+  test('unlocks a user in a new browser, and no other user', async () => {
     await limitedTo(
       { password: { perUser: atMost(2) }, recovery: { perUser: atMost(1) } },
       { env: { OPS_TOKEN, LOGIN_DOMAINS: 'example.test' } },
@@ -289,43 +289,43 @@ describe('an operator who ends a person’s limits', () => {
     const userId = await userIdOf(await knownBrowser())
     for (const login of [AMELIA, TOMAS]) {
       expect(refusals(await inTurn(3, () => wrong(login)))).toEqual([REFUSED, REFUSED, LIMITED])
-      expect((await inTurn(2, () => forgotten(login))).map(({ status }) => status)).toEqual([200, 429])
+      expect((await inTurn(2, () => startRecovery(login))).map(({ status }) => status)).toEqual([200, 429])
     }
-    const news = () => openBrowser(harness.gatehouse.url, FROM_PROXY)
-    expect(errorOf(await right(news()))).toEqual(LIMITED)
-    expect(await ended(userId)).toEqual([200, { ended: ['userId'] }])
-    expect(errorOf(await right(news()))).toEqual(LIMITED) // passwords are counted by login
-    expect(await ended(userId, { login: 'Amelia.Stone' })).toEqual([200, { ended: ['userId', 'login'] }])
-    expect((await right(news())).json.status).toBe('SUCCESS')
-    expect((await forgotten(AMELIA)).status).toBe(200)
+    const newBrowser = () => openBrowser(harness.gatehouse.url, FROM_PROXY)
+    expect(errorOf(await right(newBrowser()))).toEqual(LIMITED)
+    expect(await endLimits(userId)).toEqual([200, { ended: ['userId'] }])
+    expect(errorOf(await right(newBrowser()))).toEqual(LIMITED) // passwords are counted by login
+    expect(await endLimits(userId, { login: 'Amelia.Stone' })).toEqual([200, { ended: ['userId', 'login'] }])
+    expect((await right(newBrowser())).json.status).toBe('SUCCESS')
+    expect((await startRecovery(AMELIA)).status).toBe(200)
     expect(errorOf(await wrong(TOMAS))).toEqual(LIMITED)
-    expect((await forgotten(TOMAS)).status).toBe(429)
-    // and it counts anew
+    expect((await startRecovery(TOMAS)).status).toBe(429)
+    // attempts count again
     expect(refusals(await inTurn(3, () => wrong(AMELIA)))).toEqual([REFUSED, REFUSED, LIMITED])
   })
 
-  test('and their codes, by the user id alone', async () => {
+  test('ends the limit on codes too, by the user id alone', async () => {
     await limitedTo({ code: { perUser: atMost(2) } }, { env: { OPS_TOKEN } })
     const browser = openBrowser(harness.gatehouse.url, FROM_PROXY)
-    const begun = async () => {
+    const startSignIn = async () => {
       const asked = await right(browser, TOMAS)
       const step = { stateToken: handleOf(asked) }
       return (passCode: string) =>
         browser.post(verifyHref(asked, 'token:software:totp'), { ...step, passCode })
     }
-    const code = await begun()
+    const code = await startSignIn()
     expect(refusals(await inTurn(3, () => code('000000')))).toEqual([
       [403, 'E0000068'],
       [403, 'E0000068'],
       LIMITED,
     ])
     const userId = harness.gatehouse.logLines().findLast(({ event }) => event === 'limit_hit')?.userId
-    expect(await ended(String(userId))).toEqual([200, { ended: ['userId'] }])
+    expect(await endLimits(String(userId))).toEqual([200, { ended: ['userId'] }])
     expect((await code(harness.sandbox.totpCode(TOMAS))).json.status).toBe('SUCCESS')
   })
 })
 
-describe('an attempt that was not refused is given back', () => {
+describe('an attempt is refunded after', () => {
   const FORBIDDEN = {
     errorCode: 'E0000006',
     errorSummary: 'As told',
@@ -337,27 +337,27 @@ describe('an attempt that was not refused is given back', () => {
 
   test.each([
     ['500', { kind: 'status', status: 500 }, 502],
-    ['an error of another kind', { kind: 'status', status: 403, body: FORBIDDEN }, 403],
-    ['no JSON', { kind: 'html' }, 502],
+    ['an error that is no refusal', { kind: 'status', status: 403, body: FORBIDDEN }, 403],
+    ['an HTML response', { kind: 'html' }, 502],
     ['a cut connection', { kind: 'cut' }, 502],
   ])('%s', async (_what, fault, status) => {
     await limitedTo({ password: { perUser: atMost(2), perAddress: atMost(2), perDevice: atMost(2) } })
     const browser = await harness.visit()
-    // three of each kind: fewer than make the breaker open
+    // three of each kind: too few to open the breaker
     harness.sandbox.faults.authn.set({ ...fault, times: 3 } as never)
     const answers = await inTurn(3, () => browser.post('/api/v1/authn', CREDENTIALS))
     expect(answers.map((answer) => answer.status)).toEqual(repeated(status, 3))
     harness.sandbox.faults.authn.clear()
-    await expectWholeAllowance(browser)
+    await expectFullLimit(browser)
   })
 
-  test('a refusal by the limit of the org', async () => {
+  test('a 429 of the org', async () => {
     await limitedTo({ password: { perUser: atMost(2) } })
     harness.sandbox.faults.authn.set({ kind: 'rate-limited', retrySeconds: 1 })
     const browser = await harness.visit()
     const answers = await inTurn(3, () => browser.post('/api/v1/authn', CREDENTIALS))
     expect(refusals(answers)).toEqual(repeated(LIMITED, 3))
-    expect(await limitKeys()).toEqual([])
+    expect(await remainingWindows()).toEqual([])
   })
 
   test('a time-out', async () => {
@@ -372,39 +372,39 @@ describe('an attempt that was not refused is given back', () => {
     harness.sandbox.faults.authn.set({ kind: 'delay', ms: 2000, times: 3 })
     const answers = await inTurn(3, () => browser.post('/api/v1/authn', CREDENTIALS))
     expect(answers.map(({ status }) => status)).toEqual([504, 504, 504])
-    expect(await limitKeys()).toEqual([])
+    expect(await remainingWindows()).toEqual([])
   })
 
-  test('a password that was right, with a factor still to come', async () => {
+  test('a right password, with a factor still to verify', async () => {
     await limitedTo({ password: { perUser: atMost(2) } })
     const answers = await inTurn(5, async () => right(openBrowser(harness.gatehouse.url, FROM_PROXY), TOMAS))
     expect(answers.map(({ json }) => json.status)).toEqual(repeated('MFA_REQUIRED', 5))
     expect(refusals(await inTurn(3, () => wrong(TOMAS)))).toEqual([REFUSED, REFUSED, LIMITED])
   })
 
-  async function expectWholeAllowance(browser: Browser) {
-    expect(await limitKeys()).toEqual([])
+  async function expectFullLimit(browser: Browser) {
+    expect(await remainingWindows()).toEqual([])
     const answers = await inTurn(3, () => wrong(AMELIA, browser, '203.0.113.9'))
     expect(refusals(answers)).toEqual([REFUSED, REFUSED, LIMITED])
   }
 })
 
-/** Every window of wrong passwords that Redis holds. */
+/** The names of all windows of wrong passwords in Redis. */
 async function passwordWindows(client: Redis): Promise<string[]> {
   const keys = await client.keys('gatehouse:limit:{*')
   const names = await Promise.all(keys.map((key) => client.hkeys(key)))
   return names.flat().filter((name) => name.startsWith('password:'))
 }
 
-/** What is counted just now; what is given back goes out with the answer's settlement, which nobody waits for. */
-const limitKeys = async () => {
+/** The windows with counted attempts. Refunds are written after the response, so this waits until there is none. */
+const remainingWindows = async () => {
   const client = harness.redis.client()
   return until(
     async () => {
       const windows = await passwordWindows(client)
       return windows.length === 0 ? windows : undefined
     },
-    { what: 'an empty count' },
+    { what: 'the refund of all attempts' },
   )
 }
 
@@ -412,7 +412,7 @@ describe('a wrong old password', () => {
   const NEW_PASSWORD = 'Another-Password-2'
   const REFUSED_UPDATE = [403, 'E0000014']
 
-  /** A browser of its own whose sign-in stands at the expired password. */
+  /** A new browser whose transaction has the status PASSWORD_EXPIRED. */
   async function expired(): Promise<PortalPage> {
     const page = await openPage(harness)
     expect((await page.signIn(OLGA)).json.status).toBe('PASSWORD_EXPIRED')
@@ -421,32 +421,35 @@ describe('a wrong old password', () => {
   const change = (page: PortalPage, fields: object = {}, address = newAddress()) =>
     page.follow(
       '_links.next',
-      { oldPassword: `wrong-${++visitors}`, newPassword: NEW_PASSWORD, ...fields },
+      { oldPassword: `wrong-${++sequence}`, newPassword: NEW_PASSWORD, ...fields },
       { headers: { 'x-forwarded-for': address } },
     )
 
   const only = { perUser: atMost(1000), perDevice: atMost(1000), perAddress: atMost(1000) }
   test.each([
-    ['person', { ...only, perUser: atMost(2) }],
-    ['device', { ...only, perDevice: atMost(2) }],
-    ['address', { ...only, perAddress: atMost(2) }],
-  ])('counts by the %s; at the limit nothing is sent, not even the right one', async (scope, password) => {
-    await limitedTo({ password })
-    const page = await expired()
-    const from = '203.0.113.7'
-    for (let n = 0; n < 2; n++) expect(errorOf(await change(page, {}, from))).toEqual(REFUSED_UPDATE)
-    harness.forget()
-    const refused = await change(page, { oldPassword: PASSWORD }, from)
-    expect(errorOf(refused)).toEqual(LIMITED)
-    expect(refused.headers.get('x-rate-limit-limit')).toBe('2')
-    expect(refused.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
-    expect(harness.upstreamCalls()).toEqual([])
-    expect(await harness.gatehouse.metrics()).toContain(
-      `gatehouse_limit_hits_total{limit="password_${scope}"} 1`,
-    )
-  })
+    ['user', 'person', { ...only, perUser: atMost(2) }],
+    ['device', 'device', { ...only, perDevice: atMost(2) }],
+    ['address', 'address', { ...only, perAddress: atMost(2) }],
+  ])(
+    'counts by %s; beyond the limit even the right one is refused, and nothing is sent upstream',
+    async (_name, scope, password) => {
+      await limitedTo({ password })
+      const page = await expired()
+      const from = '203.0.113.7'
+      for (let n = 0; n < 2; n++) expect(errorOf(await change(page, {}, from))).toEqual(REFUSED_UPDATE)
+      harness.forget()
+      const refused = await change(page, { oldPassword: PASSWORD }, from)
+      expect(errorOf(refused)).toEqual(LIMITED)
+      expect(refused.headers.get('x-rate-limit-limit')).toBe('2')
+      expect(refused.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+      expect(harness.upstreamCalls()).toEqual([])
+      expect(await harness.gatehouse.metrics()).toContain(
+        `gatehouse_limit_hits_total{limit="password_${scope}"} 1`,
+      )
+    },
+  )
 
-  test('counts with the wrong passwords of the same user, over all replicas', async () => {
+  test('counts together with the wrong passwords of the same user, over all replicas', async () => {
     await limitedTo({ password: { perUser: atMost(3) } })
     const page = await expired()
     expect(errorOf(await change(page))).toEqual(REFUSED_UPDATE)
@@ -460,16 +463,16 @@ describe('a wrong old password', () => {
     expect(errorOf(await wrong(OLGA))).toEqual(LIMITED)
   })
 
-  test('a new password that breaks the policy counts nothing, nor does one that is taken', async () => {
+  test('is not counted if only the new password breaks the policy, nor if the change succeeds', async () => {
     await limitedTo({ password: { perUser: atMost(1) } })
     const page = await expired()
     for (const newPassword of ['!', 'Abc1!', 'Expired-Password-2', PASSWORD])
       expect(errorOf(await change(page, { oldPassword: PASSWORD, newPassword }))).toEqual(REFUSED_UPDATE)
     expect((await change(page, { oldPassword: PASSWORD })).json.status).toBe('SUCCESS')
-    expect(await limitKeys()).toEqual([])
+    expect(await remainingWindows()).toEqual([])
   })
 
-  test('in a browser that the user is known in counts by its own limit', async () => {
+  test('counts by the limit of the known device there', async () => {
     await limitedTo({ password: { perUser: atMost(1), perKnownDevice: atMost(3) } })
     const page = await expired()
     await change(page, { oldPassword: PASSWORD })
@@ -479,19 +482,19 @@ describe('a wrong old password', () => {
     expect(refusals(answers)).toEqual([...repeated(REFUSED_UPDATE, 3), LIMITED])
   })
 
-  test('counts nothing when the upstream fails', async () => {
+  test('is not counted if the upstream fails', async () => {
     await limitedTo({ password: { perUser: atMost(1) } })
     const page = await expired()
     harness.sandbox.faults.authn.set({ kind: 'html', times: 1 })
     expect((await change(page)).status).toBeGreaterThanOrEqual(500)
-    await limitKeys()
+    await remainingWindows()
     expect(errorOf(await change(page))).toEqual(REFUSED_UPDATE)
     expect(errorOf(await change(page))).toEqual(LIMITED)
   })
 })
 
-describe('a browser in which the person has fully signed in', () => {
-  test('gets in while strangers have used up everything', async () => {
+describe('a known device', () => {
+  test('signs in while unknown devices have exhausted all limits', async () => {
     await limitedTo({ password: { perUser: atMost(2), perAddress: atMost(3), perKnownDevice: atMost(2) } })
     const known = await knownBrowser()
     const guesses = await inTurn(4, () => wrong(AMELIA, undefined, '203.0.113.5'))
@@ -502,21 +505,21 @@ describe('a browser in which the person has fully signed in', () => {
     expect(errorOf(await right(openBrowser(harness.gatehouse.url, FROM_PROXY)))).toEqual(LIMITED)
   })
 
-  test('has a limit of its own, and uses nothing of what strangers have', async () => {
+  test('has a limit of its own, and does not use the limit of unknown devices', async () => {
     await limitedTo({ password: { perUser: atMost(2), perAddress: atMost(2), perKnownDevice: atMost(3) } })
     const known = await knownBrowser()
-    const there = '203.0.113.5'
-    expect(refusals(await inTurn(4, () => wrong(AMELIA, known, there)))).toEqual([
+    const sameAddress = '203.0.113.5'
+    expect(refusals(await inTurn(4, () => wrong(AMELIA, known, sameAddress)))).toEqual([
       ...repeated(REFUSED, 3),
       LIMITED,
     ])
-    expect(refusals(await inTurn(3, () => wrong(AMELIA, undefined, there)))).toEqual([
+    expect(refusals(await inTurn(3, () => wrong(AMELIA, undefined, sameAddress)))).toEqual([
       ...repeated(REFUSED, 2),
       LIMITED,
     ])
   })
 
-  test('is known to that person only, under every name, and a half sign-in makes none known', async () => {
+  test('is known for that user only, under every spelling; an incomplete sign-in makes no device known', async () => {
     await limitedTo({ password: { perUser: atMost(1) } })
     const browser = await knownBrowser('amelia.stone')
     expect((await right(browser, TOMAS)).json.status).toBe('MFA_REQUIRED')
@@ -526,7 +529,7 @@ describe('a browser in which the person has fully signed in', () => {
     expect(errorOf(await right(browser, TOMAS))).toEqual(LIMITED)
   })
 
-  test('stays known for so many days after the last sign-in, and no longer', async () => {
+  test('stays known for 90 days after the last sign-in', async () => {
     await limitedTo({ password: { perUser: atMost(1) } })
     await knownBrowser()
     const client = harness.redis.client()
@@ -542,10 +545,10 @@ describe('a browser in which the person has fully signed in', () => {
   })
 })
 
-describe('failures in a row', () => {
+describe('consecutive failures', () => {
   const inARow = (attempts: number) => ({ inARow: { attempts, perSeconds: 2_592_000 } })
 
-  test('end with a full sign-in, in whatever browser', async () => {
+  test('are reset by a complete sign-in in any browser', async () => {
     await limitedTo({ password: { perUser: { ...atMost(1000), ...inARow(3) } } })
     const known = await knownBrowser()
     for (let round = 0; round < 3; round++) {
@@ -554,7 +557,7 @@ describe('failures in a row', () => {
     }
   })
 
-  test('of known browsers count over all of them', async () => {
+  test('of known devices count over all of them', async () => {
     await limitedTo({ password: { perKnownUser: { ...atMost(1000), ...inARow(3) } } })
     const first = await knownBrowser()
     const second = await knownBrowser()
@@ -565,9 +568,9 @@ describe('failures in a row', () => {
   })
 })
 
-test('any number of known browsers of one person have a limit together', async () => {
-  const together = { perKnownUser: atMost(5, 600) }
-  await limitedTo({ password: together, recovery: together })
+test('all known devices of one user share a further limit', async () => {
+  const shared = { perKnownUser: atMost(5, 600) }
+  await limitedTo({ password: shared, recovery: shared })
   const browsers = await inTurn(8, () => knownBrowser())
   const recover = (browser: Browser) =>
     browser.post('/api/v1/authn/recovery/password', { username: AMELIA, factorType: 'EMAIL' })
@@ -581,25 +584,25 @@ test('any number of known browsers of one person have a limit together', async (
   }
 })
 
-describe('what is left behind', () => {
-  test('keys hold no name and no address, and all of them end', async () => {
+describe('keys, audit and outages', () => {
+  test('keys contain no login and no address, and all of them expire', async () => {
     await limitedTo({ password: { perUser: atMost(2) } })
     await wrong(AMELIA, undefined, '203.0.113.5')
     const client = harness.redis.client()
     const keys = await client.keys('gatehouse:limit:{*')
-    expect(keys).toHaveLength(3) // of the user, a day's and those in a row; of the address
+    expect(keys).toHaveLength(3) // two of the user (a day, consecutive failures), one of the address
     for (const key of keys) {
       expect(key).toMatch(/^gatehouse:limit:\{[\w-]{43}\}(:in_a_row)?$/)
       expect(await client.pttl(key)).toBeGreaterThan(0)
       for (const [name, window] of Object.entries(await client.hgetall(key))) {
         expect(name).toMatch(/^password(:[a-z_]+)(:[\w-]{20})?:(burst|sustained|inARow)$/)
-        expect(window).toMatch(/^1 \d{13} [\w-]{6}$/) // how many, until when, and by whom it was begun
+        expect(window).toMatch(/^1 \d{13} [\w-]{6}$/) // count, end of the window, id of the attempt that began it
       }
     }
     expect((await passwordWindows(client)).length).toBeGreaterThan(5)
   })
 
-  test('a limit that refused is counted by its name and audited, without a name or a code', async () => {
+  test('a limit that is hit is counted by its name and audited, without login or code', async () => {
     await limitedTo({ password: { perUser: atMost(1) } })
     const guesses = await inTurn(3, () => wrong(AMELIA, undefined, '203.0.113.5'))
     expect(refusals(guesses)).toEqual([REFUSED, LIMITED, LIMITED])
@@ -620,7 +623,7 @@ describe('what is left behind', () => {
     expect(harness.gatehouse.logText()).not.toMatch(/amelia/i)
   })
 
-  test('with Redis away it is 503, nothing is sent upstream, and no attempt is burnt', async () => {
+  test('without Redis the response is 503, nothing is sent upstream, and no attempt is consumed', async () => {
     const limited = onlyLimits({ password: { perUser: atMost(2) } })
     harness = await startHarness({
       redis: { persist: true },
@@ -643,7 +646,7 @@ describe('what is left behind', () => {
   })
 })
 
-test('a sign-in that goes on is not stopped by what was counted for others', async () => {
+test('a transaction in progress is not affected by the wrong passwords of other browsers', async () => {
   await limitedTo({ password: { perUser: atMost(1) } })
   const browser = await harness.visit()
   const asked = await right(browser, TOMAS)
