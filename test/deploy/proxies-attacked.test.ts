@@ -3,7 +3,7 @@ import { IDENTITY_HEADERS } from '../../src/session/forward-auth.ts'
 import { AMELIA, PASSWORD, TOMAS } from '../support/harness.ts'
 import { type Arrived, type Portal, startPortal } from '../support/portal.ts'
 import { OTHER_CLAIMS, PORTAL, PROXIES, type ProxyName } from '../support/proxies.ts'
-import type { PortalAnswer, PortalAsk } from '../support/proxy.ts'
+import type { PortalRequest, PortalResponse } from '../support/proxy.ts'
 import { until } from '../support/until.ts'
 
 /**
@@ -50,12 +50,12 @@ describe.each(NAMES)('%s', (name) => {
   }
 
   /** Opens the application; what reached it, if anything did. */
-  async function openWith(cookie: string | undefined, ask: PortalAsk = {}) {
+  async function openWith(cookie: string | undefined, ask: PortalRequest = {}) {
     const before = portal.arrived.length
     const answer = await portal.open(cookie, { from: CLIENT, ...ask }).catch(cutOff)
     return { ...answer, arrived: portal.arrived.slice(before) }
   }
-  const asked = (ask: PortalAsk) => portal.proxy.ask({ from: CLIENT, ...ask }).catch(cutOff)
+  const asked = (ask: PortalRequest) => portal.proxy.ask({ from: CLIENT, ...ask }).catch(cutOff)
 
   async function sessionOf(cookie: string) {
     const answer = await asked({ path: '/api/v1/sessions/me', headers: ['Cookie', cookie] })
@@ -207,7 +207,7 @@ describe.each(NAMES)('%s', (name) => {
       ...[...IDENTITY_HEADERS, ...OTHER_CLAIMS].flatMap((header) => [header.toLowerCase(), FORGED_ID]),
       ...['x_auth_request_user', FORGED_ID, 'x-forwarded-for', FORGED],
     ]
-    const WAYS: Readonly<Record<string, PortalAsk>> = {
+    const WAYS: Readonly<Record<string, PortalRequest>> = {
       'HTTP/1.1': { method: 'POST', body: 'hi' },
       'HTTP/2, with a body': { http2: 'agreed', method: 'POST', body: 'hi' },
       'HTTP/2, without a body': { http2: 'agreed' },
@@ -305,7 +305,7 @@ describe.each(NAMES)('%s', (name) => {
 /** A status of a proxy that refuses, or 0: it closed the connection before the request was complete. */
 const REFUSED: ReadonlySet<number> = new Set([0, 400, 413, 431])
 
-function cutOff(error: NodeJS.ErrnoException): PortalAnswer {
+function cutOff(error: NodeJS.ErrnoException): PortalResponse {
   if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') throw error
   return { status: 0, headers: {}, text: '' }
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Tunables } from '../../src/config/tunables.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import type { SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
-import { type BrokerProcess, makeBrokerHome } from '../support/broker-process.ts'
+import { type BrokerProcess, makeBrokerDirectory } from '../support/broker-process.ts'
 import { freePort, TEST_KEY } from '../support/gatehouse.ts'
 import { startSandboxUpstream } from '../support/sandbox-upstream.ts'
 import { until } from '../support/until.ts'
@@ -45,7 +45,7 @@ export async function startFleet({
   tunables,
 }: FleetOptions): Promise<Fleet> {
   const upstream = await startSandboxUpstream({ sandboxConfig: withCrowd })
-  const home = await makeBrokerHome(tunables)
+  const home = await makeBrokerDirectory(tunables)
   const publicUrl = `http://localhost:${await freePort()}`
   const environment = {
     PUBLIC_URL: publicUrl,

@@ -5,7 +5,7 @@ import {
   cookiesIn,
   DEVICE_COOKIE,
   type MatrixHarness,
-  type Newcomer,
+  type MatrixVisitor,
   SESSION_COOKIE,
   startMatrixHarness,
 } from '../support/matrix-harness.ts'
@@ -14,7 +14,7 @@ import { expectNoAlarm, expectSound, runs, SEEDED, TEST_MS } from './fuzz.ts'
 /** Both cookies, spoilt in every way: no session, no device, and nothing that breaks. */
 
 let harness: MatrixHarness
-let browser: Newcomer
+let browser: MatrixVisitor
 let device: string
 let session: string
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { type Answer, askPort } from '../http/serve.ts'
 import { codePoint } from '../support/code-point.ts'
-import { type MatrixHarness, type Newcomer, startMatrixHarness } from '../support/matrix-harness.ts'
+import { type MatrixHarness, type MatrixVisitor, startMatrixHarness } from '../support/matrix-harness.ts'
 import { pathOf } from '../support/permissive-upstream.ts'
 import { CLASS_OF } from '../support/route-classes.ts'
 import { stepBody } from '../support/step-body.ts'
@@ -11,8 +11,8 @@ import { expectNoAlarm, expectSound, runs, SEEDED, TEST_MS } from './fuzz.ts'
 /** Handles that are almost right, in bodies, queries and paths: as good as unknown, and nothing is sent upstream. */
 
 let harness: MatrixHarness
-let browser: Newcomer
-let other: Newcomer
+let browser: MatrixVisitor
+let other: MatrixVisitor
 beforeAll(async () => {
   harness = await startMatrixHarness()
   browser = await harness.newcomer()

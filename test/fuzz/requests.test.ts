@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { askPort } from '../http/serve.ts'
 import { codePoint } from '../support/code-point.ts'
-import { type MatrixHarness, type Newcomer, startMatrixHarness } from '../support/matrix-harness.ts'
+import { type MatrixHarness, type MatrixVisitor, startMatrixHarness } from '../support/matrix-harness.ts'
 import { pathOf } from '../support/permissive-upstream.ts'
 import { CLASS_OF } from '../support/route-classes.ts'
 import { until } from '../support/until.ts'
@@ -12,7 +12,7 @@ import { exchangeRaw, expectNoAlarm, expectSound, runs, SEEDED, TEST_MS } from '
 /** Request lines, headers and queries of every kind. */
 
 let harness: MatrixHarness
-let browser: Newcomer
+let browser: MatrixVisitor
 beforeAll(async () => {
   harness = await startMatrixHarness({
     tunables: (tunables) => ({

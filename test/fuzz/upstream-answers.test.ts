@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { askPort } from '../http/serve.ts'
 import { codePoint } from '../support/code-point.ts'
-import { type MatrixHarness, type Newcomer, startMatrixHarness } from '../support/matrix-harness.ts'
+import { type MatrixHarness, type MatrixVisitor, startMatrixHarness } from '../support/matrix-harness.ts'
 import { pathOf } from '../support/permissive-upstream.ts'
 import { CLASS_OF } from '../support/route-classes.ts'
 import { stepBody } from '../support/step-body.ts'
@@ -11,7 +11,7 @@ import { runs, SEEDED, TEST_MS } from './fuzz.ts'
 /** An upstream that answers anything at all: the browser gets an answer, the upstream's refusal or a 502, never a 500. */
 
 let harness: MatrixHarness
-const pool: Newcomer[] = []
+const pool: MatrixVisitor[] = []
 beforeAll(async () => {
   harness = await startMatrixHarness({
     tunables: (tunables) => ({

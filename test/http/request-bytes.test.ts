@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { expect, test } from '@jest/globals'
 import { BYTES_PER_STRING, estimateRequestBytes, headerBytes } from '../../src/http/request-body.ts'
-import { heldBytes } from '../support/heap.ts'
+import { usedHeapBytes } from '../support/heap.ts'
 
 const TEXT_BYTES = 60_000
 const COPIES = 15
@@ -54,9 +54,9 @@ test('counts the URL, and each name and value of a header', () => {
 })
 
 test.each(Object.entries(BODIES))('a body of %s occupies no more than is counted', (_name, text) => {
-  const before = heldBytes()
+  const before = usedHeapBytes()
   const bodies = Array.from({ length: COPIES }, (_, copy): unknown => JSON.parse(text(copy)))
-  const held = heldBytes() - before
+  const held = usedHeapBytes() - before
   const counted = bodies.reduce<number>((bytes, body) => bytes + bytesOf(body), 0)
   expect(held).toBeGreaterThan(COPIES * 10_000) // else this test would measure nothing
   expect(held).toBeLessThan(1.1 * counted)

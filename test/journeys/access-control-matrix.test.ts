@@ -9,7 +9,7 @@ import {
   cookiesIn,
   DEVICE_COOKIE,
   type MatrixHarness,
-  type Newcomer,
+  type MatrixVisitor,
   SESSION_COOKIE,
   startMatrixHarness,
 } from '../support/matrix-harness.ts'
@@ -66,7 +66,7 @@ const FIELDS = {
 const REDIRECT_URL = encodeURIComponent('https://app.example.com/start')
 
 /** A valid request of this browser. */
-function requestFor(route: Pick<Route, 'method' | 'path'>, browser: Newcomer): Omit<Asked, 'headers'> {
+function requestFor(route: Pick<Route, 'method' | 'path'>, browser: MatrixVisitor): Omit<Asked, 'headers'> {
   const { method } = route
   const path = pathOf(route.path, browser.userId)
   const state = encodeURIComponent(browser.handle)
@@ -193,7 +193,7 @@ function wanted({ verdict, setsDevice, session }: Expected, { reads }: Caller) {
 }
 
 /** A response that names a user names the user of the session. */
-function expectOwnUser({ status, json, headers }: Answer, owner: Newcomer) {
+function expectOwnUser({ status, json, headers }: Answer, owner: MatrixVisitor) {
   if (status !== 200) return
   const { userId } = (json ?? {}) as { userId?: string }
   if (userId !== undefined) expect(userId).toBe(owner.userId)

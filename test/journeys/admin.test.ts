@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { type BrokerHome, type BrokerProcess, makeBrokerHome } from '../support/broker-process.ts'
+import { type BrokerDirectory, type BrokerProcess, makeBrokerDirectory } from '../support/broker-process.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness, WALTER } from '../support/harness.ts'
 import { replaceFile } from '../support/replace-file.ts'
 import { until } from '../support/until.ts'
@@ -13,14 +13,14 @@ const OLD_TOKEN = 'plainly-fake-ops-token-1'
 const NEW_TOKEN = 'plainly-fake-ops-token-2'
 
 let harness: Harness
-let home: BrokerHome
+let home: BrokerDirectory
 let folder: string
 let broker: BrokerProcess
 beforeAll(async () => {
   harness = await startHarness({ redis: { persist: true } })
   folder = await mkdtemp(join(tmpdir(), 'gatehouse-ops-token-'))
   await writeFile(join(folder, 'token'), OLD_TOKEN)
-  home = await makeBrokerHome((shipped) => ({ ...shipped, secrets: { checkFilesEveryMs: 20 } }))
+  home = await makeBrokerDirectory((shipped) => ({ ...shipped, secrets: { checkFilesEveryMs: 20 } }))
   broker = await home.start({
     ...harness.signInEnv,
     OPS_TOKEN_FILE: join(folder, 'token'),

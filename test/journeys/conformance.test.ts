@@ -11,8 +11,8 @@ import {
   TOMAS,
   WALTER,
 } from '../support/harness.ts'
-import { limitIsOver } from '../support/limit-is-over.ts'
 import { navigate } from '../support/navigate.ts'
+import { waitForRateLimitReset } from '../support/rate-limit-reset.ts'
 import { factorAt, handleOf, hrefAt, valueAt, verifyHref } from '../support/transaction-view.ts'
 
 /**
@@ -230,7 +230,7 @@ test('a 429 of the Authentication API keeps its three rate-limit headers', async
   expect(answer.json.errorSummary).toBe('API call exceeded rate limit due to too many requests.')
   for (const name of ['limit', 'remaining', 'reset'])
     expect(answer.headers.get(`x-rate-limit-${name}`)).toMatch(/^\d+$/)
-  await limitIsOver(() => signIn({ username: AMELIA }, browser))
+  await waitForRateLimitReset(() => signIn({ username: AMELIA }, browser))
 })
 
 /** "Limits": the lifetime of a transaction. */

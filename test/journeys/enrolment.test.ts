@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { openBrowser } from '../support/browser.ts'
 import { generousLimits } from '../support/generous-limits.ts'
 import { AMELIA, type Harness, startHarness } from '../support/harness.ts'
-import { limitIsOver } from '../support/limit-is-over.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
+import { waitForRateLimitReset } from '../support/rate-limit-reset.ts'
 import { causesOf, errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
 const ERIN = 'erin.enrol@example.test'
@@ -154,7 +154,7 @@ describe('the list of security questions', () => {
     const limited = await page.browser.get(href)
     expect(errorOf(limited)).toEqual([429, 'E0000047'])
     expect(limited.headers.get('x-rate-limit-remaining')).toBe('0')
-    await limitIsOver(() => page.browser.get(href))
+    await waitForRateLimitReset(() => page.browser.get(href))
     harness.sandbox.faults.authn.set({ kind: 'status', status: 200, body: { no: 'list' }, times: 1 })
     expect(errorOf(await page.browser.get(href))).toEqual([502, 'E0000009'])
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { askPort } from '../http/serve.ts'
-import { type BrokerHome, type BrokerProcess, makeBrokerHome } from '../support/broker-process.ts'
+import { type BrokerDirectory, type BrokerProcess, makeBrokerDirectory } from '../support/broker-process.ts'
 import { patientTunables, TEST_KEY } from '../support/gatehouse.ts'
 import { until } from '../support/until.ts'
 
@@ -16,11 +16,11 @@ const fewer = (connections: number) => Number(process.env.SLOW_CONNECTIONS ?? co
 const SLOW_CONNECTIONS = fewer(250)
 const AT_ONCE = 50
 
-let home: BrokerHome
+let home: BrokerDirectory
 let broker: BrokerProcess
 const sockets: Socket[] = []
 beforeAll(async () => {
-  home = await makeBrokerHome(patientTunables)
+  home = await makeBrokerDirectory(patientTunables)
   broker = await home.start({
     PUBLIC_URL: 'http://localhost:8080',
     TRUST_PROXY: '127.0.0.1',

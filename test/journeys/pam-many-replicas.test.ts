@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import type { Tunables } from '../../src/config/tunables.ts'
-import { type BrokerHome, makeBrokerHome } from '../support/broker-process.ts'
+import { type BrokerDirectory, makeBrokerDirectory } from '../support/broker-process.ts'
 import { patientTunables } from '../support/gatehouse.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness, WALTER } from '../support/harness.ts'
 import { until } from '../support/until.ts'
@@ -19,7 +19,7 @@ const FIRST = [AMELIA, WALTER]
 const LATER = ['liv.lockable@example.test', 'mila.nophone@example.test']
 
 let harness: Harness
-let home: BrokerHome
+let home: BrokerDirectory
 /** Of the brokers in the test's own process. */
 let replicas: string[]
 /** Of the processes and of so many of the others that they are twenty. */
@@ -30,7 +30,7 @@ const now = () => Date.now() + aheadMs
 
 beforeAll(async () => {
   harness = await startHarness({ now, sandboxNow: now, tunables: longFresh })
-  home = await makeBrokerHome(() => longFresh(patientTunables()))
+  home = await makeBrokerDirectory(() => longFresh(patientTunables()))
   const started = await Promise.all(Array.from({ length: REPLICAS }, () => harness.replica()))
   replicas = started.map(({ url }) => url)
   mixed = [...(await startProcesses()), ...replicas.slice(PROCESSES)]

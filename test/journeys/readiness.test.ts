@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { afterEach, expect, test } from '@jest/globals'
 import { defaultTunables } from '../../src/config/load-config.ts'
 import type { Tunables } from '../../src/config/tunables.ts'
-import { makeBrokerHome } from '../support/broker-process.ts'
+import { makeBrokerDirectory } from '../support/broker-process.ts'
 import { openBrowser } from '../support/browser.ts'
 import { TEST_KEY } from '../support/gatehouse.ts'
 import {
@@ -129,7 +129,7 @@ test('the rights that docs/operations.md gives the Redis user are enough for a w
 test('a Redis user without INFO: it works, and every line of the process is JSON', async () => {
   const { redis, sandbox, authnUrl } = await harness()
   await redis.client().call('ACL', ...documentedRule(), '-info')
-  const home = await makeBrokerHome()
+  const home = await makeBrokerDirectory()
   cleanUps.push(() => home.remove())
   const broker = await home.start({
     PUBLIC_URL: 'http://localhost:8080',

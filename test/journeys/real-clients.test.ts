@@ -8,8 +8,8 @@ import {
   startHarness,
   startStubHarness,
 } from '../support/harness.ts'
-import { limitIsOver } from '../support/limit-is-over.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
+import { waitForRateLimitReset } from '../support/rate-limit-reset.ts'
 import { errorOf, hrefAt, valueAt } from '../support/transaction-view.ts'
 
 /** What real clients and recordings show (docs/conformance.md, F), and no other journey. */
@@ -132,7 +132,7 @@ describe('with the sandbox', () => {
     const polled = new URL(hrefAt(page.held, '_links.next')).pathname
     harness.sandbox.faults.authn.set({ kind: 'rate-limited', path: polled, times: 1 })
     expect(errorOf(await page.follow('_links.next'))).toEqual([429, 'E0000047'])
-    await limitIsOver(() => page.follow('_links.next'))
+    await waitForRateLimitReset(() => page.follow('_links.next'))
     expect((await page.follow('_links.next')).json.factorResult).toBe('WAITING')
     harness.sandbox.answerPush(PRIYA, 'approve')
     expect((await page.follow('_links.next')).json.status).toBe('SUCCESS')

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals'
-import { askedAtOnce } from '../support/at-once.ts'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
+import { sendConcurrently } from '../support/coalesced-requests.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 import { handleOf, hrefAt } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
@@ -85,7 +85,7 @@ test('equal steps are one whatever fingerprint of the device the browser names, 
       )
     harness.forget()
     const { sandbox, redis, gatehouse } = harness
-    const answers = await askedAtOnce(
+    const answers = await sendConcurrently(
       { sandbox, redis, brokers: [gatehouse] },
       ['one', 'another'].map(verifyFrom),
     )

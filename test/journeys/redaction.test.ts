@@ -5,11 +5,11 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { type Ask, askPort } from '../http/serve.ts'
-import { type BrokerHome, makeBrokerHome } from '../support/broker-process.ts'
+import { type BrokerDirectory, makeBrokerDirectory } from '../support/broker-process.ts'
 import { generousLimits } from '../support/generous-limits.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
-import { createMarks, withoutFigures } from '../support/marks.ts'
-import { overheardAt } from '../support/overheard.ts'
+import { trafficOf } from '../support/recorded-traffic.ts'
+import { createSecretScanner, withoutNumbers } from '../support/secret-scanner.ts'
 import { until } from '../support/until.ts'
 
 /** What is written stays readable and keeps secrets: when it is searched, when somebody forges lines, when all breaks. */
@@ -52,14 +52,14 @@ describe('what every journey looks for, it would find', () => {
     [
       'a token in an answer',
       ({ gatehouse, sandbox }: Harness) =>
-        overheardAt(gatehouse.url).received.push(`location: /x?token=${sandbox.tokensIssued()[0]}`),
+        trafficOf(gatehouse.url).received.push(`location: /x?token=${sandbox.tokensIssued()[0]}`),
     ],
   ])('%s', async (_, plant) => {
     await expect(leave(plant)).rejects.toThrow('a secret stands in')
   })
 
   test('in any of its forms, at any place, and a short one only as a word of its own', () => {
-    const marks = createMarks()
+    const marks = createSecretScanner()
     marks.add('Marked-Secret/1+2', '918273', 'Zoe1')
     const found = (text: string) => marks.foundIn(text)
     expect(found('nothing')).toEqual([])
@@ -71,9 +71,9 @@ describe('what every journey looks for, it would find', () => {
 })
 
 test('a figure that looks like a code is none: a number in JSON, in a header of limits, in a metric', () => {
-  const marks = createMarks()
+  const marks = createSecretScanner()
   marks.add('918273')
-  const found = (text: string) => marks.foundIn(withoutFigures(text))
+  const found = (text: string) => marks.foundIn(withoutNumbers(text))
   expect(
     found(
       ['x-rate-limit-remaining: 918273', '["burst",918273,60]', '{"at":918273}', 'calls{a="b"} 918273'].join(
@@ -93,11 +93,11 @@ test('a figure that looks like a code is none: a number in JSON, in a header of 
 describe('a broker process that breaks', () => {
   const SECRET = 'plainly-marked-secret-5d1c'
   let harness: Harness
-  let home: BrokerHome
+  let home: BrokerDirectory
   let folder: string
   beforeAll(async () => {
     harness = await startHarness()
-    home = await makeBrokerHome()
+    home = await makeBrokerDirectory()
     folder = await mkdtemp(join(tmpdir(), 'gatehouse-crash-'))
   })
   afterAll(async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { askedAtOnce } from '../support/at-once.ts'
-import { makeBrokerHome } from '../support/broker-process.ts'
+import { makeBrokerDirectory } from '../support/broker-process.ts'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
+import { sendConcurrently } from '../support/coalesced-requests.ts'
 import { type Gatehouse, patientTunables } from '../support/gatehouse.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness, TOMAS } from '../support/harness.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
@@ -27,7 +27,7 @@ async function click(browser: Browser, path: string, body: object): Promise<Page
     const { url } = replicas[n % replicas.length] ?? harness.gatehouse
     return openBrowser(harness.gatehouse.url).post(url + path, body, { headers: { cookie } })
   })
-  return askedAtOnce({ ...harness, brokers: replicas }, clicks)
+  return sendConcurrently({ ...harness, brokers: replicas }, clicks)
 }
 
 function expectOneAnswer(answers: readonly PageAnswer[], status: number) {
@@ -85,7 +85,7 @@ test('another browser with the same credentials is an attempt of its own', async
 })
 
 test('a replica that dies at a step holds it up no longer than its lock', async () => {
-  const home = await makeBrokerHome(() => {
+  const home = await makeBrokerDirectory(() => {
     const tunables = patientTunables()
     const { upstream, transaction } = tunables
     return {

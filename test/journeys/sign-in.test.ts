@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { askedAtOnce } from '../support/at-once.ts'
 import { openBrowser } from '../support/browser.ts'
+import { sendConcurrently } from '../support/coalesced-requests.ts'
 import {
   AMELIA,
   type Harness,
@@ -258,7 +258,7 @@ describe('one step at a time', () => {
       const body = { stateToken: handleOf(asked), passCode: harness.sandbox.totpCode(TOMAS) }
       const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
       harness.forget()
-      const answers = await askedAtOnce(
+      const answers = await sendConcurrently(
         { ...harness, brokers: [harness.gatehouse, other] },
         [verify, secondOrigin + new URL(verify).pathname].map(
           (url) => () => openBrowser(harness.gatehouse.url).post(url, body, { headers: { cookie } }),
@@ -276,7 +276,7 @@ describe('one step at a time', () => {
     const browser = await harness.visit()
     harness.forget()
     const click = () => browser.post('/api/v1/authn', credentials(TOMAS))
-    const answers = await askedAtOnce({ ...harness, brokers: [harness.gatehouse] }, [click, click])
+    const answers = await sendConcurrently({ ...harness, brokers: [harness.gatehouse] }, [click, click])
     expect(harness.upstreamCalls()).toHaveLength(1)
     expect(answers[0]?.text).toBe(answers[1]?.text)
   })

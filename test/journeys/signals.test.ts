@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { type BrokerHome, makeBrokerHome } from '../support/broker-process.ts'
+import { type BrokerDirectory, makeBrokerDirectory } from '../support/broker-process.ts'
 import { TEST_KEY } from '../support/gatehouse.ts'
 import { until } from '../support/until.ts'
 
-let home: BrokerHome
+let home: BrokerDirectory
 beforeAll(async () => {
-  home = await makeBrokerHome()
+  home = await makeBrokerDirectory()
 })
 afterAll(() => home.remove())
 

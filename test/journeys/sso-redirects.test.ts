@@ -3,7 +3,7 @@ import { openBrowser } from '../support/browser.ts'
 import { openLibrary } from '../support/browser-library.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
-import { REDIRECT_TRICKS } from '../support/redirect-tricks.ts'
+import { REDIRECT_ATTACKS } from '../support/redirect-attacks.ts'
 
 /** The address that the vendor's library goes to: `session.setCookieAndRedirect(sessionToken, redirectUrl)`. */
 const TARGET = 'http://localhost:3000/home'
@@ -83,7 +83,7 @@ test('no redirect route can be made to go anywhere but where it should', async (
   const handle = String(answer.json.sessionToken)
   const go = (path: string, query: Record<string, string>) =>
     navigate(browser, `${tricked.url}${path}?${new URLSearchParams(query)}`)
-  for (const trick of REDIRECT_TRICKS) {
+  for (const trick of REDIRECT_ATTACKS) {
     const out = await go('/login/sessionCookieRedirect', { token: handle, redirectUrl: trick })
     expect([trick, out.status, out.location]).toEqual([trick, 400, undefined])
     for (const path of ['/login/step-up/redirect', '/login/token/redirect', '/sso/idps/0oa1']) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { type Browser, openBrowser } from '../support/browser.ts'
+import { deferred } from '../support/deferred.ts'
 import { type StubHarness, startStubHarness } from '../support/harness.ts'
-import { held } from '../support/held.ts'
 import { navigate } from '../support/navigate.ts'
 import { StubError, type StubRequest, sendJson } from '../support/stub-upstream.ts'
 
@@ -135,16 +135,16 @@ test('a step that is under way when the token is brought in again writes nothing
     const isPassword = typeof body === 'object' && body !== null && 'password' in body
     return isPassword ? success(VICTIM) : state
   }
-  const [sent, answer] = [held(), held()]
+  const [sent, answer] = [deferred(), deferred()]
   waitFor = async (req) => {
     if (!req.text.includes('password')) return
-    sent.letGo()
-    await answer.gone
+    sent.resolve()
+    await answer.promise
   }
   const typing = browser.post(AUTHN, { stateToken, ...CREDENTIALS })
-  await sent.gone
+  await sent.promise
   await navigate(browser, `${harness.gatehouse.url}/signin/step-up?stateToken=${TOKEN}`)
-  answer.letGo()
+  answer.resolve()
   expect((await typing).status).toBe(503)
   expect(await hasSession(browser)).toBe(false)
   expect((await browser.post(AUTHN, { stateToken })).json.errorCode).toBe('E0000011')
@@ -154,20 +154,20 @@ test('a code that is under way when all sessions of the user end opens none, if 
   state = { status: 'MFA_REQUIRED', _embedded: { factors: FACTORS } }
   const { browser, stateToken } = await planted()
   answerTo = ({ text }) => (text.includes('passCode') ? success(VICTIM) : required(VICTIM))
-  const [sent, answer] = [held(), held()]
+  const [sent, answer] = [deferred(), deferred()]
   waitFor = async ({ text }) => {
     if (!text.includes('passCode')) return
-    sent.letGo()
-    await answer.gone
+    sent.resolve()
+    await answer.promise
   }
   const typing = browser.post(VERIFY, { stateToken, ...CODE })
-  await sent.gone
+  await sent.promise
   const ended = await fetch(`${harness.gatehouse.opsUrl}/admin/users/${VICTIM.id}/sessions`, {
     method: 'DELETE',
     headers: { authorization: `Bearer ${OPS_TOKEN}` },
   })
   expect(ended.status).toBe(200)
-  answer.letGo()
+  answer.resolve()
   expect((await typing).json.errorCode).toBe('E0000011')
   expect(await hasSession(browser)).toBe(false)
 })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { Pool } from 'undici'
 import { defaultTunables } from '../../src/config/load-config.ts'
 import type { Tunables } from '../../src/config/tunables.ts'
-import { type BrokerHome, type BrokerProcess, makeBrokerHome } from '../support/broker-process.ts'
+import { type BrokerDirectory, type BrokerProcess, makeBrokerDirectory } from '../support/broker-process.ts'
 import { type Browser, openBrowser } from '../support/browser.ts'
 import { patientTunables } from '../support/gatehouse.ts'
 import { AMELIA, FROM_PROXY, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
@@ -10,13 +10,13 @@ import { until } from '../support/until.ts'
 
 /** Two broker processes with the shipped limits, on one Redis and behind a trusted proxy. */
 let harness: Harness
-let home: BrokerHome
+let home: BrokerDirectory
 let brokers: readonly BrokerProcess[]
 let pools: readonly Pool[]
 
 beforeAll(async () => {
   harness = await startHarness()
-  home = await makeBrokerHome(longUpstreamTimeouts)
+  home = await makeBrokerDirectory(longUpstreamTimeouts)
   const env = {
     ...harness.signInEnv,
     TRUST_PROXY: '127.0.0.1',

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Redis } from 'ioredis'
-import { askedAtOnce } from '../support/at-once.ts'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
+import { sendConcurrently } from '../support/coalesced-requests.ts'
 import {
   AMELIA,
   FROM_PROXY,
@@ -197,7 +197,7 @@ describe('wrong passwords', () => {
     harness.forget()
     for (const password of ['wrong-one', 'wrong-two']) {
       // the second password uses the last attempt
-      const answers = await askedAtOnce({ ...harness, brokers: replicas }, clicks(password))
+      const answers = await sendConcurrently({ ...harness, brokers: replicas }, clicks(password))
       expect(answers.map(errorOf)).toEqual(repeated(REFUSED, 9))
     }
     expect(harness.upstreamCalls()).toHaveLength(2)

@@ -1,18 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { type Held, held } from '../support/held.ts'
+import { type Deferred, deferred } from '../support/deferred.ts'
 import { until } from '../support/until.ts'
 import { counted, LOGIN } from './pam-broker.ts'
 import { type Journey, startJourney } from './pam-journey.ts'
 
 let journey: Journey
 /** While there is one, time stands still: whoever waits goes on waiting until it is let go. */
-let standstill: (Held & { waiting: number }) | undefined
+let standstill: (Deferred & { waiting: number }) | undefined
 /** Waiting moves the common clock, so that a wait ends when it should and takes no time. */
 const sleep = async (ms: number) => {
   if (standstill !== undefined) {
     standstill.waiting += 1
-    return standstill.gone
+    return standstill.promise
   }
   if (ms > 40) journey.advance(ms)
   await delay(1)
@@ -86,7 +86,7 @@ test('after the limit one call goes first; the others follow it', async () => {
   const before = journey.pam.requestLog.entries.length
   const gone = () => journey.pam.requestLog.entries.length - before
   const letGo = journey.pam.faults.hold({ times: 1 })
-  const others = { ...held(), waiting: 0 }
+  const others = { ...deferred(), waiting: 0 }
   standstill = others
   const asking = PEOPLE.map((login) => me(login))
   await until(() => gone() + others.waiting === PEOPLE.length)
@@ -96,7 +96,7 @@ test('after the limit one call goes first; the others follow it', async () => {
   expect((await Promise.race(asking)).status).toBe(200)
   expect(gone()).toBe(1)
   standstill = undefined
-  others.letGo()
+  others.resolve()
   expect((await Promise.all(asking)).map(({ status }) => status)).toEqual(PEOPLE.map(() => 200))
   expect((await counted(journey.broker.metrics, 'pam_gate_waits_total')).probe).toBe(1)
 })

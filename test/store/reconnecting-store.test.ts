@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { createSecret, type SecretHolder } from '../../src/config/secret.ts'
 import { openStore } from '../../src/store/open-store.ts'
-import { held } from '../support/held.ts'
+import { deferred } from '../support/deferred.ts'
 import { freePort } from '../support/redis-process.ts'
 import type { RedisServer } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
@@ -268,9 +268,9 @@ describe('closing', () => {
     const [one, other] = [await server(), await server()]
     const { store, change, moves, waits, names } = follow(one.url)
     await store.ping()
-    const { gone, letGo } = held()
+    const { promise, resolve } = deferred()
     one.pause()
-    const running = store.set('gatehouse:a', '1', 60_000).finally(letGo)
+    const running = store.set('gatehouse:a', '1', 60_000).finally(resolve)
     for (let turn = 0; turn < 3; turn++) await nextTurn()
     change(other.url)
     await until(() => moves() === 1)
@@ -279,7 +279,7 @@ describe('closing', () => {
     one.resume()
     const told = names().length
     await Promise.all([store.close(), store.close()])
-    await gone
+    await promise
     await running.catch(() => {}) // it ends as it may
     await expectUnavailable(store)
     await until(async () => (await connectionsTo(one)) + (await connectionsTo(other)) === 0)

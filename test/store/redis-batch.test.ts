@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, describe, expect, jest, test } from '@jest/globals'
-import { held } from '../support/held.ts'
+import { deferred } from '../support/deferred.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { cleanUpAll, connect, connectClient, server, stopped } from './redis-harness.ts'
 
@@ -96,7 +96,7 @@ describe('operations that are asked for while Redis owes replies', () => {
     const { client, call } = await connectClient((await server()).url)
     if (client.isCluster) throw new Error('one server was started')
     jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance', 'Date'] })
-    const { gone: paid, letGo: pay } = held()
+    const { promise: paid, resolve: pay } = deferred()
     const send = client.gatehouseBatch.bind(client)
     const sent: number[] = []
     client.gatehouseBatch = async (keys: number, ...rest: (string | number)[]) => {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { defaultTunables } from '../../src/config/load-config.ts'
 import type { Tunables } from '../../src/config/tunables.ts'
-import { hearProcess } from './overheard.ts'
+import { recordProcess } from './recorded-traffic.ts'
 import { until } from './until.ts'
 
 /** The broker as it is run: a process of its own, from the built files and the environment alone. */
@@ -18,7 +18,7 @@ export interface BrokerProcess {
   readonly exited: Promise<number | null>
 }
 
-export interface BrokerHome {
+export interface BrokerDirectory {
   /** Starts one; resolves once it listens. PORT and OPS_PORT are the system's choice unless given. */
   start(env: Readonly<Record<string, string>>): Promise<BrokerProcess>
   /** Starts one that need not come so far. */
@@ -28,9 +28,9 @@ export interface BrokerHome {
 }
 
 /** A folder with the built broker and its own `config/default.json`, as in the image. Needs `npm run build:all`. */
-export async function makeBrokerHome(
+export async function makeBrokerDirectory(
   change: (tunables: Tunables) => Tunables = (same) => same,
-): Promise<BrokerHome> {
+): Promise<BrokerDirectory> {
   const home = await mkdtemp(join(tmpdir(), 'gatehouse-broker-'))
   const own = (path: string) => !/\/build\/(demo|sandbox)|\.map$/.test(path)
   await cp(resolve('build'), join(home, 'build'), { recursive: true, filter: own })
@@ -40,11 +40,11 @@ export async function makeBrokerHome(
   await writeFile(join(home, 'config', 'default.json'), JSON.stringify(change(defaultTunables())))
   const children: ChildProcess[] = []
 
-  const spawnOne: BrokerHome['spawn'] = (env) => {
+  const spawnOne: BrokerDirectory['spawn'] = (env) => {
     const ports = { PORT: '0', OPS_PORT: '0', HOST: '127.0.0.1' }
     const started = spawnBroker(join(home, 'build', 'main.js'), { ...ports, ...env })
     children.push(started.child)
-    hearProcess(() => started.output.out + started.output.err)
+    recordProcess(() => started.output.out + started.output.err)
     return started
   }
 

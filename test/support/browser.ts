@@ -1,6 +1,6 @@
 import { Cookie, CookieJar } from 'tough-cookie'
 import { checkAnswer } from './api-contract.ts'
-import { overhearBody, overheardAt } from './overheard.ts'
+import { recordBody, trafficOf } from './recorded-traffic.ts'
 
 /** What a browser's page can see of an answer, and what the wire carried beside it. */
 export interface PageAnswer {
@@ -46,8 +46,8 @@ export function openBrowser(origin: string, proxyHeaders: Readonly<Record<string
   const call = async (method: string, path: string, body: unknown, options: CallOptions = {}) => {
     const url = new URL(path, origin)
     const cookie = await jar.getCookieString(url.href)
-    const overheard = overheardAt(url.origin)
-    overhearBody(overheard, options.form ?? body)
+    const traffic = trafficOf(url.origin)
+    recordBody(traffic, options.form ?? body)
     const raw = options.form === undefined ? options.raw : new URLSearchParams(options.form).toString()
     const type =
       options.form === undefined ? 'application/json' : 'application/x-www-form-urlencoded; charset=UTF-8'
@@ -73,7 +73,7 @@ export function openBrowser(origin: string, proxyHeaders: Readonly<Record<string
     if (url.origin === origin) checkAnswer(method, url.pathname, { status, contentType, bytes })
     const wire = [[...response.headers].map(([name, value]) => `${name}: ${value}`).join('\n'), text]
     received.push(...wire)
-    overheard.received.push(...wire)
+    traffic.received.push(...wire)
     const isPicture = response.headers.get('content-type')?.startsWith('image/') === true
     const json = isPicture ? {} : parseObject(text)
     return { status: response.status, headers: response.headers, text, bytes, json, setCookies }

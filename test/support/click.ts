@@ -1,5 +1,5 @@
 import type { JSHandle, Locator } from 'playwright-core'
-import { TRY_MS, type UntilParts, until } from './until.ts'
+import { TRY_MS, type UntilOptions, until } from './until.ts'
 
 /**
  * Clicks with the mouse, once. A form that moves between press and release gets no click event: the mouse was pressed on
@@ -7,7 +7,7 @@ import { TRY_MS, type UntilParts, until } from './until.ts'
  */
 export async function click(
   target: Locator,
-  { timeoutMs }: Pick<UntilParts, 'timeoutMs'> = {},
+  { timeoutMs }: Pick<UntilOptions, 'timeoutMs'> = {},
 ): Promise<void> {
   let heard: JSHandle<{ isClicked: boolean }> | undefined
   // A click that leads to another page takes the listener along
@@ -47,7 +47,7 @@ function listen(element: Target) {
  */
 export async function clickOnce(
   target: Locator,
-  { timeoutMs }: Pick<UntilParts, 'timeoutMs'> = {},
+  { timeoutMs }: Pick<UntilOptions, 'timeoutMs'> = {},
 ): Promise<void> {
   await until(() => target.evaluateAll(clickOnTop), {
     what: `a click on ${target}`,

@@ -1,9 +1,9 @@
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import type { Gatehouse } from './gatehouse.ts'
-import { createMarks, withoutFigures } from './marks.ts'
-import { forgetOverheard, overheardAt, processOutputs } from './overheard.ts'
+import { forgetTraffic, processOutputs, trafficOf } from './recorded-traffic.ts'
 import { startMonitor } from './redis-monitor.ts'
 import type { RedisServer } from './redis-server.ts'
+import { createSecretScanner, withoutNumbers } from './secret-scanner.ts'
 
 /**
  * Looks for secrets wherever none may stand, when a journey is over: every token, key, password, code and answer that
@@ -16,7 +16,7 @@ export interface HarnessSecrets {
   stop(): void
 }
 
-export interface HarnessSecretsParts {
+export interface HarnessSecretsOptions {
   readonly sandbox: Sandbox
   readonly redis: RedisServer
   readonly authnUrl: string
@@ -24,7 +24,7 @@ export interface HarnessSecretsParts {
   readonly keys: readonly string[]
 }
 
-export async function watchSecrets(parts: HarnessSecretsParts): Promise<HarnessSecrets> {
+export async function watchSecrets(parts: HarnessSecretsOptions): Promise<HarnessSecrets> {
   const { sandbox, redis, authnUrl, keys } = parts
   const store = await watchStore(redis)
   const secrets = new Set<string>(keys)
@@ -63,10 +63,10 @@ export async function watchSecrets(parts: HarnessSecretsParts): Promise<HarnessS
       const logs = [...brokers.map((broker) => broker.logText()), ...processOutputs()]
       const written = [...logs, ...told]
       const answers = brokers.flatMap(({ url }) => {
-        const heard = overheardAt(url)
+        const heard = trafficOf(url)
         for (const secret of heard.secrets) secrets.add(secret)
         for (const name of heard.people) unwritten.add(name)
-        forgetOverheard(url)
+        forgetTraffic(url)
         return heard.received
       })
       expectNone('an answer', withoutHandedOver(answers.join('\n'), authnUrl), [...secrets])
@@ -78,9 +78,9 @@ export async function watchSecrets(parts: HarnessSecretsParts): Promise<HarnessS
 }
 
 function expectNone(where: string, text: string, secrets: readonly string[]): void {
-  const marks = createMarks()
+  const marks = createSecretScanner()
   marks.add(...secrets)
-  const [first, ...more] = marks.foundIn(withoutFigures(text))
+  const [first, ...more] = marks.foundIn(withoutNumbers(text))
   if (first === undefined) return
   const at = Math.max(0, text.indexOf(first))
   const around = text.slice(Math.max(0, at - 200), at + first.length + 100)

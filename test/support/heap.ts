@@ -6,7 +6,7 @@ const collect = runInNewContext('gc') as () => void
 setFlagsFromString('--no-expose-gc')
 
 /** How many bytes of V8's heap are in use once garbage is collected. */
-export function heldBytes(): number {
+export function usedHeapBytes(): number {
   collect()
   return process.memoryUsage().heapUsed
 }

@@ -21,7 +21,7 @@ export interface MatrixHarness {
   /** What the sign-in API says from now on, whatever it is asked; undefined: yes again. */
   answerWith(answer: RawAnswer | undefined): void
   /** A fresh browser of a fresh person, with an open session and a transaction under way. */
-  newcomer(): Promise<Newcomer>
+  newcomer(): Promise<MatrixVisitor>
   stop(): Promise<void>
 }
 
@@ -33,7 +33,7 @@ export interface Asked {
 }
 
 /** One browser with everything that it might be allowed to ask for. */
-export interface Newcomer {
+export interface MatrixVisitor {
   readonly userId: string
   /** Of the open session. */
   readonly publicId: string

@@ -23,7 +23,7 @@ export function isQuestions(path: string): boolean {
 }
 
 /** What the broker asks when it wants to know whether its own API token is still good. */
-export function isKnock({ path, body }: RecordedRequest): boolean {
+export function isTokenCheck({ path, body }: RecordedRequest): boolean {
   return path === '/api/v1/authn' && Object.keys(Object(body)).join() === 'context'
 }
 

@@ -2,7 +2,7 @@ import type { RecordedRequest } from '../../src/sandbox/request-log.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import type { Browser, JsonObject, PageAnswer } from './browser.ts'
 import type { Harness } from './harness.ts'
-import { fail, isKnock, isOurs, linksIn, what } from './model-answers.ts'
+import { fail, isOurs, isTokenCheck, linksIn, what } from './model-answers.ts'
 import { createPairs, OVER, type Pairs } from './model-pairs.ts'
 import { createRandom, type Random } from './model-random.ts'
 import { valueAt } from './transaction-view.ts'
@@ -33,7 +33,7 @@ export interface Tab {
   touchedAt: number
 }
 
-export interface ModelParts {
+export interface ModelOptions {
   readonly harness: Harness
   readonly seed: number
   /** The sandbox's clock. */
@@ -42,7 +42,7 @@ export interface ModelParts {
 }
 
 /** What the model knows, and what holds for every request. */
-export interface ModelState extends ModelParts {
+export interface ModelState extends ModelOptions {
   readonly sandbox: Sandbox
   /** The broker's address. */
   readonly origin: string
@@ -77,7 +77,7 @@ const HANDLE = /^00[\w-]{43}$/
 export const BROWSERS = 3
 const MAX_TABS = 8
 
-export async function createModelState(parts: ModelParts): Promise<ModelState> {
+export async function createModelState(parts: ModelOptions): Promise<ModelState> {
   const { harness, seed, now } = parts
   const { sandbox, gatehouse } = harness
   const browsers: Browser[] = []
@@ -104,7 +104,7 @@ export async function createModelState(parts: ModelParts): Promise<ModelState> {
     const calls = harness
       .upstreamCalls()
       .slice(before)
-      .filter((call) => !isKnock(call))
+      .filter((call) => !isTokenCheck(call))
     trail.push(
       `browser ${index}: ${method} ${path} → ${answer.status} ${what(answer)}, ${calls.length} upstream`,
     )

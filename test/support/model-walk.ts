@@ -1,9 +1,9 @@
 import { ALLOWED, type Status } from '../../src/sandbox/authn/statuses.ts'
 import { fail } from './model-answers.ts'
-import { createBeginnings } from './model-beginnings.ts'
 import { createDetours } from './model-detours.ts'
 import { MODEL_OPERATIONS, type ModelOperation, OVER, type Pairs } from './model-pairs.ts'
-import { createModelState, type ModelParts } from './model-state.ts'
+import { createStarts } from './model-starts.ts'
+import { createModelState, type ModelOptions } from './model-state.ts'
 import { createSteps } from './model-steps.ts'
 
 export interface Walk {
@@ -13,11 +13,11 @@ export interface Walk {
   step(): Promise<void>
 }
 
-export async function startWalk(parts: ModelParts): Promise<Walk> {
+export async function startWalk(parts: ModelOptions): Promise<Walk> {
   const { harness } = parts
   const state = await createModelState(parts)
   const { sandbox, random, pairs, forgetAll } = state
-  const begin = createBeginnings(state)
+  const begin = createStarts(state)
   const modelSteps = createSteps(state)
   const { take } = modelSteps
   const { leave, steal, garble, followGet } = createDetours(state, modelSteps)

@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { checkAnswer } from './api-contract.ts'
 import type { Browser } from './browser.ts'
-import { overheardAt } from './overheard.ts'
+import { trafficOf } from './recorded-traffic.ts'
 
 /** What happens when the browser itself opens an address: no page's fetch, and redirects are only looked at. */
 export interface Navigated {
@@ -50,7 +50,7 @@ export async function navigate(
   })
   const { status, text } = answer
   const lines = Object.entries(answer.headers).map(([name, value]) => `${name}: ${value}`)
-  overheardAt(url.origin).received.push(...lines, text)
+  trafficOf(url.origin).received.push(...lines, text)
   const [contentType] = [answer.headers['content-type']].flat()
   if (url.origin === browser.origin && (options.method ?? 'GET') === 'GET')
     checkAnswer('GET', url.pathname, { status, contentType, bytes: Buffer.from(text) })

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { AMELIA, type Harness, type HarnessOptions, PASSWORD, startHarness } from './harness.ts'
 import { PORTAL, PROXIES, type ProxyName } from './proxies.ts'
-import { type PortalAnswer, type PortalAsk, type RunningProxy, startProxy } from './proxy.ts'
+import { type PortalRequest, type PortalResponse, type RunningProxy, startProxy } from './proxy.ts'
 
 /** A whole portal: a proxy by its example in `deploy/proxies/`, a broker behind it, and an application. */
 export interface Portal {
@@ -14,7 +14,7 @@ export interface Portal {
   /** Signs in through the proxy; gives the `Cookie` header of a browser that has. */
   signIn(login: string, from?: string): Promise<string>
   /** The application, asked with these cookies. */
-  open(cookie: string | undefined, ask?: PortalAsk): Promise<PortalAnswer>
+  open(cookie: string | undefined, ask?: PortalRequest): Promise<PortalResponse>
   stop(): Promise<void>
 }
 
@@ -112,7 +112,7 @@ function arrivedFrom({ method = '', rawHeaders, rawTrailers }: IncomingMessage, 
   return { method, headers, body }
 }
 
-function cookiesOf({ headers }: PortalAnswer): string {
+function cookiesOf({ headers }: PortalResponse): string {
   return (headers['set-cookie'] ?? []).map((cookie) => cookie.split(';', 1)[0]).join('; ')
 }
 

@@ -20,11 +20,11 @@ import { until } from './until.ts'
 export interface RunningProxy {
   /** What it has written to its error log. */
   log(): string
-  ask(ask?: PortalAsk): Promise<PortalAnswer>
+  ask(ask?: PortalRequest): Promise<PortalResponse>
   stop(): Promise<void>
 }
 
-export interface PortalAsk {
+export interface PortalRequest {
   readonly method?: string
   readonly path?: string
   /** Names and values by turns: names as they are spelt, and as often as they stand here. */
@@ -40,7 +40,7 @@ export interface PortalAsk {
   readonly agent?: Agent
 }
 
-export interface PortalAnswer {
+export interface PortalResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
@@ -82,7 +82,7 @@ async function startOn(port: number, name: ProxyName, upstreams: Upstreams): Pro
     removeDirectory(directory)
     certificates.remove()
   }
-  const ask = (given: PortalAsk = {}) =>
+  const ask = (given: PortalRequest = {}) =>
     given.http2 === undefined
       ? askPortal(port, certificates, given)
       : askByHttp2(port, certificates, given.http2, given)
@@ -114,7 +114,7 @@ function installed([first = '', ...others]: readonly string[]): string {
 async function untilAnswering(
   name: string,
   running: RedisProcess,
-  ask: () => Promise<PortalAnswer>,
+  ask: () => Promise<PortalResponse>,
 ): Promise<void> {
   const isUp = () =>
     ask().then(
@@ -125,7 +125,7 @@ async function untilAnswering(
   if (running.hasEnded()) throw new Error(`${name} did not start: ${running.log()}`)
 }
 
-function askPortal(port: number, { ca }: Certificates, given: PortalAsk): Promise<PortalAnswer> {
+function askPortal(port: number, { ca }: Certificates, given: PortalRequest): Promise<PortalResponse> {
   const { method = 'GET', path = '/', headers = [], body, trailers, from, agent } = given
   return new Promise((resolve, reject) => {
     const req = request(
@@ -177,8 +177,8 @@ function askByHttp2(
   port: number,
   { ca }: Certificates,
   how: 'agreed' | 'unasked',
-  { method = 'GET', path = '/', headers = [], body, trailers = [], from }: PortalAsk,
-): Promise<PortalAnswer> {
+  { method = 'GET', path = '/', headers = [], body, trailers = [], from }: PortalRequest,
+): Promise<PortalResponse> {
   return new Promise((resolve) => {
     const socket = connectTls({
       host: '127.0.0.1',
@@ -189,7 +189,7 @@ function askByHttp2(
       ALPNProtocols: [how === 'agreed' ? 'h2' : 'http/1.1'],
       ...(from === undefined ? {} : { localAddress: from }),
     })
-    let answer: PortalAnswer = { status: 0, headers: {}, text: '' }
+    let answer: PortalResponse = { status: 0, headers: {}, text: '' }
     const done = () => {
       socket.destroy()
       resolve(answer)

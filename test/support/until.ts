@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 /** Long enough for a busy machine; mutation testing fails hundreds of times, so it waits less. */
 export const TIMEOUT_MS = Number(process.env.UNTIL_TIMEOUT_MS ?? 90_000)
 
-export interface UntilParts {
+export interface UntilOptions {
   readonly timeoutMs?: number
   readonly everyMs?: number
   /** What one waited for, for the message when it never came. */
@@ -19,7 +19,7 @@ export const TRY_MS = 5000
  */
 export async function until<Answer>(
   condition: () => Answer | Promise<Answer>,
-  { timeoutMs = TIMEOUT_MS, everyMs = 10, what = 'the condition' }: UntilParts = {},
+  { timeoutMs = TIMEOUT_MS, everyMs = 10, what = 'the condition' }: UntilOptions = {},
 ): Promise<Answer> {
   const deadline = performance.now() + timeoutMs
   let cause: unknown

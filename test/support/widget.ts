@@ -33,7 +33,7 @@ export interface WidgetReport {
   readonly [field: string]: unknown
 }
 
-export interface OpenWidgetParts {
+export interface OpenWidgetOptions {
   /** Used again and again: to load the widget takes far longer than to render it. */
   readonly page: Page
   /** Origin of the page. */
@@ -70,7 +70,7 @@ const DOCUMENTED: readonly [RegExp, readonly number[]][] = [
   [/^GET \/sso\/idps\/[^/]+$/, [204]],
 ]
 
-export async function openWidget({ page, pageUrl, baseUrl, options }: OpenWidgetParts): Promise<Widget> {
+export async function openWidget({ page, pageUrl, baseUrl, options }: OpenWidgetOptions): Promise<Widget> {
   const record = recordOf(page, new URL(pageUrl).origin, new URL(baseUrl).origin)
   if (!page.url().startsWith(`${pageUrl}/portal/`)) await page.goto(`${pageUrl}/portal/`)
   await page.evaluate(`renderWidget(${JSON.stringify({ baseUrl, ...options })})`)

@@ -11,7 +11,7 @@ import {
   RateLimitRefusal,
 } from '../../src/upstream/rate-limit-gate.ts'
 import { createUpstreamClock } from '../../src/upstream/response-headers.ts'
-import { held } from '../support/held.ts'
+import { deferred } from '../support/deferred.ts'
 import { until } from '../support/until.ts'
 
 const START = Date.UTC(2030, 0, 1)
@@ -90,9 +90,9 @@ function world() {
     },
     /** What is read from now on is read, and on its way until the function that it returns is called. */
     holdReads: () => {
-      const { gone, letGo } = held()
-      delivered = gone
-      return letGo
+      const { promise, resolve } = deferred()
+      delivered = promise
+      return resolve
     },
     used: (seconds: number) => ({
       'x-rate-limit-limit': '600',
@@ -146,7 +146,7 @@ describe('used up', () => {
 
   test('those who wait for the probe go when its answer is there', async () => {
     const { replica, used, left, advance } = world()
-    const { gone: asleep, letGo: wake } = held()
+    const { promise: asleep, resolve: wake } = deferred()
     const { gate, answered, outcomes } = replica({ asleep })
     await answered(await gate.enter(caller('new')), used(30), true)
     advance(30_001)

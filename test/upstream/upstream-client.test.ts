@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { UpstreamClient, UpstreamClientOptions } from '../../src/upstream/upstream-client.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
-import { held } from '../support/held.ts'
+import { deferred } from '../support/deferred.ts'
 import {
   deadPort,
   type StubListener,
@@ -434,10 +434,10 @@ describe('what is sent', () => {
   })
 
   test('a call that waits too long for a connection is told so, and was not sent', async () => {
-    const onHold = held()
+    const onHold = deferred()
     const { stub, client } = await upstream(
       async (_req, res) => {
-        await onHold.gone
+        await onHold.promise
         res.end()
       },
       { maxConnections: 1 },
@@ -447,7 +447,7 @@ describe('what is sent', () => {
     const failure = await failureOf(client.send({ ...POST, wait: { urgent: true, budget } }))
     expect([failure.outcome, failure.retryAfterMs, budget.leftMs]).toEqual(['busy', 1000, 0])
     expect((await failureOf(client.send({ ...POST, timeoutMs: 20 }))).outcome).toBe('busy')
-    onHold.letGo()
+    onHold.resolve()
     await first
     expect(stub.requests.length).toBe(1)
     expect(client.breakerIsOpen()).toBe(false)

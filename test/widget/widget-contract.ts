@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { AMELIA, PASSWORD, PRIYA, TOMAS } from '../support/harness.ts'
-import { limitIsOver } from '../support/limit-is-over.ts'
+import { waitForRateLimitReset } from '../support/rate-limit-reset.ts'
 import { until } from '../support/until.ts'
 import { DUO_ORIGIN } from '../support/widget-site.ts'
 import { type PageOrigin, useWidgets, type Widgets } from '../support/widgets.ts'
@@ -141,7 +141,9 @@ export function widgetContract(origin: PageOrigin): Widgets {
         .waitFor()
       expect(await widget.reports()).toEqual([{ kind: 'error', code: 'E0000047' }])
       const browser = await widgets.harness.visit()
-      await limitIsOver(() => browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }))
+      await waitForRateLimitReset(() =>
+        browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }),
+      )
       await widget.send(widget.form(/^Sign In$/), 'Sign In')
       expect(await widget.done()).toMatchObject({ user: AMELIA })
     })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { allowedTarget } from '../../../src/authn/redirects/redirect-target.ts'
-import { ODD_VALUES, REDIRECT_TRICKS } from '../../support/redirect-tricks.ts'
+import { ODD_VALUES, REDIRECT_ATTACKS } from '../../support/redirect-attacks.ts'
 
 const ALLOWED = [
   { origin: 'https://app.example.com', pathPrefix: '/home' },
@@ -34,10 +34,10 @@ test('a target may have 2,048 characters, also percent-encoded', () => {
 
 describe('tricks', () => {
   test('there are two hundred of them', () => {
-    expect(new Set(REDIRECT_TRICKS).size).toBeGreaterThanOrEqual(200)
+    expect(new Set(REDIRECT_ATTACKS).size).toBeGreaterThanOrEqual(200)
   })
 
-  test.each([...REDIRECT_TRICKS, ...ODD_VALUES].map((trick) => [trick]))('%j leads nowhere', (trick) => {
+  test.each([...REDIRECT_ATTACKS, ...ODD_VALUES].map((trick) => [trick]))('%j leads nowhere', (trick) => {
     expect(target(trick)).toBeUndefined()
   })
 })

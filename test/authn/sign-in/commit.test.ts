@@ -8,7 +8,7 @@ import type { Transaction } from '../../../src/authn/transaction/transaction.ts'
 import { isHandle, transactionKey } from '../../../src/authn/transaction/transaction-store.ts'
 import { storeUnavailable } from '../../../src/errors.ts'
 import type { Store } from '../../../src/store/store.ts'
-import { held } from '../../support/held.ts'
+import { deferred } from '../../support/deferred.ts'
 import { until } from '../../support/until.ts'
 import {
   answers,
@@ -85,21 +85,21 @@ describe('a step that opens a session', () => {
     ['the session', 'write'],
     ['the session of the device', 'bindDevice'],
   ] as const)('announces nothing before everything is written: %s', async (_name, what) => {
-    const write = held()
-    const { told, take } = signIn({ [what]: () => write.gone })
+    const write = deferred()
+    const { told, take } = signIn({ [what]: () => write.promise })
     const { replica, shared } = await replicas()
     const running = replica().run(SAME, take)
     await until(() => shared().length > 0)
     await turn()
     expect(told).not.toContain('after commit')
-    write.letGo()
+    write.resolve()
     await running
     expect(told).toContain('after commit')
   })
 
   test('writes the session first if the store does not keep the order of writes', async () => {
-    const write = held()
-    const { told, take } = signIn({ write: () => write.gone })
+    const write = deferred()
+    const { told, take } = signIn({ write: () => write.promise })
     const { replica, memory, record, shared } = await replicas({
       faults: () => ({ preservesWriteOrder: false }),
     })
@@ -112,7 +112,7 @@ describe('a step that opens a session', () => {
     await turn()
     expect([told, shared(), isAnswered]).toEqual([[], [], false])
     expect(await memory.get(record)).toBeDefined()
-    write.letGo()
+    write.resolve()
     expect(await running).toMatchObject({ sessionId: 'one' })
     expect(told).toEqual(['device taken', 'after commit'])
     expect(shared()).toHaveLength(1)
@@ -184,14 +184,14 @@ describe('nothing is shared, the lock is released and the session is rolled back
   })
 
   test('only after every write has ended', async () => {
-    const write = held()
-    const { told, take } = signIn({ write: () => write.gone, bindDevice: away })
+    const write = deferred()
+    const { told, take } = signIn({ write: () => write.promise, bindDevice: away })
     const { replica, shared } = await replicas()
     const failed = failureOf(replica().run(SAME, take))
     await until(() => shared().length > 0)
     await turn()
     expect(told).toEqual([])
-    write.letGo()
+    write.resolve()
     expect(await failed).toMatchObject({ status: 503 })
     expect(told).toEqual(['rolled back'])
   })
@@ -222,11 +222,11 @@ describe('a session that is not stored yet', () => {
         return isStored
       },
     })
-    const write = held()
+    const write = deferred()
     let failure: unknown
     const { opens } = signIn({
       async write() {
-        await write.gone
+        await write.promise
         if (failure !== undefined) throw failure
       },
     })
@@ -250,11 +250,11 @@ describe('a session that is not stored yet', () => {
       isLocked: () => entries.has(lock),
       written() {
         isStored = true
-        write.letGo()
+        write.resolve()
       },
       failed() {
         failure = storeUnavailable()
-        write.letGo()
+        write.resolve()
       },
     }
   }
@@ -275,8 +275,8 @@ describe('a session that is not stored yet', () => {
   })
 
   test('and was committed too late: on other replicas the step is taken anew', async () => {
-    const rollback = held()
-    const { take } = signIn({ rollback: () => rollback.gone })
+    const rollback = deferred()
+    const { take } = signIn({ rollback: () => rollback.promise })
     const { replica, start, keep } = await replicas()
     const holder = gate()
     const late = failureOf(replica().run(SAME, holder.take))
@@ -287,7 +287,7 @@ describe('a session that is not stored yet', () => {
     await keep({ ...start(), login: 'newer' })
     holder.finish(take)
     expect(await other).toEqual(createAnswer('anew'))
-    rollback.letGo()
+    rollback.resolve()
     expect(await late).toMatchObject({ status: 503 })
   })
 })

@@ -5,7 +5,7 @@ import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
 import { createAnswer } from '../../../src/authn/transaction/step-result.ts'
 import { isHandle, newHandle } from '../../../src/authn/transaction/transaction-store.ts'
 import { rateLimited, stepNotOffered, storeUnavailable } from '../../../src/errors.ts'
-import { held } from '../../support/held.ts'
+import { deferred } from '../../support/deferred.ts'
 import { until } from '../../support/until.ts'
 import { answers, busy, failureOf, gate, HANDLE, lockKey, replicas } from '../coalescing/step-replicas.ts'
 import { CLIENT } from '../made-up-client.ts'
@@ -15,12 +15,12 @@ const SAME = { identity: 'same', attempt: ATTEMPT } as const
 
 describe('an attempt', () => {
   test('is reserved in the same tick in which the lock is asked for', async () => {
-    const answer = held()
+    const answer = deferred()
     const { replica, counted } = await replicas({
       faults: (memory) => ({
         async acquire(request) {
           counted.push('acquire')
-          await answer.gone
+          await answer.promise
           return memory.acquire(request)
         },
       }),
@@ -30,7 +30,7 @@ describe('an attempt', () => {
       return answers('')(before)
     })
     expect(counted).toEqual(['acquire', 'reserve']) // the store has not answered yet
-    answer.letGo()
+    answer.resolve()
     await running
     expect(counted).toEqual(['acquire', 'reserve', 'enforce', 'take', 'consumeOrRefund'])
   })

@@ -8,7 +8,7 @@ import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createMemoryStore } from '../../../src/store/memory-store.ts'
 import { keeper } from '../../http/serve.ts'
 import { collectLog } from '../../observability/collect-log.ts'
-import { held } from '../../support/held.ts'
+import { deferred } from '../../support/deferred.ts'
 import { deadPort, type StubListener, sendJson, startStubUpstream } from '../../support/stub-upstream.ts'
 import { until } from '../../support/until.ts'
 import { clientFor } from '../../upstream/client-for.ts'
@@ -350,19 +350,19 @@ describe('the SSWS token is refused', () => {
 
     test('an answer that was asked for before the list changed says nothing about the new list', async () => {
       const used: string[] = []
-      const { gone, letGo } = held()
+      const { promise, resolve } = deferred()
       const listener: StubListener = async (req, res) => {
         const token = req.headers.authorization?.replace('SSWS ', '') ?? ''
         used.push(token)
         if (token === 'first') return sendJson(res, 401, INVALID_TOKEN)
-        await gone
+        await promise
         sendJson(res, 200, SUCCESS)
       }
       const { upstream, keyring, lines, standby } = await answering(listener, { tokens: ['first', 'old'] })
       const before = upstream.send(STATELESS, CLIENT)
       await until(() => used.length === 2)
       keyring.tokens = ['new', 'old']
-      letGo()
+      resolve()
       await before
       expect([upstream.tokenState(), lines(), await standby()]).toEqual(['unknown', [], 0])
       await upstream.send(STATELESS, CLIENT)

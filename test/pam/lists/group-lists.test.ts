@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { createGroupLists } from '../../../src/pam/lists/group-lists.ts'
 import type { CachedList, ListRecords } from '../../../src/pam/lists/list-records.ts'
-import { held } from '../../support/held.ts'
+import { deferred } from '../../support/deferred.ts'
 import { TUNABLES } from '../pam-broker.ts'
 
 const LIST = { kind: 'directory' } as const
@@ -43,9 +43,9 @@ function harness() {
   return {
     replica,
     holdReads() {
-      const { gone, letGo } = held()
-      delivered = gone
-      return letGo
+      const { promise, resolve } = deferred()
+      delivered = promise
+      return resolve
     },
   }
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { loadSandboxConfig, type SandboxConfig } from '../../../src/sandbox/sandbox-config.ts'
-import { forThisFile } from '../../support/for-this-file.ts'
+import { useFixture } from '../../support/fixture.ts'
 
 type Json = Record<string, unknown>
 
@@ -30,7 +30,7 @@ export const START = Date.parse('2026-06-01T10:00:00.000Z')
 
 /** A sandbox for all tests of a file, reset before each. */
 export function useSandbox(change?: (config: SandboxConfig) => void): Client {
-  return forThisFile({
+  return useFixture({
     start: () => startSandbox(change),
     reset: ({ sandbox }) => sandbox.reset(),
     stop: ({ close }) => close(),

@@ -6,7 +6,7 @@ import { createFaults, type Faults } from '../../../src/sandbox/faults.ts'
 import type { PamControl } from '../../../src/sandbox/pam/pam-control.ts'
 import { createPamSandbox } from '../../../src/sandbox/pam/pam-sandbox.ts'
 import { createRequestLog, type RequestLog } from '../../../src/sandbox/request-log.ts'
-import { forThisFile } from '../../support/for-this-file.ts'
+import { useFixture } from '../../support/fixture.ts'
 
 export const TEAM = '/v1/teams/example-team'
 export const KEY = { key_id: 'sandbox-key-1', key_secret: 'sandbox-secret-1-9pVb3LwY' }
@@ -46,7 +46,7 @@ export function sandboxConfig(changes: Record<string, unknown> = {}): Record<str
 
 /** The sandbox's PAM API for all tests of a file, reset before each. */
 export function usePamServer(): PamServer {
-  return forThisFile({
+  return useFixture({
     start: () => startPamServer(),
     reset({ control, faults }) {
       control.reset()

@@ -2,7 +2,7 @@
  * Secrets to be looked for in a text. Long ones are found wherever they stand, as they are, percent-encoded and in both
  * forms of base64; short ones (codes, first names) only as words of their own, or chance would find them.
  */
-export interface Marks {
+export interface SecretScanner {
   add(...marks: readonly string[]): void
   /** Those that stand in the text, each once. */
   foundIn(text: string): string[]
@@ -14,7 +14,7 @@ const SHORTEST = 4
 /** Words of the sandbox's people that are words of ours, too. */
 const COMMON: ReadonlySet<string> = new Set(['gatehouse'])
 
-export function createMarks(): Marks {
+export function createSecretScanner(): SecretScanner {
   const words = new Set<string>()
   const known = new Set<string>()
   /** Forms of long marks by how they begin, so that one walk through a text looks for all of them. */
@@ -55,7 +55,7 @@ export function createMarks(): Marks {
 }
 
 /** A figure is no code, even when it looks like one: numbers in JSON, in headers of limits and in metrics. */
-export function withoutFigures(text: string): string {
+export function withoutNumbers(text: string): string {
   return text
     .replace(/(?<=[[,:])\d+(?=[,\]}])/g, '')
     .replace(/^(x-rate-limit-\w+|content-length|retry-after): \d+$/gm, '$1:')

@@ -2,7 +2,7 @@
  * What the browsers of this process sent to an origin that nobody else may know, and all that they got from there: for
  * the harness that looks for secrets when it is left.
  */
-export interface Overheard {
+export interface RecordedTraffic {
   /** Header lines and bodies. */
   readonly received: string[]
   /** Passwords, codes, answers and tokens in bodies. */
@@ -11,22 +11,22 @@ export interface Overheard {
   readonly people: Set<string>
 }
 
-const byOrigin = new Map<string, Overheard>()
+const byOrigin = new Map<string, RecordedTraffic>()
 
-export function overheardAt(origin: string): Overheard {
+export function trafficOf(origin: string): RecordedTraffic {
   const known = byOrigin.get(origin) ?? { received: [], secrets: new Set(), people: new Set() }
   byOrigin.set(origin, known)
   return known
 }
 
-export function forgetOverheard(origin: string): void {
+export function forgetTraffic(origin: string): void {
   byOrigin.delete(origin)
 }
 
 const outputs: (() => string)[] = []
 
 /** What a broker's process prints, for every harness of this test. */
-export function hearProcess(output: () => string): void {
+export function recordProcess(output: () => string): void {
   outputs.push(output)
 }
 
@@ -45,13 +45,13 @@ const PEOPLE = new Set(['username', 'phoneNumber', 'email', 'login'])
 const isTelling = (text: string) => text.length >= 10 || (text.length >= 6 && /\d/.test(text))
 
 /** Keeps the secrets of a body, at any depth. */
-export function overhearBody({ secrets, people }: Overheard, body: unknown): void {
+export function recordBody({ secrets, people }: RecordedTraffic, body: unknown): void {
   if (typeof body !== 'object' || body === null) return
   for (const [name, value] of Object.entries(body)) {
     if (typeof value === 'string') {
       if (!isTelling(value)) continue
       if (SECRETS.has(name)) secrets.add(value)
       if (PEOPLE.has(name)) people.add(value)
-    } else overhearBody({ secrets, people, received: [] }, value)
+    } else recordBody({ secrets, people, received: [] }, value)
   }
 }

@@ -8,11 +8,7 @@ export interface FixtureOptions<Fixture> {
 }
 
 /** One fixture for all tests of a file: started before the first test, stopped after the last, usable in between. */
-export function forThisFile<Fixture extends object>({
-  start,
-  reset,
-  stop,
-}: FixtureOptions<Fixture>): Fixture {
+export function useFixture<Fixture extends object>({ start, reset, stop }: FixtureOptions<Fixture>): Fixture {
   let started: Fixture | undefined
   const fixture = () => {
     if (started === undefined) throw new Error('the fixture is used outside of a test')

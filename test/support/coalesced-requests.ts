@@ -4,7 +4,7 @@ import { startMonitor } from './redis-monitor.ts'
 import type { RedisServer } from './redis-server.ts'
 import { until } from './until.ts'
 
-interface AtOnceParts {
+interface ConcurrentOptions {
   readonly sandbox: Sandbox
   readonly redis: RedisServer
   /** Every broker that is asked. */
@@ -15,8 +15,8 @@ interface AtOnceParts {
  * Equal requests in flight at once, whatever the machine takes for them: the upstream holds its answer until one of them is
  * with it and all others wait for that one's outcome. Fails when they do not come to that.
  */
-export async function askedAtOnce<Answer>(
-  { sandbox, redis, brokers }: AtOnceParts,
+export async function sendConcurrently<Answer>(
+  { sandbox, redis, brokers }: ConcurrentOptions,
   asks: readonly (() => Promise<Answer>)[],
 ): Promise<Answer[]> {
   const elsewhere = await watchLooksForOutcomes(redis)

@@ -164,7 +164,7 @@ export const ODD_VALUES = [
   ['https://app.example.com/home'],
   { href: 'https://app.example.com/home' },
 ]
-export const REDIRECT_TRICKS: readonly string[] = [
+export const REDIRECT_ATTACKS: readonly string[] = [
   ...HOSTS.flatMap((host) => [
     `https://${host}/home`,
     `https://${host}/home/x`,

@@ -16,7 +16,7 @@ const RECOVERABLE = ['amelia.stone', 'tomas.berg', 'carl.call', 'lena.locked', '
 const NOT_RECOVERABLE = ['mila.nophone', 'hugo.norecovery', 'nobody'] as const
 
 /** Every way to begin a transaction: sign-in, activation, recovery, a recovery token. */
-export function createBeginnings(state: ModelState): () => Promise<void> {
+export function createStarts(state: ModelState): () => Promise<void> {
   const {
     sandbox,
     random,
