@@ -14,7 +14,7 @@ import { OPERATIONS, openApiDocument } from '../src/openapi.ts'
 import { EXAMPLES } from '../src/openapi-examples.ts'
 import { createOps } from '../src/ops.ts'
 import { createPamNotConfiguredRoutes, createPamRoutes, type PamRoutesOptions } from '../src/pam/routes.ts'
-import { PAM_RULES } from '../src/pam/upstream/pam-errors.ts'
+import { PAM_ERROR_POLICIES } from '../src/pam/upstream/pam-errors.ts'
 import { listenFor } from './http/serve.ts'
 import { collectLog } from './observability/collect-log.ts'
 import { checkAnswer } from './support/api-contract.ts'
@@ -50,7 +50,7 @@ describe('the document', () => {
   })
 
   test('knows every code of the access service', () => {
-    for (const { code } of Object.values(PAM_RULES)) expect([code, isErrorCode(code)]).toEqual([code, true])
+    for (const { code } of Object.values(PAM_ERROR_POLICIES)) expect([code, isErrorCode(code)]).toEqual([code, true])
   })
 
   test('is kept in docs/openapi.json; when this is red, run: npm run openapi', () => {

@@ -18,11 +18,11 @@ import { createListReader } from './lists/list-reader.ts'
 import { createInterruptedReads, createListRecords } from './lists/list-records.ts'
 import { createPamClient, type PamClient } from './lists/pam-client.ts'
 import { createTeamDisabled } from './lists/team-disabled.ts'
-import { type PamUserName, pamUserOf } from './pam-user.ts'
+import { type PamUserName, toPamUserName } from './pam-user.ts'
 import { createPamRoutes, type RequireSession } from './routes.ts'
 import { createCoalescing } from './shared/coalescing.ts'
+import { createExpiringValues } from './shared/expiring-values.ts'
 import { createPamRecords } from './shared/pam-records.ts'
-import { createSharedValues } from './shared/shared-values.ts'
 import { watchKeyExpiry } from './token/key-expiry.ts'
 import { createKeyPauses, type PamKey } from './token/key-pauses.ts'
 import { createMint, IssuedToken } from './token/mint-token.ts'
@@ -34,7 +34,7 @@ export type { PamTunables }
 
 export interface PamOptions {
   readonly client: UpstreamClient
-  /** An origin, and a path if the API has one; without a slash at the end. */
+  /** Origin and path, without a slash at the end. */
   readonly baseUrl: string
   readonly team: string
   /** The current key, then the standby. */
@@ -61,20 +61,20 @@ export interface PamOptions {
 export interface Pam {
   readonly routes: Route[]
   readonly state: PamClient['state']
-  /** Has the groups of a signed-in user read again, on all replicas. */
+  /** Makes all replicas read the groups of a signed-in user again. */
   refetch(login: string): Promise<void>
-  /** Stops timers; running requests continue. */
+  /** Stops the timers. Running requests continue. */
   stop(): void
 }
 
-/** How long this process relies on its memory before it checks the store for a purge or a newer list. */
+/** How long a process uses its memory before it checks the store for a purge or a newer list. */
 const CONFIRM_MS = 1000
 const MAX_MEMORY_BYTES = 64 * 1024 * 1024
-/** At this share of the rate limit and below it, users' own lookups precede directories and background refreshes. */
+/** When this share of the rate limit is left, users' own lookups get it before directories and background refreshes. */
 const LOW_SHARE = 0.25
-/** The rate-limit gate is never closed for longer, even if the reset is later. */
+/** The longest time that the rate-limit gate is closed, even if the reset is later. */
 const MAX_CLOSED_MS = 300_000
-/** Locks are held for longer than the work that they protect takes. */
+/** Added to the longest duration of a fetch: a lock must not expire before its fetch ends. */
 const LOCK_MARGIN_MS = 5000
 const TOKEN_REFRESH_PAUSE_MS = 15_000
 const LIST_REFRESH_PAUSE_MS = 2000
@@ -121,7 +121,7 @@ export function createPam(options: PamOptions): Pam {
     ...deps,
     call,
     keys,
-    pauses: createKeyPauses(createSharedValues(deps, 'pam-key'), tunables.token),
+    pauses: createKeyPauses(createExpiringValues(deps, 'pam-key'), tunables.token),
     path: basePath + options.tokenPath.replaceAll('{team_name}', encodeURIComponent(team)),
   })
   const token = createServiceToken({
@@ -149,7 +149,7 @@ export function createPam(options: PamOptions): Pam {
   const lists = createGroupLists({
     ...deps,
     records: createListRecords(deps, groupsSeal),
-    generations: createSharedValues(deps, 'pam-purge'),
+    generations: createExpiringValues(deps, 'pam-purge'),
     team: teamDisabled,
     keptMs,
     confirmMs: CONFIRM_MS,
@@ -158,7 +158,7 @@ export function createPam(options: PamOptions): Pam {
   const client = createPamClient({
     ...deps,
     call: createAuthorizedCall(call, token, log),
-    mintLimits: createSharedValues(deps, 'pam-mint'),
+    mintLimits: createExpiringValues(deps, 'pam-mint'),
     keys,
     origin,
     basePath,
@@ -181,7 +181,7 @@ export function createPam(options: PamOptions): Pam {
     routes: createPamRoutes({ groups: createGroups({ cache, userName, access }), requireSession, log }),
     state: client.state,
     async refetch(login) {
-      const user = pamUserOf(login, userName)
+      const user = toPamUserName(login, userName)
       if (user !== undefined) await lists.purge({ kind: 'me', user })
     },
     stop() {

@@ -4,35 +4,24 @@ import type { Session } from '../session/session.ts'
 import type { DirectoryAccess } from './directory-access.ts'
 import { type DirectoryPage, type PageQuery, selectGroups } from './lists/directory-page.ts'
 import type { GroupCache, ServedList } from './lists/group-cache.ts'
-import type { KnownList } from './lists/list-records.ts'
+import type { GroupList } from './lists/list-records.ts'
 import { memoize } from './lists/memoize.ts'
-import { type PamUserName, pamUserOf } from './pam-user.ts'
+import { type PamUserName, toPamUserName } from './pam-user.ts'
 import { combineRoles } from './roles.ts'
-import type { ListOf } from './upstream/group.ts'
+import type { ListRef } from './upstream/group.ts'
 import { PamFailure } from './upstream/pam-errors.ts'
 
-/** The answer to a lookup, and how old it is. */
-export interface Shown {
+export interface LookupResult extends Omit<ServedList, 'list'> {
   data(): Readonly<Record<string, unknown>>
-  /** The same object as long as the data are the same, so that their bytes can be kept with it; undefined: not worth keeping. */
-  readonly kept: object | undefined
+  /** The same object as long as the data is the same, so that the rendered bytes can be cached with it; undefined: do not cache. */
+  readonly cacheKey: object | undefined
   readonly fetchedAtMs: number
-  readonly ageMs: number
-  readonly stale: boolean
 }
 
-/** One request for data. */
-export interface Lookup {
+export interface LookupOptions {
   readonly requestId: string
-  /** If there are no newer data, the answer is 503. undefined: as old as the configuration allows. */
+  /** If there is no data that is new enough, the answer is 503. undefined: the configured limits apply. */
   readonly maxAgeMs: number | undefined
-}
-
-/** The lookups behind the routes, each for one request. Throw `BrokerError`. */
-export interface Groups {
-  me(session: Session, lookup: Lookup): Promise<Shown>
-  list(session: Session, query: PageQuery, lookup: Lookup): Promise<Shown>
-  one(session: Session, id: string, lookup: Lookup): Promise<Shown>
 }
 
 export interface GroupsOptions {
@@ -41,58 +30,67 @@ export interface GroupsOptions {
   readonly access: DirectoryAccess
 }
 
-export function createGroups({ cache, userName, access }: GroupsOptions): Groups {
-  async function lookUp(list: ListOf, { requestId, maxAgeMs }: Lookup): Promise<ServedList> {
+export type Groups = ReturnType<typeof createGroups>
+
+/** The lookups behind the routes. They throw `BrokerError`. */
+export function createGroups({ cache, userName, access }: GroupsOptions) {
+  async function getList(list: ListRef, { requestId, maxAgeMs }: LookupOptions): Promise<ServedList> {
     try {
       return await cache.get(list, { requestId, maxAgeMs })
     } catch (error) {
       if (!(error instanceof PamFailure)) throw error
-      const isAboutAge = maxAgeMs !== undefined && error.outcome !== 'unknown_person'
-      throw isAboutAge ? error.toNotRecent() : error.toBrokerError()
+      const isMaxAgeError = maxAgeMs !== undefined && error.outcome !== 'unknown_user'
+      throw isMaxAgeError ? error.toMaxAgeError() : error.toBrokerError()
     }
   }
 
-  async function directory(session: Session, lookup: Lookup): Promise<ServedList> {
-    await access(session, lookup.requestId)
-    return lookUp({ kind: 'directory' }, lookup)
+  async function getDirectory(session: Session, options: LookupOptions): Promise<ServedList> {
+    await access(session, options.requestId)
+    return getList({ kind: 'directory' }, options)
   }
 
   return {
-    async me({ login }, lookup) {
-      const user = pamUserOf(login, userName)
-      if (user === undefined) throw new PamFailure('unknown_person').toBrokerError()
-      const served = await lookUp({ kind: 'me', user }, lookup)
-      return shown(served, served.list, () => {
+    /** The user's own groups and roles. */
+    async me({ login }: Session, options: LookupOptions): Promise<LookupResult> {
+      const user = toPamUserName(login, userName)
+      if (user === undefined) throw new PamFailure('unknown_user').toBrokerError()
+      const served = await getList({ kind: 'me', user }, options)
+      return toResult(served, served.list, () => {
         const { groups } = served.list
         return { user, groups, ...combineRoles(groups.map(({ roles }) => roles)) }
       })
     },
 
-    async list(session, query, lookup) {
-      const served = await directory(session, lookup)
-      const page = pageOf(served.list, query)
-      return shown(served, page, () => page)
+    /** A page of the team's groups. */
+    async list(session: Session, query: PageQuery, options: LookupOptions): Promise<LookupResult> {
+      const served = await getDirectory(session, options)
+      const page = getPage(served.list, query)
+      return toResult(served, page, () => page)
     },
 
-    async one(session, id, lookup) {
-      const served = await directory(session, lookup)
+    /** One group of the team. */
+    async one(session: Session, id: string, options: LookupOptions): Promise<LookupResult> {
+      const served = await getDirectory(session, options)
       const group = served.list.groups.find((candidate) => candidate.id === id.toLowerCase())
       if (group === undefined) throw notFound('group (Group)')
-      return shown(served, undefined, () => ({ ...group }))
+      return toResult(served, undefined, () => ({ ...group }))
     },
   }
 }
 
-function shown({ list, ageMs, stale }: ServedList, kept: Shown['kept'], data: Shown['data']): Shown {
-  return { data, kept, fetchedAtMs: list.fetchedAtMs, ageMs, stale }
+function toResult(
+  { list, ageMs, stale }: ServedList,
+  cacheKey: LookupResult['cacheKey'],
+  data: LookupResult['data'],
+): LookupResult {
+  return { data, cacheKey, fetchedAtMs: list.fetchedAtMs, ageMs, stale }
 }
 
-/** Of one list. */
-const MAX_PAGES_KEPT = 50
-const pagesOf = memoize((_list: KnownList) => new LRUCache<string, DirectoryPage>({ max: MAX_PAGES_KEPT }))
+const MAX_CACHED_PAGES = 50 // of one list
+const pagesOf = memoize((_list: GroupList) => new LRUCache<string, DirectoryPage>({ max: MAX_CACHED_PAGES }))
 
-/** Pages that users turn are kept; search results are not. */
-function pageOf(list: KnownList, query: PageQuery): DirectoryPage {
+/** Caches pages, but not search results. */
+function getPage(list: GroupList, query: PageQuery): DirectoryPage {
   if (query.search !== undefined) return selectGroups(list, query)
   const pages = pagesOf(list)
   const name = JSON.stringify([query.role, query.sort, query.limit, query.cursor])

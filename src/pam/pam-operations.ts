@@ -3,16 +3,16 @@ import { type ErrorCode, isErrorCode } from '../http/error-object.ts'
 import { type ErrorsByStatus, jsonResponse, type Operation, type Operations } from '../http/operation.ts'
 import { isCursor, SORTS } from './lists/directory-page.ts'
 import { ROLES } from './roles.ts'
-import { PAM_RULES } from './upstream/pam-errors.ts'
+import { PAM_ERROR_POLICIES } from './upstream/pam-errors.ts'
 
 export const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 1000
 const MAX_TEXT = 200
 const MAX_CURSOR = 1000
 
-const ONCE = `must stand once and have ${MAX_TEXT} characters at most`
-const NO_CURSOR = 'must be a nextCursor of this list, in the same order'
-const text = z.string({ error: ONCE }).max(MAX_TEXT, { error: ONCE, abort: true })
+const ONE_TEXT = `must occur once, with at most ${MAX_TEXT} characters`
+const INVALID_CURSOR = 'must be a nextCursor of this list with the same sort'
+const text = z.string({ error: ONE_TEXT }).max(MAX_TEXT, { error: ONE_TEXT, abort: true })
 
 const isLimit = (value: string) => /^\d{1,4}$/.test(value) && Number(value) >= 1 && Number(value) <= MAX_LIMIT
 
@@ -20,7 +20,7 @@ interface JsonSchema {
   readonly jsonSchema: object
 }
 
-/** A text of digits to the parser, a number to the reader of the document. */
+/** A string of digits for the parser, an integer in the OpenAPI document. */
 function asInteger(jsonSchema: { maxLength?: number; pattern?: string }, limits: object): void {
   delete jsonSchema.maxLength
   delete jsonSchema.pattern
@@ -32,17 +32,17 @@ const maxAge = text
   .transform(Number)
   .optional()
   .meta({
-    description: 'Maximum age of the data in seconds, as in `Age`; 503 if newer data cannot be had.',
+    description: 'Maximum age of the data in seconds, as in `Age`; 503 if newer data cannot be read.',
     override: ({ jsonSchema }: JsonSchema) => asInteger(jsonSchema, { minimum: 0 }),
   })
 
-/** Strict: an unknown parameter is refused, for a mistyped filter would otherwise give a list that is not filtered. */
+/** Strict: without an error, a mistyped filter would return an unfiltered list. */
 const lookupQuery = z.strictObject({ maxAge })
 
 const directoryQuery = z
   .strictObject({
     maxAge,
-    search: text.optional().meta({ description: 'Part of a name, in any case.' }),
+    search: text.optional().meta({ description: 'Part of a name, case-insensitive.' }),
     role: z
       .enum(ROLES, { error: `must be one of ${ROLES.join(', ')}` })
       .optional()
@@ -61,32 +61,31 @@ const directoryQuery = z
       .default('id')
       .meta({
         description:
-          '`name`: case-insensitive, by code units in every locale; groups of the same name by id.',
+          '`name`: case-insensitive, by code units, in the same order in every locale; equal names by id.',
       }),
     cursor: z
-      .string({ error: NO_CURSOR })
-      .max(MAX_CURSOR, { error: NO_CURSOR, abort: true })
+      .string({ error: INVALID_CURSOR })
+      .max(MAX_CURSOR, { error: INVALID_CURSOR, abort: true })
       .optional()
       .meta({ description: 'The `nextCursor` of the previous page, with the same `sort`.' }),
   })
   .refine(({ sort, cursor }) => cursor === undefined || isCursor(sort, cursor), {
-    error: NO_CURSOR,
+    error: INVALID_CURSOR,
     path: ['cursor'],
   })
 
 const groupFields = {
   id: z.guid(),
   name: z.string().min(1),
-  roles: z.array(z.string()).meta({ description: 'As the access service names them; new ones may appear.' }),
+  roles: z.array(z.string()).meta({ description: 'As in the access service, which may add new ones.' }),
 }
 const group = z.strictObject(groupFields).meta({ id: 'Group' })
 
 const meta = z
   .strictObject({
-    fetchedAt: z.iso.datetime().meta({ description: 'When the access service was asked.' }),
+    fetchedAt: z.iso.datetime().meta({ description: 'When the data was read from the access service.' }),
     stale: z.boolean().meta({
-      description:
-        'Older than a fresh list: it is being refreshed, or the refresh failed. `fetchedAt` tells its age.',
+      description: 'The list is no longer fresh: a refresh is running, or failed. `fetchedAt` shows its age.',
     }),
   })
   .meta({ id: 'LookupMeta' })
@@ -95,10 +94,10 @@ const role = z.enum(ROLES).meta({ id: 'Role' })
 
 const access = z
   .strictObject({
-    user: z.string().min(1).meta({ description: 'The user name at the access service.' }),
+    user: z.string().min(1).meta({ description: 'The user name in the access service.' }),
     groups: z.array(group),
-    roles: z.array(role).meta({ description: 'The union of what the groups grant.' }),
-    maximalRoles: z.array(role).meta({ description: 'The roles that no other role of the user includes.' }),
+    roles: z.array(role).meta({ description: 'All known roles that the groups grant.' }),
+    maximalRoles: z.array(role).meta({ description: 'The roles that no other role of the user covers.' }),
     unknownRoles: z.array(z.string()).meta({ description: 'Roles that the broker does not know.' }),
     meta,
   })
@@ -121,16 +120,18 @@ const groupParam = z.object({
   id: z.guid().meta({ description: 'The group’s id.', examples: ['bd300cc8-8e91-5aa5-8fa6-e2287db02835'] }),
 })
 
-const CODES: readonly ErrorCode[] = [...new Set<string>(Object.values(PAM_RULES).map(({ code }) => code))]
+const CODES: readonly ErrorCode[] = [
+  ...new Set<string>(Object.values(PAM_ERROR_POLICIES).map(({ code }) => code)),
+]
   .filter(isErrorCode)
   .sort()
 
 const codesOf = (status: number): ErrorCode[] =>
   CODES.filter((code) =>
-    Object.values(PAM_RULES).some((rule) => rule.code === code && rule.status === status),
+    Object.values(PAM_ERROR_POLICIES).some((rule) => rule.code === code && rule.status === status),
   )
 
-/** `maxAge` turns every failure into a 503 if there are no data that are new enough (DESIGN §6). */
+/** With `maxAge`, every failure becomes a 503 if there is no data that is new enough (DESIGN §6). */
 const ERRORS: ErrorsByStatus = {
   400: ['E0000001'],
   404: ['E0000007', ...codesOf(404)],
@@ -139,7 +140,7 @@ const ERRORS: ErrorsByStatus = {
   504: codesOf(504),
 }
 
-/** Whether a user may list groups is decided on a fresh response, or not at all: then 503 as well. */
+/** Access to the directory is decided on fresh data. Without it, the answer is 503 as well. */
 const DIRECTORY_ERRORS: ErrorsByStatus = { ...ERRORS, 403: ['E0000006'], 404: ['E0000007'] }
 
 const lookup = (schema: z.ZodType) =>

@@ -12,37 +12,37 @@ export interface PamUserDomain {
 }
 
 /**
- * The PAM user name of a login. undefined: this user has none, because the domain is not mapped, the name belongs to another
- * domain, or it cannot be one segment of a path in any encoding.
+ * Maps a login to a PAM user name. undefined: the domain is not mapped, the name belongs to another domain, or it cannot be one
+ * path segment in any encoding.
  */
-export function pamUserOf(login: string, rule: PamUserName): string | undefined {
-  const name = rule.kind === 'login' ? login : nameOfLocalPart(login, rule.domains)
+export function toPamUserName(login: string, rule: PamUserName): string | undefined {
+  const name = rule.kind === 'login' ? login : mapLocalPart(login, rule.domains)
   return name === undefined || !isOneSegment(name) ? undefined : name
 }
 
-function nameOfLocalPart(login: string, domains: readonly PamUserDomain[]): string | undefined {
+function mapLocalPart(login: string, domains: readonly PamUserDomain[]): string | undefined {
   const at = login.lastIndexOf('@')
   const own = domains.find(({ domain }) => at > 0 && domain === login.slice(at + 1).toLowerCase())
   if (own === undefined) return undefined
   const name = own.prefix + login.slice(0, at)
-  return ownerOf(name, domains) === own ? name : undefined
+  return findOwner(name, domains) === own ? name : undefined
 }
 
 /**
- * A name belongs to the domain with the longest prefix that the name begins with: `partner-ada@corp.example` must not become the
- * `ada` of a domain with the prefix `partner-`.
+ * A name belongs to the domain with the longest matching prefix: `partner-ada@corp.example` must not become the user `ada` of a
+ * domain with the prefix `partner-`.
  */
-function ownerOf(name: string, domains: readonly PamUserDomain[]): PamUserDomain | undefined {
+function findOwner(name: string, domains: readonly PamUserDomain[]): PamUserDomain | undefined {
   const folded = foldName(name)
   return domains
     .filter(({ prefix }) => folded.startsWith(foldName(prefix)))
     .sort((one, other) => other.prefix.length - one.prefix.length)[0]
 }
 
-/** Dot segments are removed from a path even if they are percent-encoded (WHATWG URL, "double-dot path segment"). */
+/** URL parsers remove dot segments even if they are percent-encoded (WHATWG URL, "double-dot path segment"). */
 function isOneSegment(name: string): boolean {
-  return name !== '' && name !== '.' && name !== '..' && !UNFIT.test(name)
+  return name !== '' && name !== '.' && name !== '..' && !FORBIDDEN.test(name)
 }
 
 /** Control characters, and lone surrogates, which have no percent-encoding. */
-const UNFIT = /[\p{Cc}\p{Cs}]/u
+const FORBIDDEN = /[\p{Cc}\p{Cs}]/u

@@ -1,23 +1,24 @@
 import { createHash } from 'node:crypto'
 import type { Request, Response } from 'express'
-import type { Shown } from './groups.ts'
+import type { LookupResult } from './groups.ts'
 
 interface Rendered {
   readonly body: Buffer
   readonly etag: string
 }
 
-/** Keeps bytes and ETag as long as the data: rendering costs more than the rest of the request. */
-export function createLookupPresenter(): (req: Request, res: Response, shown: Shown) => void {
-  const known = { fresh: new WeakMap<object, Rendered>(), stale: new WeakMap<object, Rendered>() }
+/** Caches bytes and ETag as long as the data exists: rendering costs more than the rest of the request. */
+export function createLookupPresenter(): (req: Request, res: Response, result: LookupResult) => void {
+  const caches = { fresh: new WeakMap<object, Rendered>(), stale: new WeakMap<object, Rendered>() }
 
-  return function present(req, res, shown) {
-    const rendered = known[shown.stale ? 'stale' : 'fresh']
-    const { body, etag } = (shown.kept && rendered.get(shown.kept)) ?? render(shown)
-    if (shown.kept !== undefined) rendered.set(shown.kept, { body, etag })
+  return function present(req, res, result) {
+    const { cacheKey } = result
+    const cache = caches[result.stale ? 'stale' : 'fresh']
+    const { body, etag } = (cacheKey && cache.get(cacheKey)) ?? render(result)
+    if (cacheKey !== undefined) cache.set(cacheKey, { body, etag })
 
     res.setHeader('ETag', etag)
-    res.setHeader('Age', String(Math.floor(shown.ageMs / 1000)))
+    res.setHeader('Age', String(Math.floor(result.ageMs / 1000)))
     if (matches(req.headers['if-none-match'], etag)) {
       res.status(304).end()
       return
@@ -29,8 +30,8 @@ export function createLookupPresenter(): (req: Request, res: Response, shown: Sh
 }
 
 /**
- * Weak comparison (RFC 9110, section 13.1.2). Not Express's `req.fresh`, which regards the request's `no-cache`: each `fetch` that
- * sets If-None-Match itself sends that too, and it is meant for caches.
+ * Weak comparison (RFC 9110, section 13.1.2). Express's `req.fresh` also respects the request's `no-cache`, which `fetch` adds to
+ * every request that sets If-None-Match. It is meant for caches.
  */
 function matches(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false
@@ -38,8 +39,8 @@ function matches(ifNoneMatch: string | undefined, etag: string): boolean {
   return ifNoneMatch.split(',').some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === opaque)
 }
 
-/** The ETag is over the data and whether they are stale, not over the times: an equal list that is read later has the same. */
-function render({ data, stale, fetchedAtMs }: Shown): Rendered {
+/** The ETag covers the data and whether it is stale, but not the times: the same list, read later, keeps its ETag. */
+function render({ data, stale, fetchedAtMs }: LookupResult): Rendered {
   const text = JSON.stringify(data())
   const hash = createHash('sha256').update(`${stale} ${text}`).digest('base64url').slice(0, 27)
   const meta = JSON.stringify({ fetchedAt: new Date(fetchedAtMs).toISOString(), stale })

@@ -1,6 +1,5 @@
 /**
- * Roles as a partial order (DESIGN §6): a user has the union of the roles of all groups, and the effective permission is the
- * maximal elements of that union. Pure: no package, no time, no network.
+ * Roles are a partial order (DESIGN §6). A user has the roles of all their groups; the maximal ones are the effective permission.
  */
 export const ROLES = [
   'pam_admin',
@@ -16,15 +15,15 @@ export type Role = (typeof ROLES)[number]
 export interface CombinedRoles {
   /** The union of the known roles, in the order of `ROLES`. */
   readonly roles: readonly Role[]
-  /** Those that no other role of the union covers. */
+  /** The roles that no other known role of the user covers. */
   readonly maximalRoles: readonly Role[]
-  /** Sorted. They are shown separately, and compared with no other role. */
+  /** Sorted. They are not part of the order. */
   readonly unknownRoles: readonly string[]
 }
 
 /**
- * Which roles each role covers. `pam_admin` ranks above all for display only: it assigns roles and does not have them, so this
- * table must not decide on access.
+ * The roles that each role covers. `pam_admin` covers all others for display only: it assigns roles without having them, so this
+ * table must not be used for access decisions.
  */
 const COVERS: Readonly<Record<Role, readonly Role[]>> = {
   pam_admin: [
@@ -41,7 +40,7 @@ const COVERS: Readonly<Record<Role, readonly Role[]>> = {
   end_user: [],
 }
 
-/** Combines the roles of a user's groups; `end_user` is added, because every human user of a team has it. */
+/** `end_user` is added, because every human user of a team has it. */
 export function combineRoles(rolesOfGroups: Iterable<readonly string[]>): CombinedRoles {
   const granted = new Set<string>(['end_user'])
   for (const roles of rolesOfGroups) for (const role of roles) granted.add(role)

@@ -9,7 +9,7 @@ import {
   upstreamUnavailable,
 } from '../../src/errors.ts'
 import { DependencyFailure, failureFields } from '../../src/observability/dependency-failure.ts'
-import { failureOfCall, PamFailure } from '../../src/pam/upstream/pam-errors.ts'
+import { failureFromUpstream, PamFailure } from '../../src/pam/upstream/pam-errors.ts'
 import { sentinelsUnreachable, timeout, toRedisFailure } from '../../src/store/redis-errors.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
 import { collectLog } from './collect-log.ts'
@@ -58,7 +58,7 @@ describe('which dependency, how, and in whose words', () => {
     ],
     [
       'PAM cut the connection',
-      failureOfCall(failure('cut', 'UND_ERR_SOCKET')).toBrokerError(),
+      failureFromUpstream(failure('cut', 'UND_ERR_SOCKET')).toBrokerError(),
       { dependency: 'pam', outcome: 'cut', code: 'UND_ERR_SOCKET' },
     ],
     [

@@ -1,15 +1,15 @@
 import { describe, expect, test } from '@jest/globals'
 import {
-  errorNameOf,
-  failureOf,
-  failureOfCall,
+  failureFromAnswer,
+  failureFromUpstream,
   isPamOutcome,
   PAM_ERROR_NAMES,
-  PAM_RULES,
+  PAM_ERROR_POLICIES,
+  type PamErrorPolicy,
   PamFailure,
   type PamOutcome,
-  type PamRule,
   type PamSubject,
+  readErrorName,
 } from '../../src/pam/upstream/pam-errors.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
 
@@ -26,7 +26,7 @@ const NOTHING = {
 const KEEPS = { ...NOTHING, stale: true, keepsPages: true } as const
 
 /** DESIGN §6, row by row, and what the broker finds wrong itself. */
-const RULES: Readonly<Record<PamOutcome, PamRule>> = {
+const POLICIES: Readonly<Record<PamOutcome, PamErrorPolicy>> = {
   invalid_request: { ...NOTHING, status: 502, code: 'pam_bad_request' },
   unsupported_content_type: { ...NOTHING, status: 502, code: 'pam_bad_request' },
   authentication_error: { ...KEEPS, renewsToken: true, alarm: true, status: 502, code: 'pam_credentials' },
@@ -50,7 +50,7 @@ const RULES: Readonly<Record<PamOutcome, PamRule>> = {
     code: 'pam_team_disabled',
     retryAfterSeconds: 300,
   },
-  unknown_person: { ...NOTHING, status: 404, code: 'pam_user_unknown' },
+  unknown_user: { ...NOTHING, status: 404, code: 'pam_user_unknown' },
   unknown_team: { ...NOTHING, alarm: true, status: 502, code: 'pam_misconfigured' },
   other_team: { ...NOTHING, alarm: true, status: 502, code: 'pam_misconfigured' },
   page_gone: { ...NOTHING, stale: true, status: 502, code: 'pam_unavailable' },
@@ -72,18 +72,18 @@ const RULES: Readonly<Record<PamOutcome, PamRule>> = {
   unreadable: { ...NOTHING, stale: true, alarm: true, status: 502, code: 'pam_unexpected' },
 }
 
-test.each(Object.entries(RULES))('%s', (outcome, rule) => {
+test.each(Object.entries(POLICIES))('%s', (outcome, rule) => {
   expect(isPamOutcome(outcome)).toBe(true)
-  expect(PAM_RULES[outcome as PamOutcome]).toEqual(rule)
+  expect(PAM_ERROR_POLICIES[outcome as PamOutcome]).toEqual(rule)
 })
 
 test('there is no further rule', () => {
-  expect(Object.keys(PAM_RULES).sort()).toEqual(Object.keys(RULES).sort())
+  expect(Object.keys(PAM_ERROR_POLICIES).sort()).toEqual(Object.keys(POLICIES).sort())
   expect(['', 'constructor', 'never_heard_of'].filter(isPamOutcome)).toEqual([])
 })
 
 describe('the name of an error', () => {
-  const nameOf = (status: number, json?: unknown) => errorNameOf({ status, json })
+  const nameOf = (status: number, json?: unknown) => readErrorName({ status, json })
 
   test.each(PAM_ERROR_NAMES)('%s is found in any of the four members, alone or in a sentence', (name) => {
     for (const field of ['error', 'code', 'name', 'message']) {
@@ -137,7 +137,7 @@ describe('the name of an error', () => {
 
 describe('what went wrong', () => {
   const outcomeOf = (status: number, subject: PamSubject, json?: unknown) =>
-    failureOf({ status, json, headers: {}, bytes: Buffer.alloc(0) }, subject)
+    failureFromAnswer({ status, json, headers: {}, bytes: Buffer.alloc(0) }, subject)
 
   test.each([200, 201, 204, 299])('nothing with the status %d', (status) => {
     expect(outcomeOf(status, 'team')).toBeUndefined()
@@ -158,17 +158,17 @@ describe('what went wrong', () => {
   test.each<[PamSubject, PamOutcome]>([
     ['token', 'unknown_team'],
     ['team', 'unknown_team'],
-    ['person', 'unknown_person'],
+    ['user', 'unknown_user'],
     ['later_page', 'page_gone'],
   ])('"does not exist" about %s is %s', (subject, outcome) => {
-    expect(outcomeOf(404, subject)).toMatchObject({ outcome, status: 404, rule: RULES[outcome] })
+    expect(outcomeOf(404, subject)).toMatchObject({ outcome, status: 404, policy: POLICIES[outcome] })
   })
 
   test('a 401 of the token-issuing operation refuses the key, whatever it calls itself', () => {
     const json = { error: 'authorization_error' }
     expect(outcomeOf(401, 'token', json)?.outcome).toBe('authentication_error')
     expect(outcomeOf(403, 'token', json)?.outcome).toBe('authorization_error')
-    expect(outcomeOf(401, 'person', json)?.outcome).toBe('authorization_error')
+    expect(outcomeOf(401, 'user', json)?.outcome).toBe('authorization_error')
   })
 
   test.each<[UpstreamFailure, PamOutcome, string]>([
@@ -179,7 +179,7 @@ describe('what went wrong', () => {
     [new UpstreamFailure('cut'), 'no_answer', 'no_answer'],
     [new UpstreamFailure('unreachable'), 'no_answer', 'no_answer'],
   ])('without an answer: %s', (failure, outcome, message) => {
-    expect(failureOfCall(failure)).toMatchObject({
+    expect(failureFromUpstream(failure)).toMatchObject({
       name: 'PamFailure',
       outcome,
       message,
@@ -194,7 +194,7 @@ describe('what the SPA gets', () => {
   const retryAfter = (outcome: PamOutcome, retryAfterMs?: number) =>
     new PamFailure(outcome, { retryAfterMs }).toBrokerError().headers['Retry-After']
 
-  test.each(Object.entries(RULES))('for %s', (outcome, { status, code, retryAfterSeconds }) => {
+  test.each(Object.entries(POLICIES))('for %s', (outcome, { status, code, retryAfterSeconds }) => {
     const failure = new PamFailure(outcome as PamOutcome)
     expect(failure.toBrokerError()).toMatchObject({
       status,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { errorNameOf, PAM_ERROR_NAMES, type PamErrorName } from '../../src/pam/upstream/pam-errors.ts'
+import { PAM_ERROR_NAMES, type PamErrorName, readErrorName } from '../../src/pam/upstream/pam-errors.ts'
 import { ERROR_SHAPES, PAM_ERRORS } from '../../src/sandbox/pam/pam-errors.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
 import { counted, LOGIN } from './pam-broker.ts'
@@ -233,7 +233,7 @@ test.each(ERROR_SHAPES)(
       const json: unknown = answer.headers.get('content-type')?.includes('json') ? answer.body : undefined
       const named = ['error', 'message', 'name', 'code'].includes(shape)
       const expected = named ? error : (unnamed[error] ?? error)
-      expect(errorNameOf({ status: PAM_ERRORS[error].status, json })).toBe(expected)
+      expect(readErrorName({ status: PAM_ERRORS[error].status, json })).toBe(expected)
     }
   },
 )
@@ -248,7 +248,7 @@ test.each([
   [500, { code: 500, error: 'quota_exceeded' }, 'quota_exceeded'],
   [403, { error: { name: 'disabled_team' } }, 'forbidden_error'],
 ])('status %i with %j is %s', (status, json, name) => {
-  expect(errorNameOf({ status, json })).toBe(name)
+  expect(readErrorName({ status, json })).toBe(name)
 })
 
 test.each([

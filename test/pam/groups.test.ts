@@ -22,19 +22,19 @@ test('pages are served from where they are kept, the last one that fits too', as
     userName: { kind: 'login' },
     access: async () => {},
   })
-  const keptOf = async (limit: number) => {
+  const cacheKeyOf = async (limit: number) => {
     const query = { search: undefined, role: undefined, sort: 'id' as const, cursor: undefined, limit }
-    return (await groups.list(SESSION, query, { requestId: 'request-id', maxAgeMs: undefined })).kept
+    return (await groups.list(SESSION, query, { requestId: 'request-id', maxAgeMs: undefined })).cacheKey
   }
   const turned = async () => {
     const kept = []
-    for (let limit = 1; limit <= PAGES; limit++) kept.push(await keptOf(limit))
+    for (let limit = 1; limit <= PAGES; limit++) kept.push(await cacheKeyOf(limit))
     return kept
   }
   const first = await turned()
   const again = await turned()
   expect(again.filter((page, at) => page !== first[at])).toEqual([])
 
-  await keptOf(PAGES + 1) // one too many: the oldest is evicted
-  expect(await keptOf(1)).not.toBe(first[0])
+  await cacheKeyOf(PAGES + 1) // one too many: the oldest is evicted
+  expect(await cacheKeyOf(1)).not.toBe(first[0])
 })

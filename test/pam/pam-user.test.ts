@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { pamUserOf } from '../../src/pam/pam-user.ts'
+import { toPamUserName } from '../../src/pam/pam-user.ts'
 
 const local = { kind: 'login-local-part', domains: [{ domain: 'example.com', prefix: '' }] } as const
 const two = {
@@ -12,7 +12,7 @@ const two = {
 } as const
 
 test.each(['', '.', '..', 'a\u0000b', 'a\nb', 'half \ud800 pair'])('no person is called %j', (login) => {
-  expect(pamUserOf(login, { kind: 'login' })).toBeUndefined()
+  expect(toPamUserName(login, { kind: 'login' })).toBeUndefined()
 })
 
 test.each([
@@ -23,20 +23,20 @@ test.each([
   'ada@notexample.com',
   'ada@example.com.org',
 ])('of %j no local part is taken', (login) => {
-  expect(pamUserOf(login, local)).toBeUndefined()
+  expect(toPamUserName(login, local)).toBeUndefined()
 })
 
 test('the login, or its local part when the domain is ours in any case', () => {
-  expect(pamUserOf('Ada@Example.com', { kind: 'login' })).toBe('Ada@Example.com')
-  expect(pamUserOf('ada@EXAMPLE.com', local)).toBe('ada')
-  expect(pamUserOf('a@b@example.com', local)).toBe('a@b')
+  expect(toPamUserName('Ada@Example.com', { kind: 'login' })).toBe('Ada@Example.com')
+  expect(toPamUserName('ada@EXAMPLE.com', local)).toBe('ada')
+  expect(toPamUserName('a@b@example.com', local)).toBe('a@b')
 })
 
 test('each of several domains has its own names', () => {
-  expect(pamUserOf('ada@corp.example', two)).toBe('ada')
-  expect(pamUserOf('ada@Partner.example', two)).toBe('partner-ada')
-  expect(pamUserOf('ada@lab.example', two)).toBe('partner-lab-ada')
-  expect(pamUserOf('ada@example.com', two)).toBeUndefined()
+  expect(toPamUserName('ada@corp.example', two)).toBe('ada')
+  expect(toPamUserName('ada@Partner.example', two)).toBe('partner-ada')
+  expect(toPamUserName('ada@lab.example', two)).toBe('partner-lab-ada')
+  expect(toPamUserName('ada@example.com', two)).toBeUndefined()
 })
 
 test.each([
@@ -48,7 +48,7 @@ test.each([
   '\uff50artner-ada@corp.example', // a full-width p: a directory may read it as a p
   'part\u00adner-ada@corp.example', // a soft hyphen: a directory may skip it
 ])('%j has no PAM user: the name would be one of another domain', (login) => {
-  expect(pamUserOf(login, two)).toBeUndefined()
+  expect(toPamUserName(login, two)).toBeUndefined()
 })
 
 test.each(['VIP-ada@corp.example', 'v\u0131p-ada@corp.example', 'v\u0130p-ada@corp.example'])(
@@ -58,7 +58,7 @@ test.each(['VIP-ada@corp.example', 'v\u0131p-ada@corp.example', 'v\u0130p-ada@co
       { domain: 'corp.example', prefix: '' },
       { domain: 'partner.example', prefix: 'vip-' },
     ]
-    expect(pamUserOf(login, { kind: 'login-local-part', domains })).toBeUndefined()
+    expect(toPamUserName(login, { kind: 'login-local-part', domains })).toBeUndefined()
   },
 )
 
@@ -75,7 +75,7 @@ test('whatever two users of two domains are called, they never have one PAM user
   const owners = new Map<string, string>()
   for (const { domain } of two.domains) {
     for (const part of parts) {
-      const name = pamUserOf(`${part}@${domain}`, two)?.toLowerCase()
+      const name = toPamUserName(`${part}@${domain}`, two)?.toLowerCase()
       if (name === undefined) continue
       expect(owners.get(name) ?? domain).toBe(domain)
       owners.set(name, domain)

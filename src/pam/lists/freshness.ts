@@ -1,16 +1,16 @@
-import type { ListOf } from '../upstream/group.ts'
+import type { ListRef } from '../upstream/group.ts'
 import type { ListTunables, PamDeps, PamTunables } from '../upstream/pam-deps.ts'
-import type { CachedList, KnownList } from './list-records.ts'
+import type { CachedList, GroupList } from './list-records.ts'
 
-/** Until which age a list is served while it is refreshed, and if that fails (DESIGN §6, "Freshness"). */
+/** The greatest age at which a list is served while it is refreshed, and after a failed refresh (DESIGN §6, "Freshness"). */
 export interface AgeLimits {
   readonly staleMs: number
   readonly onErrorMs: number
 }
 
-/** A list that is too old to be served on error is not served during a refresh either, for the refresh may fail. */
-export function ageLimitsOf(
-  kind: ListOf['kind'],
+/** A list that is too old to be served after an error is not served during a refresh either, because the refresh may fail. */
+export function getAgeLimits(
+  kind: ListRef['kind'],
   { staleMs, onErrorMs, meOnErrorMs }: ListTunables,
   maxAgeMs = Number.POSITIVE_INFINITY,
 ): AgeLimits {
@@ -19,38 +19,38 @@ export function ageLimitsOf(
 }
 
 /** A list with many pages stays fresh for longer, but a refresh must still end before the list is too old to be served. */
-export function freshMsOf(
-  kind: ListOf['kind'],
-  { refreshAfterMs = 0 }: Pick<KnownList, 'refreshAfterMs'>,
+export function getFreshMs(
+  kind: ListRef['kind'],
+  { refreshAfterMs = 0 }: Pick<GroupList, 'refreshAfterMs'>,
   tunables: ListTunables,
 ): number {
-  const latestMs = ageLimitsOf(kind, tunables).staleMs - tunables.maxTotalMs
+  const latestMs = getAgeLimits(kind, tunables).staleMs - tunables.maxTotalMs
   return Math.max(tunables.freshMs, Math.min(refreshAfterMs, latestMs))
 }
 
-/** `maxAge` may not have a list read more often than one page in this time. */
+/** `maxAge` causes at most one page to be read in this time. */
 const READ_PAGE_EVERY_MS = 1000
 const GROUPS_ON_PAGE = 100
 
-/** The age from which on `maxAge` and purges may have a list read again. */
-export function earliestReadMs(
-  kind: ListOf['kind'],
+/** The age that a list must have before `maxAge` or a purge may cause another read. */
+export function getMinReadAgeMs(
+  kind: ListRef['kind'],
   list: CachedList,
   { lists, unknownUserMs }: Pick<PamTunables, 'lists' | 'unknownUserMs'>,
 ): number {
   const { groups, refreshAfterMs = 0 } = list
   if (groups === undefined) return Math.min(refreshAfterMs, unknownUserMs)
   const pagesMs = Math.ceil(groups.length / GROUPS_ON_PAGE) * READ_PAGE_EVERY_MS
-  // Decisions need a user's own list at `freshMs` at the latest.
-  const latestMs = kind === 'directory' ? freshMsOf(kind, list, lists) : lists.freshMs
+  // Access decisions need a user's own list that is at most `freshMs` old.
+  const latestMs = kind === 'directory' ? getFreshMs(kind, list, lists) : lists.freshMs
   return Math.min(Math.max(pagesMs, refreshAfterMs), latestMs)
 }
 
 /**
- * A list that this process has read ages on the monotonic clock: the servers of the API may disagree about the time, and the
- * API's time is that of the last answer.
+ * The age of a list that this process has read is measured on the monotonic clock: the clocks of the API's servers may differ, and
+ * the API's time is that of its last response.
  */
-export function ageOf(
+export function getAgeMs(
   { fetchedAtMs, readAtMs }: Pick<CachedList, 'fetchedAtMs' | 'readAtMs'>,
   { clock, monotonic }: Pick<PamDeps, 'clock' | 'monotonic'>,
 ): number {

@@ -1,143 +1,144 @@
 import { randomUUID } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { SharedValues } from '../shared/shared-values.ts'
-import type { ListOf } from '../upstream/group.ts'
+import type { ExpiringValues } from '../shared/expiring-values.ts'
+import type { ListRef } from '../upstream/group.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
-import { ageOf } from './freshness.ts'
+import { getAgeMs } from './freshness.ts'
 import {
   type CachedList,
-  type KnownList,
+  type GroupList,
+  INITIAL_GENERATION,
   type ListHead,
   type ListRecords,
+  listName,
   type MissingList,
-  NOT_PURGED,
-  nameOf,
 } from './list-records.ts'
 import type { TeamDisabled } from './team-disabled.ts'
 
-/** What a read found; without groups: no such user. */
+/** The result of a read. Without groups: PAM does not know the user. */
 export type ReadResult =
-  | Omit<KnownList, 'id' | 'readAtMs'>
+  | Omit<GroupList, 'id' | 'readAtMs'>
   | Omit<MissingList, 'id' | 'readAtMs' | 'isPurged'>
-
-/**
- * Lists in the store, for all replicas, and in this process's memory. Memory is relied on for `confirmMs`, then the head is read
- * again: a list that another replica has read or purged is noticed within that time.
- */
-export interface GroupLists {
-  /** Throws `disabled_team` (PamFailure). */
-  look(list: ListOf): Promise<CachedList | undefined>
-  /** The same, but always from the store. */
-  lookInStore(list: ListOf): Promise<CachedList | undefined>
-  put(list: ListOf, read: ReadResult): Promise<CachedList>
-  /** The generation of a read that begins now. */
-  generation(list: ListOf): Promise<string>
-  /** Begins a new generation: everything that was read before, or is being read by any replica, is void. */
-  purge(list: ListOf): Promise<void>
-  /** Purges the list, and forgets its age. */
-  remove(list: ListOf): Promise<void>
-  clearMemory(): void
-}
 
 export interface GroupListsOptions extends Pick<PamDeps, 'scope' | 'clock' | 'monotonic' | 'tunables'> {
   readonly records: ListRecords
-  /** Of lists that were purged; the generation of the others is empty. */
-  readonly generations: Pick<SharedValues, 'get' | 'set'>
+  /** The generations of purged lists. */
+  readonly generations: Pick<ExpiringValues, 'get' | 'set'>
   readonly team: Pick<TeamDisabled, 'check'>
   /** How long a list can be used, by kind. */
-  readonly keptMs: Readonly<Record<ListOf['kind'], number>>
+  readonly keptMs: Readonly<Record<ListRef['kind'], number>>
   readonly confirmMs: number
   readonly maxMemoryBytes: number
 }
 
-export function createGroupLists(options: GroupListsOptions): GroupLists {
+export type GroupLists = ReturnType<typeof createGroupLists>
+
+/**
+ * Lists in the store, for all replicas, and in this process's memory. A list in memory is used for `confirmMs`. Then the head in
+ * the store is read again, so a list that another replica has read or purged is found within that time.
+ */
+export function createGroupLists(options: GroupListsOptions) {
   const { records, generations, scope, clock, monotonic, tunables, team, keptMs, confirmMs } = options
-  const memory: Memory = new LRUCache({ maxSize: options.maxMemoryBytes, sizeCalculation: bytesOf })
+  const memory: Memory = new LRUCache({ maxSize: options.maxMemoryBytes, sizeCalculation: sizeInBytes })
   const state = { ...options, memory }
 
-  async function usable(cached: CachedList | undefined): Promise<CachedList | undefined> {
-    const voidBeforeMs = await team.check()
-    if (cached === undefined || cached.fetchedAtMs <= voidBeforeMs) return undefined
+  /** @throws PamFailure `disabled_team` */
+  async function validate(cached: CachedList | undefined): Promise<CachedList | undefined> {
+    const invalidBeforeMs = await team.check()
+    if (cached === undefined || cached.fetchedAtMs <= invalidBeforeMs) return undefined
     return isFromFuture(cached, clock.now()) ? undefined : cached
   }
 
-  /** Memory comes last: a read that has found its generation current by then is in it already. */
-  async function purge(list: ListOf): Promise<void> {
-    await generations.set(nameOf(list, scope), randomUUID(), keptMs[list.kind])
-    memory.delete(nameOf(list, scope))
+  /** Starts a new generation: all that any replica has read before, or is reading now, is invalid. */
+  async function purge(list: ListRef): Promise<void> {
+    await generations.set(listName(list, scope), randomUUID(), keptMs[list.kind])
+    memory.delete(listName(list, scope)) // last: a read may have stored its list while the generation was set
   }
 
   return {
-    async look(list) {
-      const held = memory.get(nameOf(list, scope))
-      const isConfirmed = held !== undefined && monotonic() - held.confirmedAt < confirmMs
-      return usable(isConfirmed ? held.cached : await findInStore(list, state))
+    async get(list: ListRef): Promise<CachedList | undefined> {
+      const entry = memory.get(listName(list, scope))
+      const isConfirmed = entry !== undefined && monotonic() - entry.confirmedAt < confirmMs
+      return validate(isConfirmed ? entry.cached : await findInStore(list, state))
     },
-    lookInStore: async (list) => usable(await findInStore(list, state)),
+    getFromStore: async (list: ListRef) => validate(await findInStore(list, state)),
 
-    async put(list, read) {
-      const cached: CachedList = { id: randomUUID(), ...read, readAtMs: monotonic() - ageOf(read, options) }
-      if (isCurrent(cached, await generationOf(list, options))) remember(nameOf(list, scope), cached, state)
-      const ttlMs = read.groups === undefined ? tunables.unknownUserMs : keptMs[list.kind]
-      await records.write(nameOf(list, scope), cached, ttlMs)
+    async put(list: ListRef, read: ReadResult): Promise<CachedList> {
+      const name = listName(list, scope)
+      const cached: CachedList = {
+        id: randomUUID(),
+        ...read,
+        readAtMs: monotonic() - getAgeMs(read, options),
+      }
+      if (isCurrent(cached, await getGeneration(list, options))) remember(name, cached, state)
+      await records.write(
+        name,
+        cached,
+        read.groups === undefined ? tunables.unknownUserMs : keptMs[list.kind],
+      )
       return cached
     },
 
+    getGeneration: (list: ListRef) => getGeneration(list, options),
     purge,
-    generation: (list) => generationOf(list, options),
-    async remove(list) {
+    /** Purges the list, and deletes its age. */
+    async remove(list: ListRef): Promise<void> {
       await purge(list)
-      await records.remove(nameOf(list, scope))
+      await records.remove(listName(list, scope))
     },
     clearMemory: () => memory.clear(),
   }
 }
 
-/** A list from the near future is new; one from further away was dated by a wrong clock. */
+/** A list from the near future is new. One from the far future was dated by a wrong clock. */
 function isFromFuture({ fetchedAtMs, readAtMs }: CachedList, nowMs: number): boolean {
-  return readAtMs === undefined && fetchedAtMs > nowMs + FUTURE_MS
+  return readAtMs === undefined && fetchedAtMs > nowMs + MAX_CLOCK_SKEW_MS
 }
-const FUTURE_MS = 5000
+const MAX_CLOCK_SKEW_MS = 5000
 
-interface Held {
+interface MemoryEntry {
   readonly cached: CachedList
   confirmedAt: number
 }
-type Memory = LRUCache<string, Held>
+type Memory = LRUCache<string, MemoryEntry>
 type State = GroupListsOptions & { readonly memory: Memory }
 
-/** Strings take about twice their JSON in memory, and the response that is made from them as much again. */
-function bytesOf({ cached }: Held): number {
+/** Strings need about twice their JSON in memory, and the response that is made from them needs as much again. */
+function sizeInBytes({ cached }: MemoryEntry): number {
   return 512 + 3 * JSON.stringify(cached.groups ?? '').length
 }
 
-/** If the head in the store is still that of the list in memory, only the head is read. */
-async function findInStore(list: ListOf, state: State): Promise<CachedList | undefined> {
+/** Reads only the head if the list in memory is still the current one. */
+async function findInStore(list: ListRef, state: State): Promise<CachedList | undefined> {
   const { records, memory, monotonic, scope } = state
-  const name = nameOf(list, scope)
-  const held = memory.get(name)
+  const name = listName(list, scope)
+  const entry = memory.get(name)
   try {
-    const [head, current] = await Promise.all([records.readHead(name), generationOf(list, state)])
-    const newer = putAfter(held, name, memory)
+    const [head, generation] = await Promise.all([records.readHead(name), getGeneration(list, state)])
+    const newer = replacementOf(entry, name, memory)
     if (newer !== undefined) return newer
-    if (head !== undefined && head.id === held?.cached.id && isCurrent(head, current)) {
-      held.confirmedAt = monotonic()
-      return held.cached
+    if (head !== undefined && head.id === entry?.cached.id && isCurrent(head, generation)) {
+      entry.confirmedAt = monotonic()
+      return entry.cached
     }
     memory.delete(name)
-    if (!isCurrent(head ?? NEVER_READ, current))
-      return { ...(head ?? NEVER_READ), generation: current, isPurged: true }
+    if (!isCurrent(head ?? NEVER_READ, generation))
+      return { ...(head ?? NEVER_READ), generation, isPurged: true }
     const found = head && (await records.read(name, head))
-    return putAfter(undefined, name, memory) ?? (found && remember(name, found, state))
+    return replacementOf(undefined, name, memory) ?? (found && remember(name, found, state))
   } catch {
-    return held?.cached // the store is out of reach
+    return entry?.cached // the store is out of reach
   }
 }
 
-const NEVER_READ: ListHead = { id: '', fetchedAtMs: 0, generation: NOT_PURGED }
+const NEVER_READ: ListHead = { id: '', fetchedAtMs: 0, generation: INITIAL_GENERATION }
 
-/** A list that was put into memory while the store was read is newer than what was read. */
-function putAfter(before: Held | undefined, name: string, memory: Memory): CachedList | undefined {
+/** A list that was put into memory during a read of the store is newer than the one in the store. */
+function replacementOf(
+  before: MemoryEntry | undefined,
+  name: string,
+  memory: Memory,
+): CachedList | undefined {
   const now = memory.get(name)
   return now === before ? undefined : now?.cached
 }
@@ -147,11 +148,11 @@ function remember(name: string, cached: CachedList, { memory, monotonic }: State
   return cached
 }
 
-async function generationOf(list: ListOf, { generations, scope }: GroupListsOptions): Promise<string> {
-  return (await generations.get(nameOf(list, scope))) ?? NOT_PURGED
+async function getGeneration(list: ListRef, { generations, scope }: GroupListsOptions): Promise<string> {
+  return (await generations.get(listName(list, scope))) ?? INITIAL_GENERATION
 }
 
 /** When the generation of a purge has expired, everything that was read before it has expired, too. */
 function isCurrent({ generation }: Pick<ListHead, 'generation'>, current: string): boolean {
-  return current === NOT_PURGED || generation === current
+  return current === INITIAL_GENERATION || generation === current
 }

@@ -1,14 +1,13 @@
-/** One link of a `Link` header (RFC 8288, section 3). Names and relations are in lower case; of a repeated name, the first counts. */
+/** One link of a `Link` header (RFC 8288, section 3). Names and relations are in lower case. The first parameter of a name is used. */
 export interface HeaderLink {
   readonly target: string
-  /** Empty if the link names none. */
   readonly relations: readonly string[]
   readonly parameters: ReadonlyMap<string, string>
 }
 
 /**
- * Reads `Link` headers strictly by RFC 8288. A list is complete or an error, so the parser must not skip what it does not
- * understand. Common parsers lose a link after a parameter without a value, or after a space before a comma.
+ * Parses `Link` headers strictly by RFC 8288: a skipped link would make a list incomplete. Common parsers lose a link after a
+ * parameter without a value, or after a space before a comma.
  *
  * @returns undefined if the header is malformed
  */
@@ -25,7 +24,7 @@ export function parseLinkHeader(header: string): HeaderLink[] | undefined {
   }
 }
 
-interface Place {
+interface Position {
   readonly text: string
   index: number
 }
@@ -36,12 +35,12 @@ const PARAMETER_START = /;[ \t]*/y
 const NAME = /[!#$%&'*+\-.^_`|~\dA-Za-z]+[ \t]*/y
 const EQUALS = /=[ \t]*/y
 const QUOTED = /"((?:[^"\\]|\\.)*)"[ \t]*/y
-/** Wider than a token: some servers do not quote media types and URLs (RFC 8288, appendix B.3). */
+/** More than a token, because some servers do not quote media types and URLs (RFC 8288, appendix B.3). */
 const UNQUOTED = /([^\s"',;<>][^\s",;<>]*)[ \t]*/y
 /** A registered relation type, or a URI (RFC 8288, section 3.3). */
 const RELATION = /^[a-z](?:[a-z\d.-]*|[a-z\d+.-]*:[\x21-\x7e]+)$/
 
-function takeLink(at: Place): HeaderLink | undefined {
+function takeLink(at: Position): HeaderLink | undefined {
   const target = take(at, TARGET)?.[1]
   if (target === undefined) return undefined
   const parameters = new Map<string, string>()
@@ -52,12 +51,12 @@ function takeLink(at: Place): HeaderLink | undefined {
     if (value === undefined) return undefined
     if (!parameters.has(name)) parameters.set(name, value)
   }
-  const relations = relationsIn(parameters.get('rel'))
+  const relations = parseRelations(parameters.get('rel'))
   return relations === undefined ? undefined : { target, relations, parameters }
 }
 
-/** undefined: one of them is malformed. It might be the next page. */
-function relationsIn(rel = ''): string[] | undefined {
+/** undefined: a relation is malformed, and might have been `next`. */
+function parseRelations(rel = ''): string[] | undefined {
   const relations = rel
     .toLowerCase()
     .split(/[ \t]+/)
@@ -65,12 +64,12 @@ function relationsIn(rel = ''): string[] | undefined {
   return relations.every((relation) => RELATION.test(relation)) ? relations : undefined
 }
 
-function takeValue(at: Place): string | undefined {
+function takeValue(at: Position): string | undefined {
   const quoted = take(at, QUOTED)?.[1]
   return quoted === undefined ? take(at, UNQUOTED)?.[1] : quoted.replace(/\\(.)/g, '$1')
 }
 
-function take(at: Place, pattern: RegExp): RegExpExecArray | undefined {
+function take(at: Position, pattern: RegExp): RegExpExecArray | undefined {
   pattern.lastIndex = at.index
   const match = pattern.exec(at.text)
   if (match === null) return undefined

@@ -4,61 +4,61 @@ import { type Group, isSameTeam, parseGroup, StoredGroups } from '../upstream/gr
 import type { ListTunables, PamDeps } from '../upstream/pam-deps.ts'
 import { PamFailure } from '../upstream/pam-errors.ts'
 import { parseLinkHeader } from './link-header.ts'
-import { RateSeen } from './refresh-interval.ts'
+import { ObservedRateLimit } from './refresh-interval.ts'
 
 export interface PagesOptions extends Pick<PamDeps, 'team' | 'monotonic'> {
-  /** Of the API; a link must stay on it. */
+  /** The API's origin. Links must stay on it. */
   readonly origin: string
   readonly limits: Pick<ListTunables, 'maxPages' | 'maxItems' | 'maxTotalMs' | 'maxLinkHeaderBytes'>
 }
 
-/** Requests one page; `path` has its query. `timeoutMs` is what is left for the whole list. */
+/** `path` includes the query. `timeoutMs` is the time left for the whole list. */
 export type FetchPage = (path: string, timeoutMs: number, isFirst: boolean) => Promise<UpstreamResponse>
 
-/** How far a list has been read. It is stored, so that another replica can continue after a failure. */
-export const PageRead = z.object({
-  /** When its first page was requested, in the API's time. */
+/** The pages of a list that were read so far. Stored, so that another replica can continue after a failure. */
+export const ReadProgress = z.object({
+  /** When the first page was requested, by the API's clock. */
   beganAtMs: z.number(),
   /** The query of the next page. */
   next: z.string(),
   /** The queries of the pages that were read. */
   asked: z.array(z.string()),
-  /** Deleted groups included. */
+  /** The number of groups, deleted ones included. */
   items: z.number(),
   groups: StoredGroups,
-  rate: RateSeen.optional(),
+  rate: ObservedRateLimit.optional(),
 })
-export type PageRead = Omit<z.output<typeof PageRead>, 'groups'> & { groups: Group[] }
+export type ReadProgress = Omit<z.output<typeof ReadProgress>, 'groups'> & { groups: Group[] }
 
-export function newPageRead(): PageRead {
+export function newReadProgress(): ReadProgress {
   return { beganAtMs: 0, next: '', asked: [], items: 0, groups: [] }
 }
 
 /**
- * Reads all pages of a list: first without pagination parameters, then following `Link rel="next"` until there is none (PAM spec,
- * "Limits"). The list is complete or an error: it fails on a link that must not be followed, a loop, two different next pages, a
- * malformed group, or a limit. After a failure, a later call with the same `read` continues where this one stopped. If a later
- * page does not exist, the list is read again once.
+ * Reads all pages of a list. The first request has no pagination parameters; then `Link rel="next"` is followed until there is none
+ * (PAM spec, "Limits"). A list is never incomplete: a link that must not be followed, a loop, two different next pages, a malformed
+ * group or an exceeded limit is an error. After a failure, a call with the same `read` continues where this one stopped. If a later
+ * page does not exist, the whole list is read again, once.
  */
 export async function readPages(
   path: string,
   fetchPage: FetchPage,
   options: PagesOptions,
-  read = newPageRead(),
+  read = newReadProgress(),
 ): Promise<Group[]> {
   const deadline = options.monotonic() + options.limits.maxTotalMs
-  const readOn = () => readFrom(read, path, fetchPage, options, deadline)
+  const continueRead = () => readRemaining(read, path, fetchPage, options, deadline)
   try {
-    return await readOn()
+    return await continueRead()
   } catch (error) {
     if (!(error instanceof PamFailure) || error.outcome !== 'page_gone') throw error
-    Object.assign(read, newPageRead())
-    return readOn()
+    Object.assign(read, newReadProgress())
+    return continueRead()
   }
 }
 
-async function readFrom(
-  read: PageRead,
+async function readRemaining(
+  read: ReadProgress,
   path: string,
   fetchPage: FetchPage,
   options: PagesOptions,
@@ -66,38 +66,38 @@ async function readFrom(
 ): Promise<Group[]> {
   const { limits, monotonic } = options
   for (;;) {
-    if (read.asked.includes(read.next)) throw refused('loop')
-    if (read.asked.length >= limits.maxPages) throw refused('too many pages')
+    if (read.asked.includes(read.next)) throw unreadable('loop')
+    if (read.asked.length >= limits.maxPages) throw unreadable('too many pages')
     const leftMs = deadline - monotonic()
     if (leftMs <= 0) throw new PamFailure('no_answer', { reason: 'the list took too long' })
 
     const target = path + read.next
     const answer = await fetchPage(target, leftMs, read.asked.length === 0)
-    const list = listOf(answer.json)
-    if (read.items + list.length > limits.maxItems) throw refused('too many items')
+    const list = parseList(answer.json)
+    if (read.items + list.length > limits.maxItems) throw unreadable('too many items')
     const groups = list.flatMap((item) => parseGroup(item) ?? [])
-    const next = nextQuery(answer, target, path, options)
+    const next = parseNextQuery(answer, target, path, options)
     read.asked.push(read.next)
     read.items += list.length
     read.groups.push(...groups)
-    if (next === undefined) return withoutRepeats(read.groups)
+    if (next === undefined) return removeDuplicates(read.groups)
     read.next = next
   }
 }
 
-/** A list that changes between two pages may contain a group twice: the later one counts. */
-function withoutRepeats(groups: readonly Group[]): Group[] {
+/** A list that changes between two pages may contain a group twice. The later one is used. */
+function removeDuplicates(groups: readonly Group[]): Group[] {
   return [...new Map(groups.map((group) => [group.id, group])).values()]
 }
 
-function listOf(json: unknown): readonly unknown[] {
+function parseList(json: unknown): readonly unknown[] {
   if (typeof json !== 'object' || json === null || !('list' in json) || !Array.isArray(json.list))
-    throw refused('no list')
+    throw unreadable('no list')
   return json.list
 }
 
-/** The query of the next page; undefined on the last page. Only the query of a link is used, with our own path. */
-function nextQuery(
+/** The query of the next page; undefined on the last page. Only the query of a link is used, never its path. */
+function parseNextQuery(
   { headers }: UpstreamResponse,
   current: string,
   path: string,
@@ -105,37 +105,37 @@ function nextQuery(
 ): string | undefined {
   const lines = headers.link === undefined ? [] : [headers.link].flat()
   if (lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0) > limits.maxLinkHeaderBytes)
-    throw refused('link header too long')
+    throw unreadable('link header too long')
 
   const links = lines.flatMap((line) => {
     const found = parseLinkHeader(line)
-    if (found === undefined) throw refused('malformed link header')
+    if (found === undefined) throw unreadable('malformed link header')
     return found
   })
   const queries = new Set<string>()
   for (const link of links) {
     if (!link.relations.includes('next')) continue
-    if (link.parameters.has('anchor')) throw refused('next page of something else')
-    queries.add(queryOf(link.target, new URL(current, origin), { path, team }))
+    if (link.parameters.has('anchor')) throw unreadable('next page of something else')
+    queries.add(checkedQuery(link.target, new URL(current, origin), { path, team }))
   }
-  if (queries.size > 1) throw refused('two next pages')
-  // A link must name its relation (RFC 8288, section 3.3). A link without one might be the next page.
+  if (queries.size > 1) throw unreadable('two next pages')
+  // A link without a relation is malformed (RFC 8288, section 3.3), and might be the next page.
   if (queries.size === 0 && links.some(({ relations }) => relations.length === 0))
-    throw refused('link without a relation')
+    throw unreadable('link without a relation')
   const [query] = queries
   return query
 }
 
-function queryOf(target: string, base: URL, list: { path: string; team: string }): string {
-  if (!URL.canParse(target, base.href)) throw refused('not a URL')
+function checkedQuery(target: string, base: URL, list: { path: string; team: string }): string {
+  if (!URL.canParse(target, base.href)) throw unreadable('not a URL')
   const url = new URL(target, base)
-  if (url.origin !== base.origin) throw refused('link to another origin')
-  if (url.username !== '' || url.password !== '') throw refused('link with user info')
-  if (!isSamePath(url.pathname, list)) throw refused('link to another path')
+  if (url.origin !== base.origin) throw unreadable('link to another origin')
+  if (url.username !== '' || url.password !== '') throw unreadable('link with user info')
+  if (!isSamePath(url.pathname, list)) throw unreadable('link to another path')
   return url.search
 }
 
-/** Compares segments: a server may write `@` for our `%40`, and the team's name in another letter case. */
+/** Compares decoded segments: a server may write `@` for our `%40`, and the team's name in another letter case. */
 function isSamePath(found: string, { path, team }: { path: string; team: string }): boolean {
   try {
     const ours = path.split('/').map(decodeURIComponent)
@@ -150,6 +150,6 @@ function isSamePath(found: string, { path, team }: { path: string; team: string 
   }
 }
 
-function refused(reason: string): PamFailure {
+function unreadable(reason: string): PamFailure {
   return new PamFailure('unreadable', { reason })
 }

@@ -1,28 +1,28 @@
 import { z } from 'zod'
 import type { RateLimitStatus } from '../../upstream/response-headers.ts'
 
-/** What the answers to one read said about the API's rate limit. */
-export const RateSeen = z.object({
+/** The API's rate limit, as observed in the responses of one read. */
+export const ObservedRateLimit = z.object({
   limit: z.number(),
-  /** The highest use, by all who share the limit. */
+  /** The most requests used, by all clients that share the limit. */
   used: z.number(),
-  /** The longest time until the reset. */
+  /** The longest time until the reset that was seen. */
   resetInMs: z.number(),
 })
-export type RateSeen = Readonly<z.output<typeof RateSeen>>
+export type ObservedRateLimit = Readonly<z.output<typeof ObservedRateLimit>>
 
 /** The share of the rate limit that full reads may use. */
-const SHARE = 0.1
-/** The API does not state its period. Older documents name 10,000 calls an hour. */
+const MAX_SHARE = 0.1
+/** The API does not tell its period. Older documents name 10,000 calls an hour. */
 const ASSUMED_PERIOD_MS = 3_600_000
 const ASSUMED_LIMIT = 10_000
 
-/** Adds one more answer. If the limit has changed, only the new one counts. */
-export function addRateSeen(
-  before: RateSeen | undefined,
+/** Adds the headers of one response. If the limit has changed, earlier observations are dropped. */
+export function observeRateLimit(
+  before: ObservedRateLimit | undefined,
   { limit, remaining, resetMs }: RateLimitStatus,
   nowMs: number,
-): RateSeen | undefined {
+): ObservedRateLimit | undefined {
   if (limit === undefined || limit === 0 || remaining === undefined || resetMs === undefined) return before
   const same = before?.limit === limit ? before : { used: 1, resetInMs: 0 }
   return {
@@ -33,15 +33,16 @@ export function addRateSeen(
 }
 
 /** The time between two full reads of a list with that many pages, in milliseconds. */
-export function refreshIntervalMs(pages: number, seen: RateSeen | undefined): number {
-  return (pages / (SHARE * (seen?.limit ?? ASSUMED_LIMIT))) * periodMs(seen)
+export function refreshIntervalMs(pages: number, seen: ObservedRateLimit | undefined): number {
+  return (pages / (MAX_SHARE * (seen?.limit ?? ASSUMED_LIMIT))) * estimatePeriodMs(seen)
 }
 
 /**
- * The time in which the whole limit is restored. It is at least the time until the reset, and at most as long as if only the used
- * calls were restored in that time. In between, it is the assumed period.
+ * Estimates the time in which the whole limit is restored. The reset may restore all calls, or only those that were used. So the
+ * period is at least the time until the reset, and at most that time scaled up to the whole limit. In between, it is the assumed
+ * period.
  */
-function periodMs(seen: RateSeen | undefined): number {
+function estimatePeriodMs(seen: ObservedRateLimit | undefined): number {
   if (seen === undefined) return ASSUMED_PERIOD_MS
   const { limit, used, resetInMs } = seen
   return Math.min((resetInMs * limit) / used, Math.max(resetInMs, ASSUMED_PERIOD_MS))

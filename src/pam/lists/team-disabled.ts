@@ -3,58 +3,60 @@ import { parseStoredJson } from '../../store/sealed-records.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
 import { PamFailure } from '../upstream/pam-errors.ts'
 
-/**
- * A team that is disabled in PAM: no replica calls PAM for a while, and all lists that were read before are void. Without the
- * store, each process relies on what PAM told it.
- */
-export interface TeamDisabled {
-  /** Throws `disabled_team` during the pause. Otherwise lists that were read before the returned time, the API's, are void. */
-  check(): Promise<number>
-  begin(): Promise<void>
-}
-
 export interface TeamDisabledOptions
   extends Pick<PamDeps, 'store' | 'names' | 'scope' | 'clock' | 'monotonic' | 'tunables'> {
   /** How long a list may be kept, stale or not. */
   readonly keptMs: number
-  /** How long an answer of the store is relied on. */
+  /** How long an answer of the store is used. */
   readonly confirmMs: number
 }
 
-export function createTeamDisabled(options: TeamDisabledOptions): TeamDisabled {
+export type TeamDisabled = ReturnType<typeof createTeamDisabled>
+
+/**
+ * After PAM has answered `disabled_team`, no replica calls PAM for a while, and all lists that were read before are invalid.
+ * While the store is out of reach, each process has only its own pause.
+ */
+export function createTeamDisabled(options: TeamDisabledOptions) {
   const { store, names, scope, clock, monotonic, keptMs, confirmMs } = options
   const { teamDisabledMs } = options.tunables
   const key = () => `gatehouse:limit:pam-team:${names.sign(scope)}`
-  let known = { offAtMs: Number.NEGATIVE_INFINITY, voidBeforeMs: Number.NEGATIVE_INFINITY }
+  let disabledAtMs = Number.NEGATIVE_INFINITY
+  let invalidBeforeMs = Number.NEGATIVE_INFINITY
   let confirmedAt = Number.NEGATIVE_INFINITY
   let pausedUntil = Number.NEGATIVE_INFINITY
 
-  /** The pause is measured without the API's time: the answer may have been dated by a server whose clock is ahead. */
-  function learn({ offAtMs, untilMs }: DisabledRecord): void {
-    known = { offAtMs, voidBeforeMs: offAtMs }
+  /** The pause is measured on the monotonic clock, because a PAM server whose clock is ahead may have dated the response. */
+  function apply({ offAtMs, untilMs }: DisabledRecord): void {
+    disabledAtMs = offAtMs
+    invalidBeforeMs = offAtMs
     pausedUntil = monotonic() + Math.min(untilMs - clock.now(), teamDisabledMs)
   }
 
   return {
-    async check() {
+    /**
+     * Returns the time, by the API's clock, before which every list that was read is invalid.
+     *
+     * @throws PamFailure `disabled_team` during the pause
+     */
+    async check(): Promise<number> {
       if (monotonic() - confirmedAt >= confirmMs) {
         confirmedAt = monotonic()
-        const found = DisabledRecord.safeParse(
-          parseStoredJson(await store.get(key()).catch(() => undefined)),
-        ).data
-        if (found !== undefined && found.offAtMs > known.offAtMs) learn(found)
+        const stored = parseStoredJson(await store.get(key()).catch(() => undefined))
+        const record = DisabledRecord.safeParse(stored).data
+        if (record !== undefined && record.offAtMs > disabledAtMs) apply(record)
       }
       const leftMs = pausedUntil - monotonic()
       if (leftMs > 0) throw new PamFailure('disabled_team', { retryAfterMs: leftMs })
-      known.voidBeforeMs = Math.min(known.voidBeforeMs, clock.now())
-      return known.voidBeforeMs
+      invalidBeforeMs = Math.min(invalidBeforeMs, clock.now())
+      return invalidBeforeMs
     },
 
-    async begin() {
+    async pause(): Promise<void> {
       const offAtMs = clock.now()
       const record = { offAtMs, untilMs: offAtMs + teamDisabledMs }
-      learn(record)
-      // If the store is out of reach, the other replicas find out for themselves.
+      apply(record)
+      // If the store is out of reach, each replica gets `disabled_team` from PAM itself.
       await store.set(key(), JSON.stringify(record), Math.max(teamDisabledMs, keptMs)).catch(() => false)
     },
   }

@@ -4,36 +4,36 @@ import { parseStoredJson } from '../../store/sealed-records.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
 import { isPamOutcome, PamFailure } from '../upstream/pam-errors.ts'
 
-/**
- * Request coalescing: what several callers need is fetched once in a process, and once over all replicas. A lock in the store
- * says who fetches. The others wait for the value, or for the failure, which is shared only with those who wait for that very
- * fetch. Without the store, each process fetches for itself.
- */
-export interface Coalescing<T> {
-  run(lockKey: string, fetch: SharedFetch<T>): Promise<T>
-  /** Runs it in the background. undefined: that is under way already, or failed a moment ago. */
-  refresh(lockKey: string, fetch: Omit<SharedFetch<T>, 'background'>): Promise<T> | undefined
-}
-
 export interface SharedFetch<T> {
-  /** A caller in the foreground does not wait for one in the background. */
+  /** A foreground caller does not wait for a background fetch. */
   readonly background: boolean
-  /** What another replica has stored by now; undefined if there is nothing, or the store is out of reach. */
+  /** The value that another replica has stored; undefined if there is none, or the store is out of reach. */
   readonly read: () => Promise<T | undefined>
   readonly fetch: () => Promise<T>
 }
 
 export interface CoalescingOptions extends Pick<PamDeps, 'store' | 'monotonic' | 'sleep'> {
-  /** Longer than a fetch. If the holder of the lock is gone, the others wait for so long; after that, each fetches for itself. */
+  /** Longer than a fetch takes. If the lock's owner dies, the others wait this long, and then each fetches by itself. */
   readonly lockMs: number
-  /** The pause after a refresh that failed, at least. */
+  /** The shortest pause after a failed refresh. */
   readonly refreshPauseMs: number
 }
 
 const POLL_MS = 40
-/** Longer than the pause between two polls of a waiting replica. */
-const FAILURE_KEPT_MS = 2000
+/** Longer than the time between two polls of a waiting replica. */
+const FAILURE_TTL_MS = 2000
 
+export interface Coalescing<T> {
+  run(lockKey: string, fetch: SharedFetch<T>): Promise<T>
+  /** Runs it in the background. undefined: a refresh is running, or failed a moment ago. */
+  refresh(lockKey: string, fetch: Omit<SharedFetch<T>, 'background'>): Promise<T> | undefined
+}
+
+/**
+ * Request coalescing: concurrent callers share one fetch, in a process and over all replicas. The replica that gets a lock in the
+ * store fetches. The others wait for its value or its failure; a failure is shared only with those that wait for that fetch.
+ * Without the store, each process fetches by itself.
+ */
 export function createCoalescing<T>(options: CoalescingOptions): Coalescing<T> {
   const { monotonic, refreshPauseMs } = options
   const pending = new Map<string, Promise<T>>()
@@ -84,16 +84,16 @@ async function runOnOneReplica<T>(
   } catch (error) {
     if (error instanceof PamFailure && !error.wasDeferred) {
       const shared = JSON.stringify({ trouble: error.outcome, retryAfterMs: error.retryAfterMs })
-      await store.set(`${lockKey}:${token}`, shared, FAILURE_KEPT_MS).catch(() => {}) // the others try for themselves then
+      await store.set(`${lockKey}:${token}`, shared, FAILURE_TTL_MS).catch(() => {}) // then the others fetch by themselves
     }
     throw error
   } finally {
-    // After a failure of the store, a deletion that is waited for fails at once and is not sent.
+    // After a store failure, an awaited deletion would fail at once without being sent.
     await store.deleteIf(lockKey, token).catch(() => store.deleteIfInBackground(lockKey, token))
   }
 }
 
-/** Throws the failure of the replica that held the lock meanwhile. */
+/** @throws the failure of the replica that had the lock */
 async function acquireLock<T>(
   { store, monotonic, sleep, lockMs }: CoalescingOptions,
   lockKey: string,
@@ -101,26 +101,26 @@ async function acquireLock<T>(
   read: () => Promise<T | undefined>,
 ): Promise<'acquired' | 'unavailable' | { found: T }> {
   const deadline = monotonic() + lockMs
-  let holder: string | undefined
+  let owner: string | undefined
   for (;;) {
     try {
       if (await store.set(lockKey, token, lockMs, 'absent')) return 'acquired'
-      holder ??= await store.get(lockKey)
+      owner ??= await store.get(lockKey)
     } catch {
-      store.deleteIfInBackground(lockKey, token) // a paused store may set the lock later
+      store.deleteIfInBackground(lockKey, token) // a stalled store may set the lock later
       return 'unavailable'
     }
     if (monotonic() >= deadline) return 'unavailable'
     await sleep(POLL_MS)
     const found = await read()
     if (found !== undefined) return { found }
-    const text = holder && (await store.get(`${lockKey}:${holder}`).catch(() => undefined)) // the next poll asks again
+    const text = owner && (await store.get(`${lockKey}:${owner}`).catch(() => undefined)) // read again at the next poll
     const failure = SharedFailure.safeParse(parseStoredJson(text)).data
     if (failure !== undefined) throw new PamFailure(failure.trouble, { retryAfterMs: failure.retryAfterMs })
   }
 }
 
 const SharedFailure = z.object({
-  trouble: z.string().refine(isPamOutcome),
+  trouble: z.string().refine(isPamOutcome), // the outcome; renaming the field would break rolling updates
   retryAfterMs: z.number().optional(),
 })

@@ -3,39 +3,31 @@ import type { Seal } from '../../crypto/keys.ts'
 import { createSealedRecords, jsonCodec, type RecordCodec } from '../../store/sealed-records.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
 
-/**
- * Sealed records that all replicas share. A record of a newer version is never overwritten. It counts as a store that is out of
- * reach, so that each process of the older version relies on its own memory.
- */
-export interface PamRecords<Value> {
-  /** Throws if the store is out of reach. */
-  read(name: string): Promise<Value | undefined>
-  /** undefined if the store is out of reach, too. */
-  find(name: string): Promise<Value | undefined>
-  /** False if the store is out of reach. */
-  write(name: string, value: Value, ttlMs: number): Promise<boolean>
-  /** If the store is out of reach, the record stays until its time to live ends. */
-  remove(name: string): Promise<void>
-  /** Removes only the record whose value is meant. */
-  removeIf(name: string, isMeant: (value: Value) => boolean): Promise<void>
-}
-
 export interface PamRecordsOptions<Value> extends Pick<PamDeps, 'store' | 'names' | 'log' | 'metrics'> {
   readonly kind: 'pam-token' | 'pam-groups'
   readonly seal: Seal
   readonly schema: z.ZodType<Value>
 }
 
-export function createPamRecords<Value>(options: PamRecordsOptions<Value>): PamRecords<Value> {
+export type PamRecords<Value> = ReturnType<typeof createPamRecords<Value>>
+
+/**
+ * Sealed records that all replicas share. A record of a newer version is never overwritten. It is handled as if the store were
+ * out of reach, so each process of the older version uses its own memory.
+ */
+export function createPamRecords<Value>(options: PamRecordsOptions<Value>) {
   const keyOf = (hmac: string) => `gatehouse:${options.kind}:${hmac}`
   const records = createSealedRecords<Value>({ ...options, keyOf, codec: versionedCodec(options) })
   const read = async (name: string) => (await records.read(name))?.value
 
   return {
+    /** Throws if the store is out of reach. */
     read,
-    find: (name) => read(name).catch(() => undefined),
+    /** undefined if there is no record, or the store is out of reach. */
+    find: (name: string) => read(name).catch(() => undefined),
 
-    async write(name, value, ttlMs) {
+    /** False if the store is out of reach. */
+    async write(name: string, value: Value, ttlMs: number): Promise<boolean> {
       try {
         await records.read(name) // throws if a newer version wrote it
         return await records.write(name, value, ttlMs)
@@ -44,13 +36,14 @@ export function createPamRecords<Value>(options: PamRecordsOptions<Value>): PamR
       }
     },
 
-    async remove(name) {
+    /** If the store is out of reach, the record stays until it expires. */
+    async remove(name: string): Promise<void> {
       await records.remove(name).catch(() => false)
     },
 
-    async removeIf(name, isMeant) {
+    async removeIf(name: string, matches: (value: Value) => boolean): Promise<void> {
       const record = await records.read(name).catch(() => undefined)
-      if (record !== undefined && isMeant(record.value)) await records.removeIf(record).catch(() => false)
+      if (record !== undefined && matches(record.value)) await records.removeIf(record).catch(() => false)
     },
   }
 }
@@ -58,7 +51,7 @@ export function createPamRecords<Value>(options: PamRecordsOptions<Value>): PamR
 const VERSION = 1
 const HEAD = `v${VERSION}\n`
 
-/** JSON after a line with the version. */
+/** The version in the first line, then JSON. */
 function versionedCodec<Value>({ schema, kind, log, metrics }: PamRecordsOptions<Value>): RecordCodec<Value> {
   const json = jsonCodec(schema)
   return {
@@ -68,7 +61,7 @@ function versionedCodec<Value>({ schema, kind, log, metrics }: PamRecordsOptions
       if (Number(/^v(\d{1,9})\n/.exec(text)?.[1]) > VERSION) {
         metrics.unreadableRecords.inc({ kind })
         log.warn('unreadable_record', { name: kind })
-        throw new Error('a newer version wrote it')
+        throw new Error('the record was written by a newer version')
       }
       return undefined
     },

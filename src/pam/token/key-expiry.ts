@@ -2,7 +2,7 @@ import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 
 export interface KeyExpiryOptions {
-  /** `PAM_KEY_EXPIRES_AT`; the API does not say. */
+  /** From `PAM_KEY_EXPIRES_AT`, because the API does not tell. */
   readonly expiresAtMs: number | undefined
   readonly now: () => number
   readonly log: Logger
@@ -12,12 +12,12 @@ export interface KeyExpiryOptions {
 const DAY_MS = 86_400_000
 const WARN_BEFORE_MS = 14 * DAY_MS
 
-/** When the API key expires, all tokens that were issued for it expire, too: a gauge shows when, and in the last days a log line. */
+/** All tokens expire with the API key. A gauge shows when; a daily log line warns in the last two weeks. */
 export function watchKeyExpiry({ expiresAtMs, now, log, metrics }: KeyExpiryOptions): { stop(): void } {
   if (expiresAtMs === undefined) return { stop() {} }
   metrics.pamKeyExpiresAt.set(Math.floor(expiresAtMs / 1000))
 
-  const look = () => {
+  const check = () => {
     const leftMs = expiresAtMs - now()
     if (leftMs <= 0) log.error('pam_key_expired', { upstream: 'pam' })
     else if (leftMs <= WARN_BEFORE_MS)
@@ -27,8 +27,8 @@ export function watchKeyExpiry({ expiresAtMs, now, log, metrics }: KeyExpiryOpti
         reason: 'days left',
       })
   }
-  look()
-  const timer = setInterval(look, DAY_MS)
+  check()
+  const timer = setInterval(check, DAY_MS)
   timer.unref()
   return { stop: () => clearInterval(timer) }
 }

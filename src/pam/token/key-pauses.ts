@@ -1,4 +1,4 @@
-import type { SharedValues } from '../shared/shared-values.ts'
+import type { ExpiringValues } from '../shared/expiring-values.ts'
 import type { PamTunables } from '../upstream/pam-deps.ts'
 import { isPamOutcome, type PamOutcome } from '../upstream/pam-errors.ts'
 
@@ -8,27 +8,23 @@ export interface PamKey {
   readonly secret: string
 }
 
-/**
- * A key for which PAM issues no token of our team is not tried for a while, by any replica. The pause grows with each refusal in
- * a row. It belongs to this id and secret, so a changed key is tried at once.
- */
-export interface KeyPauses {
-  /** Why the key is not tried now; undefined: it may be tried. */
-  pausedBy(key: PamKey): Promise<PamOutcome | undefined>
-  /** @returns the length of the pause in milliseconds */
-  pause(key: PamKey, outcome: PamOutcome): Promise<number>
-  accept(key: PamKey): Promise<void>
-}
+export type KeyPauses = ReturnType<typeof createKeyPauses>
 
-export function createKeyPauses(values: SharedValues, tunables: PamTunables['token']): KeyPauses {
+/**
+ * Pauses a key that PAM refuses, or for which PAM issues tokens of another team, on all replicas. The pause grows with each
+ * refusal in a row. It applies to this id and secret, so a changed key is tried at once.
+ */
+export function createKeyPauses(values: ExpiringValues, tunables: PamTunables['token']) {
   const { refusedPauseMinMs, refusedPauseMaxMs } = tunables
   return {
-    async pausedBy(key) {
+    /** The outcome that paused the key; undefined: the key is not paused. */
+    async getPauseReason(key: PamKey): Promise<PamOutcome | undefined> {
       const outcome = await values.get(nameOf('paused', key))
       return outcome !== undefined && isPamOutcome(outcome) ? outcome : undefined
     },
 
-    async pause(key, outcome) {
+    /** @returns the length of the pause in milliseconds */
+    async pause(key: PamKey, outcome: PamOutcome): Promise<number> {
       const lastMs = Number((await values.get(nameOf('pause', key))) ?? 0)
       const pauseMs = Math.min(Math.max(lastMs * 2, refusedPauseMinMs), refusedPauseMaxMs)
       await values.set(nameOf('paused', key), outcome, pauseMs)
@@ -37,13 +33,13 @@ export function createKeyPauses(values: SharedValues, tunables: PamTunables['tok
       return pauseMs
     },
 
-    async accept(key) {
+    async clear(key: PamKey): Promise<void> {
       await values.delete(nameOf('paused', key))
       await values.delete(nameOf('pause', key))
     },
   }
 }
 
-function nameOf(what: 'paused' | 'pause', { id, secret }: PamKey): string {
-  return JSON.stringify([what, id, secret])
+function nameOf(value: 'paused' | 'pause', { id, secret }: PamKey): string {
+  return JSON.stringify([value, id, secret])
 }

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { PamFailure } from './pam-errors.ts'
 
-/** Which list: the team's groups, or those of one user. */
-export type ListOf = { readonly kind: 'directory' } | { readonly kind: 'me'; readonly user: string }
+/** The list of the team's groups, or of one user's groups. */
+export type ListRef = { readonly kind: 'directory' } | { readonly kind: 'me'; readonly user: string }
 
-/** A group that is not deleted, as it is stored and shown. */
+/** As stored, and as in responses. Deleted groups are left out. */
 export interface Group {
   readonly id: string
   readonly name: string
@@ -21,19 +21,23 @@ export function isUuid(text: string): boolean {
   return UUID.test(text)
 }
 
-/** One element of a `list`; undefined if the group is deleted. Throws if it is malformed: such a group is never left out. */
+/**
+ * Parses one element of a `list`; undefined if the group is deleted.
+ *
+ * @throws PamFailure if it is malformed: leaving a group out would make the list incomplete
+ */
 export function parseGroup(data: unknown): Group | undefined {
   if (typeof data !== 'object' || data === null) throw malformed('not an object')
   const { id, name, roles, deleted_at } = data as Record<string, unknown>
   if (typeof id !== 'string' || !isUuid(id)) throw malformed('id')
   if (typeof name !== 'string' || name === '') throw malformed('name')
-  // An empty list is `null` in the JSON of some servers.
+  // Some servers write an empty list as `null`.
   const list = roles ?? []
   if (!Array.isArray(list) || !list.every((role) => typeof role === 'string')) throw malformed('roles')
   return isDeleted(deleted_at) ? undefined : { id: id.toLowerCase(), name, roles: list }
 }
 
-/** In older deployments, groups that are not deleted have the zero time instead of null (field notes). */
+/** Older deployments write this instead of null for a group that is not deleted (field notes). */
 const ZERO_TIME = Date.parse('0001-01-01T00:00:00Z')
 
 function isDeleted(deletedAt: unknown): boolean {
@@ -42,11 +46,11 @@ function isDeleted(deletedAt: unknown): boolean {
   return Date.parse(deletedAt) !== ZERO_TIME
 }
 
-function malformed(what: string): PamFailure {
-  return new PamFailure('unreadable', { reason: `group: ${what}` })
+function malformed(field: string): PamFailure {
+  return new PamFailure('unreadable', { reason: `group: ${field}` })
 }
 
-/** Letter case does not distinguish teams: the API may write the name in another one than `PAM_TEAM`. */
+/** Team names are case-insensitive. */
 export function isSameTeam(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase()
 }

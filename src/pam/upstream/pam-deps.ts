@@ -5,12 +5,12 @@ import type { FailFastStore } from '../../store/fail-fast-store.ts'
 import type { UpstreamClock } from '../../upstream/response-headers.ts'
 import type { StartTimer } from '../../upstream/start-timer.ts'
 
-/** What the components of this module share; each takes the members that it needs. */
+/** Dependencies that the components of this module share. */
 export interface PamDeps {
   readonly store: FailFastStore
-  /** Computes the HMACs in Redis keys. */
+  /** Signs the names in Redis keys. */
   readonly names: Signer
-  /** Identifies API and team in these HMACs. */
+  /** Identifies the API and the team in these names. */
   readonly scope: string
   /** `PAM_TEAM` */
   readonly team: string
@@ -30,7 +30,7 @@ export interface PamTunables {
   readonly token: {
     readonly refreshBeforeMs: number
     readonly refreshBeforeShare: number
-    /** A refresh starts earlier by a random part of this share of the time that it has. */
+    /** A refresh starts earlier by a random part of this share of the time before expiry. */
     readonly jitterShare: number
     readonly refusedPauseMinMs: number
     readonly refusedPauseMaxMs: number

@@ -3,25 +3,24 @@ import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
 import type { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 
-/** What the broker does after a failure, and what the SPA gets: one row of DESIGN §6. */
-export interface PamRule {
-  /** How often the call is sent again, after the first time. */
+/** What the broker does after a failure, and how it answers the SPA: one row of the table in DESIGN §6. */
+export interface PamErrorPolicy {
   readonly retries: number
-  /** A token is minted once, and the call repeated once. */
+  /** Mint a new token and repeat the call, once. */
   readonly renewsToken: boolean
-  /** An older answer may be served instead. */
+  /** The cached list may be served instead. */
   readonly stale: boolean
-  /** The pages of the list that were read stay valid: the next read continues after them. */
+  /** The next read continues after the pages that were read. */
   readonly keepsPages: boolean
-  /** What is discarded: this list, or every list of the team (and PAM is not called for a while). */
+  /** What to delete from the cache: this list, or every list of the team (then PAM is not called for a while). */
   readonly purges: 'nothing' | 'list' | 'team'
-  /** Counts for the breaker. */
+  /** The circuit breaker counts it. */
   readonly breaker: boolean
-  /** An operator must act. */
+  /** Logged as an error, because an operator must act. */
   readonly alarm: boolean
   readonly status: 404 | 502 | 503 | 504
   readonly code: `pam_${string}`
-  /** `Retry-After` in seconds, if PAM names no time; undefined: no such header. */
+  /** The default `Retry-After`; undefined: no such header. */
   readonly retryAfterSeconds: number | undefined
 }
 
@@ -37,14 +36,13 @@ const PERMANENT = {
   retryAfterSeconds: undefined,
 } as const
 
-/** Data that were read before stay valid. */
 const TEMPORARY = { ...PERMANENT, stale: true, keepsPages: true } as const
 const FORBIDDEN = { ...PERMANENT, purges: 'list', alarm: true, code: 'pam_not_permitted' } as const
 const OFFLINE = { ...TEMPORARY, status: 503, code: 'pam_unavailable', retryAfterSeconds: 5 } as const
 const TIMEOUT = { ...TEMPORARY, retries: 1, status: 504, code: 'pam_timeout' } as const
 
-/** The errors of the API, except `resource_does_not_exist`: that depends on what was requested. */
-const API_RULES = {
+/** `resource_does_not_exist` is missing: its policy depends on the subject of the request. */
+const API_POLICIES = {
   invalid_request: { ...PERMANENT, code: 'pam_bad_request' },
   authentication_error: { ...TEMPORARY, renewsToken: true, alarm: true, code: 'pam_credentials' },
   authorization_error: { ...FORBIDDEN, renewsToken: true },
@@ -66,62 +64,65 @@ const API_RULES = {
   unknown_error: { ...TEMPORARY, retries: 2, code: 'pam_unavailable' },
   service_offline: { ...OFFLINE, retries: 2, breaker: true },
   gateway_timeout: TIMEOUT,
-} as const satisfies Record<string, PamRule>
+} as const satisfies Record<string, PamErrorPolicy>
 
-const OWN_RULES = {
-  unknown_person: { ...PERMANENT, status: 404, code: 'pam_user_unknown' },
+const BROKER_POLICIES = {
+  unknown_user: { ...PERMANENT, status: 404, code: 'pam_user_unknown' },
   unknown_team: { ...PERMANENT, alarm: true, code: 'pam_misconfigured' },
-  /** "Does not exist" on a later page of a list: that place in the list is gone. */
+  /** `resource_does_not_exist` for a later page: the list has changed since the first page. */
   page_gone: { ...PERMANENT, stale: true, code: 'pam_unavailable' },
   /** The token was issued for another team than `PAM_TEAM`. */
   other_team: { ...PERMANENT, alarm: true, code: 'pam_misconfigured' },
-  /** No complete answer: refused, cut, too slow. */
+  /** No complete response: connection refused or cut, or a timeout. */
   no_answer: TIMEOUT,
-  /** Not sent: the breaker is open, or no connection became free in time. */
+  /** Not sent: the breaker is open, or no connection was free in time. */
   held_back: OFFLINE,
-  /** An answer that cannot be used: not JSON, a malformed group, a link that must not be followed, too much. */
+  /** The response cannot be used: not JSON, a malformed group, a link that must not be followed, too large. */
   unreadable: { ...PERMANENT, stale: true, alarm: true, code: 'pam_unexpected' },
-} as const satisfies Record<string, PamRule>
+} as const satisfies Record<string, PamErrorPolicy>
 
-export type PamOutcome = keyof typeof API_RULES | keyof typeof OWN_RULES
-export const PAM_RULES: Readonly<Record<PamOutcome, PamRule>> = { ...API_RULES, ...OWN_RULES }
+export type PamOutcome = keyof typeof API_POLICIES | keyof typeof BROKER_POLICIES
+export const PAM_ERROR_POLICIES: Readonly<Record<PamOutcome, PamErrorPolicy>> = {
+  ...API_POLICIES,
+  ...BROKER_POLICIES,
+}
 
 export function isPamOutcome(name: string): name is PamOutcome {
-  return Object.hasOwn(PAM_RULES, name)
+  return Object.hasOwn(PAM_ERROR_POLICIES, name)
 }
 
 /** The 16 errors of the API (PAM spec, "Errors"). */
-export type PamErrorName = keyof typeof API_RULES | 'resource_does_not_exist'
+export type PamErrorName = keyof typeof API_POLICIES | 'resource_does_not_exist'
 export const PAM_ERROR_NAMES = [
-  ...Object.keys(API_RULES),
+  ...Object.keys(API_POLICIES),
   'resource_does_not_exist',
 ] as readonly PamErrorName[]
 
-/** What was requested: it decides what "does not exist" means. `token` is the token-issuing operation. */
+/** What was requested. It decides what `resource_does_not_exist` means. `token` is the token-issuing operation. */
 export type PamSubject = keyof typeof NOT_FOUND
 
 const NOT_FOUND = {
   token: 'unknown_team',
   team: 'unknown_team',
-  person: 'unknown_person',
+  user: 'unknown_user',
   later_page: 'page_gone',
 } as const satisfies Record<string, PamOutcome>
 
 export interface PamFailureDetails {
   readonly reason?: string
-  /** Of the answer; undefined: there was none. */
+  /** The HTTP status; undefined: no response. */
   readonly status?: number | undefined
   readonly retryAfterMs?: number | undefined
-  /** The call was given up in favour of others: this says nothing about the API. */
+  /** A background call that was dropped because the rate limit was low. It says nothing about the API. */
   readonly wasDeferred?: boolean
   readonly cause?: unknown
 }
 
-/** A lookup that failed. It contains nothing of the answer but its kind. */
+/** A failed call. It has no part of the response except the status and the kind of error. */
 export class PamFailure extends DependencyFailure {
   override readonly name = 'PamFailure'
   declare readonly outcome: PamOutcome
-  readonly rule: PamRule
+  readonly policy: PamErrorPolicy
   readonly status: number | undefined
   readonly retryAfterMs: number | undefined
   readonly wasDeferred: boolean
@@ -129,50 +130,47 @@ export class PamFailure extends DependencyFailure {
   constructor(outcome: PamOutcome, details: PamFailureDetails = {}) {
     const { reason, status, retryAfterMs, wasDeferred = false, cause } = details
     super(outcome, { message: reason === undefined ? outcome : `${outcome}: ${reason}`, cause })
-    this.rule = PAM_RULES[outcome]
+    this.policy = PAM_ERROR_POLICIES[outcome]
     this.status = status
     this.retryAfterMs = retryAfterMs
     this.wasDeferred = wasDeferred
   }
 
-  /** The SPA's answer; a PAM 401 is never the SPA's 401. */
+  /** A PAM 401 never becomes a 401 for the SPA. */
   toBrokerError(): BrokerError {
-    const { status, code, retryAfterSeconds } = this.rule
-    return this.#brokerError(status, code, retryAfterSeconds)
+    return this.#withPolicy(this.policy)
   }
 
-  /** The answer if there are no data that are recent enough: 503 with the code of this failure. */
-  toNotRecent(): BrokerError {
-    const { code, retryAfterSeconds = 5 } = this.rule
-    return this.#brokerError(503, code, retryAfterSeconds)
+  /** 503 with the code of this failure: no data that is new enough could be read. */
+  toMaxAgeError(): BrokerError {
+    return this.#withPolicy({
+      ...this.policy,
+      status: 503,
+      retryAfterSeconds: this.policy.retryAfterSeconds ?? 5,
+    })
   }
 
-  #brokerError(
-    status: PamRule['status'],
-    code: PamRule['code'],
-    defaultSeconds: number | undefined,
-  ): BrokerError {
-    const knownSeconds =
-      this.retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(this.retryAfterMs / 1000))
-    const retryAfterSeconds = defaultSeconds === undefined ? undefined : (knownSeconds ?? defaultSeconds)
-    return pamError(status, code, { retryAfterSeconds, cause: this })
+  #withPolicy({ status, code, retryAfterSeconds }: PamErrorPolicy): BrokerError {
+    const hasKnownTime = retryAfterSeconds !== undefined && this.retryAfterMs !== undefined
+    const seconds = hasKnownTime ? Math.max(1, Math.ceil(this.retryAfterMs / 1000)) : retryAfterSeconds
+    return pamError(status, code, { retryAfterSeconds: seconds, cause: this })
   }
 }
 
-/** Which of the 16 errors an answer is: by a name found in the body, else by the status (DESIGN §6). */
-export function errorNameOf({ status, json }: Pick<UpstreamResponse, 'status' | 'json'>): PamErrorName {
+/** The body may name one of the 16 errors; otherwise the status decides (DESIGN §6). */
+export function readErrorName({ status, json }: Pick<UpstreamResponse, 'status' | 'json'>): PamErrorName {
   return nameIn(json) ?? NAME_BY_STATUS[status] ?? (status >= 500 ? 'unknown_error' : 'invalid_request')
 }
 
-/** undefined: the answer is no error. A redirect is never followed, so it is no usable answer. */
-export function failureOf(answer: UpstreamResponse, subject: PamSubject): PamFailure | undefined {
+/** undefined: success. Redirects are never followed, so they are unreadable responses. */
+export function failureFromAnswer(answer: UpstreamResponse, subject: PamSubject): PamFailure | undefined {
   const { status } = answer
   if (status >= 200 && status < 300) return undefined
   if (status < 400) return new PamFailure('unreadable', { reason: 'redirect' })
-  return new PamFailure(outcomeOf(errorNameOf(answer), status, subject), { status })
+  return new PamFailure(outcomeOf(readErrorName(answer), status, subject), { status })
 }
 
-export function failureOfCall(failure: UpstreamFailure): PamFailure {
+export function failureFromUpstream(failure: UpstreamFailure): PamFailure {
   if (failure.outcome === 'too-large')
     return new PamFailure('unreadable', { reason: 'too large', cause: failure })
   if (failure.outcome === 'breaker-open' || failure.outcome === 'busy')
@@ -181,7 +179,7 @@ export function failureOfCall(failure: UpstreamFailure): PamFailure {
 }
 
 function outcomeOf(name: PamErrorName, status: number, subject: PamSubject): PamOutcome {
-  // Whatever its name, a 401 of the token-issuing operation means that the key was refused.
+  // Any 401 of the token-issuing operation means that the key was refused.
   if (subject === 'token' && status === 401) return 'authentication_error'
   return name === 'resource_does_not_exist' ? NOT_FOUND[subject] : name
 }
@@ -200,7 +198,7 @@ function nameIn(json: unknown): PamErrorName | undefined {
   return undefined
 }
 
-/** If a status has several errors, the most general one. */
+/** For a status with several errors, the most general one. */
 const NAME_BY_STATUS: Readonly<Record<number, PamErrorName>> = {
   401: 'authentication_error',
   403: 'forbidden_error',

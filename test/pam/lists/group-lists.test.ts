@@ -55,13 +55,13 @@ test('a look that was on its way when a new list came does not bring the old one
   const [one, other] = [replica(), replica()]
   await other.put(LIST, { ...UNPURGED, groups: groups('old'), fetchedAtMs: 1 })
   for (const hasLooked of [false, true]) {
-    if (hasLooked) await one.lookInStore(LIST)
+    if (hasLooked) await one.getFromStore(LIST)
     const release = holdReads()
-    const looking = one.lookInStore(LIST)
+    const looking = one.getFromStore(LIST)
     await one.put(LIST, { ...UNPURGED, groups: groups('new'), fetchedAtMs: 2 })
     release()
     expect((await looking)?.groups).toMatchObject([{ name: 'new' }])
-    expect((await one.look(LIST))?.groups).toMatchObject([{ name: 'new' }])
+    expect((await one.get(LIST))?.groups).toMatchObject([{ name: 'new' }])
     await other.put(LIST, { ...UNPURGED, groups: groups('old'), fetchedAtMs: 1 })
   }
 })
@@ -71,24 +71,24 @@ test('what another replica has stored since is found', async () => {
   const [one, other] = [replica(), replica()]
   await one.put(LIST, { ...UNPURGED, groups: groups('old'), fetchedAtMs: 1 })
   await other.put(LIST, { ...UNPURGED, groups: groups('new'), fetchedAtMs: 2 })
-  expect((await one.look(LIST))?.groups).toMatchObject([{ name: 'old' }]) // memory, for a moment
-  expect((await one.lookInStore(LIST))?.groups).toMatchObject([{ name: 'new' }])
+  expect((await one.get(LIST))?.groups).toMatchObject([{ name: 'old' }]) // memory, for a moment
+  expect((await one.getFromStore(LIST))?.groups).toMatchObject([{ name: 'new' }])
 })
 
 test('what was being read when the list was purged is void on every replica; its age is kept', async () => {
   const { replica } = harness()
   const [one, other] = [replica(), replica()]
-  const begun = { generation: await one.generation(LIST), fetchedAtMs: 5 }
+  const begun = { generation: await one.getGeneration(LIST), fetchedAtMs: 5 }
   await other.purge(LIST)
   await one.put(LIST, { ...begun, groups: groups('old') })
   for (const each of [one, other, replica()]) {
-    expect(await each.look(LIST)).toMatchObject({ isPurged: true, fetchedAtMs: 5 })
+    expect(await each.get(LIST)).toMatchObject({ isPurged: true, fetchedAtMs: 5 })
   }
   await one.put(LIST, { ...begun, fetchedAtMs: 6 })
-  expect(await one.look(LIST)).toMatchObject({ isPurged: true, fetchedAtMs: 6 })
+  expect(await one.get(LIST)).toMatchObject({ isPurged: true, fetchedAtMs: 6 })
 
-  await one.put(LIST, { generation: await one.generation(LIST), fetchedAtMs: 5, groups: groups('new') })
-  for (const each of [one, other]) expect((await each.look(LIST))?.groups).toMatchObject([{ name: 'new' }])
+  await one.put(LIST, { generation: await one.getGeneration(LIST), fetchedAtMs: 5, groups: groups('new') })
+  for (const each of [one, other]) expect((await each.get(LIST))?.groups).toMatchObject([{ name: 'new' }])
 })
 
 test('a list that is removed has no age any more', async () => {
@@ -96,6 +96,6 @@ test('a list that is removed has no age any more', async () => {
   const [one, other] = [replica(), replica()]
   await one.put(LIST, { ...UNPURGED, fetchedAtMs: 5, groups: groups('old') })
   await other.remove(LIST)
-  expect(await other.look(LIST)).toMatchObject({ isPurged: true, fetchedAtMs: 0 })
-  expect(await one.lookInStore(LIST)).toMatchObject({ isPurged: true, fetchedAtMs: 0 })
+  expect(await other.get(LIST)).toMatchObject({ isPurged: true, fetchedAtMs: 0 })
+  expect(await one.getFromStore(LIST)).toMatchObject({ isPurged: true, fetchedAtMs: 0 })
 })

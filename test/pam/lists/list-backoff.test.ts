@@ -20,11 +20,11 @@ test('waits for the rate limit do not make the pause of a long list that fails g
   for (let read = 0; read < 5; read++) {
     for (let part = 0; part < 10; part++) {
       const refused = new PamFailure('too_many_requests', { retryAfterMs: 1000 })
-      backoff.failed('list', refused, { pages: 0, intervalMs: 0 })
+      backoff.recordFailure('list', refused, { pages: 0, intervalMs: 0 })
       now += 1000
     }
     expect(isPaused()).toBe(false)
-    backoff.failed('list', new PamFailure('unreadable'), { pages: 150, intervalMs: INTERVAL_MS })
+    backoff.recordFailure('list', new PamFailure('unreadable'), { pages: 150, intervalMs: INTERVAL_MS })
     const failedAt = now
     while (isPaused()) now += 1000
     pauses.push(now - failedAt)

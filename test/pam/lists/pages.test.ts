@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { parseLinkHeader } from '../../../src/pam/lists/link-header.ts'
-import { newPageRead, type PagesOptions, readPages } from '../../../src/pam/lists/pages.ts'
+import { newReadProgress, type PagesOptions, readPages } from '../../../src/pam/lists/pages.ts'
 import type { Group } from '../../../src/pam/upstream/group.ts'
 import { PamFailure } from '../../../src/pam/upstream/pam-errors.ts'
 import type { UpstreamResponse } from '../../../src/upstream/upstream-client.ts'
@@ -337,7 +337,7 @@ describe('reading a list page by page', () => {
   test('a failed page keeps those before it; a later call continues after them', async () => {
     const asked: unknown[][] = []
     const pages = pagesUpTo(3, asked)
-    const read = newPageRead()
+    const read = newReadProgress()
     const failing = async (path: string, timeoutMs: number, isFirst: boolean) => {
       if (path.endsWith('?o=3')) throw new PamFailure('too_many_requests')
       return pages(path, timeoutMs, isFirst)

@@ -1,10 +1,18 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { addRateSeen, type RateSeen, refreshIntervalMs } from '../../../src/pam/lists/refresh-interval.ts'
+import {
+  type ObservedRateLimit,
+  observeRateLimit,
+  refreshIntervalMs,
+} from '../../../src/pam/lists/refresh-interval.ts'
 import { until } from '../../support/until.ts'
 import { type Journey, startJourney } from '../pam-journey.ts'
 
 const HOUR_MS = 3_600_000
-const seen = (limit: number, used: number, resetInMs: number): RateSeen => ({ limit, used, resetInMs })
+const seen = (limit: number, used: number, resetInMs: number): ObservedRateLimit => ({
+  limit,
+  used,
+  resetInMs,
+})
 
 describe('a full read uses at most a tenth of the rate limit', () => {
   test.each([
@@ -26,15 +34,18 @@ describe('a full read uses at most a tenth of the rate limit', () => {
       resetMs: 1000 + resetInMs,
     })
     const answers = [at(39, 10_000), at(5, 2000), { ...at(20, 0), resetMs: undefined }, at(30, -500)]
-    const rate = answers.reduce<RateSeen | undefined>((rate, one) => addRateSeen(rate, one, 1000), undefined)
+    const rate = answers.reduce<ObservedRateLimit | undefined>(
+      (rate, one) => observeRateLimit(rate, one, 1000),
+      undefined,
+    )
     expect(rate).toEqual(seen(40, 35, 10_000))
-    expect(addRateSeen(rate, { ...at(99, 3000), limit: 100 }, 1000)).toEqual(seen(100, 1, 3000)) // changed
+    expect(observeRateLimit(rate, { ...at(99, 3000), limit: 100 }, 1000)).toEqual(seen(100, 1, 3000)) // changed
   })
 
   test('an answer that tells nothing of use changes nothing', () => {
     for (const limit of [undefined, 0])
       expect(
-        addRateSeen(undefined, { limit, remaining: 1, untilMs: undefined, resetMs: 9 }, 1),
+        observeRateLimit(undefined, { limit, remaining: 1, untilMs: undefined, resetMs: 9 }, 1),
       ).toBeUndefined()
   })
 })

@@ -1,23 +1,18 @@
 import { LRUCache } from 'lru-cache'
 import type { PamDeps } from '../upstream/pam-deps.ts'
 
-/**
- * Short texts with a time to live that hold on all replicas, such as a pause or a refusal. They are kept in the store and in this
- * process's memory, so that without the store each process relies on what it has set itself.
- */
-export interface SharedValues {
-  get(name: string): Promise<string | undefined>
-  /** With `when: 'absent'`, false if there is a value already. */
-  set(name: string, text: string, ttlMs: number, when?: 'absent'): Promise<boolean>
-  delete(name: string): Promise<void>
-}
+export type ExpiringValues = ReturnType<typeof createExpiringValues>
 
 const MAX_IN_MEMORY = 10_000 // as maxSize: with max, an LRUCache allocates memory for all of them at once
 
-export function createSharedValues(
+/**
+ * Short texts with a time to live, shared by all replicas, such as a pause or a refusal. They are kept in the store and in this
+ * process's memory, so that each process still has its own values while the store is out of reach.
+ */
+export function createExpiringValues(
   { store, names, scope, monotonic }: Pick<PamDeps, 'store' | 'names' | 'scope' | 'monotonic'>,
   kind: 'pam-key' | 'pam-mint' | 'pam-purge',
-): SharedValues {
+) {
   const keyOf = (name: string) => `gatehouse:limit:${kind}:${names.sign(JSON.stringify([scope, name]))}`
   const memory = new LRUCache<string, { readonly text: string; readonly untilMs: number }>({
     maxSize: MAX_IN_MEMORY,
@@ -29,20 +24,20 @@ export function createSharedValues(
   }
 
   return {
-    async get(name) {
+    async get(name: string): Promise<string | undefined> {
       const stored = await store.get(keyOf(name)).catch(() => undefined)
       return stored ?? inMemory(name)
     },
 
-    async set(name, text, ttlMs, when) {
+    /** With `when: 'absent'`, false if there is a value already. */
+    async set(name: string, text: string, ttlMs: number, when?: 'absent'): Promise<boolean> {
       if (when === 'absent' && inMemory(name) !== undefined) return false
-      // Without the store, the value holds in this process.
-      if (!(await store.set(keyOf(name), text, ttlMs, when).catch(() => true))) return false
-      memory.set(name, { text, untilMs: monotonic() + ttlMs })
-      return true
+      const isSet = await store.set(keyOf(name), text, ttlMs, when).catch(() => true) // else only in memory
+      if (isSet) memory.set(name, { text, untilMs: monotonic() + ttlMs })
+      return isSet
     },
 
-    async delete(name) {
+    async delete(name: string): Promise<void> {
       memory.delete(name)
       await store.delete(keyOf(name)).catch(() => false)
     },
