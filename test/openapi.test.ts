@@ -50,7 +50,8 @@ describe('the document', () => {
   })
 
   test('knows every code of the access service', () => {
-    for (const { code } of Object.values(PAM_ERROR_POLICIES)) expect([code, isErrorCode(code)]).toEqual([code, true])
+    for (const { code } of Object.values(PAM_ERROR_POLICIES))
+      expect([code, isErrorCode(code)]).toEqual([code, true])
   })
 
   test('is kept in docs/openapi.json; when this is red, run: npm run openapi', () => {
