@@ -1,61 +1,62 @@
 /**
- * Counting attempts, one part of the store contract. A window begins with its first attempt and ends `ttlMs` later; further attempts
- * do not prolong it. Several windows of one keyPrefix are counted together: in all of them, or in none if one is full.
+ * The counters of the throttling limits, one part of the store contract. A window begins with its first attempt and ends `ttlMs`
+ * later; further attempts do not prolong it. The windows of one request are counted together: in all of them, or in none if one is
+ * full.
  *
- * Windows are fields of few keys, because a flood of new names leaves them all behind: a key costs Redis ten times what a field
- * does. A key lives as long as the longest window that was begun in it; an ended window counts for nothing until then.
+ * Windows are fields of a few hashes, because an attacker can create windows by the million with made-up names, and a key costs
+ * Redis ten times as much memory as a field. A hash lives as long as its longest window. An ended window is ignored until then.
  */
 export interface AttemptCounters {
-  /** Counts one attempt, in one round trip. Throws a TypeError for a window that cannot be counted. */
-  countAttempt(counting: CountRequest): Promise<CountResult>
+  /** Counts one attempt, in one round trip. Throws a TypeError for an invalid window. */
+  countAttempt(request: CountRequest): Promise<CountResult>
 
-  /** Refunds an attempt to the windows that it was counted in. A window that has ended since is left alone. */
+  /** Refunds an attempt to the windows in which it was counted. Windows that have ended are not changed. */
   refundAttempt(keyPrefix: string, counted: readonly CountedWindow[]): Promise<void>
 
-  /** Ends windows before their time, and sets a key that says nothing more, in one step. The key shares the hash tag of the keyPrefix. */
+  /** Ends windows early and sets the marker key, in one step. The marker shares the hash tag of the prefix. */
   clearWindows(
     keyPrefix: string,
     windows: readonly WindowKey[],
-    mark?: { readonly key: string; readonly ttlMs: number },
+    marker?: { readonly key: string; readonly ttlMs: number },
   ): Promise<void>
 }
 
 export interface CountRequest {
-  /** The windows' keys begin with it. It has a hash tag, so that all of them are in one slot. */
+  /** Its hash tag puts all windows into one Redis Cluster slot. */
   readonly keyPrefix: string
   readonly windows: readonly LimitWindow[]
-  /** If this key exists, its windows count and not the others. It shares the hash tag of `keyPrefix`. */
+  /** If the key exists, these windows replace `windows`. The key shares the hash tag of the prefix. */
   readonly override?: { readonly ifKeyExists: string; readonly windows: readonly LimitWindow[] }
   /**
-   * Milliseconds since 1970. If the store's own clock shows a later time, nothing is counted: a store that was paused carries out
-   * old commands when it goes on, and their callers have given up by then.
+   * Milliseconds since 1970. If the store's clock is later, nothing is counted: a store that was paused executes old commands
+   * when it resumes, after their callers have given up.
    */
   readonly notAfterMs?: number
 }
 
 export interface WindowKey {
-  /** The key is the keyPrefix followed by this: windows that last about as long share one. */
+  /** Appended to the prefix. Windows of about the same length share a key. */
   readonly keySuffix: string
   readonly name: string
   /**
-   * Versions before this layout had a key for each window: the keyPrefix followed by this, a hash with `count`. Its count is added, so
-   * that an upgrade gives nobody new attempts. Can go once no such key is left, 30 days after it.
+   * Older versions had one key for each window: a hash with the field `count`. That count is added, so that an upgrade gives
+   * nobody new attempts. Remove this 30 days after no such key is left.
    */
   readonly legacySuffix?: string
 }
 
 export interface LimitWindow extends WindowKey {
-  /** A whole number, one or more. */
+  /** An integer, one or more. */
   readonly maxAttempts: number
   readonly ttlMs: number
 }
 
 export interface CountResult {
-  /** The key of `override` exists. */
+  /** Whether the key of `override` exists. */
   readonly overridden: boolean
-  /** Nothing was counted. Of the full windows, it is the one that ends last; `index` is its position in the list. */
+  /** If a window is full, nothing was counted. Of several full windows, the one that ends last; `index` is its position. */
   readonly full: { readonly index: number; readonly leftMs: number } | undefined
-  /** It was too late, so nothing was counted. */
+  /** `notAfterMs` has passed, and nothing was counted. */
   readonly late?: boolean
   /** For `refundAttempt`; empty if nothing was counted. */
   readonly countedWindows: readonly CountedWindow[]
@@ -63,11 +64,11 @@ export interface CountResult {
 
 export interface CountedWindow {
   readonly window: WindowKey
-  /** Tells this window from an earlier or later one of the same name. */
+  /** Distinguishes this window from earlier and later ones of the same name. */
   readonly windowId: string
 }
 
-/** The keyPrefix of all windows of one user or one address; its hash tag puts them into one Redis Cluster slot. */
+/** The key prefix of all windows of one user or one address. */
 export const limitKeyPrefix = (hmac: string) => `gatehouse:limit:{${hmac}}`
 
 export interface LimitConfig {
@@ -75,13 +76,13 @@ export interface LimitConfig {
   readonly perSeconds: number
 }
 
-export function limitWindow(name: WindowKey, { attempts, perSeconds }: LimitConfig): LimitWindow {
-  return { ...name, maxAttempts: attempts, ttlMs: perSeconds * 1000 }
+export function limitWindow(key: WindowKey, { attempts, perSeconds }: LimitConfig): LimitWindow {
+  return { ...key, maxAttempts: attempts, ttlMs: perSeconds * 1000 }
 }
 
-/** One limit by itself, over all replicas. */
+/** One limit that all replicas share. */
 export interface Limiter {
-  /** Takes one attempt; says whether it was still allowed. Give an HMAC if the key is a name or an address. */
+  /** Consumes one attempt. If `key` is a name or an address, pass its HMAC. */
   consume(
     key: string,
   ): Promise<{ readonly allowed: boolean; readonly limit: number; readonly retryAfterMs: number }>

@@ -2,11 +2,11 @@ import { storeUnavailable } from '../errors.ts'
 import { DependencyFailure } from '../observability/dependency-failure.ts'
 import type { Store } from './store.ts'
 
-/** The operations of modules that can also work without the store: each process then relies on its own memory. */
+/** For modules that also work without the store: each process then relies on its own memory. */
 export interface FailFastStore extends Pick<Store, 'get' | 'set' | 'delete' | 'deleteIf'> {
   /**
-   * A `deleteIf` that nobody waits for, sent even while other operations fail at once. It removes what a paused store may
-   * still write after its caller has given up. If it fails too, the value stays until its time to live ends.
+   * A `deleteIf` that is not awaited and is sent even while other operations fail at once. It removes a value that a paused
+   * store may still write after its caller has given up. If it fails, the value stays until it expires.
    */
   deleteIfInBackground(key: string, expected: string): void
 }
@@ -15,7 +15,7 @@ const FAIL_FAST_MS = 1000
 
 /**
  * After a failure, every operation fails at once for a second, without a call to the store. One request uses the store several
- * times, and while the store is down each operation would wait for the whole time that it may take.
+ * times, and while the store is down each operation would take the whole time-out.
  */
 export function createFailFastStore({
   store,
@@ -42,7 +42,7 @@ export function createFailFastStore({
     delete: (key) => attempt(() => store.delete(key)),
     deleteIf: (key, expected) => attempt(() => store.deleteIf(key, expected)),
     deleteIfInBackground(key, expected) {
-      store.deleteIf(key, expected).catch(() => {}) // its time to live ends it
+      store.deleteIf(key, expected).catch(() => {}) // the value expires
     },
   }
 }

@@ -14,29 +14,29 @@ import {
 } from './store.ts'
 
 export interface MemoryStoreOptions {
-  /** Milliseconds on a clock that never jumps; default: the process's monotonic clock. */
+  /** A clock that never jumps, in milliseconds. */
+  readonly monotonic?: () => number
+  /** Milliseconds since 1970, compared with `notAfterMs`. */
   readonly now?: () => number
-  /** Milliseconds since 1970, for `notAfterMs` of a count; default: the system's clock. */
-  readonly epochMs?: () => number
-  /** Holds the content; for tests that look past the operations. */
+  /** The content, for tests that inspect it. */
   readonly entries?: Map<string, MemoryEntry>
 }
 
 export interface MemoryEntry {
   /** A value, or the fields of an index. */
   readonly content: string | Map<string, string>
-  /** On the clock of `now`. */
+  /** On the monotonic clock. */
   expiresAt: number
 }
 
-/** The embedded store of one process: `memory:`. For the demo, tests and development; its content ends with the process. */
+/** The embedded store of one process (`memory:`), for the demo, tests and development. Its content is lost when the process ends. */
 export function createMemoryStore({
-  now = () => performance.now(),
-  epochMs = Date.now,
+  monotonic = () => performance.now(),
+  now = Date.now,
   entries = new Map(),
 }: MemoryStoreOptions = {}): Store {
-  const memory = new Memory(entries, now, epochMs)
-  const sweep = startSweep(entries, now)
+  const memory = createMemory(entries, monotonic, now)
+  const sweep = startSweep(entries, monotonic)
   let isClosed = false
   const assertOpen = () => {
     if (isClosed) throw storeUnavailable(new DependencyFailure('unreachable', { code: 'closed' }))
@@ -56,7 +56,7 @@ export function createMemoryStore({
   }
 }
 
-/** Each is synchronous, and so atomic. */
+/** Each operation is synchronous, so it is atomic. */
 const OPERATIONS: {
   readonly [Name in OperationName]: (
     memory: Memory,
@@ -103,152 +103,147 @@ const OPERATIONS: {
   },
 
   indexPut: (memory, key, field, value, ttlMs) =>
-    memory.putField(key, field, value, memory.now() + roundUpTtl(ttlMs)),
+    memory.putField(key, field, value, memory.monotonic() + roundUpTtl(ttlMs)),
 
   indexAll: (memory, key) => Object.fromEntries(memory.fields(key) ?? []),
 
   indexRemove: (memory, key, field) => memory.deleteField(key, field),
 
-  countAttempt(memory, counting) {
-    assertValidCount(counting)
-    const { keyPrefix, windows, override, notAfterMs = Number.POSITIVE_INFINITY } = counting
-    if (memory.epochMs() > notAfterMs)
+  countAttempt(memory, request) {
+    assertValidCount(request)
+    const { keyPrefix, override, notAfterMs = Number.POSITIVE_INFINITY } = request
+    if (memory.now() > notAfterMs)
       return { overridden: false, full: undefined, late: true, countedWindows: [] }
     const overridden = override !== undefined && memory.has(override.ifKeyExists)
-    const windowId = newWindowId()
-    const running = (overridden ? override.windows : windows).map((window) => {
-      const begun = { count: 0, endsAt: memory.now() + roundUpTtl(window.ttlMs), windowId }
-      return { window, ...(windowAt(memory, keyPrefix, window) ?? begun) }
+    const newWindow = { count: 0, windowId: newWindowId() }
+    const states = (overridden ? override : request).windows.map((window) => {
+      const endsAt = memory.monotonic() + roundUpTtl(window.ttlMs)
+      return { window, state: windowAt(memory, keyPrefix, window) ?? { ...newWindow, endsAt } }
     })
-    const [full] = running
-      .flatMap(({ window, count, endsAt }, index) =>
-        count < window.maxAttempts ? [] : [{ index, leftMs: endsAt - memory.now() }],
+    const [full] = states
+      .flatMap(({ window, state }, index) =>
+        state.count < window.maxAttempts ? [] : [{ index, leftMs: state.endsAt - memory.monotonic() }],
       )
-      .sort((one, other) => other.leftMs - one.leftMs)
+      .sort((a, b) => b.leftMs - a.leftMs)
     if (full !== undefined) return { overridden, full, countedWindows: [] }
-    for (const { window, ...before } of running)
-      putWindow(memory, keyPrefix, window, { ...before, count: before.count + 1 })
-    return {
-      overridden,
-      full: undefined,
-      countedWindows: running.map(({ window, windowId }) => ({ window, windowId })),
-    }
+    for (const { window, state } of states)
+      putWindow(memory, keyPrefix, window, { ...state, count: state.count + 1 })
+    const countedWindows = states.map(({ window, state }) => ({ window, windowId: state.windowId }))
+    return { overridden, full: undefined, countedWindows }
   },
 
   refundAttempt(memory, keyPrefix, counted) {
     for (const { window, windowId } of counted) {
-      const running = windowAt(memory, keyPrefix, window)
-      if (running?.windowId !== windowId) continue
-      if (running.count > 1) putWindow(memory, keyPrefix, window, { ...running, count: running.count - 1 })
+      const state = windowAt(memory, keyPrefix, window)
+      if (state?.windowId !== windowId) continue
+      if (state.count > 1) putWindow(memory, keyPrefix, window, { ...state, count: state.count - 1 })
       else memory.deleteField(keyPrefix + window.keySuffix, window.name)
     }
   },
 
-  clearWindows(memory, keyPrefix, windows, mark) {
-    if (mark) assertOneSlot(keyPrefix, mark.key)
+  clearWindows(memory, keyPrefix, windows, marker) {
+    if (marker) assertOneSlot(keyPrefix, marker.key)
     for (const { keySuffix, name } of windows) memory.deleteField(keyPrefix + keySuffix, name)
-    if (mark) memory.put(mark.key, '1', mark.ttlMs)
+    if (marker) memory.put(marker.key, '1', marker.ttlMs)
   },
 }
 
-/** A window, as its key's field of that name holds it in JSON. */
-interface Running {
+/** Stored as JSON in the field of the window's name. */
+interface WindowState {
   readonly count: number
   readonly endsAt: number
   readonly windowId: string
 }
 
-const parseWindow = (text: string) => JSON.parse(text) as Running // only putWindow writes one
+const parseWindow = (text: string) => JSON.parse(text) as WindowState // only putWindow writes one
 
-/** undefined: it has not begun, or it has ended. */
-function windowAt(memory: Memory, keyPrefix: string, { keySuffix, name }: WindowKey): Running | undefined {
+/** Undefined if the window has not begun, or has ended. */
+function windowAt(
+  memory: Memory,
+  keyPrefix: string,
+  { keySuffix, name }: WindowKey,
+): WindowState | undefined {
   const text = memory.fields(keyPrefix + keySuffix)?.get(name)
-  const running = text === undefined ? undefined : parseWindow(text)
-  return running !== undefined && running.endsAt > memory.now() ? running : undefined
+  const state = text === undefined ? undefined : parseWindow(text)
+  return state !== undefined && state.endsAt > memory.monotonic() ? state : undefined
 }
 
 function putWindow(
   memory: Memory,
   keyPrefix: string,
   { keySuffix, name }: WindowKey,
-  running: Running,
+  state: WindowState,
 ): void {
-  const fields = memory.fields(keyPrefix + keySuffix) ?? new Map<string, string>()
-  if (running.count === 1 && fields.size >= CLEANUP_THRESHOLD)
-    for (const [other, text] of fields) if (parseWindow(text).endsAt <= memory.now()) fields.delete(other)
-  memory.putField(keyPrefix + keySuffix, name, JSON.stringify(running), running.endsAt)
+  const key = keyPrefix + keySuffix
+  const fields = memory.fields(key)
+  if (state.count === 1 && fields !== undefined && fields.size >= CLEANUP_THRESHOLD)
+    for (const [other, text] of fields)
+      if (parseWindow(text).endsAt <= memory.monotonic()) fields.delete(other)
+  memory.putField(key, name, JSON.stringify(state), state.endsAt)
 }
 
-/** The entries that have not expired. */
-class Memory {
-  readonly #entries: Map<string, MemoryEntry>
-  readonly now: () => number
-  readonly epochMs: () => number
+type Memory = ReturnType<typeof createMemory>
 
-  constructor(entries: Map<string, MemoryEntry>, now: () => number, epochMs: () => number) {
-    this.#entries = entries
-    this.now = now
-    this.epochMs = epochMs
-  }
-
-  has(key: string): boolean {
-    return this.#entryAt(key) !== undefined
-  }
-
-  text(key: string): string | undefined {
-    const content = this.#entryAt(key)?.content
-    if (content instanceof Map) throw new TypeError('store: this key holds an index')
-    return content
-  }
-
-  fields(key: string): Map<string, string> | undefined {
-    const content = this.#entryAt(key)?.content
-    if (typeof content === 'string') throw new TypeError('store: this key holds no index')
-    return content
-  }
-
-  put(key: string, content: string, ttlMs: number): void {
-    this.#entries.set(key, { content, expiresAt: this.now() + roundUpTtl(ttlMs) })
-  }
-
-  /** The key lives until `expiresAt`, or longer if it did before. */
-  putField(key: string, field: string, value: string, expiresAt: number): number {
-    const content = (this.fields(key) ?? new Map<string, string>()).set(field, value)
-    this.#entries.set(key, { content, expiresAt: Math.max(this.#entryAt(key)?.expiresAt ?? 0, expiresAt) })
-    return content.size
-  }
-
-  delete(key: string): boolean {
-    return this.has(key) && this.#entries.delete(key)
-  }
-
-  deleteField(key: string, field: string): boolean {
-    const fields = this.fields(key)
-    const deleted = fields?.delete(field) ?? false
-    if (fields?.size === 0) this.#entries.delete(key)
-    return deleted
-  }
-
-  #entryAt(key: string): MemoryEntry | undefined {
-    const entry = this.#entries.get(key)
-    if (entry === undefined || entry.expiresAt > this.now()) return entry
-    this.#entries.delete(key)
+/** Access to the entries that have not expired. */
+function createMemory(entries: Map<string, MemoryEntry>, monotonic: () => number, now: () => number) {
+  const contentAt = (key: string) => {
+    const entry = entries.get(key)
+    if (entry === undefined || entry.expiresAt > monotonic()) return entry?.content
+    entries.delete(key)
     return undefined
   }
+  const text = (key: string): string | undefined => {
+    const content = contentAt(key)
+    if (content instanceof Map) throw new TypeError('store: this key is an index')
+    return content
+  }
+  const fields = (key: string): Map<string, string> | undefined => {
+    const content = contentAt(key)
+    if (typeof content === 'string') throw new TypeError('store: this key is not an index')
+    return content
+  }
+  return {
+    monotonic,
+    now,
+    has: (key: string): boolean => contentAt(key) !== undefined,
+    text,
+    fields,
+
+    put(key: string, content: string, ttlMs: number): void {
+      entries.set(key, { content, expiresAt: monotonic() + roundUpTtl(ttlMs) })
+    },
+
+    /** Extends the life of the key to `expiresAt`, and never shortens it. */
+    putField(key: string, field: string, value: string, expiresAt: number): number {
+      const content = (fields(key) ?? new Map<string, string>()).set(field, value)
+      entries.set(key, { content, expiresAt: Math.max(entries.get(key)?.expiresAt ?? 0, expiresAt) })
+      return content.size
+    },
+
+    delete: (key: string): boolean => contentAt(key) !== undefined && entries.delete(key),
+
+    deleteField(key: string, field: string): boolean {
+      const deleted = fields(key)?.delete(field) ?? false
+      if (fields(key)?.size === 0) entries.delete(key)
+      return deleted
+    },
+  }
 }
 
-const SWEEP_KEYS = 1000
-/** Deletes expired entries that nobody reads: walks through all keys, a bounded number at a time. */
-function startSweep(entries: Map<string, MemoryEntry>, now: () => number): NodeJS.Timeout {
-  let walk = entries.entries()
+const SWEEP_BATCH_SIZE = 1000
+
+/** Deletes expired entries that are never read again. Each run checks a limited number of keys. */
+function startSweep(entries: Map<string, MemoryEntry>, monotonic: () => number): NodeJS.Timeout {
+  let iterator = entries.entries()
   return setInterval(() => {
-    for (let looked = 0; looked < SWEEP_KEYS; looked++) {
-      const next = walk.next()
+    for (let checked = 0; checked < SWEEP_BATCH_SIZE; checked++) {
+      const next = iterator.next()
       if (next.done) {
-        walk = entries.entries()
+        iterator = entries.entries()
         return
       }
-      if (next.value[1].expiresAt <= now()) entries.delete(next.value[0])
+      const [key, entry] = next.value
+      if (entry.expiresAt <= monotonic()) entries.delete(key)
     }
   }, 1000).unref()
 }

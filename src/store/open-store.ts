@@ -9,13 +9,13 @@ import type { Store } from './store.ts'
 export interface OpenStoreOptions
   extends ReconnectingConnectionOptions,
     Pick<RedisStoreOptions, 'onFailure'> {
-  /** Milliseconds since 1970, for the embedded store; Redis has its own clock. Default: the system's clock. */
+  /** Milliseconds since 1970, for the embedded store. Redis uses its own clock. */
   readonly now?: () => number
 }
 
 /**
- * The store that `REDIS_URL` names: `memory:` is the embedded one, every other URL is Redis. A changed URL of Redis replaces the
- * connection. A change from one to the other is refused: the listener throws.
+ * Opens the store of `REDIS_URL`: `memory:` is the embedded store, every other URL is Redis. If a Redis URL changes, the connection
+ * is replaced. A change between `memory:` and Redis needs a restart: the listener throws.
  */
 export function openStore({ url, now = Date.now, onFailure, ...options }: OpenStoreOptions): Store {
   if (!isMemoryUrl(url.current())) {
@@ -23,9 +23,9 @@ export function openStore({ url, now = Date.now, onFailure, ...options }: OpenSt
     return createRedisStore({ connection, ...(onFailure ? { onFailure } : {}) })
   }
   url.onChange((changed) => {
-    if (!isMemoryUrl(changed)) throw new Error('REDIS_URL: leaving memory: needs a restart')
+    if (!isMemoryUrl(changed)) throw new Error('REDIS_URL: a change from memory: to Redis needs a restart')
   })
-  return createMemoryStore({ epochMs: now })
+  return createMemoryStore({ now })
 }
 
 function isMemoryUrl(url: string): boolean {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { BrokerError } from '../errors.ts'
 import {
-  openRedisConnection,
+  createRedisConnection,
   type RedisCommand,
   type RedisConnection,
   type RedisConnectionOptions,
@@ -13,7 +13,7 @@ import { probeRedis } from './redis-probe.ts'
 /** A `REDIS_URL` that may change while the broker runs. */
 export interface ReloadableUrl {
   current(): string
-  /** Returns how to stop listening. */
+  /** Returns a function that removes the listener. */
   onChange(listener: (url: string) => void): () => void
 }
 
@@ -21,21 +21,20 @@ export interface ReconnectingConnectionOptions extends Omit<RedisConnectionOptio
   readonly url: ReloadableUrl
 }
 
-/** The connection in use, the next one, or one that was left and still ends its commands. */
+/** The active connection, the next one, or a replaced one that still finishes its commands. */
 interface Member {
   readonly url: string
   readonly connection: RedisConnection
 }
 
-/** How soon a new URL that could not be used is tried again. */
-const TRY_AGAIN_MS = 250
+const RETRY_INTERVAL_MS = 250
 
 /**
- * A connection that is replaced when its URL changes. A living one is left only for one that has just taken a write, so
- * that a mistaken URL takes nothing away: `store_move_waits` says why nothing happens, and the new URL is tried until
- * it works or is changed again.
+ * A connection that is replaced when its URL changes. A working connection is replaced only after a write on the new one has
+ * succeeded, so a wrong URL causes no outage: `store_move_waits` logs the reason, and the new URL is retried until it works or
+ * changes again.
  *
- * Nothing is copied. Commands that run on the old connection end there.
+ * No data is copied. Commands that run on the old connection finish there.
  */
 export function createReconnectingConnection(options: ReconnectingConnectionOptions): RedisConnection {
   return new ReconnectingConnection(options)
@@ -45,25 +44,25 @@ class ReconnectingConnection implements RedisConnection {
   readonly #options: ReconnectingConnectionOptions
   readonly #opened = new Set<Member>()
   readonly #stopListening: () => void
-  #inUse: Member
+  #active: Member
   #next: Member | undefined
 
   constructor(options: ReconnectingConnectionOptions) {
     this.#options = options
-    this.#inUse = this.#open(options.url.current())
+    this.#active = this.#open(options.url.current())
     this.#stopListening = options.url.onChange((url) => this.#change(url))
   }
 
   get isCluster(): boolean {
-    return this.#inUse.connection.isCluster
+    return this.#active.connection.isCluster
   }
 
   isReady(): boolean {
-    return this.#inUse.connection.isReady()
+    return this.#active.connection.isReady()
   }
 
   run<Reply>(command: RedisCommand<Reply>, isRepeatable: boolean): Promise<Reply> {
-    return this.#inUse.connection.run(command, isRepeatable)
+    return this.#active.connection.run(command, isRepeatable)
   }
 
   async close(): Promise<void> {
@@ -74,44 +73,44 @@ class ReconnectingConnection implements RedisConnection {
 
   #open(url: string): Member {
     const onEvent = (event: StoreEvent) => {
-      if (member === this.#inUse) this.#options.onEvent?.(event)
+      if (member === this.#active) this.#options.onEvent?.(event)
     }
-    const member: Member = { url, connection: openRedisConnection({ ...this.#options, url, onEvent }) }
+    const member: Member = { url, connection: createRedisConnection({ ...this.#options, url, onEvent }) }
     this.#opened.add(member)
     return member
   }
 
   #change(url: string): void {
-    // A change that was taken back needs no new connection. A URL that cannot be read throws here, and changes nothing.
-    const fresh = url === this.#inUse.url ? undefined : this.#open(url)
-    if (this.#next !== undefined) this.#leave(this.#next)
-    this.#next = fresh
-    if (fresh === undefined) return
-    if (this.isReady()) void this.#moveOnceUsable(fresh)
-    else this.#moveTo(fresh)
+    // The URL may have changed back. An invalid URL throws here, and nothing changes.
+    const next = url === this.#active.url ? undefined : this.#open(url)
+    if (this.#next !== undefined) this.#close(this.#next)
+    this.#next = next
+    if (next === undefined) return
+    if (this.isReady()) void this.#activateOnceUsable(next)
+    else this.#activate(next)
   }
 
-  async #moveOnceUsable(fresh: Member): Promise<void> {
-    let told: string | undefined
-    while (fresh === this.#next) {
-      const reason = await fresh.connection.run(probeRedis, true).then(() => undefined, reasonOf)
-      if (fresh !== this.#next) return
-      if (reason === undefined) return this.#moveTo(fresh)
-      if (reason !== told) this.#options.onEvent?.({ event: 'store_move_waits', reason })
-      told = reason
-      await delay(TRY_AGAIN_MS, undefined, { ref: false })
+  async #activateOnceUsable(next: Member): Promise<void> {
+    let reported: string | undefined
+    while (next === this.#next) {
+      const reason = await next.connection.run(probeRedis, true).then(() => undefined, reasonOf)
+      if (next !== this.#next) return
+      if (reason === undefined) return this.#activate(next)
+      if (reason !== reported) this.#options.onEvent?.({ event: 'store_move_waits', reason })
+      reported = reason
+      await delay(RETRY_INTERVAL_MS, undefined, { ref: false })
     }
   }
 
-  #moveTo(fresh: Member): void {
-    const left = this.#inUse
-    this.#inUse = fresh
+  #activate(next: Member): void {
+    const previous = this.#active
+    this.#active = next
     this.#next = undefined
     this.#options.onEvent?.({ event: 'store_moved' })
-    this.#leave(left)
+    this.#close(previous)
   }
 
-  #leave(member: Member): void {
+  #close(member: Member): void {
     void member.connection.close().then(() => this.#opened.delete(member))
   }
 }

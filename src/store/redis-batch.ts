@@ -2,40 +2,40 @@ import type { Cluster, Redis } from 'ioredis'
 import { parseErrorReply } from './redis-errors.ts'
 import type { Replies } from './redis-scripts.ts'
 
-/** Sends one operation of `redis-scripts.ts`, on keys of one slot. */
+/** Sends one operation of `redis-scripts.ts`. */
 export type CallRedis = <Name extends keyof Replies>(call: RedisCall<Name>) => Promise<Replies[Name]>
 
 export interface RedisCall<Name extends keyof Replies = keyof Replies> {
   readonly name: Name
+  /** All in one slot. */
   readonly keys: readonly string[]
   readonly args: readonly (string | number)[]
 }
 
-interface Waiting extends RedisCall {
+interface PendingCall extends RedisCall {
   resolve(reply: unknown): void
   reject(error: unknown): void
 }
 
-/** Redis does nothing else while it carries out a batch. A batch of this size takes it about as long as one slow command. */
+/** Redis does nothing else while it executes a batch. A batch of this size takes about as long as one slow command. */
 const MAX_BATCH_SIZE = 64
-/** An operation waits no longer for the replies to earlier ones. */
+/** The longest time that an operation waits for the replies to earlier ones. */
 const MAX_WAIT_MS = 20
 
 /**
- * Operations of one turn of the event loop, of one request or of many, go to Redis as one command. So do operations that are asked
- * for while Redis owes replies. Every command costs the client work: it was a third of the work of a sign-in step
- * (docs/performance.md). In a cluster each operation is a command, because two of them are seldom in one slot. Reads are plain
- * commands too.
+ * Sends the operations of one turn of the event loop, from all requests, as one command. Operations that arrive while replies are
+ * outstanding are batched too. Every command costs the client processor time: a third of that of a sign-in step
+ * (docs/performance.md). In a cluster, each operation is one command, because two operations are rarely in the same slot. Reads
+ * are plain commands.
  */
 export function createRedisBatch(client: Redis | Cluster): CallRedis {
-  const add = client.isCluster ? (call: Waiting) => void send(client, [call]) : createGatherer(client)
+  const add = client.isCluster ? (call: PendingCall) => void send(client, [call]) : createBatcher(client)
 
   return <Name extends keyof Replies>(call: RedisCall<Name>) => {
-    const read = READS[call.name]
     const reply =
-      read?.(client, call.keys[0] ?? '') ??
+      READS[call.name]?.(client, call.keys[0] ?? '') ??
       new Promise<unknown>((resolve, reject) => add({ ...call, resolve, reject }))
-    return reply as Promise<Replies[Name]> // `Replies` says what Redis answers to the name
+    return reply as Promise<Replies[Name]> // `Replies` declares the reply to each name
   }
 }
 
@@ -44,54 +44,54 @@ const READS: { readonly [name: string]: (client: Redis | Cluster, key: string) =
   indexAll: (client, key) => client.hgetall(key),
 }
 
-function createGatherer(client: Redis | Cluster): (call: Waiting) => void {
-  let waiting: Waiting[] = []
-  let batchesSent = 0
-  let isPlanned = false
-  let longest: NodeJS.Timeout | undefined
+function createBatcher(client: Redis | Cluster): (call: PendingCall) => void {
+  let pending: PendingCall[] = []
+  let batchesInFlight = 0
+  let isFlushScheduled = false
+  let maxWaitTimer: NodeJS.Timeout | undefined
 
-  const plan = () => {
-    if (!isPlanned) setImmediate(flush)
-    isPlanned = true
+  const scheduleFlush = () => {
+    if (!isFlushScheduled) setImmediate(flush)
+    isFlushScheduled = true
   }
 
   const flush = () => {
-    clearTimeout(longest)
-    longest = undefined
-    isPlanned = false
-    const calls = waiting
-    waiting = []
+    clearTimeout(maxWaitTimer)
+    maxWaitTimer = undefined
+    isFlushScheduled = false
+    const calls = pending
+    pending = []
     for (let n = 0; n < calls.length; n += MAX_BATCH_SIZE) {
-      batchesSent += 1
+      batchesInFlight += 1
       void send(client, calls.slice(n, n + MAX_BATCH_SIZE)).then(onReplies)
     }
   }
 
   const onReplies = () => {
-    batchesSent -= 1
-    if (batchesSent === 0 && waiting.length > 0) plan() // a turn later: with the operations that these replies lead to
+    batchesInFlight -= 1
+    // in the next turn, so that operations caused by these replies join the batch
+    if (batchesInFlight === 0 && pending.length > 0) scheduleFlush()
   }
 
   return (call) => {
-    waiting.push(call)
-    if (batchesSent === 0) plan()
-    else longest ??= setTimeout(plan, MAX_WAIT_MS)
+    pending.push(call)
+    if (batchesInFlight === 0) scheduleFlush()
+    else maxWaitTimer ??= setTimeout(scheduleFlush, MAX_WAIT_MS)
   }
 }
 
-/** Never rejects: each caller is told. */
-async function send(client: Redis | Cluster, calls: readonly Waiting[]): Promise<void> {
+/** Never rejects: it settles each call. */
+async function send(client: Redis | Cluster, calls: readonly PendingCall[]): Promise<void> {
   try {
     const keys = calls.flatMap((call) => call.keys)
     const args = calls.flatMap((call) => [call.name, call.keys.length, call.args.length, ...call.args])
     const replies = await client.gatehouseBatch(keys.length, ...keys, ...args)
-    for (const [n, call] of calls.entries()) answer(call, replies[n])
+    for (const [n, call] of calls.entries()) {
+      const [ok, reply] = replies[n] ?? [0, 'ERR no reply']
+      if (ok === 1) call.resolve(reply)
+      else call.reject(parseErrorReply(String(reply)))
+    }
   } catch (error) {
     for (const call of calls) call.reject(error)
   }
-}
-
-function answer(call: Waiting, reply: readonly [ok: 0 | 1, reply: unknown] | undefined): void {
-  if (reply?.[0] === 1) call.resolve(reply[1])
-  else call.reject(parseErrorReply(String(reply?.[1] ?? 'ERR no reply')))
 }

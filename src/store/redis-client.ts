@@ -7,17 +7,17 @@ import type { RedisTarget, SentinelTarget } from './redis-url.ts'
 
 export interface RedisClientOptions {
   readonly target: RedisTarget
-  /** A private certificate authority, as PEM text; used by the TLS schemes. */
+  /** PEM of a private certificate authority, for the TLS schemes. */
   readonly ca?: string
-  /** No command takes longer than this, whatever happens. */
+  /** The time limit of every command, repetitions included. */
   readonly commandTimeoutMs: number
   readonly connectTimeoutMs: number
 }
 
 /**
- * A client for the target's form of Redis. It connects by itself and never stops trying. It has no queue: a command that cannot be
- * sent now fails now, and one that was under way when the connection broke fails with it. (From a queue it would be carried out long
- * after its caller was told that it failed.) It has no bound for a command either: the caller has one.
+ * A client for standalone Redis, Sentinel or Redis Cluster. It connects in the background and never stops trying. It has no offline
+ * queue: a command that cannot be sent fails at once, and a command in flight fails when the connection breaks. (A queued command
+ * would be executed long after its caller was told that it failed.) The caller enforces the time limit of a command.
  */
 export function createRedisClient({
   target,
@@ -25,17 +25,17 @@ export function createRedisClient({
   commandTimeoutMs,
   connectTimeoutMs,
 }: RedisClientOptions): Redis | Cluster {
-  if (ca !== undefined) new X509Certificate(ca) // throws now, not on every attempt to connect
+  if (ca !== undefined) new X509Certificate(ca) // throws here instead of at every attempt to connect
   const common = {
     ...target.credentials,
     ...(target.tls ? { tls: ca === undefined ? {} : { ca } } : {}),
     connectTimeout: connectTimeoutMs,
-    // If a server takes our bytes and does not answer, the connection is given up. Else commands would pile up in it.
+    // Closes a connection on which the server reads and never answers. Otherwise commands would pile up.
     socketTimeout: 2 * commandTimeoutMs,
     disconnectTimeout: DISCONNECT_TIMEOUT_MS,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
-    disableClientInfo: true, // one right less that the Redis user needs
+    disableClientInfo: true, // the Redis user then needs one right less
   } satisfies Options
 
   const client =
@@ -47,38 +47,38 @@ export function createRedisClient({
           db: target.db,
           enableOfflineQueue: false,
           enableAutoPipelining: true,
-          autoPipeliningIgnoredCommands: ['gatehouseBatch'], // it is a batch already
+          autoPipeliningIgnoredCommands: ['gatehouseBatch'], // already a batch
           retryStrategy: (attempt) => backoffMs(attempt),
-          reconnectOnError: leavesReadOnly(),
+          reconnectOnError: createReadOnlyCheck(),
         })
   defineBatch(client)
   return client
 }
 
 /**
- * ioredis reports a refused SELECT and then uses database 0. This client gives the connection up, as after a refused
- * password: it emits the error, sends nothing else on this connection, and connects again later.
+ * If SELECT is refused, ioredis reports the error and continues with database 0. This client disconnects instead, as after a
+ * refused password: it emits the error, sends nothing else on this connection, and connects again later.
  */
 class StrictRedis extends Redis {
   override sendCommand(...args: Parameters<Redis['sendCommand']>): unknown {
     const [command] = args
-    if (command.name === 'select') this.#giveUpIfRefused(command)
+    if (command.name === 'select') this.#disconnectIfRefused(command)
     return rejectUnsent(command, () => super.sendCommand(...args))
   }
 
-  #giveUpIfRefused(select: Command): void {
+  #disconnectIfRefused(select: Command): void {
     const { reject } = select
     select.reject = (error: Error) => {
       const failure = error.name === 'ReplyError' ? toRedisFailure(error, connectionLost) : undefined
       if (failure === undefined) return reject(error)
-      select.reject = () => {} // stays pending: if it were settled, ioredis would take the connection for ready
+      select.reject = () => {} // must stay pending: if it settled, ioredis would treat the connection as ready
       this.silentEmit('error', failure.code === 'ERR' ? databaseNotFound() : failure)
       this.disconnect(true)
     }
   }
 }
 
-/** ioredis connects to a node of a cluster when the node is first needed, and rejects commands for it until the connection is ready. */
+/** ioredis connects to a cluster node when it is first needed, and rejects commands for the node until the connection is ready. */
 class StrictCluster extends Cluster {
   override sendCommand(...args: Parameters<Cluster['sendCommand']>): unknown {
     return rejectUnsent(args[0], () => super.sendCommand(...args))
@@ -87,7 +87,7 @@ class StrictCluster extends Cluster {
 
 type Command = Parameters<Redis['sendCommand']>[0]
 
-/** A command that ioredis rejects at once was not sent. Its own error leaves open what Redis has done. */
+/** A command that ioredis rejects synchronously was not sent. The error of ioredis does not say so. */
 function rejectUnsent<Reply>(command: Command, send: () => Reply): Reply {
   const { reject } = command
   let isSending = true
@@ -99,30 +99,30 @@ function rejectUnsent<Reply>(command: Command, send: () => Reply): Reply {
   }
 }
 
-/** 50 ms, doubled with every attempt up to 2 s, and by chance up to half of it less, so that replicas spread. */
+/** 50 ms, doubled with every attempt up to 2 s, with up to 50% of random jitter, so that replicas do not reconnect together. */
 export function backoffMs(attempt: number, random: () => number = Math.random): number {
   const full = Math.min(2000, 50 * 2 ** Math.min(attempt - 1, 10))
   return Math.round(full * (0.5 + random() / 2))
 }
 
 /**
- * A primary that became a replica keeps our connection: leave it, and find the new primary. Not at every refusal: where
- * there is no other one yet, each write would cost a connection.
+ * A primary that was demoted to a replica keeps its connections open. Reconnecting finds the new primary. The rate is limited: before
+ * a new primary exists, every write would open a connection.
  */
-function leavesReadOnly(): (error: Error) => boolean {
-  let leftAt = Number.NEGATIVE_INFINITY
+function createReadOnlyCheck(): (error: Error) => boolean {
+  let reconnectedAt = Number.NEGATIVE_INFINITY
   return (error) => {
     const isReadOnly = toRedisFailure(error, connectionLost)?.code === 'READONLY'
-    if (!isReadOnly || performance.now() - leftAt < LEAVE_EVERY_MS) return false
-    leftAt = performance.now()
+    if (!isReadOnly || performance.now() - reconnectedAt < READONLY_RECONNECT_INTERVAL_MS) return false
+    reconnectedAt = performance.now()
     return true
   }
 }
 
-const LEAVE_EVERY_MS = 500
+const READONLY_RECONNECT_INTERVAL_MS = 500
 const DISCONNECT_TIMEOUT_MS = 500
 
-/** ioredis types a client by its reply mapping; ours is always the default. */
+/** ioredis types a client by its reply mapping; this one uses the default. */
 type Options = Omit<RedisOptions, 'replyMapping'>
 
 function sentinelOptions(target: RedisTarget, sentinel: SentinelTarget, common: Options): Options {
@@ -142,15 +142,15 @@ function clusterOptions(redisOptions: Options, connectTimeoutMs: number) {
   return {
     redisOptions,
     enableOfflineQueue: false,
-    // No pipelines: while a node is away, ioredis may reject one command of a pipeline and wait for replies to the others
-    // without sending them. Each later reply on that connection then goes to the wrong command.
+    // Must be off: while a node is down, ioredis may reject one command of a pipeline and wait for replies to the others without
+    // sending them. Each later reply on that connection would then go to the wrong command.
     enableAutoPipelining: false,
-    // Certificates name hosts, so let the names stand; the sockets resolve them.
+    // keeps host names, because certificates contain names; the sockets resolve them
     dnsLookup: ((address, callback) => callback(null, address)) satisfies DNSLookupFunction,
     slotsRefreshTimeout: connectTimeoutMs,
     slotsRefreshInterval: 5000,
     clusterRetryStrategy: (attempt: number) => backoffMs(attempt),
-    // Sending a command again is the store's decision, not the client's: only the store knows when the caller was answered.
+    // the store decides whether a command is sent again: only it knows whether the caller has already been answered
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
   }

@@ -6,7 +6,6 @@ import { backoffMs, createRedisClient, type RedisClientOptions } from './redis-c
 import {
   connectionLost,
   RedisFailure,
-  SENTINELS_UNREACHABLE,
   sentinelsUnreachable,
   timeout,
   toRedisFailure,
@@ -17,20 +16,20 @@ import { tlsMismatch } from './tls-mismatch.ts'
 
 export interface RedisConnection {
   readonly isCluster: boolean
-  /** Commands can be sent now. */
+  /** Whether commands can be sent now. */
   isReady(): boolean
   /**
-   * Runs a command within the bound: waits for a connection, sends it, and sends it again if that cannot change its meaning.
-   * Throws `storeUnavailable` for every failure of Redis or of the way to it.
+   * Runs a command within its time limit: waits for a connection, sends the command, and repeats it where that is safe.
+   * Throws `storeUnavailable` for every failure of Redis or of the connection.
    */
   run<Reply>(command: RedisCommand<Reply>, isRepeatable: boolean): Promise<Reply>
-  /** Waits for running commands, within a bound, then leaves. */
+  /** Waits for running commands, up to the time limit, and disconnects. */
   close(): Promise<void>
 }
 
 export type RedisCommand<Reply> = (call: CallRedis) => Promise<Reply>
 
-/** For the log: what the connection meets, and what becomes of a changed URL. */
+/** For the log. */
 export interface StoreEvent {
   readonly event: 'store_connected' | 'store_lost' | 'store_reconnecting' | 'store_moved' | 'store_move_waits'
   /** A short code such as `ECONNREFUSED` or `WRONGPASS`, never a URL, an address or a password. */
@@ -42,58 +41,45 @@ export interface RedisConnectionOptions extends Omit<RedisClientOptions, 'target
   readonly onEvent?: (event: StoreEvent) => void
 }
 
-/** Returns at once and connects in the background, so Redis need not be there yet. */
-export function openRedisConnection({ url, onEvent, ...options }: RedisConnectionOptions): RedisConnection {
-  const target = parseRedisUrl(url)
-  return createRedisConnection({
-    client: createRedisClient({ target, ...options }),
-    boundMs: options.commandTimeoutMs,
-    diagnose: () => tlsMismatch(target, options.connectTimeoutMs),
-    onEvent,
-  })
+/** Returns at once and connects in the background, so Redis may start later. */
+export function createRedisConnection(
+  options: RedisConnectionOptions,
+  client = createRedisClient({ target: parseRedisUrl(options.url), ...options }),
+): RedisConnection {
+  return new ClientConnection(options, client)
 }
 
-interface Parts {
-  readonly client: Redis | Cluster
-  /** No command takes longer. Without a connection for longer than this, commands fail at once instead of waiting for one. */
-  readonly boundMs: number
-  /** Finds a reason that the client's own errors do not name; asked until there has been a connection. */
-  readonly diagnose?: () => Promise<string | undefined>
-  readonly onEvent?: ((event: StoreEvent) => void) | undefined
-}
-
-export function createRedisConnection(parts: Parts): RedisConnection {
-  return new WatchedClient(parts)
-}
-
-class WatchedClient implements RedisConnection {
+class ClientConnection implements RedisConnection {
   readonly #client: Redis | Cluster
-  readonly #boundMs: number
+  /** Also: after this time without a connection, commands fail at once instead of waiting for one. */
+  readonly #timeoutMs: number
   readonly #onEvent: (event: StoreEvent) => void
   readonly #call: CallRedis
-  #diagnose: Parts['diagnose']
+  /** Finds a reason that the client's errors do not name. Not used any more once there has been a connection. */
+  #diagnose: (() => Promise<string | undefined>) | undefined
   #diagnosis: string | undefined
-  #failure = new RedisFailure('not connected', 'final')
-  /** undefined while there is a connection. */
-  #lostAt: number | undefined = performance.now()
+  #failure = new RedisFailure('not connected', 'unavailable')
+  /** Undefined while connected. */
+  #disconnectedAt: number | undefined = performance.now()
   #attempts = 0
   #running = 0
   #pausing: Promise<void> | undefined
   #onIdle = () => {}
   #closing: Promise<void> | undefined
 
-  constructor({ client, boundMs, diagnose, onEvent = () => {} }: Parts) {
+  constructor(options: RedisConnectionOptions, client: Redis | Cluster) {
+    const { url, commandTimeoutMs, connectTimeoutMs, onEvent = () => {} } = options
     this.#client = client
-    this.#boundMs = boundMs
-    this.#diagnose = diagnose
+    this.#timeoutMs = commandTimeoutMs
     this.#onEvent = onEvent
     this.#call = createRedisBatch(client)
-    client.on('error', (error) => this.#noteError(error))
-    client.on('node error', (error) => this.#noteError(error))
-    client.on('ready', () => this.#noteReady())
-    client.on('close', () => this.#noteClose())
-    client.on('reconnecting', () => this.#noteAttempt())
-    client.on('end', () => this.#connectAgain())
+    this.#diagnose = () => tlsMismatch(parseRedisUrl(url), connectTimeoutMs)
+    client.on('error', (error) => this.#onError(error))
+    client.on('node error', (error) => this.#onError(error))
+    client.on('ready', () => this.#onReady())
+    client.on('close', () => this.#onClose())
+    client.on('reconnecting', () => this.#onAttempt())
+    client.on('end', () => this.#reconnect())
   }
 
   get isCluster(): boolean {
@@ -105,10 +91,10 @@ class WatchedClient implements RedisConnection {
   }
 
   async run<Reply>(command: RedisCommand<Reply>, isRepeatable: boolean): Promise<Reply> {
-    if (this.#closing) throw storeUnavailable(new RedisFailure('closed', 'final'))
+    if (this.#closing) throw storeUnavailable(new RedisFailure('closed', 'unavailable'))
     this.#running += 1
     try {
-      return await this.#attemptUntil(performance.now() + this.#boundMs, command, isRepeatable)
+      return await this.#runUntil(performance.now() + this.#timeoutMs, command, isRepeatable)
     } finally {
       this.#running -= 1
       if (this.#running === 0) this.#onIdle()
@@ -116,34 +102,36 @@ class WatchedClient implements RedisConnection {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#leave()
+    this.#closing ??= this.#disconnect()
     return this.#closing
   }
 
-  async #attemptUntil<Reply>(
+  async #runUntil<Reply>(
     deadline: number,
     command: RedisCommand<Reply>,
     isRepeatable: boolean,
   ): Promise<Reply> {
-    for (let told: RedisFailure | undefined; ; await this.#pause()) {
+    for (let failure: RedisFailure | undefined; ; await this.#pause()) {
       if (!this.isReady()) {
-        if (isLate(deadline) || this.#isAway()) throw toStoreError(told ?? this.#whyNotReady())
+        if (isTooLate(deadline) || this.#isUnreachable())
+          throw toStoreError(failure ?? this.#connectFailure())
         continue
       }
       try {
-        return await within(command(this.#call), deadline)
+        return await withDeadline(command(this.#call), deadline)
       } catch (error) {
-        const failure = toRedisFailure(error, connectionLost)
-        if (failure === undefined) throw error
-        // What Redis said before says more than that no answer came in time.
-        if (told === undefined || failure.code !== 'timeout') told = failure
-        const canRepeat = failure.effect === 'unsent' || (failure.effect === 'unknown' && isRepeatable)
-        if (!canRepeat || isLate(deadline)) throw toStoreError(told)
+        const current = toRedisFailure(error, connectionLost)
+        if (current === undefined) throw error
+        // an earlier reply of Redis is a better reason than a time-out of the last attempt
+        if (failure === undefined || current.code !== 'timeout') failure = current
+        const { effect } = current
+        const canRepeat = effect === 'not-executed' || (effect === 'unknown' && isRepeatable)
+        if (!canRepeat || isTooLate(deadline)) throw toStoreError(failure)
       }
     }
   }
 
-  /** One pause for all that wait, so that they go on in the order in which they were asked for. */
+  /** One pause for all waiting commands, so that they continue in the order of their calls. */
   #pause(): Promise<void> {
     this.#pausing ??= delay(RETRY_MS).then(() => {
       this.#pausing = undefined
@@ -151,82 +139,83 @@ class WatchedClient implements RedisConnection {
     return this.#pausing
   }
 
-  /** There has been no connection for long, or connecting has failed and the connection is closed. */
-  #isAway(): boolean {
-    const lostForMs = performance.now() - (this.#lostAt ?? performance.now())
-    return lostForMs > this.#boundMs || (this.#closing !== undefined && this.#attempts > 0)
+  /** Disconnected for longer than the time limit, or an attempt to connect failed while closing. */
+  #isUnreachable(): boolean {
+    const disconnectedMs = performance.now() - (this.#disconnectedAt ?? performance.now())
+    return disconnectedMs > this.#timeoutMs || (this.#closing !== undefined && this.#attempts > 0)
   }
 
-  /** What Redis or the system said, if it says anything; else what was found out. */
-  #whyNotReady(): RedisFailure {
-    if (this.#diagnosis !== undefined && SAYS_LITTLE.test(this.#failure.code))
-      return new RedisFailure(this.#diagnosis, 'final')
+  /** The last error of Redis or the system; the diagnosis if that error is unspecific. */
+  #connectFailure(): RedisFailure {
     const { code, outcome } = this.#failure
-    return new RedisFailure(code, 'final', outcome)
+    if (this.#diagnosis !== undefined && UNSPECIFIC.test(code))
+      return new RedisFailure(this.#diagnosis, 'unavailable')
+    return new RedisFailure(code, 'unavailable', outcome)
   }
 
-  #noteReady(): void {
-    this.#lostAt = undefined
+  #onReady(): void {
+    this.#disconnectedAt = undefined
     this.#diagnose = undefined
     this.#diagnosis = undefined
     this.#attempts = 0
-    this.#failure = connectionLost() // until an error names the reason: what kept us from connecting is over
+    this.#failure = connectionLost() // replaces the reason why connecting failed before
     this.#onEvent({ event: 'store_connected' })
   }
 
-  #noteClose(): void {
-    if (this.#lostAt !== undefined) return
-    this.#lostAt = performance.now()
+  #onClose(): void {
+    if (this.#disconnectedAt !== undefined) return
+    this.#disconnectedAt = performance.now()
     if (!this.#closing) this.#onEvent({ event: 'store_lost', reason: this.#failure.code })
   }
 
-  #noteError(error: unknown): void {
-    // The client emits two errors without a code: no sentinel has answered in this round, and an answer is overdue.
+  #onError(error: unknown): void {
+    // The client emits two errors without a code: no sentinel answered in this round, and a reply is overdue.
     const isConnecting = !this.isCluster && this.#client.status === 'connecting'
-    this.#failure = toRedisFailure(error, isConnecting ? sentinelsUnreachable : timeout) ?? connectionLost()
-    if (this.#failure.code === SENTINELS_UNREACHABLE) this.#noteAttempt() // no `reconnecting` is emitted for a round
+    const unnamed = isConnecting ? sentinelsUnreachable() : timeout()
+    this.#failure = toRedisFailure(error, () => unnamed) ?? connectionLost()
+    if (isConnecting && this.#failure === unnamed) this.#onAttempt() // no `reconnecting` is emitted for a round
   }
 
-  #noteAttempt(): void {
+  #onAttempt(): void {
     if (this.#closing) return
     this.#attempts += 1
-    this.#onEvent({ event: 'store_reconnecting', reason: this.#whyNotReady().code })
-    if (SAYS_LITTLE.test(this.#failure.code))
+    this.#onEvent({ event: 'store_reconnecting', reason: this.#connectFailure().code })
+    if (UNSPECIFIC.test(this.#failure.code))
       void this.#diagnose?.().then((found) => {
         if (this.#diagnose !== undefined) this.#diagnosis = found
       })
   }
 
-  /** The client has stopped trying, because it could not even begin to connect. */
-  #connectAgain(): void {
+  /** The client stops trying if it cannot start to connect. */
+  #reconnect(): void {
     if (this.#closing) return
     this.#attempts += 1
     setTimeout(() => {
-      if (!this.#closing) this.#client.connect().catch(() => {}) // an `error` event says why
+      if (!this.#closing) this.#client.connect().catch(() => {}) // reported as an `error` event
     }, backoffMs(this.#attempts)).unref()
   }
 
-  /** Waits for running commands, then says goodbye to Redis. After the bound, the connection is cut in any case. */
-  async #leave(): Promise<void> {
-    const bound = delay(this.#boundMs, undefined, { ref: false })
+  /** Waits for running commands, sends QUIT, and after the time limit disconnects in any case. */
+  async #disconnect(): Promise<void> {
+    const limit = delay(this.#timeoutMs, undefined, { ref: false })
     const idle = new Promise<void>((resolve) => {
       this.#onIdle = resolve
     })
-    if (this.#running > 0) await Promise.race([idle, bound])
-    if (this.isReady()) await Promise.race([this.#client.quit().catch(() => {}), bound]) // it is cut below
+    if (this.#running > 0) await Promise.race([idle, limit])
+    if (this.isReady()) await Promise.race([this.#client.quit().catch(() => {}), limit])
     if (this.#client.status !== 'end') this.#client.disconnect()
   }
 }
 
 const RETRY_MS = 25
 /** Too late for another attempt. */
-const isLate = (deadline: number) => performance.now() + RETRY_MS >= deadline
+const isTooLate = (deadline: number) => performance.now() + RETRY_MS >= deadline
 
-/** What a connection ends in if one side takes it for TLS and the other does not. */
-const SAYS_LITTLE =
+/** Errors that a TLS mismatch can cause. */
+const UNSPECIFIC =
   /^(ETIMEDOUT|ECONNRESET|EPIPE|EPROTO|ERR_SSL_\w+|timeout|not connected|connection lost|sentinels unreachable|cluster unreachable)$/
 
-function within<Reply>(reply: Promise<Reply>, deadline: number): Promise<Reply> {
+function withDeadline<Reply>(reply: Promise<Reply>, deadline: number): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(timeout()), deadline - performance.now())
     reply.then(resolve, reject).finally(() => clearTimeout(timer))

@@ -13,12 +13,15 @@ export interface RedisRequest {
   /** All in one slot. */
   readonly keys: readonly string[]
   readonly args: readonly (string | number)[]
-  /** If the connection breaks, it is sent again. A deletion is not: it may have been carried out, and its second answer would be wrong. */
+  /**
+   * Whether it is sent again if the connection breaks. A deletion is not: if it has already run, the second reply would say that
+   * there was nothing to delete.
+   */
   readonly isRepeatable: boolean
 }
 
 export interface RedisOperation<Name extends OperationName> {
-  /** Throws a TypeError for parameters that the contract refuses. */
+  /** Throws a TypeError for parameters that violate the contract. */
   request(...parameters: Parameters<Store[Name]>): RedisRequest
   result(reply: Replies[Name], ...parameters: Parameters<Store[Name]>): OperationResult<Name>
 }
@@ -64,11 +67,10 @@ export const OPERATIONS: { readonly [Name in OperationName]: RedisOperation<Name
   commit: {
     request({ lockKey, recordKey, token, expected, record, shared }) {
       assertOneSlot(lockKey, recordKey, shared.key)
-      const written = typeof record === 'object'
       const args = [
         token,
         ...(expected === undefined ? ['', '0'] : [expected, '1']),
-        ...(written ? ['write', record.write, roundUpTtl(record.ttlMs)] : [record, '', 0]),
+        ...(typeof record === 'object' ? ['write', record.write, roundUpTtl(record.ttlMs)] : [record, '', 0]),
         shared.value,
         roundUpTtl(shared.ttlMs),
       ]
@@ -79,7 +81,7 @@ export const OPERATIONS: { readonly [Name in OperationName]: RedisOperation<Name
 
   indexPut: {
     request: (key, field, value, ttlMs) => repeatable([key], field, value, roundUpTtl(ttlMs)),
-    result: (fields) => fields,
+    result: (size) => size,
   },
 
   indexAll: {
@@ -93,24 +95,24 @@ export const OPERATIONS: { readonly [Name in OperationName]: RedisOperation<Name
   },
 
   countAttempt: {
-    request(counting) {
-      assertValidCount(counting)
-      const { keyPrefix, windows, override, notAfterMs = '' } = counting
+    request(request) {
+      assertValidCount(request)
+      const { keyPrefix, windows, override, notAfterMs = '' } = request
       const lists = [windows, override?.windows ?? []].map((list) =>
         list.map((window) => ({ ...window, ttlMs: roundUpTtl(window.ttlMs) })),
       )
       const keys = override ? [keyPrefix, override.ifKeyExists] : [keyPrefix]
       return once(keys, newWindowId(), notAfterMs, JSON.stringify(lists))
     },
-    result([decided, full, leftMs, windowId, late], { windows, override }) {
-      const chosen = decided === 1 ? (override?.windows ?? []) : windows
+    result([overridden, full, leftMs, windowIds, late], { windows, override }) {
+      const counted = overridden === 1 ? (override?.windows ?? []) : windows
       return {
-        overridden: decided === 1,
+        overridden: overridden === 1,
         full: full < 0 ? undefined : { index: full, leftMs },
         ...(late === 1 ? { late: true } : {}),
-        countedWindows: windowId.flatMap((by, index) => {
-          const window = chosen[index]
-          return window === undefined ? [] : [{ window, windowId: by }]
+        countedWindows: windowIds.flatMap((windowId, index) => {
+          const window = counted[index]
+          return window === undefined ? [] : [{ window, windowId }]
         }),
       }
     },
@@ -122,10 +124,10 @@ export const OPERATIONS: { readonly [Name in OperationName]: RedisOperation<Name
   },
 
   clearWindows: {
-    request(keyPrefix, windows, mark) {
-      const keys = mark ? [keyPrefix, mark.key] : [keyPrefix]
+    request(keyPrefix, windows, marker) {
+      const keys = marker ? [keyPrefix, marker.key] : [keyPrefix]
       assertOneSlot(...keys)
-      return once(keys, JSON.stringify(windows), roundUpTtl(mark?.ttlMs ?? 0))
+      return once(keys, JSON.stringify(windows), roundUpTtl(marker?.ttlMs ?? 0))
     },
     result: () => {},
   },

@@ -3,8 +3,8 @@ import { OPERATIONS, type RedisOperation } from './redis-operations.ts'
 import type { OperationName, Store } from './store.ts'
 
 /**
- * Carries out every operation of the store once, on its own keys. It fails if the Redis user may not run one of
- * them or may not use the broker's keys, if Redis is full, or if it takes no writes.
+ * Executes every operation of the store once, on keys of its own. Throws if the Redis user lacks a right to a command or to the
+ * broker's keys, if Redis is out of memory, or if it is read-only.
  */
 export async function probeRedis(call: CallRedis): Promise<void> {
   await Promise.all(
@@ -15,7 +15,7 @@ export async function probeRedis(call: CallRedis): Promise<void> {
   )
 }
 
-/** In one slot, so that one command carries all of them. */
+/** All in one slot, so that one command executes all operations. */
 const keyFor = (name: string) => `gatehouse:ping:{ping}:${name}`
 
 const TTL_MS = 10_000
@@ -24,11 +24,11 @@ const WINDOW = {
   name: 'window',
   maxAttempts: Number.MAX_SAFE_INTEGER,
   ttlMs: TTL_MS,
-  legacySuffix: ':former',
+  legacySuffix: ':legacy',
 }
 const STEP = { lockKey: keyFor('lock'), recordKey: keyFor('record'), token: 'token' }
 
-/** Parameters with which each operation runs every Redis command that it may need. */
+/** With these parameters, each operation runs every Redis command that it can use. */
 const SAMPLES: { readonly [Name in OperationName]: Parameters<Store[Name]> } = {
   get: [keyFor('value')],
   set: [keyFor('value'), 'value', TTL_MS],
@@ -51,9 +51,9 @@ const SAMPLES: { readonly [Name in OperationName]: Parameters<Store[Name]> } = {
     {
       keyPrefix: keyFor('count'),
       windows: [WINDOW],
-      override: { ifKeyExists: keyFor('mark'), windows: [WINDOW] },
+      override: { ifKeyExists: keyFor('marker'), windows: [WINDOW] },
     },
   ],
-  refundAttempt: [keyFor('count'), [{ window: WINDOW, windowId: 'nobody' }]],
-  clearWindows: [keyFor('count'), [WINDOW], { key: keyFor('mark'), ttlMs: TTL_MS }],
+  refundAttempt: [keyFor('count'), [{ window: WINDOW, windowId: 'none' }]],
+  clearWindows: [keyFor('count'), [WINDOW], { key: keyFor('marker'), ttlMs: TTL_MS }],
 }

@@ -2,22 +2,21 @@ import type { Cluster, Redis, Result } from 'ioredis'
 import { CLEANUP_THRESHOLD } from './store.ts'
 
 /**
- * The operations, as bodies of Lua functions. Everything that writes is here, and so goes to Redis in the order in which it
- * was asked for. The keys of one operation lie in one slot.
+ * The operations as bodies of Lua functions. Every write is a script, so writes reach Redis in the order of the calls. The keys of
+ * one operation are in one slot.
  */
 const SCRIPTS = {
-  /** key; value, time to live, '', 'NX' or 'XX' → whether it was written */
+  /** key; value, ttl, '' or 'NX' or 'XX' → 1 if written */
   set: `
 if ARGV[3] == '' then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end
 return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], ARGV[3]) and 1 or 0`,
 
-  /** key; value, time to live → the value before */
+  /** key; value, ttl → the previous value */
   swap: `
 local before = redis.call('GET', KEYS[1])
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return before`,
 
-  /** key → how many there were */
   delete: `
 return redis.call('DEL', KEYS[1])`,
 
@@ -25,13 +24,13 @@ return redis.call('DEL', KEYS[1])`,
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0`,
 
-  /** lock, record; token, lock's time to live → holder, record */
+  /** lock, record; token, ttl of the lock → holder, record */
   acquire: `
 local holder = redis.call('GET', KEYS[1]) or ARGV[1]
 if holder == ARGV[1] then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
 return {holder, redis.call('GET', KEYS[2])}`,
 
-  /** lock, record, shared result; token, expected or '' + its presence, what to do, value, ttl, value and ttl of the result */
+  /** lock, record, shared result; token, expected record or '', '1' if there is one, change, value, ttl, shared value, its ttl → 1 if committed */
   commit: `
 local current = redis.call('GET', KEYS[2])
 local committed
@@ -46,49 +45,48 @@ if committed then redis.call('SET', KEYS[3], ARGV[7], 'PX', ARGV[8]) end
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return committed and 1 or 0`,
 
-  /** index; field → how many there were */
+  /** index; field → number of removed fields */
   indexRemove: `
 return redis.call('HDEL', KEYS[1], ARGV[1])`,
 
-  /** index; field, value, time to live → how many fields there are */
+  /** index; field, value, ttl → number of fields */
   indexPut: `
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
 return redis.call('HLEN', KEYS[1])`,
 
   /**
-   * keyPrefix, and the key that decides which list counts, if there is one; who counts, when it is too late or '', both lists of
-   * windows in JSON → which list counted, index of the full window or -1, its time left, by whom each window was begun, whether
-   * it was too late. The windows' keys begin with the keyPrefix, so they all have its hash tag.
+   * key prefix, and the key of the override if there is one; id for new windows, notAfterMs or '', JSON of both lists of windows →
+   * 1 if overridden, index of the full window or -1, its time left, id of each counted window, 1 if late
    */
   countAttempt: `
 local now, keyPrefix = nowMs(), KEYS[1]
 if ARGV[2] ~= '' and now > tonumber(ARGV[2]) then return {0, -1, 0, {}, 1} end
-local instead = KEYS[2] and redis.call('EXISTS', KEYS[2]) or 0
-local windows = cjson.decode(ARGV[3])[instead + 1]
+local overridden = KEYS[2] and redis.call('EXISTS', KEYS[2]) or 0
+local windows = cjson.decode(ARGV[3])[overridden + 1]
 local full, left, running = -1, -1, {}
 for i, window in ipairs(windows) do
   local count, ends, windowId = windowAt(keyPrefix .. window.keySuffix, window.name)
   if ends <= now then count, ends, windowId = 0, nil, ARGV[1] end
   running[i] = {count, ends, windowId}
-  local former, formerLeft = formerWindowAt(keyPrefix, window.legacySuffix)
-  if count + former >= window.maxAttempts then
-    local ms = math.max(ends and ends - now or 0, formerLeft)
+  local legacy, legacyLeft = legacyWindowAt(keyPrefix, window.legacySuffix)
+  if count + legacy >= window.maxAttempts then
+    local ms = math.max(ends and ends - now or 0, legacyLeft)
     if ms > left then full, left = i - 1, ms end
   end
 end
-if full >= 0 then return {instead, full, left, {}, 0} end
-local begun = {}
+if full >= 0 then return {overridden, full, left, {}, 0} end
+local ids = {}
 for i, window in ipairs(windows) do
   local key, ttl, count, ends = keyPrefix .. window.keySuffix, window.ttlMs, running[i][1], running[i][2]
-  begun[i] = running[i][3]
-  if not ends then dropEnded(key, now) end
-  writeWindow(key, window.name, count + 1, ends or now + ttl, begun[i])
+  ids[i] = running[i][3]
+  if not ends then removeEnded(key, now) end
+  writeWindow(key, window.name, count + 1, ends or now + ttl, ids[i])
   if not ends and redis.call('PTTL', key) < ttl then redis.call('PEXPIRE', key, ttl) end
 end
-return {instead, -1, 0, begun, 0}`,
+return {overridden, -1, 0, ids, 0}`,
 
-  /** keyPrefix; in JSON, each window and by whom it was begun */
+  /** key prefix; JSON of the counted windows */
   refundAttempt: `
 for _, counted in ipairs(cjson.decode(ARGV[1])) do
   local key, name = KEYS[1] .. counted.window.keySuffix, counted.window.name
@@ -98,7 +96,7 @@ for _, counted in ipairs(cjson.decode(ARGV[1])) do
 end
 return 1`,
 
-  /** keyPrefix, and the mark, if there is one; windows in JSON, time to live of the mark */
+  /** key prefix, and the marker if there is one; JSON of the windows, ttl of the marker */
   clearWindows: `
 for _, window in ipairs(cjson.decode(ARGV[1])) do
   redis.call('HDEL', KEYS[1] .. window.keySuffix, window.name)
@@ -108,10 +106,7 @@ if KEYS[2] then redis.call('SET', KEYS[2], '1', 'PX', ARGV[2]) end
 return 1`,
 } as const satisfies { readonly [Name in Exclude<keyof Replies, 'get' | 'indexAll'>]: string }
 
-/**
- * What the operations that count have in common. A window is a field of a hash: how many there were, when it ends in
- * milliseconds since 1970, by whom it was begun.
- */
+/** Functions for windows. A window is a field of a hash: "count endsAtMs windowId", the end in milliseconds since 1970. */
 const WINDOWS = `
 local function nowMs()
   local time = redis.call('TIME')
@@ -124,12 +119,12 @@ end
 local function writeWindow(key, name, count, ends, windowId)
   redis.call('HSET', key, name, string.format('%d %.0f %s', count, ends, windowId))
 end
-local function formerWindowAt(keyPrefix, suffix)
+local function legacyWindowAt(keyPrefix, suffix)
   local count = suffix and redis.call('HGET', keyPrefix .. suffix, 'count')
   if not count then return 0, 0 end
   return tonumber(count), redis.call('PTTL', keyPrefix .. suffix)
 end
-local function dropEnded(key, now)
+local function removeEnded(key, now)
   local windows = redis.call('HLEN', key)
   if windows < ${CLEANUP_THRESHOLD} or now % windows >= ${CLEANUP_THRESHOLD} then return end
   local fields = redis.call('HGETALL', key)
@@ -138,7 +133,7 @@ local function dropEnded(key, now)
   end
 end`
 
-/** What Redis answers to each operation. The first two are plain commands: GET and HGETALL. */
+/** Replies of Redis to each operation. The first two are plain commands: GET and HGETALL. */
 export interface Replies {
   get: string | null
   indexAll: Record<string, string>
@@ -150,16 +145,16 @@ export interface Replies {
   acquire: [holder: string, record: string | null]
   commit: 0 | 1
   indexPut: number
-  countAttempt: [instead: number, full: number, leftMs: number, windowId: string[], late: number]
+  countAttempt: [overridden: number, full: number, leftMs: number, windowIds: string[], late: number]
   refundAttempt: 1
   clearWindows: 1
 }
 
 /**
- * One script for all of them, so that several go to Redis as one command (`redis-batch.ts`). Its arguments are, for each
- * operation, its name, how many keys and how many arguments it has, and those arguments; its keys are all their keys in
- * turn. It answers for each operation with 1 and the reply, or 0 and the error: what fails leaves the others alone.
- * A server that takes no writes refuses all of them, which is how the client learns to look for another one.
+ * One script for all operations, so that several are sent as one command (`redis-batch.ts`). Its keys are those of all operations in
+ * order. Its arguments are, for each operation: name, number of keys, number of arguments, and the arguments. It returns for each
+ * operation {1, reply} or {0, error}, so one failure does not affect the others. A read-only server makes the whole script fail,
+ * and the client then looks for the new primary.
  */
 const BATCH = `${WINDOWS}
 local operations = {}
@@ -180,7 +175,7 @@ while at < #ARGV do
 end
 return replies`
 
-/** Sent as EVALSHA; ioredis sends the whole script to a server that does not have it. */
+/** ioredis sends it as EVALSHA, and as EVAL to a server that does not have the script. */
 export function defineBatch(client: Redis | Cluster): void {
   client.defineCommand('gatehouseBatch', { lua: BATCH })
 }

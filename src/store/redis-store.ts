@@ -6,11 +6,11 @@ import { createOperations, type Store } from './store.ts'
 
 export interface RedisStoreOptions {
   readonly connection: RedisConnection
-  /** Told once of each operation that ended in `storeUnavailable`, however often it was sent. */
+  /** Called once for each operation that ended in `storeUnavailable`, however often it was sent. */
   readonly onFailure?: () => void
 }
 
-/** The store on Redis 6.2 or later: standalone, behind sentinels, or a cluster. */
+/** The store on Redis 6.2 or later: standalone, with Sentinel, or Redis Cluster. */
 export function createRedisStore({ connection, onFailure = () => {} }: RedisStoreOptions): Store {
   const run: RedisConnection['run'] = async (command, isRepeatable) => {
     try {
@@ -22,8 +22,8 @@ export function createRedisStore({ connection, onFailure = () => {} }: RedisStor
   }
   const operations = createOperations(async (name, parameters) => {
     const { request, result } = OPERATIONS[name]
-    const { isRepeatable, ...sent } = request(...parameters)
-    const reply = await run((call) => call({ name, ...sent }), isRepeatable)
+    const { keys, args, isRepeatable } = request(...parameters)
+    const reply = await run((call) => call({ name, keys, args }), isRepeatable)
     return result(reply, ...parameters)
   })
   return {
@@ -34,8 +34,9 @@ export function createRedisStore({ connection, onFailure = () => {} }: RedisStor
     async refundAttempt(keyPrefix, counted) {
       if (counted.length > 0) await operations.refundAttempt(keyPrefix, counted)
     },
-    async clearWindows(keyPrefix, windows, mark) {
-      if (windows.length > 0 || mark !== undefined) await operations.clearWindows(keyPrefix, windows, mark)
+    async clearWindows(keyPrefix, windows, marker) {
+      if (windows.length > 0 || marker !== undefined)
+        await operations.clearWindows(keyPrefix, windows, marker)
     },
     ping: () => run(probeRedis, true),
     close: () => connection.close(),

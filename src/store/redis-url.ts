@@ -1,16 +1,15 @@
-/** What a `REDIS_URL` says: the form of Redis, its address, and the credentials. */
 export interface RedisTarget {
   readonly form: 'standalone' | 'sentinel' | 'cluster'
   readonly tls: boolean
   readonly credentials: Credentials | undefined
-  /** Of the server, of the sentinels, or of some nodes of the cluster. */
+  /** Of the server, the sentinels, or some nodes of the cluster. */
   readonly addresses: readonly [Address, ...Address[]]
   readonly db: number
   readonly sentinel?: SentinelTarget
 }
 
 export interface SentinelTarget {
-  /** The name that the sentinels know the primary by. */
+  /** The name of the primary in the configuration of the sentinels. */
   readonly masterName: string
   readonly credentials: Credentials | undefined
 }
@@ -27,20 +26,20 @@ export interface Credentials {
 
 /**
  * Reads `redis[s]://[user]:password@host:port/db`, `redis[s]+sentinel://…@h1:p1,h2:p2/db?name=mymaster` and
- * `redis[s]+cluster://…@h1:p1,h2:p2`. User and password are percent-decoded. They are those of the sentinels too, unless the
- * query has `sentinelUsername` and `sentinelPassword` (an empty `sentinelPassword`: none).
+ * `redis[s]+cluster://…@h1:p1,h2:p2`. User and password are percent-decoded. The sentinels get the same ones, unless the query has
+ * `sentinelUsername` and `sentinelPassword` (an empty `sentinelPassword` means none).
  *
- * Throws an Error that names the wrong part and never repeats its value: the URL holds a password.
+ * Throws an Error that names the invalid part, never its value: the URL contains a password.
  */
 export function parseRedisUrl(url: string): RedisTarget {
-  if (hasUnescaped(url))
+  if (hasUnescapedCharacter(url))
     throw new Error(
       'password: must be percent-encoded: @ as %40, / as %2F, ? as %3F, # as %23, a space as %20',
     )
   const parts = SHAPE.exec(url)?.groups
   if (!parts)
     throw new Error(
-      'scheme: must be one of redis, rediss, redis+sentinel, rediss+sentinel, redis+cluster, rediss+cluster, each with ://, or memory: alone',
+      'scheme: must be one of redis, rediss, redis+sentinel, rediss+sentinel, redis+cluster, rediss+cluster, each with ://, or memory:',
     )
   const form = FORMS.find((name) => name === parts.form?.toLowerCase()) ?? 'standalone'
   const credentials = parseUserInfo(parts.userinfo)
@@ -55,8 +54,8 @@ export function parseRedisUrl(url: string): RedisTarget {
   } satisfies RedisTarget
   const query = parseQuery(parts.query, form === 'sentinel' ? SENTINEL_PARAMETERS : [])
   if (form === 'standalone' && more.length > 0)
-    throw new Error('host: exactly one is needed; several need +sentinel or +cluster')
-  if (form === 'cluster' && target.db !== 0) throw new Error('path: a cluster has database 0 only')
+    throw new Error('host: must be exactly one; several hosts need +sentinel or +cluster')
+  if (form === 'cluster' && target.db !== 0) throw new Error('path: a cluster has only database 0')
   return form === 'sentinel' ? { ...target, sentinel: parseSentinel(query, credentials) } : target
 }
 
@@ -65,8 +64,8 @@ const SHAPE =
 const FORMS = ['sentinel', 'cluster'] as const
 const SENTINEL_PARAMETERS = ['name', 'sentinelUsername', 'sentinelPassword']
 
-/** A user or a password ends at the first `/`, `?` or `#`, so an `@` after that, or a second one, means an unescaped one. */
-function hasUnescaped(url: string): boolean {
+/** The user and password end at the first `/`, `?` or `#`: an `@` after that, or a second one, is unescaped. */
+function hasUnescapedCharacter(url: string): boolean {
   const [, authority = '', rest = ''] = /^[a-z+]+:\/\/([^/?#]*)(.*)$/is.exec(url) ?? []
   const restWithoutSentinelUser = rest.replace(/([?&]sentinel(?:Username|Password)=)[^&]*/g, '$1')
   return /@.*@|\s.*@/s.test(authority) || restWithoutSentinelUser.includes('@')
@@ -75,7 +74,7 @@ function hasUnescaped(url: string): boolean {
 function parseUserInfo(userinfo: string | undefined): Credentials | undefined {
   if (userinfo === undefined || userinfo === '') return undefined
   const colon = userinfo.indexOf(':')
-  if (colon < 0) throw new Error('password: missing (write user:password@ or :password@)')
+  if (colon < 0) throw new Error('password: is missing; use user:password@ or :password@')
   const username = percentDecoded(userinfo.slice(0, colon), 'user')
   const password = percentDecoded(userinfo.slice(colon + 1), 'password')
   if (password === '') throw new Error('password: is empty')
@@ -86,7 +85,6 @@ function percentDecoded(text: string, part: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    // The error of decodeURIComponent says nothing of use, and the value must not be repeated.
     throw new Error(`${part}: is not percent-encoded correctly`)
   }
 }
@@ -111,21 +109,20 @@ function parseQuery(query: string | undefined, known: readonly string[]): URLSea
   const parameters = new URLSearchParams(query)
   for (const name of parameters.keys()) {
     if (!known.includes(name))
-      throw new Error(
-        `query: has a parameter other than ${known.length > 0 ? known.join(', ') : 'none at all'}`,
-      )
-    if (parameters.getAll(name).length > 1) throw new Error(`query: ${name} stands twice`)
+      throw new Error(`query: unknown parameter; allowed: ${known.length > 0 ? known.join(', ') : 'none'}`)
+    if (parameters.getAll(name).length > 1) throw new Error(`query: ${name} is given twice`)
   }
   return parameters
 }
 
-function parseSentinel(query: URLSearchParams, atRedis: Credentials | undefined): SentinelTarget {
+function parseSentinel(query: URLSearchParams, redisCredentials: Credentials | undefined): SentinelTarget {
   const masterName = query.get('name')
-  if (!masterName) throw new Error('query: name is missing (the name that the sentinels know the primary by)')
+  if (!masterName)
+    throw new Error('query: name is missing (the name of the primary, as the sentinels have it)')
   const username = query.get('sentinelUsername')
   const password = query.get('sentinelPassword')
   if (username && !password) throw new Error('query: sentinelUsername needs a sentinelPassword')
-  if (username === null && password === null) return { masterName, credentials: atRedis }
+  if (username === null && password === null) return { masterName, credentials: redisCredentials }
   const credentials = password ? { ...(username ? { username } : {}), password } : undefined
   return { masterName, credentials }
 }

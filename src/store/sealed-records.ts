@@ -5,26 +5,26 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { Store } from './store.ts'
 
 /**
- * Records in the store under an HMAC of their name, each sealed with its own key as associated data: a reader of the store learns
- * neither name nor content, and a record copied to another key does not open. After a rotation of SECRET_KEYS, a record is still
- * found under the key that it was written to.
+ * Encrypted records, stored under an HMAC of their name, so that a reader of the store learns neither names nor contents. The Redis
+ * key is the associated data, so a record that is copied to another key cannot be opened. After a rotation of SECRET_KEYS, records
+ * are still found under their old keys.
  *
- * A record that cannot be read (damaged, or of another version) is counted and logged, and counts as none. It is not deleted: a
+ * An unreadable record (damaged, or of another version) is counted, logged and treated as missing. It is not deleted, because a
  * newer replica may be able to read it.
  */
 export interface SealedRecords<Value> {
-  /** The Redis keys that a record may have, the newest first. */
+  /** The Redis keys that the record can have, newest first. */
   keysOf(name: string): readonly [string, ...string[]]
-  /** The first record that can be read. */
+  /** The newest readable record. */
   read(name: string): Promise<SealedRecord<Value> | undefined>
-  /** False if `when` did not hold. With `present`, the record is written where it is, if anywhere. */
+  /** With `present`, an existing record is overwritten, also under an old key. False if nothing was written. */
   write(name: string, value: Value, ttlMs: number, when?: 'present'): Promise<boolean>
-  /** False if there was none. */
+  /** False if there was no record. */
   remove(name: string): Promise<boolean>
-  /** Removes this record if it has not been written since it was read; false otherwise. */
+  /** False, and nothing is removed, if the record has changed since it was read. */
   removeIf(record: SealedRecord<Value>): Promise<boolean>
   seal(value: Value, key: string): string
-  /** undefined: none, or one that cannot be read. */
+  /** Undefined if there is no readable record. */
   open(raw: string | undefined, key: string): Value | undefined
 }
 
@@ -37,7 +37,7 @@ export interface SealedRecord<Value> {
 
 export interface RecordCodec<Value> {
   encode(value: Value): string
-  /** undefined: not a record of this version. */
+  /** Undefined for any other text, such as a record of another version. */
   decode(text: string): Value | undefined
 }
 
@@ -109,7 +109,7 @@ function openRecord<Value>(
   return value
 }
 
-/** Values as JSON; what the schema refuses cannot be read. The schema must name the version as a literal. */
+/** Values as JSON. The schema must contain the version as a literal. */
 export function jsonCodec<Value>(schema: z.ZodType<Value>): RecordCodec<Value> {
   return {
     encode: (value) => JSON.stringify(value),
@@ -117,7 +117,7 @@ export function jsonCodec<Value>(schema: z.ZodType<Value>): RecordCodec<Value> {
   }
 }
 
-/** What a stored text says; undefined for none and for what is not JSON: written by a version that we do not know. */
+/** Undefined for a missing text, and for one that is not JSON: it is of an unknown version. */
 export function parseStoredJson(text: string | undefined): unknown {
   if (text === undefined) return undefined
   try {

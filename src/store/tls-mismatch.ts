@@ -3,8 +3,8 @@ import { connect as connectTls } from 'node:tls'
 import type { Address, RedisTarget } from './redis-url.ts'
 
 /**
- * Why a connection may fail although the server is there: the URL asks for TLS and the port has none, or the other way round.
- * Redis then resets the connection, or waits for more and says nothing. undefined: neither is so.
+ * Detects that the URL asks for TLS and the port has none, or the reverse. Redis then resets the connection or waits without a word,
+ * so the client's own error does not name the reason. Undefined if there is no mismatch.
  */
 export async function tlsMismatch(target: RedisTarget, timeoutMs: number): Promise<string | undefined> {
   const answers = target.tls ? answersInPlainText : answersInTls
@@ -13,28 +13,28 @@ export async function tlsMismatch(target: RedisTarget, timeoutMs: number): Promi
   return target.tls ? 'rediss URL but port without TLS' : 'redis URL but port with TLS'
 }
 
-/** Redis answers a PING, or says what is missing first, in a line that begins with + or -. */
+/** Redis answers a PING, even without authentication, with a line that begins with + or -. */
 function answersInPlainText(address: Address, timeoutMs: number): Promise<boolean> {
   const socket = connectPlain({ ...address })
   socket.once('connect', () => socket.write('PING\r\n'))
-  return ending(socket, timeoutMs, (end) => {
-    socket.once('data', (data) => end(/^[+-]/.test(data.toString('latin1'))))
+  return within(timeoutMs, socket, (resolve) => {
+    socket.once('data', (data) => resolve(/^[+-]/.test(data.toString('latin1'))))
   })
 }
 
-/** Whether the certificate is trusted does not matter here: nothing is sent. */
+/** The certificate need not be trusted, because nothing is sent. */
 function answersInTls(address: Address, timeoutMs: number): Promise<boolean> {
   const socket = connectTls({ ...address, rejectUnauthorized: false })
-  return ending(socket, timeoutMs, (end) => {
-    socket.once('secureConnect', () => end(true))
+  return within(timeoutMs, socket, (resolve) => {
+    socket.once('secureConnect', () => resolve(true))
   })
 }
 
-/** False if the socket fails, closes or takes too long before `listen` has found an end. */
-function ending(
-  socket: Socket,
+/** Resolves with false if the socket fails, closes or takes too long. */
+function within(
   timeoutMs: number,
-  listen: (end: (answered: boolean) => void) => void,
+  socket: Socket,
+  listen: (resolve: (answered: boolean) => void) => void,
 ): Promise<boolean> {
   return new Promise<boolean>((resolve) => {
     const timer = setTimeout(resolve, timeoutMs, false)

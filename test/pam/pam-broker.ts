@@ -149,7 +149,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
 
 /** A store whose connection can be lost; `entries` is what lies in it, raw. */
 export function breakableStore(now: () => number, entries = new Map<string, MemoryEntry>()) {
-  const store = createMemoryStore({ now, entries })
+  const store = createMemoryStore({ monotonic: now, entries })
   let away: Error | undefined
   const wrapped = new Proxy(store, {
     get: (target, name, receiver) =>

@@ -12,7 +12,7 @@ let store: Store
 beforeEach(() => {
   clock.now = 1000
   entries = new Map()
-  store = createMemoryStore({ entries, now: () => clock.now })
+  store = createMemoryStore({ entries, monotonic: () => clock.now })
 })
 afterEach(() => store.close())
 

@@ -50,7 +50,7 @@ export async function startSessionHarness({ secure = true, sameSite = 'lax' }: H
   const masterKeys = () => keyring.keys
   const entries = new Map<string, MemoryEntry>()
   const traffic = { writes: 0, reads: 0, away: false, full: false }
-  const store = watched(createMemoryStore({ now, entries }), traffic)
+  const store = watched(createMemoryStore({ monotonic: now, entries }), traffic)
   const { log, lines } = collectLog()
   const metrics = createMetrics({ processMetrics: false })
   const cookie = createSessionCookie({ masterKeys, secure, sameSite })

@@ -14,7 +14,7 @@ let store: Store
 beforeEach(() => {
   clock.now = 0
   entries = new Map()
-  store = createMemoryStore({ entries, now: () => clock.now })
+  store = createMemoryStore({ entries, monotonic: () => clock.now })
 })
 afterEach(() => store.close())
 

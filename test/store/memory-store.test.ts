@@ -10,7 +10,7 @@ describe('the embedded store', () => {
   test('what has expired goes away though nobody reads it, a bounded number of keys at a time', async () => {
     let time = 0
     const entries = new Map<string, MemoryEntry>()
-    const store = createMemoryStore({ now: () => time, entries })
+    const store = createMemoryStore({ monotonic: () => time, entries })
     for (let n = 0; n < 2500; n++) await store.set(`gatehouse:${n}`, '1', 1000)
     await store.set('gatehouse:stays', '1', 60_000)
     time = 1001

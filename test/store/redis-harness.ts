@@ -67,14 +67,11 @@ export function follow(
   return { store, isReady: () => connection.isReady(), events, failures: () => failures }
 }
 
-/** What a store is made of, in the same way, for what is about the client's inside or goes past the store. */
-export async function connectClient(url: string, boundMs = BOUND_MS) {
-  const client = createRedisClient({
-    target: parseRedisUrl(url),
-    commandTimeoutMs: boundMs,
-    connectTimeoutMs: boundMs,
-  })
-  const connection = createRedisConnection({ client, boundMs })
+/** The parts of a store, once it is connected. */
+export async function connectClient(url: string, timeoutMs = BOUND_MS) {
+  const options = { url, commandTimeoutMs: timeoutMs, connectTimeoutMs: timeoutMs }
+  const client = createRedisClient({ target: parseRedisUrl(url), ...options })
+  const connection = createRedisConnection(options, client)
   cleanUps.push(() => connection.close())
   await until(() => client.status === 'ready', { what: 'a connection' })
   return { client, call: createRedisBatch(client), connection }

@@ -13,7 +13,7 @@ describeStoreContract('memory', async () => {
   let time = 1000
   const entries = new Map<string, MemoryEntry>()
   const clock = () => 5_000_000 + time // not the system's, and not the one that times to live go by
-  const store = createMemoryStore({ now: () => time, epochMs: clock, entries })
+  const store = createMemoryStore({ monotonic: () => time, now: clock, entries })
   return {
     store,
     async timeToLive(key) {

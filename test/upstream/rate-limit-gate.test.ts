@@ -27,7 +27,7 @@ function world() {
   let away = false
   let delivered = Promise.resolve()
   const entries = new Map<string, MemoryEntry>()
-  const memory = createMemoryStore({ now: () => elapsed, entries })
+  const memory = createMemoryStore({ monotonic: () => elapsed, entries })
   const asked: string[] = []
   const reached =
     <Args extends unknown[], Reply>(name: string, operation: (...args: Args) => Promise<Reply>) =>

@@ -71,7 +71,7 @@ test.each(['', 'x', '-1', '0', '9', '1e999', '999999999'])('a stored %j is not b
 test('a figure that no answer confirms any more is forgotten after 30 days', async () => {
   const DAY_MS = 86_400_000
   let nowMs = 0
-  const aging = createMemoryStore({ now: () => nowMs })
+  const aging = createMemoryStore({ monotonic: () => nowMs })
   const { log } = collectLog()
   const { advertisedMs, adjustMs } = createRecoveryLifetime({
     store: aging,

@@ -46,7 +46,7 @@ let parts: ReturnType<typeof resourcesOn>
 
 /** Offered resources with master keys of their own, on the store of the test. */
 function resourcesOn(...keys: readonly Buffer[]) {
-  const store = createMemoryStore({ entries, now: () => 0 })
+  const store = createMemoryStore({ entries, monotonic: () => 0 })
   const seal = createSeal(() => keys, 'offer')
   const names = createSigner(() => keys, 'offer-names')
   const { log, lines } = collectLog()

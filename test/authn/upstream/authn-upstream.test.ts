@@ -50,7 +50,7 @@ function upstreamAt({
       client,
       baseUrl: origin,
       rateLimit: { reserveShare: 0, maxWaitMs: 0, jitterMs: 0, maxClosedMs: 60_000, lookEveryMs: 0 },
-      store: keep(createMemoryStore({ now: () => 0 })),
+      store: keep(createMemoryStore({ monotonic: () => 0 })),
       names: createSigner(() => [Buffer.alloc(32)], 'limit-names'),
       apiTokens: () => keyring.tokens,
       log,

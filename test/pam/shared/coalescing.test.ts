@@ -20,7 +20,7 @@ describe('the lock of a shared fetch', () => {
   let store: Store
   beforeEach(() => {
     time = 0
-    store = createMemoryStore({ now: monotonic })
+    store = createMemoryStore({ monotonic })
   })
 
   /** Another process on that store; waiting moves the clock. */
