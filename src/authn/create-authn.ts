@@ -1,7 +1,6 @@
 import { createSeal, createSigner } from '../crypto/keys.ts'
 import type { UserLimits } from '../session/admin-routes.ts'
 import { createLoginNames } from '../session/login-names.ts'
-import { createLimiter } from '../store/attempt-counters.ts'
 import { StepAudit } from './audit.ts'
 import type { AuthnOptions } from './authn-options.ts'
 import { createClientOf } from './browser/client.ts'
@@ -159,7 +158,7 @@ export function createAuthn(options: AuthnOptions): Authn {
     ...common,
     isEnabled: options.stepUp,
     transactions,
-    limiter: createLimiter({ store, name: 'step_up', limit: limits.stepUpPerAddress }),
+    limitPerAddress: limits.stepUpPerAddress,
     addressNames: limitNames,
     tokenNames: signer('imported-token-names'),
     ttlMs: lifetime.defaultMs,

@@ -79,29 +79,3 @@ export interface LimitConfig {
 export function limitWindow(key: WindowKey, { attempts, perSeconds }: LimitConfig): LimitWindow {
   return { ...key, maxAttempts: attempts, ttlMs: perSeconds * 1000 }
 }
-
-/** One limit that all replicas share. */
-export interface Limiter {
-  /** Consumes one attempt. If `key` is a name or an address, pass its HMAC. */
-  consume(
-    key: string,
-  ): Promise<{ readonly allowed: boolean; readonly limit: number; readonly retryAfterMs: number }>
-}
-
-export function createLimiter({
-  store,
-  name,
-  limit,
-}: {
-  readonly store: Pick<AttemptCounters, 'countAttempt'>
-  readonly name: string
-  readonly limit: LimitConfig
-}): Limiter {
-  const windows = [limitWindow({ keySuffix: '', name, legacySuffix: `:${name}` }, limit)]
-  return {
-    async consume(key) {
-      const { full } = await store.countAttempt({ keyPrefix: limitKeyPrefix(key), windows })
-      return { allowed: full === undefined, limit: limit.attempts, retryAfterMs: full?.leftMs ?? 0 }
-    },
-  }
-}

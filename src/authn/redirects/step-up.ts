@@ -1,7 +1,7 @@
 import type { Signer } from '../../crypto/keys.ts'
 import { invalidField, notAllowed, notFound } from '../../errors.ts'
 import { addressForLimits } from '../../http/request-context.ts'
-import type { Limiter } from '../../store/attempt-counters.ts'
+import { type LimitConfig, limitKeyPrefix, limitWindow } from '../../store/attempt-counters.ts'
 import { allSettledOrThrow, type Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
@@ -12,10 +12,9 @@ import { newHandle, type TransactionStore } from '../transaction/transaction-sto
 export interface StepUpOptions extends LimitReachedDeps {
   readonly isEnabled: boolean
   readonly signInUrl: string
-  readonly store: Pick<Store, 'preservesWriteOrder' | 'get' | 'swap'>
+  readonly store: Pick<Store, 'preservesWriteOrder' | 'get' | 'swap' | 'countAttempt'>
   readonly transactions: Pick<TransactionStore, 'names' | 'create' | 'end'>
-  /** Requests for one address. */
-  readonly limiter: Limiter
+  readonly limitPerAddress: LimitConfig
   readonly addressNames: Signer
   readonly tokenNames: Signer
   readonly ttlMs: number
@@ -62,10 +61,12 @@ export class StepUp {
   }
 
   async #enforceLimit(client: Client): Promise<void> {
-    const { limiter, addressNames } = this.#options
-    const taken = await limiter.consume(addressNames.sign(addressForLimits(client.address)))
-    if (taken.allowed) return
-    const reached = { label: 'step_up', most: taken.limit, leftMs: taken.retryAfterMs }
+    const { store, limitPerAddress, addressNames } = this.#options
+    const keyPrefix = limitKeyPrefix(addressNames.sign(addressForLimits(client.address)))
+    const window = { keySuffix: '', name: 'step_up', legacySuffix: ':step_up' }
+    const { full } = await store.countAttempt({ keyPrefix, windows: [limitWindow(window, limitPerAddress)] })
+    if (full === undefined) return
+    const reached = { label: 'step_up', most: limitPerAddress.attempts, leftMs: full.leftMs }
     throw limitReachedError(this.#options, reached, { operation: 'step_up' }, client)
   }
 
