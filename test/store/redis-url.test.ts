@@ -17,7 +17,7 @@ describe('a Redis URL that is wrong is refused by the name of its part', () => {
     ['redis://a:65536', /^port: /],
     ['redis://a:12ab', /^port: /],
     ['redis://a:', /^port: /],
-    ['redis://topsecret@a', /^password: missing/],
+    ['redis://topsecret@a', /^password: is missing/],
     ['redis://topsecret:@a', /^password: is empty/],
     ['redis://app:topsecret%zz@a', /^password: is not percent-encoded/],
     ['redis://topsecret%zz:pw@a', /^user: is not percent-encoded/],
