@@ -32,7 +32,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-async function signedIn(login: string) {
+async function openSession(login: string) {
   const browser = await harness.visit()
   await browser.post('/api/v1/authn', { username: login, password: PASSWORD })
   const { userId } = (await browser.get('/api/v1/sessions/me')).json
@@ -48,7 +48,7 @@ async function admin(token: string, method: string, userId: string) {
 }
 
 test('the sessions of one user are listed and ended on every replica; other users keep theirs', async () => {
-  const [one, two, other] = [await signedIn(AMELIA), await signedIn(AMELIA), await signedIn(WALTER)]
+  const [one, two, other] = [await openSession(AMELIA), await openSession(AMELIA), await openSession(WALTER)]
   const { userId } = one
   expect((await admin(OLD_TOKEN, 'GET', userId)).json).toEqual({
     sessions: [expect.objectContaining({ amr: ['pwd'] }), expect.objectContaining({ amr: ['pwd'] })],
@@ -59,7 +59,7 @@ test('the sessions of one user are listed and ended on every replica; other user
 })
 
 test('a changed OPS_TOKEN_FILE applies without a restart, and the old token is refused', async () => {
-  const { userId } = await signedIn(AMELIA)
+  const { userId } = await openSession(AMELIA)
   expect((await admin(NEW_TOKEN, 'GET', userId)).status).toBe(401)
   await replaceFile(join(folder, 'token'), NEW_TOKEN)
   await until(async () => (await admin(NEW_TOKEN, 'GET', userId)).status === 200)
@@ -69,7 +69,7 @@ test('a changed OPS_TOKEN_FILE applies without a restart, and the old token is r
 })
 
 test('without Redis the call is 503 and the session survives; when Redis is back, the call ends it', async () => {
-  const { userId, statusOf } = await signedIn(AMELIA)
+  const { userId, statusOf } = await openSession(AMELIA)
   await harness.redis.kill()
   const refused = await admin(OLD_TOKEN, 'DELETE', userId)
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '2'])

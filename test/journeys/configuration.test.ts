@@ -3,7 +3,7 @@ import { AMELIA, type Harness, startHarness } from '../support/harness.ts'
 import { openPage } from '../support/portal-page.ts'
 import { errorOf } from '../support/transaction-view.ts'
 
-/** What is configured is what people get: the variables that no other journey sets, through the real app. */
+/** Configuration variables that no other journey sets, through the real app. */
 let harness: Harness
 beforeAll(async () => {
   harness = await startHarness({
@@ -17,18 +17,18 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-test('a session lasts as long as it was configured, unused and altogether, and its cookie is as strict', async () => {
+test('the configured idle time, absolute time and SameSite apply to a session', async () => {
   const page = await openPage(harness)
   const signedIn = await page.signIn(AMELIA)
   expect(signedIn.setCookies.find((cookie) => cookie.startsWith('gatehouse='))).toMatch(/; SameSite=Strict/)
   const session = await page.session()
-  const sinceItsStart = (name: string) =>
+  const durationMs = (name: string) =>
     Date.parse(String(session?.[name])) - Date.parse(String(session?.createdAt))
-  expect(sinceItsStart('idleExpiresAt')).toBe(7 * 60_000)
-  expect(sinceItsStart('expiresAt')).toBe(2 * 60 * 60_000)
+  expect(durationMs('idleExpiresAt')).toBe(7 * 60_000)
+  expect(durationMs('expiresAt')).toBe(2 * 60 * 60_000)
 })
 
-test('a short name and a full name of a configured domain are one person to the limits', async () => {
+test('a short and a full login of a domain in LOGIN_DOMAINS share their limits', async () => {
   const page = await openPage(harness)
   const ask = (username: string) =>
     page.begin('/api/v1/authn/recovery/password', { username, factorType: 'SMS' })

@@ -27,7 +27,7 @@ const ACTIVATION = '_embedded.factor._embedded.activation'
 const poll = (page: PortalPage, query = '') => page.follow('_links.next', {}, { query })
 
 /** A page that waits for an approval in Duo's frame. */
-async function awaitingDuo(login: string): Promise<PortalPage> {
+async function startDuo(login: string): Promise<PortalPage> {
   const page = await openPage(harness)
   await page.signIn(login)
   if (page.held.json.status === 'MFA_ENROLL')
@@ -50,7 +50,7 @@ const approved = (login: string) => ({ sig_response: harness.sandbox.duoResponse
 
 describe('Duo', () => {
   test('the page gets the host, the signature, the complete link at our origin and the script link of the org', async () => {
-    const page = await awaitingDuo(DARIO)
+    const page = await startDuo(DARIO)
     expect(valueAt(page.held.json, VERIFICATION)).toEqual({
       host: 'api-sandbox.duosecurity.example',
       signature: expect.stringMatching(/^TX\|[\w+/=]+\|\w+:APP\|[\w+/=]+\|\w+$/),
@@ -71,7 +71,7 @@ describe('Duo', () => {
   })
 
   test('neither waiting nor the form opens a session; the poll after the form does', async () => {
-    const page = await awaitingDuo(DARIO)
+    const page = await startDuo(DARIO)
     expect((await poll(page)).json.factorResult).toBe('WAITING')
     const submitted = await complete(page, VERIFICATION, approved(DARIO))
     expect([submitted.status, submitted.text, submitted.setCookies]).toEqual([200, '{}', []])
@@ -86,7 +86,7 @@ describe('Duo', () => {
       harness.gatehouse
         .logLines()
         .filter(({ event }) => event === 'factor_enrolled' || event === 'factor_changed')
-    const page = await awaitingDuo(DINA)
+    const page = await startDuo(DINA)
     expect(page.held.json.status).toBe('MFA_ENROLL_ACTIVATE')
     expect((await complete(page, ACTIVATION, approved(DINA))).status).toBe(200)
     expect(enrolled()).toEqual([])
@@ -94,11 +94,11 @@ describe('Duo', () => {
     expect(page.held.json.status).toBe('SUCCESS')
     expect(enrolled()).toMatchObject([{ event: 'factor_enrolled', factorType: 'web', provider: 'DUO' }])
     expect(await page.session()).toMatchObject({ login: DINA })
-    await awaitingDuo(DINA)
+    await startDuo(DINA)
   })
 
   test('the form is sent upstream as a form, with the state token instead of the handle', async () => {
-    const page = await awaitingDuo(DARIO)
+    const page = await startDuo(DARIO)
     harness.forget()
     const form = approved(DARIO)
     await complete(page, VERIFICATION, form)
@@ -115,7 +115,7 @@ describe('Duo', () => {
   test.each(['reject', 'cancel', 'error'] as const)(
     'the result %s in the frame opens no session',
     async (answer) => {
-      const page = await awaitingDuo(DARIO)
+      const page = await startDuo(DARIO)
       harness.sandbox.answerPush(DARIO, answer)
       const refused = await poll(page)
       expect(refused.json.status).toBe('MFA_CHALLENGE')
@@ -125,7 +125,7 @@ describe('Duo', () => {
   )
 
   test('a wrong signature is refused, audited and throttled like a wrong code', async () => {
-    const page = await awaitingDuo(DARIO)
+    const page = await startDuo(DARIO)
     for (let attempt = 0; attempt < WRONG_LIMIT; attempt += 1)
       expect(errorOf(await complete(page, VERIFICATION))).toEqual([403, 'E0000068'])
     harness.forget()
@@ -140,7 +140,7 @@ describe('Duo', () => {
       { kind: 'html', status: 200 },
       { kind: 'status', status: 302, body: {} },
     ] as const) {
-      const page = await awaitingDuo(DARIO)
+      const page = await startDuo(DARIO)
       harness.sandbox.faults.authn.set({ ...fault, path: '/api/v1/authn/factors', times: 1 })
       expect((await complete(page, VERIFICATION, approved(DARIO))).text).toBe('{}')
       expect((await poll(page)).json.factorResult).toBe('WAITING')
@@ -148,8 +148,8 @@ describe('Duo', () => {
   })
 
   test('another browser’s handle, an unknown handle and a factor that was not offered are refused', async () => {
-    const page = await awaitingDuo(DARIO)
-    const other = await awaitingDuo(DARIO)
+    const page = await startDuo(DARIO)
+    const other = await startDuo(DARIO)
     harness.forget()
     const otherHandle = { stateToken: other.stateToken }
     expect(errorOf(await complete(page, VERIFICATION, otherHandle))).toEqual([401, 'E0000011'])
@@ -163,7 +163,7 @@ describe('Duo', () => {
 
 describe('a form body', () => {
   test('is accepted on the Duo callback alone, and the callback accepts nothing else', async () => {
-    const page = await awaitingDuo(DARIO)
+    const page = await startDuo(DARIO)
     const callback = hrefAt(page.held, `${VERIFICATION}._links.complete`)
     const { stateToken } = page
     harness.forget()
@@ -185,7 +185,7 @@ describe('a form body', () => {
     ],
     ['without a factor id', { id: '' }, 'id: must not be empty'],
   ])('%s is 400, and names the field', async (_, form, cause) => {
-    const page = await awaitingDuo(DARIO)
+    const page = await startDuo(DARIO)
     harness.forget()
     const refused = await complete(page, VERIFICATION, form)
     expect(errorOf(refused)).toEqual([400, 'E0000001'])
@@ -194,7 +194,7 @@ describe('a form body', () => {
   })
 
   test('from another site is refused', async () => {
-    const page = await awaitingDuo(DARIO)
+    const page = await startDuo(DARIO)
     const form = { id: 'x', stateToken: page.stateToken, sig_response: 'x' }
     const headers = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
     const callback = hrefAt(page.held, `${VERIFICATION}._links.complete`)

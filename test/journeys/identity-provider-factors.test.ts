@@ -32,7 +32,7 @@ async function openVerification(login: string): Promise<PortalPage> {
 }
 
 /** A page that was redirected to another identity provider. */
-async function redirected(login: string): Promise<PortalPage> {
+async function startIdpRedirect(login: string): Promise<PortalPage> {
   const page = await openVerification(login)
   await page.follow('_embedded.factors.0._links.verify')
   expect(page.held.json).toMatchObject({ status: 'MFA_CHALLENGE', _links: { next: { name: 'redirect' } } })
@@ -48,7 +48,7 @@ const requestState = (page: PortalPage) => page.send('/api/v1/authn')
 
 describe('a factor that another identity provider verifies', () => {
   test('claims_provider: the link is at PUBLIC_URL and redirects to the link of the org; the real token appears nowhere else', async () => {
-    const page = await redirected(CLEO)
+    const page = await startIdpRedirect(CLEO)
     const path = '/sso/idps/0oasandboxidp000001'
     const link = hrefAt(page.held, '_links.next')
     expect(link).toBe(`${harness.gatehouse.url}${path}?stateToken=${page.stateToken}`)
@@ -63,7 +63,7 @@ describe('a factor that another identity provider verifies', () => {
     ['custom SAML', SAM, 'mfa-saml-idp-redirect'],
     ['custom OpenID Connect', ODIN, 'mfa-oidc-idp-redirect'],
   ])('%s: the link is a page of the org', async (_kind, login, path) => {
-    const page = await redirected(login)
+    const page = await startIdpRedirect(login)
     expect(hrefAt(page.held, '_links.next')).toMatch(`${harness.authnUrl}/policy/${path}?okta_key=`)
   })
 
@@ -74,7 +74,7 @@ describe('a factor that another identity provider verifies', () => {
   ])(
     '%s: after the approval there, the state request returns SUCCESS and opens a session with a second factor',
     async (_type, login) => {
-      const page = await redirected(login)
+      const page = await startIdpRedirect(login)
       expect((await requestState(page)).json.status).toBe('MFA_CHALLENGE') // the user has not answered yet
       expect(await page.session()).toBeUndefined()
       await answerAtIdp(page, 'approve')
@@ -87,7 +87,7 @@ describe('a factor that another identity provider verifies', () => {
 
   test('another replica sees the approval too', async () => {
     const replica = await harness.replica()
-    const page = await redirected(SAM)
+    const page = await startIdpRedirect(SAM)
     await answerAtIdp(page, 'approve')
     const done = await page.send(`${replica.url}/api/v1/authn`)
     expect(done.json.status).toBe('SUCCESS')
@@ -95,7 +95,7 @@ describe('a factor that another identity provider verifies', () => {
   })
 
   test('refused there: FAILED with its message and no session; it can be tried again', async () => {
-    const page = await redirected(CLEO)
+    const page = await startIdpRedirect(CLEO)
     await answerAtIdp(page, 'reject')
     const failed = await requestState(page)
     expect(failed.json).toMatchObject({
@@ -112,7 +112,7 @@ describe('a factor that another identity provider verifies', () => {
   })
 
   test('another browser can neither follow the link nor use the approval', async () => {
-    const page = await redirected(CLEO)
+    const page = await startIdpRedirect(CLEO)
     const otherBrowser = await harness.visit()
     const refused = await navigate(otherBrowser, hrefAt(page.held, '_links.next'))
     expect([refused.status, refused.location]).toEqual([401, undefined])

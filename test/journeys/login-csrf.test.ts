@@ -5,7 +5,7 @@ import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { causesOf, errorOf } from '../support/transaction-view.ts'
 
 /**
- * An activation or recovery token can be planted: somebody is made to open a link with a token of another user. It must not
+ * Login CSRF: an attacker makes a user open a link with an activation or recovery token of another user. It must not
  * replace the open session (DESIGN §4, "Session").
  */
 const ANNA = 'anna.activate@example.test'
@@ -25,13 +25,13 @@ const recover = (page: PortalPage, login: string, type: 'PASSWORD' | 'UNLOCK' = 
   page.begin('/api/v1/authn/recovery/token', { recoveryToken: harness.sandbox.recoveryToken(login, type) })
 
 /** A page whose browser has a session of this user. */
-async function signedIn(login: string): Promise<PortalPage> {
+async function openSession(login: string): Promise<PortalPage> {
   const page = await openPage(harness)
   expect((await page.signIn(login)).json.status).toBe('SUCCESS')
   return page
 }
 
-const PLANTED: readonly [string, (page: PortalPage) => Promise<PageAnswer>][] = [
+const TOKENS: readonly [string, (page: PortalPage) => Promise<PageAnswer>][] = [
   ['an activation token that signs in at once', (page) => activate(page, ANNA)],
   ['an activation token whose user must enrol a factor', (page) => activate(page, ARNO)],
   ['an activation token whose user has no password', (page) => activate(page, AIDA)],
@@ -39,10 +39,10 @@ const PLANTED: readonly [string, (page: PortalPage) => Promise<PageAnswer>][] = 
 ]
 
 describe('in the open session of another user', () => {
-  test.each(PLANTED)('%s is refused, and the session stays', async (_what, plant) => {
-    const page = await signedIn(AMELIA)
+  test.each(TOKENS)('%s is refused, and the session stays', async (_what, useToken) => {
+    const page = await openSession(AMELIA)
     const before = await page.session()
-    const refused = await plant(page)
+    const refused = await useToken(page)
     expect(errorOf(refused)).toEqual([403, 'E0000006'])
     expect(causesOf(refused)).toEqual([
       expect.stringMatching(/^(token|recoveryToken): .*another user.*sign out first/),
@@ -54,7 +54,7 @@ describe('in the open session of another user', () => {
     expect(await harness.gatehouse.metrics()).toMatch(/refusals_total\{reason="another_users_token"\} [1-9]/)
   })
 
-  test('a session that was opened in another tab meanwhile stays too', async () => {
+  test('a session that another tab opened meanwhile stays too', async () => {
     const page = await openPage(harness)
     expect((await activate(page, AIDA)).json.status).toBe('PASSWORD_RESET')
     const tab = await openPage(harness, page.browser)
@@ -63,11 +63,11 @@ describe('in the open session of another user', () => {
     const refused = await page.follow('_links.next', { newPassword: 'Chosen-By-Myself-7' })
     expect(errorOf(refused)).toEqual([403, 'E0000006'])
     expect(await page.session()).toEqual(before)
-    // the org has taken the password all the same
+    // the org has accepted the password nevertheless
     expect(harness.gatehouse.logText()).toContain('"event":"password_changed"')
   })
 
-  test('it stays when the user of the token approves a push, on a phone that may be anywhere', async () => {
+  test('the session stays when the user of the token approves a push on any phone', async () => {
     const page = await openPage(harness)
     await recover(page, PRIYA)
     await page.follow('_links.next', { newPassword: 'Chosen-By-Myself-7' })
@@ -82,31 +82,31 @@ describe('in the open session of another user', () => {
     expect(before).toMatchObject({ login: AMELIA })
   })
 
-  test('nor does it when the browser shows its device alone', async () => {
-    const page = await signedIn(AMELIA)
+  test('the session stays when the browser sends its device cookie alone', async () => {
+    const page = await openSession(AMELIA)
     const before = await page.session()
     const device = (await page.browser.jar.getCookies(harness.gatehouse.url)).find(
       ({ key }) => key === 'gatehouse-device',
     )
-    const stranger = await openPage(harness)
-    await stranger.browser.jar.setCookie(device?.toString() ?? '', harness.gatehouse.url)
-    const refused = await activate(stranger, ANNA)
+    const sameDevice = await openPage(harness)
+    await sameDevice.browser.jar.setCookie(device?.toString() ?? '', harness.gatehouse.url)
+    const refused = await activate(sameDevice, ANNA)
     expect(errorOf(refused)).toEqual([403, 'E0000006'])
     expect(refused.setCookies).toEqual([])
-    expect(await stranger.session()).toBeUndefined()
+    expect(await sameDevice.session()).toBeUndefined()
     expect(await page.session()).toEqual(before)
-    expect((await page.signIn(WALTER)).json.status).toBe('SUCCESS') // it is the device's session still
+    expect((await page.signIn(WALTER)).json.status).toBe('SUCCESS') // the session still belongs to the device
     expect(await page.session()).toMatchObject({ login: WALTER })
   })
 
-  test('the user’s own password replaces it: who signs in here knows whose account it is', async () => {
-    const page = await signedIn(AMELIA)
+  test('the other user’s password replaces the session', async () => {
+    const page = await openSession(AMELIA)
     expect((await page.signIn(WALTER)).json.status).toBe('SUCCESS')
     expect(await page.session()).toMatchObject({ login: WALTER })
   })
 
-  test('so does password and factor', async () => {
-    const page = await signedIn(AMELIA)
+  test('the other user’s password and factor replace the session', async () => {
+    const page = await openSession(AMELIA)
     await page.signIn(PRIYA)
     await page.verify('token:software:totp', { passCode: harness.sandbox.totpCode(PRIYA) })
     expect(await page.session()).toMatchObject({ login: PRIYA })
@@ -114,12 +114,12 @@ describe('in the open session of another user', () => {
 })
 
 describe('a token of the same user', () => {
-  test('is taken in the open session', async () => {
-    const page = await signedIn(AMELIA)
+  test('is accepted in the open session', async () => {
+    const page = await openSession(AMELIA)
     expect((await recover(page, AMELIA)).status).toBe(200)
   })
 
-  test('an activation token replaces the session that another one opened', async () => {
+  test('an activation token replaces the session that an earlier one opened', async () => {
     const page = await openPage(harness)
     await activate(page, ANNA)
     const before = await page.session()
@@ -130,8 +130,8 @@ describe('a token of the same user', () => {
   })
 })
 
-test('after a sign-out the token is taken', async () => {
-  const page = await signedIn(AMELIA)
+test('after a sign-out the token is accepted', async () => {
+  const page = await openSession(AMELIA)
   await page.browser.delete('/api/v1/sessions/me')
   await activate(page, ANNA)
   expect(await page.session()).toMatchObject({ login: ANNA })

@@ -4,13 +4,13 @@ import { type Harness, startHarness } from '../support/harness.ts'
 import { startWalk } from '../support/model-walk.ts'
 
 /**
- * A walk at random through the sandbox by way of the broker, until every operation was asked for in every status and
- * every one that the sandbox allows has succeeded there. The seed stands in the test's name; MODEL_SEED sets it.
- * MODEL_SECONDS lets the walk go on for longer than that.
+ * A random walk through the sandbox by way of the broker, until every operation was sent in every status, and every
+ * pair that the sandbox allows has succeeded. The test's name contains the seed; MODEL_SEED sets it. MODEL_SECONDS
+ * makes the walk longer.
  */
 const seed = Number(process.env.MODEL_SEED ?? Math.floor(Math.random() * 2 ** 32))
-const LEAST_MS = Number(process.env.MODEL_SECONDS ?? 0) * 1000
-/** A walk takes 500 to 1,200 steps as a rule. Not a time, which would depend on the machine. */
+const MIN_MS = Number(process.env.MODEL_SECONDS ?? 0) * 1000
+/** A walk usually takes 500 to 1,200 steps. A limit in steps does not depend on the machine's speed. */
 const MAX_STEPS = 10_000
 
 let clock = Date.now()
@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 
 test(
-  `every operation in every status: no session without the rule, no dead end, no token (MODEL_SEED=${seed})`,
+  `every operation in every status keeps the session rule, leads to no dead end and leaks no token (MODEL_SEED=${seed})`,
   async () => {
     const walk = await startWalk({
       harness,
@@ -39,13 +39,13 @@ test(
     })
     const started = performance.now()
     try {
-      const isTooShort = () => performance.now() - started < LEAST_MS
-      const goesOn = () => walk.pairs.missing().length > 0 && walk.steps < MAX_STEPS
-      while (isTooShort() || goesOn()) await walk.step()
+      const isTooShort = () => performance.now() - started < MIN_MS
+      const isIncomplete = () => walk.pairs.missing().length > 0 && walk.steps < MAX_STEPS
+      while (isTooShort() || isIncomplete()) await walk.step()
     } catch (error) {
       throw new Error(`MODEL_SEED=${seed}, step ${walk.steps}`, { cause: error })
     }
     expect({ seed, missing: walk.pairs.missing() }).toEqual({ seed, missing: [] })
   },
-  LEAST_MS + 600_000,
+  MIN_MS + 600_000,
 )

@@ -10,11 +10,11 @@ import { type StubUpstream, sendJson } from '../support/stub-upstream.ts'
 import { handleOf } from '../support/transaction-view.ts'
 
 /**
- * Transactions with links drawn from every route that the upstream's links may lead to, through the whole broker:
- * what is offered works when it is followed, and nothing else does.
+ * Property test: transactions whose links are drawn from every route that an upstream link may lead to, through the
+ * whole broker. Offered links work when they are followed; all other steps are refused.
  */
 
-/** An upstream that answers every sign-in and every step with the transaction it was given. */
+/** The upstream answers every sign-in and every step with this transaction. */
 let transaction: Record<string, unknown> = {}
 let harness: StubHarness
 let upstream: StubUpstream
@@ -23,7 +23,7 @@ let gatehouse: Gatehouse
 beforeAll(async () => {
   harness = await startStubHarness({
     answer({ method, path }, res) {
-      if (path.includes('/qr/')) return void res.setHeader('content-type', 'image/png').end(PICTURE)
+      if (path.includes('/qr/')) return void res.setHeader('content-type', 'image/png').end(QR_IMAGE)
       sendJson(res, 200, method === 'GET' ? QUESTIONS : answerAt(path))
     },
     env: { AUTHN_LINK_ORIGINS: 'https://login.org.example.com' },
@@ -33,15 +33,15 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-/** Links come with the first answer only: what was offered once stays offered. */
+/** Only the first response has links: an offer remains valid for the whole transaction. */
 function answerAt(path: string) {
   return path === '/api/v1/authn' ? transaction : { ...transaction, _embedded: undefined, _links: undefined }
 }
 
-const PICTURE = Buffer.from('89504e470d0a1a0a', 'hex')
+const QR_IMAGE = Buffer.from('89504e470d0a1a0a', 'hex')
 const QUESTIONS = [{ question: 'favorite_toy', questionText: 'What is your favourite toy?' }]
 
-// what is drawn
+// generators
 
 interface DrawnLink {
   readonly method: 'GET' | 'POST'
@@ -49,7 +49,7 @@ interface DrawnLink {
   readonly host: 'upstream' | 'alias' | 'relative' | 'upper case' | 'user info'
   readonly place: 'links' | 'list of links' | 'factor' | 'deep'
   readonly hinted: boolean
-  /** Otherwise it is known to the test only. */
+  /** If false, the response does not contain the link. */
   readonly offered: boolean
 }
 
@@ -61,7 +61,7 @@ const id = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('webauthn', 'token:software:totp', 'a%20b', 'a@b', 'x.y~z') },
 )
 
-/** A path of every template of the table, its parameters drawn. */
+/** A path from one of the templates in `OPERATIONS`, with drawn parameters. */
 const steps = fc
   .tuple(
     fc.constantFrom(...OPERATIONS.filter(({ encoding }) => encoding === 'json')),
@@ -73,14 +73,14 @@ const steps = fc
     method: 'POST' as const,
     path: path.replace(':id', factor).replace(':uid', user).replace(':type', type),
   }))
-/** A picture's token is a secret like any other: it occurs nowhere else in the answer. */
-const pictureToken = fc
+/** A QR token is a secret, so it occurs nowhere else in the response. */
+const qrToken = fc
   .string({ unit: fc.constantFrom(...'abcXYZ019_-'), minLength: 12, maxLength: 20 })
   .map((text) => `picture-${text}`)
 const gets = fc.oneof(
   id.map((user) => `/api/v1/users/${user}/factors/questions`),
   fc
-    .tuple(id, id, pictureToken)
+    .tuple(id, id, qrToken)
     .map(([user, factor, token]) => `/api/v1/users/${user}/factors/${factor}/qr/${token}`),
 )
 const place = fc.record({
@@ -123,8 +123,8 @@ function transactionOf({
   status: string
   token: string
 }) {
-  const shown = drawn.filter(({ offered }) => offered)
-  const at = (where: DrawnLink['place']) => shown.filter((link) => link.place === where).map(linkOf)
+  const offeredLinks = drawn.filter(({ offered }) => offered)
+  const at = (where: DrawnLink['place']) => offeredLinks.filter((link) => link.place === where).map(linkOf)
   return {
     stateToken: token,
     status,
@@ -151,7 +151,7 @@ function linkOf({ method, path, host, hinted }: DrawnLink, index: number) {
   return { name: `link ${index}`, href: origin + path, ...(hinted ? { hints: { allow: [method] } } : {}) }
 }
 
-/** What a step needs to be looked at by the upstream. */
+/** The fields that a step needs to pass the schemas. */
 const FIELDS = {
   oldPassword: 'an-old-password',
   newPassword: 'a-new-password',
@@ -161,9 +161,9 @@ const FIELDS = {
   provider: 'OKTA',
 }
 
-// what holds
+// property
 
-test('every offered link works when it is followed, and what was not offered is refused with nothing sent', async () => {
+test('every offered link works when it is followed; a step that was not offered is refused, and nothing is sent upstream', async () => {
   await fc.assert(
     fc.asyncProperty(drawing, async (drawn) => {
       transaction = transactionOf(drawn)
@@ -189,7 +189,7 @@ test('every offered link works when it is followed, and what was not offered is 
 })
 
 async function expectRefused(browser: Browser, { method, path }: DrawnLink, handle: string) {
-  if (path.endsWith('/cancel') || path.endsWith('/previous')) return // they need no offer
+  if (path.endsWith('/cancel') || path.endsWith('/previous')) return // no offer needed
   upstream.forget()
   const answer = await ask(browser, method, path, handle)
   expect([path, answer.status, answer.json.errorCode]).toEqual([path, 403, 'E0000079'])
@@ -212,7 +212,7 @@ async function expectWorks(
   if (method === 'POST') {
     expect(upstream.requests[0]?.body).toMatchObject({ stateToken: token })
     expect(answer.json.stateToken).toBe(handle)
-  } else if (path.includes('/qr/')) expect(answer.bytes).toEqual(PICTURE)
+  } else if (path.includes('/qr/')) expect(answer.bytes).toEqual(QR_IMAGE)
   else expect(JSON.parse(answer.text)).toEqual(QUESTIONS)
 }
 
@@ -220,10 +220,13 @@ function ask(browser: Browser, method: 'GET' | 'POST', url: string, handle: stri
   return method === 'GET' ? browser.get(url) : browser.post(url, { stateToken: handle, ...FIELDS })
 }
 
-/** The same path, but for the last segment of a picture's, which is a handle. */
+/**
+ * True if both have the same path; the last segment of a QR path is ignored, because the broker replaces it with a
+ * handle.
+ */
 function leadsTo(href: string, path: string): boolean {
-  const plain = (one: string) => decodeURIComponent(one).replace(/\/qr\/.*/, '/qr/')
-  return plain(new URL(href).pathname) === plain(path)
+  const normalize = (one: string) => decodeURIComponent(one).replace(/\/qr\/.*/, '/qr/')
+  return normalize(new URL(href).pathname) === normalize(path)
 }
 
 function hrefsIn(value: unknown): string[] {

@@ -6,7 +6,7 @@ import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.t
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
-/** A browser has one session, however many of its tabs sign in at once and at whichever replicas. */
+/** A browser has one session, even if its tabs sign in at the same time at different replicas. */
 
 const ME = '/api/v1/sessions/me'
 const ROUNDS = 5
@@ -38,15 +38,15 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
     return browser
   }
 
-  /** What a tab sends to one of the replicas, with the cookies that the browser had when it began. */
+  /** Sends a tab's request to a replica with the cookies that the browser had at first. */
   const send = (cookie: string, replica: Gatehouse, path: string, body: object) =>
     openBrowser(replica.url).post(path, body, { headers: { cookie } })
 
   const sessionCookieIn = ({ setCookies }: PageAnswer) =>
     setCookies.find((cookie) => cookie.startsWith('gatehouse='))?.split(';')[0]
 
-  /** How many of the sessions that these answers opened can be used. */
-  async function usable(device: string, answers: readonly PageAnswer[]): Promise<number> {
+  /** How many of the sessions of these responses are valid. */
+  async function countValidSessions(device: string, answers: readonly PageAnswer[]): Promise<number> {
     const statuses = await Promise.all(
       answers.map(async (answer) => {
         const cookie = `${device}; ${sessionCookieIn(answer)}`
@@ -56,15 +56,15 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
     return statuses.filter((status) => status === 200).length
   }
 
-  /** Each of them is at the upstream before any of them is answered. */
-  async function atOnce(asks: readonly (() => Promise<PageAnswer>)[]): Promise<PageAnswer[]> {
-    const letGo = harness.sandbox.faults.authn.hold({ times: asks.length })
+  /** Sends all requests; Okta answers none of them before all have arrived. */
+  async function sendAtOnce(requests: readonly (() => Promise<PageAnswer>)[]): Promise<PageAnswer[]> {
+    const release = harness.sandbox.faults.authn.hold({ times: requests.length })
     harness.forget()
-    const answering = asks.map((ask) => ask())
-    await until(() => harness.upstreamCalls().length === asks.length)
-    letGo()
-    const answers = await Promise.all(answering)
-    expect(answers.map(({ json }) => json.status)).toEqual(asks.map(() => 'SUCCESS'))
+    const pending = requests.map((request) => request())
+    await until(() => harness.upstreamCalls().length === requests.length)
+    release()
+    const answers = await Promise.all(pending)
+    expect(answers.map(({ json }) => json.status)).toEqual(requests.map(() => 'SUCCESS'))
     return answers
   }
 
@@ -78,43 +78,49 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
     ['a session', AMELIA],
   ]
 
-  test.each(FIRST)('two users’ factors, sent at once in a browser with %s', async (_before, login) => {
-    for (let round = 0; round < ROUNDS; round++) {
-      harness.sandbox.reset()
-      const browser = await visit()
-      if (login !== undefined) await browser.post('/api/v1/authn', { username: login, password: PASSWORD })
-      const cookie = await browser.jar.getCookieString(replicas()[0].url)
-      const tabs = await Promise.all(
-        [TOMAS, PRIYA].map(async (username, n) => {
-          const asked = await send(cookie, replicas()[0], '/api/v1/authn', { username, password: PASSWORD })
-          const path = new URL(verifyHref(asked, 'token:software:totp')).pathname
-          const step = { stateToken: handleOf(asked), passCode: harness.sandbox.totpCode(username) }
-          return () => send(cookie, replicas()[n] ?? harness.gatehouse, path, step)
-        }),
-      )
-      const answers = await atOnce(tabs)
-      expect(await usable(await deviceOf(browser), answers)).toBe(1)
-      if (login !== undefined) expect((await browser.get(ME)).status).toBe(404)
-    }
-  })
+  test.each(FIRST)(
+    'codes of two users at once in a browser with %s: one session is valid',
+    async (_before, login) => {
+      for (let round = 0; round < ROUNDS; round++) {
+        harness.sandbox.reset()
+        const browser = await visit()
+        if (login !== undefined) await browser.post('/api/v1/authn', { username: login, password: PASSWORD })
+        const cookie = await browser.jar.getCookieString(replicas()[0].url)
+        const tabs = await Promise.all(
+          [TOMAS, PRIYA].map(async (username, n) => {
+            const asked = await send(cookie, replicas()[0], '/api/v1/authn', { username, password: PASSWORD })
+            const path = new URL(verifyHref(asked, 'token:software:totp')).pathname
+            const step = { stateToken: handleOf(asked), passCode: harness.sandbox.totpCode(username) }
+            return () => send(cookie, replicas()[n] ?? harness.gatehouse, path, step)
+          }),
+        )
+        const answers = await sendAtOnce(tabs)
+        expect(await countValidSessions(await deviceOf(browser), answers)).toBe(1)
+        if (login !== undefined) expect((await browser.get(ME)).status).toBe(404)
+      }
+    },
+  )
 
-  test.each(FIRST)('one user’s passwords, sent at once in a browser with %s', async (_before, login) => {
-    for (let round = 0; round < ROUNDS; round++) {
-      const browser = await visit()
-      if (login !== undefined) await browser.post('/api/v1/authn', { username: login, password: PASSWORD })
-      const cookie = await browser.jar.getCookieString(replicas()[0].url)
-      const answers = await atOnce(
-        [0, 1].map((n) => () => {
-          const credentials = { username: WALTER, password: PASSWORD, relayState: `tab ${n}` }
-          return send(cookie, replicas()[n] ?? harness.gatehouse, '/api/v1/authn', credentials)
-        }),
-      )
-      expect(await usable(await deviceOf(browser), answers)).toBe(1)
-      if (login !== undefined) expect((await browser.get(ME)).status).toBe(404)
-    }
-  })
+  test.each(FIRST)(
+    'passwords of one user at once in a browser with %s: one session is valid',
+    async (_before, login) => {
+      for (let round = 0; round < ROUNDS; round++) {
+        const browser = await visit()
+        if (login !== undefined) await browser.post('/api/v1/authn', { username: login, password: PASSWORD })
+        const cookie = await browser.jar.getCookieString(replicas()[0].url)
+        const answers = await sendAtOnce(
+          [0, 1].map((n) => () => {
+            const credentials = { username: WALTER, password: PASSWORD, relayState: `tab ${n}` }
+            return send(cookie, replicas()[n] ?? harness.gatehouse, '/api/v1/authn', credentials)
+          }),
+        )
+        expect(await countValidSessions(await deviceOf(browser), answers)).toBe(1)
+        if (login !== undefined) expect((await browser.get(ME)).status).toBe(404)
+      }
+    },
+  )
 
-  test('one after the other: the newer one wins, though the browser shows no session', async () => {
+  test('two sign-ins in turn: the newer session wins, even if the second request has no session cookie', async () => {
     const browser = await visit()
     const device = await deviceOf(browser)
     const credentials = { username: AMELIA, password: PASSWORD }
@@ -122,7 +128,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       await send(device, replicas()[0], '/api/v1/authn', credentials),
       await send(device, replicas()[1], '/api/v1/authn', credentials),
     ]
-    expect([await usable(device, [one]), await usable(device, [two])]).toEqual([0, 1])
+    expect([await countValidSessions(device, [one]), await countValidSessions(device, [two])]).toEqual([0, 1])
   })
 
   test('sessions of other browsers stay', async () => {

@@ -10,7 +10,7 @@ import { TEST_KEY } from '../support/gatehouse.ts'
 import { AMELIA, FROM_PROXY, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 import { until } from '../support/until.ts'
 
-/** The broker as it is run: its own process, from the built files and the environment alone. */
+/** The broker in its own process, from the built files and the environment alone. */
 
 let harness: Harness
 const children: ChildProcess[] = []
@@ -38,7 +38,7 @@ function startNode(env: Record<string, string>, ...args: string[]) {
   return { child, output, exited }
 }
 
-/** The system chooses the ports; the log tells which they are. */
+/** Ports are chosen by the operating system and read from the log. */
 function environment(): Record<string, string> {
   return {
     PUBLIC_URL: 'http://localhost:8080',
@@ -61,13 +61,13 @@ async function listening(output: { out: string }) {
       ? { port: own, url: `http://localhost:${own}`, ops: `http://127.0.0.1:${ops}` }
       : undefined
   }).then((found) => {
-    if (found === undefined) throw new Error('it does not listen')
+    if (found === undefined) throw new Error('the broker does not listen')
     return found
   })
 }
 
 describe('the command', () => {
-  test('reports every configuration problem by name and no value, and exits 78', async () => {
+  test('reports every configuration problem by name, without values, and exits 78', async () => {
     const { output, exited } = start({ PUBLIC_URL: 'ftp://not-this-value', SECRET_KEYS: 'not-this-key' })
     expect(await exited).toBe(78)
     for (const name of ['PUBLIC_URL', 'AUTHN_BASE_URL', 'AUTHN_API_TOKEN', 'REDIS_URL', 'SECRET_KEYS']) {
@@ -76,7 +76,7 @@ describe('the command', () => {
     expect(output.err + output.out).not.toMatch(/not-this/)
   })
 
-  test('--check-config says that a sound configuration is sound, notes what is seldom intended, and stops', async () => {
+  test('--check-config accepts a valid configuration, notes unusual settings, and exits', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'gatehouse-check-config-'))
     const file = join(folder, 'ops-token')
     await writeFile(file, 'marked-token-of-some-length')
@@ -101,9 +101,9 @@ describe('the command', () => {
     }
   })
 
-  test('an unknown or second argument is refused, with what there is, and starts nothing: exit 64', async () => {
+  test('an unknown or second argument prints the usage and exits 64 without starting', async () => {
     const main = pathToFileURL(resolve('build/main.js')).href
-    // all in one process: each import of another address runs the command anew
+    // one process for all: each import with another query runs the command again
     const script = `
       const codes = []
       for (const [n, args] of JSON.parse(process.argv[1]).entries()) {
@@ -135,13 +135,13 @@ describe('the command', () => {
       expect(output.err.match(command)).toHaveLength(refused.length)
   })
 
-  test('--help says what there is', async () => {
+  test('--help prints the usage', async () => {
     const { output, exited } = start({}, '--help')
     expect(await exited).toBe(0)
     expect(output.out).toContain('--check-config')
   })
 
-  test('SIGTERM: readiness fails first, the running request finishes, then exit 0', async () => {
+  test('SIGTERM: readiness fails first, the request in flight finishes, then exit 0', async () => {
     const { child, output, exited } = start(environment())
     const { ops, url } = await listening(output)
     await until(async () => (await fetch(`${ops}/readyz`)).ok)
@@ -172,7 +172,7 @@ describe('the command', () => {
   test.each([
     ['public', 'PORT'],
     ['ops', 'OPS_PORT'],
-  ])('a port that is taken is an error line that names it and exit 1: %s', async (name, variable) => {
+  ])('a port in use is logged as an error with its listener, and exits 1: %s', async (name, variable) => {
     const { port } = new URL(harness.gatehouse.url)
     const { output, exited } = start({ ...environment(), [variable]: port })
     expect(await exited).toBe(1)
@@ -189,7 +189,7 @@ describe('the command', () => {
 })
 
 describe('logs, ids and metrics', () => {
-  test('every request is one line with its id, route template and status; nothing of its path or body', async () => {
+  test('every request is one log line with its id, route template and status, without path and body', async () => {
     const browser = await harness.visit()
     const answer = await browser.get('/api/v1/sessions/me?secret=in-the-query')
     await browser.get('/some/unknown/path-with-a-secret')
@@ -209,7 +209,7 @@ describe('logs, ids and metrics', () => {
     expect(metrics).not.toContain('path-with-a-secret')
   })
 
-  test('an id from outside is taken over only from a trusted proxy and when well-formed', async () => {
+  test('a request id is accepted only from a trusted proxy, and only if well-formed', async () => {
     const trusting = await harness.replica({ TRUST_PROXY: '127.0.0.1/32' })
     const idFrom = async (url: string, given: string) =>
       (
@@ -220,7 +220,7 @@ describe('logs, ids and metrics', () => {
     expect(await idFrom(trusting.url, 'not well formed')).not.toBe('not well formed')
   })
 
-  test('the ops listener knows its three paths, and the public one none of them', async () => {
+  test('the operations listener serves its three paths, and the public listener none of them', async () => {
     const statusOf = async (url: string) => (await fetch(url)).status
     const { opsUrl, url } = harness.gatehouse
     expect(

@@ -2,9 +2,9 @@ import { afterEach, expect, test } from '@jest/globals'
 import { type Gatehouse, startGatehouse } from '../support/gatehouse.ts'
 import { until } from '../support/until.ts'
 
-/** An origin that ALLOWED_ORIGINS lacks: the log names it, however its page asks first. */
+/** The log names an origin that ALLOWED_ORIGINS lacks, whichever request its page sends first. */
 
-const MISSING = 'http://wiki.localhost:3000'
+const ORIGIN = 'http://wiki.localhost:3000'
 let gatehouse: Gatehouse
 afterEach(() => gatehouse.stop())
 
@@ -16,27 +16,27 @@ async function asked(...asks: (readonly [method: string, path: string, headers: 
   return lines().filter(({ event }) => event === 'origin_not_allowed')
 }
 
-const FETCHED = { origin: MISSING, 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'cors' }
+const FETCHED = { origin: ORIGIN, 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'cors' }
 
 test.each<[string, string, Record<string, string>]>([
   ['a GET', 'GET', FETCHED],
-  ['a GET of a browser without Fetch metadata', 'GET', { origin: MISSING }],
+  ['a GET of a browser without Fetch metadata', 'GET', { origin: ORIGIN }],
   ['a preflight', 'OPTIONS', { ...FETCHED, 'access-control-request-method': 'GET' }],
   ['a DELETE', 'DELETE', FETCHED],
-])('%s is enough for a line with the origin and the reason', async (_name, method, headers) => {
+])('%s logs the origin and the reason', async (_name, method, headers) => {
   expect(await asked([method, '/api/v1/sessions/me', headers])).toEqual([
     {
       time: expect.any(String),
       level: 'warn',
       event: 'origin_not_allowed',
       requestId: expect.any(String),
-      origin: MISSING,
+      origin: ORIGIN,
       reason: 'neither PUBLIC_URL nor one of ALLOWED_ORIGINS',
     },
   ])
 })
 
-test('each origin is named once, and made-up ones do not flood the log', async () => {
+test('each origin is logged once, and only the first twenty of many', async () => {
   const asks = Array.from(
     { length: 60 },
     (_, n) => ['GET', '/api/v1/sessions/me', { origin: `https://made-up-${n >> 1}.example` }] as const,
@@ -45,6 +45,6 @@ test('each origin is named once, and made-up ones do not flood the log', async (
   expect(named).toEqual(Array.from({ length: 20 }, (_, n) => `https://made-up-${n}.example`))
 })
 
-test('a proxy’s sub-request bears the application’s own headers, which mean nothing here', async () => {
+test('a proxy’s sub-request logs none: its headers are those of the application’s request', async () => {
   expect(await asked(['GET', '/forward-auth', FETCHED])).toEqual([])
 })

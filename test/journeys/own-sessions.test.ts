@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-async function signedIn(login: string): Promise<Browser> {
+async function openSession(login: string): Promise<Browser> {
   const browser = await harness.visit()
   await browser.post('/api/v1/authn', { username: login, password: PASSWORD })
   return browser
@@ -21,7 +21,7 @@ const listOf = async (browser: Browser) =>
     userAgent: string
   }[]
 
-test('without a session there is nothing to list or to end', async () => {
+test('without a session, list and end are 401', async () => {
   const browser = await harness.visit()
   for (const answer of [
     await browser.get('/api/v1/sessions'),
@@ -32,12 +32,12 @@ test('without a session there is nothing to list or to end', async () => {
   }
 })
 
-test('people list their own sessions, end one, and end all others; nobody ends those of somebody else', async () => {
+test('users list their own sessions, end one, and end all others; other users’ sessions are 404', async () => {
   const [one, two, three, other] = [
-    await signedIn(AMELIA),
-    await signedIn(AMELIA),
-    await signedIn(AMELIA),
-    await signedIn(WALTER),
+    await openSession(AMELIA),
+    await openSession(AMELIA),
+    await openSession(AMELIA),
+    await openSession(WALTER),
   ]
   const list = await listOf(one)
   expect(list.map(({ id }) => id).toSorted()).toEqual(
@@ -46,8 +46,8 @@ test('people list their own sessions, end one, and end all others; nobody ends t
   expect(list.filter(({ current }) => current).map(({ id }) => id)).toEqual([await idOf(one)])
   expect(list[0]?.userAgent).toBe('Testbrowser/1.0')
 
-  const foreign = await other.delete(`/api/v1/sessions/${await idOf(two)}`)
-  expect([foreign.status, foreign.json.errorCode]).toEqual([404, 'E0000007'])
+  const otherUsers = await other.delete(`/api/v1/sessions/${await idOf(two)}`)
+  expect([otherUsers.status, otherUsers.json.errorCode]).toEqual([404, 'E0000007'])
   expect((await one.delete(`/api/v1/sessions/${await idOf(two)}`)).status).toBe(204)
   expect((await two.get('/api/v1/sessions/me')).status).toBe(404)
   expect(await listOf(one)).toHaveLength(2)
@@ -58,8 +58,8 @@ test('people list their own sessions, end one, and end all others; nobody ends t
   expect((await other.get('/api/v1/sessions/me')).status).toBe(200)
 })
 
-test('ending the current one by its id signs this browser out', async () => {
-  const browser = await signedIn(AMELIA)
+test('ending the current session by its id signs the browser out', async () => {
+  const browser = await openSession(AMELIA)
   const ended = await browser.delete(`/api/v1/sessions/${await idOf(browser)}`)
   expect(ended.setCookies.join()).toMatch(/gatehouse=; Max-Age=0/)
   expect(ended.headers.get('clear-site-data')).toBe('"cache", "storage"')

@@ -10,7 +10,7 @@ beforeEach(async () => {
 })
 afterEach(() => harness.stop())
 
-async function signedIn(login: string): Promise<Browser> {
+async function openSession(login: string): Promise<Browser> {
   const browser = await harness.visit()
   const answer = await browser.post('/api/v1/authn', { username: login, password: PASSWORD })
   expect(answer.json.status).toBe('SUCCESS')
@@ -31,7 +31,7 @@ test('without a session, every PAM path answers 401 and the PAM API is not calle
 })
 
 test("a signed-in user gets the user's groups and roles, and the maximal roles", async () => {
-  const browser = await signedIn(AMELIA)
+  const browser = await openSession(AMELIA)
   const me = await browser.get('/api/v1/pam/me')
   expect(me.status).toBe(200)
   expect(me.json).toMatchObject({ user: AMELIA, meta: { stale: false } })
@@ -47,7 +47,7 @@ test("a signed-in user gets the user's groups and roles, and the maximal roles",
 test('the group list is complete over all its pages', async () => {
   harness.sandbox.pamControl.generateGroups(1234)
   const activeGroups = harness.sandbox.pamControl.groups().filter((group) => group.deletedAt === undefined)
-  const browser = await signedIn(AMELIA)
+  const browser = await openSession(AMELIA)
   const seen: unknown[] = []
   let cursor: unknown
   do {
@@ -63,7 +63,7 @@ test('the group list is complete over all its pages', async () => {
 })
 
 test('concurrent look-ups share one token and one fetch; a refused token is minted again, once', async () => {
-  const browser = await signedIn(AMELIA)
+  const browser = await openSession(AMELIA)
   const answers = await Promise.all(Array.from({ length: 50 }, () => browser.get('/api/v1/pam/me')))
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
   expect(harness.sandbox.pamControl.counts()).toMatchObject({ tokensMinted: 1, userLists: { [AMELIA]: 1 } })
@@ -74,7 +74,7 @@ test('concurrent look-ups share one token and one fetch; a refused token is mint
 })
 
 test('a 401 of the PAM API reaches the page as 502, never as 401', async () => {
-  const browser = await signedIn(AMELIA)
+  const browser = await openSession(AMELIA)
   harness.sandbox.pamControl.failNext({ error: 'authentication_error', times: 'always' })
   const answer = await browser.get('/api/v1/pam/groups')
   expect([answer.status, answer.json.errorCode]).toEqual([502, 'pam_credentials'])

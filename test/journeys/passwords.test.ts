@@ -22,15 +22,15 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 beforeEach(() => harness.sandbox.reset())
 
-async function expired(login = OLGA): Promise<PortalPage> {
+async function openExpiredPassword(login = OLGA): Promise<PortalPage> {
   const page = await openPage(harness)
   const answer = await page.signIn(login)
   expect(answer.json.status).toBe('PASSWORD_EXPIRED')
   return page
 }
 
-/** Signed in by a second browser, as far as a session. */
-async function signedIn(login: string, fields: object = {}): Promise<PortalPage> {
+/** A new browser with a session of this user. */
+async function openSession(login: string, fields: object = {}): Promise<PortalPage> {
   const page = await openPage(harness)
   expect((await page.signIn(login, fields)).json.status).toBe('SUCCESS')
   expect(await page.session()).toMatchObject({ login })
@@ -40,12 +40,12 @@ async function signedIn(login: string, fields: object = {}): Promise<PortalPage>
 describe('an expired password', () => {
   test.each([
     [
-      'a wrong old one',
+      'a wrong old password',
       { oldPassword: 'Wrong-Password-9' },
       ['oldPassword: The credentials provided were incorrect.'],
     ],
     [
-      'nothing that the policy asks for',
+      'a password that breaks every rule of the policy',
       { newPassword: '!' },
       [
         'Passwords must have at least 8 characters',
@@ -55,17 +55,25 @@ describe('an expired password', () => {
       ],
     ],
     ['too few characters', { newPassword: 'Abc1!' }, ['Passwords must have at least 8 characters']],
-    ['no small letter', { newPassword: 'ANOTHER-PASSWORD-2' }, ['Passwords must have a lowercase letter']],
-    ['no capital', { newPassword: 'another-password-2' }, ['Passwords must have an uppercase letter']],
+    [
+      'no lowercase letter',
+      { newPassword: 'ANOTHER-PASSWORD-2' },
+      ['Passwords must have a lowercase letter'],
+    ],
+    [
+      'no uppercase letter',
+      { newPassword: 'another-password-2' },
+      ['Passwords must have an uppercase letter'],
+    ],
     ['no number', { newPassword: 'Another-Password' }, ['Passwords must have a number']],
     [
-      'a part of the name',
+      'a part of the username',
       { newPassword: 'Expired-Password-2' },
       ['Passwords must have no parts of your username'],
     ],
-    ['the old one again', { newPassword: PASSWORD }, ['Password cannot be your current password']],
+    ['the current password', { newPassword: PASSWORD }, ['Password cannot be your current password']],
   ])('%s is refused with its causes, and the change can be tried again', async (_, fields, causes) => {
-    const page = await expired()
+    const page = await openExpiredPassword()
     const refused = await page.follow('_links.next', {
       oldPassword: PASSWORD,
       newPassword: NEW_PASSWORD,
@@ -80,8 +88,8 @@ describe('an expired password', () => {
   })
 
   test.each([
-    ['without the old one', { newPassword: NEW_PASSWORD }, 'oldPassword: must be a string'],
-    ['without a new one', { oldPassword: PASSWORD }, 'newPassword: must be a string'],
+    ['without the old password', { newPassword: NEW_PASSWORD }, 'oldPassword: must be a string'],
+    ['without a new password', { oldPassword: PASSWORD }, 'newPassword: must be a string'],
     ['empty', { oldPassword: PASSWORD, newPassword: '' }, 'newPassword: must not be empty'],
     [
       'too long',
@@ -89,12 +97,12 @@ describe('an expired password', () => {
       'newPassword: must have at most 1024 characters',
     ],
     [
-      'with a flag that is none',
+      'with a flag that is no boolean',
       { oldPassword: PASSWORD, newPassword: NEW_PASSWORD, revokeSessions: 'yes' },
       'revokeSessions: must be true or false',
     ],
   ])('a change %s is 400, names the field, and nothing is sent upstream', async (_, fields, cause) => {
-    const page = await expired()
+    const page = await openExpiredPassword()
     harness.forget()
     const refused = await page.follow('_links.next', fields)
     expect(errorOf(refused)).toEqual([400, 'E0000001'])
@@ -102,7 +110,7 @@ describe('an expired password', () => {
     expect(harness.upstreamCalls()).toEqual([])
   })
 
-  test('comes after the code; neither the code nor skip gets around it', async () => {
+  test('is changed after the code; neither the code nor skip bypasses the change', async () => {
     const page = await openPage(harness)
     await page.signIn(INES)
     const verify = hrefAt(page.held, '_embedded.factors.0._links.verify')
@@ -117,7 +125,7 @@ describe('an expired password', () => {
     await page.send(verify, { passCode: harness.sandbox.totpCode(INES) })
     expect(page.held.json.status).toBe('PASSWORD_EXPIRED')
     expect(errorOf(await page.send('/api/v1/authn/skip'))).toEqual([403, 'E0000079'])
-    // offered before, so it may be asked for; the upstream says that its time is over
+    // offered before, so the broker sends it; Okta refuses it in this state
     expect(errorOf(await page.send(verify, { passCode: harness.sandbox.totpCode(INES) }))).toEqual([
       403,
       'E0000079',
@@ -130,17 +138,17 @@ describe('an expired password', () => {
 
 describe('an expiring password', () => {
   test.each([
-    ['not asked', {}],
+    ['nothing', {}],
     ['false', { options: { warnBeforePasswordExpired: false } }],
     ['null', { options: { warnBeforePasswordExpired: null } }],
-    ['no options', { options: null }],
-  ])('is not warned of when the page says %s', async (_, fields) => {
+    ['options: null', { options: null }],
+  ])('causes no warning if the page sends %s', async (_, fields) => {
     const page = await openPage(harness)
     expect((await page.signIn(WALTER, fields)).json.status).toBe('SUCCESS')
     expect(await page.session()).toMatchObject({ login: WALTER })
   })
 
-  test('is warned of when asked for: days and policy are told, no session is open yet', async () => {
+  test('causes a warning if the page requests it: with days and policy, and without a session', async () => {
     const page = await openPage(harness)
     const warned = await page.signIn(WALTER, { options: WARN })
     expect(warned.json.status).toBe('PASSWORD_WARN')
@@ -155,7 +163,7 @@ describe('an expiring password', () => {
     expect(await page.session()).toMatchObject({ login: WALTER, amr: ['pwd'] })
   })
 
-  test('is changed instead; the old one signs nobody in any more', async () => {
+  test('can be changed at the warning; the old password is then refused', async () => {
     const page = await openPage(harness)
     await page.signIn(WALTER, { options: WARN })
     await page.follow('_links.next', { oldPassword: PASSWORD, newPassword: NEW_PASSWORD })
@@ -169,7 +177,7 @@ describe('an expiring password', () => {
 
 describe('a password to be reset', () => {
   test.each(['resetPassword', 'password'] as const)(
-    'by the link named %s; a session opens with it',
+    'is set through the link named %s, which opens a session',
     async (name) => {
       harness.sandbox.settings.resetPasswordName = name
       const page = await openPage(harness)
@@ -190,7 +198,7 @@ describe('a password to be reset', () => {
     },
   )
 
-  test('of who has a factor: the code is asked for after it, and a session opens only then', async () => {
+  test('requires the user’s factor after the reset; the session opens after the code', async () => {
     const page = await openPage(harness)
     await page.begin('/api/v1/authn/recovery/token', { recoveryToken: harness.sandbox.recoveryToken(TOMAS) })
     await page.follow('_links.next', { answer: 'gatehouse' })
@@ -207,12 +215,12 @@ describe('revokeSessions', () => {
     page.follow('_links.next', { oldPassword: PASSWORD, newPassword: NEW_PASSWORD, ...fields })
   const statusOf = async (page: PortalPage) => (await page.browser.get('/api/v1/sessions/me')).status
 
-  test("true ends every other session of that person here, on every replica, and nobody else's", async () => {
+  test('true ends every other session of the user on every replica, and no other user’s', async () => {
     const before = harness.gatehouse.logLines().length
     const other = await harness.replica()
-    const elsewhere = await signedIn(WALTER)
-    const second = await signedIn(WALTER)
-    const amelia = await signedIn(AMELIA)
+    const otherPage = await openSession(WALTER)
+    const second = await openSession(WALTER)
+    const amelia = await openSession(AMELIA)
     const page = await openPage(harness)
     await page.signIn(WALTER, { options: WARN })
     harness.forget()
@@ -222,7 +230,7 @@ describe('revokeSessions', () => {
 
     expect(await page.session()).toMatchObject({ login: WALTER })
     expect(await statusOf(amelia)).toBe(200)
-    for (const ended of [elsewhere, second]) expect(await statusOf(ended)).toBe(404)
+    for (const ended of [otherPage, second]) expect(await statusOf(ended)).toBe(404)
     const cookie = await second.browser.jar.getCookieString(harness.gatehouse.url)
     expect(
       (await second.browser.get(`${other.url}/api/v1/sessions/me`, { headers: { cookie } })).status,
@@ -240,40 +248,40 @@ describe('revokeSessions', () => {
     ['false', { revokeSessions: false }],
     ['absent', {}],
   ])('%s leaves the other sessions alone', async (_, fields) => {
-    const elsewhere = await signedIn(WALTER)
+    const otherPage = await openSession(WALTER)
     const page = await openPage(harness)
     await page.signIn(WALTER, { options: WARN })
     await change(page, fields)
     expect(await page.session()).toMatchObject({ login: WALTER })
-    expect(await statusOf(elsewhere)).toBe(200)
+    expect(await statusOf(otherPage)).toBe(200)
   })
 
-  test('with a change that is refused ends nothing', async () => {
-    const elsewhere = await signedIn(WALTER)
+  test('ends no session if the change is refused', async () => {
+    const otherPage = await openSession(WALTER)
     const page = await openPage(harness)
     await page.signIn(WALTER, { options: WARN })
     await change(page, { revokeSessions: true, newPassword: 'short' })
     await change(page, { revokeSessions: true, oldPassword: 'wrong' })
     harness.sandbox.faults.authn.set({ kind: 'html', times: 1 })
     await change(page, { revokeSessions: true })
-    expect(await statusOf(elsewhere)).toBe(200)
+    expect(await statusOf(otherPage)).toBe(200)
   })
 
-  test('with a reset ends them at once, though a code is still to come', async () => {
-    const elsewhere = await openPage(harness)
-    await elsewhere.signIn(TOMAS)
-    await elsewhere.verify('token:software:totp', { passCode: harness.sandbox.totpCode(TOMAS) })
-    expect(await statusOf(elsewhere)).toBe(200)
+  test('ends the sessions at a reset, before the code is verified', async () => {
+    const otherPage = await openPage(harness)
+    await otherPage.signIn(TOMAS)
+    await otherPage.verify('token:software:totp', { passCode: harness.sandbox.totpCode(TOMAS) })
+    expect(await statusOf(otherPage)).toBe(200)
     const page = await openPage(harness)
     await page.begin('/api/v1/authn/recovery/token', { recoveryToken: harness.sandbox.recoveryToken(TOMAS) })
     await page.follow('_links.next', { answer: 'gatehouse' })
     await page.follow('_links.next', { newPassword: NEW_PASSWORD, revokeSessions: true })
     expect(page.held.json.status).toBe('MFA_REQUIRED')
-    expect(await statusOf(elsewhere)).toBe(404)
+    expect(await statusOf(otherPage)).toBe(404)
   })
 
-  test('ends the session that the same browser had before in any case: it is another one now', async () => {
-    const page = await signedIn(WALTER)
+  test('ends the previous session of the same browser too, because the change opens a new one', async () => {
+    const page = await openSession(WALTER)
     const before = await page.browser.jar.getCookieString(harness.gatehouse.url)
     await page.signIn(WALTER, { options: WARN })
     await change(page, { revokeSessions: true })
@@ -282,18 +290,18 @@ describe('revokeSessions', () => {
   })
 })
 
-describe('a password passes byte for byte', () => {
+describe('a password is sent upstream byte for byte', () => {
   test.each([
-    ['with letters of the world', 'Pässwörd-ŁЖ漢字-1'],
+    ['with non-ASCII letters', 'Pässwörd-ŁЖ漢字-1'],
     ['with an emoji and a combining accent', 'Cafe\u0301-🔑-Aa1'],
     ['with spaces at both ends', '  Spaces-Around-1  '],
     ['with quotes, backslashes and braces', `Aa1"'\\\\{}<>&%00$\``],
     ['with NUL and other control characters', 'A1\u0000b\u0007c\r\nd\u001be\u007f'],
     ['with separators that break scripts', 'A1 b\u2028c\u2029d'],
-    ['with half a surrogate pair', 'Broken-\ud83d-Aa1'],
+    ['with a lone surrogate', 'Broken-\ud83d-Aa1'],
     ['of 1024 characters', `Aa1${'x'.repeat(1021)}`],
   ])('%s: set, and used to sign in', async (_, newPassword) => {
-    const page = await expired()
+    const page = await openExpiredPassword()
     await page.follow('_links.next', { oldPassword: PASSWORD, newPassword })
     expect(page.held.json.status).toBe('SUCCESS')
     expect(harness.sandbox.user(OLGA).password).toBe(newPassword)

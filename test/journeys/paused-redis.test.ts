@@ -4,7 +4,7 @@ import { type Browser, openBrowser } from '../support/browser.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 import { until } from '../support/until.ts'
 
-/** A Redis that stood still carries out what was sent to it after the callers have had their 503. None of it stays. */
+/** A paused Redis executes queued commands after their callers got 503. The broker must roll all of them back. */
 let harness: Harness
 let redis: Redis
 beforeAll(async () => {
@@ -32,26 +32,26 @@ async function visit(): Promise<Browser> {
 const signIn = (browser: Browser) => browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
 const keys = (kind: string) => redis.keys(`gatehouse:${kind}:*`)
 
-test('a claim that comes late leaves no lock: who tries again gets in', async () => {
+test('a lock that is acquired late does not remain: the next attempt succeeds', async () => {
   const browser = await visit()
   harness.redis.pause()
   const answer = await signIn(browser)
   harness.redis.resume()
   expect(answer.status).toBe(503)
-  expect((await signIn(browser)).json.status).toBe('SUCCESS') // by the same connection: behind the claim
+  expect((await signIn(browser)).json.status).toBe('SUCCESS') // on the same connection, after the late command
 })
 
-test('a session that is written late does not stay, nor its entry', async () => {
+test('a session that is written late does not remain, nor does its index entry', async () => {
   const browser = await visit()
-  const letGo = harness.sandbox.faults.authn.hold({ times: 1 })
+  const release = harness.sandbox.faults.authn.hold({ times: 1 })
   harness.forget()
-  const answering = signIn(browser)
+  const pending = signIn(browser)
   await until(() => harness.upstreamCalls().length === 1)
   harness.redis.pause()
-  letGo()
-  const { status } = await answering
+  release()
+  const { status } = await pending
   harness.redis.resume()
   expect(status).toBe(503)
-  await until(async () => (await keys('known')).length > 0, { what: 'the step’s writes, late' })
+  await until(async () => (await keys('known')).length > 0, { what: 'the late writes of the step' })
   await until(async () => (await keys('sess')).length + (await keys('user-sess')).length === 0)
 })

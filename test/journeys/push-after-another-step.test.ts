@@ -5,7 +5,10 @@ import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { StubError } from '../support/stub-upstream.ts'
 import { errorOf } from '../support/transaction-view.ts'
 
-/** A push is polled with the call that sent it. Once the org was asked for something else, that call may push anew. */
+/**
+ * A push is polled with the same call that sends it. After another step the same call may send a new push, so it
+ * counts as one.
+ */
 let harness: StubHarness
 beforeEach(async () => {
   harness = await startStubHarness({ tunables: onlyLimits({ push: { perUser: atMost(2) } }) })
@@ -20,15 +23,15 @@ const FACTORS = [
 ]
 const PUSH = '/api/v1/authn/factors/opf1/verify'
 const SMS = '/api/v1/authn/factors/sms1/verify'
-const LOOK = '/api/v1/authn'
+const STATE_PATH = '/api/v1/authn'
 const PREVIOUS = '/api/v1/authn/previous'
 
 function challenged(factorResult: string) {
   return { ...STATE, status: 'MFA_CHALLENGE', factorResult, _embedded: { user: USER, factor: FACTORS[0] } }
 }
 
-/** A sign-in whose push is waited for, and was polled once. */
-async function polled(): Promise<PortalPage> {
+/** A sign-in that waits for a push and was polled once. */
+async function startPolledPush(): Promise<PortalPage> {
   const page = await openPage(harness)
   const links = [PUSH, SMS].map((path) => ({ href: harness.stub.origin + path, hints: { allow: ['POST'] } }))
   const _embedded = { user: USER, factors: FACTORS }
@@ -41,7 +44,7 @@ async function polled(): Promise<PortalPage> {
   return page
 }
 
-/** What asking for the push after the step is worth: the second push in two, so a third is refused. */
+/** Whether the call after the step counts as a push: then it is the second of two, and the third is 429. */
 async function isPushAfter(page: PortalPage, path: string, answer: object): Promise<boolean> {
   for (let n = 0; n < 2; n++) {
     harness.stub.answers(answer, challenged('WAITING'))
@@ -53,30 +56,30 @@ async function isPushAfter(page: PortalPage, path: string, answer: object): Prom
   return false
 }
 
-describe('the call that polls a push is a push again', () => {
+describe('a poll counts as a new push', () => {
   test.each([
-    ['another factor was asked for and refused', SMS, new StubError(429, 'E0000109')],
-    ['going back was refused', PREVIOUS, new StubError(403, 'E0000079')],
-    ['the transaction state showed a rejection', LOOK, challenged('REJECTED')],
-    ['the transaction state showed a timeout', LOOK, challenged('TIMEOUT')],
+    ['another factor was requested and refused', SMS, new StubError(429, 'E0000109')],
+    ['previous was refused', PREVIOUS, new StubError(403, 'E0000079')],
+    ['the transaction state was REJECTED', STATE_PATH, challenged('REJECTED')],
+    ['the transaction state was TIMEOUT', STATE_PATH, challenged('TIMEOUT')],
   ])('after %s', async (_, path, answer) => {
-    expect(await isPushAfter(await polled(), path, answer)).toBe(true)
+    expect(await isPushAfter(await startPolledPush(), path, answer)).toBe(true)
   })
 })
 
-describe('it stays a poll', () => {
+describe('a poll does not count as a push', () => {
   test.each([
-    ['the transaction state showed that it waits', LOOK, challenged('WAITING')],
-    ['the transaction state could not be read', LOOK, new StubError(500, 'E0000009')],
+    ['the transaction state was WAITING', STATE_PATH, challenged('WAITING')],
+    ['the transaction state could not be read', STATE_PATH, new StubError(500, 'E0000009')],
     ['a poll was refused', PUSH, new StubError(403, 'E0000069')],
   ])('after %s', async (_, path, answer) => {
-    expect(await isPushAfter(await polled(), path, answer)).toBe(false)
+    expect(await isPushAfter(await startPolledPush(), path, answer)).toBe(false)
   })
 })
 
-test('a refused step leaves the rest of the sign-in as it was', async () => {
-  const page = await polled()
+test('a refused step does not change the transaction', async () => {
+  const page = await startPolledPush()
   harness.stub.answers(new StubError(403, 'E0000068'), challenged('WAITING'))
   expect(errorOf(await page.send(SMS, { passCode: '000000' }))).toEqual([403, 'E0000068'])
-  expect((await page.send(LOOK)).json.factorResult).toBe('WAITING')
+  expect((await page.send(STATE_PATH)).json.factorResult).toBe('WAITING')
 })

@@ -16,7 +16,7 @@ import {
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
-/** `/readyz` says what was proved, and no more; and why Redis cannot be used is in the log. */
+/** The checks of `/readyz`, and the log lines that say why Redis cannot be used. */
 
 const cleanUps: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -35,7 +35,7 @@ async function readyz(opsUrl: string) {
   return { status: answer.status, checks }
 }
 
-test('authn_token and pam are unknown until a call has proved them, on each replica, and never take it out', async () => {
+test('authn_token and pam are unknown on each replica until a call proves them, and never affect the status', async () => {
   const { gatehouse, replica, visit, sandbox } = await harness()
   const other = await replica()
   const unknown = { status: 200, checks: { store: 'ok', authn_token: 'unknown', pam: 'unknown' } }
@@ -60,7 +60,7 @@ test('authn_token and pam are unknown until a call has proved them, on each repl
   expect((await readyz(gatehouse.opsUrl)).status).toBe(200)
 })
 
-test('without PAM there is no check of it', async () => {
+test('without PAM configuration there is no check of it', async () => {
   const { replica } = await harness()
   const noPam = { PAM_BASE_URL: '', PAM_TEAM: '', PAM_KEY_ID: '', PAM_KEY_SECRET: '', PAM_DIRECTORY: '' }
   expect((await readyz((await replica(noPam)).opsUrl)).checks).toEqual({
@@ -69,11 +69,11 @@ test('without PAM there is no check of it', async () => {
   })
 })
 
-/** The store's own bounds: here it is meant to fail. */
-const failsSoon = (tunables: Tunables): Tunables => ({ ...tunables, store: defaultTunables().store })
+/** The shipped store time-outs, because the store fails in these tests. */
+const shippedTimeouts = (tunables: Tunables): Tunables => ({ ...tunables, store: defaultTunables().store })
 
-test('a database that does not exist: not ready, sign-ins are 503, the log says why, nothing is written', async () => {
-  const { replica, redis, upstreamCalls } = await harness({ tunables: failsSoon })
+test('a database that does not exist: not ready, sign-ins are 503, the log has the reason, nothing is written', async () => {
+  const { replica, redis, upstreamCalls } = await harness({ tunables: shippedTimeouts })
   const broker = await replica({ REDIS_URL: `${redis.url}/99` })
   const before = await redis.client().dbsize()
   await until(() => broker.logText().includes('"reason":"no such database"'), { what: 'the reason' })
@@ -87,9 +87,9 @@ test('a database that does not exist: not ready, sign-ins are 503, the log says 
 const REDIS_PASSWORD = 'plainly-fake-redis-password'
 
 test.each([
-  ['no scripts', ['~gatehouse:*', '+@all', '-@scripting']],
-  ['other keys', ['~other:*', '+@all']],
-])('a Redis user with %s: not ready, and the log says why, once', async (_, rules) => {
+  ['no rights to scripts', ['~gatehouse:*', '+@all', '-@scripting']],
+  ['rights to other keys only', ['~other:*', '+@all']],
+])('a Redis user with %s: not ready, and the log has the reason, once', async (_, rules) => {
   const { replica, redis } = await harness()
   await redis.client().call('ACL', 'SETUSER', 'gatehouse', 'on', `>${REDIS_PASSWORD}`, ...rules)
   const broker = await replica({ REDIS_URL: urlFor(redis.port) })
@@ -103,7 +103,7 @@ test.each([
   expect(broker.logText()).toContain('"event":"readiness_check_passed","name":"store"')
 })
 
-test('the rights that docs/operations.md gives the Redis user are enough for a whole sign-in', async () => {
+test('the rights of the Redis user in docs/operations.md are enough for a whole sign-in', async () => {
   const { redis, sandbox, replica } = await harness()
   await redis.client().call('ACL', ...documentedRule())
   const broker = await replica({ REDIS_URL: urlFor(redis.port) })
@@ -123,10 +123,10 @@ test('the rights that docs/operations.md gives the Redis user are enough for a w
   expect((await browser.delete('/api/v1/sessions/me')).status).toBe(204)
   expect((await readyz(broker.opsUrl)).checks).toEqual({ store: 'ok', authn_token: 'ok', pam: 'ok' })
   const log = (await redis.client().call('ACL', 'LOG')) as unknown[]
-  expect(log).toEqual([]) // nothing was refused in silence
+  expect(log).toEqual([]) // no command was refused unnoticed
 })
 
-test('a Redis user without INFO: it works, and every line of the process is JSON', async () => {
+test('a Redis user without the right to INFO works, and every line of the process is JSON', async () => {
   const { redis, sandbox, authnUrl } = await harness()
   await redis.client().call('ACL', ...documentedRule(), '-info')
   const home = await makeBrokerDirectory()
@@ -144,7 +144,7 @@ test('a Redis user without INFO: it works, and every line of the process is JSON
   expectJsonOnly(broker.output)
 })
 
-/** The line of the page as the arguments of ACL, with the password of this test. */
+/** The ACL rule in docs/operations.md as arguments, with the password of this test. */
 function documentedRule(): string[] {
   const page = readFileSync('docs/operations.md', 'utf8')
   const [, rule = ''] = /^ *ACL (SETUSER gatehouse .+)$/m.exec(page) ?? []

@@ -12,11 +12,11 @@ import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { waitForRateLimitReset } from '../support/rate-limit-reset.ts'
 import { errorOf, hrefAt, valueAt } from '../support/transaction-view.ts'
 
-/** What real clients and recordings show (docs/conformance.md, F), and no other journey. */
+/** Behaviour of real clients and recorded responses (docs/conformance.md, F) that no other journey tests. */
 
 const VERIFY = '/api/v1/authn/factors/fct1/verify'
 
-describe('answers of recordings', () => {
+describe('recorded responses', () => {
   const TOKEN = '00stateToken_of-the-upstream_0123456789abc'
   const USER = { id: '00uwild0000000000001', profile: { login: 'wilma@example.test' } }
   const SUCCESS = { status: 'SUCCESS', sessionToken: 'session-token-0123456789', _embedded: { user: USER } }
@@ -26,7 +26,7 @@ describe('answers of recordings', () => {
   })
   afterAll(() => harness.stop())
 
-  /** A page that holds this answer to its password. */
+  /** A page whose sign-in got this response. */
   async function pageWith(answer: object): Promise<PortalPage> {
     const page = await openPage(harness)
     harness.stub.answers({ stateToken: TOKEN, _embedded: { user: USER }, ...answer })
@@ -51,7 +51,7 @@ describe('answers of recordings', () => {
     ['redirect', '/login/token/redirect'],
     ['consent', '/api/v1/authn/consent'],
     ['deviceActivate', '/api/v1/authn/device/activate'],
-  ])('next.name %s passes on, its link with our address', async (name, path) => {
+  ])('next.name %s is passed on, with its link at PUBLIC_URL', async (name, path) => {
     const { held } = await pageWith({ status: 'MFA_REQUIRED', _links: { next: { name, ...post(path) } } })
     expect(valueAt(held.json, '_links.next')).toEqual({
       name,
@@ -64,7 +64,7 @@ describe('answers of recordings', () => {
     ['password', { username: 'wilma@example.test', factorType: 'SMS', relayState: '/back' }],
     ['unlock', { username: 'wilma@example.test', factorType: 'EMAIL', relayState: '/back' }],
     ['token', { recoveryToken: 'recovery-token-0123456789', options: { multiOptionalFactorEnroll: true } }],
-  ])('recovery/%s passes on every field that it has, and nothing else', async (kind, fields) => {
+  ])('recovery/%s sends all its fields upstream, and nothing else', async (kind, fields) => {
     const path = `/api/v1/authn/recovery/${kind}`
     harness.stub.forget()
     harness.stub.answers({ stateToken: TOKEN, status: 'RECOVERY_CHALLENGE' })
@@ -89,7 +89,7 @@ describe('answers of recordings', () => {
     ['claims_provider', ['pwd', 'mfa']],
     ['assertion:oidc', ['pwd', 'mfa']],
     ['assertion:saml2', ['pwd', 'mfa']],
-  ])('a factor of the type %s opens a session with its methods %j', async (factorType, amr) => {
+  ])('a factor of type %s opens a session with amr %j', async (factorType, amr) => {
     const factors = [{ id: 'fct1', factorType, _links: { verify: post(VERIFY) } }]
     const page = await pageWith({ status: 'MFA_REQUIRED', _embedded: { user: USER, factors } })
     expect(valueAt(page.held.json, '_embedded.factors.0.factorType')).toBe(factorType)
@@ -106,7 +106,7 @@ describe('with the sandbox', () => {
   })
   afterAll(() => harness.stop())
 
-  test('the SSO token for a session token ends after 5 minutes', async () => {
+  test('an SSO token expires after 5 minutes', async () => {
     const redis = harness.redis.client()
     try {
       const page = await openPage(harness)
@@ -125,7 +125,7 @@ describe('with the sandbox', () => {
     }
   })
 
-  test('a push whose poll met the org’s rate limit goes on', async () => {
+  test('a push continues after a poll that got the org’s 429', async () => {
     const page = await openPage(harness)
     await page.signIn(PRIYA)
     await page.verify('push')

@@ -5,7 +5,7 @@ import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness
 import { handleOf, hrefAt } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
-/** Recovery steps that wait on purpose must not take up what sign-ins need. */
+/** Recovery steps that are delayed on purpose must not use up the capacity for sign-ins. */
 
 const UNKNOWN = 'nobody.at.all@example.test'
 const USERS = [AMELIA, UNKNOWN]
@@ -17,7 +17,7 @@ afterEach(() => harness.stop())
 const start = (browser: Browser, username: string, factorType = 'SMS') =>
   browser.post('/api/v1/authn/recovery/password', { username, factorType })
 
-/** An answer without its random values. */
+/** A response without its random values. */
 const anonymous = ({ status, text, headers, json }: PageAnswer) => ({
   status,
   names: [...headers.keys()].filter((name) => name !== 'set-cookie').toSorted(),
@@ -25,7 +25,7 @@ const anonymous = ({ status, text, headers, json }: PageAnswer) => ({
   body: text.replaceAll(String(json.errorId), '<error id>'),
 })
 
-test('a refusal that follows from the broker’s own record comes at once, alike for known and unknown users', async () => {
+test('a refusal by the broker’s own record is not delayed, and is equal for known and unknown users', async () => {
   let answerMs = 20
   const nowMs = Date.now()
   harness = await startHarness({
@@ -69,7 +69,7 @@ test('a refusal that follows from the broker’s own record comes at once, alike
   expect(refusals[0]).toEqual(refusals[1])
 })
 
-test('equal steps are one whatever fingerprint of the device the browser names, alike for known and unknown users', async () => {
+test('identical steps share one upstream call whatever their fingerprint, for known and unknown users', async () => {
   harness = await startHarness({
     tunables: (tunables) => ({ ...tunables, recovery: { ...tunables.recovery, recoveryAnswerMs: 20 } }),
   })
@@ -95,47 +95,47 @@ test('equal steps are one whatever fingerprint of the device the browser names, 
 })
 
 test.each(['verify', 'resend'])(
-  'while a recovery %s waits, a third request of its transaction is refused at once',
-  async (move) => {
+  'while a recovery %s is in progress, a third request of its transaction is refused at once',
+  async (step) => {
     harness = await startHarness({
       tunables: (tunables) => ({ ...tunables, recovery: { ...tunables.recovery, resendAfterMs: 1 } }),
     })
     for (const username of USERS) {
       const browser = await harness.visit()
       const started = await start(browser, username)
-      const path = new URL(hrefAt(started, '_links.next')).pathname.replace(/verify$/, move)
-      const body = { stateToken: handleOf(started), ...(move === 'verify' ? { passCode: '000000' } : {}) }
+      const path = new URL(hrefAt(started, '_links.next')).pathname.replace(/verify$/, step)
+      const body = { stateToken: handleOf(started), ...(step === 'verify' ? { passCode: '000000' } : {}) }
       harness.forget()
-      const letGo = harness.sandbox.faults.authn.hold({})
+      const release = harness.sandbox.faults.authn.hold({})
       const waiting = [browser.post(path, body), browser.post(path, body)]
       await until(() => harness.upstreamCalls().length === 1)
       const third = await browser.post(path, body)
       expect([third.status, third.json.errorCode]).toEqual([503, 'E0000009'])
-      letGo()
+      release()
       await Promise.all(waiting)
     }
   },
 )
 
-test('recoveries that wait take up places of their own: signing in goes on', async () => {
-  const PLACES = 2
+test('delayed recoveries use up their own class only: sign-in still works', async () => {
+  const MAX_IN_FLIGHT = 2
   harness = await startHarness({
     env: { TRUST_PROXY: '127.0.0.1' },
     tunables: (tunables) => {
       const { load } = tunables.http
-      const inFlight = { ...load.inFlight, sign_in: PLACES, recovery: PLACES }
+      const inFlight = { ...load.inFlight, sign_in: MAX_IN_FLIGHT, recovery: MAX_IN_FLIGHT }
       return { ...tunables, http: { ...tunables.http, load: { ...load, inFlight } } }
     },
   })
   let addresses = 0
-  const visitor = () => openBrowser(harness.gatehouse.url, { 'x-forwarded-for': `192.0.2.${++addresses}` })
-  const letGo = harness.sandbox.faults.authn.hold({ times: PLACES })
-  const waiting = USERS.map((username) => start(visitor(), username, 'EMAIL'))
-  await until(() => harness.upstreamCalls().length === PLACES)
-  const turnedAway = await start(visitor(), UNKNOWN, 'EMAIL')
-  expect([turnedAway.status, turnedAway.json.errorCode]).toEqual([503, 'E0000009'])
-  const signedIn = await visitor().post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+  const newBrowser = () => openBrowser(harness.gatehouse.url, { 'x-forwarded-for': `192.0.2.${++addresses}` })
+  const release = harness.sandbox.faults.authn.hold({ times: MAX_IN_FLIGHT })
+  const waiting = USERS.map((username) => start(newBrowser(), username, 'EMAIL'))
+  await until(() => harness.upstreamCalls().length === MAX_IN_FLIGHT)
+  const shed = await start(newBrowser(), UNKNOWN, 'EMAIL')
+  expect([shed.status, shed.json.errorCode]).toEqual([503, 'E0000009'])
+  const signedIn = await newBrowser().post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
   expect(signedIn.json.status).toBe('SUCCESS')
-  letGo()
+  release()
   for (const { status } of await Promise.all(waiting)) expect(status).toBe(200)
 })

@@ -3,12 +3,12 @@ import { type Browser, openBrowser, type PageAnswer } from '../support/browser.t
 import { AMELIA, type Harness, startHarness } from '../support/harness.ts'
 import { handleOf, hrefAt, valueAt } from '../support/transaction-view.ts'
 
-/** Quick, so that tests are; that answers wait for it is tested apart. */
+/** Short, so that the tests are fast; one test below checks the delay. */
 const ANSWER_MS = 20
 const RESEND_AFTER_MS = 60_000
 const CHALLENGE_MS = 4 * 60_000
 
-/** The broker's clock; moved, so that nobody waits for thirty seconds. */
+/** The clock of the broker and the sandbox; tests advance it. */
 let nowMs = Date.now()
 let harness: Harness
 
@@ -32,7 +32,7 @@ beforeEach(async () => {
   await harness.redis.client().flushall()
 })
 
-/** For a broker that does not know of the org's limit, as the one before does. */
+/** A new broker, whose rate-limit gate is open. */
 async function renewHarness(env: Readonly<Record<string, string>> = {}) {
   await harness.stop()
   harness = await newHarness(env)
@@ -41,15 +41,15 @@ async function renewHarness(env: Readonly<Record<string, string>> = {}) {
 const UNKNOWN = 'nobody.at.all@example.test'
 const FORBIDDEN = 'hugo.norecovery@example.test'
 const NO_PHONE = 'mila.nophone@example.test'
-/** Only an administrator can unlock the account: the org refuses with E0000119. */
+/** The account can only be unlocked by an administrator: Okta refuses with E0000119. */
 const LOCKED = 'lars.locked@example.test'
 const WITH_PHONE = AMELIA
-/** To the recovery question of everybody here who has one. */
+/** The answer to the recovery question of all users here. */
 const ANSWER = 'gatehouse'
 const NEW_PASSWORD = 'Another-Password-2'
 
-/** The pause after a message, by the broker's clock and in Redis, which has a clock of its own. */
-async function pauseIsOver() {
+/** Ends the pause after a message: on the broker's clock, and in Redis, which has its own clock. */
+async function endPause() {
   nowMs += RESEND_AFTER_MS + 1
   const redis = harness.redis.client()
   for (const key of await redis.keys('gatehouse:limit:recovery-sent:*')) await redis.del(key)
@@ -59,7 +59,7 @@ function start(browser: Browser, username: string, factorType: string, kind = 'p
   return browser.post(`/api/v1/authn/recovery/${kind}`, { username, factorType })
 }
 
-/** An answer with its random values taken out: what is left must be the same for everybody. */
+/** A response without its random values; the rest must be equal for all users. */
 function anonymous({ status, text, headers, json }: PageAnswer): object {
   const withoutValues = text
     .replaceAll(String(json.stateToken ?? 'no state token'), '<handle>')
@@ -75,9 +75,9 @@ function anonymous({ status, text, headers, json }: PageAnswer): object {
   }
 }
 
-describe('nobody learns who exists', () => {
+describe('known and unknown users cannot be told apart', () => {
   test.each(['EMAIL', 'SMS', 'CALL'])(
-    'by %s: known, unknown, forbidden and phoneless people get one answer',
+    'by %s: known and unknown users, and users without recovery or phone, get the same response',
     async (factorType) => {
       const answers: object[] = []
       const steps: object[][] = []
@@ -98,7 +98,7 @@ describe('nobody learns who exists', () => {
   test.each([
     ['SMS', 'SMS'],
     ['CALL', 'call'],
-  ])('by %s: the answer says %s, as the org does', async (factorType, spelling) => {
+  ])('by %s: the response says %s, as Okta does', async (factorType, spelling) => {
     for (const username of [WITH_PHONE, UNKNOWN]) {
       const browser = await harness.visit()
       const started = await start(browser, username, factorType)
@@ -110,14 +110,14 @@ describe('nobody learns who exists', () => {
 
   const lifetimeOf = ({ json }: PageAnswer) => Date.parse(String(json.expiresAt)) - nowMs
 
-  test('a challenge lasts for known and unknown users alike, and anew when a code is sent again', async () => {
+  test('a challenge expires at the same time for known and unknown users, also after a resend', async () => {
     for (const username of [UNKNOWN, WITH_PHONE, UNKNOWN]) {
       const browser = await harness.visit()
-      await pauseIsOver()
+      await endPause()
       const started = await start(browser, username, 'SMS')
       expect(lifetimeOf(started)).toBe(CHALLENGE_MS)
       const stateToken = handleOf(started)
-      await pauseIsOver()
+      await endPause()
       const resent = await browser.post(hrefAt(started, '_links.resend'), { stateToken })
       expect(lifetimeOf(resent)).toBe(CHALLENGE_MS)
       nowMs += CHALLENGE_MS - 1
@@ -125,7 +125,7 @@ describe('nobody learns who exists', () => {
     }
   })
 
-  test('no more time is promised than the org gives, to nobody, on no replica', async () => {
+  test('a decoy expires no later than a real challenge of the org, on every replica', async () => {
     const quick = await startHarness({
       now: () => nowMs,
       sandboxNow: () => nowMs,
@@ -151,7 +151,7 @@ describe('nobody learns who exists', () => {
     }
   })
 
-  /** Everything one can do with a challenge but know the code. */
+  /** Every step of a challenge except with the right code. */
   async function wholeConversation(browser: Browser, started: PageAnswer): Promise<object[]> {
     const stateToken = handleOf(started)
     const verify = hrefAt(started, '_links.next')
@@ -165,7 +165,7 @@ describe('nobody learns who exists', () => {
       await browser.post('/api/v1/authn/skip', { stateToken }),
       await browser.post('/api/v1/authn', { stateToken, username: AMELIA, password: 'x' }),
     ]
-    await pauseIsOver()
+    await endPause()
     answers.push(await browser.post(resend, { stateToken }))
     for (let attempt = 0; attempt < 5; attempt += 1) {
       answers.push(await browser.post(verify, { stateToken, passCode: `00000${attempt}` }))
@@ -178,7 +178,7 @@ describe('nobody learns who exists', () => {
     return answers.map(anonymous)
   }
 
-  test.each(['UNLOCK-known', 'UNLOCK-unknown'])('unlocking answers alike: %s', async (who) => {
+  test.each(['UNLOCK-known', 'UNLOCK-unknown'])('unlock gives the same response: %s', async (who) => {
     const browser = await harness.visit()
     const username = who === 'UNLOCK-known' ? 'luis.locked@example.test' : UNKNOWN
     const started = await start(browser, username, 'EMAIL', 'unlock')
@@ -190,7 +190,7 @@ describe('nobody learns who exists', () => {
     })
   })
 
-  test('a second code for a name within the pause is refused, whoever it is, however it is written', async () => {
+  test('a second code within the pause is refused for known and unknown users, however the login is spelled', async () => {
     for (const [first, second] of [
       [WITH_PHONE, ` ${WITH_PHONE.toUpperCase()} `.trim()],
       [UNKNOWN, UNKNOWN],
@@ -207,11 +207,11 @@ describe('nobody learns who exists', () => {
     }
   })
 
-  test('a code that was sent again counts for the pause too', async () => {
+  test('a resend starts the pause too', async () => {
     for (const username of [WITH_PHONE, UNKNOWN]) {
       const [one, two] = [await harness.visit(), await harness.visit()]
       const started = await start(one, username, 'SMS')
-      await pauseIsOver()
+      await endPause()
       expect(
         (await one.post(hrefAt(started, '_links.resend'), { stateToken: handleOf(started) })).status,
       ).toBe(200)
@@ -222,7 +222,7 @@ describe('nobody learns who exists', () => {
   })
 
   test.each(['cut', 'half', 'html'] as const)(
-    'nor is the pause over when the answer was lost (%s): the message may have gone out',
+    'the pause remains when the response was lost (%s), because the message may have been sent',
     async (kind) => {
       harness.sandbox.faults.authn.set({ kind, path: '/api/v1/authn/recovery/password' })
       harness.forget()
@@ -237,58 +237,64 @@ describe('nobody learns who exists', () => {
     return { errorCode, errorSummary: 'x', errorLink: errorCode, errorId: 'oaeOfTheOrg', errorCauses: [] }
   }
 
-  test.each([500, 503])('trouble in a challenge (%s) is everybody’s', async (status) => {
-    const seen: object[] = []
-    for (const username of [WITH_PHONE, UNKNOWN]) {
-      const browser = await harness.visit()
-      const started = await start(browser, username, 'SMS')
-      const stateToken = handleOf(started)
-      await pauseIsOver()
-      harness.sandbox.faults.authn.set({ kind: 'status', status, body: errorOfTheOrg('E0000009') })
-      const answers = [
-        await browser.post(hrefAt(started, '_links.next'), { stateToken, passCode: '000000' }),
-        await browser.post(hrefAt(started, '_links.resend'), { stateToken }),
-        await browser.post(hrefAt(started, '_links.cancel'), { stateToken }),
-      ]
-      harness.sandbox.faults.authn.clear()
-      expect(answers.map((answer) => [answer.status, answer.json.errorCode])).toEqual(
-        answers.map(() => [503, 'E0000009']),
-      )
-      seen.push(answers.map(anonymous))
-    }
-    expect(seen[0]).toEqual(seen[1])
-  })
+  test.each([500, 503])(
+    'a failure of the org in a challenge (%s) is the same for known and unknown users',
+    async (status) => {
+      const seen: object[] = []
+      for (const username of [WITH_PHONE, UNKNOWN]) {
+        const browser = await harness.visit()
+        const started = await start(browser, username, 'SMS')
+        const stateToken = handleOf(started)
+        await endPause()
+        harness.sandbox.faults.authn.set({ kind: 'status', status, body: errorOfTheOrg('E0000009') })
+        const answers = [
+          await browser.post(hrefAt(started, '_links.next'), { stateToken, passCode: '000000' }),
+          await browser.post(hrefAt(started, '_links.resend'), { stateToken }),
+          await browser.post(hrefAt(started, '_links.cancel'), { stateToken }),
+        ]
+        harness.sandbox.faults.authn.clear()
+        expect(answers.map((answer) => [answer.status, answer.json.errorCode])).toEqual(
+          answers.map(() => [503, 'E0000009']),
+        )
+        seen.push(answers.map(anonymous))
+      }
+      expect(seen[0]).toEqual(seen[1])
+    },
+  )
 
-  test.each(['next', 'resend', 'cancel'])('so is the org’s own limit, met by %s', async (link) => {
-    const seen: object[] = []
-    for (const username of [WITH_PHONE, UNKNOWN]) {
-      const browser = await harness.visit()
-      const started = await start(browser, username, 'SMS')
-      await pauseIsOver()
-      const body = { stateToken: handleOf(started), ...(link === 'next' ? { passCode: '000000' } : {}) }
-      harness.sandbox.faults.authn.set({ kind: 'status', status: 429, body: errorOfTheOrg('E0000047') })
-      const answer = await browser.post(hrefAt(started, `_links.${link}`), body)
-      expect([answer.status, answer.json.errorCode]).toEqual([503, 'E0000009'])
-      seen.push(anonymous(answer))
-      await renewHarness()
-    }
-    expect(seen[0]).toEqual(seen[1])
-  })
+  test.each(['next', 'resend', 'cancel'])(
+    'a 429 of the org on %s is the same for known and unknown users',
+    async (link) => {
+      const seen: object[] = []
+      for (const username of [WITH_PHONE, UNKNOWN]) {
+        const browser = await harness.visit()
+        const started = await start(browser, username, 'SMS')
+        await endPause()
+        const body = { stateToken: handleOf(started), ...(link === 'next' ? { passCode: '000000' } : {}) }
+        harness.sandbox.faults.authn.set({ kind: 'status', status: 429, body: errorOfTheOrg('E0000047') })
+        const answer = await browser.post(hrefAt(started, `_links.${link}`), body)
+        expect([answer.status, answer.json.errorCode]).toEqual([503, 'E0000009'])
+        seen.push(anonymous(answer))
+        await renewHarness()
+      }
+      expect(seen[0]).toEqual(seen[1])
+    },
+  )
 
-  test('a limit that other calls from here met shows for nobody, and a decoy’s steps go where a real one’s do', async () => {
+  test('a 429 for other calls does not affect recoveries, and a decoy’s steps call the same paths as a real one’s', async () => {
     const seen: object[] = []
     for (const username of [WITH_PHONE, UNKNOWN]) {
       await renewHarness({ TRUST_PROXY: '127.0.0.1' })
       const browser = await harness.visit()
       const started = await start(browser, username, 'SMS')
       const stateToken = handleOf(started)
-      await pauseIsOver()
+      await endPause()
       const limited = { kind: 'status', status: 429, body: errorOfTheOrg('E0000047'), times: 1 } as const
       harness.sandbox.faults.authn.set(limited)
       const credentials = { username: 'somebody.else@example.test', password: NEW_PASSWORD }
       expect((await browser.post('/api/v1/authn', credentials)).status).toBe(429)
       const elsewhere = openBrowser(harness.gatehouse.url, { 'x-forwarded-for': '203.0.113.9' })
-      expect((await start(elsewhere, NO_PHONE, 'EMAIL')).status).toBe(200) // no limit of other calls
+      expect((await start(elsewhere, NO_PHONE, 'EMAIL')).status).toBe(200) // not held back by the 429 of other calls
       harness.forget()
       const answers = [
         await browser.post(hrefAt(started, '_links.next'), { stateToken, passCode: '000000' }),
@@ -303,7 +309,7 @@ describe('nobody learns who exists', () => {
     expect(seen[0]).toEqual(seen[1])
   })
 
-  test('no answer comes sooner than it may', async () => {
+  test('no response is sent before recoveryAnswerMs', async () => {
     const slow = await startHarness({
       tunables: (tunables) => ({ ...tunables, recovery: { ...tunables.recovery, recoveryAnswerMs: 400 } }),
     })
@@ -326,11 +332,11 @@ describe('nobody learns who exists', () => {
   })
 })
 
-describe('the trap of the trusted application', () => {
+describe('recovery by a trusted application', () => {
   test.each([
     ['no factor type', {}],
-    ['an unknown one', { factorType: 'PIGEON' }],
-    ['one in other letters', { factorType: 'email' }],
+    ['an unknown factor type', { factorType: 'PIGEON' }],
+    ['a factor type in lower case', { factorType: 'email' }],
     ['null', { factorType: null }],
   ])('%s is refused, and nothing is sent upstream', async (_, fields) => {
     const browser = await harness.visit()
@@ -343,7 +349,7 @@ describe('the trap of the trusted application', () => {
     }
   })
 
-  test('a recovery token that comes all the same is dropped, alarmed, and answered as for an unknown person', async () => {
+  test('an unexpected recovery token is dropped, raises an alarm, and is answered as for an unknown user', async () => {
     harness.sandbox.faults.authn.set({
       kind: 'status',
       status: 200,
@@ -356,15 +362,15 @@ describe('the trap of the trusted application', () => {
       },
     })
     const [browser, other] = [await harness.visit(), await harness.visit()]
-    const trapped = await start(browser, WITH_PHONE, 'SMS')
+    const dropped = await start(browser, WITH_PHONE, 'SMS')
     const unknown = await start(other, UNKNOWN, 'SMS')
-    expect(anonymous(trapped)).toEqual(anonymous(unknown))
+    expect(anonymous(dropped)).toEqual(anonymous(unknown))
     expect(harness.gatehouse.logText()).toContain('"event":"recovery_token_dropped"')
     expect(harness.gatehouse.logText()).not.toContain('planted-recovery-token')
     expect(await harness.gatehouse.metrics()).toContain('gatehouse_tokens_cut_total{by="recovery"} 1')
   })
 
-  test('trouble of the upstream is told as trouble, to everybody', async () => {
+  test('a failure of the org is an error for known and unknown users', async () => {
     harness.sandbox.faults.authn.set({ kind: 'html', status: 503 })
     for (const username of [WITH_PHONE, UNKNOWN]) {
       const answer = await start(await harness.visit(), username, 'EMAIL')
@@ -373,8 +379,8 @@ describe('the trap of the trusted application', () => {
   })
 })
 
-describe('who really is the person gets in', () => {
-  test('by text message: the code, the question, a new password, signed in', async () => {
+describe('the account owner', () => {
+  test('recovers by text message: code, question, new password, session', async () => {
     const browser = await harness.visit()
     const started = await start(browser, WITH_PHONE, 'SMS')
     const stateToken = handleOf(started)
@@ -397,7 +403,7 @@ describe('who really is the person gets in', () => {
     expect(signedIn.json.status).toBe('SUCCESS')
   })
 
-  test('by mail: the token of the link is used once and never stored', async () => {
+  test('recovers by email: the token of the link works once and is never stored', async () => {
     const browser = await harness.visit()
     await start(browser, WITH_PHONE, 'EMAIL')
     const recoveryToken = harness.sandbox.outbox.latest(WITH_PHONE, 'recovery')?.token
@@ -414,7 +420,7 @@ describe('who really is the person gets in', () => {
     expect([again.status, again.json.errorCode]).toEqual([401, 'E0000011'])
   })
 
-  test('a locked account is unlocked by its owner, and no session opens by that', async () => {
+  test('unlocks a locked account, which opens no session', async () => {
     const luis = 'luis.locked@example.test'
     const browser = await harness.visit()
     const locked = await browser.post('/api/v1/authn', { username: luis, password: 'Demo-Password-1' })
@@ -436,7 +442,7 @@ describe('who really is the person gets in', () => {
     expect(signedIn.json.status).toBe('SUCCESS')
   })
 
-  test("another browser can't go on with somebody's recovery", async () => {
+  test('cannot continue the recovery in another browser', async () => {
     const started = await start(await harness.visit(), WITH_PHONE, 'SMS')
     const code = harness.sandbox.outbox.latest(WITH_PHONE, 'recovery')?.code
     const other = await harness.visit()

@@ -12,11 +12,13 @@ import { trafficOf } from '../support/recorded-traffic.ts'
 import { createSecretScanner, withoutNumbers } from '../support/secret-scanner.ts'
 import { until } from '../support/until.ts'
 
-/** What is written stays readable and keeps secrets: when it is searched, when somebody forges lines, when all breaks. */
+/**
+ * Secrets do not reach logs, Redis or responses: the harness's own search for secrets, crashes, and forged log lines.
+ */
 
-describe('what every journey looks for, it would find', () => {
-  /** A harness in which somebody has signed in; `plant` leaves a secret behind. */
-  async function leave(plant: (harness: Harness) => Promise<unknown> | unknown): Promise<void> {
+describe('the search for secrets at the end of every journey', () => {
+  /** A harness with one sign-in, into which `plant` puts a secret. */
+  async function runJourney(plant: (harness: Harness) => Promise<unknown> | unknown): Promise<void> {
     const harness = await startHarness()
     const browser = await harness.visit()
     await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
@@ -26,7 +28,7 @@ describe('what every journey looks for, it would find', () => {
   const inRedis = (value: (harness: Harness) => string) => (harness: Harness) =>
     harness.redis.client().set('gatehouse:planted', value(harness), 'PX', 1000)
 
-  test('a clean harness is left in peace', () => expect(leave(() => {})).resolves.toBeUndefined())
+  test('finds nothing in a clean harness', () => expect(runJourney(() => {})).resolves.toBeUndefined())
 
   test.each([
     ['a token', inRedis(({ sandbox }) => `x${sandbox.tokensIssued()[0]}x`)],
@@ -43,22 +45,22 @@ describe('what every journey looks for, it would find', () => {
       },
     ],
     [
-      'a token that the sandbox has forgotten since',
+      'a token from before a reset of the sandbox',
       async (harness: Harness) => {
         await inRedis(({ sandbox }) => sandbox.tokensIssued()[0] ?? '')(harness)
         harness.sandbox.reset()
       },
     ],
     [
-      'a token in an answer',
+      'a token in a response',
       ({ gatehouse, sandbox }: Harness) =>
         trafficOf(gatehouse.url).received.push(`location: /x?token=${sandbox.tokensIssued()[0]}`),
     ],
-  ])('%s', async (_, plant) => {
-    await expect(leave(plant)).rejects.toThrow('a secret stands in')
+  ])('finds %s', async (_, plant) => {
+    await expect(runJourney(plant)).rejects.toThrow('a secret stands in')
   })
 
-  test('in any of its forms, at any place, and a short one only as a word of its own', () => {
+  test('finds each encoding at any position, and a short secret only as a separate word', () => {
     const marks = createSecretScanner()
     marks.add('Marked-Secret/1+2', '918273', 'Zoe1')
     const found = (text: string) => marks.foundIn(text)
@@ -70,7 +72,7 @@ describe('what every journey looks for, it would find', () => {
   })
 })
 
-test('a figure that looks like a code is none: a number in JSON, in a header of limits, in a metric', () => {
+test('a number that looks like a code is no finding: in JSON, in a rate-limit header, in a metric', () => {
   const marks = createSecretScanner()
   marks.add('918273')
   const found = (text: string) => marks.foundIn(withoutNumbers(text))
@@ -90,7 +92,7 @@ test('a figure that looks like a code is none: a number in JSON, in a header of 
     expect(found(leak)).toEqual(['918273'])
 })
 
-describe('a broker process that breaks', () => {
+describe('a broker process that crashes', () => {
   const SECRET = 'plainly-marked-secret-5d1c'
   let harness: Harness
   let home: BrokerDirectory
@@ -119,16 +121,16 @@ describe('a broker process that breaks', () => {
   const frames = `new Error('${SECRET}\\n    at ${SECRET} (file:///${SECRET}:1:1)')`
 
   const CRASHES = [
-    ['an exception nobody caught', `throw new Error('${SECRET}')`, 'uncaught_exception'],
-    ['a rejection nobody handled', `Promise.reject(new Error('${SECRET}'))`, 'unhandled_rejection'],
-    ['a text that was thrown', `throw '${SECRET}'`, 'uncaught_exception'],
+    ['an uncaught exception', `throw new Error('${SECRET}')`, 'uncaught_exception'],
+    ['an unhandled rejection', `Promise.reject(new Error('${SECRET}'))`, 'unhandled_rejection'],
+    ['a thrown string', `throw '${SECRET}'`, 'uncaught_exception'],
     ['a cause', `throw new Error('x', { cause: new Error('${SECRET}') })`, 'uncaught_exception'],
     ['a message that looks like a stack', `throw ${frames}`, 'uncaught_exception'],
     ['a field', `throw Object.assign(new Error('x'), { url: '${SECRET}' })`, 'uncaught_exception'],
   ] as const
 
-  test('each crash is one line without its secret, and exit 1', async () => {
-    // one process for all of them: its exit is put off until the last
+  test('logs each crash as one line without the secret, and exits 1', async () => {
+    // one process for all crashes: it exits only after the last
     const { child, output, exited } = await start(`
       let left = ${CRASHES.length}
       const { exit } = process
@@ -142,7 +144,7 @@ describe('a broker process that breaks', () => {
     expectClean(output, ...CRASHES.map(([, , event]) => event))
   })
 
-  test('also before it has a log of its own', async () => {
+  test('logs a crash before the logger exists, too', async () => {
     const { output, exited } = await start(`
       const { argv } = process
       Object.defineProperty(process, 'argv', {
@@ -166,7 +168,7 @@ describe('a broker process that breaks', () => {
   }
 })
 
-describe('somebody who wants to write our log', () => {
+describe('a client that tries to forge log lines', () => {
   const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31)
   const MAX_LINE_CHARS = 4096
   let harness: Harness
@@ -180,7 +182,7 @@ describe('somebody who wants to write our log', () => {
   afterAll(() => harness.stop())
 
   const forged = '\n{"level":"error","event":"forged"}\n'
-  /** Like the unit `binary`, whose table for shrinking takes half a second to make. */
+  /** Like the unit `binary`, which needs half a second to build its table for shrinking. */
   const unit = fc.integer({ min: 0, max: 0x10ffff }).map((point) => String.fromCodePoint(point))
   const nasty = fc.oneof(
     fc.string({ unit, maxLength: 400 }),
@@ -196,7 +198,7 @@ describe('somebody who wants to write our log', () => {
     ),
     fc.integer({ min: 1, max: 1_000_000 }).map((length) => 'x'.repeat(length)),
   )
-  /** What a header may hold at all on the wire. */
+  /** Header values that HTTP allows. */
   const header = nasty.map((text) => text.replace(/[^\t\u0020-\u007e\u0080-\u00ff]/g, '?').slice(0, 9000))
   const asked: fc.Arbitrary<Ask> = fc
     .record({
@@ -227,7 +229,7 @@ describe('somebody who wants to write our log', () => {
       body: JSON.stringify({ username, password: username, factorType: 'EMAIL' }),
     }))
 
-  test(`writes no line of their own, and no long one (FUZZ_SEED=${seed})`, async () => {
+  test(`writes no line of its own and no long line (FUZZ_SEED=${seed})`, async () => {
     const port = Number(new URL(harness.gatehouse.url).port)
     await fc.assert(
       fc.asyncProperty(asked, async (ask) => {
@@ -244,14 +246,14 @@ describe('somebody who wants to write our log', () => {
     expect(lines.length).toBeGreaterThan(200)
     for (const line of lines) {
       expect(line.length).toBeLessThan(MAX_LINE_CHARS)
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: that none is there is what is tested
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: the test checks that none is there
       expect(line).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/)
       expect(JSON.parse(line)).toMatchObject({ event: expect.stringMatching(/^[a-z_]+$/) })
       expect(line).not.toContain('"event":"forged"')
     }
   })
 
-  /** Headers together have a limit of their own: one nasty one at a time. */
+  /** Only one of the headers in each request, because the total size of headers is limited. */
   function pickOne(at: number, headers: Readonly<Record<string, string>>): Record<string, string> {
     const [entry] = Object.entries(headers).slice(at % Object.keys(headers).length)
     return entry === undefined ? {} : { [entry[0]]: entry[1] }

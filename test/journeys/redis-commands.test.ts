@@ -7,8 +7,9 @@ import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
 /**
- * What each kind of request asks of Redis, as exact figures: commands by Redis's own word, and round trips, which are what
- * a person waits for. What is asked for at once is one command (`store/redis-batch.ts`); in a cluster it would be several. Whoever makes one fewer changes the figure here; whoever makes one more has a reason to give.
+ * The exact number of Redis commands, as Redis counts them, and of round trips for each kind of request. Operations of
+ * one turn are one command (`store/redis-batch.ts`); in a cluster they would be several. A change that needs one
+ * command less updates the number here; a change that needs one more must justify it.
  */
 let aheadMs = 0
 let harness: Harness
@@ -17,7 +18,7 @@ let origin: string
 beforeAll(async () => {
   harness = await startHarness({
     now: () => Date.now() + aheadMs,
-    // what other replicas know of the org's limit is looked at once, and not again while we count
+    // the rate limit that other replicas have seen is read once, and not again during the counts
     tunables: (tunables) => ({
       ...tunables,
       authn: { rateLimit: { ...tunables.authn.rateLimit, lookEveryMs: 3_600_000 } },
@@ -25,10 +26,10 @@ beforeAll(async () => {
   })
   tap = await tapRedis(harness.redis)
   origin = (await harness.replica({ REDIS_URL: tap.url, STEP_UP: 'on' })).url
-  // the scripts are there from now on, the lists are in memory
-  const browser = await signedIn()
+  // loads the scripts, and the lists into memory
+  const browser = await openSession()
   await browser.get('/api/v1/pam/groups')
-  await pushed(await visit())
+  await startPush(await visit())
 })
 afterAll(async () => {
   tap.stop()
@@ -36,7 +37,7 @@ afterAll(async () => {
 })
 beforeEach(() => harness.sandbox.reset())
 
-/** A browser of its own at the broker that is listened to. */
+/** A new browser at the broker whose commands are counted. */
 async function visit(): Promise<Browser> {
   const browser = openBrowser(origin)
   await browser.get('/api/v1/sessions/me')
@@ -53,24 +54,24 @@ async function verify(browser: Browser, asked: PageAnswer): Promise<PageAnswer> 
   return browser.post(path, { stateToken: handleOf(asked), passCode })
 }
 
-async function signedIn(): Promise<Browser> {
+async function openSession(): Promise<Browser> {
   const browser = await visit()
   await verify(browser, await signIn(browser, TOMAS))
   return browser
 }
 
-/** Somebody who waits for the phone; what comes back is the next poll, which is due. */
-async function pushed(browser: Browser): Promise<() => Promise<PageAnswer>> {
+/** A sign-in that waits for a push; returns its next poll, which is due. */
+async function startPush(browser: Browser): Promise<() => Promise<PageAnswer>> {
   const asked = await signIn(browser, PRIYA)
   const path = pathOf(verifyHref(asked, 'push'))
   const poll = () => browser.post(path, { stateToken: handleOf(asked) })
   expect((await poll()).json.factorResult).toBe('WAITING')
-  aheadMs += 60_000 // the time between two polls is over
+  aheadMs += 60_000 // the next poll is due
   return poll
 }
 
-/** The work must have gone well: what was refused says nothing of what it costs. */
-async function asked(work: () => Promise<PageAnswer>) {
+/** Counts the commands of a request, which must succeed. */
+async function countCommands(work: () => Promise<PageAnswer>) {
   let status = 0
   const counted = await tap.count(async () => {
     status = (await work()).status
@@ -81,17 +82,19 @@ async function asked(work: () => Promise<PageAnswer>) {
 
 describe('one command', () => {
   test.each(['/api/v1/sessions/me', '/forward-auth'])('for GET %s: the session', async (path) => {
-    const browser = await signedIn()
-    expect(await asked(() => browser.get(path))).toEqual({ commands: ['get'], roundTrips: 1 })
+    const browser = await openSession()
+    expect(await countCommands(() => browser.get(path))).toEqual({ commands: ['get'], roundTrips: 1 })
   })
 
-  test('for a page of groups: the session; whether the list still holds is asked about once a second', async () => {
-    const browser = await signedIn()
-    const ask = () => asked(() => browser.get('/api/v1/pam/groups'))
-    await until(async () => (await ask()).commands.length === 1, { what: 'a list that was just confirmed' })
+  test('for a page of groups: the session (once a second also whether the list is still current)', async () => {
+    const browser = await openSession()
+    const ask = () => countCommands(() => browser.get('/api/v1/pam/groups'))
+    await until(async () => (await ask()).commands.length === 1, {
+      what: 'a list that was confirmed within the last second',
+    })
   })
 
-  test('and none at all for who brings no session', async () => {
+  test('none without a session cookie', async () => {
     const browser = openBrowser(origin)
     for (const path of ['/api/v1/sessions/me', '/forward-auth']) {
       expect(await tap.count(() => browser.get(path))).toEqual({ commands: [], roundTrips: 0 })
@@ -99,52 +102,51 @@ describe('one command', () => {
   })
 })
 
-// The goal: beyond what the limits need, one round trip for a password and for a poll, two for a code that opens a session.
+// Goal: in addition to the limits, one round trip for a password and for a poll, two for a code that opens a session.
 // The poll takes one more.
 
 test('a password that leads to a second factor', async () => {
   const browser = await visit()
-  expect(await asked(() => signIn(browser, TOMAS))).toEqual({
+  expect(await countCommands(() => signIn(browser, TOMAS))).toEqual({
     commands: [
       'evalsha', // acquires the lock of identical requests; reserves the attempt: the user's limits, the address's
-      // refunds it, as it was not refused; writes the transaction, and that it ends with all sessions of the user; commits
+      // refunds it, as it was not refused; writes the transaction and its index entry; commits
       'evalsha',
     ],
-    roundTrips: 2, // the lock, with the limits; all the rest
+    roundTrips: 2, // the lock with the limits; the commit
   })
 })
 
 test('a code that opens a session', async () => {
   const browser = await visit()
   const answer = await signIn(browser, TOMAS)
-  expect(await asked(() => verify(browser, answer))).toEqual({
+  expect(await countCommands(() => verify(browser, answer))).toEqual({
     commands: [
       'evalsha', // acquires the step lock, and reads the transaction
       'evalsha', // reserves the attempt
-      // refunds it; the index of the user's sessions, the session; the browser is known now, for the user by id and by name,
-      // and is forgotten with all sessions of the user; failures in a row begin anew; makes the session that of the device;
-      // commits the step
+      // refunds it; writes the session and its index entry, the known device by user id and by login; resets
+      // consecutive failures; makes the session that of the device; commits the step
       'evalsha',
-      'evalsha', // the transaction is deleted, so it leaves the index of the user's open ones; nobody waits for this
+      'evalsha', // removes the deleted transaction from its index, after the response
     ],
-    roundTrips: 4, // the lock, which says who the user is; the limits; all the rest; the index, which nobody waits for
+    roundTrips: 4, // the lock, which names the user; the limits; the commit; the index, after the response
   })
 })
 
 test('a poll of a push that is due', async () => {
-  const poll = await pushed(await visit())
+  const poll = await startPush(await visit())
   harness.forget()
-  expect(await asked(poll)).toEqual({
+  expect(await countCommands(poll)).toEqual({
     commands: [
-      'evalsha', // acquires the step lock, and reads the transaction, which says that the poll is due
-      'evalsha', // commits the step, and says when the next poll is due
+      'evalsha', // acquires the step lock, and reads the transaction: the poll is due
+      'evalsha', // commits the step, with the time of the next poll
     ],
     roundTrips: 2,
   })
-  expect(harness.upstreamCalls()).toHaveLength(1) // it really asked
+  expect(harness.upstreamCalls()).toHaveLength(1) // the poll was sent
 })
 
-test('a step-up that comes in', async () => {
+test('an imported step-up', async () => {
   const browser = openBrowser(origin)
   const arrive = (token: string) => navigate(browser, `${origin}/signin/step-up?stateToken=${token}`)
   await arrive('a'.repeat(40))
@@ -152,10 +154,10 @@ test('a step-up that comes in', async () => {
   expect(await tap.count(() => arrive('b'.repeat(40)))).toEqual({
     commands: [
       'evalsha', // the address's limit
-      'evalsha', // writes the transaction, and makes it the one of its token
+      'evalsha', // writes the transaction, and makes it the only one of its token
     ],
     roundTrips: 2,
   })
   const again = await tap.count(() => arrive('b'.repeat(40)))
-  expect(again.commands).toHaveLength(3) // ends the transaction that the token had
+  expect(again.commands).toHaveLength(3) // also ends the earlier transaction of the token
 })

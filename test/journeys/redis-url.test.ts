@@ -10,7 +10,7 @@ import { replaceFile } from '../support/replace-file.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
-/** Redis gets another password or another address, as docs/configuration.md says, in a file, while people sign in. */
+/** REDIS_URL_FILE gets another password or address, as docs/configuration.md says, while users sign in. */
 
 const ME = '/api/v1/sessions/me'
 let folder: string
@@ -48,7 +48,7 @@ const readiness = async () => (await fetch(`${harness.gatehouse.opsUrl}/readyz`)
 const failures = async () =>
   Number(/^gatehouse_store_failures_total (\d+)$/m.exec(await harness.gatehouse.metrics())?.[1])
 
-test('a new password, and every connection cut: sessions and sign-ins go on', async () => {
+test('a new password, after which all connections are closed: sessions and sign-ins continue', async () => {
   const [inside, waiting] = [await harness.visit(), await harness.visit()]
   await signIn(inside, AMELIA)
   const asked = await signIn(waiting, TOMAS)
@@ -70,7 +70,7 @@ test('a new password, and every connection cut: sessions and sign-ins go on', as
   expect(lines('secret_reloaded')).toMatchObject([{ name: 'REDIS_URL_FILE' }])
 })
 
-test('another server: people sign in there, and the old one may go', async () => {
+test('another server: users sign in there, and the old server may stop', async () => {
   other = await startRedis({ password: 'the-new-one' })
   const browser = await harness.visit()
   await signIn(browser, AMELIA)
@@ -85,7 +85,7 @@ test('another server: people sign in there, and the old one may go', async () =>
   expect(await failures()).toBe(0)
 })
 
-test('a mistaken password: nobody notices, the log says why, and a mended file is taken', async () => {
+test('a wrong password: the old connection stays in use, the log has the reason, and a corrected file is applied', async () => {
   const browser = await harness.visit()
   await signIn(browser, AMELIA)
   await replaceFile(file, urlOf(harness.redis.port, 'the-wrong-one'))

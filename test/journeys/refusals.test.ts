@@ -25,7 +25,7 @@ function expectError(answer: PageAnswer, status: number, errorCode: string) {
   expect(answer.headers.get('cache-control')).toBe('no-store')
 }
 
-async function askedForCode(): Promise<{ browser: Browser; stateToken: string; verify: string }> {
+async function startVerification(): Promise<{ browser: Browser; stateToken: string; verify: string }> {
   const browser = await harness.visit()
   const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
   harness.forget()
@@ -34,7 +34,7 @@ async function askedForCode(): Promise<{ browser: Browser; stateToken: string; v
 
 describe('a handle', () => {
   test('in another browser is as good as an unknown one, and nothing is sent upstream', async () => {
-    const { stateToken, verify } = await askedForCode()
+    const { stateToken, verify } = await startVerification()
     const other = await harness.visit()
     const passCode = harness.sandbox.totpCode(TOMAS)
     const foreign = await other.post(verify, { stateToken, passCode })
@@ -47,7 +47,7 @@ describe('a handle', () => {
   })
 
   test('without the device cookie is refused and the answer says why', async () => {
-    const { stateToken } = await askedForCode()
+    const { stateToken } = await startVerification()
     const answer = await openBrowser(harness.gatehouse.url).post('/api/v1/authn', { stateToken })
     expectError(answer, 401, 'E0000011')
     expect(answer.json.errorCauses).toEqual([{ errorSummary: 'device cookie not returned' }])
@@ -60,7 +60,7 @@ describe('a handle', () => {
     ['an empty one', ''],
     ['a real state token of the upstream', 'upstream'],
   ])('%s is refused, and nothing is sent upstream', async (_, given) => {
-    const { browser } = await askedForCode()
+    const { browser } = await startVerification()
     const real = harness.sandbox.tokensIssued().at(-1) ?? ''
     const stateToken = given === 'upstream' ? real : given
     expectError(await browser.post('/api/v1/authn', { stateToken }), 401, 'E0000011')
@@ -70,7 +70,7 @@ describe('a handle', () => {
 
 describe('a step that was never offered', () => {
   test('is refused, and nothing is sent upstream', async () => {
-    const { browser, stateToken } = await askedForCode()
+    const { browser, stateToken } = await startVerification()
     const steps = [
       ['/api/v1/authn/skip', {}],
       ['/api/v1/authn/credentials/change_password', { oldPassword: 'a', newPassword: 'b' }],
@@ -141,7 +141,7 @@ describe('what a browser says of itself', () => {
   })
 
   test('the same device goes with every form of primary authentication, also after sign-out', async () => {
-    const { browser, stateToken } = await askedForCode()
+    const { browser, stateToken } = await startVerification()
     await browser.post('/api/v1/authn', { stateToken })
     await browser.post('/api/v1/authn/introspect', { stateToken })
     await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })

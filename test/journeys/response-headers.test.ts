@@ -4,7 +4,7 @@ import { openBrowser } from '../support/browser.ts'
 import { AMELIA, type Harness, startHarness } from '../support/harness.ts'
 import { openPage } from '../support/portal-page.ts'
 
-/** What holds for whole answers of the real app and belongs to no route of its own. */
+/** Response headers, cookies and methods of the whole app that belong to no single route. */
 let harness: Harness
 beforeAll(async () => {
   harness = await startHarness()
@@ -14,7 +14,7 @@ beforeEach(() => {
   harness.sandbox.reset()
 })
 
-test('signing out tells the browser to forget what it keeps of this site', async () => {
+test('sign-out sends Clear-Site-Data', async () => {
   const page = await openPage(harness)
   await page.signIn(AMELIA)
   const answer = await page.browser.delete('/api/v1/sessions/me')
@@ -22,7 +22,7 @@ test('signing out tells the browser to forget what it keeps of this site', async
   expect(answer.headers.get('clear-site-data')).toBe('"cache", "storage"')
 })
 
-test('both cookies are for this host alone, hidden from scripts, apart by name, and far from 4096 bytes', async () => {
+test('both cookies are host-only, HttpOnly and SameSite, have different names, and stay far below 4096 bytes', async () => {
   const browser = openBrowser(harness.gatehouse.url)
   const first = await browser.get('/api/v1/sessions/me')
   const signedIn = await (await openPage(harness, browser)).signIn(AMELIA)
@@ -37,7 +37,7 @@ test('both cookies are for this host alone, hidden from scripts, apart by name, 
   }
 })
 
-test('what has a body says what it is and how it is written, errors and operations too', async () => {
+test('every body has a content type with its charset, on both listeners', async () => {
   const { url, opsUrl } = harness.gatehouse
   for (const address of [`${url}/api/v1/sessions/me`, `${url}/nowhere`, `${opsUrl}/openapi.json`]) {
     const answer = await fetch(address)
@@ -50,10 +50,10 @@ test('what has a body says what it is and how it is written, errors and operatio
   expect(metrics.headers.get('content-type')).toMatch(/^text\/plain;.*charset=utf-8/)
 })
 
-test('the TRACE method gives nothing back', async () => {
+test('TRACE is refused and echoes nothing', async () => {
   const { hostname, port } = new URL(harness.gatehouse.url)
   const answer = await new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
-    const headers = { 'X-Marked': 'marked-header', 'Sec-Fetch-Site': 'same-origin' }
+    const headers = { 'X-Echo-Test': 'echo-test', 'Sec-Fetch-Site': 'same-origin' }
     request({ hostname, port, method: 'TRACE', path: '/api/v1/authn', headers }, (res) => {
       let text = ''
       res.setEncoding('utf8').on('data', (chunk: string) => {
@@ -65,5 +65,5 @@ test('the TRACE method gives nothing back', async () => {
       .end()
   })
   expect(answer.status).toBe(405)
-  expect(answer.text).not.toContain('marked-header')
+  expect(answer.text).not.toContain('echo-test')
 })

@@ -6,10 +6,10 @@ import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { StubError, type StubUpstream } from '../support/stub-upstream.ts'
 import { errorOf, hrefAt, valueAt } from '../support/transaction-view.ts'
 
-/** Answers as real orgs and old recordings show them, and some that nobody has seen yet. */
+/** Response shapes of real orgs and of old recordings, and unknown ones. */
 const TOKEN = '00stateToken_of-the-upstream_0123456789abc'
 const SESSION_TOKEN = '20111sessionToken-of-the-upstream-0123456'
-const USER = { id: '00uwild0000000000001', profile: { login: 'wilma@example.test' } }
+const USER = { id: '00ushapes00000000001', profile: { login: 'wilma@example.test' } }
 const CREDENTIALS = { username: 'wilma@example.test', password: 'Plainly-Fake-1' }
 const SUCCESS = { status: 'SUCCESS', sessionToken: SESSION_TOKEN, _embedded: { user: USER } }
 const VERIFY = '/api/v1/authn/factors/fct1/verify'
@@ -35,7 +35,7 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 beforeEach(() => stub.forget())
 
-/** A page that holds this answer to its password. */
+/** A page whose sign-in got this response. */
 async function pageWith(answer: object): Promise<PortalPage> {
   const page = await openPage(harness)
   stub.answers({ stateToken: TOKEN, status: 'MFA_REQUIRED', _embedded: { user: USER }, ...answer })
@@ -51,11 +51,11 @@ const metric = async (line: string): Promise<number> => {
 const linesOf = (event: string) => gatehouse.logLines().filter((line) => line.event === event)
 const post = (href: string) => ({ href, hints: { allow: ['POST'] } })
 
-describe('the address of a link', () => {
+describe('a link', () => {
   test.each([
-    ['nothing: a relative one', () => ''],
-    ['a port', () => 'https://org.example.test:8443'],
-  ])('with %s is ours, and leads to the base address', async (_, origin) => {
+    ['no origin (relative)', () => ''],
+    ['an origin of AUTHN_LINK_ORIGINS with a port', () => 'https://org.example.test:8443'],
+  ])('with %s is moved to PUBLIC_URL, and its step is sent to AUTHN_BASE_URL', async (_, origin) => {
     const page = await pageWith({ _links: { next: { name: 'verify', ...post(origin() + VERIFY) } } })
     expect(hrefAt(page.held, '_links.next')).toBe(gatehouse.url + VERIFY)
     stub.answers(SUCCESS)
@@ -65,8 +65,8 @@ describe('the address of a link', () => {
     expect(await page.session()).toMatchObject({ login: 'wilma@example.test' })
   })
 
-  test.each([['a third party', 'https://api-1.duo.example']])(
-    'with %s is left as it is, and offers nothing',
+  test.each([['a third-party origin', 'https://api-1.duo.example']])(
+    'with %s is not changed, and offers no step',
     async (_, origin) => {
       const page = await pageWith({ _links: { next: { name: 'verify', ...post(origin + VERIFY) } } })
       expect(hrefAt(page.held, '_links.next')).toBe(origin + VERIFY)
@@ -76,7 +76,7 @@ describe('the address of a link', () => {
     },
   )
 
-  test('stands in arrays, deep down, and without hints: each works', async () => {
+  test('works in arrays, at any depth and without hints', async () => {
     const resend = [
       { name: 'sms', ...post(`${stub.origin}${VERIFY}/resend`) },
       { name: 'call', href: `${stub.origin}/api/v1/authn/factors/fct2/verify/resend` },
@@ -105,7 +105,7 @@ describe('the address of a link', () => {
     ])
   })
 
-  test('to assets and third parties comes out as it is', async () => {
+  test('to assets or a third party is not changed', async () => {
     const links = {
       logo: [{ name: 'medium', href: `${stub.origin}/assets/img/logo.png`, type: 'image/png' }],
       script: { href: 'https://api-1.duo.example/frame/v2.js?x=1#top', type: 'text/javascript' },
@@ -116,17 +116,17 @@ describe('the address of a link', () => {
   })
 })
 
-describe('a token inside', () => {
+describe('a token in', () => {
   test.each([
     '/login/step-up/redirect?stateToken=',
     '/login/token/redirect?stateToken=',
     '/sso/idps/0oa1?fromURI=%2Fhome&stateToken=',
-  ])('a query of our own routes gives way to the handle: %s…', async (path) => {
+  ])('the query of a route of the broker is replaced with the handle: %s…', async (path) => {
     const page = await pageWith({ _links: { next: { href: stub.origin + path + TOKEN } } })
     expect(hrefAt(page.held, '_links.next')).toBe(gatehouse.url + path + page.stateToken)
   })
 
-  test('a link of a third party or to a page of the org is taken out and counted', async () => {
+  test('a link of a third party or to a page of the org is removed and counted', async () => {
     const before = await metric('gatehouse_tokens_cut_total{by="link"}')
     const errors = linesOf('token_cut_by_guard').length
     const page = await pageWith({
@@ -141,7 +141,7 @@ describe('a token inside', () => {
     expect(linesOf('token_cut_by_guard')).toHaveLength(errors)
   })
 
-  test('any other text is cut by the last guard, counted and alarmed', async () => {
+  test('any other text is removed by the token filter, counted, and raises an alarm', async () => {
     const before = await metric('gatehouse_tokens_cut_total{by="guard"}')
     const errors = linesOf('token_cut_by_guard').length
     const page = await pageWith({
@@ -161,14 +161,14 @@ describe('a token inside', () => {
     expect(gatehouse.logText()).not.toContain(TOKEN)
   })
 
-  test('a later answer is found too, by what the transaction knows', async () => {
+  test('a later response is removed too, because the transaction knows the token', async () => {
     const page = await pageWith({ _links: { next: post(stub.origin + VERIFY) } })
     stub.answers({ status: 'MFA_CHALLENGE', note: `still ${TOKEN}`, _embedded: { user: USER } })
     const answer = await page.follow('_links.next')
     expect(answer.json).toMatchObject({ status: 'MFA_CHALLENGE', note: 'still ' })
   })
 
-  test('cookies and headers of the upstream stay there', async () => {
+  test('cookies and headers of the upstream do not reach the browser', async () => {
     const page = await openPage(harness)
     stub.answers(SUCCESS)
     const { headers, setCookies } = await page.begin('/api/v1/authn', CREDENTIALS)
@@ -177,16 +177,16 @@ describe('a token inside', () => {
   })
 })
 
-describe('what is offered to a GET', () => {
+describe('the response to an offered GET', () => {
   const RECOVERY_TOKEN = '10recoveryToken-of-the-upstream-0123456'
-  const PICTURE_TOKEN = '20pictureToken-of-the-upstream-0123456'
-  const FOLDER = '/api/v1/users/00uwild0000000000001/factors'
+  const QR_TOKEN = '20pictureToken-of-the-upstream-0123456'
+  const FOLDER = '/api/v1/users/00ushapes00000000001/factors'
   const get = (path: string) => ({ href: stub.origin + path, hints: { allow: ['GET'] } })
   const factors = () => [
     { factorType: 'question', _links: { questions: get(`${FOLDER}/questions`) } },
     {
       factorType: 'token:software:totp',
-      _links: { qrcode: get(`${FOLDER}/ost1/qr/${PICTURE_TOKEN}`) },
+      _links: { qrcode: get(`${FOLDER}/ost1/qr/${QR_TOKEN}`) },
     },
   ]
   const enrolling = () => pageWith({ status: 'MFA_ENROLL', _embedded: { user: USER, factors: factors() } })
@@ -203,7 +203,7 @@ describe('what is offered to a GET', () => {
     }
   }
 
-  test('holds no token: neither one that it names, nor the transaction’s own, nor our own', async () => {
+  test('contains no token: none in a token field, none of the transaction, no API token', async () => {
     const page = await enrolling()
     stub.answers([
       {
@@ -238,39 +238,42 @@ describe('what is offered to a GET', () => {
     expect(alarms).toEqual({ lines: [expect.objectContaining({ level: 'error', count: 3 })], cut: 3 })
   })
 
-  test.each(LINKS)('and refused: nor does the refusal, whose links are ours: %s', async (link) => {
-    const page = await enrolling()
-    const more = {
-      errorSummary: `no ${TOKEN} for ${PICTURE_TOKEN}`,
-      stateToken: TOKEN,
-      sessionToken: SESSION_TOKEN,
-      recoveryToken: RECOVERY_TOKEN,
-      errorCauses: [{ errorSummary: `${RECOVERY_TOKEN}${SESSION_TOKEN}` }],
-      _links: { cancel: post(`${stub.origin}/api/v1/authn/cancel?stateToken=${TOKEN}`) },
-    }
-    stub.answers(new StubError(403, 'E0000006', more))
-    const alarms = await alarmsOf(async () => {
-      // by hand: no page of an API has such an error
-      const cookie = await page.browser.jar.getCookieString(gatehouse.url)
-      const refused = await fetch(hrefAt(page.held, link), { headers: { cookie } })
-      const text = await refused.text()
-      const pictures = link.endsWith('qrcode') ? '' : PICTURE_TOKEN
-      expect([refused.status, JSON.parse(text)]).toEqual([
-        403,
-        {
-          errorCode: 'E0000006',
-          errorSummary: `no  for ${pictures}`,
-          errorLink: 'E0000006',
-          errorId: 'oaeStubErrorId',
-          errorCauses: [{ errorSummary: '' }],
-          _links: { cancel: post(`${gatehouse.url}/api/v1/authn/cancel?stateToken=`) },
-        },
-      ])
-    })
-    expect(alarms.lines).toHaveLength(1)
-  })
+  test.each(LINKS)(
+    'contains no token either if it is an error, and its links are moved: %s',
+    async (link) => {
+      const page = await enrolling()
+      const more = {
+        errorSummary: `no ${TOKEN} for ${QR_TOKEN}`,
+        stateToken: TOKEN,
+        sessionToken: SESSION_TOKEN,
+        recoveryToken: RECOVERY_TOKEN,
+        errorCauses: [{ errorSummary: `${RECOVERY_TOKEN}${SESSION_TOKEN}` }],
+        _links: { cancel: post(`${stub.origin}/api/v1/authn/cancel?stateToken=${TOKEN}`) },
+      }
+      stub.answers(new StubError(403, 'E0000006', more))
+      const alarms = await alarmsOf(async () => {
+        // without PortalPage, whose checks this error would fail
+        const cookie = await page.browser.jar.getCookieString(gatehouse.url)
+        const refused = await fetch(hrefAt(page.held, link), { headers: { cookie } })
+        const text = await refused.text()
+        const qrToken = link.endsWith('qrcode') ? '' : QR_TOKEN
+        expect([refused.status, JSON.parse(text)]).toEqual([
+          403,
+          {
+            errorCode: 'E0000006',
+            errorSummary: `no  for ${qrToken}`,
+            errorLink: 'E0000006',
+            errorId: 'oaeStubErrorId',
+            errorCauses: [{ errorSummary: '' }],
+            _links: { cancel: post(`${gatehouse.url}/api/v1/authn/cancel?stateToken=`) },
+          },
+        ])
+      })
+      expect(alarms.lines).toHaveLength(1)
+    },
+  )
 
-  test('holds no token that the transaction had before, either', async () => {
+  test('contains no earlier token of the transaction', async () => {
     const page = await enrolling()
     const second = `${TOKEN}-the-second`
     const again = { _embedded: { user: USER, factors: factors() } }
@@ -282,18 +285,18 @@ describe('what is offered to a GET', () => {
   })
 })
 
-describe('a token within itself', () => {
+describe('a token nested in itself', () => {
   const nested = (token: string, depth: number): string =>
     depth === 0 ? token : token.slice(0, 10) + nested(token, depth - 1) + token.slice(10)
 
-  test('does not come out whole, in a text or in a link', async () => {
+  test('is removed from a text and from a link', async () => {
     const href = `https://third.example/?t=${nested(TOKEN, 3)}`
     const page = await pageWith({ relayState: `x${nested(TOKEN, 2)}y`, _links: { script: { href } } })
     expect(page.held.json.relayState).toBe('xy')
     expect(hrefAt(page.held, '_links.script')).toBe('https://third.example/?t=')
   })
 
-  test('a thousand times over is no answer of the API', async () => {
+  test('is 502 if nested a thousand times', async () => {
     const page = await openPage(harness)
     stub.answers({ stateToken: TOKEN, status: 'MFA_REQUIRED', relayState: nested(TOKEN, 1000) })
     expect(errorOf(await page.begin('/api/v1/authn', CREDENTIALS))).toEqual([502, 'E0000009'])
@@ -307,11 +310,11 @@ describe('the list of factors', () => {
     _links: { verify: post(`${stub.origin}/api/v1/authn/factors/${id}/verify`) },
   })
   test.each([
-    ['under factors', { factors: ['fct1'] }, '_embedded.factors.0'],
-    ['under factor, as the specification has it', { factor: ['fct1'] }, '_embedded.factor.0'],
-    ['under both', { factors: ['fct2'], factor: ['fct1'] }, '_embedded.factor.0'],
-    ['one of them under factor', { factors: ['fct1'], factor: 'fct2' }, '_embedded.factor'],
-  ])('%s passes on as it is, and each factor is known', async (_, lists, place) => {
+    ['under `factors`', { factors: ['fct1'] }, '_embedded.factors.0'],
+    ['under `factor`, as in the specification', { factor: ['fct1'] }, '_embedded.factor.0'],
+    ['under both names', { factors: ['fct2'], factor: ['fct1'] }, '_embedded.factor.0'],
+    ['in a list, and one object under `factor`', { factors: ['fct1'], factor: 'fct2' }, '_embedded.factor'],
+  ])('%s is passed on unchanged, and each factor is known', async (_, lists, place) => {
     const types: Record<string, string> = { fct1: 'sms', fct2: 'call' }
     const filled = Object.fromEntries(
       Object.entries(lists).map(([name, ids]) => [
@@ -328,7 +331,7 @@ describe('the list of factors', () => {
     expect(await page.session()).toMatchObject({ amr: ['pwd', amr, 'mfa'] })
   })
 
-  test('by type names the type in the path: it works and is known', async () => {
+  test('by factor type, with the type in the path, is known', async () => {
     const next = { name: 'webauthn', ...post(`${stub.origin}/api/v1/authn/factors/webauthn/verify`) }
     const factorTypes = [{ factorType: 'webauthn', _links: { next } }]
     const page = await pageWith({ _embedded: { user: USER, factors: [], factorTypes } })
@@ -338,9 +341,9 @@ describe('the list of factors', () => {
   })
 
   test.each([
-    ['nobody knows', 'constructor'],
+    ['is unknown', 'constructor'],
     ['is too long for a log line', 'x'.repeat(129)],
-  ])('with a type that %s: it is a second factor', async (_, type) => {
+  ])('with a type that %s is a second factor', async (_, type) => {
     const page = await pageWith({ _embedded: { user: USER, factors: [factor('fct9', type)] } })
     stub.answers(new StubError(403, 'E0000068'))
     await page.follow('_embedded.factors.0._links.verify', { passCode: '0' })
@@ -359,7 +362,7 @@ describe('a long list of factors', () => {
       return { id: `fct${at}`, factorType: 'sms', _links: { verify } }
     })
 
-  test('each of 1,500 can be verified, also after another one was challenged', async () => {
+  test('with 1,500 factors: each can be verified, also after another one was challenged', async () => {
     const page = await pageWith({ _embedded: { user: USER, factors: factors(1500) } })
     const verify = (at: number) => hrefAt(page.held, `_embedded.factors.${at}._links.verify`)
     const hrefs = [0, 1, 249, 250, 1499].map(verify)
@@ -373,7 +376,7 @@ describe('a long list of factors', () => {
     expect(await page.session()).toMatchObject({ amr: ['pwd', 'sms', 'mfa'] })
   })
 
-  test('with more steps than can be kept is a 502, counted and logged, and the transaction stays', async () => {
+  test('with more steps than a transaction can keep is 502, counted and logged, and the transaction remains', async () => {
     const page = await pageWith({ _embedded: { user: USER, factors: factors(2) } })
     const before = await metric('gatehouse_refusals_total{reason="too_many_steps"}')
     const verify = hrefAt(page.held, '_embedded.factors.0._links.verify')
@@ -401,7 +404,7 @@ describe('a status', () => {
     'PROFILE_REQUIRED',
     'POLL',
     'NEVER_SEEN_BEFORE',
-  ])('%s of a recording goes on in the same transaction and opens no session', async (status) => {
+  ])('%s of a recording continues the same transaction and opens no session', async (status) => {
     const page = await pageWith({ _links: { next: post(stub.origin + VERIFY) } })
     const odd = { stateToken: TOKEN, status, profitable: null, _embedded: { user: USER, scopes: ['a'] } }
     stub.answers({ ...odd, sessionToken: SESSION_TOKEN }, odd, odd, SUCCESS)
@@ -417,7 +420,7 @@ describe('a status', () => {
     expect(await page.session()).toMatchObject({ userId: USER.id })
   })
 
-  test('SUCCESS with a state token opens the session; the handle in it is over', async () => {
+  test('SUCCESS with a state token opens the session and ends the handle', async () => {
     const page = await pageWith({ _links: { next: post(stub.origin + VERIFY) } })
     stub.answers({ ...SUCCESS, stateToken: TOKEN })
     const done = await page.follow('_links.next', { passCode: '1' })
@@ -436,11 +439,8 @@ describe('a status', () => {
       'with a user whose id is too long',
       { ...SUCCESS, _embedded: { user: { ...USER, id: 'u'.repeat(101) } } },
     ],
-    [
-      'with a user whose id is no id of an org',
-      { ...SUCCESS, _embedded: { user: { ...USER, id: '00u/..' } } },
-    ],
-    ['that is spelt otherwise', { ...SUCCESS, status: 'Success' }],
+    ['with a user whose id is no valid id', { ...SUCCESS, _embedded: { user: { ...USER, id: '00u/..' } } }],
+    ['in another case', { ...SUCCESS, status: 'Success' }],
   ])('SUCCESS %s opens no session', async (_, answer) => {
     const page = await openPage(harness)
     stub.answers(answer)
@@ -463,7 +463,7 @@ describe('a status', () => {
     expect(await page.session()).toBeUndefined()
   })
 
-  test('LOCKED_OUT without a state token ends it, and its link is ours', async () => {
+  test('LOCKED_OUT without a state token ends the transaction; its link is at PUBLIC_URL', async () => {
     const page = await openPage(harness)
     const next = { name: 'unlock', ...post(`${stub.origin}/api/v1/authn/recovery/unlock`) }
     stub.answers({ status: 'LOCKED_OUT', _links: { next } })
@@ -479,7 +479,7 @@ describe('a status', () => {
     expect(errorOf(await later.send('/api/v1/authn'))).toEqual([401, 'E0000011'])
   })
 
-  test('that names another person than before is an alarm and opens nothing', async () => {
+  test('that names another user than before raises an alarm and opens no session', async () => {
     const page = await pageWith({ _links: { next: post(stub.origin + VERIFY) } })
     stub.answers({ ...SUCCESS, _embedded: { user: { ...USER, id: '00uSomebodyElse' } } }, SUCCESS)
     expect(errorOf(await page.follow('_links.next', { passCode: '1' }))).toEqual([502, 'E0000009'])
@@ -489,7 +489,7 @@ describe('a status', () => {
 })
 
 describe('a state token that changes inside a transaction', () => {
-  test('changes for us alone: the handle stays, and the newest token goes upstream', async () => {
+  test('the handle stays the same, and the newest token is sent upstream', async () => {
     const page = await pageWith({ _links: { next: post(stub.origin + VERIFY) } })
     const second = `${TOKEN}-the-second`
     const third = '00an-entirely-different-state-token-0123456'
@@ -513,7 +513,7 @@ describe('a state token that changes inside a transaction', () => {
     expect(await page.session()).toMatchObject({ userId: USER.id })
   })
 
-  test('is over for the upstream: so it is here, and nothing more is sent', async () => {
+  test('when Okta ends it, it is ended here too, and nothing more is sent upstream', async () => {
     const page = await pageWith({ _links: { next: post(stub.origin + VERIFY) } })
     stub.answers(new StubError(401, 'E0000011'))
     expect(errorOf(await page.follow('_links.next'))).toEqual([401, 'E0000011'])
@@ -523,8 +523,8 @@ describe('a state token that changes inside a transaction', () => {
   })
 })
 
-describe('what else an answer may hold', () => {
-  test('comes out unchanged: nulls, lists, numbers, names that JavaScript knows', async () => {
+describe('other fields of a response', () => {
+  test('are not changed: null, lists, numbers, names of JavaScript properties', async () => {
     const odd = JSON.parse(
       '{"__proto__": {"polluted": true}, "constructor": [null, 1.5e300, [], {}], "toString": "", "kanji": "漢字", "u": "\\u2028"}',
     )
@@ -534,11 +534,11 @@ describe('what else an answer may hold', () => {
   })
 
   test.each([
-    ['no time', {}],
-    ['a time that is none', { expiresAt: 'tomorrow' }],
-    ['a time long past', { expiresAt: '2001-01-01T00:00:00.000Z' }],
-    ['a number for a time', { expiresAt: 17 }],
-  ])('with %s of expiry the transaction lives all the same', async (_, fields) => {
+    ['no expiresAt', {}],
+    ['an invalid expiresAt', { expiresAt: 'tomorrow' }],
+    ['an expiresAt in the past', { expiresAt: '2001-01-01T00:00:00.000Z' }],
+    ['a number as expiresAt', { expiresAt: 17 }],
+  ])('with %s the transaction lives nevertheless', async (_, fields) => {
     const page = await pageWith({ ...fields, _links: { next: post(stub.origin + VERIFY) } })
     expect(page.held.json.expiresAt).toEqual(Object.values(fields)[0])
     stub.answers(SUCCESS)

@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 
 /** A sign-in that waits for a code; Okta has not named its user. */
-async function awaitingCode() {
+async function startSignIn() {
   const page = await openPage(harness)
   harness.stub.answers({
     stateToken: STATE_TOKEN,
@@ -41,7 +41,7 @@ const endAllSessions = (userId: string) =>
   })
 
 test('if only the last response names this user, no session opens', async () => {
-  const page = await awaitingCode()
+  const page = await startSignIn()
   await endAllSessions(ADA.id)
   harness.stub.answers(success(ADA))
   const { status, json, setCookies } = await page.send(VERIFY, { passCode: '123456' })
@@ -50,7 +50,7 @@ test('if only the last response names this user, no session opens', async () => 
 })
 
 test('a sign-in of another user succeeds', async () => {
-  const page = await awaitingCode()
+  const page = await startSignIn()
   await endAllSessions(ADA.id)
   harness.stub.answers(success({ ...ADA, id: '00uBen' }))
   expect((await page.send(VERIFY, { passCode: '123456' })).json.status).toBe('SUCCESS')

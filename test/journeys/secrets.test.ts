@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { AMELIA, type Harness, OLGA, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 
-/** Plainly fake, and long enough that none of them stands anywhere by accident. */
+/** Fake secrets, long enough not to occur anywhere by accident. */
 const SSWS = 'marked-ssws-token-0123456789abcdef'
 const NEW_PASSWORD = 'Marked-New-Password-9f3a'
 const WRONG_PASSWORD = 'Marked-Wrong-Password-77'
-/** Codes are six digits: at this moment none of them is part of a timestamp or a duration. */
+/** A frozen time at which no six-digit code is part of a timestamp or a duration. */
 const FROZEN = Date.parse('2026-03-14T15:09:26Z')
 
 let harness: Harness
@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-test('no token, key, password, code or login is found in what is logged, counted, stored or answered', async () => {
+test('no token, key, password, code or login is in a log line, a metric, Redis or a response', async () => {
   const codes: string[] = []
   const browser = await harness.visit()
   const post = (path: string, body: object) => browser.post(path, body)
@@ -61,11 +61,11 @@ test('no token, key, password, code or login is found in what is logged, counted
   const logins = [TOMAS, PRIYA, OLGA, AMELIA].flatMap((login) => [login, login.split('@')[0] ?? ''])
   expect(tokens.length).toBeGreaterThan(5)
 
-  const answered = [...browser.received, ...other.received].join('\n')
-  expectNone(answered, [...tokens, ...keys, ...passwords, ...codes], 'an answer')
-  const written = [harness.gatehouse.logText(), await harness.gatehouse.metrics(), ...stored].join('\n')
+  const responses = [...browser.received, ...other.received].join('\n')
+  expectNone(responses, [...tokens, ...keys, ...passwords, ...codes], 'a response')
+  const outputs = [harness.gatehouse.logText(), await harness.gatehouse.metrics(), ...stored].join('\n')
   expectNone(
-    written,
+    outputs,
     [...tokens, ...keys, ...passwords, ...codes, ...logins],
     'a log line, metric or Redis value',
   )
@@ -73,19 +73,19 @@ test('no token, key, password, code or login is found in what is logged, counted
   expect(stored.join('').length).toBeGreaterThan(1000)
 })
 
-/** Looks for each mark as it is, percent-encoded and in both forms of base64. */
-function expectNone(text: string, marks: readonly string[], where: string) {
-  const forms = (mark: string) => [
-    mark,
-    encodeURIComponent(mark),
-    Buffer.from(mark).toString('base64').replaceAll('=', ''),
-    Buffer.from(mark).toString('base64url'),
+/** Searches for each secret in plain text, percent-encoded, in base64 and in base64url. */
+function expectNone(text: string, secrets: readonly string[], where: string) {
+  const forms = (secret: string) => [
+    secret,
+    encodeURIComponent(secret),
+    Buffer.from(secret).toString('base64').replaceAll('=', ''),
+    Buffer.from(secret).toString('base64url'),
   ]
-  const found = marks.filter((mark) => mark !== '' && forms(mark).some((form) => text.includes(form)))
+  const found = secrets.filter((secret) => secret !== '' && forms(secret).some((form) => text.includes(form)))
   expect({ where, found }).toEqual({ where, found: [] })
 }
 
-/** Every key with its raw value, whatever its type, and whether it will ever go. */
+/** All keys with their raw values. Every key must expire. */
 async function everythingInRedis(): Promise<string> {
   const client = harness.redis.client()
   const lines: string[] = []

@@ -24,7 +24,7 @@ beforeEach(() => {
   harness.sandbox.reset()
 })
 
-async function signedIn(login = AMELIA): Promise<Browser> {
+async function openSession(login = AMELIA): Promise<Browser> {
   const browser = await harness.visit()
   await browser.post('/api/v1/authn', { username: login, password: PASSWORD })
   return browser
@@ -35,8 +35,8 @@ async function cookieOf(browser: Browser, name: 'gatehouse' | 'gatehouse-device'
   return cookies.find(({ key }) => key === name)?.cookieString() ?? ''
 }
 
-/** The session's cookie beside the device cookie of somebody else, or beside none. */
-const STOLEN: readonly [string, (session: string) => Promise<string>][] = [
+/** The session cookie together with another device cookie, or without one. */
+const DEVICES: readonly [string, (session: string) => Promise<string>][] = [
   [
     'with the cookie of another device',
     async (session) => `${session}; ${await cookieOf(await harness.visit(), 'gatehouse-device')}`,
@@ -50,17 +50,17 @@ const mismatches = () =>
     ({ event }) => event === 'session_device_mismatch',
   )
 
-describe.each(STOLEN)('a session cookie %s', (_name, steal) => {
+describe.each(DEVICES)('a session cookie %s', (_name, withDevice) => {
   const ask = async (cookie: string, method: 'get' | 'post' | 'delete', path: string) => {
     const browser = openBrowser(replica.url)
     const options = { headers: { cookie } }
     return method === 'post' ? browser.post(path, undefined, options) : browser[method](path, options)
   }
 
-  test('is no session anywhere, and the session stays as it was', async () => {
-    const owner = await signedIn()
+  test('is no session on any route, and the session does not change', async () => {
+    const owner = await openSession()
     const before = (await owner.get(ME)).json
-    const cookie = await steal(await cookieOf(owner, 'gatehouse'))
+    const cookie = await withDevice(await cookieOf(owner, 'gatehouse'))
     for (const [method, path, status] of [
       ['get', ME, 404],
       ['delete', ME, 404],
@@ -78,25 +78,25 @@ describe.each(STOLEN)('a session cookie %s', (_name, steal) => {
     expect((await owner.get(ME)).json).toEqual(before)
   })
 
-  test('does not end that session by a sign-in, nor keeps another user from signing in', async () => {
-    const owner = await signedIn()
-    const cookie = await steal(await cookieOf(owner, 'gatehouse'))
-    const thief = openBrowser(replica.url)
+  test('does not end the session at a sign-in, nor block another user’s sign-in', async () => {
+    const owner = await openSession()
+    const cookie = await withDevice(await cookieOf(owner, 'gatehouse'))
+    const otherBrowser = openBrowser(replica.url)
     const credentials = { username: WALTER, password: PASSWORD }
-    const answer = await thief.post('/api/v1/authn', credentials, { headers: { cookie } })
+    const answer = await otherBrowser.post('/api/v1/authn', credentials, { headers: { cookie } })
     expect(answer.json.status).toBe('SUCCESS')
     expect((await owner.get(ME)).status).toBe(200)
   })
 
-  test('is audited, once a minute for each session and device', async () => {
-    const owner = await signedIn()
+  test('is audited once a minute per session and device', async () => {
+    const owner = await openSession()
     const { id, userId } = (await owner.get(ME)).json
-    const cookie = await steal(await cookieOf(owner, 'gatehouse'))
+    const cookie = await withDevice(await cookieOf(owner, 'gatehouse'))
     const before = mismatches().length
     for (let n = 0; n < 20; n++) await ask(cookie, 'get', ME)
-    const told = mismatches().slice(before)
-    expect(told).toEqual([expect.objectContaining({ audit: true, sessionId: id, userId })])
-    expect(told[0]?.deviceHash === undefined).toBe(
+    const logged = mismatches().slice(before)
+    expect(logged).toEqual([expect.objectContaining({ audit: true, sessionId: id, userId })])
+    expect(logged[0]?.deviceHash === undefined).toBe(
       !cookie.includes('gatehouse-device=') || cookie.endsWith('.x'),
     )
     expect(await replica.metrics()).toMatch(/refusals_total\{reason="session_device_mismatch"\} \d/)
@@ -106,8 +106,8 @@ describe.each(STOLEN)('a session cookie %s', (_name, steal) => {
   })
 })
 
-test('a device cookie that was renewed is the same device', async () => {
-  const browser = await signedIn()
+test('a renewed device cookie is the same device', async () => {
+  const browser = await openSession()
   const first = await cookieOf(browser, 'gatehouse-device')
   for (let hours = 0; hours < 2; hours += 0.25) {
     aheadMs = hours * HOUR_MS

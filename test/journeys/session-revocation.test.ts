@@ -278,7 +278,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
 
 describe('known devices', () => {
   const known = async () => (await harness.redis.client().keys('gatehouse:known:{*')).length
-  const signedIn = async (login: string) => {
+  const openSession = async (login: string) => {
     const browser = await harness.visit()
     await browser.post(SIGN_IN, { username: login, password: PASSWORD })
     return browser
@@ -293,7 +293,7 @@ describe('known devices', () => {
   })
 
   test('end with all sessions of their user; those of other users stay', async () => {
-    const [one] = [await signedIn(AMELIA), await signedIn(AMELIA), await signedIn(WALTER)]
+    const [one] = [await openSession(AMELIA), await openSession(AMELIA), await openSession(WALTER)]
     const { userId } = (await one.get(ME)).json
     expect(await known()).toBe(6) // by user id and by login
     await endAll(userId)
@@ -303,7 +303,7 @@ describe('known devices', () => {
   })
 
   test('stay when the user ends all other sessions', async () => {
-    const [one] = [await signedIn(AMELIA), await signedIn(AMELIA)]
+    const [one] = [await openSession(AMELIA), await openSession(AMELIA)]
     await one.delete('/api/v1/sessions')
     expect(await known()).toBe(4)
   })

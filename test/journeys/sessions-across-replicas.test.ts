@@ -5,7 +5,7 @@ import { generousLimits } from '../support/generous-limits.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 
-/** What is ended at one replica is ended at every other one, at once and for good, whoever asks at the same time. */
+/** A session that ends at one replica ends at all others at once and for good, even under concurrent requests. */
 
 const MAX_PER_PERSON = 3
 const ROUNDS = 20
@@ -18,22 +18,22 @@ beforeAll(async () => {
     env: { STEP_UP: 'on' },
     tunables: (shipped) => ({
       ...generousLimits(shipped),
-      session: { moveEverySeconds: 0, maxPerPerson: MAX_PER_PERSON }, // every use is a move
+      session: { moveEverySeconds: 0, maxPerPerson: MAX_PER_PERSON }, // every use writes the session
     }),
   })
   replica = await harness.replica()
 })
 afterAll(() => harness.stop())
 afterEach(async () => {
-  const browser = await signedIn()
+  const browser = await openSession()
   await browser.delete('/api/v1/sessions')
   await browser.delete(ME)
 })
 
 const credentials = { username: AMELIA, password: PASSWORD }
-const there = (path: string) => replica.url + path
+const onReplica = (path: string) => replica.url + path
 
-async function signedIn(browser?: Browser): Promise<Browser> {
+async function openSession(browser?: Browser): Promise<Browser> {
   const own = browser ?? (await harness.visit())
   expect((await own.post('/api/v1/authn', credentials)).json.status).toBe('SUCCESS')
   return own
@@ -41,16 +41,16 @@ async function signedIn(browser?: Browser): Promise<Browser> {
 const cookieOf = (browser: Browser) => browser.jar.getCookieString(harness.gatehouse.url)
 const statusOf = async (browser: Browser, path = ME) => (await browser.get(path)).status
 
-/** Somebody who kept the cookie, and asks the other replica with it. */
+/** Sends a kept cookie to the other replica. */
 async function replayed(cookie: string, method: 'get' | 'delete' | 'post', path: string) {
-  const thief = openBrowser(replica.url)
+  const browser = openBrowser(replica.url)
   const options = { headers: { cookie } }
   const answer =
-    method === 'post' ? await thief.post(path, undefined, options) : await thief[method](path, options)
+    method === 'post' ? await browser.post(path, undefined, options) : await browser[method](path, options)
   return [answer.status, answer.json.errorCode]
 }
 
-async function expectOver(cookie: string): Promise<void> {
+async function expectEnded(cookie: string): Promise<void> {
   for (const [method, path] of [
     ['get', ME],
     ['delete', ME],
@@ -69,26 +69,26 @@ async function expectOver(cookie: string): Promise<void> {
   }
 }
 
-describe('a cookie that was kept', () => {
-  test('is no session anywhere after sign-out, and the browser is told to clear what it has', async () => {
-    const browser = await signedIn()
+describe('a kept session cookie', () => {
+  test('is no session anywhere after sign-out, which also sends Clear-Site-Data', async () => {
+    const browser = await openSession()
     const cookie = await cookieOf(browser)
     const out = await browser.delete(ME)
     expect([out.status, out.headers.get('clear-site-data')]).toEqual([204, '"cache", "storage"'])
-    await expectOver(cookie)
+    await expectEnded(cookie)
   })
 
-  test('is no session anywhere after a sign-in in its place', async () => {
-    const browser = await signedIn()
+  test('is no session anywhere after a new sign-in in the same browser', async () => {
+    const browser = await openSession()
     const [cookie, before] = [await cookieOf(browser), (await browser.get(ME)).json.id]
-    await signedIn(browser)
+    await openSession(browser)
     expect(await cookieOf(browser)).not.toBe(cookie)
     expect((await browser.get(ME)).json.id).not.toBe(before)
-    await expectOver(cookie)
+    await expectEnded(cookie)
   })
 
   test('is no session anywhere after a step-up with credentials', async () => {
-    const browser = await signedIn()
+    const browser = await openSession()
     const cookie = await cookieOf(browser)
     const arrival = `${harness.gatehouse.url}/signin/step-up?stateToken=`
     const { stateToken } = harness.sandbox.startStepUp('payroll', undefined, arrival)
@@ -98,16 +98,16 @@ describe('a cookie that was kept', () => {
     expect(done.json).toMatchObject({ status: 'SUCCESS', type: 'SESSION_STEP_UP' })
     expect(await cookieOf(browser)).not.toBe(cookie)
     expect(await statusOf(browser)).toBe(200)
-    await expectOver(cookie)
+    await expectEnded(cookie)
   })
 })
 
-describe('no more sessions a person than the cap', () => {
-  test('the oldest gives way, at whichever replica, and it is counted and audited', async () => {
-    const oldest = await signedIn()
-    const browsers = [await signedIn(), await signedIn()]
+describe('the maximum number of sessions per user', () => {
+  test('the oldest session is evicted, at any replica, which is counted and audited', async () => {
+    const oldest = await openSession()
+    const browsers = [await openSession(), await openSession()]
     const last = await harness.visit()
-    await last.post(there('/api/v1/authn'), credentials)
+    await last.post(onReplica('/api/v1/authn'), credentials)
     expect(await statusOf(oldest)).toBe(404)
     for (const browser of [...browsers, last]) expect(await statusOf(browser)).toBe(200)
     expect(replica.logLines()).toContainEqual(
@@ -116,44 +116,44 @@ describe('no more sessions a person than the cap', () => {
     expect(await replica.metrics()).toContain('gatehouse_sessions_ended_total{reason="too_many"} 1')
   })
 
-  test('signing in twelve times at once over two replicas leaves as many as may be', async () => {
+  test('twelve concurrent sign-ins at two replicas leave exactly the maximum', async () => {
     const browsers = await Promise.all(Array.from({ length: 12 }, () => harness.visit()))
     const answers = await Promise.all(
       browsers.map((browser, n) =>
-        browser.post(n % 2 === 0 ? '/api/v1/authn' : there('/api/v1/authn'), credentials),
+        browser.post(n % 2 === 0 ? '/api/v1/authn' : onReplica('/api/v1/authn'), credentials),
       ),
     )
     expect(answers.map(({ json }) => json.status)).toEqual(Array(12).fill('SUCCESS'))
     const statuses = await Promise.all(browsers.map((browser) => statusOf(browser)))
     expect(statuses.filter((status) => status === 200)).toHaveLength(MAX_PER_PERSON)
     const survivor = browsers[statuses.indexOf(200)]
-    expect((await survivor?.get(there('/api/v1/sessions')))?.json.sessions).toHaveLength(MAX_PER_PERSON)
+    expect((await survivor?.get(onReplica('/api/v1/sessions')))?.json.sessions).toHaveLength(MAX_PER_PERSON)
   })
 })
 
-describe('ended stays ended', () => {
-  test('a refresh and a move at one replica, a sign-out at the other', async () => {
+describe('concurrent writes', () => {
+  test('a refresh and a use at one replica, and a sign-out at the other: the session ends', async () => {
     for (let round = 0; round < ROUNDS; round++) {
-      const browser = await signedIn()
+      const browser = await openSession()
       const cookie = await cookieOf(browser)
-      const [refreshed, moved, out] = await Promise.all([
+      const [refreshed, used, out] = await Promise.all([
         browser.post(`${ME}/lifecycle/refresh`),
         browser.get('/api/v1/sessions'),
-        browser.delete(there(ME)),
+        browser.delete(onReplica(ME)),
       ])
       expect([200, 404]).toContain(refreshed.status)
-      expect([200, 401]).toContain(moved.status)
+      expect([200, 401]).toContain(used.status)
       expect(out.status).toBe(204)
       expect(await replayed(cookie, 'get', ME)).toEqual([404, 'E0000007'])
     }
   })
 
-  test('a refresh at one replica, the end of all others at the other: none comes back, none is missed', async () => {
+  test('a refresh at one replica, and the end of all other sessions at the other: none survives', async () => {
     for (let round = 0; round < ROUNDS; round++) {
-      const [own, other] = [await signedIn(), await signedIn()]
+      const [own, other] = [await openSession(), await openSession()]
       const [, ended] = await Promise.all([
         other.post(`${ME}/lifecycle/refresh`),
-        own.delete(there('/api/v1/sessions')),
+        own.delete(onReplica('/api/v1/sessions')),
         other.get('/api/v1/sessions'),
       ])
       expect(ended.status).toBe(204)
@@ -163,13 +163,13 @@ describe('ended stays ended', () => {
     }
   })
 
-  test('two refreshes and a move at once lose nothing of the session', async () => {
-    const browser = await signedIn()
+  test('two refreshes and a use at once do not lose any field of the session', async () => {
+    const browser = await openSession()
     const before = (await browser.get(ME)).json
     await Promise.all([
       browser.post(`${ME}/lifecycle/refresh`),
-      browser.post(there(`${ME}/lifecycle/refresh`)),
-      browser.get(there('/api/v1/sessions')),
+      browser.post(onReplica(`${ME}/lifecycle/refresh`)),
+      browser.get(onReplica('/api/v1/sessions')),
     ])
     const after = (await browser.get(ME)).json
     expect(after).toEqual({ ...before, idleExpiresAt: after.idleExpiresAt })

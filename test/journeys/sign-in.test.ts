@@ -39,7 +39,7 @@ describe('signing in', () => {
     expect(session.json.userId).toBe(harness.sandbox.user(AMELIA).id)
   })
 
-  test('with a wrong password is refused as the upstream refuses it, and no session cookie is set', async () => {
+  test('with a wrong password returns the refusal of Okta and sets no session cookie', async () => {
     const browser = await harness.visit()
     const answer = await browser.post('/api/v1/authn', { username: AMELIA, password: 'not-the-password' })
     expect(answer.status).toBe(401)
@@ -47,7 +47,7 @@ describe('signing in', () => {
     expect(answer.setCookies).toEqual([])
   })
 
-  test('with a code: the handle is the same from first answer to last, and a wrong code can be tried again', async () => {
+  test('with a code: the handle stays the same in all responses, and a wrong code can be tried again', async () => {
     const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
     expect(asked.json.status).toBe('MFA_REQUIRED')
@@ -59,8 +59,8 @@ describe('signing in', () => {
     const wrong = await browser.post(verify, { stateToken, passCode: '000000' })
     expect(wrong.status).toBe(403)
     expect(wrong.json.errorCode).toBe('E0000068')
-    const whereAmI = await browser.post('/api/v1/authn', { stateToken })
-    expect(whereAmI.json).toMatchObject({ status: 'MFA_REQUIRED', stateToken })
+    const stateNow = await browser.post('/api/v1/authn', { stateToken })
+    expect(stateNow.json).toMatchObject({ status: 'MFA_REQUIRED', stateToken })
     const introspected = await browser.post('/api/v1/authn/introspect', { stateToken })
     expect(introspected.json).toMatchObject({ status: 'MFA_REQUIRED', stateToken })
 
@@ -69,12 +69,12 @@ describe('signing in', () => {
     const session = await browser.get('/api/v1/sessions/me')
     expect(session.json).toMatchObject({ login: TOMAS, amr: ['pwd', 'otp', 'mfa'] })
 
-    const over = await browser.post('/api/v1/authn', { stateToken })
-    expect(over.status).toBe(401)
-    expect(over.json.errorCode).toBe('E0000011')
+    const ended = await browser.post('/api/v1/authn', { stateToken })
+    expect(ended.status).toBe(401)
+    expect(ended.json.errorCode).toBe('E0000011')
   })
 
-  test('rememberDevice passes on as a query parameter; a value that is neither true nor false is refused', async () => {
+  test('rememberDevice is sent upstream as a query parameter; a value other than true or false is refused', async () => {
     const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
     const verify = verifyHref(asked, 'token:software:totp')
@@ -91,7 +91,7 @@ describe('signing in', () => {
 })
 
 describe('push', () => {
-  test('is polled while WAITING, resent, and ends in a session once approved', async () => {
+  test('is polled while WAITING, resent after a rejection, and opens a session when it is approved', async () => {
     const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(PRIYA))
     const stateToken = handleOf(asked)
@@ -115,7 +115,7 @@ describe('push', () => {
     expect((await browser.get('/api/v1/sessions/me')).json).toMatchObject({ amr: ['pwd', 'swk', 'mfa'] })
   })
 
-  test('begun at one replica goes on at another that shares the Redis', async () => {
+  test('started at one replica continues at another one with the same Redis', async () => {
     const other = await harness.replica()
     const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(PRIYA))
@@ -133,7 +133,7 @@ describe('push', () => {
     expect((await elsewhere.get('/api/v1/sessions/me')).json.login).toBe(PRIYA)
   })
 
-  test('previous goes back to the choice of factors', async () => {
+  test('previous returns to the choice of factors', async () => {
     const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(PRIYA))
     const stateToken = handleOf(asked)
@@ -144,7 +144,7 @@ describe('push', () => {
 })
 
 describe('passwords', () => {
-  test('an expired one is changed; what is wrong with the new one is said cause by cause', async () => {
+  test('an expired password is changed; a weak new password is refused with one cause per rule', async () => {
     const browser = await harness.visit()
     const expired = await browser.post('/api/v1/authn', credentials(OLGA))
     expect(expired.json.status).toBe('PASSWORD_EXPIRED')
@@ -171,7 +171,7 @@ describe('passwords', () => {
     expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(OLGA)
   })
 
-  test('an expiring one is warned of when asked for, and the warning can be skipped or taken', async () => {
+  test('an expiring password causes a warning if requested, which can be skipped or followed', async () => {
     const silent = await harness.visit()
     expect((await silent.post('/api/v1/authn', credentials(WALTER))).json.status).toBe('SUCCESS')
 
@@ -192,7 +192,7 @@ describe('passwords', () => {
     expect(changed.json.status).toBe('SUCCESS')
   })
 
-  test('with an active factor the code comes first, the expired password after it', async () => {
+  test('with an active factor the code comes first, then the expired password', async () => {
     const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(INES))
     const stateToken = handleOf(asked)
@@ -211,8 +211,8 @@ describe('passwords', () => {
   })
 })
 
-describe('leaving', () => {
-  test('cancel ends the transaction, and gives relayState back', async () => {
+describe('the end of a sign-in or session', () => {
+  test('cancel ends the transaction and returns relayState', async () => {
     const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', { ...credentials(TOMAS), relayState: '/deep/link' })
     const stateToken = handleOf(asked)
@@ -224,7 +224,7 @@ describe('leaving', () => {
     expect(harness.upstreamCalls()).toEqual([])
   })
 
-  test('signing out ends the session on the server: the cookie, replayed, is no session', async () => {
+  test('sign-out ends the session on the server: a replayed cookie is no session', async () => {
     const browser = await harness.visit()
     await browser.post('/api/v1/authn', credentials(AMELIA))
     const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
@@ -281,7 +281,7 @@ describe('one step at a time', () => {
     expect(answers[0]?.text).toBe(answers[1]?.text)
   })
 
-  test('a later equal step is a new attempt', async () => {
+  test('a later identical step is a new attempt', async () => {
     const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
     const verify = verifyHref(asked, 'token:software:totp')
@@ -292,12 +292,12 @@ describe('one step at a time', () => {
     expect(harness.upstreamCalls()).toHaveLength(2)
   })
 
-  test('different steps of one transaction wait for each other', async () => {
+  test('different steps of one transaction run one after the other', async () => {
     const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
     const stateToken = handleOf(asked)
     const verify = verifyHref(asked, 'token:software:totp')
-    const letGo = harness.sandbox.faults.authn.hold({ times: 1 })
+    const release = harness.sandbox.faults.authn.hold({ times: 1 })
     harness.forget()
     const slow = browser.post(verify, { stateToken, passCode: '000000' })
     await until(() => harness.upstreamCalls().length === 1)
@@ -305,17 +305,17 @@ describe('one step at a time', () => {
     await until(async () =>
       (await harness.gatehouse.metrics()).includes('gatehouse_requests_under_way{kind="sign_in"} 2\n'),
     )
-    // somebody who came later was served meanwhile: it does not merely take its time, it waits
+    // another user's later request was served meanwhile, so this step waits for the lock
     await (await harness.visit()).post('/api/v1/authn', credentials(AMELIA))
     expect(harness.upstreamCalls()).toHaveLength(2)
-    letGo()
+    release()
     const [wrong, state] = await Promise.all([slow, quick])
     expect(harness.upstreamCalls()).toHaveLength(3)
     expect(wrong.json.errorCode).toBe('E0000068')
     expect(state.json.status).toBe('MFA_REQUIRED')
   })
 
-  test('two tabs sign in side by side, each in its own transaction', async () => {
+  test('two tabs sign in at the same time, each in its own transaction', async () => {
     const browser = await harness.visit()
     const one = await browser.post('/api/v1/authn', credentials(TOMAS))
     const two = await browser.post('/api/v1/authn', credentials(PRIYA))

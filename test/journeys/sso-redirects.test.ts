@@ -5,7 +5,7 @@ import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness
 import { navigate } from '../support/navigate.ts'
 import { REDIRECT_ATTACKS } from '../support/redirect-attacks.ts'
 
-/** The address that the vendor's library goes to: `session.setCookieAndRedirect(sessionToken, redirectUrl)`. */
+/** The `redirectUrl` of `session.setCookieAndRedirect(sessionToken, redirectUrl)` in Okta's browser library. */
 const TARGET = 'http://localhost:3000/home'
 
 let nowMs = Date.now()
@@ -19,70 +19,72 @@ beforeEach(() => {
   harness.sandbox.reset()
 })
 
-async function signedIn() {
+async function openSession() {
   const browser = await harness.visit()
   const answer = await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
   return { browser, handle: String(answer.json.sessionToken), answer }
 }
-const leave = (handle: string, redirectUrl = TARGET) =>
+const ssoRedirectUrl = (handle: string, redirectUrl = TARGET) =>
   `${harness.gatehouse.url}/login/sessionCookieRedirect?checkAccountSetupComplete=true&token=${encodeURIComponent(
     handle,
   )}&redirectUrl=${encodeURIComponent(redirectUrl)}`
 
-test('SUCCESS carries a handle for the session token, which hands the browser on once', async () => {
-  const { browser, handle, answer } = await signedIn()
+test('SUCCESS carries an SSO token, which redirects the browser once', async () => {
+  const { browser, handle, answer } = await openSession()
   expect(handle).toMatch(/^00[\w-]{43}$/)
   expect(harness.sandbox.tokensIssued()).not.toContain(handle)
   for (const token of harness.sandbox.tokensIssued()) expect(answer.text).not.toContain(token)
 
-  const out = await navigate(browser, leave(handle, `${TARGET}/deep?x=1`))
+  const out = await navigate(browser, ssoRedirectUrl(handle, `${TARGET}/deep?x=1`))
   expect(out.status).toBe(302)
-  const there = new URL(out.location ?? '')
-  expect(there.origin + there.pathname).toBe(`${harness.authnUrl}/login/sessionCookieRedirect`)
-  expect(there.searchParams.get('redirectUrl')).toBe(`${TARGET}/deep?x=1`)
-  expect(harness.sandbox.tokensIssued()).toContain(there.searchParams.get('token'))
-  const taken = await fetch(there, { redirect: 'manual' })
-  expect([taken.status, taken.headers.get('location')]).toEqual([302, `${TARGET}/deep?x=1`])
+  const oktaUrl = new URL(out.location ?? '')
+  expect(oktaUrl.origin + oktaUrl.pathname).toBe(`${harness.authnUrl}/login/sessionCookieRedirect`)
+  expect(oktaUrl.searchParams.get('redirectUrl')).toBe(`${TARGET}/deep?x=1`)
+  expect(harness.sandbox.tokensIssued()).toContain(oktaUrl.searchParams.get('token'))
+  const redeemed = await fetch(oktaUrl, { redirect: 'manual' })
+  expect([redeemed.status, redeemed.headers.get('location')]).toEqual([302, `${TARGET}/deep?x=1`])
 
-  const again = await navigate(browser, leave(handle))
+  const again = await navigate(browser, ssoRedirectUrl(handle))
   expect([again.status, again.location]).toEqual([401, undefined])
 })
 
-test('many at once: one is handed on', async () => {
-  const { browser, handle } = await signedIn()
-  const answers = await Promise.all(Array.from({ length: 10 }, () => navigate(browser, leave(handle))))
+test('of many concurrent requests one is redirected', async () => {
+  const { browser, handle } = await openSession()
+  const answers = await Promise.all(
+    Array.from({ length: 10 }, () => navigate(browser, ssoRedirectUrl(handle))),
+  )
   expect(answers.filter(({ status }) => status === 302)).toHaveLength(1)
 })
 
-test('another device, no device, another target or a look do not use it up', async () => {
-  const { browser, handle } = await signedIn()
-  expect((await navigate(await harness.visit(), leave(handle))).status).toBe(401)
-  expect((await navigate(openBrowser(harness.gatehouse.url), leave(handle))).status).toBe(401)
+test('refused requests do not consume the SSO token', async () => {
+  const { browser, handle } = await openSession()
+  expect((await navigate(await harness.visit(), ssoRedirectUrl(handle))).status).toBe(401)
+  expect((await navigate(openBrowser(harness.gatehouse.url), ssoRedirectUrl(handle))).status).toBe(401)
   for (const target of [
     'https://evil.example/home',
     'http://localhost:3000/other',
     '//evil.example',
     'javascript:alert(1)',
   ]) {
-    const refused = await navigate(browser, leave(handle, target))
+    const refused = await navigate(browser, ssoRedirectUrl(handle, target))
     expect([refused.status, refused.location]).toEqual([400, undefined])
     expect(refused.text).not.toMatch(/evil|javascript/)
   }
-  expect((await navigate(browser, leave(handle), { method: 'HEAD' })).status).toBe(405)
-  expect((await navigate(browser, leave(handle), { headers: { 'sec-fetch-dest': 'iframe' } })).status).toBe(
-    403,
-  )
-  expect((await navigate(browser, leave(handle))).status).toBe(302)
+  expect((await navigate(browser, ssoRedirectUrl(handle), { method: 'HEAD' })).status).toBe(405)
+  expect(
+    (await navigate(browser, ssoRedirectUrl(handle), { headers: { 'sec-fetch-dest': 'iframe' } })).status,
+  ).toBe(403)
+  expect((await navigate(browser, ssoRedirectUrl(handle))).status).toBe(302)
 })
 
-test('no redirect route can be made to go anywhere but where it should', async () => {
-  const tricked = await harness.replica({ SSO_REDIRECTS: 'https://app.example.com/home', STEP_UP: 'on' })
-  const browser = openBrowser(tricked.url)
+test('no redirect route can be tricked into another target', async () => {
+  const broker = await harness.replica({ SSO_REDIRECTS: 'https://app.example.com/home', STEP_UP: 'on' })
+  const browser = openBrowser(broker.url)
   await browser.get('/api/v1/sessions/me')
   const answer = await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
   const handle = String(answer.json.sessionToken)
   const go = (path: string, query: Record<string, string>) =>
-    navigate(browser, `${tricked.url}${path}?${new URLSearchParams(query)}`)
+    navigate(browser, `${broker.url}${path}?${new URLSearchParams(query)}`)
   for (const trick of REDIRECT_ATTACKS) {
     const out = await go('/login/sessionCookieRedirect', { token: handle, redirectUrl: trick })
     expect([trick, out.status, out.location]).toEqual([trick, 400, undefined])
@@ -100,23 +102,23 @@ test('no redirect route can be made to go anywhere but where it should', async (
   ).toBe(302)
 })
 
-test("the vendor's library hands the browser on with the handle", async () => {
+test("Okta's browser library redirects with the SSO token", async () => {
   const { client, browser } = openLibrary(harness.gatehouse.url)
   await browser.get('/api/v1/sessions/me')
   const { sessionToken } = await client.signInWithCredentials({ username: AMELIA, password: PASSWORD })
-  const gone: string[] = []
-  const location = { href: TARGET, assign: (url: string) => void gone.push(url) }
+  const assigned: string[] = []
+  const location = { href: TARGET, assign: (url: string) => void assigned.push(url) }
   Object.defineProperty(globalThis, 'window', { value: { location }, configurable: true })
   try {
     client.session.setCookieAndRedirect(sessionToken, TARGET)
   } finally {
     Reflect.deleteProperty(globalThis, 'window')
   }
-  const out = await navigate(browser, gone[0] ?? '')
+  const out = await navigate(browser, assigned[0] ?? '')
   expect([out.status, new URL(out.location ?? '').searchParams.get('redirectUrl')]).toEqual([302, TARGET])
 })
 
-test('without SSO_REDIRECTS there is no handle, and nothing to hand over', async () => {
+test('without SSO_REDIRECTS there is no SSO token and no redirect', async () => {
   const plain = await harness.replica({ SSO_REDIRECTS: '' })
   const browser = openBrowser(plain.url)
   await browser.get('/api/v1/sessions/me')
@@ -124,6 +126,7 @@ test('without SSO_REDIRECTS there is no handle, and nothing to hand over', async
   expect(answer.json.status).toBe('SUCCESS')
   expect(answer.json).not.toHaveProperty('sessionToken')
   expect(
-    (await navigate(browser, leave(`00${'A'.repeat(43)}`).replace(harness.gatehouse.url, plain.url))).status,
+    (await navigate(browser, ssoRedirectUrl(`00${'A'.repeat(43)}`).replace(harness.gatehouse.url, plain.url)))
+      .status,
   ).toBe(400)
 })

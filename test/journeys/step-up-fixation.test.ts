@@ -6,8 +6,9 @@ import { navigate } from '../support/navigate.ts'
 import { StubError, type StubRequest, sendJson } from '../support/stub-upstream.ts'
 
 /**
- * Whoever planted a step-up's token can move it at the org while the victim types. This org answers where the transaction
- * stands, and does not look at what is shown where it does not await it.
+ * Fixation: an attacker imports a step-up token of their own into the victim's browser, and advances that transaction
+ * at Okta while the victim types. This upstream returns the transaction's state, and ignores credentials and codes in
+ * a state that does not expect them.
  */
 const TOKEN = '00plainly-fake-planted-token-00000001'
 const AUTHN = '/api/v1/authn'
@@ -62,7 +63,7 @@ beforeEach(() => {
 })
 
 /** The planted link, opened in the victim's browser, where the page has asked where the sign-in stands. */
-async function planted(): Promise<{ browser: Browser; stateToken: string }> {
+async function importByAttacker(): Promise<{ browser: Browser; stateToken: string }> {
   const browser = openBrowser(harness.gatehouse.url)
   const arrived = await navigate(browser, `${harness.gatehouse.url}/signin/step-up?stateToken=${TOKEN}`)
   const stateToken = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
@@ -72,31 +73,31 @@ async function planted(): Promise<{ browser: Browser; stateToken: string }> {
 }
 
 const hasSession = async (browser: Browser) => (await browser.get('/api/v1/sessions/me')).status === 200
-/** The paths of what bore this field. */
-const sentWith = (field: string) =>
+/** The paths of the requests that had this field. */
+const pathsSentWith = (field: string) =>
   harness.stub.requests.flatMap(({ body, path }) =>
     typeof body === 'object' && body !== null && field in body ? [path] : [],
   )
 
-/** Whoever planted it approves on a phone of their own, and the victim's page polls. */
-async function approved(browser: Browser, stateToken: string, user: object) {
+/** The attacker approves a push on their own phone, and the victim's page polls. */
+async function approveByAttacker(browser: Browser, stateToken: string, user: object) {
   state = success(user)
   expect((await browser.post(PUSH, { stateToken })).json.status).toBe('SUCCESS')
 }
 
-describe('a password that is typed after the org was moved to another user', () => {
+describe('a password that is typed after the transaction was moved to another user', () => {
   test('is not sent, and proves nothing', async () => {
-    const { browser, stateToken } = await planted()
+    const { browser, stateToken } = await importByAttacker()
     state = waiting(MALLORY)
     const answer = await browser.post(AUTHN, { stateToken, ...CREDENTIALS })
     expect([answer.status, answer.json.status]).toEqual([200, 'MFA_CHALLENGE'])
-    expect(sentWith('password')).toEqual([])
-    await approved(browser, stateToken, MALLORY)
+    expect(pathsSentWith('password')).toEqual([])
+    await approveByAttacker(browser, stateToken, MALLORY)
     expect(await hasSession(browser)).toBe(false)
   })
 
-  test('proves nothing where that happens between the question and the password', async () => {
-    const { browser, stateToken } = await planted()
+  test('proves nothing if the move happens between the state request and the password', async () => {
+    const { browser, stateToken } = await importByAttacker()
     answerTo = () => {
       const now = state
       state = waiting(MALLORY)
@@ -104,78 +105,78 @@ describe('a password that is typed after the org was moved to another user', () 
     }
     const answer = await browser.post(AUTHN, { stateToken, ...CREDENTIALS })
     expect([answer.status, answer.json.status]).toEqual([200, 'MFA_CHALLENGE'])
-    expect(sentWith('password')).toHaveLength(1)
+    expect(pathsSentWith('password')).toHaveLength(1)
     answerTo = () => state
-    await approved(browser, stateToken, MALLORY)
+    await approveByAttacker(browser, stateToken, MALLORY)
     expect(await hasSession(browser)).toBe(false)
   })
 
-  test('is not sent where the org refuses to say where it stands', async () => {
-    const { browser, stateToken } = await planted()
+  test('is not sent if the state request fails', async () => {
+    const { browser, stateToken } = await importByAttacker()
     answerTo = () => new StubError(403, 'E0000006')
     const answer = await browser.post(AUTHN, { stateToken, ...CREDENTIALS })
     expect([answer.status, answer.json.errorCode]).toEqual([403, 'E0000006'])
-    expect(sentWith('password')).toEqual([])
+    expect(pathsSentWith('password')).toEqual([])
   })
 })
 
-test('a code that is typed after the org was moved on is not sent, and opens no session', async () => {
+test('a code that is typed after the transaction has advanced is not sent, and opens no session', async () => {
   state = required(MALLORY)
-  const { browser, stateToken } = await planted()
+  const { browser, stateToken } = await importByAttacker()
   state = success(MALLORY)
   const answer = await browser.post(VERIFY, { stateToken, ...CODE })
   expect([answer.status, answer.json.status]).toEqual([200, 'SUCCESS'])
-  expect(sentWith('passCode')).toEqual([])
+  expect(pathsSentWith('passCode')).toEqual([])
   expect(await hasSession(browser)).toBe(false)
 })
 
-test('a step that is under way when the token is brought in again writes nothing, and opens no session', async () => {
-  const { browser, stateToken } = await planted()
+test('a step in progress when the token is imported again writes nothing, and opens no session', async () => {
+  const { browser, stateToken } = await importByAttacker()
   answerTo = ({ body }) => {
     const isPassword = typeof body === 'object' && body !== null && 'password' in body
     return isPassword ? success(VICTIM) : state
   }
-  const [sent, answer] = [deferred(), deferred()]
+  const [requestSent, answer] = [deferred(), deferred()]
   waitFor = async (req) => {
     if (!req.text.includes('password')) return
-    sent.resolve()
+    requestSent.resolve()
     await answer.promise
   }
-  const typing = browser.post(AUTHN, { stateToken, ...CREDENTIALS })
-  await sent.promise
+  const pending = browser.post(AUTHN, { stateToken, ...CREDENTIALS })
+  await requestSent.promise
   await navigate(browser, `${harness.gatehouse.url}/signin/step-up?stateToken=${TOKEN}`)
   answer.resolve()
-  expect((await typing).status).toBe(503)
+  expect((await pending).status).toBe(503)
   expect(await hasSession(browser)).toBe(false)
   expect((await browser.post(AUTHN, { stateToken })).json.errorCode).toBe('E0000011')
 })
 
-test('a code that is under way when all sessions of the user end opens none, if the org named the user just before', async () => {
+test('a code in progress when all sessions of the user end opens none, even if Okta named the user just before', async () => {
   state = { status: 'MFA_REQUIRED', _embedded: { factors: FACTORS } }
-  const { browser, stateToken } = await planted()
+  const { browser, stateToken } = await importByAttacker()
   answerTo = ({ text }) => (text.includes('passCode') ? success(VICTIM) : required(VICTIM))
-  const [sent, answer] = [deferred(), deferred()]
+  const [requestSent, answer] = [deferred(), deferred()]
   waitFor = async ({ text }) => {
     if (!text.includes('passCode')) return
-    sent.resolve()
+    requestSent.resolve()
     await answer.promise
   }
-  const typing = browser.post(VERIFY, { stateToken, ...CODE })
-  await sent.promise
+  const pending = browser.post(VERIFY, { stateToken, ...CODE })
+  await requestSent.promise
   const ended = await fetch(`${harness.gatehouse.opsUrl}/admin/users/${VICTIM.id}/sessions`, {
     method: 'DELETE',
     headers: { authorization: `Bearer ${OPS_TOKEN}` },
   })
   expect(ended.status).toBe(200)
   answer.resolve()
-  expect((await typing).json.errorCode).toBe('E0000011')
+  expect((await pending).json.errorCode).toBe('E0000011')
   expect(await hasSession(browser)).toBe(false)
 })
 
 describe('the user’s own', () => {
-  /** The org takes the password, and asks for a push that is approved. */
-  async function signedIn(username: string): Promise<Browser> {
-    const { browser, stateToken } = await planted()
+  /** The upstream accepts the password, and requires a push, which is approved. */
+  async function openSession(username: string): Promise<Browser> {
+    const { browser, stateToken } = await importByAttacker()
     answerTo = ({ body }) => {
       const isPassword = typeof body === 'object' && body !== null && 'password' in body
       if (isPassword) state = waiting(VICTIM)
@@ -183,27 +184,27 @@ describe('the user’s own', () => {
     }
     const answer = await browser.post(AUTHN, { stateToken, ...CREDENTIALS, username })
     expect(answer.json.status).toBe('MFA_CHALLENGE')
-    await approved(browser, stateToken, VICTIM)
+    await approveByAttacker(browser, stateToken, VICTIM)
     return browser
   }
 
   test.each(['victim@example.test', ' Victim@Example.TEST', 'victim'])(
-    'password opens a session, with the login typed as %j',
+    'password opens a session, with the login spelled %j',
     async (username) => {
-      expect(await hasSession(await signedIn(username))).toBe(true)
+      expect(await hasSession(await openSession(username))).toBe(true)
     },
   )
 
   test.each(['victim@elsewhere.test', 'vic'])(
-    'does not with a login that is not the one named: %j',
+    'password opens no session with the login of another user: %j',
     async (username) => {
-      expect(await hasSession(await signedIn(username))).toBe(false)
+      expect(await hasSession(await openSession(username))).toBe(false)
     },
   )
 
-  test('code opens one', async () => {
+  test('code opens a session', async () => {
     state = required(VICTIM)
-    const { browser, stateToken } = await planted()
+    const { browser, stateToken } = await importByAttacker()
     answerTo = ({ path }) => (path === VERIFY ? success(VICTIM) : state)
     expect((await browser.post(VERIFY, { stateToken, ...CODE })).json.status).toBe('SUCCESS')
     expect(await hasSession(browser)).toBe(true)

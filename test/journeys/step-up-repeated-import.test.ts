@@ -6,7 +6,10 @@ import { atMost, onlyLimits } from '../support/limits.ts'
 import { navigate } from '../support/navigate.ts'
 import { errorOf, verifyHref } from '../support/transaction-view.ts'
 
-/** One state token of the org has one transaction here, however often, wherever and by whatever key it is brought in. */
+/**
+ * A state token has at most one transaction here, however often, at whichever replica and with whichever key it is
+ * imported.
+ */
 const OTHER_KEY = Buffer.alloc(32, 'another-plainly-fake-key').toString('base64')
 
 let harness: Harness
@@ -19,86 +22,86 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 beforeEach(() => harness.sandbox.reset())
 
-const begun = (login?: string) =>
+const startStepUp = (login?: string) =>
   harness.sandbox.startStepUp('payroll', login, `${harness.gatehouse.url}/signin/step-up`).stateToken
 
-/** The handle that the browser gets for this token. */
-async function arrived(browser: Browser, token: string, origin = harness.gatehouse.url): Promise<string> {
+/** Imports the token; returns the handle. */
+async function importToken(browser: Browser, token: string, origin = harness.gatehouse.url): Promise<string> {
   const { location } = await navigate(browser, `${origin}/signin/step-up?stateToken=${token}`)
   return new URL(location ?? '').searchParams.get('stateToken') ?? ''
 }
 
-const look = (browser: Browser, stateToken: string) => browser.post('/api/v1/authn', { stateToken })
+const requestState = (browser: Browser, stateToken: string) => browser.post('/api/v1/authn', { stateToken })
 
-/** Which of these handles have a transaction. */
-async function living(browser: Browser, handles: readonly string[]): Promise<string[]> {
-  const looks = await Promise.all(handles.map((handle) => look(browser, handle)))
-  return handles.filter((_, n) => looks[n]?.status === 200)
+/** The handles that have a transaction. */
+async function activeHandles(browser: Browser, handles: readonly string[]): Promise<string[]> {
+  const states = await Promise.all(handles.map((handle) => requestState(browser, handle)))
+  return handles.filter((_, n) => states[n]?.status === 200)
 }
 
-test('the newest import wins: the older one is over', async () => {
+test('the newest import wins: the older transaction ends', async () => {
   const browser = openBrowser(harness.gatehouse.url)
-  const token = begun()
-  const first = await arrived(browser, token)
-  expect((await look(browser, first)).json.status).toBe('UNAUTHENTICATED')
-  const second = await arrived(browser, token)
-  expect(errorOf(await look(browser, first))).toEqual([401, 'E0000011'])
+  const token = startStepUp()
+  const first = await importToken(browser, token)
+  expect((await requestState(browser, first)).json.status).toBe('UNAUTHENTICATED')
+  const second = await importToken(browser, token)
+  expect(errorOf(await requestState(browser, first))).toEqual([401, 'E0000011'])
   const credentials = { stateToken: second, username: AMELIA, password: PASSWORD }
   expect((await browser.post('/api/v1/authn', credentials)).json.status).toBe('SUCCESS')
 })
 
-test('also in another browser, and at another replica', async () => {
+test('an import in another browser at another replica ends the older transaction', async () => {
   const browser = openBrowser(harness.gatehouse.url)
-  const token = begun()
-  const first = await arrived(browser, token)
+  const token = startStepUp()
+  const first = await importToken(browser, token)
   const replica = await harness.replica()
   const other = openBrowser(replica.url)
-  const second = await arrived(other, token, replica.url)
-  expect(errorOf(await look(browser, first))).toEqual([401, 'E0000011'])
-  expect((await look(other, second)).status).toBe(200)
+  const second = await importToken(other, token, replica.url)
+  expect(errorOf(await requestState(browser, first))).toEqual([401, 'E0000011'])
+  expect((await requestState(other, second)).status).toBe(200)
 })
 
-test('and while the keys are being rotated', async () => {
+test('an import ends the older transaction during a key rotation too', async () => {
   const key = TEST_KEY
   const next = await harness.replica({ SECRET_KEYS: `${OTHER_KEY},${key}` })
   const former = await harness.replica({ SECRET_KEYS: `${key},${OTHER_KEY}` })
   const browser = openBrowser(former.url)
-  const token = begun()
-  const first = await arrived(browser, token, former.url)
-  const moved = openBrowser(next.url)
-  const second = await arrived(moved, token, next.url)
-  expect(errorOf(await look(browser, first))).toEqual([401, 'E0000011'])
-  const third = await arrived(browser, token, former.url)
-  expect(errorOf(await look(moved, second))).toEqual([401, 'E0000011'])
-  expect((await look(browser, third)).status).toBe(200)
+  const token = startStepUp()
+  const first = await importToken(browser, token, former.url)
+  const otherBrowser = openBrowser(next.url)
+  const second = await importToken(otherBrowser, token, next.url)
+  expect(errorOf(await requestState(browser, first))).toEqual([401, 'E0000011'])
+  const third = await importToken(browser, token, former.url)
+  expect(errorOf(await requestState(otherBrowser, second))).toEqual([401, 'E0000011'])
+  expect((await requestState(browser, third)).status).toBe(200)
 })
 
-test('of imports at once one is left, and other tokens are untouched', async () => {
+test('of concurrent imports one transaction remains; other tokens are not affected', async () => {
   const browser = openBrowser(harness.gatehouse.url)
   await browser.get('/api/v1/sessions/me')
-  const other = await arrived(browser, begun())
-  const token = begun()
-  const handles = await Promise.all(Array.from({ length: 6 }, () => arrived(browser, token)))
-  expect(await living(browser, handles)).toHaveLength(1)
-  expect(await living(browser, [other])).toEqual([other])
+  const other = await importToken(browser, startStepUp())
+  const token = startStepUp()
+  const handles = await Promise.all(Array.from({ length: 6 }, () => importToken(browser, token)))
+  expect(await activeHandles(browser, handles)).toHaveLength(1)
+  expect(await activeHandles(browser, [other])).toEqual([other])
 })
 
-test('so pushes are counted, however a token is brought in and moved between them', async () => {
+test('pushes are counted over repeated imports of a token and previous steps between them', async () => {
   const browser = openBrowser(harness.gatehouse.url)
-  const token = begun(PRIYA)
-  const pushing = await arrived(browser, token)
-  const asked = await look(browser, pushing)
+  const token = startStepUp(PRIYA)
+  const pushing = await importToken(browser, token)
+  const asked = await requestState(browser, pushing)
   let handle = pushing
   for (let n = 0; n < 2; n++) {
     expect((await browser.post(verifyHref(asked, 'push'), { stateToken: handle })).json.factorResult).toBe(
       'WAITING',
     )
-    const back = await arrived(browser, token)
-    expect((await look(browser, back)).json.status).toBe('MFA_CHALLENGE')
-    expect((await browser.post('/api/v1/authn/previous', { stateToken: back })).status).toBe(200)
+    const reimported = await importToken(browser, token)
+    expect((await requestState(browser, reimported)).json.status).toBe('MFA_CHALLENGE')
+    expect((await browser.post('/api/v1/authn/previous', { stateToken: reimported })).status).toBe(200)
     const stale = await browser.post(verifyHref(asked, 'push'), { stateToken: handle })
     expect(errorOf(stale)).toEqual([401, 'E0000011'])
-    handle = back
+    handle = reimported
   }
   expect((await browser.post(verifyHref(asked, 'push'), { stateToken: handle })).status).toBe(429)
 })

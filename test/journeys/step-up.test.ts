@@ -16,7 +16,7 @@ const APP = 'payroll'
 const arrival = (stateToken: string) => `${harness.gatehouse.url}/signin/step-up?stateToken=${stateToken}`
 
 /** The app sends the browser here; what comes out is a browser with a handle. */
-async function steppedUp(browser = openBrowser(harness.gatehouse.url), login?: string) {
+async function importStepUp(browser = openBrowser(harness.gatehouse.url), login?: string) {
   const { stateToken } = harness.sandbox.startStepUp(APP, login, arrival(''))
   const arrived = await navigate(browser, arrival(stateToken))
   expect(arrived.status).toBe(303)
@@ -26,7 +26,7 @@ async function steppedUp(browser = openBrowser(harness.gatehouse.url), login?: s
 
 describe('a step-up that an app began', () => {
   test('comes in with a token, goes on with a handle, and ends at the app, once', async () => {
-    const { browser, handle, real, arrived } = await steppedUp()
+    const { browser, handle, real, arrived } = await importStepUp()
     expect(arrived.location?.startsWith(`${harness.gatehouse.url}/?stateToken=00`)).toBe(true)
     expect(arrived.location).not.toContain(real)
     expect(arrived.headers['referrer-policy']).toBe('no-referrer')
@@ -65,7 +65,7 @@ describe('a step-up that an app began', () => {
   })
 
   test('asks for a factor where the policy wants one', async () => {
-    const { browser, handle } = await steppedUp()
+    const { browser, handle } = await importStepUp()
     const asked = await browser.post('/api/v1/authn', {
       stateToken: handle,
       username: TOMAS,
@@ -85,7 +85,7 @@ describe('a step-up that an app began', () => {
     ['policy requires verification → MFA_REQUIRED', TOMAS, 'MFA_REQUIRED'],
     ['complete → SUCCESS', AMELIA, 'SUCCESS'],
   ])('of somebody who has a session at the org: %s', async (_, login, status) => {
-    const { browser, handle } = await steppedUp(undefined, login)
+    const { browser, handle } = await importStepUp(undefined, login)
     const where = await browser.post('/api/v1/authn', { stateToken: handle })
     expect(where.json).toMatchObject({ status, type: 'SESSION_STEP_UP' })
     if (status === 'SUCCESS')
@@ -151,7 +151,7 @@ test('both calls of a step-up with credentials are over in the time of one step,
 
 describe('planting is refused', () => {
   test('a token that is signed in upstream already opens no session', async () => {
-    const { browser, handle } = await steppedUp(undefined, AMELIA)
+    const { browser, handle } = await importStepUp(undefined, AMELIA)
     const where = await browser.post('/api/v1/authn', { stateToken: handle })
     expect(where.json.status).toBe('SUCCESS')
     expect(where.setCookies.join()).not.toContain('gatehouse=')
@@ -159,7 +159,7 @@ describe('planting is refused', () => {
   })
 
   test('credentials that the org does not look at, because it waits for none, open no session either', async () => {
-    const { browser, handle } = await steppedUp()
+    const { browser, handle } = await importStepUp()
     harness.sandbox.faults.authn.set({
       kind: 'status',
       status: 200,
@@ -179,7 +179,7 @@ describe('planting is refused', () => {
   })
 
   test('a push that whoever planted the token approves opens no session; the app is reached all the same', async () => {
-    const { browser, handle } = await steppedUp(undefined, PRIYA)
+    const { browser, handle } = await importStepUp(undefined, PRIYA)
     const asked = await browser.post('/api/v1/authn', { stateToken: handle })
     const waiting = await browser.post(verifyHref(asked, 'push'), { stateToken: handle })
     expect(waiting.json).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: 'WAITING' })
@@ -194,7 +194,7 @@ describe('planting is refused', () => {
   test.each(['passCode', 'answer', 'password', 'signatureData'])(
     'nor does it with a made-up %s, which the org does not look at for a push',
     async (name) => {
-      const { browser, handle } = await steppedUp(undefined, PRIYA)
+      const { browser, handle } = await importStepUp(undefined, PRIYA)
       const asked = await browser.post('/api/v1/authn', { stateToken: handle })
       const waiting = await browser.post(verifyHref(asked, 'push'), { stateToken: handle })
       harness.sandbox.answerPush(PRIYA, 'approve')
@@ -207,7 +207,7 @@ describe('planting is refused', () => {
   )
 
   test('a code that was typed here opens one', async () => {
-    const { browser, handle } = await steppedUp(undefined, PRIYA)
+    const { browser, handle } = await importStepUp(undefined, PRIYA)
     const asked = await browser.post('/api/v1/authn', { stateToken: handle })
     const code = { stateToken: handle, passCode: harness.sandbox.totpCode(PRIYA) }
     const done = await browser.post(verifyHref(asked, 'token:software:totp'), code)
@@ -225,14 +225,14 @@ describe('planting is refused', () => {
     )
     const before = await browser.get('/api/v1/sessions/me')
     expect(before.json.login).toBe(TOMAS)
-    const { handle } = await steppedUp(browser, AMELIA)
+    const { handle } = await importStepUp(browser, AMELIA)
     const refused = await browser.post('/api/v1/authn', { stateToken: handle })
     expect([refused.status, refused.json.errorCode]).toEqual([403, 'E0000006'])
     expect(refused.text).not.toContain(AMELIA)
     expect((await browser.get('/api/v1/sessions/me')).json.id).toBe(before.json.id)
     expect((await browser.post('/api/v1/authn', { stateToken: handle })).json.errorCode).toBe('E0000011')
 
-    const { handle: second } = await steppedUp(browser)
+    const { handle: second } = await importStepUp(browser)
     const typed = await browser.post('/api/v1/authn', {
       stateToken: second,
       username: AMELIA,
@@ -243,7 +243,7 @@ describe('planting is refused', () => {
   })
 
   test('nor does it replace a session that another user has opened while its code is under way', async () => {
-    const { browser, handle } = await steppedUp(undefined, PRIYA)
+    const { browser, handle } = await importStepUp(undefined, PRIYA)
     const asked = await browser.post('/api/v1/authn', { stateToken: handle })
     const letGo = harness.sandbox.faults.authn.hold({ path: '/api/v1/authn/factors', times: 1 })
     const code = { stateToken: handle, passCode: harness.sandbox.totpCode(PRIYA) }
@@ -262,7 +262,7 @@ describe('planting is refused', () => {
     const browser = await harness.visit()
     await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
     const before = await browser.get('/api/v1/sessions/me')
-    const { handle } = await steppedUp(browser, AMELIA)
+    const { handle } = await importStepUp(browser, AMELIA)
     const where = await browser.post('/api/v1/authn', { stateToken: handle })
     expect(where.json.status).toBe('SUCCESS')
     expect((await navigate(browser, hrefAt(where, '_links.next'))).status).toBe(302)
@@ -332,7 +332,7 @@ describe('the way out', () => {
     ['another device', 'other'],
     ['no device', 'none'],
   ])('is refused to %s, and stays for its own', async (_, who) => {
-    const { browser, handle } = await steppedUp()
+    const { browser, handle } = await importStepUp()
     const done = await browser.post('/api/v1/authn', {
       stateToken: handle,
       username: AMELIA,
@@ -351,7 +351,7 @@ describe('the way out', () => {
     ['prefetched', { 'sec-purpose': 'prefetch' }],
     ['opened without a word of what it is', { 'sec-fetch-mode': '', 'sec-fetch-dest': '' }],
   ])('is refused when %s, and not used up', async (_how, headers) => {
-    const { browser, handle } = await steppedUp()
+    const { browser, handle } = await importStepUp()
     const credentials = { username: AMELIA, password: PASSWORD }
     const done = await browser.post('/api/v1/authn', { stateToken: handle, ...credentials })
     const original = hrefAt(done, '_links.next')
@@ -364,7 +364,7 @@ describe('the way out', () => {
   })
 
   test('to what was not offered is refused', async () => {
-    const { browser, handle } = await steppedUp()
+    const { browser, handle } = await importStepUp()
     for (const path of ['/login/step-up/redirect', '/login/token/redirect', '/sso/idps/0oa1']) {
       const refused = await navigate(browser, `${harness.gatehouse.url}${path}?stateToken=${handle}`)
       expect([refused.status, refused.location]).toEqual([403, undefined])

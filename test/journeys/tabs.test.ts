@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 beforeEach(() => harness.sandbox.reset())
 
-test('two tabs sign in as two people at once; the last one owns the session, the other tab is told 409', async () => {
+test('two tabs sign in as two users: the later session wins, and requests of the other tab get 409', async () => {
   const browser = await harness.visit()
   const [one, two] = await Promise.all([
     browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD }),

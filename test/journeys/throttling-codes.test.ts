@@ -37,7 +37,7 @@ async function openVerification(login: string, browser?: Browser): Promise<Porta
   return page
 }
 
-async function signedIn(login: string): Promise<Browser> {
+async function openSession(login: string): Promise<Browser> {
   const page = await openVerification(login)
   await page.verify(TOTP, { passCode: harness.sandbox.totpCode(login) })
   expect(page.held.json.status).toBe('SUCCESS')
@@ -59,7 +59,7 @@ describe('wrong codes', () => {
 
   test('are limited per user over two sign-ins; a known device has its own limit', async () => {
     await limitedTo({ code: { perUser: atMost(3), perKnownDevice: atMost(2) } })
-    const known = await signedIn(TOMAS)
+    const known = await openSession(TOMAS)
     const pages = [await openVerification(TOMAS), await openVerification('tomas.berg')]
     const answers: unknown[] = []
     for (let n = 0; n < 5; n++)

@@ -413,7 +413,7 @@ describe('a wrong old password', () => {
   const REFUSED_UPDATE = [403, 'E0000014']
 
   /** A new browser whose transaction has the status PASSWORD_EXPIRED. */
-  async function expired(): Promise<PortalPage> {
+  async function openExpiredPassword(): Promise<PortalPage> {
     const page = await openPage(harness)
     expect((await page.signIn(OLGA)).json.status).toBe('PASSWORD_EXPIRED')
     return page
@@ -434,7 +434,7 @@ describe('a wrong old password', () => {
     'counts by %s; beyond the limit even the right one is refused, and nothing is sent upstream',
     async (_name, scope, password) => {
       await limitedTo({ password })
-      const page = await expired()
+      const page = await openExpiredPassword()
       const from = '203.0.113.7'
       for (let n = 0; n < 2; n++) expect(errorOf(await change(page, {}, from))).toEqual(REFUSED_UPDATE)
       harness.forget()
@@ -451,7 +451,7 @@ describe('a wrong old password', () => {
 
   test('counts together with the wrong passwords of the same user, over all replicas', async () => {
     await limitedTo({ password: { perUser: atMost(3) } })
-    const page = await expired()
+    const page = await openExpiredPassword()
     expect(errorOf(await change(page))).toEqual(REFUSED_UPDATE)
     expect(errorOf(await wrong(OLGA))).toEqual(REFUSED)
     const other = await harness.replica()
@@ -465,7 +465,7 @@ describe('a wrong old password', () => {
 
   test('is not counted if only the new password breaks the policy, nor if the change succeeds', async () => {
     await limitedTo({ password: { perUser: atMost(1) } })
-    const page = await expired()
+    const page = await openExpiredPassword()
     for (const newPassword of ['!', 'Abc1!', 'Expired-Password-2', PASSWORD])
       expect(errorOf(await change(page, { oldPassword: PASSWORD, newPassword }))).toEqual(REFUSED_UPDATE)
     expect((await change(page, { oldPassword: PASSWORD })).json.status).toBe('SUCCESS')
@@ -474,7 +474,7 @@ describe('a wrong old password', () => {
 
   test('counts by the limit of the known device there', async () => {
     await limitedTo({ password: { perUser: atMost(1), perKnownDevice: atMost(3) } })
-    const page = await expired()
+    const page = await openExpiredPassword()
     await change(page, { oldPassword: PASSWORD })
     harness.sandbox.reset()
     await page.signIn(OLGA)
@@ -484,7 +484,7 @@ describe('a wrong old password', () => {
 
   test('is not counted if the upstream fails', async () => {
     await limitedTo({ password: { perUser: atMost(1) } })
-    const page = await expired()
+    const page = await openExpiredPassword()
     harness.sandbox.faults.authn.set({ kind: 'html', times: 1 })
     expect((await change(page)).status).toBeGreaterThanOrEqual(500)
     await remainingWindows()
