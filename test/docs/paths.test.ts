@@ -22,6 +22,18 @@ test('every file and folder of ours that a page names is there', () => {
   expect(named.filter(([, path]) => !existsSync(new URL(path ?? '', root)))).toEqual([])
 })
 
+test('every source file that a page names without its folder exists', () => {
+  const files = ['src', 'test', 'scripts'].flatMap((folder) =>
+    readdirSync(new URL(folder, root), { recursive: true }).map((path) => `/${path}`),
+  )
+  const named = pages.flatMap((page) =>
+    [...read(page).matchAll(/`((?:[\w-]+\/)*[\w-]+\.ts)`/g)].map(([, path = '']) => ({ page, path })),
+  )
+  const isAbsent = ({ path }: { path: string }) =>
+    !existsSync(new URL(path, root)) && !files.some((file) => file.endsWith(`/${path}`))
+  expect(named.filter(isAbsent)).toEqual([])
+})
+
 test('every link to a page leads to one that exists, and to a heading of it', () => {
   const links = pages.flatMap((page) =>
     [...read(page).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].map(([, path = '', heading]) => ({
