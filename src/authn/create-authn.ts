@@ -141,7 +141,7 @@ export function createAuthn(options: AuthnOptions): Authn {
       answerMs: recovery.recoveryAnswerMs,
     }),
     hiddenFactors,
-    isSameLogin: logins.isSame,
+    isSameLogin: logins.isSameUser,
     deadline: upstream.deadline,
   })
   const runStep = createRunStep({

@@ -19,14 +19,14 @@ export interface AdminRoutesOptions {
   readonly log: Logger
 }
 
-/** The attempts of a user that are counted against throttling limits. */
+/** The throttling limits of a user. */
 export interface UserLimits {
-  /** Ends all that apply to every browser. Passwords and recoveries are counted by login, later steps by user id. */
+  /** Resets the limits that apply to every browser. Passwords and recoveries are counted by login, later steps by user id. */
   end(user: { readonly userId: string; readonly login: string | undefined }): Promise<void>
   hashLogin(login: string): string
 }
 
-interface Done {
+interface AdminResult {
   readonly body: object
   readonly count?: number
 }
@@ -36,21 +36,21 @@ type AdminOperation = (
   userId: string,
   req: Request,
   res: Response,
-) => Promise<Done>
+) => Promise<AdminResult>
 
-/** For operators, on the operations listener: a user's sessions and limits, to list and to end. */
+/** Routes of the operations listener: list and end a user's sessions, and end a user's limits. */
 export function createAdminRoutes(options: AdminRoutesOptions): Route[] {
   const route = (
     method: Route['method'],
-    what: 'sessions' | 'limits',
+    resource: 'sessions' | 'limits',
     operation: AuditFields<'admin_call'>['operation'],
     run: AdminOperation,
   ): Route => ({
     method,
-    path: `/admin/users/:uid/${what}`,
+    path: `/admin/users/:uid/${resource}`,
     async handle(req, res) {
       const userId = isUserId(req.params.uid) ? req.params.uid : undefined
-      const call = { ...requestOf(req), operation, userId }
+      const call = { ...requestFields(req), operation, userId }
       try {
         if (userId === undefined) throw invalidField('uid: is not a user id of the org')
         const { body, count } = await run(options, userId, req, res)
@@ -82,14 +82,14 @@ const listSessions: AdminOperation = async ({ sessions }, userId) => {
 const endSessions: AdminOperation = async ({ endAllSessions, log }, userId, req) => {
   const reason = 'by_admin'
   const count = await endAllSessions(userId, reason)
-  log.audit('sessions_revoked', { ...requestOf(req), userId, reason, count })
+  log.audit('sessions_revoked', { ...requestFields(req), userId, reason, count })
   return { body: { ended: count }, count }
 }
 
 const endLimits: AdminOperation = async ({ limits, log }, userId, req, res) => {
-  const login = await loginIn(req, res)
+  const login = await readLogin(req, res)
   await limits.end({ userId, login })
-  const ended = { ...requestOf(req), userId }
+  const ended = { ...requestFields(req), userId }
   log.audit('limits_ended', ended)
   if (login !== undefined) log.audit('limits_ended', { ...ended, loginHash: limits.hashLogin(login) })
   return { body: { ended: ['userId', ...(login === undefined ? [] : ['login'])] } }
@@ -97,7 +97,7 @@ const endLimits: AdminOperation = async ({ limits, log }, userId, req, res) => {
 
 const readBody = bodyParser({ limitBytes: 4096 })
 
-/** Strict: a misspelt name would end less than was meant, and say nothing. */
+/** Strict: without an error, a misspelt field would end fewer limits than the operator expects. */
 const limitsBody = z.strictObject({
   login: z
     .string()
@@ -106,8 +106,8 @@ const limitsBody = z.strictObject({
     .optional(),
 })
 
-/** In the body, because an address is written to many logs; undefined: by the user id alone. */
-async function loginIn(req: Request, res: Response): Promise<string | undefined> {
+/** The login is in the body, because URLs are logged in many places. undefined: only the limits by user id are ended. */
+async function readLogin(req: Request, res: Response): Promise<string | undefined> {
   await new Promise<void>((resolve, reject) => {
     readBody(req, res, (error?: unknown) => (error === undefined ? resolve() : reject(error)))
   })
@@ -117,12 +117,12 @@ async function loginIn(req: Request, res: Response): Promise<string | undefined>
 }
 
 export interface GuardAdminOptions {
-  /** Read at every call, so that a changed file counts at once; undefined: there are no admin routes. */
+  /** Called for each request, so that a changed file takes effect at once. undefined: the admin routes are disabled. */
   readonly opsToken: () => string | undefined
   readonly log: Logger
 }
 
-/** Before every path under `/admin`, known or not. */
+/** Checks the token for every path under `/admin`, even unknown ones. */
 export function guardAdmin({ opsToken, log }: GuardAdminOptions): RequestHandler {
   return function guardAdmin(req, _res, next) {
     const expected = opsToken()
@@ -131,12 +131,12 @@ export function guardAdmin({ opsToken, log }: GuardAdminOptions): RequestHandler
     if (given !== undefined && isSameSecret(given, expected)) return next()
     const refusal = wrongOpsToken()
     const { status, code: errorCode } = refusal
-    log.audit('admin_call', { ...requestOf(req), operation: 'none', status, errorCode })
+    log.audit('admin_call', { ...requestFields(req), operation: 'none', status, errorCode })
     throw refusal
   }
 }
 
-function requestOf(req: Request) {
+function requestFields(req: Request) {
   const { requestId, address } = getRequestContext(req)
   return { requestId, address }
 }

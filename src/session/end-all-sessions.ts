@@ -4,8 +4,9 @@ import type { Sessions } from './sessions.ts'
 import type { SessionsToKeep, UserKeys } from './user-indexes.ts'
 
 /**
- * Ends all sessions of a user, and all that could restore one: open transactions always; known devices only when no
- * session stays. Says how many sessions there were.
+ * Ends all sessions of a user and everything that could restore one: open transactions, and known devices unless a session is kept.
+ *
+ * @returns how many sessions were ended
  */
 export type EndAllSessions = (
   userId: string,
@@ -18,7 +19,7 @@ export interface EndAllSessionsOptions {
   readonly openTransactions: Pick<UserKeys, 'deleteAll'>
   readonly knownDevices: Pick<UserKeys, 'deleteAll'>
   readonly revocationTimes: Pick<RevocationTimes, 'record'>
-  /** Has what a user may access fetched again; never throws. */
+  /** Makes all replicas read the user's PAM groups again. Never throws. */
   readonly refetchAccess: (login: string) => Promise<void>
 }
 
@@ -26,17 +27,15 @@ export function createEndAllSessions(options: EndAllSessionsOptions): EndAllSess
   const { sessions, openTransactions, knownDevices, revocationTimes, refetchAccess } = options
 
   return async (userId, reason, keep = {}) => {
-    /*
-     * Transactions first: a step that is under way then finds its transaction gone when it commits, and takes its session
-     * back. A step that has committed before has written its session before, so it is found below.
-     */
-    const [recorded] = await Promise.allSettled([revocationTimes.record(userId)]) // for the transactions that have not named their user yet
+    // Transactions first: a running step then finds its transaction deleted when it commits, and rolls its session back. The
+    // session of a step that has committed is already written, and is found below.
+    const [recorded] = await Promise.allSettled([revocationTimes.record(userId)])
     await openTransactions.deleteAll(userId, keep.transactionKeys)
     const logins = new Set((await sessions.list(userId)).map(({ session }) => session.login))
     const count = await sessions.endAll(userId, reason, keep)
     await Promise.all([...logins].map(refetchAccess))
-    if (keep.id === undefined) await knownDevices.deleteAll(userId) // last: they only decide which limits hold
-    if (recorded.status === 'rejected') throw recorded.reason // a full store refuses the note, but deletes
+    if (keep.id === undefined) await knownDevices.deleteAll(userId) // last: they only select limits
+    if (recorded.status === 'rejected') throw recorded.reason // a full store refuses writes, but deletes
     return count
   }
 }

@@ -6,11 +6,8 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
-/** A proxy in front of an application sends its sub-requests here (DESIGN §2). */
-export const FORWARD_AUTH = '/forward-auth'
-
-/** What a proxy hands on to the application, and must take away from what the client sent. */
-export const IDENTITY_HEADERS = [
+/** The proxy passes them to the application, and must remove them from the client's request. */
+const IDENTITY_HEADERS = [
   'X-Auth-Request-User',
   'X-Auth-Request-Preferred-Username',
   'X-Auth-Request-Session',
@@ -19,7 +16,7 @@ export const IDENTITY_HEADERS = [
 export const FORWARD_AUTH_OPERATIONS = {
   forwardAuth: {
     method: 'GET',
-    path: FORWARD_AUTH,
+    path: '/forward-auth',
     readableFrom: 'any-site',
     tag: 'Session',
     loadKind: 'session',
@@ -32,14 +29,13 @@ export const FORWARD_AUTH_OPERATIONS = {
   },
 } as const satisfies Operations
 
-/** 200 with the user in headers, or 401. It extends the session. Headers of the request in `X-Auth-Request-*` are ignored. */
+/** Responds 200 with the user in headers, or 401. `X-Auth-Request-*` headers of the request are ignored (DESIGN §2). */
 export function createForwardAuthRoutes({ sessions, metrics }: ForwardAuthOptions): Route[] {
   const routes = routesOf(FORWARD_AUTH_OPERATIONS, {
     async forwardAuth(req, res) {
       res.set(identityHeaders(await sessions.require(req))).end()
     },
   })
-  /** Refusals have no body either, and are counted. */
   const onRequest = (req: Request, res: Response) => {
     setErrorFormat(req, 'empty')
     res.once('finish', () => metrics.forwardAuth.inc({ result: RESULTS[res.statusCode] ?? 'refused' }))
@@ -54,14 +50,14 @@ export interface ForwardAuthOptions {
 
 function identityHeaders({ userId, login, publicId }: Session): IdentityHeaders {
   return {
-    'X-Auth-Request-User': percentEncoded(userId),
-    'X-Auth-Request-Preferred-Username': percentEncoded(login),
+    'X-Auth-Request-User': percentEncode(userId),
+    'X-Auth-Request-Preferred-Username': percentEncode(login),
     'X-Auth-Request-Session': publicId,
   }
 }
 
-/** No line break, comma or byte is left that a proxy or an application could read otherwise. */
-function percentEncoded(text: string): string {
+/** Leaves no line break, comma or non-ASCII byte that a proxy or an application could misread. */
+function percentEncode(text: string): string {
   return encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\uFFFD')) // a lone surrogate has no UTF-8
 }
 

@@ -1,16 +1,16 @@
-/** Which users a login may mean. None of these names is sent upstream. */
+/** Names that identify the users that a login may belong to. They are never sent upstream. */
 export interface LoginNames {
-  /** Limits count by this name: the same for every spelling of a login, with and without any of LOGIN_DOMAINS. */
+  /** The same for every spelling of a login, with and without any of LOGIN_DOMAINS. Limits are counted by this name. */
   readonly canonical: (login: string) => string
-  /** One name for one user. With several LOGIN_DOMAINS it keeps the domain, as each may have a user of that local part. */
+  /** Unique to a user. With several LOGIN_DOMAINS it keeps the domain, because each domain may have a user with that name. */
   readonly distinct: (login: string) => string
-  /** The distinct names of all users that it may mean: without a domain, a user in each of several LOGIN_DOMAINS. */
-  readonly meant: (login: string) => readonly string[]
+  /** The distinct names of all possible users: for a login without a domain, a user in each of the LOGIN_DOMAINS. */
+  readonly candidates: (login: string) => readonly string[]
   /**
-   * Whether a typed login may be the one that Okta names. Okta may accept a login without its domain, also under a domain that is
+   * Whether a typed login may belong to the user whom Okta names. Okta may accept a login without its domain, even if the domain is
    * not in LOGIN_DOMAINS.
    */
-  readonly isSame: (typed: string, named: unknown) => boolean
+  readonly isSameUser: (typed: string, named: unknown) => boolean
 }
 
 export function createLoginNames(loginDomains: readonly string[]): LoginNames {
@@ -25,11 +25,11 @@ export function createLoginNames(loginDomains: readonly string[]): LoginNames {
   return {
     canonical,
     distinct,
-    meant(login) {
+    candidates(login) {
       const name = distinct(login)
       return isOneDomain || name.includes('@') ? [name] : suffixes.map((suffix) => `${name}${suffix}`)
     },
-    isSame(typed, named) {
+    isSameUser(typed, named) {
       if (typeof named !== 'string') return false
       const [name, full] = [distinct(typed), distinct(named)]
       return name === full || (!typed.includes('@') && name === full.replace(/@.*$/, ''))
@@ -42,11 +42,12 @@ function foldLogin(login: string): string {
 }
 
 /**
- * Spellings that a directory may treat as the same name (RFC 4518 §2) become one: NFKC, without invisible characters, in lower
- * case. By way of upper case: ß, ς and ı share their capital letters with other characters; İ becomes an i with a dot.
+ * Maps all spellings that a directory may treat as the same name (RFC 4518 §2) to one: NFKC, without invisible characters, in lower
+ * case. The text is converted to upper case first, because ß, ς and ı share their upper case with other characters. İ becomes an i
+ * with a combining dot, which is removed.
  */
 export function foldName(name: string): string {
-  const seen = name.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
-  const folded = seen.toLowerCase().toUpperCase().toLowerCase()
+  const visible = name.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+  const folded = visible.toLowerCase().toUpperCase().toLowerCase()
   return folded.replaceAll('i\u0307', 'i').normalize('NFKC')
 }

@@ -9,25 +9,25 @@ export interface RevocationTimesOptions {
   readonly now: () => number
 }
 
-/** Longer than a transaction lives, however often it is renewed. */
-const KEPT_MS = 86_400_000
+/** Longer than the lifetime of any transaction. */
+const TTL_MS = 86_400_000
 
 /**
- * When all sessions of a user last ended. For transactions that did not name their user by then, such as a recovery that
- * waits for its code: no index of the user has them.
+ * The time when all sessions of a user were last ended. It also ends transactions that did not know their user then, such as a
+ * recovery that waits for its code: they are in no index of the user.
  */
 export function createRevocationTimes({ store, names, now }: RevocationTimesOptions) {
   const keyOf = (name: string) => `gatehouse:txn:ended:${name}`
 
   return {
     async record(userId: string): Promise<void> {
-      await store.set(keyOf(names.sign(userId)), String(Math.floor(now())), KEPT_MS)
+      await store.set(keyOf(names.sign(userId)), String(Math.floor(now())), TTL_MS)
     },
 
-    /** Whether all sessions of the user have ended at this time or later. */
+    /** Whether all sessions of the user were ended at this time or later. */
     async revokedSince(userId: string, sinceMs: number): Promise<boolean> {
-      const times = await Promise.all(names.signAll(userId).map((name) => store.get(keyOf(name))))
-      return times.some((endedAtMs) => Number(endedAtMs) >= Math.floor(sinceMs)) // NaN where there is none
+      const stored = await Promise.all(names.signAll(userId).map((name) => store.get(keyOf(name))))
+      return stored.some((revokedAtMs) => Number(revokedAtMs) >= Math.floor(sinceMs)) // NaN if there is none
     },
   }
 }

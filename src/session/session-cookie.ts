@@ -9,24 +9,24 @@ import { readCookie } from '../http/cookies.ts'
 import type { DeviceBinding } from './session-device.ts'
 import { newSessionId, type SessionStore } from './session-store.ts'
 
-/** The session cookie, in the form of express-session: `s:<id>.<signature>`. */
+/** The session cookie, in the format of express-session: `s:<id>.<signature>`. */
 export interface SessionCookie {
   readonly name: string
   readonly attributes: SessionCookieAttributes
-  /** The signing keys, the newest first; another list once they were rotated. */
+  /** The signing keys, the newest first. The array is a new one after a rotation. */
   secrets(): readonly [KeyObject, ...KeyObject[]]
-  /** The `Set-Cookie` header that opens a session in the browser. */
+  /** The `Set-Cookie` header that sets the cookie. */
   setCookie(id: string): string
-  /** The `Set-Cookie` header that ends it there. */
+  /** The `Set-Cookie` header that deletes the cookie. */
   clearCookie(): string
   isPresent(req: IncomingMessage): boolean
-  /** The session id of a well-signed cookie; says nothing of whether that session still exists. */
+  /** The session id of a correctly signed cookie. The session may not exist any more. */
   readId(req: IncomingMessage): string | undefined
 }
 
 export interface SessionCookieOptions {
   readonly masterKeys: MasterKeys
-  /** By PUBLIC_URL: `__Host-` and Secure over https; neither on http://localhost. */
+  /** `__Host-` and Secure if PUBLIC_URL is https; neither for http://localhost. */
   readonly secure: boolean
   readonly sameSite: 'lax' | 'strict'
 }
@@ -64,8 +64,8 @@ export function createSessionCookie({ masterKeys, secure, sameSite }: SessionCoo
   }
 }
 
-/** What is derived from something that seldom changes: made anew only when it did. */
-export function memoizeLast<Source, Derived>(
+/** Computes the result again only when the source has changed. */
+function memoizeLast<Source, Derived>(
   source: () => Source,
   derive: (source: Source) => Derived,
 ): () => Derived {
@@ -77,20 +77,20 @@ export function memoizeLast<Source, Derived>(
   }
 }
 
-/** express-session and cookie-signature sign with text: the key's bytes in base64url. */
+/** express-session and cookie-signature sign with text, so the key's bytes are encoded in base64url. */
 function secretOf({ key }: LabelledKey): KeyObject {
   return createSecretKey(key.export().toString('base64url'), 'utf8')
 }
 
-/** Reads the session of a request into `req.session`; a store out of reach is 503. */
+/** Reads the session of a request into `req.session`. Throws 503 if the store is out of reach. */
 export type LoadSession = (req: Request, res: Response) => Promise<void>
 
 const DONE = Promise.resolve()
 
 /**
- * express-session on connect-redis. By itself it sets no cookie and saves nothing: a session is opened in the commit of a sign-in
- * step, and extended before the answer (sessions.ts). It is not called for a request without a session
- * cookie, for which it would only generate a session that is never saved.
+ * Loads sessions with express-session on connect-redis, which here neither sets cookies nor saves sessions: a session is created in
+ * the commit of a sign-in step, and extended before the response (sessions.ts). It is not called for requests without a session
+ * cookie, because it would only generate a session that is never saved.
  */
 export function createLoadSession(
   cookie: SessionCookie,
@@ -118,8 +118,8 @@ export function createLoadSession(
     return loading.then(() => {
       const stored = req.session?.stored
       if (stored === undefined) return
-      const isOwn = stored.id === req.sessionID && device.isOwn(req, stored.session)
-      if (!isOwn) Reflect.deleteProperty(req, 'session')
+      const isValid = stored.id === req.sessionID && device.verify(req, stored.session)
+      if (!isValid) Reflect.deleteProperty(req, 'session')
     })
   }
 }

@@ -10,34 +10,34 @@ export type DeviceBinding = ReturnType<typeof createDeviceBinding>
 
 const HASH_CHARS = 16
 
-/** A session belongs to the device that opened it. It names the device by the keyed hash that the audit log has too. */
+/** Binds a session to the device that opened it. The session contains the keyed hash of the device, as in the audit log. */
 export function createDeviceBinding(options: SessionsOptions) {
   const { masterKeys, readDeviceId } = options
   const auditMismatch = createMismatchAudit(options)
   const hashes = createSigner(masterKeys, 'log-hashes')
-  const short = (hash: string) => hash.slice(0, HASH_CHARS)
-  const hashOf = (deviceId: string) => short(hashes.sign(deviceId))
-  /** By a retired key too. */
-  const isOf = ({ device }: Session, deviceId: string | undefined) =>
-    deviceId !== undefined && hashes.signAll(deviceId).some((hash) => short(hash) === device)
+  const short = (hmac: string) => hmac.slice(0, HASH_CHARS)
+  const hash = (deviceId: string) => short(hashes.sign(deviceId))
+  /** Checks the hashes by retired keys, too. */
+  const matches = ({ device }: Session, deviceId: string | undefined) =>
+    deviceId !== undefined && hashes.signAll(deviceId).some((candidate) => short(candidate) === device)
 
   return {
-    hashOf,
-    isOf,
+    hash,
+    matches,
 
     /** Whether the device of this request opened the session. A mismatch is counted and audited. */
-    isOwn(req: Request, session: Session): boolean {
+    verify(req: Request, session: Session): boolean {
       const deviceId = readDeviceId(req)
-      const isOwn = isOf(session, deviceId)
-      if (!isOwn) auditMismatch(req, session, deviceId === undefined ? undefined : hashOf(deviceId))
-      return isOwn
+      const isMatch = matches(session, deviceId)
+      if (!isMatch) auditMismatch(req, session, deviceId === undefined ? undefined : hash(deviceId))
+      return isMatch
     },
   }
 }
 
-/** A client that keeps sending the same two cookies is audited once in this time, however often it asks. */
+/** Repeated requests with the same two cookies are audited once in this time. */
 const AUDIT_EVERY_MS = 60_000
-const MAX_REMEMBERED = 10_000 // a maxSize: with max, an LRUCache takes the memory for all of them at once
+const MAX_REMEMBERED = 10_000 // as maxSize: with max, an LRUCache allocates memory for all of them at once
 
 function createMismatchAudit({ log, metrics, now }: SessionsOptions) {
   const auditedAtMs = new LRUCache<string, number>({ maxSize: MAX_REMEMBERED, sizeCalculation: () => 1 })
@@ -53,11 +53,11 @@ function createMismatchAudit({ log, metrics, now }: SessionsOptions) {
 }
 
 export type DeviceSessions = ReturnType<typeof createDeviceSessions>
-export type DeviceSwap = Awaited<ReturnType<DeviceSessions['take']>>
+export type DeviceSwap = Awaited<ReturnType<DeviceSessions['bind']>>
 
 /**
- * The index device → session. A device has one session, however many of its tabs sign in at once: each sign-in swaps its own
- * session in and ends the ones that it learns of.
+ * The index device → session. A device has one session, even if several of its tabs sign in at once: each sign-in swaps its own
+ * session into the index, and ends the sessions that it replaced.
  */
 export function createDeviceSessions(
   options: Pick<SessionsOptions, 'store' | 'masterKeys' | 'log' | 'metrics'>,
@@ -74,20 +74,20 @@ export function createDeviceSessions(
 
   return {
     /** Makes this the session of the device. */
-    async take(deviceId: string, id: string, ttlMs: number) {
+    async bind(deviceId: string, id: string, ttlMs: number) {
       const [key, ...older] = keysOf(deviceId)
       const own = seal({ version: 1, id }, key)
       const swapping = store.swap(key, own, ttlMs).catch((error: unknown) => {
-        // A stalled store still carries out the swap when it resumes. This deletion is queued right behind it.
+        // A stalled store still executes the swap when it resumes. This deletion is queued right behind it.
         store.deleteIf(key, own).catch(() => {}) // if this fails too, the entry expires
         throw error
       })
       const reading = older.map(async (one) => open(await store.get(one), one))
       const [before, ...others] = await Promise.all([swapping, ...reading])
       return {
-        /** The sessions that the device had before; more than one only while keys are being rotated. */
+        /** The sessions that the device had before. There is more than one only during a key rotation. */
         replaced: [open(before, key), ...others].flatMap((entry) => entry?.id ?? []),
-        /** Undoes it, unless a later sign-in has taken the device by now. */
+        /** Restores the previous session, unless a later sign-in has already replaced this one. */
         async rollback() {
           const wasOurs = await store.deleteIf(key, own)
           if (wasOurs && before !== undefined) await store.set(key, before, ttlMs, 'absent')

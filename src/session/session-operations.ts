@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { jsonResponse, type Operations } from '../http/operation.ts'
 
-const publicId = z.uuid().meta({ description: 'A public id, safe to show; never that of the cookie.' })
+const publicId = z.uuid().meta({ description: 'A public id, safe to show. It is not the id in the cookie.' })
 const link = (...allow: readonly string[]) =>
   z.strictObject({ href: z.url(), hints: z.strictObject({ allow: z.array(z.enum(allow)) }) })
 const time = (description: string) => z.iso.datetime().meta({ description })
 
 const profile = z.record(z.string(), z.unknown()).meta({
-  description: 'As the sign-in API has it: firstName, lastName, locale, timeZone, login.',
+  description: 'As in the sign-in API: firstName, lastName, locale, timeZone, login.',
 })
 
 const session = z
@@ -21,7 +21,7 @@ const session = z
     expiresAt: time('When the session ends even if it is used.'),
     idleExpiresAt: time('When the session ends if it is not used.'),
     amr: z.array(z.string()).meta({
-      description: 'Authentication methods by their names in RFC 8176.',
+      description: 'Authentication methods, by their names in RFC 8176.',
       examples: [['pwd', 'otp', 'mfa']],
     }),
     _links: z.strictObject({ self: link('GET', 'DELETE'), refresh: link('POST'), user: link('GET') }),
@@ -76,7 +76,7 @@ export const SESSION_OPERATIONS = {
     path: ME,
     summary: 'The current session',
     description:
-      'A page calls it first, because it also sets the device cookie. It does not keep the session alive.',
+      'Call it first on each page: it also sets the device cookie. It does not keep the session alive.',
     cookies: { session: 'used', device: 'used' },
     responses: { 200: jsonResponse('The session', session, ['Set-Cookie']) },
   },
@@ -101,8 +101,8 @@ export const SESSION_OPERATIONS = {
     path: '/api/v1/users/me',
     summary: 'The signed-in user, in the form of the users API',
     description:
-      'The `user()` of the browser library’s `session.get()` calls it. It returns what the session has known ' +
-      'since the sign-in; Okta is not called. It does not keep the session alive.',
+      'The `user()` of the browser library’s `session.get()` calls it. The data is that of the sign-in; ' +
+      'Okta is not called. It does not keep the session alive.',
     responses: { 200: jsonResponse('The user', user) },
   },
 } as const satisfies Operations

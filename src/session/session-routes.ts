@@ -11,38 +11,38 @@ import { OWN_SESSIONS_OPERATIONS, SESSION_OPERATIONS } from './session-operation
 import type { Sessions } from './sessions.ts'
 
 export interface SessionRoutesOptions {
-  /** What the links of an answer begin with. */
+  /** The origin of the links in responses. */
   readonly publicOrigin: string
   readonly sessions: Sessions
   readonly endAllSessions: EndAllSessions
   readonly cookie: SessionCookie
-  /** Gives the browser its device cookie if it has none yet. */
+  /** Sets the device cookie if the browser has none. */
   readonly ensureDevice: (req: Request, res: Response) => unknown
   readonly log: Logger
 }
 
-/** The session of this browser. Looking at it does not extend it; only use of the portal does (DESIGN §4). */
+/** The session of this browser. Reading it does not extend it (DESIGN §4). */
 export function createSessionRoutes(options: SessionRoutesOptions): Route[] {
   const { sessions, ensureDevice } = options
   const present = createPresenter(options)
 
   return routesOf(SESSION_OPERATIONS, {
     getSession(req, res) {
-      ensureDevice(req, res) // an SPA calls this first: the device is known before anybody signs in
-      sendJson(res, present(orNotFound(sessions.find(req)).session))
+      ensureDevice(req, res) // an SPA calls this first, so the device is known before the sign-in
+      sendJson(res, present(requireFound(sessions.find(req)).session))
     },
-    signOut: (req, res) => signOut(options, orNotFound(sessions.find(req)), req, res),
+    signOut: (req, res) => signOut(options, requireFound(sessions.find(req)), req, res),
     async refreshSession(req, res) {
-      sendJson(res, present(orNotFound(await sessions.refresh(req))))
+      sendJson(res, present(requireFound(await sessions.refresh(req))))
     },
     getUser(req, res) {
-      const { userId, login, profile } = findOrRefuse(sessions, req).session
+      const { userId, login, profile } = findSession(sessions, req).session
       sendJson(res, { id: userId, status: 'ACTIVE', profile: { ...profile, login } })
     },
   })
 }
 
-/** The user's own sessions. None of this extends the session. */
+/** The user's own sessions. These routes do not extend the session. */
 export function createOwnSessionsRoutes(options: SessionRoutesOptions): Route[] {
   const { sessions, endAllSessions, log } = options
   const auditRevoked = (req: Request, session: Session, count: number) =>
@@ -50,7 +50,7 @@ export function createOwnSessionsRoutes(options: SessionRoutesOptions): Route[] 
 
   return routesOf(OWN_SESSIONS_OPERATIONS, {
     async listSessions(req, res) {
-      const own = findOrRefuse(sessions, req).session
+      const own = findSession(sessions, req).session
       const list = (await sessions.list(own.userId)).map(({ session }) => {
         const { idleExpiresAt: _, ...times } = sessions.formatTimes(session)
         const current = session.publicId === own.publicId
@@ -59,13 +59,13 @@ export function createOwnSessionsRoutes(options: SessionRoutesOptions): Route[] 
       sendJson(res, { sessions: list })
     },
     async endOtherSessions(req, res) {
-      const { id, session } = findOrRefuse(sessions, req)
+      const { id, session } = findSession(sessions, req)
       auditRevoked(req, session, await endAllSessions(session.userId, 'by_person', { id }))
       res.status(204).end()
     },
     async endSession(req, res) {
       const { publicId } = req.params
-      const own = findOrRefuse(sessions, req)
+      const own = findSession(sessions, req)
       if (publicId === own.session.publicId) return signOut(options, own, req, res)
       const others = await sessions.list(own.session.userId)
       const other = others.find(({ session }) => session.publicId === publicId)
@@ -77,7 +77,6 @@ export function createOwnSessionsRoutes(options: SessionRoutesOptions): Route[] 
   })
 }
 
-/** Ending the current session is a sign-out, whether it is named `me` or by its public id. */
 async function signOut(
   { sessions, cookie, log }: SessionRoutesOptions,
   own: IdentifiedSession,
@@ -86,17 +85,17 @@ async function signOut(
 ): Promise<void> {
   await sessions.end(own, 'signed_out')
   log.audit('signed_out', auditFields(req, own.session))
-  // not "cookies": the device cookie outlives sign-out
+  // without "cookies": the device cookie survives sign-out
   res.set('Clear-Site-Data', '"cache", "storage"')
   res.append('Set-Cookie', cookie.clearCookie()).status(204).end()
 }
 
-function orNotFound<Found>(session: Found | undefined): Found {
+function requireFound<T>(session: T | undefined): T {
   if (session === undefined) throw notFound('me (Session)')
   return session
 }
 
-function findOrRefuse(sessions: Sessions, req: Request): IdentifiedSession {
+function findSession(sessions: Sessions, req: Request): IdentifiedSession {
   const found = sessions.find(req)
   if (found === undefined) throw noSession()
   return found
@@ -104,7 +103,7 @@ function findOrRefuse(sessions: Sessions, req: Request): IdentifiedSession {
 
 function createPresenter({ publicOrigin, sessions }: SessionRoutesOptions) {
   const link = (path: string, ...allow: string[]) => ({ href: `${publicOrigin}${path}`, hints: { allow } })
-  /** Okta's library makes functions of them: `session.get()` answers with a `refresh()` and a `user()`. */
+  /** Okta's library makes functions of them: the result of `session.get()` has `refresh()` and `user()`. */
   const links = {
     self: link('/api/v1/sessions/me', 'GET', 'DELETE'),
     refresh: link('/api/v1/sessions/me/lifecycle/refresh', 'POST'),

@@ -15,7 +15,7 @@ declare module 'express-session' {
 
 export type SessionStore = ReturnType<typeof createSessionStore>
 
-/** Sessions are sealed, under an HMAC of their id. A record holds its own id: copied to another id, it is no session. */
+/** Sealed records under an HMAC of the session id. A record contains its own id, so a copy under another id is not valid. */
 export function createSessionStore(options: SessionsOptions) {
   const { store, masterKeys } = options
   const records = createSealedRecords<IdentifiedSession>({
@@ -28,7 +28,7 @@ export function createSessionStore(options: SessionsOptions) {
   })
 
   return {
-    /** For express-session. It writes only where the session still exists: a sign-out is never undone. */
+    /** For express-session. It writes only sessions that still exist, so it never undoes a sign-out. */
     redisStore: () =>
       new RedisStore({
         client: createRedisClient(store, records),
@@ -41,19 +41,18 @@ export function createSessionStore(options: SessionsOptions) {
     create: (id: string, session: Session) =>
       records.write(id, { id, session }, remainingMs(session, options)),
 
-    /** undefined: none, or one that has expired or cannot be read. */
+    /** undefined: the session does not exist, has expired, or cannot be read. */
     async read(id: string): Promise<Session | undefined> {
       const found = (await records.read(id))?.value
       return found?.id === id && remainingMs(found.session, options) > 0 ? found.session : undefined
     },
 
-    /** Whether anything is stored under this id, also what only another version can read. */
+    /** Also true for a record that only another version can read. */
     async exists(id: string): Promise<boolean> {
       const found = await Promise.all(records.keysOf(id).map((key) => store.get(key)))
       return found.some((raw) => raw !== undefined)
     },
 
-    /** False if there was none. */
     remove: records.remove,
   }
 }
@@ -64,13 +63,13 @@ export function newSessionId(): string {
   return randomBytes(ID_BYTES).toString('base64url')
 }
 
-/** The session was signed out or ended while it was in use. */
+/** The session was ended after it was read. */
 export class SessionEnded extends Error {}
 
-/** The session as express-session holds it, in `req.session.stored`. */
+/** A session in `req.session.stored`, where express-session keeps it. */
 class StoredSession implements IdentifiedSession {
   readonly id: string
-  /** The Redis key that it was read from. */
+  /** The Redis key of its record. */
   readonly key: string
   readonly session: Session
 
@@ -85,8 +84,8 @@ class StoredSession implements IdentifiedSession {
   }
 
   /**
-   * express-session hashes the JSON of a session three times a request, to see whether it has changed. Only this ever changes;
-   * hashing all of it would cost more than reading it (docs/decisions/0024-express-session-holds-the-session.md).
+   * express-session hashes the JSON of a session three times per request to detect changes. Only this field ever changes, and
+   * hashing the whole session would cost more than reading it (docs/decisions/0024-express-session-holds-the-session.md).
    */
   toJSON(): number {
     return this.session.lastSeenAtMs
@@ -94,8 +93,8 @@ class StoredSession implements IdentifiedSession {
 }
 
 /**
- * The part of ioredis that connect-redis uses, on the broker's store: any Redis, or the embedded one. Between it and the serializer,
- * a record is preceded by its Redis key, which is the associated data of its seal.
+ * The ioredis commands that connect-redis uses, on the broker's store. The serializer needs the Redis key, which is the associated
+ * data of the seal, so it is passed in front of each record.
  */
 function createRedisClient(store: Store, { keysOf, remove }: SealedRecords<IdentifiedSession>) {
   return {
@@ -124,7 +123,7 @@ function createSerializer({ open, seal }: SealedRecords<IdentifiedSession>) {
       return found === undefined ? { cookie } : { cookie, stored: new StoredSession(found, key) }
     },
     stringify({ stored }: SessionData): string {
-      if (stored === undefined) throw new TypeError('only a session that was read is written')
+      if (stored === undefined) throw new TypeError('a session that was not read cannot be saved')
       return `${stored.key} ${seal(stored, stored.key)}`
     },
   }

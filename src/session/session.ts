@@ -5,33 +5,33 @@ import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Store } from '../store/store.ts'
 
-/** Who is signed in, since when, on which device and by which factors; no upstream token. */
+/** It contains no upstream token. */
 export interface Session {
-  /** A public id, safe to show; never the cookie's. */
+  /** Safe to show. It is not the id in the cookie. */
   readonly publicId: string
-  /** The upstream's opaque user id. */
+  /** Okta's user id. */
   readonly userId: string
   readonly login: string
-  /** The upstream's profile as it answered it: firstName, lastName, locale, timeZone, login. */
+  /** As in Okta's response: firstName, lastName, locale, timeZone, login. */
   readonly profile: Readonly<Record<string, unknown>>
-  /** Authentication methods, RFC 8176 names. */
+  /** RFC 8176 names. */
   readonly amr: readonly string[]
-  /** Keyed hashes of login and device, for the log. */
+  /** `loginHash` and `device` are keyed hashes, as in the log. */
   readonly loginHash: string
   readonly device: string
   readonly userAgent: string
   readonly createdAtMs: number
-  /** When it was last extended; the idle limit counts from here. */
+  /** When the session was last extended. The idle limit starts here. */
   readonly lastSeenAtMs: number
 }
 
-/** A session with the id that is in the cookie. */
+/** A session, and the id in its cookie. */
 export interface IdentifiedSession {
   readonly id: string
   readonly session: Session
 }
 
-/** Kept by the broker's own clock: a store that keeps a record too long does not prolong a session. */
+/** The broker checks them by its own clock: a store that keeps a record too long does not prolong a session. */
 export interface SessionLimits {
   readonly idleMs: number
   readonly absoluteMs: number
@@ -41,21 +41,21 @@ export interface SessionLimits {
 export interface SessionsOptions extends SessionLimits {
   readonly store: Store
   readonly masterKeys: MasterKeys
-  /** The device of a request; undefined: it has no valid device cookie. */
+  /** undefined: the request has no valid device cookie. */
   readonly readDeviceId: (req: Request) => string | undefined
-  /** A session that is merely used is written at most this often. */
+  /** The shortest time between two writes of a session that is in use. */
   readonly extendEveryMs: number
   readonly maxPerUser: number
   readonly log: Logger
   readonly metrics: Metrics
 }
 
-/** How long it still lives if it is not used; zero or less: it is over. */
+/** The time until the session expires if it is not used; zero or less: it has expired. */
 export function remainingMs(session: Session, limits: SessionLimits): number {
   return idleExpiresAtMs(session, limits) - limits.now()
 }
 
-/** As in responses. */
+/** The times of a session as responses show them. */
 export function formatTimes(session: Session, limits: SessionLimits) {
   return {
     createdAt: new Date(session.createdAtMs).toISOString(),
@@ -69,15 +69,15 @@ function idleExpiresAtMs({ createdAtMs, lastSeenAtMs }: Session, { idleMs, absol
   return Math.min(lastSeenAtMs + idleMs, createdAtMs + absoluteMs)
 }
 
-/** What the audit log says about a signed-in user: request, session and device, without a name. */
+/** The fields that identify request, session and device in an audit event. They contain no login. */
 export function auditFields(req: Request, { userId, loginHash, device, publicId }: Session) {
   const { requestId, address } = getRequestContext(req)
   return { requestId, address, userId, loginHash, deviceHash: device, sessionId: publicId }
 }
 
 /**
- * An id of the org is letters and digits (`00u…`). One of another form is no user: it could not be ended by an operator, and
- * would go to the log and into names of keys at any length.
+ * Okta's user ids are letters and digits (`00u…`). An id of any other form is refused: it would get into the log and into key
+ * names at any length, and operators could not end its sessions.
  */
 export function isUserId(given: unknown): given is string {
   return typeof given === 'string' && /^[\w-]{1,100}$/.test(given)

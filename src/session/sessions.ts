@@ -18,7 +18,7 @@ import { createUserSessions, type SessionToEnd, type UserSessions } from './user
 
 export type Sessions = ReturnType<typeof createSessions>
 
-/** Issues, reads, extends and ends sessions. */
+/** Creates, reads, extends and ends sessions. */
 export function createSessions(options: SessionsOptions & { readonly cookie: SessionCookie }) {
   const device = createDeviceBinding(options)
   const sessionStore = createSessionStore(options)
@@ -29,20 +29,20 @@ export function createSessions(options: SessionsOptions & { readonly cookie: Ses
   return {
     ...createRequestSessions(options),
 
-    /** Reads the session of a request, for `find`, `require` and `refresh`; a store out of reach is 503. */
+    /** To be called before `find`, `require` and `refresh`. */
     load: createLoadSession(options.cookie, sessionStore, device),
 
     formatTimes: (session: Session) => formatTimes(session, options),
 
-    /** The living session of this id and device; undefined: none. */
+    /** undefined: the device has no such session. */
     async get(id: string, deviceId: string): Promise<Session | undefined> {
       const session = await sessionStore.read(id)
-      return session !== undefined && device.isOf(session, deviceId) ? session : undefined
+      return session !== undefined && device.matches(session, deviceId) ? session : undefined
     },
 
     exists: sessionStore.exists,
 
-    /** A session under a new id, to be written in the commit of a sign-in step. */
+    /** Prepares a session with a new id. The commit of a sign-in step writes it. */
     prepare: (grant: SessionGrant) => prepareSession(issuing, grant),
 
     list: userSessions.list,
@@ -51,17 +51,17 @@ export function createSessions(options: SessionsOptions & { readonly cookie: Ses
   }
 }
 
-/** The session of a request, once it is loaded. */
+/** Access to the loaded session of a request. */
 function createRequestSessions(options: SessionsOptions) {
   const { extendEveryMs, now } = options
 
-  /** Not extended; undefined: none. */
+  /** Does not extend the session. */
   const find = ({ session }: Partial<Request>) =>
     session?.stored !== undefined && remainingMs(session.stored.session, options) > 0
       ? session.stored
       : undefined
 
-  /** Extended now, whatever the time; undefined: none. */
+  /** Extends the session now. */
   const refresh = async (req: Request): Promise<Session | undefined> => {
     const stored = find(req)?.extendedAt(now())
     if (stored === undefined) return undefined
@@ -69,7 +69,11 @@ function createRequestSessions(options: SessionsOptions) {
     return (await save(req.session)) ? stored.session : undefined
   }
 
-  /** Extended when it is time; 401 E0000005 when there is none. */
+  /**
+   * Extends the session if that is due.
+   *
+   * @throws 401 E0000005 if there is no session
+   */
   const require = async (req: Request): Promise<Session> => {
     const found = find(req)?.session
     const isDue = found !== undefined && now() - found.lastSeenAtMs >= extendEveryMs
@@ -81,7 +85,7 @@ function createRequestSessions(options: SessionsOptions) {
   return { find, refresh, require }
 }
 
-/** False: it was signed out or ended meanwhile, and stays so. */
+/** False: the session was ended after it was read, and is not written. */
 function save(session: ExpressSession): Promise<boolean> {
   return new Promise((resolve, reject) => {
     session.save((error?: unknown) => {
@@ -92,7 +96,7 @@ function save(session: ExpressSession): Promise<boolean> {
   })
 }
 
-/** The same routes, each with the session of its request. */
+/** Adds loading of the session to each route. */
 export function withSession(sessions: Pick<Sessions, 'load'>, routes: readonly Route[]): Route[] {
   return routes.map((route) => ({
     ...route,
@@ -103,7 +107,7 @@ export function withSession(sessions: Pick<Sessions, 'load'>, routes: readonly R
   }))
 }
 
-/** Any request may name the session that its page belongs to; when the browser has another one by now, nothing is done (409). */
+/** A request may name the session that its page belongs to. If the browser has another one by now, it is refused with 409. */
 export function refuseOtherSession(sessions: Pick<Sessions, 'load' | 'find'>): RequestHandler {
   return function refuseOtherSession(req, res, next) {
     const expected = req.headers['x-gatehouse-session']
@@ -116,29 +120,30 @@ export function refuseOtherSession(sessions: Pick<Sessions, 'load' | 'find'>): R
   }
 }
 
-/** What sign-in knows of the user when it is done. */
+/** The result of a finished sign-in. */
 export type SessionGrant = Omit<Session, 'publicId' | 'createdAtMs' | 'lastSeenAtMs' | 'device'> & {
   readonly deviceId: string
 }
 
-/** A session whose ids are chosen; nothing is written yet. What it writes belongs to the commit of a sign-in step. */
+/** A new session with its ids. Nothing is written yet. Its methods belong to the commit of a sign-in step. */
 export interface PreparedSession {
-  /** For the cookie. */
+  /** The id in the cookie. */
   readonly id: string
   readonly publicId: string
   write(): Promise<void>
-  /** Makes it the session of its device. To be called once it is written: a sign-in that replaces it must find it. */
+  /** Makes this the session of its device. To be called after `write`: a sign-in that replaces the session must find it. */
   bindDevice(): Promise<void>
   /**
-   * To be called once the step is committed: ends what the device had before, `presentedId` by the request's cookie included, and
-   * evicts the user's oldest sessions when there are too many; says how many those were.
+   * To be called after the commit. Ends the previous sessions of the device and the session of the request's cookie, `presentedId`.
+   * Evicts the user's oldest sessions if there are too many.
    *
-   * @throws 403 if it would replace another user's session, unless `mayReplaceOtherUser`
+   * @returns how many sessions were evicted
+   * @throws 403 if this would end another user's session, unless `mayReplaceOtherUser`
    */
   replace(presentedId: string | undefined, mayReplaceOtherUser: boolean): Promise<number>
   /**
-   * Undoes all of it, also when that failed: Redis may still carry it out, late. Nothing is read first: on a stalled Redis, the
-   * delete is then queued right behind the write, so both happen or neither.
+   * Reverses all writes, failed ones too, because Redis may still execute them later. Nothing is read first: on a stalled Redis, the
+   * delete is queued right behind the write, so either both are executed or neither.
    */
   rollback(): Promise<void>
 }
@@ -156,7 +161,7 @@ export function prepareSession(options: PrepareSessionOptions, grant: SessionGra
   const id = newSessionId()
   const publicId = uuid()
   let entries = 0
-  let taken: DeviceSwap | undefined
+  let bound: DeviceSwap | undefined
 
   return {
     id,
@@ -164,20 +169,20 @@ export function prepareSession(options: PrepareSessionOptions, grant: SessionGra
 
     async write() {
       const session = newSession(options, grant, publicId)
-      // An index entry that is found before its session exists is left alone (user-indexes.ts).
+      // The index may show the entry before the session exists. It is not removed then (user-indexes.ts).
       const adding = userSessions.add(userId, { id, ...session }, absoluteMs)
       ;[entries] = await allSettledOrThrow(adding, sessionStore.create(id, session))
       metrics.sessionsOpened.inc()
     },
 
     async bindDevice() {
-      taken = await deviceSessions.take(deviceId, id, absoluteMs)
+      bound = await deviceSessions.bind(deviceId, id, absoluteMs)
     },
 
     async replace(presentedId, mayReplaceOtherUser) {
-      const replaced = await readReplaced(options, taken, presentedId, deviceId)
-      const isAnothers = replaced.some(({ session }) => session !== undefined && session.userId !== userId)
-      if (isAnothers && !mayReplaceOtherUser) throw otherUsersSession('stateToken')
+      const replaced = await readReplaced(options, bound, presentedId, deviceId)
+      const hasOtherUser = replaced.some(({ session }) => session !== undefined && session.userId !== userId)
+      if (hasOtherUser && !mayReplaceOtherUser) throw otherUsersSession('stateToken')
       await Promise.all(replaced.map((one) => userSessions.end(one, 'replaced')))
       return entries > maxPerUser ? userSessions.evict(userId) : 0
     },
@@ -186,7 +191,7 @@ export function prepareSession(options: PrepareSessionOptions, grant: SessionGra
       const [wasThere] = await allSettledOrThrow(
         sessionStore.remove(id),
         userSessions.remove(userId, publicId),
-        Promise.resolve(taken?.rollback()),
+        Promise.resolve(bound?.rollback()),
       )
       if (wasThere) metrics.sessionsEnded.inc({ reason: 'orphaned' })
     },
@@ -196,20 +201,20 @@ export function prepareSession(options: PrepareSessionOptions, grant: SessionGra
 function newSession({ device, now }: PrepareSessionOptions, grant: SessionGrant, publicId: string): Session {
   const { deviceId, ...granted } = grant
   const at = now()
-  return { ...granted, publicId, device: device.hashOf(deviceId), createdAtMs: at, lastSeenAtMs: at }
+  return { ...granted, publicId, device: device.hash(deviceId), createdAtMs: at, lastSeenAtMs: at }
 }
 
-/** What the device had before, and the session of the request's cookie: the device's entry may be lost, or unreadable. */
+/** Includes the session of the request's cookie, because the index entry of the device may be lost or unreadable. */
 async function readReplaced(
   { sessionStore, device }: PrepareSessionOptions,
-  taken: DeviceSwap | undefined,
+  bound: DeviceSwap | undefined,
   presentedId: string | undefined,
   deviceId: string,
 ): Promise<readonly SessionToEnd[]> {
   const read = async (id: string) => ({ id, session: await sessionStore.read(id) })
-  const replaced = await Promise.all((taken?.replaced ?? []).map(read))
-  if (presentedId === undefined || taken?.replaced.includes(presentedId)) return replaced
-  const shown = await read(presentedId)
-  const isOwn = shown.session !== undefined && device.isOf(shown.session, deviceId)
-  return isOwn ? [...replaced, shown] : replaced
+  const replaced = await Promise.all((bound?.replaced ?? []).map(read))
+  if (presentedId === undefined || bound?.replaced.includes(presentedId)) return replaced
+  const presented = await read(presentedId)
+  const isOwn = presented.session !== undefined && device.matches(presented.session, deviceId)
+  return isOwn ? [...replaced, presented] : replaced
 }

@@ -10,7 +10,7 @@ export type UserSessions = ReturnType<typeof createUserSessions>
 
 export interface SessionIndexEntry {
   readonly publicId: string
-  /** The session's own id; sealed in the store. */
+  /** The id in the cookie. It is sealed in the store. */
   readonly id: string
   readonly createdAtMs: number
 }
@@ -19,7 +19,7 @@ export type EndReason = 'signed_out' | 'replaced' | RevocationReason
 
 export interface SessionToEnd {
   readonly id: string
-  /** undefined: it cannot be read. */
+  /** undefined: the session cannot be read. */
   readonly session: Session | undefined
 }
 
@@ -32,18 +32,18 @@ export interface SessionsToKeep {
   readonly transactionKeys?: readonly string[]
 }
 
-/** A user's sessions are listed, ended, and never more than so many. */
+/** Lists and ends a user's sessions, and limits their number. */
 export function createUserSessions(options: SessionsOptions, sessionStore: SessionStore) {
   const { maxPerUser, metrics } = options
   const index = createIndex(options)
-  const list = createListing(index, sessionStore)
+  const list = createList(index, sessionStore)
 
-  /** Each one's record goes first: an entry without a session does no harm, a session without an entry does. */
+  /** Deletes each record before its index entry: a session without an entry could not be ended later. */
   const endEach = async (userId: string, entries: readonly SessionIndexEntry[], reason: EndReason) => {
     const ended = entries.map(async (entry) => {
-      const wasThere = await sessionStore.remove(entry.id)
-      if (wasThere || !index.isNew(entry)) await index.remove(userId, entry.publicId)
-      return wasThere
+      const existed = await sessionStore.remove(entry.id)
+      if (existed || !index.isRecent(entry)) await index.remove(userId, entry.publicId)
+      return existed
     })
     const count = (await Promise.all(ended)).filter(Boolean).length
     if (count > 0) metrics.sessionsEnded.inc({ reason }, count)
@@ -60,7 +60,7 @@ export function createUserSessions(options: SessionsOptions, sessionStore: Sessi
       else if (await sessionStore.remove(id)) metrics.sessionsEnded.inc({ reason })
     },
 
-    /** Ends every session of a user but those that stay; says how many there were. */
+    /** @returns how many sessions were ended */
     async endAll(userId: string, reason: RevocationReason, keep: SessionsToKeep = {}): Promise<number> {
       const { id: keepId, createdSinceMs = Number.POSITIVE_INFINITY } = keep
       const isOther = ({ id, createdAtMs }: SessionIndexEntry) =>
@@ -68,41 +68,45 @@ export function createUserSessions(options: SessionsOptions, sessionStore: Sessi
       return endEach(userId, (await index.all(userId)).filter(isOther), reason)
     },
 
-    /** Ends the oldest until no more than the limit are left; says how many there were. */
+    /**
+     * Ends the oldest sessions above the limit.
+     *
+     * @returns how many sessions were ended
+     */
     async evict(userId: string): Promise<number> {
       const listed = await list(userId)
-      const over = listed.slice(maxPerUser).map(({ id, session }) => ({ id, ...session }))
-      return endEach(userId, over, 'too_many')
+      const excess = listed.slice(maxPerUser).map(({ id, session }) => ({ id, ...session }))
+      return endEach(userId, excess, 'too_many')
     },
   }
 }
 
-function createListing(index: ReturnType<typeof createIndex>, sessionStore: SessionStore) {
+function createList(index: ReturnType<typeof createIndex>, sessionStore: SessionStore) {
   const read = async (userId: string, entry: SessionIndexEntry): Promise<IdentifiedSession[]> => {
     const session = await sessionStore.read(entry.id)
     if (session !== undefined) return [{ id: entry.id, session }]
-    const isOver = !index.isNew(entry) && !(await sessionStore.exists(entry.id)) // idled out, or ended
-    if (isOver) await index.remove(userId, entry.publicId)
+    const hasEnded = !index.isRecent(entry) && !(await sessionStore.exists(entry.id))
+    if (hasEnded) await index.remove(userId, entry.publicId)
     return []
   }
 
-  /** A user's living sessions, the newest first. */
+  /** The newest session first. */
   return async (userId: string): Promise<readonly IdentifiedSession[]> => {
     const entries = await index.all(userId)
-    const living = await Promise.all(entries.map((entry) => read(userId, entry)))
-    return living.flat().toSorted(newestFirst)
+    const sessions = await Promise.all(entries.map((entry) => read(userId, entry)))
+    return sessions.flat().toSorted(newestFirst)
   }
 }
 
-/** The same order on every replica, or two that evict at once would end different ones. */
+/** The order is the same on every replica; otherwise two replicas that evict at once would end different sessions. */
 function newestFirst({ session: one }: IdentifiedSession, { session: other }: IdentifiedSession): number {
   return other.createdAtMs - one.createdAtMs || (other.publicId < one.publicId ? -1 : 1)
 }
 
 /** Longer than any store operation takes. */
-const OPENING_MS = 60_000
+const WRITE_MS = 60_000
 
-/** The index user → sessions: a hash for each user. An entry may outlive its session (one that idled out). */
+/** The index user → sessions: a hash for each user. An entry may outlive its session, such as one that was idle for too long. */
 function createIndex(options: SessionsOptions) {
   const { store, masterKeys, now } = options
   const { keysOf, open, seal } = createSealedRecords({
@@ -117,7 +121,7 @@ function createIndex(options: SessionsOptions) {
   })
 
   return {
-    /** Says how many entries there are now. */
+    /** @returns how many entries the index has now */
     async add(
       userId: string,
       { publicId, id, createdAtMs }: SessionIndexEntry,
@@ -141,8 +145,8 @@ function createIndex(options: SessionsOptions) {
       await Promise.all(keysOf(userId).map((key) => store.indexRemove(key, publicId)))
     },
 
-    /** A session and its entry are written at once, and the entry may be there first: its session may still come. */
-    isNew: ({ createdAtMs }: SessionIndexEntry) => now() - createdAtMs < OPENING_MS,
+    /** A session and its entry are written concurrently, so the session of a recent entry may not exist yet. */
+    isRecent: ({ createdAtMs }: SessionIndexEntry) => now() - createdAtMs < WRITE_MS,
   }
 }
 
@@ -151,27 +155,27 @@ export type UserKeys = ReturnType<typeof createUserKeys>
 export interface UserKeysOptions {
   readonly store: Pick<Store, 'indexPut' | 'indexAll' | 'indexRemove' | 'delete'>
   readonly names: Signer
-  /** What the index's own key begins with. */
+  /** Of the Redis keys of the index. */
   readonly prefix: string
   readonly now: () => number
 }
 
-/** After so many more keys, the index is pruned. */
+/** The index is pruned each time that it has grown by this many keys. */
 const PRUNE_EVERY = 32
-/** More browsers and open sign-ins than any user has. */
+/** More devices and open transactions than any user has. */
 const MAX_KEYS = 1000
-/** Deleted together. Waiting for a store that deletes thousands of keys, other requests would time out. */
+/** Keys that are deleted concurrently. If thousands of keys were deleted at once, other requests would time out. */
 const BATCH_SIZE = 100
 
-/** The index user → store keys of one kind that end with all sessions of the user: open transactions, known devices. */
+/** The index user → store keys that are deleted when all sessions of the user end: open transactions, or known devices. */
 export function createUserKeys(options: UserKeysOptions) {
   const { store, names, prefix, now } = options
   const indexesOf = (userId: string) => names.signAll(userId).map((name) => `${prefix}${name}`)
 
   return {
     /**
-     * Notes a key that is being written; the same one again notes its new time to live. Of more than `MAX_KEYS` keys, those
-     * that expire first are deleted, so that ending them all stays quick however often a user signs in.
+     * Adds a key that is being written, or updates its time to live. If there are more than `MAX_KEYS` keys, those that expire first
+     * are deleted, so that `deleteAll` stays fast however often a user signs in.
      */
     async add(userId: string, key: string, ttlMs: number): Promise<void> {
       const index = `${prefix}${names.sign(userId)}`
@@ -179,15 +183,14 @@ export function createUserKeys(options: UserKeysOptions) {
       if (count % PRUNE_EVERY === 0) await prune(options, index)
     },
 
-    /** A key is deleted for good: the index forgets it. */
+    /** To be called when a key was deleted. */
     async remove(userId: string, key: string): Promise<void> {
       await Promise.all(indexesOf(userId).map((index) => store.indexRemove(index, key)))
     },
 
-    /** Deletes what was noted, but for the keys that are kept. */
-    async deleteAll(userId: string, kept: readonly string[] = []): Promise<void> {
+    async deleteAll(userId: string, except: readonly string[] = []): Promise<void> {
       const deleting = indexesOf(userId).map(async (index) => {
-        const keys = Object.keys(await store.indexAll(index)).filter((key) => !kept.includes(key))
+        const keys = Object.keys(await store.indexAll(index)).filter((key) => !except.includes(key))
         await deleteEach(store, index, keys)
       })
       await Promise.all(deleting)
@@ -197,21 +200,21 @@ export function createUserKeys(options: UserKeysOptions) {
 
 async function prune({ store, now }: UserKeysOptions, index: string): Promise<void> {
   const entries = Object.entries(await store.indexAll(index))
-  const keys = entries.map(([key, ends]) => ({ key, endsAtMs: Number(ends) }))
-  const expired = keys.filter(({ endsAtMs }) => endsAtMs < now())
+  const keys = entries.map(([key, expires]) => ({ key, expiresAtMs: Number(expires) }))
+  const expired = keys.filter(({ expiresAtMs }) => expiresAtMs < now())
   await Promise.all(expired.map(({ key }) => store.indexRemove(index, key)))
-  const living = keys.filter(({ endsAtMs }) => endsAtMs >= now())
-  const excess = Math.min(living.length - MAX_KEYS, BATCH_SIZE) // the rest when the index is pruned again
+  const live = keys.filter(({ expiresAtMs }) => expiresAtMs >= now())
+  const excess = Math.min(live.length - MAX_KEYS, BATCH_SIZE) // the rest is deleted when the index is pruned again
   if (excess <= 0) return
-  const soonestFirst = living.toSorted((one, other) => one.endsAtMs - other.endsAtMs)
+  const byExpiry = live.toSorted((one, other) => one.expiresAtMs - other.expiresAtMs)
   await deleteEach(
     store,
     index,
-    soonestFirst.slice(0, excess).map(({ key }) => key),
+    byExpiry.slice(0, excess).map(({ key }) => key),
   )
 }
 
-/** A key leaves the index only once it is deleted: after a failure, the next attempt still finds it. */
+/** Removes each key from the index after its deletion, so that a retry after a failure still finds it. */
 async function deleteEach(
   store: UserKeysOptions['store'],
   index: string,

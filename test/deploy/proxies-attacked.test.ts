@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { IDENTITY_HEADERS } from '../../src/session/forward-auth.ts'
+import { FORWARD_AUTH_OPERATIONS } from '../../src/session/forward-auth.ts'
 import { AMELIA, PASSWORD, TOMAS } from '../support/harness.ts'
 import { type Arrived, type Portal, startPortal } from '../support/portal.ts'
 import { OTHER_CLAIMS, PORTAL, PROXIES, type ProxyName } from '../support/proxies.ts'
 import type { PortalRequest, PortalResponse } from '../support/proxy.ts'
 import { until } from '../support/until.ts'
+
+const { headers: IDENTITY_HEADERS } = FORWARD_AUTH_OPERATIONS.forwardAuth.responses[200]
 
 /**
  * Clients that attack each proxy example of `deploy/proxies/`, run as it stands: what the org, Gatehouse's log and the

@@ -3,8 +3,11 @@ import { join } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
 import { parse } from 'yaml'
 import { defaultTunables } from '../../src/config/load-config.ts'
-import { FORWARD_AUTH, IDENTITY_HEADERS } from '../../src/session/forward-auth.ts'
+import { FORWARD_AUTH_OPERATIONS } from '../../src/session/forward-auth.ts'
 import { OTHER_CLAIMS } from '../support/proxies.ts'
+
+const { path: FORWARD_AUTH, responses } = FORWARD_AUTH_OPERATIONS.forwardAuth
+const { headers: IDENTITY_HEADERS } = responses[200]
 
 /** What the examples say, compared with what the code does. Four of them are run: proxies-attacked.test.ts. */
 

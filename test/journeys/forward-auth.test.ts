@@ -1,11 +1,13 @@
 import { Agent } from 'node:https'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { IDENTITY_HEADERS } from '../../src/session/forward-auth.ts'
+import { FORWARD_AUTH_OPERATIONS } from '../../src/session/forward-auth.ts'
 import { AMELIA, WALTER } from '../support/harness.ts'
 import { type Arrived, type Portal, startPortal, ZOE } from '../support/portal.ts'
 import { PORTAL } from '../support/proxies.ts'
 import { startMonitor } from '../support/redis-monitor.ts'
 import { until } from '../support/until.ts'
+
+const { headers: IDENTITY_HEADERS } = FORWARD_AUTH_OPERATIONS.forwardAuth.responses[200]
 
 /** An application behind a real nginx with deploy/proxies/nginx.conf, which asks the broker for each request's user. */
 

@@ -20,13 +20,13 @@ beforeEach(() => {
 afterEach(() => store.close())
 
 function replica(...keys: Buffer[]) {
-  const { take } = createDeviceSessions({
+  const { bind } = createDeviceSessions({
     store,
     masterKeys: () => keys,
     log: collectLog().log,
     metrics,
   })
-  return (id: string, device = 'device') => take(device, id, TTL_MS)
+  return (id: string, device = 'device') => bind(device, id, TTL_MS)
 }
 
 async function unreadable(): Promise<number> {

@@ -46,39 +46,39 @@ test.each([
   ['ada', 'adam@corp.example', false],
   ['ada', undefined, false],
 ])('a typed %j is of the user whom the upstream names %j: %p', (typed, named, is) => {
-  expect(createLoginNames(['corp.example']).isSame(typed, named)).toBe(is)
+  expect(createLoginNames(['corp.example']).isSameUser(typed, named)).toBe(is)
 })
 
 describe('whom a sign-in proves', () => {
   test('one LOGIN_DOMAIN: the short and the full name are one user', () => {
-    const { distinct, meant } = createLoginNames(['corp.example'])
+    const { distinct, candidates } = createLoginNames(['corp.example'])
     expect(distinct('Ada@corp.example')).toBe(distinct('ada'))
-    expect(meant('ada')).toEqual([distinct('ada')])
+    expect(candidates('ada')).toEqual([distinct('ada')])
   })
 
   test('several: each domain may have a user of that local part, and a short name means any of them', () => {
-    const { canonical, distinct, meant } = createLoginNames(['corp.example', 'Partner.example'])
+    const { canonical, distinct, candidates } = createLoginNames(['corp.example', 'Partner.example'])
     expect(canonical('ada@corp.example')).toBe(canonical('ada@partner.example'))
     expect(distinct('ada@corp.example')).not.toBe(distinct('ada@partner.example'))
-    expect(meant('Ada')).toEqual(['ada@corp.example', 'ada@partner.example'])
-    expect(meant('ADA@partner.example')).toEqual([distinct('ada@partner.example')])
-    expect(meant('ada@elsewhere.example')).toEqual(['ada@elsewhere.example'])
+    expect(candidates('Ada')).toEqual(['ada@corp.example', 'ada@partner.example'])
+    expect(candidates('ADA@partner.example')).toEqual([distinct('ada@partner.example')])
+    expect(candidates('ada@elsewhere.example')).toEqual(['ada@elsewhere.example'])
   })
 })
 
 test('a LOGIN_DOMAIN that is listed twice counts once; without one, each name stands for itself', () => {
   const twice = createLoginNames(['corp.example', 'CORP.example'])
-  expect(twice.meant('ada')).toEqual(['ada'])
+  expect(twice.candidates('ada')).toEqual(['ada'])
   expect(twice.distinct('ada@corp.example')).toBe('ada')
   const none = createLoginNames([])
-  expect(none.meant(' Ada')).toEqual(['ada'])
+  expect(none.candidates(' Ada')).toEqual(['ada'])
   expect(none.canonical('ada@corp.example')).toBe('ada@corp.example')
-  expect(none.isSame('ada', 'ada@corp.example')).toBe(true)
+  expect(none.isSameUser('ada', 'ada@corp.example')).toBe(true)
 })
 
 test('with several LOGIN_DOMAINS, a full name is not of the user of another one', () => {
-  const { isSame } = createLoginNames(['corp.example', 'partner.example'])
-  expect(isSame('ada@corp.example', 'ada@partner.example')).toBe(false)
-  expect(isSame('Ada@Corp.example', 'ada@corp.example')).toBe(true)
-  expect(isSame('ada', 'ada@partner.example')).toBe(true)
+  const { isSameUser } = createLoginNames(['corp.example', 'partner.example'])
+  expect(isSameUser('ada@corp.example', 'ada@partner.example')).toBe(false)
+  expect(isSameUser('Ada@Corp.example', 'ada@corp.example')).toBe(true)
+  expect(isSameUser('ada', 'ada@partner.example')).toBe(true)
 })

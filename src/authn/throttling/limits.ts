@@ -144,11 +144,11 @@ function byUserId(userId: string): NamedUser {
   return soleUser('user', userId)
 }
 
-function byLogin({ canonical, distinct, meant }: LoginNames, login: string): NamedUser {
+function byLogin({ canonical, distinct, candidates }: LoginNames, login: string): NamedUser {
   return {
     shared: ['login', canonical(login)],
     distinct: ['login', distinct(login)],
-    candidates: meant(login).map((name) => ['login', name]),
+    candidates: candidates(login).map((name) => ['login', name]),
   }
 }
 
