@@ -8,8 +8,10 @@ export class BrokerError extends Error {
   readonly code: string
   readonly causes: readonly string[]
   readonly headers: Readonly<Record<string, string>>
-  /** What failed, if it was not the broker itself; for the log. */
+  /** The dependency that failed, if any; for the log. */
   readonly dependency: Dependency | undefined
+  /** Why the broker answers 503 although no dependency failed; the log event. */
+  readonly busy: Busy | undefined
 
   constructor(status: number, code: string, summary: string, details: ErrorDetails = {}) {
     super(summary, { cause: details.cause })
@@ -18,11 +20,14 @@ export class BrokerError extends Error {
     this.causes = details.causes ?? []
     this.headers = details.headers ?? {}
     this.dependency = details.dependency
+    this.busy = details.busy
   }
 }
 
-/** What the broker needs: the sign-in API, the PAM API, Redis. */
+/** Okta's Authentication API, the PAM API, Redis. */
 export type Dependency = 'authn' | 'pam' | 'store'
+
+export type Busy = 'overloaded' | 'step_in_progress'
 
 export interface ErrorDetails {
   /** Sentences for the caller, each naming what is wrong. */
@@ -32,6 +37,7 @@ export interface ErrorDetails {
   /** What really happened; for the log only. */
   readonly cause?: unknown
   readonly dependency?: Dependency
+  readonly busy?: Busy
 }
 
 /** The body of every error response, in the sign-in API's own shape. `errorLink` repeats the code. */
@@ -175,23 +181,23 @@ const SENT_RECENTLY = {
 export const internalError = (cause?: unknown) =>
   new BrokerError(500, 'E0000009', 'Internal Server Error', { cause })
 
-const unavailable = (retryAfterSeconds: number, cause: unknown, dependency?: Dependency) =>
+const unavailable = (retryAfterSeconds: number, cause: unknown, details: ErrorDetails) =>
   new BrokerError(503, 'E0000009', 'The service is temporarily unavailable', {
     headers: retryAfter(retryAfterSeconds),
     cause,
-    ...(dependency && { dependency }),
+    ...details,
   })
 
 /** Redis is unreachable or too slow: never an answer about the session itself. */
-export const storeUnavailable = (cause?: unknown) => unavailable(2, cause, 'store')
+export const storeUnavailable = (cause?: unknown) => unavailable(2, cause, { dependency: 'store' })
 
 /** The broker takes on nothing now: too much is under way. */
 export const temporarilyUnavailable = (retryAfterSeconds: number, cause?: unknown) =>
-  unavailable(retryAfterSeconds, cause)
+  unavailable(retryAfterSeconds, cause, { busy: 'overloaded' })
 
 /** The sign-in API is not called now: its breaker is open, all connections are taken, or the API token is refused. */
 export const upstreamTemporarilyUnavailable = (retryAfterSeconds: number, cause?: unknown) =>
-  unavailable(retryAfterSeconds, cause, 'authn')
+  unavailable(retryAfterSeconds, cause, { dependency: 'authn' })
 
 /** The upstream could not be reached, cut the connection or sent something that is no response of the API. */
 export const upstreamUnavailable = (cause?: unknown) =>
@@ -207,6 +213,7 @@ const upstreamFailed = (status: 502 | 504, summary: string, cause: unknown) =>
 export const stepInProgress = () =>
   new BrokerError(503, 'E0000009', 'Another step of this sign-in is still in progress', {
     headers: retryAfter(1),
+    busy: 'step_in_progress',
   })
 
 /** An error of PAM, by the codes of DESIGN §6; never the SPA's 401. */

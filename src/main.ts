@@ -112,7 +112,7 @@ async function listen(name: string, listener: Listener, { port, host }: Config['
   try {
     log.info('listening', { name, port: await listener.listen(port, host), host })
   } catch (error) {
-    log.error('cannot_listen', { name, port, host }, error)
+    log.error('listen_failed', { name, port, host }, error)
     process.exit(1) // the store's connection would keep the process alive
   }
 }

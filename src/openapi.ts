@@ -18,6 +18,7 @@ import {
   type SuccessResponse,
 } from './http/operation.ts'
 import { MEDIA_TYPES } from './http/request-body.ts'
+import { VERSION } from './observability/version.ts'
 import { EXAMPLES } from './openapi-examples.ts'
 import { PAM_OPERATIONS } from './pam/pam-operations.ts'
 import { FORWARD_AUTH_OPERATIONS } from './session/forward-auth.ts'
@@ -49,7 +50,7 @@ const ABOUT: Omit<ZodOpenApiObject, 'paths' | 'components'> = {
   openapi: '3.1.1',
   info: {
     title: 'Gatehouse',
-    version: '0.1.0',
+    version: VERSION,
     license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     description: [
       'A trusted-app sign-in broker: the paths, bodies and shapes of the classic sign-in API, without its secrets. A `stateToken` is a handle of the broker, useless without the device cookie of the same browser. The session is a cookie.',

@@ -9,6 +9,7 @@ import { watchEventLoopLag } from './observability/event-loop-lag.ts'
 import { createHealth, type Health } from './observability/health.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
+import { VERSION } from './observability/version.ts'
 import { createOps } from './ops.ts'
 import { createPam, type PamOptions } from './pam/create-pam.ts'
 import { createPamNotConfiguredRoutes } from './pam/routes.ts'
@@ -52,6 +53,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     ...(logStream === undefined ? {} : { stream: logStream }),
   })
   const metrics = createMetrics()
+  metrics.buildInfo.set({ version: VERSION, revision: 'unknown' }, 1)
   const records = { log, metrics, now }
   const store = createStore(config, records)
   const masterKeys = config.secretKeys.current

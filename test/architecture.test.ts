@@ -34,7 +34,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'observability',
     'errors',
   ],
-  openapi: ['openapi-examples', 'authn', 'pam', 'session', 'http'],
+  openapi: ['openapi-examples', 'authn', 'pam', 'session', 'http', 'observability'],
   'openapi-examples': [],
   authn: ['session', 'http', 'upstream', 'store', 'crypto', 'observability', 'errors', 'factor-types'],
   pam: ['session', 'http', 'upstream', 'store', 'crypto', 'observability', 'errors'],

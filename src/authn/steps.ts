@@ -142,7 +142,7 @@ function within(
     ...request,
     plan(before) {
       if (before.origin !== 'redirect-only') return plan(before)
-      metrics.refusals.inc({ reason: 'unknown_handle' })
+      metrics.requestsRefused.inc({ reason: 'unknown_handle' })
       throw unknownHandle() // only its redirects can be used
     },
   }
@@ -196,7 +196,7 @@ async function sendOperation(
 
 function assertOffered(before: Transaction, { allowed }: Operation, path: string, metrics: Metrics): void {
   if (allowed === 'always' || isOffered(before, 'POST', path)) return
-  metrics.refusals.inc({ reason: 'not_offered' })
+  metrics.requestsRefused.inc({ reason: 'not_offered' })
   throw stepNotOffered()
 }
 
@@ -206,6 +206,6 @@ function assertVisible(
   { hiddenFactors, metrics }: Pick<StepsDeps, 'hiddenFactors' | 'metrics'>,
 ): void {
   if (!isHiddenStep(factorType, fields, hiddenFactors)) return
-  metrics.refusals.inc({ reason: 'hidden_factor' })
+  metrics.requestsRefused.inc({ reason: 'hidden_factor' })
   throw stepNotOffered()
 }

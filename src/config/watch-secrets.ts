@@ -12,7 +12,7 @@ export interface WatchSecretFilesOptions {
  * Reloads changed secret files without a restart. In each interval it looks at the identity of every file (device, inode, size,
  * times), through symlinks, so that it notices when Kubernetes swaps a whole folder. It reads a file once two checks found the same
  * identity, so it does not read half-written files. A valid value replaces the old one and is logged as `secret_reloaded`; an invalid
- * one is logged as `secret_refused`, once for each change. A new value takes effect when the holder of the `Secret` asks for it or
+ * one is logged as `secret_reload_failed`, once for each change. A new value takes effect when the holder of the `Secret` asks for it or
  * listens to it.
  */
 export function watchSecretFiles({ config, log, intervalMs }: WatchSecretFilesOptions): { stop(): void } {
@@ -55,10 +55,14 @@ function reload(file: SecretFile, log: WatchSecretFilesOptions['log']): void {
   try {
     const { changed, problems } = file.reload()
     if (changed) log.info('secret_reloaded', { name })
-    for (const problem of problems) log.error('secret_refused', { name, reason: problem })
+    for (const problem of problems) log.error('secret_reload_failed', { name, reason: problem })
   } catch (error) {
     // the value is replaced, but a listener failed: an operator must look at it
-    log.error('secret_refused', { name, reason: 'a part of the broker did not take the new value' }, error)
+    log.error(
+      'secret_reload_failed',
+      { name, reason: 'a part of the broker did not take the new value' },
+      error,
+    )
   }
 }
 

@@ -39,7 +39,7 @@ export function createCrossSiteRules(options: CrossSiteOptions): CrossSiteRules 
   const auditRefusal = createRefusalAudit(log, createLogThrottle(AUDIT_THROTTLE))
 
   const refuse = (req: Request): never => {
-    metrics.refusals.inc({ reason: 'cross_site' })
+    metrics.requestsRefused.inc({ reason: 'cross_site' })
     auditRefusal(req)
     warnOfOrigin(req)
     throw notAllowed(causeOf(req))
@@ -138,7 +138,7 @@ function createOriginWarning(log: Logger, mayLog: LogThrottle): (req: IncomingMe
 /** Any client can cause these lines: one for each address and origin, and `maxLines` in all, per period. */
 const AUDIT_THROTTLE = { periodMs: 60_000, maxLines: 60 }
 
-/** Writes the audit event of a refusal; `gatehouse_refusals_total` counts those that are not written, too. */
+/** Writes the audit event of a refusal; `gatehouse_requests_refused_total` counts those that are not written, too. */
 function createRefusalAudit(log: Logger, mayLog: LogThrottle): (req: IncomingMessage) => void {
   return (req) => {
     const { requestId, address } = getRequestContext(req)

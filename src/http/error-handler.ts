@@ -23,17 +23,17 @@ export function errorHandler({ log, unexpectedEvent }: ErrorHandlerOptions): Err
   return function errorHandler(error, req, res, _next) {
     const context = getRequestContext(req)
     const known = asBrokerError(error)
-    if (known.status >= 500) logTrouble(known, context)
+    if (known.status >= 500) logFailure(known, context)
     if (res.headersSent)
       req.socket.destroy() // too late for an answer: half a one must not look whole
     else sendError(res, known, context)
   }
 
-  function logTrouble(error: BrokerError, { requestId }: RequestContext): void {
+  function logFailure(error: BrokerError, { requestId }: RequestContext): void {
     const fields = { requestId, errorCode: error.code, status: error.status }
     if (error.status === 500) log.error(unexpectedEvent, fields, error.cause ?? error)
-    else if (error.dependency === undefined) log.warn('turned_away', fields)
-    else log.warn('dependency_trouble', fields, error)
+    else if (error.busy !== undefined) log.warn(error.busy, fields)
+    else log.warn('dependency_failed', fields, error)
   }
 }
 

@@ -52,7 +52,7 @@ export function createLoadShedding({ limits, findRoutes, lag, metrics }: LoadShe
     pam: capacityFor('pam'),
   }
   const refuse = (kind: LoadKind, reason: 'in_flight' | 'lag' | 'address'): never => {
-    metrics.shedRequests.inc({ kind, reason })
+    metrics.requestsShed.inc({ kind, reason })
     throw temporarilyUnavailable(limits.retryAfterSeconds)
   }
 
@@ -74,10 +74,10 @@ export function createLoadShedding({ limits, findRoutes, lag, metrics }: LoadShe
       if (isFullFor(address, bytes)) refuse(kind, 'address')
       if (res.destroyed) return next() // its client is gone: nothing would release it
       reserve(address, bytes)
-      metrics.requestsUnderWay.set({ kind }, requests())
+      metrics.httpRequestsInFlight.set({ kind }, requests())
       res.once('close', () => {
         release(address, bytes)
-        metrics.requestsUnderWay.set({ kind }, requests())
+        metrics.httpRequestsInFlight.set({ kind }, requests())
       })
       next()
     },

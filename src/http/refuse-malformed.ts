@@ -79,7 +79,7 @@ function recordedAnswer(refusal: BrokerError, socket: Socket, telemetry: Telemet
   if (telemetry !== undefined && socket.bytesRead > 0) {
     // method and route are not known; the time until it was here is the client's
     const labels = { method: 'other', route: 'none', status: refusal.status }
-    telemetry.metrics.httpRequests.observe(labels, 0)
+    telemetry.metrics.httpRequestDuration.observe(labels, 0)
     const address = socketAddress(socket)
     telemetry.log.info('request', { requestId, address, ...labels, errorCode: refusal.code })
   }

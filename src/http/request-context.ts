@@ -59,7 +59,7 @@ export function beginRequest({ isTrustedProxy, log, metrics }: BeginRequestOptio
     const { requestId, traceId, address } = context
     if (!hasWarned && !isFromProxy && req.headers['x-forwarded-for'] !== undefined) {
       hasWarned = true // once: any client that connects directly can send the header all day
-      log.warn('forwarded_for_not_heeded', { requestId, address })
+      log.warn('untrusted_forwarded_for', { requestId, address })
     }
     setRequestContext(req, res, context)
 
@@ -68,7 +68,7 @@ export function beginRequest({ isTrustedProxy, log, metrics }: BeginRequestOptio
       const { route = 'none', errorCode } = context
       const method = KNOWN_METHODS.has(req.method) ? req.method : 'other'
       const status = res.writableFinished ? res.statusCode : 499 // the client went away
-      metrics.httpRequests.observe({ method, route, status }, durationMs / 1000)
+      metrics.httpRequestDuration.observe({ method, route, status }, durationMs / 1000)
       log.info('request', {
         requestId,
         traceId,
@@ -119,15 +119,15 @@ export function refuseUnknownAddress(options: RefuseUnknownAddressOptions): Requ
   return function refuseUnknownAddress(req, _res, next) {
     const { address, addressProblem, requestId } = getRequestContext(req)
     if (addressProblem === undefined) return next()
-    metrics.refusals.inc({ reason: 'no_forwarded_for' })
-    if (mayLog(address)) log.warn('no_forwarded_for', { requestId, address, reason: addressProblem })
+    metrics.requestsRefused.inc({ reason: 'invalid_forwarded_for' })
+    if (mayLog(address)) log.warn('invalid_forwarded_for', { requestId, address, reason: addressProblem })
     throw invalidField(CAUSES[addressProblem])
   }
 }
 
 const CAUSES: Readonly<Record<AddressProblem, string>> = {
   missing: 'X-Forwarded-For: missing; a proxy of TRUST_PROXY must send it',
-  unreadable: 'X-Forwarded-For: a proxy of TRUST_PROXY wrote an entry that is not an address',
+  malformed: 'X-Forwarded-For: a proxy of TRUST_PROXY wrote an entry that is not an address',
 }
 
 /** Whether an address is a proxy's of TRUST_PROXY. */
@@ -161,7 +161,7 @@ export interface ClientAddress {
 }
 
 /** What is wrong with the `X-Forwarded-For` of a trusted proxy. */
-export type AddressProblem = 'missing' | 'unreadable'
+export type AddressProblem = 'missing' | 'malformed'
 
 /**
  * The client's one clean address: `X-Forwarded-For` is walked from the right, and only as long as the hop that wrote an
@@ -179,7 +179,7 @@ export function clientAddress(req: IncomingMessage, isTrusted: IsTrustedProxy): 
   let address = proxy
   while (entries.length > 0 && isTrusted(address)) {
     const next = cleanAddress(entries.pop() ?? '')
-    if (next === undefined) return { address: proxy, addressProblem: 'unreadable' }
+    if (next === undefined) return { address: proxy, addressProblem: 'malformed' }
     address = next
   }
   return { address }

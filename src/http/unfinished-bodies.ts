@@ -127,7 +127,7 @@ export function createUnfinishedBodies(options: UnfinishedBodiesOptions): Unfini
   function evictWhile(next: () => UnfinishedBody | undefined, reason: string): void {
     for (let body = next(); body !== undefined; body = next()) {
       remove(body)
-      metrics.shedRequests.inc({ kind: 'body', reason })
+      metrics.requestsShed.inc({ kind: 'body', reason })
       body.evict(temporarilyUnavailable(retryAfterSeconds))
       garbage.dropped(body.bytes)
     }

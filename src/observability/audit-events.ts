@@ -28,7 +28,7 @@ const enrolled = { ...factor, factorType: opaque, provider: opaque.optional() }
 
 const signedIn = { ...request, userId: opaque, loginHash: hash, deviceHash: hash, sessionId: z.uuid() }
 
-export const REVOCATION_REASONS = ['by_person', 'password_change', 'too_many', 'by_admin'] as const
+export const REVOCATION_REASONS = ['by_user', 'password_change', 'evicted', 'by_admin'] as const
 export type RevocationReason = (typeof REVOCATION_REASONS)[number]
 
 export const AUDIT_EVENTS = {

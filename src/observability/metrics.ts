@@ -1,86 +1,94 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
-/** Everything that is counted. Labels come from closed lists or are bounded: no user, token, address or path is one. */
+/**
+ * Every metric of the broker. Label values come from closed lists or are limited in number; none is a user, token, address or path.
+ */
 const METRICS = {
-  ready: gauge('ready', '1 while this replica should be sent requests, as /readyz says'),
-  httpRequests: histogram('http_request_seconds', 'Requests by route template and status', [
-    'method',
-    'route',
-    'status',
-  ]),
-  requestsUnderWay: gauge('requests_under_way', 'Requests under way, by kind', ['kind']),
-  shedRequests: counter('shed_requests_total', 'Requests refused because of too much load', [
-    'kind',
-    'reason',
-  ]),
-  upstreamCalls: histogram('upstream_call_seconds', 'Calls to an upstream by status or kind of failure', [
-    'upstream',
-    'outcome',
-  ]),
-  upstreamBreakerOpen: gauge('upstream_breaker_open', '1 while calls to the upstream are held back', [
-    'upstream',
-  ]),
-  upstreamTokenRefused: gauge('upstream_token_refused', '1 while the upstream refuses the SSWS token'),
-  upstreamTokenStandby: gauge(
-    'upstream_token_standby',
-    '1 while the upstream accepts another SSWS token than the first one',
+  buildInfo: gauge('build_info', 'Always 1; the labels name the running build', ['version', 'revision']),
+  ready: gauge('ready', '1 if this replica should get requests, as in /readyz'),
+  httpRequestDuration: histogram(
+    'http_request_duration_seconds',
+    'Duration of requests on the public listener, by route template and status',
+    ['method', 'route', 'status'],
   ),
+  httpRequestsInFlight: gauge('http_requests_in_flight', 'Requests in flight, by kind', ['kind']),
+  requestsShed: counter('requests_shed_total', 'Requests refused by load shedding', ['kind', 'reason']),
+  upstreamRequestDuration: histogram(
+    'upstream_request_duration_seconds',
+    'Duration of upstream requests, by response status or kind of failure',
+    ['upstream', 'outcome'],
+  ),
+  upstreamBreakerOpen: gauge('upstream_breaker_open', '1 while the circuit breaker of the upstream is open', [
+    'upstream',
+  ]),
+  upstreamTokenRefused: gauge('upstream_token_refused', '1 while Okta refuses every configured API token'),
+  upstreamTokenStandby: gauge('upstream_token_standby', '1 while Okta accepts only a standby API token'),
   storeFailures: counter(
     'store_failures_total',
-    'Store operations that ended in 503: refused, unreachable or too slow',
+    'Store operations that failed: Redis refused them, was unreachable or too slow',
   ),
-  signInSteps: counter('sign_in_steps_total', 'Steps by operation and the status they led to', [
+  signInSteps: counter('sign_in_steps_total', 'Sign-in steps, by operation and resulting status or error', [
     'operation',
     'status',
   ]),
   sessionsOpened: counter('sessions_opened_total', 'Sessions opened'),
   sessionsEnded: counter('sessions_ended_total', 'Sessions ended, by reason', ['reason']),
-  forwardAuth: counter('forward_auth_total', 'Responses to the sub-requests of proxies', ['result']),
-  refusals: counter('refusals_total', 'Requests refused before anything was sent upstream', ['reason']),
-  tokensCut: counter('tokens_cut_total', 'Upstream tokens removed from responses; any `guard` is an alarm', [
-    'by',
+  forwardAuthRequests: counter('forward_auth_requests_total', 'Requests to /forward-auth, by result', [
+    'result',
   ]),
+  requestsRefused: counter('requests_refused_total', 'Requests refused by a rule of the broker, by reason', [
+    'reason',
+  ]),
+  tokenLeaksBlocked: counter(
+    'token_leaks_blocked_total',
+    'Upstream tokens removed from responses, by where they were found',
+    ['found_in'],
+  ),
   unknownSteps: counter(
     'unknown_steps_total',
-    'Statuses, factor types and links that the broker does not know',
+    'Statuses, factor types and links from Okta that the broker does not know',
     ['kind', 'name'],
   ),
-  sharedAnswers: counter('shared_answers_total', 'Identical steps in flight that shared one upstream call', [
-    'scope',
-  ]),
+  coalescedRequests: counter(
+    'coalesced_requests_total',
+    'Requests that shared the upstream call of an identical request in flight',
+    ['scope'],
+  ),
   unreadableRecords: counter('unreadable_records_total', 'Stored records that could not be read', ['kind']),
   limitHits: counter('limit_hits_total', 'Attempts refused by a limit', ['limit']),
-  authnGateWaits: counter('authn_gate_waits_total', "Calls held back by the sign-in API's rate limit", [
-    'outcome',
-  ]),
-  authnLimitRemaining: gauge(
-    'authn_limit_remaining',
-    "Requests left in the rate limit, as the sign-in API's last response said",
+  rateLimitHolds: counter(
+    'rate_limit_holds_total',
+    'Upstream calls that the rate-limit gate held, by what happened to them',
+    ['upstream', 'outcome'],
   ),
-  pamTokens: counter('pam_tokens_total', 'PAM tokens by where they came from or how the mint ended', [
+  upstreamRateLimitRemaining: gauge(
+    'upstream_rate_limit_remaining',
+    'Requests left in the upstream rate limit, from the last response',
+    ['upstream'],
+  ),
+  pamTokens: counter('pam_tokens_total', 'PAM tokens obtained, refused or discarded, by outcome', [
     'outcome',
   ]),
-  pamKeyExpiresAt: gauge('pam_key_expires_at_seconds', 'When the PAM API key itself expires (unix time)'),
-  pamCache: counter(
-    'pam_cache_total',
-    'PAM lists served: fresh, stale, slow and error (stale, the refresh took too long or failed), miss',
+  pamKeyExpiry: gauge('pam_key_expiry_timestamp_seconds', 'When the PAM API key expires, as a Unix time'),
+  pamCacheRequests: counter(
+    'pam_cache_requests_total',
+    'PAM lists served, by outcome: fresh, stale, stale_on_timeout, stale_on_error, miss',
     ['list', 'outcome'],
   ),
-  pamPages: counter('pam_pages_total', 'Pages fetched', ['list']),
-  pamGateWaits: counter('pam_gate_waits_total', 'Calls held back by the PAM rate limit', ['outcome']),
-  pamErrors: counter('pam_errors_total', 'PAM errors by name', ['name']),
+  pamPagesFetched: counter('pam_pages_fetched_total', 'Pages of PAM lists fetched', ['list']),
+  pamErrors: counter('pam_errors_total', 'PAM errors, by name', ['name']),
 }
 
 export type Metrics = { readonly registry: Registry } & {
   readonly [Name in keyof typeof METRICS]: ReturnType<(typeof METRICS)[Name]>
 }
 
+/** `processMetrics`: also `process_…` and `nodejs_…`, under their standard names. */
 export function createMetrics({ processMetrics = true }: { processMetrics?: boolean } = {}): Metrics {
   const registry = new Registry()
-  if (processMetrics) collectDefaultMetrics({ register: registry, prefix: PREFIX })
-  // one metric for each row, as the type says
-  const metrics = Object.entries(METRICS).map(([name, create]) => [name, create([registry])])
-  return { registry, ...Object.fromEntries(metrics) }
+  if (processMetrics) collectDefaultMetrics({ register: registry })
+  const created = Object.entries(METRICS).map(([name, create]) => [name, create([registry])])
+  return { registry, ...Object.fromEntries(created) }
 }
 
 const PREFIX = 'gatehouse_'

@@ -111,7 +111,7 @@ export function createPam(options: PamOptions): Pam {
     maxClosedMs: MAX_CLOSED_MS,
     jitterMs: rateLimit.jitterMs,
     lookEveryMs: 0,
-    onOutcome: (outcome) => metrics.pamGateWaits.inc({ outcome }),
+    onOutcome: (outcome) => metrics.rateLimitHolds.inc({ upstream: 'pam', outcome }),
     onUnreadable: () => metrics.unreadableRecords.inc({ kind: 'limit' }),
   })
   const call = createPamCall({ ...deps, client: options.client, gate, breaker: options.breaker })

@@ -38,7 +38,9 @@ export function createForwardAuthRoutes({ sessions, metrics }: ForwardAuthOption
   })
   const onRequest = (req: Request, res: Response) => {
     setErrorFormat(req, 'empty')
-    res.once('finish', () => metrics.forwardAuth.inc({ result: RESULTS[res.statusCode] ?? 'refused' }))
+    res.once('finish', () =>
+      metrics.forwardAuthRequests.inc({ result: RESULTS[res.statusCode] ?? 'refused' }),
+    )
   }
   return routes.map((route) => ({ ...route, onRequest }))
 }
@@ -67,6 +69,6 @@ const RESULTS: Readonly<Record<number, string>> = {
   200: 'signed_in',
   401: 'no_session',
   409: 'other_session',
-  500: 'trouble',
-  503: 'trouble',
+  500: 'error',
+  503: 'error',
 }

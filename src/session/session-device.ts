@@ -42,7 +42,7 @@ const MAX_REMEMBERED = 10_000 // as maxSize: with max, an LRUCache allocates mem
 function createMismatchAudit({ log, metrics, now }: SessionsOptions) {
   const auditedAtMs = new LRUCache<string, number>({ maxSize: MAX_REMEMBERED, sizeCalculation: () => 1 })
   return (req: Request, session: Session, deviceHash: string | undefined) => {
-    metrics.refusals.inc({ reason: 'session_device_mismatch' })
+    metrics.requestsRefused.inc({ reason: 'session_device_mismatch' })
     const pair = `${session.publicId} ${deviceHash}`
     if (now() - (auditedAtMs.get(pair) ?? Number.NEGATIVE_INFINITY) < AUDIT_EVERY_MS) return
     auditedAtMs.set(pair, now())

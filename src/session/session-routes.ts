@@ -46,7 +46,7 @@ export function createSessionRoutes(options: SessionRoutesOptions): Route[] {
 export function createOwnSessionsRoutes(options: SessionRoutesOptions): Route[] {
   const { sessions, endAllSessions, log } = options
   const auditRevoked = (req: Request, session: Session, count: number) =>
-    log.audit('sessions_revoked', { ...auditFields(req, session), reason: 'by_person', count })
+    log.audit('sessions_revoked', { ...auditFields(req, session), reason: 'by_user', count })
 
   return routesOf(OWN_SESSIONS_OPERATIONS, {
     async listSessions(req, res) {
@@ -60,7 +60,7 @@ export function createOwnSessionsRoutes(options: SessionRoutesOptions): Route[] 
     },
     async endOtherSessions(req, res) {
       const { id, session } = findSession(sessions, req)
-      auditRevoked(req, session, await endAllSessions(session.userId, 'by_person', { id }))
+      auditRevoked(req, session, await endAllSessions(session.userId, 'by_user', { id }))
       res.status(204).end()
     },
     async endSession(req, res) {
@@ -70,7 +70,7 @@ export function createOwnSessionsRoutes(options: SessionRoutesOptions): Route[] 
       const others = await sessions.list(own.session.userId)
       const other = others.find(({ session }) => session.publicId === publicId)
       if (other === undefined) throw notFound('session')
-      await sessions.end(other, 'by_person')
+      await sessions.end(other, 'by_user')
       auditRevoked(req, own.session, 1)
       res.status(204).end()
     },

@@ -193,7 +193,7 @@ export function prepareSession(options: PrepareSessionOptions, grant: SessionGra
         userSessions.remove(userId, publicId),
         Promise.resolve(bound?.rollback()),
       )
-      if (wasThere) metrics.sessionsEnded.inc({ reason: 'orphaned' })
+      if (wasThere) metrics.sessionsEnded.inc({ reason: 'rolled_back' })
     },
   }
 }

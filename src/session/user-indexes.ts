@@ -76,7 +76,7 @@ export function createUserSessions(options: SessionsOptions, sessionStore: Sessi
     async evict(userId: string): Promise<number> {
       const listed = await list(userId)
       const excess = listed.slice(maxPerUser).map(({ id, session }) => ({ id, ...session }))
-      return endEach(userId, excess, 'too_many')
+      return endEach(userId, excess, 'evicted')
     },
   }
 }

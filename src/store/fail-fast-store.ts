@@ -27,7 +27,7 @@ export function createFailFastStore({
   let failsUntil = Number.NEGATIVE_INFINITY
 
   async function attempt<Reply>(operation: () => Promise<Reply>): Promise<Reply> {
-    if (monotonic() < failsUntil) throw storeUnavailable(new DependencyFailure('held-back'))
+    if (monotonic() < failsUntil) throw storeUnavailable(new DependencyFailure('fail_fast'))
     try {
       return await operation()
     } catch (error) {

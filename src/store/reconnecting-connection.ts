@@ -31,7 +31,7 @@ const RETRY_INTERVAL_MS = 250
 
 /**
  * A connection that is replaced when its URL changes. A working connection is replaced only after a write on the new one has
- * succeeded, so a wrong URL causes no outage: `store_move_waits` logs the reason, and the new URL is retried until it works or
+ * succeeded, so a wrong URL causes no outage: `store_url_unusable` logs the reason, and the new URL is retried until it works or
  * changes again.
  *
  * No data is copied. Commands that run on the old connection finish there.
@@ -96,7 +96,7 @@ class ReconnectingConnection implements RedisConnection {
       const reason = await next.connection.run(probeRedis, true).then(() => undefined, reasonOf)
       if (next !== this.#next) return
       if (reason === undefined) return this.#activate(next)
-      if (reason !== reported) this.#options.onEvent?.({ event: 'store_move_waits', reason })
+      if (reason !== reported) this.#options.onEvent?.({ event: 'store_url_unusable', reason })
       reported = reason
       await delay(RETRY_INTERVAL_MS, undefined, { ref: false })
     }
@@ -106,7 +106,7 @@ class ReconnectingConnection implements RedisConnection {
     const previous = this.#active
     this.#active = next
     this.#next = undefined
-    this.#options.onEvent?.({ event: 'store_moved' })
+    this.#options.onEvent?.({ event: 'store_url_changed' })
     this.#close(previous)
   }
 

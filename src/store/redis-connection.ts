@@ -31,7 +31,12 @@ export type RedisCommand<Reply> = (call: CallRedis) => Promise<Reply>
 
 /** For the log. */
 export interface StoreEvent {
-  readonly event: 'store_connected' | 'store_lost' | 'store_reconnecting' | 'store_moved' | 'store_move_waits'
+  readonly event:
+    | 'store_connected'
+    | 'store_disconnected'
+    | 'store_reconnecting'
+    | 'store_url_changed'
+    | 'store_url_unusable'
   /** A short code such as `ECONNREFUSED` or `WRONGPASS`, never a URL, an address or a password. */
   readonly reason?: string
 }
@@ -165,7 +170,7 @@ class ClientConnection implements RedisConnection {
   #onClose(): void {
     if (this.#disconnectedAt !== undefined) return
     this.#disconnectedAt = performance.now()
-    if (!this.#closing) this.#onEvent({ event: 'store_lost', reason: this.#failure.code })
+    if (!this.#closing) this.#onEvent({ event: 'store_disconnected', reason: this.#failure.code })
   }
 
   #onError(error: unknown): void {

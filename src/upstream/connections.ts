@@ -63,7 +63,7 @@ export function createUndiciAdapter(dispatcher: Dispatcher): AxiosAdapter {
       return { data, status: answer.statusCode, statusText: '', headers, config }
     } catch (error) {
       const code = codeOf(error)
-      throw new UpstreamFailure(OUTCOMES[code] ?? 'cut', { code })
+      throw new UpstreamFailure(OUTCOMES[code] ?? 'connection_lost', { code })
     } finally {
       clearTimeout(timer)
     }
@@ -90,7 +90,7 @@ const OUTCOMES: Readonly<Record<string, UpstreamOutcome>> = {
   UND_ERR_PRX_TLS: 'unreachable',
   UND_ERR_HEADERS_TIMEOUT: 'timeout',
   UND_ERR_BODY_TIMEOUT: 'timeout',
-  UND_ERR_RES_EXCEEDED_MAX_SIZE: 'too-large',
+  UND_ERR_RES_EXCEEDED_MAX_SIZE: 'response_too_large',
   TimeoutError: 'timeout',
 }
 
@@ -112,7 +112,7 @@ function codeOf(error: unknown): string {
  * many can wait depends on how fast the upstream answers.
  */
 export interface ConnectionLimiter {
-  /** Resolves with the function that releases the slot; throws `UpstreamFailure` `busy` if the budget is used up first. */
+  /** Resolves with the function that releases the slot; throws `UpstreamFailure` `pool_exhausted` if the budget is used up first. */
   acquire(wait: ConnectionWait): Promise<() => void>
 }
 
@@ -147,13 +147,13 @@ export function createConnectionLimiter({
 
   /** Waits for a slot that a caller releases: it is handed on without becoming free in between. */
   function takeOver(queue: Set<() => void>, budget: { leftMs: number }): Promise<void> {
-    if (budget.leftMs <= 0) return Promise.reject(busy())
+    if (budget.leftMs <= 0) return Promise.reject(poolExhausted())
     const startedAt = monotonic()
     return new Promise((resolve, reject) => {
       const stopTimer = startTimer(() => {
         queue.delete(take)
         budget.leftMs = 0 // timers can fire up to a millisecond early
-        reject(busy())
+        reject(poolExhausted())
       }, budget.leftMs)
       const take = () => {
         stopTimer()
@@ -172,6 +172,6 @@ export function createConnectionLimiter({
   }
 }
 
-export function busy(): UpstreamFailure {
-  return new UpstreamFailure('busy', { retryAfterMs: 1000 })
+export function poolExhausted(): UpstreamFailure {
+  return new UpstreamFailure('pool_exhausted', { retryAfterMs: 1000 })
 }

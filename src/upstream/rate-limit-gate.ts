@@ -71,7 +71,7 @@ export interface RateLimitGateOptions extends RateLimitRules, Omit<SharedRecordO
   readonly onRemaining?: (remaining: number) => void
 }
 
-export type GateOutcome = 'waited' | 'gave_way' | 'refused' | 'probe'
+export type GateOutcome = 'waited' | 'deferred' | 'refused' | 'probe'
 
 /** While a probe is out, waiting callers look for its answer this often. */
 const POLL_MS = 50
@@ -134,7 +134,7 @@ async function passOrWait(
   }
   const givesWay = hold.by === 'low' || priority === 'background'
   if (!givesWay && waitMs <= budget.leftMs) return waitMs
-  gate.onOutcome(givesWay ? 'gave_way' : 'refused')
+  gate.onOutcome(givesWay ? 'deferred' : 'refused')
   throw new RateLimitRefusal(Math.max(waitMs, opensInMs), record.limit)
 }
 

@@ -10,12 +10,12 @@ import {
   wrap,
 } from 'cockatiel'
 import {
-  busy,
   type ConnectionOptions,
   type ConnectionWait,
   createConnectionLimiter,
   createDispatcher,
   createUndiciAdapter,
+  poolExhausted,
 } from './connections.ts'
 import { startTimer } from './start-timer.ts'
 import { UpstreamFailure, type UpstreamOutcome } from './upstream-failure.ts'
@@ -57,7 +57,7 @@ export interface UpstreamClientOptions extends ConnectionOptions {
   readonly breaker: BreakerOptions
   /** The label of its metrics. */
   readonly name: 'authn' | 'pam'
-  readonly metrics: { readonly upstreamCalls: CallMetric }
+  readonly metrics: { readonly upstreamRequestDuration: CallMetric }
 }
 
 /** `outcome`: the status, or that of the failure. */
@@ -94,7 +94,7 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
         throw error
       } finally {
         const seconds = (monotonic() - startedAt) / 1000
-        options.metrics.upstreamCalls.observe({ upstream: options.name, outcome }, seconds)
+        options.metrics.upstreamRequestDuration.observe({ upstream: options.name, outcome }, seconds)
       }
     },
   }
@@ -104,7 +104,7 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
     const release = await slots.acquire(request.wait ?? soon(timeoutMs))
     try {
       const timeout = Math.ceil(startedAt + timeoutMs - monotonic())
-      if (timeout <= 0) throw busy()
+      if (timeout <= 0) throw poolExhausted()
       const config = { method: request.method, url, timeout, ...contentOf(request) }
       return await breaker.run(() => http.request<Buffer>(config))
     } finally {
@@ -179,7 +179,7 @@ export function createBreaker({ consecutiveFailures, halfOpenAfterMs, onChange }
       handleWhen((error) => error instanceof UpstreamFailure && outcomes.includes(error.outcome)),
       { halfOpenAfter: halfOpenAfterMs, breaker },
     )
-  const broken = circuit(new ConsecutiveBreaker(consecutiveFailures), 'unreachable', 'cut')
+  const broken = circuit(new ConsecutiveBreaker(consecutiveFailures), 'unreachable', 'connection_lost')
   const slow = circuit(new SamplingBreaker(SLOW), 'timeout')
   const both = wrap(broken, slow)
   const isOpen = () => broken.state !== CircuitState.Closed || slow.state !== CircuitState.Closed
@@ -198,12 +198,12 @@ export function createBreaker({ consecutiveFailures, halfOpenAfterMs, onChange }
     async run(call) {
       // one call probes; others do not wait for it, as cockatiel would have them do
       const isProbing = [broken, slow].some(({ state }) => state === CircuitState.HalfOpen)
-      if (isProbing) throw new UpstreamFailure('breaker-open', { retryAfterMs: halfOpenAfterMs })
+      if (isProbing) throw new UpstreamFailure('breaker_open', { retryAfterMs: halfOpenAfterMs })
       try {
         return await both.execute(call)
       } catch (error) {
         if (!(error instanceof BrokenCircuitError)) throw error
-        throw new UpstreamFailure('breaker-open', { retryAfterMs: halfOpenAfterMs })
+        throw new UpstreamFailure('breaker_open', { retryAfterMs: halfOpenAfterMs })
       }
     },
   }

@@ -7,7 +7,7 @@ import { DependencyFailure } from '../observability/dependency-failure.ts'
 export class UpstreamFailure extends DependencyFailure {
   override readonly name = 'UpstreamFailure'
   declare readonly outcome: UpstreamOutcome
-  /** Set if nothing was sent (`breaker-open`, `busy`): how long to stay away. */
+  /** Set if nothing was sent (`breaker_open`, `pool_exhausted`): how long to stay away. */
   readonly retryAfterMs: number | undefined
 
   constructor(
@@ -21,23 +21,23 @@ export class UpstreamFailure extends DependencyFailure {
 
 /**
  * - `unreachable`: no connection was made, so nothing arrived;
- * - `cut`: the connection broke or the answer was not HTTP; the request may have arrived;
+ * - `connection_lost`: the connection broke or the answer was not HTTP; the request may have arrived;
  * - `timeout`: no whole answer in time; the request may have arrived;
- * - `too-large`: the answer exceeded the size limit;
- * - `breaker-open`: not sent, the upstream has just failed several times in a row;
- * - `busy`: not sent, no connection became free in time;
- * - `unusable`: there is a whole answer, but not one of the API's: a proxy's page, half an object, a redirect.
+ * - `response_too_large`: the answer exceeded the size limit;
+ * - `breaker_open`: not sent, the upstream has just failed several times in a row;
+ * - `pool_exhausted`: not sent, no connection became free in time;
+ * - `invalid_response`: there is a whole answer, but not one of the API's: a proxy's page, half an object, a redirect.
  */
 export type UpstreamOutcome = keyof typeof MAY_HAVE_ARRIVED
 
 const MAY_HAVE_ARRIVED = {
   unreachable: false,
-  cut: true,
+  connection_lost: true,
   timeout: true,
-  'too-large': true,
-  'breaker-open': false,
-  busy: false,
-  unusable: true,
+  response_too_large: true,
+  breaker_open: false,
+  pool_exhausted: false,
+  invalid_response: true,
 }
 
 /** Whether what was asked for may have been done although no answer says so; looks at the error and at its cause. */

@@ -171,11 +171,11 @@ test('bad content is refused by name, the old value stays, and the next sound co
   const name = 'SECRET_KEYS_FILE'
   expect(lines).toEqual([
     {
-      event: 'secret_refused',
+      event: 'secret_reload_failed',
       name,
       reason: 'SECRET_KEYS_FILE: must be keys of exactly 32 bytes in base64, comma-separated',
     },
-    { event: 'secret_refused', name, reason: 'SECRET_KEYS_FILE: the file cannot be read (ENOENT)' },
+    { event: 'secret_reload_failed', name, reason: 'SECRET_KEYS_FILE: the file cannot be read (ENOENT)' },
     { event: 'secret_reloaded', name },
   ])
 })
@@ -220,7 +220,7 @@ test('a part that cannot take the new value is reported', async () => {
   await until(() => lines.length > 0)
   expect(lines).toEqual([
     {
-      event: 'secret_refused',
+      event: 'secret_reload_failed',
       name: 'AUTHN_API_TOKEN_FILE',
       reason: 'a part of the broker did not take the new value',
     },

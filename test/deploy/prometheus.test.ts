@@ -38,29 +38,34 @@ const panels = z
   .parse(JSON.parse(readProject('deploy/grafana/dashboard.json'))).panels
 
 const shown = panels.flatMap(({ title, targets }) => targets.map((target) => ({ title, ...target })))
+/** Prometheus adds these to every series. */
+const TARGET_LABELS = ['namespace', 'job', 'instance']
 const known = knownSeries()
 
-describe('every expression is sound and asks only for metrics and labels that there are', () => {
+describe('every expression parses and uses only metrics and labels that exist', () => {
   test.each(alerts.map(({ alert, expr }) => [alert, expr]))('alert %s', (_, expr) => {
-    expect(troubleIn(expr)).toEqual([])
+    expect(problemsIn(expr)).toEqual([])
   })
 
   test.each(shown.map(({ title, expr }, at) => [`${at}: ${title}`, expr]))('panel %s', (_, expr) => {
-    expect(troubleIn(expr)).toEqual([])
+    expect(problemsIn(expr)).toEqual([])
   })
 
   test.each([
-    ['sum(gatehouse_sign_ins_total)', ['gatehouse_sign_ins_total is no metric']],
-    ['sum by (person) (gatehouse_refusals_total)', ['gatehouse_refusals_total has no label person']],
+    ['sum(gatehouse_sign_ins_total)', ['gatehouse_sign_ins_total is not a metric']],
+    [
+      'sum by (person) (gatehouse_requests_refused_total)',
+      ['gatehouse_requests_refused_total has no label person'],
+    ],
     ['gatehouse_limit_hits_total{reason="x"}', ['gatehouse_limit_hits_total has no label reason']],
-    ['gatehouse_http_request_seconds', ['gatehouse_http_request_seconds is no metric']],
-    ['sum(gatehouse_limit_hits_total', ['cannot be read']],
-  ])('%s is found out', (expr, trouble) => {
-    expect(troubleIn(expr)).toEqual(trouble)
+    ['gatehouse_http_request_duration_seconds', ['gatehouse_http_request_duration_seconds is not a metric']],
+    ['sum(gatehouse_limit_hits_total', ['does not parse']],
+  ])('%s is reported', (expr, problems) => {
+    expect(problemsIn(expr)).toEqual(problems)
   })
 })
 
-test('what a text fills in is a label that its expression leaves', () => {
+test('each label in a summary or legend is one that its expression keeps', () => {
   const texts = [
     ...alerts.map(({ expr, annotations }) => ({ expr, text: annotations.summary })),
     ...shown.map(({ expr, legendFormat }) => ({ expr, text: legendFormat })),
@@ -80,7 +85,7 @@ test('what a text fills in is a label that its expression leaves', () => {
   }
 })
 
-test('no two panels have one id or one place', () => {
+test('each panel has its own id and position', () => {
   expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
   expect(new Set(panels.map(({ gridPos }) => `${gridPos.x} ${gridPos.y}`)).size).toBe(panels.length)
   for (const { gridPos } of panels) expect(gridPos.x + gridPos.w).toBeLessThanOrEqual(24)
@@ -91,7 +96,7 @@ describe('the runbooks', () => {
   const runbooks = page.slice(page.indexOf('## When something is wrong'))
 
   test.each(alerts.map(({ alert, annotations }) => [alert, annotations.runbook_url]))(
-    '%s has one, and is named in it',
+    '%s has a runbook section that names it',
     (alert, url) => {
       const [address, anchor] = url.split('#')
       expect(address).toMatch(/\/docs\/operations\.md$/)
@@ -102,7 +107,7 @@ describe('the runbooks', () => {
     },
   )
 
-  test('name only alerts, metrics and log events that there are', () => {
+  test('name only alerts and metrics that exist', () => {
     const names = new Set(alerts.map(({ alert }) => alert))
     const named = [...runbooks.matchAll(/`(Gatehouse[A-Z]\w+)`/g)].map(([, name = '']) => name)
     expect(named.filter((name) => !names.has(name))).toEqual([])
@@ -110,7 +115,7 @@ describe('the runbooks', () => {
     expect(metrics.filter((name) => !known.has(name) && !known.has(`${name}_count`))).toEqual([])
   })
 
-  test('point only to sections of this page that there are', () => {
+  test('link only to sections that exist', () => {
     const anchors = sections(page).map(({ anchor }) => anchor)
     const links = [...page.matchAll(/\]\(#([^)]+)\)/g)].map(([, anchor]) => anchor)
     expect(links.length).toBeGreaterThan(3)
@@ -118,7 +123,7 @@ describe('the runbooks', () => {
   })
 })
 
-test('an alert has a name of its own, and alerts.test.yaml knows every one', () => {
+test('each alert has its own name, and alerts.test.yaml tests it', () => {
   const names = alerts.map(({ alert }) => alert)
   expect(new Set(names).size).toBe(names.length)
   const tests = readProject('deploy/prometheus/alerts.test.yaml')
@@ -126,12 +131,12 @@ test('an alert has a name of its own, and alerts.test.yaml knows every one', () 
   for (const name of names) expect(tests).toContain(`alertname="${name}"`)
 })
 
-/** Name of each series that a scrape has, with its labels; `instance` is Prometheus's own. */
+/** The name of each series of a scrape, with its labels. */
 function knownSeries(): ReadonlyMap<string, ReadonlySet<string>> {
   const series = new Map<string, ReadonlySet<string>>([['ALERTS', new Set(['alertname', 'alertstate'])]])
   for (const metric of createMetrics().registry.getMetricsAsArray()) {
     const labels: unknown = Object.getOwnPropertyDescriptor(metric, 'labelNames')?.value
-    const names = ['instance', ...(Array.isArray(labels) ? labels.map(String) : [])]
+    const names = [...TARGET_LABELS, ...(Array.isArray(labels) ? labels.map(String) : [])]
     if (String(Object.getOwnPropertyDescriptor(metric, 'buckets')?.value ?? '') === '') {
       series.set(metric.name, new Set(names))
     } else {
@@ -142,37 +147,37 @@ function knownSeries(): ReadonlyMap<string, ReadonlySet<string>> {
   return series
 }
 
-/** Labels of a grouping must be those of a metric within it; with several metrics, of one of them. */
-function troubleIn(expr: string): string[] {
+/** A grouping label must be a label of a metric in the expression. */
+function problemsIn(expr: string): string[] {
   const text = expr.replaceAll('$__rate_interval', '5m')
-  const trouble: string[] = []
+  const problems: string[] = []
   const metrics: string[] = []
   const groupings: string[] = []
   let current = ''
   const cursor = parser.parse(text).cursor()
   do {
-    const words = text.slice(cursor.from, cursor.to)
-    if (cursor.type.isError) return ['cannot be read']
+    const token = text.slice(cursor.from, cursor.to)
+    if (cursor.type.isError) return ['does not parse']
     if (cursor.name === 'Identifier') {
-      current = words
-      metrics.push(words)
-      if (!known.has(words)) trouble.push(`${words} is no metric`)
+      current = token
+      metrics.push(token)
+      if (!known.has(token)) problems.push(`${token} is not a metric`)
     }
     if (cursor.name === 'LabelName') {
       const isMatcher = cursor.node.parent?.name !== 'GroupingLabels'
-      if (!isMatcher) groupings.push(words)
-      else if (known.has(current) && !known.get(current)?.has(words))
-        trouble.push(`${current} has no label ${words}`)
+      if (!isMatcher) groupings.push(token)
+      else if (known.has(current) && !known.get(current)?.has(token))
+        problems.push(`${current} has no label ${token}`)
     }
   } while (cursor.next())
   for (const label of groupings) {
     if (!metrics.some((name) => known.get(name)?.has(label)))
-      trouble.push(`${metrics.join(', ')} has no label ${label}`)
+      problems.push(`${metrics.join(', ')} has no label ${label}`)
   }
-  return trouble
+  return problems
 }
 
-/** The page's headings with their addresses, and what stands under each. */
+/** The page's sections, each with the anchor of its heading. */
 function sections(text: string): { anchor: string; text: string }[] {
   return text
     .split(/^(?=#+ )/m)

@@ -112,7 +112,7 @@ function withCrowd(config: SandboxConfig): SandboxConfig {
 async function held(opsUrl: string): Promise<{ heapMb: number; outsideMb: number }> {
   const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
   const mb = (name: string) =>
-    Number(new RegExp(`^gatehouse_nodejs_${name}_bytes (\\S+)$`, 'm').exec(metrics)?.[1]) / 1_048_576
+    Number(new RegExp(`^nodejs_${name}_bytes (\\S+)$`, 'm').exec(metrics)?.[1]) / 1_048_576
   return { heapMb: mb('heap_size_used'), outsideMb: mb('external_memory') }
 }
 

@@ -103,7 +103,7 @@ describe('one line and one measurement a request', () => {
     expect(logText()).not.toContain('very-secret')
     const measured = await metrics.registry.metrics()
     expect(measured).toContain(
-      'gatehouse_http_request_seconds_count{method="GET",route="/context/:id",status="200"} 1',
+      'gatehouse_http_request_duration_seconds_count{method="GET",route="/context/:id",status="200"} 1',
     )
     expect(measured).not.toContain('very-secret')
   })
@@ -132,7 +132,7 @@ describe('one line and one measurement a request', () => {
 
 describe('X-Forwarded-For', () => {
   const warnings = (lines: () => Record<string, unknown>[]) =>
-    lines().filter(({ event }) => event === 'forwarded_for_not_heeded')
+    lines().filter(({ event }) => event === 'untrusted_forwarded_for')
 
   test('from who is no trusted proxy is warned of, once: TRUST_PROXY may have been forgotten', async () => {
     const { ask, lines } = keep(await serve({ routes: [context] }))

@@ -96,7 +96,7 @@ describe('the client’s address is unknown', () => {
       '１９８.51.100.1',
       'a'.repeat(10_000),
     ])('%j', (header) => {
-      const unknown = { address: EDGE, addressProblem: 'unreadable' }
+      const unknown = { address: EDGE, addressProblem: 'malformed' }
       expect(found(EDGE, header, TRUSTED)).toEqual(unknown)
       expect(found(EDGE, `6.6.6.6, ${header}`, TRUSTED)).toEqual(unknown)
       expect(found(INNER, `6.6.6.6, ${header}, ${EDGE}`, TRUSTED)).toEqual({ ...unknown, address: INNER })

@@ -74,7 +74,7 @@ async function harness(limits: BodyLimits) {
     await until(() => counted.length > before)
     return connection
   }
-  return { open, hold, counted, waiting, shed: async () => (await metrics.shedRequests.get()).values }
+  return { open, hold, counted, waiting, shed: async () => (await metrics.requestsShed.get()).values }
 }
 
 const head = (address: string, length: string, extra = '') =>

@@ -46,7 +46,8 @@ function createRules() {
     reported: () => lines().flatMap(({ event, origin }) => (event === 'origin_not_allowed' ? [origin] : [])),
     audited: () => lines().filter(({ audit }) => audit === true),
     counted: async () =>
-      (await metrics.refusals.get()).values.find(({ labels }) => labels.reason === 'cross_site')?.value ?? 0,
+      (await metrics.requestsRefused.get()).values.find(({ labels }) => labels.reason === 'cross_site')
+        ?.value ?? 0,
   }
 }
 

@@ -85,7 +85,7 @@ describe('a BrokerError is answered as it is', () => {
     await until(() => lines().length === 2)
     expect(lines()[0]).toMatchObject({
       level: 'warn',
-      event: 'dependency_trouble',
+      event: 'dependency_failed',
       status: 503,
       dependency: 'store',
       error: { name: 'RangeError' },
@@ -106,7 +106,7 @@ describe('a BrokerError is answered as it is', () => {
     expect((await ask({ path: '/1' })).status).toBe(503)
     await until(() => lines().length === 2)
     const { dependency, outcome, code } = { dependency: 'store', outcome: 'refused', code: 'OOM' }
-    expect(lines()[0]).toMatchObject({ event: 'dependency_trouble', dependency, outcome, code })
+    expect(lines()[0]).toMatchObject({ event: 'dependency_failed', dependency, outcome, code })
     expect(lines()[0]).not.toHaveProperty('error')
   })
 
@@ -114,7 +114,7 @@ describe('a BrokerError is answered as it is', () => {
     const { ask, lines } = await throwing(temporarilyUnavailable(2, new Error('load is shed: lag')))
     expect((await ask({ path: '/1' })).status).toBe(503)
     await until(() => lines().length === 2)
-    expect(lines()[0]).toMatchObject({ level: 'warn', event: 'turned_away', status: 503 })
+    expect(lines()[0]).toMatchObject({ level: 'warn', event: 'overloaded', status: 503 })
   })
 
   test('a refusal is one line of info and no trouble', async () => {

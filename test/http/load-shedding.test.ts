@@ -105,10 +105,12 @@ test.each(KINDS)(
     letGo()
     for (const { status } of await Promise.all([...underWay, ...others])) expect(status).toBe(200)
     expect((await ask({ path: PATHS[kind] })).status).toBe(200)
-    expect((await metrics.shedRequests.get()).values).toMatchObject([
+    expect((await metrics.requestsShed.get()).values).toMatchObject([
       { labels: { kind, reason: 'in_flight' }, value: 1 },
     ])
-    await until(async () => (await metrics.requestsUnderWay.get()).values.every(({ value }) => value === 0))
+    await until(async () =>
+      (await metrics.httpRequestsInFlight.get()).values.every(({ value }) => value === 0),
+    )
   },
 )
 
@@ -136,7 +138,7 @@ test('one address takes half of the places for signing in and no more; those of 
   letGo()
   for (const { status } of await Promise.all(underWay)) expect(status).toBe(200)
   await until(async () => (await ask({ path: PATHS.sign_in, headers })).status === 200)
-  expect((await metrics.shedRequests.get()).values).toContainEqual({
+  expect((await metrics.requestsShed.get()).values).toContainEqual({
     labels: { kind: 'sign_in', reason: 'address' },
     value: 1,
   })
@@ -165,7 +167,7 @@ describe('requests that occupy much memory until they are answered', () => {
     await Promise.all(underWay)
     expect((await other).status).toBe(200)
     expect((await ask(MANY_VALUES)).status).toBe(200)
-    expect((await metrics.shedRequests.get()).values).toMatchObject([
+    expect((await metrics.requestsShed.get()).values).toMatchObject([
       { labels: { kind: 'sign_in', reason: 'address' }, value: 25 },
     ])
   })
@@ -221,7 +223,7 @@ test('one address takes a tenth of the places for recovery and no more', async (
   letGo()
   for (const { status } of await Promise.all(underWay)) expect(status).toBe(200)
   await until(async () => (await ask({ path: PATHS.recovery, headers })).status === 200)
-  expect((await metrics.shedRequests.get()).values).toContainEqual({
+  expect((await metrics.requestsShed.get()).values).toContainEqual({
     labels: { kind: 'recovery', reason: 'address' },
     value: 1,
   })
@@ -259,7 +261,7 @@ test.each([
   const { ask, lag, metrics } = await harness()
   lag(1500)
   expect(await ask({ method, path })).toMatchObject(TURNED_AWAY)
-  expect((await metrics.shedRequests.get()).values).toMatchObject([
+  expect((await metrics.requestsShed.get()).values).toMatchObject([
     { labels: { kind, reason: 'lag' }, value: 1 },
   ])
 })
@@ -301,7 +303,7 @@ describe('a body that is still on its way', () => {
       expect((await ask({ path: PATHS.sign_in })).status).toBe(200)
       expect((await ask({ path: '/forward-auth' })).status).toBe(200)
     }
-    expect((await metrics.shedRequests.get()).values).toEqual([])
+    expect((await metrics.requestsShed.get()).values).toEqual([])
     expect(await waiting[0]?.end()).toBe(200)
   })
 
@@ -314,10 +316,12 @@ describe('a body that is still on its way', () => {
     expect(await late.end()).toBe(503)
     letGo()
     for (const { status } of await Promise.all(underWay)) expect(status).toBe(200)
-    expect((await metrics.shedRequests.get()).values).toMatchObject([
+    expect((await metrics.requestsShed.get()).values).toMatchObject([
       { labels: { kind: 'sign_in', reason: 'in_flight' }, value: 1 },
     ])
-    await until(async () => (await metrics.requestsUnderWay.get()).values.every(({ value }) => value === 0))
+    await until(async () =>
+      (await metrics.httpRequestsInFlight.get()).values.every(({ value }) => value === 0),
+    )
   })
 })
 
@@ -343,7 +347,7 @@ test('a client that sends ahead and goes away leaves all its places, and a log l
   socket.write(`GET ${PATHS.session} HTTP/1.1\r\nHost: x\r\n${FROM}\r\n\r\n`.repeat(places))
   await until(() => started() === places)
   socket.resetAndDestroy()
-  await until(async () => (await metrics.requestsUnderWay.get()).values.every(({ value }) => value === 0))
+  await until(async () => (await metrics.httpRequestsInFlight.get()).values.every(({ value }) => value === 0))
   const goneLines = () => lines().filter(({ event, status }) => event === 'request' && status === 499)
   await until(() => goneLines().length === places)
   letGo() // their answers go nowhere

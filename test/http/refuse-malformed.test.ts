@@ -33,8 +33,10 @@ const requestLines = ({ lines }: Awaited<ReturnType<typeof serve>>) =>
   lines().filter(({ event }) => event === 'request')
 
 async function countedRequests({ metrics }: Awaited<ReturnType<typeof serve>>) {
-  const { values } = await metrics.httpRequests.get()
-  const counts = values.filter(({ metricName }) => metricName === 'gatehouse_http_request_seconds_count')
+  const { values } = await metrics.httpRequestDuration.get()
+  const counts = values.filter(
+    ({ metricName }) => metricName === 'gatehouse_http_request_duration_seconds_count',
+  )
   return counts.map(({ labels, value }) => [labels.method, labels.route, labels.status, value])
 }
 

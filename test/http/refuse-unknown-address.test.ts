@@ -18,12 +18,12 @@ describe('a request from a trusted proxy that does not say which client it is fo
   test.each([
     ['without X-Forwarded-For', {}, /^X-Forwarded-For: missing/, 'missing'],
     ['with an empty one', { 'X-Forwarded-For': '' }, /^X-Forwarded-For: missing/, 'missing'],
-    ['with two empty ones', { 'X-Forwarded-For': ['', ''] }, /not an address$/, 'unreadable'],
+    ['with two empty ones', { 'X-Forwarded-For': ['', ''] }, /not an address$/, 'malformed'],
     [
-      'with an unreadable one',
+      'with a malformed entry',
       { 'X-Forwarded-For': '198.51.100.7, unknown' },
       /not an address$/,
-      'unreadable',
+      'malformed',
     ],
   ])('%s is refused, logged and counted', async (_name, headers, cause, reason) => {
     const { ask, lines, metrics } = await behindProxy()
@@ -38,7 +38,7 @@ describe('a request from a trusted proxy that does not say which client it is fo
     expect(lines()).toEqual([
       expect.objectContaining({
         level: 'warn',
-        event: 'no_forwarded_for',
+        event: 'invalid_forwarded_for',
         requestId: answer.headers['x-request-id'],
         address: '127.0.0.1',
         reason,
@@ -46,7 +46,7 @@ describe('a request from a trusted proxy that does not say which client it is fo
       expect.objectContaining({ event: 'request', address: '127.0.0.1', status: 400 }),
     ])
     expect(await metrics.registry.metrics()).toContain(
-      'gatehouse_refusals_total{reason="no_forwarded_for"} 1',
+      'gatehouse_requests_refused_total{reason="invalid_forwarded_for"} 1',
     )
   })
 
@@ -54,9 +54,9 @@ describe('a request from a trusted proxy that does not say which client it is fo
     const { ask, lines, metrics } = await behindProxy()
     for (let n = 0; n < 5; n++) await ask({ path: '/who' })
     await until(() => lines().filter(({ event }) => event === 'request').length === 5)
-    expect(lines().filter(({ event }) => event === 'no_forwarded_for')).toHaveLength(1)
+    expect(lines().filter(({ event }) => event === 'invalid_forwarded_for')).toHaveLength(1)
     expect(await metrics.registry.metrics()).toContain(
-      'gatehouse_refusals_total{reason="no_forwarded_for"} 5',
+      'gatehouse_requests_refused_total{reason="invalid_forwarded_for"} 5',
     )
   })
 })

@@ -49,7 +49,7 @@ test.each([
     for (const name of ['a1', 'a2', 'a3', 'a4']) add(name, 'a', 10)
     add('b1', 'b', 10)
     expect(evicted).toEqual(['a1', 'a2'])
-    expect((await metrics.shedRequests.get()).values).toMatchObject([
+    expect((await metrics.requestsShed.get()).values).toMatchObject([
       { labels: { kind: 'body', reason: 'address' }, value: 2 },
     ])
   },
@@ -62,7 +62,7 @@ test.each([
   const { add, evicted, metrics } = bodies({ total, perAddress: MANY })
   for (const name of ['a', 'b', 'c', 'd']) add(name, name, 10)
   expect(evicted).toEqual(['a', 'b'])
-  expect((await metrics.shedRequests.get()).values).toMatchObject([
+  expect((await metrics.requestsShed.get()).values).toMatchObject([
     { labels: { kind: 'body', reason: 'in_flight' }, value: 2 },
   ])
 })

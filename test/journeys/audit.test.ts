@@ -133,7 +133,7 @@ async function lookUpAndRevoke() {
   await one.get('/api/v1/pam/me')
   expect(last('group_lookup')).toMatchObject({ userId, sessionId: id, operation: 'me', status: 200 })
   await one.delete('/api/v1/sessions')
-  expect(last('sessions_revoked')).toMatchObject({ userId, sessionId: id, reason: 'by_person', count: 1 })
+  expect(last('sessions_revoked')).toMatchObject({ userId, sessionId: id, reason: 'by_user', count: 1 })
 
   const path = `${harness.gatehouse.opsUrl}/admin/users/${userId}/sessions`
   const admin = (token: string, method: string) =>
@@ -248,7 +248,9 @@ async function requestCrossSite() {
   expect(last('cross_site_refused')).toMatchObject({ reason: 'origin_missing' })
   for (let n = 0; n < 100; n++) await postFrom(`https://evil-${n}.example`)
   expect(lines('cross_site_refused').length).toBeLessThanOrEqual(60)
-  expect(await harness.gatehouse.metrics()).toContain('gatehouse_refusals_total{reason="cross_site"} 105')
+  expect(await harness.gatehouse.metrics()).toContain(
+    'gatehouse_requests_refused_total{reason="cross_site"} 105',
+  )
 }
 
 async function enrolAndChangePhone() {

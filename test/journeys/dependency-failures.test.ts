@@ -82,7 +82,7 @@ describe('an upstream in trouble', () => {
     expectTrouble(answer, 502)
     expect(down.logLines()).toContainEqual(
       expect.objectContaining({
-        event: 'dependency_trouble',
+        event: 'dependency_failed',
         dependency: 'authn',
         outcome: 'unreachable',
         code: 'ECONNREFUSED',
@@ -177,7 +177,7 @@ describe('Redis in trouble', () => {
       expect(kept.upstreamCalls()).toEqual([])
       expect(kept.gatehouse.logLines()).toContainEqual(
         expect.objectContaining({
-          event: 'dependency_trouble',
+          event: 'dependency_failed',
           dependency: 'store',
           outcome: 'unreachable',
           code: expect.stringMatching(/^[A-Za-z ]+$/),

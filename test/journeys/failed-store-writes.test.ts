@@ -170,7 +170,7 @@ test('sessions to revoke end once they can be read, and a session opened meanwhi
     what: 'the end of the old session',
   })
   expect((await newBrowser.get('/api/v1/sessions/me')).status).toBe(200)
-  expect(broker.logText()).toContain('"event":"sessions_not_ended"')
+  expect(broker.logText()).toContain('"event":"session_revocation_failed"')
 })
 
 test('the known device cannot be written: the user is signed in nevertheless', async () => {
@@ -181,7 +181,7 @@ test('the known device cannot be written: the user is signed in nevertheless', a
   )
   expect(answer.json.status).toBe('SUCCESS')
   expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA)
-  expect(broker.logText()).toContain('"event":"device_not_remembered"')
+  expect(broker.logText()).toContain('"event":"known_device_not_stored"')
 })
 
 test.each([

@@ -90,7 +90,7 @@ describe('an invalid response', () => {
     })
     expect(answer.status).toBe(502)
     expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
-    expect(harness.gatehouse.logText()).toContain('"event":"person_changed"')
+    expect(harness.gatehouse.logText()).toContain('"event":"user_mismatch"')
   })
 })
 

@@ -83,7 +83,7 @@ describe('a hidden factor', () => {
     expect(typesIn(asked.json)).toEqual([])
     expect(await page.session()).toBeUndefined()
     expect(await harness.gatehouse.metrics()).toMatch(
-      /gatehouse_refusals_total\{reason="every_factor_hidden"\} 1/,
+      /gatehouse_requests_refused_total\{reason="no_visible_factors"\} 1/,
     )
     const cancelled = await page.follow('_links.cancel')
     expect(cancelled.status).toBe(200)

@@ -96,7 +96,7 @@ describe('too large', () => {
     }
     expect(smallLimits.logLines()).toContainEqual(expect.objectContaining(line))
     expect(await smallLimits.metrics()).toMatch(
-      /http_request_seconds_count\{method="other",route="none",status="431"\} \d/,
+      /http_request_duration_seconds_count\{method="other",route="none",status="431"\} \d/,
     )
   })
 

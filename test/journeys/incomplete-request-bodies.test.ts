@@ -149,7 +149,7 @@ describe.each(Object.entries(KINDS))('unfinished bodies %s', (_name, unfinished)
 test('a body whose client hangs up takes up no place any more', async () => {
   const evictions = async () => {
     const metrics = await (await fetch(`${broker.opsUrl}/metrics`)).text()
-    return metrics.split('\n').filter((line) => /shed_requests_total\{kind="body"/.test(line))
+    return metrics.split('\n').filter((line) => /requests_shed_total\{kind="body"/.test(line))
   }
   await Promise.all(
     Array.from({ length: 300 }, (_, n) =>

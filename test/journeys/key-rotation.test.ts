@@ -170,7 +170,7 @@ describe('SECRET_KEYS of one broker', () => {
     const browser = await harness.visit()
     await signIn(browser, AMELIA)
     await replaceFile(keys, `${older},plainly-no-key`)
-    await until(() => harness.gatehouse.logText().includes('"event":"secret_refused"'))
+    await until(() => harness.gatehouse.logText().includes('"event":"secret_reload_failed"'))
     expect((await browser.get(ME)).json.login).toBe(AMELIA)
     expect(harness.gatehouse.logText()).not.toContain('plainly-no-key')
   })
@@ -348,7 +348,7 @@ describe('credentials of the upstreams in files', () => {
     await change(harness.gatehouse, path, `${fresh},${old}`)
     await expectSuccess()
     expect(await standby()).toBe('0')
-    expect(events().at(-1)).toEqual(['upstream_token_proved', 'first'])
+    expect(events().at(-1)).toEqual(['upstream_token_verified', 'first'])
     expectNothingWrong(harness.gatehouse)
   })
 

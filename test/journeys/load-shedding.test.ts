@@ -39,7 +39,7 @@ test('a PAM API that hangs uses up its own class alone: sign-in and sessions sti
     browser.get('/api/v1/pam/groups', { headers: { 'x-forwarded-for': `192.0.2.${n + 1}` } }),
   )
   await until(async () =>
-    (await harness.gatehouse.metrics()).includes(`requests_under_way{kind="pam"} ${MAX_IN_FLIGHT}`),
+    (await harness.gatehouse.metrics()).includes(`http_requests_in_flight{kind="pam"} ${MAX_IN_FLIGHT}`),
   )
   const shed = await browser.get('/api/v1/pam/me')
   expect([shed.status, shed.json.errorCode]).toEqual([503, 'E0000009'])
@@ -55,7 +55,7 @@ test('a PAM API that hangs uses up its own class alone: sign-in and sessions sti
   expect(statuses.filter((status) => status === 503).length).toBeGreaterThanOrEqual(20 - MAX_IN_FLIGHT)
   await until(async () => (await browser.get('/api/v1/pam/groups')).status === 200)
   expect(await harness.gatehouse.metrics()).toMatch(
-    /shed_requests_total\{kind="pam",reason="in_flight"\} \d+/,
+    /requests_shed_total\{kind="pam",reason="in_flight"\} \d+/,
   )
 })
 
@@ -72,7 +72,7 @@ test('an Authentication API that hangs uses up the sign-in class alone, and reco
     ),
   )
   await until(async () =>
-    (await harness.gatehouse.metrics()).includes(`requests_under_way{kind="sign_in"} ${MAX_IN_FLIGHT}`),
+    (await harness.gatehouse.metrics()).includes(`http_requests_in_flight{kind="sign_in"} ${MAX_IN_FLIGHT}`),
   )
   const shed = await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
   expect([shed.status, shed.json.errorCode]).toEqual([503, 'E0000009'])

@@ -51,7 +51,9 @@ describe('in the open session of another user', () => {
     expect(refused.json).not.toHaveProperty('stateToken')
     expect(refused.text).not.toMatch(/anna|arno|aida|walter/i)
     expect(await page.session()).toEqual(before)
-    expect(await harness.gatehouse.metrics()).toMatch(/refusals_total\{reason="another_users_token"\} [1-9]/)
+    expect(await harness.gatehouse.metrics()).toMatch(
+      /requests_refused_total\{reason="token_user_mismatch"\} [1-9]/,
+    )
   })
 
   test('a session that another tab opened meanwhile stays too', async () => {

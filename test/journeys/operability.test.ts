@@ -179,7 +179,7 @@ describe('the command', () => {
     const lines = output.out.trim().split('\n')
     expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({
       level: 'error',
-      event: 'cannot_listen',
+      event: 'listen_failed',
       name,
       host: '127.0.0.1',
       port: Number(port),
@@ -204,7 +204,7 @@ describe('logs, ids and metrics', () => {
     })
     expect(harness.gatehouse.logText()).not.toContain('secret')
     const metrics = await harness.gatehouse.metrics()
-    expect(metrics).toContain('gatehouse_http_request_seconds_count')
+    expect(metrics).toContain('gatehouse_http_request_duration_seconds_count')
     expect(metrics).toContain('route="none"')
     expect(metrics).not.toContain('path-with-a-secret')
   })

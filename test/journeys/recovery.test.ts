@@ -367,7 +367,9 @@ describe('recovery by a trusted application', () => {
     expect(anonymous(dropped)).toEqual(anonymous(unknown))
     expect(harness.gatehouse.logText()).toContain('"event":"recovery_token_dropped"')
     expect(harness.gatehouse.logText()).not.toContain('planted-recovery-token')
-    expect(await harness.gatehouse.metrics()).toContain('gatehouse_tokens_cut_total{by="recovery"} 1')
+    expect(await harness.gatehouse.metrics()).toContain(
+      'gatehouse_token_leaks_blocked_total{found_in="recovery"} 1',
+    )
   })
 
   test('a failure of the org is an error for known and unknown users', async () => {

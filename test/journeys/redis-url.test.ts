@@ -56,7 +56,7 @@ test('a new password, after which all connections are closed: sessions and sign-
 
   await outside.call('CONFIG', 'SET', 'requirepass', 'the-new-one')
   await replaceFile(file, urlOf(harness.redis.port, 'the-new-one'))
-  await logged('store_moved')
+  await logged('store_url_changed')
   await outside.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
 
   expect((await inside.get(ME)).json.login).toBe(AMELIA)
@@ -75,13 +75,13 @@ test('another server: users sign in there, and the old server may stop', async (
   const browser = await harness.visit()
   await signIn(browser, AMELIA)
   await replaceFile(file, other.url)
-  await logged('store_moved')
+  await logged('store_url_changed')
   await harness.redis.kill()
   expect(await readiness()).toBe(200)
   expect((await browser.get(ME)).status).toBe(404) // nothing was copied
   expect((await signIn(browser, AMELIA)).json.status).toBe('SUCCESS')
   expect(await other.client().keys('gatehouse:sess:*')).toHaveLength(1)
-  expect([lines('store_lost'), lines('store_reconnecting')]).toEqual([[], []])
+  expect([lines('store_disconnected'), lines('store_reconnecting')]).toEqual([[], []])
   expect(await failures()).toBe(0)
 })
 
@@ -89,14 +89,14 @@ test('a wrong password: the old connection stays in use, the log has the reason,
   const browser = await harness.visit()
   await signIn(browser, AMELIA)
   await replaceFile(file, urlOf(harness.redis.port, 'the-wrong-one'))
-  await logged('store_move_waits')
-  expect(lines('store_move_waits')).toMatchObject([{ level: 'warn', reason: 'WRONGPASS' }])
+  await logged('store_url_unusable')
+  expect(lines('store_url_unusable')).toMatchObject([{ level: 'warn', reason: 'WRONGPASS' }])
   expect((await browser.get(ME)).json.login).toBe(AMELIA)
   expect(await readiness()).toBe(200)
 
   await harness.redis.client().call('CONFIG', 'SET', 'requirepass', 'the-new-one')
   await replaceFile(file, urlOf(harness.redis.port, 'the-new-one'))
-  await logged('store_moved')
+  await logged('store_url_changed')
   expect((await browser.get(ME)).json.login).toBe(AMELIA)
   expect(await readiness()).toBe(200)
   expect(await failures()).toBe(0)

@@ -127,8 +127,8 @@ describe('a token in', () => {
   })
 
   test('a link of a third party or to a page of the org is removed and counted', async () => {
-    const before = await metric('gatehouse_tokens_cut_total{by="link"}')
-    const errors = linesOf('token_cut_by_guard').length
+    const before = await metric('gatehouse_token_leaks_blocked_total{found_in="link"}')
+    const errors = linesOf('token_leak_blocked').length
     const page = await pageWith({
       _links: {
         script: { href: `https://api-1.duo.example/frame?tx=${TOKEN}&x=1` },
@@ -137,13 +137,13 @@ describe('a token in', () => {
     })
     expect(hrefAt(page.held, '_links.script')).toBe('https://api-1.duo.example/frame?tx=&x=1')
     expect(hrefAt(page.held, '_links.complete')).toBe(`${stub.origin}/signin/refresh-auth-state/`)
-    expect(await metric('gatehouse_tokens_cut_total{by="link"}')).toBe(before + 2)
-    expect(linesOf('token_cut_by_guard')).toHaveLength(errors)
+    expect(await metric('gatehouse_token_leaks_blocked_total{found_in="link"}')).toBe(before + 2)
+    expect(linesOf('token_leak_blocked')).toHaveLength(errors)
   })
 
   test('any other text is removed by the token filter, counted, and raises an alarm', async () => {
-    const before = await metric('gatehouse_tokens_cut_total{by="guard"}')
-    const errors = linesOf('token_cut_by_guard').length
+    const before = await metric('gatehouse_token_leaks_blocked_total{found_in="body"}')
+    const errors = linesOf('token_leak_blocked').length
     const page = await pageWith({
       sessionToken: SESSION_TOKEN,
       relayState: `/deep?t=${TOKEN}`,
@@ -155,8 +155,8 @@ describe('a token in', () => {
     expect(page.held.json.relayState).toBe('/deep?t=')
     expect(valueAt(page.held.json, '_embedded.key-')).toEqual(['twice  and '])
     expect(page.held.json.sessionToken).toBeUndefined()
-    expect(await metric('gatehouse_tokens_cut_total{by="guard"}')).toBe(before + 4)
-    const alarms = linesOf('token_cut_by_guard').slice(errors)
+    expect(await metric('gatehouse_token_leaks_blocked_total{found_in="body"}')).toBe(before + 4)
+    const alarms = linesOf('token_leak_blocked').slice(errors)
     expect(alarms).toMatchObject([{ level: 'error', count: 4 }])
     expect(gatehouse.logText()).not.toContain(TOKEN)
   })
@@ -193,13 +193,13 @@ describe('the response to an offered GET', () => {
   const LINKS = ['_embedded.factors.0._links.questions', '_embedded.factors.1._links.qrcode']
   const alarmsOf = async (act: () => Promise<unknown>) => {
     const [alarms, byGuard] = [
-      linesOf('token_cut_by_guard').length,
-      await metric('gatehouse_tokens_cut_total{by="guard"}'),
+      linesOf('token_leak_blocked').length,
+      await metric('gatehouse_token_leaks_blocked_total{found_in="body"}'),
     ]
     await act()
     return {
-      lines: linesOf('token_cut_by_guard').slice(alarms),
-      cut: (await metric('gatehouse_tokens_cut_total{by="guard"}')) - byGuard,
+      lines: linesOf('token_leak_blocked').slice(alarms),
+      cut: (await metric('gatehouse_token_leaks_blocked_total{found_in="body"}')) - byGuard,
     }
   }
 
@@ -378,7 +378,7 @@ describe('a long list of factors', () => {
 
   test('with more steps than a transaction can keep is 502, counted and logged, and the transaction remains', async () => {
     const page = await pageWith({ _embedded: { user: USER, factors: factors(2) } })
-    const before = await metric('gatehouse_refusals_total{reason="too_many_steps"}')
+    const before = await metric('gatehouse_requests_refused_total{reason="too_many_steps"}')
     const verify = hrefAt(page.held, '_embedded.factors.0._links.verify')
     stub.answers({
       stateToken: TOKEN,
@@ -386,7 +386,7 @@ describe('a long list of factors', () => {
       _embedded: { user: USER, factors: factors(2001) },
     })
     expect(errorOf(await page.send(verify))).toEqual([502, 'E0000009'])
-    expect(await metric('gatehouse_refusals_total{reason="too_many_steps"}')).toBe(before + 1)
+    expect(await metric('gatehouse_requests_refused_total{reason="too_many_steps"}')).toBe(before + 1)
     expect(linesOf('too_many_steps')).toMatchObject([{ level: 'error', count: 2001 }])
     stub.answers(SUCCESS)
     expect((await page.send(verify, { passCode: '1' })).json.status).toBe('SUCCESS')
@@ -484,7 +484,7 @@ describe('a status', () => {
     stub.answers({ ...SUCCESS, _embedded: { user: { ...USER, id: '00uSomebodyElse' } } }, SUCCESS)
     expect(errorOf(await page.follow('_links.next', { passCode: '1' }))).toEqual([502, 'E0000009'])
     expect(await page.session()).toBeUndefined()
-    expect(linesOf('person_changed')).toMatchObject([{ level: 'error', operation: 'verify' }])
+    expect(linesOf('user_mismatch')).toMatchObject([{ level: 'error', operation: 'verify' }])
   })
 })
 

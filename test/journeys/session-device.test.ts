@@ -99,7 +99,7 @@ describe.each(DEVICES)('a session cookie %s', (_name, withDevice) => {
     expect(logged[0]?.deviceHash === undefined).toBe(
       !cookie.includes('gatehouse-device=') || cookie.endsWith('.x'),
     )
-    expect(await replica.metrics()).toMatch(/refusals_total\{reason="session_device_mismatch"\} \d/)
+    expect(await replica.metrics()).toMatch(/requests_refused_total\{reason="session_device_mismatch"\} \d/)
     aheadMs = 61_000
     await ask(cookie, 'get', ME)
     expect(mismatches()).toHaveLength(before + 2)

@@ -111,9 +111,9 @@ describe('the maximum number of sessions per user', () => {
     expect(await statusOf(oldest)).toBe(404)
     for (const browser of [...browsers, last]) expect(await statusOf(browser)).toBe(200)
     expect(replica.logLines()).toContainEqual(
-      expect.objectContaining({ event: 'sessions_revoked', audit: true, reason: 'too_many', count: 1 }),
+      expect.objectContaining({ event: 'sessions_revoked', audit: true, reason: 'evicted', count: 1 }),
     )
-    expect(await replica.metrics()).toContain('gatehouse_sessions_ended_total{reason="too_many"} 1')
+    expect(await replica.metrics()).toContain('gatehouse_sessions_ended_total{reason="evicted"} 1')
   })
 
   test('twelve concurrent sign-ins at two replicas leave exactly the maximum', async () => {

@@ -303,7 +303,7 @@ describe('one step at a time', () => {
     await until(() => harness.upstreamCalls().length === 1)
     const quick = browser.post('/api/v1/authn', { stateToken })
     await until(async () =>
-      (await harness.gatehouse.metrics()).includes('gatehouse_requests_under_way{kind="sign_in"} 2\n'),
+      (await harness.gatehouse.metrics()).includes('gatehouse_http_requests_in_flight{kind="sign_in"} 2\n'),
     )
     // another user's later request was served meanwhile, so this step waits for the lock
     await (await harness.visit()).post('/api/v1/authn', credentials(AMELIA))

@@ -42,7 +42,7 @@ test('right passwords count too: a user who reaches the limit waits, another use
   expect(refused.headers.get('x-rate-limit-limit')).toBe(String(LIMIT))
   expect(harness.upstreamCalls()).toHaveLength(LIMIT)
   expect((await signIn(TOMAS)).json.status).toBe('MFA_REQUIRED')
-  expect(await harness.gatehouse.metrics()).toContain('gatehouse_limit_hits_total{limit="calls_person"} 1')
+  expect(await harness.gatehouse.metrics()).toContain('gatehouse_limit_hits_total{limit="calls_user"} 1')
   nowMs += 60_000
   expect((await signIn(AMELIA)).json.status).toBe('SUCCESS')
 })
@@ -140,7 +140,7 @@ describe('a known device', () => {
     expect(await callsAllowed(2 * LIMIT, () => sendPassword(n++ % 2 ? one : other))).toBe(LIMIT)
     expect(harness.upstreamCalls()).toHaveLength(LIMIT)
     expect(await harness.gatehouse.metrics()).toContain(
-      `gatehouse_limit_hits_total{limit="calls_known_person"} ${LIMIT}`,
+      `gatehouse_limit_hits_total{limit="calls_known_user"} ${LIMIT}`,
     )
   })
 

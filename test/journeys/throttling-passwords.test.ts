@@ -606,14 +606,12 @@ describe('keys, audit and outages', () => {
     await limitedTo({ password: { perUser: atMost(1) } })
     const guesses = await inTurn(3, () => wrong(AMELIA, undefined, '203.0.113.5'))
     expect(refusals(guesses)).toEqual([REFUSED, LIMITED, LIMITED])
-    expect(await harness.gatehouse.metrics()).toContain(
-      'gatehouse_limit_hits_total{limit="password_person"} 2',
-    )
+    expect(await harness.gatehouse.metrics()).toContain('gatehouse_limit_hits_total{limit="password_user"} 2')
     const hits = harness.gatehouse.logLines().filter(({ event }) => event === 'limit_hit')
     expect(hits).toHaveLength(2)
     expect(hits[0]).toMatchObject({
       audit: true,
-      limit: 'password_person',
+      limit: 'password_user',
       operation: 'primary',
       address: '203.0.113.5',
       loginHash: expect.stringMatching(/^[\w-]{16}$/),

@@ -43,7 +43,9 @@ function expectTrouble(answer: PageAnswer, status: number) {
 /** No place is taken, no lock held, no half a transaction kept. */
 async function expectNothingLeft() {
   const redis = harness.redis.client()
-  await until(async () => /requests_under_way\{kind="sign_in"\} 0\n/.test(await harness.gatehouse.metrics()))
+  await until(async () =>
+    /http_requests_in_flight\{kind="sign_in"\} 0\n/.test(await harness.gatehouse.metrics()),
+  )
   const locks = await redis.keys('gatehouse:lock:{*}')
   expect(await Promise.all(locks.map((key) => redis.pttl(key)))).not.toContain(-1)
   expect(locks.filter((key) => key.endsWith('}'))).toEqual([])

@@ -81,9 +81,9 @@ test('what is left at the end is for those who have begun, on every replica; the
     expectHeldBack(await signIn(amelia, AMELIA, { broker }), '20')
   expect(harness.upstreamCalls().length).toBe(LIMIT)
   expect(await harness.gatehouse.metrics()).toMatch(
-    /gatehouse_authn_gate_waits_total\{outcome="gave_way"\} \d/,
+    /gatehouse_rate_limit_holds_total\{outcome="deferred"\} \d/,
   )
-  expect(await other.metrics()).toContain('gatehouse_authn_limit_remaining 0')
+  expect(await other.metrics()).toContain('gatehouse_upstream_rate_limit_remaining 0')
 })
 
 describe('after a 429', () => {

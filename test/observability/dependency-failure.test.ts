@@ -43,23 +43,23 @@ describe('which dependency, how, and in whose words', () => {
     ],
     [
       'the breaker',
-      upstreamTemporarilyUnavailable(2, failure('breaker-open')),
-      { dependency: 'authn', outcome: 'breaker-open' },
+      upstreamTemporarilyUnavailable(2, failure('breaker_open')),
+      { dependency: 'authn', outcome: 'breaker_open' },
     ],
     [
       'our token',
-      upstreamTemporarilyUnavailable(30, new DependencyFailure('token-refused')),
-      { dependency: 'authn', outcome: 'token-refused' },
+      upstreamTemporarilyUnavailable(30, new DependencyFailure('token_refused')),
+      { dependency: 'authn', outcome: 'token_refused' },
     ],
     [
       'an answer of another kind',
-      upstreamUnavailable(new DependencyFailure('unusable', { upstreamStatus: 502 })),
-      { dependency: 'authn', outcome: 'unusable', upstreamStatus: 502 },
+      upstreamUnavailable(new DependencyFailure('invalid_response', { upstreamStatus: 502 })),
+      { dependency: 'authn', outcome: 'invalid_response', upstreamStatus: 502 },
     ],
     [
       'PAM cut the connection',
-      failureFromUpstream(failure('cut', 'UND_ERR_SOCKET')).toBrokerError(),
-      { dependency: 'pam', outcome: 'cut', code: 'UND_ERR_SOCKET' },
+      failureFromUpstream(failure('connection_lost', 'UND_ERR_SOCKET')).toBrokerError(),
+      { dependency: 'pam', outcome: 'connection_lost', code: 'UND_ERR_SOCKET' },
     ],
     [
       'an error of PAM',
@@ -93,8 +93,8 @@ describe('which dependency, how, and in whose words', () => {
     ],
     [
       'Redis was away a moment ago',
-      storeUnavailable(new DependencyFailure('held-back')),
-      { dependency: 'store', outcome: 'held-back' },
+      storeUnavailable(new DependencyFailure('fail_fast')),
+      { dependency: 'store', outcome: 'fail_fast' },
     ],
   ])('%s', (_name, error, expected) => {
     expect(failureFields(error)).toEqual(expected)
@@ -105,9 +105,9 @@ describe('what might name a place or a value is left out', () => {
   test.each(['org.example.com', '10.0.0.7:6379', '/very/secret', 'a=b', `E${'X'.repeat(64)}`])(
     '%s',
     (code) => {
-      expect(failureFields(upstreamUnavailable(failure('cut', code)))).toEqual({
+      expect(failureFields(upstreamUnavailable(failure('connection_lost', code)))).toEqual({
         dependency: 'authn',
-        outcome: 'cut',
+        outcome: 'connection_lost',
       })
       expect(failureFields(redis({ code })).code).toBeUndefined()
     },
@@ -128,14 +128,14 @@ describe('what might name a place or a value is left out', () => {
 describe('in the log', () => {
   test('fields stand in place of the stack', () => {
     const { log, lines } = collectLog()
-    log.warn('attempt_not_given_back', { requestId: 'r' }, redis(reply('OOM command not allowed')))
+    log.warn('attempt_refund_failed', { requestId: 'r' }, redis(reply('OOM command not allowed')))
     expect(lines()[0]).toMatchObject({ requestId: 'r', dependency: 'store', outcome: 'refused', code: 'OOM' })
     expect(lines()[0]).not.toHaveProperty('error')
   })
 
   test('where nothing tells what happened, it may be a fault of ours: the stack is there', () => {
     const { log, lines, text } = collectLog()
-    log.warn('dependency_trouble', {}, upstreamUnavailable(new RangeError('very-secret')))
+    log.warn('dependency_failed', {}, upstreamUnavailable(new RangeError('very-secret')))
     expect(lines()[0]).toMatchObject({ dependency: 'authn', error: { name: 'RangeError' } })
     expect(JSON.stringify(lines()[0])).toContain('dependency-failure.test.ts')
     expect(text()).not.toContain('very-secret')

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals'
 import { createMetrics } from '../../src/observability/metrics.ts'
 
-test('every metric has a name of its own with our prefix, a unit or `total` where it needs one, and a help text', async () => {
-  const metrics = createMetrics()
+test('every metric has its own name with the prefix, a unit or `total` suffix, and a help text', async () => {
+  const metrics = createMetrics({ processMetrics: false })
   const all = await metrics.registry.getMetricsAsJSON()
   const names = all.map(({ name }) => name)
   expect(new Set(names).size).toBe(names.length)
@@ -14,18 +14,27 @@ test('every metric has a name of its own with our prefix, a unit or `total` wher
   }
 })
 
-test('no label is made for a person, a token, an address or a path', async () => {
+test('no label names a user, a token, an address or a path', async () => {
   const metrics = createMetrics({ processMetrics: false })
   const labels = Object.values(metrics).flatMap((metric) =>
     'labelNames' in metric && Array.isArray(metric.labelNames) ? metric.labelNames : [],
   )
   expect(labels.length).toBeGreaterThan(5)
   const known =
-    'method route status upstream outcome operation reason by kind name scope limit list result'.split(' ')
+    'method route status upstream outcome operation reason found_in kind name scope limit list result version revision'.split(
+      ' ',
+    )
   for (const label of labels) expect(known).toContain(label)
 })
 
-test('two brokers in one process count apart', async () => {
+test('process metrics have their standard names', async () => {
+  const names = (await createMetrics().registry.getMetricsAsJSON()).map(({ name }) => name)
+  expect(names).toEqual(
+    expect.arrayContaining(['process_cpu_seconds_total', 'nodejs_eventloop_lag_p99_seconds']),
+  )
+})
+
+test('two brokers in one process have separate metrics', async () => {
   const [one, other] = [createMetrics(), createMetrics()]
   one.sessionsOpened.inc()
   expect((await other.sessionsOpened.get()).values[0]?.value).toBe(0)

@@ -172,11 +172,11 @@ describe('what went wrong', () => {
   })
 
   test.each<[UpstreamFailure, PamOutcome, string]>([
-    [new UpstreamFailure('too-large'), 'unreadable', 'unreadable: too large'],
-    [new UpstreamFailure('breaker-open', { retryAfterMs: 700 }), 'held_back', 'held_back'],
-    [new UpstreamFailure('busy', { retryAfterMs: 700 }), 'held_back', 'held_back'],
+    [new UpstreamFailure('response_too_large'), 'unreadable', 'unreadable: too large'],
+    [new UpstreamFailure('breaker_open', { retryAfterMs: 700 }), 'held_back', 'held_back'],
+    [new UpstreamFailure('pool_exhausted', { retryAfterMs: 700 }), 'held_back', 'held_back'],
     [new UpstreamFailure('timeout', { retryAfterMs: 700 }), 'no_answer', 'no_answer'],
-    [new UpstreamFailure('cut'), 'no_answer', 'no_answer'],
+    [new UpstreamFailure('connection_lost'), 'no_answer', 'no_answer'],
     [new UpstreamFailure('unreachable'), 'no_answer', 'no_answer'],
   ])('without an answer: %s', (failure, outcome, message) => {
     expect(failureFromUpstream(failure)).toMatchObject({

@@ -313,7 +313,7 @@ test('a queue that is full is a 503 that says when to come back, and is not trie
     client: {
       async send() {
         sent += 1
-        throw new UpstreamFailure('busy', { retryAfterMs: 1000 })
+        throw new UpstreamFailure('pool_exhausted', { retryAfterMs: 1000 })
       },
       breakerIsOpen: () => false,
       close: async () => undefined,

@@ -58,5 +58,8 @@ test('an answer that is known is not sent again; the same list read anew has the
   const anew = await journey.broker.get('/api/v1/pam/me')
   expect(anew.headers.get('etag')).toBe(etag)
   expect(anew.body.meta).toEqual({ fetchedAt: '2026-11-02T08:06:40.000Z', stale: false })
-  expect(await counted(journey.broker.metrics, 'pam_cache_total')).toEqual({ 'me miss': 2, 'me fresh': 1 })
+  expect(await counted(journey.broker.metrics, 'pam_cache_requests_total')).toEqual({
+    'me miss': 2,
+    'me fresh': 1,
+  })
 })

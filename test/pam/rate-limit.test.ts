@@ -56,7 +56,10 @@ test('a limit that ends within 2 s is waited for', async () => {
   expect((await me()).status).toBe(200)
   expect(journey.pam.now() - from).toBeGreaterThanOrEqual(1000)
   expect(journey.pam.now() - from).toBeLessThanOrEqual(2000)
-  expect(await counted(journey.broker.metrics, 'pam_gate_waits_total')).toEqual({ waited: 1, probe: 1 })
+  expect(await counted(journey.broker.metrics, 'rate_limit_holds_total')).toEqual({
+    'pam waited': 1,
+    'pam probe': 1,
+  })
 })
 
 test('a limit that ends later is not waited for', async () => {
@@ -76,7 +79,7 @@ test('while the limit holds, everything that a stale answer can serve is served'
     const answer = await me()
     expect([answer.status, answer.body.meta]).toMatchObject([200, { stale: true }])
   }
-  expect(await counted(journey.broker.metrics, 'pam_gate_waits_total')).toMatchObject({ gave_way: 1 })
+  expect(await counted(journey.broker.metrics, 'rate_limit_holds_total')).toMatchObject({ 'pam deferred': 1 })
 })
 
 test('after the limit one call goes first; the others follow it', async () => {
@@ -98,7 +101,7 @@ test('after the limit one call goes first; the others follow it', async () => {
   standstill = undefined
   others.resolve()
   expect((await Promise.all(asking)).map(({ status }) => status)).toEqual(PEOPLE.map(() => 200))
-  expect((await counted(journey.broker.metrics, 'pam_gate_waits_total')).probe).toBe(1)
+  expect((await counted(journey.broker.metrics, 'rate_limit_holds_total'))['pam probe']).toBe(1)
 })
 
 test('when the allowance runs low, background work gives way and people are served', async () => {
@@ -116,7 +119,9 @@ test('when the allowance runs low, background work gives way and people are serv
   const calls = journey.pam.requestLog.entries.length
   expect((await me()).body.meta).toMatchObject({ stale: true })
   expect((await me('person-2@example.com')).status).toBe(200)
-  await until(async () => (await counted(journey.broker.metrics, 'pam_gate_waits_total')).gave_way === 1)
+  await until(
+    async () => (await counted(journey.broker.metrics, 'rate_limit_holds_total'))['pam deferred'] === 1,
+  )
   expect(journey.pam.requestLog.entries.length).toBe(calls + 1)
 })
 

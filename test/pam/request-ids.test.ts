@@ -19,7 +19,7 @@ test.each<[string, JourneyOptions, () => void]>([
   ['pam_key_refused', { keys: () => [{ id: KEY.id, secret: 'wrong' }] }, () => undefined],
   ['pam_token_unusable', {}, () => journey.pam.control.setReportedTeam('other-team')],
   [
-    'pam_answer_unreadable',
+    'pam_response_invalid',
     {},
     () => journey.pam.faults.set({ kind: 'status', status: 200, path: LIST, body: { list: 'none' } }),
   ],
@@ -63,6 +63,6 @@ test('a refresh in the background bears the id of the request that saw the need'
   journey.pam.faults.set({ kind: 'status', status: 200, path: LIST, body: { list: 'none' } })
   const answer = await me()
   expect(answer.body.meta).toMatchObject({ stale: true })
-  await until(() => linesOf('pam_answer_unreadable').length === 1)
-  expect(linesOf('pam_answer_unreadable')[0]?.requestId).toBe(idOf(answer))
+  await until(() => linesOf('pam_response_invalid').length === 1)
+  expect(linesOf('pam_response_invalid')[0]?.requestId).toBe(idOf(answer))
 })

@@ -36,7 +36,9 @@ test('a cached list is served after 2 s on every replica; the slow refresh goes 
       expect([status, body.meta]).toMatchObject([200, { stale: true }])
   }
   expect(calls() - before).toBe(1)
-  expect(await counted(journey.broker.metrics, 'pam_cache_total')).toMatchObject({ 'directory slow': 4 })
+  expect(await counted(journey.broker.metrics, 'pam_cache_requests_total')).toMatchObject({
+    'directory stale_on_timeout': 4,
+  })
   letGo()
   for (const broker of [journey.broker, other]) await until(() => isFresh(broker))
   expect(journey.pam.control.counts().groupLists).toBe(2)

@@ -59,12 +59,12 @@ test('what could restore a session ends before the sessions; known devices end l
 test('while a session stays, so do its transaction and the known devices', async () => {
   const { calls, endAllSessions } = recorded([])
   const keep = { id: 'keep', createdSinceMs: 5, transactionKeys: ['key'] }
-  expect(await endAllSessions('one', 'by_person', keep)).toBe(0)
+  expect(await endAllSessions('one', 'by_user', keep)).toBe(0)
   expect(calls).toEqual([
     ['note', 'one'],
     ['transactions', 'one', ['key']],
     ['list', 'one'],
-    ['end', 'one', 'by_person', keep],
+    ['end', 'one', 'by_user', keep],
   ])
 })
 

@@ -140,13 +140,13 @@ describe('no answer has a body or a cookie, and none may be kept', () => {
     traffic.away = true
     await call('GET', PATH, bearer)
     await call('GET', PATH, bearer, { 'X-Gatehouse-Session': 'other' })
-    const { values } = await metrics.forwardAuth.get()
+    const { values } = await metrics.forwardAuthRequests.get()
     expect(Object.fromEntries(values.map(({ labels, value }) => [labels.result, value]))).toEqual({
       signed_in: 2,
       no_session: 1,
       other_session: 1,
       refused: 1,
-      trouble: 2,
+      error: 2,
     })
   })
 })

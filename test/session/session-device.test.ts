@@ -18,7 +18,7 @@ async function signedIn() {
       (await harness.call('GET', '/need', bearer, { [DEVICE_HEADER]: device })).status,
     audited: () => harness.lines().filter(({ event }) => event === 'session_device_mismatch'),
     async mismatches() {
-      const { values } = await harness.metrics.refusals.get()
+      const { values } = await harness.metrics.requestsRefused.get()
       return values.filter(({ labels }) => labels.reason === 'session_device_mismatch')
     },
   }

@@ -373,15 +373,15 @@ describe('all sessions of a person', () => {
   test('end at once, but for the one that is excepted, and nobody else’s', async () => {
     const { call, signIn, sessions, stored, metrics } = await harness()
     const [one, two, here] = [await signIn(), await signIn(), await signIn()]
-    expect(await sessions.endAll('00u1other', 'by_person')).toBe(0)
-    expect(await sessions.endAll('00u1person', 'by_person', { id: here.id })).toBe(2)
+    expect(await sessions.endAll('00u1other', 'by_user')).toBe(0)
+    expect(await sessions.endAll('00u1person', 'by_user', { id: here.id })).toBe(2)
     for (const { bearer } of [one, two]) expect((await call('GET', ME, bearer)).status).toBe(404)
     expect((await call('GET', ME, here.bearer)).status).toBe(200)
     expect(stored().length).toBe(1)
     expect((await metrics.sessionsEnded.get()).values).toEqual([
-      expect.objectContaining({ labels: { reason: 'by_person' }, value: 2 }),
+      expect.objectContaining({ labels: { reason: 'by_user' }, value: 2 }),
     ])
-    expect(await sessions.endAll('00u1person', 'by_person')).toBe(1)
+    expect(await sessions.endAll('00u1person', 'by_user')).toBe(1)
     expect((await call('GET', ME, here.bearer)).status).toBe(404)
   })
 
@@ -392,8 +392,8 @@ describe('all sessions of a person', () => {
     await signIn()
     clock.now += IDLE_MS
     await signIn()
-    expect(await sessions.endAll('00u1person', 'by_person')).toBe(1)
-    expect(await sessions.endAll('00u1person', 'by_person')).toBe(0)
+    expect(await sessions.endAll('00u1person', 'by_user')).toBe(1)
+    expect(await sessions.endAll('00u1person', 'by_user')).toBe(0)
   })
 
   test('are found after a key rotation, under the old name and the new', async () => {
@@ -401,7 +401,7 @@ describe('all sessions of a person', () => {
     await signIn()
     keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
     await signIn()
-    expect(await sessions.endAll('00u1person', 'by_person')).toBe(2)
+    expect(await sessions.endAll('00u1person', 'by_user')).toBe(2)
   })
 
   test('an index entry copied to another person’s index does not open there', async () => {
@@ -418,7 +418,7 @@ describe('all sessions of a person', () => {
         expiresAt: Number.POSITIVE_INFINITY,
       },
     )
-    expect(await sessions.endAll('00u1person', 'by_person')).toBe(0)
+    expect(await sessions.endAll('00u1person', 'by_user')).toBe(0)
     expect((await call('GET', ME, bearer)).status).toBe(200)
   })
 
@@ -434,7 +434,7 @@ describe('all sessions of a person', () => {
       seal.seal(JSON.stringify({ version: 2, publicId: 'odd', id: 'x', createdAtMs: 1 }), place),
     )
     expect(await sessions.list('00u1person')).toHaveLength(1)
-    expect(await sessions.endAll('00u1person', 'by_person')).toBe(1)
+    expect(await sessions.endAll('00u1person', 'by_user')).toBe(1)
     expect([...index.keys()]).toEqual(['odd'])
   })
 
@@ -450,7 +450,7 @@ describe('all sessions of a person', () => {
 
   test('none: nothing is counted', async () => {
     const { sessions, metrics } = await harness()
-    expect(await sessions.endAll('00u1person', 'by_person')).toBe(0)
+    expect(await sessions.endAll('00u1person', 'by_user')).toBe(0)
     expect((await metrics.sessionsEnded.get()).values).toEqual([])
   })
 
@@ -493,7 +493,7 @@ describe('no more sessions a person than the cap', () => {
     expect(await living(own, bearers)).toEqual([false, true, true, true, true])
     expect(await own.sessions.list('00u1person')).toHaveLength(MAX_PER_USER)
     expect((await own.metrics.sessionsEnded.get()).values).toEqual([
-      expect.objectContaining({ labels: { reason: 'too_many' }, value: 1 }),
+      expect.objectContaining({ labels: { reason: 'evicted' }, value: 1 }),
     ])
     expect(await openSession(own.sessions, grant())).toMatchObject({ evicted: 1 })
   })
@@ -665,7 +665,7 @@ describe('opening in steps', () => {
     expect(await own.sessions.get(id, DEVICE)).toMatchObject({ userId: '00u1person' })
     expect(await own.sessions.get(other.id, DEVICE)).toBeUndefined()
     expect(await own.sessions.list('00u1other')).toEqual([])
-    expect(await endedBy(own)).toEqual([['orphaned', 1]])
+    expect(await endedBy(own)).toEqual([['rolled_back', 1]])
   })
 
   test('unless it may be replaced, as when it opens in one step', async () => {
@@ -733,7 +733,7 @@ describe('opening in steps', () => {
     expect(await replace(undefined, false)).toBe(0)
     await rollback()
     expect(await own.sessions.get(id, DEVICE)).toBeDefined()
-    expect(await endedBy(own)).toEqual([['orphaned', 1]])
+    expect(await endedBy(own)).toEqual([['rolled_back', 1]])
   })
 })
 

@@ -27,8 +27,8 @@ function follow(first: string, boundMs = BOUND_MS) {
     ...followed,
     names,
     change: (next: string) => url.replace(next),
-    moves: () => names().filter((name) => name === 'store_moved').length,
-    waits: () => followed.events.filter(({ event }) => event === 'store_move_waits'),
+    moves: () => names().filter((name) => name === 'store_url_changed').length,
+    waits: () => followed.events.filter(({ event }) => event === 'store_url_unusable'),
   }
 }
 
@@ -70,9 +70,9 @@ describe('a URL that changes', () => {
     await expectUnavailable(store)
     expect(isReady()).toBe(false)
     change(withPassword(redis, 'the-new-one'))
-    expect(names().at(-1)).toBe('store_moved')
+    expect(names().at(-1)).toBe('store_url_changed')
     await expectWorking(store)
-    expect(names().slice(-2)).toEqual(['store_moved', 'store_connected'])
+    expect(names().slice(-2)).toEqual(['store_url_changed', 'store_connected'])
   })
 
   test('it names another server: that one is used, the other one is left, and is not said to be lost', async () => {
@@ -87,9 +87,9 @@ describe('a URL that changes', () => {
     await store.set('gatehouse:a', 'on the other', 60_000)
     expect(await other.client().get('gatehouse:a')).toBe('on the other')
     expect(isReady()).toBe(true)
-    expect(names()).toEqual(['store_connected', 'store_moved'])
+    expect(names()).toEqual(['store_connected', 'store_url_changed'])
     await other.kill()
-    await until(() => names().includes('store_lost'), { what: 'the one in use being told of' })
+    await until(() => names().includes('store_disconnected'), { what: 'the one in use being told of' })
   })
 
   test('from Redis to the embedded store: refused, and the connection goes on', async () => {
@@ -138,7 +138,7 @@ describe('a URL that changes', () => {
     one.resume()
     expect(await waiting).toBe(true)
     expect(await one.client().get('gatehouse:a')).toBe('asked for before')
-    expect(names()).toEqual(['store_moved', 'store_connected'])
+    expect(names()).toEqual(['store_url_changed', 'store_connected'])
   })
 })
 
@@ -150,14 +150,14 @@ describe('a URL that is mistaken', () => {
     change(withPassword(other, 'the-wrong-one'))
     await until(() => waits().length > 0)
     for (let round = 0; round < 5; round++) await expectWorking(store)
-    expect(waits()).toEqual([{ event: 'store_move_waits', reason: 'WRONGPASS' }])
+    expect(waits()).toEqual([{ event: 'store_url_unusable', reason: 'WRONGPASS' }])
     expect([isReady(), failures()]).toEqual([true, 0])
-    expect(names()).toEqual(['store_connected', 'store_move_waits'])
+    expect(names()).toEqual(['store_connected', 'store_url_unusable'])
 
     change(other.url)
     await until(() => moves() === 1)
     await expectWorking(store)
-    expect(names()).toEqual(['store_connected', 'store_move_waits', 'store_moved'])
+    expect(names()).toEqual(['store_connected', 'store_url_unusable', 'store_url_changed'])
     expect(secretIn(events, 'the-right-one', 'the-wrong-one', '127.0.0.1', String(other.port))).toEqual([])
   })
 
@@ -178,7 +178,7 @@ describe('a URL that is mistaken', () => {
     await store.ping()
     change(`redis://127.0.0.1:${port}`)
     await until(() => waits().length > 0)
-    expect(waits()).toEqual([{ event: 'store_move_waits', reason: 'ECONNREFUSED' }])
+    expect(waits()).toEqual([{ event: 'store_url_unusable', reason: 'ECONNREFUSED' }])
     await expectWorking(store)
     await server({ port })
     await until(() => moves() === 1)
@@ -239,7 +239,7 @@ describe('a URL that is mistaken', () => {
     outside.disconnect()
     await store.set('gatehouse:a', '1', 60_000)
     expect(await third.client().get('gatehouse:a')).toBe('1')
-    expect([moves(), names().at(-1), await connectionsTo(full)]).toEqual([1, 'store_moved', 0])
+    expect([moves(), names().at(-1), await connectionsTo(full)]).toEqual([1, 'store_url_changed', 0])
   })
 
   test('a change that is taken back changes nothing, and opens nothing', async () => {
@@ -251,7 +251,7 @@ describe('a URL that is mistaken', () => {
     change(redis.url)
     await expectWorking(store)
     expect(await connectionsTo(redis)).toBe(1)
-    expect([moves(), names().at(-1)]).toEqual([0, 'store_move_waits'])
+    expect([moves(), names().at(-1)]).toEqual([0, 'store_url_unusable'])
   })
 
   test('a URL that cannot be read is thrown back to who changed it, and everything stays as it is', async () => {

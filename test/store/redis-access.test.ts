@@ -64,11 +64,11 @@ describe('a database that does not exist', () => {
     const { store, events } = follow(url)
     await store.set('gatehouse:kept', '1', 60_000)
     url.replace(`${redis.url}/99`)
-    const waits = () => events.filter((event) => event.event === 'store_move_waits')
+    const waits = () => events.filter((event) => event.event === 'store_url_unusable')
     await until(() => waits().some(({ reason }) => reason === 'no such database'))
     expect(await store.get('gatehouse:kept')).toBe('1')
     await expectWorking(store)
-    expect(events.some(({ event }) => event === 'store_moved')).toBe(false)
+    expect(events.some(({ event }) => event === 'store_url_changed')).toBe(false)
   })
 
   test('a user who may not select a database', async () => {

@@ -180,7 +180,7 @@ test('a server that takes no writes any more is left for another one', async () 
   expect(await store.set('gatehouse:a', '1', 60_000)).toBe(true)
   await primary.client().replicaof('127.0.0.1', spare.port)
   await expect(store.set('gatehouse:a', '2', 60_000)).rejects.toMatchObject({ status: 503 })
-  expect(events).toContainEqual(expect.objectContaining({ event: 'store_lost' }))
+  expect(events).toContainEqual(expect.objectContaining({ event: 'store_disconnected' }))
 })
 
 test('in a cluster each goes to the slot of its keys', async () => {

@@ -51,7 +51,7 @@ describe('failures are counted', () => {
     const { store, failures, events } = connect(redis.url, { commandTimeoutMs: 3000 })
     await store.set('gatehouse:a', '1', 60_000)
     await redis.client().call('CLIENT', 'KILL', 'TYPE', 'normal')
-    await until(() => events.some(({ event }) => event === 'store_lost'))
+    await until(() => events.some(({ event }) => event === 'store_disconnected'))
     expect(await store.get('gatehouse:a')).toBe('1')
     await expect(store.indexAll('gatehouse:a')).rejects.toThrow('redis: WRONGTYPE')
     expect(failures()).toBe(0)
@@ -67,9 +67,9 @@ test('a lost connection is not said to be lost for what once kept it from being 
   await store.ping()
   const { client } = await connectClient(redis.url.replace('not-yet', 'the-right-one'))
   await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
-  await until(() => events.some(({ event }) => event === 'store_lost'))
-  const lost = events.filter(({ event }) => event === 'store_lost')
-  expect(lost).toEqual([{ event: 'store_lost', reason: 'connection lost' }])
+  await until(() => events.some(({ event }) => event === 'store_disconnected'))
+  const lost = events.filter(({ event }) => event === 'store_disconnected')
+  expect(lost).toEqual([{ event: 'store_disconnected', reason: 'connection lost' }])
 })
 
 test('commands that wait for a connection are carried out in the order in which they were asked for', async () => {

@@ -33,7 +33,7 @@ describe('Redis that is away', () => {
     expect(await store.get('gatehouse:kept')).toBe('still here')
     expect(isReady()).toBe(true)
     expect(events.map(({ event }) => event)).toEqual(
-      expect.arrayContaining(['store_connected', 'store_lost', 'store_reconnecting']),
+      expect.arrayContaining(['store_connected', 'store_disconnected', 'store_reconnecting']),
     )
     expect(events.at(-1)).toEqual({ event: 'store_connected' })
     expect(secretIn(events, '127.0.0.1', String(redis.port))).toEqual([])

@@ -35,7 +35,7 @@ export async function makeBrokerDirectory(
   const own = (path: string) => !/\/build\/(demo|sandbox)|\.map$/.test(path)
   await cp(resolve('build'), join(home, 'build'), { recursive: true, filter: own })
   await symlink(resolve('node_modules'), join(home, 'node_modules'))
-  await writeFile(join(home, 'package.json'), '{ "type": "module" }')
+  await writeFile(join(home, 'package.json'), '{ "type": "module", "version": "0.0.0-test" }')
   await mkdir(join(home, 'config'))
   await writeFile(join(home, 'config', 'default.json'), JSON.stringify(change(defaultTunables())))
   const children: ChildProcess[] = []

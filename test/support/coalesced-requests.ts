@@ -42,7 +42,9 @@ export async function sendConcurrently<Answer>(
 async function sharingWithin(brokers: readonly Gatehouse[]): Promise<number> {
   const counts = await Promise.all(
     brokers.map(async (broker) => {
-      const count = /^gatehouse_shared_answers_total\{scope="process"\} (\d+)$/m.exec(await broker.metrics())
+      const count = /^gatehouse_coalesced_requests_total\{scope="process"\} (\d+)$/m.exec(
+        await broker.metrics(),
+      )
       return Number(count?.[1] ?? 0)
     }),
   )

@@ -31,7 +31,7 @@ test('a call that waits longer than its budget fails with busy, however short th
   const patient = slots.acquire({ urgent: true, budget: { leftMs: 2000 } })
   advance(1000)
   await expect(short).rejects.toBeInstanceOf(UpstreamFailure)
-  await expect(short).rejects.toMatchObject({ outcome: 'busy', retryAfterMs: 1000 })
+  await expect(short).rejects.toMatchObject({ outcome: 'pool_exhausted', retryAfterMs: 1000 })
   release()
   await patient
   expect(timers.size).toBe(0)
@@ -44,7 +44,7 @@ test('a wait that ends a moment early leaves nothing of its budget', async () =>
   const waiting = slots.acquire({ urgent: true, budget })
   time = 999.5 // Node's timers and its clock are not the same
   for (const { ring } of timers) ring()
-  await expect(waiting).rejects.toMatchObject({ outcome: 'busy' })
+  await expect(waiting).rejects.toMatchObject({ outcome: 'pool_exhausted' })
   expect(budget.leftMs).toBe(0)
 })
 
@@ -73,9 +73,9 @@ test('the wait is taken off the budget, also when a caller waits twice', async (
   expect(budget.leftMs).toBe(500)
   const again = slots.acquire({ urgent: true, budget })
   advance(500)
-  await expect(again).rejects.toMatchObject({ outcome: 'busy' })
+  await expect(again).rejects.toMatchObject({ outcome: 'pool_exhausted' })
   expect(budget.leftMs).toBe(0)
-  await expect(slots.acquire({ urgent: true, budget })).rejects.toMatchObject({ outcome: 'busy' })
+  await expect(slots.acquire({ urgent: true, budget })).rejects.toMatchObject({ outcome: 'pool_exhausted' })
   releaseAgain()
 })
 

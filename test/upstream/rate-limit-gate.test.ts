@@ -400,7 +400,7 @@ describe('little is left', () => {
     for (const { gate, outcomes } of [one, other]) {
       expect(await refused(gate, caller('new', ...ADA))).toMatchObject({ waitMs: 60_000, limit: 600 })
       expect(await refused(gate, caller('ongoing', ...ADA))).toBeUndefined()
-      expect(outcomes).toEqual(['gave_way'])
+      expect(outcomes).toEqual(['deferred'])
     }
     await one.answered(await one.gate.enter(caller('ongoing', ...ADA)), left(590))
     expect(await refused(one.gate, caller('new', ...ADA))).toBeDefined() // an answer of the same minute, overtaken
@@ -415,7 +415,7 @@ describe('little is left', () => {
     await answered(await gate.enter(caller('ongoing', ...BEA)), used(60))
     expect(await refused(gate, caller('new', ...CLEO))).toBeDefined()
     expect(await refused(gate, caller('ongoing', ...CLEO))).toBeUndefined()
-    expect(outcomes).toEqual(['gave_way', 'probe'])
+    expect(outcomes).toEqual(['deferred', 'probe'])
   })
 
   test('the new minute’s first answer ends it at once', async () => {

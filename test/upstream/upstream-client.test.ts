@@ -108,19 +108,19 @@ describe('there is no answer', () => {
   test('a connection cut before any header: the request may have arrived', async () => {
     const { stub, client } = await rawly((socket) => socket.destroy())
     const failure = await failureOf(client.send(POST))
-    expect(failure.outcome).toBe('cut')
+    expect(failure.outcome).toBe('connection_lost')
     expectTellsNothing(failure, stub)
     expect(stub.requests.length).toBe(1)
   })
 
   test('a connection reset', async () => {
     const { client } = await rawly((socket) => socket.resetAndDestroy())
-    expect((await failureOf(client.send(POST))).outcome).toBe('cut')
+    expect((await failureOf(client.send(POST))).outcome).toBe('connection_lost')
   })
 
   test('a connection cut in the middle of the headers', async () => {
     const { stub, client } = await rawly((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Ty'))
-    expect((await failureOf(client.send(POST))).outcome).toBe('cut')
+    expect((await failureOf(client.send(POST))).outcome).toBe('connection_lost')
     expect(stub.requests.length).toBe(1)
   })
 
@@ -128,7 +128,7 @@ describe('there is no answer', () => {
     const { client } = await rawly((socket) => {
       socket.end('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n')
     })
-    expect((await failureOf(client.send(POST))).outcome).toBe('cut')
+    expect((await failureOf(client.send(POST))).outcome).toBe('connection_lost')
   })
 
   test('half a body is no answer, although the half may be well-formed JSON', async () => {
@@ -136,7 +136,7 @@ describe('there is no answer', () => {
       socket.end('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"a":1}')
     })
     const failure = await failureOf(client.send(POST))
-    expect(failure.outcome).toBe('cut')
+    expect(failure.outcome).toBe('connection_lost')
     expectTellsNothing(failure, stub)
   })
 
@@ -146,7 +146,7 @@ describe('there is no answer', () => {
         'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n{"a":1}\r\n',
       )
     })
-    expect((await failureOf(client.send(POST))).outcome).toBe('cut')
+    expect((await failureOf(client.send(POST))).outcome).toBe('connection_lost')
   })
 
   test('more body than its Content-Length says never reaches the next answer', async () => {
@@ -157,12 +157,12 @@ describe('there is no answer', () => {
       ({ json: body }) => body,
       (error: UpstreamFailure) => error.outcome,
     )
-    expect([{ a: 1 }, 'cut']).toContainEqual(first)
+    expect([{ a: 1 }, 'connection_lost']).toContainEqual(first)
     const second = await client.send(POST).then(
       ({ json: body }) => body,
       (error: UpstreamFailure) => error.outcome,
     )
-    expect([{ a: 1 }, 'cut']).toContainEqual(second)
+    expect([{ a: 1 }, 'connection_lost']).toContainEqual(second)
     expect(stub.connections()).toBe(stub.requests.length)
   })
 
@@ -170,13 +170,13 @@ describe('there is no answer', () => {
     const { client } = await rawly((socket) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}')
     })
-    expect((await failureOf(client.send(POST))).outcome).toBe('cut')
+    expect((await failureOf(client.send(POST))).outcome).toBe('connection_lost')
   })
 
   test('something that is not HTTP', async () => {
     const { stub, client } = await rawly((socket) => socket.end('SSH-2.0-OpenSSH_9.7 very-secret\r\n'))
     const failure = await failureOf(client.send(POST))
-    expect(failure.outcome).toBe('cut')
+    expect(failure.outcome).toBe('connection_lost')
     expectTellsNothing(failure, stub)
   })
 
@@ -203,7 +203,7 @@ describe('there is no answer', () => {
       { maxResponseBytes: 100_000 },
     )
     const failure = await failureOf(client.send(POST))
-    expect(failure.outcome).toBe('too-large')
+    expect(failure.outcome).toBe('response_too_large')
     expectTellsNothing(failure, stub)
     expect(sent).toBeLessThan(50_000_000)
   })
@@ -212,7 +212,7 @@ describe('there is no answer', () => {
     const { client } = await rawly((socket) => {
       socket.write(`HTTP/1.1 200 OK\r\n${'X-A: b\r\n'.repeat(10_000)}\r\n`)
     })
-    expect((await failureOf(client.send(POST))).outcome).toBe('cut')
+    expect((await failureOf(client.send(POST))).outcome).toBe('connection_lost')
   })
 })
 
@@ -241,7 +241,7 @@ describe('whatever happens, a request is sent once', () => {
       else socket.destroy()
     })
     await client.send(POST)
-    expect((await failureOf(client.send(POST))).outcome).toBe('cut')
+    expect((await failureOf(client.send(POST))).outcome).toBe('connection_lost')
     expect(stub.requests.length).toBe(2)
   })
 })
@@ -313,7 +313,7 @@ describe('an answer', () => {
         res.writeHead(403, { 'Content-Type': 'application/json;charset=UTF-8', 'X-Rate-Limit-Limit': '600' })
         res.end('{"errorCode":"E0000068"}')
       },
-      { metrics: { upstreamCalls: { observe: ({ outcome }) => outcomes.push(outcome) } } },
+      { metrics: { upstreamRequestDuration: { observe: ({ outcome }) => outcomes.push(outcome) } } },
     )
     const answer = await client.send(POST)
     expect(answer.status).toBe(403)
@@ -445,8 +445,8 @@ describe('what is sent', () => {
     const first = client.send(POST)
     const budget = { leftMs: 20 }
     const failure = await failureOf(client.send({ ...POST, wait: { urgent: true, budget } }))
-    expect([failure.outcome, failure.retryAfterMs, budget.leftMs]).toEqual(['busy', 1000, 0])
-    expect((await failureOf(client.send({ ...POST, timeoutMs: 20 }))).outcome).toBe('busy')
+    expect([failure.outcome, failure.retryAfterMs, budget.leftMs]).toEqual(['pool_exhausted', 1000, 0])
+    expect((await failureOf(client.send({ ...POST, timeoutMs: 20 }))).outcome).toBe('pool_exhausted')
     onHold.resolve()
     await first
     expect(stub.requests.length).toBe(1)
@@ -492,12 +492,12 @@ describe('the breaker', () => {
 
   test('opens after as many failures in a row, then nothing is sent, and it says how long to stay away', async () => {
     const { stub, client, states } = await breakable({ cut: true })
-    expect([await fail(client), await fail(client)]).toEqual(['cut', 'cut'])
+    expect([await fail(client), await fail(client)]).toEqual(['connection_lost', 'connection_lost'])
     expect(client.breakerIsOpen()).toBe(false)
-    expect(await fail(client)).toBe('cut')
+    expect(await fail(client)).toBe('connection_lost')
     expect(client.breakerIsOpen()).toBe(true)
     const failure = await failureOf(client.send(POST))
-    expect([failure.outcome, failure.retryAfterMs]).toEqual(['breaker-open', LONG_MS])
+    expect([failure.outcome, failure.retryAfterMs]).toEqual(['breaker_open', LONG_MS])
     expectTellsNothing(failure, stub)
     expect(stub.requests.length).toBe(3)
     expect(states).toEqual(['open'])
@@ -508,9 +508,9 @@ describe('the breaker', () => {
     const { stub, client, states } = await breakable(mode, { halfOpenAfterMs: 1000 })
     for (let call = 0; call < 3; call++) await fail(client)
 
-    expect(await until(async () => (await fail(client)) === 'cut')).toBe(true)
+    expect(await until(async () => (await fail(client)) === 'connection_lost')).toBe(true)
     expect([stub.requests.length, client.breakerIsOpen()]).toEqual([4, true])
-    expect(await fail(client)).toBe('breaker-open')
+    expect(await fail(client)).toBe('breaker_open')
 
     mode.cut = false
     await until(async () => typeof (await fail(client)) === 'object')
@@ -524,7 +524,7 @@ describe('the breaker', () => {
     for (let call = 0; call < 3; call++) await fail(client)
     await until(async () => {
       const outcomes = await Promise.all(Array.from({ length: 10 }, () => fail(client)))
-      return outcomes.includes('cut')
+      return outcomes.includes('connection_lost')
     })
     expect(stub.requests.length).toBe(4)
   })
@@ -548,7 +548,7 @@ describe('the breaker', () => {
     for (let call = 0; call < 5; call++) expect((await client.send(POST)).status).toBe(500)
     const large = await upstream(json('x'.repeat(2000)), { breaker, maxResponseBytes: 1000 })
     for (let call = 0; call < 5; call++) {
-      expect((await failureOf(large.client.send(POST))).outcome).toBe('too-large')
+      expect((await failureOf(large.client.send(POST))).outcome).toBe('response_too_large')
     }
     expect([client.breakerIsOpen(), large.client.breakerIsOpen()]).toEqual([false, false])
   })
@@ -557,9 +557,9 @@ describe('the breaker', () => {
     const outcomes: string[] = []
     const { client } = await breakable(
       { cut: true },
-      { metrics: { upstreamCalls: { observe: ({ outcome }) => outcomes.push(outcome) } } },
+      { metrics: { upstreamRequestDuration: { observe: ({ outcome }) => outcomes.push(outcome) } } },
     )
     for (let call = 0; call < 4; call++) await fail(client)
-    expect(outcomes).toEqual(['cut', 'cut', 'cut', 'breaker-open'])
+    expect(outcomes).toEqual(['connection_lost', 'connection_lost', 'connection_lost', 'breaker_open'])
   })
 })

@@ -53,7 +53,7 @@ export function createCoalescing({ metrics }: { readonly metrics: Metrics }): Co
   const join = ({ runs }: Running, dedupKey: string, run: () => Promise<StepOutcome>) => {
     const identical = runs.get(dedupKey)
     if (identical !== undefined) {
-      metrics.sharedAnswers.inc({ scope: 'process' })
+      metrics.coalescedRequests.inc({ scope: 'process' })
       return identical
     }
     const outcome = run().finally(() => runs.delete(dedupKey))

@@ -108,7 +108,7 @@ export class StepLocks {
       if (outcome === undefined && lock.isOurs) return lock
       if (lock.isOurs) await this.release(lock)
       if (outcome !== undefined && (await this.#isComplete(outcome))) {
-        metrics.sharedAnswers.inc({ scope: 'replicas' })
+        metrics.coalescedRequests.inc({ scope: 'replicas' })
         return { outcome }
       }
     }

@@ -143,5 +143,8 @@ async function send(
 /** Failures of Okta are answered to everybody alike. */
 function refuseTrouble({ status, errorCode }: { status: number; errorCode?: string | undefined }): void {
   if (status >= 500 || errorCode === ORG_LIMIT)
-    throw upstreamTemporarilyUnavailable(1, new DependencyFailure('unusable', { upstreamStatus: status }))
+    throw upstreamTemporarilyUnavailable(
+      1,
+      new DependencyFailure('invalid_response', { upstreamStatus: status }),
+    )
 }

@@ -108,7 +108,8 @@ async function sendStart(
   const { path } = START[recoveryType]
   const reply = await upstream.send({ path, body: { ...body }, bearsToken: false }, client)
   const { status, errorCode, headers } = reply
-  if (status >= 500) throw upstreamUnavailable(new DependencyFailure('unusable', { upstreamStatus: status }))
+  if (status >= 500)
+    throw upstreamUnavailable(new DependencyFailure('invalid_response', { upstreamStatus: status }))
   if (errorCode !== ORG_LIMIT) return reply
   throw rateLimited({
     limit: Number(headers['X-Rate-Limit-Limit'] ?? 0),
@@ -128,7 +129,7 @@ function stateTokenIn(
     return undefined
   }
   if ('recoveryToken' in reply.body) {
-    metrics.tokensCut.inc({ by: 'recovery' })
+    metrics.tokenLeaksBlocked.inc({ found_in: 'recovery' })
     log.error('recovery_token_dropped', { requestId })
     return undefined
   }

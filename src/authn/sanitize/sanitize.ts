@@ -99,11 +99,11 @@ function filterTokens<Body>(
   { tokens, tokensInLinks }: RewrittenAnswer,
   { requestId }: Client,
 ): Sanitized<Body> {
-  if (tokensInLinks > 0) metrics.tokensCut.inc({ by: 'link' }, tokensInLinks)
+  if (tokensInLinks > 0) metrics.tokenLeaksBlocked.inc({ found_in: 'link' }, tokensInLinks)
   const { text, removed } = removeTokens(JSON.stringify(body), [...tokens, ...ownSecrets()])
   if (removed === 0) return { body, text }
-  metrics.tokensCut.inc({ by: 'guard' }, removed)
-  log.error('token_cut_by_guard', { requestId, count: removed })
+  metrics.tokenLeaksBlocked.inc({ found_in: 'body' }, removed)
+  log.error('token_leak_blocked', { requestId, count: removed })
   return { body: JSON.parse(text), text }
 }
 
@@ -117,6 +117,6 @@ function orUnusable<Result>(sanitize: () => Result): Result {
   } catch (error) {
     if (!(error instanceof RangeError || error instanceof SyntaxError)) throw error
     const code = error instanceof RangeError ? 'too deep' : 'token outside a string'
-    throw upstreamUnavailable(new UpstreamFailure('unusable', { code }))
+    throw upstreamUnavailable(new UpstreamFailure('invalid_response', { code }))
   }
 }

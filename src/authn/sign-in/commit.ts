@@ -54,7 +54,7 @@ export class Commits {
       if (error instanceof BrokerError) await locks.commit(lock, 'keep', toRefusal(error))
       else await locks.release(lock)
     } catch (failure) {
-      log.warn('step_not_released', {}, failure) // the lock expires
+      log.warn('step_lock_release_failed', {}, failure) // the lock expires
     }
   }
 

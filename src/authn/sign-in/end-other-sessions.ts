@@ -44,10 +44,12 @@ export function createEndOtherSessions(options: OtherSessionsOptions): EndOtherS
     } catch (error) {
       const { requestId } = client
       const createdSinceMs = now()
-      log.error('sessions_not_ended', { requestId, userId }, error)
+      log.error('session_revocation_failed', { requestId, userId }, error)
       again
         .execute(() => end({ createdSinceMs }))
-        .catch((failure: unknown) => log.error('sessions_never_ended', { requestId, userId }, failure))
+        .catch((failure: unknown) =>
+          log.error('session_revocation_abandoned', { requestId, userId }, failure),
+        )
       throw error
     }
   }

@@ -81,7 +81,7 @@ function pictureIn({ status, headers, bytes }: UpstreamResponse, maxBytes: numbe
 }
 
 const unusable = (upstreamStatus: number) =>
-  upstreamUnavailable(new DependencyFailure('unusable', { upstreamStatus }))
+  upstreamUnavailable(new DependencyFailure('invalid_response', { upstreamStatus }))
 
 function createAnswer(
   status: number,

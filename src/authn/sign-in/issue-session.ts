@@ -82,7 +82,7 @@ async function afterCommit(
   const userId = answer.user.id
   const mayReplaceOtherUser = after.userProved && after.origin !== 'imported'
   const evicted = await session.replace(client.sessionId, mayReplaceOtherUser)
-  if (evicted > 0) audit.sessionsRevoked({ userId, count: evicted, reason: 'too_many' }, login, client)
+  if (evicted > 0) audit.sessionsRevoked({ userId, count: evicted, reason: 'evicted' }, login, client)
   audit.succeeded({ userId, sessionId: session.publicId, methods: amr.join(' ') }, login, client)
 }
 

@@ -147,6 +147,6 @@ function readTransaction(
 }
 
 function refuseHandle({ device }: Client, metrics: Metrics) {
-  metrics.refusals.inc({ reason: 'unknown_handle' })
+  metrics.requestsRefused.inc({ reason: 'unknown_handle' })
   return unknownHandle(device.returned)
 }

@@ -177,8 +177,8 @@ function refusePlanted(
   client: Client,
   { log, metrics }: SendStepDeps,
 ) {
-  const reason = before.origin === 'imported' ? 'another_persons_step_up' : 'another_users_token'
-  metrics.refusals.inc({ reason })
+  const reason = before.origin === 'imported' ? 'step_up_user_mismatch' : 'token_user_mismatch'
+  metrics.requestsRefused.inc({ reason })
   log.warn(reason, { requestId: client.requestId })
   const field = (['token', 'recoveryToken'] as const).find((name) => name in step.call.body)
   return toRefusal(otherUsersSession(field ?? 'stateToken'))

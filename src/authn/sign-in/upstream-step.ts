@@ -140,17 +140,17 @@ export function assertUsable(
 ): void {
   const { operation } = step
   if (answer.status === '' && operation !== 'cancel')
-    throw upstreamUnavailable(new UpstreamFailure('unusable', { code: 'no status' }))
+    throw upstreamUnavailable(new UpstreamFailure('invalid_response', { code: 'no status' }))
   if (isDifferentUser(before, answer)) {
-    log.error('person_changed', { requestId: client.requestId, operation })
+    log.error('user_mismatch', { requestId: client.requestId, operation })
     throw upstreamUnavailable(new Error('the answer is about another person'))
   }
 }
 
 /** Every factor that the user could choose is hidden. */
 export function reportAllHidden({ step, client }: AnsweredStep, { log, metrics }: AnsweredStepDeps): void {
-  metrics.refusals.inc({ reason: 'every_factor_hidden' })
-  log.warn('every_factor_hidden', { requestId: client.requestId, operation: step.operation })
+  metrics.requestsRefused.inc({ reason: 'no_visible_factors' })
+  log.warn('no_visible_factors', { requestId: client.requestId, operation: step.operation })
 }
 
 export function advanceTransaction(
@@ -170,9 +170,9 @@ export function advanceTransaction(
     expiresAtMs: now() + lifetimeMs(before, times, lifetime, now()),
   })
   if (after.offered.length <= maxOfferedSteps) return after
-  metrics.refusals.inc({ reason: 'too_many_steps' })
+  metrics.requestsRefused.inc({ reason: 'too_many_steps' })
   log.error('too_many_steps', { requestId: client.requestId, operation, count: after.offered.length })
-  throw upstreamUnavailable(new UpstreamFailure('unusable', { code: 'too many steps' }))
+  throw upstreamUnavailable(new UpstreamFailure('invalid_response', { code: 'too many steps' }))
 }
 
 export function auditAnswer(

@@ -65,7 +65,7 @@ export function createCallLimit(deps: CallLimitDeps): CallLimit {
     const isKnown = !hasRoom(shared) && (await isKnownDevice(user, client))
     const window = isKnown ? windowOf(`${key} known`) : shared
     if (!hasRoom(window)) {
-      const reached = isKnown ? 'calls_known_person' : label
+      const reached = isKnown ? 'calls_known_user' : label
       const usedUp = { label: reached, most: limit.attempts, leftMs: window.endsAtMs - now() }
       throw limitReachedError(deps, usedUp, { operation, userId: user.userId, login: user.login }, client)
     }
@@ -94,8 +94,8 @@ function countedAs(
   { address }: Client,
   canonicalLogin: (login: string) => string,
 ): { key: string; label: string } {
-  if (userId !== undefined) return { key: `user ${userId}`, label: 'calls_person' }
+  if (userId !== undefined) return { key: `user ${userId}`, label: 'calls_user' }
   if (login === undefined) return { key: `address ${addressForLimits(address)}`, label: 'calls_address' }
   // hashed: a login of 320 characters can have 5,760 of them in its canonical form
-  return { key: `login ${hash('sha256', canonicalLogin(login), 'base64url')}`, label: 'calls_person' }
+  return { key: `login ${hash('sha256', canonicalLogin(login), 'base64url')}`, label: 'calls_user' }
 }

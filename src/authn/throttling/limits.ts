@@ -18,10 +18,10 @@ import type { ReachedLimit } from './limit-reached.ts'
 export type AttemptLimits = Readonly<Record<AttemptKind, Readonly<Partial<Record<Scope, Windows>>>>>
 
 /** Whose attempts are counted together. Attempts of a known device have only the `perKnown…` limits and `perTransaction`. */
-type Scope = keyof typeof SCOPE_LABELS
+type Scope = keyof typeof SCOPE_NAMES
 
-/** With the kind before it, the label of `gatehouse_limit_hits_total`. */
-const SCOPE_LABELS = {
+/** As in the names of stored windows. */
+const SCOPE_NAMES = {
   perAddress: 'address',
   perUser: 'person',
   perDevice: 'device',
@@ -122,7 +122,8 @@ export function reachedLimits(attempt: AttemptWindows, { overridden, full }: Cou
   const windows = overridden && attempt.override ? attempt.override.windows : attempt.windows
   const window = full && windows[full.index]
   if (full === undefined || window === undefined) return []
-  const label = window.name.split(':').slice(0, 2).join('_') // such as `password_person`
+  // such as `password_user`; the stored name says `person`
+  const label = window.name.split(':').slice(0, 2).join('_').replace('person', 'user')
   return [{ label, most: window.maxAttempts, leftMs: full.leftMs }]
 }
 
@@ -220,7 +221,7 @@ function windowsIn(
 const ID_CHARS = 20
 
 function windowName(kind: AttemptKind, scope: Scope, id: string, window: keyof Windows): WindowKey {
-  const named = (...ids: string[]) => [kind, SCOPE_LABELS[scope], ...ids, window].join(':')
+  const named = (...ids: string[]) => [kind, SCOPE_NAMES[scope], ...ids, window].join(':')
   return {
     keySuffix: window === 'inARow' ? ':in_a_row' : '',
     name: id === '' ? named() : named(id.slice(0, ID_CHARS)),

@@ -82,7 +82,7 @@ export function createThrottling(deps: ThrottlingDeps): Throttling {
         await Promise.all(writes)
       } catch (error) {
         // the sign-in succeeds nevertheless: this device is unknown until the next one
-        log.warn('device_not_remembered', { requestId: client.requestId }, error)
+        log.warn('known_device_not_stored', { requestId: client.requestId }, error)
       }
     },
 
@@ -214,7 +214,7 @@ function refund(
   for (const { counting, countedWindows } of places) {
     store
       .refundAttempt(counting.keyPrefix, countedWindows)
-      .catch((error: unknown) => log.warn('attempt_not_given_back', { requestId }, error))
+      .catch((error: unknown) => log.warn('attempt_refund_failed', { requestId }, error))
   }
 }
 

@@ -105,7 +105,7 @@ function reportAccepted(list: TokenList, token: string, { log, metrics }: ApiTok
   if (token !== (list.accepted?.token ?? first))
     log.warn('upstream_token_switched', { upstream: 'authn', name })
   else if (list.isChange && list.accepted === undefined)
-    log.info('upstream_token_proved', { upstream: 'authn', name })
+    log.info('upstream_token_verified', { upstream: 'authn', name })
   metrics.upstreamTokenStandby.set(token === first ? 0 : 1)
 }
 
@@ -152,7 +152,10 @@ export function createTokenCheck(
     const reply = await sendEmptySignIn(client, deadline)
     const { status } = reply
     if (status === 429 || status >= 500)
-      throw upstreamTemporarilyUnavailable(1, new DependencyFailure('unusable', { upstreamStatus: status }))
+      throw upstreamTemporarilyUnavailable(
+        1,
+        new DependencyFailure('invalid_response', { upstreamStatus: status }),
+      )
     return !isInvalidToken(reply)
   }
 

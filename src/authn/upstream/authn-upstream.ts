@@ -124,7 +124,7 @@ export function createAuthnUpstream(options: AuthnUpstreamOptions): AuthnUpstrea
 }
 
 function tokenRefused() {
-  return upstreamTemporarilyUnavailable(30, new DependencyFailure('token-refused'))
+  return upstreamTemporarilyUnavailable(30, new DependencyFailure('token_refused'))
 }
 
 type Posted = Pick<AuthnCall, 'path' | 'body' | 'encoding'>
@@ -195,8 +195,8 @@ function createGate(options: AuthnUpstreamOptions & { monotonic: () => number },
     lowShare: rateLimit.reserveShare,
     random: Math.random,
     sleep: (ms) => delay(ms),
-    onOutcome: (outcome) => metrics.authnGateWaits.inc({ outcome }),
-    onRemaining: (remaining) => metrics.authnLimitRemaining.set(remaining),
+    onOutcome: (outcome) => metrics.rateLimitHolds.inc({ upstream: 'authn', outcome }),
+    onRemaining: (remaining) => metrics.upstreamRateLimitRemaining.set({ upstream: 'authn' }, remaining),
     onUnreadable: () => metrics.unreadableRecords.inc({ kind: 'limit' }),
   })
 }

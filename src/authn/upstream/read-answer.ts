@@ -26,7 +26,7 @@ export function toReply(answer: UpstreamResponse): AuthnReply {
   const isError = status >= 400
   const isStatus = isError || (status >= 200 && status < 300)
   if (!isRecord(body) || !isStatus || (isError && typeof body.errorCode !== 'string'))
-    throw upstreamUnavailable(new UpstreamFailure('unusable', { upstreamStatus: status }))
+    throw upstreamUnavailable(new UpstreamFailure('invalid_response', { upstreamStatus: status }))
   const code = text(body.errorCode) ?? ''
   const errorCode = ERROR_CODE.test(code) ? code : undefined
   const date = firstOf(answer.headers.date)

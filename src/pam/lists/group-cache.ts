@@ -70,10 +70,10 @@ function requireGroups(list: CachedList): GroupList {
   return list
 }
 
-type Outcome = 'fresh' | 'stale' | 'miss' | 'slow' | 'error'
+type Outcome = 'fresh' | 'stale' | 'miss' | 'stale_on_timeout' | 'stale_on_error'
 
 function serve({ kind }: ListRef, outcome: Outcome, list: GroupList, options: GroupCacheOptions): ServedList {
-  options.metrics.pamCache.inc({ list: kind, outcome })
+  options.metrics.pamCacheRequests.inc({ list: kind, outcome })
   const ageMs = getAgeMs(list, options)
   return { list, ageMs, stale: ageMs > getFreshMs(kind, list, options.tunables.lists) }
 }
@@ -91,9 +91,11 @@ async function serveInTime(
       const stopTimer = startTimer(() => resolve(undefined), tunables.rateLimit.maxWaitMs)
       reading.finally(stopTimer).then(resolve, reject)
     })
-    return found === undefined ? serve(list, 'slow', cached, options) : serve(list, 'miss', found, options)
+    return found === undefined
+      ? serve(list, 'stale_on_timeout', cached, options)
+      : serve(list, 'miss', found, options)
   } catch (error) {
     if (!(error instanceof PamFailure) || !error.policy.stale) throw error
-    return serve(list, 'error', cached, options)
+    return serve(list, 'stale_on_error', cached, options)
   }
 }

@@ -61,7 +61,7 @@ export function createPamClient(options: PamClientOptions) {
         if (outcome === 'unreadable') {
           metrics.pamErrors.inc({ name: outcome })
           const { requestId } = context
-          log.error('pam_answer_unreadable', { requestId, upstream: 'pam', operation: list.kind }, error)
+          log.error('pam_response_invalid', { requestId, upstream: 'pam', operation: list.kind }, error)
         }
         throw error
       }
@@ -98,7 +98,7 @@ function createFetchPage(
     } as const
     const answer = await call(request, mintLimit)
     if (isFirst) read.beganAtMs = clock.now() - (monotonic() - askedAt)
-    metrics.pamPages.inc({ list: list.kind })
+    metrics.pamPagesFetched.inc({ list: list.kind })
     return answer
   }
 }

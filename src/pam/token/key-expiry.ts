@@ -15,7 +15,7 @@ const WARN_BEFORE_MS = 14 * DAY_MS
 /** All tokens expire with the API key. A gauge shows when; a daily log line warns in the last two weeks. */
 export function watchKeyExpiry({ expiresAtMs, now, log, metrics }: KeyExpiryOptions): { stop(): void } {
   if (expiresAtMs === undefined) return { stop() {} }
-  metrics.pamKeyExpiresAt.set(Math.floor(expiresAtMs / 1000))
+  metrics.pamKeyExpiry.set(Math.floor(expiresAtMs / 1000))
 
   const check = () => {
     const leftMs = expiresAtMs - now()

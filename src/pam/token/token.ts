@@ -70,7 +70,7 @@ export function createServiceToken(options: ServiceTokenOptions) {
     /** Discards this token in memory and in the store. A newer token stays. */
     async discard(token: string): Promise<void> {
       if (current?.token === token) current = undefined
-      if (!discarded.has(token)) options.metrics.pamTokens.inc({ outcome: 'forgotten' })
+      if (!discarded.has(token)) options.metrics.pamTokens.inc({ outcome: 'discarded' })
       discarded.set(token, true)
       await records.removeIf(scope, (stored) => stored.token === token)
     },

@@ -171,9 +171,9 @@ export function failureFromAnswer(answer: UpstreamResponse, subject: PamSubject)
 }
 
 export function failureFromUpstream(failure: UpstreamFailure): PamFailure {
-  if (failure.outcome === 'too-large')
+  if (failure.outcome === 'response_too_large')
     return new PamFailure('unreadable', { reason: 'too large', cause: failure })
-  if (failure.outcome === 'breaker-open' || failure.outcome === 'busy')
+  if (failure.outcome === 'breaker_open' || failure.outcome === 'pool_exhausted')
     return new PamFailure('held_back', { retryAfterMs: failure.retryAfterMs, cause: failure })
   return new PamFailure('no_answer', { cause: failure })
 }

@@ -313,7 +313,9 @@ describe('a step that fails', () => {
     const away = () => Promise.reject(storeUnavailable())
     const { replica, lines } = await replicas({ faults: () => ({ commit: away, deleteIf: away }) })
     expect(await failureOf(replica().run(SAME, () => Promise.reject(failure)))).toBe(failure)
-    expect(lines()).toContainEqual(expect.objectContaining({ event: 'step_not_released', level: 'warn' }))
+    expect(lines()).toContainEqual(
+      expect.objectContaining({ event: 'step_lock_release_failed', level: 'warn' }),
+    )
   })
 })
 

@@ -198,7 +198,7 @@ export async function replicas({
     /** Keys of the outcomes that are shared. */
     shared: () => [...entries.keys()].filter((key) => /^gatehouse:lock:\{.*\}:/.test(key)),
     coalesced: async () =>
-      (await metrics.sharedAnswers.get()).values.map(({ labels, value }) => ({ ...labels, value })),
+      (await metrics.coalescedRequests.get()).values.map(({ labels, value }) => ({ ...labels, value })),
   }
 }
 

@@ -40,7 +40,7 @@ const before = { ...createTransaction('device', 'ada', 0), stateToken: TOKEN, re
 const sanitized = (body: Record<string, unknown>, hidden: readonly string[] = [], isError = false) =>
   sanitizer(hidden).step({ body, isError }, { before, handle: HANDLE }, CLIENT)
 const removals = async () =>
-  (await metrics.tokensCut.get()).values.map(({ labels, value }) => [labels.by, value] as const)
+  (await metrics.tokenLeaksBlocked.get()).values.map(({ labels, value }) => [labels.found_in, value] as const)
 
 describe('the token filter', () => {
   test('passes an answer without tokens as it is, and says nothing', async () => {
@@ -55,9 +55,9 @@ describe('the token filter', () => {
     const { body, text } = sanitized({ a: `x${TOKEN}y`, b: [OWN_SECRET, `${TOKEN}`] })
     expect(text).toBe('{"a":"xy","b":["",""]}')
     expect(body).toEqual({ a: 'xy', b: ['', ''] })
-    expect(await removals()).toEqual([['guard', 3]])
+    expect(await removals()).toEqual([['body', 3]])
     expect(collected.lines()).toMatchObject([
-      { level: 'error', event: 'token_cut_by_guard', requestId: 'request-1', count: 3 },
+      { level: 'error', event: 'token_leak_blocked', requestId: 'request-1', count: 3 },
     ])
     expect(collected.text()).not.toMatch(/UpstreamOf|00state|fake-own/)
   })
@@ -87,7 +87,7 @@ describe('an answer of a step', () => {
     expect(body).toEqual({ a: ' ', link: { href: 'https://elsewhere.example/' } })
     expect(await removals()).toEqual([
       ['link', 1],
-      ['guard', 2],
+      ['body', 2],
     ])
   })
 
@@ -120,14 +120,17 @@ describe('an answer of a step', () => {
         expect.objectContaining({
           status: 502,
           code: 'E0000009',
-          cause: expect.objectContaining({ outcome: 'unusable', code: 'too deep' }),
+          cause: expect.objectContaining({ outcome: 'invalid_response', code: 'too deep' }),
         }),
       )
   })
 
   test('with a token that is a number is 502: what remains is no JSON', () => {
     expect(() => sanitized({ stateToken: '1234567890123456', number: 1234567890123456 })).toThrow(
-      expect.objectContaining({ status: 502, cause: expect.objectContaining({ outcome: 'unusable' }) }),
+      expect.objectContaining({
+        status: 502,
+        cause: expect.objectContaining({ outcome: 'invalid_response' }),
+      }),
     )
   })
 

@@ -214,7 +214,7 @@ describe('a handle', () => {
 type Harness = Awaited<ReturnType<typeof replicas>>
 
 async function refusals(metrics: Harness['metrics']) {
-  return (await metrics.refusals.get()).values.map(({ labels, value }) => ({ ...labels, value }))
+  return (await metrics.requestsRefused.get()).values.map(({ labels, value }) => ({ ...labels, value }))
 }
 
 function stepWith(rest: Partial<Step> & Pick<Step, 'plan'>): Step {

@@ -186,11 +186,11 @@ describe('what stays counted', () => {
         throttlingOn().step(ringing, client, () =>
           Promise.reject(upstreamUnavailable(new UpstreamFailure(kind))),
         )
-      for (const kind of ['unreachable', 'breaker-open', 'busy'] as const) {
+      for (const kind of ['unreachable', 'breaker_open', 'pool_exhausted'] as const) {
         await expect(failing(kind)).rejects.toMatchObject({ status: 502 })
         await nothing()
       }
-      for (const kind of ['timeout', 'cut', 'too-large', 'unusable'] as const)
+      for (const kind of ['timeout', 'connection_lost', 'response_too_large', 'invalid_response'] as const)
         await expect(failing(kind)).rejects.toMatchObject({ status: 502 })
       expect(counted().length).toBeGreaterThan(1)
       expect(counted().map(([, count]) => count)).toEqual(counted().map(() => 4))
@@ -385,9 +385,9 @@ describe('a refusal', () => {
   })
 
   test.each([
-    ['the person’s', [full(9000), full(1000)], '9', 'password_person'],
+    ['the person’s', [full(9000), full(1000)], '9', 'password_user'],
     ['the address’s', [full(1000), full(9000)], '9', 'password_address'],
-    ['one that is nearly over', [full(0), free], '1', 'password_person'],
+    ['one that is nearly over', [full(0), free], '1', 'password_user'],
   ])('of several limits is by the one that holds longest: %s', async (_, answers, retryAfter, limit) => {
     const { error, metrics } = await refusedBy(...answers)
     expect(error).toMatchObject({ headers: { 'Retry-After': retryAfter } })
@@ -583,7 +583,7 @@ describe('the store in trouble', () => {
     await until(() => lines().length === 3)
     for (const line of lines()) expect(line).toMatchObject({ level: 'warn', requestId: 'request-1' })
     expect(new Set(lines().map(({ event }) => event))).toEqual(
-      new Set(['attempt_not_given_back', 'device_not_remembered']),
+      new Set(['attempt_refund_failed', 'known_device_not_stored']),
     )
   })
 })

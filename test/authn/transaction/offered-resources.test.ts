@@ -281,8 +281,9 @@ describe('a GET of what was offered', () => {
       }),
       maxPictureBytes: MAX_PICTURE_BYTES,
     })
-  const cutBy = async (by: string) =>
-    (await parts.metrics.tokensCut.get()).values.find(({ labels }) => labels.by === by)?.value
+  const removedFrom = async (place: string) =>
+    (await parts.metrics.tokenLeaksBlocked.get()).values.find(({ labels }) => labels.found_in === place)
+      ?.value
 
   beforeEach(async () => {
     sent = []
@@ -328,7 +329,7 @@ describe('a GET of what was offered', () => {
         sessionId: undefined,
       })
       expect(sent).toEqual([{ path: QUESTIONS, accept: 'application/json', client: CLIENT }])
-      expect(await cutBy('link')).toBeUndefined()
+      expect(await removedFrom('link')).toBeUndefined()
     })
 
     test('with links to our address and without tokens', async () => {
@@ -343,7 +344,7 @@ describe('a GET of what was offered', () => {
         { href: `${PUBLIC}/api/v1/authn?stateToken=` },
         { href: 'https://elsewhere.example/', text: 'xy ' },
       ])
-      expect([await cutBy('link'), await cutBy('guard')]).toEqual([1, 2])
+      expect([await removedFrom('link'), await removedFrom('body')]).toEqual([1, 2])
     })
 
     test('an error of the API passes on, with its rate limit', async () => {
@@ -374,7 +375,9 @@ describe('a GET of what was offered', () => {
 
     test('an object is unusable, as its cause says', async () => {
       answer = { json: {} }
-      await expect(ask()).rejects.toMatchObject({ cause: { outcome: 'unusable', upstreamStatus: 200 } })
+      await expect(ask()).rejects.toMatchObject({
+        cause: { outcome: 'invalid_response', upstreamStatus: 200 },
+      })
     })
 
     test('nested too deep is no answer: 502', async () => {
@@ -424,7 +427,9 @@ describe('a GET of what was offered', () => {
 
     test('that is none names its status in the cause', async () => {
       answer = { status: 302 }
-      await expect(ask()).rejects.toMatchObject({ cause: { outcome: 'unusable', upstreamStatus: 302 } })
+      await expect(ask()).rejects.toMatchObject({
+        cause: { outcome: 'invalid_response', upstreamStatus: 302 },
+      })
     })
 
     test.each([400, 404])(

@@ -324,7 +324,7 @@ describe('the SSWS token is refused', () => {
       await upstream.send(STATELESS, CLIENT)
       expect(used).toEqual(['old', 'new'])
       expect(await standby()).toBe(0)
-      expect(lines()).toMatchObject([{ level: 'info', event: 'upstream_token_proved' }])
+      expect(lines()).toMatchObject([{ level: 'info', event: 'upstream_token_verified' }])
     })
 
     test('a new one with a slip in it shows while the old one still serves', async () => {
@@ -345,7 +345,7 @@ describe('the SSWS token is refused', () => {
       keyring.tokens = [...PAIR].reverse()
       await upstream.send(STATELESS, CLIENT)
       expect(used).toEqual(['first-token', 'standby'])
-      expect(told(lines())).toEqual([['upstream_token_proved', 'first']])
+      expect(told(lines())).toEqual([['upstream_token_verified', 'first']])
     })
 
     test('an answer that was asked for before the list changed says nothing about the new list', async () => {

@@ -166,12 +166,12 @@ test('hits are counted by list and outcome', async () => {
   await journey.broker.get('/api/v1/pam/me')
   await journey.broker.get('/api/v1/pam/me')
   await journey.broker.get('/api/v1/pam/groups')
-  expect(await counted(journey.broker.metrics, 'pam_cache_total')).toEqual({
+  expect(await counted(journey.broker.metrics, 'pam_cache_requests_total')).toEqual({
     'me miss': 1,
     'me fresh': 1,
     'directory miss': 1,
   })
-  expect(await counted(journey.broker.metrics, 'pam_pages_total')).toEqual({ me: 1, directory: 1 })
+  expect(await counted(journey.broker.metrics, 'pam_pages_fetched_total')).toEqual({ me: 1, directory: 1 })
 })
 
 describe('a list whose user’s sessions are all ended', () => {

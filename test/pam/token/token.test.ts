@@ -20,7 +20,7 @@ async function nothingIsOnItsWay(brokers: PamBroker[]): Promise<boolean> {
   let taken = 0
   for (const broker of brokers) {
     taken += broker.logLines().filter(({ event }) => event === 'pam_token_minted').length
-    taken += (await counted(broker.metrics, 'pam_pages_total')).me ?? 0
+    taken += (await counted(broker.metrics, 'pam_pages_fetched_total')).me ?? 0
   }
   return taken === minted() + (journey.pam.control.counts().userPages[LOGIN] ?? 0)
 }
@@ -231,7 +231,9 @@ test('without the store each process mints its own and goes on; with it they sha
 
 test('the key\u2019s own end is a gauge, with a line when it is near', async () => {
   await start({ keyExpiresAtMs: Date.parse('2026-11-10T00:00:00Z') })
-  expect(await counted(journey.broker.metrics, 'pam_key_expires_at_seconds')).toEqual({ '': 1794268800 })
+  expect(await counted(journey.broker.metrics, 'pam_key_expiry_timestamp_seconds')).toEqual({
+    '': 1794268800,
+  })
   expect(journey.broker.logLines()).toContainEqual(
     expect.objectContaining({ level: 'warn', event: 'pam_key_expires_soon', count: 8 }),
   )
