@@ -29,15 +29,15 @@ const settingsBody = z.object({
   resetPasswordName: z.enum(['resetPassword', 'password']).optional(),
   refusedCodes: z.enum(['factorResult', 'error']).optional(),
 })
-/** A fault rule may bring an answer larger than the broker takes. */
+/** A fault rule may carry a response body that is larger than the broker accepts. */
 const MAX_BODY = '4mb'
 const faultsBody = z.object({
   api: api.default('authn'),
-  // createFaults checks the rules themselves and names what is wrong in them.
+  // createFaults validates the rules themselves and names the wrong fields.
   rules: z.array(z.custom<FaultRule>((rule) => rule !== null && typeof rule === 'object')),
 })
 
-/** The control of a running sandbox over HTTP, under /sandbox/ of the sign-in API's listener. */
+/** The control API of a running sandbox, under /sandbox/ on the listener of the authentication API. */
 export function createControlRoutes({
   org,
   control,
@@ -58,10 +58,10 @@ export function createControlRoutes({
   router.use(express.json({ limit: MAX_BODY }))
 
   router.get('/users', (_req, res) => {
-    res.json(control.users().map(describe))
+    res.json(control.users().map(presentUser))
   })
   router.get('/users/:login', (req, res) => {
-    res.json(describe(control.user(req.params.login)))
+    res.json(presentUser(control.user(req.params.login)))
   })
   router.post('/users/:login/push', (req, res) => {
     control.answerPush(req.params.login, pushBody.parse(req.body).answer)
@@ -107,16 +107,16 @@ export function createControlRoutes({
     faults.pam.clear()
     res.status(204).end()
   })
-  /** Any operation of PamControl by its name, with its arguments in order. */
+  /** Calls the method of PamControl with this name; `args` are its arguments in order. */
   router.post('/pam/:operation', (req, res) => {
     const { operation } = req.params
-    const call: unknown = Object.hasOwn(pamControl, operation)
+    const method: unknown = Object.hasOwn(pamControl, operation)
       ? Reflect.get(pamControl, operation)
       : undefined
-    if (typeof call !== 'function') throw new Error(`the PAM API's control has no ${operation}`)
-    const answer: unknown = Reflect.apply(call, pamControl, pamBody.parse(req.body ?? {}).args)
-    if (answer === undefined) res.status(204).end()
-    else res.json(answer)
+    if (typeof method !== 'function') throw new Error(`the PAM control has no operation ${operation}`)
+    const result: unknown = Reflect.apply(method, pamControl, pamBody.parse(req.body ?? {}).args)
+    if (result === undefined) res.status(204).end()
+    else res.json(result)
   })
   router.post('/settings', (req, res) => {
     Object.assign(control.settings, settingsBody.parse(req.body))
@@ -134,10 +134,10 @@ export function createControlRoutes({
   router.use((req, res) => {
     res.status(404).json({ error: `no control route ${req.method} ${req.originalUrl}` })
   })
-  router.use(answerError)
+  router.use(sendControlError)
   return router
 
-  function describe(user: User) {
+  function presentUser(user: User) {
     const { login, config, id } = user
     return {
       id,
@@ -149,7 +149,7 @@ export function createControlRoutes({
   }
 }
 
-/** A page on this machine (a demo, a portal under development) may call the control from another port. */
+/** Pages on this machine (the demo, a portal under development) may call the control API from another port. */
 const allowLocalPages: RequestHandler = (req, res, next) => {
   const { origin } = req.headers
   if (origin === undefined || !isLocal(origin)) return next()
@@ -167,10 +167,10 @@ function isLocal(origin: string): boolean {
   return URL.canParse(origin) && ['localhost', '127.0.0.1', '[::1]'].includes(new URL(origin).hostname)
 }
 
-/** A control call goes wrong because of what was asked: always 400, with a sentence. */
-const answerError: ErrorRequestHandler = (error: unknown, _req, res, _next) => {
+/** Control requests fail only because of their input: the response is always 400 with a message. */
+const sendControlError: ErrorRequestHandler = (error: unknown, _req, res, _next) => {
   if (error instanceof z.ZodError) res.status(400).json({ error: z.prettifyError(error) })
   else if (error instanceof InvalidFaultRule)
     res.status(400).json({ error: error.message, fields: error.fields })
-  else res.status(400).json({ error: error instanceof Error ? error.message : 'not understood' })
+  else res.status(400).json({ error: error instanceof Error ? error.message : 'invalid request' })
 }

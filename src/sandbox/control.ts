@@ -13,56 +13,57 @@ import type { PushAnswer } from './authn/transaction.ts'
 import type { User } from './authn/user.ts'
 import type { Outbox } from './outbox.ts'
 
-/** What a test or a demo can look at and do, beside calling the API. Logins may be short names. */
+/** What tests and the demo can inspect and change. A login may be a short name (the part before the `@`). */
 export type AuthnControl = {
-  /** A valid API token, the first of the configuration. */
+  /** The first API token of the configuration. */
   apiToken: string
-  /** The valid API tokens. Deleting one is how an org takes it back. */
+  /** The valid API tokens. Delete one to simulate its revocation. */
   apiTokens: Set<string>
-  /** `factorListName: 'factor'` is the form of the written specification. */
   settings: Org['settings']
-  /** Mails, text messages and calls that were "sent", with codes and links. */
+  /** The emails, text messages and phone calls that the org sent, with codes and links. */
   outbox: Outbox
-  /** Each primary authentication and the client as the sandbox saw it. */
+  /** Each primary authentication attempt, with its client context. */
   signIns: readonly SignIn[]
-  /** The live record of a user; throws for an unknown one. */
+  /** The user's mutable record. Throws for an unknown login. */
   user(login: string): User
   users(): User[]
   /**
-   * A code that the user's authenticator app (or hardware token) shows and that will be accepted, for at least
-   * 30 seconds: the current one, or a later one when that was used already. Up to three sign-ins in 30 seconds.
+   * A code of the user's authenticator app or hardware token that is accepted for at least 30 seconds: the current code,
+   * or a later one if the current code is already used. Allows three sign-ins in 30 seconds.
    */
   totpCode(login: string): string
-  /** The code of the enterprise or hardware token with this serial number. */
+  /** The current code of the enterprise or hardware token with this serial number. */
   tokenCode(credentialId: string): string
   hasPendingPush(login: string): boolean
-  /** Answers every push that waits for this user; throws when none does. */
+  /** Answers all pending pushes of this user. Throws if there is none. */
   answerPush(login: string, answer: PushAnswer): void
-  /** What Duo's frame gives the page once this user has approved there: `sig_response`; throws when no Duo waits. */
+  /** The `sig_response` that Duo's frame returns when the user approves. Throws if no Duo request is pending. */
   duoResponse(login: string): string
-  /** The user's security key; with `credentialId`, the one of that id. Throws when the user has none of it. */
+  /** The user's security key, or the one with this `credentialId`. Throws if the user has no such key. */
   authenticator(login: string, credentialId?: string): VirtualAuthenticator
-  /** A valid activation token for this user, for one use. */
+  /** A new one-time activation token. */
   activationToken(login: string): string
-  /** A valid recovery token, as a mail brings it, for one use. */
+  /** A new one-time recovery token, as a recovery email contains it. */
   recoveryToken(login: string, recoveryType?: 'PASSWORD' | 'UNLOCK'): string
-  /** What an app does that sends the browser to its custom sign-in page; with a login there is a session already. */
+  /** Starts an SP-initiated step-up, as an app does. With a login, the user already has a session at the org. */
   startStepUp(app: string, login?: string, signInPage?: string): StepUpStart
-  /** Every state, session, recovery, activation and QR token that was ever handed out (the last 200,000). */
+  /** The last 200,000 state, session, recovery, activation and QR tokens that were issued. */
   tokensIssued(): string[]
-  /** From now on every state token handed out so far is expired. */
+  /** Expires all state tokens issued so far. */
   expireTransactions(): void
 }
 
 export function createAuthnControl(org: Org): AuthnControl {
   function user(login: string): User {
     const found = org.users.findByUsername(login)
-    if (found === undefined) throw new Error(`nobody is called ${login}`)
+    if (found === undefined) throw new Error(`unknown user: ${login}`)
     return found
   }
 
-  function waitingPushes(owner: User) {
-    return org.transactions.all().filter((one) => one.user === owner && one.factorResult === 'WAITING')
+  function pendingPushes(owner: User) {
+    return org.transactions
+      .all()
+      .filter((transaction) => transaction.user === owner && transaction.factorResult === 'WAITING')
   }
 
   return {
@@ -75,31 +76,34 @@ export function createAuthnControl(org: Org): AuthnControl {
     users: () => org.users.all(),
     totpCode(login) {
       const code = nextUserCode(org, user(login))
-      if (code === undefined) throw new Error(`${login} has no factor with codes`)
+      if (code === undefined) throw new Error(`${login} has no factor with one-time codes`)
       return code
     },
     tokenCode: (credentialId) =>
       nextTotpCode({ secret: hardwareTokenSecret(credentialId), nowMs: org.now() }),
-    hasPendingPush: (login) => waitingPushes(user(login)).length > 0,
+    hasPendingPush: (login) => pendingPushes(user(login)).length > 0,
     answerPush(login, answer) {
-      const waiting = waitingPushes(user(login))
-      if (waiting.length === 0) throw new Error(`no push waits for ${login}`)
-      for (const { challenge } of waiting) if (challenge !== undefined) challenge.pushAnswer = answer
+      const pushes = pendingPushes(user(login))
+      if (pushes.length === 0) throw new Error(`${login} has no pending push`)
+      for (const { challenge } of pushes) if (challenge !== undefined) challenge.pushAnswer = answer
     },
     duoResponse(login) {
-      const waiting = waitingPushes(user(login)).find(({ factor }) => factor?.factorType === 'web')
-      const { factor, challenge } = waiting ?? {}
-      if (factor === undefined || challenge === undefined) throw new Error(`no Duo waits for ${login}`)
+      const pending = pendingPushes(user(login)).find(({ factor }) => factor?.factorType === 'web')
+      const { factor, challenge } = pending ?? {}
+      if (factor === undefined || challenge === undefined)
+        throw new Error(`${login} has no pending Duo request`)
       return signDuoResponse({ factor, challenge })
     },
     authenticator(login, credentialId) {
       const owner = user(login)
-      const own = createVirtualAuthenticator({ seed: owner.login })
-      const others = owner.config.factors.map((factor) =>
+      const defaultKey = createVirtualAuthenticator({ seed: owner.login })
+      const configuredKeys = owner.config.factors.map((factor) =>
         createVirtualAuthenticator({ seed: keySeed(factor, owner) }),
       )
-      const key = [own, ...others].find((one) => [undefined, one.credentialId].includes(credentialId))
-      if (key === undefined) throw new Error(`${login} has no key ${credentialId}`)
+      const key = [defaultKey, ...configuredKeys].find((candidate) =>
+        [undefined, candidate.credentialId].includes(credentialId),
+      )
+      if (key === undefined) throw new Error(`${login} has no security key ${credentialId}`)
       return key
     },
     activationToken(login) {
@@ -132,18 +136,18 @@ export function createAuthnControl(org: Org): AuthnControl {
   }
 }
 
-const HAS_CODES: ReadonlySet<string> = new Set([
+const OTP_FACTOR_TYPES: ReadonlySet<string> = new Set([
   'token:software:totp',
   'token',
   'token:hardware',
   'token:hotp',
 ])
 
-/** undefined: no factor of this user shows codes. Also while an authenticator app is being enrolled. */
+/** The next accepted code of the user's first OTP factor, or of the one being enrolled; undefined if there is none. */
 export function nextUserCode(org: Org, user: User): string | undefined {
-  const enrolling = org.transactions.all().find((one) => one.user === user)?.factor
+  const enrolling = org.transactions.all().find((transaction) => transaction.user === user)?.factor
   const factor = [...user.factors, enrolling].find(
-    (one) => one !== undefined && HAS_CODES.has(one.factorType),
+    (candidate) => candidate !== undefined && OTP_FACTOR_TYPES.has(candidate.factorType),
   )
   return factor && nextFactorCode(factor, org.now())
 }

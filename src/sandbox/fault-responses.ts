@@ -1,15 +1,14 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Request, Response } from 'express'
-import type { Kind, ParsedFaultRule, RuleOf } from './fault-rules.ts'
+import type { FaultKind, ParsedFaultRule, RuleOf } from './fault-rules.ts'
 
-/** A status, headers and a body: text goes out as it is, anything else as JSON, undefined as nothing. */
+/** A response. A string body is sent as it is, undefined as no body, anything else as JSON. */
 export type CannedResponse = { status: number; headers?: Record<string, string | string[]>; body?: unknown }
 
-/** Rings once after so many ms, unless the function that it returns was called before. */
-export type StartTimer = (ring: () => void, ms: number) => () => void
+/** Calls back once after `ms`. The returned function cancels the timer. */
+export type StartTimer = (callback: () => void, ms: number) => () => void
 
-/** Sends a canned answer; shared with the sandboxes' own error answers. */
 export function sendCannedResponse(res: Response, { status, headers, body }: CannedResponse): void {
   res.status(status)
   if (body === undefined) {
@@ -19,35 +18,35 @@ export function sendCannedResponse(res: Response, { status, headers, body }: Can
   }
   res.setHeader('Content-Type', typeof body === 'string' ? 'text/plain; charset=utf-8' : JSON_TYPE)
   setHeaders(res, headers)
-  res.end(asText(body))
+  res.end(serialize(body))
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8'
-const SOME_BODY = {
-  list: [{ id: '00000000-0000-4000-8000-000000000000', name: 'Half of a list', roles: [] }],
+const DEFAULT_BODY = {
+  list: [{ id: '00000000-0000-4000-8000-000000000000', name: 'Truncated list', roles: [] }],
 }
 const HTML_PAGE = `<!DOCTYPE html>
 <html><head><title>Service unavailable</title></head>
 <body><h1>Something went wrong</h1><p>gateway-7.internal.example.test</p></body></html>
 `
 
-type Parts = {
+type FaultContext = {
   req: Request
   res: Response
   rateLimited: (retrySeconds: number) => CannedResponse
   startTimer: StartTimer
 }
-type AnswerFault<K extends Kind> = (rule: RuleOf<K>, parts: Parts) => void | Promise<void>
+type FaultHandler<K extends FaultKind> = (rule: RuleOf<K>, context: FaultContext) => void | Promise<void>
 
-const ANSWERS: { [K in Exclude<Kind, 'delay'>]: AnswerFault<K> } = {
-  status: (rule, { res }) => sendCannedResponse(res, canned(rule)),
-  'error-rate': (rule, { res }) => sendCannedResponse(res, canned(rule)),
+const FAULT_HANDLERS: { [K in Exclude<FaultKind, 'delay'>]: FaultHandler<K> } = {
+  status: (rule, { res }) => sendCannedResponse(res, toResponse(rule)),
+  'error-rate': (rule, { res }) => sendCannedResponse(res, toResponse(rule)),
   'rate-limited': (rule, { res, rateLimited }) => {
-    const shape = rateLimited(rule.retrySeconds)
+    const response = rateLimited(rule.retrySeconds)
     sendCannedResponse(res, {
-      status: shape.status,
-      headers: { ...shape.headers, ...rule.headers },
-      body: 'body' in rule ? rule.body : shape.body,
+      status: response.status,
+      headers: { ...response.headers, ...rule.headers },
+      body: 'body' in rule ? rule.body : response.body,
     })
   },
   html: (rule, { res }) =>
@@ -76,12 +75,12 @@ const ANSWERS: { [K in Exclude<Kind, 'delay'>]: AnswerFault<K> } = {
   huge: async (rule, { res }) => {
     res.writeHead(200, { 'Content-Type': JSON_TYPE })
     try {
-      await pipeline(Readable.from(manyBytes(rule.bytes)), res)
+      await pipeline(Readable.from(generateJson(rule.bytes)), res)
     } catch {
-      // The client has had enough and went away: nothing is left to answer.
+      // The client closed the connection.
     }
   },
-  drip: (rule, { res, startTimer }) => drip(bodyOf(rule), rule.everyMs, res, startTimer),
+  drip: (rule, { res, startTimer }) => sendByteByByte(bodyOf(rule), rule.everyMs, res, startTimer),
   'wrong-type': (rule, { res }) => {
     res.writeHead(200, { 'Content-Type': 'text/plain; charset=utf-8' })
     res.end(bodyOf(rule))
@@ -90,22 +89,22 @@ const ANSWERS: { [K in Exclude<Kind, 'delay'>]: AnswerFault<K> } = {
 
 export function sendFault(
   rule: Exclude<ParsedFaultRule, { kind: 'delay' }>,
-  parts: Parts,
+  context: FaultContext,
 ): void | Promise<void> {
-  // One entry a kind, each typed for its own rule; the compiler cannot see that the key picks the pair.
-  const send = ANSWERS[rule.kind] as AnswerFault<Kind>
-  return send(rule, parts)
+  // TypeScript cannot relate `rule.kind` to the type of its handler.
+  const send = FAULT_HANDLERS[rule.kind] as FaultHandler<FaultKind>
+  return send(rule, context)
 }
 
-function canned(rule: RuleOf<'status'> | RuleOf<'error-rate'>): CannedResponse {
+function toResponse(rule: RuleOf<'status'> | RuleOf<'error-rate'>): CannedResponse {
   return { status: rule.status, headers: rule.headers ?? {}, body: rule.body }
 }
 
 function bodyOf(rule: { body?: unknown }): Buffer {
-  return Buffer.from(asText(rule.body === undefined ? SOME_BODY : rule.body))
+  return Buffer.from(serialize(rule.body === undefined ? DEFAULT_BODY : rule.body))
 }
 
-function asText(body: unknown): string {
+function serialize(body: unknown): string {
   return typeof body === 'string' ? body : JSON.stringify(body)
 }
 
@@ -113,22 +112,27 @@ function setHeaders(res: Response, headers: CannedResponse['headers']): void {
   for (const [name, value] of Object.entries(headers ?? {})) res.setHeader(name, value)
 }
 
-/** True after the time; false as soon as the client is gone. */
+/** Resolves to true after `ms`, or to false as soon as the client disconnects. */
 export function waitUnlessClosed(ms: number, res: Response, startTimer: StartTimer): Promise<boolean> {
   if (res.req.socket.destroyed) return Promise.resolve(false)
   return new Promise((resolve) => {
-    const stop = startTimer(() => done(true), ms)
-    const gone = () => done(false)
-    res.once('close', gone)
-    function done(stillThere: boolean) {
-      stop()
-      res.off('close', gone)
-      resolve(stillThere)
+    const cancelTimer = startTimer(() => finish(true), ms)
+    const onClose = () => finish(false)
+    res.once('close', onClose)
+    function finish(isConnected: boolean) {
+      cancelTimer()
+      res.off('close', onClose)
+      resolve(isConnected)
     }
   })
 }
 
-async function drip(body: Buffer, everyMs: number, res: Response, startTimer: StartTimer): Promise<void> {
+async function sendByteByByte(
+  body: Buffer,
+  everyMs: number,
+  res: Response,
+  startTimer: StartTimer,
+): Promise<void> {
   res.writeHead(200, { 'Content-Type': JSON_TYPE, 'Content-Length': body.length })
   for (const byte of body) {
     res.write(Buffer.of(byte))
@@ -137,13 +141,13 @@ async function drip(body: Buffer, everyMs: number, res: Response, startTimer: St
   res.end()
 }
 
-/** A JSON object of exactly so many bytes, in pieces of 64 kB. */
-function* manyBytes(bytes: number): Generator<Buffer> {
+/** A JSON object of exactly `bytes` bytes, in chunks of 64 kB. */
+function* generateJson(bytes: number): Generator<Buffer> {
   const head = '{"list":["'
   const tail = '"]}'
   yield Buffer.from(head)
-  const piece = Buffer.alloc(65_536, 'x')
-  for (let left = bytes - head.length - tail.length; left > 0; left -= piece.length)
-    yield left < piece.length ? piece.subarray(0, left) : piece
+  const chunk = Buffer.alloc(65_536, 'x')
+  for (let left = bytes - head.length - tail.length; left > 0; left -= chunk.length)
+    yield left < chunk.length ? chunk.subarray(0, left) : chunk
   yield Buffer.from(tail)
 }

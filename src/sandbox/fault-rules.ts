@@ -3,7 +3,7 @@ import { z } from 'zod'
 const headers = z.record(z.string().min(1), z.union([z.string(), z.array(z.string())]))
 const status = z.int().min(200).max(599)
 
-/** Every kind may be narrowed by path prefix and method, and limited to so many times. */
+/** The requests that a rule applies to: by path prefix and method, at most `times` times. */
 const scope = {
   path: z.string().startsWith('/').optional(),
   method: z
@@ -57,24 +57,26 @@ const faultRule = z.discriminatedUnion('kind', [
   }),
 ])
 
-/** What a caller may write; defaults are filled in by the check. */
+/** A rule as tests write it; parsing fills in the defaults. */
 export type FaultRule = z.input<typeof faultRule>
 export type ParsedFaultRule = z.output<typeof faultRule>
-export type Kind = ParsedFaultRule['kind']
-export type RuleOf<K extends Kind> = Extract<ParsedFaultRule, { kind: K }>
+export type FaultKind = ParsedFaultRule['kind']
+export type RuleOf<K extends FaultKind> = Extract<ParsedFaultRule, { kind: K }>
 
-/** A rule that cannot be taken. The message names every field that is wrong. */
+/** The message names every wrong field. */
 export class InvalidFaultRule extends Error {
   readonly fields: string[]
   constructor(issues: readonly { path: PropertyKey[]; message: string }[]) {
     const fields = issues.map((issue) => issue.path.map(String).join('.') || 'rule')
-    super(`bad fault rule: ${issues.map((issue, at) => `${fields[at]}: ${issue.message}`).join('; ')}`)
+    super(
+      `invalid fault rule: ${issues.map((issue, index) => `${fields[index]}: ${issue.message}`).join('; ')}`,
+    )
     this.name = 'InvalidFaultRule'
     this.fields = fields
   }
 }
 
-/** Throws `InvalidFaultRule`. */
+/** @throws InvalidFaultRule */
 export function parseFaultRule(input: FaultRule): ParsedFaultRule {
   const result = faultRule.safeParse(input)
   if (!result.success) throw new InvalidFaultRule(result.error.issues)

@@ -3,29 +3,29 @@ import { type CannedResponse, type StartTimer, sendFault, waitUnlessClosed } fro
 import { type FaultRule, type ParsedFaultRule, parseFaultRule } from './fault-rules.ts'
 
 export type Faults = {
-  /** Puts this rule, or this list of rules, in the place of all others. */
+  /** Replaces all rules. */
   set(rules: FaultRule | readonly FaultRule[]): void
   add(rule: FaultRule): void
   /**
-   * From now on requests wait, unanswered, until the function that it returns is called; then they go on to the rules. The
-   * call log knows them already: so a test sees that something is under way, and decides when it ends.
+   * Holds matching requests until the returned function is called; then the rules apply to them. Held requests are
+   * already in the request log, so a test can see that a request is in flight and decide when it ends.
    */
-  hold(which?: RequestFilter): () => void
-  /** No more rules, and whatever is held goes on. */
+  hold(filter?: RequestFilter): () => void
+  /** Removes all rules and releases all held requests. */
   clear(): void
   /**
-   * Mount it after the call log and the body parser, before the routes.
-   * `rateLimited` is how the API at hand says 429; a rule's own body and headers win over it.
+   * Mount it after the request log and the body parser, before the routes.
+   * `rateLimited` builds the API's own 429 response; the rule's body and headers override it.
    */
-  middleware(shapes?: { rateLimited?: (retrySeconds: number) => CannedResponse }): RequestHandler
+  middleware(options?: { rateLimited?: (retrySeconds: number) => CannedResponse }): RequestHandler
 }
 
-/** All of them, or those of this path (prefix) and method; the first so many. */
+/** All requests, or those with this path prefix and method; at most `times` of them. */
 export type RequestFilter = Pick<ParsedFaultRule, 'path' | 'method' | 'times'>
 
 /**
- * Faults on request. Rules are tried in the order in which they were added: a `delay`, and an
- * `error-rate` that spares the request, let it go on to the next rule; every other kind answers.
+ * Injects faults into responses. Rules apply in the order in which they were added. After a `delay`, or an `error-rate`
+ * that does not fail this request, the next rule applies. All other kinds send a response.
  */
 export function createFaults({
   random = seededRandom(1),
@@ -34,49 +34,49 @@ export function createFaults({
   random?: () => number
   startTimer?: StartTimer
 } = {}): Faults {
-  let rules: { rule: ParsedFaultRule; left: number }[] = []
-  let holds: { which: RequestFilter; left: number; gone: Promise<void>; letGo: () => void }[] = []
+  let rules: { rule: ParsedFaultRule; remaining: number }[] = []
+  let holds: { filter: RequestFilter; remaining: number; released: Promise<void>; release: () => void }[] = []
 
-  function checked(input: FaultRule) {
+  function toEntry(input: FaultRule) {
     const rule = parseFaultRule(input)
-    return { rule, left: rule.times ?? Number.POSITIVE_INFINITY }
+    return { rule, remaining: rule.times ?? Number.POSITIVE_INFINITY }
   }
 
   return {
     set(input) {
-      rules = (Array.isArray(input) ? input : [input]).map((rule: FaultRule) => checked(rule))
+      rules = (Array.isArray(input) ? input : [input]).map((rule: FaultRule) => toEntry(rule))
     },
     add(input) {
-      rules = [...rules, checked(input)]
+      rules = [...rules, toEntry(input)]
     },
-    hold(which = {}) {
+    hold(filter = {}) {
       let resolve = () => {}
-      const gone = new Promise<void>((done) => {
-        resolve = done
+      const released = new Promise<void>((onRelease) => {
+        resolve = onRelease
       })
-      const letGo = () => {
-        holds = holds.filter((one) => one.gone !== gone)
+      const release = () => {
+        holds = holds.filter((hold) => hold.released !== released)
         resolve()
       }
-      holds = [...holds, { which, left: which.times ?? Number.POSITIVE_INFINITY, gone, letGo }]
-      return letGo
+      holds = [...holds, { filter, remaining: filter.times ?? Number.POSITIVE_INFINITY, released, release }]
+      return release
     },
     clear() {
       rules = []
-      for (const { letGo } of holds) letGo()
+      for (const { release } of holds) release()
     },
-    middleware({ rateLimited = plainRateLimited } = {}) {
+    middleware({ rateLimited = defaultRateLimited } = {}) {
       return async function injectFaults(req, res, next) {
         for (const hold of holds) {
-          if (hold.left <= 0 || !matches(hold.which, req)) continue
-          hold.left -= 1
-          await hold.gone
+          if (hold.remaining <= 0 || !matches(hold.filter, req)) continue
+          hold.remaining -= 1
+          await hold.released
           if (req.socket.destroyed) return
         }
         for (const entry of rules) {
-          if (entry.left <= 0 || !matches(entry.rule, req)) continue
+          if (entry.remaining <= 0 || !matches(entry.rule, req)) continue
           if (entry.rule.kind === 'error-rate' && random() >= entry.rule.share) continue
-          entry.left -= 1
+          entry.remaining -= 1
           if (entry.rule.kind !== 'delay') return sendFault(entry.rule, { req, res, rateLimited, startTimer })
           if (!(await waitUnlessClosed(entry.rule.ms, res, startTimer))) return
         }
@@ -86,7 +86,7 @@ export function createFaults({
   }
 }
 
-/** A small generator (mulberry32): the same seed gives the same run of numbers in 0..1. */
+/** The mulberry32 generator: the same seed gives the same sequence of numbers from 0 to 1. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -104,11 +104,11 @@ function matches({ method, path }: RequestFilter, req: Request): boolean {
   )
 }
 
-function plainRateLimited(retrySeconds: number): CannedResponse {
+function defaultRateLimited(retrySeconds: number): CannedResponse {
   return { status: 429, headers: { 'Retry-After': String(Math.ceil(retrySeconds)) }, body: {} }
 }
 
-function startRealTimer(ring: () => void, ms: number): () => void {
-  const timer = setTimeout(ring, ms)
+function startRealTimer(callback: () => void, ms: number): () => void {
+  const timer = setTimeout(callback, ms)
   return () => clearTimeout(timer)
 }

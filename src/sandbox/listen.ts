@@ -4,20 +4,20 @@ import type { Express } from 'express'
 
 export type Listener = { url: string; close(): Promise<void> }
 
-/** Resolves once the port is open; rejects when it is taken. close() ends open connections too. */
+/** Rejects if the port is in use. `close` also closes open connections. */
 export async function listen(
   app: Express,
   { port, host }: { port: number; host: string },
 ): Promise<Listener> {
-  // Longer than a client keeps an idle connection, so that none is closed under a request.
+  // Longer than clients keep idle connections, so that the server never closes a connection that a client reuses.
   const server = createServer({ keepAliveTimeout: 75_000 }, app)
   server.listen(port, host)
   await once(server, 'listening')
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('not listening on a port')
-  const named = host === '0.0.0.0' || host === '::' ? 'localhost' : host
+  const hostname = host === '0.0.0.0' || host === '::' ? 'localhost' : host
   return {
-    url: `http://${named.includes(':') ? `[${named}]` : named}:${address.port}`,
+    url: `http://${hostname.includes(':') ? `[${hostname}]` : hostname}:${address.port}`,
     async close() {
       const closed = once(server, 'close')
       server.close()

@@ -1,4 +1,4 @@
-/** A mail, text message or call that the sandbox "sent". Times are in milliseconds. */
+/** An email, text message or phone call that the org sent. `at` is in milliseconds. */
 export type Message = {
   at: number
   kind: 'mail' | 'sms' | 'call'
@@ -8,20 +8,20 @@ export type Message = {
   text: string
   code?: string
   link?: string
-  /** The recovery or activation token that the link carries. */
+  /** The recovery or activation token in the link. */
   token?: string
 }
 
 export type Outbox = {
-  /** Oldest first; always the same array; the last 10,000 are kept. */
+  /** The last 10,000 messages, oldest first. Always the same array. */
   messages: readonly Message[]
   send(message: Omit<Message, 'at'>): void
-  /** The newest message to this user, optionally of one purpose. */
+  /** The latest message to this user, optionally with this purpose. */
   latest(login: string, purpose?: Message['purpose']): Message | undefined
   clear(): void
 }
 
-const KEPT = 10_000
+const MAX_MESSAGES = 10_000
 
 export function createOutbox({ now }: { now: () => number }): Outbox {
   const messages: Message[] = []
@@ -29,7 +29,7 @@ export function createOutbox({ now }: { now: () => number }): Outbox {
     messages,
     send(message) {
       messages.push({ at: now(), ...message })
-      if (messages.length > KEPT) messages.shift()
+      if (messages.length > MAX_MESSAGES) messages.shift()
     },
     latest: (login, purpose) =>
       messages.findLast(

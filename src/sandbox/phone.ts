@@ -7,20 +7,20 @@ import type { Transaction } from './authn/transaction.ts'
 import type { Factor, User } from './authn/user.ts'
 
 export type PhoneCode = { label: string; code: string }
-/** With number matching, one of these three numbers is tapped; without, the list is empty. */
+/** With number matching, the three numbers to choose from; otherwise empty. */
 export type PhoneRequest = { numbers: number[] }
 export type PhoneAnswer = 'approve' | 'reject' | number
 
-/** What each user has in their hands: a phone with apps, and tokens. Logins may be short names; an unknown one throws. */
+/** Each user's phone, with its apps, and tokens. A login may be a short name. All methods throw for an unknown user. */
 export type Phones = {
-  /** Codes of apps and tokens. An app that is being set up has one once its QR code was scanned. */
+  /** Codes of authenticator apps and tokens. An app that is being enrolled has a code after its QR code is scanned. */
   codes(login: string): PhoneCode[]
-  /** The sign-in request that waits for an answer; undefined: none does. */
+  /** The pending sign-in request (push); undefined if there is none. */
   request(login: string): PhoneRequest | undefined
-  /** A wrong number is a refusal. Throws when no request waits, or when the answer is not among those asked for. */
+  /** A wrong number rejects the request. Throws if no request is pending, or if the request does not allow this answer. */
   answer(login: string, answer: PhoneAnswer): void
-  /** Reads a QR code (PNG). Throws when it is not one of an enrollment that this user has open. */
-  scan(login: string, picture: Buffer): Promise<void>
+  /** Scans a QR code (PNG). Throws unless it belongs to an open enrollment of this user. */
+  scan(login: string, image: Buffer): Promise<void>
 }
 
 const SPARE_SERIAL = 'SPARE-0001'
@@ -29,8 +29,9 @@ const TOKEN_TYPES: ReadonlySet<string> = new Set(['token', 'token:hardware'])
 export function createPhones({ org, user }: { org: Org; user: (login: string) => User }): Phones {
   const scanned = new WeakSet<Factor>()
 
-  const transactionsOf = (owner: User) => org.transactions.all().filter((one) => one.user === owner)
-  const waitingRequest = (owner: User) =>
+  const transactionsOf = (owner: User) =>
+    org.transactions.all().filter((transaction) => transaction.user === owner)
+  const pendingRequest = (owner: User) =>
     transactionsOf(owner).findLast(
       ({ status, factor, factorResult }) =>
         status === 'MFA_CHALLENGE' && factor?.factorType === 'push' && factorResult === 'WAITING',
@@ -43,32 +44,32 @@ export function createPhones({ org, user }: { org: Org; user: (login: string) =>
       const enrolling = open.flatMap(({ factor }) =>
         factor !== undefined && scanned.has(factor) ? factor : [],
       )
-      const shown = [...new Set([...owner.factors, ...enrolling])].flatMap((factor) => {
+      const codes = [...new Set([...owner.factors, ...enrolling])].flatMap((factor) => {
         const label = labelOf(factor)
         return label === undefined ? [] : [{ label, code: nextFactorCode(factor, org.now()) }]
       })
       const latest = open.at(-1)
-      return [...shown, ...(latest !== undefined && canEnrollToken(latest) ? [spareToken()] : [])]
+      return [...codes, ...(latest !== undefined && canEnrollToken(latest) ? [spareToken()] : [])]
     },
     request(login) {
-      const challenge = waitingRequest(user(login))?.challenge
+      const challenge = pendingRequest(user(login))?.challenge
       if (challenge === undefined) return undefined
-      return { numbers: challenge.correctAnswer === undefined ? [] : numbersAround(challenge.correctAnswer) }
+      return { numbers: challenge.correctAnswer === undefined ? [] : numberChoices(challenge.correctAnswer) }
     },
     answer(login, answer) {
-      const challenge = waitingRequest(user(login))?.challenge
-      if (challenge === undefined) throw new Error(`no request waits for ${login}`)
+      const challenge = pendingRequest(user(login))?.challenge
+      if (challenge === undefined) throw new Error(`${login} has no pending request`)
       const { correctAnswer } = challenge
-      const numbers = correctAnswer === undefined ? [] : numbersAround(correctAnswer)
+      const numbers = correctAnswer === undefined ? [] : numberChoices(correctAnswer)
       const allowed: PhoneAnswer[] = ['reject', ...(numbers.length === 0 ? ['approve' as const] : numbers)]
-      if (!allowed.includes(answer)) throw new Error(`this request is answered with ${allowed.join(', ')}`)
+      if (!allowed.includes(answer)) throw new Error(`the answer must be one of ${allowed.join(', ')}`)
       challenge.pushAnswer = answer === 'approve' || answer === correctAnswer ? 'approve' : 'reject'
     },
-    async scan(login, picture) {
+    async scan(login, image) {
       const owner = user(login)
       for (const { factor, challenge } of transactionsOf(owner)) {
         if (factor === undefined || challenge?.qrToken === undefined) continue
-        if (!picture.equals(await enrollmentQrCode(owner, factor))) continue
+        if (!image.equals(await enrollmentQrCode(owner, factor))) continue
         scanned.add(factor)
         if (factor.factorType === 'push') challenge.pushAnswer = 'approve'
         return
@@ -90,7 +91,7 @@ export function createPhones({ org, user }: { org: Org; user: (login: string) =>
   }
 }
 
-/** undefined: it shows no codes. */
+/** undefined if the factor has no codes. */
 function labelOf({ factorType, provider, profile, config }: Factor): string | undefined {
   if (TOKEN_TYPES.has(factorType)) return `Token ${profile?.credentialId}`
   if (factorType === 'token:hotp') return config.vendorName ?? 'Token'
@@ -98,8 +99,8 @@ function labelOf({ factorType, provider, profile, config }: Factor): string | un
   return provider === 'OKTA' ? 'Okta Verify' : 'Authenticator app'
 }
 
-/** The right number and two others between 10 and 99, the same on every call. */
-function numbersAround(right: number): number[] {
-  const other = (distance: number) => 10 + ((right - 10 + distance) % 90)
-  return [right, other(31), other(62)].sort((one, another) => one - another)
+/** The correct number and two others from 10 to 99; always the same for a correct number. */
+function numberChoices(correct: number): number[] {
+  const other = (distance: number) => 10 + ((correct - 10 + distance) % 90)
+  return [correct, other(31), other(62)].sort((a, b) => a - b)
 }

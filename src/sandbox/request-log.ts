@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { type ParsedUrlQuery, parse } from 'node:querystring'
 import type { Request, RequestHandler } from 'express'
 
-/** One request as it came in. `at` is in milliseconds; `body` is what the body parser made of it. */
+/** A received request. `at` is in milliseconds; `body` is the parsed body. */
 export type RecordedRequest = {
   at: number
   method: string
@@ -13,17 +13,17 @@ export type RecordedRequest = {
 }
 
 export type RequestLog = {
-  /** The last `limit` calls, oldest first. Always the same array. */
+  /** The last `limit` requests, oldest first. Always the same array. */
   entries: readonly RecordedRequest[]
   clear(): void
   middleware(): RequestHandler
 }
 
 /**
- * Keeps what a sandbox was asked, so that a test can say what reached an upstream and what did not.
+ * Records requests, so that a test can check which requests reached an API.
  *
- * Mount it first: a call is recorded as it comes in, also when it is cut or refused later. Its body is
- * filled in at the moment a body parser sets `req.body` (and stays undefined when none does).
+ * Mount it first, so that requests are recorded even if they are aborted or refused later. The body is recorded when a
+ * body parser sets `req.body`, and is undefined if none does.
  */
 export function createRequestLog({
   now = Date.now,
@@ -41,7 +41,7 @@ export function createRequestLog({
     middleware() {
       return function recordRequest(req, _res, next) {
         const [path = '', query = ''] = splitOnce(req.originalUrl, '?')
-        const call: RecordedRequest = {
+        const recorded: RecordedRequest = {
           at: now(),
           method: req.method,
           path,
@@ -49,29 +49,29 @@ export function createRequestLog({
           headers: { ...req.headers },
           body: undefined,
         }
-        entries.push(call)
+        entries.push(recorded)
         if (entries.length > limit) entries.shift()
-        recordBody(req, call)
+        recordBody(req, recorded)
         next()
       }
     },
   }
 }
 
-/** Body parsers only ever assign `req.body`; the accessor sees it without reading the stream itself. */
-function recordBody(req: Request, call: RecordedRequest): void {
-  call.body = req.body
+/** Body parsers assign `req.body`; a setter observes that without reading the stream. */
+function recordBody(req: Request, recorded: RecordedRequest): void {
+  recorded.body = req.body
   Object.defineProperty(req, 'body', {
     configurable: true,
     enumerable: true,
-    get: () => call.body,
+    get: () => recorded.body,
     set: (body: unknown) => {
-      call.body = body
+      recorded.body = body
     },
   })
 }
 
 function splitOnce(text: string, separator: string): [string, string?] {
-  const at = text.indexOf(separator)
-  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)]
+  const index = text.indexOf(separator)
+  return index < 0 ? [text] : [text.slice(0, index), text.slice(index + 1)]
 }

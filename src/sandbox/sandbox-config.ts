@@ -25,9 +25,9 @@ export const FACTOR_TYPES = [
 const factor = z.strictObject({
   type: z.enum(FACTOR_TYPES),
   provider: z.string().default('OKTA'),
-  /** Software tokens: base32, as an authenticator app takes it. */
+  /** Software tokens: the shared secret in base32. */
   secret: z.string().optional(),
-  /** A code that was used already is accepted again (for load tests). */
+  /** Accepts used codes again, for load tests. */
   allowReplay: z.boolean().default(false),
   credentialId: z.string().optional(),
   phoneNumber: z.string().optional(),
@@ -35,11 +35,11 @@ const factor = z.strictObject({
   question: z.string().optional(),
   answer: z.string().optional(),
   authenticatorName: z.string().optional(),
-  /** Tells the security keys of a user apart who has several. */
+  /** Distinguishes several security keys of one user. */
   key: z.string().optional(),
   /** Default: the provider. */
   vendorName: z.string().optional(),
-  /** Push: how many polls are answered WAITING before the phone answers by itself, and how it does. */
+  /** Push: after this many WAITING polls, the phone answers with `answers`. */
   answersAfterPolls: z.int().min(0).optional(),
   answers: z.enum(['approve', 'reject', 'cancel', 'error']).default('approve'),
   timeoutAfterPolls: z.int().min(1).optional(),
@@ -52,16 +52,16 @@ const user = z.strictObject({
   lastName: z.string(),
   locale: z.string().default('en_US'),
   timeZone: z.string().default('Europe/Berlin'),
-  /** Missing: created without credentials. */
+  /** Missing: the user has no password yet. */
   password: z.string().optional(),
   passwordChanged: z.iso.datetime().default('2026-03-02T08:00:00.000Z'),
   passwordExpired: z.boolean().default(false),
   passwordExpiresInDays: z.int().optional(),
   lockedOut: z.boolean().default(false),
-  /** Signs in with an activation token the first time. */
+  /** The user must first sign in with an activation token. */
   activation: z.boolean().default(false),
   passwordPolicy: z.string().default('default'),
-  /** null: no sign-on policy is assigned, so no factor is ever asked for or offered. */
+  /** null: no sign-on policy is assigned, so no factor is required or offered. */
   signOnPolicy: z.string().nullable().default('password-only'),
   enrollmentPolicy: z.string().nullable().default('everything'),
   recoveryAllowed: z.boolean().default(true),
@@ -84,17 +84,17 @@ const passwordPolicy = z.strictObject({
   warnDays: z.int(),
   maxWrongPasswords: z.int().min(1),
   showLockout: z.boolean(),
-  /** false: a locked-out user cannot recover the account, an administrator has to unlock it. */
+  /** false: only an administrator can unlock a locked account. */
   selfServiceUnlock: z.boolean().default(true),
 })
 
 const signOnPolicy = z.strictObject({
-  /** When a factor is asked for. `new-device` goes by context.deviceToken. */
+  /** When a factor is required. `new-device` is decided by context.deviceToken. */
   mfa: z.enum(['never', 'always', 'device', 'session', 'new-device']),
   deny: z.boolean().default(false),
   deniedAddresses: z.array(z.string()).default([]),
   allowRememberDevice: z.boolean().default(false),
-  /** 0: for ever. */
+  /** 0: no end. */
   rememberDeviceLifetimeInMinutes: z.int().min(0).default(0),
   rememberDeviceByDefault: z.boolean().default(false),
 })
@@ -111,18 +111,18 @@ const app = z.strictObject({
   label: z.string(),
   protocol: z.enum(['SAML2.0', 'WSFED', 'SWA']),
   issuerUri: z.string(),
-  /** The app's custom sign-in page; without it there is no SP-initiated step-up. */
+  /** The app's custom sign-in page; required for an SP-initiated step-up. */
   signInPage: z.string().optional(),
 })
 
-/** An origin as browsers write it: no path, no default port. */
-const KEY_ORIGIN = /^https?:\/\/[a-z0-9.[\]:-]+?(:(\d{1,5}|\*))?$/
+/** A serialized origin: no path, no default port. The port may be `*`. */
+const TRUSTED_ORIGIN = /^https?:\/\/[a-z0-9.[\]:-]+?(:(\d{1,5}|\*))?$/
 
 const sandboxConfig = z.strictObject({
   apiTokens: z.array(z.string().min(1)).min(1),
-  /** API tokens of administrators without the rights for this API: every call is 403 E0000006. */
+  /** API tokens of administrators without permission for this API: every request is 403 E0000006. */
   tokensWithoutRights: z.array(z.string().min(1)).default([]),
-  /** Socket addresses whose X-Forwarded-For counts, when they also bring a valid API token. */
+  /** Socket addresses whose X-Forwarded-For is used, if the request has a valid API token. */
   gatewayAddresses: z.array(z.string()),
   rateLimits: z.strictObject({
     windowSeconds: z.int().min(1),
@@ -141,18 +141,18 @@ const sandboxConfig = z.strictObject({
     resendSeconds: z.number().min(0),
     pushPolls: z.int().min(1),
   }),
-  /** Where pages are told that Duo's frame is. null: at the sandbox itself, over plain HTTP. Nothing answers at the default. */
+  /** The host of Duo's frame in responses. null: the sandbox itself, over plain HTTP. The default host does not exist. */
   duoHost: z.string().nullable().default('api-sandbox.duosecurity.example'),
-  /** Phone numbers that look right but that no carrier knows: E0000098, unless `profile.validatePhone` is false. */
+  /** Well-formed phone numbers that no carrier knows: E0000098, unless `profile.validatePhone` is false. */
   invalidPhoneNumbers: z.array(z.string()).default([]),
-  /** Origins of pages that security keys may be used on; the port may be `*`. The org's own address always is one. */
-  trustedOrigins: z.array(z.string().regex(KEY_ORIGIN)),
-  /** Where another identity provider sends the browser back to: the portal's sign-in page. */
+  /** The org's Trusted Origins: pages that may use security keys. The org's own origin is always trusted. */
+  trustedOrigins: z.array(z.string().regex(TRUSTED_ORIGIN)),
+  /** The portal's sign-in page, where identity providers send the browser back. */
   signInPage: z.url({ protocol: /^https?$/ }).default('http://localhost:8080/'),
-  /** `factors` is what recordings show; `factor` is the form of the written specification. */
+  /** Recorded responses have `factors`; the specification has `factor`. */
   factorListName: z.enum(['factors', 'factor']),
   newDeviceMail: z.boolean(),
-  /** `type:provider` of each factor that is switched on. */
+  /** `type:provider` of each enabled factor. */
   enabledFactors: z.array(z.string()),
   questions: z.record(z.string(), z.string()),
   passwordPolicies: z.record(z.string(), passwordPolicy),
@@ -177,19 +177,19 @@ const POLICIES = [
   ['enrollmentPolicies', 'enrollmentPolicy'],
 ] as const
 
-/** Throws with every field that is wrong, also a policy that a user names and nobody defines. */
+/** Throws an error that names all wrong fields and all undefined policies. */
 export function parseSandboxConfig(input: unknown): SandboxConfig {
   const config = sandboxConfig.parse(input)
-  const missing = config.users.flatMap((one) =>
-    POLICIES.map(([kind, key]) => ({ name: one[key], known: config[kind] }))
-      .filter(({ name, known }) => name !== null && !Object.hasOwn(known, name))
-      .map(({ name }) => `${one.login} names the policy ${name}, which is not defined`),
+  const missing = config.users.flatMap((user) =>
+    POLICIES.map(([kind, key]) => ({ name: user[key], policies: config[kind] }))
+      .filter(({ name, policies }) => name !== null && !Object.hasOwn(policies, name))
+      .map(({ name }) => `${user.login} has the policy ${name}, which is not defined`),
   )
   if (missing.length > 0) throw new Error(missing.join('; '))
   return config
 }
 
-/** The project's config/sandbox.json: two levels up, from src/sandbox/ and build/sandbox/ alike. */
+/** config/sandbox.json, two levels above both src/sandbox/ and build/sandbox/. */
 export const defaultConfigPath = fileURLToPath(new URL('../../config/sandbox.json', import.meta.url))
 
 export function loadSandboxConfig(path: string = defaultConfigPath): SandboxConfig {

@@ -16,7 +16,7 @@ import type { SandboxConfig } from './sandbox-config.ts'
 export type SandboxAddresses = {
   authnUrl: string
   pamUrl: string
-  /** Ends both listeners and every open connection. */
+  /** Closes both listeners and all open connections. */
   close(): Promise<void>
 }
 
@@ -24,24 +24,23 @@ export type Sandbox = AuthnControl & {
   authn: Express
   pam: Express
   pamControl: PamControl
-  /** What users have in their hands: apps with codes, sign-in requests, tokens. */
   phone: Phones
-  /** What arrived at each API, oldest first. Control calls are not in it. */
+  /** The requests that each API received, without control requests. */
   requestLog: PerApi<RequestLog>
   faults: PerApi<Faults>
-  /** Everybody and everything as in the configuration; logs and faults of both APIs are emptied. */
+  /** Restores the configured state and clears the logs and faults of both APIs. */
   reset(): void
-  /** Port 0, the default, is a free port; the host is 127.0.0.1 unless given. */
-  listen(where?: { authnPort?: number; pamPort?: number; host?: string }): Promise<SandboxAddresses>
+  /** Port 0, the default, picks a free port. The default host is 127.0.0.1. */
+  listen(options?: { authnPort?: number; pamPort?: number; host?: string }): Promise<SandboxAddresses>
 }
 
 /**
- * Both upstream APIs, stateful and in one process.
+ * Simulates Okta's classic Authentication API and the PAM API, with their state, in one process.
  *
- * @param config of `loadSandboxConfig()` or `parseSandboxConfig(data)`
- * @param now milliseconds; every lifetime, limit and code goes by it
- * @param random so many random bytes, for tokens, codes and challenges
- * @param linkOrigin what links in answers begin with; default: where the sandbox listens
+ * @param config from `loadSandboxConfig()` or `parseSandboxConfig(data)`
+ * @param now milliseconds; the clock for all lifetimes, limits and codes
+ * @param random returns random bytes for tokens, codes and challenges
+ * @param linkOrigin the origin of links in responses; default: the address that the sandbox listens on
  */
 export function createSandbox({
   config,
@@ -57,8 +56,8 @@ export function createSandbox({
   const org = createOrg({ config, now, random })
   const requestLog = { authn: createRequestLog({ now }), pam: createRequestLog({ now }) }
   const faults = { authn: createFaults(), pam: createFaults() }
-  let listening: Listener | undefined
-  const originOf = (req: Request) => linkOrigin ?? listening?.url ?? `http://${req.headers.host}`
+  let listener: Listener | undefined
+  const originOf = (req: Request) => linkOrigin ?? listener?.url ?? `http://${req.headers.host}`
 
   const pam = createPamSandbox({
     config: config.pam,
@@ -68,7 +67,7 @@ export function createSandbox({
     requestLog: requestLog.pam,
   })
   const control = createAuthnControl(org)
-  const routes = createControlRoutes({
+  const controlRoutes = createControlRoutes({
     org,
     control,
     requestLog,
@@ -80,7 +79,7 @@ export function createSandbox({
     org,
     requestLog: requestLog.authn,
     faults: faults.authn,
-    control: routes,
+    control: controlRoutes,
     originOf,
   })
 
@@ -103,19 +102,19 @@ export function createSandbox({
     faults,
     reset,
     async listen({ authnPort = 0, pamPort = 0, host = '127.0.0.1' } = {}) {
-      const authnListening = await listen(authn, { port: authnPort, host })
-      listening = authnListening
+      const authnListener = await listen(authn, { port: authnPort, host })
+      listener = authnListener
       try {
-        const pamListening = await listen(pam.app, { port: pamPort, host })
+        const pamListener = await listen(pam.app, { port: pamPort, host })
         return {
-          authnUrl: authnListening.url,
-          pamUrl: pamListening.url,
+          authnUrl: authnListener.url,
+          pamUrl: pamListener.url,
           async close() {
-            await Promise.all([authnListening.close(), pamListening.close()])
+            await Promise.all([authnListener.close(), pamListener.close()])
           },
         }
       } catch (error) {
-        await authnListening.close()
+        await authnListener.close()
         throw error
       }
     },

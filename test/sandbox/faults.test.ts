@@ -77,7 +77,7 @@ const BAD_RULES: [rule: unknown, field: string][] = [
 test.each(BAD_RULES)('a rule that cannot be taken names its field: %j', async (rule, field) => {
   const add = () => faults.add(rule as FaultRule)
   expect(add).toThrow(InvalidFaultRule)
-  expect(add).toThrow(new RegExp(`^bad fault rule: (.*; )?${field.replace('.', '\\.')}: `))
+  expect(add).toThrow(new RegExp(`^invalid fault rule: (.*; )?${field.replace('.', '\\.')}: `))
   expect((await get()).status).toBe(200)
 })
 

@@ -5,33 +5,33 @@ import { clearChallenge, type Transaction } from './transaction.ts'
 import type { Factor, User } from './user.ts'
 
 /**
- * Decides what a transaction whose user is authenticated needs next: a factor, a new password, an
- * enrollment, or nothing. A factor comes before an expired password; an enrollment comes last.
+ * Sets the next status of a transaction whose user is authenticated. A factor comes before an expired password, and an
+ * enrollment comes last.
  *
- * @throws E0000004 when the sign-on policy denies
+ * @throws E0000004 if the sign-on policy denies the sign-in
  */
 export function advance(org: Org, transaction: Transaction, user: User): void {
   clearChallenge(transaction)
   const policy = signOnPolicyOf(org, user)
   if (policy !== undefined && isDenied(policy, transaction)) throw authenticationFailed()
   transaction.status = nextStatus(org, transaction, user, policy)
-  if (transaction.status === 'SUCCESS') finish(org, transaction, user, policy)
+  if (transaction.status === 'SUCCESS') complete(org, transaction, user, policy)
 }
 
-/** undefined: none is assigned. */
+/** undefined if no sign-on policy is assigned. */
 export function signOnPolicyOf(org: Org, user: User): SignOnPolicy | undefined {
   const name = user.config.signOnPolicy
   return name === null ? undefined : org.config.signOnPolicies[name]
 }
 
-/** Factors that are enrolled and switched on. */
+/** The user's enrolled factors whose type is enabled in the org. */
 export function activeFactors(org: Org, user: User): Factor[] {
   return user.factors.filter((factor) =>
     org.config.enabledFactors.includes(`${factor.factorType}:${factor.provider}`),
   )
 }
 
-/** What the enrollment policy offers this user, with the factor when it is set up already. */
+/** The factors that the enrollment policy offers this user, each with the enrolled factor if there is one. */
 export function enrollmentOffers(org: Org, user: User) {
   const name = user.config.enrollmentPolicy
   const offers = name === null ? [] : (org.config.enrollmentPolicies[name] ?? [])
@@ -39,15 +39,19 @@ export function enrollmentOffers(org: Org, user: User) {
     .filter((offer) => org.config.enabledFactors.includes(`${offer.type}:${offer.provider}`))
     .map((offer) => ({
       ...offer,
-      factor: user.factors.find((one) => one.factorType === offer.type && one.provider === offer.provider),
+      factor: user.factors.find(
+        ({ factorType, provider }) => factorType === offer.type && provider === offer.provider,
+      ),
     }))
 }
 
-/** A choice of further factors may be left once every required one is there and one is set up. */
+/** A user can skip enrollment when all required factors and at least one factor are enrolled. */
 export function canSkipEnrollment(org: Org, user: User): boolean {
   const offers = enrollmentOffers(org, user)
-  const requiredLeft = offers.some((offer) => offer.enrollment === 'REQUIRED' && offer.factor === undefined)
-  return !requiredLeft && activeFactors(org, user).length > 0
+  const isRequiredMissing = offers.some(
+    (offer) => offer.enrollment === 'REQUIRED' && offer.factor === undefined,
+  )
+  return !isRequiredMissing && activeFactors(org, user).length > 0
 }
 
 function nextStatus(
@@ -57,12 +61,12 @@ function nextStatus(
   policy: SignOnPolicy | undefined,
 ): Transaction['status'] {
   const hasFactor = activeFactors(org, user).length > 0
-  const wantsFactor = policy !== undefined && policy.mfa !== 'never'
-  if (wantsFactor && hasFactor && !transaction.mfaVerified && !isSpared(org, transaction, user, policy))
+  const requiresFactor = policy !== undefined && policy.mfa !== 'never'
+  if (requiresFactor && hasFactor && !transaction.mfaVerified && !isMfaExempt(org, transaction, user, policy))
     return 'MFA_REQUIRED'
   if (!transaction.passwordHandled && user.passwordExpired) return 'PASSWORD_EXPIRED'
   if (!transaction.passwordHandled && shouldWarn(org, transaction, user)) return 'PASSWORD_WARN'
-  if (wantsFactor && needsEnrollment(org, transaction, user)) return 'MFA_ENROLL'
+  if (requiresFactor && needsEnrollment(org, transaction, user)) return 'MFA_ENROLL'
   return 'SUCCESS'
 }
 
@@ -71,11 +75,10 @@ function isDenied(policy: SignOnPolicy, { client }: Transaction): boolean {
 }
 
 /**
- * The device is known well enough that this policy asks for no factor. Per device and per session only the device of the
- * user's last sign-in counts (authn-api.md, "Rules for deviceToken" 2): after one on another device, or on none, a factor
- * is asked for again.
+ * Whether the policy requires no factor on this device. For the `device` and `session` policies, only the device of the
+ * user's last sign-in is exempt (authn-api.md, "Rules for deviceToken" 2).
  */
-function isSpared(
+function isMfaExempt(
   org: Org,
   { client: { deviceToken } }: Transaction,
   user: User,
@@ -83,14 +86,14 @@ function isSpared(
 ): boolean {
   const device = deviceToken === undefined ? undefined : user.devices.get(deviceToken)
   if (device === undefined) return false
-  const isThePrevious = deviceToken === user.lastDeviceToken
+  const isLastDevice = deviceToken === user.lastDeviceToken
   const { mfaSessionMinutes } = org.config.lifetimes
   switch (policy.mfa) {
     case 'device':
-      return isThePrevious && device.rememberedUntilMs !== undefined && device.rememberedUntilMs > org.now()
+      return isLastDevice && device.rememberedUntilMs !== undefined && device.rememberedUntilMs > org.now()
     case 'session':
       return (
-        isThePrevious &&
+        isLastDevice &&
         device.mfaAtMs !== undefined &&
         org.now() - device.mfaAtMs < mfaSessionMinutes * 60_000
       )
@@ -113,22 +116,22 @@ function shouldWarn(org: Org, transaction: Transaction, user: User): boolean {
 
 function needsEnrollment(org: Org, transaction: Transaction, user: User): boolean {
   if (!canSkipEnrollment(org, user)) {
-    if (enrollmentOffers(org, user).every((offer) => offer.factor !== undefined)) throw authenticationFailed() // a factor is demanded, and none can be set up
+    if (enrollmentOffers(org, user).every((offer) => offer.factor !== undefined)) throw authenticationFailed() // a factor is required, and none can be enrolled
     return true
   }
-  const optionalLeft = enrollmentOffers(org, user).some((offer) => offer.factor === undefined)
-  const goOn = transaction.multiOptionalFactorEnroll && transaction.enrolledInTransaction
-  return goOn && optionalLeft && !transaction.enrollmentSkipped
+  const isOptionalMissing = enrollmentOffers(org, user).some((offer) => offer.factor === undefined)
+  const offersMore = transaction.multiOptionalFactorEnroll && transaction.enrolledInTransaction
+  return offersMore && isOptionalMissing && !transaction.enrollmentSkipped
 }
 
-/** SUCCESS: a session token, unless it is a step-up; and what the org learns about the device. */
-function finish(org: Org, transaction: Transaction, user: User, policy: SignOnPolicy | undefined): void {
+/** SUCCESS: records the device, and issues a session token unless the transaction is a step-up. */
+function complete(org: Org, transaction: Transaction, user: User, policy: SignOnPolicy | undefined): void {
   const { deviceToken } = transaction.client
   if (deviceToken !== undefined) rememberDevice(org, transaction, user, policy, deviceToken)
   user.lastDeviceToken = deviceToken
   if (transaction.autoPush) user.autoPush = true
-  noticeFingerprint(org, transaction, user)
-  // A step-up keeps its state token, for the redirect to the app; an unlocked account is not a sign-in.
+  notifyNewDevice(org, transaction, user)
+  // A step-up keeps its state token for the redirect to the app.
   if (transaction.app !== undefined) return
   transaction.sessionToken = org.tokens.issueLong()
   org.sessionTokens.put(transaction.sessionToken, user)
@@ -145,15 +148,15 @@ function rememberDevice(
   const before = user.devices.get(deviceToken)
   const minutes = policy?.rememberDeviceLifetimeInMinutes ?? 0
   const until = minutes === 0 ? Number.POSITIVE_INFINITY : org.now() + minutes * 60_000
-  const remembers = mfaVerified && rememberDevice && policy?.allowRememberDevice === true
+  const isRemembered = mfaVerified && rememberDevice && policy?.allowRememberDevice === true
   user.devices.set(deviceToken, {
     mfaAtMs: mfaVerified ? org.now() : before?.mfaAtMs,
-    rememberedUntilMs: remembers ? until : before?.rememberedUntilMs,
+    rememberedUntilMs: isRemembered ? until : before?.rememberedUntilMs,
   })
 }
 
-/** A fingerprint that no earlier sign-in of this user had: a mail, when such mails are switched on. */
-function noticeFingerprint(org: Org, { client }: Transaction, user: User): void {
+/** Sends a new-device email, if enabled, for a fingerprint that no earlier sign-in of this user had. */
+function notifyNewDevice(org: Org, { client }: Transaction, user: User): void {
   if (client.fingerprint === undefined || user.fingerprints.has(client.fingerprint)) return
   user.fingerprints.add(client.fingerprint)
   if (!org.config.newDeviceMail) return

@@ -3,10 +3,10 @@ import { crc32, deflateSync } from 'node:zlib'
 
 const SIZE = 64
 const SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex')
-/** 8 bits for each of red, green and blue; no palette, no interlacing. */
+/** The end of the IHDR chunk: 8 bits per channel, RGB, no interlacing. */
 const TRUE_COLOUR = Buffer.of(8, 2, 0, 0, 0)
 
-/** The logo of an app: a PNG picture of 64 × 64 pixels, in a colour made from the app's name. */
+/** An app's logo: a PNG image of 64 × 64 pixels in a colour derived from the app's name. */
 export function appLogo(name: string): Buffer {
   const pixel = createHash('sha256').update(name).digest().subarray(0, 3)
   const row = Buffer.concat([Buffer.of(0), Buffer.alloc(SIZE * pixel.length, pixel)])

@@ -2,25 +2,29 @@ import type { AppConfig } from '../sandbox-config.ts'
 import { validationFailed } from './authn-error.ts'
 import type { Org } from './org.ts'
 
-/** Which step-ups an app's protocol supports. Started by the app itself, it also needs a custom sign-in page. */
-const SUPPORTS: Record<AppConfig['protocol'], { identityProvider: boolean; serviceProvider: boolean }> = {
-  'SAML2.0': { identityProvider: true, serviceProvider: true },
-  WSFED: { identityProvider: true, serviceProvider: false },
-  SWA: { identityProvider: false, serviceProvider: false },
+/** The step-ups that a protocol supports: started by the identity provider (IdP) or by the app, the service provider (SP). */
+const SUPPORTS: Record<AppConfig['protocol'], { idpInitiated: boolean; spInitiated: boolean }> = {
+  'SAML2.0': { idpInitiated: true, spInitiated: true },
+  WSFED: { idpInitiated: true, spInitiated: false },
+  SWA: { idpInitiated: false, spInitiated: false },
 }
 
-/** The app of an `audience`, by its id or name. E0000001, naming it, for one that can't be signed in to this way. */
+/**
+ * The app with this id or name (`audience`).
+ *
+ * @throws E0000001 if the app is unknown or its protocol does not support a step-up
+ */
 export function findApp(org: Org, audience: string): AppConfig {
-  const app = org.config.apps.find((one) => one.id === audience || one.name === audience)
-  if (app === undefined || !SUPPORTS[app.protocol].identityProvider) throw notAllowed(app?.id ?? audience)
+  const app = org.config.apps.find(({ id, name }) => id === audience || name === audience)
+  if (app === undefined || !SUPPORTS[app.protocol].idpInitiated) throw notAllowed(app?.id ?? audience)
   return app
 }
 
-/** The app that a browser asks to be signed in to, with its custom sign-in page. */
-export function findSpInitiatedApp(org: Org, name: string): AppConfig {
-  const app = org.config.apps.find((one) => one.id === name || one.name === name)
-  if (app === undefined || !SUPPORTS[app.protocol].serviceProvider || app.signInPage === undefined)
-    throw notAllowed(app?.id ?? name)
+/** Like `findApp`, for an SP-initiated step-up: the app must have a custom sign-in page. */
+export function findSpInitiatedApp(org: Org, audience: string): AppConfig {
+  const app = org.config.apps.find(({ id, name }) => id === audience || name === audience)
+  if (app === undefined || !SUPPORTS[app.protocol].spInitiated || app.signInPage === undefined)
+    throw notAllowed(app?.id ?? audience)
   return app
 }
 

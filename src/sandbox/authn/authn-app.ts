@@ -2,12 +2,12 @@ import express, { type Express, type Request, type Router } from 'express'
 import type { Faults } from '../faults.ts'
 import type { RequestLog } from '../request-log.ts'
 import {
+  bodyParser,
   checkApiToken,
   enforceRateLimit,
   errorHandler,
   notFoundHandler,
   rateLimitedResponse,
-  readBody,
 } from './authn-middleware.ts'
 import { createAuthnRoutes } from './authn-routes.ts'
 import { createDuoRoutes } from './duo-routes.ts'
@@ -15,7 +15,7 @@ import { createIdentityProviderRoutes } from './identity-provider-routes.ts'
 import type { Org } from './org.ts'
 import { createPageRoutes } from './page-routes.ts'
 
-/** The sign-in API's listener, step by step. Control routes stand outside of log, limits and faults. */
+/** The Express app of the authentication API. The request log, rate limit and faults do not apply to control routes. */
 export function createAuthnApp({
   org,
   requestLog,
@@ -39,7 +39,7 @@ export function createAuthnApp({
   app.use('/sandbox', control)
   app.use(requestLog.middleware())
   app.use(enforceRateLimit(org))
-  app.use(readBody())
+  app.use(bodyParser())
   app.use(faults.middleware({ rateLimited: rateLimitedResponse(org) }))
   app.use(checkApiToken(org))
   app.use(createAuthnRoutes({ org, originOf }))

@@ -1,4 +1,4 @@
-/** An Error object of the sign-in API: status, stable code, summary, and causes for users. */
+/** An Error object of the authentication API. */
 export class AuthnError extends Error {
   readonly status: number
   readonly code: string
@@ -23,24 +23,24 @@ export class AuthnError extends Error {
   }
 }
 
-const ONCE = 'Please wait 30 seconds before trying again.'
-const NOT_ALLOWED_NOW = 'This operation is not allowed in the current authentication state.'
+const WAIT = 'Please wait 30 seconds before trying again.'
+const OPERATION_NOT_ALLOWED = 'This operation is not allowed in the current authentication state.'
 
-export const validationFailed = (what: string, causes: readonly string[]) =>
-  new AuthnError(400, 'E0000001', `Api validation failed: ${what}`, causes)
+export const validationFailed = (name: string, causes: readonly string[]) =>
+  new AuthnError(400, 'E0000001', `Api validation failed: ${name}`, causes)
 export const malformedBody = () => new AuthnError(400, 'E0000003', 'The request body was not well-formed.')
 export const authenticationFailed = () => new AuthnError(401, 'E0000004', 'Authentication failed')
 export const accessDenied = () =>
   new AuthnError(403, 'E0000006', 'You do not have permission to perform the requested action')
-export const notFound = (what: string) =>
-  new AuthnError(404, 'E0000007', `Not found: Resource not found: ${what}`)
+export const notFound = (resource: string) =>
+  new AuthnError(404, 'E0000007', `Not found: Resource not found: ${resource}`)
 export const internalError = () => new AuthnError(500, 'E0000009', 'Internal Server Error')
 export const invalidToken = () => new AuthnError(401, 'E0000011', 'Invalid token provided')
 export const wrongOldPassword = () =>
   new AuthnError(403, 'E0000014', 'Update of credentials failed', [
     'oldPassword: The credentials provided were incorrect.',
   ])
-/** The summary's missing "not" is the real API's. */
+/** Okta's own summary lacks the word "not". */
 export const passwordTooWeak = (causes: readonly string[]) =>
   new AuthnError(
     403,
@@ -67,7 +67,8 @@ export const invalidPasscode = (cause: string) =>
   new AuthnError(403, 'E0000068', 'Invalid Passcode/Answer', [cause])
 export const factorLocked = () =>
   new AuthnError(403, 'E0000069', 'User Locked', ['Too many wrong codes: this factor is locked.'])
-export const operationNotAllowed = () => new AuthnError(403, 'E0000079', NOT_ALLOWED_NOW, [NOT_ALLOWED_NOW])
+export const operationNotAllowed = () =>
+  new AuthnError(403, 'E0000079', OPERATION_NOT_ALLOWED, [OPERATION_NOT_ALLOWED])
 export const codeReplayed = () =>
   new AuthnError(
     403,
@@ -81,15 +82,14 @@ export const wrongRecoveryAnswer = () =>
 export const unknownUser = () => new AuthnError(403, 'E0000095', 'Recovery not allowed for unknown user.')
 export const invalidPhoneNumber = () => new AuthnError(400, 'E0000098', 'This phone number is invalid.')
 export const smsSentRecently = () =>
-  new AuthnError(429, 'E0000109', `An SMS message was recently sent. ${ONCE}`)
+  new AuthnError(429, 'E0000109', `An SMS message was recently sent. ${WAIT}`)
 export const accountLocked = () =>
   new AuthnError(403, 'E0000119', 'Your account is locked. Please contact your administrator.')
 export const notAcceptable = () =>
   new AuthnError(406, 'E0000122', "Accept Header did not contain supported media type 'application/json'")
 export const callMadeRecently = () =>
-  new AuthnError(429, 'E0000133', `A phone call was recently made. ${ONCE}`)
+  new AuthnError(429, 'E0000133', `A phone call was recently made. ${WAIT}`)
 
-/** The body as it goes over the wire; errorLink equals the code. */
 export function errorBody(error: AuthnError, errorId: string) {
   return {
     errorCode: error.code,

@@ -14,12 +14,11 @@ import { type ClientContext, readClientContext, requireValidApiToken } from './c
 import { type RandomBytes, randomErrorId } from './issued-tokens.ts'
 import type { Org } from './org.ts'
 
-/** The client as the sandbox sees it: its API token, address, device and browser. */
 export function clientContextOf(org: Org, req: Request): ClientContext {
-  return readClientContext(seen(req), trust(org))
+  return readClientContext(requestInfo(req), trustSettings(org))
 }
 
-/** Rate-limit headers on every answer, the 429 too. */
+/** Sets rate-limit headers on every response, including 429. */
 export function enforceRateLimit(org: Org): RequestHandler {
   return function countRequest(req, res, next) {
     const { exceeded, headers } = org.rateLimit.count(clientContextOf(org, req))
@@ -29,15 +28,15 @@ export function enforceRateLimit(org: Org): RequestHandler {
   }
 }
 
-/** 401 E0000011 for an API token that is not valid, whatever the call. */
+/** 401 E0000011 for an invalid API token on any path. */
 export function checkApiToken(org: Org): RequestHandler {
   return function refuseInvalidToken(req, _res, next) {
-    requireValidApiToken(seen(req), trust(org))
+    requireValidApiToken(requestInfo(req), trustSettings(org))
     next()
   }
 }
 
-/** 406 E0000122 where the client does not accept JSON. */
+/** 406 E0000122 if the client does not accept JSON. */
 export const requireAcceptsJson: RequestHandler = (req, _res, next) => {
   if (req.accepts('json') === false) throw notAcceptable()
   next()
@@ -45,34 +44,33 @@ export const requireAcceptsJson: RequestHandler = (req, _res, next) => {
 
 const JSON_TYPE = /^application\/(\S+\+)?json\s*(;|$)/i
 const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(;|$)/i
-/** Duo's frame and the page of the other identity provider send forms; every other path takes JSON. */
+/** Duo's frame and the identity provider's page send forms; all other paths take JSON. */
 const FORM_PATH = /\/lifecycle\/duoCallback$|^\/identity-provider\//
 
-/** Bodies of up to 1 MB: E0000021 for another type, E0000003 for what cannot be read. */
-export function readBody(): RequestHandler {
+/** Bodies of up to 1 MB: E0000021 for a wrong content type, E0000003 for a malformed body. */
+export function bodyParser(): RequestHandler {
   const json = express.json({ limit: '1mb', type: () => true, strict: true })
   const form = express.urlencoded({ limit: '1mb', type: () => true, extended: false })
-  return function readBody(req, res, next) {
-    const takesForm = FORM_PATH.test(req.path)
+  return function parseRequestBody(req, res, next) {
+    const isFormPath = FORM_PATH.test(req.path)
     const hasBody =
       req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length']) > 0
-    if (hasBody && !(takesForm ? FORM_TYPE : JSON_TYPE).test(req.headers['content-type'] ?? ''))
+    if (hasBody && !(isFormPath ? FORM_TYPE : JSON_TYPE).test(req.headers['content-type'] ?? ''))
       throw unsupportedContentType()
-    const parse = takesForm ? form : json
+    const parse = isFormPath ? form : json
     parse(req, res, next)
   }
 }
 
-/** Every error as an Error object with an id of its own. */
 export function errorHandler(random: RandomBytes): ErrorRequestHandler {
   return function sendErrorObject(error: unknown, req, res, _next) {
-    const known = toAuthnError(error, req)
-    res.status(known.status).set(known.headers)
-    res.json(errorBody(known, randomErrorId(random)))
+    const authnError = toAuthnError(error, req)
+    res.status(authnError.status).set(authnError.headers)
+    res.json(errorBody(authnError, randomErrorId(random)))
   }
 }
 
-/** How this API says 429, for faults on request. */
+/** Builds this API's 429 response for `rate-limited` faults. */
 export function rateLimitedResponse(org: Org) {
   return (retrySeconds: number) => ({
     status: 429,
@@ -97,11 +95,11 @@ function toAuthnError(error: unknown, req: Request): AuthnError {
   return internalError()
 }
 
-function seen(req: Request) {
+function requestInfo(req: Request) {
   return { headers: req.headers, socketAddress: req.socket.remoteAddress ?? '' }
 }
 
-function trust(org: Org) {
+function trustSettings(org: Org) {
   const { tokensWithoutRights, gatewayAddresses } = org.config
   return { apiTokens: org.apiTokens, tokensWithoutRights, gatewayAddresses }
 }

@@ -40,7 +40,7 @@ import type { Transaction } from './transaction.ts'
 import type { User } from './user.ts'
 import { applyIdentityProviderApproval, duoCallback, resendChallenge, verifyFactor } from './verify.ts'
 
-type Parts = { org: Org; originOf: (req: Request) => string }
+type Dependencies = { org: Org; originOf: (req: Request) => string }
 type Step<Body> = {
   org: Org
   transaction: Transaction
@@ -54,14 +54,14 @@ const AUTHN = '/api/v1/authn'
 const FACTOR = `${AUTHN}/factors/:factorId`
 const FACTOR_OF_USER = '/api/v1/users/:userId/factors/:factorId'
 
-/** Every operation of the sign-in API: path by path, the state it needs, and what it does. */
-export function createAuthnRoutes({ org, originOf }: Parts): Router {
+/** The operations of the authentication API: their paths, the state that each requires, and their effect. */
+export function createAuthnRoutes({ org, originOf }: Dependencies): Router {
   const router = Router({ caseSensitive: true, strict: true })
 
   post([AUTHN], (req) =>
-    show(req, authenticate(org, parseBody(primaryBody, req.body), clientContextOf(org, req))),
+    respond(req, authenticate(org, parseBody(primaryBody, req.body), clientContextOf(org, req))),
   )
-  step([`${AUTHN}/introspect`], 'state', stateBody, ({ transaction }) =>
+  transactionRoute([`${AUTHN}/introspect`], 'state', stateBody, ({ transaction }) =>
     applyIdentityProviderApproval(org, transaction),
   )
   post([`${AUTHN}/cancel`], (req) => {
@@ -69,75 +69,75 @@ export function createAuthnRoutes({ org, originOf }: Parts): Router {
     requireAllowed(transaction.status, 'cancel')
     return cancel(org, transaction)
   })
-  step([`${AUTHN}/previous`], 'previous', stateBody, ({ transaction }) => goBack(transaction))
-  personal([`${AUTHN}/skip`], 'skip', stateBody, ({ transaction, user }) => skip(org, transaction, user))
+  transactionRoute([`${AUTHN}/previous`], 'previous', stateBody, ({ transaction }) => goBack(transaction))
+  userRoute([`${AUTHN}/skip`], 'skip', stateBody, ({ transaction, user }) => skip(org, transaction, user))
 
-  personal([`${AUTHN}/credentials/change_password`], 'change-password', changePasswordBody, (one) =>
-    changePassword(org, one.transaction, one.user, one.body),
+  userRoute([`${AUTHN}/credentials/change_password`], 'change-password', changePasswordBody, (step) =>
+    changePassword(org, step.transaction, step.user, step.body),
   )
-  personal([`${AUTHN}/credentials/reset_password`], 'reset-password', resetPasswordBody, (one) =>
-    resetPassword(org, one.transaction, one.user, one.body),
+  userRoute([`${AUTHN}/credentials/reset_password`], 'reset-password', resetPasswordBody, (step) =>
+    resetPassword(org, step.transaction, step.user, step.body),
   )
 
-  personal([`${AUTHN}/factors`], 'enroll', enrollBody, (one) =>
-    enrollFactor({ ...one, updatePhone: isTrue(one.req.query.updatePhone) }),
+  userRoute([`${AUTHN}/factors`], 'enroll', enrollBody, (step) =>
+    enrollFactor({ ...step, updatePhone: isTrue(step.req.query.updatePhone) }),
   )
-  personal([`${FACTOR}/verify`], 'verify', factorBody, (one) =>
-    verifyFactor(factorCall(one), {
-      rememberDevice: isTrue(one.req.query.rememberDevice),
-      autoPush: isTrue(one.req.query.autoPush),
+  userRoute([`${FACTOR}/verify`], 'verify', factorBody, (step) =>
+    verifyFactor(factorCall(step), {
+      rememberDevice: isTrue(step.req.query.rememberDevice),
+      autoPush: isTrue(step.req.query.autoPush),
     }),
   )
-  personal([`${FACTOR}/verify/resend`], 'resend-challenge', factorBody, (one) =>
-    resendChallenge(factorCall(one)),
+  userRoute([`${FACTOR}/verify/resend`], 'resend-challenge', factorBody, (step) =>
+    resendChallenge(factorCall(step)),
   )
   for (const factor of [FACTOR, FACTOR_OF_USER]) {
     const lifecycle = `${factor}/lifecycle`
-    personal([`${lifecycle}/activate`], 'activate', factorBody, (one) => activateFactor(factorCall(one)))
-    personal([`${lifecycle}/activate/poll`], 'activation-poll', factorBody, (one) =>
-      pollActivation(factorCall(one)),
+    userRoute([`${lifecycle}/activate`], 'activate', factorBody, (step) => activateFactor(factorCall(step)))
+    userRoute([`${lifecycle}/activate/poll`], 'activation-poll', factorBody, (step) =>
+      pollActivation(factorCall(step)),
     )
-    personal([`${lifecycle}/activate/email`], 'send-activation', factorBody, (one) =>
-      sendActivationLink(factorCall(one), 'email'),
+    userRoute([`${lifecycle}/activate/email`], 'send-activation', factorBody, (step) =>
+      sendActivationLink(factorCall(step), 'email'),
     )
-    personal([`${lifecycle}/activate/sms`], 'send-activation', factorBody, (one) =>
-      sendActivationLink(factorCall(one), 'sms'),
+    userRoute([`${lifecycle}/activate/sms`], 'send-activation', factorBody, (step) =>
+      sendActivationLink(factorCall(step), 'sms'),
     )
   }
-  duo([`${FACTOR}/lifecycle/duoCallback`])
-  personal([`${FACTOR}/lifecycle/resend`], 'resend-enrollment', factorBody, (one) =>
-    resendEnrollment(factorCall(one)),
+  duoCallbackRoute([`${FACTOR}/lifecycle/duoCallback`])
+  userRoute([`${FACTOR}/lifecycle/resend`], 'resend-enrollment', factorBody, (step) =>
+    resendEnrollment(factorCall(step)),
   )
 
   post([`${AUTHN}/recovery/password`], (req) => recover(req, 'PASSWORD'))
   post([`${AUTHN}/recovery/unlock`], (req) => recover(req, 'UNLOCK'))
   post([`${AUTHN}/recovery/token`], (req) =>
-    show(req, redeemRecoveryToken(org, parseBody(recoveryTokenBody, req.body), clientContextOf(org, req))),
+    respond(req, redeemRecoveryToken(org, parseBody(recoveryTokenBody, req.body), clientContextOf(org, req))),
   )
-  step([`${AUTHN}/recovery/factors/:type/verify`], 'verify-recovery', recoveryCodeBody, (one) =>
-    verifyRecovery(org, ofType(one), one.body.passCode),
+  transactionRoute([`${AUTHN}/recovery/factors/:type/verify`], 'verify-recovery', recoveryCodeBody, (step) =>
+    verifyRecovery(org, requireRecoveryFactor(step), step.body.passCode),
   )
-  step([`${AUTHN}/recovery/factors/:type/resend`], 'resend-recovery', stateBody, (one) =>
-    resendRecovery(org, ofType(one)),
+  transactionRoute([`${AUTHN}/recovery/factors/:type/resend`], 'resend-recovery', stateBody, (step) =>
+    resendRecovery(org, requireRecoveryFactor(step)),
   )
-  personal([`${AUTHN}/recovery/answer`], 'answer', recoveryAnswerBody, (one) =>
-    answerQuestion(org, one.transaction, one.user, one.body.answer),
+  userRoute([`${AUTHN}/recovery/answer`], 'answer', recoveryAnswerBody, (step) =>
+    answerQuestion(org, step.transaction, step.user, step.body.answer),
   )
   return router
 
-  function post(paths: string[], answer: (req: Request) => Record<string, unknown>): void {
+  function post(paths: string[], handle: (req: Request) => Record<string, unknown>): void {
     router.post(paths, requireAcceptsJson, (req, res) => {
-      res.json(answer(req))
+      res.json(handle(req))
     })
     router.all(paths, rejectOtherMethods('POST'))
   }
 
-  /** An operation on a transaction that exists, in a state that takes it. */
-  function step<S extends z.ZodType<{ stateToken: string }>>(
+  /** An operation on an open transaction whose status allows it. */
+  function transactionRoute<S extends z.ZodType<{ stateToken: string }>>(
     paths: string[],
     operation: Operation,
     schema: S,
-    take: (one: Step<z.output<S>>) => void,
+    handle: (step: Step<z.output<S>>) => void,
   ): void {
     post(paths, (req) => {
       const body = parseBody(schema, req.body)
@@ -145,26 +145,27 @@ export function createAuthnRoutes({ org, originOf }: Parts): Router {
       requireAllowed(transaction.status, operation)
       const { userId } = req.params
       if (userId !== undefined && userId !== transaction.user?.id) throw invalidToken()
-      take({ org, transaction, body, req, origin: originOf(req) })
-      return show(req, transaction)
+      handle({ org, transaction, body, req, origin: originOf(req) })
+      return respond(req, transaction)
     })
   }
 
-  function personal<S extends z.ZodType<{ stateToken: string }>>(
+  /** As `transactionRoute`, for a transaction with a user. */
+  function userRoute<S extends z.ZodType<{ stateToken: string }>>(
     paths: string[],
     operation: Operation,
     schema: S,
-    take: (one: StepWithUser<z.output<S>>) => void,
+    handle: (step: StepWithUser<z.output<S>>) => void,
   ): void {
-    step(paths, operation, schema, (one) => {
-      const { user } = one.transaction
+    transactionRoute(paths, operation, schema, (step) => {
+      const { user } = step.transaction
       if (user === undefined) throw invalidToken()
-      take({ ...one, user })
+      handle({ ...step, user })
     })
   }
 
-  /** No body in the answer: the page asks with its next poll where it stands. */
-  function duo(paths: string[]): void {
+  /** The response has no body: the page learns the result from its next poll. */
+  function duoCallbackRoute(paths: string[]): void {
     router.post(paths, (req, res) => {
       const form = parseBody(duoForm, req.body)
       const transaction = org.transactions.find(form.stateToken)
@@ -189,7 +190,7 @@ export function createAuthnRoutes({ org, originOf }: Parts): Router {
     })
   }
 
-  function show(req: Request, transaction: Transaction) {
+  function respond(req: Request, transaction: Transaction) {
     return present({ org, transaction, origin: originOf(req) })
   }
 }
@@ -200,12 +201,12 @@ export function rejectOtherMethods(allowed: string): RequestHandler {
   }
 }
 
-function factorCall(one: StepWithUser<z.output<typeof factorBody>>) {
-  return { ...one, factorId: String(one.req.params.factorId) }
+function factorCall(step: StepWithUser<z.output<typeof factorBody>>) {
+  return { ...step, factorId: String(step.req.params.factorId) }
 }
 
-/** SMS or CALL in the path must be the transaction's own. */
-function ofType({ transaction, req }: Step<unknown>): Transaction {
+/** The factor type in the path (SMS or CALL) must be the transaction's. */
+function requireRecoveryFactor({ transaction, req }: Step<unknown>): Transaction {
   if (String(req.params.type).toUpperCase() !== transaction.recoveryFactor) throw invalidToken()
   return transaction
 }

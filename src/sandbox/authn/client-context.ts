@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { accessDenied, invalidToken } from './authn-error.ts'
 
-/** The client as the sandbox saw it. deviceToken and fingerprint count with a valid API token only. */
+/** The client of a request. `deviceToken` and `fingerprint` are read only if the request has a valid API token. */
 export type ClientContext = {
   trusted: boolean
   address: string
@@ -13,48 +13,48 @@ export type ClientContext = {
 type RequestInfo = { headers: IncomingHttpHeaders; socketAddress: string }
 type TrustSettings = {
   apiTokens: ReadonlySet<string>
-  /** API tokens of administrators without the rights for this API. */
+  /** API tokens of administrators without permission for this API. */
   tokensWithoutRights: readonly string[]
   gatewayAddresses: readonly string[]
 }
 
 /**
- * An API token that is not valid is refused whatever the call (401 E0000011), as is one without the rights (403 E0000006).
- * No token at all is a public application.
+ * An invalid API token is 401 E0000011 on any path, and one without permission is 403 E0000006. A request without a token
+ * is from a public application.
  */
-export function requireValidApiToken(seen: RequestInfo, trust: TrustSettings): void {
-  if (trust.tokensWithoutRights.includes(apiTokenOf(seen) ?? '')) throw accessDenied()
-  if (seen.headers.authorization !== undefined && !isTrusted(seen, trust)) throw invalidToken()
+export function requireValidApiToken(request: RequestInfo, trust: TrustSettings): void {
+  if (trust.tokensWithoutRights.includes(apiTokenOf(request) ?? '')) throw accessDenied()
+  if (request.headers.authorization !== undefined && !isTrusted(request, trust)) throw invalidToken()
 }
 
-export function readClientContext(seen: RequestInfo, trust: TrustSettings): ClientContext {
-  const trusted = isTrusted(seen, trust)
-  const fingerprint = seen.headers['x-device-fingerprint']
+export function readClientContext(request: RequestInfo, trust: TrustSettings): ClientContext {
+  const trusted = isTrusted(request, trust)
+  const fingerprint = request.headers['x-device-fingerprint']
   return {
     trusted,
-    address: addressOf(seen, trust, trusted),
+    address: addressOf(request, trust, trusted),
     deviceToken: undefined,
     fingerprint: trusted && typeof fingerprint === 'string' ? fingerprint : undefined,
-    userAgent: seen.headers['user-agent'],
+    userAgent: request.headers['user-agent'],
   }
 }
 
-function isTrusted(seen: RequestInfo, { apiTokens }: TrustSettings): boolean {
-  return apiTokens.has(apiTokenOf(seen) ?? '')
+function isTrusted(request: RequestInfo, { apiTokens }: TrustSettings): boolean {
+  return apiTokens.has(apiTokenOf(request) ?? '')
 }
 
 function apiTokenOf({ headers }: RequestInfo): string | undefined {
   return /^SSWS (\S+)$/.exec(headers.authorization ?? '')?.[1]
 }
 
-/** X-Forwarded-For counts from a trusted app behind a gateway address: its last entry that is no gateway. */
+/** The last entry of X-Forwarded-For that is not a gateway, if a trusted app sends it from a gateway's address. */
 function addressOf(
   { headers, socketAddress }: RequestInfo,
   { gatewayAddresses }: TrustSettings,
   trusted: boolean,
 ): string {
   const forwarded = headers['x-forwarded-for']
-  const direct = plainAddress(socketAddress)
+  const direct = withoutIpv6Prefix(socketAddress)
   if (!trusted || forwarded === undefined || !gatewayAddresses.includes(direct)) return direct
   const entries = String(forwarded)
     .split(',')
@@ -63,6 +63,6 @@ function addressOf(
   return entries.findLast((entry) => !gatewayAddresses.includes(entry)) ?? direct
 }
 
-function plainAddress(address: string): string {
+function withoutIpv6Prefix(address: string): string {
   return address.replace(/^::ffff:/, '')
 }

@@ -7,8 +7,8 @@ import type { Org } from './org.ts'
 import { duoFrameQuery, parseBody } from './schemas.ts'
 
 /**
- * Duo's frame, at the address that version 2 of Duo's Web SDK opens: a page with two buttons. On approval it sends the
- * AUTH part of `sig_response` to the page that framed it. A denial stays in the frame, and the user can still approve.
+ * Duo's frame, at the path that version 2 of Duo's Web SDK opens: a page with two buttons. "Approve" sends the AUTH part of
+ * `sig_response` to the page that embeds the frame. "Deny" sends nothing, and the user can still approve.
  */
 export function createDuoRoutes({ org }: { org: Org }): Router {
   const router = Router({ caseSensitive: true, strict: true })
@@ -16,7 +16,7 @@ export function createDuoRoutes({ org }: { org: Org }): Router {
   router.get('/frame/web/v1/auth', (req, res) => {
     const { tx, parent } = parseBody(duoFrameQuery, req.query)
     const request = findDuoRequest(org.transactions.all(), tx)
-    if (request === undefined) throw validationFailed('tx', ['tx: is not of a request that waits'])
+    if (request === undefined) throw validationFailed('tx', ['tx: does not belong to a pending request'])
     const { origin } = new URL(parent)
     const policy = `script-src 'sha256-${SCRIPT_HASH}'; frame-ancestors ${origin}`
     const data = `data-response="${escapeHtml(request.response)}" data-to="${escapeHtml(origin)}"`

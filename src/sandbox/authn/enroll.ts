@@ -12,33 +12,33 @@ import { checkAnswer, type FactorCall } from './verify.ts'
 
 type EnrollCall = Omit<FactorCall, 'factorId' | 'body'> & { body: EnrollBody; updatePhone: boolean }
 
-/** POST /factors: enrolls at once, or leads to MFA_ENROLL_ACTIVATE. */
+/** POST /factors: enrolls the factor, or leads to MFA_ENROLL_ACTIVATE. */
 export function enrollFactor(call: EnrollCall): void {
   const { org, transaction, user, body, origin } = call
   const factor = factorFrom(call)
-  const kind = FACTOR_HANDLERS[factor.factorType]
+  const handler = FACTOR_HANDLERS[factor.factorType]
   const step = { org, transaction, user, factor, challenge: newChallenge(), body, origin }
-  if (kind.immediate) {
-    if (factor.factorType !== 'question') checkAnswer(step, kind.check)
-    keepFactor(org, transaction, user, factor)
+  if (handler.immediate) {
+    if (factor.factorType !== 'question') checkAnswer(step, handler.check)
+    addFactor(org, transaction, user, factor)
     return
   }
   transaction.status = 'MFA_ENROLL_ACTIVATE'
   transaction.factor = factor
   transaction.challenge = step.challenge
   transaction.factorResult = undefined
-  kind.begin(step)
+  handler.begin(step)
 }
 
-/** POST …/lifecycle/activate: the code or attestation; without one, push polls or starts again. */
+/** POST …/lifecycle/activate: checks the code or attestation. Without one, a push is polled or sent again. */
 export function activateFactor(call: FactorCall): void {
   const step = enrollmentStep(call)
   const { org, transaction, user, factor, body } = step
-  const kind = FACTOR_HANDLERS[factor.factorType]
-  if (!isPolled(factor) && !kind.answers(body, false))
+  const handler = FACTOR_HANDLERS[factor.factorType]
+  if (!isPolled(factor) && !handler.hasAnswer(body, false))
     throw validationFailed('factorActivateRequest', ['passCode: The field cannot be left blank'])
-  const outcome = kind.answers(body, false) ? checkAnswer(step, kind.check) : kind.poll(step)
-  if (outcome.kind === 'verified') keepFactor(org, transaction, user, factor)
+  const outcome = handler.hasAnswer(body, false) ? checkAnswer(step, handler.check) : handler.poll(step)
+  if (outcome.kind === 'verified') addFactor(org, transaction, user, factor)
   else if (outcome.kind === 'waiting') transaction.factorResult = outcome.result
 }
 
@@ -48,7 +48,7 @@ export function pollActivation(call: FactorCall): void {
   activateFactor({ ...call, body: {} })
 }
 
-/** POST …/lifecycle/activate/{email,sms}: sends a link that activates the push factor when it is opened. */
+/** POST …/lifecycle/activate/{email,sms}: sends a link that activates the push factor. */
 export function sendActivationLink(call: FactorCall, by: 'email' | 'sms'): void {
   const { org, transaction, user, factor, origin } = enrollmentStep(call)
   if (factor.factorType !== 'push') throw operationNotAllowed()
@@ -61,27 +61,27 @@ export function sendActivationLink(call: FactorCall, by: 'email' | 'sms'): void 
     login: user.login,
     to,
     purpose: 'push-activation',
-    text: `Open this link on your phone to set up the verification app: ${link}`,
+    text: `Open this link on your phone to set up Okta Verify: ${link}`,
     link,
     token,
   })
 }
 
-/** POST …/lifecycle/resend: once more the text message, call or mail; a new phone number may come with it. */
+/** POST …/lifecycle/resend: sends the code again; the request may have a new phone number. */
 export function resendEnrollment(call: FactorCall): void {
   const step = enrollmentStep(call)
   const { factor } = step
-  const kind = FACTOR_HANDLERS[factor.factorType]
-  if (kind.resend === undefined || kind.resend === 'push') throw operationNotAllowed()
+  const handler = FACTOR_HANDLERS[factor.factorType]
+  if (handler.resend === undefined || handler.resend === 'push') throw operationNotAllowed()
   if (factor.factorType !== 'email' && call.body.profile?.phoneNumber !== undefined) {
     factor.config = { ...factor.config, phoneNumber: readPhoneNumber(call.body, step.org) }
-    factor.profile = kind.profile(factor.config, step.user)
+    factor.profile = handler.profile(factor.config, step.user)
   }
-  kind.begin(step)
+  handler.begin(step)
 }
 
-/** An enrolled factor counts as verified in this transaction. */
-function keepFactor(org: Org, transaction: Transaction, user: User, factor: Factor): void {
+/** An enrolled factor is also verified in this transaction. */
+function addFactor(org: Org, transaction: Transaction, user: User, factor: Factor): void {
   const phone = factor.config.phoneNumber
   if (phone !== undefined)
     for (const other of user.factors)
@@ -103,16 +103,17 @@ function enrollmentStep(call: FactorCall): FactorStep {
   return { org, transaction, user, factor, challenge, body, origin }
 }
 
-/** Offered by the enrollment policy, switched on, and not there yet; else E0000001. */
+/** @throws E0000001 unless the policy offers the factor, it is enabled, and it is not enrolled yet */
 function factorFrom({ org, user, body, updatePhone }: EnrollCall): Factor {
   const offer = enrollmentOffers(org, user).find(
-    (one) => one.type === body.factorType && one.provider === body.provider,
+    ({ type, provider }) => type === body.factorType && provider === body.provider,
   )
   if (offer === undefined)
-    throw refused(`factorType: ${body.factorType} of ${body.provider} is not enabled or not offered`)
-  if (offer.factor !== undefined) throw refused('factorType: A factor of this type is already set up.')
+    throw enrollmentFailed(`factorType: ${body.factorType} of ${body.provider} is not enabled or not offered`)
+  if (offer.factor !== undefined)
+    throw enrollmentFailed('factorType: A factor of this type is already set up.')
   const fields = FACTOR_HANDLERS[offer.type].enroll(body, user, org)
-  refuseOtherPhone(user, fields, updatePhone)
+  requireSamePhone(user, fields, updatePhone)
   const config: FactorConfig = {
     type: offer.type,
     provider: offer.provider,
@@ -125,12 +126,12 @@ function factorFrom({ org, user, body, updatePhone }: EnrollCall): Factor {
   return newFactor(config, user, seed)
 }
 
-/** One phone a user: another number needs `updatePhone=true`. */
-function refuseOtherPhone(user: User, fields: Partial<FactorConfig>, updatePhone: boolean): void {
+/** A user has one phone number; changing it requires `updatePhone=true`. */
+function requireSamePhone(user: User, fields: Partial<FactorConfig>, updatePhone: boolean): void {
   const known = user.factors.find(isPhone)?.config.phoneNumber
   if (fields.phoneNumber === undefined || known === undefined || updatePhone) return
   if (fields.phoneNumber !== known.replace(/[\s().-]/g, ''))
-    throw refused('There is an existing verified phone number.')
+    throw enrollmentFailed('There is an existing verified phone number.')
 }
 
 function isPolled({ factorType }: Factor): boolean {
@@ -141,6 +142,6 @@ function isPhone(factor: Factor): boolean {
   return factor.factorType === 'sms' || factor.factorType === 'call'
 }
 
-function refused(cause: string) {
+function enrollmentFailed(cause: string) {
   return validationFailed('factorEnrollRequest', [cause])
 }

@@ -3,13 +3,13 @@ import { otpauthUri } from './factors/otp.ts'
 import { secretOf } from './factors/otp-factors.ts'
 import type { Factor, User } from './user.ts'
 
-/** To try the filters of PNG on each line costs more than all the rest, and saves a few kB. */
+/** Choosing a PNG filter for each line would take most of the time and save only a few kB. */
 const UNFILTERED: QRCodeToBufferOptions & PngOptions = { rendererOpts: { filterType: 0 } }
 interface PngOptions {
   readonly rendererOpts: { readonly filterType: number }
 }
 
-/** The QR code (PNG) that an app scans to set this factor up. The same factor always has the same picture. */
+/** The QR code (PNG) that an authenticator app scans. The same factor always has the same image. */
 export function enrollmentQrCode(user: User, factor: Factor): Promise<Buffer> {
   const text =
     factor.factorType === 'push'

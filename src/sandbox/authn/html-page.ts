@@ -8,9 +8,10 @@ a { color: #2456c9 }
 `
 
 /**
- * A plain page.
+ * Sends an HTML page.
+ *
  * @param content HTML below the heading
- * @param policy directives beside those of every page
+ * @param policy additional Content-Security-Policy directives
  */
 export function sendHtmlPage(res: Response, title: string, content = '', policy?: string): void {
   res.set('Content-Security-Policy', policy === undefined ? POLICY : `${POLICY}; ${policy}`).type('html')
@@ -27,7 +28,6 @@ export function sendHtmlPage(res: Response, title: string, content = '', policy?
   )
 }
 
-/** Text as HTML. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
 }

@@ -8,8 +8,8 @@ import type { Transaction } from './transaction.ts'
 const ANSWERS: ReadonlySet<unknown> = new Set(['approve', 'reject'])
 
 /**
- * The redirect to another identity provider, for factors that one verifies, and that provider itself: a page with two
- * buttons. Either sends the browser back to the portal's sign-in page, without a token.
+ * For factors that an external identity provider verifies: the redirect to the provider, and the provider itself, a page
+ * with two buttons. Both buttons send the browser back to the portal's sign-in page, without a token.
  */
 export function createIdentityProviderRoutes({ org }: { org: Org }): Router {
   const router = Router({ caseSensitive: true, strict: true })
@@ -21,25 +21,25 @@ export function createIdentityProviderRoutes({ org }: { org: Org }): Router {
     redirect(res, challenge?.redirectKey)
   })
   router.get(['/policy/mfa-saml-idp-redirect', '/policy/mfa-oidc-idp-redirect'], (req, res) => {
-    redirect(res, waitingFor(req.query.okta_key).challenge?.redirectKey)
+    redirect(res, findPending(req.query.okta_key).challenge?.redirectKey)
   })
 
   router.get('/identity-provider/:key', (req, res) => {
-    const { user, factor } = waitingFor(req.params.key)
+    const { user, factor } = findPending(req.params.key)
     sendHtmlPage(res, `${factor?.config.vendorName ?? 'Identity provider'}: are you ${user?.login}?`, FORM)
   })
   router.post('/identity-provider/:key', (req: Request, res) => {
     const answer: unknown = req.body?.answer
-    const transaction = waitingFor(req.params.key)
-    if (!ANSWERS.has(answer)) throw validationFailed('answer', ['answer: approve or reject'])
+    const transaction = findPending(req.params.key)
+    if (!ANSWERS.has(answer)) throw validationFailed('answer', ['answer: must be approve or reject'])
     if (answer === 'reject') transaction.factorResult = 'FAILED'
     else if (transaction.challenge !== undefined) transaction.challenge.pushAnswer = 'approve'
     res.redirect(303, org.config.signInPage)
   })
   return router
 
-  /** @throws E0000011 where no redirect has this key, or its identity provider has answered already */
-  function waitingFor(key: unknown): Transaction {
+  /** @throws E0000011 if no transaction has this redirect key, or if the identity provider has already answered */
+  function findPending(key: unknown): Transaction {
     const found = org.transactions.all().find(({ challenge, factorResult }) => {
       return (
         challenge?.redirectKey === key && challenge?.pushAnswer === undefined && factorResult !== 'FAILED'

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 
-/** So many random bytes. */
+/** Returns `count` random bytes. */
 export type RandomBytes = (count: number) => Buffer
 
-/** Every real token that was ever handed out, so that a test can search a broker's output for it. */
+/** Issues tokens and keeps them, so that a test can search the broker's output for them. */
 export type IssuedTokens = {
-  /** State and session tokens and QR tokens: `00` and 40 characters. */
+  /** State, session and QR tokens: `00` and 40 characters. */
   issueLong(): string
   /** Recovery and activation tokens: 20 characters. */
   issueShort(): string
@@ -13,14 +13,14 @@ export type IssuedTokens = {
   clear(): void
 }
 
-const KEPT = 200_000
+const MAX_TOKENS = 200_000
 
 export function createIssuedTokens({ random }: { random: RandomBytes }): IssuedTokens {
   const issued = new Set<string>()
   function keep(token: string): string {
     issued.add(token)
     const [oldest] = issued
-    if (issued.size > KEPT && oldest !== undefined) issued.delete(oldest)
+    if (issued.size > MAX_TOKENS && oldest !== undefined) issued.delete(oldest)
     return token
   }
   return {
@@ -35,18 +35,18 @@ export function randomErrorId(random: RandomBytes): string {
   return `oae${randomText(random, 16)}`
 }
 
-/** Six digits, as a text message brings them. */
+/** Six digits. */
 export function randomCode(random: RandomBytes): string {
   const value = random(4).readUInt32BE(0)
   return String(value % 1_000_000).padStart(6, '0')
 }
 
-/** 20 characters, like the challenge of a security key. */
+/** 20 characters. */
 export function randomChallenge(random: RandomBytes): string {
   return randomText(random, 15)
 }
 
-/** The same seed gives the same id: a prefix such as `00u` and letters and digits up to 20 characters. */
+/** An id of 20 characters, such as `00u…`. The same seed gives the same id. */
 export function idFromSeed(prefix: string, seed: string): string {
   const letters = createHash('sha256')
     .update(seed)

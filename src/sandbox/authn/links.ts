@@ -1,6 +1,5 @@
 export type Link = { name?: string; href: string; hints: { allow: string[] } }
 
-/** A link with its one method, and a name where it has one. */
 export function actionLink(
   origin: string,
   path: string,

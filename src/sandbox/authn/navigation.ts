@@ -5,7 +5,7 @@ import type { Status } from './statuses.ts'
 import { clearChallenge, type Transaction } from './transaction.ts'
 import type { User } from './user.ts'
 
-/** POST /skip: leaves a password warning, or a choice of further factors. */
+/** POST /skip: skips a password warning or optional enrollment. */
 export function skip(org: Org, transaction: Transaction, user: User): void {
   if (transaction.status === 'MFA_ENROLL') {
     if (!canSkipEnrollment(org, user)) throw operationNotAllowed()
@@ -19,7 +19,7 @@ const PREVIOUS: Partial<Record<Status, Status>> = {
   MFA_ENROLL_ACTIVATE: 'MFA_ENROLL',
 }
 
-/** POST /previous: back to the choice of factors. */
+/** POST /previous: returns to the choice of factors. */
 export function goBack(transaction: Transaction): void {
   const status = PREVIOUS[transaction.status]
   if (status === undefined) throw operationNotAllowed()
@@ -27,7 +27,7 @@ export function goBack(transaction: Transaction): void {
   transaction.status = status
 }
 
-/** POST /cancel: `{relayState}`, or nothing. */
+/** POST /cancel: responds with `{relayState}`, or with an empty object. */
 export function cancel(org: Org, transaction: Transaction): Record<string, unknown> {
   org.transactions.end(transaction)
   return transaction.relayState === undefined ? {} : { relayState: transaction.relayState }

@@ -13,20 +13,20 @@ export type Recovery = {
   relayState: string | undefined
 }
 
-/** One attempt at primary authentication and what the sandbox saw of the client. */
+/** A primary authentication attempt and its client context. */
 export type SignIn = ClientContext & { at: number; login: string; outcome: string }
 
-/** Shapes of the wild that answers can be switched to. */
+/** Variants of Okta's responses. */
 export type Settings = {
-  /** `factors` is what recordings show; `factor` is the form of the written specification. */
+  /** Recorded responses have `factors`; the specification has `factor`. */
   factorListName: 'factors' | 'factor'
-  /** The name of the link that resets a password; both are met. */
+  /** The name of the link that resets a password. Both occur in recorded responses. */
   resetPasswordName: 'resetPassword' | 'password'
-  /** How a code is refused that was used before or is out of its time: as a factorResult, or as E0000082 and E0000083. */
+  /** The response to a used code, or one outside the time window: a factorResult, or E0000082 and E0000083. */
   refusedCodes: 'factorResult' | 'error'
 }
 
-/** Everything that the org remembers. */
+/** The state of the simulated org. */
 export type Org = {
   config: SandboxConfig
   now: () => number
@@ -38,9 +38,9 @@ export type Org = {
   transactions: Transactions
   recoveries: TokenStore<Recovery>
   activations: TokenStore<User>
-  /** Session tokens not yet exchanged. */
+  /** Session tokens that are not redeemed yet. */
   sessionTokens: TokenStore<User>
-  /** Sessions at the org itself, by the value of its `sid` cookie. */
+  /** Sessions at the org, by the value of its `sid` cookie. */
   sessions: TokenStore<User>
   pushLinks: TokenStore<string>
   outbox: Outbox
@@ -49,7 +49,7 @@ export type Org = {
   reset(): void
 }
 
-/** Keeps the last 10,000. */
+/** Keeps the last 10,000 sign-ins. */
 export function recordSignIn(org: Org, client: ClientContext, login: string, outcome: string): void {
   org.signIns.push({ at: org.now(), login, outcome, ...client })
   if (org.signIns.length > 10_000) org.signIns.shift()

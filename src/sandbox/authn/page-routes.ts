@@ -12,7 +12,7 @@ import type { User } from './user.ts'
 
 const SESSION_COOKIE = 'sid'
 
-/** What browsers GET: questions, QR pictures, logos, redirects at the end of a sign-in, and links in mails. */
+/** GET routes: security questions, QR codes, logos, the redirects that end a sign-in, and links in emails. */
 export function createPageRoutes({ org }: { org: Org }): Router {
   const router = Router({ caseSensitive: true, strict: true })
 
@@ -34,14 +34,13 @@ export function createPageRoutes({ org }: { org: Org }): Router {
     res.type('image/png').send(await enrollmentQrCode(user, factor))
   })
 
-  /** The logo that a step-up's `target` links to. */
   get('/assets/img/logos/:file', (req, res) => {
     const app = org.config.apps.find(({ name }) => `${name}.png` === req.params.file)
     if (app === undefined) throw notFound(`${req.params.file} (Logo)`)
     res.type('image/png').send(appLogo(app.name))
   })
 
-  /** The end of a step-up: the browser arrives with the state token, once, and is signed in to the app. */
+  /** Ends a step-up: redeems the state token and signs the user in to the app. */
   get('/login/step-up/redirect', (req, res) => {
     const transaction = org.transactions.find(String(req.query.stateToken))
     const { app, user, status } = transaction
@@ -53,7 +52,7 @@ export function createPageRoutes({ org }: { org: Org }): Router {
     sendHtmlPage(res, `Signed in to the app: ${app.label}`, signedInAs(user) + back)
   })
 
-  /** Exchanges a session token, once, for a session cookie. */
+  /** Redeems a session token for a session cookie. */
   get('/login/sessionCookieRedirect', (req, res) => {
     const user = org.sessionTokens.take(String(req.query.token))
     if (user === undefined) throw invalidToken()
@@ -63,26 +62,26 @@ export function createPageRoutes({ org }: { org: Org }): Router {
     else sendHtmlPage(res, 'Signed in', signedInAs(user))
   })
 
-  /** An app asks for a sign-in: the browser is sent to the app's custom sign-in page with a state token. */
+  /** Starts an SP-initiated step-up: redirects to the app's custom sign-in page with a state token. */
   get('/app/:app/sso', (req, res) => {
     const app = findSpInitiatedApp(org, String(req.params.app))
-    const user = org.sessions.read(cookie(req, SESSION_COOKIE) ?? '')
+    const user = org.sessions.get(cookie(req, SESSION_COOKIE) ?? '')
     const { redirectUrl } = beginStepUp(org, { app, user, client: clientContextOf(org, req) })
     res.redirect(302, redirectUrl)
   })
 
-  /** The link of a mail or text message that sets up the verification app. */
+  /** The link of an email or text message that enrolls Okta Verify. */
   get('/signin/push-activation/:token', (req, res) => {
     const stateToken = org.pushLinks.take(String(req.params.token))
     const challenge = stateToken === undefined ? undefined : org.transactions.find(stateToken).challenge
     if (challenge === undefined) throw invalidToken()
     challenge.pushAnswer = 'approve'
-    sendHtmlPage(res, 'The verification app is set up', '<p>You can close this page.</p>')
+    sendHtmlPage(res, 'Okta Verify is set up', '<p>You can close this page.</p>')
   })
   return router
 
-  function get(path: string, answer: (req: Request, res: Response) => void | Promise<void>): void {
-    router.get(path, answer)
+  function get(path: string, handle: (req: Request, res: Response) => void | Promise<void>): void {
+    router.get(path, handle)
     router.all(path, rejectOtherMethods('GET'))
   }
 

@@ -15,7 +15,7 @@ export function changePassword(
   body: ChangePasswordBody,
 ): void {
   if (body.oldPassword !== user.password) throw wrongOldPassword()
-  requireGoodPassword(org, user, body.newPassword)
+  requireValidPassword(org, user, body.newPassword)
   setPassword(org, transaction, user, body)
 }
 
@@ -23,14 +23,14 @@ export function changePassword(
 export function resetPassword(org: Org, transaction: Transaction, user: User, body: ResetPasswordBody): void {
   if (body.answer !== undefined && !answersMatch(body.answer, user.config.recoveryQuestion?.answer))
     throw wrongRecoveryAnswer()
-  requireGoodPassword(org, user, body.newPassword)
+  requireValidPassword(org, user, body.newPassword)
   user.lockedOut = false
   user.wrongPasswords = 0
   user.activated = true
   setPassword(org, transaction, user, body)
 }
 
-/** What the policy demands and this password lacks, one sentence each. */
+/** The requirements of the policy that the password does not meet, as sentences. */
 export function unmetRequirements(
   policy: PasswordPolicy,
   password: string,
@@ -58,7 +58,7 @@ export function unmetRequirements(
   return password === user.password ? [...unmet, 'Password cannot be your current password'] : unmet
 }
 
-function requireGoodPassword(org: Org, user: User, password: string): void {
+function requireValidPassword(org: Org, user: User, password: string): void {
   const policy = org.config.passwordPolicies[user.config.passwordPolicy]
   const unmet = policy === undefined ? [] : unmetRequirements(policy, password, user)
   if (unmet.length > 0) throw passwordTooWeak(unmet)
@@ -80,9 +80,9 @@ function setPassword(
   advance(org, transaction, user)
 }
 
-/** Ends the user's sessions at the org, and the session tokens that nobody has exchanged yet. */
+/** Ends the user's sessions at the org and revokes unredeemed session tokens. */
 function revokeSessions(org: Org, user: User): void {
-  org.sessionTokens.drop((owner) => owner === user)
-  org.sessions.drop((owner) => owner === user)
+  org.sessionTokens.deleteWhere((owner) => owner === user)
+  org.sessions.deleteWhere((owner) => owner === user)
   user.sessionsRevoked += 1
 }

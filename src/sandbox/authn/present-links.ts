@@ -9,10 +9,10 @@ type View = { org: Org; transaction: Transaction; origin: string }
 type Links = Record<string, Link | Link[]>
 
 const AUTHN = '/api/v1/authn'
-/** The user answers elsewhere: on a phone, in Duo's frame. */
-const POLLED: ReadonlySet<string> = new Set(['push', 'web'])
+/** Factors that the user answers on a phone or in Duo's frame, while the page polls. */
+const POLLED_FACTORS: ReadonlySet<string> = new Set(['push', 'web'])
 
-/** `_links` of the transaction; undefined when there are none. */
+/** `_links` of the transaction; undefined if there are none. */
 export function presentLinks(view: View): Links | undefined {
   const links = LINKS[view.transaction.status](view)
   return Object.keys(links).length === 0 ? undefined : links
@@ -69,17 +69,17 @@ function challengeLinks(view: View): Links {
   const { factor, challengeByType, factorResult } = view.transaction
   if (factor === undefined) return cancelAndPrevious(view)
   const path = `/factors/${challengeByType ? factor.factorType : factor.id}/verify`
-  const polls = POLLED.has(factor.factorType) && factorResult === 'WAITING'
+  const isPolling = POLLED_FACTORS.has(factor.factorType) && factorResult === 'WAITING'
   const { resend } = FACTOR_HANDLERS[factor.factorType]
   return {
-    next: redirect(view) ?? next(view, polls ? 'poll' : 'verify', path),
+    next: redirectLink(view) ?? next(view, isPolling ? 'poll' : 'verify', path),
     ...cancelAndPrevious(view),
     ...(resend === undefined ? {} : { resend: [next(view, resend, `${path}/resend`)] }),
   }
 }
 
-/** To another identity provider, where that verifies the factor. */
-function redirect({ org, transaction, origin }: View): Link | undefined {
+/** The link to the external identity provider that verifies the factor, if one does. */
+function redirectLink({ org, transaction, origin }: View): Link | undefined {
   const { user, factor, challenge } = transaction
   if (user === undefined || factor === undefined || challenge === undefined) return undefined
   return FACTOR_HANDLERS[factor.factorType].redirect?.({ org, transaction, user, factor, challenge, origin })
@@ -90,9 +90,11 @@ function activationLinks(view: View): Links {
   if (factor === undefined) return cancelAndPrevious(view)
   const path = `/factors/${factor.id}/lifecycle`
   const { resend } = FACTOR_HANDLERS[factor.factorType]
-  const polls = POLLED.has(factor.factorType) && factorResult === 'WAITING'
+  const isPolling = POLLED_FACTORS.has(factor.factorType) && factorResult === 'WAITING'
   return {
-    next: polls ? next(view, 'poll', `${path}/activate/poll`) : next(view, 'activate', `${path}/activate`),
+    next: isPolling
+      ? next(view, 'poll', `${path}/activate/poll`)
+      : next(view, 'activate', `${path}/activate`),
     ...cancelAndPrevious(view),
     ...(resend === undefined || resend === 'push' ? {} : { resend: [next(view, resend, `${path}/resend`)] }),
   }
@@ -100,8 +102,8 @@ function activationLinks(view: View): Links {
 
 function skipEnrollment({ org, transaction, origin }: View): Links {
   const { user } = transaction
-  const maySkip = user !== undefined && canSkipEnrollment(org, user)
-  return maySkip ? { skip: actionLink(origin, `${AUTHN}/skip`, 'POST', 'skip') } : {}
+  const canSkip = user !== undefined && canSkipEnrollment(org, user)
+  return canSkip ? { skip: actionLink(origin, `${AUTHN}/skip`, 'POST', 'skip') } : {}
 }
 
 function recoveryLinks(view: View): Links {

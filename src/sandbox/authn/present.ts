@@ -10,7 +10,7 @@ import type { Factor, User } from './user.ts'
 type Json = Record<string, unknown>
 type View = { org: Org; transaction: Transaction; origin: string }
 
-/** The Authentication Transaction object, member by member as recordings show it. */
+/** The Authentication Transaction object, with its members in the order of recorded responses. */
 export function present(view: View): Json {
   const { transaction, org } = view
   const { status, app } = transaction
@@ -28,7 +28,7 @@ export function present(view: View): Json {
     factorResultMessage: transaction.factorResult === 'FAILED' ? FAILED_MESSAGE : undefined,
     ...challengeTypePart(transaction),
     sessionToken: transaction.sessionToken,
-    factorType: typeChallenged(transaction),
+    factorType: challengedFactorType(transaction),
     recoveryType: transaction.recoveryType,
     _embedded: Object.keys(embedded).length === 0 ? undefined : embedded,
     _links: presentLinks(view),
@@ -37,10 +37,10 @@ export function present(view: View): Json {
 
 const FAILED_MESSAGE = 'The identity provider did not verify you.'
 
-/** "SMS" in capitals and "call" in small letters is how the real API writes them. */
-const RECOVERY_FACTOR_SHOWN = { SMS: 'SMS', CALL: 'call' } as const
+/** Okta writes "SMS" in upper case and "call" in lower case. */
+const RECOVERY_FACTOR_NAMES = { SMS: 'SMS', CALL: 'call' } as const
 
-/** What stands in `_embedded` beside user and app, status by status. */
+/** `_embedded` for each status, without user and app. */
 const EMBEDDED: Record<Status, (view: View) => Json> = {
   SUCCESS: () => ({}),
   PASSWORD_EXPIRED: (view) => ({ policy: omitUndefined({ complexity: passwordPolicy(view)?.complexity }) }),
@@ -56,16 +56,16 @@ const EMBEDDED: Record<Status, (view: View) => Json> = {
   MFA_CHALLENGE: (view) =>
     view.transaction.challengeByType
       ? challengeByType(view)
-      : { factor: factorInHand(view, 'challengeObject'), policy: factorPolicy(view) },
+      : { factor: currentFactor(view, 'challengeObject'), policy: factorPolicy(view) },
   MFA_ENROLL: (view) => ({ [view.org.settings.factorListName]: factorsToEnroll(view) }),
-  MFA_ENROLL_ACTIVATE: (view) => ({ factor: factorInHand(view, 'activationObject') }),
+  MFA_ENROLL_ACTIVATE: (view) => ({ factor: currentFactor(view, 'activationObject') }),
   LOCKED_OUT: () => ({}),
   RECOVERY: () => ({}),
   RECOVERY_CHALLENGE: () => ({}),
   UNAUTHENTICATED: () => ({}),
 }
 
-/** Before authentication nobody's data is shown. */
+/** The user is shown only after authentication. */
 const SHOWS_USER: Record<Status, boolean> = {
   SUCCESS: true,
   PASSWORD_EXPIRED: true,
@@ -142,7 +142,7 @@ function factorsToVerify({ org, transaction, origin }: View): Json[] {
   }))
 }
 
-/** Several security keys of a user can be challenged at once: recordings offer them by their type too. */
+/** All security keys of a user can be challenged at once, by their type, as recorded responses show. */
 function factorTypes({ org, transaction: { user }, origin }: View): Json {
   if (user === undefined || securityKeys(org, user).length < 2) return {}
   const next = actionLink(origin, '/api/v1/authn/factors/webauthn/verify', 'POST', 'verify')
@@ -171,12 +171,12 @@ function factorsToEnroll({ org, transaction: { user }, origin }: View): Json[] {
   })
 }
 
-/** The one factor that is being verified or enrolled. */
-function factorInHand(view: View, part: 'challengeObject' | 'activationObject'): Json {
+/** The factor that is being verified or enrolled. */
+function currentFactor(view: View, member: 'challengeObject' | 'activationObject'): Json {
   const { org, transaction, origin } = view
   const { user, factor, challenge } = transaction
   if (user === undefined || factor === undefined || challenge === undefined) return {}
-  const object = FACTOR_HANDLERS[factor.factorType][part]?.({
+  const object = FACTOR_HANDLERS[factor.factorType][member]?.({
     org,
     transaction,
     user,
@@ -184,10 +184,11 @@ function factorInHand(view: View, part: 'challengeObject' | 'activationObject'):
     challenge,
     origin,
   })
-  const embedded = part === 'activationObject' && object !== undefined ? { activation: object } : object
-  const shown = presentFactor(factor, transaction)
-  if (part === 'activationObject' && HIDES_PROFILE_WHILE_ENROLLED.has(factor.factorType)) delete shown.profile
-  return omitUndefined({ ...shown, _embedded: embedded })
+  const embedded = member === 'activationObject' && object !== undefined ? { activation: object } : object
+  const presented = presentFactor(factor, transaction)
+  if (member === 'activationObject' && HIDES_PROFILE_WHILE_ENROLLED.has(factor.factorType))
+    delete presented.profile
+  return omitUndefined({ ...presented, _embedded: embedded })
 }
 
 const HIDES_PROFILE_WHILE_ENROLLED: ReadonlySet<string> = new Set(['push', 'webauthn', 'u2f'])
@@ -209,18 +210,18 @@ function challengeTypePart({ status, factor, challengeByType: byType }: Transact
   return { challengeType: byType ? 'FACTOR_TYPE' : 'FACTOR' }
 }
 
-function typeChallenged(transaction: Transaction): string | undefined {
+function challengedFactorType(transaction: Transaction): string | undefined {
   const { status, factor, challengeByType: byType, recoveryFactor } = transaction
   if (status === 'RECOVERY_CHALLENGE' && recoveryFactor !== undefined)
-    return RECOVERY_FACTOR_SHOWN[recoveryFactor]
+    return RECOVERY_FACTOR_NAMES[recoveryFactor]
   return status === 'MFA_CHALLENGE' && byType ? factor?.factorType : undefined
 }
 
-const VERIFICATION_APP: ReadonlySet<string> = new Set(['push', 'token:software:totp', 'signed_nonce'])
+const OKTA_VERIFY_FACTORS: ReadonlySet<string> = new Set(['push', 'token:software:totp', 'signed_nonce'])
 
-/** The vendor's own verification app shows nothing of itself before it was verified. */
+/** The profile of Okta Verify is hidden until a factor is verified. */
 function presentFactor(factor: Factor, transaction: Transaction): Json {
-  const isVerificationApp = factor.provider === 'OKTA' && VERIFICATION_APP.has(factor.factorType)
+  const isOktaVerify = factor.provider === 'OKTA' && OKTA_VERIFY_FACTORS.has(factor.factorType)
   const verified = transaction.mfaVerified || transaction.fromSession
   const enrolling = transaction.status === 'MFA_ENROLL_ACTIVATE'
   return omitUndefined({
@@ -228,7 +229,7 @@ function presentFactor(factor: Factor, transaction: Transaction): Json {
     factorType: factor.factorType,
     provider: factor.provider,
     vendorName: factor.config.vendorName ?? factor.provider,
-    profile: isVerificationApp && !verified && !enrolling ? {} : factor.profile,
+    profile: isOktaVerify && !verified && !enrolling ? {} : factor.profile,
   })
 }
 
@@ -237,7 +238,7 @@ function expiryOf(org: Org, { status, app, expiresAtMs }: Transaction): number {
   return endsWithSessionToken ? org.now() + org.config.lifetimes.sessionTokenMinutes * 60_000 : expiresAtMs
 }
 
-/** Leaves out what is undefined, so that key order is the order of writing. */
+/** Removes undefined members and keeps the order of the others. */
 export function omitUndefined(json: Json): Json {
   return Object.fromEntries(Object.entries(json).filter(([, value]) => value !== undefined))
 }

@@ -9,7 +9,7 @@ import type { Transaction } from './transaction.ts'
 import type { User } from './user.ts'
 import { applyIdentityProviderApproval } from './verify.ts'
 
-/** POST /api/v1/authn in all its forms: credentials, activation token, step-up, and "where am I?". */
+/** POST /api/v1/authn in all its forms: credentials, activation token, step-up, and transaction state. */
 export function authenticate(org: Org, body: PrimaryBody, context: ClientContext): Transaction {
   const client = withDeviceToken(context, body)
   if (body.stateToken !== undefined) return continueTransaction(org, body, body.stateToken, client)
@@ -22,7 +22,7 @@ export function authenticate(org: Org, body: PrimaryBody, context: ClientContext
   return user === 'locked-out' ? lockedOut(org, transaction) : signIn(org, transaction, user)
 }
 
-/** The body's deviceToken counts for a trusted app only; and only there is its length looked at. */
+/** The body's deviceToken is read, and its length checked, only for a trusted app. */
 function withDeviceToken(client: ClientContext, { context }: PrimaryBody): ClientContext {
   if (!client.trusted) return client
   const deviceToken = parseBody(contextMember, { context }).context?.deviceToken
@@ -42,7 +42,7 @@ function requireCredentials({ username, password }: PrimaryBody): { username: st
   return { username, password }
 }
 
-/** A state token alone asks where the transaction stands; with credentials it authenticates a step-up. */
+/** A state token alone returns the transaction's state; with credentials, it authenticates a step-up. */
 function continueTransaction(
   org: Org,
   body: PrimaryBody,
@@ -50,13 +50,13 @@ function continueTransaction(
   client: ClientContext,
 ): Transaction {
   const transaction = org.transactions.find(stateToken)
-  const withCredentials = body.username !== undefined || body.password !== undefined
-  requireAllowed(transaction.status, withCredentials ? 'authenticate' : 'state')
-  // A step-up was begun by the browser itself; from here on the trusted app calls for it.
+  const hasCredentials = body.username !== undefined || body.password !== undefined
+  requireAllowed(transaction.status, hasCredentials ? 'authenticate' : 'state')
+  // The browser itself began a step-up, with its own client context; now the trusted app sends the requests.
   const { deviceToken } = transaction.client
   transaction.client = { ...client, deviceToken: client.deviceToken ?? deviceToken }
   applyOptions(transaction, body)
-  if (withCredentials) {
+  if (hasCredentials) {
     const { username, password } = requireCredentials(body)
     const user = checkPassword(org, client, username, password)
     return user === 'locked-out' ? lockedOut(org, transaction) : signIn(org, transaction, user)
@@ -67,7 +67,7 @@ function continueTransaction(
   return transaction
 }
 
-/** Works with and without an API token: a single-page app may bring it too. */
+/** Needs no API token: a single-page app may send the activation token itself. */
 function activate(org: Org, body: PrimaryBody, token: string, client: ClientContext): Transaction {
   const user = org.activations.take(token)
   if (user === undefined) {
@@ -84,7 +84,7 @@ function activate(org: Org, body: PrimaryBody, token: string, client: ClientCont
   return transaction
 }
 
-/** Counts wrong passwords and locks out; says so only where the password policy shows lockout. */
+/** Counts wrong passwords and locks the account. Reports a lockout only if the password policy has `showLockout`. */
 function checkPassword(
   org: Org,
   client: ClientContext,
@@ -93,8 +93,8 @@ function checkPassword(
 ): User | 'locked-out' {
   const user = org.users.findByUsername(username)
   const policy = user === undefined ? undefined : org.config.passwordPolicies[user.config.passwordPolicy]
-  const right = user?.password !== undefined && user.password === password && user.activated
-  if (user !== undefined && policy !== undefined && !user.lockedOut && !right) {
+  const isValid = user?.password !== undefined && user.password === password && user.activated
+  if (user !== undefined && policy !== undefined && !user.lockedOut && !isValid) {
     user.wrongPasswords += 1
     user.lockedOut = user.wrongPasswords >= policy.maxWrongPasswords
   }
@@ -102,7 +102,7 @@ function checkPassword(
     recordSignIn(org, client, user.login, 'LOCKED_OUT')
     return 'locked-out'
   }
-  if (user === undefined || !right || user.lockedOut) {
+  if (user === undefined || !isValid || user.lockedOut) {
     recordSignIn(org, client, username, 'E0000004')
     throw authenticationFailed()
   }
@@ -116,11 +116,11 @@ function begin(org: Org, body: PrimaryBody, client: ClientContext): Transaction 
   return transaction
 }
 
-/** In any state (authn-api.md, "States and transitions", last row); a call without options leaves them as they are. */
+/** Allowed in any state (authn-api.md, "States and transitions", last row). Without options, the earlier ones apply. */
 function applyOptions(transaction: Transaction, { options }: PrimaryBody): void {
   if (options === undefined || options === null) return
-  transaction.warnBeforePasswordExpired = options?.warnBeforePasswordExpired ?? false
-  transaction.multiOptionalFactorEnroll = options?.multiOptionalFactorEnroll ?? false
+  transaction.warnBeforePasswordExpired = options.warnBeforePasswordExpired ?? false
+  transaction.multiOptionalFactorEnroll = options.multiOptionalFactorEnroll ?? false
 }
 
 function signIn(org: Org, transaction: Transaction, user: User): Transaction {
@@ -136,7 +136,7 @@ function signIn(org: Org, transaction: Transaction, user: User): Transaction {
   return transaction
 }
 
-/** LOCKED_OUT is no transaction: it has no state token. */
+/** LOCKED_OUT has no state token, so the transaction ends. */
 function lockedOut(org: Org, transaction: Transaction): Transaction {
   transaction.status = 'LOCKED_OUT'
   org.transactions.end(transaction)

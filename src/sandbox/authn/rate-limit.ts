@@ -2,12 +2,12 @@ import type { SandboxConfig } from '../sandbox-config.ts'
 import type { ClientContext } from './client-context.ts'
 
 export type RateLimit = {
-  /** Counts one request; the headers belong on every answer, also on the 429. */
+  /** Counts a request. The headers belong on every response, including 429. */
   count(client: ClientContext): { exceeded: boolean; headers: Record<string, string> }
   clear(): void
 }
 
-/** So many requests a window, for each client address; public applications have a stricter limit of their own. */
+/** Limits requests per window and client address; public applications have their own, lower limit. */
 export function createRateLimit({
   limits,
   now,

@@ -28,14 +28,13 @@ type Start = {
   origin: string
   recoveryType: RecoveryType
 }
-type Answer = Record<string, unknown>
+type Response = Record<string, unknown>
 
 /**
- * POST /recovery/password and /recovery/unlock. A public app learns nothing about who exists: nobody
- * gets the same answer as somebody. A trusted app learns it, and without a factorType it even gets the
- * recovery token itself.
+ * POST /recovery/password and /recovery/unlock. A public app gets the same response for known and unknown users. A trusted
+ * app gets an error for an unknown user, and without a factorType it gets the recovery token itself.
  */
-export function startRecovery(start: Start): Answer {
+export function startRecovery(start: Start): Response {
   const { body, client } = start
   const factorType = readFactorType(body.factorType)
   if (factorType === undefined && !client.trusted)
@@ -45,7 +44,7 @@ export function startRecovery(start: Start): Answer {
     case undefined:
       return respondWithRecoveryToken(start, user)
     case 'EMAIL':
-      return startByMail(start, user)
+      return startByEmail(start, user)
     default:
       return startByPhone(start, user, factorType)
   }
@@ -70,7 +69,7 @@ export function resendRecovery(org: Org, transaction: Transaction): void {
   sendRecoveryCode(org, transaction, user)
 }
 
-/** POST /recovery/token: a recovery token, of a mail or of the trusted app's answer; one use. */
+/** POST /recovery/token: redeems the recovery token of an email or of a response to a trusted app. */
 export function redeemRecoveryToken(org: Org, body: RecoveryTokenBody, client: ClientContext): Transaction {
   const recovery = org.recoveries.take(body.recoveryToken)
   if (recovery === undefined) throw invalidToken()
@@ -89,7 +88,7 @@ export function redeemRecoveryToken(org: Org, body: RecoveryTokenBody, client: C
 /** POST /recovery/answer */
 export function answerQuestion(org: Org, transaction: Transaction, user: User, answer: string): void {
   if (!answersMatch(answer, user.config.recoveryQuestion?.answer)) throw wrongRecoveryAnswer()
-  goOn(org, transaction, user)
+  completeRecovery(org, transaction, user)
 }
 
 function readFactorType(factorType: string | undefined): 'EMAIL' | 'SMS' | 'CALL' | undefined {
@@ -99,19 +98,19 @@ function readFactorType(factorType: string | undefined): 'EMAIL' | 'SMS' | 'CALL
   throw validationFailed('factorType', [`factorType: ${factorType} is not one of EMAIL, SMS, CALL`])
 }
 
-/** undefined: nobody can be recovered, and a public app must not notice. */
+/** undefined: no user can be recovered, and the response to a public app must not show it. */
 function userToRecover(
   { org, body, client, recoveryType }: Start,
   factorType: 'EMAIL' | 'SMS' | 'CALL' | undefined,
 ): User | undefined {
   const user = org.users.findByUsername(body.username)
-  const refusal = refusalFor(org, user, recoveryType, factorType)
-  if (refusal === undefined) return user
-  if (client.trusted) throw refusal
+  const error = recoveryError(org, user, recoveryType, factorType)
+  if (error === undefined) return user
+  if (client.trusted) throw error
   return undefined
 }
 
-function refusalFor(
+function recoveryError(
   org: Org,
   user: User | undefined,
   recoveryType: RecoveryType,
@@ -122,15 +121,15 @@ function refusalFor(
   if (user.lockedOut && policy?.selfServiceUnlock === false) return accountLocked()
   if (recoveryType === 'UNLOCK' && !user.lockedOut) return unlockNotAllowed()
   const byPhone = factorType === 'SMS' || factorType === 'CALL'
-  const possible = user.config.recoveryAllowed && (!byPhone || user.recoveryPhone !== undefined)
-  return possible ? undefined : recoveryNotAllowed()
+  const isAllowed = user.config.recoveryAllowed && (!byPhone || user.recoveryPhone !== undefined)
+  return isAllowed ? undefined : recoveryNotAllowed()
 }
 
-/** The trap: the recovery token and the user's data, for nothing but a name. */
+/** The response contains the recovery token and the user's data, and requires only a username: a broker must not pass it on. */
 function respondWithRecoveryToken(
   { org, body, origin, recoveryType }: Start,
   user: User | undefined,
-): Answer {
+): Response {
   if (user === undefined) throw unknownUser()
   return omitUndefined({
     expiresAt: new Date(org.now() + org.config.lifetimes.recoveryTokenMinutes * 60_000).toISOString(),
@@ -146,7 +145,7 @@ function respondWithRecoveryToken(
   })
 }
 
-function startByMail({ org, body, origin, recoveryType }: Start, user: User | undefined): Answer {
+function startByEmail({ org, body, origin, recoveryType }: Start, user: User | undefined): Response {
   if (user !== undefined) {
     const token = newRecoveryToken(org, user, recoveryType, body.relayState)
     const link = `${origin}/signin/${recoveryType === 'PASSWORD' ? 'reset-password' : 'unlock'}/${token}`
@@ -155,7 +154,7 @@ function startByMail({ org, body, origin, recoveryType }: Start, user: User | un
       login: user.login,
       to: user.login,
       purpose: 'recovery',
-      text: `Open this link to get back into your account: ${link}`,
+      text: `Open this link to recover your account: ${link}`,
       link,
       token,
     })
@@ -173,7 +172,7 @@ function startByPhone(
   { org, body, client, origin, recoveryType }: Start,
   user: User | undefined,
   recoveryFactor: 'SMS' | 'CALL',
-): Answer {
+): Response {
   const transaction = org.transactions.begin({
     client,
     user,
@@ -215,14 +214,14 @@ function newRecoveryToken(
   return token
 }
 
-/** Asks the recovery question, where the user has one. */
+/** Asks the recovery question if the user has one. */
 function askQuestionOrComplete(org: Org, transaction: Transaction, user: User): void {
-  if (user.config.recoveryQuestion === undefined) goOn(org, transaction, user)
+  if (user.config.recoveryQuestion === undefined) completeRecovery(org, transaction, user)
   else transaction.status = 'RECOVERY'
 }
 
-/** A new password; or, for an unlock, the end: no session token, the user signs in afterwards. */
-function goOn(org: Org, transaction: Transaction, user: User): void {
+/** Requests a new password, or unlocks the account. An unlock ends without a session token. */
+function completeRecovery(org: Org, transaction: Transaction, user: User): void {
   if (transaction.recoveryType !== 'UNLOCK') {
     transaction.status = 'PASSWORD_RESET'
     return

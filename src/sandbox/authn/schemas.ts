@@ -5,7 +5,7 @@ const flag = z.boolean().nullish()
 const text = z.string().max(10_000)
 const optional = text.nullish().transform((value) => value ?? undefined)
 
-/** Request bodies. Unknown members are left alone, as the real API does; null counts as missing. */
+/** Request bodies. As in Okta, unknown members are ignored, and null means missing. */
 export const primaryBody = z.object({
   username: optional,
   password: optional,
@@ -14,7 +14,7 @@ export const primaryBody = z.object({
   audience: optional,
   relayState: optional,
   options: z.object({ warnBeforePasswordExpired: flag, multiOptionalFactorEnroll: flag }).nullish(),
-  /** Looked at for a trusted app only. */
+  /** Parsed only for a trusted app. */
   context: z.unknown().optional(),
 })
 export type PrimaryBody = z.output<typeof primaryBody>
@@ -37,7 +37,7 @@ export type ChangePasswordBody = z.output<typeof changePasswordBody>
 export const resetPasswordBody = stateBody.extend({
   newPassword: required,
   revokeSessions: flag,
-  /** The recovery question's answer once more; checked when it is there. */
+  /** The answer to the recovery question; optional, but checked if present. */
   answer: optional,
 })
 export type ResetPasswordBody = z.output<typeof resetPasswordBody>
@@ -61,7 +61,7 @@ export const factorBody = stateBody.extend({
 export const duoForm = stateBody.extend({ id: required, sig_response: required })
 export type DuoForm = z.output<typeof duoForm>
 
-/** What version 2 of Duo's Web SDK opens the frame with; `parent` is the address of the page that shows it. */
+/** The query of Duo's frame in version 2 of the Web SDK. `parent` is the URL of the page that embeds it. */
 export const duoFrameQuery = z.object({
   tx: required,
   parent: required.pipe(z.url({ protocol: /^https?$/, hostname: /^[\w.[\]:-]+$/ })),
@@ -83,17 +83,18 @@ export type RecoveryTokenBody = z.output<typeof recoveryTokenBody>
 export const recoveryCodeBody = stateBody.extend({ passCode: required })
 export const recoveryAnswerBody = stateBody.extend({ answer: required })
 
-/** Throws E0000001 with one cause for each member that is wrong, naming it. */
+/** @throws E0000001 with one cause for each wrong member */
 export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   const result = schema.safeParse(body)
   if (result.success) return result.data
   const causes = result.error.issues.map((issue) => ({
     field: issue.path.map(String).join('.') || 'body',
-    says: body !== null && typeof body === 'object' && isMissing(body, issue.path) ? MISSING : issue.message,
+    message:
+      body !== null && typeof body === 'object' && isMissing(body, issue.path) ? MISSING : issue.message,
   }))
   throw validationFailed(
     causes[0]?.field ?? 'body',
-    causes.map(({ field, says }) => `${field}: ${says}`),
+    causes.map(({ field, message }) => `${field}: ${message}`),
   )
 }
 

@@ -34,7 +34,7 @@ export type Operation =
   | 'skip'
   | 'cancel'
 
-/** Which operation a status takes; every other one is 403 E0000079. */
+/** The operations that each status allows; any other is 403 E0000079. */
 export const ALLOWED: Record<Status, readonly Operation[]> = {
   SUCCESS: ['state', 'cancel'],
   PASSWORD_EXPIRED: ['state', 'change-password', 'cancel'],
@@ -53,7 +53,7 @@ export const ALLOWED: Record<Status, readonly Operation[]> = {
     'previous',
     'cancel',
   ],
-  LOCKED_OUT: [], // it has no state token
+  LOCKED_OUT: [], // has no state token
   RECOVERY: ['state', 'answer', 'cancel'],
   RECOVERY_CHALLENGE: ['state', 'verify-recovery', 'resend-recovery', 'cancel'],
   UNAUTHENTICATED: ['state', 'authenticate', 'cancel'],

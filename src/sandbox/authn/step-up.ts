@@ -6,9 +6,9 @@ import type { User } from './user.ts'
 export type StepUpStart = { stateToken: string; redirectUrl: string }
 
 /**
- * Begins a step-up for an app, with or without an existing session at the org.
+ * Begins a step-up for an app. With a user, the user already has a session at the org.
  *
- * @param signInPage where the browser is sent; default: the app's custom sign-in page
+ * @param signInPage the redirect target; default: the app's custom sign-in page
  */
 export function beginStepUp(
   org: Org,

@@ -1,16 +1,16 @@
-/** Tokens with a meaning and an end. */
+/** Maps tokens to values, each for the same lifetime. */
 export type TokenStore<Value> = {
   put(token: string, value: Value): void
-  /** undefined when unknown, expired or used. */
-  read(token: string): Value | undefined
-  /** Like read; the token is used up by it. */
+  /** undefined if the token is unknown, expired or used. */
+  get(token: string): Value | undefined
+  /** Like `get`, and deletes the token. */
   take(token: string): Value | undefined
-  /** Forgets every token whose meaning matches. */
-  drop(matches: (value: Value) => boolean): void
+  /** Deletes all tokens whose value matches. */
+  deleteWhere(matches: (value: Value) => boolean): void
   clear(): void
 }
 
-const SWEEP_EVERY = 1000
+const SWEEP_INTERVAL = 1000
 
 export function createTokenStore<Value>({
   now,
@@ -20,9 +20,9 @@ export function createTokenStore<Value>({
   lifetimeMinutes: number
 }): TokenStore<Value> {
   const entries = new Map<string, { value: Value; expiresAtMs: number }>()
-  let puts = 0
+  let putCount = 0
 
-  function read(token: string): Value | undefined {
+  function get(token: string): Value | undefined {
     const entry = entries.get(token)
     return entry !== undefined && entry.expiresAtMs > now() ? entry.value : undefined
   }
@@ -30,16 +30,16 @@ export function createTokenStore<Value>({
   return {
     put(token, value) {
       entries.set(token, { value, expiresAtMs: now() + lifetimeMinutes * 60_000 })
-      puts += 1
-      if (puts % SWEEP_EVERY === 0) sweep()
+      putCount += 1
+      if (putCount % SWEEP_INTERVAL === 0) sweep()
     },
-    read,
+    get,
     take(token) {
-      const value = read(token)
+      const value = get(token)
       entries.delete(token)
       return value
     },
-    drop(matches) {
+    deleteWhere(matches) {
       for (const [token, entry] of entries) if (matches(entry.value)) entries.delete(token)
     },
     clear: () => entries.clear(),

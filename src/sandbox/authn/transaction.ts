@@ -18,18 +18,18 @@ export type FactorResult =
 
 export type PushAnswer = 'approve' | 'reject' | 'cancel' | 'error'
 
-/** What is going on with the factor at hand, while it is verified or activated. */
+/** The state of the factor that is being verified or activated. */
 export type Challenge = {
-  /** The code that was sent, by text message, call or mail. */
+  /** The code that was sent by text message, call or email. */
   code: string | undefined
   sentAtMs: number | undefined
-  /** The challenge of a security key. */
+  /** The challenge for a security key or for Duo. */
   nonce: string
   polls: number
   pushAnswer: PushAnswer | undefined
   correctAnswer: number | undefined
   qrToken: string | undefined
-  /** Names the transaction while the browser is at another identity provider. */
+  /** Identifies the transaction while the browser is at an external identity provider. */
   redirectKey: string | undefined
 }
 
@@ -38,7 +38,7 @@ export type Transaction = {
   status: Status
   expiresAtMs: number
   client: ClientContext
-  /** undefined before authentication, and in a recovery for nobody. */
+  /** undefined before authentication, and in the recovery of an unknown user. */
   user: User | undefined
   app: AppConfig | undefined
   relayState: string | undefined
@@ -47,7 +47,7 @@ export type Transaction = {
   recoveryType: 'PASSWORD' | 'UNLOCK' | 'ACCOUNT_ACTIVATION' | undefined
   recoveryFactor: 'SMS' | 'CALL' | undefined
   wrongRecoveryCodes: number
-  /** Began with an existing session at the org, so its user is authenticated already. */
+  /** The user had a session at the org when the step-up began, so the user is already authenticated. */
   fromSession: boolean
   mfaVerified: boolean
   passwordHandled: boolean
@@ -56,7 +56,7 @@ export type Transaction = {
   rememberDevice: boolean
   autoPush: boolean
   factor: Factor | undefined
-  /** A security-key challenge for every key of the user, not for one. */
+  /** The challenge is for all security keys of the user, not for one. */
   challengeByType: boolean
   challenge: Challenge | undefined
   factorResult: FactorResult | undefined
@@ -65,16 +65,15 @@ export type Transaction = {
 
 export type Transactions = {
   begin(start: { client: ClientContext } & Partial<Transaction>): Transaction
-  /** Moves expiresAt; throws E0000011 for an unknown or expired state token. */
+  /** Extends `expiresAt`. Throws E0000011 for an unknown or expired state token. */
   find(stateToken: string): Transaction
   end(transaction: Transaction): void
   all(): Transaction[]
-  /** From now on every state token is refused as expired. */
   expireAll(): void
   clear(): void
 }
 
-const SWEEP_EVERY = 1000
+const SWEEP_INTERVAL = 1000
 
 export function createTransactions({
   now,
@@ -86,21 +85,26 @@ export function createTransactions({
   lifetimeMinutes: number
 }): Transactions {
   const open = new Map<string, Transaction>()
-  let begun = 0
-  const end = () => now() + lifetimeMinutes * 60_000
+  let beginCount = 0
+  const newExpiry = () => now() + lifetimeMinutes * 60_000
 
   return {
     begin(start) {
-      const transaction = { ...blank(), stateToken: tokens.issueLong(), expiresAtMs: end(), ...start }
+      const transaction = {
+        ...defaults(),
+        stateToken: tokens.issueLong(),
+        expiresAtMs: newExpiry(),
+        ...start,
+      }
       open.set(transaction.stateToken, transaction)
-      begun += 1
-      if (begun % SWEEP_EVERY === 0) sweep()
+      beginCount += 1
+      if (beginCount % SWEEP_INTERVAL === 0) sweep()
       return transaction
     },
     find(stateToken) {
       const transaction = open.get(stateToken)
       if (transaction === undefined || transaction.expiresAtMs <= now()) throw invalidToken()
-      transaction.expiresAtMs = end()
+      transaction.expiresAtMs = newExpiry()
       return transaction
     },
     end(transaction) {
@@ -118,7 +122,6 @@ export function createTransactions({
   }
 }
 
-/** A fresh challenge; what belongs to one factor type stays empty for the others. */
 export function newChallenge(): Challenge {
   return {
     code: undefined,
@@ -132,7 +135,6 @@ export function newChallenge(): Challenge {
   }
 }
 
-/** Throws away what was going on with a factor, as `previous` does. */
 export function clearChallenge(transaction: Transaction): void {
   transaction.factor = undefined
   transaction.challenge = undefined
@@ -140,7 +142,7 @@ export function clearChallenge(transaction: Transaction): void {
   transaction.factorResult = undefined
 }
 
-function blank(): Omit<Transaction, 'stateToken' | 'expiresAtMs' | 'client'> {
+function defaults(): Omit<Transaction, 'stateToken' | 'expiresAtMs' | 'client'> {
   return {
     status: 'UNAUTHENTICATED',
     user: undefined,

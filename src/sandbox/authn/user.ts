@@ -1,24 +1,24 @@
 import type { FactorConfig, FactorType, UserConfig } from '../sandbox-config.ts'
 import { idFromSeed } from './issued-tokens.ts'
 
-/** One enrolled (or half enrolled) factor with what is needed to check it. */
+/** A factor that is enrolled or being enrolled. */
 export type Factor = {
   id: string
   factorType: FactorType
   provider: string
-  /** undefined: this type shows none. */
+  /** undefined if this factor type has no profile. */
   profile: Record<string, unknown> | undefined
   config: FactorConfig
   wrongCodes: number
-  /** Time steps whose code was used already. */
+  /** TOTP time steps or HOTP counters whose code is used. */
   usedSteps: Set<number>
-  /** Security keys: the public key as JWK text. */
+  /** Security keys: the public key as serialized JWK. */
   publicKey: string | undefined
-  /** Security keys: the site they were enrolled on, as SHA-256 of its host name; undefined: any. */
+  /** Security keys: SHA-256 of the relying party id that the key was enrolled for; undefined: any. */
   relyingPartyHash: Buffer | undefined
 }
 
-/** What the org remembers of a device that brought this deviceToken. */
+/** The org's record of a device token. */
 export type DeviceMemory = { mfaAtMs: number | undefined; rememberedUntilMs: number | undefined }
 
 export type User = {
@@ -41,13 +41,17 @@ export type User = {
   sessionsRevoked: number
 }
 
-/** `factors/` fills in what a factor of this type shows of itself. */
+/** A parameter, because `factors/` depends on this file. */
 export type NewFactor = (config: FactorConfig, user: { login: string; id: string }, seed: string) => Factor
 
 export function createUser(config: UserConfig, newFactor: NewFactor): User {
   const id = idFromSeed('00u', `person ${config.login}`)
-  const factors = config.factors.map((factor, at) =>
-    newFactor(factor, { login: config.login, id }, `${config.login} ${factor.type} ${factor.provider} ${at}`),
+  const factors = config.factors.map((factor, index) =>
+    newFactor(
+      factor,
+      { login: config.login, id },
+      `${config.login} ${factor.type} ${factor.provider} ${index}`,
+    ),
   )
   return {
     id,
@@ -61,7 +65,7 @@ export function createUser(config: UserConfig, newFactor: NewFactor): User {
     wrongPasswords: 0,
     activated: !config.activation,
     factors,
-    recoveryPhone: config.recoveryPhone ?? config.factors.find((one) => one.type === 'sms')?.phoneNumber,
+    recoveryPhone: config.recoveryPhone ?? config.factors.find(({ type }) => type === 'sms')?.phoneNumber,
     devices: new Map(),
     lastDeviceToken: undefined,
     fingerprints: new Set(),
@@ -72,7 +76,7 @@ export function createUser(config: UserConfig, newFactor: NewFactor): User {
 
 export type Users = {
   all(): User[]
-  /** By the full sign-in name or an unambiguous short one, in any letter case. */
+  /** By full login or unambiguous short name, case-insensitive. */
   findByUsername(username: string): User | undefined
   findById(id: string): User | undefined
   reset(): void
@@ -80,19 +84,19 @@ export type Users = {
 
 export function createUsers(configs: readonly UserConfig[], newFactor: NewFactor): Users {
   let users = configs.map((config) => createUser(config, newFactor))
-  let index = indexOf(users)
+  let index = indexByUsername(users)
   return {
     all: () => users,
     findByUsername: (username) => index.get(username.trim().toLowerCase()),
     findById: (id) => users.find((user) => user.id === id),
     reset() {
       users = configs.map((config) => createUser(config, newFactor))
-      index = indexOf(users)
+      index = indexByUsername(users)
     },
   }
 }
 
-function indexOf(users: readonly User[]): Map<string, User> {
+function indexByUsername(users: readonly User[]): Map<string, User> {
   const index = new Map<string, User>()
   const ambiguous = new Set<string>()
   for (const user of users) {

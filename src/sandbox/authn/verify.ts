@@ -15,7 +15,6 @@ import type { DuoForm } from './schemas.ts'
 import { clearChallenge, type FactorResult, newChallenge, type Transaction } from './transaction.ts'
 import type { Factor, User } from './user.ts'
 
-/** What verify takes from the query. */
 export type VerifyQuery = { rememberDevice: boolean; autoPush: boolean }
 
 export type FactorCall = {
@@ -27,22 +26,22 @@ export type FactorCall = {
   origin: string
 }
 
-/** POST /factors/{id}/verify: asks for the challenge, polls it, or answers it. */
+/** POST /factors/{id}/verify: starts the challenge, polls it, or answers it. */
 export function verifyFactor(call: FactorCall, query: VerifyQuery): void {
   const { org, transaction, user, body } = call
-  const factor = factorToVerify(call)
+  const factor = findFactor(call)
   if (query.rememberDevice) transaction.rememberDevice = true
   if (query.autoPush) transaction.autoPush = true
-  const kind = FACTOR_HANDLERS[factor.factorType]
-  const fresh = !isChallenged(transaction, factor)
-  const step = stepOf(call, factor, fresh)
-  const answers = kind.answers(body, fresh)
-  if (fresh && !answers) {
+  const handler = FACTOR_HANDLERS[factor.factorType]
+  const isNewChallenge = !isChallenged(transaction, factor)
+  const step = factorStepOf(call, factor, isNewChallenge)
+  const hasAnswer = handler.hasAnswer(body, isNewChallenge)
+  if (isNewChallenge && !hasAnswer) {
     setChallenge(transaction, step, call)
-    kind.begin(step)
+    handler.begin(step)
     return
   }
-  const outcome = answers ? checkAnswer(step, kind.check) : kind.poll(step)
+  const outcome = hasAnswer ? checkAnswer(step, handler.check) : handler.poll(step)
   if (outcome.kind === 'verified') {
     transaction.mfaVerified = true
     advance(org, transaction, user)
@@ -52,17 +51,17 @@ export function verifyFactor(call: FactorCall, query: VerifyQuery): void {
   transaction.factorResult = outcome.kind === 'waiting' ? outcome.result : undefined
 }
 
-/** POST /factors/{id}/verify/resend: once more the text message, call, mail or push. */
+/** POST /factors/{id}/verify/resend: sends the code or push again. */
 export function resendChallenge(call: FactorCall): void {
-  const factor = factorToVerify(call)
+  const factor = findFactor(call)
   const { resend, begin } = FACTOR_HANDLERS[factor.factorType]
   if (resend === undefined) throw notFound(`${factor.id} (UserFactor)`)
-  const step = stepOf(call, factor, !isChallenged(call.transaction, factor))
+  const step = factorStepOf(call, factor, !isChallenged(call.transaction, factor))
   setChallenge(call.transaction, step, call)
   begin(step)
 }
 
-/** POST /factors/{id}/lifecycle/duoCallback: the form of Duo's frame, while the factor is verified or enrolled. */
+/** POST /factors/{id}/lifecycle/duoCallback: Duo's signed response, while the factor is verified or enrolled. */
 export function duoCallback(call: Omit<FactorCall, 'body'>, form: DuoForm): void {
   const { org, transaction, user, factorId, origin } = call
   const { factor, challenge } = transaction
@@ -77,7 +76,7 @@ export function duoCallback(call: Omit<FactorCall, 'body'>, form: DuoForm): void
   checkAnswer(step, () => completeDuo(step, form))
 }
 
-/** Counts wrong answers; after so many the factor takes none, not even the right one. */
+/** Checks an answer and counts wrong ones. After too many, the factor rejects even a correct answer. */
 export function checkAnswer(step: FactorStep, check: (step: FactorStep) => Outcome): Outcome {
   const { factor, org } = step
   if (factor.wrongCodes >= org.config.limits.wrongCodes) throw factorLocked()
@@ -87,18 +86,19 @@ export function checkAnswer(step: FactorStep, check: (step: FactorStep) => Outco
     throw invalidPasscode(outcome.cause)
   }
   if (outcome.kind === 'verified') factor.wrongCodes = 0
-  const refusal = outcome.kind === 'waiting' && outcome.result ? REFUSALS[outcome.result] : undefined
-  if (refusal !== undefined && org.settings.refusedCodes === 'error') throw refusal()
+  const error =
+    outcome.kind === 'waiting' && outcome.result ? REJECTED_CODE_ERRORS[outcome.result] : undefined
+  if (error !== undefined && org.settings.refusedCodes === 'error') throw error()
   return outcome
 }
 
-/** The results of a code that is right but not accepted, in their other form: an error. */
-const REFUSALS: Partial<Record<FactorResult, () => AuthnError>> = {
+/** The errors for a correct code that is not accepted, if the settings ask for errors. */
+const REJECTED_CODE_ERRORS: Partial<Record<FactorResult, () => AuthnError>> = {
   PASSCODE_REPLAYED: codeReplayed,
   TIME_WINDOW_EXCEEDED: codeOutsideTimeWindow,
 }
 
-/** What another identity provider approved takes effect when the transaction is asked where it stands. */
+/** An approval by an external identity provider takes effect when the transaction's state is requested. */
 export function applyIdentityProviderApproval(org: Org, transaction: Transaction): void {
   const { user, challenge } = transaction
   if (user === undefined || challenge?.redirectKey === undefined || challenge.pushAnswer !== 'approve') return
@@ -114,13 +114,13 @@ function setChallenge(transaction: Transaction, step: FactorStep, { factorId }: 
   transaction.challengeByType = factorId === 'webauthn'
 }
 
-function stepOf(call: FactorCall, factor: Factor, fresh: boolean): FactorStep {
+function factorStepOf(call: FactorCall, factor: Factor, isNewChallenge: boolean): FactorStep {
   const { org, transaction, user, body, origin } = call
-  const current = fresh ? undefined : transaction.challenge
+  const current = isNewChallenge ? undefined : transaction.challenge
   return { org, transaction, user, factor, challenge: current ?? newChallenge(), body, origin }
 }
 
-/** A challenge for every security key of the user is one for this key too. */
+/** A challenge by type is a challenge for each security key of the user. */
 function isChallenged(
   { challenge, challengeByType, factor: challenged }: Transaction,
   factor: Factor,
@@ -129,23 +129,23 @@ function isChallenged(
   return challengeByType ? challenged.factorType === factor.factorType : challenged.id === factor.id
 }
 
-/** By id; `webauthn` in its place stands for all security keys of the user. */
-function factorToVerify(call: FactorCall): Factor {
+/** By id; the id `webauthn` means all security keys of the user. */
+function findFactor(call: FactorCall): Factor {
   const { org, user, factorId } = call
   const factors = activeFactors(org, user)
   const factor =
-    factorId === 'webauthn' ? keyToVerify(factors, call) : factors.find(({ id }) => id === factorId)
+    factorId === 'webauthn' ? findSigningKey(factors, call) : factors.find(({ id }) => id === factorId)
   if (factor === undefined) throw notFound(`${factorId} (UserFactor)`)
   return factor
 }
 
 /**
- * The key that signed the answer: clients do not name the one they used (field-notes.md, "verify webauthn"). The first
- * one, when there is no answer yet or none of them signed it.
+ * The key that signed the answer, as clients do not name the key that they used (field-notes.md, "verify webauthn"). The
+ * first key, if there is no answer or no key signed it.
  */
-function keyToVerify(factors: readonly Factor[], call: FactorCall): Factor | undefined {
+function findSigningKey(factors: readonly Factor[], call: FactorCall): Factor | undefined {
   const keys = factors.filter(({ factorType }) => factorType === 'webauthn')
-  const { answers, check } = FACTOR_HANDLERS.webauthn
-  const hasSigned = (key: Factor) => check(stepOf(call, key, false)).kind === 'verified'
-  return (answers(call.body, false) ? keys.find(hasSigned) : undefined) ?? keys[0]
+  const { hasAnswer, check } = FACTOR_HANDLERS.webauthn
+  const hasSigned = (key: Factor) => check(factorStepOf(call, key, false)).kind === 'verified'
+  return (hasAnswer(call.body, false) ? keys.find(hasSigned) : undefined) ?? keys[0]
 }

@@ -4,7 +4,7 @@ import { ERROR_SHAPES } from './pam-errors.ts'
 const time = z.iso.datetime({ offset: true })
 const seconds = z.number().positive()
 
-/** The roles of the API (pam-api.md, "Role"), and the one that real teams have beyond them. */
+/** The roles of the API (pam-api.md, "Role"), and `devops_admin`, which real teams have too. */
 export const ROLES: readonly string[] = [
   'pam_admin',
   'resource_admin',
@@ -19,11 +19,10 @@ export const groupSchema = z.strictObject({
   id: z.uuid(),
   name: z.string().min(1),
   roles: z.array(z.string().min(1)).default([]),
-  /** Set: the group is deleted. The text goes out as it stands here. */
+  /** Set if the group is deleted; sent unchanged. */
   deletedAt: time.optional(),
   federatedFromTeam: z.string().optional(),
   federationApprovedAt: time.optional(),
-  /** The group's members may use servers that have lost their connection (disconnected mode). */
   disconnectedMode: z.boolean().default(false),
 })
 
@@ -35,22 +34,21 @@ export const keySchema = z.strictObject({
 })
 
 export const rateLimitSchema = z.strictObject({
-  /** Requests a service user may make while its allowance is full. */
+  /** Requests per period and service user. */
   limit: z.int().min(1),
-  /** The time in which a whole allowance comes back. */
   periodSeconds: seconds,
-  /** The allowance comes back in this many equal parts. */
+  /** The limit is replenished in this many equal parts per period. */
   parts: z.int().min(1).default(1),
 })
 
 export const groupFormSchema = z.strictObject({
-  /** What `deleted_at` is while a group lives. */
+  /** `deleted_at` of groups that are not deleted. */
   activeDeletedAt: z.enum(['null', 'missing', 'empty', 'zero']).default('null'),
-  /** Older deployments carry federated_from_team and federation_approved_at. */
+  /** Adds federated_from_team and federation_approved_at, as older deployments do. */
   federation: z.boolean().default(false),
 })
 
-/** What a service user may do: all, nothing (authorization_error), or only its own things (forbidden_error). */
+/** A service user's access: full, none (authorization_error), or only its own resources (forbidden_error). */
 export const accessSchema = z.enum(['full', 'none', 'own'])
 
 const pamConfig = z
@@ -58,41 +56,41 @@ const pamConfig = z
     team: z.string().min(1),
     teamDisabled: z.boolean().default(false),
     tokenLifetimeSeconds: seconds.default(3600),
-    /** The API is served under this path, as by a gateway; without it, at the root. */
+    /** The path under which the API is served, as behind a gateway. Default: the root. */
     basePath: z
       .string()
       .regex(/^(\/[\w.~-]+)+$/)
       .optional(),
-    /** The origin in pagination links; without it, the one the request came to. */
+    /** The origin of pagination links. Default: the request's. */
     linkOrigin: z.url({ protocol: /^https?$/ }).optional(),
-    /** The largest page, and the default one. */
+    /** The default and maximum page size. */
     pageSize: z.int().min(1).default(100),
-    /** A team may hold this many living groups (quota_exceeded). */
+    /** The maximum number of groups in the team (quota_exceeded). */
     groupQuota: z.int().min(0).default(50_000),
     rateLimit: rateLimitSchema.prefault({ limit: 10_000, periodSeconds: 3600, parts: 60 }),
     errorShape: z.enum(ERROR_SHAPES).default('error'),
     groupForm: groupFormSchema.prefault({}),
-    /** Paths, `{team}` filled in, that answer resource_deprecated. */
+    /** Paths that respond with resource_deprecated; may contain `{team}`. */
     deprecatedPaths: z.array(z.string().startsWith('/')).default([]),
-    /** Tokens of servers that were deleted (server_authorization_revoked). */
+    /** Tokens of deleted servers (server_authorization_revoked). */
     deletedServerTokens: z.array(z.string().min(1)).default([]),
     serviceUsers: z.record(z.string().min(1), z.strictObject({ access: accessSchema.default('full') })),
     keys: z.array(keySchema),
     groups: z.array(groupSchema),
-    /** PAM user name → names of the groups that the user is in. */
+    /** PAM user name → names of the user's groups. */
     users: z.record(z.string().min(1), z.array(z.string().min(1))),
   })
   .superRefine((config, context) => {
     const names = new Set(config.groups.map((group) => group.name))
-    const refuse = (path: (string | number)[], message: string) =>
+    const addIssue = (path: (string | number)[], message: string) =>
       context.addIssue({ code: 'custom', path, message })
     for (const [user, groups] of Object.entries(config.users))
-      for (const [at, name] of groups.entries())
-        if (!names.has(name)) refuse(['users', user, at], `there is no group "${name}"`)
-    for (const [at, key] of config.keys.entries())
+      for (const [index, name] of groups.entries())
+        if (!names.has(name)) addIssue(['users', user, index], `there is no group "${name}"`)
+    for (const [index, key] of config.keys.entries())
       if (!Object.hasOwn(config.serviceUsers, key.serviceUser))
-        refuse(['keys', at, 'serviceUser'], `there is no service user "${key.serviceUser}"`)
-    if (names.size < config.groups.length) refuse(['groups'], 'two groups have one name')
+        addIssue(['keys', index, 'serviceUser'], `there is no service user "${key.serviceUser}"`)
+    if (names.size < config.groups.length) addIssue(['groups'], 'group names must be unique')
   })
 
 export type PamConfigInput = z.input<typeof pamConfig>
@@ -103,17 +101,17 @@ export type RateLimit = z.output<typeof rateLimitSchema>
 export type GroupForm = z.output<typeof groupFormSchema>
 export type Access = z.output<typeof accessSchema>
 
-/** Checks the "pam" key of config/sandbox.json. @throws an Error that names every field that is wrong */
+/** Validates the "pam" key of config/sandbox.json. @throws an Error that names all wrong fields */
 export function parsePamConfig(input: unknown): PamConfig {
-  return parsed(pamConfig, input, 'pam')
+  return parseInput(pamConfig, input, 'pam')
 }
 
-/** @throws an Error that names every field of `what` that is wrong */
-export function parsed<S extends z.ZodType>(schema: S, input: unknown, what: string): z.output<S> {
+/** @throws an Error that names all wrong fields, prefixed with `name` */
+export function parseInput<S extends z.ZodType>(schema: S, input: unknown, name: string): z.output<S> {
   const result = schema.safeParse(input)
   if (result.success) return result.data
   const lines = result.error.issues.map(
-    (issue) => `${[what, ...issue.path.map(String)].join('.')}: ${issue.message}`,
+    (issue) => `${[name, ...issue.path.map(String)].join('.')}: ${issue.message}`,
   )
   throw new Error(lines.join('; '))
 }

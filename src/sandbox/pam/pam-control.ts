@@ -6,7 +6,7 @@ import {
   groupSchema,
   keySchema,
   type PamGroup,
-  parsed,
+  parseInput,
   type RateLimit,
   rateLimitSchema,
 } from './pam-config.ts'
@@ -18,67 +18,66 @@ import type { IssuedToken } from './pam-tokens.ts'
 
 const failure = z.strictObject({
   error: z.enum(PAM_ERROR_NAMES),
-  /** Default: the sandbox's own shape (`setErrorShape`). */
+  /** Default: the shape set with `setErrorShape`. */
   shape: z.enum(ERROR_SHAPES).optional(),
-  /** A path prefix. */
+  /** Path prefix. */
   path: z.string().startsWith('/').optional(),
   method: z.string().min(1).optional(),
   headers: z.record(z.string().min(1), z.string()).default({}),
-  /** How far away X-RateLimit-Retry-At and -Reset of too_many_requests are. */
+  /** The time until X-RateLimit-Retry-At and -Reset, for too_many_requests. */
   retrySeconds: z.number().min(0).default(1),
   times: z.union([z.int().min(1), z.literal('always')]).default(1),
 })
 
 export type FailNext = z.input<typeof failure>
 
-/** What a test or a demo can tell the sandbox. All arguments can be written in JSON. */
+/** What tests and the demo can inspect and change. All arguments can be written as JSON. */
 export type PamControl = {
-  /** Back to the configuration: no tokens, counts or failures. The call log and the faults stay. */
+  /** Restores the configured state, without tokens, counts and failures. Keeps the request log and the faults. */
   reset(): void
 
   counts(): PamCounts
-  /** Every bearer token ever issued since the last reset, to be searched for where none may stand. */
+  /** All bearer tokens issued since the last reset, so that a test can search the broker's output for them. */
   bearerTokens(): string[]
   issuedTokens(): readonly IssuedToken[]
 
-  /** The next requests (1, or `times`) get this error; first told, first served. */
+  /** Fails the next request, or the next `times` requests. Failures apply in the order in which they were added. */
   failNext(failure: FailNext): void
   clearFailures(): void
   setErrorShape(shape: ErrorShape): void
 
-  /** Shifts what the sandbox says about time (Date, expires_at, rate-limit headers), not its own time. */
+  /** Shifts the times in responses (Date, expires_at, rate-limit headers), but not the sandbox's own clock. */
   setClockOffset(ms: number): void
-  setRateLimit(rule: RateLimit): void
+  setRateLimit(rateLimit: RateLimit): void
 
   expireTokens(): void
   revokeToken(token: string): void
-  /** For tokens issued from now on. */
+  /** Applies to tokens that are issued later. */
   setTokenLifetime(seconds: number): void
   addKey(key: z.input<typeof keySchema>): void
   removeKey(keyId: string): void
-  /** Now, or at an RFC 3339 time. */
+  /** Expires the key now, or at an RFC 3339 time. */
   expireKey(keyId: string, at?: string): void
 
   disableTeam(disabled?: boolean): void
-  /** The team_name in token answers from now on. */
+  /** Sets `team_name` in token responses. */
   setReportedTeam(name: string): void
-  /** full; none: authorization_error; own: forbidden_error. */
   setAccess(serviceUser: string, access: Access): void
-  /** This path (`{team}` filled in) answers resource_deprecated. */
+  /** Makes this path respond with resource_deprecated; it may contain `{team}`. */
   deprecatePath(path: string): void
 
   setLinkForm(form: LinkForm, target?: LinkTarget): void
-  /** null: lists come whole, on one page. */
+  /** null: no pagination. */
   setPageSize(size: number | null): void
 
-  /** Makes the team hold so many generated groups; with `user`, puts that user in all of them. */
+  /** Replaces the generated groups with `count` new ones. With `user`, adds this user to all of them. */
   generateGroups(count: number, user?: string): void
   putGroup(group: z.input<typeof groupSchema>): void
   deleteGroup(name: string, deletedAt?: string): void
-  /** null: there is no such user any more. */
+  /** null deletes the user. */
   setUserGroups(user: string, groupNames: readonly string[] | null): void
   setGroupForm(form: Partial<GroupForm>): void
-  /** Deleted groups stand in lists although nobody asked for them. */
+  /** Lists deleted groups even if the request does not ask for them. */
   showDeleted(shown?: boolean): void
 
   groups(): readonly PamGroup[]
@@ -104,10 +103,14 @@ export function createPamControl({
     issuedTokens: () => state().tokens.issued(),
 
     failNext(input) {
-      const { times, error, shape, path, method, headers, retrySeconds } = parsed(failure, input, 'failNext')
-      const left = times === 'always' ? Number.POSITIVE_INFINITY : times
+      const { times, error, shape, path, method, headers, retrySeconds } = parseInput(
+        failure,
+        input,
+        'failNext',
+      )
+      const remaining = times === 'always' ? Number.POSITIVE_INFINITY : times
       const upper = method?.toUpperCase()
-      state().failures.push({ error, shape, path, method: upper, headers, retrySeconds, left })
+      state().failures.push({ error, shape, path, method: upper, headers, retrySeconds, remaining })
     },
     clearFailures() {
       state().failures = []
@@ -120,15 +123,15 @@ export function createPamControl({
       state().clockOffsetMs = ms
     },
     setRateLimit(input) {
-      const rule = parsed(rateLimitSchema, input, 'setRateLimit')
-      state().limiter = createRateLimiter({ rule, now })
+      const rateLimit = parseInput(rateLimitSchema, input, 'setRateLimit')
+      state().limiter = createRateLimiter({ rateLimit, now })
     },
 
     expireTokens: () => state().tokens.expireAll(),
     revokeToken: (token) => state().tokens.revoke(token),
     setTokenLifetime: (seconds) => state().tokens.setLifetimeSeconds(seconds),
     addKey(input) {
-      const key = parsed(keySchema, input, 'addKey')
+      const key = parseInput(keySchema, input, 'addKey')
       if (!state().access.has(key.serviceUser)) state().access.set(key.serviceUser, 'full')
       state().tokens.addKey(key)
     },
@@ -160,13 +163,13 @@ export function createPamControl({
     },
 
     generateGroups: (count, user) => state().directory.generate(count, user),
-    putGroup: (group) => state().directory.put(parsed(groupSchema, group, 'putGroup')),
+    putGroup: (group) => state().directory.put(parseInput(groupSchema, group, 'putGroup')),
     deleteGroup(name, deletedAt = new Date(now()).toISOString()) {
       state().directory.remove(name, deletedAt)
     },
     setUserGroups: (user, names) => state().directory.setUserGroups(user, names ?? undefined),
     setGroupForm(form) {
-      state().groupForm = parsed(groupFormSchema, { ...state().groupForm, ...form }, 'setGroupForm')
+      state().groupForm = parseInput(groupFormSchema, { ...state().groupForm, ...form }, 'setGroupForm')
     },
     showDeleted(shown = true) {
       state().showDeleted = shown

@@ -2,7 +2,7 @@ import { v5 as uuidFromName } from 'uuid'
 import type { GroupForm, PamGroup } from './pam-config.ts'
 import { PamError } from './pam-errors.ts'
 
-/** A group as it goes over the wire. */
+/** A group in a response. */
 export type GroupBody = {
   id: string
   name: string
@@ -13,17 +13,17 @@ export type GroupBody = {
 }
 
 export type PamDirectory = {
-  /** All groups of the team, deleted ones too, sorted by name. */
+  /** All groups of the team, including deleted ones, sorted by name. */
   groups(): readonly PamGroup[]
-  /** @throws resource_does_not_exist when there is no such user */
+  /** @throws resource_does_not_exist for an unknown user */
   groupsOf(user: string): readonly PamGroup[]
-  /** @throws resource_already_exists when a living group has the name */
+  /** @throws resource_already_exists if another group has the name, unless it is deleted */
   create(name: string, roles: readonly string[]): PamGroup
   put(group: PamGroup): void
   remove(name: string, deletedAt: string): void
-  /** The names of the user's groups; undefined: there is no such user any more. */
+  /** undefined deletes the user. */
   setUserGroups(user: string, names: readonly string[] | undefined): void
-  /** The team holds so many generated groups from now on; with `user`, that user is in all of them. */
+  /** Replaces the generated groups with `count` new ones. With `user`, adds this user to all of them. */
   generate(count: number, user?: string): void
 }
 
@@ -37,13 +37,13 @@ export function createPamDirectory({
   const groups = new Map(initialGroups.map((group) => [group.name, group]))
   const users = new Map(Object.entries(initialUsers).map(([user, names]) => [user, [...names]]))
   let generated: string[] = []
-  /** Sorted lists by user ('' for the team): sorting 10,000 groups on each page would take its time. */
+  /** Caches sorted lists by user ('' for the team): sorting 10,000 groups for each page would be slow. */
   const sorted = new Map<string, readonly PamGroup[]>()
 
-  function sortedOnce(key: string, list: () => PamGroup[]): readonly PamGroup[] {
-    const known = sorted.get(key) ?? list().sort((one, other) => compareKeys(sortKey(one), sortKey(other)))
-    sorted.set(key, known)
-    return known
+  function cachedSort(key: string, list: () => PamGroup[]): readonly PamGroup[] {
+    const result = sorted.get(key) ?? list().sort((a, b) => compareKeys(sortKey(a), sortKey(b)))
+    sorted.set(key, result)
+    return result
   }
 
   function put(group: PamGroup) {
@@ -52,16 +52,16 @@ export function createPamDirectory({
   }
 
   return {
-    groups: () => sortedOnce('', () => [...groups.values()]),
+    groups: () => cachedSort('', () => [...groups.values()]),
     groupsOf(user) {
       const names = users.get(user)
       if (names === undefined) throw new PamError('resource_does_not_exist')
-      return sortedOnce(user, () => names.flatMap((name) => groups.get(name) ?? []))
+      return cachedSort(user, () => names.flatMap((name) => groups.get(name) ?? []))
     },
     create(name, roles) {
-      const there = groups.get(name)
-      if (there !== undefined && there.deletedAt === undefined)
-        throw new PamError('resource_already_exists', [{ path: 'name', message: 'is taken' }])
+      const existing = groups.get(name)
+      if (existing !== undefined && existing.deletedAt === undefined)
+        throw new PamError('resource_already_exists', [{ path: 'name', message: 'is already in use' }])
       const id = generatedId(`${name}#${groups.size}`)
       const group = { id, name, roles: [...roles], disconnectedMode: false }
       put(group)
@@ -82,32 +82,35 @@ export function createPamDirectory({
     },
     generate(count, user) {
       for (const name of generated) groups.delete(name)
-      generated = Array.from({ length: count }, (_, at) => `Generated ${String(at + 1).padStart(6, '0')}`)
-      for (const [at, name] of generated.entries())
+      generated = Array.from(
+        { length: count },
+        (_, index) => `Generated ${String(index + 1).padStart(6, '0')}`,
+      )
+      for (const [index, name] of generated.entries())
         groups.set(name, {
           id: generatedId(name),
           name,
-          roles: [...(ROLES_IN_TURN[at % 4] ?? [])],
+          roles: [...(GENERATED_ROLES[index % 4] ?? [])],
           disconnectedMode: false,
         })
       if (user !== undefined)
         users.set(user, [...(users.get(user) ?? []).filter((name) => groups.has(name)), ...generated])
-      for (const [user, names] of users) users.set(user, [...new Set(names)])
+      for (const [member, names] of users) users.set(member, [...new Set(names)])
       sorted.clear()
     },
   }
 }
 
-const ROLES_IN_TURN = [['end_user'], [], ['delegated_resource_admin'], ['end_user', 'security_admin']]
+const GENERATED_ROLES = [['end_user'], [], ['delegated_resource_admin'], ['end_user', 'security_admin']]
 
-/** The order of every list, and what an offset stands for: the name, then the id. */
+/** The sort key of lists, which offsets encode: the name, then the id. */
 export function sortKey(group: PamGroup): string {
   return `${group.name}\u0000${group.id}`
 }
 
-/** By code unit, so that the order is the same on every machine. */
-export function compareKeys(one: string, other: string): number {
-  return one < other ? -1 : one > other ? 1 : 0
+/** Compares by code unit, so that the order does not depend on the locale. */
+export function compareKeys(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
 }
 
 const ACTIVE_DELETED_AT: Record<GroupForm['activeDeletedAt'], { deleted_at?: string | null }> = {

@@ -1,6 +1,6 @@
 import type { CannedResponse } from '../fault-responses.ts'
 
-/** The 16 errors of the API with their statuses and conditions (pam-api.md, "Errors"). */
+/** The 16 errors of the API (pam-api.md, "Errors"). */
 export const PAM_ERRORS = {
   invalid_request: { status: 400, message: 'The request body is improper or invalid' },
   authentication_error: { status: 401, message: 'A correct API token was not provided' },
@@ -24,9 +24,8 @@ export type PamErrorName = keyof typeof PAM_ERRORS
 export const PAM_ERROR_NAMES = Object.keys(PAM_ERRORS) as [PamErrorName, ...PamErrorName[]]
 
 /**
- * The shape of an error's body is not documented. `message` and `error` are the two that recorded
- * answers show, with the name in the field of that name; `name` and `code` put it elsewhere; the rest
- * give no name at all.
+ * The shape of an error's body is not documented. Recorded responses have the error name in `error` or `message`. `name`
+ * and `code` have it in those fields; the other shapes have no error name.
  */
 export const ERROR_SHAPES = [
   'error',
@@ -40,10 +39,9 @@ export const ERROR_SHAPES = [
 ] as const
 export type ErrorShape = (typeof ERROR_SHAPES)[number]
 
-/** One field of a request that is wrong. */
 export type FieldProblem = { path: string; message: string }
 
-/** Thrown by a route; the sandbox's error handler gives it the shape that is asked for. */
+/** Thrown by routes. The error handler sends it in the current error shape. */
 export class PamError extends Error {
   readonly error: PamErrorName
   readonly problems: readonly FieldProblem[]
@@ -55,9 +53,14 @@ export class PamError extends Error {
   }
 }
 
-type Facts = { error: PamErrorName; status: number; message: string; problems: readonly FieldProblem[] }
+type ErrorDetails = {
+  error: PamErrorName
+  status: number
+  message: string
+  problems: readonly FieldProblem[]
+}
 
-const BODIES: Record<ErrorShape, (facts: Facts) => unknown> = {
+const BODIES: Record<ErrorShape, (details: ErrorDetails) => unknown> = {
   error: ({ error, status, problems }) => ({ code: status, error, error_cause: problems }),
   message: ({ error, message, problems }) => ({ message: `${error}: ${message}`, errors: problems }),
   name: ({ error, message, problems }) => ({ name: error, message, errors: problems }),
@@ -73,7 +76,6 @@ const BODIES: Record<ErrorShape, (facts: Facts) => unknown> = {
   empty: () => undefined,
 }
 
-/** The answer for an error, in one of the shapes. */
 export function pamErrorResponse(
   error: PamErrorName,
   shape: ErrorShape,

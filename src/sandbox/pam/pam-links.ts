@@ -1,18 +1,18 @@
 import { offsetOfKey } from './pam-pagination.ts'
 
-/** What a link header can be made of. Targets are absolute, without user info. */
+/** The parts of a Link header. Targets are absolute, without user info. */
 export type LinkParts = {
   /** Scheme, host and port. */
   origin: string
   path: string
-  /** The query of the request at hand, without `?`. */
+  /** The query of the request, without `?`. */
   query: string
-  /** The true targets beside this page. */
+  /** The correct targets. */
   next: string | undefined
   prev: string | undefined
 }
 
-/** Odd but legal (RFC 8288): whoever reads these gets the whole list. */
+/** Unusual but legal (RFC 8288). A client that reads them gets the complete list. */
 export const LEGAL_LINK_FORMS = [
   'plain',
   'several-headers',
@@ -29,7 +29,7 @@ export const LEGAL_LINK_FORMS = [
   'relative',
 ] as const
 
-/** Nothing that a client may follow. They are sent on every page, also where there is no next one. */
+/** Links that a client must not follow. Sent on every page, even on the last. */
 export const HOSTILE_LINK_FORMS = [
   'other-origin',
   'other-scheme',
@@ -51,15 +51,15 @@ export const HOSTILE_LINK_FORMS = [
 
 export type LegalLinkForm = (typeof LEGAL_LINK_FORMS)[number]
 export type HostileLinkForm = (typeof HOSTILE_LINK_FORMS)[number]
-/** Or the header's own text, `{origin}`, `{path}` and `{next}` filled in. */
+/** `raw` is the header's text; it may contain `{origin}`, `{path}` and `{next}`. */
 export type LinkForm = LegalLinkForm | HostileLinkForm | { raw: string | string[] }
 
-/** Where a hostile link points: `origin` for other-origin, `path` for other-path. */
+/** The target of a hostile link: `origin` for other-origin, `path` for other-path. */
 export type LinkTarget = { origin?: string | undefined; path?: string | undefined }
 
-/** The values of the Link header, none when the page has no neighbours. */
+/** The values of the Link header; none if there is neither a next nor a previous page. */
 export function linkHeaders(form: LinkForm, parts: LinkParts, target: LinkTarget = {}): string[] {
-  if (typeof form !== 'string') return [form.raw].flat().map((text) => filledIn(text, parts))
+  if (typeof form !== 'string') return [form.raw].flat().map((text) => fillIn(text, parts))
   if (isHostile(form)) return [HOSTILE[form](parts, target)].flat()
   const links = relationsOf(parts)
   return links.length === 0 ? [] : LEGAL[form](links, parts)
@@ -161,7 +161,7 @@ function nextLink(url: string): string {
   return plainLink({ rel: 'next', url })
 }
 
-/** The true next page where there is one, else a place after every group's. */
+/** The query of the next page; on the last page, an offset after all groups. */
 function nextQuery(parts: LinkParts): string {
   return parts.next === undefined ? `offset=${offsetOfKey('\uffff')}` : parts.next.replace(/^[^?]*\?/, '')
 }
@@ -174,14 +174,14 @@ function countIn(parts: LinkParts): number {
   return Number(new URLSearchParams(parts.query).get('count') ?? 0)
 }
 
-/** The same place again, under another query. */
+/** The same page under another query. */
 function withCount(parts: LinkParts, count: number): string {
   const query = new URLSearchParams(parts.query)
   query.set('count', String(count))
   return `${parts.origin}${parts.path}?${query}`
 }
 
-function filledIn(text: string, parts: LinkParts): string {
+function fillIn(text: string, parts: LinkParts): string {
   return text
     .replaceAll('{origin}', parts.origin)
     .replaceAll('{path}', parts.path)

@@ -6,43 +6,43 @@ import type { Failure, PamState } from './pam-state.ts'
 
 type State = () => PamState
 
-/** The sandbox's own clock stands on every answer, shifted as it was told. */
+/** Sets the Date header from the sandbox's clock, plus the clock offset. */
 export function setDateHeader({ state, now }: { state: State; now: () => number }): RequestHandler {
-  return function stampDateHeader(_req, res, next) {
+  return function addDateHeader(_req, res, next) {
     state().counts.requests += 1
     res.setHeader('Date', new Date(now() + state().clockOffsetMs).toUTCString())
     next()
   }
 }
 
-/** Reads any body as text, and as JSON where it says so; what cannot be read stays text. */
-export function readBody(): RequestHandler[] {
+/** Parses a JSON body. A body that is malformed, or not declared as JSON, stays text. */
+export function bodyParsers(): RequestHandler[] {
   return [
     express.text({ type: () => true, limit: '256kb' }),
-    function readJson(req, _res, next) {
-      if (typeof req.body === 'string' && saysJson(req)) req.body = jsonOrText(req.body)
+    function parseJsonBody(req, _res, next) {
+      if (typeof req.body === 'string' && isDeclaredJson(req)) req.body = jsonOrText(req.body)
       next()
     },
   ]
 }
 
-/** @throws unsupported_content_type unless the body is a JSON object and the header says so */
+/** @throws unsupported_content_type unless the body is a JSON object, declared as JSON */
 export function requireJsonObject(req: Request): Record<string, unknown> {
   const body: unknown = req.body
   const isObject = typeof body === 'object' && body !== null && !Array.isArray(body)
-  if (!saysJson(req) || !isObject) throw new PamError('unsupported_content_type')
+  if (!isDeclaredJson(req) || !isObject) throw new PamError('unsupported_content_type')
   return body as Record<string, unknown>
 }
 
-/** Rate-limit headers on every answer, and the refusal of what is over the limit. */
+/** Sets rate-limit headers on every response, and refuses requests over the limit. */
 export function enforceRateLimit({ state }: { state: State }): RequestHandler {
-  return function keepServiceUsersAllowance(req, res, next) {
-    if (!takeAllowance(state(), req, res)) throw new PamError('too_many_requests')
+  return function countRequest(req, res, next) {
+    if (!consumeRateLimit(state(), req, res)) throw new PamError('too_many_requests')
     next()
   }
 }
 
-/** How this API says 429, for a `rate-limited` fault. */
+/** Builds this API's 429 response for `rate-limited` faults. */
 export function rateLimitedResponse({ state, now }: { state: State; now: () => number }) {
   return (retrySeconds: number): CannedResponse => ({
     ...pamErrorResponse('too_many_requests', state().errorShape),
@@ -50,97 +50,98 @@ export function rateLimitedResponse({ state, now }: { state: State; now: () => n
   })
 }
 
-/** Errors that a test asked for. */
+/** Sends the errors that `failNext` requested. */
 export function injectFailures({ state, now }: { state: State; now: () => number }): RequestHandler {
-  return function failAsTold(req, res, next) {
-    const failure = state().failures.find((one) => one.left > 0 && isMeant(one, req))
+  return function failRequest(req, res, next) {
+    const failure = state().failures.find((candidate) => candidate.remaining > 0 && matches(candidate, req))
     if (failure === undefined) return next()
-    failure.left -= 1
-    if (failure.error === 'too_many_requests') setAll(res, retryHeaders(state(), now(), failure.retrySeconds))
-    setAll(res, failure.headers)
-    refuse(state(), res, failure.error, failure.shape)
+    failure.remaining -= 1
+    if (failure.error === 'too_many_requests')
+      setHeaders(res, retryHeaders(state(), now(), failure.retrySeconds))
+    setHeaders(res, failure.headers)
+    respondWithError(state(), res, failure.error, failure.shape)
   }
 }
 
 export function rejectDeprecatedPaths({ state }: { state: State }): RequestHandler {
-  return function refuseDeprecatedPath(req, _res, next) {
+  return function rejectDeprecatedPath(req, _res, next) {
     if (state().deprecatedPaths.has(req.path)) throw new PamError('resource_deprecated')
     next()
   }
 }
 
-/** Everything thrown becomes one of the 16 errors. */
+/** Converts every error to one of the 16 errors of the API. */
 export function errorHandler({ state }: { state: State }): ErrorRequestHandler {
-  return function answerError(thrown, req, res, _next) {
+  return function sendError(thrown, req, res, _next) {
     if (typeOf(thrown) === 'request.aborted') {
-      count(state(), 'client_closed_connection') // Nobody is left to hear it.
+      countError(state(), 'client_closed_connection') // No response: the client is gone.
       return
     }
-    if (!res.hasHeader('X-RateLimit-Limit')) takeAllowance(state(), req, res)
-    const error = thrown instanceof PamError ? thrown : new PamError(nameFor(thrown))
-    refuse(state(), res, error.error, undefined, error)
+    if (!res.hasHeader('X-RateLimit-Limit')) consumeRateLimit(state(), req, res)
+    const error = thrown instanceof PamError ? thrown : new PamError(errorNameFor(thrown))
+    respondWithError(state(), res, error.error, undefined, error)
   }
 }
 
-/** The token of an Authorization header, undefined when there is none to be found. */
+/** undefined if the Authorization header has no bearer token. */
 export function bearerToken(req: Request): string | undefined {
   return /^Bearer +([\w.~+/-]+=*)$/i.exec(req.headers.authorization ?? '')?.[1]
 }
 
-/** What was asked for, as it was sent; `search` is without its question mark. */
+/** The request target as sent; `search` is without the question mark. */
 export function requestTarget(req: Request): { path: string; search: string } {
   const [path = ''] = req.originalUrl.split('?', 1)
   return { path, search: req.originalUrl.slice(path.length + 1) }
 }
 
-function takeAllowance(state: PamState, req: Request, res: Response): boolean {
-  const allowance = state.limiter.take(subjectOf(state, req))
-  setAll(res, rateLimitHeaders(allowance, state.clockOffsetMs))
-  return allowance.allowed
+function consumeRateLimit(state: PamState, req: Request, res: Response): boolean {
+  const status = state.limiter.consume(rateLimitSubject(state, req))
+  setHeaders(res, rateLimitHeaders(status, state.clockOffsetMs))
+  return status.allowed
 }
 
-/** The limit is a service user's: by its token, or by the key in a token request. */
-function subjectOf(state: PamState, req: Request): string {
+/** The service user that the rate limit applies to: the owner of the token, or of the key in a token request. */
+function rateLimitSubject(state: PamState, req: Request): string {
   const token = bearerToken(req)
   if (token !== undefined) return state.tokens.serviceUserOf(token) ?? 'unknown'
   const body: unknown = req.body
-  const named = typeof body === 'object' && body !== null && 'key_id' in body ? body.key_id : undefined
-  return (typeof named === 'string' ? state.tokens.serviceUserOfKey(named) : undefined) ?? 'unknown'
+  const keyId = typeof body === 'object' && body !== null && 'key_id' in body ? body.key_id : undefined
+  return (typeof keyId === 'string' ? state.tokens.serviceUserOfKey(keyId) : undefined) ?? 'unknown'
 }
 
-function refuse(
+function respondWithError(
   state: PamState,
   res: Response,
   error: PamErrorName,
   shape: ErrorShape = state.errorShape,
   { problems = [] }: { problems?: PamError['problems'] } = {},
 ): void {
-  count(state, error)
+  countError(state, error)
   sendCannedResponse(res, pamErrorResponse(error, shape, problems))
 }
 
-function count(state: PamState, error: PamErrorName): void {
+function countError(state: PamState, error: PamErrorName): void {
   state.counts.errors[error] = (state.counts.errors[error] ?? 0) + 1
 }
 
 function retryHeaders(state: PamState, nowMs: number, retrySeconds: number): Record<string, string> {
   const at = nowMs + retrySeconds * 1000
-  const { 'X-RateLimit-Limit': _told, ...headers } = rateLimitHeaders(
+  const { 'X-RateLimit-Limit': _limit, ...headers } = rateLimitHeaders(
     { limit: 0, remaining: 0, resetAt: at, retryAt: at },
     state.clockOffsetMs,
   )
   return headers
 }
 
-function isMeant(failure: Failure, req: Request): boolean {
+function matches(failure: Failure, req: Request): boolean {
   return (
     (failure.path === undefined || req.originalUrl.startsWith(failure.path)) &&
     (failure.method === undefined || failure.method === req.method)
   )
 }
 
-/** What express and its body parser throw: by the status they give it. */
-function nameFor(thrown: unknown): PamErrorName {
+/** Maps the errors of Express and its body parser by their status. */
+function errorNameFor(thrown: unknown): PamErrorName {
   const status = typeof thrown === 'object' && thrown !== null && 'status' in thrown ? thrown.status : 500
   if (status === 415) return 'unsupported_content_type'
   return typeof status === 'number' && status < 500 ? 'invalid_request' : 'unknown_error'
@@ -150,7 +151,7 @@ function typeOf(thrown: unknown): unknown {
   return typeof thrown === 'object' && thrown !== null && 'type' in thrown ? thrown.type : undefined
 }
 
-function saysJson(req: Request): boolean {
+function isDeclaredJson(req: Request): boolean {
   return /^application\/json\s*(;|$)/i.test(req.headers['content-type'] ?? '')
 }
 
@@ -158,10 +159,10 @@ function jsonOrText(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    return text // Not JSON after all: requireJsonObject refuses it.
+    return text // Malformed: requireJsonObject refuses it.
   }
 }
 
-function setAll(res: Response, headers: Record<string, string>): void {
+function setHeaders(res: Response, headers: Record<string, string>): void {
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
 }

@@ -2,27 +2,27 @@ import type { PamGroup } from './pam-config.ts'
 import { compareKeys, sortKey } from './pam-directory.ts'
 import { type FieldProblem, PamError } from './pam-errors.ts'
 
-/** The query of a list call. */
+/** The query of a list request. */
 export type ListQuery = {
   count: number | undefined
-  /** The sort key that the page begins after (or, with `prev`, ends before). */
+  /** The sort key after which the page begins or, with `prev`, before which it ends. */
   after: string | undefined
   prev: boolean
   contains: string | undefined
   startsWith: string | undefined
-  /** These groups alone. */
+  /** Only groups with these ids. */
   ids: readonly string[] | undefined
-  /** Not the groups of these names; upper and lower case differ. */
+  /** No groups with these names; case-sensitive. */
   ignore: readonly string[]
   descending: boolean
   includeDeleted: boolean
   onlyDeleted: boolean
   onlyDisconnectedMode: boolean
-  /** All of them as they came: they ride along in the links to other pages. */
-  asked: URLSearchParams
+  /** All parameters as sent; links to other pages repeat them. */
+  params: URLSearchParams
 }
 
-/** One page; `next` and `prev` are the queries of the pages beside it, without a leading `?`. */
+/** `next` and `prev` are the queries of the adjacent pages, without `?`. */
 export type Page = { groups: PamGroup[]; next: string | undefined; prev: string | undefined }
 
 const LIST_PARAMETERS = [
@@ -39,7 +39,7 @@ const LIST_PARAMETERS = [
   'starts_with',
 ]
 
-/** @throws invalid_request naming the parameters that are wrong, unknown or repeated */
+/** @throws invalid_request naming all wrong, unknown and repeated parameters */
 export function parseListQuery(query: URLSearchParams): ListQuery {
   const problems = findParameterProblems(query, LIST_PARAMETERS)
   const text = (name: string) => query.get(name) ?? undefined
@@ -55,7 +55,7 @@ export function parseListQuery(query: URLSearchParams): ListQuery {
   const offset = text('offset')
   const after = offset === undefined ? undefined : keyOfOffset(offset)
   if (offset !== undefined && after === undefined)
-    problems.push({ path: 'offset', message: 'is not one that a link gave' })
+    problems.push({ path: 'offset', message: 'is not an offset of a pagination link' })
 
   const parsed = {
     count: count === undefined ? undefined : Number(count),
@@ -69,13 +69,13 @@ export function parseListQuery(query: URLSearchParams): ListQuery {
     includeDeleted: flag('include_deleted'),
     onlyDeleted: flag('only_include_deleted'),
     onlyDisconnectedMode: flag('disconnected_mode_on_only'),
-    asked: query,
+    params: query,
   }
   if (problems.length > 0) throw new PamError('invalid_request', problems)
   return parsed
 }
 
-/** @throws invalid_request naming every parameter, as the operation takes none */
+/** For operations without parameters. @throws invalid_request naming every parameter */
 export function rejectQuery(query: URLSearchParams): void {
   const problems = findParameterProblems(query, [])
   if (problems.length > 0) throw new PamError('invalid_request', problems)
@@ -83,35 +83,35 @@ export function rejectQuery(query: URLSearchParams): void {
 
 function findParameterProblems(query: URLSearchParams, known: readonly string[]): FieldProblem[] {
   return [...new Set(query.keys())].flatMap((path) => {
-    if (!known.includes(path)) return { path, message: 'is no parameter of this operation' }
+    if (!known.includes(path)) return { path, message: 'is not a parameter of this operation' }
     return query.getAll(path).length > 1 ? { path, message: 'must not be repeated' } : []
   })
 }
 
 /**
- * Takes one page out of a sorted list. Offsets stand for a place in the order, not for a number of
- * groups: a list that changes between two pages neither skips nor repeats what stays.
+ * Returns one page of a sorted list. Offsets encode a sort key, not an index: if the list changes between two pages, the
+ * remaining groups are neither skipped nor repeated.
  */
 export function paginate(
   all: readonly PamGroup[],
   query: ListQuery,
   { pageSize, showDeleted }: { pageSize: number; showDeleted: boolean },
 ): Page {
-  const shown = all.filter((group) => isAskedFor(group, query, showDeleted))
-  if (query.descending) shown.reverse()
+  const matching = all.filter((group) => matchesQuery(group, query, showDeleted))
+  if (query.descending) matching.reverse()
   const size = Math.min(query.count ?? pageSize, pageSize)
-  const [from, to] = boundsOf(shown, query, size)
-  const groups = shown.slice(from, to)
+  const [from, to] = boundsOf(matching, query, size)
+  const groups = matching.slice(from, to)
   const first = groups.at(0)
   const last = groups.at(-1)
   return {
     groups,
-    next: last !== undefined && to < shown.length ? queryFor(query, last, false) : undefined,
+    next: last !== undefined && to < matching.length ? queryFor(query, last, false) : undefined,
     prev: first !== undefined && from > 0 ? queryFor(query, first, true) : undefined,
   }
 }
 
-function isAskedFor(group: PamGroup, query: ListQuery, showDeleted: boolean): boolean {
+function matchesQuery(group: PamGroup, query: ListQuery, showDeleted: boolean): boolean {
   const name = group.name.toLowerCase()
   const isDeleted = group.deletedAt !== undefined
   return (
@@ -125,32 +125,32 @@ function isAskedFor(group: PamGroup, query: ListQuery, showDeleted: boolean): bo
   )
 }
 
-function boundsOf(shown: readonly PamGroup[], query: ListQuery, size: number): [number, number] {
+function boundsOf(groups: readonly PamGroup[], query: ListQuery, size: number): [number, number] {
   const { after } = query
   if (after === undefined) return [0, size]
-  const way = query.descending ? -1 : 1
-  const place = shown.findIndex((group) => {
-    const order = compareKeys(sortKey(group), after) * way
+  const direction = query.descending ? -1 : 1
+  const found = groups.findIndex((group) => {
+    const order = compareKeys(sortKey(group), after) * direction
     return query.prev ? order >= 0 : order > 0
   })
-  const at = place < 0 ? shown.length : place
-  return query.prev ? [Math.max(0, at - size), at] : [at, at + size]
+  const index = found < 0 ? groups.length : found
+  return query.prev ? [Math.max(0, index - size), index] : [index, index + size]
 }
 
-/** Everything that was asked for rides along, so that `count` and the filters are supplied only once. */
-function queryFor({ asked }: ListQuery, beside: PamGroup, prev: boolean): string {
-  const place = { offset: offsetOfKey(sortKey(beside)), ...(prev ? { prev: 'true' } : {}) }
-  const rest = [...asked].filter(([name]) => name !== 'offset' && name !== 'prev')
-  return new URLSearchParams([...Object.entries(place), ...rest]).toString()
+/** Repeats all parameters, so that clients send `count` and filters only with the first request. */
+function queryFor({ params }: ListQuery, adjacent: PamGroup, prev: boolean): string {
+  const position = { offset: offsetOfKey(sortKey(adjacent)), ...(prev ? { prev: 'true' } : {}) }
+  const rest = [...params].filter(([name]) => name !== 'offset' && name !== 'prev')
+  return new URLSearchParams([...Object.entries(position), ...rest]).toString()
 }
 
-const OFFSET_MARK = 'o1:'
+const OFFSET_PREFIX = 'o1:'
 
 export function offsetOfKey(key: string): string {
-  return Buffer.from(OFFSET_MARK + key).toString('base64url')
+  return Buffer.from(OFFSET_PREFIX + key).toString('base64url')
 }
 
 function keyOfOffset(offset: string): string | undefined {
   const text = Buffer.from(offset, 'base64url').toString()
-  return text.startsWith(OFFSET_MARK) ? text.slice(OFFSET_MARK.length) : undefined
+  return text.startsWith(OFFSET_PREFIX) ? text.slice(OFFSET_PREFIX.length) : undefined
 }

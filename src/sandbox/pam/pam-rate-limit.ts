@@ -1,42 +1,48 @@
 import type { RateLimit } from './pam-config.ts'
 
-/** Where one service user stands after a request. Times are in milliseconds. */
+/** A service user's rate limit after a request. Times are in milliseconds. */
 export type RateLimitStatus = {
   allowed: boolean
   limit: number
   remaining: number
-  /** When the allowance is whole again. */
+  /** When the full limit is available again. */
   resetAt: number
-  /** When a part of it comes back. */
+  /** When the next part is available. */
   retryAt: number
 }
 
-export type RateLimiter = { take(subject: string): RateLimitStatus }
+export type RateLimiter = { consume(subject: string): RateLimitStatus }
 
 /**
- * A fixed allowance for each service user that comes back in equal parts, the first one part-time
- * after the first request of a full allowance (pam-api.md, "Limits").
+ * A limit per service user, replenished in equal parts. The first interval starts with the first request after the limit
+ * was full (pam-api.md, "Limits").
  */
-export function createRateLimiter({ rule, now }: { rule: RateLimit; now: () => number }): RateLimiter {
-  const partMs = (rule.periodSeconds * 1000) / rule.parts
-  const partSize = Math.ceil(rule.limit / rule.parts)
+export function createRateLimiter({
+  rateLimit,
+  now,
+}: {
+  rateLimit: RateLimit
+  now: () => number
+}): RateLimiter {
+  const partMs = (rateLimit.periodSeconds * 1000) / rateLimit.parts
+  const partSize = Math.ceil(rateLimit.limit / rateLimit.parts)
   const buckets = new Map<string, { used: number; since: number }>()
 
   return {
-    take(subject) {
-      const at = now()
-      const bucket = buckets.get(subject) ?? { used: 0, since: at }
+    consume(subject) {
+      const nowMs = now()
+      const bucket = buckets.get(subject) ?? { used: 0, since: nowMs }
       buckets.set(subject, bucket)
-      const parts = Math.floor((at - bucket.since) / partMs)
+      const parts = Math.floor((nowMs - bucket.since) / partMs)
       bucket.used = Math.max(0, bucket.used - parts * partSize)
-      bucket.since = bucket.used === 0 ? at : bucket.since + parts * partMs
+      bucket.since = bucket.used === 0 ? nowMs : bucket.since + parts * partMs
 
-      const allowed = bucket.used < rule.limit
+      const allowed = bucket.used < rateLimit.limit
       if (allowed) bucket.used += 1
       return {
         allowed,
-        limit: rule.limit,
-        remaining: rule.limit - bucket.used,
+        limit: rateLimit.limit,
+        remaining: rateLimit.limit - bucket.used,
         resetAt: bucket.since + Math.ceil(bucket.used / partSize) * partMs,
         retryAt: bucket.since + partMs,
       }
@@ -44,16 +50,16 @@ export function createRateLimiter({ rule, now }: { rule: RateLimit; now: () => n
   }
 }
 
-/** The four headers that stand on every answer; Unix times in whole seconds, never too early. */
+/** The four headers of every response. Unix times in whole seconds, rounded up. */
 export function rateLimitHeaders(
-  allowance: Omit<RateLimitStatus, 'allowed'>,
+  status: Omit<RateLimitStatus, 'allowed'>,
   offsetMs = 0,
 ): Record<string, string> {
   const unix = (ms: number) => String(Math.ceil((ms + offsetMs) / 1000))
   return {
-    'X-RateLimit-Limit': String(allowance.limit),
-    'X-RateLimit-Remaining': String(allowance.remaining),
-    'X-RateLimit-Reset': unix(allowance.resetAt),
-    'X-RateLimit-Retry-At': unix(allowance.retryAt),
+    'X-RateLimit-Limit': String(status.limit),
+    'X-RateLimit-Remaining': String(status.remaining),
+    'X-RateLimit-Reset': unix(status.resetAt),
+    'X-RateLimit-Retry-At': unix(status.retryAt),
   }
 }

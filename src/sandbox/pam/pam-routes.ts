@@ -7,7 +7,7 @@ import { bearerToken, requestTarget, requireJsonObject } from './pam-middleware.
 import { paginate, parseListQuery, rejectQuery } from './pam-pagination.ts'
 import type { PamState } from './pam-state.ts'
 
-/** The operations of the API. Paths and fields: pam-api.md, and what real clients show. */
+/** The operations of the API, as in pam-api.md and field-notes.md. */
 export function createPamRoutes({ state }: { state: () => PamState }): Router {
   const router = Router({ caseSensitive: true, strict: true })
 
@@ -15,18 +15,18 @@ export function createPamRoutes({ state }: { state: () => PamState }): Router {
     const { tokens, counts, reportedTeam, clockOffsetMs } = state()
     counts.tokenRequests += 1
     rejectQuery(queryOf(req))
-    const { key_id, key_secret } = stringsOf(requireJsonObject(req), ['key_id', 'key_secret'])
+    const { key_id, key_secret } = requireStrings(requireJsonObject(req), ['key_id', 'key_secret'])
     checkTeamName(state(), req.params.team)
-    const holder = tokens.checkKey(key_id, key_secret)
+    const verifiedKey = tokens.checkKey(key_id, key_secret)
     checkTeamEnabled(state())
-    const { token, expiresAt } = tokens.mint(holder)
+    const { token, expiresAt } = tokens.mint(verifiedKey)
     counts.tokensMinted += 1
     const expires_at = new Date(expiresAt + clockOffsetMs).toISOString()
     res.json({ bearer_token: token, expires_at, team_name: reportedTeam })
   })
 
   router.get('/v1/teams/:team/groups', (req, res) => {
-    admit(state(), req)
+    authorize(state(), req)
     const { counts, directory } = state()
     const isFirst = sendPage(state(), directory.groups(), req, res)
     counts.groupPages += 1
@@ -34,7 +34,7 @@ export function createPamRoutes({ state }: { state: () => PamState }): Router {
   })
 
   router.get('/v1/teams/:team/users/:user/groups', (req, res) => {
-    admit(state(), req)
+    authorize(state(), req)
     const { counts, directory } = state()
     const { user } = req.params
     const isFirst = sendPage(state(), directory.groupsOf(user), req, res)
@@ -42,13 +42,13 @@ export function createPamRoutes({ state }: { state: () => PamState }): Router {
     if (isFirst) counts.userLists[user] = (counts.userLists[user] ?? 0) + 1
   })
 
-  /** Stands in for every creating operation: it is what resource_already_exists and quota_exceeded need. */
+  /** The only operation that creates a resource, for resource_already_exists and quota_exceeded. */
   router.post('/v1/teams/:team/groups', (req, res) => {
-    admit(state(), req)
+    authorize(state(), req)
     rejectQuery(queryOf(req))
     const { directory, groupQuota, groupForm } = state()
     const body = requireJsonObject(req)
-    const { name } = stringsOf(body, ['name'])
+    const { name } = requireStrings(body, ['name'])
     const roles = rolesOf(body)
     if (directory.groups().filter((group) => group.deletedAt === undefined).length >= groupQuota)
       throw new PamError('quota_exceeded')
@@ -62,8 +62,8 @@ export function createPamRoutes({ state }: { state: () => PamState }): Router {
   return router
 }
 
-/** Who is calling, and may they: in the order in which a server learns it. */
-function admit(state: PamState, req: Request): void {
+/** Checks the token, the team and the service user's access. */
+function authorize(state: PamState, req: Request): void {
   const token = bearerToken(req)
   if (token === undefined) throw new PamError('authentication_error')
   if (state.deletedServerTokens.has(token)) throw new PamError('server_authorization_revoked')
@@ -76,9 +76,9 @@ function admit(state: PamState, req: Request): void {
   if (access === 'own') throw new PamError('forbidden_error')
 }
 
-/** The case of letters does not matter: the API reports a team's name in its own spelling. */
-function checkTeamName({ team }: PamState, asked: unknown): void {
-  if (typeof asked !== 'string' || asked.toLowerCase() !== team.toLowerCase())
+/** Team names are case-insensitive. */
+function checkTeamName({ team }: PamState, name: unknown): void {
+  if (typeof name !== 'string' || name.toLowerCase() !== team.toLowerCase())
     throw new PamError('resource_does_not_exist')
 }
 
@@ -86,7 +86,7 @@ function checkTeamEnabled(state: PamState): void {
   if (state.teamDisabled) throw new PamError('disabled_team')
 }
 
-/** Sends one page with its links. @returns whether it was a list's first page */
+/** Sends one page with its links. @returns whether it is the first page of a list */
 function sendPage(state: PamState, all: readonly PamGroup[], req: Request, res: Response): boolean {
   const { path, search } = requestTarget(req)
   const query = parseListQuery(queryOf(req))
@@ -109,8 +109,8 @@ function queryOf(req: Request): URLSearchParams {
   return new URLSearchParams(requestTarget(req).search)
 }
 
-/** @throws invalid_request naming each field that is missing, empty or no text */
-function stringsOf<Name extends string>(
+/** @throws invalid_request naming each field that is not a non-empty string */
+function requireStrings<Name extends string>(
   body: Record<string, unknown>,
   names: readonly Name[],
 ): Record<Name, string> {
@@ -119,7 +119,7 @@ function stringsOf<Name extends string>(
   for (const name of names) {
     const value = body[name]
     if (typeof value === 'string' && value !== '') found[name] = value
-    else problems.push({ path: name, message: 'must be a text that is not empty' })
+    else problems.push({ path: name, message: 'must be a non-empty string' })
   }
   if (problems.length > 0) throw new PamError('invalid_request', problems)
   return found as Record<Name, string>
@@ -127,11 +127,11 @@ function stringsOf<Name extends string>(
 
 function rolesOf({ roles = [] }: Record<string, unknown>): string[] {
   if (!Array.isArray(roles) || !roles.every((role) => typeof role === 'string'))
-    throw new PamError('invalid_request', [{ path: 'roles', message: 'must be a list of texts' }])
+    throw new PamError('invalid_request', [{ path: 'roles', message: 'must be an array of strings' }])
   const unknown = roles.filter((role) => !ROLES.includes(role))
   if (unknown.length === 0) return roles
   throw new PamError(
     'invalid_request',
-    unknown.map((role) => ({ path: 'roles', message: `there is no role "${role}"` })),
+    unknown.map((role) => ({ path: 'roles', message: `unknown role "${role}"` })),
   )
 }

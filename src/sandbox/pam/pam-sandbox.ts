@@ -5,11 +5,11 @@ import type { RequestLog } from '../request-log.ts'
 import { parsePamConfig } from './pam-config.ts'
 import { createPamControl, type PamControl } from './pam-control.ts'
 import {
+  bodyParsers,
   enforceRateLimit,
   errorHandler,
   injectFailures,
   rateLimitedResponse,
-  readBody,
   rejectDeprecatedPaths,
   setDateHeader,
 } from './pam-middleware.ts'
@@ -19,12 +19,11 @@ import { createPamState } from './pam-state.ts'
 export type PamSandbox = { app: Express; control: PamControl }
 
 /**
- * A stand-in for the privileged access management API: service-user tokens, group lists, pages, rate
- * limits and all of its errors.
+ * Simulates the PAM API: service user tokens, group lists, pagination, rate limits and all errors.
  *
- * @param config the "pam" key of config/sandbox.json, checked here
- * @param now milliseconds; tokens, keys and rate limits run on it
- * @param random that many random bytes, for bearer tokens
+ * @param config the "pam" key of config/sandbox.json, validated here
+ * @param now milliseconds; the clock for tokens, keys and rate limits
+ * @param random returns random bytes for bearer tokens
  */
 export function createPamSandbox({
   config: configInput,
@@ -40,11 +39,11 @@ export function createPamSandbox({
   requestLog: RequestLog
 }): PamSandbox {
   const config = parsePamConfig(configInput)
-  const fresh = () => createPamState({ config, now, random })
-  let current = fresh()
+  const createState = () => createPamState({ config, now, random })
+  let current = createState()
   const state = () => current
   const reset = () => {
-    current = fresh()
+    current = createState()
   }
 
   const app = express()
@@ -55,7 +54,7 @@ export function createPamSandbox({
 
   app.use(requestLog.middleware())
   app.use(setDateHeader({ state, now }))
-  app.use(readBody())
+  app.use(bodyParsers())
   app.use(enforceRateLimit({ state }))
   app.use(faults.middleware({ rateLimited: rateLimitedResponse({ state, now }) }))
   app.use(injectFailures({ state, now }))
@@ -63,6 +62,6 @@ export function createPamSandbox({
   app.use(createPamRoutes({ state }))
   app.use(errorHandler({ state }))
 
-  const served = config.basePath === undefined ? app : express().use(config.basePath, app)
-  return { app: served, control: createPamControl({ state, reset, now }) }
+  const servedApp = config.basePath === undefined ? app : express().use(config.basePath, app)
+  return { app: servedApp, control: createPamControl({ state, reset, now }) }
 }

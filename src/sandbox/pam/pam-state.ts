@@ -5,7 +5,7 @@ import type { LinkForm, LinkTarget } from './pam-links.ts'
 import { createRateLimiter, type RateLimiter } from './pam-rate-limit.ts'
 import { createPamTokens, type PamTokens } from './pam-tokens.ts'
 
-/** An error that is asked for, and how often it is still to come. */
+/** An error that a test requested for the next `remaining` matching requests. */
 export type Failure = {
   error: PamErrorName
   shape: ErrorShape | undefined
@@ -13,10 +13,10 @@ export type Failure = {
   method: string | undefined
   headers: Record<string, string>
   retrySeconds: number
-  left: number
+  remaining: number
 }
 
-/** What was served, and what was refused by the error's name. A list's first page counts as the list. */
+/** Served requests, and errors by name. A list is counted when its first page is served. */
 export type PamCounts = {
   requests: number
   tokenRequests: number
@@ -28,7 +28,7 @@ export type PamCounts = {
   errors: Partial<Record<PamErrorName, number>>
 }
 
-/** Everything that a sandbox remembers or can be told. Times are in ms. */
+/** The state of the PAM API. Times are in milliseconds. */
 export type PamState = {
   readonly team: string
   readonly groupQuota: number
@@ -41,10 +41,10 @@ export type PamState = {
   readonly counts: PamCounts
   limiter: RateLimiter
   teamDisabled: boolean
-  /** The `team_name` in token answers. */
+  /** `team_name` in token responses. */
   reportedTeam: string
   clockOffsetMs: number
-  /** undefined: lists come whole, on one page. */
+  /** undefined: no pagination. */
   pageSize: number | undefined
   showDeleted: boolean
   groupForm: GroupForm
@@ -82,7 +82,7 @@ export function createPamState({
       userPages: {},
       errors: {},
     },
-    limiter: createRateLimiter({ rule: config.rateLimit, now }),
+    limiter: createRateLimiter({ rateLimit: config.rateLimit, now }),
     teamDisabled: config.teamDisabled,
     reportedTeam: config.team,
     clockOffsetMs: 0,

@@ -3,16 +3,16 @@ import { PamError } from './pam-errors.ts'
 
 export type IssuedToken = { token: string; keyId: string; serviceUser: string; issuedAt: number }
 
-/** A key that was shown with its secret. */
-export type PamKeyHolder = { keyId: string; serviceUser: string }
+/** A key whose secret was checked. */
+export type VerifiedPamKey = { keyId: string; serviceUser: string }
 
 export type PamTokens = {
-  /** @throws authentication_error when the key is unknown, its secret wrong, or it has expired */
-  checkKey(keyId: string, keySecret: string): PamKeyHolder
-  mint(holder: PamKeyHolder): { token: string; expiresAt: number }
-  /** The service user that a living token belongs to. */
+  /** @throws authentication_error for an unknown or expired key, or a wrong secret */
+  checkKey(keyId: string, keySecret: string): VerifiedPamKey
+  mint(key: VerifiedPamKey): { token: string; expiresAt: number }
+  /** The service user of a valid token. */
   serviceUserOf(token: string): string | undefined
-  /** The service user that a key belongs to, expired or not. */
+  /** The service user of a key, even if the key is expired. */
   serviceUserOfKey(keyId: string): string | undefined
   issued(): readonly IssuedToken[]
   expireAll(): void
@@ -20,11 +20,11 @@ export type PamTokens = {
   setLifetimeSeconds(seconds: number): void
   addKey(key: PamKey): void
   removeKey(keyId: string): void
-  /** Now, or at a time in ms. */
+  /** Expires the key now, or at a time in milliseconds. */
   expireKey(keyId: string, at?: number): void
 }
 
-/** Service-user keys and the bearer tokens made from them. Several keys live side by side (rotation). */
+/** Service user keys and their bearer tokens. Several keys can be valid at once, for rotation. */
 export function createPamTokens({
   keys: initialKeys,
   lifetimeSeconds,
@@ -37,38 +37,38 @@ export function createPamTokens({
   random: (bytes: number) => Buffer
 }): PamTokens {
   const keys = new Map(initialKeys.map((key) => [key.keyId, withExpiry(key)]))
-  const living = new Map<string, { keyId: string; expiresAt: number }>()
+  const active = new Map<string, { keyId: string; expiresAt: number }>()
   const issued: IssuedToken[] = []
   let lifetimeMs = lifetimeSeconds * 1000
 
-  function usableKey(keyId: string) {
+  function validKey(keyId: string) {
     const key = keys.get(keyId)
     return key !== undefined && now() < key.expiresAt ? key : undefined
   }
 
   return {
     checkKey(keyId, keySecret) {
-      const key = usableKey(keyId)
+      const key = validKey(keyId)
       if (key?.keySecret !== keySecret) throw new PamError('authentication_error')
       return { keyId, serviceUser: key.serviceUser }
     },
     mint({ keyId, serviceUser }) {
       const token = `pamtok_${random(48).toString('base64url')}`
       const expiresAt = now() + lifetimeMs
-      living.set(token, { keyId, expiresAt })
+      active.set(token, { keyId, expiresAt })
       issued.push({ token, keyId, serviceUser, issuedAt: now() })
       return { token, expiresAt }
     },
     serviceUserOf(token) {
-      const record = living.get(token)
+      const record = active.get(token)
       if (record === undefined || now() >= record.expiresAt) return undefined
-      return usableKey(record.keyId)?.serviceUser
+      return validKey(record.keyId)?.serviceUser
     },
     serviceUserOfKey: (keyId) => keys.get(keyId)?.serviceUser,
     issued: () => issued,
-    expireAll: () => living.clear(),
+    expireAll: () => active.clear(),
     revoke(token) {
-      living.delete(token)
+      active.delete(token)
     },
     setLifetimeSeconds(seconds) {
       lifetimeMs = seconds * 1000
@@ -81,7 +81,7 @@ export function createPamTokens({
     },
     expireKey(keyId, at = now()) {
       const key = keys.get(keyId)
-      if (key === undefined) throw new Error(`there is no key ${keyId}`)
+      if (key === undefined) throw new Error(`unknown key ${keyId}`)
       keys.set(keyId, { ...key, expiresAt: at })
     },
   }

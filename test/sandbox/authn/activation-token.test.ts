@@ -71,7 +71,7 @@ test.each<[string, () => Promise<string>]>([
     'expired',
     async () => {
       const token = client.sandbox.activationToken('anna.activate')
-      client.pass(8 * 24 * 60 * 60_000)
+      client.advance(8 * 24 * 60 * 60_000)
       return token
     },
   ],

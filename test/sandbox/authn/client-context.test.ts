@@ -242,7 +242,7 @@ test.each<[row: string, login: string, query: string, steps: [string | undefined
   const seen: string[] = []
   for (const [deviceToken] of steps) {
     seen.push(await withCode(login, deviceToken, query))
-    client.pass(30_000)
+    client.advance(30_000)
   }
   expect(seen).toEqual(steps.map(([, status]) => status))
 })
@@ -257,17 +257,17 @@ test('a sign-in that another device only began leaves the remembered one spared'
 
 test('a remembered device is forgotten after rememberDeviceLifetimeInMinutes', async () => {
   await withCode('dev.device', DEVICE, '?rememberDevice=true')
-  client.pass(1439 * 60_000)
+  client.advance(1439 * 60_000)
   expect(await withCode('dev.device', DEVICE)).toBe('SUCCESS')
-  client.pass(2 * 60_000)
+  client.advance(2 * 60_000)
   expect(await withCode('dev.device', DEVICE)).toBe('MFA_REQUIRED')
 })
 
 test('a session’s factor is asked for again after two hours', async () => {
   await withCode('sven.session', DEVICE)
-  client.pass(119 * 60_000)
+  client.advance(119 * 60_000)
   expect(await withCode('sven.session', DEVICE)).toBe('SUCCESS')
-  client.pass(2 * 60_000)
+  client.advance(2 * 60_000)
   expect(await withCode('sven.session', DEVICE)).toBe('MFA_REQUIRED')
 })
 

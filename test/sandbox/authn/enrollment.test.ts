@@ -67,7 +67,7 @@ test.each([
 ])('resend while enrolling %s', async (_type, body, atOnce) => {
   const activating = await enroll(body)
   expect(outcome(await client.follow(activating, '_links.resend.0', body))).toBe(atOnce)
-  client.pass(30_000)
+  client.advance(30_000)
   expect(outcome(await client.follow(activating, '_links.resend.0', body))).toBe('200 MFA_ENROLL_ACTIVATE')
 })
 

@@ -148,7 +148,7 @@ test.each<[string, string, string, string]>([
   const challenge = await client.follow(await client.signIn(login), link(type))
   const first = sent(login).code
   expect(outcome(await client.follow(challenge, '_links.resend.0'))).toBe(leadsTo)
-  client.pass(30_000)
+  client.advance(30_000)
   const again = await client.follow(challenge, '_links.resend.0')
   expect(outcome(again)).toBe('200 MFA_CHALLENGE')
   const { code } = sent(login)
@@ -324,10 +324,10 @@ test.each([0, 1, 2])(
   async (used) => {
     const verify = async (passCode: string) =>
       client.follow(await client.signIn('tomas.berg'), link('token:software:totp'), { passCode })
-    client.pass(30_000 - (client.now() % 30_000))
+    client.advance(30_000 - (client.now() % 30_000))
     for (let at = 0; at < used; at += 1) await verify(client.sandbox.totpCode('tomas.berg'))
     const passCode = client.sandbox.totpCode('tomas.berg')
-    client.pass(30_000)
+    client.advance(30_000)
     expect(outcome(await verify(passCode))).toBe('200 SUCCESS')
   },
 )
@@ -346,7 +346,7 @@ test('told so, a code that was used already is 403 E0000082, and one out of its 
     errorCauses: [],
   })
   const old = client.sandbox.totpCode('tomas.berg')
-  client.pass(3 * 60_000)
+  client.advance(3 * 60_000)
   const late = await verify(old)
   expect(outcome(late)).toBe('403 E0000083')
   expect(late.body.errorSummary).toBe('PassCode is valid but exceeded time window.')
@@ -393,7 +393,7 @@ test('signed_nonce is listed and cannot be verified: 403 E0000079; the other fac
 
 test('a code of some minutes ago is refused with TIME_WINDOW_EXCEEDED', async () => {
   const passCode = client.sandbox.totpCode('tomas.berg')
-  client.pass(3 * 60_000)
+  client.advance(3 * 60_000)
   const late = await client.follow(await client.signIn('tomas.berg'), link('token:software:totp'), {
     passCode,
   })

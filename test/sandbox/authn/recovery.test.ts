@@ -127,7 +127,7 @@ test.each<[string, () => Promise<string>]>([
     'an expired recovery token',
     async () => {
       const token = client.sandbox.recoveryToken('amelia.stone')
-      client.pass(61 * 60_000)
+      client.advance(61 * 60_000)
       return token
     },
   ],
@@ -144,7 +144,7 @@ test.each([
 ])('recovery by %s: resend within 30 s is %s', async (factorType, atOnce) => {
   const challenge = await start('password', { username: 'amelia.stone', factorType })
   expect(outcome(await client.follow(challenge, '_links.resend'))).toBe(atOnce)
-  client.pass(30_000)
+  client.advance(30_000)
   expect(outcome(await client.follow(challenge, '_links.resend'))).toBe('200 RECOVERY_CHALLENGE')
 })
 

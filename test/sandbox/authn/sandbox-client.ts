@@ -5,20 +5,20 @@ import { useFixture } from '../../support/fixture.ts'
 
 type Json = Record<string, unknown>
 
-/** An answer, with a way to read deep members without a cast at every step. */
+/** A response. `at` reads a nested member by its path. */
 export type Answer = { status: number; headers: Headers; body: Json; at(path: string): unknown }
 
 export type Client = {
   sandbox: Sandbox
   url: string
   now(): number
-  /** Moves the sandbox's clock. */
-  pass(ms: number): void
+  /** Advances the sandbox's clock. */
+  advance(ms: number): void
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>
   get(path: string, headers?: Record<string, string>): Promise<Response>
   /** POST /api/v1/authn as a trusted app. */
   signIn(login: string, more?: object, headers?: Record<string, string>): Promise<Answer>
-  /** Follows a link of an answer, with its state token. */
+  /** Posts to a link of a response, with its state token. */
   follow(answer: Answer, link: string, body?: object, query?: string): Promise<Answer>
   close(): Promise<void>
 }
@@ -28,7 +28,7 @@ export const DEVICE = '0123456789abcdef0123456789abcdef'
 export const OTHER_DEVICE = 'fedcba9876543210fedcba9876543210'
 export const START = Date.parse('2026-06-01T10:00:00.000Z')
 
-/** A sandbox for all tests of a file, reset before each. */
+/** A sandbox for all tests of a file, reset before each test. */
 export function useSandbox(change?: (config: SandboxConfig) => void): Client {
   return useFixture({
     start: () => startSandbox(change),
@@ -37,7 +37,7 @@ export function useSandbox(change?: (config: SandboxConfig) => void): Client {
   })
 }
 
-/** A sandbox on free ports with a clock that stands still until it is moved. */
+/** A sandbox on free ports, with a clock that only `advance` moves. */
 export async function startSandbox(change: (config: SandboxConfig) => void = () => {}): Promise<Client> {
   const config = loadSandboxConfig()
   change(config)
@@ -60,7 +60,7 @@ export async function startSandbox(change: (config: SandboxConfig) => void = () 
     sandbox,
     url,
     now: () => clock,
-    pass: (ms) => {
+    advance: (ms) => {
       clock += ms
     },
     post,
@@ -82,7 +82,7 @@ export async function answerOf(response: Response): Promise<Answer> {
   return { status: response.status, headers: response.headers, body, at: (path) => memberAt(body, path) }
 }
 
-/** `_embedded.factors.0.id`, or `_embedded.factors.push.id` for the entry of that factorType. */
+/** Paths such as `_embedded.factors.0.id`, or `_embedded.factors.push.id` for the entry with that factorType. */
 function memberAt(body: unknown, path: string): unknown {
   return path.split('.').reduce<unknown>((value, key) => {
     if (Array.isArray(value))
@@ -91,7 +91,7 @@ function memberAt(body: unknown, path: string): unknown {
   }, body)
 }
 
-/** Status code and error code, or status code and transaction status: what a row of the tables leads to. */
+/** HTTP status with error code or transaction status, such as `200 MFA_REQUIRED`. */
 export function outcome({ status, body }: Answer): string {
-  return `${status} ${body.errorCode ?? body.status ?? 'nothing'}`
+  return `${status} ${body.errorCode ?? body.status ?? 'empty'}`
 }

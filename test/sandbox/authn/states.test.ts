@@ -134,7 +134,7 @@ test.each(['', '/introspect'])(
 
 test('expiresAt moves with every request of a transaction', async () => {
   const first = await WAYS.MFA_REQUIRED()
-  client.pass(20 * 60_000)
+  client.advance(20 * 60_000)
   const second = await client.post(AUTHN, { stateToken: first.body.stateToken })
   expect(Date.parse(String(second.body.expiresAt)) - Date.parse(String(first.body.expiresAt))).toBe(
     20 * 60_000,
@@ -147,7 +147,7 @@ test.each<[string, () => Promise<unknown>]>([
     'expired',
     async () => {
       const { body } = await WAYS.MFA_REQUIRED()
-      client.pass(30 * 60_000)
+      client.advance(30 * 60_000)
       return body.stateToken
     },
   ],

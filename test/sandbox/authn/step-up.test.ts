@@ -208,7 +208,7 @@ test('sessionCookieRedirect: sends the browser on, once', async () => {
 
 test('sessionCookieRedirect: a session token is over after 5 minutes', async () => {
   const { body } = await client.signIn('amelia.stone')
-  client.pass(5 * 60_000)
+  client.advance(5 * 60_000)
   const answer = await client.get(`/login/sessionCookieRedirect?token=${body.sessionToken}`)
   expect(answer.status).toBe(401)
 })

@@ -42,7 +42,7 @@ test('the shape of natural errors can be chosen, and names the fields that are w
   const answer = await server.send('POST', `${TEAM}/service_token`, { body: { key_id: 'a' } })
   expect(answer.body).toEqual({
     message: expect.stringMatching(/^invalid_request: /),
-    errors: [{ path: 'key_secret', message: 'must be a text that is not empty' }],
+    errors: [{ path: 'key_secret', message: 'must be a non-empty string' }],
   })
 })
 

@@ -5,7 +5,7 @@ import {
   KEY,
   listOf,
   namesOf,
-  readLinks,
+  parseLinks,
   startPamServer,
   TEAM,
   usePamServer,
@@ -21,7 +21,7 @@ const get = (path: string) => server.send('GET', path, { token })
 const groups = (query = '') => get(`${TEAM}/groups${query}`)
 
 function linkTo(rel: string, answer: Answer): string | undefined {
-  const link = readLinks(answer.headers.get('link') ?? '').find(({ rels }) => rels.includes(rel))
+  const link = parseLinks(answer.headers.get('link') ?? '').find(({ rels }) => rels.includes(rel))
   return link && new URL(link.target, server.origin).href
 }
 
@@ -79,7 +79,9 @@ test('operations that are no list take no parameters', async () => {
   ] as const) {
     const answer = await server.send('POST', `${path}?count=1`, { token, body })
     expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request'])
-    expect(answer.body.error_cause).toEqual([{ path: 'count', message: 'is no parameter of this operation' }])
+    expect(answer.body.error_cause).toEqual([
+      { path: 'count', message: 'is not a parameter of this operation' },
+    ])
   }
   expect(server.control.groups().some(({ name }) => name === created.name)).toBe(false)
 })
@@ -90,8 +92,8 @@ test('a group cannot be created with a role that does not exist', async () => {
   const answer = await create('New group', ['end_user', 'Resource_Admin', 'superuser'])
   expect(answer.status).toBe(400)
   expect(answer.body.error_cause).toEqual([
-    { path: 'roles', message: 'there is no role "Resource_Admin"' },
-    { path: 'roles', message: 'there is no role "superuser"' },
+    { path: 'roles', message: 'unknown role "Resource_Admin"' },
+    { path: 'roles', message: 'unknown role "superuser"' },
   ])
   expect((await create('New group', ['end_user', 'devops_admin'])).status).toBe(201)
 })

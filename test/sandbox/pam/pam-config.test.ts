@@ -18,7 +18,7 @@ const WRONG: [what: string, changes: Record<string, unknown>, message: RegExp][]
   [
     'two groups of one name',
     { groups: [group(1), group(2)], users: {} },
-    /^pam\.groups: two groups have one name$/,
+    /^pam\.groups: group names must be unique$/,
   ],
   ['an id that is no UUID', { groups: [{ ...group(1), id: '1' }], users: {} }, /^pam\.groups\.0\.id: /],
   ['a page of nothing', { pageSize: 0 }, /^pam\.pageSize: /],

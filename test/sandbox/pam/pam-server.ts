@@ -1,8 +1,6 @@
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { createFaults, type Faults } from '../../../src/sandbox/faults.ts'
+import { listen } from '../../../src/sandbox/listen.ts'
 import type { PamControl } from '../../../src/sandbox/pam/pam-control.ts'
 import { createPamSandbox } from '../../../src/sandbox/pam/pam-sandbox.ts'
 import { createRequestLog, type RequestLog } from '../../../src/sandbox/request-log.ts'
@@ -11,7 +9,7 @@ import { useFixture } from '../../support/fixture.ts'
 export const TEAM = '/v1/teams/example-team'
 export const KEY = { key_id: 'sandbox-key-1', key_secret: 'sandbox-secret-1-9pVb3LwY' }
 
-export type WireGroup = { id: string; name: string; roles: string[]; deleted_at?: string | null }
+export type GroupBody = { id: string; name: string; roles: string[]; deleted_at?: string | null }
 export type Answer = { status: number; headers: Headers; body: Record<string, unknown>; text: string }
 
 export type PamServer = {
@@ -19,10 +17,10 @@ export type PamServer = {
   control: PamControl
   requestLog: RequestLog
   faults: Faults
-  /** Moves the sandbox's time on. */
+  /** Advances the sandbox's clock. */
   advance(ms: number): void
   now(): number
-  /** Any request; `body` as JSON. */
+  /** Sends a request. A `body` that is not a string is sent as JSON. */
   send(
     method: string,
     path: string,
@@ -34,7 +32,7 @@ export type PamServer = {
 
 export const START = Date.parse('2026-11-02T08:00:00.000Z')
 
-/** The PAM part of config/sandbox.json, with `changes` over it. */
+/** The "pam" key of config/sandbox.json, with `changes`. */
 export function sandboxConfig(changes: Record<string, unknown> = {}): Record<string, unknown> {
   const file: unknown = JSON.parse(
     readFileSync(new URL('../../../config/sandbox.json', import.meta.url), 'utf8'),
@@ -44,7 +42,7 @@ export function sandboxConfig(changes: Record<string, unknown> = {}): Record<str
   return { ...(file.pam as Record<string, unknown>), ...changes }
 }
 
-/** The sandbox's PAM API for all tests of a file, reset before each. */
+/** A PAM sandbox for all tests of a file, reset before each test. */
 export function usePamServer(): PamServer {
   return useFixture({
     start: () => startPamServer(),
@@ -56,16 +54,14 @@ export function usePamServer(): PamServer {
   })
 }
 
-/** The sandbox over HTTP on a free port, with a clock that only `advance` moves. */
+/** A PAM sandbox on a free port, with a clock that only `advance` moves. */
 export async function startPamServer(changes: Record<string, unknown> = {}): Promise<PamServer> {
   let time = START
   const now = () => time
   const requestLog = createRequestLog({ now })
   const faults = createFaults()
   const { app, control } = createPamSandbox({ config: sandboxConfig(changes), now, faults, requestLog })
-  const server = createServer(app).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { url: origin, close } = await listen(app, { port: 0, host: '127.0.0.1' })
 
   async function send(
     method: string,
@@ -101,25 +97,21 @@ export async function startPamServer(changes: Record<string, unknown> = {}): Pro
       if (typeof answer.body.bearer_token !== 'string') throw new Error(`no token: ${answer.text}`)
       return answer.body.bearer_token
     },
-    async close() {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
-    },
+    close,
   }
 }
 
-export function listOf(answer: Answer): WireGroup[] {
+export function listOf(answer: Answer): GroupBody[] {
   if (!Array.isArray(answer.body.list)) throw new Error(`no list: ${answer.status} ${answer.text}`)
-  return answer.body.list as WireGroup[]
+  return answer.body.list as GroupBody[]
 }
 
 export function namesOf(answer: Answer): string[] {
   return listOf(answer).map((group) => group.name)
 }
 
-/** A Link header by the letter of RFC 8288, section 3: the first `rel` of each link counts, names have no case. */
-export function readLinks(header: string): { target: string; rels: string[] }[] {
+/** Parses a Link header as in RFC 8288, section 3: the first `rel` of each link is used; names are case-insensitive. */
+export function parseLinks(header: string): { target: string; rels: string[] }[] {
   const links = header.matchAll(/<([^>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s",;]+))?)*)/g)
   return [...links].map(([, target = '', params = '']) => {
     const rel = [...params.matchAll(/;\s*([\w*-]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s",;]+))?/g)].find(
@@ -134,6 +126,6 @@ function asObject(text: string): Record<string, unknown> {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
   } catch {
-    return {} // Not JSON: the test looks at the text.
+    return {} // not JSON: tests check `text`
   }
 }

@@ -69,7 +69,7 @@ test.each(['key_id', 'key_secret'])(
     expect(missing.body).toEqual({
       code: 400,
       error: 'invalid_request',
-      error_cause: [{ path: field, message: 'must be a text that is not empty' }],
+      error_cause: [{ path: field, message: 'must be a non-empty string' }],
     })
     const wrong = await server.send('POST', `${TEAM}/service_token`, { body: { ...KEY, [field]: 'wrong' } })
     expect([wrong.status, wrong.body.error]).toEqual([401, 'authentication_error'])

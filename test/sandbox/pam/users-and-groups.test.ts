@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals'
-import { listOf, namesOf, TEAM, usePamServer, type WireGroup } from './pam-server.ts'
+import { type GroupBody, listOf, namesOf, TEAM, usePamServer } from './pam-server.ts'
 
 const server = usePamServer()
 let token: string
@@ -52,7 +52,7 @@ test('a deleted group shows only when it is asked for, or when the API shows it 
   expect(namesOf(await groupsOf('ines.both@example.test'))).toEqual(['Build Agents', 'Mainframe Operators'])
 })
 
-const LIVING: [form: 'null' | 'missing' | 'empty' | 'zero', fields: Partial<WireGroup>][] = [
+const LIVING: [form: 'null' | 'missing' | 'empty' | 'zero', fields: Partial<GroupBody>][] = [
   ['null', { deleted_at: null }],
   ['missing', {}],
   ['empty', { deleted_at: '' }],

@@ -1,9 +1,9 @@
-/** As much of CBOR (RFC 8949) as an attestation object needs: integers, byte and text strings, arrays, maps. */
+/** The part of CBOR (RFC 8949) that an attestation object needs: integers, byte and text strings, arrays, maps. */
 export type Cbor = number | string | Buffer | boolean | null | Cbor[] | Map<Cbor, Cbor>
 
-/** Throws RangeError on anything it does not know or that ends too early; bytes after the value are left alone. */
+/** Throws RangeError on unsupported or truncated input. Bytes after the value are ignored. */
 export function decodeCbor(bytes: Buffer): Cbor {
-  let at = 0
+  let offset = 0
   return value(0)
 
   function value(depth: number): Cbor {
@@ -28,7 +28,7 @@ export function decodeCbor(bytes: Buffer): Cbor {
           Array.from({ length: bounded(argument) }, (): [Cbor, Cbor] => [value(depth + 1), value(depth + 1)]),
         )
       default:
-        throw new RangeError('CBOR type not known')
+        throw new RangeError('CBOR type not supported')
     }
   }
 
@@ -52,8 +52,8 @@ export function decodeCbor(bytes: Buffer): Cbor {
   }
 
   function take(count: number): Buffer {
-    if (at + count > bytes.length) throw new RangeError('CBOR ended too early')
-    at += count
-    return bytes.subarray(at - count, at)
+    if (offset + count > bytes.length) throw new RangeError('CBOR ended too early')
+    offset += count
+    return bytes.subarray(offset - count, offset)
   }
 }

@@ -7,8 +7,8 @@ import type { FactorHandler, FactorStep, Outcome } from './factor-handler.ts'
 import { push } from './push-factor.ts'
 
 /**
- * Duo in a frame (Web SDK version 2). The page shows Duo's frame with `host` and `signature`, and posts what the frame gives
- * as `sig_response` to the `complete` link; then it polls. The sandbox serves the frame too (duo-routes.ts).
+ * Duo in a frame (Web SDK version 2). The page opens Duo's frame with `host` and `signature`, posts the frame's `sig_response`
+ * to the `complete` link, and then polls. The sandbox serves the frame too (duo-routes.ts).
  */
 export const duo: FactorHandler = {
   idPrefix: () => 'dsf',
@@ -19,30 +19,30 @@ export const duo: FactorHandler = {
     push.begin(step)
     step.challenge.nonce = randomChallenge(step.org.random)
   },
-  answers: () => false,
+  hasAnswer: () => false,
   check: push.check,
-  poll: (step) => (step.transaction.factorResult === 'WAITING' ? push.poll(step) : begun(step)),
-  challengeObject: (step) => ({ verification: frame(step) }),
-  activationObject: frame,
+  poll: (step) => (step.transaction.factorResult === 'WAITING' ? push.poll(step) : restart(step)),
+  challengeObject: (step) => ({ verification: frameParameters(step) }),
+  activationObject: frameParameters,
 }
 
-/** POST …/lifecycle/duoCallback: what Duo signed. The next poll finds the factor approved. */
+/** POST …/lifecycle/duoCallback: checks the response that Duo signed. The next poll finds the factor approved. */
 export function completeDuo(step: FactorStep, form: { id: string; sig_response: string }): Outcome {
-  if (form.id !== step.factor.id) throw validationFailed('id', ['id: is not the factor of this path'])
-  if (!isSame(form.sig_response, signDuoResponse(step)))
-    return { kind: 'wrong', cause: 'The response of Duo is not valid.' }
+  if (form.id !== step.factor.id) throw validationFailed('id', ['id: must be the factor in the path'])
+  if (!isEqual(form.sig_response, signDuoResponse(step)))
+    return { kind: 'wrong', cause: 'The Duo response is not valid.' }
   step.challenge.pushAnswer = 'approve'
   return { kind: 'verified' }
 }
 
 type Signed = Pick<FactorStep, 'factor' | 'challenge'>
 
-/** What the page posts once the user has approved in the frame. */
+/** The `sig_response` that the page posts after the user approves in the frame. */
 export function signDuoResponse(step: Signed): string {
-  return `${part('AUTH', step)}:${part('APP', step)}`
+  return `${signedPart('AUTH', step)}:${signedPart('APP', step)}`
 }
 
-/** The waiting request with this TX part: whose it is, and the AUTH part that Duo signs once the user has approved. */
+/** The pending request with this TX part: the user's login, and the AUTH part that Duo signs after approval. */
 export function findDuoRequest(
   transactions: readonly Transaction[],
   tx: string,
@@ -50,22 +50,22 @@ export function findDuoRequest(
   for (const { user, factor, challenge, factorResult } of transactions) {
     if (user === undefined || factor?.factorType !== 'web' || challenge === undefined) continue
     const step = { factor, challenge }
-    if (factorResult === 'WAITING' && isSame(tx, part('TX', step)))
-      return { login: user.login, response: part('AUTH', step) }
+    if (factorResult === 'WAITING' && isEqual(tx, signedPart('TX', step)))
+      return { login: user.login, response: signedPart('AUTH', step) }
   }
   return undefined
 }
 
-function begun(step: FactorStep) {
+function restart(step: FactorStep) {
   duo.begin(step)
   return { kind: 'waiting', result: 'WAITING' } as const
 }
 
-function frame({ org, transaction, factor, challenge, origin }: Omit<FactorStep, 'body'>) {
+function frameParameters({ org, transaction, factor, challenge, origin }: Omit<FactorStep, 'body'>) {
   const step = { factor, challenge }
   return {
     host: org.config.duoHost ?? new URL(origin).host,
-    signature: `${part('TX', step)}:${part('APP', step)}`,
+    signature: `${signedPart('TX', step)}:${signedPart('APP', step)}`,
     factorResult: transaction.factorResult ?? 'WAITING',
     _links: {
       complete: actionLink(origin, `/api/v1/authn/factors/${factor.id}/lifecycle/duoCallback`),
@@ -77,16 +77,16 @@ function frame({ org, transaction, factor, challenge, origin }: Omit<FactorStep,
   }
 }
 
-/** `TX|<who and what for>|<signature>`, in the characters that Duo's script accepts. */
-function part(name: 'TX' | 'AUTH' | 'APP', { factor, challenge }: Signed): string {
-  const about = Buffer.from(`${factor.profile?.credentialId}|${factor.id}|${challenge.nonce}`).toString(
+/** `TX|<user, factor and challenge>|<signature>`, in the characters that Duo's script accepts. */
+function signedPart(name: 'TX' | 'AUTH' | 'APP', { factor, challenge }: Signed): string {
+  const subject = Buffer.from(`${factor.profile?.credentialId}|${factor.id}|${challenge.nonce}`).toString(
     'base64',
   )
-  const signature = createHmac('sha1', 'plainly-fake-duo-secret').update(`${name}|${about}`).digest('hex')
-  return `${name}|${about}|${signature}`
+  const signature = createHmac('sha1', 'plainly-fake-duo-secret').update(`${name}|${subject}`).digest('hex')
+  return `${name}|${subject}|${signature}`
 }
 
-function isSame(one: string, other: string): boolean {
-  const [given, right] = [Buffer.from(one), Buffer.from(other)]
-  return given.length === right.length && timingSafeEqual(given, right)
+function isEqual(actual: string, expected: string): boolean {
+  const [a, b] = [Buffer.from(actual), Buffer.from(expected)]
+  return a.length === b.length && timingSafeEqual(a, b)
 }

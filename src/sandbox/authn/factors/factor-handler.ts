@@ -4,7 +4,7 @@ import type { Org } from '../org.ts'
 import type { Challenge, FactorResult, Transaction } from '../transaction.ts'
 import type { Factor, User } from '../user.ts'
 
-/** The fields that a factor operation may bring; each kind reads its own. */
+/** The fields of a factor operation's body. */
 export type FactorBody = {
   passCode?: string | undefined
   answer?: string | undefined
@@ -24,7 +24,7 @@ export type FactorStep = {
   factor: Factor
   challenge: Challenge
   body: FactorBody
-  /** Where links in answers and messages lead. */
+  /** The origin of links in responses and messages. */
   origin: string
 }
 
@@ -33,34 +33,34 @@ export type Outcome =
   | { kind: 'waiting'; result?: FactorResult }
   | { kind: 'wrong'; cause: string }
 
-export type Owner = { login: string; id: string }
+export type FactorOwner = { login: string; id: string }
 
-/** What one type of factor does. The common rules (locking, states, policies) are not its business. */
+/** The behaviour of a factor type. Locking, states and policies apply to all types and are elsewhere. */
 export type FactorHandler = {
   idPrefix(provider: string): string
-  /** What answers show of an enrolled factor. */
-  profile(config: FactorConfig, owner: Owner): Record<string, unknown> | undefined
-  /** Security keys that config/sandbox.json enrolls: the public key as JWK text. */
-  publicKey?(config: FactorConfig, owner: Owner): string
-  /** Reads an enrollment request; throws E0000001 naming the field that is missing. */
-  enroll(body: FactorBody, owner: Owner, org: Org): Partial<FactorConfig>
-  /** Enrolled in one call, without MFA_ENROLL_ACTIVATE. */
+  /** The profile of an enrolled factor in responses. */
+  profile(config: FactorConfig, owner: FactorOwner): Record<string, unknown> | undefined
+  /** Security keys in config/sandbox.json: the public key as serialized JWK. */
+  publicKey?(config: FactorConfig, owner: FactorOwner): string
+  /** Reads an enrollment request. Throws E0000001 naming the missing field. */
+  enroll(body: FactorBody, owner: FactorOwner, org: Org): Partial<FactorConfig>
+  /** Enrollment needs one request, without MFA_ENROLL_ACTIVATE. */
   immediate: boolean
-  /** Begins the challenge or the activation: sends the code, starts the push. */
+  /** Starts the challenge or the activation: sends the code or push. */
   begin(step: FactorStep): void
-  /** Whether this request brings an answer (a code, a signature) or asks for the challenge; `fresh`: none is on yet. */
-  answers(body: FactorBody, fresh: boolean): boolean
-  /** Checks an answer, also the one that activates. */
+  /** Whether the body has an answer (a code, a signature). If not, the request starts or polls the challenge. */
+  hasAnswer(body: FactorBody, isNewChallenge: boolean): boolean
+  /** Checks an answer, in verification and activation. */
   check(step: FactorStep): Outcome
-  /** A call without an answer while the challenge is on: push polls; the others stand still. */
+  /** A request without an answer during the challenge. Has an effect only for factors that are polled. */
   poll(step: FactorStep): Outcome
-  /** `_embedded` of the factor while it is challenged. */
+  /** `_embedded` of the factor during the challenge. */
   challengeObject?(step: Omit<FactorStep, 'body'>): Record<string, unknown> | undefined
-  /** `_embedded.activation` while it is enrolled. */
+  /** `_embedded.activation` during enrollment. */
   activationObject?(step: Omit<FactorStep, 'body'>): Record<string, unknown>
-  /** The link that sends the browser to another identity provider; it takes the place of `verify`. */
+  /** The link to an external identity provider, which replaces the `verify` link. */
   redirect?(step: Omit<FactorStep, 'body'>): Link
-  /** Name of its `resend` link; undefined: there is nothing to send again. */
+  /** The name of the `resend` link; undefined if nothing can be sent again. */
   resend?: 'sms' | 'call' | 'email' | 'push'
 }
 

@@ -2,9 +2,9 @@ import type { FactorConfig } from '../../sandbox-config.ts'
 import { idFromSeed } from '../issued-tokens.ts'
 import type { Factor } from '../user.ts'
 import { duo } from './duo-factor.ts'
-import type { FactorHandlers, Owner } from './factor-handler.ts'
+import type { FactorHandlers, FactorOwner } from './factor-handler.ts'
 import { IDENTITY_PROVIDER_ID, identityProvider } from './identity-provider-factors.ts'
-import { counterToken, serialToken, softwareToken } from './otp-factors.ts'
+import { hotpToken, serialToken, softwareToken } from './otp-factors.ts'
 import { password } from './password-factor.ts'
 import { push } from './push-factor.ts'
 import { question } from './question-factor.ts'
@@ -13,7 +13,6 @@ import { signedNonce } from './signed-nonce-factor.ts'
 import { u2f } from './u2f-factor.ts'
 import { webauthn } from './webauthn-factor.ts'
 
-/** Every factor type and what it does. */
 export const FACTOR_HANDLERS: FactorHandlers = {
   question,
   sms: sentCode('sms', 'sms'),
@@ -27,7 +26,7 @@ export const FACTOR_HANDLERS: FactorHandlers = {
   u2f,
   password,
   web: duo,
-  'token:hotp': counterToken,
+  'token:hotp': hotpToken,
   signed_nonce: signedNonce,
   claims_provider: identityProvider({
     idPrefix: 'cpf',
@@ -46,20 +45,20 @@ export const FACTOR_HANDLERS: FactorHandlers = {
   }),
 }
 
-/** An enrolled factor as config/sandbox.json has it. */
-export function factorFromConfig(config: FactorConfig, owner: Owner, seed: string): Factor {
-  const kind = FACTOR_HANDLERS[config.type]
-  return { ...newFactor(config, owner, seed), publicKey: kind.publicKey?.(config, owner) }
+/** An enrolled factor from config/sandbox.json. */
+export function factorFromConfig(config: FactorConfig, owner: FactorOwner, seed: string): Factor {
+  const handler = FACTOR_HANDLERS[config.type]
+  return { ...newFactor(config, owner, seed), publicKey: handler.publicKey?.(config, owner) }
 }
 
-/** A factor that is being enrolled: a security key has no public key yet. */
-export function newFactor(config: FactorConfig, owner: Owner, seed: string): Factor {
-  const kind = FACTOR_HANDLERS[config.type]
+/** A factor that is being enrolled. A security key gets its public key at activation. */
+export function newFactor(config: FactorConfig, owner: FactorOwner, seed: string): Factor {
+  const handler = FACTOR_HANDLERS[config.type]
   return {
-    id: idFromSeed(kind.idPrefix(config.provider), seed),
+    id: idFromSeed(handler.idPrefix(config.provider), seed),
     factorType: config.type,
     provider: config.provider,
-    profile: kind.profile(config, owner),
+    profile: handler.profile(config, owner),
     config,
     wrongCodes: 0,
     usedSteps: new Set(),

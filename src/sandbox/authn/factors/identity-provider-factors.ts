@@ -2,14 +2,14 @@ import { randomChallenge } from '../issued-tokens.ts'
 import { actionLink } from '../links.ts'
 import type { FactorHandler, FactorStep, Outcome } from './factor-handler.ts'
 
-/** The identity provider of `claims_provider`, as the path of its redirect names it. */
+/** The identity provider of `claims_provider` in the path of its redirect. */
 export const IDENTITY_PROVIDER_ID = '0oasandboxidp000001'
 
 /**
- * A factor that another identity provider verifies: the browser is sent there by the link `redirect`. The provider's
- * answer takes effect with the next call of the transaction.
+ * A factor that an external identity provider verifies. The `redirect` link sends the browser there, and the provider's
+ * answer takes effect with the next request of the transaction.
  *
- * @param pathOf where the org begins the redirect
+ * @param pathOf the path at the org that redirects to the provider
  */
 export function identityProvider({
   idPrefix,
@@ -26,7 +26,7 @@ export function identityProvider({
     enroll: () => ({}),
     immediate: false,
     begin,
-    answers: () => false,
+    hasAnswer: () => false,
     check: poll,
     poll,
     redirect: ({ transaction: { stateToken }, challenge: { redirectKey = '' }, origin }) =>
@@ -42,6 +42,6 @@ function begin({ org, transaction, challenge }: FactorStep): void {
 
 function poll(step: FactorStep): Outcome {
   if (step.challenge.pushAnswer === 'approve') return { kind: 'verified' }
-  if (step.transaction.factorResult === 'FAILED') begin(step) // asked for once more
+  if (step.transaction.factorResult === 'FAILED') begin(step) // the user tries again
   return { kind: 'waiting' }
 }

@@ -11,7 +11,7 @@ import {
   verifyTotp,
 } from './otp.ts'
 
-/** Authenticator apps: Google's and the vendor's own. */
+/** Authenticator apps: Google Authenticator and Okta Verify. */
 export const softwareToken: FactorHandler = {
   idPrefix: (provider) => (provider === 'OKTA' ? 'ost' : 'uft'),
   profile: (_config, owner) => ({ credentialId: owner.login }),
@@ -20,7 +20,7 @@ export const softwareToken: FactorHandler = {
   begin({ org, challenge }) {
     challenge.qrToken ??= org.tokens.issueLong()
   },
-  answers: (body) => body.passCode !== undefined,
+  hasAnswer: (body) => body.passCode !== undefined,
   check,
   poll: () => ({ kind: 'waiting' }),
   activationObject({ user, factor, challenge, origin }) {
@@ -35,7 +35,7 @@ export const softwareToken: FactorHandler = {
   },
 }
 
-/** Enterprise tokens (RSA, Symantec) and hardware tokens: a serial number and a code, enrolled in one call. */
+/** Enterprise tokens (RSA, Symantec) and hardware tokens. Enrollment takes a serial number and a code. */
 export function serialToken(idPrefixes: Readonly<Record<string, string>>): FactorHandler {
   return {
     idPrefix: (provider) => idPrefixes[provider] ?? 'tok',
@@ -55,14 +55,14 @@ export function serialToken(idPrefixes: Readonly<Record<string, string>>): Facto
     },
     immediate: true,
     begin: () => {},
-    answers: (body) => body.passCode !== undefined,
+    hasAnswer: (body) => body.passCode !== undefined,
     check,
     poll: () => ({ kind: 'waiting' }),
   }
 }
 
-/** A third party's token whose codes go by a counter (RFC 4226). An administrator enrolls it, the user does not. */
-export const counterToken: FactorHandler = {
+/** A third-party HOTP token (RFC 4226). Only an administrator can enroll it. */
+export const hotpToken: FactorHandler = {
   ...softwareToken,
   idPrefix: () => 'chf',
   check: ({ factor, body }) =>
@@ -75,7 +75,7 @@ export const counterToken: FactorHandler = {
     ],
 }
 
-/** The code that this factor shows now and that will be accepted. */
+/** The factor's next accepted code. */
 export function nextFactorCode(factor: Factor, nowMs: number): string {
   const [secret, usedSteps] = [secretOf(factor), factor.usedSteps]
   return factor.factorType === 'token:hotp'
@@ -83,14 +83,13 @@ export function nextFactorCode(factor: Factor, nowMs: number): string {
     : nextTotpCode({ secret, nowMs, usedSteps })
 }
 
-/** The secret that makes this factor's codes. */
 export function secretOf(factor: Factor): string {
   return factor.config.secret ?? hardwareTokenSecret(String(factor.profile?.credentialId))
 }
 
 const OUTCOMES: Record<OtpResult, Outcome> = {
-  right: { kind: 'verified' },
-  wrong: { kind: 'wrong', cause: WRONG_CODE },
+  valid: { kind: 'verified' },
+  invalid: { kind: 'wrong', cause: WRONG_CODE },
   replayed: { kind: 'waiting', result: 'PASSCODE_REPLAYED' },
   'outside-window': { kind: 'waiting', result: 'TIME_WINDOW_EXCEEDED' },
 }

@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto'
 import { HOTP, Secret, TOTP } from 'otpauth'
 
 const STEP_SECONDS = 30
-/** How far a clock may be off, in steps; beyond that, and up to FAR, the code is known but out of its time. */
-const NEAR = 2
-const FAR = 10
+/** Codes within this many time steps of the clock are accepted. */
+const ACCEPTED_STEPS = 2
+/** Codes within this many time steps are recognized as outside the window. */
+const RECOGNIZED_STEPS = 10
 
-export type OtpResult = 'right' | 'replayed' | 'outside-window' | 'wrong'
+export type OtpResult = 'valid' | 'replayed' | 'outside-window' | 'invalid'
 
-/** Checks a time-based code of RFC 6238 and marks its step as used. */
+/** Verifies a TOTP code (RFC 6238) and marks its time step as used. */
 export function verifyTotp({
   secret,
   code,
@@ -20,17 +21,17 @@ export function verifyTotp({
   nowMs: number
   usedSteps: Set<number>
 }): OtpResult {
-  if (!/^\d{6}$/.test(code)) return 'wrong'
-  const delta = totp(secret).validate({ token: code, timestamp: nowMs, window: FAR })
-  if (delta === null) return 'wrong'
+  if (!/^\d{6}$/.test(code)) return 'invalid'
+  const delta = totp(secret).validate({ token: code, timestamp: nowMs, window: RECOGNIZED_STEPS })
+  if (delta === null) return 'invalid'
   const step = stepAt(nowMs) + delta
   if (usedSteps.has(step)) return 'replayed'
-  if (Math.abs(delta) > NEAR) return 'outside-window'
+  if (Math.abs(delta) > ACCEPTED_STEPS) return 'outside-window'
   usedSteps.add(step)
-  return 'right'
+  return 'valid'
 }
 
-/** A code that is accepted now and for at least half a minute: the current one, or a later one when that was used already. */
+/** A TOTP code that is accepted for at least 30 seconds: the current one, or a later one if the current one is used. */
 export function nextTotpCode({
   secret,
   nowMs,
@@ -40,14 +41,14 @@ export function nextTotpCode({
   nowMs: number
   usedSteps?: ReadonlySet<number>
 }): string {
-  const unused = [0, 1, NEAR].find((delta) => !usedSteps.has(stepAt(nowMs) + delta)) ?? 0
+  const unused = [0, 1, ACCEPTED_STEPS].find((delta) => !usedSteps.has(stepAt(nowMs) + delta)) ?? 0
   return totp(secret).generate({ timestamp: nowMs + unused * STEP_SECONDS * 1000 })
 }
 
-/** How many codes of a counter may have been shown without being used. */
-const COUNTERS_AHEAD = 10
+/** The look-ahead window of RFC 4226: how many codes the token may be ahead of the server. */
+const LOOK_AHEAD_WINDOW = 10
 
-/** Checks a counter-based code of RFC 4226; it and the codes before it are used from then on. */
+/** Verifies an HOTP code (RFC 4226) and marks it, and all codes before it, as used. */
 export function verifyHotp({
   secret,
   code,
@@ -58,14 +59,13 @@ export function verifyHotp({
   usedCounters: Set<number>
 }): OtpResult {
   const next = nextCounter(usedCounters)
-  const counters = Array.from({ length: COUNTERS_AHEAD }, (_, at) => next + at)
-  const counter = counters.find((one) => hotpCode({ secret, counter: one }) === code)
-  if (counter === undefined) return 'wrong'
+  const counters = Array.from({ length: LOOK_AHEAD_WINDOW }, (_, index) => next + index)
+  const counter = counters.find((candidate) => hotpCode({ secret, counter: candidate }) === code)
+  if (counter === undefined) return 'invalid'
   usedCounters.add(counter)
-  return 'right'
+  return 'valid'
 }
 
-/** The code that the token shows next. */
 export function nextHotpCode(secret: string, usedCounters: ReadonlySet<number>): string {
   return hotpCode({ secret, counter: nextCounter(usedCounters) })
 }
@@ -78,7 +78,7 @@ function hotpCode({ secret, counter }: { secret: string; counter: number }): str
   return new HOTP({ secret: Secret.fromBase32(secret), digits: 6 }).generate({ counter })
 }
 
-/** The secret inside a hardware token, made from its credential id: the sandbox has no real ones. */
+/** A simulated hardware token's secret, derived from its serial number (`credentialId`). */
 export function hardwareTokenSecret(credentialId: string): string {
   const digest = createHash('sha256').update(`hardware token ${credentialId}`).digest()
   return new Secret({ buffer: Uint8Array.from(digest.subarray(0, 20)).buffer }).base32
@@ -88,7 +88,7 @@ export function randomSecret(random: (count: number) => Buffer): string {
   return new Secret({ buffer: Uint8Array.from(random(10)).buffer }).base32
 }
 
-/** What an authenticator app reads out of the QR picture. */
+/** The content of the QR code. */
 export function otpauthUri({ login, secret }: { login: string; secret: string }): string {
   return new TOTP({ issuer: 'Gatehouse sandbox', label: login, secret: Secret.fromBase32(secret) }).toString()
 }

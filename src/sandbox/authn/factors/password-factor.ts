@@ -2,7 +2,7 @@ import { passwordTooWeak, validationFailed } from '../authn-error.ts'
 import { unmetRequirements } from '../passwords.ts'
 import { type FactorHandler, type FactorStep, type Outcome, WRONG_PASSWORD } from './factor-handler.ts'
 
-/** The user's password as a factor: `password` verifies it, `profile.password` sets a new one while enrolling. */
+/** The user's password as a factor: `password` verifies it, `profile.password` sets a new one at enrollment. */
 export const password: FactorHandler = {
   idPrefix: () => 'pwd',
   profile: () => ({}),
@@ -13,7 +13,7 @@ export const password: FactorHandler = {
   },
   immediate: true,
   begin: () => {},
-  answers: (body) => body.password !== undefined,
+  hasAnswer: (body) => body.password !== undefined,
   check: (step) => (step.transaction.status === 'MFA_ENROLL' ? setPassword(step) : checkPassword(step)),
   poll: () => ({ kind: 'waiting' }),
 }
@@ -23,10 +23,10 @@ function checkPassword({ user, body }: FactorStep): Outcome {
 }
 
 function setPassword({ org, user, body }: FactorStep): Outcome {
-  const chosen = String(body.profile?.password)
+  const newPassword = String(body.profile?.password)
   const policy = org.config.passwordPolicies[user.config.passwordPolicy]
-  const unmet = policy === undefined ? [] : unmetRequirements(policy, chosen, user)
+  const unmet = policy === undefined ? [] : unmetRequirements(policy, newPassword, user)
   if (unmet.length > 0) throw passwordTooWeak(unmet)
-  user.password = chosen
+  user.password = newPassword
   return { kind: 'verified' }
 }

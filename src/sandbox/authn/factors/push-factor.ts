@@ -8,8 +8,8 @@ const RESULTS: Record<Exclude<PushAnswer, 'approve'>, FactorResult> = {
 }
 
 /**
- * The vendor's verification app. Polling repeats the call; polls are counted, not time: the phone
- * answers when somebody makes it (control API) or after the number of polls its owner has set.
+ * Okta Verify. Time-outs count polls, not time. The phone answers through the control API, or after the configured number
+ * of polls.
  */
 export const push: FactorHandler = {
   idPrefix: () => 'opf',
@@ -30,8 +30,7 @@ export const push: FactorHandler = {
     challenge.correctAnswer = factor.config.numberChallenge ? 10 + ((org.random(1)[0] ?? 0) % 90) : undefined
     transaction.factorResult = 'WAITING'
   },
-  /** A call never brings an answer: the phone does. */
-  answers: () => false,
+  hasAnswer: () => false,
   check: () => ({ kind: 'waiting', result: 'WAITING' }),
   poll,
   challengeObject: ({ challenge, transaction }) =>
@@ -39,22 +38,22 @@ export const push: FactorHandler = {
       ? undefined
       : { challenge: { correctAnswer: challenge.correctAnswer } },
   activationObject({ org, transaction, user, factor, challenge, origin }) {
-    const ofUser = `${origin}/api/v1/users/${user.id}/factors/${factor.id}`
+    const factorUrl = `${origin}/api/v1/users/${user.id}/factors/${factor.id}`
     const post = { hints: { allow: ['POST'] } }
     const send = ['email', 'sms'].map((name) => ({
       name,
-      href: `${ofUser}/lifecycle/activate/${name}`,
+      href: `${factorUrl}/lifecycle/activate/${name}`,
       ...post,
     }))
     if (transaction.factorResult === 'TIMEOUT')
       return {
         factorResult: 'TIMEOUT',
-        _links: { activate: { href: `${ofUser}/lifecycle/activate`, ...post }, send },
+        _links: { activate: { href: `${factorUrl}/lifecycle/activate`, ...post }, send },
       }
     return {
       expiresAt: new Date(org.now() + 5 * 60_000).toISOString(),
       factorResult: 'WAITING',
-      _links: { qrcode: { href: `${ofUser}/qr/${challenge.qrToken}`, type: 'image/png' }, send },
+      _links: { qrcode: { href: `${factorUrl}/qr/${challenge.qrToken}`, type: 'image/png' }, send },
     }
   },
   resend: 'push',
@@ -62,20 +61,20 @@ export const push: FactorHandler = {
 
 function poll(step: FactorStep): Outcome {
   const { transaction, challenge, factor, org } = step
-  // After an answer that was no approval, the next call sends a new push.
+  // After a rejection or time-out, the next request sends a new push.
   if (transaction.factorResult !== 'WAITING') {
     push.begin(step)
     return { kind: 'waiting', result: 'WAITING' }
   }
   challenge.polls += 1
-  const answer = challenge.pushAnswer ?? answerByItself(step)
+  const answer = challenge.pushAnswer ?? automaticAnswer(step)
   if (answer === 'approve') return { kind: 'verified' }
   if (answer !== undefined) return { kind: 'waiting', result: RESULTS[answer] }
   const timeout = factor.config.timeoutAfterPolls ?? org.config.limits.pushPolls
   return { kind: 'waiting', result: challenge.polls >= timeout ? 'TIMEOUT' : 'WAITING' }
 }
 
-function answerByItself({ factor, challenge }: FactorStep): PushAnswer | undefined {
+function automaticAnswer({ factor, challenge }: FactorStep): PushAnswer | undefined {
   const after = factor.config.answersAfterPolls
   return after !== undefined && challenge.polls > after ? factor.config.answers : undefined
 }

@@ -1,7 +1,7 @@
 import { validationFailed } from '../authn-error.ts'
 import { type FactorHandler, WRONG_ANSWER } from './factor-handler.ts'
 
-/** A security question. Answers are compared in lower case, without spaces around them. */
+/** A security question. Answers are compared without case and surrounding spaces. */
 export const question: FactorHandler = {
   idPrefix: () => 'ufs',
   profile: (config, _owner) => ({ question: config.question }),
@@ -21,7 +21,7 @@ export const question: FactorHandler = {
   },
   immediate: true,
   begin: () => {},
-  answers: (body) => body.answer !== undefined,
+  hasAnswer: (body) => body.answer !== undefined,
   check: ({ factor, body }) =>
     answersMatch(body.answer, factor.config.answer)
       ? { kind: 'verified' }
@@ -29,10 +29,10 @@ export const question: FactorHandler = {
   poll: () => ({ kind: 'waiting' }),
 }
 
-export function answersMatch(given: string | undefined, right: string | undefined): boolean {
-  return given !== undefined && right !== undefined && plain(given) === plain(right)
+export function answersMatch(actual: string | undefined, expected: string | undefined): boolean {
+  return actual !== undefined && expected !== undefined && normalize(actual) === normalize(expected)
 }
 
-function plain(answer: string): string {
+function normalize(answer: string): string {
   return answer.trim().toLowerCase()
 }

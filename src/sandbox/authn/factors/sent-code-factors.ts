@@ -5,9 +5,9 @@ import { type FactorBody, type FactorHandler, type FactorStep, WRONG_CODE } from
 
 type Channel = 'sms' | 'call' | 'email'
 const MESSAGE_KIND = { sms: 'sms', call: 'call', email: 'mail' } as const
-const TOO_SOON = { sms: smsSentRecently, call: callMadeRecently }
+const RESENT_TOO_SOON = { sms: smsSentRecently, call: callMadeRecently }
 
-/** A code by text message, call or mail. Calling verify without a code sends it. */
+/** A code by text message, phone call or email. A verify request without a code sends it. */
 export function sentCode(channel: Channel, idPrefix: string): FactorHandler {
   return {
     idPrefix: () => idPrefix,
@@ -21,8 +21,9 @@ export function sentCode(channel: Channel, idPrefix: string): FactorHandler {
         : { phoneNumber: readPhoneNumber(body, org) },
     immediate: false,
     begin: (step) => sendCode(step, channel),
-    // the sign-in widget sends an empty one to ask for a code; later it is a wrong one
-    answers: ({ passCode }, fresh) => passCode !== undefined && !(fresh && passCode === ''),
+    // The sign-in widget sends an empty passCode to request a code. During a challenge, it is a wrong code.
+    hasAnswer: ({ passCode }, isNewChallenge) =>
+      passCode !== undefined && !(isNewChallenge && passCode === ''),
     check: ({ challenge, body }) =>
       challenge.code !== undefined && body.passCode === challenge.code
         ? { kind: 'verified' }
@@ -35,19 +36,19 @@ export function sentCode(channel: Channel, idPrefix: string): FactorHandler {
   }
 }
 
-/** One message in 30 seconds and transaction, for text messages and calls. */
+/** Text messages and calls: one per `resendSeconds` in a transaction. */
 export function enforceResendInterval(
   org: Org,
   channel: Channel,
   challenge: { sentAtMs: number | undefined },
 ): void {
-  const soon =
+  const isTooSoon =
     challenge.sentAtMs !== undefined &&
     org.now() - challenge.sentAtMs < org.config.limits.resendSeconds * 1000
-  if (soon && channel !== 'email') throw TOO_SOON[channel]()
+  if (isTooSoon && channel !== 'email') throw RESENT_TOO_SOON[channel]()
 }
 
-/** +1 XXX-XXX-1337: what answers show of a phone number. */
+/** +1 XXX-XXX-1337 */
 export function maskPhone(phoneNumber: string): string {
   return `${phoneNumber.slice(0, 2)} XXX-XXX-${phoneNumber.slice(-4)}`
 }
@@ -58,7 +59,7 @@ export function maskEmail(address: string): string {
   return `${name.slice(0, 1)}...${name.slice(-1)}@${domain}`
 }
 
-/** Throws E0000001 for text that is no phone number, and E0000098 for a number that no carrier knows. */
+/** @throws E0000001 for a malformed number, E0000098 for one that no carrier knows */
 export function readPhoneNumber(body: FactorBody, org: Org): string {
   const { phoneNumber, validatePhone } = body.profile ?? {}
   const digits = typeof phoneNumber === 'string' ? phoneNumber.replace(/[\s().-]/g, '') : ''

@@ -2,18 +2,18 @@ import { operationNotAllowed } from '../authn-error.ts'
 import type { FactorHandler } from './factor-handler.ts'
 import { push } from './push-factor.ts'
 
-/** The verification app without a password (`signed_nonce`): listed, but this API has no way to verify it. */
+/** Okta FastPass (`signed_nonce`) is listed, but this API cannot verify it. */
 export const signedNonce: FactorHandler = {
   idPrefix: push.idPrefix,
   profile: push.profile,
   enroll: () => ({}),
   immediate: false,
-  begin: refuse,
-  answers: () => true,
-  check: refuse,
-  poll: refuse,
+  begin: reject,
+  hasAnswer: () => true,
+  check: reject,
+  poll: reject,
 }
 
-function refuse(): never {
+function reject(): never {
   throw operationNotAllowed()
 }

@@ -8,7 +8,7 @@ import { isSignatureValid } from './webauthn-factor.ts'
 const WRONG: Outcome = { kind: 'wrong', cause: WRONG_CODE }
 const POINT_BYTES = 65
 
-/** The older security keys (U2F): raw messages of the FIDO alliance, signatures over the page's own address. */
+/** U2F security keys: raw FIDO U2F messages, with signatures over the page's origin. */
 export const u2f: FactorHandler = {
   idPrefix: () => 'fuf',
   profile: (_config, owner) => ({
@@ -21,7 +21,7 @@ export const u2f: FactorHandler = {
   begin({ org, challenge }) {
     challenge.nonce = randomChallenge(org.random)
   },
-  answers: (body) => body.clientData !== undefined,
+  hasAnswer: (body) => body.clientData !== undefined,
   check: (step) =>
     step.transaction.status === 'MFA_ENROLL_ACTIVATE' ? checkRegistration(step) : checkSignature(step),
   poll: () => ({ kind: 'waiting' }),
@@ -36,7 +36,7 @@ export const u2f: FactorHandler = {
 
 const clientDataShape = z.object({ typ: z.string(), challenge: z.string(), origin: z.string() })
 
-/** 0x05, the key's point, a length and that long a key handle, then certificate and signature. */
+/** A registration message: 0x05, the public key's point, length and bytes of the key handle, certificate, signature. */
 function checkRegistration(step: FactorStep): Outcome {
   const { factor, challenge, body } = step
   try {
@@ -57,11 +57,11 @@ function checkRegistration(step: FactorStep): Outcome {
     factor.profile = { credentialId: handle.toString('base64url'), appId: client.origin, version: 'U2F_V2' }
     return { kind: 'verified' }
   } catch {
-    return WRONG // not readable as a registration: the same answer as for a wrong one
+    return WRONG // malformed
   }
 }
 
-/** The signature is over the address, the presence byte and counter, and the client data. */
+/** The signature covers the origin, the presence byte and counter, and the client data. */
 function checkSignature(step: FactorStep): Outcome {
   const { factor, challenge, body } = step
   try {
@@ -76,7 +76,7 @@ function checkSignature(step: FactorStep): Outcome {
       ? { kind: 'verified' }
       : WRONG
   } catch {
-    return WRONG // not readable as a signature: the same answer as for a wrong one
+    return WRONG // malformed
   }
 }
 

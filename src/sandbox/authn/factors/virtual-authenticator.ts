@@ -1,18 +1,18 @@
 import { createECDH, createHash, createPrivateKey, type KeyObject, sign } from 'node:crypto'
 
-/** A security key made of nothing but a seed: the same seed is the same key. For tests and the demo. */
+/** A security key in software, derived from a seed. For tests and the demo. */
 export type VirtualAuthenticator = {
   /** base64url */
   credentialId: string
-  /** The public key as JWK text. */
+  /** The public key as serialized JWK. */
   publicKey: string
-  /** Field values for an activation; `origin` is the page's, `rpId` its host name, as a browser makes them. */
+  /** The fields for activation. `origin` is the page's; `rpId` is its host name by default, as in a browser. */
   registerWebauthn(
     challenge: string,
     origin: string,
     rpId?: string,
   ): { attestation: string; clientData: string }
-  /** Field values for a verification. */
+  /** The fields for verification. */
   signWebauthn(
     challenge: string,
     origin: string,
@@ -23,7 +23,7 @@ export type VirtualAuthenticator = {
 }
 
 const PRESENT_AND_VERIFIED = 0x05
-const WITH_KEY = 0x40
+const ATTESTED_CREDENTIAL_DATA = 0x40
 
 export function createVirtualAuthenticator({ seed }: { seed: string }): VirtualAuthenticator {
   const { privateKey, point, jwk } = keyPairFrom(seed)
@@ -42,7 +42,10 @@ export function createVirtualAuthenticator({ seed }: { seed: string }): VirtualA
       ])
       const length = Buffer.from([0, handle.length])
       const attested = Buffer.concat([Buffer.alloc(16), length, handle, coseKey])
-      const data = Buffer.concat([authenticatorData(rpId, PRESENT_AND_VERIFIED | WITH_KEY), attested])
+      const data = Buffer.concat([
+        authenticatorData(rpId, PRESENT_AND_VERIFIED | ATTESTED_CREDENTIAL_DATA),
+        attested,
+      ])
       return {
         attestation: attestationObject(data).toString('base64'),
         clientData: clientData({ type: 'webauthn.create', challenge, origin }).toString('base64'),
@@ -111,7 +114,7 @@ function authenticatorData(rpId: string, flags: number): Buffer {
   return Buffer.concat([sha256(rpId), Buffer.of(flags), Buffer.alloc(4)])
 }
 
-/** CBOR of {fmt: "none", attStmt: {}, authData}. */
+/** CBOR of `{fmt: "none", attStmt: {}, authData}`. */
 function attestationObject(authData: Buffer): Buffer {
   const length = Buffer.alloc(2)
   length.writeUInt16BE(authData.length)

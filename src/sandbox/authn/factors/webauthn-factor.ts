@@ -5,9 +5,9 @@ import { randomChallenge } from '../issued-tokens.ts'
 import { type Cbor, decodeCbor } from './cbor.ts'
 import {
   type FactorHandler,
+  type FactorOwner,
   type FactorStep,
   type Outcome,
-  type Owner,
   WRONG_CODE,
 } from './factor-handler.ts'
 import { relyingPartyHashOf } from './trusted-origins.ts'
@@ -15,7 +15,7 @@ import { createVirtualAuthenticator, sha256 } from './virtual-authenticator.ts'
 
 const WRONG: Outcome = { kind: 'wrong', cause: WRONG_CODE }
 
-/** Security keys of the W3C's kind, with real signatures: ES256 and RS256. */
+/** WebAuthn security keys, with real ES256 or RS256 signatures. */
 export const webauthn: FactorHandler = {
   idPrefix: () => 'fwf',
   profile: (config, owner) => ({
@@ -29,7 +29,7 @@ export const webauthn: FactorHandler = {
     challenge.nonce = randomChallenge(org.random)
     transaction.factorResult = transaction.status === 'MFA_ENROLL_ACTIVATE' ? undefined : 'CHALLENGE'
   },
-  answers: (body) => body.clientData !== undefined,
+  hasAnswer: (body) => body.clientData !== undefined,
   check: (step) =>
     step.transaction.status === 'MFA_ENROLL_ACTIVATE' ? checkAttestation(step) : checkAssertion(step),
   poll: () => ({ kind: 'waiting', result: 'CHALLENGE' }),
@@ -66,21 +66,21 @@ function checkAttestation(step: FactorStep): Outcome {
     const object = decodeCbor(Buffer.from(body.attestation ?? '', 'base64'))
     const authData = object instanceof Map ? object.get('authData') : undefined
     if (!Buffer.isBuffer(authData)) return WRONG
-    const site = siteOf(client, 'webauthn.create', authData, step)
-    if (site === undefined) return WRONG
+    const rpHash = verifyRelyingParty(client, 'webauthn.create', authData, step)
+    if (rpHash === undefined) return WRONG
     const idLength = authData.readUInt16BE(53)
     const coseKey = decodeCbor(authData.subarray(55 + idLength))
     const jwk = jwkOf(coseKey)
     createPublicKey({ key: jwk, format: 'jwk' })
     factor.publicKey = JSON.stringify(jwk)
-    factor.relyingPartyHash = site
+    factor.relyingPartyHash = rpHash
     factor.profile = {
       credentialId: authData.subarray(55, 55 + idLength).toString('base64url'),
       authenticatorName: 'Security key',
     }
     return { kind: 'verified' }
   } catch {
-    return WRONG // not readable as an attestation: the same answer as for a wrong one
+    return WRONG // malformed
   }
 }
 
@@ -89,16 +89,16 @@ function checkAssertion(step: FactorStep): Outcome {
   try {
     const client = readClientData(body.clientData)
     const authData = Buffer.from(body.authenticatorData ?? '', 'base64')
-    const site = siteOf(client, 'webauthn.get', authData, step)
-    if (site === undefined || !site.equals(factor.relyingPartyHash ?? site)) return WRONG
+    const rpHash = verifyRelyingParty(client, 'webauthn.get', authData, step)
+    if (rpHash === undefined || !rpHash.equals(factor.relyingPartyHash ?? rpHash)) return WRONG
     const signed = Buffer.concat([authData, sha256(Buffer.from(body.clientData ?? '', 'base64'))])
     return isSignatureValid(factor.publicKey, signed, body.signatureData) ? { kind: 'verified' } : WRONG
   } catch {
-    return WRONG // not readable as an assertion: the same answer as for a wrong one
+    return WRONG // malformed
   }
 }
 
-/** Throws on a key or signature that cannot be read. */
+/** Throws if the key or the signature is malformed. */
 export function isSignatureValid(
   publicKey: string | undefined,
   signed: Buffer,
@@ -111,24 +111,24 @@ export function isSignatureValid(
 }
 
 /**
- * The site whose page made this answer, as its relying party hash; undefined: the answer is for another challenge or
- * purpose, for a site that the org does not trust, or nobody touched the key.
+ * The relying party hash of a valid answer; undefined if the answer is for another challenge or ceremony, comes from an
+ * origin that is not trusted, or lacks user presence.
  */
-function siteOf(
+function verifyRelyingParty(
   client: z.output<typeof clientDataShape>,
   type: string,
   authData: Buffer,
   step: FactorStep,
 ): Buffer | undefined {
-  const presentFlag = 0x01
+  const userPresentFlag = 0x01
   if (client.type !== type || client.challenge !== step.challenge.nonce) return undefined
-  if (((authData[32] ?? 0) & presentFlag) === 0) return undefined
-  const site = relyingPartyHashOf(client.origin, step)
-  return site?.equals(authData.subarray(0, 32)) === true ? site : undefined
+  if (((authData[32] ?? 0) & userPresentFlag) === 0) return undefined
+  const rpHash = relyingPartyHashOf(client.origin, step)
+  return rpHash?.equals(authData.subarray(0, 32)) === true ? rpHash : undefined
 }
 
-/** The keys of a user in the configuration are told apart by `key`. */
-export function keySeed({ key }: Pick<FactorConfig, 'key'>, { login }: Owner): string {
+/** The seed of a configured key; `key` distinguishes several keys of one user. */
+export function keySeed({ key }: Pick<FactorConfig, 'key'>, { login }: FactorOwner): string {
   return key === undefined ? login : `${login} ${key}`
 }
 
@@ -138,13 +138,13 @@ function readClientData(clientData: string | undefined): z.output<typeof clientD
 
 /** A COSE key (RFC 9053) of ES256 or RS256. */
 function jwkOf(coseKey: Cbor): Record<string, string> {
-  const part = (label: number): string => {
+  const parameter = (label: number): string => {
     const value = coseKey instanceof Map ? coseKey.get(label) : undefined
     if (!Buffer.isBuffer(value)) throw new TypeError('not a COSE key')
     return value.toString('base64url')
   }
   const kty = coseKey instanceof Map ? coseKey.get(1) : undefined
-  if (kty === 2) return { kty: 'EC', crv: 'P-256', x: part(-2), y: part(-3) }
-  if (kty === 3) return { kty: 'RSA', n: part(-1), e: part(-2) }
+  if (kty === 2) return { kty: 'EC', crv: 'P-256', x: parameter(-2), y: parameter(-3) }
+  if (kty === 3) return { kty: 'RSA', n: parameter(-1), e: parameter(-2) }
   throw new TypeError('not a COSE key')
 }
